@@ -1,0 +1,252 @@
+//! A pen's cgroup: a folder of the cgroup v2 file system that holds the session's processes.
+//!
+//! What is needed to end the pen is opened when it is made, so that a process out of descriptors can
+//! still end it. The folder is locked by its owner (`flock`): a free lock proves a dead owner.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use kennel_sys::fault::{CallError, call};
+use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
+use rustix::fs::{AtFlags, Dir, FileType, FlockOperation, Mode, OFlags};
+use rustix::io::Errno;
+
+use crate::name::PenName;
+
+/// A cgroup folder in which pens can be made.
+#[derive(Debug)]
+pub struct CgroupBase {
+    pub(crate) path: PathBuf,
+    pub(crate) fd: OwnedFd,
+}
+
+impl CgroupBase {
+    pub(crate) fn open(path: &Path) -> Result<Self, CallError> {
+        let fd = call("open", || rustix::fs::open(path, FOLDER, Mode::empty()))
+            .map_err(|error| error.on(path.display()))?;
+        Ok(Self { path: path.to_owned(), fd })
+    }
+
+    /// Where it is.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+}
+
+const FOLDER: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC);
+
+/// How often a name that a sweeper took from under our feet is made again.
+const TRIES: u32 = 3;
+
+/// The cgroup of one pen.
+#[derive(Debug)]
+pub(crate) struct Cgroup {
+    base: OwnedFd,
+    name: String,
+    path: PathBuf,
+    folder: OwnedFd,
+    kill: OwnedFd,
+    events: OwnedFd,
+}
+
+/// What a try to remove the folder found.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[must_use]
+pub(crate) enum Removed {
+    /// It is gone, which proves that it held no process.
+    Yes,
+    /// Something is in it.
+    Busy,
+}
+
+impl Cgroup {
+    /// Makes the folder, takes its lock and opens what will be needed.
+    pub(crate) fn create(base: &CgroupBase, name: &PenName) -> Result<Self, CallError> {
+        let name = name.to_string();
+        let path = base.path.join(&name);
+        for _ in 0..TRIES {
+            call("mkdir", || rustix::fs::mkdirat(&base.fd, name.as_str(), Mode::from(0o755)))
+                .map_err(|error| error.on(path.display()))?;
+            match Self::claim(&base.fd, &name, &path) {
+                Ok(Some(cgroup)) => return Ok(cgroup),
+                Ok(None) => {} // a sweeper saw it between mkdir and lock, and took it for a leftover
+                Err(error) => {
+                    let _best_effort = rustix::fs::unlinkat(&base.fd, name.as_str(), AtFlags::REMOVEDIR);
+                    return Err(error);
+                }
+            }
+        }
+        Err(CallError::new("flock", Errno::BUSY).on(path.display()))
+    }
+
+    /// Opens and locks a folder; `None` if it is another's, or was removed meanwhile.
+    pub(crate) fn claim(
+        base: &OwnedFd,
+        name: &str,
+        path: &Path,
+    ) -> Result<Option<Self>, CallError> {
+        let at = |error: CallError| error.on(path.display());
+        let folder = match call("open", || rustix::fs::openat(base, name, FOLDER, Mode::empty())) {
+            Err(error) if error.errno() == Some(Errno::NOENT.raw_os_error()) => return Ok(None),
+            other => other.map_err(at)?,
+        };
+        match call("flock", || rustix::fs::flock(&folder, FlockOperation::NonBlockingLockExclusive)) {
+            Err(error) if error.errno() == Some(Errno::AGAIN.raw_os_error()) => return Ok(None),
+            other => other.map_err(at)?,
+        }
+        // The folder may have been removed between open and lock; then its files are gone too.
+        let open = |call_name, file, flags| {
+            call(call_name, || rustix::fs::openat(&folder, file, flags, Mode::empty()))
+        };
+        let kill = match open("open cgroup.kill", "cgroup.kill", OFlags::WRONLY | OFlags::CLOEXEC) {
+            Err(error) if error.errno() == Some(Errno::NODEV.raw_os_error()) => return Ok(None),
+            other => other.map_err(at)?,
+        };
+        let events = open("open cgroup.events", "cgroup.events", OFlags::RDONLY | OFlags::CLOEXEC)
+            .map_err(at)?;
+        let base = call("dup", || base.try_clone()).map_err(at)?;
+        Ok(Some(Self { base, name: name.to_owned(), path: path.to_owned(), folder, kill, events }))
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    pub(crate) fn folder(&self) -> BorrowedFd<'_> {
+        self.folder.as_fd()
+    }
+
+    /// Becomes ready (as an exception, `POLLPRI`) when [`Self::populated`] changes.
+    pub(crate) fn events(&self) -> BorrowedFd<'_> {
+        self.events.as_fd()
+    }
+
+    /// Kills every process in the folder and below. One write may miss a process that keeps forking and
+    /// exiting: write again until [`Self::populated`] says no.
+    pub(crate) fn kill(&self) -> io::Result<()> {
+        match rustix::io::pwrite(&self.kill, b"1", 0) {
+            Ok(_) | Err(Errno::NODEV) => Ok(()),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Whether a living process is in the folder or below.
+    pub(crate) fn populated(&self) -> io::Result<bool> {
+        let mut text = [0_u8; 64];
+        match rustix::io::pread(&self.events, &mut text, 0) {
+            Ok(length) => {
+                Ok(!text[..length].split(|byte| *byte == b'\n').any(|line| line == b"populated 0"))
+            }
+            Err(Errno::NODEV) => Ok(false), // the folder was removed
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// The pids in the folder and below, each good for one [`kennel_sys::pidfd::open`] that is checked.
+    pub(crate) fn pids(&self) -> io::Result<Vec<i32>> {
+        let mut pids = Vec::new();
+        collect_pids(&self.folder, &mut pids)?;
+        Ok(pids)
+    }
+
+    /// Removes the folder with all that the session nested in it, bottom-up.
+    pub(crate) fn remove(&self) -> Result<Removed, CallError> {
+        let again = match rustix::fs::unlinkat(&self.base, self.name.as_str(), AtFlags::REMOVEDIR) {
+            Err(Errno::BUSY) => {
+                remove_below(&self.folder)?;
+                rustix::fs::unlinkat(&self.base, self.name.as_str(), AtFlags::REMOVEDIR)
+            }
+            first => first,
+        };
+        match again {
+            Ok(()) | Err(Errno::NOENT) => Ok(Removed::Yes),
+            Err(Errno::BUSY) => Ok(Removed::Busy),
+            Err(error) => Err(CallError::new("rmdir", error).on(self.path.display())),
+        }
+    }
+
+    /// The CPU time used by everything that ever was in it.
+    pub(crate) fn cpu(&self) -> io::Result<Option<std::time::Duration>> {
+        let Some(text) = self.read("cpu.stat")? else { return Ok(None) };
+        let microseconds = field(&text, "usage_usec");
+        Ok(microseconds.map(std::time::Duration::from_micros))
+    }
+
+    /// The memory in use, where the controller is there.
+    pub(crate) fn memory(&self) -> io::Result<Option<u64>> {
+        Ok(self.read("memory.current")?.and_then(|text| text.trim().parse().ok()))
+    }
+
+    /// How many of its processes the OOM killer has ended, where the controller is there.
+    pub(crate) fn oom_kills(&self) -> io::Result<Option<u64>> {
+        Ok(self.read("memory.events")?.and_then(|text| field(&text, "oom_kill")))
+    }
+
+    fn read(&self, file: &str) -> io::Result<Option<String>> {
+        let fd = match rustix::fs::openat(
+            &self.folder,
+            file,
+            OFlags::RDONLY | OFlags::CLOEXEC,
+            Mode::empty(),
+        ) {
+            Err(Errno::NOENT | Errno::NODEV) => return Ok(None),
+            other => other?,
+        };
+        io::read_to_string(std::fs::File::from(fd)).map(Some)
+    }
+}
+
+fn field(text: &str, name: &str) -> Option<u64> {
+    text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' ')?.parse().ok())
+}
+
+fn subfolders(folder: &OwnedFd) -> io::Result<Vec<std::ffi::CString>> {
+    let mut names = Vec::new();
+    for entry in Dir::read_from(folder)? {
+        let entry = entry?;
+        let dots = matches!(entry.file_name().to_bytes(), b"." | b"..");
+        if entry.file_type() == FileType::Directory && !dots {
+            names.push(entry.file_name().to_owned());
+        }
+    }
+    Ok(names)
+}
+
+fn collect_pids(folder: &OwnedFd, pids: &mut Vec<i32>) -> io::Result<()> {
+    let flags = OFlags::RDONLY | OFlags::CLOEXEC;
+    match rustix::fs::openat(folder, "cgroup.procs", flags, Mode::empty()) {
+        Ok(fd) => match io::read_to_string(std::fs::File::from(fd)) {
+            Ok(text) => pids.extend(text.lines().filter_map(|line| line.parse::<i32>().ok())),
+            // A threaded cgroup: its processes are listed by the one above that isn't.
+            Err(error) if error.raw_os_error() == Some(Errno::OPNOTSUPP.raw_os_error()) => {}
+            Err(error) if error.raw_os_error() == Some(Errno::NODEV.raw_os_error()) => return Ok(()),
+            Err(error) => return Err(error),
+        },
+        Err(Errno::NOENT | Errno::NODEV) => return Ok(()),
+        Err(error) => return Err(error.into()),
+    }
+    for name in subfolders(folder)? {
+        match rustix::fs::openat(folder, name.as_c_str(), FOLDER, Mode::empty()) {
+            Ok(below) => collect_pids(&below, pids)?,
+            Err(Errno::NOENT) => {}
+            Err(error) => return Err(error.into()),
+        }
+    }
+    Ok(())
+}
+
+/// Removes all folders below, the deepest first; one that is busy stays, and keeps those above it.
+fn remove_below(folder: &OwnedFd) -> Result<(), CallError> {
+    let names = subfolders(folder).map_err(|error| CallError::new("getdents", error))?;
+    for name in names {
+        if let Ok(below) = rustix::fs::openat(folder, name.as_c_str(), FOLDER, Mode::empty()) {
+            remove_below(&below)?;
+        }
+        match rustix::fs::unlinkat(folder, name.as_c_str(), AtFlags::REMOVEDIR) {
+            Ok(()) | Err(Errno::NOENT | Errno::BUSY) => {}
+            Err(error) => return Err(CallError::new("rmdir", error).on(name.to_string_lossy())),
+        }
+    }
+    Ok(())
+}

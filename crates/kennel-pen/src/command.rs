@@ -1,0 +1,230 @@
+//! What to run, and with which surroundings.
+
+use std::ffi::{OsStr, OsString};
+use std::path::{Path, PathBuf};
+
+use kennel_sys::clone::Limit;
+use kennel_sys::fault::{CallError, call};
+use kennel_sys::terminal::{self, Size};
+use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
+use rustix::fs::{Mode, OFlags};
+use rustix::pipe::PipeFlags;
+
+/// One of the three standard streams of a command.
+#[derive(Debug, Default)]
+pub enum Stream {
+    /// `/dev/null`.
+    #[default]
+    Null,
+    /// The caller's own stream of the same kind.
+    Inherit,
+    /// A new pipe, whose other end the caller gets.
+    Pipe,
+    /// An open file, socket or pipe, handed over.
+    File(OwnedFd),
+}
+
+/// All three streams.
+#[derive(Debug)]
+pub enum Streams {
+    /// One by one.
+    Each {
+        /// Standard input.
+        stdin: Stream,
+        /// Standard output.
+        stdout: Stream,
+        /// Standard error.
+        stderr: Stream,
+    },
+    /// One new pseudo-terminal for all three, its session's controlling terminal.
+    Terminal(Size),
+}
+
+impl Default for Streams {
+    fn default() -> Self {
+        Self::Each { stdin: Stream::Null, stdout: Stream::Null, stderr: Stream::Null }
+    }
+}
+
+/// A command: argv and surroundings. No shell is involved, and nothing is taken from the caller's
+/// environment unless it is named here.
+///
+/// ```
+/// use kennel_pen::{Command, Stream, Streams};
+///
+/// let mut command = Command::new("git");
+/// command.arg("status").env("PATH", "/usr/bin:/bin").folder("/tmp").streams(Streams::Each {
+///     stdin: Stream::Null,
+///     stdout: Stream::Pipe,
+///     stderr: Stream::Inherit,
+/// });
+/// ```
+#[derive(Debug)]
+pub struct Command {
+    pub(crate) argv: Vec<OsString>,
+    pub(crate) env: Vec<(OsString, OsString)>,
+    pub(crate) folder: Option<PathBuf>,
+    pub(crate) umask: Option<u32>,
+    pub(crate) limits: Vec<Limit>,
+    pub(crate) streams: Streams,
+}
+
+impl Command {
+    /// A command with this program: a path, or a name looked up in the `PATH` of the command's own
+    /// environment.
+    #[must_use]
+    pub fn new(program: impl Into<OsString>) -> Self {
+        Self {
+            argv: vec![program.into()],
+            env: Vec::new(),
+            folder: None,
+            umask: None,
+            limits: Vec::new(),
+            streams: Streams::default(),
+        }
+    }
+
+    /// Adds an argument.
+    pub fn arg(&mut self, arg: impl Into<OsString>) -> &mut Self {
+        self.argv.push(arg.into());
+        self
+    }
+
+    /// Adds arguments.
+    pub fn args<A: Into<OsString>>(&mut self, args: impl IntoIterator<Item = A>) -> &mut Self {
+        self.argv.extend(args.into_iter().map(Into::into));
+        self
+    }
+
+    /// Sets a variable of the command's environment, which starts empty. The last value of a name wins.
+    pub fn env(&mut self, name: impl Into<OsString>, value: impl Into<OsString>) -> &mut Self {
+        let name = name.into();
+        self.env.retain(|(other, _)| *other != name);
+        self.env.push((name, value.into()));
+        self
+    }
+
+    /// Sets several variables; the environment of the caller is `std::env::vars_os()`.
+    pub fn envs<N: Into<OsString>, V: Into<OsString>>(
+        &mut self,
+        variables: impl IntoIterator<Item = (N, V)>,
+    ) -> &mut Self {
+        for (name, value) in variables {
+            self.env(name, value);
+        }
+        self
+    }
+
+    /// Sets the folder; otherwise it is that of the process which launches.
+    pub fn folder(&mut self, folder: impl Into<PathBuf>) -> &mut Self {
+        self.folder = Some(folder.into());
+        self
+    }
+
+    /// Sets the umask; otherwise it is that of the process which launches.
+    pub fn umask(&mut self, umask: u32) -> &mut Self {
+        self.umask = Some(umask);
+        self
+    }
+
+    /// Sets a resource limit.
+    pub fn limit(&mut self, limit: Limit) -> &mut Self {
+        self.limits.push(limit);
+        self
+    }
+
+    /// Sets the streams; otherwise all are null.
+    pub fn streams(&mut self, streams: Streams) -> &mut Self {
+        self.streams = streams;
+        self
+    }
+
+    pub(crate) fn program(&self) -> &OsStr {
+        &self.argv[0]
+    }
+
+    pub(crate) fn variable(&self, name: &str) -> Option<&OsStr> {
+        self.env.iter().rev().find(|(other, _)| other == name).map(|(_, value)| value.as_os_str())
+    }
+
+    pub(crate) fn folder_path(&self) -> Option<&Path> {
+        self.folder.as_deref()
+    }
+}
+
+/// The caller's ends of the streams that were asked for as pipes or as a terminal.
+#[derive(Debug, Default)]
+pub struct CallerEnds {
+    /// Write here what the command reads.
+    pub stdin: Option<OwnedFd>,
+    /// Read here what it prints.
+    pub stdout: Option<OwnedFd>,
+    /// Read here what it complains of.
+    pub stderr: Option<OwnedFd>,
+    /// Read and write here, if it has a terminal.
+    pub terminal: Option<OwnedFd>,
+}
+
+/// The command's ends, open and ready to be placed at 0, 1 and 2.
+#[derive(Debug)]
+pub(crate) struct AgentEnds {
+    pub(crate) streams: [OwnedFd; 3],
+    pub(crate) terminal: bool,
+}
+
+impl AgentEnds {
+    pub(crate) fn borrow(&self) -> [BorrowedFd<'_>; 3] {
+        let [stdin, stdout, stderr] = &self.streams;
+        [stdin.as_fd(), stdout.as_fd(), stderr.as_fd()]
+    }
+}
+
+/// Opens both ends of everything; on failure nothing stays open.
+pub(crate) fn open_streams(streams: Streams) -> Result<(AgentEnds, CallerEnds), CallError> {
+    match streams {
+        Streams::Terminal(size) => {
+            let pty = terminal::open(size)?;
+            let copy = || call("dup", || pty.slave.try_clone());
+            let streams = [copy()?, copy()?, pty.slave.try_clone().map_err(|e| CallError::new("dup", e))?];
+            let caller = CallerEnds { terminal: Some(pty.master), ..CallerEnds::default() };
+            Ok((AgentEnds { streams, terminal: true }, caller))
+        }
+        Streams::Each { stdin, stdout, stderr } => {
+            let (agent_in, stdin) = open_stream(stdin, Direction::ToAgent, rustix::stdio::stdin())?;
+            let (agent_out, stdout) =
+                open_stream(stdout, Direction::FromAgent, rustix::stdio::stdout())?;
+            let (agent_err, stderr) =
+                open_stream(stderr, Direction::FromAgent, rustix::stdio::stderr())?;
+            let agent = AgentEnds { streams: [agent_in, agent_out, agent_err], terminal: false };
+            Ok((agent, CallerEnds { stdin, stdout, stderr, terminal: None }))
+        }
+    }
+}
+
+enum Direction {
+    ToAgent,
+    FromAgent,
+}
+
+fn open_stream(
+    stream: Stream,
+    direction: Direction,
+    own: BorrowedFd<'_>,
+) -> Result<(OwnedFd, Option<OwnedFd>), CallError> {
+    match stream {
+        Stream::File(fd) => Ok((fd, None)),
+        Stream::Inherit => Ok((call("dup", || own.try_clone_to_owned())?, None)),
+        Stream::Null => {
+            let flags = OFlags::RDWR | OFlags::CLOEXEC;
+            let null = call("open /dev/null", || rustix::fs::open("/dev/null", flags, Mode::empty()))?;
+            Ok((null, None))
+        }
+        Stream::Pipe => {
+            let (reader, writer) = call("pipe2", || rustix::pipe::pipe_with(PipeFlags::CLOEXEC))?;
+            Ok(match direction {
+                Direction::ToAgent => (reader, Some(writer)),
+                Direction::FromAgent => (writer, Some(reader)),
+            })
+        }
+    }
+}

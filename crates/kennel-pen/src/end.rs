@@ -1,0 +1,94 @@
+//! Ending a pen: KILL to everyone in it, again and again, until both proofs say that nobody is left.
+//!
+//! ```text
+//!   reap what has ended -> nobody left? done
+//!        ^                      | no
+//!        |                      v
+//!   wait for an end  <-  strike: cgroup.kill; then, for those who left the cgroup
+//!   (or a short while)          or if there is none, every descendant
+//! ```
+//! One strike is never enough by design: a process may fork while it is being looked for, and even
+//! `cgroup.kill` has been seen to miss one that keeps forking and exiting.
+
+use std::collections::HashSet;
+use std::io;
+use std::time::{Duration, Instant};
+
+use rustix::process::Signal;
+
+use crate::member::Survivor;
+use crate::pen::Pen;
+use crate::subtree;
+
+/// What came of ending a pen.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[must_use]
+pub enum End {
+    /// Nobody is left: all were reaped, by both proofs.
+    Empty,
+    /// The deadline passed. The pen is still owned; these are left.
+    StillAlive(Vec<Survivor>),
+}
+
+/// The pause between two strikes grows from this …
+const FIRST_PAUSE: Duration = Duration::from_millis(1);
+/// … to this. Between them we wake at every child that ends.
+const LAST_PAUSE: Duration = Duration::from_millis(50);
+/// A cgroup that stays populated after so many strikes may have members that left it meanwhile.
+const CGROUP_ALONE: u32 = 4;
+
+impl Pen {
+    /// Kills everyone in the pen until nobody is left or the deadline passes. Strikes at least once.
+    ///
+    /// # Errors
+    /// A listing or a kill failed in an unexpected way. The pen is still owned.
+    pub fn end(&mut self, deadline: Instant) -> io::Result<End> {
+        let mut pause = FIRST_PAUSE;
+        let mut strikes = 0_u32;
+        loop {
+            if self.is_empty()? {
+                return Ok(End::Empty);
+            }
+            if strikes > 0 && Instant::now() >= deadline {
+                return Ok(End::StillAlive(self.survivors()?));
+            }
+            self.strike(strikes)?;
+            strikes = strikes.saturating_add(1);
+            self.await_progress(deadline.min(Instant::now() + pause))?;
+            pause = (pause * 2).min(LAST_PAUSE);
+        }
+    }
+
+    /// One round of KILL.
+    fn strike(&mut self, earlier: u32) -> io::Result<()> {
+        if let Some(init) = self.namespace {
+            return init.kill_others();
+        }
+        if let Some(cgroup) = &self.cgroup {
+            cgroup.kill()?;
+            if earlier < CGROUP_ALONE && cgroup.populated()? {
+                return Ok(());
+            }
+        }
+        self.refused = subtree::signal(Signal::KILL, &HashSet::new())?.refused;
+        Ok(())
+    }
+
+    /// Reaps until the pen is empty or `until`: what is dying on another core takes its time, and
+    /// striking at it again would only slow it down.
+    fn await_progress(&mut self, until: Instant) -> io::Result<()> {
+        loop {
+            if self.is_empty()? || self.wait(Some(until), &[])? == crate::pen::Woken::Deadline {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Who is left and why.
+    ///
+    /// # Errors
+    /// The listing failed.
+    pub fn survivors(&self) -> io::Result<Vec<Survivor>> {
+        Ok(self.pids()?.into_iter().filter_map(|pid| Survivor::look(pid, &self.refused)).collect())
+    }
+}

@@ -1,0 +1,192 @@
+//! The ground that pens are made on: what this machine offers to this process, found out by trying.
+
+use std::ffi::CString;
+use std::path::{Path, PathBuf};
+use std::{fs, io};
+
+use kennel_sys::clone::{self, Start};
+use kennel_sys::fault::{CallError, call};
+use rustix::fd::AsFd;
+use rustix::fs::{Mode, OFlags};
+use rustix::io::Errno;
+
+use crate::cgroup::{Cgroup, CgroupBase, Removed};
+use crate::name::{HomeId, PenName};
+
+/// Why there is no cgroup to make pens in.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum NoCgroup {
+    /// No cgroup v2 file system is mounted.
+    #[error("no cgroup v2 file system is mounted")]
+    NotMounted,
+    /// Our own cgroup isn't below the mount that we see.
+    #[error("our own cgroup {path} is not visible below the mount at {mount}")]
+    NotVisible {
+        /// What `/proc/self/cgroup` says.
+        path: String,
+        /// Where cgroup v2 is mounted.
+        mount: PathBuf,
+    },
+    /// systemd owns the root of the hierarchy; nobody else may make folders there.
+    #[error("we are at the root of the hierarchy, which belongs to systemd")]
+    RootOfSystemd,
+    /// A step of the trial failed.
+    #[error("{step} in {folder} failed: {error}")]
+    Trial {
+        /// What was tried.
+        step: &'static str,
+        /// Where.
+        folder: PathBuf,
+        /// What the kernel said.
+        error: String,
+        /// Its errno.
+        errno: i32,
+    },
+}
+
+/// What this machine offers to this process.
+#[derive(Debug)]
+pub struct Ground {
+    cgroup: Result<CgroupBase, NoCgroup>,
+}
+
+impl Ground {
+    /// Looks, and tries: makes a cgroup below our own, starts a process into it and removes it again.
+    #[must_use]
+    pub fn survey() -> Self {
+        Self { cgroup: find_base().and_then(|path| try_base(&path)) }
+    }
+
+    /// Ground without a cgroup, whatever the machine has.
+    #[must_use]
+    pub fn without_cgroup() -> Self {
+        Self { cgroup: Err(NoCgroup::NotMounted) }
+    }
+
+    /// The folder in which cgroup pens can be made, or why there is none.
+    ///
+    /// # Errors
+    /// Why there is none.
+    pub fn cgroup(&self) -> Result<&CgroupBase, &NoCgroup> {
+        self.cgroup.as_ref()
+    }
+}
+
+/// Where cgroup v2 is mounted, if it is.
+#[must_use]
+pub fn cgroup_mount() -> Option<PathBuf> {
+    mounts().into_iter().next().map(|(_, point)| point)
+}
+
+/// (root, mount point) of each cgroup v2 mount.
+fn mounts() -> Vec<(String, PathBuf)> {
+    let Ok(text) = fs::read_to_string("/proc/self/mountinfo") else { return Vec::new() };
+    text.lines().filter_map(parse_mount).collect()
+}
+
+fn parse_mount(line: &str) -> Option<(String, PathBuf)> {
+    let (mount, source) = line.split_once(" - ")?;
+    if source.split(' ').next()? != "cgroup2" {
+        return None;
+    }
+    let mut fields = mount.split(' ').skip(3);
+    Some((unescape(fields.next()?), PathBuf::from(unescape(fields.next()?))))
+}
+
+/// The kernel writes blanks and backslashes in these fields as three octal digits.
+fn unescape(field: &str) -> String {
+    [("\\040", " "), ("\\011", "\t"), ("\\012", "\n"), ("\\134", "\\")]
+        .into_iter()
+        .fold(field.to_owned(), |text, (escape, plain)| text.replace(escape, plain))
+}
+
+/// Our own cgroup, as `/proc/self/cgroup` has it.
+fn own_cgroup() -> Option<String> {
+    let text = fs::read_to_string("/proc/self/cgroup").ok()?;
+    text.lines().find_map(|line| line.strip_prefix("0::").map(ToOwned::to_owned))
+}
+
+fn find_base() -> Result<PathBuf, NoCgroup> {
+    let mounts = mounts();
+    let own = own_cgroup().ok_or(NoCgroup::NotMounted)?;
+    let mount = mounts.first().ok_or(NoCgroup::NotMounted)?.1.clone();
+    if own == "/" && Path::new("/run/systemd/system").exists() {
+        return Err(NoCgroup::RootOfSystemd);
+    }
+    mounts
+        .iter()
+        .find_map(|(root, point)| below(&own, root).map(|path| point.join(path)))
+        .ok_or(NoCgroup::NotVisible { path: own, mount })
+}
+
+/// `own` relative to the mount's `root`, if it is below it.
+fn below(own: &str, root: &str) -> Option<PathBuf> {
+    let relative = Path::new(own).strip_prefix(root).ok()?;
+    // A cgroup outside our namespace shows as /../…
+    (!relative.starts_with("..")).then(|| relative.to_owned())
+}
+
+fn try_base(path: &Path) -> Result<CgroupBase, NoCgroup> {
+    let failed = |step| {
+        move |error: CallError| NoCgroup::Trial {
+            step,
+            folder: path.to_owned(),
+            errno: error.errno().unwrap_or(0),
+            error: error.source.to_string(),
+        }
+    };
+    let base = CgroupBase::open(path).map_err(failed("opening"))?;
+    let random = |error: io::Error| failed("a random name")(CallError::new("getrandom", error));
+    let name = PenName::random(HomeId::random().map_err(random)?).map_err(random)?;
+    let cgroup = Cgroup::create(&base, &name).map_err(failed("making a cgroup"))?;
+    let tried = try_clone_into(&cgroup).map_err(failed("starting a process into a cgroup"));
+    let killed = cgroup.kill().map_err(|error| failed("cgroup.kill")(CallError::new("write", error)));
+    let removed = match cgroup.remove() {
+        Ok(Removed::Yes) => Ok(()),
+        Ok(Removed::Busy) => Err(failed("removing a cgroup")(CallError::new("rmdir", Errno::BUSY))),
+        Err(error) => Err(failed("removing a cgroup")(error)),
+    };
+    tried.and(killed).and(removed).map(|()| base)
+}
+
+/// A process that never gets past its gate, so it does not matter what it would have run.
+fn try_clone_into(cgroup: &Cgroup) -> Result<(), CallError> {
+    let flags = OFlags::RDWR | OFlags::CLOEXEC;
+    let null = call("open /dev/null", || rustix::fs::open("/dev/null", flags, Mode::empty()))?;
+    let gated = clone::start(Start {
+        path: CString::default(),
+        argv: Vec::new(),
+        env: Vec::new(),
+        folder: None,
+        umask: None,
+        limits: Vec::new(),
+        streams: [null.as_fd(); 3],
+        terminal: false,
+        cgroup: Some(cgroup.folder()),
+    })?;
+    let (pidfd, lingering) = gated.dismiss();
+    drop(lingering);
+    crate::launch::reap_shortly(&pidfd);
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_mount_line_is_understood_blanks_included() {
+        let line = r"42 28 0:27 /a\040b /sys/fs/cgroup/uni\040fied rw,nosuid shared:9 - cgroup2 cgroup rw";
+        assert_eq!(parse_mount(line), Some(("/a b".into(), "/sys/fs/cgroup/uni fied".into())));
+        assert_eq!(parse_mount("29 28 0:26 / /sys/fs/cgroup/cpu rw - cgroup cgroup rw,cpu"), None);
+    }
+
+    #[test]
+    fn our_own_folder_is_found_below_the_root_of_the_mount() {
+        assert_eq!(below("/a/b", "/"), Some("a/b".into()));
+        assert_eq!(below("/a/b", "/a"), Some("b".into()));
+        assert_eq!(below("/a/b", "/c"), None);
+        assert_eq!(below("/../x", "/"), None);
+        assert_eq!(below("/", "/"), Some("".into()));
+    }
+}

@@ -1,0 +1,106 @@
+//! The socket between a holder and its caller: whole messages, with descriptors where needed.
+
+use std::io::{self, IoSlice, IoSliceMut};
+use std::mem::MaybeUninit;
+
+use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
+use rustix::net::{
+    AddressFamily, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer,
+    SendAncillaryMessage, SendFlags, SocketFlags, SocketType,
+};
+
+/// The largest report; a list of thousands of members fits.
+pub(crate) const LARGEST_REPORT: usize = 128 * 1024;
+/// The largest request: the holder, which must stay small, reads nothing longer.
+pub(crate) const LARGEST_REQUEST: usize = 256;
+/// The most descriptors that one message carries: order, three streams, a terminal.
+const DESCRIPTORS: usize = 5;
+
+/// One end of the socket; never blocks.
+#[derive(Debug)]
+pub(crate) struct Channel {
+    socket: OwnedFd,
+    /// The longest message that may come.
+    longest: usize,
+}
+
+/// What came.
+#[derive(Debug)]
+#[must_use]
+pub(crate) enum Received {
+    Message(Vec<u8>, Vec<OwnedFd>),
+    Nothing,
+    /// The other side is gone.
+    End,
+}
+
+/// What became of a message.
+#[derive(Debug, PartialEq, Eq)]
+#[must_use]
+pub(crate) enum Delivery {
+    Sent,
+    /// The other side does not read; try later.
+    Full,
+    /// The other side is gone.
+    Closed,
+}
+
+impl Channel {
+    pub(crate) fn pair() -> io::Result<(OwnedFd, OwnedFd)> {
+        let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+        Ok(rustix::net::socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, flags, None)?)
+    }
+
+    pub(crate) fn new(socket: OwnedFd, longest: usize) -> Self {
+        Self { socket, longest }
+    }
+
+    pub(crate) fn send(&self, message: &[u8], descriptors: &[BorrowedFd<'_>]) -> io::Result<Delivery> {
+        let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(DESCRIPTORS))];
+        let mut ancillary = SendAncillaryBuffer::new(&mut space);
+        if !descriptors.is_empty() && !ancillary.push(SendAncillaryMessage::ScmRights(descriptors)) {
+            return Err(io::Error::other("too many descriptors for one message"));
+        }
+        let flags = SendFlags::NOSIGNAL | SendFlags::DONTWAIT;
+        match rustix::net::sendmsg(&self.socket, &[IoSlice::new(message)], &mut ancillary, flags) {
+            Ok(_) => Ok(Delivery::Sent),
+            Err(rustix::io::Errno::AGAIN | rustix::io::Errno::NOBUFS) => Ok(Delivery::Full),
+            Err(rustix::io::Errno::PIPE | rustix::io::Errno::CONNRESET) => Ok(Delivery::Closed),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    pub(crate) fn receive(&self) -> io::Result<Received> {
+        let mut buffer = vec![0; self.longest];
+        let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(DESCRIPTORS))];
+        let mut ancillary = RecvAncillaryBuffer::new(&mut space);
+        let flags = RecvFlags::CMSG_CLOEXEC | RecvFlags::DONTWAIT;
+        let parts = &mut [IoSliceMut::new(&mut buffer)];
+        let length = match rustix::net::recvmsg(&self.socket, parts, &mut ancillary, flags) {
+            Ok(message) => message.bytes,
+            Err(rustix::io::Errno::AGAIN | rustix::io::Errno::INTR) => return Ok(Received::Nothing),
+            Err(rustix::io::Errno::CONNRESET) => return Ok(Received::End),
+            Err(error) => return Err(error.into()),
+        };
+        let descriptors = ancillary
+            .drain()
+            .filter_map(|message| match message {
+                RecvAncillaryMessage::ScmRights(descriptors) => Some(descriptors),
+                _ => None,
+            })
+            .flatten()
+            .collect();
+        // No message of ours is empty, so this is the end of the stream.
+        if length == 0 {
+            return Ok(Received::End);
+        }
+        buffer.truncate(length);
+        Ok(Received::Message(buffer, descriptors))
+    }
+}
+
+impl AsFd for Channel {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.socket.as_fd()
+    }
+}

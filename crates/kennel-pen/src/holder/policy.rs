@@ -1,0 +1,220 @@
+//! When to end what: the holder's decisions, without I/O or a clock.
+//!
+//! ```text
+//!             stop asked                     grace over, kill asked, owner gone
+//! Running ─────────────────► Stopping ──────────────────────────────► Killing
+//!    │  agent exited                              ▲                      ▲
+//!    └──────────────► Lingering ── linger over ───┘ (TERM, short grace)  │
+//!                         └───────── kill asked, owner gone ─────────────┘
+//! ```
+//! The pen being empty ends it from anywhere. Nothing leads back, and no wish makes a deadline later.
+
+use std::time::{Duration, Instant};
+
+/// What is left after the agent's own exit had its linger already; a TERM and this long must do.
+pub(crate) const LEFTOVER_GRACE: Duration = Duration::from_secs(1);
+
+/// The phase a session is in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Phase {
+    Running,
+    Lingering { until: Instant },
+    Stopping { until: Instant },
+    Killing,
+}
+
+/// What to do now.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[must_use]
+pub(crate) enum Due {
+    /// Nothing until then, or until something happens.
+    Wait(Option<Instant>),
+    /// Send TERM to everyone.
+    Terminate,
+    /// Kill everyone, and go on until nobody is left.
+    Kill,
+}
+
+/// The decisions for one session.
+#[derive(Debug, Clone)]
+pub(crate) struct Policy {
+    phase: Phase,
+    linger: Duration,
+    grace: Duration,
+    /// TERM is to be sent.
+    terminate: bool,
+}
+
+impl Policy {
+    pub(crate) fn new(linger: Duration, grace: Duration) -> Self {
+        Self { phase: Phase::Running, linger, grace, terminate: false }
+    }
+
+    pub(crate) fn phase(&self) -> Phase {
+        self.phase
+    }
+
+    pub(crate) fn agent_exited(&mut self, now: Instant) {
+        if self.phase == Phase::Running {
+            self.phase = Phase::Lingering { until: after(now, self.linger) };
+        }
+    }
+
+    /// Somebody wants it to end; `grace` in place of the usual one, if given.
+    pub(crate) fn stop(&mut self, now: Instant, grace: Option<Duration>) {
+        let until = after(now, grace.unwrap_or(self.grace));
+        match self.phase {
+            Phase::Running | Phase::Lingering { .. } => {
+                self.phase = Phase::Stopping { until };
+                self.terminate = true;
+            }
+            Phase::Stopping { until: before } => {
+                self.phase = Phase::Stopping { until: before.min(until) };
+            }
+            Phase::Killing => {}
+        }
+    }
+
+    /// No more waiting.
+    pub(crate) fn kill(&mut self) {
+        self.phase = Phase::Killing;
+        self.terminate = false;
+    }
+
+    pub(crate) fn due(&mut self, now: Instant) -> Due {
+        if std::mem::take(&mut self.terminate) {
+            return Due::Terminate;
+        }
+        match self.phase {
+            Phase::Running => Due::Wait(None),
+            Phase::Lingering { until } if until <= now => {
+                self.phase = Phase::Stopping { until: after(now, self.grace.min(LEFTOVER_GRACE)) };
+                Due::Terminate
+            }
+            Phase::Stopping { until } if until <= now => {
+                self.kill();
+                Due::Kill
+            }
+            Phase::Lingering { until } | Phase::Stopping { until } => Due::Wait(Some(until)),
+            Phase::Killing => Due::Kill,
+        }
+    }
+}
+
+/// A deadline too far away to be told is as good as none, but stays a deadline.
+fn after(now: Instant, wait: Duration) -> Instant {
+    const FAR: Duration = Duration::from_secs(100 * 365 * 24 * 60 * 60);
+    now + wait.min(FAR)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    const LINGER: Duration = Duration::from_secs(2);
+    const GRACE: Duration = Duration::from_secs(10);
+
+    fn policy() -> (Policy, Instant) {
+        (Policy::new(LINGER, GRACE), Instant::now())
+    }
+
+    #[test]
+    fn a_stop_terminates_once_and_kills_when_the_grace_is_over() {
+        let (mut policy, start) = policy();
+        assert_eq!(policy.due(start), Due::Wait(None));
+        policy.stop(start, None);
+        assert_eq!(policy.due(start), Due::Terminate);
+        assert_eq!(policy.due(start), Due::Wait(Some(start + GRACE)));
+        policy.agent_exited(start + GRACE / 2);
+        assert_eq!(policy.due(start + GRACE), Due::Kill);
+        assert_eq!(policy.due(start + GRACE * 2), Due::Kill);
+    }
+
+    #[test]
+    fn what_an_agent_leaves_gets_the_linger_then_term_then_kill() {
+        let (mut policy, start) = policy();
+        policy.agent_exited(start);
+        assert_eq!(policy.due(start), Due::Wait(Some(start + LINGER)));
+        assert_eq!(policy.due(start + LINGER), Due::Terminate);
+        assert_eq!(policy.due(start + LINGER), Due::Wait(Some(start + LINGER + LEFTOVER_GRACE)));
+        assert_eq!(policy.due(start + LINGER + LEFTOVER_GRACE), Due::Kill);
+    }
+
+    #[test]
+    fn a_linger_or_grace_without_end_does_not_overflow() {
+        let mut policy = Policy::new(Duration::MAX, Duration::MAX);
+        let now = Instant::now();
+        policy.agent_exited(now);
+        assert!(matches!(policy.due(now), Due::Wait(Some(_))));
+        policy.stop(now, None);
+        assert_eq!(policy.due(now), Due::Terminate);
+        policy.kill();
+        assert_eq!(policy.due(now), Due::Kill);
+    }
+
+    #[derive(Debug, Clone)]
+    enum Event {
+        Exited,
+        Stop(Option<u64>),
+        Kill,
+        Later(u64),
+    }
+
+    fn event() -> impl Strategy<Value = Event> {
+        prop_oneof![
+            Just(Event::Exited),
+            proptest::option::of(0_u64..20_000).prop_map(Event::Stop),
+            Just(Event::Kill),
+            (0_u64..5_000).prop_map(Event::Later),
+        ]
+    }
+
+    fn rank(phase: Phase) -> u32 {
+        match phase {
+            Phase::Running => 0,
+            Phase::Lingering { .. } => 1,
+            Phase::Stopping { .. } => 2,
+            Phase::Killing => 3,
+        }
+    }
+
+    proptest! {
+        /// In whatever order things happen: no way back, no deadline made later, KILL in the end.
+        #[test]
+        fn nothing_leads_back_and_everything_asked_to_end_is_killed(
+            events in proptest::collection::vec(event(), 0..40)
+        ) {
+            let (mut policy, mut now) = policy();
+            let mut ending = false;
+            for event in events {
+                let before = policy.phase();
+                match event {
+                    Event::Exited => { policy.agent_exited(now); ending = true; }
+                    Event::Stop(grace) => {
+                        policy.stop(now, grace.map(Duration::from_millis));
+                        ending = true;
+                    }
+                    Event::Kill => { policy.kill(); ending = true; }
+                    Event::Later(ms) => now += Duration::from_millis(ms),
+                }
+                prop_assert!(rank(policy.phase()) >= rank(before));
+                if let (Phase::Stopping { until: a }, Phase::Stopping { until: b }) = (before, policy.phase()) {
+                    prop_assert!(b <= a);
+                }
+                let _now = policy.due(now);
+            }
+            if ending {
+                now += LINGER + GRACE + Duration::from_secs(20);
+                let mut kill = false;
+                for _ in 0..4 {
+                    kill |= policy.due(now) == Due::Kill;
+                    now += GRACE;
+                }
+                prop_assert!(kill);
+            } else {
+                prop_assert_eq!(policy.due(now), Due::Wait(None));
+            }
+        }
+    }
+}

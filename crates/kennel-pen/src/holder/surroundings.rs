@@ -1,0 +1,89 @@
+//! The holder's own surroundings, and what of them the agent must not inherit.
+
+use std::fs::{self, File};
+use std::io::{self, Read, Seek};
+
+use kennel_sys::namespace::NamespaceInit;
+use rustix::fd::OwnedFd;
+use rustix::process::{Resource, Rlimit, Signal};
+
+use crate::command::Command;
+use kennel_sys::clone::Limit;
+
+/// How much likelier the agent is to be chosen by the OOM killer than its holder.
+const LIKELIER: i32 = 200;
+const OOM_SCORE: &str = "/proc/self/oom_score_adj";
+const RLIMIT_NOFILE: u32 = 7;
+
+/// What the holder is and was given.
+#[derive(Debug)]
+pub(crate) struct Surroundings {
+    /// Set if this holder is the init of a pid namespace made for it.
+    pub(crate) namespace: Option<NamespaceInit>,
+    descriptors: Rlimit,
+}
+
+impl Surroundings {
+    /// Settles in: nothing of the caller's is held on to.
+    pub(crate) fn settle_in(namespace: Option<NamespaceInit>) -> io::Result<Self> {
+        // No folder of the user's is kept busy by us.
+        rustix::process::chdir("/")?;
+        // If the caller's death finds us stopped, we wake up and see to the rest.
+        rustix::process::set_parent_process_death_signal(Some(Signal::CONT))?;
+        let descriptors = rustix::process::getrlimit(Resource::Nofile);
+        let raised = Rlimit { current: descriptors.maximum, maximum: descriptors.maximum };
+        // A larger tree can be looked at; without it we go on.
+        rustix::process::setrlimit(Resource::Nofile, raised).ok();
+        Ok(Self { namespace, descriptors })
+    }
+
+    /// The agent gets the caller's limit on descriptors, not the one that we raised.
+    pub(crate) fn give_to(&self, command: &mut Command) {
+        if command.limits.iter().all(|limit| limit.resource != RLIMIT_NOFILE) {
+            command.limit(Limit {
+                resource: RLIMIT_NOFILE,
+                soft: self.descriptors.current.unwrap_or(u64::MAX),
+                hard: self.descriptors.maximum.unwrap_or(u64::MAX),
+            });
+        }
+    }
+
+    /// Raises our own score, which a process made meanwhile inherits; put back when dropped.
+    ///
+    /// It can't be set for the new process alone: as long as that shares our memory, the kernel gives
+    /// both the same score.
+    pub(crate) fn be_likelier_oom_victim(&self) -> Option<OomScore> {
+        let before = fs::read_to_string(OOM_SCORE).ok()?.trim().parse::<i32>().ok()?;
+        fs::write(OOM_SCORE, (before + LIKELIER).min(1000).to_string()).ok()?;
+        Some(OomScore { before })
+    }
+}
+
+/// Our score as it was, put back on drop.
+pub(crate) struct OomScore {
+    before: i32,
+}
+
+impl Drop for OomScore {
+    fn drop(&mut self) {
+        // Always allowed: it is not below what we started with.
+        fs::write(OOM_SCORE, self.before.to_string()).ok();
+    }
+}
+
+/// The text that the caller put into a memfd.
+pub(crate) fn read_memfd(memfd: OwnedFd) -> io::Result<Vec<u8>> {
+    let mut file = File::from(memfd);
+    file.rewind()?;
+    let mut text = Vec::new();
+    file.read_to_end(&mut text)?;
+    Ok(text)
+}
+
+#[cfg(feature = "faults")]
+pub(crate) fn arm_fault(nth: u32, errno: i32) {
+    kennel_sys::fault::arm(nth, errno);
+}
+
+#[cfg(not(feature = "faults"))]
+pub(crate) fn arm_fault(_nth: u32, _errno: i32) {}

@@ -1,0 +1,242 @@
+//! Starting a command in a pen, in two steps: [`Pen::launch`] makes its process, which waits behind a
+//! gate; [`Gated::open`] lets it become the program. In between, its identity can be put on record.
+
+use std::ffi::{CString, OsString};
+use std::io;
+use std::os::unix::ffi::OsStringExt;
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use kennel_sys::clone::{self, ChildError, Opened, Start};
+use kennel_sys::fault::{CallError, call};
+use kennel_sys::identity::Identity;
+use kennel_sys::reap;
+use rustix::event::{PollFd, PollFlags};
+use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
+
+use crate::cgroup::Cgroup;
+use crate::command::{AgentEnds, CallerEnds, Command, Streams, open_streams};
+use crate::name::PenName;
+use crate::pen::{Agent, Pen, poll};
+use crate::program::{self, ExecError};
+
+/// The variable with the home's id, in the environment of every agent.
+pub const HOME_COOKIE: &str = "KENNEL_HOME_ID";
+/// The variable with the session's id, in the environment of every agent.
+pub const SESSION_COOKIE: &str = "KENNEL_SESSION_ID";
+
+/// How long the end of a process that was dismissed or has failed is waited for. It takes microseconds;
+/// if it can't end now, the pen reaps it later.
+const ENDING: Duration = Duration::from_millis(200);
+
+/// Why a command could not be started. Whatever was made for it is gone, or owned by the pen.
+#[derive(Debug, thiserror::Error)]
+pub enum LaunchError {
+    /// The program can't be executed.
+    #[error("can't start the program")]
+    Exec(#[from] ExecError),
+    /// A call of Kennel's own failed.
+    #[error("can't start the program")]
+    Call(#[from] CallError),
+    /// Text with a NUL byte can't be passed to a program.
+    #[error("{what} {value:?} has a NUL byte in it")]
+    Nul {
+        /// Argument, variable or folder.
+        what: &'static str,
+        /// The text.
+        value: OsString,
+    },
+    /// A variable's name is empty or has a `=` in it.
+    #[error("{name:?} can't be the name of a variable")]
+    VariableName {
+        /// The name.
+        name: OsString,
+    },
+    /// The pen has its agent already.
+    #[error("the pen already holds an agent")]
+    Occupied,
+    /// It was killed before it became the program.
+    #[error("the process was ended before it ran the program")]
+    Died,
+    /// The program could not be loaded before the deadline: a file system that hangs. It was killed.
+    #[error("{path} could not be loaded in time, and was given up")]
+    Pending {
+        /// The file.
+        path: PathBuf,
+    },
+}
+
+/// A process that exists, is known, and waits. [`Gated::open`] lets it run; dropping this ends it.
+#[derive(Debug)]
+#[must_use = "dropping it ends the process"]
+pub struct Gated<'p> {
+    pen: &'p mut Pen,
+    /// Taken by `open`, else ended on drop.
+    process: Option<clone::Gated>,
+    identity: Identity,
+    path: PathBuf,
+    folder: Option<PathBuf>,
+    /// Our ends of its streams.
+    pub ends: CallerEnds,
+}
+
+impl Pen {
+    /// Makes the process of a command, which waits behind its gate.
+    ///
+    /// # Errors
+    /// See [`LaunchError`].
+    pub fn launch(&mut self, mut command: Command) -> Result<Gated<'_>, LaunchError> {
+        let (agent, caller) = open_streams(std::mem::replace(&mut command.streams, Streams::default()))?;
+        self.launch_with(&command, agent, caller)
+    }
+
+    pub(crate) fn launch_with(
+        &mut self,
+        command: &Command,
+        agent: AgentEnds,
+        ends: CallerEnds,
+    ) -> Result<Gated<'_>, LaunchError> {
+        if self.agent.is_some() {
+            return Err(LaunchError::Occupied);
+        }
+        let folder = command.folder_path();
+        let path = program::find(command.program(), command.variable("PATH"), folder)?;
+        let cgroup = self.cgroup.as_ref().map(Cgroup::folder);
+        let process = clone::start(start(command, &self.name, &path, &agent, cgroup)?)?;
+        drop(agent); // the process has its own copies: ours would keep pipes open
+        let pid = process.pid().as_raw_pid();
+        let mut gated = Gated {
+            pen: self,
+            process: Some(process),
+            identity: Identity { boot: String::new(), pid_namespace: 0, pid, started: 0 },
+            path,
+            folder: folder.map(ToOwned::to_owned),
+            ends,
+        };
+        // An unreaped child can't lose its number, so this is the identity of none but it.
+        gated.identity =
+            call("read /proc/PID/stat", || Identity::of(pid)).map_err(|error| error.on(pid))?;
+        Ok(gated)
+    }
+}
+
+fn start<'a>(
+    command: &Command,
+    name: &PenName,
+    path: &std::path::Path,
+    agent: &'a AgentEnds,
+    cgroup: Option<BorrowedFd<'a>>,
+) -> Result<Start<'a>, LaunchError> {
+    let cookie = [(HOME_COOKIE, name.home.as_str()), (SESSION_COOKIE, name.session.as_str())];
+    let mut env = Vec::with_capacity(command.env.len() + cookie.len());
+    for (variable, value) in &command.env {
+        if cookie.iter().any(|(cookie, _)| variable == cookie) {
+            continue; // an agent that starts a session passes its own cookie on; ours replaces it
+        }
+        if variable.is_empty() || variable.as_encoded_bytes().contains(&b'=') {
+            return Err(LaunchError::VariableName { name: variable.clone() });
+        }
+        let mut pair = variable.clone();
+        pair.push("=");
+        pair.push(value);
+        env.push(c_string("variable", pair)?);
+    }
+    for (variable, value) in cookie {
+        env.push(c_string("variable", format!("{variable}={value}").into())?);
+    }
+    let argv = command.argv.iter().map(|arg| c_string("argument", arg.clone()));
+    Ok(Start {
+        path: c_string("program", path.as_os_str().to_owned())?,
+        argv: argv.collect::<Result<_, _>>()?,
+        env,
+        folder: command.folder.as_ref().map(|path| c_string("folder", path.into())).transpose()?,
+        umask: command.umask,
+        limits: command.limits.clone(),
+        streams: agent.borrow(),
+        terminal: agent.terminal,
+        cgroup,
+    })
+}
+
+fn c_string(what: &'static str, text: OsString) -> Result<CString, LaunchError> {
+    CString::new(text.into_vec())
+        .map_err(|error| LaunchError::Nul { what, value: OsString::from_vec(error.into_vec()) })
+}
+
+impl Gated<'_> {
+    /// Which process it is.
+    #[must_use]
+    pub fn identity(&self) -> &Identity {
+        &self.identity
+    }
+
+    /// A handle on it.
+    #[must_use]
+    pub fn pidfd(&self) -> Option<BorrowedFd<'_>> {
+        self.process.as_ref().map(clone::Gated::pidfd)
+    }
+
+    /// Opens the gate: the process becomes the program. Returns our ends of its streams.
+    ///
+    /// # Errors
+    /// The program can't be executed, or the deadline passed; no process of it is left then, or the
+    /// pen owns it until it can be reaped.
+    pub fn open(mut self, deadline: Instant) -> Result<CallerEnds, LaunchError> {
+        let Some(process) = self.process.take() else { return Err(LaunchError::Died) };
+        let opened = match process.open(deadline) {
+            Ok(opened) => opened,
+            Err(error) => return Err(error.into()),
+        };
+        match opened {
+            Opened::Running(pidfd) => {
+                let identity = self.identity.clone();
+                self.pen.agent = Some(Agent { pidfd, identity, status: None });
+                Ok(std::mem::take(&mut self.ends))
+            }
+            Opened::Failed(pidfd, error) => {
+                reap_shortly(&pidfd);
+                Err(self.explain(error))
+            }
+            Opened::Died(pidfd) => {
+                reap_shortly(&pidfd);
+                Err(LaunchError::Died)
+            }
+            Opened::Pending(opening) => {
+                drop(opening.give_up());
+                Err(LaunchError::Pending { path: self.path.clone() })
+            }
+        }
+    }
+
+    fn explain(&self, failed: ChildError) -> LaunchError {
+        let source = failed.error.source;
+        if failed.at_exec {
+            return program::explain(&self.path, self.folder.as_deref(), source).into();
+        }
+        match &self.folder {
+            Some(folder) if failed.at_folder => {
+                ExecError::BadFolder { folder: folder.clone(), source }.into()
+            }
+            _ => LaunchError::Call(CallError { source, ..failed.error }),
+        }
+    }
+}
+
+impl Drop for Gated<'_> {
+    fn drop(&mut self) {
+        if let Some(process) = self.process.take() {
+            let (pidfd, lingering) = process.dismiss();
+            drop(lingering);
+            reap_shortly(&pidfd);
+        }
+    }
+}
+
+/// Reaps a process that is ending; if it takes longer than it should, the pen will.
+pub(crate) fn reap_shortly(pidfd: &OwnedFd) {
+    let deadline = Some(Instant::now() + ENDING);
+    let waited = poll(&mut [PollFd::new(pidfd, PollFlags::IN)], deadline);
+    if waited.is_ok() {
+        let _later: io::Result<_> = reap::reap(pidfd.as_fd());
+    }
+}

@@ -1,0 +1,96 @@
+//! Who is in a pen.
+
+use std::fmt;
+use std::time::Duration;
+
+use kennel_sys::identity::Stat;
+
+use crate::subtree::{self, Marked};
+
+/// A process in a pen.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Member {
+    /// Its pid, for people to read; signals go through the pen.
+    pub pid: i32,
+    /// The program's short name.
+    pub name: String,
+    /// The kernel's state letter.
+    pub state: char,
+    /// Whether it has ended and only waits for its parent to notice.
+    pub dead: bool,
+}
+
+impl Member {
+    pub(crate) fn look(pid: i32) -> Option<Self> {
+        let stat = Stat::read(pid).ok()??;
+        Some(Self { pid, dead: stat.is_dead(), name: stat.name, state: stat.state })
+    }
+}
+
+/// A process that could not be ended, and why.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Survivor {
+    /// Its pid, for people to read.
+    pub pid: i32,
+    /// The program's short name.
+    pub name: String,
+    /// Why it is still there.
+    pub why: Why,
+}
+
+/// Why a process survives a kill.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Why {
+    /// The kernel does not let us signal it: it runs as this other user.
+    NotPermitted {
+        /// Its user.
+        uid: u32,
+    },
+    /// It sleeps in the kernel, or is frozen, and takes no signal, not even KILL, until that is over.
+    Uninterruptible,
+    /// The signal was sent; the process has not ended yet.
+    Ending,
+}
+
+impl fmt::Display for Why {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NotPermitted { uid } => write!(f, "not permitted: it runs as user {uid}"),
+            Self::Uninterruptible => f.write_str("uninterruptible: it waits in the kernel, or is frozen"),
+            Self::Ending => f.write_str("killed, but not yet gone"),
+        }
+    }
+}
+
+impl fmt::Display for Survivor {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "pid {} ({}): {}", self.pid, self.name, self.why)
+    }
+}
+
+impl Survivor {
+    pub(crate) fn look(pid: i32, refused: &[Marked]) -> Option<Self> {
+        let member = Member::look(pid).filter(|member| !member.dead)?;
+        let mark = subtree::open(pid).ok().flatten().map(|found| found.mark);
+        let why = if mark.is_some_and(|mark| refused.contains(&mark)) {
+            Why::NotPermitted { uid: subtree::owner_of(pid).unwrap_or(u32::MAX) }
+        } else if member.state == 'D' {
+            Why::Uninterruptible
+        } else {
+            Why::Ending
+        };
+        Some(Self { pid, name: member.name, why })
+    }
+}
+
+/// What a pen uses and has used.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Usage {
+    /// CPU time of all processes that were ever in it, as far as the machine tells.
+    pub cpu: Duration,
+    /// Memory in use now, in bytes: of the cgroup where it counts memory, else the resident memory of
+    /// all processes added up (what they share is counted each time).
+    pub memory: u64,
+    /// How many processes are in it now, the dead but not yet noticed ones left out.
+    pub processes: u32,
+}

@@ -1,0 +1,448 @@
+//! The pen: what holds a session's processes, from before the first one runs until the last is gone.
+//!
+//! One rule: a cgroup if there is one, the subtree below this process always. Empty means that both
+//! say so: `populated 0` (or a folder that could be removed), and no children left.
+
+use std::collections::HashSet;
+use std::io;
+use std::path::Path;
+use std::sync::Mutex;
+use std::time::{Duration, Instant};
+
+use kennel_sys::fault::{CallError, call};
+use kennel_sys::identity::{Identity, Stat};
+use kennel_sys::namespace::NamespaceInit;
+use kennel_sys::reap::{self, Reaped};
+use kennel_sys::signals::SignalFd;
+use rustix::event::{PollFd, PollFlags};
+use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
+use rustix::process::Signal;
+
+use crate::cgroup::{Cgroup, CgroupBase, Removed};
+use crate::ground::{Ground, NoCgroup};
+use crate::member::{Member, Usage};
+use crate::name::PenName;
+use crate::status::Status;
+use crate::subtree::{self, Marked};
+
+/// Which kind of pen is wanted.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Kind {
+    /// A cgroup where there is one.
+    #[default]
+    Auto,
+    /// A cgroup, or an error.
+    Cgroup,
+    /// Only the subtree below the process that launches.
+    Subtree,
+}
+
+/// Why a pen could not be made.
+#[derive(Debug, thiserror::Error)]
+pub enum CreateError {
+    /// A process holds one pen at a time: an orphan that falls to it must belong to just one.
+    #[error("this process already has a pen; start a holder for each further one")]
+    Occupied,
+    /// A cgroup was asked for.
+    #[error("no cgroup pen is possible here")]
+    NoCgroup(#[source] NoCgroup),
+    /// A call failed; nothing is left.
+    #[error("can't make the pen")]
+    Call(#[from] CallError),
+}
+
+/// Whether this process has a pen, or has dropped one that was not empty.
+static PLACE: Mutex<Place> = Mutex::new(Place::Free);
+
+enum Place {
+    Free,
+    Taken,
+    /// A pen was dropped while somebody was in it. It was struck then; the next one sees to the rest.
+    Abandoned(Option<Cgroup>),
+}
+
+fn place() -> std::sync::MutexGuard<'static, Place> {
+    PLACE.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+}
+
+/// A pen, owned by this process. See the [crate documentation](crate) for how to use it.
+///
+/// A process has one pen at a time and *all its children belong to it*: they are reaped by the pen.
+/// Have a process of its own for that ([`crate::holder`]) unless yours is one already. `SIGCHLD` gets
+/// blocked in the thread that makes the pen.
+///
+/// Dropping a pen that is not empty kills what is in it, without waiting.
+#[derive(Debug)]
+pub struct Pen {
+    pub(crate) name: PenName,
+    pub(crate) cgroup: Option<Cgroup>,
+    /// Set if this process is the init of a pid namespace made for this pen: one call ends all.
+    pub(crate) namespace: Option<NamespaceInit>,
+    pub(crate) agent: Option<Agent>,
+    /// Those whom the last round of KILL was not allowed to reach.
+    pub(crate) refused: Vec<Marked>,
+    children: SignalFd,
+    cpu_before: Duration,
+}
+
+/// The process that was launched.
+#[derive(Debug)]
+pub(crate) struct Agent {
+    pub(crate) pidfd: OwnedFd,
+    pub(crate) identity: Identity,
+    pub(crate) status: Option<Status>,
+}
+
+/// Why a wait returned.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[must_use]
+pub enum Woken {
+    /// Something happened in the pen, or one of the other descriptors is ready: look.
+    Changed,
+    /// The deadline passed.
+    Deadline,
+}
+
+impl Pen {
+    /// Makes a pen on this ground.
+    ///
+    /// # Errors
+    /// See [`CreateError`]; nothing is left then.
+    pub fn create(ground: &Ground, name: PenName, kind: Kind) -> Result<Self, CreateError> {
+        let base = match (kind, ground.cgroup()) {
+            (Kind::Subtree, _) | (Kind::Auto, Err(_)) => None,
+            (_, Ok(base)) => Some(base),
+            (Kind::Cgroup, Err(why)) => return Err(CreateError::NoCgroup(why.clone())),
+        };
+        let taken = take_place()?;
+        call("prctl subreaper", reap::become_subreaper)?;
+        let children = call("signalfd", || SignalFd::new(&[Signal::CHILD.as_raw()]))?;
+        let cgroup = base.map(|base| Cgroup::create(base, &name)).transpose()?;
+        std::mem::forget(taken); // from here on the pen's own drop gives the place back
+        Ok(Self::new(name, cgroup, children))
+    }
+
+    /// Takes over the pen of a holder that has died: its cgroup by name, if it had one, and its orphans,
+    /// which fell to this process if it was a subreaper already. The agent, if its handle was kept.
+    ///
+    /// # Errors
+    /// See [`CreateError`]; what was there is still there then.
+    pub fn take_over(
+        name: PenName,
+        cgroup: Option<&Path>,
+        agent: Option<(OwnedFd, Identity)>,
+    ) -> Result<Self, CreateError> {
+        let taken = take_place()?;
+        call("prctl subreaper", reap::become_subreaper)?;
+        let children = call("signalfd", || SignalFd::new(&[Signal::CHILD.as_raw()]))?;
+        let cgroup = match cgroup.and_then(|path| Some((path, path.parent()?))) {
+            None => None,
+            Some((path, base)) => Cgroup::claim(&CgroupBase::open(base)?.fd, &name.to_string(), path)?,
+        };
+        std::mem::forget(taken);
+        let mut pen = Self::new(name, cgroup, children);
+        pen.agent = agent.map(|(pidfd, identity)| Agent { pidfd, identity, status: None });
+        Ok(pen)
+    }
+
+    fn new(name: PenName, cgroup: Option<Cgroup>, children: SignalFd) -> Self {
+        Self {
+            name,
+            cgroup,
+            namespace: None,
+            agent: None,
+            refused: Vec::new(),
+            children,
+            cpu_before: reap::reaped_cpu(),
+        }
+    }
+
+    /// Its name.
+    #[must_use]
+    pub fn name(&self) -> &PenName {
+        &self.name
+    }
+
+    /// The folder of its cgroup, if it has one.
+    #[must_use]
+    pub fn cgroup_path(&self) -> Option<&Path> {
+        self.cgroup.as_ref().map(Cgroup::path)
+    }
+
+    /// Which process was launched, once one was.
+    #[must_use]
+    pub fn agent(&self) -> Option<&Identity> {
+        self.agent.as_ref().map(|agent| &agent.identity)
+    }
+
+    /// A handle on the process that was launched.
+    #[must_use]
+    pub fn agent_pidfd(&self) -> Option<BorrowedFd<'_>> {
+        self.agent.as_ref().map(|agent| agent.pidfd.as_fd())
+    }
+
+    /// The agent's status, once it has ended and was reaped.
+    #[must_use]
+    pub fn status(&self) -> Option<&Status> {
+        self.agent.as_ref().and_then(|agent| agent.status.as_ref())
+    }
+
+    /// Collects all children that have ended; says whether any child is left.
+    pub(crate) fn reap(&mut self) -> io::Result<bool> {
+        while self.children.next()?.is_some() {}
+        loop {
+            match reap::reap_any()? {
+                Reaped::NoChildren => return Ok(false),
+                Reaped::NoneReady => return Ok(true),
+                Reaped::One(pid, ended) => {
+                    let oom = || self.cgroup.as_ref().is_some_and(|cgroup| {
+                        matches!(cgroup.oom_kills(), Ok(Some(kills)) if kills > 0)
+                    });
+                    if let Some(agent) = &mut self.agent
+                        && agent.status.is_none()
+                        && agent.identity.pid == pid
+                    {
+                        agent.status = Some(Status::new(ended, oom()));
+                    }
+                }
+            }
+        }
+    }
+
+    /// Whether nobody is left, by both proofs.
+    ///
+    /// # Errors
+    /// The question could not be answered: the pen counts as occupied.
+    pub fn is_empty(&mut self) -> io::Result<bool> {
+        Ok(!self.reap()? && !self.populated()?)
+    }
+
+    pub(crate) fn populated(&self) -> io::Result<bool> {
+        self.cgroup.as_ref().map_or(Ok(false), Cgroup::populated)
+    }
+
+    /// Waits until something happens in the pen, one of `others` is readable, or the deadline passes.
+    ///
+    /// # Errors
+    /// What `poll` said.
+    pub fn wait(&self, deadline: Option<Instant>, others: &[BorrowedFd<'_>]) -> io::Result<Woken> {
+        let mut fds = vec![PollFd::new(&self.children, PollFlags::IN)];
+        fds.extend(others.iter().map(|fd| PollFd::new(fd, PollFlags::IN)));
+        if let Some(agent) = self.agent.as_ref().filter(|agent| agent.status.is_none()) {
+            fds.push(PollFd::new(&agent.pidfd, PollFlags::IN));
+        }
+        let events = self.cgroup.as_ref().map(Cgroup::events);
+        if let Some(events) = &events {
+            fds.push(PollFd::new(events, PollFlags::PRI));
+        }
+        poll(&mut fds, deadline)
+    }
+
+    /// Waits until the agent has ended.
+    ///
+    /// # Errors
+    /// What the kernel said; the deadline is no error but `None`.
+    pub fn wait_agent(&mut self, deadline: Instant) -> io::Result<Option<Status>> {
+        loop {
+            self.reap()?;
+            if let Some(status) = self.status() {
+                return Ok(Some(status.clone()));
+            }
+            if self.wait(Some(deadline), &[])? == Woken::Deadline {
+                return Ok(None);
+            }
+        }
+    }
+
+    /// Waits until nobody is left; says whether that came true before the deadline.
+    ///
+    /// # Errors
+    /// What the kernel said: the pen counts as occupied.
+    pub fn wait_empty(&mut self, deadline: Instant) -> io::Result<bool> {
+        loop {
+            if self.is_empty()? {
+                return Ok(true);
+            }
+            if self.wait(Some(deadline), &[])? == Woken::Deadline {
+                return self.is_empty();
+            }
+        }
+    }
+
+    /// Who is in it now.
+    ///
+    /// # Errors
+    /// The listing failed, which says nothing about who is there.
+    pub fn members(&self) -> io::Result<Vec<Member>> {
+        Ok(self.pids()?.into_iter().filter_map(Member::look).collect())
+    }
+
+    pub(crate) fn pids(&self) -> io::Result<Vec<i32>> {
+        let mut pids = Vec::new();
+        subtree::walk(|found| {
+            pids.push(found.mark.pid);
+            Ok(())
+        })?;
+        if let Some(cgroup) = &self.cgroup {
+            pids.extend(cgroup.pids()?);
+        }
+        pids.sort_unstable();
+        pids.dedup();
+        Ok(pids)
+    }
+
+    /// What it uses and has used.
+    ///
+    /// # Errors
+    /// The listing failed.
+    pub fn usage(&self) -> io::Result<Usage> {
+        let mut usage = Usage { cpu: reap::reaped_cpu().saturating_sub(self.cpu_before), ..Usage::default() };
+        let ticks = rustix::param::clock_ticks_per_second().max(1);
+        for stat in self.pids()?.into_iter().filter_map(|pid| Stat::read(pid).ok().flatten()) {
+            usage.cpu += Duration::from_millis(stat.cpu_ticks * 1000 / ticks);
+            usage.memory += stat.resident_pages * rustix::param::page_size() as u64;
+            usage.processes += u32::from(!stat.is_dead());
+        }
+        if let Some(cgroup) = &self.cgroup {
+            usage.cpu = cgroup.cpu()?.unwrap_or(usage.cpu);
+            usage.memory = cgroup.memory()?.unwrap_or(usage.memory);
+        }
+        Ok(usage)
+    }
+
+    /// Sends a signal to everyone in it, through handles; those that appear meanwhile get it too.
+    ///
+    /// TERM is followed by CONT, so that a stopped process can act on it.
+    ///
+    /// # Errors
+    /// The listing failed, or the kernel refused other than by permission.
+    pub fn signal(&mut self, signal: Signal) -> io::Result<()> {
+        // A process that was forked during one round is found in the next. Enough is enough: against
+        // one that forks faster than we look only a kill wins.
+        const ROUNDS: u32 = 4;
+        let mut done = HashSet::new();
+        for _ in 0..ROUNDS {
+            let round = subtree::signal(signal, &done)?;
+            if round.sent.is_empty() {
+                break;
+            }
+            done.extend(round.sent);
+            done.extend(round.refused);
+        }
+        if signal == Signal::TERM {
+            return self.signal(Signal::CONT);
+        }
+        Ok(())
+    }
+
+    /// Removes an empty pen.
+    ///
+    /// # Errors
+    /// It is not empty, or its folder could not be removed. The pen comes back: it is still owned.
+    pub fn remove(mut self) -> Result<(), RemoveError> {
+        match self.try_remove() {
+            Ok(()) => Ok(()),
+            Err(why) => Err(RemoveError { pen: Box::new(self), why }),
+        }
+    }
+
+    pub(crate) fn try_remove(&mut self) -> Result<(), NotRemoved> {
+        if self.reap().map_err(|error| NotRemoved::Call(CallError::new("waitid", error)))? {
+            return Err(NotRemoved::Occupied);
+        }
+        if let Some(cgroup) = &self.cgroup {
+            match cgroup.remove().map_err(NotRemoved::Call)? {
+                Removed::Busy => return Err(NotRemoved::Occupied),
+                Removed::Yes => self.cgroup = None,
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Polls; an interruption by a signal counts as a change.
+pub(crate) fn poll(fds: &mut [PollFd<'_>], deadline: Option<Instant>) -> io::Result<Woken> {
+    let timeout = deadline.map(|deadline| {
+        let left = deadline.saturating_duration_since(Instant::now());
+        rustix::event::Timespec {
+            tv_sec: left.as_secs().try_into().unwrap_or(i64::MAX),
+            tv_nsec: left.subsec_nanos().into(),
+        }
+    });
+    match rustix::event::poll(fds, timeout.as_ref()) {
+        Ok(0) => Ok(Woken::Deadline),
+        Ok(_) | Err(rustix::io::Errno::INTR) => Ok(Woken::Changed),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// A pen that could not be removed.
+#[derive(Debug, thiserror::Error)]
+#[error("pen {} could not be removed", .pen.name)]
+pub struct RemoveError {
+    /// The pen, still owned.
+    pub pen: Box<Pen>,
+    /// Why.
+    #[source]
+    pub why: NotRemoved,
+}
+
+/// Why a pen could not be removed.
+#[derive(Debug, thiserror::Error)]
+pub enum NotRemoved {
+    /// Somebody is in it.
+    #[error("somebody is in it")]
+    Occupied,
+    /// A call failed.
+    #[error(transparent)]
+    Call(CallError),
+}
+
+/// The place of this process's one pen, given back on drop.
+struct Taken;
+
+impl Drop for Taken {
+    fn drop(&mut self) {
+        *place() = Place::Free;
+    }
+}
+
+/// Takes the place, first seeing to a pen that was dropped while somebody was in it.
+fn take_place() -> Result<Taken, CreateError> {
+    let mut place = place();
+    match std::mem::replace(&mut *place, Place::Taken) {
+        Place::Free => Ok(Taken),
+        Place::Taken => Err(CreateError::Occupied),
+        Place::Abandoned(cgroup) => match settle(cgroup) {
+            None => Ok(Taken),
+            Some(left) => {
+                *place = Place::Abandoned(left);
+                Err(CreateError::Occupied)
+            }
+        },
+    }
+}
+
+/// Ends what is left of an abandoned pen, without waiting; gives back what could not be ended.
+fn settle(cgroup: Option<Cgroup>) -> Option<Option<Cgroup>> {
+    if let Some(cgroup) = &cgroup {
+        cgroup.kill().ok();
+    }
+    subtree::signal(Signal::KILL, &HashSet::new()).ok();
+    let children_gone = loop {
+        match reap::reap_any() {
+            Ok(Reaped::One(..)) => {}
+            Ok(Reaped::NoChildren) => break true,
+            Ok(Reaped::NoneReady) | Err(_) => break false,
+        }
+    };
+    let folder_gone = cgroup.as_ref().is_none_or(|cgroup| matches!(cgroup.remove(), Ok(Removed::Yes)));
+    (!(children_gone && folder_gone)).then_some(cgroup)
+}
+
+impl Drop for Pen {
+    fn drop(&mut self) {
+        let left = settle(self.cgroup.take());
+        *place() = left.map_or(Place::Free, Place::Abandoned);
+    }
+}

@@ -1,0 +1,192 @@
+//! Which file a program's name means, and why it could not be executed.
+
+use std::ffi::OsStr;
+use std::fs::File;
+use std::io::{self, Read};
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{Access, AtFlags, CWD};
+use rustix::io::Errno;
+
+/// Why a program could not be executed. The errno is in `source`.
+#[derive(Debug, thiserror::Error)]
+pub enum ExecError {
+    /// A name without a slash that is in no folder of `PATH`.
+    #[error("no program {program:?} in PATH ({searched})")]
+    NotInPath {
+        /// The name.
+        program: String,
+        /// The value of `PATH` in the command's environment.
+        searched: String,
+    },
+    /// There is no such file.
+    #[error("{path}: not found")]
+    NotFound {
+        /// The file.
+        path: PathBuf,
+        /// The kernel's word.
+        source: io::Error,
+    },
+    /// It is a folder, or its permissions forbid it.
+    #[error("{path}: not executable")]
+    NotExecutable {
+        /// The file.
+        path: PathBuf,
+        /// The kernel's word.
+        source: io::Error,
+    },
+    /// The interpreter that its first line names can't be executed.
+    #[error("{path}: its interpreter {interpreter} can't be executed")]
+    BadInterpreter {
+        /// The file.
+        path: PathBuf,
+        /// What its first line, or its ELF header, names.
+        interpreter: PathBuf,
+        /// The kernel's word.
+        source: io::Error,
+    },
+    /// A file that is no program, nor a script that names an interpreter.
+    #[error("{path}: not a program (a script needs a first line such as #!/bin/sh)")]
+    NotAProgram {
+        /// The file.
+        path: PathBuf,
+        /// The kernel's word.
+        source: io::Error,
+    },
+    /// The folder to start in can't be entered.
+    #[error("can't start in folder {folder}")]
+    BadFolder {
+        /// The folder.
+        folder: PathBuf,
+        /// The kernel's word.
+        source: io::Error,
+    },
+    /// Anything else.
+    #[error("can't execute {path}")]
+    Other {
+        /// The file.
+        path: PathBuf,
+        /// The kernel's word.
+        source: io::Error,
+    },
+}
+
+impl ExecError {
+    /// The kernel's errno.
+    #[must_use]
+    pub fn errno(&self) -> i32 {
+        match self {
+            Self::NotInPath { .. } => Errno::NOENT.raw_os_error(),
+            Self::NotFound { source, .. }
+            | Self::NotExecutable { source, .. }
+            | Self::BadInterpreter { source, .. }
+            | Self::NotAProgram { source, .. }
+            | Self::BadFolder { source, .. }
+            | Self::Other { source, .. } => source.raw_os_error().unwrap_or(0),
+        }
+    }
+}
+
+/// Finds the file that `program` means. A name with a slash is a path, relative to the command's
+/// folder; any other is looked for in `path`, the value of `PATH` in the command's environment.
+///
+/// # Errors
+/// It is in no folder of `PATH`, or only as a file that can't be executed.
+pub(crate) fn find(
+    program: &OsStr,
+    path: Option<&OsStr>,
+    folder: Option<&Path>,
+) -> Result<PathBuf, ExecError> {
+    if program.as_bytes().contains(&b'/') {
+        return Ok(PathBuf::from(program));
+    }
+    let searched = path.unwrap_or_default();
+    let not_found = || ExecError::NotInPath {
+        program: program.to_string_lossy().into_owned(),
+        searched: searched.to_string_lossy().into_owned(),
+    };
+    if program.is_empty() {
+        return Err(not_found());
+    }
+    let mut forbidden = None;
+    for entry in std::env::split_paths(searched) {
+        // An empty entry is the current folder, as it is for every shell.
+        let entry = if entry.as_os_str().is_empty() { PathBuf::from(".") } else { entry };
+        let candidate = folder.unwrap_or(Path::new("")).join(entry).join(program);
+        match rustix::fs::accessat(CWD, &candidate, Access::EXEC_OK, AtFlags::EACCESS) {
+            Ok(()) if candidate.is_file() => return Ok(candidate),
+            Err(Errno::ACCESS) if candidate.is_file() => {
+                forbidden.get_or_insert(candidate);
+            }
+            _ => {}
+        }
+    }
+    Err(match forbidden {
+        Some(path) => ExecError::NotExecutable { path, source: Errno::ACCESS.into() },
+        None => not_found(),
+    })
+}
+
+/// Says why the exec of `path` failed with `source`. `folder` is where a relative path starts.
+pub(crate) fn explain(path: &Path, folder: Option<&Path>, source: io::Error) -> ExecError {
+    let seen = folder.unwrap_or(Path::new("")).join(path);
+    let path = path.to_owned();
+    match Errno::from_io_error(&source) {
+        Some(Errno::NOENT | Errno::ACCESS | Errno::NOTDIR | Errno::LOOP)
+            if seen.is_file() && is_executable(&seen) =>
+        {
+            match interpreter(&seen) {
+                Some(interpreter) => ExecError::BadInterpreter { path, interpreter, source },
+                None => ExecError::Other { path, source },
+            }
+        }
+        Some(Errno::NOENT | Errno::NOTDIR) => ExecError::NotFound { path, source },
+        Some(Errno::ACCESS | Errno::ISDIR) => ExecError::NotExecutable { path, source },
+        Some(Errno::NOEXEC) => ExecError::NotAProgram { path, source },
+        _ => ExecError::Other { path, source },
+    }
+}
+
+fn is_executable(path: &Path) -> bool {
+    rustix::fs::accessat(CWD, path, Access::EXEC_OK, AtFlags::EACCESS).is_ok()
+}
+
+/// The interpreter that a script's first line names, or an ELF file's loader.
+fn interpreter(path: &Path) -> Option<PathBuf> {
+    let mut head = Vec::new();
+    File::open(path).ok()?.take(4096).read_to_end(&mut head).ok()?;
+    if let Some(line) = head.strip_prefix(b"#!") {
+        let line = line.split(|byte| *byte == b'\n').next()?;
+        let name = line.trim_ascii().split(|byte| byte.is_ascii_whitespace()).next()?;
+        return Some(PathBuf::from(OsStr::from_bytes(name)));
+    }
+    head.starts_with(b"\x7fELF").then(|| PathBuf::from("(the loader named in its ELF header)"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_path_is_taken_as_it_is_and_a_name_is_looked_up() {
+        assert_eq!(find("./x".as_ref(), None, None).unwrap(), Path::new("./x"));
+        let found = find("sh".as_ref(), Some("/nowhere:/bin".as_ref()), None).unwrap();
+        assert_eq!(found, Path::new("/bin/sh"));
+    }
+
+    #[test]
+    fn without_a_path_variable_nothing_is_found_and_the_error_says_where_we_looked() {
+        let error = find("sh".as_ref(), None, None).unwrap_err();
+        assert!(matches!(error, ExecError::NotInPath { .. }), "{error:?}");
+        let error = find("no-such".as_ref(), Some("/bin".as_ref()), None).unwrap_err();
+        assert_eq!(error.to_string(), "no program \"no-such\" in PATH (/bin)");
+        assert!(find("".as_ref(), Some("/bin".as_ref()), None).is_err());
+    }
+
+    #[test]
+    fn an_entry_of_path_that_is_relative_starts_in_the_commands_folder() {
+        let found = find("sh".as_ref(), Some("bin".as_ref()), Some(Path::new("/"))).unwrap();
+        assert_eq!(found, Path::new("/bin/sh"));
+    }
+}

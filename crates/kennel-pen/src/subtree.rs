@@ -1,0 +1,192 @@
+//! The subtree below this process: who is in it, and sending them signals.
+//!
+//! Every descendant whose parent dies falls to us, since we are a subreaper. A pid read from `/proc` is
+//! only a hint: the process is opened as a pidfd, and believed to be ours when the kernel says that its
+//! parent is this process, or one that was itself seen to be ours and still exists after the look.
+
+use std::collections::HashSet;
+use std::fs;
+use std::io;
+use std::os::unix::fs::MetadataExt;
+
+use kennel_sys::identity::Stat;
+use kennel_sys::pidfd::{self, Sent};
+use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
+use rustix::process::Signal;
+
+/// One process for good: its number, and what tells it from a later one of the same number.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) struct Marked {
+    pub(crate) pid: i32,
+    stamp: u64,
+}
+
+/// A descendant that was found, with a handle on it.
+pub(crate) struct Found {
+    pub(crate) mark: Marked,
+    pub(crate) pidfd: OwnedFd,
+}
+
+/// What a round of signals came to.
+#[derive(Debug, Default)]
+pub(crate) struct Round {
+    /// Those that the signal was sent to.
+    pub(crate) sent: Vec<Marked>,
+    /// Those that the kernel did not let us signal.
+    pub(crate) refused: Vec<Marked>,
+}
+
+/// Opens the process that has this number, with its mark.
+pub(crate) fn open(pid: i32) -> io::Result<Option<Found>> {
+    let Some(pidfd) = pidfd::open(pid)? else { return Ok(None) };
+    let Some(stamp) = stamp(pidfd.as_fd(), pid)? else { return Ok(None) };
+    Ok(Some(Found { mark: Marked { pid, stamp }, pidfd }))
+}
+
+/// The handle's inode where the kernel gives each process its own (6.9), else the start time.
+fn stamp(pidfd: BorrowedFd<'_>, pid: i32) -> io::Result<Option<u64>> {
+    const PIDFS_MAGIC: i64 = 0x5049_4446;
+    if rustix::fs::fstatfs(pidfd)?.f_type as i64 == PIDFS_MAGIC {
+        return Ok(Some(rustix::fs::fstat(pidfd)?.st_ino));
+    }
+    let stat = Stat::read(pid)?;
+    Ok(stat.filter(|_| pidfd::exists(pidfd)).map(|stat| stat.started))
+}
+
+/// The pids that are, or just were, children of `pid`.
+pub(crate) fn children_of(pid: i32) -> io::Result<Vec<i32>> {
+    let threads = match fs::read_dir(format!("/proc/{pid}/task")) {
+        Ok(threads) => threads,
+        Err(error) if vanished(&error) => return Ok(Vec::new()),
+        Err(error) => return Err(error),
+    };
+    let mut children = Vec::new();
+    for thread in threads {
+        let thread = match thread {
+            Ok(thread) => thread,
+            Err(error) if vanished(&error) => break,
+            Err(error) => return Err(error),
+        };
+        match fs::read_to_string(thread.path().join("children")) {
+            Ok(text) => {
+                children.extend(text.split_ascii_whitespace().filter_map(|pid| pid.parse::<i32>().ok()));
+            }
+            Err(error) if vanished(&error) => {
+                if !lists_children() {
+                    return scan_for_children_of(pid);
+                }
+            }
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(children)
+}
+
+fn vanished(error: &io::Error) -> bool {
+    error.kind() == io::ErrorKind::NotFound
+        || error.raw_os_error() == Some(rustix::io::Errno::SRCH.raw_os_error())
+}
+
+/// Whether this kernel has `/proc/PID/task/TID/children` (`CONFIG_PROC_CHILDREN`).
+pub(crate) fn lists_children() -> bool {
+    let thread = rustix::thread::gettid().as_raw_pid();
+    fs::metadata(format!("/proc/self/task/{thread}/children")).is_ok()
+}
+
+/// For kernels without such lists: every process of the machine is asked for its parent.
+pub(crate) fn scan_for_children_of(parent: i32) -> io::Result<Vec<i32>> {
+    let mut children = Vec::new();
+    for entry in fs::read_dir("/proc")? {
+        let name = entry?.file_name();
+        let Some(pid) = name.to_str().and_then(|name| name.parse::<i32>().ok()) else { continue };
+        if Stat::read(pid)?.is_some_and(|stat| stat.parent == parent) {
+            children.push(pid);
+        }
+    }
+    Ok(children)
+}
+
+/// Visits every descendant of this process once, parents before their children; `visit` is called
+/// after the children were listed. Those that change parents meanwhile may be missed: go again.
+pub(crate) fn walk(mut visit: impl FnMut(&Found) -> io::Result<()>) -> io::Result<()> {
+    let me = rustix::process::getpid().as_raw_pid();
+    let mut seen = HashSet::new();
+    // Whose children to look at next: (the pids, the parent that they were listed under).
+    let mut pending = vec![(children_of(me)?, None::<Marked>)];
+    while let Some((pids, parent)) = pending.pop() {
+        let parent = match parent {
+            None => None,
+            Some(mark) => match open(mark.pid)?.filter(|found| found.mark == mark) {
+                Some(found) => Some(found),
+                None => continue, // it died; its children fell to us, or to one that will be looked at
+            },
+        };
+        for pid in pids {
+            let Some(child) = open(pid)? else { continue };
+            if !is_ours(&child, me, parent.as_ref())? || !seen.insert(child.mark) {
+                continue;
+            }
+            let below = children_of(pid)?;
+            if !below.is_empty() {
+                pending.push((below, Some(child.mark)));
+            }
+            visit(&child)?;
+        }
+    }
+    Ok(())
+}
+
+fn is_ours(child: &Found, me: i32, parent: Option<&Found>) -> io::Result<bool> {
+    let Some(info) = pidfd::info(child.pidfd.as_fd(), child.mark.pid)? else { return Ok(false) };
+    Ok(info.parent == me
+        || parent.is_some_and(|parent| {
+            // The parent's number was the parent's all along if it still exists now.
+            info.parent == parent.mark.pid && pidfd::exists(parent.pidfd.as_fd())
+        }))
+}
+
+/// Sends `signal` to every descendant, except to those in `done`.
+pub(crate) fn signal(signal: Signal, done: &HashSet<Marked>) -> io::Result<Round> {
+    let mut round = Round::default();
+    walk(|found| {
+        if !done.contains(&found.mark) {
+            match pidfd::send(&found.pidfd, signal)? {
+                Sent::Yes => round.sent.push(found.mark),
+                Sent::Gone => {}
+                Sent::NotPermitted => round.refused.push(found.mark),
+            }
+        }
+        Ok(())
+    })?;
+    Ok(round)
+}
+
+/// The user a process belongs to, as far as `/proc` tells.
+pub(crate) fn owner_of(pid: i32) -> Option<u32> {
+    fs::metadata(format!("/proc/{pid}")).ok().map(|meta| meta.uid())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn both_ways_to_list_children_agree() {
+        let mut child = std::process::Command::new("sleep").arg("30").spawn().expect("sleep starts");
+        let pid = i32::try_from(child.id()).expect("a pid");
+        let me = rustix::process::getpid().as_raw_pid();
+        assert!(lists_children());
+        assert!(children_of(me).expect("listed").contains(&pid));
+        assert!(scan_for_children_of(me).expect("scanned").contains(&pid));
+        child.kill().expect("killed");
+        child.wait().expect("reaped");
+        assert!(!children_of(me).expect("listed").contains(&pid));
+    }
+
+    #[test]
+    fn a_stranger_with_a_number_from_our_list_is_not_ours() {
+        let found = open(1).expect("init can be looked at").expect("init exists");
+        let me = rustix::process::getpid().as_raw_pid();
+        assert!(!is_ours(&found, me, None).expect("asked"));
+    }
+}

@@ -1,0 +1,286 @@
+//! What the new process does between the clone and the exec.
+//!
+//! It runs in the caller's memory, on a stack of its own, with the caller's thread pointer, while the
+//! caller's threads run on. So: raw system calls only; no allocation, no lock, no libc, no indexing or
+//! arithmetic that could panic. All signals are blocked from before the clone until just before the
+//! exec, so no handler of the caller's can run here.
+//!
+//! ```text
+//! signals to default -> streams to 0-2, gate to 3 -> close the rest -> session -> terminal
+//!    -> umask -> limits -> folder -> GATE (a byte: go on; end-of-file: die) -> unblock -> exec
+//! ```
+//! All that can fail comes before the gate, so whoever opens it knows that only the exec can fail.
+
+use core::ffi::{c_char, c_void};
+use core::sync::atomic::{AtomicI32, AtomicU32, Ordering::Relaxed};
+
+use crate::raw::syscall;
+
+/// The byte that opens the gate.
+pub(crate) const GO: u8 = b'g';
+/// Where the gate is while the new process waits at it; closed by the exec.
+const GATE: usize = 3;
+/// Scratch descriptors are taken from here up, so that they clobber none of 0-3.
+const SCRATCH: usize = 10;
+/// The kernel's signals are 1 to 64.
+const SIGNALS: usize = 64;
+/// The size of the kernel's signal set.
+const SIGSET: usize = 8;
+
+/// How far the new process has come. The order is the order in which it happens.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[repr(u32)]
+pub(crate) enum Step {
+    Born = 0,
+    Signals,
+    Streams,
+    Descriptors,
+    Session,
+    Terminal,
+    Umask,
+    Limits,
+    Folder,
+    Gate,
+    Exec,
+}
+
+impl Step {
+    /// The call that this step makes, as errors name it.
+    pub(crate) fn call(self) -> &'static str {
+        match self {
+            Self::Born => "clone3",
+            Self::Signals => "rt_sigaction",
+            Self::Streams => "dup",
+            Self::Descriptors => "close_range",
+            Self::Session => "setsid",
+            Self::Terminal => "TIOCSCTTY",
+            Self::Umask => "umask",
+            Self::Limits => "setrlimit",
+            Self::Folder => "chdir",
+            Self::Gate => "gate",
+            Self::Exec => "execve",
+        }
+    }
+
+    pub(crate) fn from_number(number: u32) -> Self {
+        use Step::{
+            Born, Descriptors, Exec, Folder, Gate, Limits, Session, Signals, Streams, Terminal, Umask,
+        };
+        [
+            Born, Signals, Streams, Descriptors, Session, Terminal, Umask, Limits, Folder, Gate, Exec,
+        ]
+        .into_iter()
+        .find(|step| *step as u32 == number)
+        .unwrap_or(Born)
+    }
+}
+
+/// One resource limit, as `prlimit64` takes it.
+#[repr(C)]
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct KernelLimit {
+    pub(crate) soft: u64,
+    pub(crate) hard: u64,
+    pub(crate) resource: u32,
+}
+
+/// What parent and child share: the orders, and how far the child has come.
+#[repr(C)]
+pub(crate) struct Shared {
+    /// 1 until the kernel clears it: the child has left this memory, by exec or by its end.
+    pub(crate) here: AtomicU32,
+    pub(crate) step: AtomicU32,
+    pub(crate) errno: AtomicI32,
+    /// Which of the limits failed.
+    pub(crate) detail: AtomicU32,
+    pub(crate) calls: AtomicU32,
+    pub(crate) orders: Orders,
+}
+
+/// Plain values and pointers into memory that the parent keeps until `here` is 0.
+pub(crate) struct Orders {
+    pub(crate) streams: [i32; 3],
+    pub(crate) gate: i32,
+    pub(crate) terminal: bool,
+    pub(crate) umask: Option<u32>,
+    pub(crate) limits: *const KernelLimit,
+    pub(crate) limit_count: usize,
+    pub(crate) folder: *const c_char,
+    pub(crate) path: *const c_char,
+    pub(crate) argv: *const *const c_char,
+    pub(crate) env: *const *const c_char,
+    /// A test's wish: which of this process's calls fails, counted from 1, and with what.
+    pub(crate) fail: (u32, i32),
+}
+
+/// The kernel's sigaction: default disposition, nothing else.
+#[repr(C)]
+struct KernelAction {
+    handler: usize,
+    flags: usize,
+    restorer: usize,
+    mask: u64,
+}
+
+/// The first and only function of the new process.
+///
+/// # Safety
+/// `shared` must point to a [`Shared`] that stays valid, with all its orders, until `here` is 0.
+pub(crate) unsafe extern "C" fn main(shared: *mut c_void) -> ! {
+    // SAFETY: the caller's promise; all fields that both sides write are atomics.
+    let shared = unsafe { &*shared.cast::<Shared>() };
+    let child = Child { shared };
+    // SAFETY: the orders are valid, see above.
+    let code = match unsafe { child.run() } {
+        Ok(never) => match never {},
+        Err(Stop::Failed(errno)) => {
+            shared.errno.store(errno, Relaxed);
+            127
+        }
+        Err(Stop::Dismissed) => 126,
+    };
+    loop {
+        // SAFETY: ends this process; takes no pointer.
+        unsafe { syscall(libc::SYS_exit_group, [code, 0, 0, 0, 0, 0]) };
+    }
+}
+
+enum Stop {
+    Failed(i32),
+    /// End-of-file at the gate: whoever could have opened it is gone or has changed its mind.
+    Dismissed,
+}
+
+enum Never {}
+
+struct Child<'a> {
+    shared: &'a Shared,
+}
+
+impl Child<'_> {
+    fn at(&self, step: Step) {
+        self.shared.step.store(step as u32, Relaxed);
+    }
+
+    /// One system call, or the failure that a test asked for.
+    ///
+    /// # Safety
+    /// As for [`syscall`].
+    #[inline(always)]
+    unsafe fn call(&self, number: libc::c_long, args: [usize; 6]) -> Result<usize, Stop> {
+        let calls = self.shared.calls.load(Relaxed).wrapping_add(1);
+        self.shared.calls.store(calls, Relaxed);
+        let (nth, errno) = self.shared.orders.fail;
+        if calls == nth {
+            return Err(Stop::Failed(errno));
+        }
+        // SAFETY: the caller's promise.
+        let result = unsafe { syscall(number, args) };
+        if result < 0 { Err(Stop::Failed((result as i32).wrapping_neg())) } else { Ok(result as usize) }
+    }
+
+    unsafe fn run(&self) -> Result<Never, Stop> {
+        let orders = &self.shared.orders;
+        // SAFETY (all blocks below): descriptors are plain numbers, checked by the kernel; pointers
+        // are to this function's own locals or to the orders, which outlive this process's stay.
+        self.at(Step::Signals);
+        unsafe { self.reset_signals()? };
+        self.at(Step::Streams);
+        unsafe { self.place_streams()? };
+        self.at(Step::Descriptors);
+        // SAFETY: as above.
+        unsafe { self.call(libc::SYS_close_range, [GATE + 1, u32::MAX as usize, 0, 0, 0, 0])? };
+        self.at(Step::Session);
+        // SAFETY: as above.
+        unsafe { self.call(libc::SYS_setsid, [0; 6])? };
+        if orders.terminal {
+            self.at(Step::Terminal);
+            // SAFETY: as above.
+            unsafe { self.call(libc::SYS_ioctl, [0, libc::TIOCSCTTY as usize, 0, 0, 0, 0])? };
+        }
+        if let Some(umask) = orders.umask {
+            self.at(Step::Umask);
+            // SAFETY: as above.
+            unsafe { self.call(libc::SYS_umask, [umask as usize, 0, 0, 0, 0, 0])? };
+        }
+        self.at(Step::Limits);
+        // SAFETY: as above.
+        unsafe { self.set_limits()? };
+        if !orders.folder.is_null() {
+            self.at(Step::Folder);
+            // SAFETY: as above.
+            unsafe { self.call(libc::SYS_chdir, [orders.folder as usize, 0, 0, 0, 0, 0])? };
+        }
+        self.at(Step::Gate);
+        // SAFETY: as above.
+        unsafe { self.wait_at_gate()? };
+        self.at(Step::Exec);
+        let none = 0_u64;
+        let set = [libc::SIG_SETMASK as usize, &raw const none as usize, 0, SIGSET, 0, 0];
+        // SAFETY: as above; no handler is left that could run now.
+        unsafe { self.call(libc::SYS_rt_sigprocmask, set)? };
+        let exec = [orders.path as usize, orders.argv as usize, orders.env as usize, 0, 0, 0];
+        // SAFETY: as above.
+        unsafe { self.call(libc::SYS_execve, exec)? };
+        Err(Stop::Failed(libc::ENOEXEC)) // a successful exec does not come back
+    }
+
+    unsafe fn reset_signals(&self) -> Result<(), Stop> {
+        let default = KernelAction { handler: libc::SIG_DFL, flags: 0, restorer: 0, mask: 0 };
+        let mut signal = 1;
+        while signal <= SIGNALS {
+            if signal != libc::SIGKILL as usize && signal != libc::SIGSTOP as usize {
+                let args = [signal, &raw const default as usize, 0, SIGSET, 0, 0];
+                // SAFETY: see `run`. Counted as one call for the fault trial: they are all alike.
+                let result = unsafe { syscall(libc::SYS_rt_sigaction, args) };
+                if result < 0 {
+                    return Err(Stop::Failed((result as i32).wrapping_neg()));
+                }
+            }
+            signal = signal.wrapping_add(1);
+        }
+        // SAFETY: a call that changes nothing, so that a test can let this step fail too.
+        unsafe { self.call(libc::SYS_getpid, [0; 6]).map(drop) }
+    }
+
+    /// Any source may itself be 0, 1 or 2, so all are first copied out of the way.
+    unsafe fn place_streams(&self) -> Result<(), Stop> {
+        let [stdin, stdout, stderr] = self.shared.orders.streams;
+        let sources = [stdin, stdout, stderr, self.shared.orders.gate];
+        let mut copies = [0_usize; 4];
+        for (copy, source) in copies.iter_mut().zip(sources) {
+            let args = [source as usize, libc::F_DUPFD_CLOEXEC as usize, SCRATCH, 0, 0, 0];
+            // SAFETY: see `run`.
+            *copy = unsafe { self.call(libc::SYS_fcntl, args)? };
+        }
+        let mut target = 0;
+        for copy in copies {
+            let flags = if target == GATE { libc::O_CLOEXEC as usize } else { 0 };
+            // SAFETY: see `run`.
+            unsafe { self.call(libc::SYS_dup3, [copy, target, flags, 0, 0, 0])? };
+            target = target.wrapping_add(1);
+        }
+        Ok(())
+    }
+
+    unsafe fn set_limits(&self) -> Result<(), Stop> {
+        let mut next = 0;
+        while next < self.shared.orders.limit_count {
+            self.shared.detail.store(next as u32, Relaxed);
+            // SAFETY: `next` is below the count that goes with the pointer.
+            let limit = unsafe { &*self.shared.orders.limits.wrapping_add(next) };
+            let args = [0, limit.resource as usize, &raw const limit.soft as usize, 0, 0, 0];
+            // SAFETY: see `run`; soft and hard lie side by side, as the kernel's rlimit64.
+            unsafe { self.call(libc::SYS_prlimit64, args)? };
+            next = next.wrapping_add(1);
+        }
+        Ok(())
+    }
+
+    unsafe fn wait_at_gate(&self) -> Result<(), Stop> {
+        let mut byte = 0_u8;
+        // SAFETY: see `run`; one byte is written to `byte`. All signals are blocked, so no EINTR.
+        let read = unsafe { self.call(libc::SYS_read, [GATE, &raw mut byte as usize, 1, 0, 0, 0])? };
+        if read == 1 && byte == GO { Ok(()) } else { Err(Stop::Dismissed) }
+    }
+}

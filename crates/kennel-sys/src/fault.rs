@@ -1,0 +1,155 @@
+//! The seam at which tests make a system call fail.
+//!
+//! Every call on the launch path goes through [`call`], which names it in its error. With the feature
+//! `faults` a test [`arm`]s the thread: the nth call from then on fails with the given errno *without
+//! being made*, also if it is one of those that the new process makes before its exec. Without the
+//! feature nothing of this exists.
+
+use std::{fmt, io};
+
+/// A system call that failed: which one, on what, and why.
+#[derive(Debug)]
+pub struct CallError {
+    /// The call, for instance `clone3`.
+    pub call: &'static str,
+    /// What it was called on, if that helps: a path, a limit's name.
+    pub on: Option<String>,
+    /// What the kernel said.
+    pub source: io::Error,
+}
+
+impl CallError {
+    /// The error of `call`.
+    #[must_use]
+    pub fn new(call: &'static str, source: impl Into<io::Error>) -> Self {
+        Self { call, on: None, source: source.into() }
+    }
+
+    /// Adds what the call was made on.
+    #[must_use]
+    pub fn on(mut self, on: impl fmt::Display) -> Self {
+        self.on = Some(on.to_string());
+        self
+    }
+
+    /// The errno, if the error came from the kernel.
+    #[must_use]
+    pub fn errno(&self) -> Option<i32> {
+        self.source.raw_os_error()
+    }
+}
+
+impl fmt::Display for CallError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.on {
+            Some(on) => write!(f, "{} {on}: {}", self.call, self.source),
+            None => write!(f, "{}: {}", self.call, self.source),
+        }
+    }
+}
+
+impl std::error::Error for CallError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        Some(&self.source)
+    }
+}
+
+/// Makes a system call, unless a test wants it to fail.
+///
+/// # Errors
+/// What the call returned, under its name.
+pub fn call<T, E: Into<io::Error>>(
+    name: &'static str,
+    make: impl FnOnce() -> Result<T, E>,
+) -> Result<T, CallError> {
+    if let Some(errno) = armed::strike(name) {
+        return Err(CallError::new(name, io::Error::from_raw_os_error(errno)));
+    }
+    make().map_err(|error| CallError::new(name, error))
+}
+
+#[cfg(feature = "faults")]
+pub use armed::{Seen, arm, disarm};
+pub(crate) use armed::{child_budget, child_spent};
+
+#[cfg(feature = "faults")]
+mod armed {
+    use std::cell::RefCell;
+
+    thread_local! {
+        static PLAN: RefCell<Option<Plan>> = const { RefCell::new(None) };
+    }
+
+    struct Plan {
+        nth: u32,
+        errno: i32,
+        seen: Seen,
+    }
+
+    /// What happened since [`arm`].
+    #[derive(Debug, Default, Clone, PartialEq, Eq)]
+    pub struct Seen {
+        /// How many calls were asked for, the failing one included.
+        pub calls: u32,
+        /// The call that was made to fail, if the count was reached.
+        pub failed: Option<&'static str>,
+    }
+
+    /// Lets the `nth` call from now on in this thread (the first is 1) fail with `errno`; 0 only counts.
+    pub fn arm(nth: u32, errno: i32) {
+        PLAN.set(Some(Plan { nth, errno, seen: Seen::default() }));
+    }
+
+    /// Ends the trial and tells what was seen.
+    pub fn disarm() -> Seen {
+        PLAN.take().map(|plan| plan.seen).unwrap_or_default()
+    }
+
+    pub(super) fn strike(name: &'static str) -> Option<i32> {
+        PLAN.with_borrow_mut(|plan| {
+            let plan = plan.as_mut()?;
+            plan.seen.calls += 1;
+            if plan.seen.calls != plan.nth {
+                return None;
+            }
+            plan.seen.failed = Some(name);
+            Some(plan.errno)
+        })
+    }
+
+    /// After how many of its calls the new process shall fail, and with what: (0, _) is never.
+    pub(crate) fn child_budget() -> (u32, i32) {
+        PLAN.with_borrow(|plan| match plan {
+            Some(plan) if plan.nth > plan.seen.calls => (plan.nth - plan.seen.calls, plan.errno),
+            _ => (0, 0),
+        })
+    }
+
+    /// Counts the calls that the new process made.
+    pub(crate) fn child_spent(calls: u32, failed: Option<&'static str>) {
+        PLAN.with_borrow_mut(|plan| {
+            if let Some(plan) = plan.as_mut() {
+                plan.seen.calls += calls;
+                if plan.seen.calls >= plan.nth && plan.seen.failed.is_none() {
+                    plan.seen.failed = failed;
+                }
+            }
+        });
+    }
+}
+
+#[cfg(not(feature = "faults"))]
+mod armed {
+    #[inline(always)]
+    pub(super) fn strike(_name: &'static str) -> Option<i32> {
+        None
+    }
+
+    #[inline(always)]
+    pub(crate) fn child_budget() -> (u32, i32) {
+        (0, 0)
+    }
+
+    #[inline(always)]
+    pub(crate) fn child_spent(_calls: u32, _failed: Option<&'static str>) {}
+}

@@ -1,0 +1,81 @@
+//! System calls by inline assembly: no libc, no `errno`, nothing that touches thread-local storage.
+//!
+//! The new process of a launch shares the caller's memory *and its thread pointer* until it execs, so
+//! a libc wrapper that writes `errno` there would write into the caller's thread.
+
+use core::arch::asm;
+use core::ffi::c_void;
+
+/// The arguments of `clone3`, as the kernel lays them out (size 88, since Linux 5.7).
+#[repr(C)]
+#[derive(Debug, Default)]
+pub(crate) struct CloneArgs {
+    pub(crate) flags: u64,
+    pub(crate) pidfd: u64,
+    pub(crate) child_tid: u64,
+    pub(crate) parent_tid: u64,
+    pub(crate) exit_signal: u64,
+    pub(crate) stack: u64,
+    pub(crate) stack_size: u64,
+    pub(crate) tls: u64,
+    pub(crate) set_tid: u64,
+    pub(crate) set_tid_size: u64,
+    pub(crate) cgroup: u64,
+}
+
+/// One system call; the result is the kernel's: negative errno on failure.
+///
+/// # Safety
+/// The arguments must be valid for the call `number`.
+#[inline(always)]
+pub(crate) unsafe fn syscall(number: libc::c_long, args: [usize; 6]) -> isize {
+    let [a, b, c, d, e, f] = args;
+    let result: isize;
+    // SAFETY: the x86_64 convention: number in rax, arguments in rdi, rsi, rdx, r10, r8, r9; rcx and
+    // r11 are clobbered. That the arguments are valid is the caller's promise.
+    unsafe {
+        asm!(
+            "syscall",
+            inlateout("rax") number as isize => result,
+            in("rdi") a, in("rsi") b, in("rdx") c, in("r10") d, in("r8") e, in("r9") f,
+            lateout("rcx") _, lateout("r11") _,
+            options(nostack),
+        );
+    }
+    result
+}
+
+/// `clone3` whose child runs `entry(arg)` on the stack that `args` names, and never returns here.
+///
+/// # Safety
+/// `args` must name a stack of its own for the child, which stays mapped until the child has ended
+/// or has exec'ed; `entry` must never return, unwind, or use thread-local storage.
+pub(crate) unsafe fn clone3(
+    args: &CloneArgs,
+    entry: unsafe extern "C" fn(*mut c_void) -> !,
+    arg: *mut c_void,
+) -> isize {
+    let result: isize;
+    // SAFETY: in the parent this is one system call. The child gets a copy of all registers except
+    // rax (0) and rsp (the top of its own stack, 16-aligned), so r12 and r13 hold `entry` and `arg`
+    // there too; it calls `entry`, which does not return. A zero frame pointer ends backtraces.
+    unsafe {
+        asm!(
+            "syscall",
+            "test rax, rax",
+            "jnz 2f",
+            "xor ebp, ebp",
+            "mov rdi, r13",
+            "call r12",
+            "ud2",
+            "2:",
+            inlateout("rax") libc::SYS_clone3 as isize => result,
+            in("rdi") args as *const CloneArgs,
+            in("rsi") size_of::<CloneArgs>(),
+            in("r12") entry,
+            in("r13") arg,
+            lateout("rcx") _, lateout("r11") _,
+        );
+    }
+    result
+}

@@ -1,0 +1,107 @@
+//! Blocking signals, and reading them from a descriptor in place of handlers.
+
+use std::io;
+
+use rustix::fd::{AsRawFd, FromRawFd, OwnedFd};
+
+use crate::raw::syscall;
+
+/// All signals of this thread are blocked while this lives; even those that libc keeps to itself.
+#[derive(Debug)]
+pub(crate) struct AllBlocked {
+    before: u64,
+}
+
+impl AllBlocked {
+    pub(crate) fn new() -> Self {
+        let (all, mut before) = (u64::MAX, 0_u64);
+        set_mask(&all, Some(&mut before));
+        Self { before }
+    }
+}
+
+impl Drop for AllBlocked {
+    fn drop(&mut self) {
+        set_mask(&self.before, None);
+    }
+}
+
+/// Raw, since libc's own wrapper silently leaves out the signals that it uses itself.
+fn set_mask(mask: &u64, before: Option<&mut u64>) {
+    let old = before.map_or(0, |before| std::ptr::from_mut(before) as usize);
+    let args = [libc::SIG_SETMASK as usize, std::ptr::from_ref(mask) as usize, old, 8, 0, 0];
+    // SAFETY: both pointers are to eight bytes, or null; the call can't fail with these arguments.
+    unsafe { syscall(libc::SYS_rt_sigprocmask, args) };
+}
+
+/// A descriptor from which the given signals are read; they are blocked in the thread that made it.
+///
+/// Make it before any other thread is started, or those may still take the signals.
+#[derive(Debug)]
+pub struct SignalFd(OwnedFd);
+
+impl SignalFd {
+    /// Blocks `signals` in this thread and opens the descriptor (non-blocking, close-on-exec).
+    ///
+    /// # Errors
+    /// What the kernel said.
+    pub fn new(signals: &[i32]) -> io::Result<Self> {
+        // SAFETY: all-zero is a valid sigset_t, and sigemptyset and sigaddset get a valid pointer.
+        let mut set: libc::sigset_t = unsafe { std::mem::zeroed() };
+        // SAFETY: as above.
+        unsafe { libc::sigemptyset(&raw mut set) };
+        for &signal in signals {
+            // SAFETY: as above.
+            if unsafe { libc::sigaddset(&raw mut set, signal) } != 0 {
+                return Err(io::Error::last_os_error());
+            }
+        }
+        // SAFETY: a valid set; the old mask isn't asked for.
+        let blocked = unsafe { libc::pthread_sigmask(libc::SIG_BLOCK, &raw const set, std::ptr::null_mut()) };
+        if blocked != 0 {
+            return Err(io::Error::from_raw_os_error(blocked));
+        }
+        // SAFETY: a valid set; -1 asks for a new descriptor.
+        let fd = unsafe { libc::signalfd(-1, &raw const set, libc::SFD_CLOEXEC | libc::SFD_NONBLOCK) };
+        if fd < 0 {
+            return Err(io::Error::last_os_error());
+        }
+        // SAFETY: just opened, owned by nobody else.
+        Ok(Self(unsafe { OwnedFd::from_raw_fd(fd) }))
+    }
+
+    /// The next signal that has arrived, if any.
+    ///
+    /// # Errors
+    /// What the kernel said, other than that there is none.
+    pub fn next(&self) -> io::Result<Option<i32>> {
+        const SIZE: usize = size_of::<libc::signalfd_siginfo>();
+        let mut bytes = [0_u8; SIZE];
+        match rustix::io::read(&self.0, &mut bytes) {
+            Ok(_) => {
+                // The signal's number is the first field.
+                let [a, b, c, d, ..] = bytes;
+                Ok(Some(i32::from_ne_bytes([a, b, c, d])))
+            }
+            Err(rustix::io::Errno::AGAIN) => Ok(None),
+            Err(error) => Err(error.into()),
+        }
+    }
+}
+
+impl rustix::fd::AsFd for SignalFd {
+    fn as_fd(&self) -> rustix::fd::BorrowedFd<'_> {
+        self.0.as_fd()
+    }
+}
+
+impl AsRawFd for SignalFd {
+    fn as_raw_fd(&self) -> i32 {
+        self.0.as_raw_fd()
+    }
+}
+
+/// Unblocks every signal in this thread, for a process that inherited a mask it has no use for.
+pub fn unblock_all() {
+    set_mask(&0, None);
+}

@@ -1,0 +1,75 @@
+//! How a behaviour that could not be set up says so.
+//!
+//! A test that waits for `ready` must learn at once that it will never come, and a hostile behaviour
+//! that silently did nothing would let a supervisor pass: so every failure ends the agent with a
+//! code of its own.
+
+use std::fmt::Display;
+use std::io::{self, Write as _};
+
+/// Bad arguments.
+pub(crate) const USAGE: u8 = 64;
+/// The cgroup could not be made or entered.
+pub(crate) const CGROUP: u8 = 65;
+/// Standard input is not what the behaviour needs (a terminal).
+pub(crate) const INPUT: u8 = 66;
+/// Another program could not be started.
+pub(crate) const EXEC: u8 = 67;
+/// Somebody else holds the lock.
+pub(crate) const COLLISION: u8 = 70;
+/// Any other refusal of the kernel.
+pub(crate) const SYSTEM: u8 = 71;
+/// Standard output could not be written, such as when its reader has gone.
+pub(crate) const OUTPUT: u8 = 74;
+/// The five minutes that nothing may outlive were over in the middle of the work.
+pub(crate) const TIME: u8 = 75;
+
+/// What a behaviour ends with: an exit code, or why it could not be shown.
+pub(crate) type Outcome = Result<u8, Failure>;
+
+/// Why a behaviour could not be shown.
+#[derive(Debug)]
+pub(crate) struct Failure {
+    /// One of the constants above.
+    pub(crate) code: u8,
+    /// For whoever reads the test's output.
+    pub(crate) message: String,
+}
+
+impl Failure {
+    /// Bad arguments.
+    pub(crate) fn usage(message: impl Into<String>) -> Self {
+        Self {
+            code: USAGE,
+            message: message.into(),
+        }
+    }
+
+    /// An error of the kernel, with what was being done.
+    pub(crate) fn new(code: u8, doing: impl Display, error: impl Into<io::Error>) -> Self {
+        let error = error.into();
+        Self {
+            code,
+            message: format!("{doing}: {error}"),
+        }
+    }
+
+    /// Prints the message and gives back the code. A stderr that is closed is no reason to panic.
+    pub(crate) fn report(&self) -> u8 {
+        let line = format!("fake-agent: {}\n", self.message);
+        io::stderr().write_all(line.as_bytes()).ok();
+        self.code
+    }
+}
+
+/// Turns an error of the kernel into a [`Failure`] with its context.
+pub(crate) trait OrFail<T> {
+    /// Fails with `code`, saying what was being done.
+    fn or_fail(self, code: u8, doing: impl Display) -> Result<T, Failure>;
+}
+
+impl<T, E: Into<io::Error>> OrFail<T> for Result<T, E> {
+    fn or_fail(self, code: u8, doing: impl Display) -> Result<T, Failure> {
+        self.map_err(|error| Failure::new(code, doing, error))
+    }
+}

@@ -1,0 +1,97 @@
+//! What every process of every behaviour does alike: say that it is there, say when all are, and end
+//! by itself some day.
+
+use std::ffi::OsStr;
+use std::fs::{File, OpenOptions};
+use std::io::{self, Write as _};
+use std::process;
+use std::thread;
+use std::time::Duration;
+
+use crate::failure::{self, Failure, OrFail as _, Outcome};
+use crate::output;
+
+/// Names the file to which each process appends `PID ROLE`.
+pub(crate) const PIDS_VARIABLE: &str = "FAKE_AGENT_PIDS";
+
+/// Nothing lives longer: a test that fails to end its tree leaks it for minutes, not for days.
+pub(crate) const LONGEST: Duration = Duration::from_secs(300);
+
+/// What the agent does when its tree is up.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Then {
+    /// Sleeps, for [`LONGEST`] at most.
+    Rest,
+    /// Ends with this code and leaves its descendants behind.
+    Exit(u8),
+}
+
+impl Then {
+    /// Says `ready` and goes on.
+    pub(crate) fn go(self) -> Outcome {
+        ready();
+        match self {
+            Then::Rest => rest(),
+            Then::Exit(code) => Ok(code),
+        }
+    }
+}
+
+/// Writes this process into the file that the environment names, if it does.
+pub(crate) fn enrol(role: &str) -> Result<(), Failure> {
+    match std::env::var_os(PIDS_VARIABLE) {
+        Some(path) => enrol_in(&path, role),
+        None => Ok(()),
+    }
+}
+
+/// Writes this process into the file at `path`, for those whose environment is gone. An empty path
+/// is no file.
+pub(crate) fn enrol_in(path: &OsStr, role: &str) -> Result<(), Failure> {
+    if path.is_empty() {
+        return Ok(());
+    }
+    append(path, &format!("{} {role}\n", process::id()))
+        .or_fail(failure::SYSTEM, format_args!("writing my pid to {path:?}"))
+}
+
+/// Appends a line in a single write, so that the lines of many processes do not mix.
+pub(crate) fn append(path: &OsStr, line: &str) -> io::Result<()> {
+    open_to_append(path)?.write_all(line.as_bytes())
+}
+
+/// Opens without `O_CREAT` first: with it the kernel refuses to let root (which a set-uid copy of
+/// this program is) open a file of somebody else in `/tmp` (`fs.protected_regular`).
+fn open_to_append(path: &OsStr) -> io::Result<File> {
+    match OpenOptions::new().append(true).open(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            OpenOptions::new().append(true).create(true).open(path)
+        }
+        result => result,
+    }
+}
+
+/// Says that every process of this behaviour is up.
+///
+/// A test that has closed its end of the pipe does not want to know: the behaviour goes on.
+pub(crate) fn ready() {
+    output::print(b"ready\n").ok();
+}
+
+/// Sleeps "for ever", then ends.
+pub(crate) fn rest() -> ! {
+    thread::sleep(LONGEST);
+    process::exit(0)
+}
+
+/// Ends the process when [`LONGEST`] is over although it hangs in a read or a write.
+///
+/// By a thread, so this is for behaviours that do not fork.
+pub(crate) fn limit_life() -> Result<(), Failure> {
+    let watch = thread::Builder::new().spawn(|| {
+        thread::sleep(LONGEST);
+        process::exit(i32::from(failure::TIME))
+    });
+    watch.or_fail(failure::SYSTEM, "starting a thread")?;
+    Ok(())
+}

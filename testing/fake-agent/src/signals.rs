@@ -1,0 +1,153 @@
+//! Behaviours that are about signals: to survive them, to stop, to end by one.
+
+use std::convert::Infallible;
+use std::io;
+use std::process;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::time::Instant;
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::fd::{AsFd as _, OwnedFd};
+use rustix::process::{
+    DumpableBehavior, Pid, PidfdFlags, Signal, WaitOptions, getpid, kill_process, pidfd_open,
+    pidfd_send_signal, set_dumpable_behavior, waitpid,
+};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGSTOP, SIGTERM, SIGTSTP, SIGTTIN, SIGTTOU};
+use signal_hook::low_level::{emulate_default_handler, raise};
+
+use crate::args::Args;
+use crate::failure::{self, Failure, OrFail as _, Outcome};
+use crate::presence::{self, LONGEST, Then};
+use crate::spawn::{self, Session, Up, come_up};
+
+/// The highest signal of Linux.
+const LAST_SIGNAL: i32 = 64;
+
+/// `ignore-term [CHILDREN]`: only KILL ends these.
+pub(crate) fn ignore_term(mut args: Args) -> Outcome {
+    let children = args.number_or("CHILDREN", 0)?;
+    args.finish()?;
+    survive_polite_signals(children, Then::Rest)
+}
+
+/// `ignore-term-exit`: the agent fails, and what it leaves behind will not go by itself.
+pub(crate) fn ignore_term_exit(args: Args) -> Outcome {
+    args.finish()?;
+    survive_polite_signals(1, Then::Exit(3))
+}
+
+/// The agent and `children` in sessions of their own, none of which TERM, INT or HUP end.
+fn survive_polite_signals(children: usize, then: Then) -> Outcome {
+    ignore_polite_signals().or_fail(failure::SYSTEM, "handling signals")?;
+    presence::enrol("agent")?;
+    let mut up = Up::new()?;
+    for _ in 0..children {
+        spawn::sleeper(&mut up, "leaf", Session::Own)?;
+    }
+    up.wait_for(children)?;
+    then.go()
+}
+
+/// Handles TERM, INT and HUP by doing nothing that anybody looks at.
+///
+/// That is as good as `SIG_IGN` for whoever sends them, and a fork inherits it. There is no safe
+/// call that ignores a signal.
+fn ignore_polite_signals() -> io::Result<()> {
+    for signal in [SIGTERM, SIGINT, SIGHUP] {
+        signal_hook::flag::register(signal, Arc::new(AtomicBool::new(false)))?;
+    }
+    Ok(())
+}
+
+/// `stop-self`: TERM stays pending in a stopped process, so only KILL (or CONT as well) ends it.
+pub(crate) fn stop_self(args: Args) -> Outcome {
+    args.finish()?;
+    presence::enrol("agent")?;
+    let mut up = Up::new()?;
+    let leaf = spawn::fork(&mut up, |up| {
+        Session::Own.enter()?;
+        come_up(up, "leaf")?;
+        stop()?;
+        presence::rest()
+    })?;
+    let agent = getpid();
+    spawn::fork(&mut up, |up| {
+        Session::Own.enter()?;
+        watch_over(up, [agent, leaf])
+    })?;
+    up.wait_for(2)?;
+    wait_until_stopped(leaf)?;
+    presence::ready();
+    stop()?;
+    presence::rest()
+}
+
+/// Stops this process until somebody sends CONT.
+fn stop() -> Result<(), Failure> {
+    kill_process(getpid(), Signal::STOP).or_fail(failure::SYSTEM, "stopping myself")
+}
+
+/// Waits until a child has stopped.
+fn wait_until_stopped(child: Pid) -> Result<(), Failure> {
+    let seen = waitpid(Some(child), WaitOptions::UNTRACED);
+    seen.map(drop)
+        .or_fail(failure::SYSTEM, "waiting until my child has stopped")
+}
+
+/// Ends processes that cannot end themselves when their time is over, since they are stopped; ends
+/// when they have.
+fn watch_over(up: &mut Up, wards: [Pid; 2]) -> Result<Infallible, Failure> {
+    let [first, second] = wards.map(|ward| pidfd_open(ward, PidfdFlags::empty()));
+    let wards = [first, second]
+        .into_iter()
+        .collect::<Result<Vec<_>, _>>()
+        .or_fail(failure::SYSTEM, "pidfd_open")?;
+    come_up(up, "watchdog")?;
+    let deadline = Instant::now() + LONGEST;
+    for ward in &wards {
+        if !ends_before(ward, deadline)? {
+            // Failing means that it has just ended.
+            pidfd_send_signal(ward, Signal::KILL).ok();
+        }
+    }
+    process::exit(0)
+}
+
+/// Waits for the end of a process, no longer than until `deadline`.
+fn ends_before(process: &OwnedFd, deadline: Instant) -> Result<bool, Failure> {
+    loop {
+        let left = deadline.saturating_duration_since(Instant::now());
+        let timeout = Timespec::try_from(left).expect("five minutes fit into a timespec");
+        let mut waiting = [PollFd::from_borrowed_fd(process.as_fd(), PollFlags::IN)];
+        match poll(&mut waiting, Some(&timeout)) {
+            Err(rustix::io::Errno::INTR) => {}
+            Ok(ended) => return Ok(ended > 0),
+            Err(error) => return Err(Failure::new(failure::SYSTEM, "poll", error)),
+        }
+    }
+}
+
+/// `signal N`: ends by signal N, whatever was done about it before this program started.
+pub(crate) fn end_by_signal(mut args: Args) -> Outcome {
+    let signal: i32 = args.number("N")?;
+    if !(1..=LAST_SIGNAL).contains(&signal) {
+        return Err(args.wrong(format_args!("there is no signal {signal}")));
+    }
+    args.finish()?;
+    // A core file is of no use to anybody and takes long to write.
+    set_dumpable_behavior(DumpableBehavior::NotDumpable).or_fail(failure::SYSTEM, "prctl")?;
+    // The default action has to be brought back first: std ignores PIPE and handles SEGV and BUS.
+    // That ends the process for the signals it knows; it would stop by STOP in place of the others.
+    if ![SIGSTOP, SIGTSTP, SIGTTIN, SIGTTOU].contains(&signal) {
+        emulate_default_handler(signal).ok();
+    }
+    raise(signal).or_fail(
+        failure::SYSTEM,
+        format_args!("sending myself signal {signal}"),
+    )?;
+    Err(Failure {
+        code: failure::SYSTEM,
+        message: format!("signal {signal} does not end a process"),
+    })
+}

@@ -1,0 +1,486 @@
+//! Installs the real agent CLIs from npm, at pinned versions, into a folder that git ignores.
+//!
+//! Each CLI gets a folder of its own, `<workspace>/.agents/<name>-<version>/` (or below
+//! `$KENNEL_AGENTS_DIR`). An install happens in a sibling folder and is renamed into place only after
+//! the program has told its own version, so a folder of that name is always a working install: two
+//! runs at once, or a run that was killed half-way, leave nothing half-done behind that name.
+//!
+//! A machine without npm or without a way to the registry is an ordinary outcome, not an error:
+//! [`install`] says loudly what is missing and why, and returns.
+//!
+//! What npm has to do for each of them:
+//!
+//! | CLI | native part | install script |
+//! |---|---|---|
+//! | claude | `bin/claude.exe`, a stub until the script has run | **needed**: puts the platform's binary over the stub |
+//! | codex | an optional dependency of its own, found by `bin/codex.js` | none |
+//! | gemini | modules for terminals and for the keychain | only dependencies have some (one wants a compiler); it runs a tool without them |
+//! | opencode | `bin/opencode.exe`, a stub until the script has run | **needed**, as for claude |
+//!
+//! So optional dependencies are always in, install scripts are on for two packages and off for the
+//! others, whatever the user's own npm configuration says. npm 11.19 warns of scripts that have no
+//! `allowScripts` entry in the `package.json` of the folder that is installed into, and documents
+//! that they are to be skipped: so there is one, which older versions read over.
+
+use std::fmt;
+use std::fs::{self, File};
+use std::io::{self, Read};
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::time::{Duration, Instant};
+
+use anyhow::Context;
+
+/// How long one `npm install` may take. On disk they are 100 to 440 MB each.
+const NPM_LIMIT: Duration = Duration::from_secs(300);
+
+/// How long a freshly installed CLI may take to tell its version.
+const VERSION_LIMIT: Duration = Duration::from_secs(60);
+
+/// The file that says an install was finished.
+const MARKER: &str = ".finished";
+
+/// A CLI that can be installed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Agent {
+    /// Anthropic's Claude Code.
+    Claude,
+    /// OpenAI's Codex.
+    Codex,
+    /// Google's Gemini CLI.
+    Gemini,
+    /// opencode.
+    Opencode,
+}
+
+/// Which package, at which version, puts down which program.
+struct Pin {
+    agent: Agent,
+    /// The name of the program and of its cache folder.
+    name: &'static str,
+    package: &'static str,
+    version: &'static str,
+    /// Whether the package is no use without its own install script.
+    script: bool,
+}
+
+/// The versions everything is tested against: the one place to change them.
+const PINS: [Pin; 4] = [
+    Pin {
+        agent: Agent::Claude,
+        name: "claude",
+        package: "@anthropic-ai/claude-code",
+        version: "2.1.197",
+        script: true,
+    },
+    Pin {
+        agent: Agent::Codex,
+        name: "codex",
+        package: "@openai/codex",
+        version: "0.166.0",
+        script: false,
+    },
+    Pin {
+        agent: Agent::Gemini,
+        name: "gemini",
+        package: "@google/gemini-cli",
+        version: "0.61.0",
+        script: false,
+    },
+    Pin {
+        agent: Agent::Opencode,
+        name: "opencode",
+        package: "opencode-ai",
+        version: "1.18.33",
+        script: true,
+    },
+];
+
+impl Agent {
+    /// Every CLI there is a pin for.
+    pub(crate) const ALL: [Agent; 4] =
+        [Agent::Claude, Agent::Codex, Agent::Gemini, Agent::Opencode];
+
+    /// The agent's short name, which is its program's name too.
+    pub(crate) fn name(self) -> &'static str {
+        self.pin().name
+    }
+
+    fn pin(self) -> &'static Pin {
+        let pin = PINS.iter().find(|pin| pin.agent == self);
+        pin.expect("every agent has a pin")
+    }
+}
+
+impl fmt::Display for Agent {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {}", self.name(), self.pin().version)
+    }
+}
+
+impl std::str::FromStr for Agent {
+    type Err = anyhow::Error;
+
+    fn from_str(name: &str) -> anyhow::Result<Self> {
+        let pin = PINS.iter().find(|pin| pin.name == name);
+        let known = || PINS.map(|pin| pin.name).join(", ");
+        pin.map(|pin| pin.agent)
+            .with_context(|| format!("no agent is called {name:?}; there are {}", known()))
+    }
+}
+
+/// What became of one agent.
+#[derive(Clone, Debug)]
+pub(crate) struct Installed {
+    /// The agent in question.
+    pub(crate) agent: Agent,
+    /// Whether it can be run, and if not, why.
+    pub(crate) outcome: Outcome,
+}
+
+impl Installed {
+    /// The program to run, if there is one.
+    pub(crate) fn program(&self) -> Option<&Path> {
+        match &self.outcome {
+            Outcome::AlreadyThere(program) | Outcome::Fresh(program) => Some(program),
+            Outcome::Unavailable(_) => None,
+        }
+    }
+}
+
+/// How an install ended.
+#[derive(Clone, Debug)]
+pub(crate) enum Outcome {
+    /// An earlier run had installed this program.
+    AlreadyThere(PathBuf),
+    /// This run installed this program.
+    Fresh(PathBuf),
+    /// There is no program.
+    Unavailable(WhyNot),
+}
+
+/// Why an agent could not be installed.
+#[derive(Clone, Debug)]
+pub(crate) enum WhyNot {
+    /// There is no npm that can be started.
+    NoNpm(String),
+    /// npm could not reach the registry; what it printed first.
+    NoRegistry(String),
+    /// npm was still busy when its time was up.
+    TooSlow(Duration),
+    /// npm failed for another reason; what it printed first.
+    NpmFailed(String),
+    /// The program was installed but does not tell the version asked for.
+    DoesNotRun(String),
+}
+
+impl fmt::Display for WhyNot {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            WhyNot::NoNpm(text) => write!(f, "npm cannot be started: {text}"),
+            WhyNot::NoRegistry(text) => write!(f, "npm cannot reach the registry: {text}"),
+            WhyNot::TooSlow(limit) => {
+                write!(
+                    f,
+                    "npm was not done after {} s and was ended",
+                    limit.as_secs()
+                )
+            }
+            WhyNot::NpmFailed(text) => write!(f, "npm install failed: {text}"),
+            WhyNot::DoesNotRun(text) => write!(f, "installed, but it does not run: {text}"),
+        }
+    }
+}
+
+/// Installs each of `which` that is not there yet, and says on stderr how that went.
+///
+/// Only trouble with the cache folder itself is an error. Everything that npm, the registry or a
+/// package can do wrong is an [`Outcome::Unavailable`].
+pub(crate) fn install(which: &[Agent]) -> anyhow::Result<Vec<Installed>> {
+    let cache = std::path::absolute(cache_dir()).context("there is no working folder")?;
+    fs::create_dir_all(&cache).with_context(|| format!("cannot create {}", cache.display()))?;
+    sweep(&cache);
+
+    let mut all = Vec::with_capacity(which.len());
+    let mut offline = None;
+    for &agent in which {
+        let outcome = install_one(agent, &cache, offline.as_ref())?;
+        match &outcome {
+            Outcome::AlreadyThere(program) => {
+                eprintln!("agents: {agent} is at {}", program.display());
+            }
+            Outcome::Fresh(program) => {
+                eprintln!("agents: {agent} installed at {}", program.display());
+            }
+            Outcome::Unavailable(why) => {
+                eprintln!("agents: *** {agent} IS NOT AVAILABLE: {why} ***");
+                if matches!(why, WhyNot::NoNpm(_) | WhyNot::NoRegistry(_)) {
+                    offline = Some(why.clone());
+                }
+            }
+        }
+        all.push(Installed { agent, outcome });
+    }
+    Ok(all)
+}
+
+/// `$KENNEL_AGENTS_DIR`, or `.agents` in the workspace.
+fn cache_dir() -> PathBuf {
+    match std::env::var_os("KENNEL_AGENTS_DIR") {
+        Some(dir) if !dir.is_empty() => PathBuf::from(dir),
+        _ => {
+            let here = Path::new(env!("CARGO_MANIFEST_DIR"));
+            here.parent().unwrap_or(here).join(".agents")
+        }
+    }
+}
+
+/// Installs `agent` unless it is there, or unless `offline` says that trying is a waste of time.
+fn install_one(agent: Agent, cache: &Path, offline: Option<&WhyNot>) -> anyhow::Result<Outcome> {
+    let pin = agent.pin();
+    let folder = format!("{}-{}", pin.name, pin.version);
+    let home = cache.join(&folder);
+    if is_finished(&home) {
+        return Ok(Outcome::AlreadyThere(program_in(&home, pin)));
+    }
+    if let Some(why) = offline {
+        return Ok(Outcome::Unavailable(why.clone()));
+    }
+
+    eprintln!("agents: installing {agent} from npm ...");
+    let staging = cache.join(staging_name(&folder, std::process::id()));
+    remove_all(&staging)?;
+    fs::create_dir(&staging).with_context(|| format!("cannot create {}", staging.display()))?;
+    let tried = npm_install(pin, &staging)?.and_then(|()| check(pin, &staging));
+    if let Err(why) = tried {
+        remove_all(&staging)?;
+        return Ok(Outcome::Unavailable(why));
+    }
+
+    fs::write(
+        staging.join(MARKER),
+        format!("{}@{}\n", pin.package, pin.version),
+    )
+    .with_context(|| format!("cannot write in {}", staging.display()))?;
+    put_in_place(&staging, &home)?;
+    Ok(Outcome::Fresh(program_in(&home, pin)))
+}
+
+fn is_finished(home: &Path) -> bool {
+    home.join(MARKER).is_file()
+}
+
+fn program_in(home: &Path, pin: &Pin) -> PathBuf {
+    home.join("node_modules/.bin").join(pin.name)
+}
+
+/// The name of the folder that process `pid` installs into.
+fn staging_name(folder: &str, pid: u32) -> String {
+    format!(".{folder}.tmp-{pid}")
+}
+
+/// Renames `staging` to `home`. An install that another process finished meanwhile stays.
+fn put_in_place(staging: &Path, home: &Path) -> anyhow::Result<()> {
+    if fs::rename(staging, home).is_ok() {
+        return Ok(());
+    }
+    if is_finished(home) {
+        return remove_all(staging);
+    }
+    // Something unfinished has the name: nothing that this module would have left there.
+    remove_all(home)?;
+    fs::rename(staging, home)
+        .with_context(|| format!("cannot rename {} to {}", staging.display(), home.display()))
+}
+
+/// Removes the half-done installs of processes that are gone.
+fn sweep(cache: &Path) {
+    let Ok(entries) = fs::read_dir(cache) else {
+        return;
+    };
+    for entry in entries.flatten() {
+        let name = entry.file_name();
+        let Some((_, pid)) = name.to_str().and_then(|name| name.rsplit_once(".tmp-")) else {
+            continue;
+        };
+        let gone = pid.parse::<u32>().is_ok() && !Path::new("/proc").join(pid).exists();
+        if gone && Path::new("/proc/self").exists() {
+            // A leftover that cannot be removed costs only space.
+            remove_all(&entry.path()).ok();
+        }
+    }
+}
+
+/// Removes a folder if it is there.
+fn remove_all(folder: &Path) -> anyhow::Result<()> {
+    match fs::remove_dir_all(folder) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => {
+            Err(error).with_context(|| format!("cannot remove {}", folder.display()))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Runs `npm install` of `pin` into `staging`.
+fn npm_install(pin: &Pin, staging: &Path) -> anyhow::Result<Result<(), WhyNot>> {
+    let log = staging.join("npm.log");
+    let spec = format!("{}@{}", pin.package, pin.version);
+    let project = format!(
+        r#"{{"private":true,"allowScripts":{{"{spec}":{}}}}}"#,
+        pin.script
+    );
+    fs::write(staging.join("package.json"), project)
+        .with_context(|| format!("cannot write in {}", staging.display()))?;
+    let mut npm = Command::new("npm");
+    npm.arg("install")
+        .arg("--prefix")
+        .arg(staging)
+        .args(["--no-audit", "--no-fund", "--no-save"])
+        // See the top of this file.
+        .arg("--include=optional")
+        .arg(format!("--ignore-scripts={}", !pin.script))
+        // A pinned version that is in npm's own cache needs no registry.
+        .arg("--prefer-offline")
+        // A registry that does not answer is found out in seconds.
+        .args(["--fetch-retries=1", "--fetch-retry-mintimeout=1000"])
+        .arg(&spec)
+        .current_dir(staging);
+    let status = match run(&mut npm, &log, NPM_LIMIT)? {
+        Ended::Exited(status) => status,
+        Ended::NotStarted(error) => return Ok(Err(WhyNot::NoNpm(error.to_string()))),
+        Ended::TimedOut => return Ok(Err(WhyNot::TooSlow(NPM_LIMIT))),
+    };
+    if status.success() {
+        return Ok(Ok(()));
+    }
+    let said = read(&log);
+    let network = [
+        "ENOTFOUND",
+        "ECONNREFUSED",
+        "ECONNRESET",
+        "ETIMEDOUT",
+        "EAI_AGAIN",
+        "ENETUNREACH",
+        "EHOSTUNREACH",
+        "ERR_SOCKET_TIMEOUT",
+    ];
+    // npm tells the code and the reason first and then goes on.
+    let errors = said.lines().filter(|line| line.starts_with("npm err"));
+    let brief = errors.take(4).collect::<Vec<_>>().join(" | ");
+    Ok(Err(if network.iter().any(|code| said.contains(code)) {
+        WhyNot::NoRegistry(brief)
+    } else {
+        WhyNot::NpmFailed(format!("{status}: {brief}"))
+    }))
+}
+
+/// Asks the installed program for its version: a stub without its native part fails here.
+fn check(pin: &Pin, staging: &Path) -> Result<(), WhyNot> {
+    let log = staging.join("version.log");
+    let scratch = staging.join("version-home");
+    let failed = |text: String| Err(WhyNot::DoesNotRun(text));
+    if let Err(error) = fs::create_dir(&scratch) {
+        return failed(error.to_string());
+    }
+    let mut program = Command::new(program_in(staging, pin));
+    program
+        .arg("--version")
+        .env("HOME", &scratch)
+        .env("CODEX_HOME", &scratch)
+        .env("CLAUDE_CONFIG_DIR", &scratch)
+        .env("XDG_CONFIG_HOME", scratch.join("config"))
+        .env("XDG_DATA_HOME", scratch.join("data"))
+        .env("XDG_CACHE_HOME", scratch.join("cache"))
+        .env("XDG_STATE_HOME", scratch.join("state"))
+        .current_dir(&scratch);
+    let ended = run(&mut program, &log, VERSION_LIMIT);
+    let said = read(&log);
+    remove_all(&scratch).ok();
+    match ended {
+        Ok(Ended::Exited(status)) if status.success() && said.contains(pin.version) => Ok(()),
+        Ok(Ended::Exited(status)) => failed(format!("--version: {status}: {said}")),
+        Ok(Ended::NotStarted(error)) => failed(error.to_string()),
+        Ok(Ended::TimedOut) => failed("--version does not come back".to_owned()),
+        Err(error) => failed(format!("{error:#}")),
+    }
+}
+
+/// How a command came to its end.
+enum Ended {
+    Exited(ExitStatus),
+    NotStarted(io::Error),
+    TimedOut,
+}
+
+/// Runs `command` in a process group of its own, both outputs into `log`, for at most `limit`.
+///
+/// The output goes to a file and not through a pipe because a pipe stays open for as long as any
+/// grandchild has it.
+fn run(command: &mut Command, log: &Path, limit: Duration) -> anyhow::Result<Ended> {
+    let out = File::create(log).with_context(|| format!("cannot write {}", log.display()))?;
+    let err = out
+        .try_clone()
+        .context("cannot duplicate a file descriptor")?;
+    let started = command
+        .stdin(Stdio::null())
+        .stdout(out)
+        .stderr(err)
+        .process_group(0)
+        .spawn();
+    let mut child = match started {
+        Ok(child) => child,
+        Err(error) => return Ok(Ended::NotStarted(error)),
+    };
+    let deadline = Instant::now() + limit;
+    loop {
+        if let Some(status) = child.try_wait().context("cannot wait for a child")? {
+            return Ok(Ended::Exited(status));
+        }
+        if Instant::now() >= deadline {
+            end_group(&mut child).context("cannot end a child")?;
+            return Ok(Ended::TimedOut);
+        }
+        std::thread::sleep(Duration::from_millis(50));
+    }
+}
+
+/// Kills the group that `child` leads, install scripts included, then reaps `child`.
+///
+/// The child has not been waited for, so its id cannot have passed to anyone else.
+fn end_group(child: &mut Child) -> io::Result<()> {
+    let group = child.id().to_string();
+    // The shell's own `kill`: there may be no program of that name.
+    Command::new("sh")
+        .args(["-c", r#"kill -s KILL -- "-$1""#, "sh", &group])
+        .stdin(Stdio::null())
+        .stderr(Stdio::null())
+        .status()
+        .ok();
+    child.kill()?;
+    child.wait().map(drop)
+}
+
+/// What a command has printed, as far as anyone needs to know.
+fn read(log: &Path) -> String {
+    let mut bytes = Vec::new();
+    if let Ok(file) = File::open(log) {
+        // What cannot be read is not worth failing for: this text only ever explains a failure.
+        file.take(1 << 20).read_to_end(&mut bytes).ok();
+    }
+    String::from_utf8_lossy(&bytes).trim().to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_agent_has_one_pin_and_a_name_that_parses_back() {
+        for agent in Agent::ALL {
+            assert_eq!(PINS.iter().filter(|pin| pin.agent == agent).count(), 1);
+            assert_eq!(agent.name().parse::<Agent>().unwrap(), agent);
+        }
+        assert!("emacs".parse::<Agent>().is_err());
+    }
+}
