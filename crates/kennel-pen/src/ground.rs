@@ -57,6 +57,20 @@ impl Ground {
         Self { cgroup: find_base().and_then(|path| try_base(&path)) }
     }
 
+    /// Only looks, without trying: good enough to search for what is there.
+    #[must_use]
+    pub fn look() -> Self {
+        let open = |path: PathBuf| {
+            CgroupBase::open(&path).map_err(|error| NoCgroup::Trial {
+                step: "opening",
+                errno: error.errno().unwrap_or(0),
+                error: error.source.to_string(),
+                folder: path,
+            })
+        };
+        Self { cgroup: find_base().and_then(open) }
+    }
+
     /// Ground without a cgroup, whatever the machine has.
     #[must_use]
     pub fn without_cgroup() -> Self {

@@ -105,3 +105,13 @@ impl AsRawFd for SignalFd {
 pub fn unblock_all() {
     set_mask(&0, None);
 }
+
+/// Whether this process ignores the signal, as one started by `nohup` ignores HUP.
+#[must_use]
+pub fn is_ignored(signal: i32) -> bool {
+    // SAFETY: all-zero is a valid sigaction.
+    let mut action: libc::sigaction = unsafe { std::mem::zeroed() };
+    // SAFETY: `action` is valid for writes, and no new action is set.
+    let asked = unsafe { libc::sigaction(signal, std::ptr::null(), &raw mut action) };
+    asked == 0 && action.sa_sigaction == libc::SIG_IGN
+}

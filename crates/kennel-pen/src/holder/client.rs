@@ -233,6 +233,8 @@ impl From<Failure> for HeldError {
 pub enum Event {
     /// The agent has ended. What it left behind may still be there.
     Exited(Status),
+    /// The agent left these behind; their linger is over, and they are being ended.
+    LeftBehind(Vec<Member>),
     /// These could not be ended so far. The holder goes on trying.
     StillAlive(Vec<Survivor>),
     /// Nobody is left, and the pen is removed.
@@ -346,6 +348,7 @@ impl Held {
     pub(crate) fn event(&mut self, report: Report) -> Result<Event, HeldError> {
         Ok(match report {
             Report::Exited(status) => Event::Exited(status),
+            Report::LeftBehind(members) => Event::LeftBehind(members),
             Report::StillAlive(survivors) => Event::StillAlive(survivors),
             Report::Ending => Event::Ending,
             Report::Trouble(text) => Event::Trouble(text),

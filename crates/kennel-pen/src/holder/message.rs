@@ -69,7 +69,7 @@ impl Request {
 pub(crate) enum Report {
     /// The process exists and waits; its pidfd comes along.
     Born { identity: Identity, cgroup: Option<PathBuf> },
-    /// Nothing was started, or what was is gone; `calls` is for tests.
+    /// Nothing was started, or what was is gone.
     Failed(Failure),
     /// It is the program now.
     Running,
@@ -77,6 +77,8 @@ pub(crate) enum Report {
     Ending,
     /// The agent has ended.
     Exited(Status),
+    /// The agent left these behind; they are told to end now.
+    LeftBehind(Vec<Member>),
     /// These could not be ended so far.
     StillAlive(Vec<Survivor>),
     /// Nobody is left, the pen is removed.
@@ -123,9 +125,8 @@ impl Report {
             Self::Gone { status, cpu } => {
                 out.u8(7).option(status.as_ref(), |out, status| write_status(out, status)).duration(*cpu)
             }
-            Self::Members(members) => out.u8(8).list(members, |out, member| {
-                out.i32(member.pid).text(&member.name).u32(member.state.into()).bool(member.dead);
-            }),
+            Self::Members(members) => out.u8(8).list(members, write_member),
+            Self::LeftBehind(members) => out.u8(11).list(members, write_member),
             Self::Usage(usage) => {
                 out.u8(9).duration(usage.cpu).u64(usage.memory).u32(usage.processes)
             }
@@ -153,14 +154,8 @@ impl Report {
             5 => Self::Exited(read_status(&mut input)?),
             6 => Self::StillAlive(input.list(read_survivor)?),
             7 => Self::Gone { status: input.option(read_status)?, cpu: input.duration()? },
-            8 => Self::Members(input.list(|input| {
-                Ok(Member {
-                    pid: input.i32()?,
-                    name: input.text()?,
-                    state: char::from_u32(input.u32()?).ok_or(Garbled)?,
-                    dead: input.bool()?,
-                })
-            })?),
+            8 => Self::Members(input.list(read_member)?),
+            11 => Self::LeftBehind(input.list(read_member)?),
             9 => Self::Usage(Usage {
                 cpu: input.duration()?,
                 memory: input.u64()?,
@@ -188,6 +183,19 @@ fn read_status(input: &mut Reader<'_>) -> Result<Status, Garbled> {
         1 => Status::Signal { signal: input.i32()?, core: input.bool()?, oom: input.bool()? },
         2 => Status::Unknown(input.text()?),
         _ => return Err(Garbled),
+    })
+}
+
+fn write_member(out: &mut Writer, member: &Member) {
+    out.i32(member.pid).text(&member.name).u32(member.state.into()).bool(member.dead);
+}
+
+fn read_member(input: &mut Reader<'_>) -> Result<Member, Garbled> {
+    Ok(Member {
+        pid: input.i32()?,
+        name: input.text()?,
+        state: char::from_u32(input.u32()?).ok_or(Garbled)?,
+        dead: input.bool()?,
     })
 }
 
@@ -353,6 +361,7 @@ mod tests {
                 survivor(Why::Ending),
             ]),
             Report::Gone { status: Some(status), cpu: Duration::from_millis(3) },
+            Report::LeftBehind(vec![Member { pid: 1, name: "m".into(), state: 'S', dead: false }]),
             Report::Members(vec![Member { pid: 1, name: "m".into(), state: 'S', dead: false }]),
             Report::Usage(Usage { cpu: Duration::from_secs(1), memory: 2, processes: 3 }),
             Report::Trouble("t".into()),

@@ -50,7 +50,8 @@ impl Policy {
         Self { phase: Phase::Running, linger, grace, terminate: false }
     }
 
-    pub(crate) fn phase(&self) -> Phase {
+    #[cfg(test)]
+    fn phase(&self) -> Phase {
         self.phase
     }
 

@@ -60,6 +60,7 @@ pub(crate) fn serve(channel: Channel, own: &Surroundings) -> io::Result<()> {
                 caller: Caller { channel: &channel, outbox: VecDeque::new(), gone: false },
                 terminal,
                 told_exit: false,
+                stop_asked: false,
                 killing_since: None,
                 told_survivors: false,
             };
@@ -223,6 +224,7 @@ struct Holder<'c> {
     caller: Caller<'c>,
     terminal: Option<TerminalToRestore>,
     told_exit: bool,
+    stop_asked: bool,
     killing_since: Option<Instant>,
     told_survivors: bool,
 }
@@ -252,7 +254,7 @@ impl Holder<'_> {
             }
             match self.policy.due(Instant::now()) {
                 Due::Wait(until) => self.wait(until)?,
-                Due::Terminate => self.pen.signal(Signal::TERM)?,
+                Due::Terminate => self.terminate()?,
                 Due::Kill => self.kill()?,
             }
         }
@@ -302,6 +304,7 @@ impl Holder<'_> {
     fn answer(&mut self, request: Request) -> io::Result<()> {
         match request {
             Request::Stop(grace) => {
+                self.stop_asked = true;
                 self.policy.stop(Instant::now(), grace);
                 self.caller.tell(&Report::Ending)
             }
@@ -323,6 +326,16 @@ impl Holder<'_> {
                 self.caller.tell(&Report::Trouble(format!("{request:?} makes no sense now")))
             }
         }
+    }
+
+    fn terminate(&mut self) -> io::Result<()> {
+        // A listing that fails costs the news, not the TERM.
+        if !self.stop_asked && let Ok(mut members) = self.pen.members() {
+            members.retain(|member| !member.dead);
+            members.truncate(LONGEST_LIST);
+            self.caller.tell(&Report::LeftBehind(members))?;
+        }
+        self.pen.signal(Signal::TERM)
     }
 
     fn kill(&mut self) -> io::Result<()> {
