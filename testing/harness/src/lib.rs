@@ -1,1 +1,52 @@
-//! Harness.
+//! What the tests share: a scene of their own, programs, users, delegated cgroups, and a look from
+//! outside.
+//!
+//! A [`Scene`] is hermetic: a temp folder of its own, with links to the programs under test in it; a
+//! cgroup of its own that everything in it is born into, whatever pen Kennel itself uses. So "nothing is
+//! left" is seen from outside: no process in that cgroup, none that runs a program of that folder, no pen.
+
+mod condition;
+mod look;
+mod running;
+mod scene;
+mod skip;
+
+pub use condition::{DEADLINE, eventually, soon};
+pub use look::{Process, alive, cgroup_mount, is_root, processes_below};
+pub use running::{Ended, Running, Screen, signal};
+pub use scene::{Pen, Scene, Who};
+pub use skip::skip;
+
+/// Makes four tests of one scenario: both kinds of pen, as root and as another user.
+///
+/// ```ignore
+/// everywhere! {
+///     /// What it shows.
+///     fn name(scene: Scene) { … }
+/// }
+/// ```
+#[macro_export]
+macro_rules! everywhere {
+    ($($(#[$meta:meta])* fn $name:ident($scene:ident: Scene) $body:block)+) => {$(
+        $(#[$meta])*
+        mod $name {
+            #[allow(unused_imports)]
+            use super::*;
+
+            fn scenario($scene: $crate::Scene) $body
+
+            $crate::everywhere!(@one scenario as_root_in_a_cgroup_pen, Root, Cgroup);
+            $crate::everywhere!(@one scenario as_root_in_a_subtree_pen, Root, Subtree);
+            $crate::everywhere!(@one scenario as_another_user_in_a_cgroup_pen, Other, Cgroup);
+            $crate::everywhere!(@one scenario as_another_user_in_a_subtree_pen, Other, Subtree);
+        }
+    )+};
+    (@one $scenario:ident $name:ident, $who:ident, $pen:ident) => {
+        #[test]
+        fn $name() {
+            if let Some(scene) = $crate::Scene::new($crate::Who::$who, $crate::Pen::$pen) {
+                $scenario(scene);
+            }
+        }
+    };
+}

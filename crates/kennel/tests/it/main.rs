@@ -1,0 +1,3 @@
+//! What Kennel promises, seen with real processes and from outside. One file a behaviour.
+
+mod real_agents;

@@ -1,0 +1,233 @@
+//! A program under test that runs.
+
+use std::fs::File;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::os::fd::OwnedFd;
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::mpsc;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use crate::condition::{DEADLINE, eventually};
+
+/// How it ended, and what it printed.
+#[derive(Debug)]
+pub struct Ended {
+    /// Its exit code; -N if signal N ended it.
+    pub code: i32,
+    /// What it printed.
+    pub stdout: String,
+    /// What it complained of.
+    pub stderr: String,
+    /// How long it took from start to end.
+    pub took: Duration,
+}
+
+/// A program that runs; killed when dropped.
+#[derive(Debug)]
+pub struct Running {
+    child: Child,
+    started: Instant,
+    lines: mpsc::Receiver<String>,
+    rest: String,
+    errors: Option<thread::JoinHandle<String>>,
+}
+
+impl Running {
+    /// Starts it with pipes for its output.
+    ///
+    /// # Panics
+    /// If it can't be started.
+    #[must_use]
+    pub fn start(mut command: Command) -> Self {
+        let started = Instant::now();
+        let mut child =
+            command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("the program starts");
+        let (sender, lines) = mpsc::channel();
+        let stdout = child.stdout.take().expect("piped");
+        thread::spawn(move || {
+            let mut reader = BufReader::new(stdout);
+            let mut line = Vec::new();
+            while reader.read_until(b'\n', &mut line).is_ok_and(|length| length > 0) {
+                if sender.send(String::from_utf8_lossy(&line).into_owned()).is_err() {
+                    return;
+                }
+                line.clear();
+            }
+        });
+        let mut stderr = child.stderr.take().expect("piped");
+        let errors = thread::spawn(move || {
+            let mut text = Vec::new();
+            stderr.read_to_end(&mut text).ok();
+            String::from_utf8_lossy(&text).into_owned()
+        });
+        Self { child, started, lines, rest: String::new(), errors: Some(errors) }
+    }
+
+    /// Waits until it has printed this line.
+    ///
+    /// # Panics
+    /// If it doesn't.
+    #[track_caller]
+    pub fn wait_line(&mut self, wanted: &str) -> &mut Self {
+        let deadline = Instant::now() + DEADLINE;
+        loop {
+            match self.lines.recv_timeout(deadline.saturating_duration_since(Instant::now())) {
+                Ok(line) => {
+                    self.rest.push_str(&line);
+                    if line.trim_end() == wanted {
+                        return self;
+                    }
+                }
+                Err(error) => panic!("{wanted:?} was not printed ({error}); so far: {:?}", self.rest),
+            }
+        }
+    }
+
+    /// Waits until the fake agent is up.
+    ///
+    /// # Panics
+    /// If it does not come up.
+    #[track_caller]
+    pub fn wait_ready(&mut self) -> &mut Self {
+        self.wait_line("ready")
+    }
+
+    /// Its pid.
+    #[must_use]
+    pub fn pid(&self) -> i32 {
+        i32::try_from(self.child.id()).expect("a pid")
+    }
+
+    /// Its standard input, if that was piped.
+    #[must_use]
+    pub fn stdin(&mut self) -> Option<std::process::ChildStdin> {
+        self.child.stdin.take()
+    }
+
+    /// Sends it a signal by its name, for instance `TERM`. It is our own child, not yet reaped.
+    ///
+    /// # Panics
+    /// If that fails.
+    pub fn signal(&self, name: &str) -> &Self {
+        signal(self.pid(), name);
+        self
+    }
+
+    /// Whether it has ended.
+    ///
+    /// # Panics
+    /// If the kernel doesn't know.
+    pub fn has_ended(&mut self) -> bool {
+        self.child.try_wait().expect("our own child").is_some()
+    }
+
+    /// Waits for its end.
+    ///
+    /// # Panics
+    /// If it does not end.
+    #[track_caller]
+    #[must_use]
+    pub fn wait(mut self) -> Ended {
+        let mut status: Option<ExitStatus> = None;
+        eventually("the program ends", || {
+            status = self.child.try_wait().expect("our own child");
+            status.is_some()
+        });
+        let took = self.started.elapsed();
+        let status = status.expect("just seen");
+        let signal = std::os::unix::process::ExitStatusExt::signal(&status);
+        let code = status.code().unwrap_or_else(|| -signal.unwrap_or(0));
+        // A stray that holds the pipe open would keep us here: that is a failure, not a wait.
+        let mut stdout = std::mem::take(&mut self.rest);
+        let deadline = Instant::now() + DEADLINE;
+        loop {
+            match self.lines.recv_timeout(deadline.saturating_duration_since(Instant::now())) {
+                Ok(line) => stdout.push_str(&line),
+                Err(mpsc::RecvTimeoutError::Disconnected) => break,
+                Err(mpsc::RecvTimeoutError::Timeout) => panic!("somebody holds stdout open"),
+            }
+        }
+        let stderr = self.errors.take().expect("taken once").join().expect("reads");
+        Ended { code, stdout, stderr, took }
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        self.child.kill().ok();
+        self.child.wait().ok();
+    }
+}
+
+/// Sends a signal to a process that the caller knows to be its own.
+///
+/// # Panics
+/// If that fails.
+pub fn signal(pid: i32, name: &str) {
+    let sent = Command::new("kill").args([format!("-{name}"), pid.to_string()]).status();
+    assert!(sent.expect("kill is there").success(), "kill -{name} {pid}");
+}
+
+/// A terminal with a program on it, as a person would have it: keys go in, a screen comes out.
+#[derive(Debug)]
+pub struct Screen {
+    keys: File,
+    shown: mpsc::Receiver<Vec<u8>>,
+    text: String,
+}
+
+impl Screen {
+    /// The side of whoever looks at a terminal.
+    ///
+    /// # Panics
+    /// If it can't be read.
+    #[must_use]
+    pub fn new(master: OwnedFd) -> Self {
+        let keys = File::from(master);
+        let mut from = keys.try_clone().expect("a second handle");
+        let (sender, shown) = mpsc::channel();
+        thread::spawn(move || {
+            let mut buffer = [0; 4096];
+            while let Ok(length @ 1..) = from.read(&mut buffer) {
+                if sender.send(buffer[..length].to_vec()).is_err() {
+                    return;
+                }
+            }
+        });
+        Self { keys, shown, text: String::new() }
+    }
+
+    /// Presses keys.
+    ///
+    /// # Panics
+    /// If the terminal is gone.
+    pub fn press(&mut self, keys: &str) {
+        self.keys.write_all(keys.as_bytes()).expect("the terminal takes keys");
+    }
+
+    /// Waits until this text was shown, after what was waited for before.
+    ///
+    /// # Panics
+    /// If it isn't.
+    #[track_caller]
+    pub fn wait_for(&mut self, wanted: &str) {
+        let deadline = Instant::now() + DEADLINE;
+        loop {
+            if let Some(at) = self.text.find(wanted) {
+                self.text.drain(..at + wanted.len());
+                return;
+            }
+            match self.shown.recv_timeout(deadline.saturating_duration_since(Instant::now())) {
+                Ok(bytes) => self.text.push_str(&String::from_utf8_lossy(&bytes)),
+                Err(error) => panic!("{wanted:?} was not shown ({error}); so far: {:?}", self.text),
+            }
+        }
+    }
+
+    /// The terminal itself, to ask for its settings or to change its size.
+    #[must_use]
+    pub fn terminal(&self) -> &File {
+        &self.keys
+    }
+}

@@ -1,0 +1,319 @@
+//! A place of its own for one test.
+
+use std::fs;
+use std::os::unix::fs::{PermissionsExt, chown};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use tempfile::TempDir;
+
+use crate::condition::eventually;
+use crate::look::{Process, cgroup_mount, is_root, processes_below};
+use crate::running::{Ended, Running};
+use crate::skip::skip;
+
+/// A user without a name and without rights.
+const OTHER: u32 = 64_321;
+
+/// As whom Kennel runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Who {
+    /// The administrator.
+    Root,
+    /// A user without any privilege.
+    Other,
+}
+
+/// Which pen it is told to make.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Pen {
+    /// A cgroup: for another user one that is delegated to it, and that it is in.
+    Cgroup,
+    /// Only the subtree. There another user has no cgroup to write to.
+    Subtree,
+}
+
+/// A hermetic place; everything in it is ended and removed when it is dropped.
+#[derive(Debug)]
+pub struct Scene {
+    folder: TempDir,
+    cgroup: Option<PathBuf>,
+    /// As whom Kennel runs.
+    pub who: Who,
+    /// Which pen it makes.
+    pub pen: Pen,
+}
+
+impl Scene {
+    /// Sets it up; `None`, said loudly, if that is not possible here.
+    ///
+    /// # Panics
+    /// If something fails that should not.
+    #[must_use]
+    pub fn new(who: Who, pen: Pen) -> Option<Self> {
+        let what = || format!("{who:?} with a {pen:?} pen");
+        if who == Who::Root && !is_root() {
+            skip(&what(), "the tests don't run as root");
+            return None;
+        }
+        if pen == Pen::Cgroup && (cgroup_mount().is_none() || !is_root()) {
+            skip(&what(), "no cgroup v2, or no right to make one for the test");
+            return None;
+        }
+        let folder = tempfile::Builder::new().prefix("kennel-scene-").tempdir().expect("a temp folder");
+        fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o755)).expect("chmod");
+        let scene = Self { cgroup: make_cgroup(folder.path()), folder, who, pen };
+        for program in ["kennel", "fake-agent"] {
+            scene.link(program);
+        }
+        for name in ["home", "work"] {
+            let path = scene.path(name);
+            fs::create_dir(&path).expect("mkdir");
+            scene.give(&path);
+        }
+        if who == Who::Other && pen == Pen::Cgroup {
+            scene.delegate();
+        }
+        Some(scene)
+    }
+
+    /// Links a program of this workspace into the scene, so that its processes are known by it.
+    fn link(&self, program: &str) {
+        let from = built(program);
+        let to = self.path(program);
+        if fs::hard_link(&from, &to).is_err() {
+            fs::copy(&from, &to).unwrap_or_else(|error| panic!("{}: {error}", from.display()));
+        }
+    }
+
+    /// Makes a path the scene's user's own.
+    ///
+    /// # Panics
+    /// If it can't.
+    pub fn give(&self, path: &Path) {
+        if self.who == Who::Other && is_root() {
+            chown(path, Some(OTHER), Some(OTHER)).expect("chown");
+        }
+    }
+
+    fn delegate(&self) {
+        let cgroup = self.cgroup();
+        self.give(&cgroup);
+        for file in ["cgroup.procs", "cgroup.threads", "cgroup.subtree_control"] {
+            self.give(&cgroup.join(file));
+        }
+    }
+
+    /// A path in the scene's folder.
+    #[must_use]
+    pub fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    /// The fake agent.
+    #[must_use]
+    pub fn fake_agent(&self) -> String {
+        self.path("fake-agent").to_str().expect("a plain path").to_owned()
+    }
+
+    /// The scene's cgroup.
+    ///
+    /// # Panics
+    /// If the machine has none.
+    #[must_use]
+    pub fn cgroup(&self) -> PathBuf {
+        self.cgroup.clone().expect("a machine with cgroup v2, and root")
+    }
+
+    /// Whether the scene has a cgroup of its own.
+    #[must_use]
+    pub fn has_cgroup(&self) -> bool {
+        self.cgroup.is_some()
+    }
+
+    /// Another cgroup in the scene, which its user may write to.
+    ///
+    /// # Panics
+    /// If it can't be made.
+    #[must_use]
+    pub fn other_cgroup(&self, name: &str) -> PathBuf {
+        let path = self.cgroup().join(name);
+        fs::create_dir(&path).expect("mkdir");
+        self.give(&path);
+        self.give(&path.join("cgroup.procs"));
+        path
+    }
+
+    /// A command that runs as the scene's user, born into the scene's cgroup, in its work folder.
+    #[must_use]
+    pub fn command(&self, program: &Path) -> Command {
+        let mut command = Command::new("/bin/sh");
+        // The shell only moves itself, then becomes the program.
+        command.args(["-c", r#"[ -z "$SCENE" ] || echo $$ > "$SCENE/cgroup.procs" || exit 99; unset SCENE; exec "$@""#]);
+        command.arg("sh");
+        if self.who == Who::Other && is_root() {
+            let (user, group) = (format!("--reuid={OTHER}"), format!("--regid={OTHER}"));
+            command.args(["setpriv", &user, &group, "--clear-groups", "--"]);
+        }
+        command.arg(program);
+        let path = std::env::var_os("PATH").unwrap_or_default();
+        command.env_clear().env("PATH", path).env("HOME", self.path("home")).env("LANG", "C");
+        command.env("SCENE", self.cgroup.clone().unwrap_or_default());
+        command.env("FAKE_AGENT_PIDS", self.path("work/pids"));
+        command.current_dir(self.path("work")).stdin(Stdio::null());
+        command
+    }
+
+    /// `kennel ARGS…` as the scene's user.
+    #[must_use]
+    pub fn kennel(&self, args: &[&str]) -> Command {
+        let mut command = self.command(&self.path("kennel"));
+        command.args(args).env("KENNEL_HOME", self.path("home/kennel"));
+        command
+    }
+
+    /// `kennel run --pen KIND FLAGS… -- COMMAND…`.
+    #[must_use]
+    pub fn run_command(&self, flags: &[&str], argv: &[&str]) -> Command {
+        let pen = if self.pen == Pen::Cgroup { "cgroup" } else { "subtree" };
+        let mut command = self.kennel(&["run", "--pen", pen]);
+        command.args(flags).arg("--").args(argv);
+        command
+    }
+
+    /// Starts `kennel run` with the fake agent behaving so.
+    #[must_use]
+    pub fn start(&self, flags: &[&str], behaviour: &[&str]) -> Running {
+        let agent = self.fake_agent();
+        let argv = [&[agent.as_str()], behaviour].concat();
+        Running::start(self.run_command(flags, &argv))
+    }
+
+    /// Runs `kennel run` with the fake agent behaving so, to its end.
+    #[must_use]
+    pub fn run(&self, flags: &[&str], behaviour: &[&str]) -> Ended {
+        self.start(flags, behaviour).wait()
+    }
+
+    /// The pids that the fake agent's processes wrote down, with their roles.
+    #[must_use]
+    pub fn pids(&self) -> Vec<(i32, String)> {
+        let text = fs::read_to_string(self.path("work/pids")).unwrap_or_default();
+        text.lines()
+            .filter_map(|line| line.split_once(' '))
+            .filter_map(|(pid, role)| Some((pid.parse().ok()?, role.to_owned())))
+            .collect()
+    }
+
+    /// The pid of the first process with this role.
+    ///
+    /// # Panics
+    /// If there is none.
+    #[must_use]
+    pub fn pid_of(&self, role: &str) -> i32 {
+        let pids = self.pids();
+        pids.iter().find(|(_, other)| other == role).unwrap_or_else(|| panic!("no {role} in {pids:?}")).0
+    }
+
+    /// Every process of the scene, by its cgroup and by its programs, zombies left out.
+    #[must_use]
+    pub fn processes(&self) -> Vec<Process> {
+        let mut found = processes_below(self.folder.path());
+        if let Some(cgroup) = &self.cgroup {
+            for pid in pids_in(cgroup) {
+                found.extend(Process::look(pid));
+            }
+        }
+        found.sort_by_key(|process| process.pid);
+        found.dedup_by_key(|process| process.pid);
+        found.retain(|process| process.state != 'X');
+        found
+    }
+
+    /// The pens that are there.
+    #[must_use]
+    pub fn pens(&self) -> Vec<PathBuf> {
+        let Some(cgroup) = &self.cgroup else { return Vec::new() };
+        let entries = fs::read_dir(cgroup).expect("the scene's cgroup can be listed");
+        let names = entries.filter_map(|entry| Some(entry.ok()?.path()));
+        names.filter(|path| path.is_dir() && path.to_string_lossy().contains("/kennel-")).collect()
+    }
+
+    /// The holder's pid, while there is one.
+    #[must_use]
+    pub fn holder(&self) -> Option<i32> {
+        self.processes().into_iter().find(|p| p.command.starts_with("kennel-holder")).map(|p| p.pid)
+    }
+
+    /// Checks from outside that no process and no pen is left, right now.
+    ///
+    /// # Panics
+    /// If there is one.
+    #[track_caller]
+    pub fn assert_nothing_left(&self) {
+        // The holder's last instructions come after its last word.
+        eventually("the holder leaves", || self.holder().is_none());
+        assert_eq!(self.processes(), [], "processes are left");
+        assert_eq!(self.pens(), Vec::<PathBuf>::new(), "pens are left");
+    }
+
+    /// Checks from outside that nothing is left before long, for ends that nobody waits for.
+    #[track_caller]
+    pub fn assert_nothing_left_soon(&self) {
+        eventually("no process and no pen is left", || {
+            self.processes().is_empty() && self.pens().is_empty()
+        });
+    }
+}
+
+fn make_cgroup(folder: &Path) -> Option<PathBuf> {
+    let name = folder.file_name()?;
+    let path = cgroup_mount().filter(|_| is_root())?.join(name);
+    fs::create_dir(&path).expect("a cgroup can be made by root");
+    Some(path)
+}
+
+/// Where cargo has put a program of this workspace: beside the folder of the test that runs.
+fn built(program: &str) -> PathBuf {
+    let test = std::env::current_exe().expect("our own path");
+    let folder = test.parent().and_then(Path::parent).expect("target/PROFILE/deps/TEST");
+    let path = folder.join(program);
+    assert!(path.exists(), "{} is missing: cargo build --workspace --all-targets", path.display());
+    path
+}
+
+fn pids_in(cgroup: &Path) -> Vec<i32> {
+    let procs = fs::read_to_string(cgroup.join("cgroup.procs")).unwrap_or_default();
+    let mut pids: Vec<i32> = procs.lines().filter_map(|line| line.parse().ok()).collect();
+    for entry in fs::read_dir(cgroup).into_iter().flatten().flatten() {
+        if entry.path().is_dir() {
+            pids.extend(pids_in(&entry.path()));
+        }
+    }
+    pids
+}
+
+fn remove_cgroup(cgroup: &Path) {
+    for entry in fs::read_dir(cgroup).into_iter().flatten().flatten() {
+        if entry.path().is_dir() {
+            remove_cgroup(&entry.path());
+        }
+    }
+    fs::remove_dir(cgroup).ok();
+}
+
+impl Drop for Scene {
+    /// A test that failed must not leave what it could not end; one that passed has nothing here to end.
+    fn drop(&mut self) {
+        if let Some(cgroup) = self.cgroup.take() {
+            eventually("the scene's cgroup is emptied", || {
+                fs::write(cgroup.join("cgroup.kill"), "1").ok();
+                pids_in(&cgroup).is_empty()
+            });
+            eventually("the scene's cgroup is removed", || {
+                remove_cgroup(&cgroup);
+                !cgroup.exists()
+            });
+        }
+    }
+}
