@@ -81,6 +81,8 @@ pub struct Pen {
     pub(crate) agent: Option<Agent>,
     /// Those whom the last round of KILL was not allowed to reach.
     pub(crate) refused: Vec<Marked>,
+    /// What the last look at our children said.
+    children_left: bool,
     children: SignalFd,
     cpu_before: Duration,
 }
@@ -152,6 +154,7 @@ impl Pen {
             namespace: None,
             agent: None,
             refused: Vec::new(),
+            children_left: false,
             children,
             cpu_before: reap::reaped_cpu(),
         }
@@ -192,8 +195,14 @@ impl Pen {
         while self.children.next()?.is_some() {}
         loop {
             match reap::reap_any()? {
-                Reaped::NoChildren => return Ok(false),
-                Reaped::NoneReady => return Ok(true),
+                Reaped::NoChildren => {
+                    self.children_left = false;
+                    return Ok(false);
+                }
+                Reaped::NoneReady => {
+                    self.children_left = true;
+                    return Ok(true);
+                }
                 Reaped::One(pid, ended) => {
                     let oom = || self.cgroup.as_ref().is_some_and(|cgroup| {
                         matches!(cgroup.oom_kills(), Ok(Some(kills)) if kills > 0)
@@ -231,7 +240,9 @@ impl Pen {
         if let Some(agent) = self.agent.as_ref().filter(|agent| agent.status.is_none()) {
             fds.push(PollFd::new(&agent.pidfd, PollFlags::IN));
         }
-        let events = self.cgroup.as_ref().map(Cgroup::events);
+        // Ready from one change to the next *read*, which `is_empty` does only when no child is left. As
+        // long as there is one, its end is what we wait for.
+        let events = self.cgroup.as_ref().filter(|_| !self.children_left).map(Cgroup::events);
         if let Some(events) = &events {
             fds.push(PollFd::new(events, PollFlags::PRI));
         }

@@ -2,6 +2,8 @@
 
 use std::io;
 
+use rustix::thread::{CapabilitySet, CapabilitySets, capabilities, set_capabilities};
+
 /// Puts the *next children* of this process into a new pid namespace, of which the first becomes init.
 /// Mounts made from now on stay private to this process and its children.
 ///
@@ -19,11 +21,31 @@ pub fn enter_new_pid_namespace(with_user: bool) -> io::Result<()> {
         return Err(io::Error::last_os_error());
     }
     if with_user {
+        // Our next exec would take away what we are in our new user namespace; the init needs it to
+        // mount its own /proc, and then gives it up.
+        keep_over_exec(CapabilitySet::SYS_ADMIN)?;
         std::fs::write("/proc/self/setgroups", "deny")?;
         std::fs::write("/proc/self/uid_map", format!("{uid} {uid} 1"))?;
         std::fs::write("/proc/self/gid_map", format!("{gid} {gid} 1"))?;
     }
     Ok(())
+}
+
+fn keep_over_exec(what: CapabilitySet) -> io::Result<()> {
+    let mut sets = capabilities(None)?;
+    sets.inheritable |= what;
+    set_capabilities(None, sets)?;
+    Ok(rustix::thread::configure_capability_in_ambient_set(what, true)?)
+}
+
+/// Gives up all capabilities, in this process and in what it will start.
+///
+/// # Errors
+/// What the kernel said.
+pub fn give_up_capabilities() -> io::Result<()> {
+    rustix::thread::clear_ambient_capability_set()?;
+    let none = CapabilitySet::empty();
+    Ok(set_capabilities(None, CapabilitySets { effective: none, permitted: none, inheritable: none })?)
 }
 
 /// Proof that this process is the init of a pid namespace: nobody in it outlives a [`Self::kill_others`].

@@ -147,3 +147,12 @@ pub fn ended(pidfd: BorrowedFd<'_>) -> Option<Ended> {
         signal => Ended::Signal { signal, core: status & 0x80 != 0 },
     })
 }
+
+/// Whether this kernel tells more of a process by its handle: parent, user, and (6.15) exit status.
+#[must_use]
+pub fn tells_more() -> bool {
+    let Ok(Some(own)) = open(rustix::process::getpid().as_raw_pid()) else { return false };
+    // A kernel that knows the exit status leaves its bit out as long as there is none, and says so by
+    // success; an older one does not know the request at all.
+    ask(own.as_fd(), INFO_PID | INFO_EXIT).is_ok_and(|info| info.mask & INFO_PID != 0)
+}

@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use kennel_sys::clone::{self, Opened, Start};
-use kennel_sys::namespace::{NamespaceInit, enter_new_pid_namespace};
+use kennel_sys::namespace::{NamespaceInit, enter_new_pid_namespace, give_up_capabilities};
 use kennel_sys::reap;
 use rustix::event::{PollFd, PollFlags};
 use rustix::fd::{AsFd, OwnedFd};
@@ -64,9 +64,13 @@ fn hold(namespace: Option<NamespaceInit>) -> io::Result<()> {
 /// As the init of a new pid namespace: with its own view of `/proc`, then like any other holder.
 fn hold_as_init() -> io::Result<()> {
     let init = NamespaceInit::confirm().ok_or(io::ErrorKind::PermissionDenied)?;
-    match mount_proc() {
+    let mounted = mount_proc().and_then(|()| {
+        // Root keeps what it had; anybody else had nothing before, and the agent shall have nothing.
+        if rustix::process::geteuid().is_root() { Ok(()) } else { give_up_capabilities() }
+    });
+    match mounted {
         Ok(()) => hold(Some(init)),
-        Err(error) => refuse(&format!("can't mount /proc for the pid namespace: {error}")),
+        Err(error) => refuse(&format!("can't set up /proc for the pid namespace: {error}")),
     }
 }
 

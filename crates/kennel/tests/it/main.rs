@@ -1,3 +1,12 @@
 //! What Kennel promises, seen with real processes and from outside. One file a behaviour.
 
+mod bombs;
+mod death;
+mod exec;
+mod identity;
 mod real_agents;
+mod signals;
+mod streams;
+mod surroundings;
+mod terminal;
+mod trees;

@@ -1,1 +1,410 @@
-//! Real agents.
+//! The real agent CLIs through `kennel run`, against a mock of their model APIs.
+//!
+//! The agent's shell tool starts processes that get away from it: new session, parent gone, environment
+//! wiped, deaf to TERM. However the run then ends, none of them may be left. That is seen from outside:
+//! every process of a tool has a number of its own test in its command line, and all are born into the
+//! cgroup of the scene.
+//!
+//! CLIs are found where `cargo xtask agents` puts them; those that aren't there are skipped, loudly.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use kennel_testing::{Ended, Pen, Process, Running, Scene, Who, eventually, signal, skip};
+use mock_llm::{Cli, Server};
+use rustix::process::{Pid, getsid};
+
+/// A process that the tool starts and that gets away, known by how many seconds it sleeps. All of them
+/// end by themselves before long, should everything else fail.
+struct Stray {
+    seconds: u32,
+    /// Whether its environment, and with it every cookie, is gone.
+    bare: bool,
+    /// How the shell starts it; `SLEEP` is the sleep itself.
+    line: &'static str,
+}
+
+const STRAYS: [Stray; 4] = [
+    Stray {
+        seconds: 291,
+        bare: false,
+        line: "(setsid sh -c 'nohup SLEEP &')",
+    },
+    Stray {
+        seconds: 292,
+        bare: true,
+        line: "(env -i setsid sh -c 'SLEEP &')",
+    },
+    Stray {
+        seconds: 293,
+        bare: true,
+        line: "(env -i setsid SLEEP &)",
+    },
+    Stray {
+        seconds: 294,
+        bare: false,
+        line: r#"(setsid sh -c 'trap "" TERM INT HUP; SLEEP &')"#,
+    },
+];
+
+/// How long the tool itself stays, if it is to.
+const FOREGROUND: u32 = 299;
+
+/// Between TERM and KILL. One of the strays is deaf, so every stop takes this long.
+const GRACE: [&str; 2] = ["--grace", "1s"];
+
+/// What the tool does when it has started its strays.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Then {
+    /// Returns once the test has seen them, so that the agent can succeed.
+    Return,
+    /// Goes on until someone ends it.
+    Stay,
+}
+
+/// Which run of which CLI.
+#[derive(Clone, Copy)]
+struct Case {
+    cli: Cli,
+    who: Who,
+    pen: Pen,
+}
+
+impl Case {
+    /// The CLI exits by itself; what its tool has left runs at that moment.
+    fn success(self) {
+        let Some(act) = Act::start(self, Then::Return) else {
+            return;
+        };
+        fs::write(act.scene.path(GO), "").expect("a file in the scene");
+        let ended = act.end();
+        assert_eq!(ended.code, 0, "{ended:?}");
+        // The mock's answer to the tool's result: the CLI got to the end of its turn.
+        assert!(ended.stdout.contains("tool done"), "{ended:?}");
+    }
+
+    /// `kennel run` is asked to stop while the tool runs.
+    fn stop(self, name: &str) {
+        let Some(act) = Act::start(self, Then::Stay) else {
+            return;
+        };
+        act.run.signal(name);
+        let ended = act.end();
+        // Each CLI has a code of its own for being stopped. Kennel's own failures are from 201 up.
+        assert!((0..=200).contains(&ended.code), "{ended:?}");
+    }
+
+    /// The CLI is killed from outside while its tool runs.
+    fn kill_of_the_agent(self) {
+        let Some(act) = Act::start(self, Then::Stay) else {
+            return;
+        };
+        signal(act.agent().expect("it runs"), "KILL");
+        let ended = act.end();
+        assert_eq!(ended.code, 128 + 9, "{ended:?}");
+    }
+
+    /// `kennel run` itself is killed while the tool runs, so that nobody waits for the end any more.
+    fn kill_of_kennel(self) {
+        let Some(act) = Act::start(self, Then::Stay) else {
+            return;
+        };
+        act.run.signal("KILL");
+        let ended = act.run.wait();
+        assert_eq!(ended.code, -9, "{ended:?}");
+        eventually("the tool's processes end", || marked(&act.mark).is_empty());
+        act.scene.assert_nothing_left_soon();
+    }
+}
+
+/// A real CLI that runs under Kennel in a scene.
+struct Act {
+    scene: Scene,
+    server: Server,
+    run: Running,
+    /// What stands behind the point in the seconds of every sleep of this act, and of no other.
+    mark: String,
+    then: Then,
+}
+
+/// The file for which a tool that is to return waits.
+const GO: &str = "work/go";
+
+impl Act {
+    /// Starts it, and waits until its strays are about. `None`, said loudly, if that is not possible
+    /// here.
+    fn start(case: Case, then: Then) -> Option<Self> {
+        let program = installed(case.cli)?;
+        let scene = Scene::new(case.who, case.pen)?;
+        let mark = unique_mark();
+        let script = script(&mark, then, &scene.path(GO));
+        let server = Server::start([("tool", script)]).expect("a mock on loopback");
+        let run = Running::start(command(&scene, case.cli, &program, &server));
+        let act = Self {
+            scene,
+            server,
+            run,
+            mark,
+            then,
+        };
+        Some(act.with_strays_about())
+    }
+
+    /// Waits until the tool and its strays run, the strays beyond the agent's reach: else the test would
+    /// show nothing.
+    fn with_strays_about(mut self) -> Self {
+        eventually("the tool and its strays run", || {
+            self.strays_are_about() || self.run.has_ended()
+        });
+        if self.run.has_ended() {
+            let requests = self.server.requests();
+            panic!("too early: {:?}\n{requests:?}", self.run.wait());
+        }
+        self
+    }
+
+    fn strays_are_about(&self) -> bool {
+        let asked = self.server.requests();
+        if !asked.iter().any(|request| !request.tools.is_empty()) {
+            return false; // no look at all of /proc before there can be anything to see
+        }
+        let processes = all_processes();
+        let Some(agent) = self.agent_among(&processes) else {
+            return false;
+        };
+        let sleeper = |seconds: u32| {
+            let command = format!("sleep {seconds}.{}", self.mark);
+            processes.iter().find(|process| process.command == command)
+        };
+        let foreground = self.then == Then::Return || sleeper(FOREGROUND).is_some();
+        foreground
+            && STRAYS.iter().all(|stray| {
+                sleeper(stray.seconds).is_some_and(|process| {
+                    !descends(process, agent, &processes)
+                        && session(process.pid) != session(agent)
+                        && stray.bare != has_cookie(process.pid)
+                })
+            })
+    }
+
+    /// The agent's pid.
+    fn agent(&self) -> Option<i32> {
+        self.agent_among(&all_processes())
+    }
+
+    /// The holder's child, and the first that it had: later, orphans are its children too.
+    fn agent_among(&self, processes: &[Process]) -> Option<i32> {
+        let holder = self.scene.holder()?;
+        let children = processes.iter().filter(|process| process.parent == holder);
+        children
+            .filter_map(|child| Some((start_time(child.pid)?, child.pid)))
+            .min()
+            .map(|(_, pid)| pid)
+    }
+
+    /// Waits for Kennel's end. From that moment on nothing may be left.
+    #[track_caller]
+    fn end(self) -> Ended {
+        let ended = self.run.wait();
+        assert_eq!(marked(&self.mark), [], "after {ended:?}");
+        self.scene.assert_nothing_left();
+        ended
+    }
+}
+
+/// `kennel run` of this CLI in the scene, with the tool as the mock's answer.
+fn command(scene: &Scene, cli: Cli, program: &Path, server: &Server) -> Command {
+    let home = scene.path("agent");
+    let program = within_reach(scene, program);
+    let invocation = cli
+        .invocation(&program, server, "bash:tool", &home)
+        .expect("its configuration can be written");
+    give_all(scene, &home);
+    let argv = invocation.argv.iter();
+    let argv: Vec<&str> = argv.map(|word| word.to_str().expect("text")).collect();
+    let mut command = scene.run_command(&GRACE, &argv);
+    // The scene has cleared the environment; what the CLI needs comes on top of the scene's own.
+    command.envs(&invocation.env).current_dir(&invocation.cwd);
+    command
+}
+
+/// What the shell tool runs.
+fn script(mark: &str, then: Then, go: &Path) -> String {
+    let mut lines: Vec<String> = STRAYS
+        .iter()
+        .map(|stray| {
+            // An open pipe of the tool's would have the CLI wait for the stray.
+            let sleep = format!("sleep {}.{mark} >/dev/null 2>&1 </dev/null", stray.seconds);
+            stray.line.replace("SLEEP", &sleep)
+        })
+        .collect();
+    lines.push(match then {
+        Then::Stay => format!("sleep {FOREGROUND}.{mark}"),
+        Then::Return => format!(
+            "for i in $(seq 600); do [ -e {} ] && break; sleep 0.1; done; echo started",
+            go.display()
+        ),
+    });
+    lines.join("; ")
+}
+
+/// Digits that no other act has: not of this process, nor of another that lives.
+fn unique_mark() -> String {
+    static ACTS: AtomicU32 = AtomicU32::new(0);
+    let act = ACTS.fetch_add(1, Ordering::Relaxed);
+    format!("{:08}{act:03}", std::process::id())
+}
+
+/// The CLI's program as `cargo xtask agents` has installed it; of several versions the last installed.
+fn installed(cli: Cli) -> Option<PathBuf> {
+    let folder = match std::env::var_os("KENNEL_AGENTS_DIR") {
+        Some(folder) if !folder.is_empty() => PathBuf::from(folder),
+        _ => Path::new(env!("CARGO_MANIFEST_DIR")).join("../../.agents"),
+    };
+    let name = cli.name();
+    let versions = fs::read_dir(&folder).into_iter().flatten().flatten();
+    let finished = versions
+        .filter(|entry| {
+            let folder = entry.file_name();
+            folder
+                .to_str()
+                .is_some_and(|folder| folder.starts_with(&format!("{name}-")))
+        })
+        .filter_map(|entry| {
+            let finished = entry.path().join(".finished").metadata().ok()?;
+            Some((finished.modified().ok()?, entry.path()))
+        })
+        .max();
+    if finished.is_none() {
+        let why = format!("not installed; `cargo xtask agents {name}` does it");
+        skip(&format!("the real {name}"), &why);
+    }
+    let (_, version) = finished?;
+    let program = version.join("node_modules/.bin").join(name);
+    // The scene's work folder is not ours.
+    Some(program.canonicalize().expect("an installed program"))
+}
+
+/// The program where the scene's user can run it: the workspace may be in a folder that is closed to
+/// others. That works for programs of one file.
+fn within_reach(scene: &Scene, program: &Path) -> PathBuf {
+    if scene.who == Who::Root {
+        return program.to_owned();
+    }
+    let link = scene.path("agent-program");
+    if fs::hard_link(program, &link).is_err() {
+        fs::copy(program, &link).expect("a copy of the program");
+    }
+    link
+}
+
+/// Makes a folder and all in it the scene's user's own.
+fn give_all(scene: &Scene, path: &Path) {
+    scene.give(path);
+    if path.is_dir() {
+        for entry in fs::read_dir(path).expect("our own folder") {
+            give_all(scene, &entry.expect("our own folder").path());
+        }
+    }
+}
+
+/// Every process of the machine.
+fn all_processes() -> Vec<Process> {
+    let entries = fs::read_dir("/proc").expect("/proc can be listed");
+    entries
+        .filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok())
+        .filter_map(Process::look)
+        .collect()
+}
+
+/// Every process of the machine that belongs to the act with this mark.
+fn marked(mark: &str) -> Vec<Process> {
+    let mut processes = all_processes();
+    processes.retain(|process| process.command.contains(mark));
+    processes
+}
+
+/// Whether parents lead from the process to this ancestor.
+fn descends(process: &Process, ancestor: i32, all: &[Process]) -> bool {
+    let mut parent = process.parent;
+    while let Some(next) = all.iter().find(|other| other.pid == parent) {
+        if next.pid == ancestor {
+            return true;
+        }
+        parent = next.parent;
+    }
+    false
+}
+
+/// When the process was started, in the kernel's own time.
+fn start_time(pid: i32) -> Option<u64> {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    let (_, behind_the_name) = stat.rsplit_once(')')?;
+    behind_the_name
+        .split_ascii_whitespace()
+        .nth(19)?
+        .parse()
+        .ok()
+}
+
+fn session(pid: i32) -> Option<Pid> {
+    getsid(Pid::from_raw(pid)).ok()
+}
+
+/// Whether the environment that the process was started with says whose it is.
+fn has_cookie(pid: i32) -> bool {
+    let environment = fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
+    let mut variables = environment.split(|byte| *byte == 0);
+    variables.any(|variable| variable.starts_with(b"KENNEL_HOME_ID="))
+}
+
+/// All five ends of a run, for each of these cases.
+macro_rules! cases {
+    ($($name:ident: $cli:ident as $who:ident in $pen:ident;)+) => {$(
+        mod $name {
+            use super::*;
+
+            const CASE: Case = Case { cli: Cli::$cli, who: Who::$who, pen: Pen::$pen };
+
+            #[test]
+            fn nothing_is_left_when_the_agent_succeeds() {
+                CASE.success();
+            }
+
+            #[test]
+            fn nothing_is_left_when_kennel_is_interrupted() {
+                CASE.stop("INT");
+            }
+
+            #[test]
+            fn nothing_is_left_when_kennel_is_terminated() {
+                CASE.stop("TERM");
+            }
+
+            #[test]
+            fn nothing_is_left_when_the_agent_is_killed() {
+                CASE.kill_of_the_agent();
+            }
+
+            #[test]
+            fn nothing_is_left_when_kennel_is_killed() {
+                CASE.kill_of_kennel();
+            }
+        }
+    )+};
+}
+
+cases! {
+    claude_in_a_cgroup_pen: Claude as Root in Cgroup;
+    claude_in_a_subtree_pen: Claude as Root in Subtree;
+    claude_of_another_user_in_a_cgroup_pen: Claude as Other in Cgroup;
+    claude_of_another_user_in_a_subtree_pen: Claude as Other in Subtree;
+    codex_in_a_cgroup_pen: Codex as Root in Cgroup;
+    codex_in_a_subtree_pen: Codex as Root in Subtree;
+    gemini_in_a_cgroup_pen: Gemini as Root in Cgroup;
+    gemini_in_a_subtree_pen: Gemini as Root in Subtree;
+    opencode_in_a_cgroup_pen: Opencode as Root in Cgroup;
+    opencode_in_a_subtree_pen: Opencode as Root in Subtree;
+}

@@ -1,0 +1,143 @@
+//! A terminal on our side gives a terminal on theirs.
+
+use std::process::{Child, Stdio};
+
+use kennel_sys::terminal::{self, Pty, Size};
+use kennel_testing::{Pen, Scene, Screen, Who, eventually, everywhere};
+use rustix::termios::{LocalModes, tcgetattr};
+
+const SIZE: Size = Size { rows: 33, columns: 99 };
+
+/// `kennel run` on a terminal that is its controlling one.
+fn on_a_terminal(scene: &Scene, behaviour: &[&str]) -> (Screen, Child) {
+    let Pty { master, slave } = terminal::open(SIZE).expect("a terminal");
+    let agent = scene.fake_agent();
+    let argv = [&[agent.as_str()], behaviour].concat();
+    on_terminal_run(scene, slave, &argv, master)
+}
+
+fn on_terminal_run(
+    scene: &Scene,
+    slave: std::os::fd::OwnedFd,
+    argv: &[&str],
+    master: std::os::fd::OwnedFd,
+) -> (Screen, Child) {
+    let run = scene.run_command(&["--linger", "100ms"], argv);
+    let mut command = std::process::Command::new("setsid");
+    command.args(["--ctty", "--wait"]).arg(run.get_program()).args(run.get_args());
+    command.env_clear().envs(run.get_envs().filter_map(|(name, value)| Some((name, value?))));
+    command.current_dir(scene.path("work")).env("TERM", "xterm");
+    let handle = || Stdio::from(slave.try_clone().expect("a handle"));
+    command.stdin(handle()).stdout(handle()).stderr(handle());
+    let child = command.spawn().expect("setsid is there");
+    (Screen::new(master), child)
+}
+
+fn code(mut child: Child) -> i32 {
+    let mut status = None;
+    eventually("it ends", || {
+        status = child.try_wait().expect("our child");
+        status.is_some()
+    });
+    status.and_then(|status| status.code()).unwrap_or(-1)
+}
+
+fn is_raw(screen: &Screen) -> bool {
+    let settings = tcgetattr(screen.terminal()).expect("the settings of our terminal");
+    !settings.local_modes.contains(LocalModes::ICANON)
+}
+
+everywhere! {
+    fn the_agent_has_a_terminal_of_our_size_and_is_told_of_changes(scene: Scene) {
+        let (mut screen, child) = on_a_terminal(&scene, &["winsize", "1"]);
+        screen.wait_for("33x99");
+        let smaller = Size { rows: 20, columns: 70 };
+        terminal::resize(screen.terminal(), smaller).expect("resized");
+        screen.wait_for("20x70");
+        assert_eq!(code(child), 0);
+        scene.assert_nothing_left();
+    }
+
+    fn keys_reach_the_agent_and_our_terminal_is_put_back(scene: Scene) {
+        let (mut screen, child) = on_a_terminal(&scene, &["cat-tty-line"]);
+        eventually("our terminal is raw", || is_raw(&screen));
+        screen.press("hello\r");
+        screen.wait_for("got:hello");
+        assert_eq!(code(child), 0);
+        assert!(!is_raw(&screen), "our terminal is as it was");
+        scene.assert_nothing_left();
+    }
+
+    /// Raw mode is undone even if there is nobody left in `kennel run` to do it.
+    fn our_terminal_is_put_back_when_kennel_run_is_killed(scene: Scene) {
+        let (mut screen, child) = on_a_terminal(&scene, &["sleep"]);
+        screen.wait_for("ready");
+        eventually("our terminal is raw", || is_raw(&screen));
+        let kennel = scene.processes().into_iter().find(|p| p.command.contains("kennel run"));
+        kennel_testing::signal(kennel.expect("kennel run").pid, "KILL");
+        eventually("our terminal is as it was", || !is_raw(&screen));
+        let _killed = code(child);
+        scene.assert_nothing_left_soon();
+    }
+
+    /// Control-C is a key for the agent, not a signal to us.
+    fn control_c_interrupts_the_agent_through_its_own_terminal(scene: Scene) {
+        let (mut screen, child) = on_a_terminal(&scene, &["sleep"]);
+        screen.wait_for("ready");
+        eventually("our terminal is raw", || is_raw(&screen));
+        screen.press("\u{3}");
+        assert_eq!(code(child), 130, "INT ended the agent");
+        assert!(!is_raw(&screen));
+        scene.assert_nothing_left();
+    }
+}
+
+/// A job control stop from outside gives the terminal back to the shell, and takes it again.
+#[test]
+fn a_suspended_run_gives_the_terminal_back() {
+    let Some(scene) = Scene::new(Who::Other, Pen::Subtree) else { return };
+    let (mut screen, child) = on_a_terminal(&scene, &["sleep"]);
+    screen.wait_for("ready");
+    eventually("our terminal is raw", || is_raw(&screen));
+    let kennel = scene.processes().into_iter().find(|p| p.command.contains("kennel run")).expect("kennel").pid;
+    kennel_testing::signal(kennel, "TSTP");
+    eventually("our terminal is as it was", || !is_raw(&screen));
+    kennel_testing::signal(kennel, "CONT");
+    eventually("our terminal is raw again", || is_raw(&screen));
+    screen.press("\u{3}");
+    assert_eq!(code(child), 130);
+    assert!(!is_raw(&screen));
+    scene.assert_nothing_left();
+}
+
+/// A shell on the agent's terminal has job control of its own.
+#[test]
+fn an_interactive_shell_works_in_it() {
+    let Some(scene) = Scene::new(Who::Other, Pen::Subtree) else { return };
+    let Pty { master, slave } = terminal::open(SIZE).expect("a terminal");
+    let (mut screen, child) = on_terminal_run(&scene, slave, &["/bin/bash", "--norc", "-i"], master);
+    screen.press("PS1='prompt> '\r");
+    screen.wait_for("prompt> ");
+    screen.press("tty | tr a-z A-Z; echo $((6*7))\r");
+    screen.wait_for("/DEV/PTS/");
+    screen.wait_for("42");
+    screen.press("sleep 200\r");
+    eventually("it sleeps", || scene.processes().iter().any(|p| p.command == "sleep 200"));
+    screen.press("\u{1a}");
+    screen.wait_for("Stopped");
+    screen.press("bg; jobs\r");
+    screen.wait_for("Running");
+    screen.press("exit 9\r");
+    assert_eq!(code(child), 9);
+    scene.assert_nothing_left();
+}
+
+/// Without a terminal on either of our streams there is none on theirs.
+#[test]
+fn pipes_stay_pipes() {
+    let Some(scene) = Scene::new(Who::Other, Pen::Subtree) else { return };
+    let ended = scene.run(&[], &["report"]);
+    let report: serde_json::Value = serde_json::from_str(&ended.stdout).expect("a report");
+    assert_eq!(report["isatty"], serde_json::json!([false, false, false]));
+    assert_eq!(report["tty"], false);
+}

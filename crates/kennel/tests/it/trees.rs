@@ -1,0 +1,310 @@
+//! The whole tree ends, however its processes try to get away.
+
+use kennel_testing::{Pen, Scene, Who, alive, eventually, everywhere, signal};
+
+/// Starts the agent, waits until it is up with at least `others` more processes, stops it by TERM.
+#[track_caller]
+fn stop_and_look(scene: &Scene, flags: &[&str], behaviour: &[&str], others: usize) -> i32 {
+    let mut running = scene.start(flags, behaviour);
+    running.wait_ready();
+    eventually("everyone is up", || scene.pids().iter().filter(|(pid, _)| alive(*pid)).count() > others);
+    running.signal("TERM");
+    let ended = running.wait();
+    scene.assert_nothing_left();
+    ended.code
+}
+
+everywhere! {
+    /// T1
+    fn a_double_forked_daemon_is_ended(scene: Scene) {
+        assert_eq!(stop_and_look(&scene, &[], &["double-fork"], 1), 143);
+    }
+
+    /// T1
+    fn children_in_sessions_of_their_own_are_ended(scene: Scene) {
+        assert_eq!(stop_and_look(&scene, &[], &["setsid", "5"], 5), 143);
+    }
+
+    /// T1: no environment, no parent, no group and no session leads back to the agent.
+    fn a_daemon_without_environment_is_ended(scene: Scene) {
+        assert_eq!(stop_and_look(&scene, &[], &["env-i"], 1), 143);
+    }
+
+    /// T1
+    fn a_deep_chain_is_ended(scene: Scene) {
+        assert_eq!(stop_and_look(&scene, &[], &["chain-setsid", "40"], 40), 143);
+    }
+
+    /// T1: the agent is gone already when its daemons are ended.
+    fn daemons_that_an_agent_leaves_behind_are_ended_after_the_linger(scene: Scene) {
+        for behaviour in ["double-fork-exit", "env-i-exit", "setsid-exit"] {
+            let ended = scene.run(&["--linger", "200ms"], &[behaviour]);
+            assert_eq!(ended.code, 0, "{behaviour}: {}", ended.stderr);
+            scene.assert_nothing_left();
+        }
+    }
+
+    /// T1
+    fn a_storm_of_daemons_is_ended(scene: Scene) {
+        let ended = scene.run(&["--linger", "50ms"], &["daemonize-storm", "60"]);
+        assert_eq!(ended.code, 0, "{}", ended.stderr);
+        assert!(scene.pids().len() >= 60);
+        scene.assert_nothing_left();
+    }
+
+    /// B7: the agent crashed; what it left ignores TERM.
+    fn a_child_that_ignores_term_is_killed_after_its_agent_has_gone(scene: Scene) {
+        let ended = scene.run(&["--linger", "100ms"], &["ignore-term-exit"]);
+        assert_eq!(ended.code, 3, "the agent's own code");
+        scene.assert_nothing_left();
+    }
+
+    /// T2: all are given one grace together, not one each.
+    fn many_that_ignore_term_cost_one_grace(scene: Scene) {
+        let mut running = scene.start(&["--grace", "1s"], &["ignore-term", "10"]);
+        running.wait_ready();
+        let stop = std::time::Instant::now();
+        running.signal("TERM");
+        assert_eq!(running.wait().code, 137);
+        assert!(stop.elapsed() >= std::time::Duration::from_secs(1), "the grace was given");
+        scene.assert_nothing_left();
+        assert_eq!(scene.pids().len(), 11);
+    }
+
+    /// T4: a descendant holds the pipe open; the session settles, and the pipe is released.
+    fn a_descendant_that_holds_stdout_open_is_dealt_with(scene: Scene) {
+        let ended = scene.run(&["--linger", "100ms"], &["hold-stdout"]);
+        assert_eq!((ended.code, ended.stdout.as_str()), (0, "ready\n"));
+        scene.assert_nothing_left();
+    }
+
+    /// T5: a zombie counts as dead.
+    fn a_zombie_in_the_tree_does_not_hold_up_the_end(scene: Scene) {
+        assert_eq!(stop_and_look(&scene, &[], &["zombie"], 0), 143);
+    }
+
+    /// T5: a process whose first thread has ended shows as a zombie, and lives.
+    fn a_process_whose_first_thread_has_ended_is_not_taken_for_dead(scene: Scene) {
+        let mut running = scene.start(&["--grace", "200ms"], &["thread-leader-exit"]);
+        running.wait_ready();
+        let agent = scene.pid_of("agent");
+        assert!(!running.has_ended());
+        running.signal("TERM");
+        assert_eq!(running.wait().code, 143);
+        assert!(!std::path::Path::new(&format!("/proc/{agent}")).exists());
+        scene.assert_nothing_left();
+    }
+
+    /// T7: Kennel's own process group is never signalled.
+    fn a_bystander_in_kennels_own_process_group_survives(scene: Scene) {
+        // The shell of the scene's command starts it in the background: same group, same session.
+        let mut command = scene.command(std::path::Path::new("/bin/sh"));
+        let kennel = scene.path("kennel");
+        let pen = if scene.pen == Pen::Cgroup { "cgroup" } else { "subtree" };
+        let script = format!(
+            "{agent} sleep >bystander & echo $! > pid; exec {kennel} run --pen {pen} -- {agent} setsid 2",
+            agent = scene.fake_agent(), kennel = kennel.display(),
+        );
+        command.args(["-c", &script]).env("KENNEL_HOME", scene.path("home/kennel"));
+        let mut running = kennel_testing::Running::start(command);
+        running.wait_ready();
+        let read = || std::fs::read_to_string(scene.path("work/pid")).unwrap_or_default();
+        let bystander: i32 = read().trim().parse().expect("a pid");
+        running.signal("TERM");
+        assert_eq!(running.wait().code, 143);
+        assert!(alive(bystander), "the bystander was hit");
+        signal(bystander, "KILL");
+        scene.assert_nothing_left_soon();
+    }
+
+    /// T10
+    fn a_stopped_tree_is_ended(scene: Scene) {
+        let mut running = scene.start(&[], &["stop-self"]);
+        running.wait_ready();
+        let stopped = |role: &str| {
+            let pid = scene.pid_of(role);
+            kennel_testing::Process::look(pid).is_some_and(|process| process.state == 'T')
+        };
+        eventually("both are stopped", || stopped("agent") && stopped("leaf"));
+        running.signal("TERM");
+        // TERM is followed by CONT, so the default disposition ends them without a KILL.
+        assert_eq!(running.wait().code, 143);
+        scene.assert_nothing_left();
+    }
+
+    /// T11: an agent that runs a Kennel of its own, in another home.
+    fn a_kennel_inside_a_kennel_is_ended_with_it(scene: Scene) {
+        let kennel = scene.path("kennel");
+        let kennel = kennel.to_str().expect("a plain path");
+        let inner_home = scene.path("home/inner");
+        let inner_home = inner_home.to_str().expect("a plain path");
+        let agent = scene.fake_agent();
+        let argv = [kennel, "--home", inner_home, "run", "--", &agent, "env-i"];
+        let mut running = kennel_testing::Running::start(scene.run_command(&[], &argv));
+        running.wait_ready();
+        assert_eq!(scene.processes().iter().filter(|p| p.command.starts_with("kennel-holder")).count(), 2);
+        running.signal("INT").signal("INT");
+        let _whatever_it_made_of_that = running.wait();
+        scene.assert_nothing_left_soon();
+    }
+}
+
+/// T9 and T11 need a cgroup to move to or to nest in, so another user needs one that is delegated.
+fn scenes_with_a_writable_cgroup() -> impl Iterator<Item = Scene> {
+    [(Who::Root, Pen::Cgroup), (Who::Root, Pen::Subtree), (Who::Other, Pen::Cgroup)]
+        .into_iter()
+        .filter_map(|(who, pen)| Scene::new(who, pen))
+}
+
+/// T9
+#[test]
+fn a_process_that_moves_itself_to_another_cgroup_is_ended() {
+    for scene in scenes_with_a_writable_cgroup() {
+        for behaviour in ["move-cgroup", "move-cgroup-child"] {
+            let elsewhere = scene.other_cgroup(&format!("elsewhere-{behaviour}"));
+            let path = elsewhere.to_str().expect("a plain path").to_owned();
+            let mut running = scene.start(&[], &[behaviour, &path]);
+            running.wait_ready();
+            let moved = || std::fs::read_to_string(elsewhere.join("cgroup.procs")).unwrap_or_default();
+            eventually("somebody has moved", || !moved().is_empty());
+            running.signal("TERM");
+            assert_eq!(running.wait().code, 143);
+            scene.assert_nothing_left();
+        }
+    }
+}
+
+/// T11
+#[test]
+fn cgroups_that_an_agent_nests_are_removed_bottom_up() {
+    for (who, pen) in [(Who::Root, Pen::Cgroup), (Who::Other, Pen::Cgroup)] {
+        let Some(scene) = Scene::new(who, pen) else { continue };
+        let mut running = scene.start(&[], &["nest-cgroup", "nest"]);
+        running.wait_ready();
+        let pens = scene.pens();
+        assert_eq!(pens.len(), 1);
+        assert!(pens[0].join("nest/inner").exists());
+        running.signal("TERM");
+        assert_eq!(running.wait().code, 143);
+        scene.assert_nothing_left();
+    }
+}
+
+/// T8 and the delegation rule: a cgroup that is delegated but not entered can't be cloned into.
+#[test]
+fn another_user_without_a_cgroup_gets_a_subtree_pen_by_itself() {
+    let Some(scene) = Scene::new(Who::Other, Pen::Subtree) else { return };
+    let agent = scene.fake_agent();
+    let mut running =
+        kennel_testing::Running::start(scene.kennel(&["run", "--pen", "auto", "--", &agent, "env-i"]));
+    running.wait_ready();
+    assert_eq!(scene.pens(), Vec::<std::path::PathBuf>::new());
+    running.signal("TERM");
+    assert_eq!(running.wait().code, 143);
+    scene.assert_nothing_left();
+
+    if scene.has_cgroup() {
+        let refused = scene.kennel(&["run", "--pen", "cgroup", "--", &agent, "exit", "0"]);
+        let refused = kennel_testing::Running::start(refused).wait();
+        assert_eq!(refused.code, 203);
+        assert!(refused.stderr.contains("no cgroup pen is possible here"), "{}", refused.stderr);
+        assert!(refused.stderr.contains("kennel doctor"), "{}", refused.stderr);
+    }
+}
+
+/// T10: a set-uid child of another user. An unprivileged holder may not signal it: it is named, and stays
+/// owned until it is gone.
+#[test]
+fn a_child_of_another_user_is_named_in_a_subtree_pen_and_ended_in_a_cgroup_pen() {
+    use std::os::unix::fs::PermissionsExt;
+    for pen in [Pen::Cgroup, Pen::Subtree] {
+        let Some(scene) = Scene::new(Who::Other, pen) else { continue };
+        let setuid = scene.path("setuid-agent");
+        std::fs::copy(scene.fake_agent(), &setuid).expect("copied");
+        std::fs::set_permissions(&setuid, std::fs::Permissions::from_mode(0o4755)).expect("chmod");
+        let path = setuid.to_str().expect("a plain path");
+        let mut running =
+            scene.start(&["--grace", "100ms", "--linger", "0"], &["fork-exec-other", path, "setuid-sleep"]);
+        running.wait_ready();
+        let child = || scene.processes().into_iter().find(|p| p.command.starts_with(path));
+        let uid = |pid: i32| {
+            use std::os::unix::fs::MetadataExt;
+            std::fs::metadata(format!("/proc/{pid}")).map(|meta| meta.uid())
+        };
+        eventually("it is root's", || child().is_some_and(|p| uid(p.pid).is_ok_and(|uid| uid == 0)));
+        let child = child().expect("just seen").pid;
+        running.signal("TERM");
+        let ended = running.wait();
+        if pen == Pen::Cgroup {
+            assert_eq!(ended.code, 143, "{}", ended.stderr);
+            scene.assert_nothing_left();
+            continue;
+        }
+        assert_eq!(ended.code, 205, "{}", ended.stderr);
+        assert!(ended.stderr.contains(&format!("pid {child} ")), "{}", ended.stderr);
+        assert!(ended.stderr.contains("not permitted: it runs as user 0"), "{}", ended.stderr);
+        assert!(scene.holder().is_some(), "it is still owned");
+        signal(child, "KILL");
+        scene.assert_nothing_left_soon();
+    }
+}
+
+/// T6: a process in uninterruptible sleep, here in a frozen v1 freezer group.
+#[test]
+fn a_frozen_process_is_told_as_still_alive_and_reaped_once_thawed() {
+    let freezer = std::path::Path::new("/sys/fs/cgroup/freezer");
+    if !freezer.join("tasks").exists() {
+        return kennel_testing::skip("a frozen process", "no v1 freezer hierarchy here");
+    }
+    for pen in [Pen::Cgroup, Pen::Subtree] {
+        let Some(scene) = Scene::new(Who::Root, pen) else { continue };
+        let name = scene.cgroup().file_name().expect("a name").to_owned();
+        let group = FreezerGroup::new(freezer.join(name));
+        let mut running = scene.start(&["--grace", "100ms"], &["setsid", "1"]);
+        running.wait_ready();
+        let frozen = scene.pid_of("leaf");
+        group.freeze(frozen);
+        running.signal("TERM");
+        let ended = running.wait();
+        assert_eq!(ended.code, 205, "{}", ended.stderr);
+        assert!(ended.stderr.contains(&format!("pid {frozen} ")), "{}", ended.stderr);
+        assert!(ended.stderr.contains("uninterruptible"), "{}", ended.stderr);
+        assert!(scene.holder().is_some(), "it is still owned");
+        group.thaw();
+        scene.assert_nothing_left_soon();
+    }
+}
+
+struct FreezerGroup(std::path::PathBuf);
+
+impl FreezerGroup {
+    fn new(path: std::path::PathBuf) -> Self {
+        std::fs::create_dir(&path).expect("a freezer group");
+        Self(path)
+    }
+
+    fn set(&self, state: &str) {
+        std::fs::write(self.0.join("freezer.state"), state).expect("set");
+        eventually("the freezer has settled", || {
+            std::fs::read_to_string(self.0.join("freezer.state")).is_ok_and(|now| now.trim() == state)
+        });
+    }
+
+    fn freeze(&self, pid: i32) {
+        std::fs::write(self.0.join("tasks"), pid.to_string()).expect("moved");
+        self.set("FROZEN");
+    }
+
+    fn thaw(&self) {
+        self.set("THAWED");
+    }
+}
+
+impl Drop for FreezerGroup {
+    fn drop(&mut self) {
+        std::fs::write(self.0.join("freezer.state"), "THAWED").ok();
+        eventually("the freezer group is removed", || {
+            std::fs::remove_dir(&self.0).is_ok() || !self.0.exists()
+        });
+    }
+}

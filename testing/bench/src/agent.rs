@@ -1,0 +1,53 @@
+//! The fake agent: where it is, and having one up in a pen.
+
+use std::io::Read as _;
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context as _, Result, ensure};
+use kennel_pen::{Command, End, Pen, Stream, Streams};
+
+/// How long a tree may take to come up.
+const COMING_UP: Duration = Duration::from_secs(60);
+
+/// Beside this program, where cargo puts both.
+pub(crate) fn path() -> Result<PathBuf> {
+    let me = std::env::current_exe().context("finding my own program")?;
+    let path = me.with_file_name("fake-agent");
+    ensure!(
+        path.is_file(),
+        "{} is missing: cargo build --release -p fake-agent (with the same --target-dir)",
+        path.display()
+    );
+    Ok(path)
+}
+
+/// Launches it, with an empty environment, and waits until it says that its tree is up.
+pub(crate) fn launch(pen: &mut Pen, behaviour: &[&str]) -> Result<()> {
+    let mut command = Command::new(path()?);
+    command.args(behaviour.iter().copied());
+    command.streams(Streams::Each {
+        stdin: Stream::Null,
+        stdout: Stream::Pipe,
+        stderr: Stream::Inherit,
+    });
+    let ends = pen.launch(command)?.open(Instant::now() + COMING_UP)?;
+    let stdout = ends.stdout.context("its output was asked for")?;
+    let mut word = [0; 6];
+    std::fs::File::from(stdout)
+        .read_exact(&mut word)
+        .with_context(|| format!("fake-agent {behaviour:?} did not come up"))?;
+    ensure!(
+        &word == b"ready\n",
+        "fake-agent {behaviour:?} said {word:?}"
+    );
+    Ok(())
+}
+
+/// Makes sure that nobody is left, and removes the pen.
+pub(crate) fn clean_up(mut pen: Pen) -> Result<()> {
+    let end = pen.end(Instant::now() + Duration::from_secs(120))?;
+    ensure!(end == End::Empty, "still alive: {end:?}");
+    pen.remove()?;
+    Ok(())
+}

@@ -1,0 +1,139 @@
+//! Ending a tree of a thousand processes, each in a session of its own, and seeing that it is empty.
+//!
+//! The floor is made in a pen as well, so that everything but the ending is the same, and ended by
+//! hand: one write to `cgroup.kill`, then waiting for `populated 0`.
+
+use std::fs::{File, OpenOptions};
+use std::io::Write as _;
+use std::os::unix::fs::FileExt as _;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context as _, Result, bail, ensure};
+use kennel_pen::{End, Ground, HomeId, Kind, Pen, PenName};
+use rustix::event::{PollFd, PollFlags};
+use rustix::io::Errno;
+use rustix::process::{WaitId, WaitIdOptions, waitid};
+
+use crate::agent;
+use crate::job::{Job, kind, timed};
+use crate::pen::Run;
+use crate::stats::{Row, nanoseconds, print_table};
+use crate::target::Target;
+use crate::worker::{Contender, Rounds, interleave};
+
+/// How many processes besides the agent.
+const PROCESSES: &str = "1000";
+/// How long an ending may take before it counts as failed.
+const LONG: Duration = Duration::from_secs(60);
+/// How long a tree is left alone once it is up, so that all of it sleeps.
+const SETTLING: Duration = Duration::from_millis(20);
+
+/// Section B.
+pub(crate) fn section(run: &mut Run) -> Result<()> {
+    agent::path()?;
+    let turns = if run.quick { 9 } else { 41 };
+    for (shape, subtree_limit) in [("wide", 1.5), ("deep", 2.0)] {
+        println!("B. end a {shape} tree of {PROCESSES} setsid'd processes, and see it empty");
+        shape_section(run, shape, subtree_limit, turns)?;
+    }
+    Ok(())
+}
+
+fn shape_section(run: &mut Run, shape: &str, subtree_limit: f64, turns: usize) -> Result<()> {
+    let contender = |way: &'static str| Contender::new(way, &["end", shape, way]);
+    let contenders = ["cgroup", "subtree", "floor"].map(contender);
+    let measured = interleave(&run.home, &contenders, Rounds { turns, batch: 1 })?;
+    let [cgroup, subtree, floor] = &measured[..] else {
+        bail!("three were asked for");
+    };
+    let (floor, reaped) = (&floor.figures[0], &floor.figures[1]);
+    let row = |name, samples| Row { name, samples };
+    let rows = [
+        row("kennel, cgroup pen", cgroup.time()),
+        row("kennel, subtree pen", subtree.time()),
+        row("floor: cgroup.kill, populated 0", floor),
+        row("floor, then all reaped", reaped),
+    ];
+    print_table(&rows, &[row("floor", floor), row("reaped", reaped)]);
+    println!();
+    let mut aim = |pen, ratio, limit| {
+        let what = format!("end, {shape}: {pen}");
+        run.targets.push(Target::ratio(&what, ratio, limit));
+    };
+    aim("cgroup pen / floor", cgroup.time().ratio_to(floor), 1.2);
+    let subtree = subtree.time().ratio_to(floor);
+    aim("subtree pen / floor", subtree, subtree_limit);
+    Ok(())
+}
+
+/// The job of one way to end one shape of tree.
+pub(crate) fn job(home: &HomeId, shape: &str, way: &str) -> Result<Job> {
+    let behaviour = match shape {
+        "wide" => "setsid",
+        "deep" => "chain-setsid",
+        _ => bail!("no such shape: {shape}"),
+    };
+    let by_hand = way == "floor";
+    let kind = kind(if by_hand { "cgroup" } else { way })?;
+    let (ground, home) = (Ground::survey(), home.clone());
+    Ok(Box::new(move || {
+        let mut pen = tree(&ground, &home, kind, behaviour)?;
+        let figures = if by_hand {
+            end_by_hand(&pen)?
+        } else {
+            end(&mut pen)?
+        };
+        agent::clean_up(pen)?;
+        Ok(figures)
+    }))
+}
+
+/// A pen with the whole tree in it.
+fn tree(ground: &Ground, home: &HomeId, kind: Kind, behaviour: &str) -> Result<Pen> {
+    let mut pen = Pen::create(ground, PenName::random(home.clone())?, kind)?;
+    agent::launch(&mut pen, &[behaviour, PROCESSES])?;
+    std::thread::sleep(SETTLING);
+    Ok(pen)
+}
+
+fn end(pen: &mut Pen) -> Result<Vec<u64>> {
+    let (time, end) = timed(|| Ok(pen.end(Instant::now() + LONG)?))?;
+    ensure!(end == End::Empty, "still alive: {end:?}");
+    Ok(vec![nanoseconds(time)])
+}
+
+/// Two times: until `populated 0`, and until all are reaped as well.
+fn end_by_hand(pen: &Pen) -> Result<Vec<u64>> {
+    let folder = pen.cgroup_path().context("it is a cgroup pen")?;
+    let mut kill = OpenOptions::new()
+        .write(true)
+        .open(folder.join("cgroup.kill"))?;
+    let events = File::open(folder.join("cgroup.events"))?;
+    let start = Instant::now();
+    kill.write_all(b"1")?;
+    wait_unpopulated(&events)?;
+    let empty = start.elapsed();
+    reap_all()?;
+    Ok(vec![nanoseconds(empty), nanoseconds(start.elapsed())])
+}
+
+fn wait_unpopulated(events: &File) -> Result<()> {
+    let mut text = [0; 64];
+    loop {
+        let length = events.read_at(&mut text, 0)?;
+        if text[..length].starts_with(b"populated 0") {
+            return Ok(());
+        }
+        rustix::event::poll(&mut [PollFd::new(events, PollFlags::PRI)], None)?;
+    }
+}
+
+fn reap_all() -> Result<()> {
+    loop {
+        match waitid(WaitId::All, WaitIdOptions::EXITED) {
+            Ok(_) | Err(Errno::INTR) => {}
+            Err(Errno::CHILD) => return Ok(()),
+            Err(error) => return Err(error.into()),
+        }
+    }
+}

@@ -1,0 +1,43 @@
+//! What a worker does in each round, by the words on its command line.
+
+use std::time::{Duration, Instant};
+
+use anyhow::{Context as _, Result, bail};
+use kennel_pen::{HomeId, Kind};
+
+use crate::{baseline, big_caller, bombs, ending, hop, launch};
+
+/// One round; returns its figures.
+pub(crate) type Job = Box<dyn FnMut() -> Result<Vec<u64>>>;
+
+/// Understands the words.
+pub(crate) fn build(home: &HomeId, words: &[String]) -> Result<Job> {
+    let words: Vec<&str> = words.iter().map(String::as_str).collect();
+    match words[..] {
+        ["launch", contender] => launch::job(home, contender),
+        ["resident", megabytes, "launch", contender] => {
+            big_caller::job(megabytes.parse()?, launch::job(home, contender)?)
+        }
+        ["end", shape, way] => ending::job(home, shape, way),
+        ["hop"] => hop::job(home),
+        ["baseline", pen, launches] => baseline::job(home, kind(pen)?, launches.parse()?),
+        ["bomb", processes, pen] => bombs::job(home, processes, kind(pen)?),
+        _ => bail!("no such job: {words:?}"),
+    }
+}
+
+/// The kind of pen that a word means.
+pub(crate) fn kind(word: &str) -> Result<Kind> {
+    let kinds = [("cgroup", Kind::Cgroup), ("subtree", Kind::Subtree)];
+    let found = kinds.into_iter().find(|(name, _)| *name == word);
+    found
+        .map(|(_, kind)| kind)
+        .with_context(|| format!("no such kind of pen: {word}"))
+}
+
+/// How long it takes.
+pub(crate) fn timed<T>(work: impl FnOnce() -> Result<T>) -> Result<(Duration, T)> {
+    let start = Instant::now();
+    let result = work()?;
+    Ok((start.elapsed(), result))
+}

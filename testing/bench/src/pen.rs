@@ -1,0 +1,88 @@
+//! `kennel-bench pen`: the sections one after the other, then the targets.
+
+use anyhow::Result;
+use kennel_pen::HomeId;
+
+use crate::target::{self, Target};
+use crate::{baseline, big_caller, bombs, ending, hop, launch, machine, sweep};
+
+type Section = fn(&mut Run) -> Result<()>;
+
+const SECTIONS: &[(&str, Section)] = &[
+    ("launch", launch::section),
+    ("big", big_caller::section),
+    ("end", ending::section),
+    ("hop", hop::section),
+    ("baseline", baseline::section),
+    ("bombs", bombs::section),
+];
+
+/// What was asked for.
+pub(crate) struct Choice {
+    quick: bool,
+    /// All if empty.
+    sections: Vec<String>,
+}
+
+impl Choice {
+    /// Understands the command line; `None` if it can't.
+    pub(crate) fn parse(words: &[String]) -> Option<Self> {
+        let mut choice = Self {
+            quick: false,
+            sections: Vec::new(),
+        };
+        for word in words {
+            match word.as_str() {
+                "--quick" => choice.quick = true,
+                name if SECTIONS.iter().any(|(known, _)| *known == name) => {
+                    choice.sections.push(word.clone());
+                }
+                _ => return None,
+            }
+        }
+        Some(choice)
+    }
+
+    fn wants(&self, section: &str) -> bool {
+        self.sections.is_empty() || self.sections.iter().any(|name| name == section)
+    }
+}
+
+/// One run.
+pub(crate) struct Run {
+    pub(crate) quick: bool,
+    /// The mark of everything that this run makes.
+    pub(crate) home: HomeId,
+    pub(crate) targets: Vec<Target>,
+}
+
+/// Runs what was asked for, and cleans up whatever came of it.
+pub(crate) fn run(choice: &Choice) -> Result<()> {
+    let mut run = Run {
+        quick: choice.quick,
+        home: HomeId::random()?,
+        targets: Vec::new(),
+    };
+    kennel_sys::reap::become_subreaper()?;
+    machine::print_facts(choice.quick);
+    let done = sections(&mut run, choice);
+    let swept = sweep::sweep(&run.home);
+    done?;
+    let swept = swept?;
+    run.targets.push(Target::holds(
+        "nothing was left behind",
+        format!("{swept} to sweep up"),
+        swept == 0,
+    ));
+    target::print(&run.targets);
+    Ok(())
+}
+
+fn sections(run: &mut Run, choice: &Choice) -> Result<()> {
+    for (name, section) in SECTIONS {
+        if choice.wants(name) {
+            section(run)?;
+        }
+    }
+    Ok(())
+}

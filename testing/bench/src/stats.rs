@@ -1,0 +1,100 @@
+//! Medians, quartiles, ratios, and the tables they are printed in.
+
+use std::time::Duration;
+
+/// Times in nanoseconds, in ascending order.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Samples(Vec<u64>);
+
+impl Samples {
+    pub(crate) fn new(mut nanoseconds: Vec<u64>) -> Self {
+        nanoseconds.sort_unstable();
+        Self(nanoseconds)
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    /// The value below which `percent` of all lie; 0 if there are none.
+    fn percentile(&self, percent: usize) -> u64 {
+        let index = (self.0.len() * percent / 100).min(self.0.len().saturating_sub(1));
+        self.0.get(index).copied().unwrap_or(0)
+    }
+
+    /// For figures that are counts: how many in all.
+    pub(crate) fn sum(&self) -> u64 {
+        self.0.iter().sum()
+    }
+
+    pub(crate) fn median(&self) -> u64 {
+        self.percentile(50)
+    }
+
+    /// How many times the other's median this one's is.
+    #[expect(clippy::cast_precision_loss, reason = "nanoseconds of at most minutes")]
+    pub(crate) fn ratio_to(&self, other: &Self) -> f64 {
+        self.median() as f64 / other.median() as f64
+    }
+}
+
+/// One line of a table.
+pub(crate) struct Row<'a> {
+    pub(crate) name: &'a str,
+    pub(crate) samples: &'a Samples,
+}
+
+/// Prints the rows with the ratio of each to every reference, a row itself or not.
+pub(crate) fn print_table(rows: &[Row<'_>], references: &[Row<'_>]) {
+    let mut head = format!("  {:<34}{:>10}{:>10}{:>10}", "", "p25", "median", "p75");
+    for reference in references {
+        head += &format!("{:>18}", format!("x {}", reference.name));
+    }
+    println!("{head}{:>9}", "rounds");
+    for row in rows {
+        let samples = row.samples;
+        let mut line = format!("  {:<34}", row.name);
+        for percent in [25, 50, 75] {
+            line += &format!("{:>10}", time(samples.percentile(percent)));
+        }
+        for reference in references {
+            line += &format!("{:>18.3}", samples.ratio_to(reference.samples));
+        }
+        println!("{line}{:>9}", samples.len());
+    }
+}
+
+/// A time with a unit that suits it.
+pub(crate) fn time(nanoseconds: u64) -> String {
+    let seconds = Duration::from_nanos(nanoseconds).as_secs_f64();
+    match nanoseconds {
+        0..1_000_000 => format!("{:.1} us", seconds * 1e6),
+        1_000_000..1_000_000_000 => format!("{:.2} ms", seconds * 1e3),
+        _ => format!("{seconds:.2} s"),
+    }
+}
+
+/// Nanoseconds, for the way from a worker.
+pub(crate) fn nanoseconds(time: Duration) -> u64 {
+    u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn percentiles_are_of_the_sorted_values() {
+        let samples = Samples::new((1..=100).rev().collect());
+        assert_eq!((samples.percentile(25), samples.median()), (26, 51));
+        assert_eq!(Samples::new(vec![7]).percentile(75), 7);
+        assert_eq!(Samples::default().median(), 0);
+    }
+
+    #[test]
+    fn a_time_has_a_unit_that_suits_it() {
+        assert_eq!(time(1_500), "1.5 us");
+        assert_eq!(time(2_500_000), "2.50 ms");
+        assert_eq!(time(3_000_000_000), "3.00 s");
+    }
+}

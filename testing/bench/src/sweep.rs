@@ -1,0 +1,73 @@
+//! Leaving nothing behind, even if a worker has failed: its processes fall to us (we are a
+//! subreaper), and its folders carry the id of this run's home.
+
+use std::fs;
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use anyhow::{Result, ensure};
+use kennel_pen::{Ground, HomeId, PenName};
+use rustix::process::{Signal, WaitOptions, kill_process, waitpid};
+
+use crate::machine;
+
+/// What the folders of the raw floor begin with; the pid of the worker follows.
+pub(crate) const FLOOR_PREFIX: &str = "kennelbench-floor-";
+
+/// How long to try.
+const LONG: Duration = Duration::from_secs(30);
+
+/// The folders of this home's pens.
+pub(crate) fn pens_of(home: &HomeId) -> Result<Vec<PathBuf>> {
+    folders(|name| PenName::parse(name).is_some_and(|pen| pen.home == *home))
+}
+
+/// The folders of floors whose worker is gone.
+fn floors() -> Result<Vec<PathBuf>> {
+    folders(|name| {
+        let pid = name.strip_prefix(FLOOR_PREFIX);
+        pid.is_some_and(|pid| !PathBuf::from(format!("/proc/{pid}")).exists())
+    })
+}
+
+fn folders(wanted: impl Fn(&str) -> bool) -> Result<Vec<PathBuf>> {
+    let ground = Ground::look();
+    let Ok(base) = ground.cgroup() else {
+        return Ok(Vec::new());
+    };
+    let mut found = Vec::new();
+    for entry in fs::read_dir(base.path())? {
+        let entry = entry?;
+        if entry.file_name().to_str().is_some_and(&wanted) {
+            found.push(entry.path());
+        }
+    }
+    Ok(found)
+}
+
+/// Ends every child and removes every folder of this run. To be called when no worker is left; says
+/// how many of both there were.
+pub(crate) fn sweep(home: &HomeId) -> Result<usize> {
+    let deadline = Instant::now() + LONG;
+    let mut swept = 0;
+    loop {
+        let folders = [pens_of(home)?, floors()?].concat();
+        let children = machine::children()?;
+        if folders.is_empty() && children.is_empty() {
+            return Ok(swept);
+        }
+        ensure!(
+            Instant::now() < deadline,
+            "left behind: {folders:?} {children:?}"
+        );
+        for folder in folders {
+            fs::write(folder.join("cgroup.kill"), "1").ok();
+            swept += usize::from(fs::remove_dir(folder).is_ok());
+        }
+        for child in children {
+            // A child that we have not reaped can't have lost its number.
+            kill_process(child, Signal::KILL).ok();
+            swept += usize::from(waitpid(Some(child), WaitOptions::empty()).is_ok());
+        }
+    }
+}

@@ -1,0 +1,37 @@
+//! What was aimed at, and whether it was reached.
+
+/// One aim with the figure that was measured for it.
+pub(crate) struct Target {
+    what: String,
+    figure: String,
+    met: bool,
+}
+
+impl Target {
+    /// A ratio that should not exceed `limit`.
+    pub(crate) fn ratio(what: &str, figure: f64, limit: f64) -> Self {
+        Self {
+            what: format!("{what} <= {limit:.2} x"),
+            figure: format!("{figure:.3} x"),
+            met: figure <= limit,
+        }
+    }
+
+    /// Anything else that is either so or not.
+    pub(crate) fn holds(what: impl Into<String>, figure: impl Into<String>, met: bool) -> Self {
+        Self {
+            what: what.into(),
+            figure: figure.into(),
+            met,
+        }
+    }
+}
+
+/// Prints all of them.
+pub(crate) fn print(targets: &[Target]) {
+    println!("targets");
+    for target in targets {
+        let verdict = if target.met { "met" } else { "NOT met" };
+        println!("  {:<66}{:>26}   {verdict}", target.what, target.figure);
+    }
+}
