@@ -32,6 +32,8 @@ use std::time::{Duration, Instant};
 
 use anyhow::Context;
 
+use crate::cargo::workspace;
+
 /// How long one `npm install` may take. On disk they are 100 to 440 MB each.
 const NPM_LIMIT: Duration = Duration::from_secs(300);
 
@@ -63,6 +65,13 @@ struct Pin {
     version: &'static str,
     /// Whether the package is no use without its own install script.
     script: bool,
+}
+
+impl Pin {
+    /// The name of the folder in the cache.
+    fn folder(&self) -> String {
+        format!("{}-{}", self.name, self.version)
+    }
 }
 
 /// The versions everything is tested against: the one place to change them.
@@ -139,16 +148,6 @@ pub(crate) struct Installed {
     pub(crate) outcome: Outcome,
 }
 
-impl Installed {
-    /// The program to run, if there is one.
-    pub(crate) fn program(&self) -> Option<&Path> {
-        match &self.outcome {
-            Outcome::AlreadyThere(program) | Outcome::Fresh(program) => Some(program),
-            Outcome::Unavailable(_) => None,
-        }
-    }
-}
-
 /// How an install ended.
 #[derive(Clone, Debug)]
 pub(crate) enum Outcome {
@@ -198,7 +197,7 @@ impl fmt::Display for WhyNot {
 /// Only trouble with the cache folder itself is an error. Everything that npm, the registry or a
 /// package can do wrong is an [`Outcome::Unavailable`].
 pub(crate) fn install(which: &[Agent]) -> anyhow::Result<Vec<Installed>> {
-    let cache = std::path::absolute(cache_dir()).context("there is no working folder")?;
+    let cache = cache_dir()?;
     fs::create_dir_all(&cache).with_context(|| format!("cannot create {}", cache.display()))?;
     sweep(&cache);
 
@@ -225,21 +224,24 @@ pub(crate) fn install(which: &[Agent]) -> anyhow::Result<Vec<Installed>> {
     Ok(all)
 }
 
+/// Whether an earlier run has installed this agent.
+pub(crate) fn is_installed(agent: Agent) -> bool {
+    cache_dir().is_ok_and(|cache| is_finished(&cache.join(agent.pin().folder())))
+}
+
 /// `$KENNEL_AGENTS_DIR`, or `.agents` in the workspace.
-fn cache_dir() -> PathBuf {
-    match std::env::var_os("KENNEL_AGENTS_DIR") {
+pub(crate) fn cache_dir() -> anyhow::Result<PathBuf> {
+    let dir = match std::env::var_os("KENNEL_AGENTS_DIR") {
         Some(dir) if !dir.is_empty() => PathBuf::from(dir),
-        _ => {
-            let here = Path::new(env!("CARGO_MANIFEST_DIR"));
-            here.parent().unwrap_or(here).join(".agents")
-        }
-    }
+        _ => workspace().join(".agents"),
+    };
+    std::path::absolute(dir).context("there is no working folder")
 }
 
 /// Installs `agent` unless it is there, or unless `offline` says that trying is a waste of time.
 fn install_one(agent: Agent, cache: &Path, offline: Option<&WhyNot>) -> anyhow::Result<Outcome> {
     let pin = agent.pin();
-    let folder = format!("{}-{}", pin.name, pin.version);
+    let folder = pin.folder();
     let home = cache.join(&folder);
     if is_finished(&home) {
         return Ok(Outcome::AlreadyThere(program_in(&home, pin)));

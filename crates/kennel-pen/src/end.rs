@@ -62,7 +62,7 @@ impl Pen {
     /// One round of KILL.
     fn strike(&mut self, earlier: u32) -> io::Result<()> {
         if let Some(init) = self.namespace {
-            return init.kill_others();
+            return init.signal_others(Signal::KILL);
         }
         if let Some(cgroup) = &self.cgroup {
             cgroup.kill()?;
@@ -70,7 +70,7 @@ impl Pen {
                 return Ok(());
             }
         }
-        self.refused = subtree::signal(Signal::KILL, &HashSet::new())?.refused;
+        self.refused = subtree::signal(Signal::KILL, &HashSet::new(), None)?.refused;
         Ok(())
     }
 

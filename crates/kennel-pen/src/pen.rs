@@ -23,7 +23,7 @@ use crate::ground::{Ground, NoCgroup};
 use crate::member::{Member, Usage};
 use crate::name::PenName;
 use crate::status::Status;
-use crate::subtree::{self, Marked};
+use crate::subtree::{self, Marked, Step};
 
 /// Which kind of pen is wanted.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -50,6 +50,10 @@ pub enum CreateError {
     #[error("can't make the pen")]
     Call(#[from] CallError),
 }
+
+/// How many children one look reaps at most: those who die faster than we reap must not keep us from
+/// whatever else there is to do. Their signal is pending, so the next look comes at once.
+const MOST_AT_ONCE: u32 = 10_000;
 
 /// Whether this process has a pen, or has dropped one that was not empty.
 static PLACE: Mutex<Place> = Mutex::new(Place::Free);
@@ -193,7 +197,7 @@ impl Pen {
     /// Collects all children that have ended; says whether any child is left.
     pub(crate) fn reap(&mut self) -> io::Result<bool> {
         while self.children.next()?.is_some() {}
-        loop {
+        for _ in 0..MOST_AT_ONCE {
             match reap::reap_any()? {
                 Reaped::NoChildren => {
                     self.children_left = false;
@@ -216,6 +220,8 @@ impl Pen {
                 }
             }
         }
+        self.children_left = true;
+        Ok(true)
     }
 
     /// Whether nobody is left, by both proofs.
@@ -292,7 +298,7 @@ impl Pen {
         let mut pids = Vec::new();
         subtree::walk(|found| {
             pids.push(found.mark.pid);
-            Ok(())
+            Ok(Step::On)
         })?;
         if let Some(cgroup) = &self.cgroup {
             pids.extend(cgroup.pids()?);
@@ -328,17 +334,10 @@ impl Pen {
     /// # Errors
     /// The listing failed, or the kernel refused other than by permission.
     pub fn signal(&mut self, signal: Signal) -> io::Result<()> {
-        // A process that was forked during one round is found in the next. Enough is enough: against
-        // one that forks faster than we look only a kill wins.
-        const ROUNDS: u32 = 4;
-        let mut done = HashSet::new();
-        for _ in 0..ROUNDS {
-            let round = subtree::signal(signal, &done)?;
-            if round.sent.is_empty() {
-                break;
-            }
-            done.extend(round.sent);
-            done.extend(round.refused);
+        if let Some(init) = self.namespace {
+            init.signal_others(signal)?;
+        } else {
+            signal_until_none_is_new(signal)?;
         }
         if signal == Signal::TERM {
             return self.signal(Signal::CONT);
@@ -368,6 +367,22 @@ impl Pen {
             }
         }
         Ok(())
+    }
+}
+
+/// A process that was forked during one round is found in the next. Enough is enough: against those that
+/// fork faster than we look only a kill wins.
+fn signal_until_none_is_new(signal: Signal) -> io::Result<()> {
+    const LONGEST: Duration = Duration::from_millis(200);
+    let deadline = Instant::now() + LONGEST;
+    let mut done = HashSet::new();
+    loop {
+        let round = subtree::signal(signal, &done, Some(deadline))?;
+        if round.sent.is_empty() || Instant::now() >= deadline {
+            return Ok(());
+        }
+        done.extend(round.sent);
+        done.extend(round.refused);
     }
 }
 
@@ -439,7 +454,7 @@ fn settle(cgroup: Option<Cgroup>) -> Option<Option<Cgroup>> {
     if let Some(cgroup) = &cgroup {
         cgroup.kill().ok();
     }
-    subtree::signal(Signal::KILL, &HashSet::new()).ok();
+    subtree::signal(Signal::KILL, &HashSet::new(), None).ok();
     let children_gone = loop {
         match reap::reap_any() {
             Ok(Reaped::One(..)) => {}

@@ -8,6 +8,7 @@ use std::collections::HashSet;
 use std::fs;
 use std::io;
 use std::os::unix::fs::MetadataExt;
+use std::time::Instant;
 
 use kennel_sys::identity::Stat;
 use kennel_sys::pidfd::{self, Sent};
@@ -34,6 +35,14 @@ pub(crate) struct Round {
     pub(crate) sent: Vec<Marked>,
     /// Those that the kernel did not let us signal.
     pub(crate) refused: Vec<Marked>,
+}
+
+/// Whether a walk goes on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[must_use]
+pub(crate) enum Step {
+    On,
+    Enough,
 }
 
 /// Opens the process that has this number, with its mark.
@@ -108,7 +117,7 @@ pub(crate) fn scan_for_children_of(parent: i32) -> io::Result<Vec<i32>> {
 
 /// Visits every descendant of this process once, parents before their children; `visit` is called
 /// after the children were listed. Those that change parents meanwhile may be missed: go again.
-pub(crate) fn walk(mut visit: impl FnMut(&Found) -> io::Result<()>) -> io::Result<()> {
+pub(crate) fn walk(mut visit: impl FnMut(&Found) -> io::Result<Step>) -> io::Result<()> {
     let me = rustix::process::getpid().as_raw_pid();
     let mut seen = HashSet::new();
     // Whose children to look at next: (the pids, the parent that they were listed under).
@@ -130,7 +139,9 @@ pub(crate) fn walk(mut visit: impl FnMut(&Found) -> io::Result<()>) -> io::Resul
             if !below.is_empty() {
                 pending.push((below, Some(child.mark)));
             }
-            visit(&child)?;
+            if visit(&child)? == Step::Enough {
+                return Ok(());
+            }
         }
     }
     Ok(())
@@ -145,8 +156,12 @@ fn is_ours(child: &Found, me: i32, parent: Option<&Found>) -> io::Result<bool> {
         }))
 }
 
-/// Sends `signal` to every descendant, except to those in `done`.
-pub(crate) fn signal(signal: Signal, done: &HashSet<Marked>) -> io::Result<Round> {
+/// Sends `signal` to every descendant, except to those in `done`; gives up at the deadline.
+pub(crate) fn signal(
+    signal: Signal,
+    done: &HashSet<Marked>,
+    deadline: Option<Instant>,
+) -> io::Result<Round> {
     let mut round = Round::default();
     walk(|found| {
         if !done.contains(&found.mark) {
@@ -156,7 +171,8 @@ pub(crate) fn signal(signal: Signal, done: &HashSet<Marked>) -> io::Result<Round
                 Sent::NotPermitted => round.refused.push(found.mark),
             }
         }
-        Ok(())
+        let late = deadline.is_some_and(|deadline| deadline <= Instant::now());
+        Ok(if late { Step::Enough } else { Step::On })
     })?;
     Ok(round)
 }

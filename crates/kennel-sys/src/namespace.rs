@@ -48,7 +48,7 @@ pub fn give_up_capabilities() -> io::Result<()> {
     Ok(set_capabilities(None, CapabilitySets { effective: none, permitted: none, inheritable: none })?)
 }
 
-/// Proof that this process is the init of a pid namespace: nobody in it outlives a [`Self::kill_others`].
+/// Proof that this process is the init of a pid namespace: one call reaches everyone in it.
 #[derive(Debug, Clone, Copy)]
 pub struct NamespaceInit(());
 
@@ -60,14 +60,14 @@ impl NamespaceInit {
         rustix::process::getpid().is_init().then_some(Self(()))
     }
 
-    /// Sends KILL to every other process of the namespace, in one step that no fork slips through: the
-    /// kernel holds all forks off while it goes through the list.
+    /// Sends a signal to every other process of the namespace, in one step that no fork slips through:
+    /// the kernel holds all forks off while it goes through the list.
     ///
     /// # Errors
     /// What the kernel said.
-    pub fn kill_others(self) -> io::Result<()> {
+    pub fn signal_others(self, signal: rustix::process::Signal) -> io::Result<()> {
         // SAFETY: no memory is involved; -1 is every process of this namespace but ourselves.
-        if unsafe { libc::kill(-1, libc::SIGKILL) } == 0 {
+        if unsafe { libc::kill(-1, signal.as_raw()) } == 0 {
             return Ok(());
         }
         match io::Error::last_os_error() {

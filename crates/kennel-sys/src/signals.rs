@@ -115,3 +115,18 @@ pub fn is_ignored(signal: i32) -> bool {
     let asked = unsafe { libc::sigaction(signal, std::ptr::null(), &raw mut action) };
     asked == 0 && action.sa_sigaction == libc::SIG_IGN
 }
+
+/// Ignores these signals from now on, in this process; a process started by [`crate::clone`] does not
+/// inherit that.
+///
+/// # Errors
+/// `EINVAL` for a signal that can't be ignored.
+pub fn ignore(signals: &[i32]) -> io::Result<()> {
+    for &signal in signals {
+        // SAFETY: SIG_IGN is no handler: no code of ours runs on the signal.
+        if unsafe { libc::signal(signal, libc::SIG_IGN) } == libc::SIG_ERR {
+            return Err(io::Error::last_os_error());
+        }
+    }
+    Ok(())
+}

@@ -22,10 +22,15 @@ pub(crate) fn path() -> Result<PathBuf> {
     Ok(path)
 }
 
-/// Launches it, with an empty environment, and waits until it says that its tree is up.
+/// Launches it, and waits until it says that its tree is up.
 pub(crate) fn launch(pen: &mut Pen, behaviour: &[&str]) -> Result<()> {
-    let mut command = Command::new(path()?);
-    command.args(behaviour.iter().copied());
+    launch_other(pen, path()?, behaviour)
+}
+
+/// Launches a program with an empty environment, and waits until it says `ready`.
+pub(crate) fn launch_other(pen: &mut Pen, program: PathBuf, args: &[&str]) -> Result<()> {
+    let mut command = Command::new(program);
+    command.args(args.iter().copied());
     command.streams(Streams::Each {
         stdin: Stream::Null,
         stdout: Stream::Pipe,
@@ -36,11 +41,8 @@ pub(crate) fn launch(pen: &mut Pen, behaviour: &[&str]) -> Result<()> {
     let mut word = [0; 6];
     std::fs::File::from(stdout)
         .read_exact(&mut word)
-        .with_context(|| format!("fake-agent {behaviour:?} did not come up"))?;
-    ensure!(
-        &word == b"ready\n",
-        "fake-agent {behaviour:?} said {word:?}"
-    );
+        .with_context(|| format!("{args:?} did not come up"))?;
+    ensure!(&word == b"ready\n", "{args:?} did not come up");
     Ok(())
 }
 

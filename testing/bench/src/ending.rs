@@ -9,17 +9,17 @@ use std::os::unix::fs::FileExt as _;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, bail, ensure};
-use kennel_pen::{End, Ground, HomeId, Kind, Pen, PenName};
+use kennel_pen::{End, Ground, HomeId, Pen, PenName};
 use rustix::event::{PollFd, PollFlags};
 use rustix::io::Errno;
 use rustix::process::{WaitId, WaitIdOptions, waitid};
 
-use crate::agent;
 use crate::job::{Job, kind, timed};
 use crate::pen::Run;
 use crate::stats::{Row, nanoseconds, print_table};
 use crate::target::Target;
 use crate::worker::{Contender, Rounds, interleave};
+use crate::{agent, chain};
 
 /// How many processes besides the agent.
 const PROCESSES: &str = "1000";
@@ -68,16 +68,14 @@ fn shape_section(run: &mut Run, shape: &str, subtree_limit: f64, turns: usize) -
 
 /// The job of one way to end one shape of tree.
 pub(crate) fn job(home: &HomeId, shape: &str, way: &str) -> Result<Job> {
-    let behaviour = match shape {
-        "wide" => "setsid",
-        "deep" => "chain-setsid",
-        _ => bail!("no such shape: {shape}"),
-    };
+    let shape = Shape::parse(shape)?;
     let by_hand = way == "floor";
     let kind = kind(if by_hand { "cgroup" } else { way })?;
     let (ground, home) = (Ground::survey(), home.clone());
     Ok(Box::new(move || {
-        let mut pen = tree(&ground, &home, kind, behaviour)?;
+        let mut pen = Pen::create(&ground, PenName::random(home.clone())?, kind)?;
+        shape.bring_up(&mut pen)?;
+        std::thread::sleep(SETTLING);
         let figures = if by_hand {
             end_by_hand(&pen)?
         } else {
@@ -88,12 +86,34 @@ pub(crate) fn job(home: &HomeId, shape: &str, way: &str) -> Result<Job> {
     }))
 }
 
-/// A pen with the whole tree in it.
-fn tree(ground: &Ground, home: &HomeId, kind: Kind, behaviour: &str) -> Result<Pen> {
-    let mut pen = Pen::create(ground, PenName::random(home.clone())?, kind)?;
-    agent::launch(&mut pen, &[behaviour, PROCESSES])?;
-    std::thread::sleep(SETTLING);
-    Ok(pen)
+/// Who descends from whom.
+#[derive(Clone, Copy)]
+enum Shape {
+    /// All are children of the agent.
+    Wide,
+    /// Each is the child of the former.
+    Deep,
+}
+
+impl Shape {
+    fn parse(word: &str) -> Result<Self> {
+        Ok(match word {
+            "wide" => Self::Wide,
+            "deep" => Self::Deep,
+            _ => bail!("no such shape: {word}"),
+        })
+    }
+
+    /// Has the whole tree in the pen.
+    fn bring_up(self, pen: &mut Pen) -> Result<()> {
+        match self {
+            Self::Wide => agent::launch(pen, &["setsid", PROCESSES]),
+            Self::Deep => {
+                let me = std::env::current_exe()?;
+                agent::launch_other(pen, me, &[chain::ARGUMENT, PROCESSES])
+            }
+        }
+    }
 }
 
 fn end(pen: &mut Pen) -> Result<Vec<u64>> {

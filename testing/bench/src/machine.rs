@@ -1,7 +1,6 @@
 //! What the figures were measured on.
 
 use std::fs;
-use std::path::PathBuf;
 
 use anyhow::Result;
 use kennel_pen::{Ground, cgroup_mount};
@@ -42,7 +41,7 @@ fn cgroup() -> String {
         Ok(base) => base.path().display().to_string(),
         Err(why) => format!(
             "none: {why} (mount: {:?})",
-            cgroup_mount().unwrap_or_else(PathBuf::new)
+            cgroup_mount().unwrap_or_default()
         ),
     }
 }

@@ -11,6 +11,7 @@ mod agent;
 mod baseline;
 mod big_caller;
 mod bombs;
+mod chain;
 mod ending;
 mod hop;
 mod job;
@@ -45,6 +46,7 @@ fn main() -> ExitCode {
             None => return usage(),
         },
         Some((first, rest)) if first == worker::ARGUMENT => worker::serve(rest),
+        Some((first, rest)) if first == chain::ARGUMENT => return chain::link(rest),
         _ => return usage(),
     };
     match result {

@@ -30,7 +30,7 @@ pub struct Running {
     started: Instant,
     lines: mpsc::Receiver<String>,
     rest: String,
-    errors: Option<thread::JoinHandle<String>>,
+    errors: mpsc::Receiver<String>,
 }
 
 impl Running {
@@ -41,8 +41,23 @@ impl Running {
     #[must_use]
     pub fn start(mut command: Command) -> Self {
         let started = Instant::now();
-        let mut child =
-            command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("the program starts");
+        command.stdout(Stdio::piped()).stderr(Stdio::piped());
+        Self::start_as_it_is(command, started)
+    }
+
+    /// Starts it with a pipe for its output and a file for its complaints.
+    ///
+    /// # Panics
+    /// If it can't be started.
+    #[must_use]
+    pub fn start_with_errors_in(mut command: Command, errors: &std::path::Path) -> Self {
+        let errors = File::create(errors).expect("a file for errors");
+        command.stdout(Stdio::piped()).stderr(errors);
+        Self::start_as_it_is(command, Instant::now())
+    }
+
+    fn start_as_it_is(mut command: Command, started: Instant) -> Self {
+        let mut child = command.spawn().expect("the program starts");
         let (sender, lines) = mpsc::channel();
         let stdout = child.stdout.take().expect("piped");
         thread::spawn(move || {
@@ -55,13 +70,14 @@ impl Running {
                 line.clear();
             }
         });
-        let mut stderr = child.stderr.take().expect("piped");
-        let errors = thread::spawn(move || {
+        let stderr = child.stderr.take();
+        let (sender, errors) = mpsc::channel();
+        thread::spawn(move || {
             let mut text = Vec::new();
-            stderr.read_to_end(&mut text).ok();
-            String::from_utf8_lossy(&text).into_owned()
+            stderr.map(|mut stderr| stderr.read_to_end(&mut text));
+            sender.send(String::from_utf8_lossy(&text).into_owned()).ok();
         });
-        Self { child, started, lines, rest: String::new(), errors: Some(errors) }
+        Self { child, started, lines, rest: String::new(), errors }
     }
 
     /// Waits until it has printed this line.
@@ -122,6 +138,18 @@ impl Running {
         self.child.try_wait().expect("our own child").is_some()
     }
 
+    /// Waits for its end alone, for tests in which somebody else keeps its pipes open.
+    ///
+    /// # Panics
+    /// If it does not end.
+    #[track_caller]
+    #[must_use]
+    pub fn wait_without_output(mut self) -> i32 {
+        eventually("the program ends", || self.has_ended());
+        let status = self.child.try_wait().expect("our own child").expect("just seen");
+        status.code().unwrap_or(-1)
+    }
+
     /// Waits for its end.
     ///
     /// # Panics
@@ -148,7 +176,8 @@ impl Running {
                 Err(mpsc::RecvTimeoutError::Timeout) => panic!("somebody holds stdout open"),
             }
         }
-        let stderr = self.errors.take().expect("taken once").join().expect("reads");
+        let left = deadline.saturating_duration_since(Instant::now());
+        let stderr = self.errors.recv_timeout(left).expect("nobody holds stderr open");
         Ended { code, stdout, stderr, took }
     }
 }

@@ -235,8 +235,8 @@ impl Scene {
     pub fn pens(&self) -> Vec<PathBuf> {
         let Some(cgroup) = &self.cgroup else { return Vec::new() };
         let entries = fs::read_dir(cgroup).expect("the scene's cgroup can be listed");
-        let names = entries.filter_map(|entry| Some(entry.ok()?.path()));
-        names.filter(|path| path.is_dir() && path.to_string_lossy().contains("/kennel-")).collect()
+        let is_pen = |entry: &fs::DirEntry| entry.file_name().to_string_lossy().starts_with("kennel-");
+        entries.flatten().filter(is_pen).map(|entry| entry.path()).collect()
     }
 
     /// The holder's pid, while there is one.

@@ -205,6 +205,7 @@ impl Gated {
     pub fn open_with_ends(mut self, deadline: Instant) -> Result<(Held, CallerEnds), HeldError> {
         self.held.ask(&Request::Open)?;
         let (report, _) = self.held.next_report(deadline)?.ok_or(HeldError::Silent)?;
+        self.held.over |= matches!(report, Report::Failed(_));
         running(report)?;
         Ok((self.held, self.ends))
     }
@@ -280,6 +281,7 @@ impl Held {
     }
 
     pub(crate) fn born(&mut self, (report, descriptors): (Report, Vec<OwnedFd>)) -> Result<(), HeldError> {
+        self.over |= matches!(report, Report::Failed(_));
         match (report, descriptors.into_iter().next()) {
             (Report::Born { identity, cgroup }, Some(pidfd)) => {
                 self.agent = Some((pidfd, identity));
@@ -512,7 +514,7 @@ impl Drop for Held {
         if let Some(holder) = self.process.take() {
             if self.over {
                 // It has nothing left to do but to exit, which takes microseconds.
-                const LEAVING: Duration = Duration::from_millis(100);
+                const LEAVING: Duration = Duration::from_secs(1);
                 let deadline = Some(Instant::now() + LEAVING);
                 poll(&mut [PollFd::new(&holder, PollFlags::IN)], deadline).ok();
             }

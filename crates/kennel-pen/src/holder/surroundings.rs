@@ -28,8 +28,14 @@ impl Surroundings {
     pub(crate) fn settle_in(namespace: Option<NamespaceInit>) -> io::Result<Self> {
         // No folder of the user's is kept busy by us.
         rustix::process::chdir("/")?;
+        // We go when our pen is empty, and not because somebody ended a whole tree or group politely: a
+        // Kennel that an agent runs is in the pen of another.
+        let polite = [Signal::TERM, Signal::INT, Signal::HUP, Signal::QUIT, Signal::USR1, Signal::USR2];
+        kennel_sys::signals::ignore(&polite.map(Signal::as_raw))?;
         // If the caller's death finds us stopped, we wake up and see to the rest.
         rustix::process::set_parent_process_death_signal(Some(Signal::CONT))?;
+        // Hundreds of busy sessions must not keep us from ending them. Root may; others get their share.
+        fs::write("/proc/self/autogroup", "-20").ok();
         let descriptors = rustix::process::getrlimit(Resource::Nofile);
         let raised = Rlimit { current: descriptors.maximum, maximum: descriptors.maximum };
         // A larger tree can be looked at; without it we go on.

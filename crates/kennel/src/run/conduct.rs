@@ -14,7 +14,7 @@ use super::terminal::Session;
 use crate::failure::Failure;
 
 /// How long the holder may take to confirm a stop, before it is bypassed.
-const ANSWER: Duration = Duration::from_secs(3);
+const ANSWER: Duration = Duration::from_secs(5);
 
 /// The signals that mean something to us, read one by one.
 pub(crate) struct Signals(SignalFd);

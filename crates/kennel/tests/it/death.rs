@@ -75,8 +75,8 @@ fn a_leftover_of_a_killed_owner_is_ended_by_the_next_run_of_its_home_and_no_othe
         // The holder first, but stopped, so that neither has time to see the other go.
         running.signal("STOP");
         signal(holder, "KILL");
-        running.signal("KILL");
-        let _killed = running.wait();
+        running.signal("KILL").signal("CONT");
+        let _killed = running.wait_without_output();
         eventually("only the agent's tree is left", || scene.holder().is_none());
         assert_eq!(scene.pens().len(), 1);
         assert_eq!(scene.processes().len(), 2, "{:?}", scene.processes());

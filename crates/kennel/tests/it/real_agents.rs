@@ -52,8 +52,9 @@ const STRAYS: [Stray; 4] = [
 /// How long the tool itself stays, if it is to.
 const FOREGROUND: u32 = 299;
 
-/// Between TERM and KILL. One of the strays is deaf, so every stop takes this long.
-const GRACE: [&str; 2] = ["--grace", "1s"];
+/// One of the strays is deaf, so every stop takes the whole grace; every stray stays, so every exit takes
+/// the whole linger.
+const FLAGS: [&str; 4] = ["--grace", "500ms", "--linger", "500ms"];
 
 /// What the tool does when it has started its strays.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -224,7 +225,7 @@ fn command(scene: &Scene, cli: Cli, program: &Path, server: &Server) -> Command 
     give_all(scene, &home);
     let argv = invocation.argv.iter();
     let argv: Vec<&str> = argv.map(|word| word.to_str().expect("text")).collect();
-    let mut command = scene.run_command(&GRACE, &argv);
+    let mut command = scene.run_command(&FLAGS, &argv);
     // The scene has cleared the environment; what the CLI needs comes on top of the scene's own.
     command.envs(&invocation.env).current_dir(&invocation.cwd);
     command
@@ -242,8 +243,9 @@ fn script(mark: &str, then: Then, go: &Path) -> String {
         .collect();
     lines.push(match then {
         Then::Stay => format!("sleep {FOREGROUND}.{mark}"),
+        // No `$(…)`: gemini refuses a command that has one.
         Then::Return => format!(
-            "for i in $(seq 600); do [ -e {} ] && break; sleep 0.1; done; echo started",
+            "timeout {FOREGROUND} sh -c 'until [ -e {} ]; do sleep 0.1; done'; echo returned",
             go.display()
         ),
     });

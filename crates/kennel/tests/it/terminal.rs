@@ -8,12 +8,12 @@ use rustix::termios::{LocalModes, tcgetattr};
 
 const SIZE: Size = Size { rows: 33, columns: 99 };
 
-/// `kennel run` on a terminal that is its controlling one.
-fn on_a_terminal(scene: &Scene, behaviour: &[&str]) -> (Screen, Child) {
+/// `kennel run` on a terminal, below a shell; with `stay` that shell waits for a key in the end.
+fn on_a_terminal(scene: &Scene, behaviour: &[&str], stay: &str) -> (Screen, Child) {
     let Pty { master, slave } = terminal::open(SIZE).expect("a terminal");
     let agent = scene.fake_agent();
     let argv = [&[agent.as_str()], behaviour].concat();
-    on_terminal_run(scene, slave, &argv, master)
+    on_terminal_run(scene, slave, &argv, master, stay)
 }
 
 fn on_terminal_run(
@@ -21,12 +21,15 @@ fn on_terminal_run(
     slave: std::os::fd::OwnedFd,
     argv: &[&str],
     master: std::os::fd::OwnedFd,
+    stay: &str,
 ) -> (Screen, Child) {
     let run = scene.run_command(&["--linger", "100ms"], argv);
     let mut command = std::process::Command::new("setsid");
-    command.args(["--ctty", "--wait"]).arg(run.get_program()).args(run.get_args());
+    // A shell leads the session, as it does for a person: the end of a leader hangs its terminal up.
+    let script = r#""$@"; code=$?; [ -z "$STAY" ] || read key; exit $code"#;
+    command.args(["--ctty", "--wait", "sh", "-c", script, "sh"]).arg(run.get_program()).args(run.get_args());
     command.env_clear().envs(run.get_envs().filter_map(|(name, value)| Some((name, value?))));
-    command.current_dir(scene.path("work")).env("TERM", "xterm");
+    command.current_dir(scene.path("work")).env("TERM", "xterm").env("STAY", stay);
     let handle = || Stdio::from(slave.try_clone().expect("a handle"));
     command.stdin(handle()).stdout(handle()).stderr(handle());
     let child = command.spawn().expect("setsid is there");
@@ -49,7 +52,7 @@ fn is_raw(screen: &Screen) -> bool {
 
 everywhere! {
     fn the_agent_has_a_terminal_of_our_size_and_is_told_of_changes(scene: Scene) {
-        let (mut screen, child) = on_a_terminal(&scene, &["winsize", "1"]);
+        let (mut screen, child) = on_a_terminal(&scene, &["winsize", "1"], "");
         screen.wait_for("33x99");
         let smaller = Size { rows: 20, columns: 70 };
         terminal::resize(screen.terminal(), smaller).expect("resized");
@@ -59,7 +62,7 @@ everywhere! {
     }
 
     fn keys_reach_the_agent_and_our_terminal_is_put_back(scene: Scene) {
-        let (mut screen, child) = on_a_terminal(&scene, &["cat-tty-line"]);
+        let (mut screen, child) = on_a_terminal(&scene, &["cat-tty-line"], "");
         eventually("our terminal is raw", || is_raw(&screen));
         screen.press("hello\r");
         screen.wait_for("got:hello");
@@ -70,19 +73,20 @@ everywhere! {
 
     /// Raw mode is undone even if there is nobody left in `kennel run` to do it.
     fn our_terminal_is_put_back_when_kennel_run_is_killed(scene: Scene) {
-        let (mut screen, child) = on_a_terminal(&scene, &["sleep"]);
+        let (mut screen, child) = on_a_terminal(&scene, &["sleep"], "1");
         screen.wait_for("ready");
         eventually("our terminal is raw", || is_raw(&screen));
         let kennel = scene.processes().into_iter().find(|p| p.command.contains("kennel run"));
         kennel_testing::signal(kennel.expect("kennel run").pid, "KILL");
         eventually("our terminal is as it was", || !is_raw(&screen));
+        screen.press("\r");
         let _killed = code(child);
         scene.assert_nothing_left_soon();
     }
 
     /// Control-C is a key for the agent, not a signal to us.
     fn control_c_interrupts_the_agent_through_its_own_terminal(scene: Scene) {
-        let (mut screen, child) = on_a_terminal(&scene, &["sleep"]);
+        let (mut screen, child) = on_a_terminal(&scene, &["sleep"], "");
         screen.wait_for("ready");
         eventually("our terminal is raw", || is_raw(&screen));
         screen.press("\u{3}");
@@ -96,7 +100,7 @@ everywhere! {
 #[test]
 fn a_suspended_run_gives_the_terminal_back() {
     let Some(scene) = Scene::new(Who::Other, Pen::Subtree) else { return };
-    let (mut screen, child) = on_a_terminal(&scene, &["sleep"]);
+    let (mut screen, child) = on_a_terminal(&scene, &["sleep"], "");
     screen.wait_for("ready");
     eventually("our terminal is raw", || is_raw(&screen));
     let kennel = scene.processes().into_iter().find(|p| p.command.contains("kennel run")).expect("kennel").pid;
@@ -115,7 +119,7 @@ fn a_suspended_run_gives_the_terminal_back() {
 fn an_interactive_shell_works_in_it() {
     let Some(scene) = Scene::new(Who::Other, Pen::Subtree) else { return };
     let Pty { master, slave } = terminal::open(SIZE).expect("a terminal");
-    let (mut screen, child) = on_terminal_run(&scene, slave, &["/bin/bash", "--norc", "-i"], master);
+    let (mut screen, child) = on_terminal_run(&scene, slave, &["/bin/bash", "--norc", "-i"], master, "");
     screen.press("PS1='prompt> '\r");
     screen.wait_for("prompt> ");
     screen.press("tty | tr a-z A-Z; echo $((6*7))\r");
