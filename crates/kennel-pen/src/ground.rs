@@ -146,7 +146,7 @@ fn try_base(path: &Path) -> Result<CgroupBase, NoCgroup> {
             step,
             folder: path.to_owned(),
             errno: error.errno().unwrap_or(0),
-            error: error.source.to_string(),
+            error: error.to_string(),
         }
     };
     let base = CgroupBase::open(path).map_err(failed("opening"))?;

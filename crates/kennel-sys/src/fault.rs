@@ -49,8 +49,9 @@ impl fmt::Display for CallError {
 }
 
 impl std::error::Error for CallError {
+    /// The cause is part of the message already; only what lies behind it is left to tell.
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
-        Some(&self.source)
+        std::error::Error::source(&self.source)
     }
 }
 
@@ -69,7 +70,7 @@ pub fn call<T, E: Into<io::Error>>(
 }
 
 #[cfg(feature = "faults")]
-pub use armed::{Seen, arm, disarm};
+pub use armed::{CHILD, Seen, arm, disarm};
 pub(crate) use armed::{child_budget, child_spent};
 
 #[cfg(feature = "faults")]
@@ -95,7 +96,12 @@ mod armed {
         pub failed: Option<&'static str>,
     }
 
-    /// Lets the `nth` call from now on in this thread (the first is 1) fail with `errno`; 0 only counts.
+    /// Calls of the new process have numbers above this: it runs beside us, so one count for both would
+    /// mean nothing.
+    pub const CHILD: u32 = 1000;
+
+    /// Lets the `nth` call from now on in this thread (the first is 1) fail with `errno`, or the nth call
+    /// of the new process ([`CHILD`] plus n); 0 only counts.
     pub fn arm(nth: u32, errno: i32) {
         PLAN.set(Some(Plan { nth, errno, seen: Seen::default() }));
     }
@@ -120,19 +126,18 @@ mod armed {
     /// After how many of its calls the new process shall fail, and with what: (0, _) is never.
     pub(crate) fn child_budget() -> (u32, i32) {
         PLAN.with_borrow(|plan| match plan {
-            Some(plan) if plan.nth > plan.seen.calls => (plan.nth - plan.seen.calls, plan.errno),
-            _ => (0, 0),
+            Some(plan) => (plan.nth.saturating_sub(CHILD), plan.errno),
+            None => (0, 0),
         })
     }
 
-    /// Counts the calls that the new process made.
+    /// Notes how far the new process came with its calls, and which one failed.
     pub(crate) fn child_spent(calls: u32, failed: Option<&'static str>) {
         PLAN.with_borrow_mut(|plan| {
-            if let Some(plan) = plan.as_mut() {
-                plan.seen.calls += calls;
-                if plan.seen.calls >= plan.nth && plan.seen.failed.is_none() {
-                    plan.seen.failed = failed;
-                }
+            if let Some(plan) = plan.as_mut()
+                && plan.nth == CHILD + calls
+            {
+                plan.seen.failed = plan.seen.failed.or(failed);
             }
         });
     }

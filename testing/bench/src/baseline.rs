@@ -27,7 +27,11 @@ pub(crate) fn section(run: &mut Run) -> Result<()> {
     );
     for pen in ["cgroup", "subtree"] {
         let contender = Contender::new(pen, &["baseline", pen, launches]);
-        let rounds = Rounds { turns: 1, batch: 1 };
+        let rounds = Rounds {
+            warm_up: 0,
+            turns: 1,
+            batch: 1,
+        };
         let measured = interleave(&run.home, &[contender], rounds)?;
         let values = measured[0].figures.iter().map(|samples| samples.median());
         let (before, after) = Snapshot::pair(&values.collect::<Vec<_>>())?;

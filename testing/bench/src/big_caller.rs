@@ -25,7 +25,11 @@ const CONTENDERS: &[&str] = &[
 /// The second half of section A.
 pub(crate) fn section(run: &mut Run) -> Result<()> {
     let turns = if run.quick { 50 } else { 200 };
-    let rounds = Rounds { turns, batch: 10 };
+    let rounds = Rounds {
+        warm_up: 20,
+        turns,
+        batch: 10,
+    };
     let contenders: Vec<Contender> = CONTENDERS
         .iter()
         .map(|&word| Contender::new(name(word), &["resident", MEGABYTES, "launch", word]))

@@ -42,7 +42,15 @@ pub(crate) fn section(run: &mut Run) -> Result<()> {
 fn shape_section(run: &mut Run, shape: &str, subtree_limit: f64, turns: usize) -> Result<()> {
     let contender = |way: &'static str| Contender::new(way, &["end", shape, way]);
     let contenders = ["cgroup", "subtree", "floor"].map(contender);
-    let measured = interleave(&run.home, &contenders, Rounds { turns, batch: 1 })?;
+    let measured = interleave(
+        &run.home,
+        &contenders,
+        Rounds {
+            warm_up: 1,
+            turns,
+            batch: 1,
+        },
+    )?;
     let [cgroup, subtree, floor] = &measured[..] else {
         bail!("three were asked for");
     };

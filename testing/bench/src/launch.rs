@@ -45,7 +45,11 @@ pub(crate) fn title(word: &str) -> &str {
 /// Section A.
 pub(crate) fn section(run: &mut Run) -> Result<()> {
     let turns = if run.quick { 50 } else { 400 };
-    let rounds = Rounds { turns, batch: 10 };
+    let rounds = Rounds {
+        warm_up: 100,
+        turns,
+        batch: 10,
+    };
     let contenders: Vec<Contender> = CONTENDERS
         .iter()
         .map(|(word, title)| Contender::new(*title, &["launch", word]))

@@ -37,8 +37,10 @@ impl Contender {
 /// How often, and how many at a time.
 #[derive(Clone, Copy)]
 pub(crate) struct Rounds {
+    /// Rounds that come before all others and don't count.
+    pub(crate) warm_up: usize,
     pub(crate) turns: usize,
-    /// Rounds in each turn; the first turn of all is only to warm up.
+    /// Rounds in each turn.
     pub(crate) batch: usize,
 }
 
@@ -64,7 +66,7 @@ pub(crate) fn interleave(
     let mut workers = Vec::new();
     for contender in contenders {
         let mut worker = Worker::start(home, contender)?;
-        worker.turn(rounds.batch)?;
+        worker.turn(rounds.warm_up)?;
         worker.lines.clear();
         workers.push(worker);
     }

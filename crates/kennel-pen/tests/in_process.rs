@@ -1,0 +1,174 @@
+//! The pen in its owner's own process. A process of its own, with one thread: all its children belong to
+//! the pen that it has.
+
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use kennel_pen::{
+    Command, CreateError, End, ExecError, Ground, HomeId, Kind, LaunchError, Pen, PenName, Status,
+};
+use kennel_testing::{alive, eventually, soon};
+
+fn main() {
+    // What a test runner asks of a program that brings its own `main`.
+    let args = std::env::args().skip(1).collect::<Vec<_>>();
+    if args.iter().any(|arg| arg == "--list") {
+        if !args.iter().any(|arg| arg == "--ignored") {
+            println!("pens_in_their_owners_process: test");
+        }
+        return;
+    }
+    let cases: &[(&str, fn(&Ground, Kind))] = &[
+        ("a status is the agent's own", status_is_the_agents_own),
+        ("a process has one pen at a time", one_pen_at_a_time),
+        ("a dropped pen kills, and the next one waits for it", dropped_pen),
+        ("a gated process that is dropped is gone", dropped_gate),
+        ("a failed exec leaves the pen usable", failed_exec),
+        ("every wait has a deadline", deadlines),
+        ("a pen with somebody in it is not removed", remove_occupied),
+        ("ending a wide and a deep tree", end_trees),
+    ];
+    let ground = Ground::survey();
+    let mut kinds = vec![Kind::Subtree];
+    match ground.cgroup() {
+        Ok(_) => kinds.push(Kind::Cgroup),
+        Err(why) => kennel_testing::skip("pens in their owner's process, in a cgroup", &why.to_string()),
+    }
+    for (name, case) in cases {
+        for kind in &kinds {
+            println!("{name}, {kind:?}");
+            case(&ground, *kind);
+            assert_eq!(children(), 0, "children are left after: {name}");
+            assert_eq!(pens(&ground), Vec::<PathBuf>::new(), "pens are left after: {name}");
+        }
+    }
+    println!("{} passed, 0 failed", cases.len() * kinds.len());
+}
+
+fn home() -> HomeId {
+    HomeId::parse("00000000000e57ed").expect("a valid id")
+}
+
+fn create(ground: &Ground, kind: Kind) -> Pen {
+    Pen::create(ground, PenName::random(home()).expect("random bytes"), kind).expect("a pen")
+}
+
+fn children() -> usize {
+    let list = std::fs::read_to_string("/proc/thread-self/children").expect("our own children");
+    list.split_ascii_whitespace().count()
+}
+
+fn pens(ground: &Ground) -> Vec<PathBuf> {
+    let Ok(base) = ground.cgroup() else { return Vec::new() };
+    let entries = std::fs::read_dir(base.path()).expect("listed").flatten();
+    entries.map(|e| e.path()).filter(|p| p.to_string_lossy().contains(home().as_str())).collect()
+}
+
+fn agent(behaviour: &[&str]) -> Command {
+    let test = std::env::current_exe().expect("our own path");
+    let folder = test.parent().and_then(Path::parent).expect("target/PROFILE/deps/TEST");
+    let mut command = Command::new(folder.join("fake-agent"));
+    command.args(behaviour);
+    command
+}
+
+fn run(pen: &mut Pen, command: Command) {
+    pen.launch(command).expect("launched").open(soon()).expect("opened");
+}
+
+fn status_is_the_agents_own(ground: &Ground, kind: Kind) {
+    for (behaviour, expected) in [
+        (["exit", "0"], Status::Code(0)),
+        (["exit", "200"], Status::Code(200)),
+        (["signal", "15"], Status::Signal { signal: 15, core: false, oom: false }),
+        (["signal", "9"], Status::Signal { signal: 9, core: false, oom: false }),
+    ] {
+        let mut pen = create(ground, kind);
+        run(&mut pen, agent(&behaviour));
+        assert_eq!(pen.wait_agent(soon()).expect("asked"), Some(expected));
+        assert!(pen.wait_empty(soon()).expect("asked"));
+        pen.remove().expect("removed");
+    }
+}
+
+fn one_pen_at_a_time(ground: &Ground, kind: Kind) {
+    let pen = create(ground, kind);
+    let name = PenName::random(home()).expect("random bytes");
+    let second = Pen::create(ground, name, kind);
+    assert!(matches!(second, Err(CreateError::Occupied)), "{second:?}");
+    pen.remove().expect("removed");
+    create(ground, kind).remove().expect("removed");
+}
+
+fn dropped_pen(ground: &Ground, kind: Kind) {
+    let mut pen = create(ground, kind);
+    run(&mut pen, agent(&["sleep"]));
+    let identity = pen.agent().expect("an agent").clone();
+    drop(pen);
+    // It was killed without waiting; the next pen sees to the rest, or says that it can't yet.
+    eventually("the next pen can be made", || {
+        let name = PenName::random(home()).expect("random bytes");
+        match Pen::create(ground, name, kind) {
+            Ok(pen) => pen.remove().map(|()| true).expect("removed"),
+            Err(CreateError::Occupied) => false,
+            Err(error) => panic!("{error}"),
+        }
+    });
+    assert!(!identity.exists().expect("asked"));
+}
+
+fn dropped_gate(ground: &Ground, kind: Kind) {
+    let mut pen = create(ground, kind);
+    let gated = pen.launch(agent(&["sleep"])).expect("launched");
+    let identity = gated.identity().clone();
+    assert!(alive(identity.pid));
+    drop(gated);
+    assert!(!identity.exists().expect("asked"), "it is reaped, not only killed");
+    pen.remove().expect("nobody is in it");
+}
+
+fn failed_exec(ground: &Ground, kind: Kind) {
+    let mut pen = create(ground, kind);
+    let outcome = pen.launch(Command::new("/no/such/program")).expect("launched").open(soon());
+    let Err(LaunchError::Exec(ExecError::NotFound { path, .. })) = outcome else { panic!("{outcome:?}") };
+    assert_eq!(path, Path::new("/no/such/program"));
+    assert_eq!(children(), 0);
+    run(&mut pen, agent(&["exit", "3"]));
+    assert_eq!(pen.wait_agent(soon()).expect("asked"), Some(Status::Code(3)));
+    assert!(pen.wait_empty(soon()).expect("asked"));
+    pen.remove().expect("removed");
+}
+
+fn deadlines(ground: &Ground, kind: Kind) {
+    let mut pen = create(ground, kind);
+    run(&mut pen, agent(&["ignore-term"]));
+    let shortly = || Instant::now() + Duration::from_millis(20);
+    assert_eq!(pen.wait_agent(shortly()).expect("asked"), None);
+    assert!(!pen.wait_empty(shortly()).expect("asked"));
+    pen.signal(rustix::process::Signal::TERM).expect("sent");
+    assert_eq!(pen.wait_agent(shortly()).expect("asked"), None);
+    assert_eq!(pen.end(soon()).expect("ended"), End::Empty);
+    pen.remove().expect("removed");
+}
+
+fn remove_occupied(ground: &Ground, kind: Kind) {
+    let mut pen = create(ground, kind);
+    run(&mut pen, agent(&["sleep"]));
+    let error = pen.remove().expect_err("somebody is in it");
+    let mut pen = error.pen;
+    assert_eq!(pen.members().expect("listed").len(), 1, "the pen is still owned");
+    assert_eq!(pen.end(soon()).expect("ended"), End::Empty);
+    pen.remove().expect("removed");
+}
+
+fn end_trees(ground: &Ground, kind: Kind) {
+    for shape in [["setsid", "150"], ["chain-setsid", "150"]] {
+        let mut pen = create(ground, kind);
+        run(&mut pen, agent(&shape));
+        eventually("all are up", || pen.members().expect("listed").len() == 151);
+        assert_eq!(pen.usage().expect("counted").processes, 151);
+        assert_eq!(pen.end(soon()).expect("ended"), End::Empty);
+        assert_eq!(children(), 0);
+        pen.remove().expect("removed");
+    }
+}

@@ -1,0 +1,91 @@
+//! Known before it runs; runs only when told to; leaves nothing when dropped.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::sync::{Arc, Barrier};
+
+use kennel_pen::Status;
+use kennel_testing::{alive, eventually};
+
+use crate::scene::{Place, soon};
+
+fn descriptors(pid: i32) -> BTreeSet<String> {
+    let entries = fs::read_dir(format!("/proc/{pid}/fd")).expect("the gated process is there").flatten();
+    entries.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect()
+}
+
+/// `pipe:[inode]` of its gate.
+fn gate(pid: i32) -> String {
+    fs::read_link(format!("/proc/{pid}/fd/3")).expect("a gate").to_string_lossy().into_owned()
+}
+
+/// Once it is at its gate it has these descriptors and no others.
+fn wait_at_gate(pid: i32) {
+    let expected = ["0", "1", "2", "3"].map(String::from).into();
+    eventually("it is at its gate", || descriptors(pid) == expected);
+}
+
+#[test]
+fn a_gated_process_is_known_holds_only_its_gate_and_has_not_run() {
+    for kind in Place::kinds() {
+        let place = Place::new();
+        let gated = place.launch(kind, &["sleep"]).expect("launched");
+        let identity = gated.identity().clone();
+        assert!(identity.exists().expect("asked"));
+        wait_at_gate(identity.pid);
+        assert!(place.pids().is_empty(), "the program has not run");
+
+        let mut held = gated.open(soon()).expect("opened");
+        eventually("the program runs", || place.pids() == [identity.pid]);
+        held.kill().expect("asked");
+        let gone = held.wait_gone(soon()).expect("answered").expect("gone");
+        assert_eq!(gone.status, Status::Signal { signal: 9, core: false, oom: false });
+        assert!(!identity.exists().expect("asked"));
+        place.assert_nothing_left();
+    }
+}
+
+#[test]
+fn dropping_a_gated_process_leaves_nothing_and_runs_nothing() {
+    for kind in Place::kinds() {
+        let place = Place::new();
+        let gated = place.launch(kind, &["sleep"]).expect("launched");
+        let identity = gated.identity().clone();
+        drop(gated);
+        place.assert_nothing_left();
+        assert!(!identity.exists().expect("asked"));
+        assert!(place.pids().is_empty(), "the program never ran");
+    }
+}
+
+/// Launches from many threads at once: no one holds another's gate or socket, so each vanishes as soon
+/// as *its* handle is dropped, while all the others wait on.
+#[test]
+fn many_launches_at_once_do_not_hold_each_others_gates_open() {
+    const THREADS: usize = 12;
+    for kind in Place::kinds() {
+        let place = Arc::new(Place::new());
+        let barrier = Arc::new(Barrier::new(THREADS));
+        let threads = (0..THREADS)
+            .map(|_| {
+                let (place, barrier) = (place.clone(), barrier.clone());
+                std::thread::spawn(move || {
+                    barrier.wait();
+                    place.launch(kind, &["sleep"]).expect("launched")
+                })
+            })
+            .collect::<Vec<_>>();
+        let mut gated = threads.into_iter().map(|t| t.join().expect("no panic")).collect::<Vec<_>>();
+        let pids = gated.iter().map(|gated| gated.identity().pid).collect::<Vec<_>>();
+        pids.iter().for_each(|pid| wait_at_gate(*pid));
+        let gates = pids.iter().map(|pid| gate(*pid)).collect::<BTreeSet<_>>();
+        assert_eq!(gates.len(), THREADS, "each has a gate of its own");
+        while let Some(one) = gated.pop() {
+            let identity = one.identity().clone();
+            drop(one);
+            eventually("it vanishes", || !identity.exists().expect("asked"));
+            assert!(gated.iter().all(|other| alive(other.identity().pid)), "the others wait on");
+        }
+        place.assert_nothing_left();
+    }
+}

@@ -1,0 +1,103 @@
+//! What these tests share.
+
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use kennel_pen::holder::{Gated, HeldError, HeldKind, HolderProgram, Order};
+use kennel_pen::{Command, HomeId, PenName};
+use kennel_testing::{alive, cgroup_mount, eventually, is_root};
+use tempfile::TempDir;
+
+/// A home and a folder of its own.
+pub(crate) struct Place {
+    pub(crate) home: HomeId,
+    pub(crate) folder: TempDir,
+}
+
+impl Place {
+    pub(crate) fn new() -> Self {
+        let folder = tempfile::Builder::new().prefix("kennel-place-").tempdir().expect("a temp folder");
+        Self { home: HomeId::random().expect("random bytes"), folder }
+    }
+
+    /// The kinds of pen that this machine offers to this user.
+    pub(crate) fn kinds() -> Vec<HeldKind> {
+        let mut kinds = vec![HeldKind::Subtree];
+        if is_root() && cgroup_mount().is_some() {
+            kinds.push(HeldKind::Cgroup);
+        } else {
+            kennel_testing::skip("kennel-pen's own tests in a cgroup pen", "needs root and cgroup v2");
+        }
+        kinds
+    }
+
+    pub(crate) fn program() -> HolderProgram {
+        HolderProgram::at(env!("CARGO_BIN_EXE_kennel-holder"))
+    }
+
+    /// The fake agent behaving so.
+    pub(crate) fn agent(&self, behaviour: &[&str]) -> Command {
+        let mut command = Command::new(fake_agent());
+        command.args(behaviour).env("FAKE_AGENT_PIDS", self.pids_file()).folder(self.folder.path());
+        command
+    }
+
+    pub(crate) fn order(&self, kind: HeldKind, command: Command) -> Order {
+        let name = PenName::random(self.home.clone()).expect("random bytes");
+        Order::new(name, command).kind(kind).linger(Duration::from_millis(100))
+    }
+
+    pub(crate) fn launch(&self, kind: HeldKind, behaviour: &[&str]) -> Result<Gated, HeldError> {
+        Self::program().launch(self.order(kind, self.agent(behaviour)), soon())
+    }
+
+    fn pids_file(&self) -> PathBuf {
+        self.folder.path().join("pids")
+    }
+
+    /// The pids that the fake agent's processes wrote down.
+    pub(crate) fn pids(&self) -> Vec<i32> {
+        let text = std::fs::read_to_string(self.pids_file()).unwrap_or_default();
+        text.lines().filter_map(|line| line.split(' ').next()?.parse().ok()).collect()
+    }
+
+    pub(crate) fn pens(&self) -> Vec<PathBuf> {
+        let Some(mount) = cgroup_mount() else { return Vec::new() };
+        let prefix = format!("kennel-{}-", self.home);
+        let entries = std::fs::read_dir(mount).expect("the cgroups can be listed").flatten();
+        entries.map(|entry| entry.path()).filter(|path| path.to_string_lossy().contains(&prefix)).collect()
+    }
+
+    /// Looks from outside that nothing is left, before long.
+    #[track_caller]
+    pub(crate) fn assert_nothing_left(&self) {
+        eventually("no process, no holder and no pen is left", || {
+            self.pids().into_iter().all(|pid| !alive(pid))
+                && self.pens().is_empty()
+                && self.holders() == 0
+        });
+    }
+
+    /// Holders and gated processes of this home, by their command line and environment.
+    fn holders(&self) -> usize {
+        let entries = std::fs::read_dir("/proc").expect("/proc can be listed").flatten();
+        let bears = |file: PathBuf| {
+            std::fs::read(file).is_ok_and(|text| contains(&text, self.home.as_str().as_bytes()))
+        };
+        entries.filter(|entry| bears(entry.path().join("cmdline")) || bears(entry.path().join("environ"))).count()
+    }
+}
+
+fn contains(text: &[u8], part: &[u8]) -> bool {
+    text.windows(part.len()).any(|window| window == part)
+}
+
+pub(crate) fn fake_agent() -> PathBuf {
+    let test = std::env::current_exe().expect("our own path");
+    let folder = test.parent().and_then(Path::parent).expect("target/PROFILE/deps/TEST");
+    folder.join("fake-agent")
+}
+
+pub(crate) fn soon() -> Instant {
+    kennel_testing::soon()
+}
