@@ -24,7 +24,10 @@ impl CgroupBase {
     pub(crate) fn open(path: &Path) -> Result<Self, CallError> {
         let fd = call("open", || rustix::fs::open(path, FOLDER, Mode::empty()))
             .map_err(|error| error.on(path.display()))?;
-        Ok(Self { path: path.to_owned(), fd })
+        Ok(Self {
+            path: path.to_owned(),
+            fd,
+        })
     }
 
     /// Where it is.
@@ -34,7 +37,9 @@ impl CgroupBase {
     }
 }
 
-const FOLDER: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC);
+const FOLDER: OFlags = OFlags::RDONLY
+    .union(OFlags::DIRECTORY)
+    .union(OFlags::CLOEXEC);
 
 /// How often a name that a sweeper took from under our feet is made again.
 const TRIES: u32 = 3;
@@ -66,13 +71,16 @@ impl Cgroup {
         let name = name.to_string();
         let path = base.path.join(&name);
         for _ in 0..TRIES {
-            call("mkdir", || rustix::fs::mkdirat(&base.fd, name.as_str(), Mode::from(0o755)))
-                .map_err(|error| error.on(path.display()))?;
+            call("mkdir", || {
+                rustix::fs::mkdirat(&base.fd, name.as_str(), Mode::from(0o755))
+            })
+            .map_err(|error| error.on(path.display()))?;
             match Self::claim(&base.fd, &name, &path) {
                 Ok(Some(cgroup)) => return Ok(cgroup),
                 Ok(None) => {} // a sweeper saw it between mkdir and lock, and took it for a leftover
                 Err(error) => {
-                    let _best_effort = rustix::fs::unlinkat(&base.fd, name.as_str(), AtFlags::REMOVEDIR);
+                    let _best_effort =
+                        rustix::fs::unlinkat(&base.fd, name.as_str(), AtFlags::REMOVEDIR);
                     return Err(error);
                 }
             }
@@ -87,26 +95,47 @@ impl Cgroup {
         path: &Path,
     ) -> Result<Option<Self>, CallError> {
         let at = |error: CallError| error.on(path.display());
-        let folder = match call("open", || rustix::fs::openat(base, name, FOLDER, Mode::empty())) {
+        let folder = match call("open", || {
+            rustix::fs::openat(base, name, FOLDER, Mode::empty())
+        }) {
             Err(error) if error.errno() == Some(Errno::NOENT.raw_os_error()) => return Ok(None),
             other => other.map_err(at)?,
         };
-        match call("flock", || rustix::fs::flock(&folder, FlockOperation::NonBlockingLockExclusive)) {
+        match call("flock", || {
+            rustix::fs::flock(&folder, FlockOperation::NonBlockingLockExclusive)
+        }) {
             Err(error) if error.errno() == Some(Errno::AGAIN.raw_os_error()) => return Ok(None),
             other => other.map_err(at)?,
         }
         // The folder may have been removed between open and lock; then its files are gone too.
         let open = |call_name, file, flags| {
-            call(call_name, || rustix::fs::openat(&folder, file, flags, Mode::empty()))
+            call(call_name, || {
+                rustix::fs::openat(&folder, file, flags, Mode::empty())
+            })
         };
-        let kill = match open("open cgroup.kill", "cgroup.kill", OFlags::WRONLY | OFlags::CLOEXEC) {
+        let kill = match open(
+            "open cgroup.kill",
+            "cgroup.kill",
+            OFlags::WRONLY | OFlags::CLOEXEC,
+        ) {
             Err(error) if error.errno() == Some(Errno::NODEV.raw_os_error()) => return Ok(None),
             other => other.map_err(at)?,
         };
-        let events = open("open cgroup.events", "cgroup.events", OFlags::RDONLY | OFlags::CLOEXEC)
-            .map_err(at)?;
+        let events = open(
+            "open cgroup.events",
+            "cgroup.events",
+            OFlags::RDONLY | OFlags::CLOEXEC,
+        )
+        .map_err(at)?;
         let base = call("dup", || base.try_clone()).map_err(at)?;
-        Ok(Some(Self { base, name: name.to_owned(), path: path.to_owned(), folder, kill, events }))
+        Ok(Some(Self {
+            base,
+            name: name.to_owned(),
+            path: path.to_owned(),
+            folder,
+            kill,
+            events,
+        }))
     }
 
     pub(crate) fn path(&self) -> &Path {
@@ -135,9 +164,9 @@ impl Cgroup {
     pub(crate) fn populated(&self) -> io::Result<bool> {
         let mut text = [0_u8; 64];
         match rustix::io::pread(&self.events, &mut text, 0) {
-            Ok(length) => {
-                Ok(!text[..length].split(|byte| *byte == b'\n').any(|line| line == b"populated 0"))
-            }
+            Ok(length) => Ok(!text[..length]
+                .split(|byte| *byte == b'\n')
+                .any(|line| line == b"populated 0")),
             Err(Errno::NODEV) => Ok(false), // the folder was removed
             Err(error) => Err(error.into()),
         }
@@ -168,19 +197,25 @@ impl Cgroup {
 
     /// The CPU time used by everything that ever was in it.
     pub(crate) fn cpu(&self) -> io::Result<Option<std::time::Duration>> {
-        let Some(text) = self.read("cpu.stat")? else { return Ok(None) };
+        let Some(text) = self.read("cpu.stat")? else {
+            return Ok(None);
+        };
         let microseconds = field(&text, "usage_usec");
         Ok(microseconds.map(std::time::Duration::from_micros))
     }
 
     /// The memory in use, where the controller is there.
     pub(crate) fn memory(&self) -> io::Result<Option<u64>> {
-        Ok(self.read("memory.current")?.and_then(|text| text.trim().parse().ok()))
+        Ok(self
+            .read("memory.current")?
+            .and_then(|text| text.trim().parse().ok()))
     }
 
     /// How many of its processes the OOM killer has ended, where the controller is there.
     pub(crate) fn oom_kills(&self) -> io::Result<Option<u64>> {
-        Ok(self.read("memory.events")?.and_then(|text| field(&text, "oom_kill")))
+        Ok(self
+            .read("memory.events")?
+            .and_then(|text| field(&text, "oom_kill")))
     }
 
     fn read(&self, file: &str) -> io::Result<Option<String>> {
@@ -198,7 +233,8 @@ impl Cgroup {
 }
 
 fn field(text: &str, name: &str) -> Option<u64> {
-    text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' ')?.parse().ok())
+    text.lines()
+        .find_map(|line| line.strip_prefix(name)?.strip_prefix(' ')?.parse().ok())
 }
 
 fn subfolders(folder: &OwnedFd) -> io::Result<Vec<std::ffi::CString>> {
@@ -220,7 +256,9 @@ fn collect_pids(folder: &OwnedFd, pids: &mut Vec<i32>) -> io::Result<()> {
             Ok(text) => pids.extend(text.lines().filter_map(|line| line.parse::<i32>().ok())),
             // A threaded cgroup: its processes are listed by the one above that isn't.
             Err(error) if error.raw_os_error() == Some(Errno::OPNOTSUPP.raw_os_error()) => {}
-            Err(error) if error.raw_os_error() == Some(Errno::NODEV.raw_os_error()) => return Ok(()),
+            Err(error) if error.raw_os_error() == Some(Errno::NODEV.raw_os_error()) => {
+                return Ok(());
+            }
             Err(error) => return Err(error),
         },
         Err(Errno::NOENT | Errno::NODEV) => return Ok(()),

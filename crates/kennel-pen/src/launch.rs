@@ -15,7 +15,7 @@ use rustix::event::{PollFd, PollFlags};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use crate::cgroup::Cgroup;
-use crate::command::{AgentEnds, CallerEnds, Command, Streams, open_streams};
+use crate::command::{AgentEnds, CallerEnds, Command, open_streams};
 use crate::name::PenName;
 use crate::pen::{Agent, Pen, poll};
 use crate::program::{self, ExecError};
@@ -86,7 +86,7 @@ impl Pen {
     /// # Errors
     /// See [`LaunchError`].
     pub fn launch(&mut self, mut command: Command) -> Result<Gated<'_>, LaunchError> {
-        let (agent, caller) = open_streams(std::mem::replace(&mut command.streams, Streams::default()))?;
+        let (agent, caller) = open_streams(std::mem::take(&mut command.streams))?;
         self.launch_with(&command, agent, caller)
     }
 
@@ -108,7 +108,12 @@ impl Pen {
         let mut gated = Gated {
             pen: self,
             process: Some(process),
-            identity: Identity { boot: String::new(), pid_namespace: 0, pid, started: 0 },
+            identity: Identity {
+                boot: String::new(),
+                pid_namespace: 0,
+                pid,
+                started: 0,
+            },
             path,
             folder: folder.map(ToOwned::to_owned),
             ends,
@@ -127,14 +132,19 @@ fn start<'a>(
     agent: &'a AgentEnds,
     cgroup: Option<BorrowedFd<'a>>,
 ) -> Result<Start<'a>, LaunchError> {
-    let cookie = [(HOME_COOKIE, name.home.as_str()), (SESSION_COOKIE, name.session.as_str())];
+    let cookie = [
+        (HOME_COOKIE, name.home.as_str()),
+        (SESSION_COOKIE, name.session.as_str()),
+    ];
     let mut env = Vec::with_capacity(command.env.len() + cookie.len());
     for (variable, value) in &command.env {
         if cookie.iter().any(|(cookie, _)| variable == cookie) {
             continue; // an agent that starts a session passes its own cookie on; ours replaces it
         }
         if variable.is_empty() || variable.as_encoded_bytes().contains(&b'=') {
-            return Err(LaunchError::VariableName { name: variable.clone() });
+            return Err(LaunchError::VariableName {
+                name: variable.clone(),
+            });
         }
         let mut pair = variable.clone();
         pair.push("=");
@@ -144,12 +154,19 @@ fn start<'a>(
     for (variable, value) in cookie {
         env.push(c_string("variable", format!("{variable}={value}").into())?);
     }
-    let argv = command.argv.iter().map(|arg| c_string("argument", arg.clone()));
+    let argv = command
+        .argv
+        .iter()
+        .map(|arg| c_string("argument", arg.clone()));
     Ok(Start {
         path: c_string("program", path.as_os_str().to_owned())?,
         argv: argv.collect::<Result<_, _>>()?,
         env,
-        folder: command.folder.as_ref().map(|path| c_string("folder", path.into())).transpose()?,
+        folder: command
+            .folder
+            .as_ref()
+            .map(|path| c_string("folder", path.into()))
+            .transpose()?,
         umask: command.umask,
         limits: command.limits.clone(),
         streams: agent.borrow(),
@@ -159,8 +176,10 @@ fn start<'a>(
 }
 
 fn c_string(what: &'static str, text: OsString) -> Result<CString, LaunchError> {
-    CString::new(text.into_vec())
-        .map_err(|error| LaunchError::Nul { what, value: OsString::from_vec(error.into_vec()) })
+    CString::new(text.into_vec()).map_err(|error| LaunchError::Nul {
+        what,
+        value: OsString::from_vec(error.into_vec()),
+    })
 }
 
 impl Gated<'_> {
@@ -182,15 +201,17 @@ impl Gated<'_> {
     /// The program can't be executed, or the deadline passed; no process of it is left then, or the
     /// pen owns it until it can be reaped.
     pub fn open(mut self, deadline: Instant) -> Result<CallerEnds, LaunchError> {
-        let Some(process) = self.process.take() else { return Err(LaunchError::Died) };
-        let opened = match process.open(deadline) {
-            Ok(opened) => opened,
-            Err(error) => return Err(error.into()),
+        let Some(process) = self.process.take() else {
+            return Err(LaunchError::Died);
         };
-        match opened {
+        match process.open(deadline)? {
             Opened::Running(pidfd) => {
                 let identity = self.identity.clone();
-                self.pen.agent = Some(Agent { pidfd, identity, status: None });
+                self.pen.agent = Some(Agent {
+                    pidfd,
+                    identity,
+                    status: None,
+                });
                 Ok(std::mem::take(&mut self.ends))
             }
             Opened::Failed(pidfd, error) => {
@@ -203,7 +224,9 @@ impl Gated<'_> {
             }
             Opened::Pending(opening) => {
                 drop(opening.give_up());
-                Err(LaunchError::Pending { path: self.path.clone() })
+                Err(LaunchError::Pending {
+                    path: self.path.clone(),
+                })
             }
         }
     }
@@ -214,10 +237,15 @@ impl Gated<'_> {
             return program::explain(&self.path, self.folder.as_deref(), source).into();
         }
         match &self.folder {
-            Some(folder) if failed.at_folder => {
-                ExecError::BadFolder { folder: folder.clone(), source }.into()
+            Some(folder) if failed.at_folder => ExecError::BadFolder {
+                folder: folder.clone(),
+                source,
             }
-            _ => LaunchError::Call(CallError { source, ..failed.error }),
+            .into(),
+            _ => LaunchError::Call(CallError {
+                source,
+                ..failed.error
+            }),
         }
     }
 }

@@ -39,13 +39,17 @@ impl Ground {
     /// # Errors
     /// The listing failed, which says nothing about what is there.
     pub fn leftovers(&self, home: &HomeId) -> Result<Vec<Leftover>, CallError> {
-        let Ok(base) = self.cgroup() else { return Ok(Vec::new()) };
+        let Ok(base) = self.cgroup() else {
+            return Ok(Vec::new());
+        };
         let listing = std::fs::read_dir(base.path())
             .map_err(|error| CallError::new("getdents", error).on(base.path().display()))?;
         let mut found = Vec::new();
         for entry in listing {
             let entry = entry.map_err(|error| CallError::new("getdents", error))?;
-            let Some(name) = entry.file_name().to_str().and_then(PenName::parse) else { continue };
+            let Some(name) = entry.file_name().to_str().and_then(PenName::parse) else {
+                continue;
+            };
             if name.home == *home
                 && let Some(cgroup) = claim(base, &name, &entry.path())?
             {

@@ -23,7 +23,12 @@ pub struct Member {
 impl Member {
     pub(crate) fn look(pid: i32) -> Option<Self> {
         let stat = Stat::read(pid).ok()??;
-        Some(Self { pid, dead: stat.is_dead(), name: stat.name, state: stat.state })
+        Some(Self {
+            pid,
+            dead: stat.is_dead(),
+            name: stat.name,
+            state: stat.state,
+        })
     }
 }
 
@@ -56,7 +61,9 @@ impl fmt::Display for Why {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::NotPermitted { uid } => write!(f, "not permitted: it runs as user {uid}"),
-            Self::Uninterruptible => f.write_str("uninterruptible: it waits in the kernel, or is frozen"),
+            Self::Uninterruptible => {
+                f.write_str("uninterruptible: it waits in the kernel, or is frozen")
+            }
             Self::Ending => f.write_str("killed, but not yet gone"),
         }
     }
@@ -73,13 +80,19 @@ impl Survivor {
         let member = Member::look(pid).filter(|member| !member.dead)?;
         let mark = subtree::open(pid).ok().flatten().map(|found| found.mark);
         let why = if mark.is_some_and(|mark| refused.contains(&mark)) {
-            Why::NotPermitted { uid: subtree::owner_of(pid).unwrap_or(u32::MAX) }
+            Why::NotPermitted {
+                uid: subtree::owner_of(pid).unwrap_or(u32::MAX),
+            }
         } else if member.state == 'D' {
             Why::Uninterruptible
         } else {
             Why::Ending
         };
-        Some(Self { pid, name: member.name, why })
+        Some(Self {
+            pid,
+            name: member.name,
+            why,
+        })
     }
 }
 

@@ -29,12 +29,15 @@ impl HomeId {
     /// # Errors
     /// It is not 16 lower-case hex digits.
     pub fn parse(text: &str) -> Result<Self, ParseNameError> {
-        let valid = text.len() == 16 && text.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f'));
-        valid.then(|| Self(text.to_owned())).ok_or_else(|| ParseNameError {
-            what: "home id",
-            value: text.to_owned(),
-            rule: "it must be 16 lower-case hex digits",
-        })
+        let valid =
+            text.len() == 16 && text.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f'));
+        valid
+            .then(|| Self(text.to_owned()))
+            .ok_or_else(|| ParseNameError {
+                what: "home id",
+                value: text.to_owned(),
+                rule: "it must be 16 lower-case hex digits",
+            })
     }
 
     /// As text.
@@ -70,12 +73,16 @@ impl SessionId {
     /// It is not 1 to 64 lower-case letters, digits or `_`.
     pub fn parse(text: &str) -> Result<Self, ParseNameError> {
         let valid = (1..=64).contains(&text.len())
-            && text.bytes().all(|b| matches!(b, b'a'..=b'z' | b'0'..=b'9' | b'_'));
-        valid.then(|| Self(text.to_owned())).ok_or_else(|| ParseNameError {
-            what: "session id",
-            value: text.to_owned(),
-            rule: "it must be 1 to 64 lower-case letters, digits or _",
-        })
+            && text
+                .bytes()
+                .all(|b| matches!(b, b'a'..=b'z' | b'0'..=b'9' | b'_'));
+        valid
+            .then(|| Self(text.to_owned()))
+            .ok_or_else(|| ParseNameError {
+                what: "session id",
+                value: text.to_owned(),
+                rule: "it must be 1 to 64 lower-case letters, digits or _",
+            })
     }
 
     /// As text.
@@ -106,14 +113,20 @@ impl PenName {
     /// # Errors
     /// The kernel has no random bytes to give.
     pub fn random(home: HomeId) -> std::io::Result<Self> {
-        Ok(Self { home, session: SessionId::random()? })
+        Ok(Self {
+            home,
+            session: SessionId::random()?,
+        })
     }
 
     /// Understands the name of a folder, if it is a pen's.
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
         let (home, session) = text.strip_prefix("kennel-")?.split_once('-')?;
-        Some(Self { home: HomeId::parse(home).ok()?, session: SessionId::parse(session).ok()? })
+        Some(Self {
+            home: HomeId::parse(home).ok()?,
+            session: SessionId::parse(session).ok()?,
+        })
     }
 }
 
@@ -128,9 +141,13 @@ fn random_text(alphabet: &[u8], length: usize) -> std::io::Result<String> {
     let mut bytes = vec![0_u8; length];
     let mut filled = 0;
     while filled < length {
-        filled += rustix::rand::getrandom(&mut bytes[filled..], rustix::rand::GetRandomFlags::empty())?;
+        filled +=
+            rustix::rand::getrandom(&mut bytes[filled..], rustix::rand::GetRandomFlags::empty())?;
     }
-    Ok(bytes.iter().map(|byte| char::from(alphabet[usize::from(*byte) % alphabet.len()])).collect())
+    Ok(bytes
+        .iter()
+        .map(|byte| char::from(alphabet[usize::from(*byte) % alphabet.len()]))
+        .collect())
 }
 
 #[cfg(test)]
@@ -141,9 +158,16 @@ mod tests {
     fn a_name_survives_the_round_trip_and_strangers_are_no_pens() {
         let name = PenName::random(HomeId::random().unwrap()).unwrap();
         assert_eq!(PenName::parse(&name.to_string()), Some(name));
-        for stranger in ["kennel", "kennel-", "kennel-xyz-a", "kennel-0123456789abcdef-", "kennels",
-            "kennel-0123456789abcdef-A", "kennel-0123456789abcdef-a/b", "kennel-0123456789ABCDEF-a"]
-        {
+        for stranger in [
+            "kennel",
+            "kennel-",
+            "kennel-xyz-a",
+            "kennel-0123456789abcdef-",
+            "kennels",
+            "kennel-0123456789abcdef-A",
+            "kennel-0123456789abcdef-a/b",
+            "kennel-0123456789ABCDEF-a",
+        ] {
             assert_eq!(PenName::parse(stranger), None, "{stranger}");
         }
     }
@@ -151,6 +175,9 @@ mod tests {
     #[test]
     fn errors_name_the_value_and_the_rule() {
         let error = SessionId::parse("No Way").unwrap_err().to_string();
-        assert!(error.contains("\"No Way\"") && error.contains("lower-case"), "{error}");
+        assert!(
+            error.contains("\"No Way\"") && error.contains("lower-case"),
+            "{error}"
+        );
     }
 }

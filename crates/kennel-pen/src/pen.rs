@@ -66,7 +66,9 @@ enum Place {
 }
 
 fn place() -> std::sync::MutexGuard<'static, Place> {
-    PLACE.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+    PLACE
+        .lock()
+        .unwrap_or_else(std::sync::PoisonError::into_inner)
 }
 
 /// A pen, owned by this process. See the [crate documentation](crate) for how to use it.
@@ -143,11 +145,17 @@ impl Pen {
         let children = call("signalfd", || SignalFd::new(&[Signal::CHILD.as_raw()]))?;
         let cgroup = match cgroup.and_then(|path| Some((path, path.parent()?))) {
             None => None,
-            Some((path, base)) => Cgroup::claim(&CgroupBase::open(base)?.fd, &name.to_string(), path)?,
+            Some((path, base)) => {
+                Cgroup::claim(&CgroupBase::open(base)?.fd, &name.to_string(), path)?
+            }
         };
         std::mem::forget(taken);
         let mut pen = Self::new(name, cgroup, children);
-        pen.agent = agent.map(|(pidfd, identity)| Agent { pidfd, identity, status: None });
+        pen.agent = agent.map(|(pidfd, identity)| Agent {
+            pidfd,
+            identity,
+            status: None,
+        });
         Ok(pen)
     }
 
@@ -208,9 +216,11 @@ impl Pen {
                     return Ok(true);
                 }
                 Reaped::One(pid, ended) => {
-                    let oom = || self.cgroup.as_ref().is_some_and(|cgroup| {
-                        matches!(cgroup.oom_kills(), Ok(Some(kills)) if kills > 0)
-                    });
+                    let oom = || {
+                        self.cgroup.as_ref().is_some_and(
+                            |cgroup| matches!(cgroup.oom_kills(), Ok(Some(kills)) if kills > 0),
+                        )
+                    };
                     if let Some(agent) = &mut self.agent
                         && agent.status.is_none()
                         && agent.identity.pid == pid
@@ -248,7 +258,11 @@ impl Pen {
         }
         // Ready from one change to the next *read*, which `is_empty` does only when no child is left. As
         // long as there is one, its end is what we wait for.
-        let events = self.cgroup.as_ref().filter(|_| !self.children_left).map(Cgroup::events);
+        let events = self
+            .cgroup
+            .as_ref()
+            .filter(|_| !self.children_left)
+            .map(Cgroup::events);
         if let Some(events) = &events {
             fds.push(PollFd::new(events, PollFlags::PRI));
         }
@@ -313,9 +327,16 @@ impl Pen {
     /// # Errors
     /// The listing failed.
     pub fn usage(&self) -> io::Result<Usage> {
-        let mut usage = Usage { cpu: reap::reaped_cpu().saturating_sub(self.cpu_before), ..Usage::default() };
+        let mut usage = Usage {
+            cpu: reap::reaped_cpu().saturating_sub(self.cpu_before),
+            ..Usage::default()
+        };
         let ticks = rustix::param::clock_ticks_per_second().max(1);
-        for stat in self.pids()?.into_iter().filter_map(|pid| Stat::read(pid).ok().flatten()) {
+        for stat in self
+            .pids()?
+            .into_iter()
+            .filter_map(|pid| Stat::read(pid).ok().flatten())
+        {
             usage.cpu += Duration::from_millis(stat.cpu_ticks * 1000 / ticks);
             usage.memory += stat.resident_pages * rustix::param::page_size() as u64;
             usage.processes += u32::from(!stat.is_dead());
@@ -352,12 +373,18 @@ impl Pen {
     pub fn remove(mut self) -> Result<(), RemoveError> {
         match self.try_remove() {
             Ok(()) => Ok(()),
-            Err(why) => Err(RemoveError { pen: Box::new(self), why }),
+            Err(why) => Err(RemoveError {
+                pen: Box::new(self),
+                why,
+            }),
         }
     }
 
     pub(crate) fn try_remove(&mut self) -> Result<(), NotRemoved> {
-        if self.reap().map_err(|error| NotRemoved::Call(CallError::new("waitid", error)))? {
+        if self
+            .reap()
+            .map_err(|error| NotRemoved::Call(CallError::new("waitid", error)))?
+        {
             return Err(NotRemoved::Occupied);
         }
         if let Some(cgroup) = &self.cgroup {
@@ -462,7 +489,9 @@ fn settle(cgroup: Option<Cgroup>) -> Option<Option<Cgroup>> {
             Ok(Reaped::NoneReady) | Err(_) => break false,
         }
     };
-    let folder_gone = cgroup.as_ref().is_none_or(|cgroup| matches!(cgroup.remove(), Ok(Removed::Yes)));
+    let folder_gone = cgroup
+        .as_ref()
+        .is_none_or(|cgroup| matches!(cgroup.remove(), Ok(Removed::Yes)));
     (!(children_gone && folder_gone)).then_some(cgroup)
 }
 

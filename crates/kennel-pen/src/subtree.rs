@@ -47,9 +47,16 @@ pub(crate) enum Step {
 
 /// Opens the process that has this number, with its mark.
 pub(crate) fn open(pid: i32) -> io::Result<Option<Found>> {
-    let Some(pidfd) = pidfd::open(pid)? else { return Ok(None) };
-    let Some(stamp) = stamp(pidfd.as_fd(), pid)? else { return Ok(None) };
-    Ok(Some(Found { mark: Marked { pid, stamp }, pidfd }))
+    let Some(pidfd) = pidfd::open(pid)? else {
+        return Ok(None);
+    };
+    let Some(stamp) = stamp(pidfd.as_fd(), pid)? else {
+        return Ok(None);
+    };
+    Ok(Some(Found {
+        mark: Marked { pid, stamp },
+        pidfd,
+    }))
 }
 
 /// The handle's inode where the kernel gives each process its own (6.9), else the start time.
@@ -59,7 +66,9 @@ fn stamp(pidfd: BorrowedFd<'_>, pid: i32) -> io::Result<Option<u64>> {
         return Ok(Some(rustix::fs::fstat(pidfd)?.st_ino));
     }
     let stat = Stat::read(pid)?;
-    Ok(stat.filter(|_| pidfd::exists(pidfd)).map(|stat| stat.started))
+    Ok(stat
+        .filter(|_| pidfd::exists(pidfd))
+        .map(|stat| stat.started))
 }
 
 /// The pids that are, or just were, children of `pid`.
@@ -78,7 +87,10 @@ pub(crate) fn children_of(pid: i32) -> io::Result<Vec<i32>> {
         };
         match fs::read_to_string(thread.path().join("children")) {
             Ok(text) => {
-                children.extend(text.split_ascii_whitespace().filter_map(|pid| pid.parse::<i32>().ok()));
+                children.extend(
+                    text.split_ascii_whitespace()
+                        .filter_map(|pid| pid.parse::<i32>().ok()),
+                );
             }
             Err(error) if vanished(&error) => {
                 if !lists_children() {
@@ -107,7 +119,9 @@ pub(crate) fn scan_for_children_of(parent: i32) -> io::Result<Vec<i32>> {
     let mut children = Vec::new();
     for entry in fs::read_dir("/proc")? {
         let name = entry?.file_name();
-        let Some(pid) = name.to_str().and_then(|name| name.parse::<i32>().ok()) else { continue };
+        let Some(pid) = name.to_str().and_then(|name| name.parse::<i32>().ok()) else {
+            continue;
+        };
         if Stat::read(pid)?.is_some_and(|stat| stat.parent == parent) {
             children.push(pid);
         }
@@ -148,7 +162,9 @@ pub(crate) fn walk(mut visit: impl FnMut(&Found) -> io::Result<Step>) -> io::Res
 }
 
 fn is_ours(child: &Found, me: i32, parent: Option<&Found>) -> io::Result<bool> {
-    let Some(info) = pidfd::info(child.pidfd.as_fd(), child.mark.pid)? else { return Ok(false) };
+    let Some(info) = pidfd::info(child.pidfd.as_fd(), child.mark.pid)? else {
+        return Ok(false);
+    };
     Ok(info.parent == me
         || parent.is_some_and(|parent| {
             // The parent's number was the parent's all along if it still exists now.
@@ -179,7 +195,9 @@ pub(crate) fn signal(
 
 /// The user a process belongs to, as far as `/proc` tells.
 pub(crate) fn owner_of(pid: i32) -> Option<u32> {
-    fs::metadata(format!("/proc/{pid}")).ok().map(|meta| meta.uid())
+    fs::metadata(format!("/proc/{pid}"))
+        .ok()
+        .map(|meta| meta.uid())
 }
 
 #[cfg(test)]
@@ -188,7 +206,10 @@ mod tests {
 
     #[test]
     fn both_ways_to_list_children_agree() {
-        let mut child = std::process::Command::new("sleep").arg("30").spawn().expect("sleep starts");
+        let mut child = std::process::Command::new("sleep")
+            .arg("30")
+            .spawn()
+            .expect("sleep starts");
         let pid = i32::try_from(child.id()).expect("a pid");
         let me = rustix::process::getpid().as_raw_pid();
         assert!(lists_children());
@@ -201,7 +222,9 @@ mod tests {
 
     #[test]
     fn a_stranger_with_a_number_from_our_list_is_not_ours() {
-        let found = open(1).expect("init can be looked at").expect("init exists");
+        let found = open(1)
+            .expect("init can be looked at")
+            .expect("init exists");
         let me = rustix::process::getpid().as_raw_pid();
         assert!(!is_ours(&found, me, None).expect("asked"));
     }

@@ -64,10 +64,21 @@ impl Step {
 
     pub(crate) fn from_number(number: u32) -> Self {
         use Step::{
-            Born, Descriptors, Exec, Folder, Gate, Limits, Session, Signals, Streams, Terminal, Umask,
+            Born, Descriptors, Exec, Folder, Gate, Limits, Session, Signals, Streams, Terminal,
+            Umask,
         };
         [
-            Born, Signals, Streams, Descriptors, Session, Terminal, Umask, Limits, Folder, Gate, Exec,
+            Born,
+            Signals,
+            Streams,
+            Descriptors,
+            Session,
+            Terminal,
+            Umask,
+            Limits,
+            Folder,
+            Gate,
+            Exec,
         ]
         .into_iter()
         .find(|step| *step as u32 == number)
@@ -176,20 +187,31 @@ impl Child<'_> {
         }
         // SAFETY: the caller's promise.
         let result = unsafe { syscall(number, args) };
-        if result < 0 { Err(Stop::Failed((result as i32).wrapping_neg())) } else { Ok(result as usize) }
+        if result < 0 {
+            Err(Stop::Failed((result as i32).wrapping_neg()))
+        } else {
+            Ok(result as usize)
+        }
     }
 
     unsafe fn run(&self) -> Result<Never, Stop> {
         let orders = &self.shared.orders;
-        // SAFETY (all blocks below): descriptors are plain numbers, checked by the kernel; pointers
+        // Why all calls below are sound: descriptors are plain numbers, checked by the kernel; pointers
         // are to this function's own locals or to the orders, which outlive this process's stay.
         self.at(Step::Signals);
+        // SAFETY: as above.
         unsafe { self.reset_signals()? };
         self.at(Step::Streams);
+        // SAFETY: as above.
         unsafe { self.place_streams()? };
         self.at(Step::Descriptors);
         // SAFETY: as above.
-        unsafe { self.call(libc::SYS_close_range, [GATE + 1, u32::MAX as usize, 0, 0, 0, 0])? };
+        unsafe {
+            self.call(
+                libc::SYS_close_range,
+                [GATE + 1, u32::MAX as usize, 0, 0, 0, 0],
+            )?
+        };
         self.at(Step::Session);
         // SAFETY: as above.
         unsafe { self.call(libc::SYS_setsid, [0; 6])? };
@@ -216,17 +238,36 @@ impl Child<'_> {
         unsafe { self.wait_at_gate()? };
         self.at(Step::Exec);
         let none = 0_u64;
-        let set = [libc::SIG_SETMASK as usize, &raw const none as usize, 0, SIGSET, 0, 0];
+        let set = [
+            libc::SIG_SETMASK as usize,
+            &raw const none as usize,
+            0,
+            SIGSET,
+            0,
+            0,
+        ];
         // SAFETY: as above; no handler is left that could run now.
         unsafe { self.call(libc::SYS_rt_sigprocmask, set)? };
-        let exec = [orders.path as usize, orders.argv as usize, orders.env as usize, 0, 0, 0];
+        let exec = [
+            orders.path as usize,
+            orders.argv as usize,
+            orders.env as usize,
+            0,
+            0,
+            0,
+        ];
         // SAFETY: as above.
         unsafe { self.call(libc::SYS_execve, exec)? };
         Err(Stop::Failed(libc::ENOEXEC)) // a successful exec does not come back
     }
 
     unsafe fn reset_signals(&self) -> Result<(), Stop> {
-        let default = KernelAction { handler: libc::SIG_DFL, flags: 0, restorer: 0, mask: 0 };
+        let default = KernelAction {
+            handler: libc::SIG_DFL,
+            flags: 0,
+            restorer: 0,
+            mask: 0,
+        };
         let mut signal = 1;
         while signal <= SIGNALS {
             if signal != libc::SIGKILL as usize && signal != libc::SIGSTOP as usize {
@@ -249,13 +290,24 @@ impl Child<'_> {
         let sources = [stdin, stdout, stderr, self.shared.orders.gate];
         let mut copies = [0_usize; 4];
         for (copy, source) in copies.iter_mut().zip(sources) {
-            let args = [source as usize, libc::F_DUPFD_CLOEXEC as usize, SCRATCH, 0, 0, 0];
+            let args = [
+                source as usize,
+                libc::F_DUPFD_CLOEXEC as usize,
+                SCRATCH,
+                0,
+                0,
+                0,
+            ];
             // SAFETY: see `run`.
             *copy = unsafe { self.call(libc::SYS_fcntl, args)? };
         }
         let mut target = 0;
         for copy in copies {
-            let flags = if target == GATE { libc::O_CLOEXEC as usize } else { 0 };
+            let flags = if target == GATE {
+                libc::O_CLOEXEC as usize
+            } else {
+                0
+            };
             // SAFETY: see `run`.
             unsafe { self.call(libc::SYS_dup3, [copy, target, flags, 0, 0, 0])? };
             target = target.wrapping_add(1);
@@ -269,7 +321,14 @@ impl Child<'_> {
             self.shared.detail.store(next as u32, Relaxed);
             // SAFETY: `next` is below the count that goes with the pointer.
             let limit = unsafe { &*self.shared.orders.limits.wrapping_add(next) };
-            let args = [0, limit.resource as usize, &raw const limit.soft as usize, 0, 0, 0];
+            let args = [
+                0,
+                limit.resource as usize,
+                &raw const limit.soft as usize,
+                0,
+                0,
+                0,
+            ];
             // SAFETY: see `run`; soft and hard lie side by side, as the kernel's rlimit64.
             unsafe { self.call(libc::SYS_prlimit64, args)? };
             next = next.wrapping_add(1);
@@ -280,7 +339,12 @@ impl Child<'_> {
     unsafe fn wait_at_gate(&self) -> Result<(), Stop> {
         let mut byte = 0_u8;
         // SAFETY: see `run`; one byte is written to `byte`. All signals are blocked, so no EINTR.
-        let read = unsafe { self.call(libc::SYS_read, [GATE, &raw mut byte as usize, 1, 0, 0, 0])? };
-        if read == 1 && byte == GO { Ok(()) } else { Err(Stop::Dismissed) }
+        let read =
+            unsafe { self.call(libc::SYS_read, [GATE, &raw mut byte as usize, 1, 0, 0, 0])? };
+        if read == 1 && byte == GO {
+            Ok(())
+        } else {
+            Err(Stop::Dismissed)
+        }
     }
 }

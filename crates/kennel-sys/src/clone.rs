@@ -120,7 +120,11 @@ pub fn start(start: Start<'_>) -> Result<Gated, CallError> {
     let mut pidfd: i32 = -1;
     let args = CloneArgs {
         flags: (libc::CLONE_VM | libc::CLONE_PIDFD | libc::CLONE_CHILD_CLEARTID) as u64
-            | if start.cgroup.is_some() { CLONE_INTO_CGROUP } else { 0 },
+            | if start.cgroup.is_some() {
+                CLONE_INTO_CGROUP
+            } else {
+                0
+            },
         pidfd: &raw mut pidfd as u64,
         child_tid: memory.shared().here.as_ptr() as u64,
         exit_signal: libc::SIGCHLD as u64,
@@ -137,7 +141,11 @@ pub fn start(start: Start<'_>) -> Result<Gated, CallError> {
         // of ours runs in the child.
         let result = unsafe { raw::clone3(&args, main, arg) };
         drop(blocked);
-        if result < 0 { Err(io::Error::from_raw_os_error(-(result as i32))) } else { Ok(result as i32) }
+        if result < 0 {
+            Err(io::Error::from_raw_os_error(-(result as i32)))
+        } else {
+            Ok(result as i32)
+        }
     });
     let pid = match pid {
         Ok(pid) => pid,
@@ -149,7 +157,13 @@ pub fn start(start: Start<'_>) -> Result<Gated, CallError> {
     // SAFETY: the kernel put a new descriptor there, which is ours alone.
     let pidfd = unsafe { OwnedFd::from_raw_fd(pidfd) };
     let pid = Pid::from_raw(pid).expect("the kernel gives no pid 0");
-    Ok(Gated { pid, pidfd, gate, gate_reader: reader, memory })
+    Ok(Gated {
+        pid,
+        pidfd,
+        gate,
+        gate_reader: reader,
+        memory,
+    })
 }
 
 impl Gated {
@@ -171,7 +185,13 @@ impl Gated {
     /// The byte could not be written; the process is then dismissed, and ended as on drop.
     pub fn open(self, deadline: Instant) -> Result<Opened, CallError> {
         call("write gate", || rustix::io::write(&self.gate, &[GO]))?;
-        let Self { pidfd, memory, gate, gate_reader, .. } = self;
+        let Self {
+            pidfd,
+            memory,
+            gate,
+            gate_reader,
+            ..
+        } = self;
         drop((gate, gate_reader));
         Ok(Opening { pidfd, memory }.wait(deadline))
     }
@@ -180,7 +200,12 @@ impl Gated {
     /// still be using goes along.
     #[must_use]
     pub fn dismiss(self) -> (OwnedFd, Lingering) {
-        let Self { pidfd, memory, gate, .. } = self;
+        let Self {
+            pidfd,
+            memory,
+            gate,
+            ..
+        } = self;
         drop(gate);
         // Fails only if it has been reaped already, and then there is nothing to end.
         let _gone = rustix::process::pidfd_send_signal(&pidfd, Signal::KILL);
@@ -222,10 +247,20 @@ impl Opening {
                 let mut error = CallError::new(step.call(), io::Error::from_raw_os_error(errno));
                 if step == Step::Limits {
                     let which = shared.detail.load(Ordering::Relaxed) as usize;
-                    error.on = memory.limits.get(which).map(|l| format!("resource {}", l.resource));
+                    error.on = memory
+                        .limits
+                        .get(which)
+                        .map(|l| format!("resource {}", l.resource));
                 }
                 let at_exec = step == Step::Exec;
-                Opened::Failed(pidfd, ChildError { error, at_exec, at_folder: step == Step::Folder })
+                Opened::Failed(
+                    pidfd,
+                    ChildError {
+                        error,
+                        at_exec,
+                        at_folder: step == Step::Folder,
+                    },
+                )
             }
         }
     }
@@ -251,7 +286,11 @@ impl Memory {
         let limits = start
             .limits
             .iter()
-            .map(|l| KernelLimit { soft: l.soft, hard: l.hard, resource: l.resource })
+            .map(|l| KernelLimit {
+                soft: l.soft,
+                hard: l.hard,
+                resource: l.resource,
+            })
             .collect::<Vec<_>>();
         // A CString's bytes stay where they are when the CString itself is moved.
         let strings = [&start.path]
@@ -287,7 +326,13 @@ impl Memory {
             },
         };
         let shared = Box::into_raw(Box::new(shared));
-        Ok(Self { stack, shared, limits, _strings: strings, _pointers: pointers })
+        Ok(Self {
+            stack,
+            shared,
+            limits,
+            _strings: strings,
+            _pointers: pointers,
+        })
     }
 
     fn shared(&self) -> &Shared {
@@ -340,7 +385,11 @@ impl Drop for Memory {
 }
 
 fn null_terminated(strings: &[CString]) -> Vec<*const libc::c_char> {
-    strings.iter().map(|string| string.as_ptr()).chain([ptr::null()]).collect()
+    strings
+        .iter()
+        .map(|string| string.as_ptr())
+        .chain([ptr::null()])
+        .collect()
 }
 
 /// A stack with a page below it that faults.

@@ -62,7 +62,9 @@ pub fn boot_id() -> io::Result<&'static str> {
     if let Some(boot) = BOOT.get() {
         return Ok(boot);
     }
-    let boot = fs::read_to_string("/proc/sys/kernel/random/boot_id")?.trim().to_owned();
+    let boot = fs::read_to_string("/proc/sys/kernel/random/boot_id")?
+        .trim()
+        .to_owned();
     Ok(BOOT.get_or_init(|| boot))
 }
 
@@ -107,7 +109,10 @@ impl Stat {
     pub fn read(pid: i32) -> io::Result<Option<Self>> {
         match fs::read(format!("/proc/{pid}/stat")) {
             Ok(text) => Self::parse(&text).map(Some).ok_or_else(|| {
-                io::Error::new(io::ErrorKind::InvalidData, format!("/proc/{pid}/stat: not understood"))
+                io::Error::new(
+                    io::ErrorKind::InvalidData,
+                    format!("/proc/{pid}/stat: not understood"),
+                )
             }),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
             Err(error) if error.raw_os_error() == Some(libc::ESRCH) => Ok(None),
@@ -150,7 +155,10 @@ mod tests {
         let stat = Stat::parse(line).expect("parses");
         assert_eq!(stat.name, "a) b (c");
         assert_eq!((stat.state, stat.parent, stat.cpu_ticks), ('S', 7, 11));
-        assert_eq!((stat.threads, stat.started, stat.resident_pages), (3, 12345, 77));
+        assert_eq!(
+            (stat.threads, stat.started, stat.resident_pages),
+            (3, 12345, 77)
+        );
     }
 
     #[test]
@@ -173,11 +181,20 @@ mod tests {
         let pid = rustix::process::getpid().as_raw_pid();
         let me = Identity::of(pid).expect("we exist");
         assert!(me.exists().expect("can be asked"));
-        let earlier = Identity { started: me.started - 1, ..me.clone() };
+        let earlier = Identity {
+            started: me.started - 1,
+            ..me.clone()
+        };
         assert!(!earlier.exists().expect("can be asked"));
-        let other_boot = Identity { boot: "00000000-0000-0000-0000-000000000000".into(), ..me.clone() };
+        let other_boot = Identity {
+            boot: "00000000-0000-0000-0000-000000000000".into(),
+            ..me.clone()
+        };
         assert!(!other_boot.exists().expect("can be asked"));
-        let other_namespace = Identity { pid_namespace: me.pid_namespace + 1, ..me };
+        let other_namespace = Identity {
+            pid_namespace: me.pid_namespace + 1,
+            ..me
+        };
         assert!(!other_namespace.exists().expect("can be asked"));
     }
 }

@@ -13,7 +13,10 @@ use rustix::thread::{CapabilitySet, CapabilitySets, capabilities, set_capabiliti
 /// # Errors
 /// What the kernel said: `EPERM` or `ENOSPC` where user namespaces are switched off.
 pub fn enter_new_pid_namespace(with_user: bool) -> io::Result<()> {
-    let (uid, gid) = (rustix::process::geteuid().as_raw(), rustix::process::getegid().as_raw());
+    let (uid, gid) = (
+        rustix::process::geteuid().as_raw(),
+        rustix::process::getegid().as_raw(),
+    );
     let user = if with_user { libc::CLONE_NEWUSER } else { 0 };
     // SAFETY: no memory is involved. With several threads the kernel refuses a user namespace; a pid
     // namespace concerns only children made later, the mount namespace only this thread.
@@ -35,7 +38,9 @@ fn keep_over_exec(what: CapabilitySet) -> io::Result<()> {
     let mut sets = capabilities(None)?;
     sets.inheritable |= what;
     set_capabilities(None, sets)?;
-    Ok(rustix::thread::configure_capability_in_ambient_set(what, true)?)
+    Ok(rustix::thread::configure_capability_in_ambient_set(
+        what, true,
+    )?)
 }
 
 /// Gives up all capabilities, in this process and in what it will start.
@@ -45,7 +50,14 @@ fn keep_over_exec(what: CapabilitySet) -> io::Result<()> {
 pub fn give_up_capabilities() -> io::Result<()> {
     rustix::thread::clear_ambient_capability_set()?;
     let none = CapabilitySet::empty();
-    Ok(set_capabilities(None, CapabilitySets { effective: none, permitted: none, inheritable: none })?)
+    Ok(set_capabilities(
+        None,
+        CapabilitySets {
+            effective: none,
+            permitted: none,
+            inheritable: none,
+        },
+    )?)
 }
 
 /// Proof that this process is the init of a pid namespace: one call reaches everyone in it.

@@ -36,7 +36,9 @@ pub enum Sent {
 /// # Errors
 /// What the kernel said, other than that there is no such process.
 pub fn open(pid: i32) -> io::Result<Option<OwnedFd>> {
-    let Some(pid) = Pid::from_raw(pid) else { return Ok(None) };
+    let Some(pid) = Pid::from_raw(pid) else {
+        return Ok(None);
+    };
     match rustix::process::pidfd_open(pid, PidfdFlags::empty()) {
         Ok(fd) => Ok(Some(fd)),
         Err(rustix::io::Errno::SRCH) => Ok(None),
@@ -84,10 +86,17 @@ const INFO_EXIT: u64 = 1 << 3;
 const PIDFD_GET_INFO: u64 = (3 << 30) | (64 << 16) | (0xFF << 8) | 11;
 
 fn ask(pidfd: BorrowedFd<'_>, mask: u64) -> io::Result<KernelInfo> {
-    let mut info = KernelInfo { mask, ..KernelInfo::default() };
+    let mut info = KernelInfo {
+        mask,
+        ..KernelInfo::default()
+    };
     // SAFETY: the request carries the size of `info`, which the kernel neither reads nor writes beyond.
     let done = unsafe { libc::ioctl(pidfd.as_raw_fd(), PIDFD_GET_INFO, &raw mut info) };
-    if done < 0 { Err(io::Error::last_os_error()) } else { Ok(info) }
+    if done < 0 {
+        Err(io::Error::last_os_error())
+    } else {
+        Ok(info)
+    }
 }
 
 /// Who is behind the handle; `None` if it has ended and was reaped.
@@ -100,9 +109,11 @@ fn ask(pidfd: BorrowedFd<'_>, mask: u64) -> io::Result<KernelInfo> {
 pub fn info(pidfd: BorrowedFd<'_>, pid: i32) -> io::Result<Option<Info>> {
     #[expect(clippy::cast_possible_wrap, reason = "a pid is far below")]
     match ask(pidfd, INFO_PID | INFO_CREDS) {
-        Ok(info) if info.mask & INFO_PID != 0 => {
-            Ok(Some(Info { pid: info.tgid as i32, parent: info.ppid as i32, uid: info.ruid }))
-        }
+        Ok(info) if info.mask & INFO_PID != 0 => Ok(Some(Info {
+            pid: info.tgid as i32,
+            parent: info.ppid as i32,
+            uid: info.ruid,
+        })),
         Ok(_) => Ok(None),
         Err(error) if error.raw_os_error() == Some(libc::ESRCH) => Ok(None),
         // ENOTTY and EINVAL: an older kernel.
@@ -114,14 +125,20 @@ pub fn info(pidfd: BorrowedFd<'_>, pid: i32) -> io::Result<Option<Info>> {
 }
 
 fn info_from_proc(pidfd: BorrowedFd<'_>, pid: i32) -> io::Result<Option<Info>> {
-    let Some(stat) = crate::identity::Stat::read(pid)? else { return Ok(None) };
+    let Some(stat) = crate::identity::Stat::read(pid)? else {
+        return Ok(None);
+    };
     let uid = match std::fs::metadata(format!("/proc/{pid}")) {
         Ok(meta) => std::os::unix::fs::MetadataExt::uid(&meta),
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
         Err(error) => return Err(error),
     };
     // Still there, so its number was not another's while we read.
-    Ok(exists(pidfd).then_some(Info { pid, parent: stat.parent, uid }))
+    Ok(exists(pidfd).then_some(Info {
+        pid,
+        parent: stat.parent,
+        uid,
+    }))
 }
 
 /// Whether the process behind the handle has not been reaped yet; a zombie exists.
@@ -144,14 +161,19 @@ pub fn ended(pidfd: BorrowedFd<'_>) -> Option<Ended> {
     let status = info.exit_code;
     Some(match status & 0x7f {
         0 => Ended::Code((status >> 8) & 0xff),
-        signal => Ended::Signal { signal, core: status & 0x80 != 0 },
+        signal => Ended::Signal {
+            signal,
+            core: status & 0x80 != 0,
+        },
     })
 }
 
 /// Whether this kernel tells more of a process by its handle: parent, user, and (6.15) exit status.
 #[must_use]
 pub fn tells_more() -> bool {
-    let Ok(Some(own)) = open(rustix::process::getpid().as_raw_pid()) else { return false };
+    let Ok(Some(own)) = open(rustix::process::getpid().as_raw_pid()) else {
+        return false;
+    };
     // A kernel that knows the exit status leaves its bit out as long as there is none, and says so by
     // success; an older one does not know the request at all.
     ask(own.as_fd(), INFO_PID | INFO_EXIT).is_ok_and(|info| info.mask & INFO_PID != 0)

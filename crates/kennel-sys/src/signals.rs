@@ -29,7 +29,14 @@ impl Drop for AllBlocked {
 /// Raw, since libc's own wrapper silently leaves out the signals that it uses itself.
 fn set_mask(mask: &u64, before: Option<&mut u64>) {
     let old = before.map_or(0, |before| std::ptr::from_mut(before) as usize);
-    let args = [libc::SIG_SETMASK as usize, std::ptr::from_ref(mask) as usize, old, 8, 0, 0];
+    let args = [
+        libc::SIG_SETMASK as usize,
+        std::ptr::from_ref(mask) as usize,
+        old,
+        8,
+        0,
+        0,
+    ];
     // SAFETY: both pointers are to eight bytes, or null; the call can't fail with these arguments.
     unsafe { syscall(libc::SYS_rt_sigprocmask, args) };
 }
@@ -57,12 +64,14 @@ impl SignalFd {
             }
         }
         // SAFETY: a valid set; the old mask isn't asked for.
-        let blocked = unsafe { libc::pthread_sigmask(libc::SIG_BLOCK, &raw const set, std::ptr::null_mut()) };
+        let blocked =
+            unsafe { libc::pthread_sigmask(libc::SIG_BLOCK, &raw const set, std::ptr::null_mut()) };
         if blocked != 0 {
             return Err(io::Error::from_raw_os_error(blocked));
         }
         // SAFETY: a valid set; -1 asks for a new descriptor.
-        let fd = unsafe { libc::signalfd(-1, &raw const set, libc::SFD_CLOEXEC | libc::SFD_NONBLOCK) };
+        let fd =
+            unsafe { libc::signalfd(-1, &raw const set, libc::SFD_CLOEXEC | libc::SFD_NONBLOCK) };
         if fd < 0 {
             return Err(io::Error::last_os_error());
         }

@@ -1,7 +1,7 @@
 //! One place where errors become messages and exit codes.
 
-use kennel_pen::holder::HeldError;
 use kennel_pen::LaunchError;
+use kennel_pen::holder::HeldError;
 
 use crate::exit_code;
 
@@ -15,7 +15,11 @@ pub(crate) struct Failure {
 
 impl Failure {
     pub(crate) fn new(code: u8, error: impl Into<anyhow::Error>) -> Self {
-        Self { code, error: error.into(), hint: None }
+        Self {
+            code,
+            error: error.into(),
+            hint: None,
+        }
     }
 
     pub(crate) fn hint(mut self, hint: impl Into<String>) -> Self {
@@ -44,7 +48,11 @@ impl From<HeldError> for Failure {
             HeldError::Pen(_) => Some("`kennel doctor` says what is possible here".to_owned()),
             _ => None,
         };
-        Self { code, error: error.into(), hint }
+        Self {
+            code,
+            error: error.into(),
+            hint,
+        }
     }
 }
 
@@ -61,5 +69,9 @@ pub(crate) fn report(failure: Failure) -> u8 {
 pub(crate) fn usage(error: &clap::Error) -> u8 {
     // If the stream is closed, nobody wanted to read it.
     error.print().ok();
-    if error.use_stderr() { exit_code::USAGE } else { 0 }
+    if error.use_stderr() {
+        exit_code::USAGE
+    } else {
+        0
+    }
 }

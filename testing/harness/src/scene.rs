@@ -57,12 +57,23 @@ impl Scene {
             return None;
         }
         if pen == Pen::Cgroup && (cgroup_mount().is_none() || !is_root()) {
-            skip(&what(), "no cgroup v2, or no right to make one for the test");
+            skip(
+                &what(),
+                "no cgroup v2, or no right to make one for the test",
+            );
             return None;
         }
-        let folder = tempfile::Builder::new().prefix("kennel-scene-").tempdir().expect("a temp folder");
+        let folder = tempfile::Builder::new()
+            .prefix("kennel-scene-")
+            .tempdir()
+            .expect("a temp folder");
         fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o755)).expect("chmod");
-        let scene = Self { cgroup: make_cgroup(folder.path()), folder, who, pen };
+        let scene = Self {
+            cgroup: make_cgroup(folder.path()),
+            folder,
+            who,
+            pen,
+        };
         for program in ["kennel", "fake-agent"] {
             scene.link(program);
         }
@@ -113,7 +124,10 @@ impl Scene {
     /// The fake agent.
     #[must_use]
     pub fn fake_agent(&self) -> String {
-        self.path("fake-agent").to_str().expect("a plain path").to_owned()
+        self.path("fake-agent")
+            .to_str()
+            .expect("a plain path")
+            .to_owned()
     }
 
     /// The scene's cgroup.
@@ -122,7 +136,9 @@ impl Scene {
     /// If the machine has none.
     #[must_use]
     pub fn cgroup(&self) -> PathBuf {
-        self.cgroup.clone().expect("a machine with cgroup v2, and root")
+        self.cgroup
+            .clone()
+            .expect("a machine with cgroup v2, and root")
     }
 
     /// Whether the scene has a cgroup of its own.
@@ -157,7 +173,11 @@ impl Scene {
         }
         command.arg(program);
         let path = std::env::var_os("PATH").unwrap_or_default();
-        command.env_clear().env("PATH", path).env("HOME", self.path("home")).env("LANG", "C");
+        command
+            .env_clear()
+            .env("PATH", path)
+            .env("HOME", self.path("home"))
+            .env("LANG", "C");
         command.env("SCENE", self.cgroup.clone().unwrap_or_default());
         command.env("FAKE_AGENT_PIDS", self.path("work/pids"));
         command.current_dir(self.path("work")).stdin(Stdio::null());
@@ -168,14 +188,20 @@ impl Scene {
     #[must_use]
     pub fn kennel(&self, args: &[&str]) -> Command {
         let mut command = self.command(&self.path("kennel"));
-        command.args(args).env("KENNEL_HOME", self.path("home/kennel"));
+        command
+            .args(args)
+            .env("KENNEL_HOME", self.path("home/kennel"));
         command
     }
 
     /// `kennel run --pen KIND FLAGS… -- COMMAND…`.
     #[must_use]
     pub fn run_command(&self, flags: &[&str], argv: &[&str]) -> Command {
-        let pen = if self.pen == Pen::Cgroup { "cgroup" } else { "subtree" };
+        let pen = if self.pen == Pen::Cgroup {
+            "cgroup"
+        } else {
+            "subtree"
+        };
         let mut command = self.kennel(&["run", "--pen", pen]);
         command.args(flags).arg("--").args(argv);
         command
@@ -212,7 +238,10 @@ impl Scene {
     #[must_use]
     pub fn pid_of(&self, role: &str) -> i32 {
         let pids = self.pids();
-        pids.iter().find(|(_, other)| other == role).unwrap_or_else(|| panic!("no {role} in {pids:?}")).0
+        pids.iter()
+            .find(|(_, other)| other == role)
+            .unwrap_or_else(|| panic!("no {role} in {pids:?}"))
+            .0
     }
 
     /// Every process of the scene, by its cgroup and by its programs, zombies left out.
@@ -233,16 +262,26 @@ impl Scene {
     /// The pens that are there.
     #[must_use]
     pub fn pens(&self) -> Vec<PathBuf> {
-        let Some(cgroup) = &self.cgroup else { return Vec::new() };
+        let Some(cgroup) = &self.cgroup else {
+            return Vec::new();
+        };
         let entries = fs::read_dir(cgroup).expect("the scene's cgroup can be listed");
-        let is_pen = |entry: &fs::DirEntry| entry.file_name().to_string_lossy().starts_with("kennel-");
-        entries.flatten().filter(is_pen).map(|entry| entry.path()).collect()
+        let is_pen =
+            |entry: &fs::DirEntry| entry.file_name().to_string_lossy().starts_with("kennel-");
+        entries
+            .flatten()
+            .filter(is_pen)
+            .map(|entry| entry.path())
+            .collect()
     }
 
     /// The holder's pid, while there is one.
     #[must_use]
     pub fn holder(&self) -> Option<i32> {
-        self.processes().into_iter().find(|p| p.command.starts_with("kennel-holder")).map(|p| p.pid)
+        self.processes()
+            .into_iter()
+            .find(|p| p.command.starts_with("kennel-holder"))
+            .map(|p| p.pid)
     }
 
     /// Checks from outside that no process and no pen is left, right now.
@@ -276,9 +315,16 @@ fn make_cgroup(folder: &Path) -> Option<PathBuf> {
 /// Where cargo has put a program of this workspace: beside the folder of the test that runs.
 fn built(program: &str) -> PathBuf {
     let test = std::env::current_exe().expect("our own path");
-    let folder = test.parent().and_then(Path::parent).expect("target/PROFILE/deps/TEST");
+    let folder = test
+        .parent()
+        .and_then(Path::parent)
+        .expect("target/PROFILE/deps/TEST");
     let path = folder.join(program);
-    assert!(path.exists(), "{} is missing: cargo build --workspace --all-targets", path.display());
+    assert!(
+        path.exists(),
+        "{} is missing: cargo build --workspace --all-targets",
+        path.display()
+    );
     path
 }
 

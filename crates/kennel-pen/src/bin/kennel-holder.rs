@@ -3,6 +3,8 @@
 
 fn main() {
     kennel_pen::holder::take_role();
-    eprintln!("kennel-holder is started by programs that use kennel-pen, with a socket as standard input");
+    eprintln!(
+        "kennel-holder is started by programs that use kennel-pen, with a socket as standard input"
+    );
     std::process::exit(64);
 }

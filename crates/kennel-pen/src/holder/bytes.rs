@@ -56,7 +56,11 @@ impl Writer {
         self.u64(value.as_nanos().try_into().unwrap_or(u64::MAX))
     }
 
-    pub(crate) fn option<T>(&mut self, value: Option<T>, write: impl FnOnce(&mut Self, T)) -> &mut Self {
+    pub(crate) fn option<T>(
+        &mut self,
+        value: Option<T>,
+        write: impl FnOnce(&mut Self, T),
+    ) -> &mut Self {
         self.bool(value.is_some());
         if let Some(value) = value {
             write(self, value);
@@ -64,7 +68,11 @@ impl Writer {
         self
     }
 
-    pub(crate) fn list<T>(&mut self, values: &[T], mut write: impl FnMut(&mut Self, &T)) -> &mut Self {
+    pub(crate) fn list<T>(
+        &mut self,
+        values: &[T],
+        mut write: impl FnMut(&mut Self, &T),
+    ) -> &mut Self {
         self.u64(values.len() as u64);
         for value in values {
             write(self, value);
@@ -141,7 +149,11 @@ impl<'a> Reader<'a> {
         &mut self,
         read: impl FnOnce(&mut Self) -> Result<T, Garbled>,
     ) -> Result<Option<T>, Garbled> {
-        if self.bool()? { read(self).map(Some) } else { Ok(None) }
+        if self.bool()? {
+            read(self).map(Some)
+        } else {
+            Ok(None)
+        }
     }
 
     pub(crate) fn list<T>(
@@ -154,6 +166,10 @@ impl<'a> Reader<'a> {
     }
 
     pub(crate) fn end(&self) -> Result<(), Garbled> {
-        if self.0.is_empty() { Ok(()) } else { Err(Garbled) }
+        if self.0.is_empty() {
+            Ok(())
+        } else {
+            Err(Garbled)
+        }
     }
 }

@@ -48,21 +48,36 @@ pub(crate) enum Delivery {
 impl Channel {
     pub(crate) fn pair() -> io::Result<(OwnedFd, OwnedFd)> {
         let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
-        Ok(rustix::net::socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, flags, None)?)
+        Ok(rustix::net::socketpair(
+            AddressFamily::UNIX,
+            SocketType::SEQPACKET,
+            flags,
+            None,
+        )?)
     }
 
     pub(crate) fn new(socket: OwnedFd, longest: usize) -> Self {
         Self { socket, longest }
     }
 
-    pub(crate) fn send(&self, message: &[u8], descriptors: &[BorrowedFd<'_>]) -> io::Result<Delivery> {
+    pub(crate) fn send(
+        &self,
+        message: &[u8],
+        descriptors: &[BorrowedFd<'_>],
+    ) -> io::Result<Delivery> {
         let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(DESCRIPTORS))];
         let mut ancillary = SendAncillaryBuffer::new(&mut space);
-        if !descriptors.is_empty() && !ancillary.push(SendAncillaryMessage::ScmRights(descriptors)) {
+        if !descriptors.is_empty() && !ancillary.push(SendAncillaryMessage::ScmRights(descriptors))
+        {
             return Err(io::Error::other("too many descriptors for one message"));
         }
         let flags = SendFlags::NOSIGNAL | SendFlags::DONTWAIT;
-        match rustix::net::sendmsg(&self.socket, &[IoSlice::new(message)], &mut ancillary, flags) {
+        match rustix::net::sendmsg(
+            &self.socket,
+            &[IoSlice::new(message)],
+            &mut ancillary,
+            flags,
+        ) {
             Ok(_) => Ok(Delivery::Sent),
             Err(rustix::io::Errno::AGAIN | rustix::io::Errno::NOBUFS) => Ok(Delivery::Full),
             Err(rustix::io::Errno::PIPE | rustix::io::Errno::CONNRESET) => Ok(Delivery::Closed),
@@ -78,7 +93,9 @@ impl Channel {
         let parts = &mut [IoSliceMut::new(&mut buffer)];
         let length = match rustix::net::recvmsg(&self.socket, parts, &mut ancillary, flags) {
             Ok(message) => message.bytes,
-            Err(rustix::io::Errno::AGAIN | rustix::io::Errno::INTR) => return Ok(Received::Nothing),
+            Err(rustix::io::Errno::AGAIN | rustix::io::Errno::INTR) => {
+                return Ok(Received::Nothing);
+            }
             Err(rustix::io::Errno::CONNRESET) => return Ok(Received::End),
             Err(error) => return Err(error.into()),
         };

@@ -68,7 +68,10 @@ impl Request {
 #[derive(Debug)]
 pub(crate) enum Report {
     /// The process exists and waits; its pidfd comes along.
-    Born { identity: Identity, cgroup: Option<PathBuf> },
+    Born {
+        identity: Identity,
+        cgroup: Option<PathBuf>,
+    },
     /// Nothing was started, or what was is gone.
     Failed(Failure),
     /// It is the program now.
@@ -82,7 +85,10 @@ pub(crate) enum Report {
     /// These could not be ended so far.
     StillAlive(Vec<Survivor>),
     /// Nobody is left, the pen is removed.
-    Gone { status: Option<Status>, cpu: Duration },
+    Gone {
+        status: Option<Status>,
+        cpu: Duration,
+    },
     Members(Vec<Member>),
     Usage(Usage),
     /// Something failed that the caller should know of; the holder goes on.
@@ -122,14 +128,17 @@ impl Report {
                 &mut out
             }
             Self::StillAlive(survivors) => out.u8(6).list(survivors, write_survivor),
-            Self::Gone { status, cpu } => {
-                out.u8(7).option(status.as_ref(), |out, status| write_status(out, status)).duration(*cpu)
-            }
+            Self::Gone { status, cpu } => out
+                .u8(7)
+                .option(status.as_ref(), write_status)
+                .duration(*cpu),
             Self::Members(members) => out.u8(8).list(members, write_member),
             Self::LeftBehind(members) => out.u8(11).list(members, write_member),
-            Self::Usage(usage) => {
-                out.u8(9).duration(usage.cpu).u64(usage.memory).u32(usage.processes)
-            }
+            Self::Usage(usage) => out
+                .u8(9)
+                .duration(usage.cpu)
+                .u64(usage.memory)
+                .u32(usage.processes),
             Self::Trouble(text) => out.u8(10).text(text),
         };
         out.finish()
@@ -153,7 +162,10 @@ impl Report {
             4 => Self::Ending,
             5 => Self::Exited(read_status(&mut input)?),
             6 => Self::StillAlive(input.list(read_survivor)?),
-            7 => Self::Gone { status: input.option(read_status)?, cpu: input.duration()? },
+            7 => Self::Gone {
+                status: input.option(read_status)?,
+                cpu: input.duration()?,
+            },
             8 => Self::Members(input.list(read_member)?),
             11 => Self::LeftBehind(input.list(read_member)?),
             9 => Self::Usage(Usage {
@@ -180,14 +192,21 @@ fn write_status(out: &mut Writer, status: &Status) {
 fn read_status(input: &mut Reader<'_>) -> Result<Status, Garbled> {
     Ok(match input.u8()? {
         0 => Status::Code(input.i32()?),
-        1 => Status::Signal { signal: input.i32()?, core: input.bool()?, oom: input.bool()? },
+        1 => Status::Signal {
+            signal: input.i32()?,
+            core: input.bool()?,
+            oom: input.bool()?,
+        },
         2 => Status::Unknown(input.text()?),
         _ => return Err(Garbled),
     })
 }
 
 fn write_member(out: &mut Writer, member: &Member) {
-    out.i32(member.pid).text(&member.name).u32(member.state.into()).bool(member.dead);
+    out.i32(member.pid)
+        .text(&member.name)
+        .u32(member.state.into())
+        .bool(member.dead);
 }
 
 fn read_member(input: &mut Reader<'_>) -> Result<Member, Garbled> {
@@ -223,10 +242,35 @@ fn read_survivor(input: &mut Reader<'_>) -> Result<Survivor, Garbled> {
 
 /// Calls by name that can come over the wire: an error names its call by a static text.
 const CALLS: &[&str] = &[
-    "clone3", "close_range", "chdir", "dup", "execve", "flock", "fstatfs", "gate", "getdents", "mkdir", "mmap", "mprotect",
-    "open", "open /dev/null", "open /dev/ptmx", "open cgroup.events", "open cgroup.kill", "pipe2",
-    "prctl subreaper", "read /proc/PID/stat", "rmdir", "rt_sigaction", "setrlimit", "setsid",
-    "signalfd", "umask", "waitid", "write gate", "TIOCSCTTY",
+    "clone3",
+    "close_range",
+    "chdir",
+    "dup",
+    "execve",
+    "flock",
+    "fstatfs",
+    "gate",
+    "getdents",
+    "mkdir",
+    "mmap",
+    "mprotect",
+    "open",
+    "open /dev/null",
+    "open /dev/ptmx",
+    "open cgroup.events",
+    "open cgroup.kill",
+    "pipe2",
+    "prctl subreaper",
+    "read /proc/PID/stat",
+    "rmdir",
+    "rt_sigaction",
+    "setrlimit",
+    "setsid",
+    "signalfd",
+    "umask",
+    "waitid",
+    "write gate",
+    "TIOCSCTTY",
 ];
 
 fn write_launch_error(out: &mut Writer, error: &LaunchError) {
@@ -236,14 +280,18 @@ fn write_launch_error(out: &mut Writer, error: &LaunchError) {
                 ExecError::NotInPath { program, searched } => (0, program.into(), searched.clone()),
                 ExecError::NotFound { path, .. } => (1, path.clone(), String::new()),
                 ExecError::NotExecutable { path, .. } => (2, path.clone(), String::new()),
-                ExecError::BadInterpreter { path, interpreter, .. } => {
-                    (3, path.clone(), interpreter.to_string_lossy().into_owned())
-                }
+                ExecError::BadInterpreter {
+                    path, interpreter, ..
+                } => (3, path.clone(), interpreter.to_string_lossy().into_owned()),
                 ExecError::NotAProgram { path, .. } => (4, path.clone(), String::new()),
                 ExecError::BadFolder { folder, .. } => (5, folder.clone(), String::new()),
                 ExecError::Other { path, .. } => (6, path.clone(), String::new()),
             };
-            out.u8(0).u8(kind).path(&path).text(&more).i32(error.errno())
+            out.u8(0)
+                .u8(kind)
+                .path(&path)
+                .text(&more)
+                .i32(error.errno())
         }
         LaunchError::Call(error) => out
             .u8(1)
@@ -268,22 +316,40 @@ fn read_launch_error(input: &mut Reader<'_>) -> Result<LaunchError, Garbled> {
             LaunchError::Exec(match kind {
                 0 => {
                     let program = path.to_string_lossy().into_owned();
-                    ExecError::NotInPath { program, searched: more }
+                    ExecError::NotInPath {
+                        program,
+                        searched: more,
+                    }
                 }
                 1 => ExecError::NotFound { path, source },
                 2 => ExecError::NotExecutable { path, source },
-                3 => ExecError::BadInterpreter { path, interpreter: more.into(), source },
+                3 => ExecError::BadInterpreter {
+                    path,
+                    interpreter: more.into(),
+                    source,
+                },
                 4 => ExecError::NotAProgram { path, source },
-                5 => ExecError::BadFolder { folder: path, source },
+                5 => ExecError::BadFolder {
+                    folder: path,
+                    source,
+                },
                 6 => ExecError::Other { path, source },
                 _ => return Err(Garbled),
             })
         }
         1 => {
             let name = input.text()?;
-            let call = CALLS.iter().find(|call| **call == name).copied().unwrap_or("a system call");
+            let call = CALLS
+                .iter()
+                .find(|call| **call == name)
+                .copied()
+                .unwrap_or("a system call");
             let on = input.option(Reader::text)?;
-            LaunchError::Call(CallError { call, on, source: io::Error::from_raw_os_error(input.i32()?) })
+            LaunchError::Call(CallError {
+                call,
+                on,
+                source: io::Error::from_raw_os_error(input.i32()?),
+            })
         }
         2 => {
             let what = match input.text()?.as_str() {
@@ -292,12 +358,19 @@ fn read_launch_error(input: &mut Reader<'_>) -> Result<LaunchError, Garbled> {
                 "program" => "program",
                 _ => "argument",
             };
-            LaunchError::Nul { what, value: input.os_string()? }
+            LaunchError::Nul {
+                what,
+                value: input.os_string()?,
+            }
         }
-        3 => LaunchError::VariableName { name: input.os_string()? },
+        3 => LaunchError::VariableName {
+            name: input.os_string()?,
+        },
         4 => LaunchError::Occupied,
         5 => LaunchError::Died,
-        6 => LaunchError::Pending { path: input.path()? },
+        6 => LaunchError::Pending {
+            path: input.path()?,
+        },
         _ => return Err(Garbled),
     })
 }
@@ -327,25 +400,85 @@ mod tests {
 
     #[test]
     fn every_report_survives_the_round_trip() {
-        let identity = Identity { boot: "b".into(), pid_namespace: 4, pid: 7, started: 99 };
+        let identity = Identity {
+            boot: "b".into(),
+            pid_namespace: 4,
+            pid: 7,
+            started: 99,
+        };
         let source = || io::Error::from_raw_os_error(2);
         let path = || PathBuf::from("/x/ü");
-        let survivor = |why| Survivor { pid: 3, name: "s".into(), why };
+        let survivor = |why| Survivor {
+            pid: 3,
+            name: "s".into(),
+            why,
+        };
         let launch = |error| Report::Failed(Failure::Launch(error));
-        let status = Status::Signal { signal: 9, core: true, oom: true };
+        let status = Status::Signal {
+            signal: 9,
+            core: true,
+            oom: true,
+        };
         let reports = vec![
-            Report::Born { identity, cgroup: Some(path()) },
-            launch(ExecError::NotInPath { program: "p".into(), searched: "/bin".into() }.into()),
-            launch(ExecError::NotFound { path: path(), source: source() }.into()),
-            launch(ExecError::NotExecutable { path: path(), source: source() }.into()),
+            Report::Born {
+                identity,
+                cgroup: Some(path()),
+            },
             launch(
-                ExecError::BadInterpreter { path: path(), interpreter: path(), source: source() }.into(),
+                ExecError::NotInPath {
+                    program: "p".into(),
+                    searched: "/bin".into(),
+                }
+                .into(),
             ),
-            launch(ExecError::NotAProgram { path: path(), source: source() }.into()),
-            launch(ExecError::BadFolder { folder: path(), source: source() }.into()),
-            launch(ExecError::Other { path: path(), source: source() }.into()),
+            launch(
+                ExecError::NotFound {
+                    path: path(),
+                    source: source(),
+                }
+                .into(),
+            ),
+            launch(
+                ExecError::NotExecutable {
+                    path: path(),
+                    source: source(),
+                }
+                .into(),
+            ),
+            launch(
+                ExecError::BadInterpreter {
+                    path: path(),
+                    interpreter: path(),
+                    source: source(),
+                }
+                .into(),
+            ),
+            launch(
+                ExecError::NotAProgram {
+                    path: path(),
+                    source: source(),
+                }
+                .into(),
+            ),
+            launch(
+                ExecError::BadFolder {
+                    folder: path(),
+                    source: source(),
+                }
+                .into(),
+            ),
+            launch(
+                ExecError::Other {
+                    path: path(),
+                    source: source(),
+                }
+                .into(),
+            ),
             launch(CallError::new("clone3", source()).on("it").into()),
-            launch(LaunchError::Nul { what: "argument", value: "a\0b".into() }),
+            launch(LaunchError::Nul {
+                what: "argument",
+                value: "a\0b".into(),
+            }),
             launch(LaunchError::VariableName { name: "a=b".into() }),
             launch(LaunchError::Occupied),
             launch(LaunchError::Died),
@@ -360,10 +493,27 @@ mod tests {
                 survivor(Why::Uninterruptible),
                 survivor(Why::Ending),
             ]),
-            Report::Gone { status: Some(status), cpu: Duration::from_millis(3) },
-            Report::LeftBehind(vec![Member { pid: 1, name: "m".into(), state: 'S', dead: false }]),
-            Report::Members(vec![Member { pid: 1, name: "m".into(), state: 'S', dead: false }]),
-            Report::Usage(Usage { cpu: Duration::from_secs(1), memory: 2, processes: 3 }),
+            Report::Gone {
+                status: Some(status),
+                cpu: Duration::from_millis(3),
+            },
+            Report::LeftBehind(vec![Member {
+                pid: 1,
+                name: "m".into(),
+                state: 'S',
+                dead: false,
+            }]),
+            Report::Members(vec![Member {
+                pid: 1,
+                name: "m".into(),
+                state: 'S',
+                dead: false,
+            }]),
+            Report::Usage(Usage {
+                cpu: Duration::from_secs(1),
+                memory: 2,
+                processes: 3,
+            }),
             Report::Trouble("t".into()),
         ];
         for report in reports {

@@ -38,6 +38,6 @@ mod surroundings;
 #[cfg(feature = "tokio")]
 pub mod tokio;
 
-pub use client::{Event, Gated, Gone, HeldError, HeldPen, Held, HolderProgram, reap_holders};
+pub use client::{Event, Gated, Gone, Held, HeldError, HeldPen, HolderProgram, reap_holders};
 pub use order::{HeldKind, Order};
 pub use role::take_role;

@@ -1,6 +1,5 @@
 //! What a caller tells its holder to launch.
 
-use std::path::PathBuf;
 use std::time::Duration;
 
 use kennel_sys::clone::Limit;
@@ -104,14 +103,23 @@ impl Order {
 
     /// Everything but the descriptors.
     pub(crate) fn encode(&self, terminal: bool) -> Vec<u8> {
-        let Command { argv, env, folder, umask, limits, streams: _ } = &self.command;
+        let Command {
+            argv,
+            env,
+            folder,
+            umask,
+            limits,
+            streams: _,
+        } = &self.command;
         let mut out = Writer::default();
-        out.text(self.name.home.as_str()).text(self.name.session.as_str());
+        out.text(self.name.home.as_str())
+            .text(self.name.session.as_str());
         out.list(argv, |out, arg| {
             out.bytes(arg.as_encoded_bytes());
         });
         out.list(env, |out, (name, value)| {
-            out.bytes(name.as_encoded_bytes()).bytes(value.as_encoded_bytes());
+            out.bytes(name.as_encoded_bytes())
+                .bytes(value.as_encoded_bytes());
         });
         out.option(folder.as_ref(), |out, folder| {
             out.path(folder);
@@ -128,7 +136,10 @@ impl Order {
             HeldKind::Subtree => 2,
             HeldKind::Namespace => 3,
         });
-        out.duration(self.linger).duration(self.grace).bool(terminal).bool(self.restore.is_some());
+        out.duration(self.linger)
+            .duration(self.grace)
+            .bool(terminal)
+            .bool(self.restore.is_some());
         out.option(self.fault, |out, (nth, errno)| {
             out.u32(nth).i32(errno);
         });
@@ -156,10 +167,14 @@ impl Received {
         let command = Command {
             argv,
             env: input.list(|input| Ok((input.os_string()?, input.os_string()?)))?,
-            folder: input.option(Reader::path)?.map(PathBuf::from),
+            folder: input.option(Reader::path)?,
             umask: input.option(Reader::u32)?,
             limits: input.list(|input| {
-                Ok(Limit { resource: input.u32()?, soft: input.u64()?, hard: input.u64()? })
+                Ok(Limit {
+                    resource: input.u32()?,
+                    soft: input.u64()?,
+                    hard: input.u64()?,
+                })
             })?,
             streams: Streams::default(),
         };
@@ -175,7 +190,19 @@ impl Received {
         let fault = input.option(|input| Ok((input.u32()?, input.i32()?)))?;
         input.end()?;
         let name = PenName { home, session };
-        let order = Order { name, command, kind, linger, grace, fault, restore: None };
-        Ok(Self { order, terminal, restores })
+        let order = Order {
+            name,
+            command,
+            kind,
+            linger,
+            grace,
+            fault,
+            restore: None,
+        };
+        Ok(Self {
+            order,
+            terminal,
+            restores,
+        })
     }
 }

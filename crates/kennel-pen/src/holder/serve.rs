@@ -45,7 +45,9 @@ const LONGEST_LIST: usize = 2000;
 
 /// Launches what the caller orders, and holds it until nobody is left.
 pub(crate) fn serve(channel: Channel, own: &Surroundings) -> io::Result<()> {
-    let Some(launch) = receive_order(&channel)? else { return Ok(()) };
+    let Some(launch) = receive_order(&channel)? else {
+        return Ok(());
+    };
     let terminal = launch.restore.map(TerminalToRestore::new);
     if let Some((nth, errno)) = launch.order.fault {
         surroundings::arm_fault(nth, errno);
@@ -57,7 +59,11 @@ pub(crate) fn serve(channel: Channel, own: &Surroundings) -> io::Result<()> {
             let holder = Holder {
                 policy: Policy::new(order.linger, order.grace),
                 pen,
-                caller: Caller { channel: &channel, outbox: VecDeque::new(), gone: false },
+                caller: Caller {
+                    channel: &channel,
+                    outbox: VecDeque::new(),
+                    gone: false,
+                },
                 terminal,
                 told_exit: false,
                 stop_asked: false,
@@ -92,11 +98,18 @@ fn receive_order(channel: &Channel) -> io::Result<Option<Launch>> {
         return Err(garbled());
     }
     let text = surroundings::read_memfd(next()?)?;
-    let order::Received { order, terminal, restores } =
-        order::Received::decode(&text).map_err(|_| garbled())?;
+    let order::Received {
+        order,
+        terminal,
+        restores,
+    } = order::Received::decode(&text).map_err(|_| garbled())?;
     let streams = [next()?, next()?, next()?];
     let restore = if restores { Some(next()?) } else { None };
-    Ok(Some(Launch { order, ends: AgentEnds { streams, terminal }, restore }))
+    Ok(Some(Launch {
+        order,
+        ends: AgentEnds { streams, terminal },
+        restore,
+    }))
 }
 
 /// The caller's next request; `None` if it is gone or takes too long.
@@ -141,9 +154,14 @@ fn hold(
         return Ok(Some(pen));
     }
     // Whatever was started is ended, and seen to be, before anyone is told that it failed.
-    match pen.end(Instant::now() + PATIENCE).and_then(|_| pen.remove().map_err(io::Error::other)) {
+    match pen
+        .end(Instant::now() + PATIENCE)
+        .and_then(|_| pen.remove().map_err(io::Error::other))
+    {
         Ok(()) => opened.map(|_| None),
-        Err(error) => Err(Failure::Pen(format!("a failed launch could not be cleaned up: {error}"))),
+        Err(error) => Err(Failure::Pen(format!(
+            "a failed launch could not be cleaned up: {error}"
+        ))),
     }
 }
 
@@ -158,10 +176,17 @@ fn launch(
     let call = |name| move |error| Failure::Launch(CallError::new(name, error).into());
     let likelier = own.be_likelier_oom_victim();
     let cgroup = pen.cgroup_path().map(ToOwned::to_owned);
-    let gated = pen.launch_with(&order.command, ends, CallerEnds::default()).map_err(Failure::Launch)?;
-    let born = Report::Born { identity: gated.identity().clone(), cgroup };
+    let gated = pen
+        .launch_with(&order.command, ends, CallerEnds::default())
+        .map_err(Failure::Launch)?;
+    let born = Report::Born {
+        identity: gated.identity().clone(),
+        cgroup,
+    };
     let handle = gated.pidfd().map_or_else(Vec::new, |fd| vec![fd]);
-    let told = channel.send(&born.encode(), &handle).map_err(call("sendmsg"))?;
+    let told = channel
+        .send(&born.encode(), &handle)
+        .map_err(call("sendmsg"))?;
     drop(handle);
     if told != Delivery::Sent {
         return Ok(false);
@@ -171,9 +196,13 @@ fn launch(
     if !matches!(word, Some((Request::Open, _))) {
         return Ok(false);
     }
-    gated.open(Instant::now() + EXEC).map_err(|error: LaunchError| Failure::Launch(error))?;
+    gated
+        .open(Instant::now() + EXEC)
+        .map_err(|error: LaunchError| Failure::Launch(error))?;
     drop(likelier);
-    let _seen_later = channel.send(&Report::Running.encode(), &[]).map_err(call("sendmsg"))?;
+    let _seen_later = channel
+        .send(&Report::Running.encode(), &[])
+        .map_err(call("sendmsg"))?;
     Ok(true)
 }
 
@@ -263,9 +292,16 @@ impl Holder<'_> {
     fn wait(&mut self, until: Option<Instant>) -> io::Result<()> {
         self.caller.flush()?;
         // With something left to say we come back soon, whether or not the caller reads.
-        let until = if self.caller.outbox.is_empty() { until } else { Some(Instant::now() + PROBE) };
-        let caller: &[BorrowedFd<'_>] =
-            if self.caller.gone { &[] } else { &[self.caller.channel.as_fd()] };
+        let until = if self.caller.outbox.is_empty() {
+            until
+        } else {
+            Some(Instant::now() + PROBE)
+        };
+        let caller: &[BorrowedFd<'_>] = if self.caller.gone {
+            &[]
+        } else {
+            &[self.caller.channel.as_fd()]
+        };
         let _woken = self.pen.wait(until, caller)?;
         Ok(())
     }
@@ -314,7 +350,9 @@ impl Holder<'_> {
             }
             Request::Signal(number) => match Signal::from_named_raw(number) {
                 Some(signal) => self.pen.signal(signal),
-                None => self.caller.tell(&Report::Trouble(format!("there is no signal {number}"))),
+                None => self
+                    .caller
+                    .tell(&Report::Trouble(format!("there is no signal {number}"))),
             },
             Request::Members => {
                 let mut members = self.pen.members()?;
@@ -322,15 +360,17 @@ impl Holder<'_> {
                 self.caller.tell(&Report::Members(members))
             }
             Request::Usage => self.caller.tell(&Report::Usage(self.pen.usage()?)),
-            Request::Launch | Request::Open | Request::Release => {
-                self.caller.tell(&Report::Trouble(format!("{request:?} makes no sense now")))
-            }
+            Request::Launch | Request::Open | Request::Release => self
+                .caller
+                .tell(&Report::Trouble(format!("{request:?} makes no sense now"))),
         }
     }
 
     fn terminate(&mut self) -> io::Result<()> {
         // A listing that fails costs the news, not the TERM.
-        if !self.stop_asked && let Ok(mut members) = self.pen.members() {
+        if !self.stop_asked
+            && let Ok(mut members) = self.pen.members()
+        {
             members.retain(|member| !member.dead);
             members.truncate(LONGEST_LIST);
             self.caller.tell(&Report::LeftBehind(members))?;
@@ -350,7 +390,11 @@ impl Holder<'_> {
                     survivors.truncate(LONGEST_LIST);
                     self.caller.tell(&Report::StillAlive(survivors))?;
                 }
-                let pause = if impatient { Instant::now() + PROBE } else { Instant::now() };
+                let pause = if impatient {
+                    Instant::now() + PROBE
+                } else {
+                    Instant::now()
+                };
                 self.wait(Some(pause))
             }
         }

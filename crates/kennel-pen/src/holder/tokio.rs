@@ -28,7 +28,8 @@ impl HolderProgram {
         let program = self.clone();
         // The exec of the holder is waited for. If we are dropped meanwhile, so is what it returns.
         let started = tokio::task::spawn_blocking(move || program.start(order)).await;
-        let (held, ends) = started.map_err(|error| CallError::new("spawn", io::Error::other(error)))??;
+        let (held, ends) =
+            started.map_err(|error| CallError::new("spawn", io::Error::other(error)))??;
         let mut held = AsyncHeld::new(held)?;
         let born = held.next_report().await?;
         held.held.born(born)?;
@@ -87,9 +88,16 @@ impl AsyncHeld {
             // The runtime learns from the outcome whether there was nothing to read.
             let read = self.socket.try_io(Interest::READABLE, || {
                 outcome = self.held.receive();
-                if matches!(outcome, Ok(None)) { Err(io::ErrorKind::WouldBlock.into()) } else { Ok(()) }
+                if matches!(outcome, Ok(None)) {
+                    Err(io::ErrorKind::WouldBlock.into())
+                } else {
+                    Ok(())
+                }
             });
-            debug_assert!(read.is_ok() || matches!(outcome, Ok(None)), "only our own would-block");
+            debug_assert!(
+                read.is_ok() || matches!(outcome, Ok(None)),
+                "only our own would-block"
+            );
             if let Some(report) = outcome? {
                 return Ok(report);
             }

@@ -14,8 +14,8 @@ use crate::cli::DoctorArgs;
 use crate::exit_code;
 use crate::failure::Failure;
 use finding::Finding;
-pub(crate) use trial::take_trial_role;
 use trial::Trial;
+pub(crate) use trial::take_trial_role;
 
 /// Everything that the doctor found. The names of the fields are stable.
 #[derive(Debug, Serialize)]
@@ -49,8 +49,12 @@ pub(crate) fn doctor(args: &DoctorArgs) -> Result<u8, Failure> {
 }
 
 fn examine() -> Diagnosis {
-    let pens = [("cgroup", HeldKind::Cgroup), ("subtree", HeldKind::Subtree), ("pidns", HeldKind::Namespace)]
-        .map(|(name, kind)| Trial::hold(name, kind));
+    let pens = [
+        ("cgroup", HeldKind::Cgroup),
+        ("subtree", HeldKind::Subtree),
+        ("pidns", HeldKind::Namespace),
+    ]
+    .map(|(name, kind)| Trial::hold(name, kind));
     let works = |wanted: &str| pens.iter().any(|trial| trial.kind == wanted && trial.works);
     // What `--pen auto` takes; a namespace changes what a program sees, so it must be asked for.
     let pen = ["cgroup", "subtree"].into_iter().find(|kind| works(kind));

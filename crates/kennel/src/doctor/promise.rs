@@ -11,7 +11,11 @@ pub(crate) fn cannot(pen: Option<&str>, namespaces: bool) -> Vec<String> {
         Some("subtree") => {
             list.push(format!(
                 "A fork bomb may take long to end{}.",
-                if namespaces { "; with --pen pidns it does not" } else { "" }
+                if namespaces {
+                    "; with --pen pidns it does not"
+                } else {
+                    ""
+                }
             ));
             if !root {
                 list.push(
@@ -19,7 +23,10 @@ pub(crate) fn cannot(pen: Option<&str>, namespaces: bool) -> Vec<String> {
                         .into(),
                 );
             }
-            list.push("If kennel and its holder are killed at the same instant, nobody finds the tree.".into());
+            list.push(
+                "If kennel and its holder are killed at the same instant, nobody finds the tree."
+                    .into(),
+            );
             list.push("An end by the OOM killer can't be told from another KILL.".into());
         }
         Some(_) => {}
@@ -27,7 +34,10 @@ pub(crate) fn cannot(pen: Option<&str>, namespaces: bool) -> Vec<String> {
     list.push(
         "What an agent has another daemon start (docker, cron, an existing tmux server) is not in its pen.".into(),
     );
-    list.push("A process that sleeps uninterruptibly in the kernel ends only when the kernel lets it.".into());
+    list.push(
+        "A process that sleeps uninterruptibly in the kernel ends only when the kernel lets it."
+            .into(),
+    );
     list
 }
 

@@ -44,7 +44,11 @@ pub(crate) fn run(home: &HomeArgs, args: &RunArgs) -> Result<u8, Failure> {
     let mut command = surroundings::command(args).map_err(setup)?;
     command.streams(match &own_terminal {
         Some(terminal) => Streams::Terminal(terminal.size()),
-        None => Streams::Each { stdin: Stream::Inherit, stdout: Stream::Inherit, stderr: Stream::Inherit },
+        None => Streams::Each {
+            stdin: Stream::Inherit,
+            stdout: Stream::Inherit,
+            stderr: Stream::Inherit,
+        },
     });
     let name = PenName::random(home).map_err(|error| Failure::new(exit_code::INTERNAL, error))?;
     let mut order = Order::new(name, command)
@@ -76,17 +80,27 @@ pub(crate) fn run(home: &HomeArgs, args: &RunArgs) -> Result<u8, Failure> {
     let conductor = Conductor::new(held, signals, session);
     match conductor.conduct()? {
         Verdict::Ended(status) => status.shell_code().map_or_else(
-            || Err(Failure::new(exit_code::UNKNOWN, anyhow::anyhow!("the agent's status is {status}"))),
+            || {
+                Err(Failure::new(
+                    exit_code::UNKNOWN,
+                    anyhow::anyhow!("the agent's status is {status}"),
+                ))
+            },
             |code| Ok(u8::try_from(code & 0xff).unwrap_or(exit_code::UNKNOWN)),
         ),
         Verdict::StillAlive(survivors) => {
-            let list = survivors.iter().map(|s| format!("\n  {s}")).collect::<String>();
+            let list = survivors
+                .iter()
+                .map(|s| format!("\n  {s}"))
+                .collect::<String>();
             let error = anyhow::anyhow!("still alive, in spite of KILL:{list}");
             Err(Failure::new(exit_code::STILL_ALIVE, error)
                 .hint("they are still owned: the holder goes on trying until they are gone"))
         }
         Verdict::HolderLost => {
-            let error = anyhow::anyhow!("the holder was lost; the tree was ended, the agent's status is unknown");
+            let error = anyhow::anyhow!(
+                "the holder was lost; the tree was ended, the agent's status is unknown"
+            );
             Err(Failure::new(exit_code::UNKNOWN, error))
         }
     }
@@ -106,7 +120,10 @@ fn sweep(home: &HomeId) {
         match leftover.end(Instant::now() + SWEEP) {
             Ok(LeftoverEnd::Removed) => {}
             Ok(LeftoverEnd::StillAlive(pids)) => {
-                eprintln!("kennel: leftover pen {} is not empty yet: pids {pids:?}", leftover.name());
+                eprintln!(
+                    "kennel: leftover pen {} is not empty yet: pids {pids:?}",
+                    leftover.name()
+                );
             }
             Err(error) => eprintln!("kennel: leftover pen {}: {error}", leftover.name()),
         }

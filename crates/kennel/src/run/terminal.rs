@@ -28,7 +28,10 @@ impl OwnTerminal {
             return None;
         }
         let size = terminal::size(stdout).ok().flatten().unwrap_or_default();
-        Some(Self { settings: tcgetattr(stdin).ok()?, size })
+        Some(Self {
+            settings: tcgetattr(stdin).ok()?,
+            size,
+        })
     }
 
     pub(crate) fn size(&self) -> Size {
@@ -48,16 +51,24 @@ impl OwnTerminal {
 
     /// Connects it to the agent's, whose master this is.
     pub(crate) fn connect(self, theirs: OwnedFd) -> io::Result<Session> {
-        let mut session = Session { settings: self.settings, theirs: theirs.try_clone()?, output: None };
+        let mut session = Session {
+            settings: self.settings,
+            theirs: theirs.try_clone()?,
+            output: None,
+        };
         session.raw()?;
         let (mut to, mut from) = (File::from(theirs.try_clone()?), File::from(theirs));
         // Ends with this process: it waits for a key that may never be pressed.
-        thread::Builder::new().name("keys".into()).spawn(move || copy(&mut io::stdin(), &mut to))?;
+        thread::Builder::new()
+            .name("keys".into())
+            .spawn(move || copy(&mut io::stdin(), &mut to))?;
         let (done, output) = mpsc::channel();
-        thread::Builder::new().name("screen".into()).spawn(move || {
-            copy(&mut from, &mut io::stdout());
-            done.send(()).ok();
-        })?;
+        thread::Builder::new()
+            .name("screen".into())
+            .spawn(move || {
+                copy(&mut from, &mut io::stdout());
+                done.send(()).ok();
+            })?;
         session.output = Some(output);
         Ok(session)
     }
@@ -70,7 +81,11 @@ fn copy(from: &mut impl Read, to: &mut impl Write) {
         match from.read(&mut buffer) {
             Ok(0) => return,
             Ok(length) => {
-                if to.write_all(&buffer[..length]).and_then(|()| to.flush()).is_err() {
+                if to
+                    .write_all(&buffer[..length])
+                    .and_then(|()| to.flush())
+                    .is_err()
+                {
                     return;
                 }
             }
@@ -91,7 +106,11 @@ impl Session {
     fn raw(&self) -> io::Result<()> {
         let mut raw = self.settings.clone();
         raw.make_raw();
-        Ok(tcsetattr(rustix::stdio::stdin(), OptionalActions::Now, &raw)?)
+        Ok(tcsetattr(
+            rustix::stdio::stdin(),
+            OptionalActions::Now,
+            &raw,
+        )?)
     }
 
     /// Gives the agent's terminal our present size.

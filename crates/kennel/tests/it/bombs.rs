@@ -7,7 +7,12 @@ fn end_a_bomb(scene: &Scene, command: std::process::Command) {
     running.wait_ready();
     running.signal("INT").signal("INT");
     let ended = running.wait();
-    assert!([137, 143].contains(&ended.code), "{}: {}", ended.code, ended.stderr);
+    assert!(
+        [137, 143].contains(&ended.code),
+        "{}: {}",
+        ended.code,
+        ended.stderr
+    );
     scene.assert_nothing_left();
 }
 
@@ -15,9 +20,14 @@ fn end_a_bomb(scene: &Scene, command: std::process::Command) {
 #[test]
 fn a_bomb_in_a_cgroup_pen_is_ended() {
     for who in [Who::Root, Who::Other] {
-        let Some(scene) = Scene::new(who, Pen::Cgroup) else { continue };
+        let Some(scene) = Scene::new(who, Pen::Cgroup) else {
+            continue;
+        };
         let agent = scene.fake_agent();
-        end_a_bomb(&scene, scene.run_command(&[], &[&agent, "bomb", "150", "120"]));
+        end_a_bomb(
+            &scene,
+            scene.run_command(&[], &[&agent, "bomb", "150", "120"]),
+        );
     }
 }
 
@@ -25,9 +35,14 @@ fn a_bomb_in_a_cgroup_pen_is_ended() {
 #[test]
 fn a_bomb_in_a_subtree_pen_is_ended() {
     for who in [Who::Root, Who::Other] {
-        let Some(scene) = Scene::new(who, Pen::Subtree) else { continue };
+        let Some(scene) = Scene::new(who, Pen::Subtree) else {
+            continue;
+        };
         let agent = scene.fake_agent();
-        end_a_bomb(&scene, scene.run_command(&[], &[&agent, "bomb", "30", "120"]));
+        end_a_bomb(
+            &scene,
+            scene.run_command(&[], &[&agent, "bomb", "30", "120"]),
+        );
     }
 }
 
@@ -35,20 +50,38 @@ fn a_bomb_in_a_subtree_pen_is_ended() {
 #[test]
 fn a_bomb_in_a_namespace_pen_is_ended() {
     for who in [Who::Root, Who::Other] {
-        let Some(scene) = Scene::new(who, Pen::Subtree) else { continue };
+        let Some(scene) = Scene::new(who, Pen::Subtree) else {
+            continue;
+        };
         let agent = scene.fake_agent();
-        end_a_bomb(&scene, scene.kennel(&["run", "--pen", "pidns", "--", &agent, "bomb", "150", "120"]));
+        end_a_bomb(
+            &scene,
+            scene.kennel(&["run", "--pen", "pidns", "--", &agent, "bomb", "150", "120"]),
+        );
     }
 }
 
 /// A process that keeps forking and exiting: there is never one to aim at.
 #[test]
 fn a_hopping_process_is_ended_in_every_pen() {
-    for (who, pen) in [(Who::Root, "cgroup"), (Who::Root, "subtree"), (Who::Other, "subtree"), (Who::Other, "pidns")] {
-        let kind = if pen == "cgroup" { Pen::Cgroup } else { Pen::Subtree };
-        let Some(scene) = Scene::new(who, kind) else { continue };
+    for (who, pen) in [
+        (Who::Root, "cgroup"),
+        (Who::Root, "subtree"),
+        (Who::Other, "subtree"),
+        (Who::Other, "pidns"),
+    ] {
+        let kind = if pen == "cgroup" {
+            Pen::Cgroup
+        } else {
+            Pen::Subtree
+        };
+        let Some(scene) = Scene::new(who, kind) else {
+            continue;
+        };
         let agent = scene.fake_agent();
-        let command = scene.kennel(&["run", "--linger", "1h", "--pen", pen, "--", &agent, "hop", "120"]);
+        let command = scene.kennel(&[
+            "run", "--linger", "1h", "--pen", pen, "--", &agent, "hop", "120",
+        ]);
         let mut running = Running::start(command);
         running.wait_ready();
         running.signal("INT").signal("INT");

@@ -68,7 +68,9 @@ everywhere! {
 #[test]
 fn a_leftover_of_a_killed_owner_is_ended_by_the_next_run_of_its_home_and_no_other() {
     for who in [Who::Root, Who::Other] {
-        let Some(scene) = Scene::new(who, Pen::Cgroup) else { continue };
+        let Some(scene) = Scene::new(who, Pen::Cgroup) else {
+            continue;
+        };
         let mut running = scene.start(&[], &["env-i"]);
         running.wait_ready();
         let holder = scene.holder().expect("a holder");
@@ -95,8 +97,14 @@ fn a_leftover_of_a_killed_owner_is_ended_by_the_next_run_of_its_home_and_no_othe
 /// A live pen of the same home is no leftover.
 #[test]
 fn two_runs_of_one_home_leave_each_other_alone() {
-    for (who, pen) in [(Who::Root, Pen::Cgroup), (Who::Other, Pen::Cgroup), (Who::Other, Pen::Subtree)] {
-        let Some(scene) = Scene::new(who, pen) else { continue };
+    for (who, pen) in [
+        (Who::Root, Pen::Cgroup),
+        (Who::Other, Pen::Cgroup),
+        (Who::Other, Pen::Subtree),
+    ] {
+        let Some(scene) = Scene::new(who, pen) else {
+            continue;
+        };
         let mut first = scene.start(&[], &["setsid", "1"]);
         first.wait_ready();
         let mut second = scene.start(&[], &["setsid", "1"]);
@@ -104,7 +112,12 @@ fn two_runs_of_one_home_leave_each_other_alone() {
         second.signal("TERM");
         assert_eq!(second.wait().code, 143);
         assert!(!first.has_ended());
-        assert_eq!(scene.processes().len(), 4, "kennel, holder, agent, leaf: {:?}", scene.processes());
+        assert_eq!(
+            scene.processes().len(),
+            4,
+            "kennel, holder, agent, leaf: {:?}",
+            scene.processes()
+        );
         first.signal("TERM");
         assert_eq!(first.wait().code, 143);
         scene.assert_nothing_left();

@@ -43,13 +43,17 @@ everywhere! {
 /// get pids all around those that the tree had.
 #[test]
 fn neighbours_that_take_over_numbers_of_dead_processes_survive() {
-    let Some(scene) = Scene::new(Who::Root, Pen::Subtree) else { return };
+    let Some(scene) = Scene::new(Who::Root, Pen::Subtree) else {
+        return;
+    };
     let mut running = scene.start(&["--grace", "100ms"], &["hop", "60"]);
     running.wait_ready();
     let bystanders = (0..40)
         .map(|_| {
             let mut command = scene.command(&scene.path("fake-agent"));
-            command.arg("sleep").env("FAKE_AGENT_PIDS", scene.path("work/bystanders"));
+            command
+                .arg("sleep")
+                .env("FAKE_AGENT_PIDS", scene.path("work/bystanders"));
             let mut bystander = Running::start(command);
             bystander.wait_ready();
             bystander

@@ -62,16 +62,24 @@ everywhere! {
 /// A job control stop without a terminal: the agent stands still with us, and goes on with us.
 #[test]
 fn a_suspended_run_suspends_its_agent_and_continues_it() {
-    let Some(scene) = Scene::new(Who::Other, Pen::Subtree) else { return };
+    let Some(scene) = Scene::new(Who::Other, Pen::Subtree) else {
+        return;
+    };
     let mut running = scene.start(&[], &["setsid", "1"]);
     running.wait_ready().signal("TSTP");
     let state = |pid| kennel_testing::Process::look(pid).map(|process| process.state);
     let (agent, leaf) = (scene.pid_of("agent"), scene.pid_of("leaf"));
     eventually("all stand still", || {
-        [running.pid(), agent, leaf].into_iter().all(|pid| state(pid) == Some('T'))
+        [running.pid(), agent, leaf]
+            .into_iter()
+            .all(|pid| state(pid) == Some('T'))
     });
     running.signal("CONT");
-    eventually("all go on", || [running.pid(), agent, leaf].into_iter().all(|pid| state(pid) == Some('S')));
+    eventually("all go on", || {
+        [running.pid(), agent, leaf]
+            .into_iter()
+            .all(|pid| state(pid) == Some('S'))
+    });
     assert!(alive(agent));
     running.signal("TERM");
     assert_eq!(running.wait().code, 143);
@@ -81,10 +89,14 @@ fn a_suspended_run_suspends_its_agent_and_continues_it() {
 /// Started by `nohup`, HUP is no reason to stop.
 #[test]
 fn an_ignored_hup_stays_ignored() {
-    let Some(scene) = Scene::new(Who::Other, Pen::Subtree) else { return };
+    let Some(scene) = Scene::new(Who::Other, Pen::Subtree) else {
+        return;
+    };
     let mut command = scene.command(std::path::Path::new("nohup"));
     let (kennel, agent) = (scene.path("kennel"), scene.fake_agent());
-    command.arg(kennel).args(["run", "--pen", "subtree", "--", &agent, "sleep"]);
+    command
+        .arg(kennel)
+        .args(["run", "--pen", "subtree", "--", &agent, "sleep"]);
     command.env("KENNEL_HOME", scene.path("home/kennel"));
     let mut running = kennel_testing::Running::start(command);
     running.wait_ready().signal("HUP");

@@ -6,7 +6,10 @@ use kennel_sys::terminal::{self, Pty, Size};
 use kennel_testing::{Pen, Scene, Screen, Who, eventually, everywhere};
 use rustix::termios::{LocalModes, tcgetattr};
 
-const SIZE: Size = Size { rows: 33, columns: 99 };
+const SIZE: Size = Size {
+    rows: 33,
+    columns: 99,
+};
 
 /// `kennel run` on a terminal, below a shell; with `stay` that shell waits for a key in the end.
 fn on_a_terminal(scene: &Scene, behaviour: &[&str], stay: &str) -> (Screen, Child) {
@@ -27,9 +30,18 @@ fn on_terminal_run(
     let mut command = std::process::Command::new("setsid");
     // A shell leads the session, as it does for a person: the end of a leader hangs its terminal up.
     let script = r#""$@"; code=$?; [ -z "$STAY" ] || read key; exit $code"#;
-    command.args(["--ctty", "--wait", "sh", "-c", script, "sh"]).arg(run.get_program()).args(run.get_args());
-    command.env_clear().envs(run.get_envs().filter_map(|(name, value)| Some((name, value?))));
-    command.current_dir(scene.path("work")).env("TERM", "xterm").env("STAY", stay);
+    command
+        .args(["--ctty", "--wait", "sh", "-c", script, "sh"])
+        .arg(run.get_program())
+        .args(run.get_args());
+    command.env_clear().envs(
+        run.get_envs()
+            .filter_map(|(name, value)| Some((name, value?))),
+    );
+    command
+        .current_dir(scene.path("work"))
+        .env("TERM", "xterm")
+        .env("STAY", stay);
     let handle = || Stdio::from(slave.try_clone().expect("a handle"));
     command.stdin(handle()).stdout(handle()).stderr(handle());
     let child = command.spawn().expect("setsid is there");
@@ -99,11 +111,18 @@ everywhere! {
 /// A job control stop from outside gives the terminal back to the shell, and takes it again.
 #[test]
 fn a_suspended_run_gives_the_terminal_back() {
-    let Some(scene) = Scene::new(Who::Other, Pen::Subtree) else { return };
+    let Some(scene) = Scene::new(Who::Other, Pen::Subtree) else {
+        return;
+    };
     let (mut screen, child) = on_a_terminal(&scene, &["sleep"], "");
     screen.wait_for("ready");
     eventually("our terminal is raw", || is_raw(&screen));
-    let kennel = scene.processes().into_iter().find(|p| p.command.contains("kennel run")).expect("kennel").pid;
+    let kennel = scene
+        .processes()
+        .into_iter()
+        .find(|p| p.command.contains("kennel run"))
+        .expect("kennel")
+        .pid;
     kennel_testing::signal(kennel, "TSTP");
     eventually("our terminal is as it was", || !is_raw(&screen));
     kennel_testing::signal(kennel, "CONT");
@@ -117,16 +136,21 @@ fn a_suspended_run_gives_the_terminal_back() {
 /// A shell on the agent's terminal has job control of its own.
 #[test]
 fn an_interactive_shell_works_in_it() {
-    let Some(scene) = Scene::new(Who::Other, Pen::Subtree) else { return };
+    let Some(scene) = Scene::new(Who::Other, Pen::Subtree) else {
+        return;
+    };
     let Pty { master, slave } = terminal::open(SIZE).expect("a terminal");
-    let (mut screen, child) = on_terminal_run(&scene, slave, &["/bin/bash", "--norc", "-i"], master, "");
+    let (mut screen, child) =
+        on_terminal_run(&scene, slave, &["/bin/bash", "--norc", "-i"], master, "");
     screen.press("PS1='prompt> '\r");
     screen.wait_for("prompt> ");
     screen.press("tty | tr a-z A-Z; echo $((6*7))\r");
     screen.wait_for("/DEV/PTS/");
     screen.wait_for("42");
     screen.press("sleep 200\r");
-    eventually("it sleeps", || scene.processes().iter().any(|p| p.command == "sleep 200"));
+    eventually("it sleeps", || {
+        scene.processes().iter().any(|p| p.command == "sleep 200")
+    });
     screen.press("\u{1a}");
     screen.wait_for("Stopped");
     screen.press("bg; jobs\r");
@@ -139,7 +163,9 @@ fn an_interactive_shell_works_in_it() {
 /// Without a terminal on either of our streams there is none on theirs.
 #[test]
 fn pipes_stay_pipes() {
-    let Some(scene) = Scene::new(Who::Other, Pen::Subtree) else { return };
+    let Some(scene) = Scene::new(Who::Other, Pen::Subtree) else {
+        return;
+    };
     let ended = scene.run(&[], &["report"]);
     let report: serde_json::Value = serde_json::from_str(&ended.stdout).expect("a report");
     assert_eq!(report["isatty"], serde_json::json!([false, false, false]));

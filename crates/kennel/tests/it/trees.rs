@@ -7,7 +7,9 @@ use kennel_testing::{Pen, Running, Scene, Who, alive, eventually, everywhere, si
 fn stop_and_look(scene: &Scene, flags: &[&str], behaviour: &[&str], others: usize) -> i32 {
     let mut running = scene.start(flags, behaviour);
     running.wait_ready();
-    eventually("everyone is up", || scene.pids().iter().filter(|(pid, _)| alive(*pid)).count() > others);
+    eventually("everyone is up", || {
+        scene.pids().iter().filter(|(pid, _)| alive(*pid)).count() > others
+    });
     running.signal("TERM");
     let ended = running.wait();
     scene.assert_nothing_left();
@@ -177,9 +179,13 @@ fn start_with_errors_in(scene: &Scene, errors: &std::path::Path, behaviour: &[&s
 
 /// T9 and T11 need a cgroup to move to or to nest in, so another user needs one that is delegated.
 fn scenes_with_a_writable_cgroup() -> impl Iterator<Item = Scene> {
-    [(Who::Root, Pen::Cgroup), (Who::Root, Pen::Subtree), (Who::Other, Pen::Cgroup)]
-        .into_iter()
-        .filter_map(|(who, pen)| Scene::new(who, pen))
+    [
+        (Who::Root, Pen::Cgroup),
+        (Who::Root, Pen::Subtree),
+        (Who::Other, Pen::Cgroup),
+    ]
+    .into_iter()
+    .filter_map(|(who, pen)| Scene::new(who, pen))
 }
 
 /// T9
@@ -191,7 +197,8 @@ fn a_process_that_moves_itself_to_another_cgroup_is_ended() {
             let path = elsewhere.to_str().expect("a plain path").to_owned();
             let mut running = scene.start(&[], &[behaviour, &path]);
             running.wait_ready();
-            let moved = || std::fs::read_to_string(elsewhere.join("cgroup.procs")).unwrap_or_default();
+            let moved =
+                || std::fs::read_to_string(elsewhere.join("cgroup.procs")).unwrap_or_default();
             eventually("somebody has moved", || !moved().is_empty());
             running.signal("TERM");
             assert_eq!(running.wait().code, 143);
@@ -204,7 +211,9 @@ fn a_process_that_moves_itself_to_another_cgroup_is_ended() {
 #[test]
 fn cgroups_that_an_agent_nests_are_removed_bottom_up() {
     for (who, pen) in [(Who::Root, Pen::Cgroup), (Who::Other, Pen::Cgroup)] {
-        let Some(scene) = Scene::new(who, pen) else { continue };
+        let Some(scene) = Scene::new(who, pen) else {
+            continue;
+        };
         let mut running = scene.start(&[], &["nest-cgroup", "nest"]);
         running.wait_ready();
         let pens = scene.pens();
@@ -219,7 +228,9 @@ fn cgroups_that_an_agent_nests_are_removed_bottom_up() {
 /// T8 and the delegation rule: a cgroup that is delegated but not entered can't be cloned into.
 #[test]
 fn another_user_without_a_cgroup_gets_a_subtree_pen_by_itself() {
-    let Some(scene) = Scene::new(Who::Other, Pen::Subtree) else { return };
+    let Some(scene) = Scene::new(Who::Other, Pen::Subtree) else {
+        return;
+    };
     let agent = scene.fake_agent();
     let mut running =
         Running::start(scene.kennel(&["run", "--pen", "auto", "--", &agent, "env-i"]));
@@ -233,8 +244,16 @@ fn another_user_without_a_cgroup_gets_a_subtree_pen_by_itself() {
         let refused = scene.kennel(&["run", "--pen", "cgroup", "--", &agent, "exit", "0"]);
         let refused = Running::start(refused).wait();
         assert_eq!(refused.code, 203);
-        assert!(refused.stderr.contains("no cgroup pen is possible here"), "{}", refused.stderr);
-        assert!(refused.stderr.contains("kennel doctor"), "{}", refused.stderr);
+        assert!(
+            refused.stderr.contains("no cgroup pen is possible here"),
+            "{}",
+            refused.stderr
+        );
+        assert!(
+            refused.stderr.contains("kennel doctor"),
+            "{}",
+            refused.stderr
+        );
     }
 }
 
@@ -244,20 +263,30 @@ fn another_user_without_a_cgroup_gets_a_subtree_pen_by_itself() {
 fn a_child_of_another_user_is_named_in_a_subtree_pen_and_ended_in_a_cgroup_pen() {
     use std::os::unix::fs::PermissionsExt;
     for pen in [Pen::Cgroup, Pen::Subtree] {
-        let Some(scene) = Scene::new(Who::Other, pen) else { continue };
+        let Some(scene) = Scene::new(Who::Other, pen) else {
+            continue;
+        };
         let setuid = scene.path("setuid-agent");
         std::fs::copy(scene.fake_agent(), &setuid).expect("copied");
         std::fs::set_permissions(&setuid, std::fs::Permissions::from_mode(0o4755)).expect("chmod");
         let path = setuid.to_str().expect("a plain path");
         let errors = scene.path("errors");
-        let mut running = start_with_errors_in(&scene, &errors, &["fork-exec-other", path, "setuid-sleep"]);
+        let mut running =
+            start_with_errors_in(&scene, &errors, &["fork-exec-other", path, "setuid-sleep"]);
         running.wait_ready();
-        let child = || scene.processes().into_iter().find(|p| p.command.starts_with(path));
+        let child = || {
+            scene
+                .processes()
+                .into_iter()
+                .find(|p| p.command.starts_with(path))
+        };
         let uid = |pid: i32| {
             use std::os::unix::fs::MetadataExt;
             std::fs::metadata(format!("/proc/{pid}")).map(|meta| meta.uid())
         };
-        eventually("it is root's", || child().is_some_and(|p| uid(p.pid).is_ok_and(|uid| uid == 0)));
+        eventually("it is root's", || {
+            child().is_some_and(|p| uid(p.pid).is_ok_and(|uid| uid == 0))
+        });
         let child = child().expect("just seen").pid;
         running.signal("TERM");
         let code = running.wait_without_output();
@@ -269,7 +298,10 @@ fn a_child_of_another_user_is_named_in_a_subtree_pen_and_ended_in_a_cgroup_pen()
         }
         assert_eq!(code, 205, "{message}");
         assert!(message.contains(&format!("pid {child} ")), "{message}");
-        assert!(message.contains("not permitted: it runs as user 0"), "{message}");
+        assert!(
+            message.contains("not permitted: it runs as user 0"),
+            "{message}"
+        );
         assert!(scene.holder().is_some(), "it is still owned");
         signal(child, "KILL");
         scene.assert_nothing_left_soon();
@@ -284,7 +316,9 @@ fn a_frozen_process_is_told_as_still_alive_and_reaped_once_thawed() {
         return kennel_testing::skip("a frozen process", "no v1 freezer hierarchy here");
     }
     for pen in [Pen::Cgroup, Pen::Subtree] {
-        let Some(scene) = Scene::new(Who::Root, pen) else { continue };
+        let Some(scene) = Scene::new(Who::Root, pen) else {
+            continue;
+        };
         let name = scene.cgroup().file_name().expect("a name").to_owned();
         let group = FreezerGroup::new(freezer.join(name));
         let errors = scene.path("errors");
@@ -315,7 +349,8 @@ impl FreezerGroup {
     fn set(&self, state: &str) {
         std::fs::write(self.0.join("freezer.state"), state).expect("set");
         eventually("the freezer has settled", || {
-            std::fs::read_to_string(self.0.join("freezer.state")).is_ok_and(|now| now.trim() == state)
+            std::fs::read_to_string(self.0.join("freezer.state"))
+                .is_ok_and(|now| now.trim() == state)
         });
     }
 
