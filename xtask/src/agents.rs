@@ -180,11 +180,7 @@ impl fmt::Display for WhyNot {
             WhyNot::NoNpm(text) => write!(f, "npm cannot be started: {text}"),
             WhyNot::NoRegistry(text) => write!(f, "npm cannot reach the registry: {text}"),
             WhyNot::TooSlow(limit) => {
-                write!(
-                    f,
-                    "npm was not done after {} s and was ended",
-                    limit.as_secs()
-                )
+                write!(f, "npm was not done after {} s and was ended", limit.as_secs())
             }
             WhyNot::NpmFailed(text) => write!(f, "npm install failed: {text}"),
             WhyNot::DoesNotRun(text) => write!(f, "installed, but it does not run: {text}"),
@@ -260,11 +256,8 @@ fn install_one(agent: Agent, cache: &Path, offline: Option<&WhyNot>) -> anyhow::
         return Ok(Outcome::Unavailable(why));
     }
 
-    fs::write(
-        staging.join(MARKER),
-        format!("{}@{}\n", pin.package, pin.version),
-    )
-    .with_context(|| format!("cannot write in {}", staging.display()))?;
+    fs::write(staging.join(MARKER), format!("{}@{}\n", pin.package, pin.version))
+        .with_context(|| format!("cannot write in {}", staging.display()))?;
     put_in_place(&staging, &home)?;
     Ok(Outcome::Fresh(program_in(&home, pin)))
 }
@@ -328,10 +321,7 @@ fn remove_all(folder: &Path) -> anyhow::Result<()> {
 fn npm_install(pin: &Pin, staging: &Path) -> anyhow::Result<Result<(), WhyNot>> {
     let log = staging.join("npm.log");
     let spec = format!("{}@{}", pin.package, pin.version);
-    let project = format!(
-        r#"{{"private":true,"allowScripts":{{"{spec}":{}}}}}"#,
-        pin.script
-    );
+    let project = format!(r#"{{"private":true,"allowScripts":{{"{spec}":{}}}}}"#, pin.script);
     fs::write(staging.join("package.json"), project)
         .with_context(|| format!("cannot write in {}", staging.display()))?;
     let mut npm = Command::new("npm");
@@ -421,15 +411,8 @@ enum Ended {
 /// grandchild has it.
 fn run(command: &mut Command, log: &Path, limit: Duration) -> anyhow::Result<Ended> {
     let out = File::create(log).with_context(|| format!("cannot write {}", log.display()))?;
-    let err = out
-        .try_clone()
-        .context("cannot duplicate a file descriptor")?;
-    let started = command
-        .stdin(Stdio::null())
-        .stdout(out)
-        .stderr(err)
-        .process_group(0)
-        .spawn();
+    let err = out.try_clone().context("cannot duplicate a file descriptor")?;
+    let started = command.stdin(Stdio::null()).stdout(out).stderr(err).process_group(0).spawn();
     let mut child = match started {
         Ok(child) => child,
         Err(error) => return Ok(Ended::NotStarted(error)),

@@ -9,14 +9,7 @@ use crate::cargo::{cargo, run};
 
 /// Builds the benchmarks, and the agent that they run, and passes the arguments on.
 pub(crate) fn bench(arguments: &[&str]) -> anyhow::Result<()> {
-    run(&mut cargo(&[
-        "build",
-        "--release",
-        "-p",
-        "kennel-bench",
-        "-p",
-        "fake-agent",
-    ]))?;
+    run(&mut cargo(&["build", "--release", "-p", "kennel-bench", "-p", "fake-agent"]))?;
     run(Command::new(release_folder()?.join("kennel-bench")).args(arguments))
 }
 
@@ -24,9 +17,6 @@ pub(crate) fn bench(arguments: &[&str]) -> anyhow::Result<()> {
 /// is and whoever has set it.
 fn release_folder() -> anyhow::Result<PathBuf> {
     let own = std::env::current_exe().context("our own path")?;
-    let target = own
-        .parent()
-        .and_then(Path::parent)
-        .context("no target folder")?;
+    let target = own.parent().and_then(Path::parent).context("no target folder")?;
     Ok(target.join("release"))
 }

@@ -25,9 +25,7 @@ pub(crate) fn cargo(arguments: &[&str]) -> Command {
 pub(crate) fn run(command: &mut Command) -> anyhow::Result<()> {
     let line = line(command);
     println!("$ {line}");
-    let status = command
-        .status()
-        .with_context(|| format!("can't be started: {line}"))?;
+    let status = command.status().with_context(|| format!("can't be started: {line}"))?;
     if !status.success() {
         bail!("{status}; to repeat it: {line}");
     }
@@ -72,22 +70,14 @@ mod tests {
     #[test]
     fn a_line_can_be_typed_as_it_is_shown() {
         let mut command = Command::new("/some/where/cargo");
-        command
-            .args(["doc", "it's"])
-            .env("RUSTDOCFLAGS", "-D warnings");
+        command.args(["doc", "it's"]).env("RUSTDOCFLAGS", "-D warnings");
         command.env("KENNEL_TEST_SKIPS", "/tmp/x");
-        assert_eq!(
-            line(&command),
-            r"RUSTDOCFLAGS='-D warnings' cargo doc 'it'\''s'"
-        );
+        assert_eq!(line(&command), r"RUSTDOCFLAGS='-D warnings' cargo doc 'it'\''s'");
     }
 
     #[test]
     fn a_failure_says_how_to_repeat_it() {
         let error = run(Command::new("sh").args(["-c", "exit 3"])).unwrap_err();
-        assert_eq!(
-            error.to_string(),
-            "exit status: 3; to repeat it: sh -c 'exit 3'"
-        );
+        assert_eq!(error.to_string(), "exit status: 3; to repeat it: sh -c 'exit 3'");
     }
 }

@@ -71,10 +71,7 @@ fn dispatch(arguments: &[&str]) -> Result<(), Failure> {
 fn install_agents(names: &[&str]) -> anyhow::Result<()> {
     let wanted = match names {
         [] => Agent::ALL.to_vec(),
-        names => names
-            .iter()
-            .map(|name| name.parse())
-            .collect::<Result<_, _>>()?,
+        names => names.iter().map(|name| name.parse()).collect::<Result<_, _>>()?,
     };
     let mut missing = Vec::new();
     for installed in agents::install(&wanted)? {

@@ -78,12 +78,7 @@ fn lint() -> anyhow::Result<()> {
 /// Everything at once, so that the programs that tests start are there, and from the same source. With
 /// all features, as the tests: else everything would be built twice.
 fn build() -> anyhow::Result<()> {
-    run(&mut cargo(&[
-        "build",
-        "--workspace",
-        "--all-targets",
-        "--all-features",
-    ]))
+    run(&mut cargo(&["build", "--workspace", "--all-targets", "--all-features"]))
 }
 
 /// The agents that tests drive: two always, the big ones if they are wanted or there already.
@@ -121,12 +116,7 @@ fn run_tests(skips: &Skips, filter: Option<&str>) -> anyhow::Result<()> {
 }
 
 fn test_docs() -> anyhow::Result<()> {
-    run(&mut cargo(&[
-        "test",
-        "--doc",
-        "--workspace",
-        "--all-features",
-    ]))
+    run(&mut cargo(&["test", "--doc", "--workspace", "--all-features"]))
 }
 
 fn document() -> anyhow::Result<()> {

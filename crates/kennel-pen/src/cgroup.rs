@@ -5,6 +5,7 @@
 
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use kennel_sys::fault::{CallError, call};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -17,17 +18,14 @@ use crate::name::PenName;
 #[derive(Debug)]
 pub struct CgroupBase {
     pub(crate) path: PathBuf,
-    pub(crate) fd: OwnedFd,
+    pub(crate) fd: Arc<OwnedFd>,
 }
 
 impl CgroupBase {
     pub(crate) fn open(path: &Path) -> Result<Self, CallError> {
         let fd = call("open", || rustix::fs::open(path, FOLDER, Mode::empty()))
             .map_err(|error| error.on(path.display()))?;
-        Ok(Self {
-            path: path.to_owned(),
-            fd,
-        })
+        Ok(Self { path: path.to_owned(), fd: Arc::new(fd) })
     }
 
     /// Where it is.
@@ -37,9 +35,7 @@ impl CgroupBase {
     }
 }
 
-const FOLDER: OFlags = OFlags::RDONLY
-    .union(OFlags::DIRECTORY)
-    .union(OFlags::CLOEXEC);
+const FOLDER: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC);
 
 /// How often a name that a sweeper took from under our feet is made again.
 const TRIES: u32 = 3;
@@ -47,7 +43,7 @@ const TRIES: u32 = 3;
 /// The cgroup of one pen.
 #[derive(Debug)]
 pub(crate) struct Cgroup {
-    base: OwnedFd,
+    base: Arc<OwnedFd>,
     name: String,
     path: PathBuf,
     folder: OwnedFd,
@@ -71,16 +67,14 @@ impl Cgroup {
         let name = name.to_string();
         let path = base.path.join(&name);
         for _ in 0..TRIES {
-            call("mkdir", || {
-                rustix::fs::mkdirat(&base.fd, name.as_str(), Mode::from(0o755))
-            })
-            .map_err(|error| error.on(path.display()))?;
+            call("mkdir", || rustix::fs::mkdirat(&*base.fd, name.as_str(), Mode::from(0o755)))
+                .map_err(|error| error.on(path.display()))?;
             match Self::claim(&base.fd, &name, &path) {
                 Ok(Some(cgroup)) => return Ok(cgroup),
                 Ok(None) => {} // a sweeper saw it between mkdir and lock, and took it for a leftover
                 Err(error) => {
                     let _best_effort =
-                        rustix::fs::unlinkat(&base.fd, name.as_str(), AtFlags::REMOVEDIR);
+                        rustix::fs::unlinkat(&*base.fd, name.as_str(), AtFlags::REMOVEDIR);
                     return Err(error);
                 }
             }
@@ -90,52 +84,33 @@ impl Cgroup {
 
     /// Opens and locks a folder; `None` if it is another's, or was removed meanwhile.
     pub(crate) fn claim(
-        base: &OwnedFd,
+        base: &Arc<OwnedFd>,
         name: &str,
         path: &Path,
     ) -> Result<Option<Self>, CallError> {
         let at = |error: CallError| error.on(path.display());
-        let folder = match call("open", || {
-            rustix::fs::openat(base, name, FOLDER, Mode::empty())
-        }) {
+        let folder = match call("open", || rustix::fs::openat(&**base, name, FOLDER, Mode::empty()))
+        {
             Err(error) if error.errno() == Some(Errno::NOENT.raw_os_error()) => return Ok(None),
             other => other.map_err(at)?,
         };
-        match call("flock", || {
-            rustix::fs::flock(&folder, FlockOperation::NonBlockingLockExclusive)
-        }) {
+        match call("flock", || rustix::fs::flock(&folder, FlockOperation::NonBlockingLockExclusive))
+        {
             Err(error) if error.errno() == Some(Errno::AGAIN.raw_os_error()) => return Ok(None),
             other => other.map_err(at)?,
         }
         // The folder may have been removed between open and lock; then its files are gone too.
         let open = |call_name, file, flags| {
-            call(call_name, || {
-                rustix::fs::openat(&folder, file, flags, Mode::empty())
-            })
+            call(call_name, || rustix::fs::openat(&folder, file, flags, Mode::empty()))
         };
-        let kill = match open(
-            "open cgroup.kill",
-            "cgroup.kill",
-            OFlags::WRONLY | OFlags::CLOEXEC,
-        ) {
+        let kill = match open("open cgroup.kill", "cgroup.kill", OFlags::WRONLY | OFlags::CLOEXEC) {
             Err(error) if error.errno() == Some(Errno::NODEV.raw_os_error()) => return Ok(None),
             other => other.map_err(at)?,
         };
-        let events = open(
-            "open cgroup.events",
-            "cgroup.events",
-            OFlags::RDONLY | OFlags::CLOEXEC,
-        )
-        .map_err(at)?;
-        let base = call("dup", || base.try_clone()).map_err(at)?;
-        Ok(Some(Self {
-            base,
-            name: name.to_owned(),
-            path: path.to_owned(),
-            folder,
-            kill,
-            events,
-        }))
+        let events = open("open cgroup.events", "cgroup.events", OFlags::RDONLY | OFlags::CLOEXEC)
+            .map_err(at)?;
+        let base = base.clone();
+        Ok(Some(Self { base, name: name.to_owned(), path: path.to_owned(), folder, kill, events }))
     }
 
     pub(crate) fn path(&self) -> &Path {
@@ -164,9 +139,9 @@ impl Cgroup {
     pub(crate) fn populated(&self) -> io::Result<bool> {
         let mut text = [0_u8; 64];
         match rustix::io::pread(&self.events, &mut text, 0) {
-            Ok(length) => Ok(!text[..length]
-                .split(|byte| *byte == b'\n')
-                .any(|line| line == b"populated 0")),
+            Ok(length) => {
+                Ok(!text[..length].split(|byte| *byte == b'\n').any(|line| line == b"populated 0"))
+            }
             Err(Errno::NODEV) => Ok(false), // the folder was removed
             Err(error) => Err(error.into()),
         }
@@ -181,10 +156,11 @@ impl Cgroup {
 
     /// Removes the folder with all that the session nested in it, bottom-up.
     pub(crate) fn remove(&self) -> Result<Removed, CallError> {
-        let again = match rustix::fs::unlinkat(&self.base, self.name.as_str(), AtFlags::REMOVEDIR) {
+        let again = match rustix::fs::unlinkat(&*self.base, self.name.as_str(), AtFlags::REMOVEDIR)
+        {
             Err(Errno::BUSY) => {
                 remove_below(&self.folder)?;
-                rustix::fs::unlinkat(&self.base, self.name.as_str(), AtFlags::REMOVEDIR)
+                rustix::fs::unlinkat(&*self.base, self.name.as_str(), AtFlags::REMOVEDIR)
             }
             first => first,
         };
@@ -206,16 +182,12 @@ impl Cgroup {
 
     /// The memory in use, where the controller is there.
     pub(crate) fn memory(&self) -> io::Result<Option<u64>> {
-        Ok(self
-            .read("memory.current")?
-            .and_then(|text| text.trim().parse().ok()))
+        Ok(self.read("memory.current")?.and_then(|text| text.trim().parse().ok()))
     }
 
     /// How many of its processes the OOM killer has ended, where the controller is there.
     pub(crate) fn oom_kills(&self) -> io::Result<Option<u64>> {
-        Ok(self
-            .read("memory.events")?
-            .and_then(|text| field(&text, "oom_kill")))
+        Ok(self.read("memory.events")?.and_then(|text| field(&text, "oom_kill")))
     }
 
     fn read(&self, file: &str) -> io::Result<Option<String>> {
@@ -233,8 +205,7 @@ impl Cgroup {
 }
 
 fn field(text: &str, name: &str) -> Option<u64> {
-    text.lines()
-        .find_map(|line| line.strip_prefix(name)?.strip_prefix(' ')?.parse().ok())
+    text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' ')?.parse().ok())
 }
 
 fn subfolders(folder: &OwnedFd) -> io::Result<Vec<std::ffi::CString>> {

@@ -42,11 +42,7 @@ pub enum Streams {
 
 impl Default for Streams {
     fn default() -> Self {
-        Self::Each {
-            stdin: Stream::Null,
-            stdout: Stream::Null,
-            stderr: Stream::Null,
-        }
+        Self::Each { stdin: Stream::Null, stdout: Stream::Null, stderr: Stream::Null }
     }
 }
 
@@ -148,11 +144,7 @@ impl Command {
     }
 
     pub(crate) fn variable(&self, name: &str) -> Option<&OsStr> {
-        self.env
-            .iter()
-            .rev()
-            .find(|(other, _)| other == name)
-            .map(|(_, value)| value.as_os_str())
+        self.env.iter().rev().find(|(other, _)| other == name).map(|(_, value)| value.as_os_str())
     }
 
     pub(crate) fn folder_path(&self) -> Option<&Path> {
@@ -193,48 +185,19 @@ pub(crate) fn open_streams(streams: Streams) -> Result<(AgentEnds, CallerEnds), 
         Streams::Terminal(size) => {
             let pty = terminal::open(size)?;
             let copy = || call("dup", || pty.slave.try_clone());
-            let streams = [
-                copy()?,
-                copy()?,
-                pty.slave
-                    .try_clone()
-                    .map_err(|e| CallError::new("dup", e))?,
-            ];
-            let caller = CallerEnds {
-                terminal: Some(pty.master),
-                ..CallerEnds::default()
-            };
-            Ok((
-                AgentEnds {
-                    streams,
-                    terminal: true,
-                },
-                caller,
-            ))
+            let streams =
+                [copy()?, copy()?, pty.slave.try_clone().map_err(|e| CallError::new("dup", e))?];
+            let caller = CallerEnds { terminal: Some(pty.master), ..CallerEnds::default() };
+            Ok((AgentEnds { streams, terminal: true }, caller))
         }
-        Streams::Each {
-            stdin,
-            stdout,
-            stderr,
-        } => {
+        Streams::Each { stdin, stdout, stderr } => {
             let (agent_in, stdin) = open_stream(stdin, Direction::ToAgent, rustix::stdio::stdin())?;
             let (agent_out, stdout) =
                 open_stream(stdout, Direction::FromAgent, rustix::stdio::stdout())?;
             let (agent_err, stderr) =
                 open_stream(stderr, Direction::FromAgent, rustix::stdio::stderr())?;
-            let agent = AgentEnds {
-                streams: [agent_in, agent_out, agent_err],
-                terminal: false,
-            };
-            Ok((
-                agent,
-                CallerEnds {
-                    stdin,
-                    stdout,
-                    stderr,
-                    terminal: None,
-                },
-            ))
+            let agent = AgentEnds { streams: [agent_in, agent_out, agent_err], terminal: false };
+            Ok((agent, CallerEnds { stdin, stdout, stderr, terminal: None }))
         }
     }
 }
@@ -254,9 +217,8 @@ fn open_stream(
         Stream::Inherit => Ok((call("dup", || own.try_clone_to_owned())?, None)),
         Stream::Null => {
             let flags = OFlags::RDWR | OFlags::CLOEXEC;
-            let null = call("open /dev/null", || {
-                rustix::fs::open("/dev/null", flags, Mode::empty())
-            })?;
+            let null =
+                call("open /dev/null", || rustix::fs::open("/dev/null", flags, Mode::empty()))?;
             Ok((null, None))
         }
         Stream::Pipe => {

@@ -89,10 +89,6 @@ impl Pen {
     /// # Errors
     /// The listing failed.
     pub fn survivors(&self) -> io::Result<Vec<Survivor>> {
-        Ok(self
-            .pids()?
-            .into_iter()
-            .filter_map(|pid| Survivor::look(pid, &self.refused))
-            .collect())
+        Ok(self.pids()?.into_iter().filter_map(|pid| Survivor::look(pid, &self.refused)).collect())
     }
 }

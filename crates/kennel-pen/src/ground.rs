@@ -54,9 +54,7 @@ impl Ground {
     /// Looks, and tries: makes a cgroup below our own, starts a process into it and removes it again.
     #[must_use]
     pub fn survey() -> Self {
-        Self {
-            cgroup: find_base().and_then(|path| try_base(&path)),
-        }
+        Self { cgroup: find_base().and_then(|path| try_base(&path)) }
     }
 
     /// Only looks, without trying: good enough to search for what is there.
@@ -70,17 +68,13 @@ impl Ground {
                 folder: path,
             })
         };
-        Self {
-            cgroup: find_base().and_then(open),
-        }
+        Self { cgroup: find_base().and_then(open) }
     }
 
     /// Ground without a cgroup, whatever the machine has.
     #[must_use]
     pub fn without_cgroup() -> Self {
-        Self {
-            cgroup: Err(NoCgroup::NotMounted),
-        }
+        Self { cgroup: Err(NoCgroup::NotMounted) }
     }
 
     /// The folder in which cgroup pens can be made, or why there is none.
@@ -112,31 +106,20 @@ fn parse_mount(line: &str) -> Option<(String, PathBuf)> {
         return None;
     }
     let mut fields = mount.split(' ').skip(3);
-    Some((
-        unescape(fields.next()?),
-        PathBuf::from(unescape(fields.next()?)),
-    ))
+    Some((unescape(fields.next()?), PathBuf::from(unescape(fields.next()?))))
 }
 
 /// The kernel writes blanks and backslashes in these fields as three octal digits.
 fn unescape(field: &str) -> String {
-    [
-        ("\\040", " "),
-        ("\\011", "\t"),
-        ("\\012", "\n"),
-        ("\\134", "\\"),
-    ]
-    .into_iter()
-    .fold(field.to_owned(), |text, (escape, plain)| {
-        text.replace(escape, plain)
-    })
+    [("\\040", " "), ("\\011", "\t"), ("\\012", "\n"), ("\\134", "\\")]
+        .into_iter()
+        .fold(field.to_owned(), |text, (escape, plain)| text.replace(escape, plain))
 }
 
 /// Our own cgroup, as `/proc/self/cgroup` has it.
 fn own_cgroup() -> Option<String> {
     let text = fs::read_to_string("/proc/self/cgroup").ok()?;
-    text.lines()
-        .find_map(|line| line.strip_prefix("0::").map(ToOwned::to_owned))
+    text.lines().find_map(|line| line.strip_prefix("0::").map(ToOwned::to_owned))
 }
 
 fn find_base() -> Result<PathBuf, NoCgroup> {
@@ -173,15 +156,11 @@ fn try_base(path: &Path) -> Result<CgroupBase, NoCgroup> {
     let name = PenName::random(HomeId::random().map_err(random)?).map_err(random)?;
     let cgroup = Cgroup::create(&base, &name).map_err(failed("making a cgroup"))?;
     let tried = try_clone_into(&cgroup).map_err(failed("starting a process into a cgroup"));
-    let killed = cgroup
-        .kill()
-        .map_err(|error| failed("cgroup.kill")(CallError::new("write", error)));
+    let killed =
+        cgroup.kill().map_err(|error| failed("cgroup.kill")(CallError::new("write", error)));
     let removed = match cgroup.remove() {
         Ok(Removed::Yes) => Ok(()),
-        Ok(Removed::Busy) => Err(failed("removing a cgroup")(CallError::new(
-            "rmdir",
-            Errno::BUSY,
-        ))),
+        Ok(Removed::Busy) => Err(failed("removing a cgroup")(CallError::new("rmdir", Errno::BUSY))),
         Err(error) => Err(failed("removing a cgroup")(error)),
     };
     tried.and(killed).and(removed).map(|()| base)
@@ -190,9 +169,7 @@ fn try_base(path: &Path) -> Result<CgroupBase, NoCgroup> {
 /// A process that never gets past its gate, so it does not matter what it would have run.
 fn try_clone_into(cgroup: &Cgroup) -> Result<(), CallError> {
     let flags = OFlags::RDWR | OFlags::CLOEXEC;
-    let null = call("open /dev/null", || {
-        rustix::fs::open("/dev/null", flags, Mode::empty())
-    })?;
+    let null = call("open /dev/null", || rustix::fs::open("/dev/null", flags, Mode::empty()))?;
     let gated = clone::start(Start {
         path: CString::default(),
         argv: Vec::new(),
@@ -218,14 +195,8 @@ mod tests {
     fn a_mount_line_is_understood_blanks_included() {
         let line =
             r"42 28 0:27 /a\040b /sys/fs/cgroup/uni\040fied rw,nosuid shared:9 - cgroup2 cgroup rw";
-        assert_eq!(
-            parse_mount(line),
-            Some(("/a b".into(), "/sys/fs/cgroup/uni fied".into()))
-        );
-        assert_eq!(
-            parse_mount("29 28 0:26 / /sys/fs/cgroup/cpu rw - cgroup cgroup rw,cpu"),
-            None
-        );
+        assert_eq!(parse_mount(line), Some(("/a b".into(), "/sys/fs/cgroup/uni fied".into())));
+        assert_eq!(parse_mount("29 28 0:26 / /sys/fs/cgroup/cpu rw - cgroup cgroup rw,cpu"), None);
     }
 
     #[test]

@@ -105,23 +105,11 @@ impl Pen {
         let process = clone::start(start(command, &self.name, &path, &agent, cgroup)?)?;
         drop(agent); // the process has its own copies: ours would keep pipes open
         let pid = process.pid().as_raw_pid();
-        let mut gated = Gated {
-            pen: self,
-            process: Some(process),
-            identity: Identity {
-                boot: String::new(),
-                pid_namespace: 0,
-                pid,
-                started: 0,
-            },
-            path,
-            folder: folder.map(ToOwned::to_owned),
-            ends,
-        };
-        // An unreaped child can't lose its number, so this is the identity of none but it.
-        gated.identity =
-            call("read /proc/PID/stat", || Identity::of(pid)).map_err(|error| error.on(pid))?;
-        Ok(gated)
+        // If this fails, `process` is dropped: its gate closes, and the pen reaps it.
+        let identity = call("pidfd identity", || Identity::new(process.pidfd(), pid));
+        let identity = identity.map_err(|error| error.on(pid))?;
+        let folder = folder.map(ToOwned::to_owned);
+        Ok(Gated { pen: self, process: Some(process), identity, path, folder, ends })
     }
 }
 
@@ -132,19 +120,14 @@ fn start<'a>(
     agent: &'a AgentEnds,
     cgroup: Option<BorrowedFd<'a>>,
 ) -> Result<Start<'a>, LaunchError> {
-    let cookie = [
-        (HOME_COOKIE, name.home.as_str()),
-        (SESSION_COOKIE, name.session.as_str()),
-    ];
+    let cookie = [(HOME_COOKIE, name.home.as_str()), (SESSION_COOKIE, name.session.as_str())];
     let mut env = Vec::with_capacity(command.env.len() + cookie.len());
     for (variable, value) in &command.env {
         if cookie.iter().any(|(cookie, _)| variable == cookie) {
             continue; // an agent that starts a session passes its own cookie on; ours replaces it
         }
         if variable.is_empty() || variable.as_encoded_bytes().contains(&b'=') {
-            return Err(LaunchError::VariableName {
-                name: variable.clone(),
-            });
+            return Err(LaunchError::VariableName { name: variable.clone() });
         }
         let mut pair = variable.clone();
         pair.push("=");
@@ -154,19 +137,12 @@ fn start<'a>(
     for (variable, value) in cookie {
         env.push(c_string("variable", format!("{variable}={value}").into())?);
     }
-    let argv = command
-        .argv
-        .iter()
-        .map(|arg| c_string("argument", arg.clone()));
+    let argv = command.argv.iter().map(|arg| c_string("argument", arg.clone()));
     Ok(Start {
         path: c_string("program", path.as_os_str().to_owned())?,
         argv: argv.collect::<Result<_, _>>()?,
         env,
-        folder: command
-            .folder
-            .as_ref()
-            .map(|path| c_string("folder", path.into()))
-            .transpose()?,
+        folder: command.folder.as_ref().map(|path| c_string("folder", path.into())).transpose()?,
         umask: command.umask,
         limits: command.limits.clone(),
         streams: agent.borrow(),
@@ -176,10 +152,8 @@ fn start<'a>(
 }
 
 fn c_string(what: &'static str, text: OsString) -> Result<CString, LaunchError> {
-    CString::new(text.into_vec()).map_err(|error| LaunchError::Nul {
-        what,
-        value: OsString::from_vec(error.into_vec()),
-    })
+    CString::new(text.into_vec())
+        .map_err(|error| LaunchError::Nul { what, value: OsString::from_vec(error.into_vec()) })
 }
 
 impl Gated<'_> {
@@ -207,11 +181,7 @@ impl Gated<'_> {
         match process.open(deadline)? {
             Opened::Running(pidfd) => {
                 let identity = self.identity.clone();
-                self.pen.agent = Some(Agent {
-                    pidfd,
-                    identity,
-                    status: None,
-                });
+                self.pen.agent = Some(Agent { pidfd, identity, status: None });
                 Ok(std::mem::take(&mut self.ends))
             }
             Opened::Failed(pidfd, error) => {
@@ -224,9 +194,7 @@ impl Gated<'_> {
             }
             Opened::Pending(opening) => {
                 drop(opening.give_up());
-                Err(LaunchError::Pending {
-                    path: self.path.clone(),
-                })
+                Err(LaunchError::Pending { path: self.path.clone() })
             }
         }
     }
@@ -237,15 +205,10 @@ impl Gated<'_> {
             return program::explain(&self.path, self.folder.as_deref(), source).into();
         }
         match &self.folder {
-            Some(folder) if failed.at_folder => ExecError::BadFolder {
-                folder: folder.clone(),
-                source,
+            Some(folder) if failed.at_folder => {
+                ExecError::BadFolder { folder: folder.clone(), source }.into()
             }
-            .into(),
-            _ => LaunchError::Call(CallError {
-                source,
-                ..failed.error
-            }),
+            _ => LaunchError::Call(CallError { source, ..failed.error }),
         }
     }
 }

@@ -60,7 +60,7 @@ pub use end::End;
 pub use ground::{Ground, NoCgroup, cgroup_mount};
 pub use kennel_sys::clone::Limit;
 pub use kennel_sys::fault::CallError;
-pub use kennel_sys::identity::Identity;
+pub use kennel_sys::identity::{Birth, Identity};
 pub use kennel_sys::terminal::Size;
 pub use launch::{Gated, HOME_COOKIE, LaunchError, SESSION_COOKIE};
 pub use leftover::{Leftover, LeftoverEnd};

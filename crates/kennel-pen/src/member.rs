@@ -23,12 +23,7 @@ pub struct Member {
 impl Member {
     pub(crate) fn look(pid: i32) -> Option<Self> {
         let stat = Stat::read(pid).ok()??;
-        Some(Self {
-            pid,
-            dead: stat.is_dead(),
-            name: stat.name,
-            state: stat.state,
-        })
+        Some(Self { pid, dead: stat.is_dead(), name: stat.name, state: stat.state })
     }
 }
 
@@ -80,19 +75,13 @@ impl Survivor {
         let member = Member::look(pid).filter(|member| !member.dead)?;
         let mark = subtree::open(pid).ok().flatten().map(|found| found.mark);
         let why = if mark.is_some_and(|mark| refused.contains(&mark)) {
-            Why::NotPermitted {
-                uid: subtree::owner_of(pid).unwrap_or(u32::MAX),
-            }
+            Why::NotPermitted { uid: subtree::owner_of(pid).unwrap_or(u32::MAX) }
         } else if member.state == 'D' {
             Why::Uninterruptible
         } else {
             Why::Ending
         };
-        Some(Self {
-            pid,
-            name: member.name,
-            why,
-        })
+        Some(Self { pid, name: member.name, why })
     }
 }
 

@@ -31,13 +31,11 @@ impl HomeId {
     pub fn parse(text: &str) -> Result<Self, ParseNameError> {
         let valid =
             text.len() == 16 && text.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f'));
-        valid
-            .then(|| Self(text.to_owned()))
-            .ok_or_else(|| ParseNameError {
-                what: "home id",
-                value: text.to_owned(),
-                rule: "it must be 16 lower-case hex digits",
-            })
+        valid.then(|| Self(text.to_owned())).ok_or_else(|| ParseNameError {
+            what: "home id",
+            value: text.to_owned(),
+            rule: "it must be 16 lower-case hex digits",
+        })
     }
 
     /// As text.
@@ -73,16 +71,12 @@ impl SessionId {
     /// It is not 1 to 64 lower-case letters, digits or `_`.
     pub fn parse(text: &str) -> Result<Self, ParseNameError> {
         let valid = (1..=64).contains(&text.len())
-            && text
-                .bytes()
-                .all(|b| matches!(b, b'a'..=b'z' | b'0'..=b'9' | b'_'));
-        valid
-            .then(|| Self(text.to_owned()))
-            .ok_or_else(|| ParseNameError {
-                what: "session id",
-                value: text.to_owned(),
-                rule: "it must be 1 to 64 lower-case letters, digits or _",
-            })
+            && text.bytes().all(|b| matches!(b, b'a'..=b'z' | b'0'..=b'9' | b'_'));
+        valid.then(|| Self(text.to_owned())).ok_or_else(|| ParseNameError {
+            what: "session id",
+            value: text.to_owned(),
+            rule: "it must be 1 to 64 lower-case letters, digits or _",
+        })
     }
 
     /// As text.
@@ -113,20 +107,14 @@ impl PenName {
     /// # Errors
     /// The kernel has no random bytes to give.
     pub fn random(home: HomeId) -> std::io::Result<Self> {
-        Ok(Self {
-            home,
-            session: SessionId::random()?,
-        })
+        Ok(Self { home, session: SessionId::random()? })
     }
 
     /// Understands the name of a folder, if it is a pen's.
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
         let (home, session) = text.strip_prefix("kennel-")?.split_once('-')?;
-        Some(Self {
-            home: HomeId::parse(home).ok()?,
-            session: SessionId::parse(session).ok()?,
-        })
+        Some(Self { home: HomeId::parse(home).ok()?, session: SessionId::parse(session).ok()? })
     }
 }
 
@@ -144,10 +132,7 @@ fn random_text(alphabet: &[u8], length: usize) -> std::io::Result<String> {
         filled +=
             rustix::rand::getrandom(&mut bytes[filled..], rustix::rand::GetRandomFlags::empty())?;
     }
-    Ok(bytes
-        .iter()
-        .map(|byte| char::from(alphabet[usize::from(*byte) % alphabet.len()]))
-        .collect())
+    Ok(bytes.iter().map(|byte| char::from(alphabet[usize::from(*byte) % alphabet.len()])).collect())
 }
 
 #[cfg(test)]
@@ -175,9 +160,6 @@ mod tests {
     #[test]
     fn errors_name_the_value_and_the_rule() {
         let error = SessionId::parse("No Way").unwrap_err().to_string();
-        assert!(
-            error.contains("\"No Way\"") && error.contains("lower-case"),
-            "{error}"
-        );
+        assert!(error.contains("\"No Way\"") && error.contains("lower-case"), "{error}");
     }
 }

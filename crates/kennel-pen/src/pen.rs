@@ -66,9 +66,7 @@ enum Place {
 }
 
 fn place() -> std::sync::MutexGuard<'static, Place> {
-    PLACE
-        .lock()
-        .unwrap_or_else(std::sync::PoisonError::into_inner)
+    PLACE.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
 }
 
 /// A pen, owned by this process. See the [crate documentation](crate) for how to use it.
@@ -89,6 +87,8 @@ pub struct Pen {
     pub(crate) refused: Vec<Marked>,
     /// What the last look at our children said.
     children_left: bool,
+    /// Seen to be empty, and its folder is gone.
+    removed: bool,
     children: SignalFd,
     cpu_before: Duration,
 }
@@ -151,11 +151,7 @@ impl Pen {
         };
         std::mem::forget(taken);
         let mut pen = Self::new(name, cgroup, children);
-        pen.agent = agent.map(|(pidfd, identity)| Agent {
-            pidfd,
-            identity,
-            status: None,
-        });
+        pen.agent = agent.map(|(pidfd, identity)| Agent { pidfd, identity, status: None });
         Ok(pen)
     }
 
@@ -167,6 +163,7 @@ impl Pen {
             agent: None,
             refused: Vec::new(),
             children_left: false,
+            removed: false,
             children,
             cpu_before: reap::reaped_cpu(),
         }
@@ -258,11 +255,7 @@ impl Pen {
         }
         // Ready from one change to the next *read*, which `is_empty` does only when no child is left. As
         // long as there is one, its end is what we wait for.
-        let events = self
-            .cgroup
-            .as_ref()
-            .filter(|_| !self.children_left)
-            .map(Cgroup::events);
+        let events = self.cgroup.as_ref().filter(|_| !self.children_left).map(Cgroup::events);
         if let Some(events) = &events {
             fds.push(PollFd::new(events, PollFlags::PRI));
         }
@@ -327,16 +320,10 @@ impl Pen {
     /// # Errors
     /// The listing failed.
     pub fn usage(&self) -> io::Result<Usage> {
-        let mut usage = Usage {
-            cpu: reap::reaped_cpu().saturating_sub(self.cpu_before),
-            ..Usage::default()
-        };
+        let mut usage =
+            Usage { cpu: reap::reaped_cpu().saturating_sub(self.cpu_before), ..Usage::default() };
         let ticks = rustix::param::clock_ticks_per_second().max(1);
-        for stat in self
-            .pids()?
-            .into_iter()
-            .filter_map(|pid| Stat::read(pid).ok().flatten())
-        {
+        for stat in self.pids()?.into_iter().filter_map(|pid| Stat::read(pid).ok().flatten()) {
             usage.cpu += Duration::from_millis(stat.cpu_ticks * 1000 / ticks);
             usage.memory += stat.resident_pages * rustix::param::page_size() as u64;
             usage.processes += u32::from(!stat.is_dead());
@@ -373,18 +360,12 @@ impl Pen {
     pub fn remove(mut self) -> Result<(), RemoveError> {
         match self.try_remove() {
             Ok(()) => Ok(()),
-            Err(why) => Err(RemoveError {
-                pen: Box::new(self),
-                why,
-            }),
+            Err(why) => Err(RemoveError { pen: Box::new(self), why }),
         }
     }
 
     pub(crate) fn try_remove(&mut self) -> Result<(), NotRemoved> {
-        if self
-            .reap()
-            .map_err(|error| NotRemoved::Call(CallError::new("waitid", error)))?
-        {
+        if self.reap().map_err(|error| NotRemoved::Call(CallError::new("waitid", error)))? {
             return Err(NotRemoved::Occupied);
         }
         if let Some(cgroup) = &self.cgroup {
@@ -393,6 +374,7 @@ impl Pen {
                 Removed::Yes => self.cgroup = None,
             }
         }
+        self.removed = true;
         Ok(())
     }
 }
@@ -489,14 +471,17 @@ fn settle(cgroup: Option<Cgroup>) -> Option<Option<Cgroup>> {
             Ok(Reaped::NoneReady) | Err(_) => break false,
         }
     };
-    let folder_gone = cgroup
-        .as_ref()
-        .is_none_or(|cgroup| matches!(cgroup.remove(), Ok(Removed::Yes)));
+    let folder_gone =
+        cgroup.as_ref().is_none_or(|cgroup| matches!(cgroup.remove(), Ok(Removed::Yes)));
     (!(children_gone && folder_gone)).then_some(cgroup)
 }
 
 impl Drop for Pen {
     fn drop(&mut self) {
+        if self.removed && !self.children_left {
+            *place() = Place::Free;
+            return;
+        }
         let left = settle(self.cgroup.take());
         *place() = left.map_or(Place::Free, Place::Abandoned);
     }

@@ -112,11 +112,7 @@ pub(crate) fn find(
     let mut forbidden = None;
     for entry in std::env::split_paths(searched) {
         // An empty entry is the current folder, as it is for every shell.
-        let entry = if entry.as_os_str().is_empty() {
-            PathBuf::from(".")
-        } else {
-            entry
-        };
+        let entry = if entry.as_os_str().is_empty() { PathBuf::from(".") } else { entry };
         let candidate = folder.unwrap_or(Path::new("")).join(entry).join(program);
         match rustix::fs::accessat(CWD, &candidate, Access::EXEC_OK, AtFlags::EACCESS) {
             Ok(()) if candidate.is_file() => return Ok(candidate),
@@ -127,10 +123,7 @@ pub(crate) fn find(
         }
     }
     Err(match forbidden {
-        Some(path) => ExecError::NotExecutable {
-            path,
-            source: Errno::ACCESS.into(),
-        },
+        Some(path) => ExecError::NotExecutable { path, source: Errno::ACCESS.into() },
         None => not_found(),
     })
 }
@@ -144,11 +137,7 @@ pub(crate) fn explain(path: &Path, folder: Option<&Path>, source: io::Error) -> 
             if seen.is_file() && is_executable(&seen) =>
         {
             match interpreter(&seen) {
-                Some(interpreter) => ExecError::BadInterpreter {
-                    path,
-                    interpreter,
-                    source,
-                },
+                Some(interpreter) => ExecError::BadInterpreter { path, interpreter, source },
                 None => ExecError::Other { path, source },
             }
         }
@@ -166,21 +155,13 @@ fn is_executable(path: &Path) -> bool {
 /// The interpreter that a script's first line names, or an ELF file's loader.
 fn interpreter(path: &Path) -> Option<PathBuf> {
     let mut head = Vec::new();
-    File::open(path)
-        .ok()?
-        .take(4096)
-        .read_to_end(&mut head)
-        .ok()?;
+    File::open(path).ok()?.take(4096).read_to_end(&mut head).ok()?;
     if let Some(line) = head.strip_prefix(b"#!") {
         let line = line.split(|byte| *byte == b'\n').next()?;
-        let name = line
-            .trim_ascii()
-            .split(|byte| byte.is_ascii_whitespace())
-            .next()?;
+        let name = line.trim_ascii().split(|byte| byte.is_ascii_whitespace()).next()?;
         return Some(PathBuf::from(OsStr::from_bytes(name)));
     }
-    head.starts_with(b"\x7fELF")
-        .then(|| PathBuf::from("(the loader named in its ELF header)"))
+    head.starts_with(b"\x7fELF").then(|| PathBuf::from("(the loader named in its ELF header)"))
 }
 
 #[cfg(test)]

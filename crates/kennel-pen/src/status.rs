@@ -27,11 +27,9 @@ impl Status {
     pub(crate) fn new(ended: Ended, oom: bool) -> Self {
         match ended {
             Ended::Code(code) => Self::Code(code),
-            Ended::Signal { signal, core } => Self::Signal {
-                signal,
-                core,
-                oom: oom && signal == 9,
-            },
+            Ended::Signal { signal, core } => {
+                Self::Signal { signal, core, oom: oom && signal == 9 }
+            }
         }
     }
 

@@ -10,16 +10,16 @@ use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::time::Instant;
 
-use kennel_sys::identity::Stat;
+use kennel_sys::identity::{Birth, Stat};
 use kennel_sys::pidfd::{self, Sent};
-use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
+use rustix::fd::{AsFd, OwnedFd};
 use rustix::process::Signal;
 
 /// One process for good: its number, and what tells it from a later one of the same number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) struct Marked {
     pub(crate) pid: i32,
-    stamp: u64,
+    birth: Birth,
 }
 
 /// A descendant that was found, with a handle on it.
@@ -50,25 +50,8 @@ pub(crate) fn open(pid: i32) -> io::Result<Option<Found>> {
     let Some(pidfd) = pidfd::open(pid)? else {
         return Ok(None);
     };
-    let Some(stamp) = stamp(pidfd.as_fd(), pid)? else {
-        return Ok(None);
-    };
-    Ok(Some(Found {
-        mark: Marked { pid, stamp },
-        pidfd,
-    }))
-}
-
-/// The handle's inode where the kernel gives each process its own (6.9), else the start time.
-fn stamp(pidfd: BorrowedFd<'_>, pid: i32) -> io::Result<Option<u64>> {
-    const PIDFS_MAGIC: i64 = 0x5049_4446;
-    if rustix::fs::fstatfs(pidfd)?.f_type as i64 == PIDFS_MAGIC {
-        return Ok(Some(rustix::fs::fstat(pidfd)?.st_ino));
-    }
-    let stat = Stat::read(pid)?;
-    Ok(stat
-        .filter(|_| pidfd::exists(pidfd))
-        .map(|stat| stat.started))
+    let Some(birth) = Birth::of(pidfd.as_fd(), pid)? else { return Ok(None) };
+    Ok(Some(Found { mark: Marked { pid, birth }, pidfd }))
 }
 
 /// The pids that are, or just were, children of `pid`.
@@ -88,8 +71,7 @@ pub(crate) fn children_of(pid: i32) -> io::Result<Vec<i32>> {
         match fs::read_to_string(thread.path().join("children")) {
             Ok(text) => {
                 children.extend(
-                    text.split_ascii_whitespace()
-                        .filter_map(|pid| pid.parse::<i32>().ok()),
+                    text.split_ascii_whitespace().filter_map(|pid| pid.parse::<i32>().ok()),
                 );
             }
             Err(error) if vanished(&error) => {
@@ -195,9 +177,7 @@ pub(crate) fn signal(
 
 /// The user a process belongs to, as far as `/proc` tells.
 pub(crate) fn owner_of(pid: i32) -> Option<u32> {
-    fs::metadata(format!("/proc/{pid}"))
-        .ok()
-        .map(|meta| meta.uid())
+    fs::metadata(format!("/proc/{pid}")).ok().map(|meta| meta.uid())
 }
 
 #[cfg(test)]
@@ -206,10 +186,8 @@ mod tests {
 
     #[test]
     fn both_ways_to_list_children_agree() {
-        let mut child = std::process::Command::new("sleep")
-            .arg("30")
-            .spawn()
-            .expect("sleep starts");
+        let mut child =
+            std::process::Command::new("sleep").arg("30").spawn().expect("sleep starts");
         let pid = i32::try_from(child.id()).expect("a pid");
         let me = rustix::process::getpid().as_raw_pid();
         assert!(lists_children());
@@ -222,9 +200,7 @@ mod tests {
 
     #[test]
     fn a_stranger_with_a_number_from_our_list_is_not_ours() {
-        let found = open(1)
-            .expect("init can be looked at")
-            .expect("init exists");
+        let found = open(1).expect("init can be looked at").expect("init exists");
         let me = rustix::process::getpid().as_raw_pid();
         assert!(!is_ours(&found, me, None).expect("asked"));
     }

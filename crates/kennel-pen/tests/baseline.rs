@@ -9,43 +9,30 @@ use kennel_pen::{Command, HomeId, PenName};
 use kennel_testing::{cgroup_mount, eventually, is_root, soon};
 
 fn descriptors() -> usize {
-    fs::read_dir("/proc/self/fd")
-        .expect("our own descriptors")
-        .count()
+    fs::read_dir("/proc/self/fd").expect("our own descriptors").count()
 }
 
 fn children() -> usize {
-    let tasks = fs::read_dir("/proc/self/task")
-        .expect("our own threads")
-        .flatten();
+    let tasks = fs::read_dir("/proc/self/task").expect("our own threads").flatten();
     let lists =
         tasks.map(|task| fs::read_to_string(task.path().join("children")).unwrap_or_default());
-    lists
-        .map(|list| list.split_ascii_whitespace().count())
-        .sum()
+    lists.map(|list| list.split_ascii_whitespace().count()).sum()
 }
 
 fn pens(home: &HomeId) -> usize {
     let Some(mount) = cgroup_mount() else {
         return 0;
     };
-    let entries = fs::read_dir(mount)
-        .expect("the cgroups can be listed")
-        .flatten();
-    entries
-        .filter(|entry| entry.file_name().to_string_lossy().contains(home.as_str()))
-        .count()
+    let entries = fs::read_dir(mount).expect("the cgroups can be listed").flatten();
+    entries.filter(|entry| entry.file_name().to_string_lossy().contains(home.as_str())).count()
 }
 
 #[test]
 fn a_thousand_failing_launches_leave_everything_at_the_baseline() {
     let home = HomeId::random().expect("random bytes");
     let program = HolderProgram::at(env!("CARGO_BIN_EXE_kennel-holder"));
-    let kinds: &[HeldKind] = if is_root() {
-        &[HeldKind::Cgroup, HeldKind::Subtree]
-    } else {
-        &[HeldKind::Subtree]
-    };
+    let kinds: &[HeldKind] =
+        if is_root() { &[HeldKind::Cgroup, HeldKind::Subtree] } else { &[HeldKind::Subtree] };
     let order = |kind, program: &str| {
         let name = PenName::random(home.clone()).expect("random bytes");
         Order::new(name, Command::new(program)).kind(kind)
@@ -53,24 +40,16 @@ fn a_thousand_failing_launches_leave_everything_at_the_baseline() {
     let (descriptors_before, children_before) = (descriptors(), children());
     for round in 0..1000 {
         let kind = kinds[round % kinds.len()];
-        let outcome = program
-            .launch(order(kind, "/no/such/program"), soon())
-            .and_then(|g| g.open(soon()));
+        let outcome =
+            program.launch(order(kind, "/no/such/program"), soon()).and_then(|g| g.open(soon()));
         assert!(outcome.is_err());
         if round % 5 == 0 {
-            drop(
-                program
-                    .launch(order(kind, "/bin/true"), soon())
-                    .expect("launched"),
-            );
+            drop(program.launch(order(kind, "/bin/true"), soon()).expect("launched"));
         }
         if round % 10 == 0 {
-            let held = program
-                .launch(order(kind, "/bin/true"), soon())
-                .and_then(|g| g.open(soon()));
-            let gone = held
-                .expect("runs")
-                .wait_gone(Instant::now() + kennel_testing::DEADLINE);
+            let held =
+                program.launch(order(kind, "/bin/true"), soon()).and_then(|g| g.open(soon()));
+            let gone = held.expect("runs").wait_gone(Instant::now() + kennel_testing::DEADLINE);
             assert!(gone.expect("answered").is_some());
         }
     }

@@ -23,10 +23,7 @@ fn main() {
     let cases: &[Case] = &[
         ("a status is the agent's own", status_is_the_agents_own),
         ("a process has one pen at a time", one_pen_at_a_time),
-        (
-            "a dropped pen kills, and the next one waits for it",
-            dropped_pen,
-        ),
+        ("a dropped pen kills, and the next one waits for it", dropped_pen),
         ("a gated process that is dropped is gone", dropped_gate),
         ("a failed exec leaves the pen usable", failed_exec),
         ("every wait has a deadline", deadlines),
@@ -37,21 +34,16 @@ fn main() {
     let mut kinds = vec![Kind::Subtree];
     match ground.cgroup() {
         Ok(_) => kinds.push(Kind::Cgroup),
-        Err(why) => kennel_testing::skip(
-            "pens in their owner's process, in a cgroup",
-            &why.to_string(),
-        ),
+        Err(why) => {
+            kennel_testing::skip("pens in their owner's process, in a cgroup", &why.to_string())
+        }
     }
     for (name, case) in cases {
         for kind in &kinds {
             println!("{name}, {kind:?}");
             case(&ground, *kind);
             assert_eq!(children(), 0, "children are left after: {name}");
-            assert_eq!(
-                pens(&ground),
-                Vec::<PathBuf>::new(),
-                "pens are left after: {name}"
-            );
+            assert_eq!(pens(&ground), Vec::<PathBuf>::new(), "pens are left after: {name}");
         }
     }
     println!("{} passed, 0 failed", cases.len() * kinds.len());
@@ -75,50 +67,27 @@ fn pens(ground: &Ground) -> Vec<PathBuf> {
         return Vec::new();
     };
     let entries = std::fs::read_dir(base.path()).expect("listed").flatten();
-    entries
-        .map(|e| e.path())
-        .filter(|p| p.to_string_lossy().contains(home().as_str()))
-        .collect()
+    entries.map(|e| e.path()).filter(|p| p.to_string_lossy().contains(home().as_str())).collect()
 }
 
 fn agent(behaviour: &[&str]) -> Command {
     let test = std::env::current_exe().expect("our own path");
-    let folder = test
-        .parent()
-        .and_then(Path::parent)
-        .expect("target/PROFILE/deps/TEST");
+    let folder = test.parent().and_then(Path::parent).expect("target/PROFILE/deps/TEST");
     let mut command = Command::new(folder.join("fake-agent"));
     command.args(behaviour);
     command
 }
 
 fn run(pen: &mut Pen, command: Command) {
-    pen.launch(command)
-        .expect("launched")
-        .open(soon())
-        .expect("opened");
+    pen.launch(command).expect("launched").open(soon()).expect("opened");
 }
 
 fn status_is_the_agents_own(ground: &Ground, kind: Kind) {
     for (behaviour, expected) in [
         (["exit", "0"], Status::Code(0)),
         (["exit", "200"], Status::Code(200)),
-        (
-            ["signal", "15"],
-            Status::Signal {
-                signal: 15,
-                core: false,
-                oom: false,
-            },
-        ),
-        (
-            ["signal", "9"],
-            Status::Signal {
-                signal: 9,
-                core: false,
-                oom: false,
-            },
-        ),
+        (["signal", "15"], Status::Signal { signal: 15, core: false, oom: false }),
+        (["signal", "9"], Status::Signal { signal: 9, core: false, oom: false }),
     ] {
         let mut pen = create(ground, kind);
         run(&mut pen, agent(&behaviour));
@@ -160,29 +129,20 @@ fn dropped_gate(ground: &Ground, kind: Kind) {
     let identity = gated.identity().clone();
     assert!(alive(identity.pid));
     drop(gated);
-    assert!(
-        !identity.exists().expect("asked"),
-        "it is reaped, not only killed"
-    );
+    assert!(!identity.exists().expect("asked"), "it is reaped, not only killed");
     pen.remove().expect("nobody is in it");
 }
 
 fn failed_exec(ground: &Ground, kind: Kind) {
     let mut pen = create(ground, kind);
-    let outcome = pen
-        .launch(Command::new("/no/such/program"))
-        .expect("launched")
-        .open(soon());
+    let outcome = pen.launch(Command::new("/no/such/program")).expect("launched").open(soon());
     let Err(LaunchError::Exec(ExecError::NotFound { path, .. })) = outcome else {
         panic!("{outcome:?}")
     };
     assert_eq!(path, Path::new("/no/such/program"));
     assert_eq!(children(), 0);
     run(&mut pen, agent(&["exit", "3"]));
-    assert_eq!(
-        pen.wait_agent(soon()).expect("asked"),
-        Some(Status::Code(3))
-    );
+    assert_eq!(pen.wait_agent(soon()).expect("asked"), Some(Status::Code(3)));
     assert!(pen.wait_empty(soon()).expect("asked"));
     pen.remove().expect("removed");
 }
@@ -204,11 +164,7 @@ fn remove_occupied(ground: &Ground, kind: Kind) {
     run(&mut pen, agent(&["sleep"]));
     let error = pen.remove().expect_err("somebody is in it");
     let mut pen = error.pen;
-    assert_eq!(
-        pen.members().expect("listed").len(),
-        1,
-        "the pen is still owned"
-    );
+    assert_eq!(pen.members().expect("listed").len(), 1, "the pen is still owned");
     assert_eq!(pen.end(soon()).expect("ended"), End::Empty);
     pen.remove().expect("removed");
 }

@@ -22,6 +22,11 @@ pub(crate) const GO: u8 = b'g';
 const GATE: usize = 3;
 /// Scratch descriptors are taken from here up, so that they clobber none of 0-3.
 const SCRATCH: usize = 10;
+/// What `read` says at a gate that is still shut.
+const NOTHING_YET: isize = -(libc::EAGAIN as isize);
+/// How often the gate is looked at before we go to sleep at it: some microseconds. A caller that opens it
+/// at once does so by then, and going to sleep on another core and being woken costs ten times that.
+const LOOKS: u32 = 100;
 /// The kernel's signals are 1 to 64.
 const SIGNALS: usize = 64;
 /// The size of the kernel's signal set.
@@ -67,22 +72,10 @@ impl Step {
             Born, Descriptors, Exec, Folder, Gate, Limits, Session, Signals, Streams, Terminal,
             Umask,
         };
-        [
-            Born,
-            Signals,
-            Streams,
-            Descriptors,
-            Session,
-            Terminal,
-            Umask,
-            Limits,
-            Folder,
-            Gate,
-            Exec,
-        ]
-        .into_iter()
-        .find(|step| *step as u32 == number)
-        .unwrap_or(Born)
+        [Born, Signals, Streams, Descriptors, Session, Terminal, Umask, Limits, Folder, Gate, Exec]
+            .into_iter()
+            .find(|step| *step as u32 == number)
+            .unwrap_or(Born)
     }
 }
 
@@ -206,12 +199,7 @@ impl Child<'_> {
         unsafe { self.place_streams()? };
         self.at(Step::Descriptors);
         // SAFETY: as above.
-        unsafe {
-            self.call(
-                libc::SYS_close_range,
-                [GATE + 1, u32::MAX as usize, 0, 0, 0, 0],
-            )?
-        };
+        unsafe { self.call(libc::SYS_close_range, [GATE + 1, u32::MAX as usize, 0, 0, 0, 0])? };
         self.at(Step::Session);
         // SAFETY: as above.
         unsafe { self.call(libc::SYS_setsid, [0; 6])? };
@@ -238,36 +226,17 @@ impl Child<'_> {
         unsafe { self.wait_at_gate()? };
         self.at(Step::Exec);
         let none = 0_u64;
-        let set = [
-            libc::SIG_SETMASK as usize,
-            &raw const none as usize,
-            0,
-            SIGSET,
-            0,
-            0,
-        ];
+        let set = [libc::SIG_SETMASK as usize, &raw const none as usize, 0, SIGSET, 0, 0];
         // SAFETY: as above; no handler is left that could run now.
         unsafe { self.call(libc::SYS_rt_sigprocmask, set)? };
-        let exec = [
-            orders.path as usize,
-            orders.argv as usize,
-            orders.env as usize,
-            0,
-            0,
-            0,
-        ];
+        let exec = [orders.path as usize, orders.argv as usize, orders.env as usize, 0, 0, 0];
         // SAFETY: as above.
         unsafe { self.call(libc::SYS_execve, exec)? };
         Err(Stop::Failed(libc::ENOEXEC)) // a successful exec does not come back
     }
 
     unsafe fn reset_signals(&self) -> Result<(), Stop> {
-        let default = KernelAction {
-            handler: libc::SIG_DFL,
-            flags: 0,
-            restorer: 0,
-            mask: 0,
-        };
+        let default = KernelAction { handler: libc::SIG_DFL, flags: 0, restorer: 0, mask: 0 };
         let mut signal = 1;
         while signal <= SIGNALS {
             if signal != libc::SIGKILL as usize && signal != libc::SIGSTOP as usize {
@@ -290,24 +259,13 @@ impl Child<'_> {
         let sources = [stdin, stdout, stderr, self.shared.orders.gate];
         let mut copies = [0_usize; 4];
         for (copy, source) in copies.iter_mut().zip(sources) {
-            let args = [
-                source as usize,
-                libc::F_DUPFD_CLOEXEC as usize,
-                SCRATCH,
-                0,
-                0,
-                0,
-            ];
+            let args = [source as usize, libc::F_DUPFD_CLOEXEC as usize, SCRATCH, 0, 0, 0];
             // SAFETY: see `run`.
             *copy = unsafe { self.call(libc::SYS_fcntl, args)? };
         }
         let mut target = 0;
         for copy in copies {
-            let flags = if target == GATE {
-                libc::O_CLOEXEC as usize
-            } else {
-                0
-            };
+            let flags = if target == GATE { libc::O_CLOEXEC as usize } else { 0 };
             // SAFETY: see `run`.
             unsafe { self.call(libc::SYS_dup3, [copy, target, flags, 0, 0, 0])? };
             target = target.wrapping_add(1);
@@ -321,14 +279,7 @@ impl Child<'_> {
             self.shared.detail.store(next as u32, Relaxed);
             // SAFETY: `next` is below the count that goes with the pointer.
             let limit = unsafe { &*self.shared.orders.limits.wrapping_add(next) };
-            let args = [
-                0,
-                limit.resource as usize,
-                &raw const limit.soft as usize,
-                0,
-                0,
-                0,
-            ];
+            let args = [0, limit.resource as usize, &raw const limit.soft as usize, 0, 0, 0];
             // SAFETY: see `run`; soft and hard lie side by side, as the kernel's rlimit64.
             unsafe { self.call(libc::SYS_prlimit64, args)? };
             next = next.wrapping_add(1);
@@ -338,13 +289,23 @@ impl Child<'_> {
 
     unsafe fn wait_at_gate(&self) -> Result<(), Stop> {
         let mut byte = 0_u8;
-        // SAFETY: see `run`; one byte is written to `byte`. All signals are blocked, so no EINTR.
-        let read =
-            unsafe { self.call(libc::SYS_read, [GATE, &raw mut byte as usize, 1, 0, 0, 0])? };
-        if read == 1 && byte == GO {
-            Ok(())
-        } else {
-            Err(Stop::Dismissed)
+        // SAFETY: a call that changes nothing, so that a test can let this step fail too.
+        unsafe { self.call(libc::SYS_getpid, [0; 6])? };
+        let mut looks = 0_u32;
+        loop {
+            let args = [GATE, &raw mut byte as usize, 1, 0, 0, 0];
+            // SAFETY: see `run`; one byte is written to `byte`. All signals are blocked, so no EINTR.
+            match unsafe { syscall(libc::SYS_read, args) } {
+                1 if byte == GO => return Ok(()),
+                NOTHING_YET if looks < LOOKS => looks = looks.wrapping_add(1),
+                NOTHING_YET => {
+                    let ready = libc::pollfd { fd: GATE as i32, events: libc::POLLIN, revents: 0 };
+                    let args = [&raw const ready as usize, 1, 0, 0, 0, 0];
+                    // SAFETY: see `run`; without a time limit it returns when there is a byte or the end.
+                    unsafe { syscall(libc::SYS_ppoll, args) };
+                }
+                _ => return Err(Stop::Dismissed),
+            }
         }
     }
 }

@@ -12,6 +12,7 @@
 
 use std::ffi::CString;
 use std::sync::atomic::{AtomicI32, AtomicU32, Ordering};
+use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
 use std::{io, ptr};
 
@@ -115,16 +116,14 @@ pub struct ChildError {
 /// # Errors
 /// The call that failed; nothing is left then.
 pub fn start(start: Start<'_>) -> Result<Gated, CallError> {
-    let (reader, gate) = call("pipe2", || rustix::pipe::pipe_with(PipeFlags::CLOEXEC))?;
+    // A gate that can be looked at without going to sleep; see `child.rs`.
+    let flags = PipeFlags::CLOEXEC | PipeFlags::NONBLOCK;
+    let (reader, gate) = call("pipe2", || rustix::pipe::pipe_with(flags))?;
     let mut memory = Memory::new(&start, reader.as_fd())?;
     let mut pidfd: i32 = -1;
     let args = CloneArgs {
         flags: (libc::CLONE_VM | libc::CLONE_PIDFD | libc::CLONE_CHILD_CLEARTID) as u64
-            | if start.cgroup.is_some() {
-                CLONE_INTO_CGROUP
-            } else {
-                0
-            },
+            | if start.cgroup.is_some() { CLONE_INTO_CGROUP } else { 0 },
         pidfd: &raw mut pidfd as u64,
         child_tid: memory.shared().here.as_ptr() as u64,
         exit_signal: libc::SIGCHLD as u64,
@@ -157,13 +156,7 @@ pub fn start(start: Start<'_>) -> Result<Gated, CallError> {
     // SAFETY: the kernel put a new descriptor there, which is ours alone.
     let pidfd = unsafe { OwnedFd::from_raw_fd(pidfd) };
     let pid = Pid::from_raw(pid).expect("the kernel gives no pid 0");
-    Ok(Gated {
-        pid,
-        pidfd,
-        gate,
-        gate_reader: reader,
-        memory,
-    })
+    Ok(Gated { pid, pidfd, gate, gate_reader: reader, memory })
 }
 
 impl Gated {
@@ -185,13 +178,7 @@ impl Gated {
     /// The byte could not be written; the process is then dismissed, and ended as on drop.
     pub fn open(self, deadline: Instant) -> Result<Opened, CallError> {
         call("write gate", || rustix::io::write(&self.gate, &[GO]))?;
-        let Self {
-            pidfd,
-            memory,
-            gate,
-            gate_reader,
-            ..
-        } = self;
+        let Self { pidfd, memory, gate, gate_reader, .. } = self;
         drop((gate, gate_reader));
         Ok(Opening { pidfd, memory }.wait(deadline))
     }
@@ -200,12 +187,7 @@ impl Gated {
     /// still be using goes along.
     #[must_use]
     pub fn dismiss(self) -> (OwnedFd, Lingering) {
-        let Self {
-            pidfd,
-            memory,
-            gate,
-            ..
-        } = self;
+        let Self { pidfd, memory, gate, .. } = self;
         drop(gate);
         // Fails only if it has been reaped already, and then there is nothing to end.
         let _gone = rustix::process::pidfd_send_signal(&pidfd, Signal::KILL);
@@ -236,10 +218,7 @@ impl Opening {
         let shared = memory.shared();
         let step = Step::from_number(shared.step.load(Ordering::Acquire));
         let errno = shared.errno.load(Ordering::Acquire);
-        fault::child_spent(
-            shared.calls.load(Ordering::Relaxed),
-            (errno != 0).then(|| step.call()),
-        );
+        fault::child_spent(shared.calls.load(Ordering::Relaxed), (errno != 0).then(|| step.call()));
         match (errno, step) {
             (0, Step::Exec) => Opened::Running(pidfd),
             (0, _) => Opened::Died(pidfd),
@@ -247,19 +226,12 @@ impl Opening {
                 let mut error = CallError::new(step.call(), io::Error::from_raw_os_error(errno));
                 if step == Step::Limits {
                     let which = shared.detail.load(Ordering::Relaxed) as usize;
-                    error.on = memory
-                        .limits
-                        .get(which)
-                        .map(|l| format!("resource {}", l.resource));
+                    error.on = memory.limits.get(which).map(|l| format!("resource {}", l.resource));
                 }
                 let at_exec = step == Step::Exec;
                 Opened::Failed(
                     pidfd,
-                    ChildError {
-                        error,
-                        at_exec,
-                        at_folder: step == Step::Folder,
-                    },
+                    ChildError { error, at_exec, at_folder: step == Step::Folder },
                 )
             }
         }
@@ -286,11 +258,7 @@ impl Memory {
         let limits = start
             .limits
             .iter()
-            .map(|l| KernelLimit {
-                soft: l.soft,
-                hard: l.hard,
-                resource: l.resource,
-            })
+            .map(|l| KernelLimit { soft: l.soft, hard: l.hard, resource: l.resource })
             .collect::<Vec<_>>();
         // A CString's bytes stay where they are when the CString itself is moved.
         let strings = [&start.path]
@@ -304,7 +272,7 @@ impl Memory {
         let (head, rest) = strings.split_at(1 + folders);
         let (argv, env) = rest.split_at(start.argv.len());
         let pointers = vec![null_terminated(argv), null_terminated(env)];
-        let stack = map_stack()?;
+        let stack = take_stack()?;
         let shared = Shared {
             here: AtomicU32::new(1),
             step: AtomicU32::new(Step::Born as u32),
@@ -326,13 +294,7 @@ impl Memory {
             },
         };
         let shared = Box::into_raw(Box::new(shared));
-        Ok(Self {
-            stack,
-            shared,
-            limits,
-            _strings: strings,
-            _pointers: pointers,
-        })
+        Ok(Self { stack, shared, limits, _strings: strings, _pointers: pointers })
     }
 
     fn shared(&self) -> &Shared {
@@ -376,20 +338,40 @@ impl Drop for Memory {
             std::mem::forget(std::mem::take(&mut self.limits));
             return;
         }
-        // SAFETY: mapped by `map_stack` with this size, used by nobody any more.
-        let unmapped = unsafe { rustix::mm::munmap(self.stack, PAGE + STACK) };
-        debug_assert!(unmapped.is_ok(), "the stack was mapped by us");
+        give_stack_back(self.stack);
         // SAFETY: came from Box::into_raw, and nobody else refers to it any more.
         drop(unsafe { Box::from_raw(self.shared) });
     }
 }
 
 fn null_terminated(strings: &[CString]) -> Vec<*const libc::c_char> {
-    strings
-        .iter()
-        .map(|string| string.as_ptr())
-        .chain([ptr::null()])
-        .collect()
+    strings.iter().map(|string| string.as_ptr()).chain([ptr::null()]).collect()
+}
+
+/// Stacks that no process uses any more. Unmapping one costs an interrupt to every core that its process
+/// ran on, so some are kept.
+static STACKS: Mutex<Vec<Stack>> = Mutex::new(Vec::new());
+const KEPT: usize = 4;
+
+struct Stack(*mut libc::c_void);
+
+// SAFETY: plain mapped memory that nobody uses as long as it is in the list.
+unsafe impl Send for Stack {}
+
+fn take_stack() -> Result<*mut libc::c_void, CallError> {
+    let kept = STACKS.lock().unwrap_or_else(PoisonError::into_inner).pop();
+    kept.map_or_else(map_stack, |Stack(stack)| Ok(stack))
+}
+
+fn give_stack_back(stack: *mut libc::c_void) {
+    let mut stacks = STACKS.lock().unwrap_or_else(PoisonError::into_inner);
+    if stacks.len() < KEPT {
+        return stacks.push(Stack(stack));
+    }
+    drop(stacks);
+    // SAFETY: mapped by `map_stack` with this size, used by nobody any more.
+    let unmapped = unsafe { rustix::mm::munmap(stack, PAGE + STACK) };
+    debug_assert!(unmapped.is_ok(), "the stack was mapped by us");
 }
 
 /// A stack with a page below it that faults.

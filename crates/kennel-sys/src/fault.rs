@@ -22,11 +22,7 @@ impl CallError {
     /// The error of `call`.
     #[must_use]
     pub fn new(call: &'static str, source: impl Into<io::Error>) -> Self {
-        Self {
-            call,
-            on: None,
-            source: source.into(),
-        }
+        Self { call, on: None, source: source.into() }
     }
 
     /// Adds what the call was made on.
@@ -107,11 +103,7 @@ mod armed {
     /// Lets the `nth` call from now on in this thread (the first is 1) fail with `errno`, or the nth call
     /// of the new process ([`CHILD`] plus n); 0 only counts.
     pub fn arm(nth: u32, errno: i32) {
-        PLAN.set(Some(Plan {
-            nth,
-            errno,
-            seen: Seen::default(),
-        }));
+        PLAN.set(Some(Plan { nth, errno, seen: Seen::default() }));
     }
 
     /// Ends the trial and tells what was seen.

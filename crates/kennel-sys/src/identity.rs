@@ -4,6 +4,9 @@ use std::os::unix::fs::MetadataExt;
 use std::sync::OnceLock;
 use std::{fmt, fs, io};
 
+use rustix::fd::{AsFd, BorrowedFd};
+use rustix::fs::{Mode, OFlags};
+
 /// Everything that tells one process from all others that this machine ever ran.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Identity {
@@ -13,25 +16,58 @@ pub struct Identity {
     pub pid_namespace: u64,
     /// The pid in that namespace.
     pub pid: i32,
+    /// What tells it from a later process of the same number.
+    pub birth: Birth,
+}
+
+/// What tells a process from a later one of the same number.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Birth {
+    /// The inode of its pidfd, which the kernel gives to no other process of this boot (Linux 6.9).
+    Inode(u64),
     /// When it started, in clock ticks since the boot.
-    pub started: u64,
+    Tick(u64),
+}
+
+impl Birth {
+    /// The birth of the process behind the handle, which was opened by this number; `None` if it has been
+    /// reaped.
+    ///
+    /// # Errors
+    /// The question could not be answered.
+    pub fn of(pidfd: BorrowedFd<'_>, pid: i32) -> io::Result<Option<Self>> {
+        if has_inodes(pidfd)? {
+            return Ok(Some(Self::Inode(rustix::fs::fstat(pidfd)?.st_ino)));
+        }
+        // Still there afterwards, so its number was not another's while we read.
+        let stat = Stat::read(pid)?.filter(|_| crate::pidfd::exists(pidfd));
+        Ok(stat.map(|stat| Self::Tick(stat.started)))
+    }
+}
+
+/// Whether this kernel gives every process an inode of its own.
+fn has_inodes(pidfd: BorrowedFd<'_>) -> io::Result<bool> {
+    const PIDFS_MAGIC: i64 = 0x5049_4446;
+    static INODES: OnceLock<bool> = OnceLock::new();
+    if let Some(known) = INODES.get() {
+        return Ok(*known);
+    }
+    let kind = rustix::fs::fstatfs(pidfd)?.f_type;
+    Ok(*INODES.get_or_init(|| i64::try_from(kind) == Ok(PIDFS_MAGIC)))
 }
 
 impl Identity {
-    /// The identity of the process with this number, now.
-    ///
-    /// Sound only while the caller knows that the number can't change hands: for a child of its own
-    /// that is not yet reaped, or with a pidfd that is seen to exist afterwards.
+    /// The identity of the process behind a handle that was opened by this number.
     ///
     /// # Errors
-    /// `ESRCH` if there is no such process.
-    pub fn of(pid: i32) -> io::Result<Self> {
-        let stat = Stat::read(pid)?.ok_or_else(|| io::Error::from_raw_os_error(libc::ESRCH))?;
+    /// `ESRCH` if it has been reaped.
+    pub fn new(pidfd: BorrowedFd<'_>, pid: i32) -> io::Result<Self> {
+        let gone = || io::Error::from_raw_os_error(libc::ESRCH);
         Ok(Self {
             boot: boot_id()?.to_owned(),
             pid_namespace: pid_namespace()?,
             pid,
-            started: stat.started,
+            birth: Birth::of(pidfd, pid)?.ok_or_else(gone)?,
         })
     }
 
@@ -43,13 +79,23 @@ impl Identity {
         if self.boot != boot_id()? || self.pid_namespace != pid_namespace()? {
             return Ok(false);
         }
-        Ok(Stat::read(self.pid)?.is_some_and(|stat| stat.started == self.started))
+        let Some(pidfd) = crate::pidfd::open(self.pid)? else { return Ok(false) };
+        match (self.birth, Birth::of(pidfd.as_fd(), self.pid)?) {
+                (Birth::Tick(tick), Some(Birth::Inode(_))) => {
+                let stat = Stat::read(self.pid)?.filter(|_| crate::pidfd::exists(pidfd.as_fd()));
+                Ok(stat.is_some_and(|stat| stat.started == tick))
+            }
+            (then, now) => Ok(now == Some(then)),
+        }
     }
 }
 
 impl fmt::Display for Identity {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "pid {} (started at tick {})", self.pid, self.started)
+        match self.birth {
+            Birth::Inode(inode) => write!(f, "pid {} (inode {inode})", self.pid),
+            Birth::Tick(tick) => write!(f, "pid {} (started at tick {tick})", self.pid),
+        }
     }
 }
 
@@ -62,9 +108,7 @@ pub fn boot_id() -> io::Result<&'static str> {
     if let Some(boot) = BOOT.get() {
         return Ok(boot);
     }
-    let boot = fs::read_to_string("/proc/sys/kernel/random/boot_id")?
-        .trim()
-        .to_owned();
+    let boot = fs::read_to_string("/proc/sys/kernel/random/boot_id")?.trim().to_owned();
     Ok(BOOT.get_or_init(|| boot))
 }
 
@@ -79,6 +123,14 @@ pub fn pid_namespace() -> io::Result<u64> {
     }
     let inode = fs::metadata("/proc/self/ns/pid")?.ino();
     Ok(*NAMESPACE.get_or_init(|| inode))
+}
+
+/// A file of `/proc` whose text comes in one piece; far shorter than this.
+fn read_small(path: &str) -> io::Result<Vec<u8>> {
+    let fd = rustix::fs::open(path, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())?;
+    let mut text = Vec::with_capacity(1024);
+    rustix::io::read(&fd, rustix::buffer::spare_capacity(&mut text))?;
+    Ok(text)
 }
 
 /// What Kennel reads of `/proc/PID/stat`.
@@ -107,7 +159,7 @@ impl Stat {
     /// # Errors
     /// It could not be read, or not be understood.
     pub fn read(pid: i32) -> io::Result<Option<Self>> {
-        match fs::read(format!("/proc/{pid}/stat")) {
+        match read_small(&format!("/proc/{pid}/stat")) {
             Ok(text) => Self::parse(&text).map(Some).ok_or_else(|| {
                 io::Error::new(
                     io::ErrorKind::InvalidData,
@@ -155,10 +207,7 @@ mod tests {
         let stat = Stat::parse(line).expect("parses");
         assert_eq!(stat.name, "a) b (c");
         assert_eq!((stat.state, stat.parent, stat.cpu_ticks), ('S', 7, 11));
-        assert_eq!(
-            (stat.threads, stat.started, stat.resident_pages),
-            (3, 12345, 77)
-        );
+        assert_eq!((stat.threads, stat.started, stat.resident_pages), (3, 12345, 77));
     }
 
     #[test]
@@ -177,24 +226,18 @@ mod tests {
     }
 
     #[test]
-    fn our_own_identity_exists_and_one_from_another_boot_or_time_does_not() {
+    fn our_own_identity_exists_and_one_from_another_boot_or_birth_does_not() {
         let pid = rustix::process::getpid().as_raw_pid();
-        let me = Identity::of(pid).expect("we exist");
-        assert!(me.exists().expect("can be asked"));
-        let earlier = Identity {
-            started: me.started - 1,
-            ..me.clone()
-        };
-        assert!(!earlier.exists().expect("can be asked"));
-        let other_boot = Identity {
-            boot: "00000000-0000-0000-0000-000000000000".into(),
-            ..me.clone()
-        };
-        assert!(!other_boot.exists().expect("can be asked"));
-        let other_namespace = Identity {
-            pid_namespace: me.pid_namespace + 1,
-            ..me
-        };
-        assert!(!other_namespace.exists().expect("can be asked"));
+        let own = crate::pidfd::open(pid).expect("opened").expect("we exist");
+        let me = Identity::new(own.as_fd(), pid).expect("we exist");
+        let exists = |identity: &Identity| identity.exists().expect("can be asked");
+        assert!(exists(&me));
+        let started = Stat::read(pid).expect("read").expect("we exist").started;
+        assert!(exists(&Identity { birth: Birth::Tick(started), ..me.clone() }));
+        assert!(!exists(&Identity { birth: Birth::Tick(started - 1), ..me.clone() }));
+        assert!(!exists(&Identity { birth: Birth::Inode(1), ..me.clone() }));
+        let boot = "00000000-0000-0000-0000-000000000000".to_owned();
+        assert!(!exists(&Identity { boot, ..me.clone() }));
+        assert!(!exists(&Identity { pid_namespace: me.pid_namespace + 1, ..me }));
     }
 }

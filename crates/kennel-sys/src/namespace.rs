@@ -13,10 +13,7 @@ use rustix::thread::{CapabilitySet, CapabilitySets, capabilities, set_capabiliti
 /// # Errors
 /// What the kernel said: `EPERM` or `ENOSPC` where user namespaces are switched off.
 pub fn enter_new_pid_namespace(with_user: bool) -> io::Result<()> {
-    let (uid, gid) = (
-        rustix::process::geteuid().as_raw(),
-        rustix::process::getegid().as_raw(),
-    );
+    let (uid, gid) = (rustix::process::geteuid().as_raw(), rustix::process::getegid().as_raw());
     let user = if with_user { libc::CLONE_NEWUSER } else { 0 };
     // SAFETY: no memory is involved. With several threads the kernel refuses a user namespace; a pid
     // namespace concerns only children made later, the mount namespace only this thread.
@@ -38,9 +35,7 @@ fn keep_over_exec(what: CapabilitySet) -> io::Result<()> {
     let mut sets = capabilities(None)?;
     sets.inheritable |= what;
     set_capabilities(None, sets)?;
-    Ok(rustix::thread::configure_capability_in_ambient_set(
-        what, true,
-    )?)
+    Ok(rustix::thread::configure_capability_in_ambient_set(what, true)?)
 }
 
 /// Gives up all capabilities, in this process and in what it will start.
@@ -52,11 +47,7 @@ pub fn give_up_capabilities() -> io::Result<()> {
     let none = CapabilitySet::empty();
     Ok(set_capabilities(
         None,
-        CapabilitySets {
-            effective: none,
-            permitted: none,
-            inheritable: none,
-        },
+        CapabilitySets { effective: none, permitted: none, inheritable: none },
     )?)
 }
 

@@ -86,17 +86,10 @@ const INFO_EXIT: u64 = 1 << 3;
 const PIDFD_GET_INFO: u64 = (3 << 30) | (64 << 16) | (0xFF << 8) | 11;
 
 fn ask(pidfd: BorrowedFd<'_>, mask: u64) -> io::Result<KernelInfo> {
-    let mut info = KernelInfo {
-        mask,
-        ..KernelInfo::default()
-    };
+    let mut info = KernelInfo { mask, ..KernelInfo::default() };
     // SAFETY: the request carries the size of `info`, which the kernel neither reads nor writes beyond.
     let done = unsafe { libc::ioctl(pidfd.as_raw_fd(), PIDFD_GET_INFO, &raw mut info) };
-    if done < 0 {
-        Err(io::Error::last_os_error())
-    } else {
-        Ok(info)
-    }
+    if done < 0 { Err(io::Error::last_os_error()) } else { Ok(info) }
 }
 
 /// Who is behind the handle; `None` if it has ended and was reaped.
@@ -109,11 +102,9 @@ fn ask(pidfd: BorrowedFd<'_>, mask: u64) -> io::Result<KernelInfo> {
 pub fn info(pidfd: BorrowedFd<'_>, pid: i32) -> io::Result<Option<Info>> {
     #[expect(clippy::cast_possible_wrap, reason = "a pid is far below")]
     match ask(pidfd, INFO_PID | INFO_CREDS) {
-        Ok(info) if info.mask & INFO_PID != 0 => Ok(Some(Info {
-            pid: info.tgid as i32,
-            parent: info.ppid as i32,
-            uid: info.ruid,
-        })),
+        Ok(info) if info.mask & INFO_PID != 0 => {
+            Ok(Some(Info { pid: info.tgid as i32, parent: info.ppid as i32, uid: info.ruid }))
+        }
         Ok(_) => Ok(None),
         Err(error) if error.raw_os_error() == Some(libc::ESRCH) => Ok(None),
         // ENOTTY and EINVAL: an older kernel.
@@ -134,11 +125,7 @@ fn info_from_proc(pidfd: BorrowedFd<'_>, pid: i32) -> io::Result<Option<Info>> {
         Err(error) => return Err(error),
     };
     // Still there, so its number was not another's while we read.
-    Ok(exists(pidfd).then_some(Info {
-        pid,
-        parent: stat.parent,
-        uid,
-    }))
+    Ok(exists(pidfd).then_some(Info { pid, parent: stat.parent, uid }))
 }
 
 /// Whether the process behind the handle has not been reaped yet; a zombie exists.
@@ -161,10 +148,7 @@ pub fn ended(pidfd: BorrowedFd<'_>) -> Option<Ended> {
     let status = info.exit_code;
     Some(match status & 0x7f {
         0 => Ended::Code((status >> 8) & 0xff),
-        signal => Ended::Signal {
-            signal,
-            core: status & 0x80 != 0,
-        },
+        signal => Ended::Signal { signal, core: status & 0x80 != 0 },
     })
 }
 

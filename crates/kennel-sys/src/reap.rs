@@ -36,9 +36,7 @@ pub enum Reaped {
 /// # Errors
 /// What `prctl` said.
 pub fn become_subreaper() -> io::Result<()> {
-    Ok(rustix::process::set_child_subreaper(Some(
-        rustix::process::getpid(),
-    ))?)
+    Ok(rustix::process::set_child_subreaper(Some(rustix::process::getpid()))?)
 }
 
 /// Collects any one child that has ended; never blocks.
@@ -69,12 +67,7 @@ fn wait(kind: libc::idtype_t, id: libc::id_t) -> io::Result<Option<(i32, Ended)>
     let mut info: libc::siginfo_t = unsafe { std::mem::zeroed() };
     // SAFETY: `info` is valid for writes; with WNOHANG the call returns at once.
     let done = unsafe {
-        libc::waitid(
-            kind,
-            id,
-            &raw mut info,
-            libc::WEXITED | libc::WNOHANG | libc::__WALL,
-        )
+        libc::waitid(kind, id, &raw mut info, libc::WEXITED | libc::WNOHANG | libc::__WALL)
     };
     if done != 0 {
         return Err(io::Error::last_os_error());
@@ -88,10 +81,7 @@ fn wait(kind: libc::idtype_t, id: libc::id_t) -> io::Result<Option<(i32, Ended)>
     }
     let ended = match info.si_code {
         libc::CLD_EXITED => Ended::Code(status),
-        code => Ended::Signal {
-            signal: status,
-            core: code == libc::CLD_DUMPED,
-        },
+        code => Ended::Signal { signal: status, core: code == libc::CLD_DUMPED },
     };
     Ok(Some((pid, ended)))
 }

@@ -29,14 +29,7 @@ impl Drop for AllBlocked {
 /// Raw, since libc's own wrapper silently leaves out the signals that it uses itself.
 fn set_mask(mask: &u64, before: Option<&mut u64>) {
     let old = before.map_or(0, |before| std::ptr::from_mut(before) as usize);
-    let args = [
-        libc::SIG_SETMASK as usize,
-        std::ptr::from_ref(mask) as usize,
-        old,
-        8,
-        0,
-        0,
-    ];
+    let args = [libc::SIG_SETMASK as usize, std::ptr::from_ref(mask) as usize, old, 8, 0, 0];
     // SAFETY: both pointers are to eight bytes, or null; the call can't fail with these arguments.
     unsafe { syscall(libc::SYS_rt_sigprocmask, args) };
 }

@@ -20,10 +20,7 @@ pub struct Size {
 impl Default for Size {
     /// The size of a VT100.
     fn default() -> Self {
-        Self {
-            rows: 24,
-            columns: 80,
-        }
+        Self { rows: 24, columns: 80 }
     }
 }
 
@@ -54,13 +51,8 @@ pub fn open(size: Size) -> Result<Pty, CallError> {
 fn open_peer(master: &OwnedFd) -> io::Result<OwnedFd> {
     let flags = libc::O_RDWR | libc::O_NOCTTY | libc::O_CLOEXEC;
     // SAFETY: the request takes flags by value and returns a new descriptor.
-    let fd = unsafe {
-        libc::ioctl(
-            std::os::fd::AsRawFd::as_raw_fd(master),
-            libc::TIOCGPTPEER,
-            flags,
-        )
-    };
+    let fd =
+        unsafe { libc::ioctl(std::os::fd::AsRawFd::as_raw_fd(master), libc::TIOCGPTPEER, flags) };
     if fd < 0 {
         return Err(io::Error::last_os_error());
     }
@@ -73,12 +65,7 @@ fn open_peer(master: &OwnedFd) -> io::Result<OwnedFd> {
 /// # Errors
 /// What the kernel said.
 pub fn resize(terminal: impl AsFd, size: Size) -> io::Result<()> {
-    let winsize = Winsize {
-        ws_row: size.rows,
-        ws_col: size.columns,
-        ws_xpixel: 0,
-        ws_ypixel: 0,
-    };
+    let winsize = Winsize { ws_row: size.rows, ws_col: size.columns, ws_xpixel: 0, ws_ypixel: 0 };
     Ok(rustix::termios::tcsetwinsize(terminal, winsize)?)
 }
 
@@ -87,10 +74,6 @@ pub fn resize(terminal: impl AsFd, size: Size) -> io::Result<()> {
 /// # Errors
 /// What the kernel said; `ENOTTY` if it is no terminal.
 pub fn size(terminal: impl AsFd) -> io::Result<Option<Size>> {
-    let Winsize {
-        ws_row: rows,
-        ws_col: columns,
-        ..
-    } = rustix::termios::tcgetwinsize(terminal)?;
+    let Winsize { ws_row: rows, ws_col: columns, .. } = rustix::termios::tcgetwinsize(terminal)?;
     Ok((rows > 0 && columns > 0).then_some(Size { rows, columns }))
 }

@@ -10,12 +10,7 @@ use crate::exit_code;
 
 /// Runs coding agents, and owns every process of theirs: no strays.
 #[derive(Debug, Parser)]
-#[command(
-    name = "kennel",
-    version,
-    max_term_width = 80,
-    disable_help_subcommand = true
-)]
+#[command(name = "kennel", version, max_term_width = 80, disable_help_subcommand = true)]
 #[command(after_help = "Try:  kennel run -- claude      kennel doctor")]
 pub(crate) struct Cli {
     #[command(flatten)]
@@ -29,13 +24,7 @@ pub(crate) struct Cli {
 pub(crate) struct HomeArgs {
     /// The folder with Kennel's records
     /// [default: $XDG_STATE_HOME/kennel, or ~/.local/state/kennel]
-    #[arg(
-        long,
-        value_name = "DIR",
-        env = "KENNEL_HOME",
-        hide_env_values = true,
-        global = true
-    )]
+    #[arg(long, value_name = "DIR", env = "KENNEL_HOME", hide_env_values = true, global = true)]
     pub(crate) home: Option<PathBuf>,
 }
 
@@ -108,9 +97,7 @@ pub(crate) struct DoctorArgs {
 /// `10`, `10s`, `500ms`, `2m`, `1h`, `1.5s`.
 fn parse_time(text: &str) -> Result<Duration, String> {
     let wrong = || format!("{text:?} is not a time; write for instance 500ms, 10s, 2m or 1h");
-    let digits = text
-        .find(|c: char| c != '.' && !c.is_ascii_digit())
-        .unwrap_or(text.len());
+    let digits = text.find(|c: char| c != '.' && !c.is_ascii_digit()).unwrap_or(text.len());
     let (number, unit) = text.split_at(digits);
     let seconds = match unit {
         "" | "s" => 1.0,
@@ -153,22 +140,9 @@ mod tests {
             ("1.5s", 1500),
             ("0", 0),
         ] {
-            assert_eq!(
-                parse_time(text),
-                Ok(Duration::from_millis(milliseconds)),
-                "{text}"
-            );
+            assert_eq!(parse_time(text), Ok(Duration::from_millis(milliseconds)), "{text}");
         }
-        for text in [
-            "",
-            "s",
-            "-1",
-            "1d",
-            "10 s",
-            "1e9",
-            "..",
-            "99999999999999999999h",
-        ] {
+        for text in ["", "s", "-1", "1d", "10 s", "1e9", "..", "99999999999999999999h"] {
             assert!(parse_time(text).is_err(), "{text}");
         }
     }

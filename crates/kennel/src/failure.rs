@@ -15,11 +15,7 @@ pub(crate) struct Failure {
 
 impl Failure {
     pub(crate) fn new(code: u8, error: impl Into<anyhow::Error>) -> Self {
-        Self {
-            code,
-            error: error.into(),
-            hint: None,
-        }
+        Self { code, error: error.into(), hint: None }
     }
 
     pub(crate) fn hint(mut self, hint: impl Into<String>) -> Self {
@@ -48,11 +44,7 @@ impl From<HeldError> for Failure {
             HeldError::Pen(_) => Some("`kennel doctor` says what is possible here".to_owned()),
             _ => None,
         };
-        Self {
-            code,
-            error: error.into(),
-            hint,
-        }
+        Self { code, error: error.into(), hint }
     }
 }
 
@@ -69,9 +61,5 @@ pub(crate) fn report(failure: Failure) -> u8 {
 pub(crate) fn usage(error: &clap::Error) -> u8 {
     // If the stream is closed, nobody wanted to read it.
     error.print().ok();
-    if error.use_stderr() {
-        exit_code::USAGE
-    } else {
-        0
-    }
+    if error.use_stderr() { exit_code::USAGE } else { 0 }
 }

@@ -12,19 +12,13 @@ use crate::cli::HomeArgs;
 
 /// Where the home is: as told, or in the place for state of the user's programs.
 fn folder(args: &HomeArgs) -> anyhow::Result<PathBuf> {
-    let variable = |name| {
-        std::env::var_os(name)
-            .filter(|v| !v.is_empty())
-            .map(PathBuf::from)
-    };
+    let variable = |name| std::env::var_os(name).filter(|v| !v.is_empty()).map(PathBuf::from);
     let folder = args
         .home
         .clone()
         .filter(|home| !home.as_os_str().is_empty())
         .or_else(|| {
-            variable("XDG_STATE_HOME")
-                .filter(|p| p.is_absolute())
-                .map(|p| p.join("kennel"))
+            variable("XDG_STATE_HOME").filter(|p| p.is_absolute()).map(|p| p.join("kennel"))
         })
         .or_else(|| variable("HOME").map(|home| home.join(".local/state/kennel")))
         .ok_or_else(|| anyhow!("no home: set HOME, KENNEL_HOME or --home"))?;
@@ -68,11 +62,7 @@ fn parse(path: &Path, text: &str) -> anyhow::Result<HomeId> {
 fn make(folder: &Path, path: &Path) -> io::Result<()> {
     let id = HomeId::random()?;
     let draft = folder.join(format!("id.{}.{id}", std::process::id()));
-    let mut file = OpenOptions::new()
-        .write(true)
-        .create_new(true)
-        .mode(0o600)
-        .open(&draft)?;
+    let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&draft)?;
     let written = writeln!(file, "{id}").and_then(|()| file.sync_all());
     let linked = written.and_then(|()| fs::hard_link(&draft, path));
     fs::remove_file(&draft)?;

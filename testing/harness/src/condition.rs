@@ -21,10 +21,7 @@ pub fn eventually(what: &str, mut condition: impl FnMut() -> bool) {
     const POLL_INTERVAL: Duration = Duration::from_millis(3);
     let deadline = soon();
     while !condition() {
-        assert!(
-            Instant::now() < deadline,
-            "did not come true in {DEADLINE:?}: {what}"
-        );
+        assert!(Instant::now() < deadline, "did not come true in {DEADLINE:?}: {what}");
         thread::sleep(POLL_INTERVAL);
     }
 }

@@ -26,15 +26,8 @@ impl Process {
         let state = fields.next()?.chars().next()?;
         let parent = fields.next()?.parse().ok()?;
         let command = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
-        let command = String::from_utf8_lossy(&command)
-            .trim_end_matches('\0')
-            .replace('\0', " ");
-        Some(Self {
-            pid,
-            state,
-            parent,
-            command,
-        })
+        let command = String::from_utf8_lossy(&command).trim_end_matches('\0').replace('\0', " ");
+        Some(Self { pid, state, parent, command })
     }
 }
 
@@ -47,9 +40,7 @@ pub fn alive(pid: i32) -> bool {
 /// All processes whose program lies below this folder.
 #[must_use]
 pub fn processes_below(folder: &Path) -> Vec<Process> {
-    let Ok(entries) = fs::read_dir("/proc") else {
-        panic!("/proc can't be listed")
-    };
+    let Ok(entries) = fs::read_dir("/proc") else { panic!("/proc can't be listed") };
     entries
         .filter_map(|entry| entry.ok()?.file_name().to_str()?.parse::<i32>().ok())
         .filter(|pid| {

@@ -63,14 +63,8 @@ impl Running {
         thread::spawn(move || {
             let mut reader = BufReader::new(stdout);
             let mut line = Vec::new();
-            while reader
-                .read_until(b'\n', &mut line)
-                .is_ok_and(|length| length > 0)
-            {
-                if sender
-                    .send(String::from_utf8_lossy(&line).into_owned())
-                    .is_err()
-                {
+            while reader.read_until(b'\n', &mut line).is_ok_and(|length| length > 0) {
+                if sender.send(String::from_utf8_lossy(&line).into_owned()).is_err() {
                     return;
                 }
                 line.clear();
@@ -81,17 +75,9 @@ impl Running {
         thread::spawn(move || {
             let mut text = Vec::new();
             stderr.map(|mut stderr| stderr.read_to_end(&mut text));
-            sender
-                .send(String::from_utf8_lossy(&text).into_owned())
-                .ok();
+            sender.send(String::from_utf8_lossy(&text).into_owned()).ok();
         });
-        Self {
-            child,
-            started,
-            lines,
-            rest: String::new(),
-            errors,
-        }
+        Self { child, started, lines, rest: String::new(), errors }
     }
 
     /// Waits until it has printed this line.
@@ -102,20 +88,16 @@ impl Running {
     pub fn wait_line(&mut self, wanted: &str) -> &mut Self {
         let deadline = Instant::now() + DEADLINE;
         loop {
-            match self
-                .lines
-                .recv_timeout(deadline.saturating_duration_since(Instant::now()))
-            {
+            match self.lines.recv_timeout(deadline.saturating_duration_since(Instant::now())) {
                 Ok(line) => {
                     self.rest.push_str(&line);
                     if line.trim_end() == wanted {
                         return self;
                     }
                 }
-                Err(error) => panic!(
-                    "{wanted:?} was not printed ({error}); so far: {:?}",
-                    self.rest
-                ),
+                Err(error) => {
+                    panic!("{wanted:?} was not printed ({error}); so far: {:?}", self.rest)
+                }
             }
         }
     }
@@ -166,11 +148,7 @@ impl Running {
     #[must_use]
     pub fn wait_without_output(mut self) -> i32 {
         eventually("the program ends", || self.has_ended());
-        let status = self
-            .child
-            .try_wait()
-            .expect("our own child")
-            .expect("just seen");
+        let status = self.child.try_wait().expect("our own child").expect("just seen");
         status.code().unwrap_or(-1)
     }
 
@@ -194,26 +172,15 @@ impl Running {
         let mut stdout = std::mem::take(&mut self.rest);
         let deadline = Instant::now() + DEADLINE;
         loop {
-            match self
-                .lines
-                .recv_timeout(deadline.saturating_duration_since(Instant::now()))
-            {
+            match self.lines.recv_timeout(deadline.saturating_duration_since(Instant::now())) {
                 Ok(line) => stdout.push_str(&line),
                 Err(mpsc::RecvTimeoutError::Disconnected) => break,
                 Err(mpsc::RecvTimeoutError::Timeout) => panic!("somebody holds stdout open"),
             }
         }
         let left = deadline.saturating_duration_since(Instant::now());
-        let stderr = self
-            .errors
-            .recv_timeout(left)
-            .expect("nobody holds stderr open");
-        Ended {
-            code,
-            stdout,
-            stderr,
-            took,
-        }
+        let stderr = self.errors.recv_timeout(left).expect("nobody holds stderr open");
+        Ended { code, stdout, stderr, took }
     }
 }
 
@@ -229,9 +196,7 @@ impl Drop for Running {
 /// # Panics
 /// If that fails.
 pub fn signal(pid: i32, name: &str) {
-    let sent = Command::new("kill")
-        .args([format!("-{name}"), pid.to_string()])
-        .status();
+    let sent = Command::new("kill").args([format!("-{name}"), pid.to_string()]).status();
     assert!(sent.expect("kill is there").success(), "kill -{name} {pid}");
 }
 
@@ -261,11 +226,7 @@ impl Screen {
                 }
             }
         });
-        Self {
-            keys,
-            shown,
-            text: String::new(),
-        }
+        Self { keys, shown, text: String::new() }
     }
 
     /// Presses keys.
@@ -273,9 +234,7 @@ impl Screen {
     /// # Panics
     /// If the terminal is gone.
     pub fn press(&mut self, keys: &str) {
-        self.keys
-            .write_all(keys.as_bytes())
-            .expect("the terminal takes keys");
+        self.keys.write_all(keys.as_bytes()).expect("the terminal takes keys");
     }
 
     /// Waits until this text was shown, after what was waited for before.
@@ -290,15 +249,9 @@ impl Screen {
                 self.text.drain(..at + wanted.len());
                 return;
             }
-            match self
-                .shown
-                .recv_timeout(deadline.saturating_duration_since(Instant::now()))
-            {
+            match self.shown.recv_timeout(deadline.saturating_duration_since(Instant::now())) {
                 Ok(bytes) => self.text.push_str(&String::from_utf8_lossy(&bytes)),
-                Err(error) => panic!(
-                    "{wanted:?} was not shown ({error}); so far: {:?}",
-                    self.text
-                ),
+                Err(error) => panic!("{wanted:?} was not shown ({error}); so far: {:?}", self.text),
             }
         }
     }

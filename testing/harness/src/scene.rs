@@ -57,23 +57,13 @@ impl Scene {
             return None;
         }
         if pen == Pen::Cgroup && (cgroup_mount().is_none() || !is_root()) {
-            skip(
-                &what(),
-                "no cgroup v2, or no right to make one for the test",
-            );
+            skip(&what(), "no cgroup v2, or no right to make one for the test");
             return None;
         }
-        let folder = tempfile::Builder::new()
-            .prefix("kennel-scene-")
-            .tempdir()
-            .expect("a temp folder");
+        let folder =
+            tempfile::Builder::new().prefix("kennel-scene-").tempdir().expect("a temp folder");
         fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o755)).expect("chmod");
-        let scene = Self {
-            cgroup: make_cgroup(folder.path()),
-            folder,
-            who,
-            pen,
-        };
+        let scene = Self { cgroup: make_cgroup(folder.path()), folder, who, pen };
         for program in ["kennel", "fake-agent"] {
             scene.link(program);
         }
@@ -124,10 +114,7 @@ impl Scene {
     /// The fake agent.
     #[must_use]
     pub fn fake_agent(&self) -> String {
-        self.path("fake-agent")
-            .to_str()
-            .expect("a plain path")
-            .to_owned()
+        self.path("fake-agent").to_str().expect("a plain path").to_owned()
     }
 
     /// The scene's cgroup.
@@ -136,9 +123,7 @@ impl Scene {
     /// If the machine has none.
     #[must_use]
     pub fn cgroup(&self) -> PathBuf {
-        self.cgroup
-            .clone()
-            .expect("a machine with cgroup v2, and root")
+        self.cgroup.clone().expect("a machine with cgroup v2, and root")
     }
 
     /// Whether the scene has a cgroup of its own.
@@ -173,11 +158,7 @@ impl Scene {
         }
         command.arg(program);
         let path = std::env::var_os("PATH").unwrap_or_default();
-        command
-            .env_clear()
-            .env("PATH", path)
-            .env("HOME", self.path("home"))
-            .env("LANG", "C");
+        command.env_clear().env("PATH", path).env("HOME", self.path("home")).env("LANG", "C");
         command.env("SCENE", self.cgroup.clone().unwrap_or_default());
         command.env("FAKE_AGENT_PIDS", self.path("work/pids"));
         command.current_dir(self.path("work")).stdin(Stdio::null());
@@ -188,20 +169,14 @@ impl Scene {
     #[must_use]
     pub fn kennel(&self, args: &[&str]) -> Command {
         let mut command = self.command(&self.path("kennel"));
-        command
-            .args(args)
-            .env("KENNEL_HOME", self.path("home/kennel"));
+        command.args(args).env("KENNEL_HOME", self.path("home/kennel"));
         command
     }
 
     /// `kennel run --pen KIND FLAGS… -- COMMAND…`.
     #[must_use]
     pub fn run_command(&self, flags: &[&str], argv: &[&str]) -> Command {
-        let pen = if self.pen == Pen::Cgroup {
-            "cgroup"
-        } else {
-            "subtree"
-        };
+        let pen = if self.pen == Pen::Cgroup { "cgroup" } else { "subtree" };
         let mut command = self.kennel(&["run", "--pen", pen]);
         command.args(flags).arg("--").args(argv);
         command
@@ -268,20 +243,13 @@ impl Scene {
         let entries = fs::read_dir(cgroup).expect("the scene's cgroup can be listed");
         let is_pen =
             |entry: &fs::DirEntry| entry.file_name().to_string_lossy().starts_with("kennel-");
-        entries
-            .flatten()
-            .filter(is_pen)
-            .map(|entry| entry.path())
-            .collect()
+        entries.flatten().filter(is_pen).map(|entry| entry.path()).collect()
     }
 
     /// The holder's pid, while there is one.
     #[must_use]
     pub fn holder(&self) -> Option<i32> {
-        self.processes()
-            .into_iter()
-            .find(|p| p.command.starts_with("kennel-holder"))
-            .map(|p| p.pid)
+        self.processes().into_iter().find(|p| p.command.starts_with("kennel-holder")).map(|p| p.pid)
     }
 
     /// Checks from outside that no process and no pen is left, right now.
@@ -315,16 +283,9 @@ fn make_cgroup(folder: &Path) -> Option<PathBuf> {
 /// Where cargo has put a program of this workspace: beside the folder of the test that runs.
 fn built(program: &str) -> PathBuf {
     let test = std::env::current_exe().expect("our own path");
-    let folder = test
-        .parent()
-        .and_then(Path::parent)
-        .expect("target/PROFILE/deps/TEST");
+    let folder = test.parent().and_then(Path::parent).expect("target/PROFILE/deps/TEST");
     let path = folder.join(program);
-    assert!(
-        path.exists(),
-        "{} is missing: cargo build --workspace --all-targets",
-        path.display()
-    );
+    assert!(path.exists(), "{} is missing: cargo build --workspace --all-targets", path.display());
     path
 }
 

@@ -66,9 +66,7 @@ pub(crate) fn check(before: &BTreeSet<Thing>) -> anyhow::Result<()> {
 
 fn processes() -> impl Iterator<Item = Thing> {
     // Of a session that we are in ourselves there is always somebody.
-    let own = fs::read("/proc/self/environ")
-        .ok()
-        .and_then(|own| cookie(&own));
+    let own = fs::read("/proc/self/environ").ok().and_then(|own| cookie(&own));
     fs::read_dir("/proc")
         .into_iter()
         .flatten()
@@ -90,11 +88,7 @@ fn start_time(pid: u32) -> Option<u64> {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
     // The name, in parentheses, may hold anything.
     let (_, behind_the_name) = stat.rsplit_once(')')?;
-    behind_the_name
-        .split_ascii_whitespace()
-        .nth(19)?
-        .parse()
-        .ok()
+    behind_the_name.split_ascii_whitespace().nth(19)?.parse().ok()
 }
 
 fn cgroup_mount() -> Option<PathBuf> {
@@ -123,17 +117,10 @@ mod tests {
     #[test]
     fn a_process_of_a_session_is_seen_until_it_is_gone() {
         let mut sleep = Command::new("sleep");
-        let mut child = sleep
-            .arg("60")
-            .env("KENNEL_HOME_ID", "of-this-test")
-            .spawn()
-            .unwrap();
+        let mut child = sleep.arg("60").env("KENNEL_HOME_ID", "of-this-test").spawn().unwrap();
         let id = child.id();
-        let is_seen = || {
-            look()
-                .iter()
-                .any(|thing| matches!(thing, Thing::Process(pid, _) if *pid == id))
-        };
+        let is_seen =
+            || look().iter().any(|thing| matches!(thing, Thing::Process(pid, _) if *pid == id));
         let deadline = Instant::now() + Duration::from_secs(60);
         while !is_seen() {
             assert!(Instant::now() < deadline);

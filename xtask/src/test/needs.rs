@@ -17,32 +17,14 @@ struct Program {
 }
 
 const PROGRAMS: [Program; 6] = [
-    Program {
-        name: "git",
-        packages: &["git"],
-    },
+    Program { name: "git", packages: &["git"] },
     // The tests become another user by the first, and let processes get away by the second.
-    Program {
-        name: "setpriv",
-        packages: &["util-linux"],
-    },
-    Program {
-        name: "setsid",
-        packages: &["util-linux"],
-    },
-    Program {
-        name: "kill",
-        packages: &["procps"],
-    },
+    Program { name: "setpriv", packages: &["util-linux"] },
+    Program { name: "setsid", packages: &["util-linux"] },
+    Program { name: "kill", packages: &["procps"] },
     // The shell that the agents' tools run in.
-    Program {
-        name: "bash",
-        packages: &["bash"],
-    },
-    Program {
-        name: "cc",
-        packages: &["gcc", "libc6-dev"],
-    },
+    Program { name: "bash", packages: &["bash"] },
+    Program { name: "cc", packages: &["gcc", "libc6-dev"] },
 ];
 
 /// A component of the Rust toolchain, and the subcommand of cargo that shows whether it is there.
@@ -60,10 +42,7 @@ pub(crate) fn provide() -> anyhow::Result<()> {
 
 fn missing_programs() -> Vec<&'static Program> {
     let path = std::env::var_os("PATH").unwrap_or_default();
-    PROGRAMS
-        .iter()
-        .filter(|program| !is_in(&path, program.name))
-        .collect()
+    PROGRAMS.iter().filter(|program| !is_in(&path, program.name)).collect()
 }
 
 fn provide_programs() -> anyhow::Result<()> {
@@ -71,24 +50,16 @@ fn provide_programs() -> anyhow::Result<()> {
     if missing.is_empty() {
         return Ok(());
     }
-    let packages: Vec<&str> = missing
-        .iter()
-        .flat_map(|program| program.packages)
-        .copied()
-        .collect();
+    let packages: Vec<&str> =
+        missing.iter().flat_map(|program| program.packages).copied().collect();
     if may_install() {
         let apt = |arguments: &[&str]| {
-            run(Command::new("apt-get")
-                .args(arguments)
-                .env("DEBIAN_FRONTEND", "noninteractive"))
+            run(Command::new("apt-get").args(arguments).env("DEBIAN_FRONTEND", "noninteractive"))
         };
         apt(&["update"])?;
         apt(&[&["install", "-y", "--no-install-recommends"], &packages[..]].concat())?;
     }
-    let missing: Vec<&str> = missing_programs()
-        .iter()
-        .map(|program| program.name)
-        .collect();
+    let missing: Vec<&str> = missing_programs().iter().map(|program| program.name).collect();
     if !missing.is_empty() {
         bail!(
             "not found: {}; on Debian or Ubuntu they come by `apt-get install {}` as root",
@@ -112,10 +83,7 @@ fn provide_component(component: &str, subcommand: &str) -> anyhow::Result<()> {
     if is_there() || (run(Command::new("rustup").args(add)).is_ok() && is_there()) {
         return Ok(());
     }
-    bail!(
-        "`cargo {subcommand}` does not work; install {component}: rustup {}",
-        add.join(" ")
-    )
+    bail!("`cargo {subcommand}` does not work; install {component}: rustup {}", add.join(" "))
 }
 
 /// Whether there is a program of this name in the folders of `path`.

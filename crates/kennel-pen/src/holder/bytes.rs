@@ -149,11 +149,7 @@ impl<'a> Reader<'a> {
         &mut self,
         read: impl FnOnce(&mut Self) -> Result<T, Garbled>,
     ) -> Result<Option<T>, Garbled> {
-        if self.bool()? {
-            read(self).map(Some)
-        } else {
-            Ok(None)
-        }
+        if self.bool()? { read(self).map(Some) } else { Ok(None) }
     }
 
     pub(crate) fn list<T>(
@@ -166,10 +162,6 @@ impl<'a> Reader<'a> {
     }
 
     pub(crate) fn end(&self) -> Result<(), Garbled> {
-        if self.0.is_empty() {
-            Ok(())
-        } else {
-            Err(Garbled)
-        }
+        if self.0.is_empty() { Ok(()) } else { Err(Garbled) }
     }
 }

@@ -48,12 +48,7 @@ pub(crate) enum Delivery {
 impl Channel {
     pub(crate) fn pair() -> io::Result<(OwnedFd, OwnedFd)> {
         let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
-        Ok(rustix::net::socketpair(
-            AddressFamily::UNIX,
-            SocketType::SEQPACKET,
-            flags,
-            None,
-        )?)
+        Ok(rustix::net::socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, flags, None)?)
     }
 
     pub(crate) fn new(socket: OwnedFd, longest: usize) -> Self {
@@ -72,12 +67,7 @@ impl Channel {
             return Err(io::Error::other("too many descriptors for one message"));
         }
         let flags = SendFlags::NOSIGNAL | SendFlags::DONTWAIT;
-        match rustix::net::sendmsg(
-            &self.socket,
-            &[IoSlice::new(message)],
-            &mut ancillary,
-            flags,
-        ) {
+        match rustix::net::sendmsg(&self.socket, &[IoSlice::new(message)], &mut ancillary, flags) {
             Ok(_) => Ok(Delivery::Sent),
             Err(rustix::io::Errno::AGAIN | rustix::io::Errno::NOBUFS) => Ok(Delivery::Full),
             Err(rustix::io::Errno::PIPE | rustix::io::Errno::CONNRESET) => Ok(Delivery::Closed),

@@ -72,9 +72,7 @@ impl HolderProgram {
     /// `/proc/self/exe`, so a newer file in its place does not matter.
     #[must_use]
     pub fn this_one() -> Self {
-        Self {
-            path: "/proc/self/exe".into(),
-        }
+        Self { path: "/proc/self/exe".into() }
     }
 
     /// Another program whose `main` begins with [`super::take_role`].
@@ -97,12 +95,7 @@ impl HolderProgram {
     /// Starts a holder and gives it its order; what it says to that is still to be read.
     pub(crate) fn start(&self, mut order: Order) -> Result<(Held, CallerEnds), HeldError> {
         reap_holders();
-        if order
-            .command
-            .folder
-            .as_ref()
-            .is_none_or(|folder| folder.is_relative())
-        {
+        if order.command.folder.as_ref().is_none_or(|folder| folder.is_relative()) {
             let here = call("getcwd", std::env::current_dir)?;
             order.command.folder = Some(here.join(order.command.folder.take().unwrap_or_default()));
         }
@@ -125,19 +118,10 @@ impl HolderProgram {
     }
 
     fn spawn(&self, order: &Order, socket: BorrowedFd<'_>) -> Result<OwnedFd, HeldError> {
-        let failed = |source| HeldError::Start {
-            program: self.path.clone(),
-            source,
-        };
+        let failed = |source| HeldError::Start { program: self.path.clone(), source };
         let flags = OFlags::RDWR | OFlags::CLOEXEC;
-        let null = call("open /dev/null", || {
-            rustix::fs::open("/dev/null", flags, Mode::empty())
-        })?;
-        let role = if order.kind == HeldKind::Namespace {
-            HOLDER_OF_NAMESPACE
-        } else {
-            HOLDER
-        };
+        let null = call("open /dev/null", || rustix::fs::open("/dev/null", flags, Mode::empty()))?;
+        let role = if order.kind == HeldKind::Namespace { HOLDER_OF_NAMESPACE } else { HOLDER };
         let c = |text: &OsStr| {
             CString::new(text.as_bytes())
                 .map_err(|_| failed(CallError::new("execve", rustix::io::Errno::INVAL)))
@@ -153,11 +137,7 @@ impl HolderProgram {
             terminal: false,
             cgroup: None,
         };
-        match clone::start(start)
-            .map_err(failed)?
-            .open(Instant::now() + EXEC)
-            .map_err(failed)?
-        {
+        match clone::start(start).map_err(failed)?.open(Instant::now() + EXEC).map_err(failed)? {
             Opened::Running(pidfd) => Ok(pidfd),
             Opened::Failed(pidfd, error) => {
                 hand_over(pidfd);
@@ -181,18 +161,13 @@ const EXEC: Duration = Duration::from_secs(30);
 static GOING: Mutex<Vec<OwnedFd>> = Mutex::new(Vec::new());
 
 fn hand_over(holder: OwnedFd) {
-    GOING
-        .lock()
-        .unwrap_or_else(std::sync::PoisonError::into_inner)
-        .push(holder);
+    GOING.lock().unwrap_or_else(std::sync::PoisonError::into_inner).push(holder);
 }
 
 /// Reaps the holders that were let go and have ended meanwhile; says how many have not. Every launch does
 /// so too; a program that launches no more may want to call it.
 pub fn reap_holders() -> usize {
-    let mut going = GOING
-        .lock()
-        .unwrap_or_else(std::sync::PoisonError::into_inner);
+    let mut going = GOING.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
     // An error means that it is no child of ours any more: somebody else reaped it.
     going.retain(|holder| matches!(reap::reap(holder.as_fd()), Ok(None)));
     going.len()
@@ -212,12 +187,7 @@ impl Gated {
     #[must_use]
     pub fn identity(&self) -> &Identity {
         // `born` is what makes a Gated.
-        &self
-            .held
-            .agent
-            .as_ref()
-            .expect("a gated process was born")
-            .1
+        &self.held.agent.as_ref().expect("a gated process was born").1
     }
 
     /// Opens the gate: the process becomes the program.
@@ -300,24 +270,15 @@ pub struct Held {
 
 impl Held {
     fn give(&self, order: &Order, agent: &AgentEnds) -> Result<(), HeldError> {
-        let memfd = call("memfd_create", || {
-            rustix::fs::memfd_create("kennel-order", MemfdFlags::CLOEXEC)
-        })?;
+        let memfd =
+            call("memfd_create", || rustix::fs::memfd_create("kennel-order", MemfdFlags::CLOEXEC))?;
         let mut file = std::fs::File::from(memfd);
-        call("write memfd", || {
-            file.write_all(&order.encode(agent.terminal))
-        })?;
+        call("write memfd", || file.write_all(&order.encode(agent.terminal)))?;
         let mut descriptors = vec![file.as_fd()];
         descriptors.extend(agent.borrow());
         descriptors.extend(order.restore.as_ref().map(AsFd::as_fd));
-        let sent = call("sendmsg", || {
-            self.channel.send(&Request::Launch.encode(), &descriptors)
-        })?;
-        if sent == Delivery::Sent {
-            Ok(())
-        } else {
-            Err(HeldError::Died)
-        }
+        let sent = call("sendmsg", || self.channel.send(&Request::Launch.encode(), &descriptors))?;
+        if sent == Delivery::Sent { Ok(()) } else { Err(HeldError::Died) }
     }
 
     pub(crate) fn born(
@@ -407,10 +368,7 @@ impl Held {
                 // The holder leaves now; if it can't be told, it sees our end of the socket close.
                 self.ask(&Request::Release).ok();
                 let unknown = || Status::Unknown("the holder did not see it end".into());
-                Event::Gone(Gone {
-                    status: status.unwrap_or_else(unknown),
-                    cpu,
-                })
+                Event::Gone(Gone { status: status.unwrap_or_else(unknown), cpu })
             }
             _ => return Err(Garbled.into()),
         })

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use kennel_sys::fault::CallError;
-use kennel_sys::identity::Identity;
+use kennel_sys::identity::{Birth, Identity};
 
 use super::bytes::{Garbled, Reader, Writer};
 use crate::launch::LaunchError;
@@ -109,7 +109,11 @@ impl Report {
         match self {
             Self::Born { identity, cgroup } => {
                 out.u8(0).text(&identity.boot).u64(identity.pid_namespace);
-                out.i32(identity.pid).u64(identity.started);
+                out.i32(identity.pid);
+                match identity.birth {
+                    Birth::Inode(inode) => out.u8(0).u64(inode),
+                    Birth::Tick(tick) => out.u8(1).u64(tick),
+                };
                 out.option(cgroup.as_deref(), |out, path| {
                     out.path(path);
                 })
@@ -128,17 +132,14 @@ impl Report {
                 &mut out
             }
             Self::StillAlive(survivors) => out.u8(6).list(survivors, write_survivor),
-            Self::Gone { status, cpu } => out
-                .u8(7)
-                .option(status.as_ref(), write_status)
-                .duration(*cpu),
+            Self::Gone { status, cpu } => {
+                out.u8(7).option(status.as_ref(), write_status).duration(*cpu)
+            }
             Self::Members(members) => out.u8(8).list(members, write_member),
             Self::LeftBehind(members) => out.u8(11).list(members, write_member),
-            Self::Usage(usage) => out
-                .u8(9)
-                .duration(usage.cpu)
-                .u64(usage.memory)
-                .u32(usage.processes),
+            Self::Usage(usage) => {
+                out.u8(9).duration(usage.cpu).u64(usage.memory).u32(usage.processes)
+            }
             Self::Trouble(text) => out.u8(10).text(text),
         };
         out.finish()
@@ -152,7 +153,11 @@ impl Report {
                     boot: input.text()?,
                     pid_namespace: input.u64()?,
                     pid: input.i32()?,
-                    started: input.u64()?,
+                    birth: match input.u8()? {
+                        0 => Birth::Inode(input.u64()?),
+                        1 => Birth::Tick(input.u64()?),
+                        _ => return Err(Garbled),
+                    },
                 },
                 cgroup: input.option(Reader::path)?,
             },
@@ -162,10 +167,7 @@ impl Report {
             4 => Self::Ending,
             5 => Self::Exited(read_status(&mut input)?),
             6 => Self::StillAlive(input.list(read_survivor)?),
-            7 => Self::Gone {
-                status: input.option(read_status)?,
-                cpu: input.duration()?,
-            },
+            7 => Self::Gone { status: input.option(read_status)?, cpu: input.duration()? },
             8 => Self::Members(input.list(read_member)?),
             11 => Self::LeftBehind(input.list(read_member)?),
             9 => Self::Usage(Usage {
@@ -192,21 +194,14 @@ fn write_status(out: &mut Writer, status: &Status) {
 fn read_status(input: &mut Reader<'_>) -> Result<Status, Garbled> {
     Ok(match input.u8()? {
         0 => Status::Code(input.i32()?),
-        1 => Status::Signal {
-            signal: input.i32()?,
-            core: input.bool()?,
-            oom: input.bool()?,
-        },
+        1 => Status::Signal { signal: input.i32()?, core: input.bool()?, oom: input.bool()? },
         2 => Status::Unknown(input.text()?),
         _ => return Err(Garbled),
     })
 }
 
 fn write_member(out: &mut Writer, member: &Member) {
-    out.i32(member.pid)
-        .text(&member.name)
-        .u32(member.state.into())
-        .bool(member.dead);
+    out.i32(member.pid).text(&member.name).u32(member.state.into()).bool(member.dead);
 }
 
 fn read_member(input: &mut Reader<'_>) -> Result<Member, Garbled> {
@@ -261,7 +256,7 @@ const CALLS: &[&str] = &[
     "open cgroup.kill",
     "pipe2",
     "prctl subreaper",
-    "read /proc/PID/stat",
+    "pidfd identity",
     "rmdir",
     "rt_sigaction",
     "setrlimit",
@@ -280,18 +275,14 @@ fn write_launch_error(out: &mut Writer, error: &LaunchError) {
                 ExecError::NotInPath { program, searched } => (0, program.into(), searched.clone()),
                 ExecError::NotFound { path, .. } => (1, path.clone(), String::new()),
                 ExecError::NotExecutable { path, .. } => (2, path.clone(), String::new()),
-                ExecError::BadInterpreter {
-                    path, interpreter, ..
-                } => (3, path.clone(), interpreter.to_string_lossy().into_owned()),
+                ExecError::BadInterpreter { path, interpreter, .. } => {
+                    (3, path.clone(), interpreter.to_string_lossy().into_owned())
+                }
                 ExecError::NotAProgram { path, .. } => (4, path.clone(), String::new()),
                 ExecError::BadFolder { folder, .. } => (5, folder.clone(), String::new()),
                 ExecError::Other { path, .. } => (6, path.clone(), String::new()),
             };
-            out.u8(0)
-                .u8(kind)
-                .path(&path)
-                .text(&more)
-                .i32(error.errno())
+            out.u8(0).u8(kind).path(&path).text(&more).i32(error.errno())
         }
         LaunchError::Call(error) => out
             .u8(1)
@@ -316,34 +307,20 @@ fn read_launch_error(input: &mut Reader<'_>) -> Result<LaunchError, Garbled> {
             LaunchError::Exec(match kind {
                 0 => {
                     let program = path.to_string_lossy().into_owned();
-                    ExecError::NotInPath {
-                        program,
-                        searched: more,
-                    }
+                    ExecError::NotInPath { program, searched: more }
                 }
                 1 => ExecError::NotFound { path, source },
                 2 => ExecError::NotExecutable { path, source },
-                3 => ExecError::BadInterpreter {
-                    path,
-                    interpreter: more.into(),
-                    source,
-                },
+                3 => ExecError::BadInterpreter { path, interpreter: more.into(), source },
                 4 => ExecError::NotAProgram { path, source },
-                5 => ExecError::BadFolder {
-                    folder: path,
-                    source,
-                },
+                5 => ExecError::BadFolder { folder: path, source },
                 6 => ExecError::Other { path, source },
                 _ => return Err(Garbled),
             })
         }
         1 => {
             let name = input.text()?;
-            let call = CALLS
-                .iter()
-                .find(|call| **call == name)
-                .copied()
-                .unwrap_or("a system call");
+            let call = CALLS.iter().find(|call| **call == name).copied().unwrap_or("a system call");
             let on = input.option(Reader::text)?;
             LaunchError::Call(CallError {
                 call,
@@ -358,19 +335,12 @@ fn read_launch_error(input: &mut Reader<'_>) -> Result<LaunchError, Garbled> {
                 "program" => "program",
                 _ => "argument",
             };
-            LaunchError::Nul {
-                what,
-                value: input.os_string()?,
-            }
+            LaunchError::Nul { what, value: input.os_string()? }
         }
-        3 => LaunchError::VariableName {
-            name: input.os_string()?,
-        },
+        3 => LaunchError::VariableName { name: input.os_string()? },
         4 => LaunchError::Occupied,
         5 => LaunchError::Died,
-        6 => LaunchError::Pending {
-            path: input.path()?,
-        },
+        6 => LaunchError::Pending { path: input.path()? },
         _ => return Err(Garbled),
     })
 }
@@ -400,85 +370,26 @@ mod tests {
 
     #[test]
     fn every_report_survives_the_round_trip() {
-        let identity = Identity {
-            boot: "b".into(),
-            pid_namespace: 4,
-            pid: 7,
-            started: 99,
-        };
+        let identity = Identity { boot: "b".into(), pid_namespace: 4, pid: 7, birth: Birth::Tick(99) };
         let source = || io::Error::from_raw_os_error(2);
         let path = || PathBuf::from("/x/ü");
-        let survivor = |why| Survivor {
-            pid: 3,
-            name: "s".into(),
-            why,
-        };
+        let survivor = |why| Survivor { pid: 3, name: "s".into(), why };
         let launch = |error| Report::Failed(Failure::Launch(error));
-        let status = Status::Signal {
-            signal: 9,
-            core: true,
-            oom: true,
-        };
+        let status = Status::Signal { signal: 9, core: true, oom: true };
         let reports = vec![
-            Report::Born {
-                identity,
-                cgroup: Some(path()),
-            },
+            Report::Born { identity, cgroup: Some(path()) },
+            launch(ExecError::NotInPath { program: "p".into(), searched: "/bin".into() }.into()),
+            launch(ExecError::NotFound { path: path(), source: source() }.into()),
+            launch(ExecError::NotExecutable { path: path(), source: source() }.into()),
             launch(
-                ExecError::NotInPath {
-                    program: "p".into(),
-                    searched: "/bin".into(),
-                }
-                .into(),
+                ExecError::BadInterpreter { path: path(), interpreter: path(), source: source() }
+                    .into(),
             ),
-            launch(
-                ExecError::NotFound {
-                    path: path(),
-                    source: source(),
-                }
-                .into(),
-            ),
-            launch(
-                ExecError::NotExecutable {
-                    path: path(),
-                    source: source(),
-                }
-                .into(),
-            ),
-            launch(
-                ExecError::BadInterpreter {
-                    path: path(),
-                    interpreter: path(),
-                    source: source(),
-                }
-                .into(),
-            ),
-            launch(
-                ExecError::NotAProgram {
-                    path: path(),
-                    source: source(),
-                }
-                .into(),
-            ),
-            launch(
-                ExecError::BadFolder {
-                    folder: path(),
-                    source: source(),
-                }
-                .into(),
-            ),
-            launch(
-                ExecError::Other {
-                    path: path(),
-                    source: source(),
-                }
-                .into(),
-            ),
+            launch(ExecError::NotAProgram { path: path(), source: source() }.into()),
+            launch(ExecError::BadFolder { folder: path(), source: source() }.into()),
+            launch(ExecError::Other { path: path(), source: source() }.into()),
             launch(CallError::new("clone3", source()).on("it").into()),
-            launch(LaunchError::Nul {
-                what: "argument",
-                value: "a\0b".into(),
-            }),
+            launch(LaunchError::Nul { what: "argument", value: "a\0b".into() }),
             launch(LaunchError::VariableName { name: "a=b".into() }),
             launch(LaunchError::Occupied),
             launch(LaunchError::Died),
@@ -493,27 +404,10 @@ mod tests {
                 survivor(Why::Uninterruptible),
                 survivor(Why::Ending),
             ]),
-            Report::Gone {
-                status: Some(status),
-                cpu: Duration::from_millis(3),
-            },
-            Report::LeftBehind(vec![Member {
-                pid: 1,
-                name: "m".into(),
-                state: 'S',
-                dead: false,
-            }]),
-            Report::Members(vec![Member {
-                pid: 1,
-                name: "m".into(),
-                state: 'S',
-                dead: false,
-            }]),
-            Report::Usage(Usage {
-                cpu: Duration::from_secs(1),
-                memory: 2,
-                processes: 3,
-            }),
+            Report::Gone { status: Some(status), cpu: Duration::from_millis(3) },
+            Report::LeftBehind(vec![Member { pid: 1, name: "m".into(), state: 'S', dead: false }]),
+            Report::Members(vec![Member { pid: 1, name: "m".into(), state: 'S', dead: false }]),
+            Report::Usage(Usage { cpu: Duration::from_secs(1), memory: 2, processes: 3 }),
             Report::Trouble("t".into()),
         ];
         for report in reports {

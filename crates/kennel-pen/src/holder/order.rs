@@ -103,23 +103,14 @@ impl Order {
 
     /// Everything but the descriptors.
     pub(crate) fn encode(&self, terminal: bool) -> Vec<u8> {
-        let Command {
-            argv,
-            env,
-            folder,
-            umask,
-            limits,
-            streams: _,
-        } = &self.command;
+        let Command { argv, env, folder, umask, limits, streams: _ } = &self.command;
         let mut out = Writer::default();
-        out.text(self.name.home.as_str())
-            .text(self.name.session.as_str());
+        out.text(self.name.home.as_str()).text(self.name.session.as_str());
         out.list(argv, |out, arg| {
             out.bytes(arg.as_encoded_bytes());
         });
         out.list(env, |out, (name, value)| {
-            out.bytes(name.as_encoded_bytes())
-                .bytes(value.as_encoded_bytes());
+            out.bytes(name.as_encoded_bytes()).bytes(value.as_encoded_bytes());
         });
         out.option(folder.as_ref(), |out, folder| {
             out.path(folder);
@@ -136,10 +127,7 @@ impl Order {
             HeldKind::Subtree => 2,
             HeldKind::Namespace => 3,
         });
-        out.duration(self.linger)
-            .duration(self.grace)
-            .bool(terminal)
-            .bool(self.restore.is_some());
+        out.duration(self.linger).duration(self.grace).bool(terminal).bool(self.restore.is_some());
         out.option(self.fault, |out, (nth, errno)| {
             out.u32(nth).i32(errno);
         });
@@ -170,11 +158,7 @@ impl Received {
             folder: input.option(Reader::path)?,
             umask: input.option(Reader::u32)?,
             limits: input.list(|input| {
-                Ok(Limit {
-                    resource: input.u32()?,
-                    soft: input.u64()?,
-                    hard: input.u64()?,
-                })
+                Ok(Limit { resource: input.u32()?, soft: input.u64()?, hard: input.u64()? })
             })?,
             streams: Streams::default(),
         };
@@ -190,19 +174,7 @@ impl Received {
         let fault = input.option(|input| Ok((input.u32()?, input.i32()?)))?;
         input.end()?;
         let name = PenName { home, session };
-        let order = Order {
-            name,
-            command,
-            kind,
-            linger,
-            grace,
-            fault,
-            restore: None,
-        };
-        Ok(Self {
-            order,
-            terminal,
-            restores,
-        })
+        let order = Order { name, command, kind, linger, grace, fault, restore: None };
+        Ok(Self { order, terminal, restores })
     }
 }

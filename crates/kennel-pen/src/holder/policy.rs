@@ -47,12 +47,7 @@ pub(crate) struct Policy {
 
 impl Policy {
     pub(crate) fn new(linger: Duration, grace: Duration) -> Self {
-        Self {
-            phase: Phase::Running,
-            linger,
-            grace,
-            terminate: false,
-        }
+        Self { phase: Phase::Running, linger, grace, terminate: false }
     }
 
     #[cfg(test)]
@@ -62,9 +57,7 @@ impl Policy {
 
     pub(crate) fn agent_exited(&mut self, now: Instant) {
         if self.phase == Phase::Running {
-            self.phase = Phase::Lingering {
-                until: after(now, self.linger),
-            };
+            self.phase = Phase::Lingering { until: after(now, self.linger) };
         }
     }
 
@@ -77,9 +70,7 @@ impl Policy {
                 self.terminate = true;
             }
             Phase::Stopping { until: before } => {
-                self.phase = Phase::Stopping {
-                    until: before.min(until),
-                };
+                self.phase = Phase::Stopping { until: before.min(until) };
             }
             Phase::Killing => {}
         }
@@ -98,9 +89,7 @@ impl Policy {
         match self.phase {
             Phase::Running => Due::Wait(None),
             Phase::Lingering { until } if until <= now => {
-                self.phase = Phase::Stopping {
-                    until: after(now, self.grace.min(LEFTOVER_GRACE)),
-                };
+                self.phase = Phase::Stopping { until: after(now, self.grace.min(LEFTOVER_GRACE)) };
                 Due::Terminate
             }
             Phase::Stopping { until } if until <= now => {
@@ -149,10 +138,7 @@ mod tests {
         policy.agent_exited(start);
         assert_eq!(policy.due(start), Due::Wait(Some(start + LINGER)));
         assert_eq!(policy.due(start + LINGER), Due::Terminate);
-        assert_eq!(
-            policy.due(start + LINGER),
-            Due::Wait(Some(start + LINGER + LEFTOVER_GRACE))
-        );
+        assert_eq!(policy.due(start + LINGER), Due::Wait(Some(start + LINGER + LEFTOVER_GRACE)));
         assert_eq!(policy.due(start + LINGER + LEFTOVER_GRACE), Due::Kill);
     }
 

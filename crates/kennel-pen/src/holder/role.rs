@@ -30,11 +30,7 @@ const HOLDER_AS_INIT: &str = "kennel-holder-as-init";
 ///
 /// Call it first thing in `main`, before any thread is started.
 pub fn take_role() {
-    let serving = match std::env::args_os()
-        .next()
-        .as_deref()
-        .and_then(OsStr::to_str)
-    {
+    let serving = match std::env::args_os().next().as_deref().and_then(OsStr::to_str) {
         Some(HOLDER) => hold(None),
         Some(HOLDER_OF_NAMESPACE) => hold_namespace(),
         Some(HOLDER_AS_INIT) => hold_as_init(),
@@ -70,25 +66,16 @@ fn hold_as_init() -> io::Result<()> {
     let init = NamespaceInit::confirm().ok_or(io::ErrorKind::PermissionDenied)?;
     let mounted = mount_proc().and_then(|()| {
         // Root keeps what it had; anybody else had nothing before, and the agent shall have nothing.
-        if rustix::process::geteuid().is_root() {
-            Ok(())
-        } else {
-            give_up_capabilities()
-        }
+        if rustix::process::geteuid().is_root() { Ok(()) } else { give_up_capabilities() }
     });
     match mounted {
         Ok(()) => hold(Some(init)),
-        Err(error) => refuse(&format!(
-            "can't set up /proc for the pid namespace: {error}"
-        )),
+        Err(error) => refuse(&format!("can't set up /proc for the pid namespace: {error}")),
     }
 }
 
 fn mount_proc() -> io::Result<()> {
-    rustix::mount::mount_change(
-        "/",
-        MountPropagationFlags::PRIVATE | MountPropagationFlags::REC,
-    )?;
+    rustix::mount::mount_change("/", MountPropagationFlags::PRIVATE | MountPropagationFlags::REC)?;
     let flags = MountFlags::NOSUID | MountFlags::NODEV | MountFlags::NOEXEC;
     Ok(rustix::mount::mount("proc", "/proc", "proc", flags, None)?)
 }
@@ -125,11 +112,7 @@ fn start_init() -> io::Result<OwnedFd> {
     let start = Start {
         path: CString::from(c"/proc/self/exe"),
         argv: std::iter::once(CString::new(HOLDER_AS_INIT)?)
-            .chain(
-                std::env::args()
-                    .skip(1)
-                    .map_while(|arg| CString::new(arg).ok()),
-            )
+            .chain(std::env::args().skip(1).map_while(|arg| CString::new(arg).ok()))
             .collect(),
         env: Vec::new(),
         folder: None,
@@ -140,11 +123,7 @@ fn start_init() -> io::Result<OwnedFd> {
         cgroup: None,
     };
     let deadline = Instant::now() + Duration::from_secs(30);
-    match clone::start(start)
-        .map_err(io::Error::other)?
-        .open(deadline)
-        .map_err(io::Error::other)?
-    {
+    match clone::start(start).map_err(io::Error::other)?.open(deadline).map_err(io::Error::other)? {
         Opened::Running(pidfd) => Ok(pidfd),
         Opened::Failed(_, error) => Err(io::Error::other(error.error)),
         Opened::Died(_) => Err(io::Error::other("it was killed")),

@@ -59,11 +59,7 @@ pub(crate) fn serve(channel: Channel, own: &Surroundings) -> io::Result<()> {
             let holder = Holder {
                 policy: Policy::new(order.linger, order.grace),
                 pen,
-                caller: Caller {
-                    channel: &channel,
-                    outbox: VecDeque::new(),
-                    gone: false,
-                },
+                caller: Caller { channel: &channel, outbox: VecDeque::new(), gone: false },
                 terminal,
                 told_exit: false,
                 stop_asked: false,
@@ -98,18 +94,11 @@ fn receive_order(channel: &Channel) -> io::Result<Option<Launch>> {
         return Err(garbled());
     }
     let text = surroundings::read_memfd(next()?)?;
-    let order::Received {
-        order,
-        terminal,
-        restores,
-    } = order::Received::decode(&text).map_err(|_| garbled())?;
+    let order::Received { order, terminal, restores } =
+        order::Received::decode(&text).map_err(|_| garbled())?;
     let streams = [next()?, next()?, next()?];
     let restore = if restores { Some(next()?) } else { None };
-    Ok(Some(Launch {
-        order,
-        ends: AgentEnds { streams, terminal },
-        restore,
-    }))
+    Ok(Some(Launch { order, ends: AgentEnds { streams, terminal }, restore }))
 }
 
 /// The caller's next request; `None` if it is gone or takes too long.
@@ -154,14 +143,11 @@ fn hold(
         return Ok(Some(pen));
     }
     // Whatever was started is ended, and seen to be, before anyone is told that it failed.
-    match pen
-        .end(Instant::now() + PATIENCE)
-        .and_then(|_| pen.remove().map_err(io::Error::other))
-    {
+    match pen.end(Instant::now() + PATIENCE).and_then(|_| pen.remove().map_err(io::Error::other)) {
         Ok(()) => opened.map(|_| None),
-        Err(error) => Err(Failure::Pen(format!(
-            "a failed launch could not be cleaned up: {error}"
-        ))),
+        Err(error) => {
+            Err(Failure::Pen(format!("a failed launch could not be cleaned up: {error}")))
+        }
     }
 }
 
@@ -176,17 +162,11 @@ fn launch(
     let call = |name| move |error| Failure::Launch(CallError::new(name, error).into());
     let likelier = own.be_likelier_oom_victim();
     let cgroup = pen.cgroup_path().map(ToOwned::to_owned);
-    let gated = pen
-        .launch_with(&order.command, ends, CallerEnds::default())
-        .map_err(Failure::Launch)?;
-    let born = Report::Born {
-        identity: gated.identity().clone(),
-        cgroup,
-    };
+    let gated =
+        pen.launch_with(&order.command, ends, CallerEnds::default()).map_err(Failure::Launch)?;
+    let born = Report::Born { identity: gated.identity().clone(), cgroup };
     let handle = gated.pidfd().map_or_else(Vec::new, |fd| vec![fd]);
-    let told = channel
-        .send(&born.encode(), &handle)
-        .map_err(call("sendmsg"))?;
+    let told = channel.send(&born.encode(), &handle).map_err(call("sendmsg"))?;
     drop(handle);
     if told != Delivery::Sent {
         return Ok(false);
@@ -196,13 +176,9 @@ fn launch(
     if !matches!(word, Some((Request::Open, _))) {
         return Ok(false);
     }
-    gated
-        .open(Instant::now() + EXEC)
-        .map_err(|error: LaunchError| Failure::Launch(error))?;
+    gated.open(Instant::now() + EXEC).map_err(|error: LaunchError| Failure::Launch(error))?;
     drop(likelier);
-    let _seen_later = channel
-        .send(&Report::Running.encode(), &[])
-        .map_err(call("sendmsg"))?;
+    let _seen_later = channel.send(&Report::Running.encode(), &[]).map_err(call("sendmsg"))?;
     Ok(true)
 }
 
@@ -279,6 +255,7 @@ impl Holder<'_> {
             }
             self.read_requests()?;
             if self.caller.gone {
+                self.restore_terminal();
                 self.policy.kill();
             }
             match self.policy.due(Instant::now()) {
@@ -292,16 +269,10 @@ impl Holder<'_> {
     fn wait(&mut self, until: Option<Instant>) -> io::Result<()> {
         self.caller.flush()?;
         // With something left to say we come back soon, whether or not the caller reads.
-        let until = if self.caller.outbox.is_empty() {
-            until
-        } else {
-            Some(Instant::now() + PROBE)
-        };
-        let caller: &[BorrowedFd<'_>] = if self.caller.gone {
-            &[]
-        } else {
-            &[self.caller.channel.as_fd()]
-        };
+        let until =
+            if self.caller.outbox.is_empty() { until } else { Some(Instant::now() + PROBE) };
+        let caller: &[BorrowedFd<'_>] =
+            if self.caller.gone { &[] } else { &[self.caller.channel.as_fd()] };
         let _woken = self.pen.wait(until, caller)?;
         Ok(())
     }
@@ -322,12 +293,7 @@ impl Holder<'_> {
         while !self.caller.gone {
             match self.caller.channel.receive()? {
                 Received::Nothing => break,
-                Received::End => {
-                    self.caller.gone = true;
-                    if let Some(terminal) = self.terminal.take() {
-                        terminal.restore();
-                    }
-                }
+                Received::End => self.caller.gone = true,
                 Received::Message(bytes, _) => match Request::decode(&bytes) {
                     Ok(request) => self.answer(request)?,
                     Err(error) => self.caller.tell(&Report::Trouble(error.to_string()))?,
@@ -350,9 +316,7 @@ impl Holder<'_> {
             }
             Request::Signal(number) => match Signal::from_named_raw(number) {
                 Some(signal) => self.pen.signal(signal),
-                None => self
-                    .caller
-                    .tell(&Report::Trouble(format!("there is no signal {number}"))),
+                None => self.caller.tell(&Report::Trouble(format!("there is no signal {number}"))),
             },
             Request::Members => {
                 let mut members = self.pen.members()?;
@@ -360,9 +324,9 @@ impl Holder<'_> {
                 self.caller.tell(&Report::Members(members))
             }
             Request::Usage => self.caller.tell(&Report::Usage(self.pen.usage()?)),
-            Request::Launch | Request::Open | Request::Release => self
-                .caller
-                .tell(&Report::Trouble(format!("{request:?} makes no sense now"))),
+            Request::Launch | Request::Open | Request::Release => {
+                self.caller.tell(&Report::Trouble(format!("{request:?} makes no sense now")))
+            }
         }
     }
 
@@ -390,11 +354,7 @@ impl Holder<'_> {
                     survivors.truncate(LONGEST_LIST);
                     self.caller.tell(&Report::StillAlive(survivors))?;
                 }
-                let pause = if impatient {
-                    Instant::now() + PROBE
-                } else {
-                    Instant::now()
-                };
+                let pause = if impatient { Instant::now() + PROBE } else { Instant::now() };
                 self.wait(Some(pause))
             }
         }
@@ -413,11 +373,21 @@ impl Holder<'_> {
         self.caller.flush()?;
         while !self.caller.gone {
             match next_request(self.caller.channel, deadline)? {
-                Some((Request::Release, _)) | None => break,
+                Some((Request::Release, _)) => return Ok(()),
                 Some(_) => self.caller.flush()?,
+                None => break,
             }
         }
+        self.restore_terminal();
         Ok(())
+    }
+
+    /// The caller is gone without a word, by whichever way we came to know it: it can't put its terminal
+    /// back any more.
+    fn restore_terminal(&mut self) {
+        if let Some(terminal) = self.terminal.take() {
+            terminal.restore();
+        }
     }
 }
 

@@ -30,39 +30,23 @@ impl Surroundings {
         rustix::process::chdir("/")?;
         // We go when our pen is empty, and not because somebody ended a whole tree or group politely: a
         // Kennel that an agent runs is in the pen of another.
-        let polite = [
-            Signal::TERM,
-            Signal::INT,
-            Signal::HUP,
-            Signal::QUIT,
-            Signal::USR1,
-            Signal::USR2,
-        ];
+        let polite =
+            [Signal::TERM, Signal::INT, Signal::HUP, Signal::QUIT, Signal::USR1, Signal::USR2];
         kennel_sys::signals::ignore(&polite.map(Signal::as_raw))?;
         // If the caller's death finds us stopped, we wake up and see to the rest.
         rustix::process::set_parent_process_death_signal(Some(Signal::CONT))?;
         // Hundreds of busy sessions must not keep us from ending them. Root may; others get their share.
         fs::write("/proc/self/autogroup", "-20").ok();
         let descriptors = rustix::process::getrlimit(Resource::Nofile);
-        let raised = Rlimit {
-            current: descriptors.maximum,
-            maximum: descriptors.maximum,
-        };
+        let raised = Rlimit { current: descriptors.maximum, maximum: descriptors.maximum };
         // A larger tree can be looked at; without it we go on.
         rustix::process::setrlimit(Resource::Nofile, raised).ok();
-        Ok(Self {
-            namespace,
-            descriptors,
-        })
+        Ok(Self { namespace, descriptors })
     }
 
     /// The agent gets the caller's limit on descriptors, not the one that we raised.
     pub(crate) fn give_to(&self, command: &mut Command) {
-        if command
-            .limits
-            .iter()
-            .all(|limit| limit.resource != RLIMIT_NOFILE)
-        {
+        if command.limits.iter().all(|limit| limit.resource != RLIMIT_NOFILE) {
             command.limit(Limit {
                 resource: RLIMIT_NOFILE,
                 soft: self.descriptors.current.unwrap_or(u64::MAX),
@@ -76,11 +60,7 @@ impl Surroundings {
     /// It can't be set for the new process alone: as long as that shares our memory, the kernel gives
     /// both the same score.
     pub(crate) fn be_likelier_oom_victim(&self) -> Option<OomScore> {
-        let before = fs::read_to_string(OOM_SCORE)
-            .ok()?
-            .trim()
-            .parse::<i32>()
-            .ok()?;
+        let before = fs::read_to_string(OOM_SCORE).ok()?.trim().parse::<i32>().ok()?;
         fs::write(OOM_SCORE, (before + LIKELIER).min(1000).to_string()).ok()?;
         Some(OomScore { before })
     }

@@ -94,10 +94,7 @@ impl AsyncHeld {
                     Ok(())
                 }
             });
-            debug_assert!(
-                read.is_ok() || matches!(outcome, Ok(None)),
-                "only our own would-block"
-            );
+            debug_assert!(read.is_ok() || matches!(outcome, Ok(None)), "only our own would-block");
             if let Some(report) = outcome? {
                 return Ok(report);
             }

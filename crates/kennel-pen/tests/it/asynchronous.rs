@@ -14,16 +14,10 @@ async fn a_session_runs_to_its_end() {
     for kind in Place::kinds() {
         let place = Place::new();
         let order = place.order(kind, place.agent(&["exit", "5"]));
-        let gated = Place::program()
-            .launch_async(order)
-            .await
-            .expect("launched");
+        let gated = Place::program().launch_async(order).await.expect("launched");
         assert!(gated.identity().is_some());
         let (mut held, _ends) = gated.open().await.expect("opened");
-        assert_eq!(
-            held.wait_gone().await.expect("answered").status,
-            Status::Code(5)
-        );
+        assert_eq!(held.wait_gone().await.expect("answered").status, Status::Code(5));
         drop(held);
         place.assert_nothing_left();
     }
@@ -33,13 +27,8 @@ async fn a_session_runs_to_its_end() {
 async fn members_and_events_do_not_get_in_each_others_way() {
     let place = Place::new();
     let order = place.order(HeldKind::Subtree, place.agent(&["setsid", "2"]));
-    let (mut held, _ends) = Place::program()
-        .launch_async(order)
-        .await
-        .expect("launched")
-        .open()
-        .await
-        .expect("opened");
+    let (mut held, _ends) =
+        Place::program().launch_async(order).await.expect("launched").open().await.expect("opened");
     eventually("all are up", || place.pids().len() == 3);
     assert_eq!(held.members().await.expect("listed").len(), 3);
     assert_eq!(held.usage().await.expect("counted").processes, 3);
@@ -62,10 +51,7 @@ async fn a_dropped_launch_leaves_nothing_wherever_it_was() {
         for step in 0..40 {
             let order = place.order(kind, place.agent(&["env-i"]));
             let session = async {
-                let gated = Place::program()
-                    .launch_async(order)
-                    .await
-                    .expect("launched");
+                let gated = Place::program().launch_async(order).await.expect("launched");
                 let (mut held, _ends) = gated.open().await.expect("opened");
                 held.wait_gone().await.expect("answered")
             };
@@ -74,11 +60,7 @@ async fn a_dropped_launch_leaves_nothing_wherever_it_was() {
                 Ok(_gone) => finished += 1,
             }
         }
-        assert_eq!(
-            (dropped, finished),
-            (40, 0),
-            "the agent sleeps, so none ends by itself"
-        );
+        assert_eq!((dropped, finished), (40, 0), "the agent sleeps, so none ends by itself");
         place.assert_nothing_left();
     }
 }

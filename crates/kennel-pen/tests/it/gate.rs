@@ -10,20 +10,14 @@ use kennel_testing::{alive, eventually};
 use crate::scene::{Place, soon};
 
 fn descriptors(pid: i32) -> BTreeSet<String> {
-    let entries = fs::read_dir(format!("/proc/{pid}/fd"))
-        .expect("the gated process is there")
-        .flatten();
-    entries
-        .map(|entry| entry.file_name().to_string_lossy().into_owned())
-        .collect()
+    let entries =
+        fs::read_dir(format!("/proc/{pid}/fd")).expect("the gated process is there").flatten();
+    entries.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect()
 }
 
 /// `pipe:[inode]` of its gate.
 fn gate(pid: i32) -> String {
-    fs::read_link(format!("/proc/{pid}/fd/3"))
-        .expect("a gate")
-        .to_string_lossy()
-        .into_owned()
+    fs::read_link(format!("/proc/{pid}/fd/3")).expect("a gate").to_string_lossy().into_owned()
 }
 
 /// Once it is at its gate it has these descriptors and no others.
@@ -46,14 +40,7 @@ fn a_gated_process_is_known_holds_only_its_gate_and_has_not_run() {
         eventually("the program runs", || place.pids() == [identity.pid]);
         held.kill().expect("asked");
         let gone = held.wait_gone(soon()).expect("answered").expect("gone");
-        assert_eq!(
-            gone.status,
-            Status::Signal {
-                signal: 9,
-                core: false,
-                oom: false
-            }
-        );
+        assert_eq!(gone.status, Status::Signal { signal: 9, core: false, oom: false });
         assert!(!identity.exists().expect("asked"));
         place.assert_nothing_left();
     }
@@ -89,14 +76,9 @@ fn many_launches_at_once_do_not_hold_each_others_gates_open() {
                 })
             })
             .collect::<Vec<_>>();
-        let mut gated = threads
-            .into_iter()
-            .map(|t| t.join().expect("no panic"))
-            .collect::<Vec<_>>();
-        let pids = gated
-            .iter()
-            .map(|gated| gated.identity().pid)
-            .collect::<Vec<_>>();
+        let mut gated =
+            threads.into_iter().map(|t| t.join().expect("no panic")).collect::<Vec<_>>();
+        let pids = gated.iter().map(|gated| gated.identity().pid).collect::<Vec<_>>();
         pids.iter().for_each(|pid| wait_at_gate(*pid));
         let gates = pids.iter().map(|pid| gate(*pid)).collect::<BTreeSet<_>>();
         assert_eq!(gates.len(), THREADS, "each has a gate of its own");
@@ -104,10 +86,7 @@ fn many_launches_at_once_do_not_hold_each_others_gates_open() {
             let identity = one.identity().clone();
             drop(one);
             eventually("it vanishes", || !identity.exists().expect("asked"));
-            assert!(
-                gated.iter().all(|other| alive(other.identity().pid)),
-                "the others wait on"
-            );
+            assert!(gated.iter().all(|other| alive(other.identity().pid)), "the others wait on");
         }
         place.assert_nothing_left();
     }

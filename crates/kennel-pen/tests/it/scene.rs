@@ -16,14 +16,9 @@ pub(crate) struct Place {
 
 impl Place {
     pub(crate) fn new() -> Self {
-        let folder = tempfile::Builder::new()
-            .prefix("kennel-place-")
-            .tempdir()
-            .expect("a temp folder");
-        Self {
-            home: HomeId::random().expect("random bytes"),
-            folder,
-        }
+        let folder =
+            tempfile::Builder::new().prefix("kennel-place-").tempdir().expect("a temp folder");
+        Self { home: HomeId::random().expect("random bytes"), folder }
     }
 
     /// The kinds of pen that this machine offers to this user.
@@ -47,18 +42,13 @@ impl Place {
     /// The fake agent behaving so.
     pub(crate) fn agent(&self, behaviour: &[&str]) -> Command {
         let mut command = Command::new(fake_agent());
-        command
-            .args(behaviour)
-            .env("FAKE_AGENT_PIDS", self.pids_file())
-            .folder(self.folder.path());
+        command.args(behaviour).env("FAKE_AGENT_PIDS", self.pids_file()).folder(self.folder.path());
         command
     }
 
     pub(crate) fn order(&self, kind: HeldKind, command: Command) -> Order {
         let name = PenName::random(self.home.clone()).expect("random bytes");
-        Order::new(name, command)
-            .kind(kind)
-            .linger(Duration::from_millis(100))
+        Order::new(name, command).kind(kind).linger(Duration::from_millis(100))
     }
 
     pub(crate) fn launch(&self, kind: HeldKind, behaviour: &[&str]) -> Result<Gated, HeldError> {
@@ -72,9 +62,7 @@ impl Place {
     /// The pids that the fake agent's processes wrote down.
     pub(crate) fn pids(&self) -> Vec<i32> {
         let text = std::fs::read_to_string(self.pids_file()).unwrap_or_default();
-        text.lines()
-            .filter_map(|line| line.split(' ').next()?.parse().ok())
-            .collect()
+        text.lines().filter_map(|line| line.split(' ').next()?.parse().ok()).collect()
     }
 
     pub(crate) fn pens(&self) -> Vec<PathBuf> {
@@ -82,9 +70,7 @@ impl Place {
             return Vec::new();
         };
         let prefix = format!("kennel-{}-", self.home);
-        let entries = std::fs::read_dir(mount)
-            .expect("the cgroups can be listed")
-            .flatten();
+        let entries = std::fs::read_dir(mount).expect("the cgroups can be listed").flatten();
         entries
             .map(|entry| entry.path())
             .filter(|path| path.to_string_lossy().contains(&prefix))
@@ -103,9 +89,7 @@ impl Place {
 
     /// Holders and gated processes of this home, by their command line and environment.
     fn holders(&self) -> usize {
-        let entries = std::fs::read_dir("/proc")
-            .expect("/proc can be listed")
-            .flatten();
+        let entries = std::fs::read_dir("/proc").expect("/proc can be listed").flatten();
         let bears = |file: PathBuf| {
             std::fs::read(file).is_ok_and(|text| contains(&text, self.home.as_str().as_bytes()))
         };
@@ -123,10 +107,7 @@ fn contains(text: &[u8], part: &[u8]) -> bool {
 
 pub(crate) fn fake_agent() -> PathBuf {
     let test = std::env::current_exe().expect("our own path");
-    let folder = test
-        .parent()
-        .and_then(Path::parent)
-        .expect("target/PROFILE/deps/TEST");
+    let folder = test.parent().and_then(Path::parent).expect("target/PROFILE/deps/TEST");
     folder.join("fake-agent")
 }
 

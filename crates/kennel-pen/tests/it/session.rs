@@ -15,10 +15,8 @@ use crate::scene::{Place, soon};
 fn members_usage_and_signals_are_those_of_the_whole_tree() {
     for kind in Place::kinds() {
         let place = Place::new();
-        let mut held = place
-            .launch(kind, &["setsid", "3"])
-            .and_then(|g| g.open(soon()))
-            .expect("runs");
+        let mut held =
+            place.launch(kind, &["setsid", "3"]).and_then(|g| g.open(soon())).expect("runs");
         eventually("all are up", || place.pids().len() == 4);
         let members = held.members(soon()).expect("listed");
         let mut pids = members.iter().map(|member| member.pid).collect::<Vec<_>>();
@@ -32,18 +30,11 @@ fn members_usage_and_signals_are_those_of_the_whole_tree() {
 
         held.signal(Signal::STOP).expect("asked");
         eventually("all are stopped", || {
-            held.members(soon())
-                .expect("listed")
-                .iter()
-                .all(|member| member.state == 'T')
+            held.members(soon()).expect("listed").iter().all(|member| member.state == 'T')
         });
         held.stop(None).expect("asked");
         let gone = held.wait_gone(soon()).expect("answered").expect("gone");
-        assert_eq!(
-            gone.status.shell_code(),
-            Some(143),
-            "TERM is followed by CONT"
-        );
+        assert_eq!(gone.status.shell_code(), Some(143), "TERM is followed by CONT");
         place.assert_nothing_left();
     }
 }
@@ -55,10 +46,8 @@ fn a_stop_is_carried_out_when_its_caller_is_gone() {
         let place = Place::new();
         let command = place.agent(&["ignore-term", "2"]);
         let order = place.order(kind, command).grace(Duration::from_secs(3600));
-        let held = Place::program()
-            .launch(order, soon())
-            .and_then(|g| g.open(soon()))
-            .expect("runs");
+        let held =
+            Place::program().launch(order, soon()).and_then(|g| g.open(soon())).expect("runs");
         eventually("all are up", || place.pids().len() == 3);
         held.stop(None).expect("asked");
         drop(held);
@@ -69,20 +58,14 @@ fn a_stop_is_carried_out_when_its_caller_is_gone() {
 #[test]
 fn every_wait_has_a_deadline() {
     let place = Place::new();
-    let mut held = place
-        .launch(HeldKind::Subtree, &["sleep"])
-        .and_then(|g| g.open(soon()))
-        .expect("runs");
+    let mut held =
+        place.launch(HeldKind::Subtree, &["sleep"]).and_then(|g| g.open(soon())).expect("runs");
     let start = Instant::now();
-    let event = held
-        .next_event(Instant::now() + Duration::from_millis(50))
-        .expect("the holder lives");
+    let event =
+        held.next_event(Instant::now() + Duration::from_millis(50)).expect("the holder lives");
     assert_eq!(event, None);
     assert!(start.elapsed() >= Duration::from_millis(50));
-    assert_eq!(
-        held.wait_gone(Instant::now()).expect("the holder lives"),
-        None
-    );
+    assert_eq!(held.wait_gone(Instant::now()).expect("the holder lives"), None);
     drop(held);
     place.assert_nothing_left();
 }
@@ -97,17 +80,13 @@ fn pipes_carry_what_was_written_and_printed() {
             stdout: Stream::Pipe,
             stderr: Stream::Null,
         });
-        let gated = Place::program()
-            .launch(place.order(kind, command), soon())
-            .expect("launched");
+        let gated = Place::program().launch(place.order(kind, command), soon()).expect("launched");
         let (mut held, ends) = gated.open_with_ends(soon()).expect("opened");
         let mut stdin = File::from(ends.stdin.expect("a pipe"));
         stdin.write_all(b"over the fence\n").expect("written");
         drop(stdin);
         let mut text = String::new();
-        File::from(ends.stdout.expect("a pipe"))
-            .read_to_string(&mut text)
-            .expect("read");
+        File::from(ends.stdout.expect("a pipe")).read_to_string(&mut text).expect("read");
         assert_eq!(text, "over the fence\n");
         let gone = held.wait_gone(soon()).expect("answered").expect("gone");
         assert_eq!(gone.status, Status::Code(0));
@@ -120,17 +99,11 @@ fn limits_and_umask_are_those_of_the_command() {
     let place = Place::new();
     let mut command = place.agent(&["report"]);
     // RLIMIT_NOFILE is 7, RLIMIT_CORE is 4.
-    command
-        .limit(Limit {
-            resource: 7,
-            soft: 77,
-            hard: 99,
-        })
-        .limit(Limit {
-            resource: 4,
-            soft: 0,
-            hard: 0,
-        });
+    command.limit(Limit { resource: 7, soft: 77, hard: 99 }).limit(Limit {
+        resource: 4,
+        soft: 0,
+        hard: 0,
+    });
     command.umask(0o123);
     command.streams(Streams::Each {
         stdin: Stream::Null,
@@ -141,9 +114,7 @@ fn limits_and_umask_are_those_of_the_command() {
     let gated = Place::program().launch(order, soon()).expect("launched");
     let (mut held, ends) = gated.open_with_ends(soon()).expect("opened");
     let mut text = String::new();
-    File::from(ends.stdout.expect("a pipe"))
-        .read_to_string(&mut text)
-        .expect("read");
+    File::from(ends.stdout.expect("a pipe")).read_to_string(&mut text).expect("read");
     assert!(held.wait_gone(soon()).expect("answered").is_some());
     assert!(
         text.contains(r#""RLIMIT_NOFILE":["77","99"]"#)
@@ -158,40 +129,23 @@ fn limits_and_umask_are_those_of_the_command() {
 #[test]
 fn a_status_tells_whether_a_core_was_dumped() {
     let place = Place::new();
-    for (limit, script) in [
-        ("0", "ulimit -c 0; kill -ABRT $$"),
-        ("unlimited", "ulimit -c unlimited; kill -ABRT $$"),
-    ] {
+    for (limit, script) in
+        [("0", "ulimit -c 0; kill -ABRT $$"), ("unlimited", "ulimit -c unlimited; kill -ABRT $$")]
+    {
         let mut command = Command::new("/bin/sh");
         command.args(["-c", script]).folder(place.folder.path());
         let order = place.order(HeldKind::Subtree, command);
-        let mut held = Place::program()
-            .launch(order, soon())
-            .and_then(|g| g.open(soon()))
-            .expect("runs");
+        let mut held =
+            Place::program().launch(order, soon()).and_then(|g| g.open(soon())).expect("runs");
         let gone = held.wait_gone(soon()).expect("answered").expect("gone");
-        let Status::Signal {
-            signal: 6,
-            core,
-            oom: false,
-        } = gone.status
-        else {
+        let Status::Signal { signal: 6, core, oom: false } = gone.status else {
             panic!("{:?}", gone.status)
         };
-        let files = std::fs::read_dir(place.folder.path())
-            .expect("listed")
-            .flatten();
-        let dumped = files
-            .into_iter()
-            .any(|file| file.file_name().to_string_lossy().starts_with("core"));
-        assert!(
-            core || !dumped,
-            "limit {limit}: a core is there, and was not told"
-        );
-        assert!(
-            !core || limit != "0",
-            "no core was allowed, yet one was told"
-        );
+        let files = std::fs::read_dir(place.folder.path()).expect("listed").flatten();
+        let dumped =
+            files.into_iter().any(|file| file.file_name().to_string_lossy().starts_with("core"));
+        assert!(core || !dumped, "limit {limit}: a core is there, and was not told");
+        assert!(!core || limit != "0", "no core was allowed, yet one was told");
     }
     place.assert_nothing_left();
 }
@@ -201,17 +155,11 @@ fn a_status_tells_whether_a_core_was_dumped() {
 fn what_is_left_behind_is_told() {
     for kind in Place::kinds() {
         let place = Place::new();
-        let mut held = place
-            .launch(kind, &["setsid-exit", "2"])
-            .and_then(|g| g.open(soon()))
-            .expect("runs");
+        let mut held =
+            place.launch(kind, &["setsid-exit", "2"]).and_then(|g| g.open(soon())).expect("runs");
         let mut left = Vec::new();
         loop {
-            match held
-                .next_event(soon())
-                .expect("the holder lives")
-                .expect("an event")
-            {
+            match held.next_event(soon()).expect("the holder lives").expect("an event") {
                 Event::LeftBehind(members) => left = members,
                 Event::Gone(gone) => break assert_eq!(gone.status, Status::Code(0)),
                 _ => {}
@@ -227,24 +175,15 @@ fn what_is_left_behind_is_told() {
 fn a_holder_of_an_idle_session_sleeps() {
     for kind in Place::kinds() {
         let place = Place::new();
-        let held = place
-            .launch(kind, &["sleep"])
-            .and_then(|g| g.open(soon()))
-            .expect("runs");
+        let held = place.launch(kind, &["sleep"]).and_then(|g| g.open(soon())).expect("runs");
         eventually("it is up", || place.pids().len() == 1);
         let agent = place.pids()[0];
-        let holder = kennel_testing::Process::look(agent)
-            .expect("the agent")
-            .parent;
+        let holder = kennel_testing::Process::look(agent).expect("the agent").parent;
         let switches = || -> u64 {
             let status =
                 std::fs::read_to_string(format!("/proc/{holder}/status")).expect("the holder");
-            let counts = status
-                .lines()
-                .filter_map(|line| line.split_once("ctxt_switches:"));
-            counts
-                .map(|(_, count)| count.trim().parse::<u64>().expect("a count"))
-                .sum()
+            let counts = status.lines().filter_map(|line| line.split_once("ctxt_switches:"));
+            counts.map(|(_, count)| count.trim().parse::<u64>().expect("a count")).sum()
         };
         eventually("it has come to rest", || {
             let before = switches();

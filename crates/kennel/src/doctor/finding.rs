@@ -27,10 +27,6 @@ pub(crate) struct Finding {
 
 impl Finding {
     pub(crate) fn new(id: &'static str, state: State, found: impl Into<String>) -> Self {
-        Self {
-            id,
-            state,
-            found: found.into(),
-        }
+        Self { id, state, found: found.into() }
     }
 }

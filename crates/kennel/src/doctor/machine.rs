@@ -29,13 +29,9 @@ pub(crate) fn findings() -> Vec<Finding> {
 }
 
 fn kernel() -> Finding {
-    let release = rustix::system::uname()
-        .release()
-        .to_string_lossy()
-        .into_owned();
-    let mut numbers = release
-        .split(|c: char| !c.is_ascii_digit())
-        .filter_map(|n| n.parse::<u32>().ok());
+    let release = rustix::system::uname().release().to_string_lossy().into_owned();
+    let mut numbers =
+        release.split(|c: char| !c.is_ascii_digit()).filter_map(|n| n.parse::<u32>().ok());
     let version = (numbers.next().unwrap_or(0), numbers.next().unwrap_or(0));
     if version >= OLDEST_KERNEL {
         Finding::new("kernel", State::Good, format!("Linux {release}"))
@@ -51,11 +47,7 @@ fn kernel() -> Finding {
 
 fn status_for_others() -> Finding {
     if pidfd::tells_more() {
-        Finding::new(
-            "pidfd",
-            State::Good,
-            "handles tell a process's parent and exit status",
-        )
+        Finding::new("pidfd", State::Good, "handles tell a process's parent and exit status")
     } else {
         Finding::new(
             "pidfd",
@@ -68,11 +60,7 @@ fn status_for_others() -> Finding {
 fn child_lists() -> Finding {
     let thread = rustix::thread::gettid().as_raw_pid();
     if fs::metadata(format!("/proc/self/task/{thread}/children")).is_ok() {
-        Finding::new(
-            "children",
-            State::Good,
-            "the kernel lists a process's children",
-        )
+        Finding::new("children", State::Good, "the kernel lists a process's children")
     } else {
         let text = "the kernel lists no children (CONFIG_PROC_CHILDREN): all processes are scanned instead";
         Finding::new("children", State::Fair, text)
@@ -83,18 +71,13 @@ fn cgroup() -> Finding {
     match (cgroup_mount(), Ground::survey().cgroup()) {
         (None, _) => Finding::new("cgroup", State::Fair, "no cgroup v2 file system is mounted"),
         (Some(mount), Ok(base)) => {
-            let text = format!(
-                "v2 at {}; pens can be made in {}",
-                mount.display(),
-                base.path().display()
-            );
+            let text =
+                format!("v2 at {}; pens can be made in {}", mount.display(), base.path().display());
             Finding::new("cgroup", State::Good, text)
         }
-        (Some(mount), Err(why)) => Finding::new(
-            "cgroup",
-            State::Fair,
-            format!("v2 at {}, but {why}", mount.display()),
-        ),
+        (Some(mount), Err(why)) => {
+            Finding::new("cgroup", State::Fair, format!("v2 at {}, but {why}", mount.display()))
+        }
     }
 }
 
@@ -105,25 +88,14 @@ fn controllers() -> Finding {
         .ok()
         .and_then(|base| fs::read_to_string(base.path().join("cgroup.controllers")).ok())
         .unwrap_or_default();
-    let has = |name: &str| {
-        list.split_ascii_whitespace()
-            .any(|controller| controller == name)
-    };
-    let missing = ["memory", "pids", "cpu"]
-        .into_iter()
-        .filter(|name| !has(name))
-        .collect::<Vec<_>>();
+    let has = |name: &str| list.split_ascii_whitespace().any(|controller| controller == name);
+    let missing =
+        ["memory", "pids", "cpu"].into_iter().filter(|name| !has(name)).collect::<Vec<_>>();
     if missing.is_empty() {
-        Finding::new(
-            "controllers",
-            State::Good,
-            "memory, pids and cpu can be limited and counted",
-        )
+        Finding::new("controllers", State::Good, "memory, pids and cpu can be limited and counted")
     } else {
-        let text = format!(
-            "no cgroup v2 controller for {}: no limit, no exact count",
-            missing.join(", ")
-        );
+        let text =
+            format!("no cgroup v2 controller for {}: no limit, no exact count", missing.join(", "));
         Finding::new("controllers", State::Fair, text)
     }
 }
@@ -134,23 +106,15 @@ fn limit(limit: Option<u64>) -> String {
 
 fn descriptors() -> Finding {
     let Rlimit { current, maximum } = getrlimit(Resource::Nofile);
-    let state = if maximum.is_none_or(|max| max >= FEW_DESCRIPTORS) {
-        State::Good
-    } else {
-        State::Bad
-    };
-    let text = format!(
-        "{} open files a process, at most {}",
-        limit(current),
-        limit(maximum)
-    );
+    let state =
+        if maximum.is_none_or(|max| max >= FEW_DESCRIPTORS) { State::Good } else { State::Bad };
+    let text = format!("{} open files a process, at most {}", limit(current), limit(maximum));
     Finding::new("descriptors", state, text)
 }
 
 fn processes() -> Finding {
-    let most = fs::read_to_string("/proc/sys/kernel/pid_max")
-        .ok()
-        .and_then(|n| n.trim().parse().ok());
+    let most =
+        fs::read_to_string("/proc/sys/kernel/pid_max").ok().and_then(|n| n.trim().parse().ok());
     let user = getrlimit(Resource::Nproc).current;
     let lowest = [most, user].into_iter().flatten().min();
     let state = if lowest.is_none_or(|lowest: u64| lowest >= FEW_PROCESSES) {
@@ -172,11 +136,8 @@ fn terminals() -> Finding {
     };
     match terminal::open(Size::default()) {
         Ok(_) => {
-            let text = format!(
-                "pseudo-terminals work; {} of {} in use",
-                number("nr"),
-                number("max")
-            );
+            let text =
+                format!("pseudo-terminals work; {} of {} in use", number("nr"), number("max"));
             Finding::new("terminals", State::Good, text)
         }
         Err(error) => Finding::new(

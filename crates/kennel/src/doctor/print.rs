@@ -25,18 +25,10 @@ fn text(diagnosis: &Diagnosis) -> String {
     out.push_str("\nPens, each tried with an agent that leaves a daemon behind:\n");
     for trial in &diagnosis.pens {
         match (&trial.why, trial.ended_in_ms) {
-            (None, Some(took)) => entry(
-                &mut out,
-                "ok",
-                trial.kind,
-                &format!("held and ended in {took} ms"),
-            ),
-            (why, _) => entry(
-                &mut out,
-                "--",
-                trial.kind,
-                why.as_deref().unwrap_or("not tried"),
-            ),
+            (None, Some(took)) => {
+                entry(&mut out, "ok", trial.kind, &format!("held and ended in {took} ms"))
+            }
+            (why, _) => entry(&mut out, "--", trial.kind, why.as_deref().unwrap_or("not tried")),
         }
     }
     let verdict = match diagnosis.pen {

@@ -11,11 +11,7 @@ pub(crate) fn cannot(pen: Option<&str>, namespaces: bool) -> Vec<String> {
         Some("subtree") => {
             list.push(format!(
                 "A fork bomb may take long to end{}.",
-                if namespaces {
-                    "; with --pen pidns it does not"
-                } else {
-                    ""
-                }
+                if namespaces { "; with --pen pidns it does not" } else { "" }
             ));
             if !root {
                 list.push(

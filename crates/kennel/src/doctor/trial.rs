@@ -33,19 +33,11 @@ impl Trial {
         match try_pen(held) {
             Ok(took) => {
                 let milliseconds = (took.as_secs_f64() * 10_000.0).round() / 10.0;
-                Self {
-                    kind,
-                    works: true,
-                    why: None,
-                    ended_in_ms: Some(milliseconds),
-                }
+                Self { kind, works: true, why: None, ended_in_ms: Some(milliseconds) }
             }
-            Err(error) => Self {
-                kind,
-                works: false,
-                why: Some(format!("{error:#}")),
-                ended_in_ms: None,
-            },
+            Err(error) => {
+                Self { kind, works: false, why: Some(format!("{error:#}")), ended_in_ms: None }
+            }
         }
     }
 }
@@ -54,12 +46,8 @@ fn try_pen(kind: HeldKind) -> anyhow::Result<Duration> {
     let soon = || Instant::now() + STEP;
     let mut command = Command::new("/proc/self/exe");
     command.arg(TRIAL).folder("/");
-    let order = Order::new(PenName::random(HomeId::random()?)?, command)
-        .kind(kind)
-        .linger(STEP);
-    let mut held = HolderProgram::this_one()
-        .launch(order, soon())?
-        .open(soon())?;
+    let order = Order::new(PenName::random(HomeId::random()?)?, command).kind(kind).linger(STEP);
+    let mut held = HolderProgram::this_one().launch(order, soon())?.open(soon())?;
     match wait_exit(&mut held)? {
         Some(Status::Code(0)) => {}
         Some(status) => anyhow::bail!("the agent of the trial {status}"),
@@ -78,11 +66,7 @@ fn try_pen(kind: HeldKind) -> anyhow::Result<Duration> {
 fn wait_for_the_daemon(held: &mut Held) -> anyhow::Result<()> {
     let deadline = Instant::now() + STEP;
     loop {
-        let left = held
-            .members(deadline)?
-            .into_iter()
-            .filter(|member| !member.dead)
-            .count();
+        let left = held.members(deadline)?.into_iter().filter(|member| !member.dead).count();
         if left == 1 {
             return Ok(());
         }

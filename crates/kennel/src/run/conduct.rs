@@ -64,14 +64,7 @@ pub(crate) struct Conductor {
 
 impl Conductor {
     pub(crate) fn new(held: Held, signals: Signals, session: Option<Session>) -> Self {
-        Self {
-            held,
-            signals,
-            session,
-            interrupted: false,
-            answer_by: None,
-            exited: None,
-        }
+        Self { held, signals, session, interrupted: false, answer_by: None, exited: None }
     }
 
     pub(crate) fn conduct(mut self) -> Result<Verdict, Failure> {
@@ -107,10 +100,8 @@ impl Conductor {
         if self.answer_by.is_some_and(|by| by <= Instant::now()) {
             return Err(HeldError::Silent);
         }
-        let mut fds = [
-            PollFd::new(&self.signals.0, PollFlags::IN),
-            PollFd::new(&self.held, PollFlags::IN),
-        ];
+        let mut fds =
+            [PollFd::new(&self.signals.0, PollFlags::IN), PollFd::new(&self.held, PollFlags::IN)];
         let timeout = self.answer_by.map(|by| {
             let left = by.saturating_duration_since(Instant::now());
             rustix::event::Timespec {
@@ -196,10 +187,7 @@ impl Conductor {
 }
 
 fn left_behind(members: &[Member]) -> String {
-    let list = members
-        .iter()
-        .map(|m| format!("{} ({})", m.pid, m.name))
-        .collect::<Vec<_>>();
+    let list = members.iter().map(|m| format!("{} ({})", m.pid, m.name)).collect::<Vec<_>>();
     format!("ending what the agent left behind: {}", list.join(", "))
 }
 

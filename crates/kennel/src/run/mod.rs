@@ -89,10 +89,7 @@ pub(crate) fn run(home: &HomeArgs, args: &RunArgs) -> Result<u8, Failure> {
             |code| Ok(u8::try_from(code & 0xff).unwrap_or(exit_code::UNKNOWN)),
         ),
         Verdict::StillAlive(survivors) => {
-            let list = survivors
-                .iter()
-                .map(|s| format!("\n  {s}"))
-                .collect::<String>();
+            let list = survivors.iter().map(|s| format!("\n  {s}")).collect::<String>();
             let error = anyhow::anyhow!("still alive, in spite of KILL:{list}");
             Err(Failure::new(exit_code::STILL_ALIVE, error)
                 .hint("they are still owned: the holder goes on trying until they are gone"))

@@ -17,9 +17,7 @@ const NAME: &str = "KENNEL_SESSION_NAME";
 /// ours, then files, then `--env`.
 pub(crate) fn command(args: &RunArgs) -> anyhow::Result<Command> {
     let mut argv = args.command.iter();
-    let Some(program) = argv.next() else {
-        bail!("no command given")
-    };
+    let Some(program) = argv.next() else { bail!("no command given") };
     let mut command = Command::new(program);
     command.args(argv).envs(std::env::vars_os());
     for file in &args.env_file {
@@ -49,10 +47,7 @@ fn variable(given: &OsStr) -> anyhow::Result<(OsString, OsString)> {
         return Ok((name, value));
     }
     let value = std::env::var_os(given).with_context(|| {
-        format!(
-            "--env {}: it is not set here, and no value was given",
-            given.to_string_lossy()
-        )
+        format!("--env {}: it is not set here, and no value was given", given.to_string_lossy())
     })?;
     Ok((given.to_owned(), value))
 }
@@ -60,10 +55,7 @@ fn variable(given: &OsStr) -> anyhow::Result<(OsString, OsString)> {
 fn split(text: &[u8]) -> Option<(OsString, OsString)> {
     let at = text.iter().position(|byte| *byte == b'=')?;
     let (name, value) = (&text[..at], &text[at + 1..]);
-    Some((
-        OsString::from_vec(name.to_vec()),
-        OsString::from_vec(value.to_vec()),
-    ))
+    Some((OsString::from_vec(name.to_vec()), OsString::from_vec(value.to_vec())))
 }
 
 /// Lines of `NAME=VALUE`, taken as they are; empty lines and those that start with `#` are skipped.
@@ -77,11 +69,7 @@ fn parse_file(text: &[u8], file: &Path) -> anyhow::Result<Vec<(OsString, OsStrin
         match split(line) {
             Some((name, value)) if !name.is_empty() => variables.push((name, value)),
             // The line itself may be a secret, so it is not shown.
-            _ => bail!(
-                "--env-file {}: line {} is not NAME=VALUE",
-                file.display(),
-                number + 1
-            ),
+            _ => bail!("--env-file {}: line {} is not NAME=VALUE", file.display(), number + 1),
         }
     }
     Ok(variables)
@@ -95,36 +83,21 @@ mod tests {
     fn a_file_of_variables_is_taken_as_it_is() {
         let text = b"# comment\n\nA=1\nB = two words \nC=a=b\r\nD=\"q\"";
         let variables = parse_file(text, Path::new("f")).unwrap();
-        let expected = [
-            ("A", "1"),
-            ("B ", " two words "),
-            ("C", "a=b"),
-            ("D", "\"q\""),
-        ];
+        let expected = [("A", "1"), ("B ", " two words "), ("C", "a=b"), ("D", "\"q\"")];
         assert_eq!(variables, expected.map(|(n, v)| (n.into(), v.into())));
     }
 
     #[test]
     fn a_bad_line_is_named_by_number_and_never_shown() {
-        let error = parse_file(b"A=1\nsecret", Path::new("f"))
-            .unwrap_err()
-            .to_string();
+        let error = parse_file(b"A=1\nsecret", Path::new("f")).unwrap_err().to_string();
         assert_eq!(error, "--env-file f: line 2 is not NAME=VALUE");
     }
 
     #[test]
     fn a_name_alone_must_be_set_here() {
-        let error = variable("KENNEL_NO_SUCH_VARIABLE".as_ref())
-            .unwrap_err()
-            .to_string();
-        assert!(
-            error.contains("KENNEL_NO_SUCH_VARIABLE") && error.contains("not set"),
-            "{error}"
-        );
+        let error = variable("KENNEL_NO_SUCH_VARIABLE".as_ref()).unwrap_err().to_string();
+        assert!(error.contains("KENNEL_NO_SUCH_VARIABLE") && error.contains("not set"), "{error}");
         assert!(variable("=x".as_ref()).is_err());
-        assert_eq!(
-            variable("A=b=c".as_ref()).unwrap(),
-            ("A".into(), "b=c".into())
-        );
+        assert_eq!(variable("A=b=c".as_ref()).unwrap(), ("A".into(), "b=c".into()));
     }
 }

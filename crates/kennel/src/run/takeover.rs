@@ -17,14 +17,9 @@ const TREE: Duration = Duration::from_secs(10);
 /// Ends the holder if it lives, then the tree. `exited` is the agent's status, if we have heard it.
 pub(crate) fn take_over(held: Held, exited: Option<Status>) -> Result<Verdict, Failure> {
     eprintln!("kennel: the holder does not answer; ending the session without it");
-    let pen = held
-        .into_pen(Instant::now() + HOLDER)
-        .context("the holder can't be ended")?;
+    let pen = held.into_pen(Instant::now() + HOLDER).context("the holder can't be ended")?;
     let mut pen = pen.take_over().context("the pen can't be taken over")?;
-    match pen
-        .end(Instant::now() + TREE)
-        .context("the tree can't be ended")?
-    {
+    match pen.end(Instant::now() + TREE).context("the tree can't be ended")? {
         End::StillAlive(survivors) => Ok(Verdict::StillAlive(survivors)),
         End::Empty => {
             // A status that only our own KILL explains says nothing about the agent.

@@ -28,10 +28,7 @@ impl OwnTerminal {
             return None;
         }
         let size = terminal::size(stdout).ok().flatten().unwrap_or_default();
-        Some(Self {
-            settings: tcgetattr(stdin).ok()?,
-            size,
-        })
+        Some(Self { settings: tcgetattr(stdin).ok()?, size })
     }
 
     pub(crate) fn size(&self) -> Size {
@@ -51,11 +48,8 @@ impl OwnTerminal {
 
     /// Connects it to the agent's, whose master this is.
     pub(crate) fn connect(self, theirs: OwnedFd) -> io::Result<Session> {
-        let mut session = Session {
-            settings: self.settings,
-            theirs: theirs.try_clone()?,
-            output: None,
-        };
+        let mut session =
+            Session { settings: self.settings, theirs: theirs.try_clone()?, output: None };
         session.raw()?;
         let (mut to, mut from) = (File::from(theirs.try_clone()?), File::from(theirs));
         // Ends with this process: it waits for a key that may never be pressed.
@@ -63,12 +57,10 @@ impl OwnTerminal {
             .name("keys".into())
             .spawn(move || copy(&mut io::stdin(), &mut to))?;
         let (done, output) = mpsc::channel();
-        thread::Builder::new()
-            .name("screen".into())
-            .spawn(move || {
-                copy(&mut from, &mut io::stdout());
-                done.send(()).ok();
-            })?;
+        thread::Builder::new().name("screen".into()).spawn(move || {
+            copy(&mut from, &mut io::stdout());
+            done.send(()).ok();
+        })?;
         session.output = Some(output);
         Ok(session)
     }
@@ -81,11 +73,7 @@ fn copy(from: &mut impl Read, to: &mut impl Write) {
         match from.read(&mut buffer) {
             Ok(0) => return,
             Ok(length) => {
-                if to
-                    .write_all(&buffer[..length])
-                    .and_then(|()| to.flush())
-                    .is_err()
-                {
+                if to.write_all(&buffer[..length]).and_then(|()| to.flush()).is_err() {
                     return;
                 }
             }
@@ -106,11 +94,7 @@ impl Session {
     fn raw(&self) -> io::Result<()> {
         let mut raw = self.settings.clone();
         raw.make_raw();
-        Ok(tcsetattr(
-            rustix::stdio::stdin(),
-            OptionalActions::Now,
-            &raw,
-        )?)
+        Ok(tcsetattr(rustix::stdio::stdin(), OptionalActions::Now, &raw)?)
     }
 
     /// Gives the agent's terminal our present size.

@@ -7,12 +7,7 @@ fn end_a_bomb(scene: &Scene, command: std::process::Command) {
     running.wait_ready();
     running.signal("INT").signal("INT");
     let ended = running.wait();
-    assert!(
-        [137, 143].contains(&ended.code),
-        "{}: {}",
-        ended.code,
-        ended.stderr
-    );
+    assert!([137, 143].contains(&ended.code), "{}: {}", ended.code, ended.stderr);
     scene.assert_nothing_left();
 }
 
@@ -24,10 +19,7 @@ fn a_bomb_in_a_cgroup_pen_is_ended() {
             continue;
         };
         let agent = scene.fake_agent();
-        end_a_bomb(
-            &scene,
-            scene.run_command(&[], &[&agent, "bomb", "150", "120"]),
-        );
+        end_a_bomb(&scene, scene.run_command(&[], &[&agent, "bomb", "150", "120"]));
     }
 }
 
@@ -39,10 +31,7 @@ fn a_bomb_in_a_subtree_pen_is_ended() {
             continue;
         };
         let agent = scene.fake_agent();
-        end_a_bomb(
-            &scene,
-            scene.run_command(&[], &[&agent, "bomb", "30", "120"]),
-        );
+        end_a_bomb(&scene, scene.run_command(&[], &[&agent, "bomb", "30", "120"]));
     }
 }
 
@@ -70,18 +59,13 @@ fn a_hopping_process_is_ended_in_every_pen() {
         (Who::Other, "subtree"),
         (Who::Other, "pidns"),
     ] {
-        let kind = if pen == "cgroup" {
-            Pen::Cgroup
-        } else {
-            Pen::Subtree
-        };
+        let kind = if pen == "cgroup" { Pen::Cgroup } else { Pen::Subtree };
         let Some(scene) = Scene::new(who, kind) else {
             continue;
         };
         let agent = scene.fake_agent();
-        let command = scene.kennel(&[
-            "run", "--linger", "1h", "--pen", pen, "--", &agent, "hop", "120",
-        ]);
+        let command =
+            scene.kennel(&["run", "--linger", "1h", "--pen", pen, "--", &agent, "hop", "120"]);
         let mut running = Running::start(command);
         running.wait_ready();
         running.signal("INT").signal("INT");

@@ -97,11 +97,9 @@ fn a_leftover_of_a_killed_owner_is_ended_by_the_next_run_of_its_home_and_no_othe
 /// A live pen of the same home is no leftover.
 #[test]
 fn two_runs_of_one_home_leave_each_other_alone() {
-    for (who, pen) in [
-        (Who::Root, Pen::Cgroup),
-        (Who::Other, Pen::Cgroup),
-        (Who::Other, Pen::Subtree),
-    ] {
+    for (who, pen) in
+        [(Who::Root, Pen::Cgroup), (Who::Other, Pen::Cgroup), (Who::Other, Pen::Subtree)]
+    {
         let Some(scene) = Scene::new(who, pen) else {
             continue;
         };

@@ -63,26 +63,19 @@ fn bad_flags_are_refused_with_code_201() {
     };
     for (args, wanted) in [
         (vec!["run"], "COMMAND"),
-        (
-            vec!["run", "--grace", "soon", "--", "true"],
-            "\"soon\" is not a time",
-        ),
+        (vec!["run", "--grace", "soon", "--", "true"], "\"soon\" is not a time"),
         (vec!["run", "--pen", "box", "--", "true"], "box"),
         (vec!["run", "--name", "a/b", "--", "true"], "a name is"),
         (vec!["rum", "--", "true"], "run"),
-        (
-            vec!["run", "--no-such-flag", "--", "true"],
-            "--no-such-flag",
-        ),
+        (vec!["run", "--no-such-flag", "--", "true"], "--no-such-flag"),
     ] {
         let ended = Running::start(scene.kennel(&args)).wait();
         assert_eq!(ended.code, 201, "{args:?}: {}", ended.stderr);
         assert!(ended.stderr.contains(wanted), "{args:?}: {}", ended.stderr);
     }
-    for args in [
-        ["run", "--env", "KENNEL_NOT_SET_ANYWHERE"],
-        ["run", "--env-file", "/no/such/file"],
-    ] {
+    for args in
+        [["run", "--env", "KENNEL_NOT_SET_ANYWHERE"], ["run", "--env-file", "/no/such/file"]]
+    {
         let ended = Running::start(scene.kennel(&[&args[..], &["--", "true"]].concat())).wait();
         assert_eq!(ended.code, 202, "{args:?}: {}", ended.stderr);
         assert!(ended.stderr.contains(args[2]), "{}", ended.stderr);
@@ -104,10 +97,7 @@ fn a_home_that_cannot_be_used_is_refused_and_left_as_it_is() {
         ended.stderr
     };
     let message = run("/proc/nowhere");
-    assert!(
-        message.contains("can't make the home /proc/nowhere"),
-        "{message}"
-    );
+    assert!(message.contains("can't make the home /proc/nowhere"), "{message}");
 
     let home = scene.path("home/broken");
     fs::create_dir(&home).expect("mkdir");
@@ -119,8 +109,5 @@ fn a_home_that_cannot_be_used_is_refused_and_left_as_it_is() {
         message.contains("does not hold a home id") && message.contains("\"garbage\""),
         "{message}"
     );
-    assert_eq!(
-        fs::read_to_string(home.join("id")).expect("still there"),
-        "garbage\n"
-    );
+    assert_eq!(fs::read_to_string(home.join("id")).expect("still there"), "garbage\n");
 }

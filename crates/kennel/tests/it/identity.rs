@@ -51,9 +51,7 @@ fn neighbours_that_take_over_numbers_of_dead_processes_survive() {
     let bystanders = (0..40)
         .map(|_| {
             let mut command = scene.command(&scene.path("fake-agent"));
-            command
-                .arg("sleep")
-                .env("FAKE_AGENT_PIDS", scene.path("work/bystanders"));
+            command.arg("sleep").env("FAKE_AGENT_PIDS", scene.path("work/bystanders"));
             let mut bystander = Running::start(command);
             bystander.wait_ready();
             bystander

@@ -27,26 +27,10 @@ struct Stray {
 }
 
 const STRAYS: [Stray; 4] = [
-    Stray {
-        seconds: 291,
-        bare: false,
-        line: "(setsid sh -c 'nohup SLEEP &')",
-    },
-    Stray {
-        seconds: 292,
-        bare: true,
-        line: "(env -i setsid sh -c 'SLEEP &')",
-    },
-    Stray {
-        seconds: 293,
-        bare: true,
-        line: "(env -i setsid SLEEP &)",
-    },
-    Stray {
-        seconds: 294,
-        bare: false,
-        line: r#"(setsid sh -c 'trap "" TERM INT HUP; SLEEP &')"#,
-    },
+    Stray { seconds: 291, bare: false, line: "(setsid sh -c 'nohup SLEEP &')" },
+    Stray { seconds: 292, bare: true, line: "(env -i setsid sh -c 'SLEEP &')" },
+    Stray { seconds: 293, bare: true, line: "(env -i setsid SLEEP &)" },
+    Stray { seconds: 294, bare: false, line: r#"(setsid sh -c 'trap "" TERM INT HUP; SLEEP &')"# },
 ];
 
 /// How long the tool itself stays, if it is to.
@@ -143,13 +127,7 @@ impl Act {
         let script = script(&mark, then, &scene.path(GO));
         let server = Server::start([("tool", script)]).expect("a mock on loopback");
         let run = Running::start(command(&scene, case.cli, &program, &server));
-        let act = Self {
-            scene,
-            server,
-            run,
-            mark,
-            then,
-        };
+        let act = Self { scene, server, run, mark, then };
         Some(act.with_strays_about())
     }
 
@@ -270,9 +248,7 @@ fn installed(cli: Cli) -> Option<PathBuf> {
     let finished = versions
         .filter(|entry| {
             let folder = entry.file_name();
-            folder
-                .to_str()
-                .is_some_and(|folder| folder.starts_with(&format!("{name}-")))
+            folder.to_str().is_some_and(|folder| folder.starts_with(&format!("{name}-")))
         })
         .filter_map(|entry| {
             let finished = entry.path().join(".finished").metadata().ok()?;
@@ -344,11 +320,7 @@ fn descends(process: &Process, ancestor: i32, all: &[Process]) -> bool {
 fn start_time(pid: i32) -> Option<u64> {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
     let (_, behind_the_name) = stat.rsplit_once(')')?;
-    behind_the_name
-        .split_ascii_whitespace()
-        .nth(19)?
-        .parse()
-        .ok()
+    behind_the_name.split_ascii_whitespace().nth(19)?.parse().ok()
 }
 
 fn session(pid: i32) -> Option<Pid> {

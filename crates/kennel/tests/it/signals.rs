@@ -70,15 +70,11 @@ fn a_suspended_run_suspends_its_agent_and_continues_it() {
     let state = |pid| kennel_testing::Process::look(pid).map(|process| process.state);
     let (agent, leaf) = (scene.pid_of("agent"), scene.pid_of("leaf"));
     eventually("all stand still", || {
-        [running.pid(), agent, leaf]
-            .into_iter()
-            .all(|pid| state(pid) == Some('T'))
+        [running.pid(), agent, leaf].into_iter().all(|pid| state(pid) == Some('T'))
     });
     running.signal("CONT");
     eventually("all go on", || {
-        [running.pid(), agent, leaf]
-            .into_iter()
-            .all(|pid| state(pid) == Some('S'))
+        [running.pid(), agent, leaf].into_iter().all(|pid| state(pid) == Some('S'))
     });
     assert!(alive(agent));
     running.signal("TERM");
@@ -94,9 +90,7 @@ fn an_ignored_hup_stays_ignored() {
     };
     let mut command = scene.command(std::path::Path::new("nohup"));
     let (kennel, agent) = (scene.path("kennel"), scene.fake_agent());
-    command
-        .arg(kennel)
-        .args(["run", "--pen", "subtree", "--", &agent, "sleep"]);
+    command.arg(kennel).args(["run", "--pen", "subtree", "--", &agent, "sleep"]);
     command.env("KENNEL_HOME", scene.path("home/kennel"));
     let mut running = kennel_testing::Running::start(command);
     running.wait_ready().signal("HUP");

@@ -16,9 +16,7 @@ fn report(scene: &Scene, prelude: &str, flags: &[&str], environment: &[(&str, &s
     // What follows the scene's own wrapper: `kennel run …`.
     let kennel = scene.path("kennel");
     let args = run.get_args().skip_while(|arg| *arg != kennel.as_os_str());
-    command
-        .args(args)
-        .env("KENNEL_HOME", scene.path("home/kennel"));
+    command.args(args).env("KENNEL_HOME", scene.path("home/kennel"));
     command.envs(environment.iter().copied());
     let ended = Running::start(command).wait();
     assert_eq!(ended.code, 0, "{}", ended.stderr);
@@ -27,9 +25,7 @@ fn report(scene: &Scene, prelude: &str, flags: &[&str], environment: &[(&str, &s
 }
 
 fn text<'a>(report: &'a Value, field: &str) -> &'a str {
-    report[field]
-        .as_str()
-        .unwrap_or_else(|| panic!("{field} in {report}"))
+    report[field].as_str().unwrap_or_else(|| panic!("{field} in {report}"))
 }
 
 everywhere! {

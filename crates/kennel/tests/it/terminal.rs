@@ -6,10 +6,7 @@ use kennel_sys::terminal::{self, Pty, Size};
 use kennel_testing::{Pen, Scene, Screen, Who, eventually, everywhere};
 use rustix::termios::{LocalModes, tcgetattr};
 
-const SIZE: Size = Size {
-    rows: 33,
-    columns: 99,
-};
+const SIZE: Size = Size { rows: 33, columns: 99 };
 
 /// `kennel run` on a terminal, below a shell; with `stay` that shell waits for a key in the end.
 fn on_a_terminal(scene: &Scene, behaviour: &[&str], stay: &str) -> (Screen, Child) {
@@ -34,14 +31,8 @@ fn on_terminal_run(
         .args(["--ctty", "--wait", "sh", "-c", script, "sh"])
         .arg(run.get_program())
         .args(run.get_args());
-    command.env_clear().envs(
-        run.get_envs()
-            .filter_map(|(name, value)| Some((name, value?))),
-    );
-    command
-        .current_dir(scene.path("work"))
-        .env("TERM", "xterm")
-        .env("STAY", stay);
+    command.env_clear().envs(run.get_envs().filter_map(|(name, value)| Some((name, value?))));
+    command.current_dir(scene.path("work")).env("TERM", "xterm").env("STAY", stay);
     let handle = || Stdio::from(slave.try_clone().expect("a handle"));
     command.stdin(handle()).stdout(handle()).stderr(handle());
     let child = command.spawn().expect("setsid is there");
@@ -148,9 +139,7 @@ fn an_interactive_shell_works_in_it() {
     screen.wait_for("/DEV/PTS/");
     screen.wait_for("42");
     screen.press("sleep 200\r");
-    eventually("it sleeps", || {
-        scene.processes().iter().any(|p| p.command == "sleep 200")
-    });
+    eventually("it sleeps", || scene.processes().iter().any(|p| p.command == "sleep 200"));
     screen.press("\u{1a}");
     screen.wait_for("Stopped");
     screen.press("bg; jobs\r");

@@ -179,13 +179,9 @@ fn start_with_errors_in(scene: &Scene, errors: &std::path::Path, behaviour: &[&s
 
 /// T9 and T11 need a cgroup to move to or to nest in, so another user needs one that is delegated.
 fn scenes_with_a_writable_cgroup() -> impl Iterator<Item = Scene> {
-    [
-        (Who::Root, Pen::Cgroup),
-        (Who::Root, Pen::Subtree),
-        (Who::Other, Pen::Cgroup),
-    ]
-    .into_iter()
-    .filter_map(|(who, pen)| Scene::new(who, pen))
+    [(Who::Root, Pen::Cgroup), (Who::Root, Pen::Subtree), (Who::Other, Pen::Cgroup)]
+        .into_iter()
+        .filter_map(|(who, pen)| Scene::new(who, pen))
 }
 
 /// T9
@@ -244,16 +240,8 @@ fn another_user_without_a_cgroup_gets_a_subtree_pen_by_itself() {
         let refused = scene.kennel(&["run", "--pen", "cgroup", "--", &agent, "exit", "0"]);
         let refused = Running::start(refused).wait();
         assert_eq!(refused.code, 203);
-        assert!(
-            refused.stderr.contains("no cgroup pen is possible here"),
-            "{}",
-            refused.stderr
-        );
-        assert!(
-            refused.stderr.contains("kennel doctor"),
-            "{}",
-            refused.stderr
-        );
+        assert!(refused.stderr.contains("no cgroup pen is possible here"), "{}", refused.stderr);
+        assert!(refused.stderr.contains("kennel doctor"), "{}", refused.stderr);
     }
 }
 
@@ -274,12 +262,7 @@ fn a_child_of_another_user_is_named_in_a_subtree_pen_and_ended_in_a_cgroup_pen()
         let mut running =
             start_with_errors_in(&scene, &errors, &["fork-exec-other", path, "setuid-sleep"]);
         running.wait_ready();
-        let child = || {
-            scene
-                .processes()
-                .into_iter()
-                .find(|p| p.command.starts_with(path))
-        };
+        let child = || scene.processes().into_iter().find(|p| p.command.starts_with(path));
         let uid = |pid: i32| {
             use std::os::unix::fs::MetadataExt;
             std::fs::metadata(format!("/proc/{pid}")).map(|meta| meta.uid())
@@ -298,10 +281,7 @@ fn a_child_of_another_user_is_named_in_a_subtree_pen_and_ended_in_a_cgroup_pen()
         }
         assert_eq!(code, 205, "{message}");
         assert!(message.contains(&format!("pid {child} ")), "{message}");
-        assert!(
-            message.contains("not permitted: it runs as user 0"),
-            "{message}"
-        );
+        assert!(message.contains("not permitted: it runs as user 0"), "{message}");
         assert!(scene.holder().is_some(), "it is still owned");
         signal(child, "KILL");
         scene.assert_nothing_left_soon();
