@@ -53,7 +53,7 @@ fn has_inodes(pidfd: BorrowedFd<'_>) -> io::Result<bool> {
         return Ok(*known);
     }
     let kind = rustix::fs::fstatfs(pidfd)?.f_type;
-    Ok(*INODES.get_or_init(|| i64::try_from(kind) == Ok(PIDFS_MAGIC)))
+    Ok(*INODES.get_or_init(|| kind == PIDFS_MAGIC))
 }
 
 impl Identity {
@@ -81,7 +81,7 @@ impl Identity {
         }
         let Some(pidfd) = crate::pidfd::open(self.pid)? else { return Ok(false) };
         match (self.birth, Birth::of(pidfd.as_fd(), self.pid)?) {
-                (Birth::Tick(tick), Some(Birth::Inode(_))) => {
+            (Birth::Tick(tick), Some(Birth::Inode(_))) => {
                 let stat = Stat::read(self.pid)?.filter(|_| crate::pidfd::exists(pidfd.as_fd()));
                 Ok(stat.is_some_and(|stat| stat.started == tick))
             }

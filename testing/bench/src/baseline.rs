@@ -21,17 +21,10 @@ const SLACK_KILOBYTES: u64 = 64;
 pub(crate) fn section(run: &mut Run) -> Result<()> {
     let launches = if run.quick { "1000" } else { "10000" };
     println!("D. before and after {launches} launches of /bin/true in one process");
-    println!(
-        "  {:<14}{:>20}{:>20}{:>20}{:>20}",
-        "", "descriptors", "RSS (kB)", "pens", "children"
-    );
+    println!("  {:<14}{:>20}{:>20}{:>20}{:>20}", "", "descriptors", "RSS (kB)", "pens", "children");
     for pen in ["cgroup", "subtree"] {
         let contender = Contender::new(pen, &["baseline", pen, launches]);
-        let rounds = Rounds {
-            warm_up: 0,
-            turns: 1,
-            batch: 1,
-        };
+        let rounds = Rounds { warm_up: 0, turns: 1, batch: 1 };
         let measured = interleave(&run.home, &[contender], rounds)?;
         let values = measured[0].figures.iter().map(|samples| samples.median());
         let (before, after) = Snapshot::pair(&values.collect::<Vec<_>>())?;
@@ -71,12 +64,9 @@ impl Snapshot {
 
     fn pair(values: &[u64]) -> Result<(Self, Self)> {
         let from = |values: &[u64]| match *values {
-            [descriptors, kilobytes, pens, children] => Some(Self {
-                descriptors,
-                kilobytes,
-                pens,
-                children,
-            }),
+            [descriptors, kilobytes, pens, children] => {
+                Some(Self { descriptors, kilobytes, pens, children })
+            }
             _ => None,
         };
         let halves = values.split_at_checked(4);
@@ -93,9 +83,7 @@ impl Snapshot {
 
     fn against(&self, after: &Self) -> String {
         let pairs = self.values().into_iter().zip(after.values());
-        pairs
-            .map(|(before, after)| format!("{:>20}", format!("{before} -> {after}")))
-            .collect()
+        pairs.map(|(before, after)| format!("{:>20}", format!("{before} -> {after}"))).collect()
     }
 }
 
@@ -104,9 +92,7 @@ fn resident_kilobytes() -> Result<u64> {
     let text = fs::read_to_string("/proc/self/smaps_rollup")?;
     let line = text.lines().find_map(|line| line.strip_prefix("Rss:"));
     let number = line.and_then(|line| line.trim().strip_suffix(" kB"));
-    number
-        .and_then(|number| number.parse().ok())
-        .context("no Rss in smaps_rollup")
+    number.and_then(|number| number.parse().ok()).context("no Rss in smaps_rollup")
 }
 
 /// The figures are two snapshots, one value after the other.

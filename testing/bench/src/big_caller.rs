@@ -14,22 +14,12 @@ use crate::worker::{Contender, Rounds, interleave};
 /// How much the caller has resident.
 const MEGABYTES: &str = "500";
 
-const CONTENDERS: &[&str] = &[
-    "kennel-cgroup",
-    "kennel-subtree",
-    "posix-spawn",
-    "std",
-    "fork",
-];
+const CONTENDERS: &[&str] = &["kennel-cgroup", "kennel-subtree", "posix-spawn", "std", "fork"];
 
 /// The second half of section A.
 pub(crate) fn section(run: &mut Run) -> Result<()> {
     let turns = if run.quick { 50 } else { 200 };
-    let rounds = Rounds {
-        warm_up: 20,
-        turns,
-        batch: 10,
-    };
+    let rounds = Rounds { warm_up: 20, turns, batch: 10 };
     let contenders: Vec<Contender> = CONTENDERS
         .iter()
         .map(|&word| Contender::new(name(word), &["resident", MEGABYTES, "launch", word]))

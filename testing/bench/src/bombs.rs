@@ -29,15 +29,7 @@ pub(crate) fn section(run: &mut Run) -> Result<()> {
         }
     }
     println!("E. end a fork bomb");
-    let measured = interleave(
-        &run.home,
-        &contenders,
-        Rounds {
-            warm_up: 0,
-            turns: 5,
-            batch: 1,
-        },
-    )?;
+    let measured = interleave(&run.home, &contenders, Rounds { warm_up: 0, turns: 5, batch: 1 })?;
     print_measured(&measured, &[]);
     let of = |figures: fn(&Measured) -> u64| measured.iter().map(figures).sum::<u64>();
     let seen = of(|measured| measured.figures[1].sum());

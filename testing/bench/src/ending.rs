@@ -42,15 +42,7 @@ pub(crate) fn section(run: &mut Run) -> Result<()> {
 fn shape_section(run: &mut Run, shape: &str, subtree_limit: f64, turns: usize) -> Result<()> {
     let contender = |way: &'static str| Contender::new(way, &["end", shape, way]);
     let contenders = ["cgroup", "subtree", "floor"].map(contender);
-    let measured = interleave(
-        &run.home,
-        &contenders,
-        Rounds {
-            warm_up: 1,
-            turns,
-            batch: 1,
-        },
-    )?;
+    let measured = interleave(&run.home, &contenders, Rounds { warm_up: 1, turns, batch: 1 })?;
     let [cgroup, subtree, floor] = &measured[..] else {
         bail!("three were asked for");
     };
@@ -84,11 +76,7 @@ pub(crate) fn job(home: &HomeId, shape: &str, way: &str) -> Result<Job> {
         let mut pen = Pen::create(&ground, PenName::random(home.clone())?, kind)?;
         shape.bring_up(&mut pen)?;
         std::thread::sleep(SETTLING);
-        let figures = if by_hand {
-            end_by_hand(&pen)?
-        } else {
-            end(&mut pen)?
-        };
+        let figures = if by_hand { end_by_hand(&pen)? } else { end(&mut pen)? };
         agent::clean_up(pen)?;
         Ok(figures)
     }))
@@ -133,9 +121,7 @@ fn end(pen: &mut Pen) -> Result<Vec<u64>> {
 /// Two times: until `populated 0`, and until all are reaped as well.
 fn end_by_hand(pen: &Pen) -> Result<Vec<u64>> {
     let folder = pen.cgroup_path().context("it is a cgroup pen")?;
-    let mut kill = OpenOptions::new()
-        .write(true)
-        .open(folder.join("cgroup.kill"))?;
+    let mut kill = OpenOptions::new().write(true).open(folder.join("cgroup.kill"))?;
     let events = File::open(folder.join("cgroup.events"))?;
     let start = Instant::now();
     kill.write_all(b"1")?;

@@ -20,24 +20,14 @@ const DEADLINE: Duration = Duration::from_secs(10);
 pub(crate) fn section(run: &mut Run) -> Result<()> {
     agent::path()?;
     let turns = if run.quick { 5 } else { 100 };
-    let rounds = Rounds {
-        warm_up: 20,
-        turns,
-        batch: 100,
-    };
+    let rounds = Rounds { warm_up: 20, turns, batch: 100 };
     println!("C. end a process that keeps forking and exiting, in a cgroup pen");
     let measured = interleave(&run.home, &[Contender::new("hop", &["hop"])], rounds)?;
     let (time, empty) = (&measured[0].figures[0], &measured[0].figures[1]);
     print_table(
         &[
-            Row {
-                name: "Pen::end",
-                samples: time,
-            },
-            Row {
-                name: "(pen, launch and ready)",
-                samples: &measured[0].figures[2],
-            },
+            Row { name: "Pen::end", samples: time },
+            Row { name: "(pen, launch and ready)", samples: &measured[0].figures[2] },
         ],
         &[],
     );

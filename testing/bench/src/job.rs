@@ -30,9 +30,7 @@ pub(crate) fn build(home: &HomeId, words: &[String]) -> Result<Job> {
 pub(crate) fn kind(word: &str) -> Result<Kind> {
     let kinds = [("cgroup", Kind::Cgroup), ("subtree", Kind::Subtree)];
     let found = kinds.into_iter().find(|(name, _)| *name == word);
-    found
-        .map(|(_, kind)| kind)
-        .with_context(|| format!("no such kind of pen: {word}"))
+    found.map(|(_, kind)| kind).with_context(|| format!("no such kind of pen: {word}"))
 }
 
 /// How long it takes.

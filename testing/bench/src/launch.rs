@@ -45,15 +45,9 @@ pub(crate) fn title(word: &str) -> &str {
 /// Section A.
 pub(crate) fn section(run: &mut Run) -> Result<()> {
     let turns = if run.quick { 50 } else { 400 };
-    let rounds = Rounds {
-        warm_up: 100,
-        turns,
-        batch: 10,
-    };
-    let contenders: Vec<Contender> = CONTENDERS
-        .iter()
-        .map(|(word, title)| Contender::new(*title, &["launch", word]))
-        .collect();
+    let rounds = Rounds { warm_up: 100, turns, batch: 10 };
+    let contenders: Vec<Contender> =
+        CONTENDERS.iter().map(|(word, title)| Contender::new(*title, &["launch", word])).collect();
     let mechanism = processkit::host_containment().mechanism();
     println!("A. launch /bin/true, reap it, remove the pen (processkit uses {mechanism:?})");
     let measured = interleave(&run.home, &contenders, rounds)?;
@@ -62,25 +56,15 @@ pub(crate) fn section(run: &mut Run) -> Result<()> {
     let references = [("floor", floor), ("std", std)];
     print_measured(&measured, &references);
     let kennel = of("kennel-cgroup")?;
-    run.targets.push(Target::ratio(
-        "launch: cgroup pen / raw floor",
-        kennel.ratio_to(floor),
-        1.10,
-    ));
-    run.targets.push(Target::ratio(
-        "launch: cgroup pen / std",
-        kennel.ratio_to(std),
-        1.15,
-    ));
+    run.targets.push(Target::ratio("launch: cgroup pen / raw floor", kennel.ratio_to(floor), 1.10));
+    run.targets.push(Target::ratio("launch: cgroup pen / std", kennel.ratio_to(std), 1.15));
     Ok(())
 }
 
 /// The times of the contender with this title.
 pub(crate) fn time_of<'a>(measured: &'a [Measured], title: &str) -> Result<&'a Samples> {
     let found = measured.iter().find(|measured| measured.name == title);
-    found
-        .map(Measured::time)
-        .with_context(|| format!("{title} was not measured"))
+    found.map(Measured::time).with_context(|| format!("{title} was not measured"))
 }
 
 /// Prints the times of all contenders.
@@ -89,14 +73,9 @@ pub(crate) fn print_measured(measured: &[Measured], references: &[(&str, &Sample
         (measured.name.clone(), measured.time().clone())
     };
     let rows: Vec<(String, Samples)> = measured.iter().map(row).collect();
-    let rows: Vec<Row<'_>> = rows
-        .iter()
-        .map(|(name, samples)| Row { name, samples })
-        .collect();
-    let references: Vec<Row<'_>> = references
-        .iter()
-        .map(|&(name, samples)| Row { name, samples })
-        .collect();
+    let rows: Vec<Row<'_>> = rows.iter().map(|(name, samples)| Row { name, samples }).collect();
+    let references: Vec<Row<'_>> =
+        references.iter().map(|&(name, samples)| Row { name, samples }).collect();
     print_table(&rows, &references);
     println!();
 }
@@ -219,10 +198,7 @@ fn runtime() -> Result<tokio::runtime::Runtime> {
 }
 
 async fn with_tokio() -> Result<()> {
-    let status = tokio::process::Command::new(TRUE)
-        .env_clear()
-        .status()
-        .await?;
+    let status = tokio::process::Command::new(TRUE).env_clear().status().await?;
     ensure!(status.success(), "true: {status}");
     Ok(())
 }

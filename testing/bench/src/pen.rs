@@ -27,10 +27,7 @@ pub(crate) struct Choice {
 impl Choice {
     /// Understands the command line; `None` if it can't.
     pub(crate) fn parse(words: &[String]) -> Option<Self> {
-        let mut choice = Self {
-            quick: false,
-            sections: Vec::new(),
-        };
+        let mut choice = Self { quick: false, sections: Vec::new() };
         for word in words {
             match word.as_str() {
                 "--quick" => choice.quick = true,
@@ -58,11 +55,7 @@ pub(crate) struct Run {
 
 /// Runs what was asked for, and cleans up whatever came of it.
 pub(crate) fn run(choice: &Choice) -> Result<()> {
-    let mut run = Run {
-        quick: choice.quick,
-        home: HomeId::random()?,
-        targets: Vec::new(),
-    };
+    let mut run = Run { quick: choice.quick, home: HomeId::random()?, targets: Vec::new() };
     kennel_sys::reap::become_subreaper()?;
     machine::print_facts(choice.quick);
     let done = sections(&mut run, choice);

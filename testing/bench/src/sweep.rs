@@ -56,10 +56,7 @@ pub(crate) fn sweep(home: &HomeId) -> Result<usize> {
         if folders.is_empty() && children.is_empty() {
             return Ok(swept);
         }
-        ensure!(
-            Instant::now() < deadline,
-            "left behind: {folders:?} {children:?}"
-        );
+        ensure!(Instant::now() < deadline, "left behind: {folders:?} {children:?}");
         for folder in folders {
             fs::write(folder.join("cgroup.kill"), "1").ok();
             swept += usize::from(fs::remove_dir(folder).is_ok());

@@ -19,11 +19,7 @@ impl Target {
 
     /// Anything else that is either so or not.
     pub(crate) fn holds(what: impl Into<String>, figure: impl Into<String>, met: bool) -> Self {
-        Self {
-            what: what.into(),
-            figure: figure.into(),
-            met,
-        }
+        Self { what: what.into(), figure: figure.into(), met }
     }
 }
 

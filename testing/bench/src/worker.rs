@@ -27,10 +27,7 @@ pub(crate) struct Contender {
 impl Contender {
     pub(crate) fn new(name: impl Into<String>, job: &[&str]) -> Self {
         let job = job.iter().map(|&word| word.to_owned()).collect();
-        Self {
-            name: name.into(),
-            job,
-        }
+        Self { name: name.into(), job }
     }
 }
 
@@ -87,10 +84,7 @@ struct Shuffled {
 
 impl Shuffled {
     fn new(count: usize) -> Self {
-        Self {
-            order: (0..count).collect(),
-            state: 0x9E37_79B9_7F4A_7C15,
-        }
+        Self { order: (0..count).collect(), state: 0x9E37_79B9_7F4A_7C15 }
     }
 
     fn next(&mut self) -> &[usize] {

@@ -23,11 +23,7 @@ pub(crate) struct Args {
 impl Args {
     /// The arguments of `behaviour`, whose usage shows `form`.
     pub(crate) fn new(behaviour: &'static str, form: &'static str, rest: Vec<OsString>) -> Self {
-        Self {
-            behaviour,
-            form,
-            rest: rest.into(),
-        }
+        Self { behaviour, form, rest: rest.into() }
     }
 
     /// The next argument, if there is one.
@@ -110,10 +106,8 @@ impl Args {
         let seconds: f64 = self.parse(what, text)?;
         match Duration::try_from_secs_f64(seconds) {
             Ok(time) if time <= LONGEST => Ok(time),
-            _ => Err(self.wrong(format_args!(
-                "{what} {text:?} is not between 0 and {}",
-                LONGEST.as_secs()
-            ))),
+            _ => Err(self
+                .wrong(format_args!("{what} {text:?} is not between 0 and {}", LONGEST.as_secs()))),
         }
     }
 }
@@ -139,10 +133,7 @@ mod tests {
     #[test]
     fn defaults_fill_in() {
         assert_eq!(args(&[]).number_or("N", 7_u32).expect("default"), 7);
-        assert_eq!(
-            args(&[]).seconds_or_longest("SECS").expect("default"),
-            LONGEST
-        );
+        assert_eq!(args(&[]).seconds_or_longest("SECS").expect("default"), LONGEST);
         assert_eq!(
             args(&["0.25"]).seconds("SECS").expect("a fraction"),
             Duration::from_millis(250)

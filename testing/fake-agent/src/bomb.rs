@@ -58,13 +58,8 @@ pub(crate) fn bomb(mut args: Args, sessions: Sessions) -> Outcome {
     args.finish()?;
     let deadline = Instant::now() + time;
     presence::enrol("agent")?;
-    let bomb = Bomb {
-        places: Places::new(max),
-        pause: pause(max),
-        life: life(max),
-        sessions,
-        deadline,
-    };
+    let bomb =
+        Bomb { places: Places::new(max), pause: pause(max), life: life(max), sessions, deadline };
     let mut own = bomb.places.take_any(max)?.ok_or_else(|| Failure {
         code: failure::SYSTEM,
         message: "somebody holds the names of this bomb".into(),
@@ -189,10 +184,7 @@ struct Places {
 impl Places {
     fn new(count: u32) -> Self {
         let now = UNIX_EPOCH.elapsed().unwrap_or_default().as_nanos();
-        Self {
-            prefix: format!("fake-agent-bomb-{}-{now}-", process::id()),
-            count,
-        }
+        Self { prefix: format!("fake-agent-bomb-{}-{now}-", process::id()), count }
     }
 
     /// Tries some names in a row, from one by chance on.

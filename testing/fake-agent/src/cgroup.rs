@@ -38,10 +38,7 @@ pub(crate) fn move_child(mut args: Args) -> Outcome {
 pub(crate) fn nest(mut args: Args) -> Outcome {
     let name = args.path("NAME")?;
     let mut components = name.components();
-    if !matches!(
-        (components.next(), components.next()),
-        (Some(Component::Normal(_)), None)
-    ) {
+    if !matches!((components.next(), components.next()), (Some(Component::Normal(_)), None)) {
         return Err(args.wrong(format_args!("NAME {name:?} is not a plain name")));
     }
     args.finish()?;

@@ -39,19 +39,13 @@ pub(crate) struct Failure {
 impl Failure {
     /// Bad arguments.
     pub(crate) fn usage(message: impl Into<String>) -> Self {
-        Self {
-            code: USAGE,
-            message: message.into(),
-        }
+        Self { code: USAGE, message: message.into() }
     }
 
     /// An error of the kernel, with what was being done.
     pub(crate) fn new(code: u8, doing: impl Display, error: impl Into<io::Error>) -> Self {
         let error = error.into();
-        Self {
-            code,
-            message: format!("{doing}: {error}"),
-        }
+        Self { code, message: format!("{doing}: {error}") }
     }
 
     /// Prints the message and gives back the code. A stderr that is closed is no reason to panic.

@@ -77,10 +77,7 @@ mod tests {
         let odd = "a \"quoted\" \\ back\nline\ttab \u{1} \u{7f} é 🐕";
         let value = Json::Object(vec![
             (odd.into(), Json::text(odd)),
-            (
-                "list".into(),
-                Json::List(vec![Json::Number(-3), Json::Bool(true)]),
-            ),
+            ("list".into(), Json::List(vec![Json::Number(-3), Json::Bool(true)])),
             ("empty".into(), Json::List(vec![])),
         ]);
         let parsed: serde_json::Value =

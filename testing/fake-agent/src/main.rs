@@ -60,12 +60,7 @@ const fn row(
     does: &'static str,
     run: fn(Args) -> Outcome,
 ) -> Behaviour {
-    Behaviour {
-        name,
-        args,
-        does,
-        run,
-    }
+    Behaviour { name, args, does, run }
 }
 
 /// Every behaviour, grouped as in the files that hold them.
@@ -73,41 +68,18 @@ const BEHAVIOURS: &[Behaviour] = &[
     // One process
     row("sleep", "[SECS]", "ready, then sleeps", simple::sleep),
     row("exit", "CODE", "exits at once with CODE", simple::exit),
-    row(
-        "slow",
-        "SECS",
-        "silent for SECS, then ready, exits 0",
-        simple::slow,
-    ),
+    row("slow", "SECS", "silent for SECS, then ready, exits 0", simple::slow),
     row("die", "", "exits 1 at once, before any output", simple::die),
-    row(
-        "signal",
-        "N",
-        "ends itself by signal N",
-        signals::end_by_signal,
-    ),
+    row("signal", "N", "ends itself by signal N", signals::end_by_signal),
     // Trees
-    row(
-        "double-fork",
-        "",
-        "a double-forked daemon; the agent stays",
-        |a| tree::double_fork(a, Then::Rest),
-    ),
-    row(
-        "double-fork-exit",
-        "",
-        "a double-forked daemon; the agent exits 0",
-        |a| tree::double_fork(a, Then::Exit(0)),
-    ),
-    row(
-        "setsid",
-        "[N]",
-        "N children in sessions of their own",
-        |a| tree::setsid(a, Then::Rest),
-    ),
-    row("setsid-exit", "[N]", "the same; the agent exits 0", |a| {
-        tree::setsid(a, Then::Exit(0))
+    row("double-fork", "", "a double-forked daemon; the agent stays", |a| {
+        tree::double_fork(a, Then::Rest)
     }),
+    row("double-fork-exit", "", "a double-forked daemon; the agent exits 0", |a| {
+        tree::double_fork(a, Then::Exit(0))
+    }),
+    row("setsid", "[N]", "N children in sessions of their own", |a| tree::setsid(a, Then::Rest)),
+    row("setsid-exit", "[N]", "the same; the agent exits 0", |a| tree::setsid(a, Then::Exit(0))),
     row("env-i", "", "a daemon with an empty environment", |a| {
         tree::empty_environment(a, Then::Rest)
     }),
@@ -115,48 +87,21 @@ const BEHAVIOURS: &[Behaviour] = &[
         tree::empty_environment(a, Then::Exit(0))
     }),
     row("children", "N", "N plain children", tree::children),
-    row(
-        "chain",
-        "N",
-        "N descendants, each the child of the former",
-        |a| tree::chain(a, Session::Same),
-    ),
-    row(
-        "chain-setsid",
-        "N",
-        "the same, each in a session of its own",
-        |a| tree::chain(a, Session::Own),
-    ),
-    row(
-        "zombie",
-        "",
-        "a dead child that it never reaps",
-        tree::zombie,
-    ),
-    row(
-        "hold-stdout",
-        "",
-        "a child keeps stdout open; the agent exits 0",
-        tree::hold_stdout,
-    ),
-    row(
-        "daemonize-storm",
-        "N",
-        "N daemons in quick succession; exits 0",
-        tree::storm,
-    ),
-    row(
-        "fork-exec-other",
-        "PATH [ARGS..]",
-        "runs PATH in a session of its own",
-        |a| tree::run_other(a, Then::Rest),
-    ),
-    row(
-        "fork-exec-other-exit",
-        "PATH [ARGS..]",
-        "the same; the agent exits 0",
-        |a| tree::run_other(a, Then::Exit(0)),
-    ),
+    row("chain", "N", "N descendants, each the child of the former", |a| {
+        tree::chain(a, Session::Same)
+    }),
+    row("chain-setsid", "N", "the same, each in a session of its own", |a| {
+        tree::chain(a, Session::Own)
+    }),
+    row("zombie", "", "a dead child that it never reaps", tree::zombie),
+    row("hold-stdout", "", "a child keeps stdout open; the agent exits 0", tree::hold_stdout),
+    row("daemonize-storm", "N", "N daemons in quick succession; exits 0", tree::storm),
+    row("fork-exec-other", "PATH [ARGS..]", "runs PATH in a session of its own", |a| {
+        tree::run_other(a, Then::Rest)
+    }),
+    row("fork-exec-other-exit", "PATH [ARGS..]", "the same; the agent exits 0", |a| {
+        tree::run_other(a, Then::Exit(0))
+    }),
     // Signals
     row(
         "ignore-term",
@@ -170,74 +115,29 @@ const BEHAVIOURS: &[Behaviour] = &[
         "a child that survives TERM; the agent exits 3",
         signals::ignore_term_exit,
     ),
-    row(
-        "stop-self",
-        "",
-        "it and a setsid child stop themselves",
-        signals::stop_self,
-    ),
+    row("stop-self", "", "it and a setsid child stop themselves", signals::stop_self),
     // Cgroups
-    row(
-        "move-cgroup",
-        "PATH",
-        "moves itself into the cgroup at PATH",
-        cgroup::move_self,
-    ),
+    row("move-cgroup", "PATH", "moves itself into the cgroup at PATH", cgroup::move_self),
     row(
         "move-cgroup-child",
         "PATH",
         "a child with an empty environment moves there",
         cgroup::move_child,
     ),
-    row(
-        "nest-cgroup",
-        "NAME",
-        "makes NAME/inner below its cgroup, a child in each",
-        cgroup::nest,
-    ),
+    row("nest-cgroup", "NAME", "makes NAME/inner below its cgroup, a child in each", cgroup::nest),
     // Forking without end
-    row(
-        "bomb",
-        "MAX SECS",
-        "up to MAX processes that replace each other, own sessions",
-        |a| bomb::bomb(a, Sessions::Own),
-    ),
-    row("bomb-plain", "MAX SECS", "the same in one session", |a| {
-        bomb::bomb(a, Sessions::Shared)
+    row("bomb", "MAX SECS", "up to MAX processes that replace each other, own sessions", |a| {
+        bomb::bomb(a, Sessions::Own)
     }),
-    row(
-        "hop",
-        "SECS",
-        "each generation forks the next and exits at once",
-        bomb::hop,
-    ),
+    row("bomb-plain", "MAX SECS", "the same in one session", |a| bomb::bomb(a, Sessions::Shared)),
+    row("hop", "SECS", "each generation forks the next and exits at once", bomb::hop),
     // Threads
-    row(
-        "thread-leader-exit",
-        "",
-        "the first thread ends, another runs on",
-        thread::leader_exit,
-    ),
+    row("thread-leader-exit", "", "the first thread ends, another runs on", thread::leader_exit),
     // Output and input
-    row(
-        "flood",
-        "BYTES [LINE]",
-        "writes BYTES of numbered lines",
-        output::flood,
-    ),
-    row(
-        "marker",
-        "TEXT",
-        "prints TEXT in two writes, then sleeps",
-        output::marker,
-    ),
+    row("flood", "BYTES [LINE]", "writes BYTES of numbered lines", output::flood),
+    row("marker", "TEXT", "prints TEXT in two writes, then sleeps", output::marker),
     row("echo", "", "copies stdin to stdout", output::echo),
-    row(
-        "cat-tty-line",
-        "",
-        "reads a line, prints got:LINE",
-        terminal::cat_line,
-    ),
+    row("cat-tty-line", "", "reads a line, prints got:LINE", terminal::cat_line),
     row(
         "winsize",
         "[COUNT]",
@@ -245,30 +145,10 @@ const BEHAVIOURS: &[Behaviour] = &[
         terminal::winsize,
     ),
     // State
-    row(
-        "report",
-        "",
-        "prints what it was started with as JSON",
-        report::report,
-    ),
-    row(
-        "lock",
-        "PATH LOG [SECS]",
-        "holds PATH alone, or logs COLLISION and exits 70",
-        lock::lock,
-    ),
-    row(
-        "uid",
-        "",
-        "prints its real and effective uid",
-        identity::uid,
-    ),
-    row(
-        "setuid-sleep",
-        "",
-        "becomes its effective user for good, sleeps",
-        identity::setuid_sleep,
-    ),
+    row("report", "", "prints what it was started with as JSON", report::report),
+    row("lock", "PATH LOG [SECS]", "holds PATH alone, or logs COLLISION and exits 70", lock::lock),
+    row("uid", "", "prints its real and effective uid", identity::uid),
+    row("setuid-sleep", "", "becomes its effective user for good, sleeps", identity::setuid_sleep),
     // For itself
     row(
         spawn::LINGER,
@@ -297,9 +177,7 @@ fn run(mut words: Vec<OsString>) -> Outcome {
         return Ok(0);
     }
     let Some(behaviour) = BEHAVIOURS.iter().find(|known| name == known.name) else {
-        return Err(Failure::usage(format!(
-            "no behaviour {name:?}; `fake-agent help` lists them"
-        )));
+        return Err(Failure::usage(format!("no behaviour {name:?}; `fake-agent help` lists them")));
     };
     (behaviour.run)(Args::new(behaviour.name, behaviour.args, words))
 }

@@ -85,10 +85,7 @@ impl Lines {
     fn new(length: usize) -> Self {
         let mut next = vec![b'0'; length - 1];
         next.push(b'\n');
-        Self {
-            next,
-            block: Vec::new(),
-        }
+        Self { next, block: Vec::new() }
     }
 
     /// The next `count` lines.

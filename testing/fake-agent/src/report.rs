@@ -72,11 +72,7 @@ fn field(name: &str, value: Json) -> (String, Json) {
 
 fn argv() -> Json {
     let words = std::env::args_os();
-    Json::List(
-        words
-            .map(|word| Json::text(word.to_string_lossy()))
-            .collect(),
-    )
+    Json::List(words.map(|word| Json::text(word.to_string_lossy())).collect())
 }
 
 fn cwd() -> Result<Json, Failure> {
@@ -126,12 +122,8 @@ fn terminals() -> Json {
 
 /// A field of `/proc/self/status`.
 fn status_text(status: &str, name: &str) -> Result<Json, Failure> {
-    let value = status
-        .lines()
-        .find_map(|line| line.strip_prefix(name)?.strip_prefix(':'));
-    value
-        .map(|value| Json::text(value.trim()))
-        .ok_or_else(|| missing(name, "/proc/self/status"))
+    let value = status.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'));
+    value.map(|value| Json::text(value.trim())).ok_or_else(|| missing(name, "/proc/self/status"))
 }
 
 /// What `/proc/self/stat` says about where the process belongs. Read there and not asked for by
@@ -148,16 +140,9 @@ impl Ids {
     /// The fields 4 to 7; they are counted from the name on, which may hold spaces and parentheses.
     fn of(stat: &str) -> Result<Self, Failure> {
         let after_name = stat.rsplit_once(") ").map(|(_, rest)| rest);
-        let mut numbers = after_name
-            .unwrap_or_default()
-            .split(' ')
-            .skip(1)
-            .map_while(|word| word.parse().ok());
-        let mut next = |name| {
-            numbers
-                .next()
-                .ok_or_else(|| missing(name, "/proc/self/stat"))
-        };
+        let mut numbers =
+            after_name.unwrap_or_default().split(' ').skip(1).map_while(|word| word.parse().ok());
+        let mut next = |name| numbers.next().ok_or_else(|| missing(name, "/proc/self/stat"));
         Ok(Self {
             parent: next("ppid")?,
             group: next("pgrp")?,
@@ -189,10 +174,7 @@ fn read(path: &str) -> Result<String, Failure> {
 }
 
 fn missing(what: &str, file: &str) -> Failure {
-    Failure {
-        code: failure::SYSTEM,
-        message: format!("{file} lacks {what}"),
-    }
+    Failure { code: failure::SYSTEM, message: format!("{file} lacks {what}") }
 }
 
 #[cfg(test)]
@@ -202,12 +184,7 @@ mod tests {
     #[test]
     fn reads_past_an_odd_name() {
         let ids = Ids::of("7 (a) b) R) R 3 4 5 34816 -1 0").expect("four numbers");
-        let expected = Ids {
-            parent: 3,
-            group: 4,
-            session: 5,
-            terminal: 34816,
-        };
+        let expected = Ids { parent: 3, group: 4, session: 5, terminal: 34816 };
         assert_eq!(ids, expected);
     }
 

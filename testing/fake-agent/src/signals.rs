@@ -91,8 +91,7 @@ fn stop() -> Result<(), Failure> {
 /// Waits until a child has stopped.
 fn wait_until_stopped(child: Pid) -> Result<(), Failure> {
     let seen = waitpid(Some(child), WaitOptions::UNTRACED);
-    seen.map(drop)
-        .or_fail(failure::SYSTEM, "waiting until my child has stopped")
+    seen.map(drop).or_fail(failure::SYSTEM, "waiting until my child has stopped")
 }
 
 /// Ends processes that cannot end themselves when their time is over, since they are stopped; ends
@@ -142,10 +141,7 @@ pub(crate) fn end_by_signal(mut args: Args) -> Outcome {
     if ![SIGSTOP, SIGTSTP, SIGTTIN, SIGTTOU].contains(&signal) {
         emulate_default_handler(signal).ok();
     }
-    raise(signal).or_fail(
-        failure::SYSTEM,
-        format_args!("sending myself signal {signal}"),
-    )?;
+    raise(signal).or_fail(failure::SYSTEM, format_args!("sending myself signal {signal}"))?;
     Err(Failure {
         code: failure::SYSTEM,
         message: format!("signal {signal} does not end a process"),

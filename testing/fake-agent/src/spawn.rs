@@ -54,16 +54,12 @@ impl Up {
     /// To be made before the first fork; every process forked later has a copy.
     pub(crate) fn new() -> Result<Self, Failure> {
         let (reader, writer) = io::pipe().or_fail(failure::SYSTEM, "making a pipe")?;
-        Ok(Self {
-            reader: Some(reader),
-            writer: Some(writer),
-        })
+        Ok(Self { reader: Some(reader), writer: Some(writer) })
     }
 
     /// In a descendant: it is up. Closes its copy of the pipe.
     pub(crate) fn tell(&mut self) -> Result<(), Failure> {
-        self.say(IS_UP)
-            .or_fail(failure::SYSTEM, "saying that I am up")
+        self.say(IS_UP).or_fail(failure::SYSTEM, "saying that I am up")
     }
 
     /// In a descendant: says how it went, unless it has said so already, and closes the pipe.
@@ -94,10 +90,7 @@ impl Up {
             read.or_fail(failure::SYSTEM, "waiting for my descendants")?;
         }
         if let Some(&code) = told.iter().find(|&&code| code != IS_UP) {
-            return Err(Failure {
-                code,
-                message: "a descendant failed, see above".into(),
-            });
+            return Err(Failure { code, message: "a descendant failed, see above".into() });
         }
         if told.len() != count {
             return Err(Failure {
@@ -160,9 +153,7 @@ fn wait_for_end(child: Pid) -> Result<(), Failure> {
         match waitpid(Some(child), WaitOptions::empty()) {
             Err(rustix::io::Errno::INTR) => {}
             other => {
-                return other
-                    .map(drop)
-                    .or_fail(failure::SYSTEM, "waiting for a child");
+                return other.map(drop).or_fail(failure::SYSTEM, "waiting for a child");
             }
         }
     }

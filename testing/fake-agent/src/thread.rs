@@ -35,16 +35,10 @@ fn wait_until_leader_ended() -> Result<(), Failure> {
     while Instant::now() < deadline {
         let text = fs::read_to_string(&stat).or_fail(failure::SYSTEM, &stat)?;
         // The state follows the name, which is in parentheses and may hold any of them.
-        if text
-            .rsplit_once(") ")
-            .is_some_and(|(_, rest)| rest.starts_with('Z'))
-        {
+        if text.rsplit_once(") ").is_some_and(|(_, rest)| rest.starts_with('Z')) {
             return Ok(());
         }
         thread::sleep(Duration::from_millis(1));
     }
-    Err(Failure {
-        code: failure::SYSTEM,
-        message: "the first thread does not end".into(),
-    })
+    Err(Failure { code: failure::SYSTEM, message: "the first thread does not end".into() })
 }

@@ -76,9 +76,7 @@ pub(crate) fn empty_environment(args: Args, then: Then) -> Outcome {
     args.finish()?;
     presence::enrol("agent")?;
     let mut up = Up::new()?;
-    spawn::daemon(&mut up, |up| {
-        spawn::linger_without_environment(up, "daemon", None)
-    })?;
+    spawn::daemon(&mut up, |up| spawn::linger_without_environment(up, "daemon", None))?;
     up.wait_for(1)?;
     then.go()
 }
@@ -126,8 +124,7 @@ pub(crate) fn zombie(args: Args) -> Outcome {
 fn wait_until_zombie(child: Pid) -> Result<(), Failure> {
     let options = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT;
     let seen = waitid(WaitId::Pid(child), options);
-    seen.map(drop)
-        .or_fail(failure::SYSTEM, "waiting until my child has ended")
+    seen.map(drop).or_fail(failure::SYSTEM, "waiting until my child has ended")
 }
 
 /// `fork-exec-other PATH [ARGS..]`, `fork-exec-other-exit ...`: a child that is another program,
@@ -158,10 +155,7 @@ fn start_other(program: &Path, arguments: &[OsString]) -> Result<(), Failure> {
     read.or_fail(failure::SYSTEM, "waiting for the exec")?;
     match failed.first() {
         None => Ok(()),
-        Some(&code) => Err(Failure {
-            code,
-            message: format!("{program:?} does not run"),
-        }),
+        Some(&code) => Err(Failure { code, message: format!("{program:?} does not run") }),
     }
 }
 

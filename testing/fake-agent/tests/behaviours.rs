@@ -60,11 +60,7 @@ impl Agent {
             .spawn()
             .expect("start the agent");
         let output = BufReader::new(child.stdout.take().expect("a pipe from the agent"));
-        Self {
-            child,
-            output,
-            folder,
-        }
+        Self { child, output, folder }
     }
 
     /// Starts and waits until the behaviour is up.
@@ -98,9 +94,7 @@ impl Agent {
     /// The pids of one role.
     fn pids(&self, role: &str) -> Vec<i32> {
         let all = self.enrolled().into_iter();
-        all.filter(|(_, its)| its == role)
-            .map(|(pid, _)| pid)
-            .collect()
+        all.filter(|(_, its)| its == role).map(|(pid, _)| pid).collect()
     }
 
     /// The one process of a role.
@@ -178,11 +172,7 @@ fn stat(pid: i32) -> Option<Stat> {
     let state = words.next()?.chars().next()?;
     let parent = words.next()?.parse().ok()?;
     let session = words.nth(1)?.parse().ok()?;
-    Some(Stat {
-        state,
-        parent,
-        session,
-    })
+    Some(Stat { state, parent, session })
 }
 
 fn living_stat(pid: i32) -> Stat {
@@ -200,11 +190,7 @@ fn eventually(what: &str, mut holds: impl FnMut() -> bool) {
 
 /// Runs a behaviour to its end.
 fn run(args: &[&str]) -> Output {
-    Command::new(PROGRAM)
-        .args(args)
-        .stdin(Stdio::null())
-        .output()
-        .expect("run the agent")
+    Command::new(PROGRAM).args(args).stdin(Stdio::null()).output().expect("run the agent")
 }
 
 #[test]
@@ -243,10 +229,8 @@ fn a_chain_is_a_chain() {
         let agent = Agent::ready(&[behaviour, "5"]);
         let links = agent.pids("link");
         assert_eq!(links.len(), 5);
-        let parents: HashMap<i32, i32> = links
-            .iter()
-            .map(|&link| (living_stat(link).parent, link))
-            .collect();
+        let parents: HashMap<i32, i32> =
+            links.iter().map(|&link| (living_stat(link).parent, link)).collect();
         let mut last = agent.pid();
         for _ in 0..5 {
             last = parents[&last];
@@ -290,11 +274,7 @@ fn report_is_json() {
     assert_eq!(report["isatty"], serde_json::json!([false, false, false]));
     let files = report["limits"]["RLIMIT_NOFILE"].as_array();
     assert_eq!(files.map(Vec::len), Some(2));
-    assert!(
-        report["cgroup"]
-            .as_str()
-            .is_some_and(|path| path.starts_with('/'))
-    );
+    assert!(report["cgroup"].as_str().is_some_and(|path| path.starts_with('/')));
 }
 
 #[test]
@@ -309,10 +289,7 @@ fn a_second_lock_collides() {
     drop(first);
     assert_eq!(run(&["lock", path, log, "0"]).status.code(), Some(0));
     let text = fs::read_to_string(log).expect("the log");
-    let events: Vec<&str> = text
-        .lines()
-        .filter_map(|line| line.split(' ').next())
-        .collect();
+    let events: Vec<&str> = text.lines().filter_map(|line| line.split(' ').next()).collect();
     assert_eq!(events, ["start", "COLLISION", "start", "end"]);
     assert!(text.starts_with(&format!("start {first_pid}\n")), "{text}");
 }
@@ -345,19 +322,13 @@ fn a_bomb_keeps_its_bound_and_ends() {
             let victims: Vec<i32> = others.take(3).collect();
             for &pid in &victims {
                 let apart = stat(pid).is_none_or(|seen| seen.session != common);
-                assert!(
-                    apart || !own_sessions,
-                    "{pid} is in the session of the test"
-                );
+                assert!(apart || !own_sessions, "{pid} is in the session of the test");
                 end(pid);
             }
             killed.extend(victims);
         }
         assert!(most > MAX / 2, "{behaviour}: no more than {most} at a time");
-        assert!(
-            killed.len() > MAX,
-            "{behaviour}: the killed are not replaced"
-        );
+        assert!(killed.len() > MAX, "{behaviour}: the killed are not replaced");
         let ended = agent.child.wait().expect("wait for the agent");
         assert_eq!(ended.code(), Some(0), "{behaviour}");
         eventually("the bomb ends by itself", || agent.living().is_empty());
@@ -367,17 +338,11 @@ fn a_bomb_keeps_its_bound_and_ends() {
 #[test]
 fn a_hop_changes_its_pid_and_ends() {
     let mut agent = Agent::ready(&["hop", "0.3"]);
-    assert_eq!(
-        agent.child.wait().expect("wait for the agent").code(),
-        Some(0)
-    );
+    assert_eq!(agent.child.wait().expect("wait for the agent").code(), Some(0));
     eventually("there are generations", || agent.pids("hop").len() > 10);
     // Generations come so fast that one look may miss them: the end of the output cannot.
     let mut rest = Vec::new();
-    agent
-        .output
-        .read_to_end(&mut rest)
-        .expect("read to the end");
+    agent.output.read_to_end(&mut rest).expect("read to the end");
     eventually("all have ended", || agent.living().is_empty());
 }
 
@@ -429,10 +394,7 @@ fn another_program_runs_in_its_own_session() {
     let agent = Agent::ready(&["fork-exec-other", PROGRAM, "sleep"]);
     let other = agent.only("other");
     assert_eq!(living_stat(other).session, other);
-    assert_eq!(
-        run(&["fork-exec-other", "/nonexistent"]).status.code(),
-        Some(67)
-    );
+    assert_eq!(run(&["fork-exec-other", "/nonexistent"]).status.code(), Some(67));
 }
 
 #[test]

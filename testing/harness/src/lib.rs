@@ -22,7 +22,7 @@ pub use skip::skip;
 /// ```ignore
 /// everywhere! {
 ///     /// What it shows.
-///     fn name(scene: Scene) { … }
+///     fn name(scene: Scene) { /* what is done and seen */ }
 /// }
 /// ```
 #[macro_export]

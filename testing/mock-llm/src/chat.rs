@@ -37,11 +37,7 @@ pub(crate) fn reply(body: &Value, turn: Turn<'_>) -> Reply {
     total["usage"] = usage;
     Reply::Stream(Stream {
         begin: vec![Event::data(chunk(json!([first])))],
-        rest: vec![
-            Event::data(chunk(json!([last]))),
-            Event::data(total),
-            Event::data("[DONE]"),
-        ],
+        rest: vec![Event::data(chunk(json!([last]))), Event::data(total), Event::data("[DONE]")],
     })
 }
 
@@ -71,7 +67,5 @@ fn message(body: &Value, turn: Turn<'_>) -> (Value, &'static str) {
 
 /// Whether the conversation has the result of a tool in it.
 pub(crate) fn has_tool_result(body: &Value) -> bool {
-    list(&body["messages"])
-        .iter()
-        .any(|message| message["role"] == "tool")
+    list(&body["messages"]).iter().any(|message| message["role"] == "tool")
 }

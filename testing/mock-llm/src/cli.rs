@@ -202,10 +202,7 @@ fn gemini(run: &mut Invocation, url: &str, home: &Path) -> io::Result<()> {
     run.set("GEMINI_API_KEY", KEY);
     run.set("GOOGLE_GEMINI_BASE_URL", url);
     // Where an administrator's settings would be.
-    run.set(
-        "GEMINI_CLI_SYSTEM_SETTINGS_PATH",
-        config.join("system.json"),
-    );
+    run.set("GEMINI_CLI_SYSTEM_SETTINGS_PATH", config.join("system.json"));
     let settings = json!({
         "security": {
             "auth": { "selectedType": "gemini-api-key" },
@@ -261,9 +258,8 @@ fn write(path: &Path, text: &str) -> io::Result<()> {
 /// Whether the server has an answer for the scenario.
 fn check(server: &Server, scenario: &str) -> io::Result<()> {
     let bad = |what: String| io::Error::new(io::ErrorKind::InvalidInput, what);
-    let parsed: Scenario = scenario
-        .parse()
-        .map_err(|error| io::Error::new(io::ErrorKind::InvalidInput, error))?;
+    let parsed: Scenario =
+        scenario.parse().map_err(|error| io::Error::new(io::ErrorKind::InvalidInput, error))?;
     match parsed {
         Scenario::Shell { command, .. } if server.commands().get(&command).is_none() => {
             Err(bad(format!("no command is called {command:?}")))

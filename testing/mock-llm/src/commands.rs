@@ -22,10 +22,7 @@ const BUILT_IN: &[(&str, &str)] = &[
     ("ignoreterm", "trap '' TERM INT HUP; sleep 146; sleep 147"),
     // Something in a session of its own; the tool goes on, or is done.
     ("setsid", "setsid sleep 291 & sleep 300"),
-    (
-        "setsid_quick",
-        "setsid sleep 291 >/dev/null 2>&1 </dev/null & echo started",
-    ),
+    ("setsid_quick", "setsid sleep 291 >/dev/null 2>&1 </dev/null & echo started"),
     // One in a session of its own whose parent is gone, one that ignores hangups, one plain child.
     (
         "doublefork",
@@ -102,11 +99,7 @@ impl Commands {
 impl Default for Commands {
     fn default() -> Self {
         let built_in = BUILT_IN.iter();
-        Commands(
-            built_in
-                .map(|&(name, command)| (name.to_owned(), command.to_owned()))
-                .collect(),
-        )
+        Commands(built_in.map(|&(name, command)| (name.to_owned(), command.to_owned())).collect())
     }
 }
 
@@ -120,10 +113,7 @@ impl<K: Into<String>, V: Into<String>, const N: usize> From<[(K, V); N]> for Com
 /// The built-in commands and these.
 impl<K: Into<String>, V: Into<String>> FromIterator<(K, V)> for Commands {
     fn from_iter<I: IntoIterator<Item = (K, V)>>(more: I) -> Self {
-        more.into_iter()
-            .fold(Commands::default(), |all, (name, command)| {
-                all.with(name, command)
-            })
+        more.into_iter().fold(Commands::default(), |all, (name, command)| all.with(name, command))
     }
 }
 

@@ -30,10 +30,7 @@ pub(crate) fn reply(path: &str, body: &Value, turn: Turn<'_>) -> Reply {
     // A last chunk may be without content of its own.
     let mut done = whole;
     done["candidates"][0]["content"]["parts"] = json!([{ "text": "" }]);
-    Reply::Stream(Stream {
-        begin: vec![Event::data(begun)],
-        rest: vec![Event::data(done)],
-    })
+    Reply::Stream(Stream { begin: vec![Event::data(begun)], rest: vec![Event::data(done)] })
 }
 
 /// The one part of the content.

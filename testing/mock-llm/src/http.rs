@@ -44,8 +44,7 @@ impl Head {
                 return Ok(head);
             }
             let (name, value) = line.split_once(':').ok_or_else(|| bad("no header"))?;
-            head.headers
-                .push((name.to_ascii_lowercase(), value.trim().to_owned()));
+            head.headers.push((name.to_ascii_lowercase(), value.trim().to_owned()));
             if head.headers.len() > MAX_HEADERS {
                 return Err(bad("too many headers"));
             }
@@ -123,11 +122,7 @@ fn read_exactly(reader: &mut impl BufRead, size: u64, body: &mut Vec<u8>) -> io:
         return Err(bad("too long a body"));
     }
     let read = reader.take(size).read_to_end(body)?;
-    if read as u64 == size {
-        Ok(())
-    } else {
-        Err(io::ErrorKind::UnexpectedEof.into())
-    }
+    if read as u64 == size { Ok(()) } else { Err(io::ErrorKind::UnexpectedEof.into()) }
 }
 
 fn bad(what: &str) -> io::Error {
@@ -152,9 +147,8 @@ pub(crate) fn write_json(
     body: &Value,
 ) -> io::Result<()> {
     let body = body.to_string();
-    let retry_after = retry_after
-        .map(|seconds| format!("retry-after: {seconds}\r\n"))
-        .unwrap_or_default();
+    let retry_after =
+        retry_after.map(|seconds| format!("retry-after: {seconds}\r\n")).unwrap_or_default();
     let head = format!(
         "HTTP/1.1 {status} {}\r\n\
          content-type: application/json\r\n\

@@ -10,14 +10,8 @@ use crate::wire::{
 const YIELD_MS: u32 = 30_000;
 
 /// The shell tools that codex has had under this API, the preferred one first.
-const SHELL_TOOLS: &[&str] = &[
-    "exec_command",
-    "shell_command",
-    "shell",
-    "local_shell",
-    "bash",
-    "exec",
-];
+const SHELL_TOOLS: &[&str] =
+    &["exec_command", "shell_command", "shell", "local_shell", "bash", "exec"];
 
 /// The answer to a request for a response.
 pub(crate) fn reply(body: &Value, turn: Turn<'_>) -> Reply {
@@ -131,10 +125,7 @@ fn stream(response: &Value, item: &Value) -> Stream {
 
     let mut begin = vec![
         event("response.created", json!({ "response": started })),
-        event(
-            "response.output_item.added",
-            json!({ "output_index": 0, "item": added }),
-        ),
+        event("response.output_item.added", json!({ "output_index": 0, "item": added })),
     ];
     let mut rest = Vec::new();
     match item["type"].as_str() {
@@ -171,10 +162,7 @@ fn stream(response: &Value, item: &Value) -> Stream {
         }
         _ => {}
     }
-    rest.push(event(
-        "response.output_item.done",
-        json!({ "output_index": 0, "item": item }),
-    ));
+    rest.push(event("response.output_item.done", json!({ "output_index": 0, "item": item })));
     rest.push(event("response.completed", json!({ "response": response })));
     Stream { begin, rest }
 }

@@ -69,16 +69,12 @@ impl FromStr for Scenario {
             ["ok"] => Some(Scenario::Ok),
             ["bash", name] => shell(name, false),
             ["bashbg", name] => shell(name, true),
-            ["err", code] => status(code).map(|status| Scenario::Error {
-                status,
-                retry_after: None,
-            }),
+            ["err", code] => {
+                status(code).map(|status| Scenario::Error { status, retry_after: None })
+            }
             ["err", code, after] => status(code).and_then(|status| {
                 let seconds = after.strip_prefix("ra")?.parse().ok()?;
-                Some(Scenario::Error {
-                    status,
-                    retry_after: Some(seconds),
-                })
+                Some(Scenario::Error { status, retry_after: Some(seconds) })
             }),
             ["failN", times, code] => status(code).and_then(|status| {
                 let times = times.parse().ok()?;
@@ -99,10 +95,7 @@ impl FromStr for Scenario {
 }
 
 fn shell(name: &str, background: bool) -> Option<Scenario> {
-    (!name.is_empty()).then(|| Scenario::Shell {
-        command: name.to_owned(),
-        background,
-    })
+    (!name.is_empty()).then(|| Scenario::Shell { command: name.to_owned(), background })
 }
 
 /// A status that says that something went wrong.
@@ -135,46 +128,19 @@ mod tests {
         assert_eq!(parse("ok"), Scenario::Ok);
         assert_eq!(
             parse("bash:sleep"),
-            Scenario::Shell {
-                command: "sleep".to_owned(),
-                background: false
-            }
+            Scenario::Shell { command: "sleep".to_owned(), background: false }
         );
         assert_eq!(
             parse("bashbg:sleep"),
-            Scenario::Shell {
-                command: "sleep".to_owned(),
-                background: true
-            }
+            Scenario::Shell { command: "sleep".to_owned(), background: true }
         );
-        assert_eq!(
-            parse("err:529"),
-            Scenario::Error {
-                status: 529,
-                retry_after: None
-            }
-        );
-        assert_eq!(
-            parse("err:429:ra7"),
-            Scenario::Error {
-                status: 429,
-                retry_after: Some(7)
-            }
-        );
-        assert_eq!(
-            parse("failN:2:500"),
-            Scenario::FailFirst {
-                times: 2,
-                status: 500
-            }
-        );
+        assert_eq!(parse("err:529"), Scenario::Error { status: 529, retry_after: None });
+        assert_eq!(parse("err:429:ra7"), Scenario::Error { status: 429, retry_after: Some(7) });
+        assert_eq!(parse("failN:2:500"), Scenario::FailFirst { times: 2, status: 500 });
         assert_eq!(parse("hang"), Scenario::Hang);
         assert_eq!(parse("stall"), Scenario::Stall);
         assert_eq!(parse("drop"), Scenario::Drop);
-        assert_eq!(
-            parse("slow:0.5"),
-            Scenario::Slow(Duration::from_millis(500))
-        );
+        assert_eq!(parse("slow:0.5"), Scenario::Slow(Duration::from_millis(500)));
     }
 
     #[test]

@@ -80,11 +80,7 @@ impl Server {
             let shared = Arc::clone(&shared);
             move || shared.accept(&listener)
         })?;
-        Ok(Server {
-            shared,
-            address,
-            acceptor: Some(acceptor),
-        })
+        Ok(Server { shared, address, acceptor: Some(acceptor) })
     }
 
     /// The port.
@@ -163,11 +159,7 @@ enum Answer {
     /// Answer with nothing.
     Empty,
     /// Answer in one piece.
-    Whole {
-        status: u16,
-        body: Value,
-        retry_after: Option<u32>,
-    },
+    Whole { status: u16, body: Value, retry_after: Option<u32> },
     /// Answer with a stream.
     Stream(Stream, Ending),
     /// Do not answer.
@@ -187,11 +179,7 @@ impl Answer {
     }
 
     fn error(status: u16, body: Value) -> Self {
-        Answer::Whole {
-            status,
-            body,
-            retry_after: None,
-        }
+        Answer::Whole { status, body, retry_after: None }
     }
 
     /// An error that is the mock's own and no provider's.
@@ -302,12 +290,7 @@ impl Shared {
 
         let answer = match (head.method.as_str(), kind) {
             ("HEAD", _) => Answer::Empty,
-            ("GET", _)
-                if path
-                    .split('?')
-                    .next()
-                    .is_some_and(|p| p.ends_with("/models")) =>
-            {
+            ("GET", _) if path.split('?').next().is_some_and(|p| p.ends_with("/models")) => {
                 Answer::ok(json!({ "object": "list", "data": [], "models": [] }))
             }
             ("POST", Some(kind)) => match (&scenario, &body) {
@@ -344,10 +327,7 @@ impl Shared {
     ) -> Answer {
         match scenario {
             _ if kind.is_count() => {}
-            Scenario::Error {
-                status,
-                retry_after,
-            } => {
+            Scenario::Error { status, retry_after } => {
                 return Answer::Whole {
                     status: *status,
                     body: kind.error(*status),
@@ -396,17 +376,13 @@ impl Shared {
         let mut state = self.lock();
         state.requests.push(request);
         // The log is for people to read: nothing depends on it.
-        writeln!(state.log, "{line}")
-            .and_then(|()| state.log.flush())
-            .ok();
+        writeln!(state.log, "{line}").and_then(|()| state.log.flush()).ok();
     }
 
     /// Waits, and says whether the server stopped meanwhile.
     fn stops_within(&self, delay: Duration) -> bool {
         let state = self.lock();
-        let waited = self
-            .stop
-            .wait_timeout_while(state, delay, |state| !state.stopping);
+        let waited = self.stop.wait_timeout_while(state, delay, |state| !state.stopping);
         let (state, _) = waited.unwrap_or_else(PoisonError::into_inner);
         state.stopping
     }
@@ -427,11 +403,9 @@ fn split_target(target: &str) -> (&str, &str) {
 fn perform(answer: Answer, stream: &TcpStream) -> io::Result<bool> {
     match answer {
         Answer::Empty => http::write_empty(stream)?,
-        Answer::Whole {
-            status,
-            body,
-            retry_after,
-        } => http::write_json(stream, status, retry_after, &body)?,
+        Answer::Whole { status, body, retry_after } => {
+            http::write_json(stream, status, retry_after, &body)?
+        }
         Answer::Stream(events, ending) => {
             http::write_stream_head(stream)?;
             for event in &events.begin {
@@ -475,10 +449,7 @@ mod tests {
     #[test]
     fn the_scenario_is_the_first_part_of_the_path() {
         assert_eq!(split_target("/v1/messages"), ("ok", "/v1/messages"));
-        assert_eq!(
-            split_target("/s/err:500@a/v1/messages?b"),
-            ("err:500@a", "/v1/messages?b")
-        );
+        assert_eq!(split_target("/s/err:500@a/v1/messages?b"), ("err:500@a", "/v1/messages?b"));
         assert_eq!(split_target("/s/ok"), ("ok", "/"));
         assert_eq!(split_target("/s/ok/"), ("ok", "/"));
     }

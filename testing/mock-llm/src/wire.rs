@@ -126,14 +126,8 @@ impl<'a> Turn<'a> {
     ) -> Result<Self, &'a str> {
         match scenario {
             Scenario::Shell { .. } if has_tool_result => Ok(Turn::Say(TOOL_DONE)),
-            Scenario::Shell {
-                command: name,
-                background,
-            } => match commands.get(name) {
-                Some(command) => Ok(Turn::Shell {
-                    command,
-                    background: *background,
-                }),
+            Scenario::Shell { command: name, background } => match commands.get(name) {
+                Some(command) => Ok(Turn::Shell { command, background: *background }),
                 None => Err(name),
             },
             _ => Ok(Turn::Say(HELLO)),
@@ -169,18 +163,12 @@ pub(crate) struct Event {
 impl Event {
     /// An event with a name.
     pub(crate) fn named(name: &str, data: &Value) -> Self {
-        Event {
-            name: Some(name.to_owned()),
-            data: data.to_string(),
-        }
+        Event { name: Some(name.to_owned()), data: data.to_string() }
     }
 
     /// An event that is only data.
     pub(crate) fn data(data: impl ToString) -> Self {
-        Event {
-            name: None,
-            data: data.to_string(),
-        }
+        Event { name: None, data: data.to_string() }
     }
 
     /// The event as it goes over the wire.
@@ -277,10 +265,7 @@ mod tests {
             ("/v1/messages/count_tokens", Some(Kind::AnthropicCount)),
             ("/v1/responses", Some(Kind::Responses)),
             ("/v1/chat/completions", Some(Kind::Chat)),
-            (
-                "/v1beta/models/m:streamGenerateContent?alt=sse",
-                Some(Kind::Gemini),
-            ),
+            ("/v1beta/models/m:streamGenerateContent?alt=sse", Some(Kind::Gemini)),
             ("/v1beta/models/m:generateContent", Some(Kind::Gemini)),
             ("/v1beta/models/m:countTokens", Some(Kind::GeminiCount)),
             ("/v1/embeddings", None),

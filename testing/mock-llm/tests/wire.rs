@@ -68,9 +68,7 @@ impl Client {
 
     fn answer(&mut self) -> io::Result<Answer> {
         let (status, head) = self.head()?;
-        let length = head
-            .lines()
-            .find_map(|line| line.strip_prefix("content-length: "));
+        let length = head.lines().find_map(|line| line.strip_prefix("content-length: "));
         let mut body = String::new();
         match length {
             Some(length) => {
@@ -215,12 +213,7 @@ fn responses() {
     body["tools"] = json!([{ "type": "custom", "name": "exec" }]);
     let item = post(&server, target, &body).json()["output"][0].clone();
     assert_eq!(item["type"], "custom_tool_call");
-    assert!(
-        item["input"]
-            .as_str()
-            .unwrap()
-            .contains(r#"echo \"quoted\""#)
-    );
+    assert!(item["input"].as_str().unwrap().contains(r#"echo \"quoted\""#));
 
     let failed = post(&server, "/s/err:401/v1/responses", &body);
     assert_eq!(failed.json()["error"]["code"], "invalid_api_key");

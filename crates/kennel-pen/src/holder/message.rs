@@ -370,7 +370,8 @@ mod tests {
 
     #[test]
     fn every_report_survives_the_round_trip() {
-        let identity = Identity { boot: "b".into(), pid_namespace: 4, pid: 7, birth: Birth::Tick(99) };
+        let identity =
+            Identity { boot: "b".into(), pid_namespace: 4, pid: 7, birth: Birth::Tick(99) };
         let source = || io::Error::from_raw_os_error(2);
         let path = || PathBuf::from("/x/ü");
         let survivor = |why| Survivor { pid: 3, name: "s".into(), why };

@@ -263,13 +263,12 @@ fn a_child_of_another_user_is_named_in_a_subtree_pen_and_ended_in_a_cgroup_pen()
             start_with_errors_in(&scene, &errors, &["fork-exec-other", path, "setuid-sleep"]);
         running.wait_ready();
         let child = || scene.processes().into_iter().find(|p| p.command.starts_with(path));
-        let uid = |pid: i32| {
-            use std::os::unix::fs::MetadataExt;
-            std::fs::metadata(format!("/proc/{pid}")).map(|meta| meta.uid())
+        // All four of them: until the last is root's, a signal from its old user is still allowed.
+        let is_roots = |pid: i32| {
+            let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
+            status.lines().any(|line| line == "Uid:\t0\t0\t0\t0")
         };
-        eventually("it is root's", || {
-            child().is_some_and(|p| uid(p.pid).is_ok_and(|uid| uid == 0))
-        });
+        eventually("it is root's", || child().is_some_and(|process| is_roots(process.pid)));
         let child = child().expect("just seen").pid;
         running.signal("TERM");
         let code = running.wait_without_output();
