@@ -34,8 +34,21 @@ pub enum End {
 const FIRST_PAUSE: Duration = Duration::from_millis(1);
 /// … to this. Between them we wake at every child that ends.
 const LAST_PAUSE: Duration = Duration::from_millis(50);
+/// A tree that does not fork is gone after so many strikes.
+const QUIET_TREE: u32 = 2;
+/// How long standing still may take to spread, on a machine that the tree keeps busy.
+const FREEZE: Duration = Duration::from_secs(10);
 /// A cgroup that stays populated after so many strikes may have members that left it meanwhile.
 const CGROUP_ALONE: u32 = 4;
+
+/// Whom a strike has hit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Hit {
+    /// Some that the strike before had not.
+    NewOnes,
+    /// Nobody new, as far as we know.
+    SameOnes,
+}
 
 impl Pen {
     /// Kills everyone in the pen until nobody is left or the deadline passes. Strikes at least once.
@@ -44,34 +57,45 @@ impl Pen {
     /// A listing or a kill failed in an unexpected way. The pen is still owned.
     pub fn end(&mut self, deadline: Instant) -> io::Result<End> {
         let mut pause = FIRST_PAUSE;
-        let mut strikes = 0_u32;
+        let mut first = true;
         loop {
             if self.is_empty()? {
                 return Ok(End::Empty);
             }
-            if strikes > 0 && Instant::now() >= deadline {
+            if !first && Instant::now() >= deadline {
                 return Ok(End::StillAlive(self.survivors()?));
             }
-            self.strike(strikes)?;
-            strikes = strikes.saturating_add(1);
+            first = false;
+            let hit = self.strike(self.strikes)?;
+            self.strikes = self.strikes.saturating_add(1);
+            // As long as new ones come up there is no time to lose; the same ones again need time to die.
+            pause = if hit == Hit::NewOnes { FIRST_PAUSE } else { (pause * 2).min(LAST_PAUSE) };
             self.await_progress(deadline.min(Instant::now() + pause))?;
-            pause = (pause * 2).min(LAST_PAUSE);
         }
     }
 
     /// One round of KILL.
-    fn strike(&mut self, earlier: u32) -> io::Result<()> {
+    fn strike(&mut self, earlier: u32) -> io::Result<Hit> {
         if let Some(init) = self.namespace {
-            return init.signal_others(Signal::KILL);
+            init.signal_others(Signal::KILL)?;
+            return Ok(Hit::SameOnes);
         }
         if let Some(cgroup) = &self.cgroup {
             cgroup.kill()?;
             if earlier < CGROUP_ALONE && cgroup.populated()? {
-                return Ok(());
+                return Ok(Hit::SameOnes);
             }
         }
-        self.refused = subtree::signal(Signal::KILL, &HashSet::new(), None)?.refused;
-        Ok(())
+        if earlier >= QUIET_TREE {
+            // They fork faster than we look. One that stands still does not fork; and who falls to us
+            // from a dead parent meanwhile stands still already.
+            self.signal_until_none_is_new(Signal::STOP, FREEZE)?;
+        }
+        let round = subtree::signal(Signal::KILL, &HashSet::new(), None)?;
+        let new = round.sent.iter().any(|mark| !self.struck.contains(mark));
+        self.struck = round.sent.into_iter().collect();
+        self.refused = round.refused;
+        Ok(if new { Hit::NewOnes } else { Hit::SameOnes })
     }
 
     /// Reaps until the pen is empty or `until`: what is dying on another core takes its time, and

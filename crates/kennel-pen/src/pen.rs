@@ -51,6 +51,9 @@ pub enum CreateError {
     Call(#[from] CallError),
 }
 
+/// How long a signal to everyone may take to find all those that are forked meanwhile.
+const SIGNALLING: Duration = Duration::from_millis(200);
+
 /// How many children one look reaps at most: those who die faster than we reap must not keep us from
 /// whatever else there is to do. Their signal is pending, so the next look comes at once.
 const MOST_AT_ONCE: u32 = 10_000;
@@ -85,6 +88,10 @@ pub struct Pen {
     pub(crate) agent: Option<Agent>,
     /// Those whom the last round of KILL was not allowed to reach.
     pub(crate) refused: Vec<Marked>,
+    /// How many rounds of KILL there were.
+    pub(crate) strikes: u32,
+    /// Those whom the last one reached.
+    pub(crate) struck: HashSet<Marked>,
     /// What the last look at our children said.
     children_left: bool,
     /// Seen to be empty, and its folder is gone.
@@ -162,6 +169,8 @@ impl Pen {
             namespace: None,
             agent: None,
             refused: Vec::new(),
+            strikes: 0,
+            struck: HashSet::new(),
             children_left: false,
             removed: false,
             children,
@@ -345,12 +354,33 @@ impl Pen {
         if let Some(init) = self.namespace {
             init.signal_others(signal)?;
         } else {
-            signal_until_none_is_new(signal)?;
+            self.signal_until_none_is_new(signal, SIGNALLING)?;
         }
         if signal == Signal::TERM {
             return self.signal(Signal::CONT);
         }
         Ok(())
+    }
+
+    /// A process that was forked during one round is found in the next. Enough is enough: against those
+    /// that fork faster than we look only a kill wins.
+    pub(crate) fn signal_until_none_is_new(
+        &mut self,
+        signal: Signal,
+        longest: Duration,
+    ) -> io::Result<()> {
+        let deadline = Instant::now() + longest;
+        let mut done = HashSet::new();
+        loop {
+            // The dead would only make the next look longer.
+            self.reap()?;
+            let round = subtree::signal(signal, &done, Some(deadline))?;
+            if round.sent.is_empty() || Instant::now() >= deadline {
+                return Ok(());
+            }
+            done.extend(round.sent);
+            done.extend(round.refused);
+        }
     }
 
     /// Removes an empty pen.
@@ -376,22 +406,6 @@ impl Pen {
         }
         self.removed = true;
         Ok(())
-    }
-}
-
-/// A process that was forked during one round is found in the next. Enough is enough: against those that
-/// fork faster than we look only a kill wins.
-fn signal_until_none_is_new(signal: Signal) -> io::Result<()> {
-    const LONGEST: Duration = Duration::from_millis(200);
-    let deadline = Instant::now() + LONGEST;
-    let mut done = HashSet::new();
-    loop {
-        let round = subtree::signal(signal, &done, Some(deadline))?;
-        if round.sent.is_empty() || Instant::now() >= deadline {
-            return Ok(());
-        }
-        done.extend(round.sent);
-        done.extend(round.refused);
     }
 }
 

@@ -13,6 +13,8 @@ use std::time::Instant;
 use kennel_sys::identity::{Birth, Stat};
 use kennel_sys::pidfd::{self, Sent};
 use rustix::fd::{AsFd, OwnedFd};
+use rustix::fs::{Mode, OFlags};
+use rustix::io::Errno;
 use rustix::process::Signal;
 
 /// One process for good: its number, and what tells it from a later one of the same number.
@@ -54,40 +56,61 @@ pub(crate) fn open(pid: i32) -> io::Result<Option<Found>> {
     Ok(Some(Found { mark: Marked { pid, birth }, pidfd }))
 }
 
-/// The pids that are, or just were, children of `pid`.
+/// The pids that are, or just were, children of `pid`: the kernel lists them for each of its threads.
 pub(crate) fn children_of(pid: i32) -> io::Result<Vec<i32>> {
-    let threads = match fs::read_dir(format!("/proc/{pid}/task")) {
+    let threads = format!("/proc/{pid}/task");
+    // The link count of this folder is two plus the number of threads. Most have one, with the pid itself.
+    match rustix::fs::stat(threads.as_str()) {
+        Ok(stat) if stat.st_nlink <= 3 => return children_of_thread(pid, pid),
+        Ok(_) => {}
+        Err(Errno::NOENT | Errno::SRCH) => return Ok(Vec::new()),
+        Err(error) => return Err(error.into()),
+    }
+    let threads = match fs::read_dir(threads) {
         Ok(threads) => threads,
         Err(error) if vanished(&error) => return Ok(Vec::new()),
         Err(error) => return Err(error),
     };
     let mut children = Vec::new();
     for thread in threads {
-        let thread = match thread {
-            Ok(thread) => thread,
+        match thread {
+            Ok(thread) => {
+                let thread = thread.file_name().to_str().and_then(|name| name.parse().ok());
+                children.extend(children_of_thread(pid, thread.unwrap_or(pid))?);
+            }
             Err(error) if vanished(&error) => break,
-            Err(error) => return Err(error),
-        };
-        match fs::read_to_string(thread.path().join("children")) {
-            Ok(text) => {
-                children.extend(
-                    text.split_ascii_whitespace().filter_map(|pid| pid.parse::<i32>().ok()),
-                );
-            }
-            Err(error) if vanished(&error) => {
-                if !lists_children() {
-                    return scan_for_children_of(pid);
-                }
-            }
             Err(error) => return Err(error),
         }
     }
     Ok(children)
 }
 
+fn children_of_thread(pid: i32, thread: i32) -> io::Result<Vec<i32>> {
+    match read_whole(&format!("/proc/{pid}/task/{thread}/children")) {
+        Ok(text) => {
+            let pids =
+                text.split(|byte| *byte == b' ').filter_map(|pid| std::str::from_utf8(pid).ok());
+            Ok(pids.filter_map(|pid| pid.parse().ok()).collect())
+        }
+        Err(Errno::NOENT | Errno::SRCH) if lists_children() => Ok(Vec::new()),
+        Err(Errno::NOENT | Errno::SRCH) => scan_for_children_of(pid),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// Without asking for the size first, which `/proc` does not know; one read is enough for most.
+fn read_whole(path: &str) -> rustix::io::Result<Vec<u8>> {
+    let file = rustix::fs::open(path, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())?;
+    let mut text = Vec::with_capacity(4096);
+    while rustix::io::read(&file, rustix::buffer::spare_capacity(&mut text))? > 0 {
+        text.reserve(64 * 1024);
+    }
+    Ok(text)
+}
+
 fn vanished(error: &io::Error) -> bool {
     error.kind() == io::ErrorKind::NotFound
-        || error.raw_os_error() == Some(rustix::io::Errno::SRCH.raw_os_error())
+        || error.raw_os_error() == Some(Errno::SRCH.raw_os_error())
 }
 
 /// Whether this kernel has `/proc/PID/task/TID/children` (`CONFIG_PROC_CHILDREN`).
@@ -162,7 +185,8 @@ pub(crate) fn signal(
 ) -> io::Result<Round> {
     let mut round = Round::default();
     walk(|found| {
-        if !done.contains(&found.mark) {
+        // One that has ended and only waits to be reaped is nobody to signal, and no news.
+        if !done.contains(&found.mark) && !pidfd::has_ended(found.pidfd.as_fd())? {
             match pidfd::send(&found.pidfd, signal)? {
                 Sent::Yes => round.sent.push(found.mark),
                 Sent::Gone => {}

@@ -2,6 +2,7 @@
 
 use std::io;
 
+use rustix::event::{PollFd, PollFlags};
 use rustix::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use rustix::process::{Pid, PidfdFlags, Signal};
 
@@ -126,6 +127,16 @@ fn info_from_proc(pidfd: BorrowedFd<'_>, pid: i32) -> io::Result<Option<Info>> {
     };
     // Still there, so its number was not another's while we read.
     Ok(exists(pidfd).then_some(Info { pid, parent: stat.parent, uid }))
+}
+
+/// Whether the process behind the handle has ended, with all its threads; it may be a zombie still.
+///
+/// # Errors
+/// What the kernel said.
+pub fn has_ended(pidfd: BorrowedFd<'_>) -> io::Result<bool> {
+    let now = rustix::event::Timespec { tv_sec: 0, tv_nsec: 0 };
+    let mut ended = [PollFd::new(&pidfd, PollFlags::IN)];
+    Ok(rustix::event::poll(&mut ended, Some(&now))? > 0)
 }
 
 /// Whether the process behind the handle has not been reaped yet; a zombie exists.

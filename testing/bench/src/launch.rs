@@ -69,11 +69,10 @@ pub(crate) fn time_of<'a>(measured: &'a [Measured], title: &str) -> Result<&'a S
 
 /// Prints the times of all contenders.
 pub(crate) fn print_measured(measured: &[Measured], references: &[(&str, &Samples)]) {
-    let row = |measured: &'_ Measured| -> (String, Samples) {
-        (measured.name.clone(), measured.time().clone())
-    };
-    let rows: Vec<(String, Samples)> = measured.iter().map(row).collect();
-    let rows: Vec<Row<'_>> = rows.iter().map(|(name, samples)| Row { name, samples }).collect();
+    let rows: Vec<Row<'_>> = measured
+        .iter()
+        .map(|measured| Row { name: &measured.name, samples: measured.time() })
+        .collect();
     let references: Vec<Row<'_>> =
         references.iter().map(|&(name, samples)| Row { name, samples }).collect();
     print_table(&rows, &references);

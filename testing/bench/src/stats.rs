@@ -2,40 +2,61 @@
 
 use std::time::Duration;
 
-/// Times in nanoseconds, in ascending order.
+/// The values of one figure of one contender, mostly nanoseconds.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Samples(Vec<u64>);
+pub(crate) struct Samples {
+    /// All of them, in ascending order.
+    sorted: Vec<u64>,
+    /// The median of each turn, in the order of the turns.
+    turns: Vec<u64>,
+}
 
 impl Samples {
-    pub(crate) fn new(mut nanoseconds: Vec<u64>) -> Self {
-        nanoseconds.sort_unstable();
-        Self(nanoseconds)
+    /// From the values of all rounds, so many to a turn.
+    pub(crate) fn new(values: Vec<u64>, batch: usize) -> Self {
+        let turns = values.chunks(batch.max(1)).map(|turn| {
+            let mut turn = turn.to_vec();
+            turn.sort_unstable();
+            percentile(&turn, 50)
+        });
+        let turns = turns.collect();
+        let mut sorted = values;
+        sorted.sort_unstable();
+        Self { sorted, turns }
     }
 
     pub(crate) fn len(&self) -> usize {
-        self.0.len()
+        self.sorted.len()
     }
 
-    /// The value below which `percent` of all lie; 0 if there are none.
     fn percentile(&self, percent: usize) -> u64 {
-        let index = (self.0.len() * percent / 100).min(self.0.len().saturating_sub(1));
-        self.0.get(index).copied().unwrap_or(0)
+        percentile(&self.sorted, percent)
     }
 
     /// For figures that are counts: how many in all.
     pub(crate) fn sum(&self) -> u64 {
-        self.0.iter().sum()
+        self.sorted.iter().sum()
     }
 
     pub(crate) fn median(&self) -> u64 {
         self.percentile(50)
     }
 
-    /// How many times the other's median this one's is.
+    /// How many times the other this one is: the median of what the turns say, each of which compares
+    /// what was measured within a moment. The machine may be slower in one minute than in another.
     #[expect(clippy::cast_precision_loss, reason = "nanoseconds of at most minutes")]
     pub(crate) fn ratio_to(&self, other: &Self) -> f64 {
-        self.median() as f64 / other.median() as f64
+        let pairs = self.turns.iter().zip(&other.turns);
+        let mut ratios: Vec<f64> = pairs.map(|(a, b)| *a as f64 / *b as f64).collect();
+        ratios.sort_unstable_by(f64::total_cmp);
+        ratios.get(ratios.len() / 2).copied().unwrap_or(f64::NAN)
     }
+}
+
+/// The value below which `percent` of all lie; 0 if there are none.
+fn percentile(sorted: &[u64], percent: usize) -> u64 {
+    let index = (sorted.len() * percent / 100).min(sorted.len().saturating_sub(1));
+    sorted.get(index).copied().unwrap_or(0)
 }
 
 /// One line of a table.
@@ -85,10 +106,18 @@ mod tests {
 
     #[test]
     fn percentiles_are_of_the_sorted_values() {
-        let samples = Samples::new((1..=100).rev().collect());
+        let samples = Samples::new((1..=100).rev().collect(), 10);
         assert_eq!((samples.percentile(25), samples.median()), (26, 51));
-        assert_eq!(Samples::new(vec![7]).percentile(75), 7);
+        assert_eq!(Samples::new(vec![7], 1).percentile(75), 7);
         assert_eq!(Samples::default().median(), 0);
+    }
+
+    #[test]
+    fn a_ratio_is_of_what_was_measured_in_the_same_turn() {
+        // Twice as long in every turn, on a machine that is ten times slower in the second half.
+        let one = Samples::new(vec![10, 10, 100, 100], 2);
+        let two = Samples::new(vec![20, 20, 200, 200], 2);
+        assert!((two.ratio_to(&one) - 2.0).abs() < 1e-9);
     }
 
     #[test]

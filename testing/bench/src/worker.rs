@@ -73,7 +73,7 @@ pub(crate) fn interleave(
             workers[index].turn(rounds.batch)?;
         }
     }
-    workers.into_iter().map(Worker::finish).collect()
+    workers.into_iter().map(|worker| worker.finish(rounds.batch)).collect()
 }
 
 /// The numbers below some count, in an order that differs from call to call but not from run to run.
@@ -148,12 +148,15 @@ impl Worker {
         Ok(())
     }
 
-    fn finish(mut self) -> Result<Measured> {
+    fn finish(mut self, batch: usize) -> Result<Measured> {
         self.orders = None;
         let status = self.process.wait().context("waiting for a worker")?;
         ensure!(status.success(), "{}: {status}", self.name);
         let columns = self.lines.iter().map(Vec::len).min().unwrap_or(0);
-        let column = |index: usize| Samples::new(self.lines.iter().map(|row| row[index]).collect());
+        let column = |index: usize| {
+            let values = self.lines.iter().map(|row| row[index]);
+            Samples::new(values.collect(), batch)
+        };
         Ok(Measured {
             name: std::mem::take(&mut self.name),
             figures: (0..columns).map(column).collect(),
