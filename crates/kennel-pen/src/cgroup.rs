@@ -3,6 +3,7 @@
 //! What is needed to end the pen is opened when it is made, so that a process out of descriptors can
 //! still end it. The folder is locked by its owner (`flock`): a free lock proves a dead owner.
 
+use std::ffi::{CStr, CString};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -38,7 +39,7 @@ impl CgroupBase {
 const FOLDER: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC);
 
 /// How often a name that a sweeper took from under our feet is made again.
-const TRIES: u32 = 3;
+const TRIES: u32 = 1000;
 
 /// The cgroup of one pen.
 #[derive(Debug)]
@@ -67,8 +68,15 @@ impl Cgroup {
         let name = name.to_string();
         let path = base.path.join(&name);
         for _ in 0..TRIES {
-            call("mkdir", || rustix::fs::mkdirat(&*base.fd, name.as_str(), Mode::from(0o755)))
-                .map_err(|error| error.on(path.display()))?;
+            match call("mkdir", || rustix::fs::mkdirat(&*base.fd, name.as_str(), Mode::from(0o755)))
+            {
+                // The name is ours alone: a sweeper has not yet removed what it took from us.
+                Err(error) if error.errno() == Some(Errno::EXIST.raw_os_error()) => {
+                    std::thread::yield_now();
+                    continue;
+                }
+                made => made.map_err(|error| error.on(path.display()))?,
+            }
             match Self::claim(&base.fd, &name, &path) {
                 Ok(Some(cgroup)) => return Ok(cgroup),
                 Ok(None) => {} // a sweeper saw it between mkdir and lock, and took it for a leftover
@@ -103,12 +111,13 @@ impl Cgroup {
         let open = |call_name, file, flags| {
             call(call_name, || rustix::fs::openat(&folder, file, flags, Mode::empty()))
         };
-        let kill = match open("open cgroup.kill", "cgroup.kill", OFlags::WRONLY | OFlags::CLOEXEC) {
-            Err(error) if error.errno() == Some(Errno::NODEV.raw_os_error()) => return Ok(None),
-            other => other.map_err(at)?,
+        let kill = open("open cgroup.kill", "cgroup.kill", OFlags::WRONLY | OFlags::CLOEXEC);
+        let events = open("open cgroup.events", "cgroup.events", OFlags::RDONLY | OFlags::CLOEXEC);
+        let (kill, events) = match (kill, events) {
+            (Ok(kill), Ok(events)) => (kill, events),
+            (Err(_), _) | (_, Err(_)) if was_removed(base, name, &folder) => return Ok(None),
+            (Err(error), _) | (_, Err(error)) => return Err(at(error)),
         };
-        let events = open("open cgroup.events", "cgroup.events", OFlags::RDONLY | OFlags::CLOEXEC)
-            .map_err(at)?;
         let base = base.clone();
         Ok(Some(Self { base, name: name.to_owned(), path: path.to_owned(), folder, kill, events }))
     }
@@ -150,7 +159,8 @@ impl Cgroup {
     /// The pids in the folder and below, each good for one [`kennel_sys::pidfd::open`] that is checked.
     pub(crate) fn pids(&self) -> io::Result<Vec<i32>> {
         let mut pids = Vec::new();
-        collect_pids(&self.folder, &mut pids)?;
+        add_pids(&self.folder, &mut pids)?;
+        walk_below(&self.folder, |folder| add_pids(folder, &mut pids), |_, _| Ok(()))?;
         Ok(pids)
     }
 
@@ -204,11 +214,20 @@ impl Cgroup {
     }
 }
 
+/// Whether this name no longer leads to this folder.
+fn was_removed(base: &OwnedFd, name: &str, folder: &OwnedFd) -> bool {
+    let there = rustix::fs::statat(base, name, AtFlags::SYMLINK_NOFOLLOW);
+    match (there, rustix::fs::fstat(folder)) {
+        (Ok(there), Ok(ours)) => there.st_ino != ours.st_ino,
+        (there, _) => there.is_err(),
+    }
+}
+
 fn field(text: &str, name: &str) -> Option<u64> {
     text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' ')?.parse().ok())
 }
 
-fn subfolders(folder: &OwnedFd) -> io::Result<Vec<std::ffi::CString>> {
+fn subfolders(folder: &OwnedFd) -> io::Result<Vec<CString>> {
     let mut names = Vec::new();
     for entry in Dir::read_from(folder)? {
         let entry = entry?;
@@ -220,42 +239,69 @@ fn subfolders(folder: &OwnedFd) -> io::Result<Vec<std::ffi::CString>> {
     Ok(names)
 }
 
-fn collect_pids(folder: &OwnedFd, pids: &mut Vec<i32>) -> io::Result<()> {
+/// Adds the pids in this one folder; those below are not looked at.
+fn add_pids(folder: &OwnedFd, pids: &mut Vec<i32>) -> io::Result<()> {
     let flags = OFlags::RDONLY | OFlags::CLOEXEC;
-    match rustix::fs::openat(folder, "cgroup.procs", flags, Mode::empty()) {
-        Ok(fd) => match io::read_to_string(std::fs::File::from(fd)) {
-            Ok(text) => pids.extend(text.lines().filter_map(|line| line.parse::<i32>().ok())),
-            // A threaded cgroup: its processes are listed by the one above that isn't.
-            Err(error) if error.raw_os_error() == Some(Errno::OPNOTSUPP.raw_os_error()) => {}
-            Err(error) if error.raw_os_error() == Some(Errno::NODEV.raw_os_error()) => {
-                return Ok(());
-            }
-            Err(error) => return Err(error),
-        },
+    let fd = match rustix::fs::openat(folder, "cgroup.procs", flags, Mode::empty()) {
         Err(Errno::NOENT | Errno::NODEV) => return Ok(()),
-        Err(error) => return Err(error.into()),
-    }
-    for name in subfolders(folder)? {
-        match rustix::fs::openat(folder, name.as_c_str(), FOLDER, Mode::empty()) {
-            Ok(below) => collect_pids(&below, pids)?,
-            Err(Errno::NOENT) => {}
-            Err(error) => return Err(error.into()),
-        }
+        other => other?,
+    };
+    match io::read_to_string(std::fs::File::from(fd)) {
+        Ok(text) => pids.extend(text.lines().filter_map(|line| line.parse::<i32>().ok())),
+        // A threaded cgroup: its processes are listed by the one above that isn't.
+        Err(error) if is(&error, Errno::OPNOTSUPP) || is(&error, Errno::NODEV) => {}
+        Err(error) => return Err(error),
     }
     Ok(())
 }
 
-/// Removes all folders below, the deepest first; one that is busy stays, and keeps those above it.
-fn remove_below(folder: &OwnedFd) -> Result<(), CallError> {
-    let names = subfolders(folder).map_err(|error| CallError::new("getdents", error))?;
-    for name in names {
-        if let Ok(below) = rustix::fs::openat(folder, name.as_c_str(), FOLDER, Mode::empty()) {
-            remove_below(&below)?;
-        }
-        match rustix::fs::unlinkat(folder, name.as_c_str(), AtFlags::REMOVEDIR) {
-            Ok(()) | Err(Errno::NOENT | Errno::BUSY) => {}
-            Err(error) => return Err(CallError::new("rmdir", error).on(name.to_string_lossy())),
+fn is(error: &io::Error, errno: Errno) -> bool {
+    error.raw_os_error() == Some(errno.raw_os_error())
+}
+
+/// Goes through all folders below: `enter` on the way down, `leave` (with the folder above and the name)
+/// on the way up. An agent may nest thousands, so this takes two descriptors and no stack.
+fn walk_below(
+    top: &OwnedFd,
+    mut enter: impl FnMut(&OwnedFd) -> io::Result<()>,
+    mut leave: impl FnMut(&OwnedFd, &CStr) -> io::Result<()>,
+) -> io::Result<()> {
+    let open =
+        |folder: &OwnedFd, name: &CStr| rustix::fs::openat(folder, name, FOLDER, Mode::empty());
+    let mut here = top.try_clone()?;
+    // For each folder on the way down: its name, and the names of its neighbours still to be seen.
+    let mut way: Vec<(CString, Vec<CString>)> = Vec::new();
+    let mut names = subfolders(&here)?;
+    loop {
+        if let Some(name) = names.pop() {
+            match open(&here, &name) {
+                Err(Errno::NOENT) => {}
+                below => {
+                    here = below?;
+                    enter(&here)?;
+                    way.push((name, std::mem::replace(&mut names, subfolders(&here)?)));
+                }
+            }
+        } else if let Some((name, neighbours)) = way.pop() {
+            here = open(&here, c"..")?;
+            leave(&here, &name)?;
+            names = neighbours;
+        } else {
+            return Ok(());
         }
     }
-    Ok(())
+}
+
+/// Removes all folders below, the deepest first; one that is busy stays, and keeps those above it.
+fn remove_below(folder: &OwnedFd) -> Result<(), CallError> {
+    let remove = |above: &OwnedFd, name: &CStr| match rustix::fs::unlinkat(
+        above,
+        name,
+        AtFlags::REMOVEDIR,
+    ) {
+        Ok(()) | Err(Errno::NOENT | Errno::BUSY) => Ok(()),
+        Err(error) => Err(error.into()),
+    };
+    walk_below(folder, |_| Ok(()), remove)
+        .map_err(|error| CallError::new("rmdir", error).on("a nested cgroup"))
 }

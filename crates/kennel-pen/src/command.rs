@@ -36,8 +36,13 @@ pub enum Streams {
         /// Standard error.
         stderr: Stream,
     },
-    /// One new pseudo-terminal for all three, its session's controlling terminal.
-    Terminal(Size),
+    /// One new pseudo-terminal, its session's controlling terminal.
+    Terminal {
+        /// Its size.
+        size: Size,
+        /// Standard error, if that shall go elsewhere.
+        stderr: Option<Stream>,
+    },
 }
 
 impl Default for Streams {
@@ -182,13 +187,16 @@ impl AgentEnds {
 /// Opens both ends of everything; on failure nothing stays open.
 pub(crate) fn open_streams(streams: Streams) -> Result<(AgentEnds, CallerEnds), CallError> {
     match streams {
-        Streams::Terminal(size) => {
+        Streams::Terminal { size, stderr } => {
             let pty = terminal::open(size)?;
-            let copy = || call("dup", || pty.slave.try_clone());
-            let streams =
-                [copy()?, copy()?, pty.slave.try_clone().map_err(|e| CallError::new("dup", e))?];
-            let caller = CallerEnds { terminal: Some(pty.master), ..CallerEnds::default() };
-            Ok((AgentEnds { streams, terminal: true }, caller))
+            let (stdin, stdout) = (call("dup", || pty.slave.try_clone())?, pty.slave);
+            let (agent_err, stderr) = match stderr {
+                None => (call("dup", || stdout.try_clone())?, None),
+                Some(stream) => open_stream(stream, Direction::FromAgent, rustix::stdio::stderr())?,
+            };
+            let agent = AgentEnds { streams: [stdin, stdout, agent_err], terminal: true };
+            let terminal = Some(pty.master);
+            Ok((agent, CallerEnds { stderr, terminal, ..CallerEnds::default() }))
         }
         Streams::Each { stdin, stdout, stderr } => {
             let (agent_in, stdin) = open_stream(stdin, Direction::ToAgent, rustix::stdio::stdin())?;

@@ -17,7 +17,7 @@ use std::time::{Duration, Instant};
 use rustix::process::Signal;
 
 use crate::member::Survivor;
-use crate::pen::Pen;
+use crate::pen::{Pen, Woken};
 use crate::subtree;
 
 /// What came of ending a pen.
@@ -37,7 +37,7 @@ const LAST_PAUSE: Duration = Duration::from_millis(50);
 /// A tree that does not fork is gone after so many strikes.
 const QUIET_TREE: u32 = 2;
 /// How long standing still may take to spread, on a machine that the tree keeps busy.
-const FREEZE: Duration = Duration::from_secs(10);
+const FREEZE: Duration = Duration::from_secs(2);
 /// A cgroup that stays populated after so many strikes may have members that left it meanwhile.
 const CGROUP_ALONE: u32 = 4;
 
@@ -91,7 +91,7 @@ impl Pen {
             // from a dead parent meanwhile stands still already.
             self.signal_until_none_is_new(Signal::STOP, FREEZE)?;
         }
-        let round = subtree::signal(Signal::KILL, &HashSet::new(), None)?;
+        let round = subtree::signal(Signal::KILL, &HashSet::new(), &self.strangers, None)?;
         let new = round.sent.iter().any(|mark| !self.struck.contains(mark));
         self.struck = round.sent.into_iter().collect();
         self.refused = round.refused;
@@ -102,7 +102,8 @@ impl Pen {
     /// striking at it again would only slow it down.
     fn await_progress(&mut self, until: Instant) -> io::Result<()> {
         loop {
-            if self.is_empty()? || self.wait(Some(until), &[])? == crate::pen::Woken::Deadline {
+            let late = Instant::now() >= until;
+            if self.is_empty()? || late || self.wait(Some(until), &[])? == Woken::Deadline {
                 return Ok(());
             }
         }

@@ -51,10 +51,11 @@ pub struct Ground {
 }
 
 impl Ground {
-    /// Looks, and tries: makes a cgroup below our own, starts a process into it and removes it again.
+    /// Looks, and tries: makes a cgroup below our own, starts a process into it and removes it again. It
+    /// bears the home's id, so that it can be found if we are killed over it.
     #[must_use]
-    pub fn survey() -> Self {
-        Self { cgroup: find_base().and_then(|path| try_base(&path)) }
+    pub fn survey(home: &HomeId) -> Self {
+        Self { cgroup: find_base().and_then(|path| try_base(&path, home)) }
     }
 
     /// Only looks, without trying: good enough to search for what is there.
@@ -142,7 +143,7 @@ fn below(own: &str, root: &str) -> Option<PathBuf> {
     (!relative.starts_with("..")).then(|| relative.to_owned())
 }
 
-fn try_base(path: &Path) -> Result<CgroupBase, NoCgroup> {
+fn try_base(path: &Path, home: &HomeId) -> Result<CgroupBase, NoCgroup> {
     let failed = |step| {
         move |error: CallError| NoCgroup::Trial {
             step,
@@ -153,7 +154,7 @@ fn try_base(path: &Path) -> Result<CgroupBase, NoCgroup> {
     };
     let base = CgroupBase::open(path).map_err(failed("opening"))?;
     let random = |error: io::Error| failed("a random name")(CallError::new("getrandom", error));
-    let name = PenName::random(HomeId::random().map_err(random)?).map_err(random)?;
+    let name = PenName::random(home.clone()).map_err(random)?;
     let cgroup = Cgroup::create(&base, &name).map_err(failed("making a cgroup"))?;
     let tried = try_clone_into(&cgroup).map_err(failed("starting a process into a cgroup"));
     let killed =

@@ -11,7 +11,7 @@ use kennel_sys::fault::CallError;
 use rustix::event::{PollFd, PollFlags};
 
 use crate::cgroup::{Cgroup, CgroupBase, Removed};
-use crate::ground::Ground;
+use crate::ground::{Ground, cgroup_mount};
 use crate::name::{HomeId, PenName};
 use crate::pen::poll;
 
@@ -34,34 +34,43 @@ pub enum LeftoverEnd {
 }
 
 impl Ground {
-    /// The pens of this home, on this ground, whose owner has died.
+    /// The pens of this home whose owner has died: everywhere in the hierarchy, since the owner may have
+    /// been started from another login.
     ///
     /// # Errors
     /// The listing failed, which says nothing about what is there.
-    pub fn leftovers(&self, home: &HomeId) -> Result<Vec<Leftover>, CallError> {
-        let Ok(base) = self.cgroup() else {
-            return Ok(Vec::new());
-        };
-        let listing = std::fs::read_dir(base.path())
-            .map_err(|error| CallError::new("getdents", error).on(base.path().display()))?;
+    pub fn leftovers(home: &HomeId) -> Result<Vec<Leftover>, CallError> {
+        let Some(mount) = cgroup_mount() else { return Ok(Vec::new()) };
         let mut found = Vec::new();
-        for entry in listing {
-            let entry = entry.map_err(|error| CallError::new("getdents", error))?;
-            let Some(name) = entry.file_name().to_str().and_then(PenName::parse) else {
-                continue;
+        let mut pending = vec![mount.clone()];
+        while let Some(folder) = pending.pop() {
+            let listing = match std::fs::read_dir(&folder) {
+                Ok(listing) => listing,
+                Err(error) if folder == mount => {
+                    return Err(CallError::new("getdents", error).on(folder.display()));
+                }
+                Err(_) => continue, // gone meanwhile, or another user's
             };
-            if name.home == *home
-                && let Some(cgroup) = claim(base, &name, &entry.path())?
+            for entry in
+                listing.flatten().filter(|entry| entry.file_type().is_ok_and(|t| t.is_dir()))
             {
-                found.push(Leftover { name, cgroup });
+                let path = entry.path();
+                let name = entry.file_name().to_str().and_then(PenName::parse);
+                let ours = name.filter(|name| name.home == *home);
+                match ours.map(|name| claim(&folder, name, &path)) {
+                    Some(Ok(Some(leftover))) => found.push(leftover),
+                    Some(_) => {} // a live one, or gone meanwhile
+                    None => pending.push(path),
+                }
             }
         }
         Ok(found)
     }
 }
 
-fn claim(base: &CgroupBase, name: &PenName, path: &Path) -> Result<Option<Cgroup>, CallError> {
-    Cgroup::claim(&base.fd, &name.to_string(), path)
+fn claim(base: &Path, name: PenName, path: &Path) -> Result<Option<Leftover>, CallError> {
+    let base = CgroupBase::open(base)?;
+    Ok(Cgroup::claim(&base.fd, &name.to_string(), path)?.map(|cgroup| Leftover { name, cgroup }))
 }
 
 impl Leftover {
@@ -92,11 +101,12 @@ impl Leftover {
             if now >= deadline {
                 return Ok(LeftoverEnd::StillAlive(self.cgroup.pids()?));
             }
-            if self.cgroup.populated()? {
-                let events = self.cgroup.events();
-                let emptied = &mut [PollFd::new(&events, PollFlags::PRI)];
-                let _looked_at_again = poll(emptied, Some(deadline.min(now + PAUSE)))?;
-            }
+            // Read first: the event is one until it was read.
+            let populated = self.cgroup.populated()?;
+            let events = self.cgroup.events();
+            let mut emptied = [PollFd::new(&events, PollFlags::PRI)];
+            let fds = if populated { &mut emptied[..] } else { &mut [] };
+            let _looked_at_again = poll(fds, Some(deadline.min(now + PAUSE)))?;
         }
     }
 }

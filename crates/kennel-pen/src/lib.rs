@@ -19,8 +19,9 @@
 //!
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! let soon = || Instant::now() + Duration::from_secs(10);
-//! let ground = Ground::survey(); // what this machine offers, found out by trying
-//! let name = PenName::random(HomeId::random()?)?;
+//! let home = HomeId::random()?;
+//! let ground = Ground::survey(&home); // what this machine offers, found out by trying
+//! let name = PenName::random(home)?;
 //! let mut pen = Pen::create(&ground, name, Kind::Auto)?;
 //!
 //! let mut command = Command::new("/bin/sh");
@@ -66,6 +67,6 @@ pub use launch::{Gated, HOME_COOKIE, LaunchError, SESSION_COOKIE};
 pub use leftover::{Leftover, LeftoverEnd};
 pub use member::{Member, Survivor, Usage, Why};
 pub use name::{HomeId, ParseNameError, PenName, SessionId};
-pub use pen::{CreateError, Kind, NotRemoved, Pen, RemoveError, Woken};
+pub use pen::{CreateError, Kind, NotRemoved, Pen, RemoveError, Strangers, Woken};
 pub use program::ExecError;
 pub use status::Status;

@@ -12,7 +12,8 @@ use std::time::{Duration, Instant};
 use kennel_sys::fault::{CallError, call};
 use kennel_sys::identity::{Identity, Stat};
 use kennel_sys::namespace::NamespaceInit;
-use kennel_sys::reap::{self, Reaped};
+use kennel_sys::pidfd;
+use kennel_sys::reap::{self, Ended, Reaped};
 use kennel_sys::signals::SignalFd;
 use rustix::event::{PollFd, PollFlags};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -88,6 +89,8 @@ pub struct Pen {
     pub(crate) agent: Option<Agent>,
     /// Those whom the last round of KILL was not allowed to reach.
     pub(crate) refused: Vec<Marked>,
+    /// Children of this process that are none of the session's.
+    pub(crate) strangers: HashSet<Marked>,
     /// How many rounds of KILL there were.
     pub(crate) strikes: u32,
     /// Those whom the last one reached.
@@ -106,6 +109,38 @@ pub(crate) struct Agent {
     pub(crate) pidfd: OwnedFd,
     pub(crate) identity: Identity,
     pub(crate) status: Option<Status>,
+}
+
+/// The status of an agent whose holder has died, if it is not a child of ours that can still tell: the
+/// kernel's word to those who are not its parent, or nobody's.
+fn status_of_an_orphan(pidfd: BorrowedFd<'_>) -> Option<Status> {
+    match reap::reap(pidfd) {
+        Ok(None) => None, // it lives, and is ours to reap
+        Ok(Some(ended)) => Some(Status::new(ended, false)),
+        Err(_) if !pidfd::has_ended(pidfd).unwrap_or(true) => None,
+        Err(_) => Some(pidfd::ended(pidfd).map_or_else(
+            || Status::Unknown("it ended, and its holder died with its status".into()),
+            |ended| Status::new(ended, false),
+        )),
+    }
+}
+
+/// Children that a process has before it owns a pen, for instance from a shell that became it by `exec`.
+#[derive(Debug, Clone, Default)]
+pub struct Strangers(HashSet<Marked>);
+
+impl Strangers {
+    /// Those that this process has now.
+    ///
+    /// # Errors
+    /// The listing failed.
+    pub fn now() -> io::Result<Self> {
+        let mut found = HashSet::new();
+        for pid in subtree::children_of(rustix::process::getpid().as_raw_pid())? {
+            found.extend(subtree::open(pid)?.map(|child| child.mark));
+        }
+        Ok(Self(found))
+    }
 }
 
 /// Why a wait returned.
@@ -142,10 +177,13 @@ impl Pen {
     ///
     /// # Errors
     /// See [`CreateError`]; what was there is still there then.
+    ///
+    /// `strangers` are children that this process had before: they are none of the session's.
     pub fn take_over(
         name: PenName,
         cgroup: Option<&Path>,
         agent: Option<(OwnedFd, Identity)>,
+        strangers: Strangers,
     ) -> Result<Self, CreateError> {
         let taken = take_place()?;
         call("prctl subreaper", reap::become_subreaper)?;
@@ -158,7 +196,11 @@ impl Pen {
         };
         std::mem::forget(taken);
         let mut pen = Self::new(name, cgroup, children);
-        pen.agent = agent.map(|(pidfd, identity)| Agent { pidfd, identity, status: None });
+        pen.strangers = strangers.0;
+        pen.agent = agent.map(|(pidfd, identity)| {
+            let status = status_of_an_orphan(pidfd.as_fd());
+            Agent { pidfd, identity, status }
+        });
         Ok(pen)
     }
 
@@ -169,6 +211,7 @@ impl Pen {
             namespace: None,
             agent: None,
             refused: Vec::new(),
+            strangers: HashSet::new(),
             strikes: 0,
             struck: HashSet::new(),
             children_left: false,
@@ -218,8 +261,8 @@ impl Pen {
                     return Ok(false);
                 }
                 Reaped::NoneReady => {
-                    self.children_left = true;
-                    return Ok(true);
+                    self.children_left = self.has_own_children()?;
+                    return Ok(self.children_left);
                 }
                 Reaped::One(pid, ended) => {
                     let oom = || {
@@ -231,13 +274,27 @@ impl Pen {
                         && agent.status.is_none()
                         && agent.identity.pid == pid
                     {
-                        agent.status = Some(Status::new(ended, oom()));
+                        let killed = matches!(ended, Ended::Signal { signal: 9, .. });
+                        agent.status = Some(Status::new(ended, killed && oom()));
                     }
                 }
             }
         }
         self.children_left = true;
         Ok(true)
+    }
+
+    /// Whether one of our children is no stranger.
+    fn has_own_children(&self) -> io::Result<bool> {
+        if self.strangers.is_empty() {
+            return Ok(true);
+        }
+        for pid in subtree::children_of(rustix::process::getpid().as_raw_pid())? {
+            if subtree::open(pid)?.is_some_and(|found| !self.strangers.contains(&found.mark)) {
+                return Ok(true);
+            }
+        }
+        Ok(false)
     }
 
     /// Whether nobody is left, by both proofs.
@@ -281,7 +338,7 @@ impl Pen {
             if let Some(status) = self.status() {
                 return Ok(Some(status.clone()));
             }
-            if self.wait(Some(deadline), &[])? == Woken::Deadline {
+            if self.wait(Some(deadline), &[])? == Woken::Deadline || Instant::now() >= deadline {
                 return Ok(None);
             }
         }
@@ -296,7 +353,7 @@ impl Pen {
             if self.is_empty()? {
                 return Ok(true);
             }
-            if self.wait(Some(deadline), &[])? == Woken::Deadline {
+            if self.wait(Some(deadline), &[])? == Woken::Deadline || Instant::now() >= deadline {
                 return self.is_empty();
             }
         }
@@ -312,7 +369,7 @@ impl Pen {
 
     pub(crate) fn pids(&self) -> io::Result<Vec<i32>> {
         let mut pids = Vec::new();
-        subtree::walk(|found| {
+        subtree::walk(&self.strangers, |found| {
             pids.push(found.mark.pid);
             Ok(Step::On)
         })?;
@@ -374,7 +431,7 @@ impl Pen {
         loop {
             // The dead would only make the next look longer.
             self.reap()?;
-            let round = subtree::signal(signal, &done, Some(deadline))?;
+            let round = subtree::signal(signal, &done, &self.strangers, Some(deadline))?;
             if round.sent.is_empty() || Instant::now() >= deadline {
                 return Ok(());
             }
@@ -394,7 +451,11 @@ impl Pen {
         }
     }
 
-    pub(crate) fn try_remove(&mut self) -> Result<(), NotRemoved> {
+    /// Removes an empty pen, which is over then. As [`Self::remove`], for those who keep the value.
+    ///
+    /// # Errors
+    /// See [`NotRemoved`].
+    pub fn try_remove(&mut self) -> Result<(), NotRemoved> {
         if self.reap().map_err(|error| NotRemoved::Call(CallError::new("waitid", error)))? {
             return Err(NotRemoved::Occupied);
         }
@@ -462,7 +523,7 @@ fn take_place() -> Result<Taken, CreateError> {
     match std::mem::replace(&mut *place, Place::Taken) {
         Place::Free => Ok(Taken),
         Place::Taken => Err(CreateError::Occupied),
-        Place::Abandoned(cgroup) => match settle(cgroup) {
+        Place::Abandoned(cgroup) => match settle(cgroup, &HashSet::new()) {
             None => Ok(Taken),
             Some(left) => {
                 *place = Place::Abandoned(left);
@@ -473,11 +534,11 @@ fn take_place() -> Result<Taken, CreateError> {
 }
 
 /// Ends what is left of an abandoned pen, without waiting; gives back what could not be ended.
-fn settle(cgroup: Option<Cgroup>) -> Option<Option<Cgroup>> {
+fn settle(cgroup: Option<Cgroup>, strangers: &HashSet<Marked>) -> Option<Option<Cgroup>> {
     if let Some(cgroup) = &cgroup {
         cgroup.kill().ok();
     }
-    subtree::signal(Signal::KILL, &HashSet::new(), None).ok();
+    subtree::signal(Signal::KILL, &HashSet::new(), strangers, None).ok();
     let children_gone = loop {
         match reap::reap_any() {
             Ok(Reaped::One(..)) => {}
@@ -496,7 +557,7 @@ impl Drop for Pen {
             *place() = Place::Free;
             return;
         }
-        let left = settle(self.cgroup.take());
+        let left = settle(self.cgroup.take(), &self.strangers);
         *place() = left.map_or(Place::Free, Place::Abandoned);
     }
 }

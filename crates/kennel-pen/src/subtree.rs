@@ -134,11 +134,14 @@ pub(crate) fn scan_for_children_of(parent: i32) -> io::Result<Vec<i32>> {
     Ok(children)
 }
 
-/// Visits every descendant of this process once, parents before their children; `visit` is called
+/// Visits every descendant of this process once, `strangers` and theirs left out, parents before their children; `visit` is called
 /// after the children were listed. Those that change parents meanwhile may be missed: go again.
-pub(crate) fn walk(mut visit: impl FnMut(&Found) -> io::Result<Step>) -> io::Result<()> {
+pub(crate) fn walk(
+    strangers: &HashSet<Marked>,
+    mut visit: impl FnMut(&Found) -> io::Result<Step>,
+) -> io::Result<()> {
     let me = rustix::process::getpid().as_raw_pid();
-    let mut seen = HashSet::new();
+    let mut seen = strangers.clone();
     // Whose children to look at next: (the pids, the parent that they were listed under).
     let mut pending = vec![(children_of(me)?, None::<Marked>)];
     while let Some((pids, parent)) = pending.pop() {
@@ -154,7 +157,11 @@ pub(crate) fn walk(mut visit: impl FnMut(&Found) -> io::Result<Step>) -> io::Res
             if !is_ours(&child, me, parent.as_ref())? || !seen.insert(child.mark) {
                 continue;
             }
-            let below = children_of(pid)?;
+            let below = match children_of(pid) {
+                // Another user's, on a /proc that hides what others do. It will be named, if it stays.
+                Err(error) if error.kind() == io::ErrorKind::PermissionDenied => Vec::new(),
+                below => below?,
+            };
             if !below.is_empty() {
                 pending.push((below, Some(child.mark)));
             }
@@ -181,10 +188,11 @@ fn is_ours(child: &Found, me: i32, parent: Option<&Found>) -> io::Result<bool> {
 pub(crate) fn signal(
     signal: Signal,
     done: &HashSet<Marked>,
+    strangers: &HashSet<Marked>,
     deadline: Option<Instant>,
 ) -> io::Result<Round> {
     let mut round = Round::default();
-    walk(|found| {
+    walk(strangers, |found| {
         // One that has ended and only waits to be reaped is nobody to signal, and no news.
         if !done.contains(&found.mark) && !pidfd::has_ended(found.pidfd.as_fd())? {
             match pidfd::send(&found.pidfd, signal)? {

@@ -30,7 +30,7 @@ fn main() {
         ("a pen with somebody in it is not removed", remove_occupied),
         ("ending a wide and a deep tree", end_trees),
     ];
-    let ground = Ground::survey();
+    let ground = Ground::survey(&home());
     let mut kinds = vec![Kind::Subtree];
     match ground.cgroup() {
         Ok(_) => kinds.push(Kind::Cgroup),

@@ -6,13 +6,18 @@
 //! exec, so no handler of the caller's can run here.
 //!
 //! ```text
-//! signals to default -> streams to 0-2, gate to 3 -> close the rest -> session -> terminal
-//!    -> umask -> limits -> folder -> GATE (a byte: go on; end-of-file: die) -> unblock -> exec
+//! streams to 0-2, gate to 3 -> close the rest -> session -> terminal -> umask -> limits -> folder
+//!    -> GATE (a byte: go on; end-of-file: die) -> ignored signals to default -> unblock -> exec
 //! ```
 //! All that can fail comes before the gate, so whoever opens it knows that only the exec can fail.
+//! Handlers were cleared by the clone itself; which signals are ignored the parent finds out while we are
+//! on our way to the gate.
 
 use core::ffi::{c_char, c_void};
-use core::sync::atomic::{AtomicI32, AtomicU32, Ordering::Relaxed};
+use core::sync::atomic::{
+    AtomicI32, AtomicU32, AtomicU64,
+    Ordering::{Acquire, Relaxed},
+};
 
 use crate::raw::syscall;
 
@@ -27,8 +32,6 @@ const NOTHING_YET: isize = -(libc::EAGAIN as isize);
 /// How often the gate is looked at before we go to sleep at it: some microseconds. A caller that opens it
 /// at once does so by then, and going to sleep on another core and being woken costs ten times that.
 const LOOKS: u32 = 100;
-/// The kernel's signals are 1 to 64.
-const SIGNALS: usize = 64;
 /// The size of the kernel's signal set.
 const SIGSET: usize = 8;
 
@@ -37,7 +40,6 @@ const SIGSET: usize = 8;
 #[repr(u32)]
 pub(crate) enum Step {
     Born = 0,
-    Signals,
     Streams,
     Descriptors,
     Session,
@@ -54,7 +56,6 @@ impl Step {
     pub(crate) fn call(self) -> &'static str {
         match self {
             Self::Born => "clone3",
-            Self::Signals => "rt_sigaction",
             Self::Streams => "dup",
             Self::Descriptors => "close_range",
             Self::Session => "setsid",
@@ -69,10 +70,9 @@ impl Step {
 
     pub(crate) fn from_number(number: u32) -> Self {
         use Step::{
-            Born, Descriptors, Exec, Folder, Gate, Limits, Session, Signals, Streams, Terminal,
-            Umask,
+            Born, Descriptors, Exec, Folder, Gate, Limits, Session, Streams, Terminal, Umask,
         };
-        [Born, Signals, Streams, Descriptors, Session, Terminal, Umask, Limits, Folder, Gate, Exec]
+        [Born, Streams, Descriptors, Session, Terminal, Umask, Limits, Folder, Gate, Exec]
             .into_iter()
             .find(|step| *step as u32 == number)
             .unwrap_or(Born)
@@ -98,6 +98,8 @@ pub(crate) struct Shared {
     /// Which of the limits failed.
     pub(crate) detail: AtomicU32,
     pub(crate) calls: AtomicU32,
+    /// The signals that the parent ignores, the first in the lowest bit; there before the gate is opened.
+    pub(crate) ignored: AtomicU64,
     pub(crate) orders: Orders,
 }
 
@@ -191,9 +193,6 @@ impl Child<'_> {
         let orders = &self.shared.orders;
         // Why all calls below are sound: descriptors are plain numbers, checked by the kernel; pointers
         // are to this function's own locals or to the orders, which outlive this process's stay.
-        self.at(Step::Signals);
-        // SAFETY: as above.
-        unsafe { self.reset_signals()? };
         self.at(Step::Streams);
         // SAFETY: as above.
         unsafe { self.place_streams()? };
@@ -224,6 +223,8 @@ impl Child<'_> {
         self.at(Step::Gate);
         // SAFETY: as above.
         unsafe { self.wait_at_gate()? };
+        // SAFETY: as above.
+        unsafe { self.reset_ignored_signals() };
         self.at(Step::Exec);
         let none = 0_u64;
         let set = [libc::SIG_SETMASK as usize, &raw const none as usize, 0, SIGSET, 0, 0];
@@ -235,22 +236,21 @@ impl Child<'_> {
         Err(Stop::Failed(libc::ENOEXEC)) // a successful exec does not come back
     }
 
-    unsafe fn reset_signals(&self) -> Result<(), Stop> {
+    /// Can't fail: they are signals that the parent ignores, so none of the two that can't be.
+    unsafe fn reset_ignored_signals(&self) {
         let default = KernelAction { handler: libc::SIG_DFL, flags: 0, restorer: 0, mask: 0 };
-        let mut signal = 1;
-        while signal <= SIGNALS {
-            if signal != libc::SIGKILL as usize && signal != libc::SIGSTOP as usize {
-                let args = [signal, &raw const default as usize, 0, SIGSET, 0, 0];
-                // SAFETY: see `run`. Counted as one call for the fault trial: they are all alike.
-                let result = unsafe { syscall(libc::SYS_rt_sigaction, args) };
-                if result < 0 {
-                    return Err(Stop::Failed((result as i32).wrapping_neg()));
-                }
-            }
-            signal = signal.wrapping_add(1);
+        let mut ignored = self.shared.ignored.load(Acquire);
+        while ignored != 0 {
+            let signal = ignored.trailing_zeros().wrapping_add(1) as usize;
+            // SAFETY: see `run`.
+            unsafe {
+                syscall(
+                    libc::SYS_rt_sigaction,
+                    [signal, &raw const default as usize, 0, SIGSET, 0, 0],
+                )
+            };
+            ignored &= ignored.wrapping_sub(1);
         }
-        // SAFETY: a call that changes nothing, so that a test can let this step fail too.
-        unsafe { self.call(libc::SYS_getpid, [0; 6]).map(drop) }
     }
 
     /// Any source may itself be 0, 1 or 2, so all are first copied out of the way.
@@ -299,8 +299,9 @@ impl Child<'_> {
                 1 if byte == GO => return Ok(()),
                 NOTHING_YET if looks < LOOKS => looks = looks.wrapping_add(1),
                 NOTHING_YET => {
-                    let ready = libc::pollfd { fd: GATE as i32, events: libc::POLLIN, revents: 0 };
-                    let args = [&raw const ready as usize, 1, 0, 0, 0, 0];
+                    let mut ready =
+                        libc::pollfd { fd: GATE as i32, events: libc::POLLIN, revents: 0 };
+                    let args = [&raw mut ready as usize, 1, 0, 0, 0, 0];
                     // SAFETY: see `run`; without a time limit it returns when there is a byte or the end.
                     unsafe { syscall(libc::SYS_ppoll, args) };
                 }

@@ -11,7 +11,7 @@
 //! seen without another descriptor.
 
 use std::ffi::CString;
-use std::sync::atomic::{AtomicI32, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicI32, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
 use std::{io, ptr};
@@ -25,11 +25,13 @@ use rustix::thread::futex;
 use crate::child::{GO, KernelLimit, Orders, Shared, Step, main};
 use crate::fault::{self, CallError, call};
 use crate::raw::{self, CloneArgs};
-use crate::signals::AllBlocked;
+use crate::signals::{AllBlocked, ignored_signals};
 
 /// Enough for the few frames of [`main`], unoptimised builds included.
 const STACK: usize = 64 * 1024;
 const PAGE: usize = 4096;
+/// No handler of ours is left in the new process; what we ignore, it ignores, until it resets that.
+const CLONE_CLEAR_SIGHAND: u64 = 0x1_0000_0000;
 /// libc's constant of this name is cut to 32 bits.
 const CLONE_INTO_CGROUP: u64 = 0x2_0000_0000;
 
@@ -123,6 +125,7 @@ pub fn start(start: Start<'_>) -> Result<Gated, CallError> {
     let mut pidfd: i32 = -1;
     let args = CloneArgs {
         flags: (libc::CLONE_VM | libc::CLONE_PIDFD | libc::CLONE_CHILD_CLEARTID) as u64
+            | CLONE_CLEAR_SIGHAND
             | if start.cgroup.is_some() { CLONE_INTO_CGROUP } else { 0 },
         pidfd: &raw mut pidfd as u64,
         child_tid: memory.shared().here.as_ptr() as u64,
@@ -156,6 +159,8 @@ pub fn start(start: Start<'_>) -> Result<Gated, CallError> {
     // SAFETY: the kernel put a new descriptor there, which is ours alone.
     let pidfd = unsafe { OwnedFd::from_raw_fd(pidfd) };
     let pid = Pid::from_raw(pid).expect("the kernel gives no pid 0");
+    // The process is on its way to the gate meanwhile.
+    memory.shared().ignored.store(ignored_signals(), Ordering::Release);
     Ok(Gated { pid, pidfd, gate, gate_reader: reader, memory })
 }
 
@@ -279,6 +284,7 @@ impl Memory {
             errno: AtomicI32::new(0),
             detail: AtomicU32::new(0),
             calls: AtomicU32::new(0),
+            ignored: AtomicU64::new(0),
             orders: Orders {
                 streams: start.streams.map(|fd| fd.as_raw_fd()),
                 gate: gate.as_raw_fd(),

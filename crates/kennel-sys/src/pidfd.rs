@@ -4,6 +4,7 @@ use std::io;
 
 use rustix::event::{PollFd, PollFlags};
 use rustix::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use rustix::io::Errno;
 use rustix::process::{Pid, PidfdFlags, Signal};
 
 use crate::reap::Ended;
@@ -42,7 +43,8 @@ pub fn open(pid: i32) -> io::Result<Option<OwnedFd>> {
     };
     match rustix::process::pidfd_open(pid, PidfdFlags::empty()) {
         Ok(fd) => Ok(Some(fd)),
-        Err(rustix::io::Errno::SRCH) => Ok(None),
+        // The second and third: the number is a thread's by now.
+        Err(Errno::SRCH | Errno::INVAL | Errno::NOENT) => Ok(None),
         Err(error) => Err(error.into()),
     }
 }

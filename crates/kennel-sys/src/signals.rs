@@ -108,6 +108,20 @@ pub fn unblock_all() {
     set_mask(&0, None);
 }
 
+/// The signals that this process ignores, the first in the lowest bit.
+pub(crate) fn ignored_signals() -> u64 {
+    // The kernel's own call, since libc's hides the two signals that it uses itself.
+    let is_ignored = |signal: usize| {
+        // Handler, flags, restorer, mask.
+        let mut action = [0_usize; 4];
+        let args = [signal, 0, action.as_mut_ptr() as usize, 8, 0, 0];
+        // SAFETY: no new action; the old one is written to `action`, which has the kernel's layout.
+        let asked = unsafe { syscall(libc::SYS_rt_sigaction, args) };
+        asked == 0 && action[0] == libc::SIG_IGN
+    };
+    (1..=64).filter(|signal| is_ignored(*signal)).fold(0, |all, signal| all | 1 << (signal - 1))
+}
+
 /// Whether this process ignores the signal, as one started by `nohup` ignores HUP.
 #[must_use]
 pub fn is_ignored(signal: i32) -> bool {
@@ -131,4 +145,19 @@ pub fn ignore(signals: &[i32]) -> io::Result<()> {
         }
     }
     Ok(())
+}
+
+/// Does to this process what `signal` does by default, as if it were not blocked in this thread; for
+/// signals that stop. The kernel knows when that would be for ever (no shell to continue us), and doesn't.
+pub fn take_default(signal: i32) {
+    // SAFETY: all-zero is a valid sigset_t.
+    let mut set: libc::sigset_t = unsafe { std::mem::zeroed() };
+    // SAFETY: a valid pointer, and a signal that the caller got from the kernel.
+    unsafe { libc::sigaddset(&raw mut set, signal) };
+    // SAFETY: the signal is for this thread alone, so it is pending here when we unblock it.
+    unsafe { libc::raise(signal) };
+    // SAFETY: a valid set; the signal takes effect in this call.
+    unsafe { libc::pthread_sigmask(libc::SIG_UNBLOCK, &raw const set, std::ptr::null_mut()) };
+    // SAFETY: as above.
+    unsafe { libc::pthread_sigmask(libc::SIG_BLOCK, &raw const set, std::ptr::null_mut()) };
 }

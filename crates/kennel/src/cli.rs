@@ -23,37 +23,43 @@ pub(crate) struct Cli {
 #[derive(Debug, Args)]
 pub(crate) struct HomeArgs {
     /// The folder with Kennel's records
-    /// [default: $XDG_STATE_HOME/kennel, or ~/.local/state/kennel]
-    #[arg(long, value_name = "DIR", env = "KENNEL_HOME", hide_env_values = true, global = true)]
+    /// [default: $KENNEL_HOME, $XDG_STATE_HOME/kennel or ~/.local/state/kennel]
+    #[arg(long, value_name = "DIR", global = true)]
     pub(crate) home: Option<PathBuf>,
 }
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Verb {
     /// Run a command in the foreground, and leave nothing of it behind
+    ///
+    /// Its streams are ours. If they are a terminal, it gets a terminal of its own, and Control-C is a key
+    /// for it, as it would be without Kennel; the third within two seconds stops the whole tree, the next
+    /// kills it. INT, TERM, HUP and QUIT to Kennel itself stop the whole tree: TERM to every process,
+    /// KILL after the grace; a second INT kills at once. When this returns, no process of the command is
+    /// left, or it is named and the exit code is 205.
     Run(RunArgs),
     /// Say what this machine offers, by trying it
+    ///
+    /// How each kind of pen fares in a trial, what the one that a session gets can't promise here, and how
+    /// to get better. Exits with 1 if no sound pen is possible.
     Doctor(DoctorArgs),
 }
 
-/// Run a command in the foreground, and leave nothing of it behind.
-///
-/// Its streams are ours; if they are a terminal, it gets a terminal of its own. INT, TERM and HUP stop
-/// the whole tree: TERM to every process, KILL after the grace. A second INT kills at once. When this
-/// returns, no process of the command is left, however it tried to get away.
+/// The flags of `kennel run`.
 #[derive(Debug, Args)]
 #[command(after_help = exit_code::HELP)]
 pub(crate) struct RunArgs {
-    /// How long a stop waits between TERM and KILL
+    /// How long a stop waits between TERM and KILL (500ms, 10s, 2m)
     #[arg(long, value_name = "TIME", default_value = "10s", value_parser = parse_time)]
     pub(crate) grace: Duration,
-    /// How long what the command leaves behind may go on after its exit
+    /// How long what the command leaves behind may go on after its exit,
+    /// before it gets a TERM and, a second later, a KILL
     #[arg(long, value_name = "TIME", default_value = "2s", value_parser = parse_time)]
     pub(crate) linger: Duration,
-    /// What holds the processes; `kennel doctor` tells the difference
+    /// What holds the processes; `kennel doctor` tries each
     #[arg(long, value_enum, default_value_t = PenChoice::Auto)]
     pub(crate) pen: PenChoice,
-    /// A name for the session, in messages and in its environment
+    /// A name for the session, told to it as $KENNEL_SESSION_NAME
     #[arg(long, value_name = "NAME", value_parser = parse_name)]
     pub(crate) name: Option<String>,
     /// The folder to start in [default: this one]
@@ -84,9 +90,7 @@ pub(crate) enum PenChoice {
     Pidns,
 }
 
-/// Say what this machine offers, by trying it, and how to get better.
-///
-/// Exits with 1 if no sound pen is possible.
+/// The flags of `kennel doctor`.
 #[derive(Debug, Args)]
 pub(crate) struct DoctorArgs {
     /// Print JSON, for programs

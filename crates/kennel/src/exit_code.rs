@@ -1,7 +1,7 @@
 //! The published exit codes.
 //!
 //! `kennel run` exits with the agent's own code, or 128 plus the signal that ended it. Kennel's own
-//! failures have codes from 201 up, so that no script takes one for the other.
+//! failures have codes from 201 up, which few programs use.
 
 /// The command line was not understood.
 pub(crate) const USAGE: u8 = 201;
@@ -20,10 +20,10 @@ pub(crate) const INTERNAL: u8 = 207;
 
 /// The list as the help texts show it.
 pub(crate) const HELP: &str = "\
-Exit codes:
-  0-200  the agent's own code; 128+N if signal N ended it
+Exit codes: the agent's own, or 128+N if signal N ended it. These are
+Kennel's (an agent that uses them itself is passed on all the same):
   201    the command line was not understood
-  202    the session can't be set up (home, environment file)
+  202    the session can't be set up (home, variables)
   203    the pen can't be made, or not of the kind asked for
   204    the program can't be executed (not found, not executable,
          bad interpreter, bad folder)

@@ -2,6 +2,7 @@
 
 use kennel_pen::LaunchError;
 use kennel_pen::holder::HeldError;
+use rustix::event::{PollFd, PollFlags, Timespec};
 
 use crate::exit_code;
 
@@ -50,11 +51,32 @@ impl From<HeldError> for Failure {
 
 /// Prints the failure with its causes; gives its exit code.
 pub(crate) fn report(failure: Failure) -> u8 {
-    eprintln!("kennel: {:#}", failure.error);
+    say(&format!("{:#}", failure.error));
     if let Some(hint) = failure.hint {
-        eprintln!("hint: {hint}");
+        write_if_possible(&format!("hint: {hint}\n"));
     }
     failure.code
+}
+
+/// Says something on standard error.
+///
+/// Never fails and never blocks: a reader that is gone, or does not read, must not keep us from our work.
+pub(crate) fn say(text: &str) {
+    write_if_possible(&format!("kennel: {text}\n"));
+}
+
+/// In pieces that a pipe with room takes at once.
+fn write_if_possible(text: &str) {
+    const PIECE: usize = 4096;
+    let stderr = rustix::stdio::stderr();
+    for piece in text.as_bytes().chunks(PIECE) {
+        let mut room = [PollFd::new(&stderr, PollFlags::OUT)];
+        let now = Timespec { tv_sec: 0, tv_nsec: 0 };
+        let ready = rustix::event::poll(&mut room, Some(&now)).is_ok_and(|ready| ready > 0);
+        if !ready || rustix::io::write(stderr, piece).is_err() {
+            return;
+        }
+    }
 }
 
 /// Help and version are no failures; all else is.

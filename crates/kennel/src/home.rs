@@ -16,7 +16,7 @@ fn folder(args: &HomeArgs) -> anyhow::Result<PathBuf> {
     let folder = args
         .home
         .clone()
-        .filter(|home| !home.as_os_str().is_empty())
+        .or_else(|| variable("KENNEL_HOME"))
         .or_else(|| {
             variable("XDG_STATE_HOME").filter(|p| p.is_absolute()).map(|p| p.join("kennel"))
         })

@@ -44,7 +44,7 @@ pub(crate) fn section(run: &mut Run) -> Result<()> {
 
 /// Two figures: the time, and whether the pen was seen empty.
 pub(crate) fn job(home: &HomeId, processes: &str, kind: Kind) -> Result<Job> {
-    let (ground, home, processes) = (Ground::survey(), home.clone(), processes.to_owned());
+    let (ground, home, processes) = (Ground::survey(home), home.clone(), processes.to_owned());
     Ok(Box::new(move || {
         let mut pen = Pen::create(&ground, PenName::random(home.clone())?, kind)?;
         agent::launch(&mut pen, &["bomb", &processes, "60"])?;

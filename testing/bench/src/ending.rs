@@ -71,7 +71,7 @@ pub(crate) fn job(home: &HomeId, shape: &str, way: &str) -> Result<Job> {
     let shape = Shape::parse(shape)?;
     let by_hand = way == "floor";
     let kind = kind(if by_hand { "cgroup" } else { way })?;
-    let (ground, home) = (Ground::survey(), home.clone());
+    let (ground, home) = (Ground::survey(home), home.clone());
     Ok(Box::new(move || {
         let mut pen = Pen::create(&ground, PenName::random(home.clone())?, kind)?;
         shape.bring_up(&mut pen)?;

@@ -43,7 +43,7 @@ pub(crate) fn section(run: &mut Run) -> Result<()> {
 
 /// Three figures: the time, whether it was seen empty, and how long it took to have it there.
 pub(crate) fn job(home: &HomeId) -> Result<Job> {
-    let (ground, home) = (Ground::survey(), home.clone());
+    let (ground, home) = (Ground::survey(home), home.clone());
     let mut round = 0;
     Ok(Box::new(move || {
         let (up, mut pen) = timed(|| {

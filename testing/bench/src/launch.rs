@@ -112,7 +112,7 @@ fn repeat(mut work: impl FnMut() -> Result<()> + 'static) -> Job {
 }
 
 fn kennel(home: HomeId, kind: Kind) -> Job {
-    let ground = Ground::survey();
+    let ground = Ground::survey(&home);
     repeat(move || with_kennel(&ground, &home, kind))
 }
 

@@ -31,7 +31,8 @@ fn is_root() -> bool {
 }
 
 fn cgroup() -> String {
-    match Ground::survey().cgroup() {
+    let ground = Ground::look();
+    match ground.cgroup() {
         Ok(base) => base.path().display().to_string(),
         Err(why) => format!("none: {why} (mount: {:?})", cgroup_mount().unwrap_or_default()),
     }

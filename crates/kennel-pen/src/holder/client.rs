@@ -86,14 +86,20 @@ impl HolderProgram {
     /// # Errors
     /// See [`HeldError`]. Nothing is left then, or the holder, whose socket is closed now, ends it.
     pub fn launch(&self, order: Order, deadline: Instant) -> Result<Gated, HeldError> {
-        let (mut held, ends) = self.start(order)?;
-        let born = held.next_report(deadline)?.ok_or(HeldError::Silent)?;
-        held.born(born)?;
-        Ok(Gated { held, ends })
+        let (mut held, ends) = self.begin(order)?;
+        match held.next_event(deadline)?.ok_or(HeldError::Silent)? {
+            Event::Born(_) => Ok(Gated { held, ends }),
+            _ => Err(Garbled.into()),
+        }
     }
 
-    /// Starts a holder and gives it its order; what it says to that is still to be read.
-    pub(crate) fn start(&self, mut order: Order) -> Result<(Held, CallerEnds), HeldError> {
+    /// Starts a holder and gives it its order: the first step of [`Self::launch`], for those who have other
+    /// things to listen to meanwhile. [`Event::Born`] comes next; then say [`Held::open`], and
+    /// [`Event::Running`] comes. Whatever fails from here on, the [`Held`] stays in your hands.
+    ///
+    /// # Errors
+    /// See [`HeldError`]. Nothing is left then.
+    pub fn begin(&self, mut order: Order) -> Result<(Held, CallerEnds), HeldError> {
         reap_holders();
         if order.command.folder.as_ref().is_none_or(|folder| folder.is_relative()) {
             let here = call("getcwd", std::env::current_dir)?;
@@ -203,19 +209,11 @@ impl Gated {
     /// # Errors
     /// As for [`Self::open`].
     pub fn open_with_ends(mut self, deadline: Instant) -> Result<(Held, CallerEnds), HeldError> {
-        self.held.ask(&Request::Open)?;
-        let (report, _) = self.held.next_report(deadline)?.ok_or(HeldError::Silent)?;
-        self.held.over |= matches!(report, Report::Failed(_));
-        running(report)?;
-        Ok((self.held, self.ends))
-    }
-}
-
-pub(crate) fn running(report: Report) -> Result<(), HeldError> {
-    match report {
-        Report::Running => Ok(()),
-        Report::Failed(failure) => Err(failure.into()),
-        _ => Err(Garbled.into()),
+        self.held.open()?;
+        match self.held.next_event(deadline)?.ok_or(HeldError::Silent)? {
+            Event::Running => Ok((self.held, self.ends)),
+            _ => Err(Garbled.into()),
+        }
     }
 }
 
@@ -232,6 +230,10 @@ impl From<Failure> for HeldError {
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[must_use]
 pub enum Event {
+    /// The process exists, is known, and waits for [`Held::open`].
+    Born(Identity),
+    /// It has become the program.
+    Running,
     /// The agent has ended. What it left behind may still be there.
     Exited(Status),
     /// The agent left these behind; their linger is over, and they are being ended.
@@ -279,22 +281,6 @@ impl Held {
         descriptors.extend(order.restore.as_ref().map(AsFd::as_fd));
         let sent = call("sendmsg", || self.channel.send(&Request::Launch.encode(), &descriptors))?;
         if sent == Delivery::Sent { Ok(()) } else { Err(HeldError::Died) }
-    }
-
-    pub(crate) fn born(
-        &mut self,
-        (report, descriptors): (Report, Vec<OwnedFd>),
-    ) -> Result<(), HeldError> {
-        self.over |= matches!(report, Report::Failed(_));
-        match (report, descriptors.into_iter().next()) {
-            (Report::Born { identity, cgroup }, Some(pidfd)) => {
-                self.agent = Some((pidfd, identity));
-                self.cgroup = cgroup;
-                Ok(())
-            }
-            (Report::Failed(failure), _) => Err(failure.into()),
-            _ => Err(Garbled.into()),
-        }
     }
 
     /// The name of its pen.
@@ -356,8 +342,23 @@ impl Held {
     }
 
     /// Turns a report into an event, and settles what follows from it.
-    pub(crate) fn event(&mut self, report: Report) -> Result<Event, HeldError> {
+    pub(crate) fn event(
+        &mut self,
+        report: Report,
+        descriptors: Vec<OwnedFd>,
+    ) -> Result<Event, HeldError> {
         Ok(match report {
+            Report::Born { identity, cgroup } => {
+                let pidfd = descriptors.into_iter().next().ok_or(Garbled)?;
+                self.agent = Some((pidfd, identity.clone()));
+                self.cgroup = cgroup;
+                Event::Born(identity)
+            }
+            Report::Running => Event::Running,
+            Report::Failed(failure) => {
+                self.over = true;
+                return Err(failure.into());
+            }
             Report::Exited(status) => Event::Exited(status),
             Report::LeftBehind(members) => Event::LeftBehind(members),
             Report::StillAlive(survivors) => Event::StillAlive(survivors),
@@ -380,10 +381,10 @@ impl Held {
     /// [`HeldError::Died`] if the holder has died with the session under way.
     pub fn next_event(&mut self, deadline: Instant) -> Result<Option<Event>, HeldError> {
         if let Some(report) = self.reports.pop_front() {
-            return self.event(report).map(Some);
+            return self.event(report, Vec::new()).map(Some);
         }
         match self.next_report(deadline)? {
-            Some((report, _)) => self.event(report).map(Some),
+            Some((report, descriptors)) => self.event(report, descriptors).map(Some),
             None => Ok(None),
         }
     }
@@ -400,6 +401,14 @@ impl Held {
                 None => return Ok(None),
             }
         }
+    }
+
+    /// Lets the process, once it is [`Event::Born`], become the program.
+    ///
+    /// # Errors
+    /// See [`HeldError`].
+    pub fn open(&self) -> Result<(), HeldError> {
+        self.ask(&Request::Open)
     }
 
     /// Asks for the end: TERM to everyone, KILL after the grace (`None`: the order's own). The holder
@@ -473,23 +482,36 @@ impl Held {
         }
     }
 
-    /// What is left when the holder has died or does not answer: ends the holder, and gives what is
-    /// needed to take its pen over with [`crate::Pen::take_over`]. The orphans fall to this process if it
-    /// was a subreaper before; else only a cgroup keeps them together.
+    /// Whether nothing of the session is left: its pen is gone, or nothing was ever run.
+    #[must_use]
+    pub fn is_over(&self) -> bool {
+        self.over
+    }
+
+    /// A handle on the agent, once it was born.
+    #[must_use]
+    pub fn agent_pidfd(&self) -> Option<BorrowedFd<'_>> {
+        self.agent.as_ref().map(|(pidfd, _)| pidfd.as_fd())
+    }
+
+    /// Lets go of the holder, which ends the session; if it has not gone after `patience` it is killed.
+    /// Gives what is needed to take its pen over with [`HeldPen::take_over`], and so to see that nothing
+    /// is left. The orphans of a holder that died fall to this process if it was a subreaper before; else
+    /// only a cgroup keeps them together.
     ///
     /// # Errors
     /// The holder could not be ended in time.
-    pub fn into_pen(mut self, deadline: Instant) -> io::Result<HeldPen> {
-        self.over = true;
-        if let Some(holder) = self.process.take() {
+    pub fn into_pen(mut self, patience: Duration) -> io::Result<HeldPen> {
+        const KILLED: Duration = Duration::from_secs(5);
+        // Fails only if the other side is gone already.
+        rustix::net::shutdown(&self.channel, rustix::net::Shutdown::Both).ok();
+        if let Some(holder) = self.process.take()
+            && !reap_by(&holder, Instant::now() + patience)?
+        {
             let _sent_or_gone = pidfd::send(&holder, Signal::KILL)?;
-            while reap::reap(holder.as_fd()).is_ok_and(|ended| ended.is_none()) {
-                if poll(&mut [PollFd::new(&holder, PollFlags::IN)], Some(deadline))?
-                    == Woken::Deadline
-                {
-                    hand_over(holder);
-                    return Err(io::ErrorKind::TimedOut.into());
-                }
+            if !reap_by(&holder, Instant::now() + KILLED)? {
+                hand_over(holder);
+                return Err(io::ErrorKind::TimedOut.into());
             }
         }
         Ok(HeldPen {
@@ -497,6 +519,19 @@ impl Held {
             cgroup: self.cgroup.take(),
             agent: self.agent.take(),
         })
+    }
+}
+
+/// Reaps a holder that is ending; says whether it has come to that before the deadline.
+fn reap_by(holder: &OwnedFd, deadline: Instant) -> io::Result<bool> {
+    loop {
+        // An error means that it is no child of ours any more: somebody else reaped it.
+        if !matches!(reap::reap(holder.as_fd()), Ok(None)) {
+            return Ok(true);
+        }
+        if poll(&mut [PollFd::new(holder, PollFlags::IN)], Some(deadline))? == Woken::Deadline {
+            return Ok(false);
+        }
     }
 }
 
@@ -509,12 +544,12 @@ pub struct HeldPen {
 }
 
 impl HeldPen {
-    /// Takes it over, into this process.
+    /// Takes it over, into this process, whose earlier children are `strangers`.
     ///
     /// # Errors
     /// See [`crate::CreateError`].
-    pub fn take_over(self) -> Result<crate::Pen, crate::CreateError> {
-        crate::Pen::take_over(self.name, self.cgroup.as_deref(), self.agent)
+    pub fn take_over(self, strangers: crate::Strangers) -> Result<crate::Pen, crate::CreateError> {
+        crate::Pen::take_over(self.name, self.cgroup.as_deref(), self.agent, strangers)
     }
 }
 

@@ -258,7 +258,6 @@ const CALLS: &[&str] = &[
     "prctl subreaper",
     "pidfd identity",
     "rmdir",
-    "rt_sigaction",
     "setrlimit",
     "setsid",
     "signalfd",

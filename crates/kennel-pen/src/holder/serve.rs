@@ -28,7 +28,7 @@ use crate::command::{AgentEnds, CallerEnds};
 use crate::end::End;
 use crate::ground::Ground;
 use crate::launch::LaunchError;
-use crate::pen::{Pen, Woken, poll};
+use crate::pen::{NotRemoved, Pen, Woken, poll};
 
 /// How long the caller may take for the next step of a launch. It is a program, not a person.
 const CALLER: Duration = Duration::from_secs(60);
@@ -133,7 +133,7 @@ fn hold(
 ) -> Result<Option<Pen>, Failure> {
     let ground = match order.kind {
         HeldKind::Subtree | HeldKind::Namespace => Ground::without_cgroup(),
-        HeldKind::Auto | HeldKind::Cgroup => Ground::survey(),
+        HeldKind::Auto | HeldKind::Cgroup => Ground::survey(&order.name.home),
     };
     let mut pen = Pen::create(&ground, order.name.clone(), order.kind.pen())
         .map_err(|error| Failure::Pen(with_causes(&error)))?;
@@ -209,14 +209,18 @@ impl Caller<'_> {
 
     fn flush(&mut self) -> io::Result<()> {
         while let Some(message) = self.outbox.front() {
-            match self.channel.send(message, &[])? {
-                Delivery::Full => return Ok(()),
-                Delivery::Closed => {
+            match self.channel.send(message, &[]) {
+                Ok(Delivery::Full) => return Ok(()),
+                Ok(Delivery::Closed) => {
                     self.gone = true;
                     self.outbox.clear();
-                    return Ok(());
                 }
-                Delivery::Sent => drop(self.outbox.pop_front()),
+                Ok(Delivery::Sent) => drop(self.outbox.pop_front()),
+                // This one can't be sent (too long); what comes after it must not wait for that.
+                Err(error) => {
+                    drop(self.outbox.pop_front());
+                    return Err(error);
+                }
             }
         }
         Ok(())
@@ -250,10 +254,10 @@ impl Holder<'_> {
         loop {
             let empty = self.pen.is_empty()?;
             self.notice_exit()?;
+            self.read_requests()?;
             if empty {
                 return self.finish();
             }
-            self.read_requests()?;
             if self.caller.gone {
                 self.restore_terminal();
                 self.policy.kill();
@@ -269,8 +273,8 @@ impl Holder<'_> {
     fn wait(&mut self, until: Option<Instant>) -> io::Result<()> {
         self.caller.flush()?;
         // With something left to say we come back soon, whether or not the caller reads.
-        let until =
-            if self.caller.outbox.is_empty() { until } else { Some(Instant::now() + PROBE) };
+        let again = Some(Instant::now() + PROBE).filter(|_| !self.caller.outbox.is_empty());
+        let until = [until, again].into_iter().flatten().min();
         let caller: &[BorrowedFd<'_>] =
             if self.caller.gone { &[] } else { &[self.caller.channel.as_fd()] };
         let _woken = self.pen.wait(until, caller)?;
@@ -337,7 +341,7 @@ impl Holder<'_> {
         {
             members.retain(|member| !member.dead);
             members.truncate(LONGEST_LIST);
-            self.caller.tell(&Report::LeftBehind(members))?;
+            self.caller.tell(&Report::LeftBehind(members)).ok();
         }
         self.pen.signal(Signal::TERM)
     }
@@ -362,7 +366,14 @@ impl Holder<'_> {
 
     fn finish(&mut self) -> io::Result<()> {
         let cpu = self.pen.usage().map(|usage| usage.cpu).unwrap_or_default();
-        self.pen.try_remove().map_err(io::Error::other)?;
+        match self.pen.try_remove() {
+            Ok(()) => {}
+            Err(NotRemoved::Occupied) => return Err(io::Error::other(NotRemoved::Occupied)),
+            // Nobody is in it. A folder that stays is swept up by the next run of this home.
+            Err(NotRemoved::Call(error)) => {
+                self.caller.tell(&Report::Trouble(error.to_string()))?
+            }
+        }
         let status = self.pen.status().cloned();
         self.caller.tell(&Report::Gone { status, cpu })
     }

@@ -13,7 +13,8 @@ use rustix::process::Signal;
 use tokio::io::Interest;
 use tokio::net::UnixStream;
 
-use super::client::{Event, Gone, Held, HeldError, HolderProgram, running};
+use super::bytes::Garbled;
+use super::client::{Event, Gone, Held, HeldError, HolderProgram};
 use super::message::{Report, Request};
 use super::order::Order;
 use crate::command::CallerEnds;
@@ -27,13 +28,14 @@ impl HolderProgram {
     pub async fn launch_async(&self, order: Order) -> Result<AsyncGated, HeldError> {
         let program = self.clone();
         // The exec of the holder is waited for. If we are dropped meanwhile, so is what it returns.
-        let started = tokio::task::spawn_blocking(move || program.start(order)).await;
+        let started = tokio::task::spawn_blocking(move || program.begin(order)).await;
         let (held, ends) =
             started.map_err(|error| CallError::new("spawn", io::Error::other(error)))??;
         let mut held = AsyncHeld::new(held)?;
-        let born = held.next_report().await?;
-        held.held.born(born)?;
-        Ok(AsyncGated { held, ends })
+        match held.next_event().await? {
+            Event::Born(_) => Ok(AsyncGated { held, ends }),
+            _ => Err(Garbled.into()),
+        }
     }
 }
 
@@ -58,10 +60,11 @@ impl AsyncGated {
     /// # Errors
     /// See [`HeldError`]; nothing of the command is left then.
     pub async fn open(mut self) -> Result<(AsyncHeld, CallerEnds), HeldError> {
-        self.held.held.ask(&Request::Open)?;
-        let (report, _) = self.held.next_report().await?;
-        running(report)?;
-        Ok((self.held, self.ends))
+        self.held.held.open()?;
+        match self.held.next_event().await? {
+            Event::Running => Ok((self.held, self.ends)),
+            _ => Err(Garbled.into()),
+        }
     }
 }
 
@@ -112,11 +115,11 @@ impl AsyncHeld {
     /// # Errors
     /// See [`HeldError`].
     pub async fn next_event(&mut self) -> Result<Event, HeldError> {
-        let report = match self.held.reports.pop_front() {
-            Some(report) => report,
-            None => self.next_report().await?.0,
+        let (report, descriptors) = match self.held.reports.pop_front() {
+            Some(report) => (report, Vec::new()),
+            None => self.next_report().await?,
         };
-        self.held.event(report)
+        self.held.event(report, descriptors)
     }
 
     /// Waits until nobody is left.

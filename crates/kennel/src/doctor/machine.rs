@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use kennel_pen::{Ground, Size, cgroup_mount};
+use kennel_pen::{Ground, HomeId, Size, cgroup_mount};
 use kennel_sys::{pidfd, terminal};
 use rustix::process::{Resource, Rlimit, getrlimit};
 
@@ -68,7 +68,10 @@ fn child_lists() -> Finding {
 }
 
 fn cgroup() -> Finding {
-    match (cgroup_mount(), Ground::survey().cgroup()) {
+    let Ok(home) = HomeId::random() else {
+        return Finding::new("cgroup", State::Bad, "the kernel has no random bytes to give");
+    };
+    match (cgroup_mount(), Ground::survey(&home).cgroup()) {
         (None, _) => Finding::new("cgroup", State::Fair, "no cgroup v2 file system is mounted"),
         (Some(mount), Ok(base)) => {
             let text =

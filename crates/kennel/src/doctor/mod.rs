@@ -6,6 +6,8 @@ mod print;
 mod promise;
 mod trial;
 
+use std::io::Write;
+
 use anyhow::Context;
 use kennel_pen::holder::HeldKind;
 use serde::Serialize;
@@ -41,11 +43,17 @@ pub(crate) fn doctor(args: &DoctorArgs) -> Result<u8, Failure> {
     let diagnosis = examine();
     if args.json {
         let text = serde_json::to_string_pretty(&diagnosis).context("can't write JSON")?;
-        println!("{text}");
+        print(&format!("{text}\n"))?;
     } else {
-        print::print(&diagnosis);
+        print(&print::text(&diagnosis))?;
     }
     Ok(if diagnosis.sound { 0 } else { 1 })
+}
+
+/// To standard output, where a full disk is an error and no panic.
+fn print(text: &str) -> anyhow::Result<()> {
+    let mut stdout = std::io::stdout();
+    stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()).context("can't print")
 }
 
 fn examine() -> Diagnosis {

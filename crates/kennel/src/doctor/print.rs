@@ -8,11 +8,7 @@ use super::finding::State;
 /// Columns of a terminal as old as the format.
 const WIDTH: usize = 80;
 
-pub(crate) fn print(diagnosis: &Diagnosis) {
-    print!("{}", text(diagnosis));
-}
-
-fn text(diagnosis: &Diagnosis) -> String {
+pub(crate) fn text(diagnosis: &Diagnosis) -> String {
     let mut out = String::new();
     for finding in &diagnosis.findings {
         let mark = match finding.state {

@@ -19,7 +19,9 @@ pub(crate) fn command(args: &RunArgs) -> anyhow::Result<Command> {
     let mut argv = args.command.iter();
     let Some(program) = argv.next() else { bail!("no command given") };
     let mut command = Command::new(program);
-    command.args(argv).envs(std::env::vars_os());
+    // One that no program could have set on purpose (`=x=y`) is not worth a refusal.
+    let sound = |name: &OsStr| !name.is_empty() && !name.as_bytes().contains(&b'=');
+    command.args(argv).envs(std::env::vars_os().filter(|(name, _)| sound(name)));
     for file in &args.env_file {
         let text = fs::read(file).with_context(|| format!("--env-file {}", file.display()))?;
         command.envs(parse_file(&text, file)?);

@@ -1,6 +1,6 @@
 //! `kennel run` or its holder is killed: the tree does not survive either.
 
-use kennel_testing::{Pen, Scene, Who, eventually, everywhere, signal};
+use kennel_testing::{Pen, Running, Scene, Who, eventually, everywhere, signal};
 
 everywhere! {
     fn the_tree_does_not_survive_a_kill_of_kennel_run(scene: Scene) {
@@ -37,15 +37,14 @@ everywhere! {
         scene.assert_nothing_left();
     }
 
-    /// A holder that does not answer is bypassed.
+    /// A holder that does not answer is told to go on, in case it is stopped.
     fn a_stopped_holder_does_not_keep_a_stop_from_happening(scene: Scene) {
         let mut running = scene.start(&[], &["env-i"]);
         running.wait_ready();
-        let holder = scene.holder().expect("a holder");
-        signal(holder, "STOP");
+        signal(scene.holder().expect("a holder"), "STOP");
         running.signal("TERM");
         let ended = running.wait();
-        assert_eq!(ended.code, 206, "{}", ended.stderr);
+        assert_eq!((ended.code, ended.stderr.as_str()), (143, ""));
         scene.assert_nothing_left();
     }
 
@@ -61,6 +60,135 @@ everywhere! {
         running.signal("KILL");
         let _killed = running.wait();
         scene.assert_nothing_left_soon();
+    }
+}
+
+/// A holder that is killed while the gate opens: by the agent itself, as its first act.
+#[test]
+fn an_agent_that_kills_its_holder_at_once_does_not_get_away() {
+    for (who, pen) in
+        [(Who::Root, Pen::Cgroup), (Who::Root, Pen::Subtree), (Who::Other, Pen::Subtree)]
+    {
+        let Some(scene) = Scene::new(who, pen) else { continue };
+        for _ in 0..20 {
+            let script = "kill -9 $PPID; trap '' TERM INT HUP; exec sleep 200";
+            let running = Running::start(scene.run_command(&[], &["/bin/sh", "-c", script]));
+            assert_eq!(running.wait().code, 206);
+            scene.assert_nothing_left();
+        }
+    }
+}
+
+/// The holder has reaped the agent, and dies during the linger: what left the cgroup is ended all the same.
+#[test]
+fn what_left_the_cgroup_is_ended_when_the_holder_dies_after_the_agent() {
+    let Some(scene) = Scene::new(Who::Root, Pen::Cgroup) else { return };
+    let elsewhere = scene.other_cgroup("elsewhere");
+    let agent = scene.fake_agent();
+    let script = format!(
+        "{agent} sleep >/dev/null & {agent} sleep >/dev/null & setsid {agent} move-cgroup {} & sleep 0.3; exit 4",
+        elsewhere.display()
+    );
+    let mut running =
+        Running::start(scene.run_command(&["--linger", "1h"], &["/bin/sh", "-c", &script]));
+    running.wait_ready();
+    let shells =
+        || scene.processes().iter().filter(|p| p.command.starts_with("/bin/sh -c")).count();
+    eventually("the agent has ended", || shells() == 0);
+    signal(scene.holder().expect("a holder"), "KILL");
+    assert_eq!(running.wait().code, 4, "the agent's own status was heard before");
+    scene.assert_nothing_left();
+}
+
+/// Nobody reads what we say: the tree is ended all the same.
+#[test]
+fn a_reader_of_our_complaints_that_is_gone_or_stuck_does_not_keep_the_tree_alive() {
+    for stuck in [false, true] {
+        let Some(scene) = Scene::new(Who::Other, Pen::Subtree) else { return };
+        let (reader, writer) = std::io::pipe().expect("a pipe");
+        let mut command = scene.run_command(&[], &[&scene.fake_agent(), "env-i"]);
+        command.stdout(std::process::Stdio::piped());
+        if stuck {
+            // Full, with a reader that never reads.
+            let mut full = writer.try_clone().expect("a handle");
+            rustix::io::ioctl_fionbio(&full, true).expect("non-blocking");
+            while std::io::Write::write(&mut full, &[b'x'; 4096]).is_ok() {}
+            rustix::io::ioctl_fionbio(&full, false).expect("blocking again");
+            command.stderr(writer);
+        } else {
+            drop(reader.try_clone());
+            command.stderr(writer);
+        }
+        let reader = stuck.then_some(reader);
+        let mut child = command.spawn().expect("starts");
+        eventually("the tree is up", || scene.pids().len() == 2);
+        signal(scene.holder().expect("a holder"), "KILL");
+        eventually("it ends", || child.try_wait().expect("our child").is_some());
+        assert_eq!(child.wait().expect("our child").code(), Some(206));
+        scene.assert_nothing_left();
+        drop(reader);
+    }
+}
+
+/// Children that a shell left us by becoming us are none of the session's.
+#[test]
+fn a_child_that_was_there_before_survives_a_take_over() {
+    for (who, pen) in [(Who::Root, Pen::Cgroup), (Who::Other, Pen::Subtree)] {
+        let Some(scene) = Scene::new(who, pen) else { continue };
+        let kind = if pen == Pen::Cgroup { "cgroup" } else { "subtree" };
+        let script = format!(
+            "{agent} sleep >bystander 2>&1 & echo $! > pid; exec {kennel} run --pen {kind} -- {agent} env-i",
+            agent = scene.fake_agent(),
+            kennel = scene.path("kennel").display(),
+        );
+        let mut command = scene.command(std::path::Path::new("/bin/sh"));
+        command.args(["-c", &script]).env("KENNEL_HOME", scene.path("home/kennel"));
+        let mut running = Running::start(command);
+        running.wait_ready();
+        signal(scene.holder().expect("a holder"), "KILL");
+        assert_eq!(running.wait().code, 206);
+        let bystander = std::fs::read_to_string(scene.path("work/pid")).expect("a pid");
+        let bystander = bystander.trim().parse().expect("a pid");
+        assert_eq!(scene.processes().iter().map(|p| p.pid).collect::<Vec<_>>(), [bystander]);
+        signal(bystander, "KILL");
+        scene.assert_nothing_left_soon();
+    }
+}
+
+/// A holder that its agent has stopped is told to go on when the agent ends.
+#[test]
+fn a_holder_that_is_stopped_by_its_agent_does_not_hang_the_run() {
+    let Some(scene) = Scene::new(Who::Other, Pen::Subtree) else { return };
+    let argv = ["/bin/sh", "-c", "kill -STOP $PPID; exit 3"];
+    assert_eq!(Running::start(scene.run_command(&[], &argv)).wait().code, 3);
+    scene.assert_nothing_left();
+}
+
+/// A holder that stays silent whatever is done is bypassed.
+#[test]
+fn a_holder_that_is_stopped_again_and_again_is_bypassed() {
+    for (who, pen) in [(Who::Root, Pen::Cgroup), (Who::Other, Pen::Subtree)] {
+        let Some(scene) = Scene::new(who, pen) else { continue };
+        let mut running = scene.start(&[], &["env-i"]);
+        running.wait_ready();
+        let holder = scene.holder().expect("a holder");
+        let stopped = |pid| kennel_testing::Process::look(pid).map(|process| process.state == 'T');
+        signal(holder, "STOP");
+        eventually("it is stopped", || stopped(holder) == Some(true));
+        running.signal("TERM");
+        eventually("the run ends", || {
+            if stopped(holder) == Some(false) {
+                // It may just have been killed, which is what we wait for.
+                std::process::Command::new("kill")
+                    .args(["-STOP", &holder.to_string()])
+                    .output()
+                    .ok();
+            }
+            running.has_ended()
+        });
+        let ended = running.wait();
+        assert!([143, 206].contains(&ended.code), "{}: {}", ended.code, ended.stderr);
+        scene.assert_nothing_left();
     }
 }
 
@@ -86,7 +214,7 @@ fn a_leftover_of_a_killed_owner_is_ended_by_the_next_run_of_its_home_and_no_othe
         // Another home does not touch it.
         let mut stranger = scene.run_command(&[], &[&scene.fake_agent(), "exit", "5"]);
         stranger.env("KENNEL_HOME", scene.path("home/another"));
-        assert_eq!(kennel_testing::Running::start(stranger).wait().code, 5);
+        assert_eq!(Running::start(stranger).wait().code, 5);
         assert_eq!(scene.processes().len(), 2);
 
         assert_eq!(scene.run(&[], &["exit", "6"]).code, 6);

@@ -8,7 +8,8 @@ use rustix::termios::{LocalModes, tcgetattr};
 
 const SIZE: Size = Size { rows: 33, columns: 99 };
 
-/// `kennel run` on a terminal, below a shell; with `stay` that shell waits for a key in the end.
+/// `kennel run` on a terminal, below a shell; with `stay` that shell waits
+/// for a key in the end, and if that is `jobs`, it has job control and goes on with a stopped job then.
 fn on_a_terminal(scene: &Scene, behaviour: &[&str], stay: &str) -> (Screen, Child) {
     let Pty { master, slave } = terminal::open(SIZE).expect("a terminal");
     let agent = scene.fake_agent();
@@ -26,7 +27,12 @@ fn on_terminal_run(
     let run = scene.run_command(&["--linger", "100ms"], argv);
     let mut command = std::process::Command::new("setsid");
     // A shell leads the session, as it does for a person: the end of a leader hangs its terminal up.
-    let script = r#""$@"; code=$?; [ -z "$STAY" ] || read key; exit $code"#;
+    let script = r#"
+        [ "$STAY" != jobs ] || set -m
+        "$@"; code=$?
+        [ -z "$STAY" ] || read key
+        [ "$STAY" != jobs ] || { fg; code=$?; }
+        exit $code"#;
     command
         .args(["--ctty", "--wait", "sh", "-c", script, "sh"])
         .arg(run.get_program())
@@ -99,24 +105,62 @@ everywhere! {
     }
 }
 
+/// An agent that does not care about Control-C does not keep the user: the third stops, the next kills.
+#[test]
+fn one_who_presses_control_c_again_and_again_gets_out() {
+    let Some(scene) = Scene::new(Who::Other, Pen::Subtree) else { return };
+    let (mut screen, mut child) = on_a_terminal(&scene, &["ignore-term", "1"], "");
+    screen.wait_for("ready");
+    eventually("our terminal is raw", || is_raw(&screen));
+    eventually("it ends", || {
+        let ended = child.try_wait().expect("our child").is_some();
+        if !ended {
+            screen.press("\u{3}");
+        }
+        ended
+    });
+    assert_eq!(code(child), 137);
+    scene.assert_nothing_left();
+}
+
+/// Standard error that goes to a file stays there.
+#[test]
+fn a_redirected_standard_error_is_not_the_terminal() {
+    let Some(scene) = Scene::new(Who::Other, Pen::Subtree) else { return };
+    let Pty { master, slave } = terminal::open(SIZE).expect("a terminal");
+    let agent = scene.fake_agent();
+    let errors = scene.path("work/errors");
+    let script = format!(
+        "exec {} run --pen subtree -- {agent} report 2>{}",
+        scene.path("kennel").display(),
+        errors.display()
+    );
+    let mut shell = scene.command(std::path::Path::new("/bin/sh"));
+    shell.args(["-c", &script]).env("KENNEL_HOME", scene.path("home/kennel"));
+    let handle = || Stdio::from(slave.try_clone().expect("a handle"));
+    let child = shell.stdin(handle()).stdout(handle()).stderr(handle()).spawn().expect("starts");
+    let mut screen = Screen::new(master);
+    screen.wait_for("\"isatty\"");
+    screen.wait_for("[true,true,false]");
+    assert_eq!(code(child), 0);
+    scene.assert_nothing_left();
+}
+
 /// A job control stop from outside gives the terminal back to the shell, and takes it again.
 #[test]
 fn a_suspended_run_gives_the_terminal_back() {
-    let Some(scene) = Scene::new(Who::Other, Pen::Subtree) else {
-        return;
-    };
-    let (mut screen, child) = on_a_terminal(&scene, &["sleep"], "");
+    let Some(scene) = Scene::new(Who::Other, Pen::Subtree) else { return };
+    let (mut screen, child) = on_a_terminal(&scene, &["sleep"], "jobs");
     screen.wait_for("ready");
     eventually("our terminal is raw", || is_raw(&screen));
-    let kennel = scene
-        .processes()
-        .into_iter()
-        .find(|p| p.command.contains("kennel run"))
-        .expect("kennel")
-        .pid;
+    let kennel = scene.processes().into_iter().find(|p| p.command.contains("kennel run"));
+    let kennel = kennel.expect("kennel").pid;
     kennel_testing::signal(kennel, "TSTP");
     eventually("our terminal is as it was", || !is_raw(&screen));
-    kennel_testing::signal(kennel, "CONT");
+    let state = || kennel_testing::Process::look(kennel).map(|process| process.state);
+    eventually("it stands still", || state() == Some('T'));
+    // The shell has the terminal now, waits for a key, and brings the job back.
+    screen.press("\n");
     eventually("our terminal is raw again", || is_raw(&screen));
     screen.press("\u{3}");
     assert_eq!(code(child), 130);

@@ -221,6 +221,22 @@ fn cgroups_that_an_agent_nests_are_removed_bottom_up() {
     }
 }
 
+/// Hundreds of nested cgroups and hardly any descriptors: removed all the same, and the code is kept.
+#[test]
+fn very_deeply_nested_cgroups_are_removed_with_few_descriptors() {
+    let Some(scene) = Scene::new(Who::Root, Pen::Cgroup) else { return };
+    let script = r#"d=$1; i=0; while [ $i -lt 300 ]; do d=$d/n; mkdir "$d" || exit 9; i=$((i+1)); done; exit 5"#;
+    let mut command = scene.command(std::path::Path::new("/bin/sh"));
+    let wrapper = r#"ulimit -n 64; exec "$@""#;
+    command.args(["-c", wrapper, "sh"]).arg(scene.path("kennel"));
+    let find = r#"p=$(sed -n s/^0:://p /proc/self/cgroup); m=$(sed -n 's/^[^ ]* [^ ]* [^ ]* [^ ]* \([^ ]*\) .* - cgroup2 .*/\1/p' /proc/self/mountinfo | head -1); set -- "$m$p"; "#;
+    command.args(["run", "--pen", "cgroup", "--", "/bin/sh", "-c", &format!("{find}{script}")]);
+    command.env("KENNEL_HOME", scene.path("home/kennel"));
+    let ended = Running::start(command).wait();
+    assert_eq!(ended.code, 5, "{}", ended.stderr);
+    scene.assert_nothing_left();
+}
+
 /// T8 and the delegation rule: a cgroup that is delegated but not entered can't be cloned into.
 #[test]
 fn another_user_without_a_cgroup_gets_a_subtree_pen_by_itself() {
