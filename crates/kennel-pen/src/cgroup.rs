@@ -1,12 +1,12 @@
 //! A pen's cgroup: a folder of the cgroup v2 file system that holds the session's processes.
 //!
-//! What is needed to end the pen is opened when it is made, so that a process out of descriptors can
-//! still end it. The folder is locked by its owner (`flock`): a free lock proves a dead owner.
+//! What is needed to end the pen has its descriptors from when it is made (a short pen never needs them
+//! open, so they are reserved first), and a process out of descriptors can still end it. The folder is locked by its owner (`flock`): a free lock proves a dead owner.
 
 use std::ffi::{CStr, CString};
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use kennel_sys::fault::{CallError, call};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -48,8 +48,40 @@ pub(crate) struct Cgroup {
     name: String,
     path: PathBuf,
     folder: OwnedFd,
-    kill: OwnedFd,
-    events: OwnedFd,
+    kill: Reserved,
+    /// Without a reserve: a folder that can be removed proves as much.
+    events: Reserved,
+}
+
+/// A file of the folder that is opened when it is needed, with a descriptor set aside for it: opening costs
+/// a hundredth of a launch.
+#[derive(Debug)]
+struct Reserved {
+    file: OnceLock<OwnedFd>,
+    reserve: Mutex<Option<OwnedFd>>,
+    name: &'static str,
+    flags: OFlags,
+}
+
+impl Reserved {
+    fn new(folder: &OwnedFd, name: &'static str, flags: OFlags) -> Result<Self, CallError> {
+        let reserve = call("dup", || folder.try_clone())?;
+        Ok(Self { reserve: Mutex::new(Some(reserve)), ..Self::unreserved(name, flags) })
+    }
+
+    fn unreserved(name: &'static str, flags: OFlags) -> Self {
+        let flags = flags.union(OFlags::CLOEXEC);
+        Self { file: OnceLock::new(), reserve: Mutex::new(None), name, flags }
+    }
+
+    fn open(&self, folder: &OwnedFd) -> io::Result<&OwnedFd> {
+        if let Some(file) = self.file.get() {
+            return Ok(file);
+        }
+        drop(self.reserve.lock().unwrap_or_else(PoisonError::into_inner).take());
+        let file = rustix::fs::openat(folder, self.name, self.flags, Mode::empty())?;
+        Ok(self.file.get_or_init(|| file))
+    }
 }
 
 /// What a try to remove the folder found.
@@ -107,17 +139,12 @@ impl Cgroup {
             Err(error) if error.errno() == Some(Errno::AGAIN.raw_os_error()) => return Ok(None),
             other => other.map_err(at)?,
         }
-        // The folder may have been removed between open and lock; then its files are gone too.
-        let open = |call_name, file, flags| {
-            call(call_name, || rustix::fs::openat(&folder, file, flags, Mode::empty()))
-        };
-        let kill = open("open cgroup.kill", "cgroup.kill", OFlags::WRONLY | OFlags::CLOEXEC);
-        let events = open("open cgroup.events", "cgroup.events", OFlags::RDONLY | OFlags::CLOEXEC);
-        let (kill, events) = match (kill, events) {
-            (Ok(kill), Ok(events)) => (kill, events),
-            (Err(_), _) | (_, Err(_)) if was_removed(base, name, &folder) => return Ok(None),
-            (Err(error), _) | (_, Err(error)) => return Err(at(error)),
-        };
+        // It may have been removed between open and lock.
+        if was_removed(base, name, &folder) {
+            return Ok(None);
+        }
+        let kill = Reserved::new(&folder, "cgroup.kill", OFlags::WRONLY).map_err(at)?;
+        let events = Reserved::unreserved("cgroup.events", OFlags::RDONLY);
         let base = base.clone();
         Ok(Some(Self { base, name: name.to_owned(), path: path.to_owned(), folder, kill, events }))
     }
@@ -130,15 +157,22 @@ impl Cgroup {
         self.folder.as_fd()
     }
 
+    /// Opens what ending it will need, for a pen that is to last.
+    pub(crate) fn open_all(&self) -> Result<(), CallError> {
+        let open = |name, file: &Reserved| call(name, || file.open(&self.folder).map(drop));
+        open("open cgroup.kill", &self.kill).map_err(|error| error.on(self.path.display()))?;
+        open("open cgroup.events", &self.events).map_err(|error| error.on(self.path.display()))
+    }
+
     /// Becomes ready (as an exception, `POLLPRI`) when [`Self::populated`] changes.
-    pub(crate) fn events(&self) -> BorrowedFd<'_> {
-        self.events.as_fd()
+    pub(crate) fn events(&self) -> Option<BorrowedFd<'_>> {
+        self.events.open(&self.folder).ok().map(AsFd::as_fd)
     }
 
     /// Kills every process in the folder and below. One write may miss a process that keeps forking and
     /// exiting: write again until [`Self::populated`] says no.
     pub(crate) fn kill(&self) -> io::Result<()> {
-        match rustix::io::pwrite(&self.kill, b"1", 0) {
+        match rustix::io::pwrite(self.kill.open(&self.folder)?, b"1", 0) {
             Ok(_) | Err(Errno::NODEV) => Ok(()),
             Err(error) => Err(error.into()),
         }
@@ -147,7 +181,7 @@ impl Cgroup {
     /// Whether a living process is in the folder or below.
     pub(crate) fn populated(&self) -> io::Result<bool> {
         let mut text = [0_u8; 64];
-        match rustix::io::pread(&self.events, &mut text, 0) {
+        match rustix::io::pread(self.events.open(&self.folder)?, &mut text, 0) {
             Ok(length) => {
                 Ok(!text[..length].split(|byte| *byte == b'\n').any(|line| line == b"populated 0"))
             }

@@ -173,8 +173,24 @@ pub struct CallerEnds {
 /// The command's ends, open and ready to be placed at 0, 1 and 2.
 #[derive(Debug)]
 pub(crate) struct AgentEnds {
-    pub(crate) streams: [OwnedFd; 3],
+    pub(crate) streams: [AgentEnd; 3],
     pub(crate) terminal: bool,
+}
+
+/// One of them: opened for it, or a stream of our own that it shares.
+#[derive(Debug)]
+pub(crate) enum AgentEnd {
+    Opened(OwnedFd),
+    Shared(BorrowedFd<'static>),
+}
+
+impl AsFd for AgentEnd {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        match self {
+            Self::Opened(fd) => fd.as_fd(),
+            Self::Shared(fd) => *fd,
+        }
+    }
 }
 
 impl AgentEnds {
@@ -191,9 +207,10 @@ pub(crate) fn open_streams(streams: Streams) -> Result<(AgentEnds, CallerEnds), 
             let pty = terminal::open(size)?;
             let (stdin, stdout) = (call("dup", || pty.slave.try_clone())?, pty.slave);
             let (agent_err, stderr) = match stderr {
-                None => (call("dup", || stdout.try_clone())?, None),
+                None => (AgentEnd::Opened(call("dup", || stdout.try_clone())?), None),
                 Some(stream) => open_stream(stream, Direction::FromAgent, rustix::stdio::stderr())?,
             };
+            let [stdin, stdout] = [stdin, stdout].map(AgentEnd::Opened);
             let agent = AgentEnds { streams: [stdin, stdout, agent_err], terminal: true };
             let terminal = Some(pty.master);
             Ok((agent, CallerEnds { stderr, terminal, ..CallerEnds::default() }))
@@ -218,22 +235,22 @@ enum Direction {
 fn open_stream(
     stream: Stream,
     direction: Direction,
-    own: BorrowedFd<'_>,
-) -> Result<(OwnedFd, Option<OwnedFd>), CallError> {
+    own: BorrowedFd<'static>,
+) -> Result<(AgentEnd, Option<OwnedFd>), CallError> {
     match stream {
-        Stream::File(fd) => Ok((fd, None)),
-        Stream::Inherit => Ok((call("dup", || own.try_clone_to_owned())?, None)),
+        Stream::File(fd) => Ok((AgentEnd::Opened(fd), None)),
+        Stream::Inherit => Ok((AgentEnd::Shared(own), None)),
         Stream::Null => {
             let flags = OFlags::RDWR | OFlags::CLOEXEC;
             let null =
                 call("open /dev/null", || rustix::fs::open("/dev/null", flags, Mode::empty()))?;
-            Ok((null, None))
+            Ok((AgentEnd::Opened(null), None))
         }
         Stream::Pipe => {
             let (reader, writer) = call("pipe2", || rustix::pipe::pipe_with(PipeFlags::CLOEXEC))?;
             Ok(match direction {
-                Direction::ToAgent => (reader, Some(writer)),
-                Direction::FromAgent => (writer, Some(reader)),
+                Direction::ToAgent => (AgentEnd::Opened(reader), Some(writer)),
+                Direction::FromAgent => (AgentEnd::Opened(writer), Some(reader)),
             })
         }
     }

@@ -156,6 +156,7 @@ fn try_base(path: &Path, home: &HomeId) -> Result<CgroupBase, NoCgroup> {
     let random = |error: io::Error| failed("a random name")(CallError::new("getrandom", error));
     let name = PenName::random(home.clone()).map_err(random)?;
     let cgroup = Cgroup::create(&base, &name).map_err(failed("making a cgroup"))?;
+    let armed = cgroup.open_all().map_err(failed("opening its files"));
     let tried = try_clone_into(&cgroup).map_err(failed("starting a process into a cgroup"));
     let killed =
         cgroup.kill().map_err(|error| failed("cgroup.kill")(CallError::new("write", error)));
@@ -164,7 +165,7 @@ fn try_base(path: &Path, home: &HomeId) -> Result<CgroupBase, NoCgroup> {
         Ok(Removed::Busy) => Err(failed("removing a cgroup")(CallError::new("rmdir", Errno::BUSY))),
         Err(error) => Err(failed("removing a cgroup")(error)),
     };
-    tried.and(killed).and(removed).map(|()| base)
+    armed.and(tried).and(killed).and(removed).map(|()| base)
 }
 
 /// A process that never gets past its gate, so it does not matter what it would have run.

@@ -104,7 +104,8 @@ impl Leftover {
             // Read first: the event is one until it was read.
             let populated = self.cgroup.populated()?;
             let events = self.cgroup.events();
-            let mut emptied = [PollFd::new(&events, PollFlags::PRI)];
+            let mut emptied =
+                events.iter().map(|fd| PollFd::new(fd, PollFlags::PRI)).collect::<Vec<_>>();
             let fds = if populated { &mut emptied[..] } else { &mut [] };
             let _looked_at_again = poll(fds, Some(deadline.min(now + PAUSE)))?;
         }

@@ -3,6 +3,7 @@
 //! One rule: a cgroup if there is one, the subtree below this process always. Empty means that both
 //! say so: `populated 0` (or a folder that could be removed), and no children left.
 
+use std::cell::Cell;
 use std::collections::HashSet;
 use std::io;
 use std::path::Path;
@@ -99,7 +100,7 @@ pub struct Pen {
     children_left: bool,
     /// Seen to be empty, and its folder is gone.
     removed: bool,
-    children: SignalFd,
+    children: Option<SignalFd>,
     cpu_before: Duration,
 }
 
@@ -166,7 +167,7 @@ impl Pen {
         };
         let taken = take_place()?;
         call("prctl subreaper", reap::become_subreaper)?;
-        let children = call("signalfd", || SignalFd::new(&[Signal::CHILD.as_raw()]))?;
+        let children = call("signalfd", child_signals)?;
         let cgroup = base.map(|base| Cgroup::create(base, &name)).transpose()?;
         std::mem::forget(taken); // from here on the pen's own drop gives the place back
         Ok(Self::new(name, cgroup, children))
@@ -187,7 +188,7 @@ impl Pen {
     ) -> Result<Self, CreateError> {
         let taken = take_place()?;
         call("prctl subreaper", reap::become_subreaper)?;
-        let children = call("signalfd", || SignalFd::new(&[Signal::CHILD.as_raw()]))?;
+        let children = call("signalfd", child_signals)?;
         let cgroup = match cgroup.and_then(|path| Some((path, path.parent()?))) {
             None => None,
             Some((path, base)) => {
@@ -216,9 +217,17 @@ impl Pen {
             struck: HashSet::new(),
             children_left: false,
             removed: false,
-            children,
+            children: Some(children),
             cpu_before: reap::reaped_cpu(),
         }
+    }
+
+    /// Opens now what ending this pen will need, in place of at the first need: for a pen that lasts.
+    ///
+    /// # Errors
+    /// The call that failed.
+    pub fn arm(&self) -> Result<(), CallError> {
+        self.cgroup.as_ref().map_or(Ok(()), Cgroup::open_all)
     }
 
     /// Its name.
@@ -253,7 +262,8 @@ impl Pen {
 
     /// Collects all children that have ended; says whether any child is left.
     pub(crate) fn reap(&mut self) -> io::Result<bool> {
-        while self.children.next()?.is_some() {}
+        // However many children ended, the signal is pending once.
+        let _pending_or_not = self.children.as_ref().map_or(Ok(None), SignalFd::next)?;
         for _ in 0..MOST_AT_ONCE {
             match reap::reap_any()? {
                 Reaped::NoChildren => {
@@ -314,14 +324,15 @@ impl Pen {
     /// # Errors
     /// What `poll` said.
     pub fn wait(&self, deadline: Option<Instant>, others: &[BorrowedFd<'_>]) -> io::Result<Woken> {
-        let mut fds = vec![PollFd::new(&self.children, PollFlags::IN)];
+        let mut fds = Vec::with_capacity(others.len() + 3);
+        fds.extend(self.children.iter().map(|fd| PollFd::new(fd, PollFlags::IN)));
         fds.extend(others.iter().map(|fd| PollFd::new(fd, PollFlags::IN)));
         if let Some(agent) = self.agent.as_ref().filter(|agent| agent.status.is_none()) {
             fds.push(PollFd::new(&agent.pidfd, PollFlags::IN));
         }
         // Ready from one change to the next *read*, which `is_empty` does only when no child is left. As
         // long as there is one, its end is what we wait for.
-        let events = self.cgroup.as_ref().filter(|_| !self.children_left).map(Cgroup::events);
+        let events = self.cgroup.as_ref().filter(|_| !self.children_left).and_then(Cgroup::events);
         if let Some(events) = &events {
             fds.push(PollFd::new(events, PollFlags::PRI));
         }
@@ -508,6 +519,15 @@ pub enum NotRemoved {
     Call(CallError),
 }
 
+thread_local! {
+    /// The last pen's, for the next one in this thread.
+    static CHILD_SIGNALS: Cell<Option<SignalFd>> = const { Cell::new(None) };
+}
+
+fn child_signals() -> io::Result<SignalFd> {
+    CHILD_SIGNALS.take().map_or_else(|| SignalFd::new(&[Signal::CHILD.as_raw()]), Ok)
+}
+
 /// The place of this process's one pen, given back on drop.
 struct Taken;
 
@@ -553,6 +573,9 @@ fn settle(cgroup: Option<Cgroup>, strangers: &HashSet<Marked>) -> Option<Option<
 
 impl Drop for Pen {
     fn drop(&mut self) {
+        // Another thread would not have the signal blocked, so this is for this one alone. At the end of a
+        // thread there is no next.
+        CHILD_SIGNALS.try_with(|kept| kept.set(self.children.take())).ok();
         if self.removed && !self.children_left {
             *place() = Place::Free;
             return;

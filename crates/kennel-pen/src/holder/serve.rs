@@ -24,7 +24,7 @@ use super::message::{Failure, Report, Request};
 use super::order::{self, HeldKind, Order};
 use super::policy::{Due, Policy};
 use super::surroundings::{self, Surroundings};
-use crate::command::{AgentEnds, CallerEnds};
+use crate::command::{AgentEnd, AgentEnds, CallerEnds};
 use crate::end::End;
 use crate::ground::Ground;
 use crate::launch::LaunchError;
@@ -96,7 +96,7 @@ fn receive_order(channel: &Channel) -> io::Result<Option<Launch>> {
     let text = surroundings::read_memfd(next()?)?;
     let order::Received { order, terminal, restores } =
         order::Received::decode(&text).map_err(|_| garbled())?;
-    let streams = [next()?, next()?, next()?];
+    let streams = [next()?, next()?, next()?].map(AgentEnd::Opened);
     let restore = if restores { Some(next()?) } else { None };
     Ok(Some(Launch { order, ends: AgentEnds { streams, terminal }, restore }))
 }
@@ -160,6 +160,7 @@ fn launch(
     own: &Surroundings,
 ) -> Result<bool, Failure> {
     let call = |name| move |error| Failure::Launch(CallError::new(name, error).into());
+    pen.arm().map_err(|error| Failure::Launch(error.into()))?;
     let likelier = own.be_likelier_oom_victim();
     let cgroup = pen.cgroup_path().map(ToOwned::to_owned);
     let gated =
