@@ -7,7 +7,7 @@
 //! ```
 //! If this process is killed, the holder sees the socket close and ends the tree. If the holder is
 //! killed, the orphans fall to this process, which takes over and ends them. From the moment that a holder
-//! exists, every way out of here leads through [`settle`], which sees that nothing is left.
+//! exists, every way out of here leads through [`settle()`], which sees that nothing is left.
 
 mod conduct;
 mod impatience;
