@@ -2,6 +2,7 @@
 
 mod bombs;
 mod death;
+mod doctor;
 mod exec;
 mod identity;
 mod real_agents;
