@@ -62,7 +62,8 @@ fn try_pen(kind: HeldKind) -> anyhow::Result<Duration> {
     }
 }
 
-/// The one in the middle may take a moment longer than the agent.
+/// The one in the middle may take a moment longer than the agent; and a look that falls into the moment
+/// in which the daemon gets its new parent does not see it.
 fn wait_for_the_daemon(held: &mut Held) -> anyhow::Result<()> {
     let deadline = Instant::now() + STEP;
     loop {
@@ -70,7 +71,7 @@ fn wait_for_the_daemon(held: &mut Held) -> anyhow::Result<()> {
         if left == 1 {
             return Ok(());
         }
-        if left == 0 || Instant::now() >= deadline {
+        if Instant::now() >= deadline {
             anyhow::bail!("the trial left one daemon, but the pen sees {left}");
         }
     }
