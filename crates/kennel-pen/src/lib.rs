@@ -54,6 +54,7 @@ mod pen;
 mod program;
 mod status;
 mod subtree;
+pub mod wire;
 
 pub use cgroup::CgroupBase;
 pub use command::{CallerEnds, Command, Stream, Streams};

@@ -17,8 +17,9 @@ use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::fs::{MemfdFlags, Mode, OFlags};
 use rustix::process::Signal;
 
-use super::bytes::Garbled;
-use super::channel::{Channel, Delivery, LARGEST_REPORT, Received};
+use crate::wire::Garbled;
+use super::message::LARGEST_REPORT;
+use crate::wire::{Channel, Delivery, Received};
 use super::message::{Failure, Report, Request};
 use super::order::{HeldKind, Order};
 use super::role::{HOLDER, HOLDER_OF_NAMESPACE};

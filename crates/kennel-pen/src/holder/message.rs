@@ -5,13 +5,21 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use kennel_sys::fault::CallError;
-use kennel_sys::identity::{Birth, Identity};
+use kennel_sys::identity::Identity;
 
-use super::bytes::{Garbled, Reader, Writer};
+use crate::wire::{
+    Garbled, Reader, Writer, read_identity, read_member, read_status, read_survivor, read_usage,
+    write_identity, write_member, write_status, write_survivor, write_usage,
+};
 use crate::launch::LaunchError;
-use crate::member::{Member, Survivor, Usage, Why};
+use crate::member::{Member, Survivor, Usage};
 use crate::program::ExecError;
 use crate::status::Status;
+
+/// The largest report; a list of thousands of members fits.
+pub(crate) const LARGEST_REPORT: usize = 128 * 1024;
+/// The largest request: the holder, which must stay small, reads nothing longer.
+pub(crate) const LARGEST_REQUEST: usize = 256;
 
 /// The caller asks.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -108,12 +116,8 @@ impl Report {
         let mut out = Writer::default();
         match self {
             Self::Born { identity, cgroup } => {
-                out.u8(0).text(&identity.boot).u64(identity.pid_namespace);
-                out.i32(identity.pid);
-                match identity.birth {
-                    Birth::Inode(inode) => out.u8(0).u64(inode),
-                    Birth::Tick(tick) => out.u8(1).u64(tick),
-                };
+                out.u8(0);
+                write_identity(&mut out, identity);
                 out.option(cgroup.as_deref(), |out, path| {
                     out.path(path);
                 })
@@ -138,7 +142,9 @@ impl Report {
             Self::Members(members) => out.u8(8).list(members, write_member),
             Self::LeftBehind(members) => out.u8(11).list(members, write_member),
             Self::Usage(usage) => {
-                out.u8(9).duration(usage.cpu).u64(usage.memory).u32(usage.processes)
+                out.u8(9);
+                write_usage(&mut out, usage);
+                &mut out
             }
             Self::Trouble(text) => out.u8(10).text(text),
         };
@@ -149,16 +155,7 @@ impl Report {
         let mut input = Reader(bytes);
         let report = match input.u8()? {
             0 => Self::Born {
-                identity: Identity {
-                    boot: input.text()?,
-                    pid_namespace: input.u64()?,
-                    pid: input.i32()?,
-                    birth: match input.u8()? {
-                        0 => Birth::Inode(input.u64()?),
-                        1 => Birth::Tick(input.u64()?),
-                        _ => return Err(Garbled),
-                    },
-                },
+                identity: read_identity(&mut input)?,
                 cgroup: input.option(Reader::path)?,
             },
             1 => Self::Failed(Failure::Launch(read_launch_error(&mut input)?)),
@@ -170,69 +167,13 @@ impl Report {
             7 => Self::Gone { status: input.option(read_status)?, cpu: input.duration()? },
             8 => Self::Members(input.list(read_member)?),
             11 => Self::LeftBehind(input.list(read_member)?),
-            9 => Self::Usage(Usage {
-                cpu: input.duration()?,
-                memory: input.u64()?,
-                processes: input.u32()?,
-            }),
+            9 => Self::Usage(read_usage(&mut input)?),
             10 => Self::Trouble(input.text()?),
             _ => return Err(Garbled),
         };
         input.end()?;
         Ok(report)
     }
-}
-
-fn write_status(out: &mut Writer, status: &Status) {
-    match status {
-        Status::Code(code) => out.u8(0).i32(*code),
-        Status::Signal { signal, core, oom } => out.u8(1).i32(*signal).bool(*core).bool(*oom),
-        Status::Unknown(reason) => out.u8(2).text(reason),
-    };
-}
-
-fn read_status(input: &mut Reader<'_>) -> Result<Status, Garbled> {
-    Ok(match input.u8()? {
-        0 => Status::Code(input.i32()?),
-        1 => Status::Signal { signal: input.i32()?, core: input.bool()?, oom: input.bool()? },
-        2 => Status::Unknown(input.text()?),
-        _ => return Err(Garbled),
-    })
-}
-
-fn write_member(out: &mut Writer, member: &Member) {
-    out.i32(member.pid).text(&member.name).u32(member.state.into()).bool(member.dead);
-}
-
-fn read_member(input: &mut Reader<'_>) -> Result<Member, Garbled> {
-    Ok(Member {
-        pid: input.i32()?,
-        name: input.text()?,
-        state: char::from_u32(input.u32()?).ok_or(Garbled)?,
-        dead: input.bool()?,
-    })
-}
-
-fn write_survivor(out: &mut Writer, survivor: &Survivor) {
-    out.i32(survivor.pid).text(&survivor.name);
-    match survivor.why {
-        Why::NotPermitted { uid } => out.u8(0).u32(uid),
-        Why::Uninterruptible => out.u8(1),
-        Why::Ending => out.u8(2),
-    };
-}
-
-fn read_survivor(input: &mut Reader<'_>) -> Result<Survivor, Garbled> {
-    Ok(Survivor {
-        pid: input.i32()?,
-        name: input.text()?,
-        why: match input.u8()? {
-            0 => Why::NotPermitted { uid: input.u32()? },
-            1 => Why::Uninterruptible,
-            2 => Why::Ending,
-            _ => return Err(Garbled),
-        },
-    })
 }
 
 /// Calls by name that can come over the wire: an error names its call by a static text.
@@ -347,6 +288,8 @@ fn read_launch_error(input: &mut Reader<'_>) -> Result<LaunchError, Garbled> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::member::Why;
+    use kennel_sys::identity::Birth;
     use proptest::prelude::*;
 
     #[test]

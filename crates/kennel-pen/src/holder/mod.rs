@@ -26,8 +26,6 @@
 //! }
 //! ```
 
-mod bytes;
-mod channel;
 mod client;
 mod message;
 mod order;

@@ -5,7 +5,7 @@ use std::time::Duration;
 use kennel_sys::clone::Limit;
 use rustix::fd::OwnedFd;
 
-use super::bytes::{Garbled, Reader, Writer};
+use crate::wire::{Garbled, Reader, Writer};
 use crate::command::{Command, Streams};
 use crate::name::{HomeId, PenName, SessionId};
 use crate::pen::Kind;

@@ -13,7 +13,8 @@ use rustix::fd::{AsFd, OwnedFd};
 use rustix::fs::{Mode, OFlags};
 use rustix::mount::{MountFlags, MountPropagationFlags};
 
-use super::channel::{Channel, LARGEST_REQUEST};
+use super::message::LARGEST_REQUEST;
+use crate::wire::Channel;
 use super::message::{Failure, Report};
 use super::serve::serve;
 use super::surroundings::Surroundings;

@@ -19,7 +19,7 @@ use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::process::Signal;
 use rustix::termios::{OptionalActions, Termios};
 
-use super::channel::{Channel, Delivery, Received};
+use crate::wire::{Channel, Delivery, Received};
 use super::message::{Failure, Report, Request};
 use super::order::{self, HeldKind, Order};
 use super::policy::{Due, Policy};

@@ -13,7 +13,7 @@ use rustix::process::Signal;
 use tokio::io::Interest;
 use tokio::net::UnixStream;
 
-use super::bytes::Garbled;
+use crate::wire::Garbled;
 use super::client::{Event, Gone, Held, HeldError, HolderProgram};
 use super::message::{Report, Request};
 use super::order::Order;

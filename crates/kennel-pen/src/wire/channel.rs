@@ -1,4 +1,4 @@
-//! The socket between a holder and its caller: whole messages, with descriptors where needed.
+//! A socket between two processes of Kennel: whole messages, with descriptors where needed.
 
 use std::io::{self, IoSlice, IoSliceMut};
 use std::mem::MaybeUninit;
@@ -9,16 +9,12 @@ use rustix::net::{
     SendAncillaryMessage, SendFlags, SocketFlags, SocketType,
 };
 
-/// The largest report; a list of thousands of members fits.
-pub(crate) const LARGEST_REPORT: usize = 128 * 1024;
-/// The largest request: the holder, which must stay small, reads nothing longer.
-pub(crate) const LARGEST_REQUEST: usize = 256;
-/// The most descriptors that one message carries: order, three streams, a terminal.
-const DESCRIPTORS: usize = 5;
+/// The most descriptors that one message carries.
+const DESCRIPTORS: usize = 8;
 
 /// One end of the socket; never blocks.
 #[derive(Debug)]
-pub(crate) struct Channel {
+pub struct Channel {
     socket: OwnedFd,
     /// The longest message that may come.
     longest: usize,
@@ -27,8 +23,10 @@ pub(crate) struct Channel {
 /// What came.
 #[derive(Debug)]
 #[must_use]
-pub(crate) enum Received {
+pub enum Received {
+    /// A message.
     Message(Vec<u8>, Vec<OwnedFd>),
+    /// Nothing, so far.
     Nothing,
     /// The other side is gone.
     End,
@@ -37,7 +35,8 @@ pub(crate) enum Received {
 /// What became of a message.
 #[derive(Debug, PartialEq, Eq)]
 #[must_use]
-pub(crate) enum Delivery {
+pub enum Delivery {
+    /// It is on its way.
     Sent,
     /// The other side does not read; try later.
     Full,
@@ -46,16 +45,26 @@ pub(crate) enum Delivery {
 }
 
 impl Channel {
-    pub(crate) fn pair() -> io::Result<(OwnedFd, OwnedFd)> {
+    /// A pair of sockets that never block.
+    ///
+    /// # Errors
+    /// What the kernel said.
+    pub fn pair() -> io::Result<(OwnedFd, OwnedFd)> {
         let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
         Ok(rustix::net::socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, flags, None)?)
     }
 
-    pub(crate) fn new(socket: OwnedFd, longest: usize) -> Self {
+    /// Around a socket that does not block, for messages up to this length.
+    #[must_use]
+    pub fn new(socket: OwnedFd, longest: usize) -> Self {
         Self { socket, longest }
     }
 
-    pub(crate) fn send(
+    /// Sends a message, without waiting.
+    ///
+    /// # Errors
+    /// It can't be sent at all: it is too long.
+    pub fn send(
         &self,
         message: &[u8],
         descriptors: &[BorrowedFd<'_>],
@@ -75,7 +84,11 @@ impl Channel {
         }
     }
 
-    pub(crate) fn receive(&self) -> io::Result<Received> {
+    /// Takes the next message, without waiting.
+    ///
+    /// # Errors
+    /// What the kernel said.
+    pub fn receive(&self) -> io::Result<Received> {
         let mut buffer = vec![0; self.longest];
         let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(DESCRIPTORS))];
         let mut ancillary = RecvAncillaryBuffer::new(&mut space);

@@ -1,62 +1,74 @@
-//! Values as bytes: little-endian numbers, texts behind their length. Nothing more is needed between a
-//! holder and its caller, which are one program.
+//! Values as bytes: little-endian numbers, texts behind their length.
 
 use std::ffi::OsString;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+/// Puts values together.
 #[derive(Debug, Default)]
-pub(crate) struct Writer(Vec<u8>);
+pub struct Writer(Vec<u8>);
 
 impl Writer {
-    pub(crate) fn finish(self) -> Vec<u8> {
+    /// What was put together.
+    #[must_use]
+    pub fn finish(self) -> Vec<u8> {
         self.0
     }
 
-    pub(crate) fn u8(&mut self, value: u8) -> &mut Self {
+    /// Adds a `u8`.
+    pub fn u8(&mut self, value: u8) -> &mut Self {
         self.0.push(value);
         self
     }
 
-    pub(crate) fn bool(&mut self, value: bool) -> &mut Self {
+    /// Adds a `bool`.
+    pub fn bool(&mut self, value: bool) -> &mut Self {
         self.u8(value.into())
     }
 
-    pub(crate) fn u32(&mut self, value: u32) -> &mut Self {
+    /// Adds a `u32`.
+    pub fn u32(&mut self, value: u32) -> &mut Self {
         self.0.extend(value.to_le_bytes());
         self
     }
 
-    pub(crate) fn i32(&mut self, value: i32) -> &mut Self {
+    /// Adds a `i32`.
+    pub fn i32(&mut self, value: i32) -> &mut Self {
         self.0.extend(value.to_le_bytes());
         self
     }
 
-    pub(crate) fn u64(&mut self, value: u64) -> &mut Self {
+    /// Adds a `u64`.
+    pub fn u64(&mut self, value: u64) -> &mut Self {
         self.0.extend(value.to_le_bytes());
         self
     }
 
-    pub(crate) fn bytes(&mut self, value: &[u8]) -> &mut Self {
+    /// Adds a `bytes`.
+    pub fn bytes(&mut self, value: &[u8]) -> &mut Self {
         self.u64(value.len() as u64);
         self.0.extend(value);
         self
     }
 
-    pub(crate) fn text(&mut self, value: &str) -> &mut Self {
+    /// Adds a `text`.
+    pub fn text(&mut self, value: &str) -> &mut Self {
         self.bytes(value.as_bytes())
     }
 
-    pub(crate) fn path(&mut self, value: &Path) -> &mut Self {
+    /// Adds a `path`.
+    pub fn path(&mut self, value: &Path) -> &mut Self {
         self.bytes(value.as_os_str().as_bytes())
     }
 
-    pub(crate) fn duration(&mut self, value: Duration) -> &mut Self {
+    /// Adds a `duration`.
+    pub fn duration(&mut self, value: Duration) -> &mut Self {
         self.u64(value.as_nanos().try_into().unwrap_or(u64::MAX))
     }
 
-    pub(crate) fn option<T>(
+    /// Adds a `option`.
+    pub fn option<T>(
         &mut self,
         value: Option<T>,
         write: impl FnOnce(&mut Self, T),
@@ -68,7 +80,8 @@ impl Writer {
         self
     }
 
-    pub(crate) fn list<T>(
+    /// Adds a `list`.
+    pub fn list<T>(
         &mut self,
         values: &[T],
         mut write: impl FnMut(&mut Self, &T),
@@ -83,11 +96,12 @@ impl Writer {
 
 /// What was read makes no sense.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("a message between holder and caller was not understood")]
+#[error("a message between processes of Kennel was not understood")]
 pub struct Garbled;
 
+/// Takes values apart.
 #[derive(Debug)]
-pub(crate) struct Reader<'a>(pub(crate) &'a [u8]);
+pub struct Reader<'a>(pub &'a [u8]);
 
 impl<'a> Reader<'a> {
     fn take(&mut self, length: usize) -> Result<&'a [u8], Garbled> {
@@ -100,11 +114,19 @@ impl<'a> Reader<'a> {
         self.take(N)?.try_into().map_err(|_| Garbled)
     }
 
-    pub(crate) fn u8(&mut self) -> Result<u8, Garbled> {
+    /// Takes a `u8`.
+    ///
+    /// # Errors
+    /// There is none.
+    pub fn u8(&mut self) -> Result<u8, Garbled> {
         Ok(u8::from_le_bytes(self.array()?))
     }
 
-    pub(crate) fn bool(&mut self) -> Result<bool, Garbled> {
+    /// Takes a `bool`.
+    ///
+    /// # Errors
+    /// There is none.
+    pub fn bool(&mut self) -> Result<bool, Garbled> {
         match self.u8()? {
             0 => Ok(false),
             1 => Ok(true),
@@ -112,47 +134,87 @@ impl<'a> Reader<'a> {
         }
     }
 
-    pub(crate) fn u32(&mut self) -> Result<u32, Garbled> {
+    /// Takes a `u32`.
+    ///
+    /// # Errors
+    /// There is none.
+    pub fn u32(&mut self) -> Result<u32, Garbled> {
         Ok(u32::from_le_bytes(self.array()?))
     }
 
-    pub(crate) fn i32(&mut self) -> Result<i32, Garbled> {
+    /// Takes a `i32`.
+    ///
+    /// # Errors
+    /// There is none.
+    pub fn i32(&mut self) -> Result<i32, Garbled> {
         Ok(i32::from_le_bytes(self.array()?))
     }
 
-    pub(crate) fn u64(&mut self) -> Result<u64, Garbled> {
+    /// Takes a `u64`.
+    ///
+    /// # Errors
+    /// There is none.
+    pub fn u64(&mut self) -> Result<u64, Garbled> {
         Ok(u64::from_le_bytes(self.array()?))
     }
 
-    pub(crate) fn bytes(&mut self) -> Result<&'a [u8], Garbled> {
+    /// Takes a `bytes`.
+    ///
+    /// # Errors
+    /// There is none.
+    pub fn bytes(&mut self) -> Result<&'a [u8], Garbled> {
         let length = usize::try_from(self.u64()?).map_err(|_| Garbled)?;
         self.take(length)
     }
 
-    pub(crate) fn text(&mut self) -> Result<String, Garbled> {
+    /// Takes a `text`.
+    ///
+    /// # Errors
+    /// There is none.
+    pub fn text(&mut self) -> Result<String, Garbled> {
         String::from_utf8(self.bytes()?.to_vec()).map_err(|_| Garbled)
     }
 
-    pub(crate) fn os_string(&mut self) -> Result<OsString, Garbled> {
+    /// Takes a `os_string`.
+    ///
+    /// # Errors
+    /// There is none.
+    pub fn os_string(&mut self) -> Result<OsString, Garbled> {
         Ok(OsString::from_vec(self.bytes()?.to_vec()))
     }
 
-    pub(crate) fn path(&mut self) -> Result<PathBuf, Garbled> {
+    /// Takes a `path`.
+    ///
+    /// # Errors
+    /// There is none.
+    pub fn path(&mut self) -> Result<PathBuf, Garbled> {
         self.os_string().map(PathBuf::from)
     }
 
-    pub(crate) fn duration(&mut self) -> Result<Duration, Garbled> {
+    /// Takes a `duration`.
+    ///
+    /// # Errors
+    /// There is none.
+    pub fn duration(&mut self) -> Result<Duration, Garbled> {
         self.u64().map(Duration::from_nanos)
     }
 
-    pub(crate) fn option<T>(
+    /// Takes a `option`.
+    ///
+    /// # Errors
+    /// There is none.
+    pub fn option<T>(
         &mut self,
         read: impl FnOnce(&mut Self) -> Result<T, Garbled>,
     ) -> Result<Option<T>, Garbled> {
         if self.bool()? { read(self).map(Some) } else { Ok(None) }
     }
 
-    pub(crate) fn list<T>(
+    /// Takes a `list`.
+    ///
+    /// # Errors
+    /// There is none.
+    pub fn list<T>(
         &mut self,
         mut read: impl FnMut(&mut Self) -> Result<T, Garbled>,
     ) -> Result<Vec<T>, Garbled> {
@@ -161,7 +223,11 @@ impl<'a> Reader<'a> {
         (0..length).map(|_| read(self)).collect()
     }
 
-    pub(crate) fn end(&self) -> Result<(), Garbled> {
+    /// Checks that nothing is left.
+    ///
+    /// # Errors
+    /// Something is.
+    pub fn end(&self) -> Result<(), Garbled> {
         if self.0.is_empty() { Ok(()) } else { Err(Garbled) }
     }
 }

@@ -1,0 +1,336 @@
+//! The shapes of the daemon's HTTP API, shared by daemon and clients.
+
+use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+
+use serde::{Deserialize, Serialize};
+
+use crate::session::Survivor;
+use crate::spec::SessionSpec;
+use crate::view::{EventView, LaunchView, SessionView};
+
+/// Text that need not be UTF-8: a plain string where it is, else its bytes in hex. Lossless.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum Text {
+    /// UTF-8.
+    Plain(String),
+    /// Anything.
+    Bytes {
+        /// The bytes, two digits each.
+        hex: String,
+    },
+}
+
+impl From<&OsStr> for Text {
+    fn from(text: &OsStr) -> Self {
+        match text.to_str() {
+            Some(text) => Self::Plain(text.to_owned()),
+            None => {
+                let hex = text.as_bytes().iter().map(|byte| format!("{byte:02x}")).collect();
+                Self::Bytes { hex }
+            }
+        }
+    }
+}
+
+impl TryFrom<Text> for OsString {
+    type Error = String;
+
+    fn try_from(text: Text) -> Result<Self, String> {
+        let hex = match text {
+            Text::Plain(text) => return Ok(text.into()),
+            Text::Bytes { hex } => hex,
+        };
+        let wrong = || format!("{hex:?} is not hex");
+        if !hex.is_ascii() || !hex.len().is_multiple_of(2) {
+            return Err(wrong());
+        }
+        let pairs = (0..hex.len()).step_by(2);
+        let bytes = pairs.map(|at| u8::from_str_radix(&hex[at..at + 2], 16).map_err(|_| wrong()));
+        Ok(Self::from_vec(bytes.collect::<Result<_, _>>()?))
+    }
+}
+
+/// A new session.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CreateRequest {
+    /// What may be written down.
+    pub spec: SessionSpec,
+    /// The command, exactly.
+    pub argv: Vec<Text>,
+    /// Its environment, exactly: all of it but for Kennel's own cookie. Never written down.
+    pub env: Vec<(Text, Text)>,
+    /// The folder to start in, exactly.
+    pub cwd: Text,
+    /// The client's umask.
+    pub umask: u32,
+    /// The client's limits: resource, soft, hard.
+    pub limits: Vec<(u32, u64, u64)>,
+    /// Where standard input comes from, if there is no terminal.
+    pub stdin: StdinFrom,
+    /// The settings of the client's terminal.
+    pub terminal_settings: Option<TerminalSettings>,
+    /// Whether standard error is apart from the terminal.
+    pub stderr_apart: bool,
+}
+
+/// Where standard input comes from.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", tag = "from")]
+pub enum StdinFrom {
+    /// From nowhere.
+    Null,
+    /// From whoever sends some.
+    Pipe,
+    /// From a descriptor that was left at the deposit under this ticket.
+    Deposit {
+        /// 32 hex digits.
+        ticket: String,
+    },
+}
+
+/// What `termios` has, as numbers.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TerminalSettings {
+    /// Input, output, control and local modes.
+    pub modes: [u32; 4],
+    /// The special characters.
+    pub characters: Vec<u8>,
+}
+
+/// A wish for the end of a session.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct StopRequest {
+    /// Between TERM and KILL; the session's own grace if not given.
+    pub grace_ms: Option<u64>,
+    /// KILL at once.
+    #[serde(default)]
+    pub now: bool,
+    /// Who asks, for the event log.
+    #[serde(default)]
+    pub by: String,
+}
+
+/// What came of a stop.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum StopResult {
+    /// It was seen to end.
+    Stopped,
+    /// It had ended before.
+    AlreadyGone,
+    /// Somebody is left; Kennel goes on trying.
+    StillAlive,
+}
+
+/// The answer to a stop.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct StopAnswer {
+    /// What came of it.
+    pub result: StopResult,
+    /// Who is left.
+    pub survivors: Vec<Survivor>,
+    /// The session now.
+    pub session: SessionView,
+    /// How long it took.
+    pub took_ms: u64,
+}
+
+/// One line of the answer to a stop of the daemon.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum ShutdownLine {
+    /// This became of a session.
+    Session(Box<StopAnswer>),
+    /// That was all.
+    Done {
+        /// Always true.
+        done: bool,
+    },
+}
+
+/// How the daemon shall go.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ShutdownRequest {
+    /// Leave the sessions running.
+    #[serde(default)]
+    pub keep: bool,
+    /// As for a stop.
+    pub grace_ms: Option<u64>,
+}
+
+/// A planned restart.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ReplaceRequest {
+    /// The program to start; the same one if not given.
+    pub program: Option<String>,
+}
+
+/// A signal.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SignalRequest {
+    /// Its number.
+    pub signal: i32,
+}
+
+/// Input.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct InputRequest {
+    /// The bytes, in hex.
+    #[serde(default)]
+    pub hex: String,
+    /// Whether that is the end of it.
+    #[serde(default)]
+    pub eof: bool,
+}
+
+/// Who does it, for the event log.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ByRequest {
+    /// Who.
+    #[serde(default)]
+    pub by: String,
+}
+
+/// What to prune.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PruneRequest {
+    /// Only what ended longer ago than this.
+    pub older_than_ms: Option<u64>,
+}
+
+/// What was pruned.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PruneAnswer {
+    /// The ids.
+    pub removed: Vec<String>,
+}
+
+/// The daemon.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DaemonView {
+    /// Its pid.
+    pub pid: i32,
+    /// The yard's.
+    pub yard_pid: Option<i32>,
+    /// The program's version.
+    pub version: String,
+    /// The home.
+    pub home: String,
+    /// Its id.
+    pub home_id: String,
+    /// When it started.
+    pub started_at: String,
+    /// Sessions that are not cleaned.
+    pub live: u64,
+    /// All that are on record.
+    pub total: u64,
+}
+
+/// A process of a session, in `inspect`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct MemberView {
+    /// Its pid.
+    pub pid: i32,
+    /// Its parent's.
+    pub parent: i32,
+    /// Its program's short name.
+    pub name: String,
+    /// The kernel's state letter.
+    pub state: String,
+    /// Its command line.
+    pub command: String,
+}
+
+/// What a pen uses.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct UsageView {
+    /// CPU time of all its processes.
+    pub cpu_ms: u64,
+    /// Memory now.
+    pub memory_bytes: u64,
+    /// Processes now.
+    pub processes: u32,
+}
+
+/// Everything about a session.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct InspectView {
+    /// The session.
+    pub session: SessionView,
+    /// Who is in its pen.
+    pub members: Vec<MemberView>,
+    /// What it uses, while it lives.
+    pub usage: Option<UsageView>,
+    /// What happened to it.
+    pub timeline: Vec<EventView>,
+    /// Its launch.
+    pub launch: LaunchView,
+    /// The keeper's pid, while there is one.
+    pub keeper_pid: Option<i32>,
+    /// What could not be found out, and why.
+    pub trouble: Vec<String>,
+}
+
+/// A process that bears this home's mark and belongs to no live session.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct StrayView {
+    /// Its pid.
+    pub pid: i32,
+    /// Its program's short name.
+    pub name: String,
+    /// Its command line.
+    pub command: String,
+    /// The session whose mark it bears.
+    pub session: String,
+    /// By what it is known: `pen` or `cookie`.
+    pub mark: String,
+}
+
+/// What was found.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct StraysView {
+    /// Those of no live session.
+    pub strays: Vec<StrayView>,
+    /// Those of a live session that are not in its pen: another daemon started them. Not owned.
+    pub outside: Vec<StrayView>,
+}
+
+/// What came of ending strays.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct StraysEnded {
+    /// These are gone.
+    pub ended: Vec<StrayView>,
+    /// These are not.
+    pub still_alive: Vec<StrayView>,
+}
+
+/// What went wrong.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Problem {
+    /// `not_found`, `ambiguous`, `conflict`, `refused`, `invalid`, `internal`: stable.
+    pub code: String,
+    /// For people.
+    pub message: String,
+    /// What to do, if there is something.
+    pub hint: Option<String>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn any_bytes_survive_the_round_trip() {
+        for bytes in [&b"plain"[..], "ü".as_bytes(), b"\xff\x00x", b""] {
+            let text = Text::from(OsStr::from_bytes(bytes));
+            let json = serde_json::to_string(&text).unwrap();
+            let again: Text = serde_json::from_str(&json).unwrap();
+            assert_eq!(OsString::try_from(again).unwrap().as_bytes(), bytes);
+        }
+        for wrong in ["f", "zz", "+1", "ü"] {
+            assert!(OsString::try_from(Text::Bytes { hex: wrong.into() }).is_err(), "{wrong}");
+        }
+    }
+}

@@ -1,0 +1,71 @@
+//! What programs are shown. Field names are stable: added to, never changed.
+
+use serde::{Deserialize, Serialize};
+
+use crate::session::{Exit, Owed, Phase, Reason, Survivor};
+use crate::spec::SessionSpec;
+
+/// A session, as `--json` and the API show it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SessionView {
+    /// The id.
+    pub id: String,
+    /// The name, if it has one.
+    pub name: Option<String>,
+    /// What was seen of it last.
+    pub phase: Phase,
+    /// `running` or `stopped`.
+    pub wanted: String,
+    /// The agent's pid, once it exists.
+    pub pid: Option<i32>,
+    /// The folder of its cgroup; `subtree` if it has none; nothing before there is a pen.
+    pub pen: Option<String>,
+    /// How the agent ended, once it has.
+    pub exit: Option<Exit>,
+    /// The code that a shell would show.
+    pub exit_code: Option<i32>,
+    /// Why it ended.
+    pub reason: Option<Reason>,
+    /// When it was asked for: seconds since 1970 with milliseconds, in RFC 3339.
+    pub created_at: String,
+    /// When the program began to run.
+    pub started_at: Option<String>,
+    /// When it was seen to be gone.
+    pub ended_at: Option<String>,
+    /// What was asked for.
+    pub spec: SessionSpec,
+    /// What is left to be removed.
+    pub owed: Vec<Owed>,
+    /// Those who could not be ended.
+    pub survivors: Vec<Survivor>,
+    /// The session's folder.
+    pub folder: String,
+    /// Whether the outcome could not be put on record.
+    pub unrecorded: bool,
+}
+
+/// An entry of the event log.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct EventView {
+    /// Its number: without gaps, growing.
+    pub seq: u64,
+    /// When: RFC 3339.
+    pub time: String,
+    /// Which session; none for the daemon itself.
+    pub session: Option<String>,
+    /// What: `reserved`, `launching`, …, `wanted_stopped`, `daemon_started`, …
+    pub kind: String,
+    /// Why, or by what.
+    pub cause: String,
+    /// Who asked.
+    pub by: Option<String>,
+}
+
+/// A launch, in `inspect`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LaunchView {
+    /// Whether its gate was told to open.
+    pub granted: bool,
+    /// The identity of its process.
+    pub identity: Option<String>,
+}

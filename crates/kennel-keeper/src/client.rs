@@ -1,0 +1,162 @@
+//! The other side of a keeper's or a yard's socket.
+
+use std::io;
+use std::path::Path;
+
+use kennel_pen::wire::{Channel, Delivery, Garbled, Received};
+use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
+use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType};
+
+use crate::protocol::{LONGEST, Report, Request, YardReport, YardRequest};
+
+/// A keeper's socket in its session's folder.
+pub const KEEPER_SOCKET: &str = "keeper.sock";
+/// The yard's socket in the home.
+pub const YARD_SOCKET: &str = "yard.sock";
+
+/// Why nothing can be heard.
+#[derive(Debug, thiserror::Error)]
+pub enum ClientError {
+    /// The other side is gone.
+    #[error("the other side is gone")]
+    Closed,
+    /// The other side does not read.
+    #[error("the other side does not read")]
+    Full,
+    /// It said something that makes no sense.
+    #[error(transparent)]
+    Garbled(#[from] Garbled),
+    /// A call failed.
+    #[error(transparent)]
+    Call(#[from] io::Error),
+}
+
+/// A connection to a keeper; never blocks. Readable when a report is there.
+#[derive(Debug)]
+pub struct KeeperClient(Channel);
+
+impl KeeperClient {
+    /// Connects to the keeper of the session with this folder. [`io::ErrorKind::ConnectionRefused`] and
+    /// [`io::ErrorKind::NotFound`] mean that none listens.
+    ///
+    /// # Errors
+    /// What the kernel said.
+    pub fn connect(folder: &Path) -> io::Result<Self> {
+        connect(folder, KEEPER_SOCKET).map(Self::over)
+    }
+
+    /// Over a socket that exists.
+    #[must_use]
+    pub fn over(socket: OwnedFd) -> Self {
+        Self(Channel::new(socket, LONGEST))
+    }
+
+    /// Sends a request, without waiting.
+    ///
+    /// # Errors
+    /// See [`ClientError`].
+    pub fn send(&self, request: &Request) -> Result<(), ClientError> {
+        delivered(self.0.send(&request.encode(), &[])?)
+    }
+
+    /// The next report, if one is there, with the descriptors that came along.
+    ///
+    /// # Errors
+    /// See [`ClientError`].
+    pub fn receive(&self) -> Result<Option<(Report, Vec<OwnedFd>)>, ClientError> {
+        let Some((bytes, descriptors)) = received(self.0.receive()?)? else { return Ok(None) };
+        Ok(Some((Report::decode(&bytes)?, descriptors)))
+    }
+}
+
+impl AsFd for KeeperClient {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.0.as_fd()
+    }
+}
+
+/// A connection to the yard; never blocks.
+#[derive(Debug)]
+pub struct YardClient(Channel);
+
+impl YardClient {
+    /// Connects to the yard of this home.
+    ///
+    /// # Errors
+    /// What the kernel said.
+    pub fn connect(home: &Path) -> io::Result<Self> {
+        connect(home, YARD_SOCKET).map(Self::over)
+    }
+
+    /// Over a socket that exists.
+    #[must_use]
+    pub fn over(socket: OwnedFd) -> Self {
+        Self(Channel::new(socket, LONGEST))
+    }
+
+    /// Sends a request, without waiting.
+    ///
+    /// # Errors
+    /// See [`ClientError`].
+    pub fn send(
+        &self,
+        request: &YardRequest,
+        descriptors: &[BorrowedFd<'_>],
+    ) -> Result<(), ClientError> {
+        delivered(self.0.send(&request.encode(), descriptors)?)
+    }
+
+    /// The next report, if one is there.
+    ///
+    /// # Errors
+    /// See [`ClientError`].
+    pub fn receive(&self) -> Result<Option<YardReport>, ClientError> {
+        let Some((bytes, _)) = received(self.0.receive()?)? else { return Ok(None) };
+        Ok(Some(YardReport::decode(&bytes)?))
+    }
+}
+
+impl AsFd for YardClient {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.0.as_fd()
+    }
+}
+
+fn delivered(delivery: Delivery) -> Result<(), ClientError> {
+    match delivery {
+        Delivery::Sent => Ok(()),
+        Delivery::Full => Err(ClientError::Full),
+        Delivery::Closed => Err(ClientError::Closed),
+    }
+}
+
+type Message = (Vec<u8>, Vec<OwnedFd>);
+
+fn received(received: Received) -> Result<Option<Message>, ClientError> {
+    match received {
+        Received::Message(bytes, descriptors) => Ok(Some((bytes, descriptors))),
+        Received::Nothing => Ok(None),
+        Received::End => Err(ClientError::Closed),
+    }
+}
+
+/// The address of a socket in a folder, however long the folder's path is: through a descriptor of it.
+pub(crate) fn address(folder: &OwnedFd, name: &str) -> io::Result<SocketAddrUnix> {
+    use rustix::fd::AsRawFd;
+    Ok(SocketAddrUnix::new(format!("/proc/self/fd/{}/{name}", folder.as_raw_fd()))?)
+}
+
+pub(crate) fn open_folder(folder: &Path) -> io::Result<OwnedFd> {
+    use rustix::fs::{Mode, OFlags};
+    let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    Ok(rustix::fs::open(folder, flags, Mode::empty())?)
+}
+
+fn connect(folder: &Path, name: &str) -> io::Result<OwnedFd> {
+    let folder = open_folder(folder)?;
+    let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+    let socket =
+        rustix::net::socket_with(AddressFamily::UNIX, SocketType::SEQPACKET, flags, None)?;
+    rustix::net::connect(&socket, &address(&folder, name)?)?;
+    Ok(socket)
+}

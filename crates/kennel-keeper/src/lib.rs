@@ -1,0 +1,16 @@
+//! Keeper and yard: the small processes that hold agents and outlive the daemon.
+//!
+//! ```text
+//! yard ──┬── daemon
+//!        ├── keeper ──── agent ──── whatever it starts
+//!        └── keeper ──── agent ──── …
+//! ```
+//! The **yard** is the parent of the daemon and of every keeper, and a subreaper: what falls to it and is
+//! neither is an orphan, and is ended. A **keeper** holds one launch: pen, streams, journal and outcome. Both
+//! are blocking programs of one thread. A keeper is forked from the yard without an exec, so that it costs
+//! neither time for loading a program nor memory of its own for what it does not touch.
+
+mod client;
+pub mod protocol;
+
+pub use client::{ClientError, KEEPER_SOCKET, KeeperClient, YARD_SOCKET, YardClient};

@@ -1,0 +1,178 @@
+//! What a keeper is told to launch: everything, the environment too, in memory and never on disk.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use kennel_pen::holder::HeldKind;
+use kennel_pen::wire::{Garbled, Reader, Writer};
+use kennel_pen::{HomeId, Limit, PenName, SessionId, Size};
+
+/// One launch.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LaunchOrder {
+    /// The name of its pen: home and session.
+    pub name: PenName,
+    /// Its secret.
+    pub token: String,
+    /// The session's folder, which exists.
+    pub folder: PathBuf,
+    /// The command.
+    pub argv: Vec<OsString>,
+    /// Its environment, the whole of it but for Kennel's own cookie.
+    pub env: Vec<(OsString, OsString)>,
+    /// The folder to start in.
+    pub cwd: PathBuf,
+    /// The umask.
+    pub umask: u32,
+    /// Resource limits.
+    pub limits: Vec<Limit>,
+    /// Which pen.
+    pub kind: HeldKind,
+    /// How long what it leaves behind may go on.
+    pub linger: Duration,
+    /// How long a stop waits between TERM and KILL.
+    pub grace: Duration,
+    /// How long it goes on without a daemon.
+    pub lease: Option<Duration>,
+    /// Whether it ends when its owner goes without a word.
+    pub tethered: bool,
+    /// Set if it gets a terminal.
+    pub terminal: Option<TerminalOrder>,
+    /// Its standard input, if it gets no terminal.
+    pub stdin: Stdin,
+    /// The most bytes of output kept.
+    pub output_limit: u64,
+}
+
+/// Where standard input comes from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Stdin {
+    /// From nowhere.
+    Null,
+    /// From whoever sends some.
+    Pipe,
+    /// From a descriptor that comes along.
+    Given,
+}
+
+/// A terminal for the agent.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TerminalOrder {
+    /// Its size.
+    pub size: Size,
+    /// Its settings, as those of the client's own.
+    pub settings: Option<TerminalSettings>,
+    /// Whether standard error is a pipe of its own.
+    pub stderr_apart: bool,
+}
+
+/// What `termios` has, as numbers.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TerminalSettings {
+    /// Input, output, control and local modes.
+    pub modes: [u32; 4],
+    /// The special characters.
+    pub characters: Vec<u8>,
+}
+
+impl LaunchOrder {
+    /// As bytes.
+    #[must_use]
+    pub fn encode(&self) -> Vec<u8> {
+        let mut out = Writer::default();
+        out.text(self.name.home.as_str()).text(self.name.session.as_str()).text(&self.token);
+        out.path(&self.folder);
+        out.list(&self.argv, |out, arg| {
+            out.bytes(arg.as_encoded_bytes());
+        });
+        out.list(&self.env, |out, (name, value)| {
+            out.bytes(name.as_encoded_bytes()).bytes(value.as_encoded_bytes());
+        });
+        out.path(&self.cwd).u32(self.umask);
+        out.list(&self.limits, |out, limit| {
+            out.u32(limit.resource).u64(limit.soft).u64(limit.hard);
+        });
+        out.u8(match self.kind {
+            HeldKind::Auto => 0,
+            HeldKind::Cgroup => 1,
+            HeldKind::Subtree => 2,
+            HeldKind::Namespace => 3,
+        });
+        out.duration(self.linger).duration(self.grace);
+        out.option(self.lease, |out, lease| {
+            out.duration(lease);
+        });
+        out.bool(self.tethered);
+        out.option(self.terminal.as_ref(), |out, terminal| {
+            let Size { rows, columns } = terminal.size;
+            out.u32(rows.into()).u32(columns.into());
+            out.option(terminal.settings.as_ref(), |out, settings| {
+                for mode in settings.modes {
+                    out.u32(mode);
+                }
+                out.bytes(&settings.characters);
+            });
+            out.bool(terminal.stderr_apart);
+        });
+        out.u8(match self.stdin {
+            Stdin::Null => 0,
+            Stdin::Pipe => 1,
+            Stdin::Given => 2,
+        });
+        out.u64(self.output_limit);
+        out.finish()
+    }
+
+    /// From bytes.
+    ///
+    /// # Errors
+    /// They make no sense.
+    pub fn decode(bytes: &[u8]) -> Result<Self, Garbled> {
+        let mut input = Reader(bytes);
+        let home = HomeId::parse(&input.text()?).map_err(|_| Garbled)?;
+        let session = SessionId::parse(&input.text()?).map_err(|_| Garbled)?;
+        let order = Self {
+            name: PenName { home, session },
+            token: input.text()?,
+            folder: input.path()?,
+            argv: input.list(Reader::os_string)?,
+            env: input.list(|input| Ok((input.os_string()?, input.os_string()?)))?,
+            cwd: input.path()?,
+            umask: input.u32()?,
+            limits: input.list(|input| {
+                Ok(Limit { resource: input.u32()?, soft: input.u64()?, hard: input.u64()? })
+            })?,
+            kind: match input.u8()? {
+                0 => HeldKind::Auto,
+                1 => HeldKind::Cgroup,
+                2 => HeldKind::Subtree,
+                3 => HeldKind::Namespace,
+                _ => return Err(Garbled),
+            },
+            linger: input.duration()?,
+            grace: input.duration()?,
+            lease: input.option(Reader::duration)?,
+            tethered: input.bool()?,
+            terminal: input.option(read_terminal)?,
+            stdin: match input.u8()? {
+                0 => Stdin::Null,
+                1 => Stdin::Pipe,
+                2 => Stdin::Given,
+                _ => return Err(Garbled),
+            },
+            output_limit: input.u64()?,
+        };
+        if order.argv.is_empty() { Err(Garbled) } else { Ok(order) }
+    }
+}
+
+fn read_terminal(input: &mut Reader<'_>) -> Result<TerminalOrder, Garbled> {
+    let mut number = || u16::try_from(input.u32()?).map_err(|_| Garbled);
+    let size = Size { rows: number()?, columns: number()? };
+    let settings = input.option(|input| {
+        let modes = [input.u32()?, input.u32()?, input.u32()?, input.u32()?];
+        Ok(TerminalSettings { modes, characters: input.bytes()?.to_vec() })
+    })?;
+    Ok(TerminalOrder { size, settings, stderr_apart: input.bool()? })
+}
