@@ -92,6 +92,8 @@ pub struct Pen {
     pub(crate) refused: Vec<Marked>,
     /// Children of this process that are none of the session's.
     pub(crate) strangers: HashSet<Marked>,
+    /// Those of them that have ended, until somebody asks.
+    strangers_ended: Vec<(i32, Ended)>,
     /// How many rounds of KILL there were.
     pub(crate) strikes: u32,
     /// Those whom the last one reached.
@@ -213,6 +215,7 @@ impl Pen {
             agent: None,
             refused: Vec::new(),
             strangers: HashSet::new(),
+            strangers_ended: Vec::new(),
             strikes: 0,
             struck: HashSet::new(),
             children_left: false,
@@ -220,6 +223,26 @@ impl Pen {
             children: Some(children),
             cpu_before: reap::reaped_cpu(),
         }
+    }
+
+    /// A child that was made since, and is none of the session's either.
+    ///
+    /// # Errors
+    /// It could not be looked at.
+    pub fn add_stranger(&mut self, pid: i32) -> io::Result<()> {
+        self.strangers.extend(subtree::open(pid)?.map(|found| found.mark));
+        Ok(())
+    }
+
+    /// The strangers that were found to have ended since the last time: they were reaped here, as all
+    /// children of this process are.
+    pub fn strangers_ended(&mut self) -> Vec<(i32, Ended)> {
+        std::mem::take(&mut self.strangers_ended)
+    }
+
+    /// This process is the init of a pid namespace made for this pen: one call ends all.
+    pub fn in_namespace(&mut self, init: NamespaceInit) {
+        self.namespace = Some(init);
     }
 
     /// Opens now what ending this pen will need, in place of at the first need: for a pen that lasts.
@@ -286,6 +309,9 @@ impl Pen {
                     {
                         let killed = matches!(ended, Ended::Signal { signal: 9, .. });
                         agent.status = Some(Status::new(ended, killed && oom()));
+                    } else if !self.strangers.is_empty() {
+                        let stranger = self.strangers.extract_if(|mark| mark.pid == pid).next();
+                        self.strangers_ended.extend(stranger.map(|mark| (mark.pid, ended)));
                     }
                 }
             }
@@ -324,9 +350,22 @@ impl Pen {
     /// # Errors
     /// What `poll` said.
     pub fn wait(&self, deadline: Option<Instant>, others: &[BorrowedFd<'_>]) -> io::Result<Woken> {
+        let others = others.iter().map(|fd| PollFd::new(fd, PollFlags::IN));
+        self.wait_also_for(deadline, &others.collect::<Vec<_>>())
+    }
+
+    /// As [`Self::wait`], for others that are waited for in other ways than by reading.
+    ///
+    /// # Errors
+    /// What `poll` said.
+    pub fn wait_also_for(
+        &self,
+        deadline: Option<Instant>,
+        others: &[PollFd<'_>],
+    ) -> io::Result<Woken> {
         let mut fds = Vec::with_capacity(others.len() + 3);
+        fds.extend_from_slice(others);
         fds.extend(self.children.iter().map(|fd| PollFd::new(fd, PollFlags::IN)));
-        fds.extend(others.iter().map(|fd| PollFd::new(fd, PollFlags::IN)));
         if let Some(agent) = self.agent.as_ref().filter(|agent| agent.status.is_none()) {
             fds.push(PollFd::new(&agent.pidfd, PollFlags::IN));
         }

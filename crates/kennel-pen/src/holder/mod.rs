@@ -29,7 +29,6 @@
 mod client;
 mod message;
 mod order;
-mod policy;
 mod role;
 mod serve;
 mod surroundings;

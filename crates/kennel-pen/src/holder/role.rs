@@ -6,18 +6,18 @@ use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use kennel_sys::clone::{self, Opened, Start};
-use kennel_sys::namespace::{NamespaceInit, enter_new_pid_namespace, give_up_capabilities};
+use kennel_sys::namespace::{NamespaceInit, enter_new_pid_namespace};
 use kennel_sys::reap;
 use rustix::event::{PollFd, PollFlags};
 use rustix::fd::{AsFd, OwnedFd};
 use rustix::fs::{Mode, OFlags};
-use rustix::mount::{MountFlags, MountPropagationFlags};
 
 use super::message::LARGEST_REQUEST;
 use crate::wire::Channel;
 use super::message::{Failure, Report};
 use super::serve::serve;
 use super::surroundings::Surroundings;
+use crate::namespace;
 use crate::pen::poll;
 
 /// The name by which a program knows that it is a holder, and by which people see it in `ps`.
@@ -64,21 +64,10 @@ fn hold(namespace: Option<NamespaceInit>) -> io::Result<()> {
 
 /// As the init of a new pid namespace: with its own view of `/proc`, then like any other holder.
 fn hold_as_init() -> io::Result<()> {
-    let init = NamespaceInit::confirm().ok_or(io::ErrorKind::PermissionDenied)?;
-    let mounted = mount_proc().and_then(|()| {
-        // Root keeps what it had; anybody else had nothing before, and the agent shall have nothing.
-        if rustix::process::geteuid().is_root() { Ok(()) } else { give_up_capabilities() }
-    });
-    match mounted {
-        Ok(()) => hold(Some(init)),
+    match namespace::settle_as_init() {
+        Ok(init) => hold(Some(init)),
         Err(error) => refuse(&format!("can't set up /proc for the pid namespace: {error}")),
     }
-}
-
-fn mount_proc() -> io::Result<()> {
-    rustix::mount::mount_change("/", MountPropagationFlags::PRIVATE | MountPropagationFlags::REC)?;
-    let flags = MountFlags::NOSUID | MountFlags::NODEV | MountFlags::NOEXEC;
-    Ok(rustix::mount::mount("proc", "/proc", "proc", flags, None)?)
 }
 
 fn refuse(why: &str) -> io::Result<()> {

@@ -22,13 +22,14 @@ use rustix::termios::{OptionalActions, Termios};
 use crate::wire::{Channel, Delivery, Received};
 use super::message::{Failure, Report, Request};
 use super::order::{self, HeldKind, Order};
-use super::policy::{Due, Policy};
+
 use super::surroundings::{self, Surroundings};
 use crate::command::{AgentEnd, AgentEnds, CallerEnds};
 use crate::end::End;
 use crate::ground::Ground;
 use crate::launch::LaunchError;
 use crate::pen::{NotRemoved, Pen, Woken, poll};
+use crate::policy::{Due, Policy};
 
 /// How long the caller may take for the next step of a launch. It is a program, not a person.
 const CALLER: Duration = Duration::from_secs(60);
@@ -138,7 +139,7 @@ fn hold(
     let mut pen = Pen::create(&ground, order.name.clone(), order.kind.pen())
         .map_err(|error| Failure::Pen(with_causes(&error)))?;
     pen.namespace = own.namespace;
-    let opened = launch(channel, &mut pen, order, ends, own);
+    let opened = launch(channel, &mut pen, order, ends);
     if let Ok(true) = opened {
         return Ok(Some(pen));
     }
@@ -157,11 +158,10 @@ fn launch(
     pen: &mut Pen,
     order: &Order,
     ends: AgentEnds,
-    own: &Surroundings,
 ) -> Result<bool, Failure> {
     let call = |name| move |error| Failure::Launch(CallError::new(name, error).into());
     pen.arm().map_err(|error| Failure::Launch(error.into()))?;
-    let likelier = own.be_likelier_oom_victim();
+    let likelier = crate::oom::OomScore::raised();
     let cgroup = pen.cgroup_path().map(ToOwned::to_owned);
     let gated =
         pen.launch_with(&order.command, ends, CallerEnds::default()).map_err(Failure::Launch)?;

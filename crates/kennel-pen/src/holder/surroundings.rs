@@ -10,9 +10,6 @@ use rustix::process::{Resource, Rlimit, Signal};
 use crate::command::Command;
 use kennel_sys::clone::Limit;
 
-/// How much likelier the agent is to be chosen by the OOM killer than its holder.
-const LIKELIER: i32 = 200;
-const OOM_SCORE: &str = "/proc/self/oom_score_adj";
 const RLIMIT_NOFILE: u32 = 7;
 
 /// What the holder is and was given.
@@ -53,28 +50,6 @@ impl Surroundings {
                 hard: self.descriptors.maximum.unwrap_or(u64::MAX),
             });
         }
-    }
-
-    /// Raises our own score, which a process made meanwhile inherits; put back when dropped.
-    ///
-    /// It can't be set for the new process alone: as long as that shares our memory, the kernel gives
-    /// both the same score.
-    pub(crate) fn be_likelier_oom_victim(&self) -> Option<OomScore> {
-        let before = fs::read_to_string(OOM_SCORE).ok()?.trim().parse::<i32>().ok()?;
-        fs::write(OOM_SCORE, (before + LIKELIER).min(1000).to_string()).ok()?;
-        Some(OomScore { before })
-    }
-}
-
-/// Our score as it was, put back on drop.
-pub(crate) struct OomScore {
-    before: i32,
-}
-
-impl Drop for OomScore {
-    fn drop(&mut self) {
-        // Always allowed: it is not below what we started with.
-        fs::write(OOM_SCORE, self.before.to_string()).ok();
     }
 }
 

@@ -1,4 +1,4 @@
-//! When to end what: the holder's decisions, without I/O or a clock.
+//! When to end what: an owner's decisions, without I/O or a clock.
 //!
 //! ```text
 //!             stop asked                     grace over, kill asked, owner gone
@@ -12,21 +12,31 @@
 use std::time::{Duration, Instant};
 
 /// What is left after the agent's own exit had its linger already; a TERM and this long must do.
-pub(crate) const LEFTOVER_GRACE: Duration = Duration::from_secs(1);
+pub const LEFTOVER_GRACE: Duration = Duration::from_secs(1);
 
 /// The phase a session is in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Phase {
+pub enum Phase {
+    /// Nobody wants it to end.
     Running,
-    Lingering { until: Instant },
-    Stopping { until: Instant },
+    /// The agent has ended; what it left behind may go on for a while.
+    Lingering {
+        /// Until then.
+        until: Instant,
+    },
+    /// TERM was sent.
+    Stopping {
+        /// KILL follows then.
+        until: Instant,
+    },
+    /// KILL, until nobody is left.
     Killing,
 }
 
 /// What to do now.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[must_use]
-pub(crate) enum Due {
+pub enum Due {
     /// Nothing until then, or until something happens.
     Wait(Option<Instant>),
     /// Send TERM to everyone.
@@ -37,7 +47,7 @@ pub(crate) enum Due {
 
 /// The decisions for one session.
 #[derive(Debug, Clone)]
-pub(crate) struct Policy {
+pub struct Policy {
     phase: Phase,
     linger: Duration,
     grace: Duration,
@@ -46,23 +56,27 @@ pub(crate) struct Policy {
 }
 
 impl Policy {
-    pub(crate) fn new(linger: Duration, grace: Duration) -> Self {
+    /// For a session whose leftovers may linger, and whose stops have this grace.
+    #[must_use]
+    pub fn new(linger: Duration, grace: Duration) -> Self {
         Self { phase: Phase::Running, linger, grace, terminate: false }
     }
 
-    #[cfg(test)]
-    fn phase(&self) -> Phase {
+    /// The phase it is in.
+    #[must_use]
+    pub fn phase(&self) -> Phase {
         self.phase
     }
 
-    pub(crate) fn agent_exited(&mut self, now: Instant) {
+    /// The agent has ended.
+    pub fn agent_exited(&mut self, now: Instant) {
         if self.phase == Phase::Running {
             self.phase = Phase::Lingering { until: after(now, self.linger) };
         }
     }
 
     /// Somebody wants it to end; `grace` in place of the usual one, if given.
-    pub(crate) fn stop(&mut self, now: Instant, grace: Option<Duration>) {
+    pub fn stop(&mut self, now: Instant, grace: Option<Duration>) {
         let until = after(now, grace.unwrap_or(self.grace));
         match self.phase {
             Phase::Running | Phase::Lingering { .. } => {
@@ -77,12 +91,13 @@ impl Policy {
     }
 
     /// No more waiting.
-    pub(crate) fn kill(&mut self) {
+    pub fn kill(&mut self) {
         self.phase = Phase::Killing;
         self.terminate = false;
     }
 
-    pub(crate) fn due(&mut self, now: Instant) -> Due {
+    /// What to do now.
+    pub fn due(&mut self, now: Instant) -> Due {
         if std::mem::take(&mut self.terminate) {
             return Due::Terminate;
         }
