@@ -155,8 +155,7 @@ pub(crate) fn open_folder(folder: &Path) -> io::Result<OwnedFd> {
 fn connect(folder: &Path, name: &str) -> io::Result<OwnedFd> {
     let folder = open_folder(folder)?;
     let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
-    let socket =
-        rustix::net::socket_with(AddressFamily::UNIX, SocketType::SEQPACKET, flags, None)?;
+    let socket = rustix::net::socket_with(AddressFamily::UNIX, SocketType::SEQPACKET, flags, None)?;
     rustix::net::connect(&socket, &address(&folder, name)?)?;
     Ok(socket)
 }

@@ -11,6 +11,11 @@
 //! neither time for loading a program nor memory of its own for what it does not touch.
 
 mod client;
+pub mod fault;
+pub mod journal;
+mod keeper;
 pub mod protocol;
+pub mod yard;
 
 pub use client::{ClientError, KEEPER_SOCKET, KeeperClient, YARD_SOCKET, YardClient};
+pub use keeper::POINTS as KEEPER_POINTS;

@@ -4,7 +4,7 @@ use std::os::unix::fs::MetadataExt;
 use std::sync::OnceLock;
 use std::{fmt, fs, io};
 
-use rustix::fd::{AsFd, BorrowedFd};
+use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::fs::{Mode, OFlags};
 
 /// Everything that tells one process from all others that this machine ever ran.
@@ -76,17 +76,53 @@ impl Identity {
     /// # Errors
     /// The question could not be answered.
     pub fn exists(&self) -> io::Result<bool> {
-        if self.boot != boot_id()? || self.pid_namespace != pid_namespace()? {
-            return Ok(false);
+        Ok(self.open()?.is_some_and(|pidfd| crate::pidfd::exists(pidfd.as_fd())))
+    }
+
+    /// All of it as one line, for a record; [`Self::parse`] understands it.
+    #[must_use]
+    pub fn to_record(&self) -> String {
+        let Self { boot, pid_namespace, pid, birth } = self;
+        match birth {
+            Birth::Inode(inode) => format!("{boot} {pid_namespace} {pid} inode {inode}"),
+            Birth::Tick(tick) => format!("{boot} {pid_namespace} {pid} tick {tick}"),
         }
-        let Some(pidfd) = crate::pidfd::open(self.pid)? else { return Ok(false) };
-        match (self.birth, Birth::of(pidfd.as_fd(), self.pid)?) {
+    }
+
+    /// Understands what [`Self::to_record`] wrote.
+    #[must_use]
+    pub fn parse(text: &str) -> Option<Self> {
+        let mut words = text.split_ascii_whitespace();
+        let identity = Self {
+            boot: words.next()?.to_owned(),
+            pid_namespace: words.next()?.parse().ok()?,
+            pid: words.next()?.parse().ok()?,
+            birth: match (words.next()?, words.next()?.parse().ok()?) {
+                ("inode", inode) => Birth::Inode(inode),
+                ("tick", tick) => Birth::Tick(tick),
+                _ => return None,
+            },
+        };
+        words.next().is_none().then_some(identity)
+    }
+
+    /// A handle on this very process, if it still exists; a zombie does.
+    ///
+    /// # Errors
+    /// The question could not be answered.
+    pub fn open(&self) -> io::Result<Option<OwnedFd>> {
+        if self.boot != boot_id()? || self.pid_namespace != pid_namespace()? {
+            return Ok(None);
+        }
+        let Some(pidfd) = crate::pidfd::open(self.pid)? else { return Ok(None) };
+        let same = match (self.birth, Birth::of(pidfd.as_fd(), self.pid)?) {
             (Birth::Tick(tick), Some(Birth::Inode(_))) => {
                 let stat = Stat::read(self.pid)?.filter(|_| crate::pidfd::exists(pidfd.as_fd()));
-                Ok(stat.is_some_and(|stat| stat.started == tick))
+                stat.is_some_and(|stat| stat.started == tick)
             }
-            (then, now) => Ok(now == Some(then)),
-        }
+            (then, now) => now == Some(then),
+        };
+        Ok(same.then_some(pidfd))
     }
 }
 
@@ -236,6 +272,10 @@ mod tests {
         assert!(exists(&Identity { birth: Birth::Tick(started), ..me.clone() }));
         assert!(!exists(&Identity { birth: Birth::Tick(started - 1), ..me.clone() }));
         assert!(!exists(&Identity { birth: Birth::Inode(1), ..me.clone() }));
+        assert_eq!(Identity::parse(&me.to_record()).as_ref(), Some(&me));
+        for text in ["", "b 1 2", "b 1 2 inode x", "b 1 2 other 3", "b 1 2 tick 3 more"] {
+            assert_eq!(Identity::parse(text), None, "{text:?}");
+        }
         let boot = "00000000-0000-0000-0000-000000000000".to_owned();
         assert!(!exists(&Identity { boot, ..me.clone() }));
         assert!(!exists(&Identity { pid_namespace: me.pid_namespace + 1, ..me }));

@@ -23,6 +23,7 @@ compile_error!(
 
 mod child;
 pub mod clone;
+pub mod descriptor;
 pub mod fault;
 pub mod fork;
 pub mod identity;

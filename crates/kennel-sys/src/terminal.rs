@@ -2,7 +2,7 @@
 
 use std::io;
 
-use rustix::fd::{AsFd, FromRawFd, OwnedFd};
+use rustix::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 use rustix::pty::OpenptFlags;
 use rustix::termios::Winsize;
 
@@ -42,17 +42,20 @@ pub fn open(size: Size) -> Result<Pty, CallError> {
     let flags = OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC;
     let master = call("open /dev/ptmx", || rustix::pty::openpt(flags))?;
     call("TIOCSPTLCK", || rustix::pty::unlockpt(&master))?;
-    let slave = call("TIOCGPTPEER", || open_peer(&master))?;
+    let slave = call("TIOCGPTPEER", || slave_of(master.as_fd()))?;
     call("TIOCSWINSZ", || resize(&master, size))?;
     Ok(Pty { master, slave })
 }
 
 /// Opens the other end through the master, not by its name: no mount can put another file in its place.
-fn open_peer(master: &OwnedFd) -> io::Result<OwnedFd> {
+///
+/// # Errors
+/// What the kernel said.
+pub fn slave_of(master: BorrowedFd<'_>) -> io::Result<OwnedFd> {
     let flags = libc::O_RDWR | libc::O_NOCTTY | libc::O_CLOEXEC;
     // SAFETY: the request takes flags by value and returns a new descriptor.
     let fd =
-        unsafe { libc::ioctl(std::os::fd::AsRawFd::as_raw_fd(master), libc::TIOCGPTPEER, flags) };
+        unsafe { libc::ioctl(master.as_raw_fd(), libc::TIOCGPTPEER, flags) };
     if fd < 0 {
         return Err(io::Error::last_os_error());
     }

@@ -8,12 +8,14 @@ mod order;
 mod outcome;
 mod report;
 mod request;
+mod terminal;
 mod yard;
 
-pub use order::{LaunchOrder, Stdin, TerminalOrder, TerminalSettings};
-pub use outcome::{Outcome, OutcomeFile, Cause};
+pub use order::{LaunchOrder, Stdin, TerminalOrder};
+pub use outcome::{Cause, Outcome, OutcomeFile};
 pub use report::{Report, Stage, State};
 pub use request::{Request, Role};
+pub use terminal::TerminalSettings;
 pub use yard::{YardReport, YardRequest};
 
 /// The version that this program speaks.

@@ -4,6 +4,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use super::terminal::TerminalSettings;
 use kennel_pen::holder::HeldKind;
 use kennel_pen::wire::{Garbled, Reader, Writer};
 use kennel_pen::{HomeId, Limit, PenName, SessionId, Size};
@@ -65,15 +66,6 @@ pub struct TerminalOrder {
     pub settings: Option<TerminalSettings>,
     /// Whether standard error is a pipe of its own.
     pub stderr_apart: bool,
-}
-
-/// What `termios` has, as numbers.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct TerminalSettings {
-    /// Input, output, control and local modes.
-    pub modes: [u32; 4],
-    /// The special characters.
-    pub characters: Vec<u8>,
 }
 
 impl LaunchOrder {

@@ -86,9 +86,7 @@ impl Request {
             Self::Signal(number) => out.u8(9).i32(*number),
             Self::Input(bytes) => out.u8(10).bytes(bytes),
             Self::CloseInput => out.u8(11),
-            Self::Resize(size) => {
-                out.u8(12).u32(size.rows.into()).u32(size.columns.into())
-            }
+            Self::Resize(size) => out.u8(12).u32(size.rows.into()).u32(size.columns.into()),
             Self::Follow => out.u8(13),
             Self::CloseOutput(stream) => out.u8(14).u8(*stream),
             Self::Untether => out.u8(15),

@@ -1,0 +1,40 @@
+//! Named points at which a test stops or kills this process.
+//!
+//! With the feature `faults`, a process that comes to a point whose name is in the file named by
+//! `KENNEL_FAULTS` does what the file says; without the feature a point is nothing.
+
+/// A point on the way. See the module.
+#[cfg(not(feature = "faults"))]
+#[inline(always)]
+pub fn point(_name: &'static str) {}
+
+#[cfg(feature = "faults")]
+pub use armed::point;
+
+#[cfg(feature = "faults")]
+mod armed {
+    use std::fs;
+    use std::path::PathBuf;
+    use std::sync::OnceLock;
+
+    /// The folder by which a test talks to us: `NAME` there means that we announce ourselves by making
+    /// `NAME.reached` with our pid in it, and stand still until `NAME` is gone.
+    fn folder() -> Option<&'static PathBuf> {
+        static FOLDER: OnceLock<Option<PathBuf>> = OnceLock::new();
+        FOLDER.get_or_init(|| std::env::var_os("KENNEL_FAULTS").map(PathBuf::from)).as_ref()
+    }
+
+    /// A point on the way.
+    pub fn point(name: &'static str) {
+        let Some(folder) = folder() else { return };
+        let wish = folder.join(name);
+        if !wish.exists() {
+            return;
+        }
+        let reached = folder.join(format!("{name}.reached"));
+        fs::write(&reached, std::process::id().to_string()).ok();
+        while wish.exists() {
+            std::thread::sleep(std::time::Duration::from_millis(1));
+        }
+    }
+}

@@ -1,0 +1,465 @@
+//! The keeper's desk: everyone who is connected, what they ask, and what they are told.
+//!
+//! Nobody is waited for: a message that can't be delivered now waits in the outbox of its connection, up to
+//! a bound, after which that connection is closed. News of the journal's growth is never queued: only the
+//! latest end counts.
+
+use std::collections::VecDeque;
+use std::io;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use kennel_pen::wire::{Channel, Delivery, Received};
+use kennel_pen::{Identity, Pen, Size, Status};
+use rustix::event::{PollFd, PollFlags};
+use rustix::fd::{AsFd, OwnedFd};
+use rustix::io::Errno;
+use rustix::net::{AddressFamily, SocketFlags, SocketType};
+
+use crate::client::{KEEPER_SOCKET, address, open_folder};
+use crate::protocol::{LONGEST_REQUEST, Outcome, Report, Request, Role, Stage, State, VERSION};
+
+/// The most who may be connected at once.
+const CONNECTIONS: usize = 64;
+/// The most messages that wait for one connection.
+const OUTBOX: usize = 256;
+/// How long a daemon may take to put an outcome on record before it goes to the disk as well.
+const TAKE: Duration = Duration::from_secs(5);
+/// The pause between attempts to bring an outcome to the disk.
+const AGAIN: Duration = Duration::from_secs(1);
+
+/// Something that somebody wants of the launch itself.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Word {
+    Go,
+    Open,
+    Dismiss,
+    Release,
+    Stop(Option<Duration>),
+    Kill,
+    Signal(i32),
+    Resize(Size),
+    Input(Vec<u8>),
+    CloseInput,
+    CloseOutput(u8),
+    Untether,
+    /// Members or usage, for the connection with this number.
+    Members(u64),
+    Usage(u64),
+    /// The owner connected.
+    OwnerCame,
+    /// The owner went without a word.
+    OwnerGone,
+}
+
+struct Connection {
+    number: u64,
+    channel: Channel,
+    role: Option<Role>,
+    outbox: VecDeque<Vec<u8>>,
+    follows: bool,
+    /// What it was last told of the journal.
+    told_end: u64,
+    gone: bool,
+}
+
+/// See the module.
+pub(super) struct Desk {
+    connections: Vec<Connection>,
+    next_number: u64,
+    listener: Option<OwnedFd>,
+    token: String,
+    state: State,
+    /// For daemons that come later.
+    agent: Option<OwnedFd>,
+    daemon_gone_since: Option<Instant>,
+}
+
+impl Desk {
+    pub(super) fn new(daemon: OwnedFd, token: String) -> Self {
+        let state = State {
+            stage: Stage::Waiting,
+            identity: None,
+            cgroup: None,
+            exited: None,
+            outcome: None,
+            journal_end: 0,
+        };
+        let mut desk = Self {
+            connections: Vec::new(),
+            next_number: 0,
+            listener: None,
+            token,
+            state,
+            agent: None,
+            daemon_gone_since: None,
+        };
+        desk.add(daemon, Some(Role::Daemon));
+        desk
+    }
+
+    fn add(&mut self, socket: OwnedFd, role: Option<Role>) {
+        let number = self.next_number;
+        self.next_number += 1;
+        self.connections.push(Connection {
+            number,
+            channel: Channel::new(socket, LONGEST_REQUEST),
+            role,
+            outbox: VecDeque::new(),
+            follows: false,
+            told_end: 0,
+            gone: false,
+        });
+    }
+
+    /// Listens in the session's folder.
+    pub(super) fn listen(&mut self, folder: &Path) -> io::Result<()> {
+        let folder = open_folder(folder)?;
+        let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+        let socket =
+            rustix::net::socket_with(AddressFamily::UNIX, SocketType::SEQPACKET, flags, None)?;
+        rustix::net::bind(&socket, &address(&folder, KEEPER_SOCKET)?)?;
+        rustix::net::listen(&socket, 16)?;
+        self.listener = Some(socket);
+        Ok(())
+    }
+
+    fn hello(&self) -> Report {
+        let pid = rustix::process::getpid().as_raw_pid();
+        Report::Hello { version: VERSION, pid, token: self.token.clone() }
+    }
+
+    /// The daemon that ordered the launch is greeted unasked.
+    pub(super) fn greet_daemon(&mut self) {
+        let hello = self.hello();
+        self.tell_daemons(&hello, None);
+    }
+
+    // What is known, for those who ask.
+
+    pub(super) fn stage(&mut self, stage: Stage) {
+        self.state.stage = stage;
+    }
+
+    pub(super) fn born(
+        &mut self,
+        identity: Identity,
+        cgroup: Option<&Path>,
+        agent: Option<OwnedFd>,
+    ) {
+        self.state.stage = Stage::Gated;
+        self.state.identity = Some(identity.clone());
+        self.state.cgroup = cgroup.map(ToOwned::to_owned);
+        self.agent = agent;
+        let report = Report::Born { identity, cgroup: self.state.cgroup.clone() };
+        let agent = self.agent.take();
+        self.tell_daemons(&report, agent.as_ref());
+        self.agent = agent;
+    }
+
+    pub(super) fn exited(&mut self, status: Status) {
+        self.state.exited = Some(status.clone());
+        self.tell_all(&Report::Exited(status));
+    }
+
+    pub(super) fn outcome(&mut self, outcome: Outcome) {
+        self.state.stage = Stage::Over;
+        self.state.outcome = Some(outcome.clone());
+        self.tell_all(&Report::Gone(outcome));
+    }
+
+    pub(super) fn trouble(&mut self, text: String) {
+        self.tell_all(&Report::Trouble(text));
+    }
+
+    /// The journal ends here now.
+    pub(super) fn grown(&mut self, end: u64) {
+        self.state.journal_end = end;
+        for connection in &mut self.connections {
+            connection.tell_growth(end);
+        }
+    }
+
+    // Telling.
+
+    pub(super) fn tell_all(&mut self, report: &Report) {
+        let bytes = report.encode();
+        for connection in self.connections.iter_mut().filter(|c| c.role.is_some()) {
+            connection.tell(bytes.clone(), None);
+        }
+    }
+
+    fn tell_daemons(&mut self, report: &Report, with: Option<&OwnedFd>) {
+        let bytes = report.encode();
+        for daemon in self.connections.iter_mut().filter(|c| c.role == Some(Role::Daemon)) {
+            daemon.tell(bytes.clone(), with);
+        }
+    }
+
+    pub(super) fn tell(&mut self, number: u64, report: &Report) {
+        if let Some(connection) = self.connections.iter_mut().find(|c| c.number == number) {
+            connection.tell(report.encode(), None);
+        }
+    }
+
+    /// So many bytes of input went on to the agent.
+    pub(super) fn input_taken(&mut self, bytes: usize) {
+        let taken = Report::InputTaken(u32::try_from(bytes).unwrap_or(u32::MAX)).encode();
+        let typists = |c: &&mut Connection| matches!(c.role, Some(Role::Client | Role::Owner));
+        for connection in self.connections.iter_mut().filter(typists) {
+            connection.tell(taken.clone(), None);
+        }
+    }
+
+    // Listening.
+
+    /// Whether a daemon is connected.
+    pub(super) fn has_daemon(&self) -> bool {
+        self.connections.iter().any(|c| c.role == Some(Role::Daemon) && !c.gone)
+    }
+
+    /// Since when there is none.
+    pub(super) fn daemon_gone_since(&self) -> Option<Instant> {
+        self.daemon_gone_since
+    }
+
+    /// What to wait for.
+    pub(super) fn poll_fds<'a>(&'a self, fds: &mut Vec<PollFd<'a>>) {
+        fds.extend(self.listener.iter().map(|fd| PollFd::new(fd, PollFlags::IN)));
+        for connection in &self.connections {
+            let behind = connection.follows && connection.told_end != self.state.journal_end;
+            let mut flags = PollFlags::IN;
+            if behind || !connection.outbox.is_empty() {
+                flags |= PollFlags::OUT;
+            }
+            fds.push(PollFd::from_borrowed_fd(connection.channel.as_fd(), flags));
+        }
+    }
+
+    /// Hears everyone; never waits.
+    pub(super) fn serve(&mut self) -> Vec<Word> {
+        self.accept();
+        let mut words = Vec::new();
+        for place in 0..self.connections.len() {
+            self.hear(place, &mut words);
+            let end = self.state.journal_end;
+            let connection = &mut self.connections[place];
+            connection.flush();
+            connection.tell_growth(end);
+        }
+        for gone in self.connections.extract_if(.., |connection| connection.gone) {
+            if gone.role == Some(Role::Owner) {
+                words.push(Word::OwnerGone);
+            }
+        }
+        self.daemon_gone_since = match self.daemon_gone_since {
+            _ if self.has_daemon() => None,
+            None => Some(Instant::now()),
+            since => since,
+        };
+        words
+    }
+
+    fn accept(&mut self) {
+        let Some(listener) = &self.listener else { return };
+        let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+        // No descriptor left, or gone again: they try again, and so do we.
+        while let Ok(socket) = rustix::net::accept_with(listener, flags) {
+            // The folder is the owner's alone; this is for whoever made it otherwise.
+            let peer = rustix::net::sockopt::socket_peercred(&socket);
+            let own = rustix::process::geteuid();
+            let belongs = peer.is_ok_and(|peer| peer.uid == own || peer.uid.is_root());
+            if belongs && self.connections.len() < CONNECTIONS {
+                self.add(socket, None);
+                return; // the next one in the next round
+            }
+        }
+    }
+
+    fn hear(&mut self, place: usize, words: &mut Vec<Word>) {
+        loop {
+            let connection = &mut self.connections[place];
+            if connection.gone {
+                return;
+            }
+            let request = match connection.channel.receive() {
+                Ok(Received::Nothing) => return,
+                Ok(Received::End) | Err(_) => {
+                    connection.gone = true;
+                    return;
+                }
+                Ok(Received::Message(bytes, _)) => Request::decode(&bytes),
+            };
+            match request {
+                Ok(request) => self.answer(place, request, words),
+                Err(error) => {
+                    connection.tell(Report::Refused(error.to_string()).encode(), None);
+                }
+            }
+        }
+    }
+
+    fn answer(&mut self, place: usize, request: Request, words: &mut Vec<Word>) {
+        let number = self.connections[place].number;
+        let role = self.connections[place].role;
+        let word = match (request, role) {
+            (Request::Hello { version: _, role }, _) => return self.greet(place, role, words),
+            (Request::Status, _) => return self.tell_state(place),
+            (Request::Stop { grace }, _) => Word::Stop(grace),
+            (Request::Kill, _) => Word::Kill,
+            (_, None) => return self.refuse(place, "say hello first"),
+            (Request::Follow, _) => {
+                self.connections[place].follows = true;
+                return;
+            }
+            (Request::Go, Some(Role::Daemon)) => Word::Go,
+            (Request::Open, Some(Role::Daemon)) => Word::Open,
+            (Request::Dismiss, Some(Role::Daemon)) => Word::Dismiss,
+            (Request::Release, Some(Role::Daemon)) => Word::Release,
+            (Request::Go | Request::Open | Request::Dismiss | Request::Release, _) => {
+                return self.refuse(place, "only a daemon says that");
+            }
+            (Request::Untether, Some(Role::Owner)) => {
+                self.connections[place].role = Some(Role::Client);
+                Word::Untether
+            }
+            (Request::Untether, _) => return self.refuse(place, "only the owner says that"),
+            (Request::Signal(signal), _) => Word::Signal(signal),
+            (Request::Input(bytes), _) => Word::Input(bytes),
+            (Request::CloseInput, _) => Word::CloseInput,
+            (Request::Resize(size), _) => Word::Resize(size),
+            (Request::CloseOutput(stream), _) => Word::CloseOutput(stream),
+            (Request::Members, _) => Word::Members(number),
+            (Request::Usage, _) => Word::Usage(number),
+        };
+        words.push(word);
+    }
+
+    fn greet(&mut self, place: usize, role: Role, words: &mut Vec<Word>) {
+        if role == Role::Daemon {
+            // There is one daemon for a home; an earlier one is gone, or will be.
+            for (other, connection) in self.connections.iter_mut().enumerate() {
+                connection.gone |= other != place && connection.role == Some(Role::Daemon);
+            }
+        }
+        self.connections[place].role = Some(role);
+        let hello = self.hello().encode();
+        self.connections[place].tell(hello, None);
+        if role == Role::Owner {
+            words.push(Word::OwnerCame);
+        }
+        if let Some(outcome) = self.state.outcome.clone() {
+            self.connections[place].tell(Report::Gone(outcome).encode(), None);
+        }
+    }
+
+    fn tell_state(&mut self, place: usize) {
+        let report = Report::State(Box::new(self.state.clone())).encode();
+        let is_daemon = self.connections[place].role == Some(Role::Daemon);
+        let agent = self.agent.as_ref().filter(|_| is_daemon);
+        self.connections[place].tell(report, agent);
+    }
+
+    fn refuse(&mut self, place: usize, why: &str) {
+        self.connections[place].tell(Report::Refused(why.to_owned()).encode(), None);
+    }
+
+    // Waiting.
+
+    /// Waits until somebody says something, or the deadline.
+    pub(super) fn wait(&self, pen: Option<&Pen>, deadline: Option<Instant>) -> io::Result<()> {
+        let mut fds = Vec::with_capacity(self.connections.len() + 1);
+        self.poll_fds(&mut fds);
+        if let Some(pen) = pen {
+            let _woken = pen.wait_also_for(deadline, &fds)?;
+            return Ok(());
+        }
+        let timeout = deadline.map(|deadline| {
+            let left = deadline.saturating_duration_since(Instant::now());
+            rustix::event::Timespec {
+                tv_sec: left.as_secs().try_into().unwrap_or(i64::MAX),
+                tv_nsec: left.subsec_nanos().into(),
+            }
+        });
+        match rustix::event::poll(&mut fds, timeout.as_ref()) {
+            Ok(_) | Err(Errno::INTR) => Ok(()),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Waits until a daemon has put the outcome on record, or the disk has it.
+    pub(super) fn until_in_safe_hands(
+        mut self,
+        to_disk: impl Fn() -> io::Result<()>,
+    ) -> io::Result<()> {
+        let told = Instant::now();
+        loop {
+            if self.serve().contains(&Word::Release) {
+                return Ok(());
+            }
+            let now = Instant::now();
+            if !self.has_daemon() || now >= told + TAKE {
+                match to_disk() {
+                    Ok(()) => {
+                        self.flush();
+                        return Ok(());
+                    }
+                    Err(error) => {
+                        self.trouble(format!("the outcome can't be brought to the disk: {error}"));
+                        self.wait(None, Some(now + AGAIN))?;
+                        continue;
+                    }
+                }
+            }
+            self.wait(None, Some(told + TAKE))?;
+        }
+    }
+
+    fn flush(&mut self) {
+        self.connections.iter_mut().for_each(Connection::flush);
+    }
+}
+
+impl Connection {
+    fn tell(&mut self, message: Vec<u8>, with: Option<&OwnedFd>) {
+        if self.gone {
+            return;
+        }
+        if self.outbox.is_empty() || with.is_some() {
+            let descriptors = with.iter().map(|fd| fd.as_fd()).collect::<Vec<_>>();
+            match self.channel.send(&message, &descriptors) {
+                Ok(Delivery::Sent) => return,
+                Ok(Delivery::Full) => {}
+                Ok(Delivery::Closed) => {
+                    // What it said before it went is still to be heard.
+                    return;
+                }
+                // It can't be sent at all.
+                Err(_) => return,
+            }
+        }
+        if self.outbox.len() >= OUTBOX {
+            self.gone = true; // it does not read
+            return;
+        }
+        self.outbox.push_back(message);
+    }
+
+    fn flush(&mut self) {
+        while let Some(message) = self.outbox.front() {
+            match self.channel.send(message, &[]) {
+                Ok(Delivery::Full) => return,
+                Ok(Delivery::Sent | Delivery::Closed) | Err(_) => drop(self.outbox.pop_front()),
+            }
+        }
+    }
+
+    fn tell_growth(&mut self, end: u64) {
+        if !self.follows || self.told_end == end || !self.outbox.is_empty() {
+            return;
+        }
+        if let Ok(Delivery::Sent) = self.channel.send(&Report::Grown(end).encode(), &[]) {
+            self.told_end = end;
+        }
+    }
+}

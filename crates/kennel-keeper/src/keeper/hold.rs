@@ -1,0 +1,350 @@
+//! From the open gate to the empty pen.
+
+use std::io;
+use std::time::{Duration, Instant};
+
+use kennel_pen::policy::{Due, Policy};
+use kennel_pen::{CallerEnds, End, NotRemoved, Pen, Status};
+use kennel_sys::terminal;
+use rustix::event::PollFd;
+use rustix::fd::{AsFd, OwnedFd};
+use rustix::process::Signal;
+
+use super::desk::{Desk, Word};
+use super::input::{Accepted, Input, unblock};
+use super::now_ms;
+use super::output::Output;
+use crate::fault;
+use crate::journal::Writer;
+use crate::protocol::{Cause, LaunchOrder, Outcome, Report, Stage};
+
+/// The length of one bout of killing, between which requests are heard.
+const BOUT: Duration = Duration::from_millis(250);
+/// When those who can't be ended are told for the first time.
+const PATIENCE: Duration = Duration::from_secs(5);
+/// The pause between bouts once patience is over: still probed, no longer hammered at.
+const PROBE: Duration = Duration::from_secs(1);
+/// How long the client of a tethered session may take to come.
+const OWNER: Duration = Duration::from_secs(30);
+/// The most entries of a list in a report.
+const LONGEST_LIST: usize = 2000;
+
+/// Everything that a running launch has.
+pub(super) struct Held<'a> {
+    desk: &'a mut Desk,
+    pen: Pen,
+    policy: Policy,
+    output: Output,
+    input: Input,
+    terminal: Option<Terminal>,
+    lease: Option<Duration>,
+    tether: Tether,
+    cause: Cause,
+    told_exit: bool,
+    killing_since: Option<Instant>,
+    told_survivors: bool,
+    asked: bool,
+}
+
+/// The agent's terminal: our side, and a hold on its own, so that what it printed last stays to be read,
+/// and a program that closes its terminal and opens it anew finds it.
+struct Terminal {
+    master: OwnedFd,
+    _slave: OwnedFd,
+}
+
+/// Whether the session is tied to a client.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Tether {
+    None,
+    /// The client must come by then.
+    Expected(Instant),
+    Tied,
+}
+
+impl<'a> Held<'a> {
+    pub(super) fn new(
+        desk: &'a mut Desk,
+        pen: Pen,
+        order: &LaunchOrder,
+        ends: CallerEnds,
+        journal: Writer,
+    ) -> Self {
+        let mut held = Self {
+            desk,
+            pen,
+            policy: Policy::new(order.linger, order.grace),
+            output: Output::new(journal),
+            input: Input::new(None, false),
+            terminal: None,
+            lease: order.lease,
+            tether: if order.tethered {
+                Tether::Expected(Instant::now() + OWNER)
+            } else {
+                Tether::None
+            },
+            cause: Cause::Ended,
+            told_exit: false,
+            killing_since: None,
+            told_survivors: false,
+            asked: false,
+        };
+        if let Err(error) = held.connect(ends) {
+            // Its output would be lost and its input never come: better no agent than a deaf one.
+            held.desk.trouble(format!("its streams can't be served: {error}"));
+            held.cause = Cause::Failed { code: 207, why: error.to_string() };
+            held.policy.kill();
+        }
+        held
+    }
+
+    fn connect(&mut self, ends: CallerEnds) -> io::Result<()> {
+        let CallerEnds { stdin, stdout, stderr, terminal } = ends;
+        for (tag, fd) in [(1, stdout), (2, stderr)] {
+            if let Some(fd) = fd {
+                unblock(&fd)?;
+                self.output.add(tag, fd);
+            }
+        }
+        if let Some(stdin) = stdin {
+            unblock(&stdin)?;
+            self.input = Input::new(Some(stdin), false);
+        }
+        if let Some(master) = terminal {
+            unblock(&master)?;
+            self.output.add(0, master.try_clone()?);
+            self.input = Input::new(Some(master.try_clone()?), true);
+            let slave = terminal::slave_of(master.as_fd())?;
+            self.terminal = Some(Terminal { master, _slave: slave });
+        }
+        Ok(())
+    }
+
+    /// Turns until the pen is empty and removed.
+    fn turns(&mut self) -> io::Result<Outcome> {
+        loop {
+            let empty = self.pen.is_empty()?;
+            self.notice_exit();
+            self.pump()?;
+            for word in self.desk.serve() {
+                self.obey(word)?;
+            }
+            if empty {
+                return self.finish();
+            }
+            self.mind_lease_and_tether();
+            match self.policy.due(Instant::now()) {
+                Due::Wait(until) => self.wait(until)?,
+                Due::Terminate => self.terminate()?,
+                Due::Kill => self.kill()?,
+            }
+        }
+    }
+
+    fn pump(&mut self) -> io::Result<()> {
+        let taken = self.input.pump();
+        if taken > 0 {
+            self.desk.input_taken(taken);
+        }
+        if self.output.pump()? {
+            self.desk.grown(self.output.end());
+        }
+        Ok(())
+    }
+
+    fn wait(&mut self, until: Option<Instant>) -> io::Result<()> {
+        let mut fds: Vec<PollFd<'_>> = Vec::new();
+        let nap = self.output.poll_fds(&mut fds);
+        fds.extend(self.input.poll_fd());
+        self.desk.poll_fds(&mut fds);
+        let until = [until, nap, self.lease_over(), self.owner_expected()].into_iter().flatten();
+        let _woken = self.pen.wait_also_for(until.min(), &fds)?;
+        Ok(())
+    }
+
+    fn lease_over(&self) -> Option<Instant> {
+        if self.cause != Cause::Ended {
+            return None;
+        }
+        self.desk.daemon_gone_since()?.checked_add(self.lease?)
+    }
+
+    fn owner_expected(&self) -> Option<Instant> {
+        match self.tether {
+            Tether::Expected(by) => Some(by),
+            Tether::None | Tether::Tied => None,
+        }
+    }
+
+    fn mind_lease_and_tether(&mut self) {
+        let now = Instant::now();
+        if self.lease_over().is_some_and(|over| now >= over) {
+            self.cause = Cause::LeaseOver;
+            self.ending();
+            self.policy.stop(now, None);
+        }
+        if self.owner_expected().is_some_and(|by| now >= by) {
+            self.owner_gone();
+        }
+    }
+
+    fn owner_gone(&mut self) {
+        if self.tether == Tether::None {
+            return;
+        }
+        self.tether = Tether::None;
+        if self.cause == Cause::Ended && !self.asked {
+            self.cause = Cause::OwnerGone;
+        }
+        self.ending();
+        self.policy.kill();
+    }
+
+    fn notice_exit(&mut self) {
+        if let Some(status) = self.pen.status()
+            && !self.told_exit
+        {
+            self.told_exit = true;
+            let status = status.clone();
+            fault::point("keeper.exited");
+            self.policy.agent_exited(Instant::now());
+            self.desk.exited(status);
+        }
+    }
+
+    fn ending(&mut self) {
+        fault::point("keeper.stopping");
+        self.desk.stage(Stage::Ending);
+        self.desk.tell_all(&Report::Ending);
+    }
+
+    fn obey(&mut self, word: Word) -> io::Result<()> {
+        match word {
+            Word::Stop(grace) => {
+                self.asked = true;
+                self.ending();
+                self.policy.stop(Instant::now(), grace);
+            }
+            Word::Kill | Word::Dismiss => {
+                self.asked = true;
+                self.ending();
+                self.policy.kill();
+            }
+            Word::Signal(number) => match Signal::from_named_raw(number) {
+                Some(signal) => self.pen.signal(signal)?,
+                None => self.desk.trouble(format!("there is no signal {number}")),
+            },
+            Word::Resize(size) => {
+                if let Some(terminal) = &self.terminal {
+                    terminal::resize(terminal.master.as_fd(), size)?;
+                }
+            }
+            Word::Input(bytes) => self.take_input(&bytes),
+            Word::CloseInput => self.input.close(),
+            Word::CloseOutput(stream) => self.output.close(stream.max(1)),
+            Word::Untether => self.tether = Tether::None,
+            Word::OwnerCame => {
+                if self.tether != Tether::None {
+                    self.tether = Tether::Tied;
+                }
+            }
+            Word::OwnerGone => self.owner_gone(),
+            Word::Members(number) => {
+                let mut members = self.pen.members()?;
+                members.truncate(LONGEST_LIST);
+                self.desk.tell(number, &Report::Members(members));
+            }
+            Word::Usage(number) => {
+                let usage = self.pen.usage()?;
+                self.desk.tell(number, &Report::Usage(usage));
+            }
+            // Said before, or too early.
+            Word::Go | Word::Open | Word::Release => {}
+        }
+        Ok(())
+    }
+
+    fn take_input(&mut self, bytes: &[u8]) {
+        match self.input.take(bytes) {
+            Accepted::Yes => {}
+            Accepted::Full => {
+                let why = "the agent does not read its input, and too much waits already";
+                self.desk.tell_all(&Report::Refused(why.into()));
+            }
+            Accepted::Closed => {
+                self.desk.tell_all(&Report::Refused("its standard input is closed".into()));
+            }
+        }
+    }
+
+    fn terminate(&mut self) -> io::Result<()> {
+        // A listing that fails costs the news, not the TERM.
+        if !self.asked
+            && self.cause == Cause::Ended
+            && let Ok(mut members) = self.pen.members()
+        {
+            members.retain(|member| !member.dead);
+            members.truncate(LONGEST_LIST);
+            self.desk.tell_all(&Report::LeftBehind(members));
+        }
+        self.pen.signal(Signal::TERM)
+    }
+
+    fn kill(&mut self) -> io::Result<()> {
+        let now = Instant::now();
+        let since = *self.killing_since.get_or_insert(now);
+        let impatient = now.saturating_duration_since(since) >= PATIENCE;
+        match self.pen.end(now + BOUT)? {
+            End::Empty => Ok(()),
+            End::StillAlive(mut survivors) => {
+                if impatient && !self.told_survivors {
+                    self.told_survivors = true;
+                    survivors.truncate(LONGEST_LIST);
+                    self.desk.tell_all(&Report::StillAlive(survivors));
+                }
+                let pause = if impatient { Instant::now() + PROBE } else { Instant::now() };
+                self.wait(Some(pause))
+            }
+        }
+    }
+
+    fn finish(&mut self) -> io::Result<Outcome> {
+        if let Err(error) = self.output.finish() {
+            self.desk.trouble(format!("the last output could not be read: {error}"));
+        }
+        self.desk.grown(self.output.end());
+        let cpu = self.pen.usage().map(|usage| usage.cpu).unwrap_or_default();
+        let folder_left = match self.pen.try_remove() {
+            Ok(()) => false,
+            Err(NotRemoved::Occupied) => return Err(io::Error::other(NotRemoved::Occupied)),
+            // Nobody is in it. The daemon sees to a folder that stays.
+            Err(NotRemoved::Call(error)) => {
+                self.desk.trouble(error.to_string());
+                true
+            }
+        };
+        let unseen = || Status::Unknown("the keeper did not see it end".into());
+        Ok(Outcome {
+            status: Some(self.pen.status().cloned().unwrap_or_else(unseen)),
+            cause: self.cause.clone(),
+            ended_ms: now_ms(),
+            cpu,
+            folder_left,
+        })
+    }
+}
+
+/// Holds it to the end.
+pub(super) fn hold(mut held: Held<'_>) -> Outcome {
+    loop {
+        match held.turns() {
+            Ok(outcome) => return outcome,
+            // What goes wrong in a turn (no descriptors, no memory) goes wrong for now: the tree is still
+            // ours, so we say so and go on. Leaving would leave it alone.
+            Err(error) => {
+                held.desk.trouble(error.to_string());
+                let _paused = held.pen.wait(Some(Instant::now() + PROBE), &[]);
+            }
+        }
+    }
+}

@@ -1,0 +1,228 @@
+//! From the word `Go` to the open gate.
+
+use std::error::Error;
+use std::io;
+use std::time::{Duration, Instant};
+
+use kennel_pen::holder::HeldKind;
+use kennel_pen::oom::OomScore;
+use kennel_pen::{
+    CallerEnds, Command, CreateError, Gated, Ground, Kind, LaunchError, Pen, Stream, Streams,
+};
+use rustix::fd::{AsFd, OwnedFd};
+
+use super::desk::{Desk, Word};
+use super::hold::{Held, hold};
+use super::settle_in::{self, Namespace};
+use super::{never_ran, now_ms};
+use crate::fault;
+use crate::journal::Writer;
+use crate::protocol::{Cause, LaunchOrder, Outcome, Report, Stage, Stdin};
+
+/// How long the daemon may take for its next word: it is a program, not a person, but its disk may be slow.
+const GRANT: Duration = Duration::from_secs(60);
+/// How long the exec may take: a program on a slow network file system, not a hanging one.
+const EXEC: Duration = Duration::from_secs(30);
+/// How long a failed launch may take to be seen gone.
+const ENDING: Duration = Duration::from_secs(5);
+
+/// Why nothing runs.
+#[derive(Debug)]
+pub(super) enum NotLaunched {
+    /// It was called off.
+    Dismissed,
+    /// It failed; the code is the program's exit code for it.
+    Failed { code: u8, why: String },
+}
+
+impl NotLaunched {
+    fn failed(code: u8, error: &(dyn Error + 'static)) -> Self {
+        Self::Failed { code, why: with_causes(error) }
+    }
+
+    fn cause(self) -> Cause {
+        match self {
+            Self::Dismissed => Cause::Dismissed,
+            Self::Failed { code, why } => Cause::Failed { code, why },
+        }
+    }
+}
+
+impl From<LaunchError> for NotLaunched {
+    fn from(error: LaunchError) -> Self {
+        match &error {
+            LaunchError::Exec(_) | LaunchError::Pending { .. } => Self::failed(204, &error),
+            LaunchError::Nul { .. } | LaunchError::VariableName { .. } => Self::failed(202, &error),
+            _ => Self::failed(207, &error),
+        }
+    }
+}
+
+impl From<io::Error> for NotLaunched {
+    fn from(error: io::Error) -> Self {
+        Self::failed(207, &error)
+    }
+}
+
+/// An error with its causes in one line, for a process that can't look at them.
+fn with_causes(error: &dyn Error) -> String {
+    let mut text = error.to_string();
+    let mut cause = error.source();
+    while let Some(next) = cause {
+        text.push_str(": ");
+        text.push_str(&next.to_string());
+        cause = next.source();
+    }
+    text
+}
+
+/// Sees one launch through, whatever comes of it.
+pub(super) fn launch_and_hold(
+    desk: &mut Desk,
+    order: &LaunchOrder,
+    namespace: Namespace,
+    stdin: Option<OwnedFd>,
+    journal: Writer,
+) -> Outcome {
+    if let Err(not) = await_word(desk, None, &Word::Go) {
+        return never_ran(not.cause());
+    }
+    fault::point("keeper.go");
+    let mut pen = match make_pen(order, namespace) {
+        Ok(pen) => pen,
+        Err(not) => return never_ran(not.cause()),
+    };
+    fault::point("keeper.pen");
+    match launch(desk, &mut pen, order, stdin) {
+        Ok(ends) => {
+            fault::point("keeper.opened");
+            hold(Held::new(desk, pen, order, ends, journal))
+        }
+        Err(not) => end_failed_launch(desk, pen, not),
+    }
+}
+
+fn make_pen(order: &LaunchOrder, namespace: Namespace) -> Result<Pen, NotLaunched> {
+    let (ground, kind) = match order.kind {
+        HeldKind::Subtree | HeldKind::Namespace => (Ground::without_cgroup(), Kind::Subtree),
+        HeldKind::Auto => (Ground::survey(&order.name.home), Kind::Auto),
+        HeldKind::Cgroup => (Ground::survey(&order.name.home), Kind::Cgroup),
+    };
+    let made = |error: CreateError| NotLaunched::failed(203, &error);
+    if let Namespace::Failed(error) = &namespace {
+        let why = format!("can't make a pid namespace: {error}");
+        return Err(NotLaunched::Failed { code: 203, why });
+    }
+    let mut pen = Pen::create(&ground, order.name.clone(), kind).map_err(made)?;
+    pen.arm().map_err(|error| NotLaunched::failed(203, &error))?;
+    if let Namespace::New(init) = namespace {
+        pen.in_namespace(init);
+    }
+    Ok(pen)
+}
+
+/// Makes the process, tells the daemon, and opens the gate when it says so.
+fn launch(
+    desk: &mut Desk,
+    pen: &mut Pen,
+    order: &LaunchOrder,
+    stdin: Option<OwnedFd>,
+) -> Result<CallerEnds, NotLaunched> {
+    let likelier = OomScore::raised();
+    let cgroup = pen.cgroup_path().map(ToOwned::to_owned);
+    let gated = pen.launch(command(order, stdin)?)?;
+    drop(likelier);
+    if let (Some(terminal), Some(fd)) = (&order.terminal, &gated.ends.terminal)
+        && let Some(settings) = &terminal.settings
+    {
+        settings.apply_to(fd.as_fd())?;
+    }
+    settle_in::write_identity(&order.folder, Some((gated.identity(), cgroup.as_deref())))?;
+    let agent = gated.pidfd().map(|fd| fd.try_clone_to_owned()).transpose()?;
+    desk.born(gated.identity().clone(), cgroup.as_deref(), agent);
+    fault::point("keeper.born");
+    await_word(desk, Some(&gated), &Word::Open)?;
+    fault::point("keeper.granted");
+    desk.stage(Stage::Running);
+    let ends = gated.open(Instant::now() + EXEC)?;
+    desk.tell_all(&Report::Running);
+    Ok(ends)
+}
+
+/// Waits for this word of the daemon's. Anything that means the end means that nothing is run: a stop, a
+/// dismissal, no daemon any more, a silence.
+fn await_word(
+    desk: &mut Desk,
+    gated: Option<&Gated<'_>>,
+    wanted: &Word,
+) -> Result<(), NotLaunched> {
+    let deadline = Instant::now() + GRANT;
+    loop {
+        let words = desk.serve();
+        let called_off = |word: &Word| {
+            matches!(word, Word::Dismiss | Word::Stop(_) | Word::Kill | Word::OwnerGone)
+        };
+        if words.iter().any(called_off) || !desk.has_daemon() {
+            return Err(NotLaunched::Dismissed);
+        }
+        if words.contains(wanted) {
+            return Ok(());
+        }
+        if Instant::now() >= deadline {
+            let why = "the daemon did not grant the launch in time".to_owned();
+            return Err(NotLaunched::Failed { code: 207, why });
+        }
+        if let Some(agent) = gated.and_then(Gated::pidfd)
+            && kennel_sys::pidfd::has_ended(agent)?
+        {
+            return Err(LaunchError::Died.into());
+        }
+        desk.wait(None, Some(deadline))?;
+    }
+}
+
+/// Whatever was started is ended, and seen to be, before anyone is told that it failed.
+fn end_failed_launch(desk: &mut Desk, mut pen: Pen, not: NotLaunched) -> Outcome {
+    let mut outcome = never_ran(not.cause());
+    loop {
+        match pen.end(Instant::now() + ENDING) {
+            Ok(kennel_pen::End::Empty) => break,
+            Ok(kennel_pen::End::StillAlive(survivors)) => {
+                desk.tell_all(&Report::StillAlive(survivors));
+            }
+            Err(error) => desk.trouble(format!("a failed launch can't be ended: {error}")),
+        }
+        desk.serve();
+    }
+    outcome.folder_left = pen.try_remove().is_err();
+    outcome.ended_ms = now_ms();
+    outcome
+}
+
+fn command(order: &LaunchOrder, stdin: Option<OwnedFd>) -> Result<Command, NotLaunched> {
+    let [program, arguments @ ..] = &order.argv[..] else {
+        return Err(NotLaunched::Failed { code: 202, why: "there is no command".into() });
+    };
+    let mut command = Command::new(program);
+    command.args(arguments).envs(order.env.iter().cloned());
+    command.folder(&order.cwd).umask(order.umask);
+    for limit in &order.limits {
+        command.limit(*limit);
+    }
+    command.streams(match &order.terminal {
+        Some(terminal) => Streams::Terminal {
+            size: terminal.size,
+            stderr: terminal.stderr_apart.then_some(Stream::Pipe),
+        },
+        None => Streams::Each {
+            stdin: match (order.stdin, stdin) {
+                (Stdin::Pipe, _) => Stream::Pipe,
+                (Stdin::Given, Some(fd)) => Stream::File(fd),
+                (Stdin::Given | Stdin::Null, _) => Stream::Null,
+            },
+            stdout: Stream::Pipe,
+            stderr: Stream::Pipe,
+        },
+    });
+    Ok(command)
+}

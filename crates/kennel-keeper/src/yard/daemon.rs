@@ -1,0 +1,163 @@
+//! The daemon, as its parent sees it.
+
+use std::ffi::{CString, OsString};
+use std::io;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use kennel_pen::wire::Channel;
+use kennel_sys::clone::{self, Opened, Start};
+use kennel_sys::reap::Ended;
+use rustix::fd::{AsFd, OwnedFd};
+use rustix::fs::{Mode, OFlags};
+
+use crate::protocol::LONGEST;
+
+/// The name by which the program knows that it is the daemon, and by which people see it in `ps`.
+pub const DAEMON: &str = "kennel-daemon";
+
+/// How long the exec may take.
+const EXEC: Duration = Duration::from_secs(30);
+/// The first pause before a crashed daemon is started again; doubled each time …
+const FIRST_PAUSE: Duration = Duration::from_millis(100);
+/// … up to this.
+const LAST_PAUSE: Duration = Duration::from_secs(30);
+/// One that lived so long was sound: the next pause is the first again.
+const SOUND: Duration = Duration::from_secs(60);
+
+/// The exit codes by which a daemon says what it wants.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum DaemonExit {
+    /// Everything has ended: the yard leaves too.
+    Stopped,
+    /// Sessions go on without a daemon, until somebody asks for one.
+    Kept,
+    /// A new one is wanted at once.
+    Replaced,
+    /// Anything else.
+    Crashed,
+}
+
+impl DaemonExit {
+    /// The code that means this.
+    #[must_use]
+    pub fn code(self) -> i32 {
+        match self {
+            Self::Stopped => 0,
+            Self::Kept => 10,
+            Self::Replaced => 11,
+            Self::Crashed => 1,
+        }
+    }
+
+    pub(super) fn of(ended: Ended) -> Self {
+        match ended {
+            Ended::Code(0) => Self::Stopped,
+            Ended::Code(10) => Self::Kept,
+            Ended::Code(11) => Self::Replaced,
+            _ => Self::Crashed,
+        }
+    }
+}
+
+/// A daemon that runs.
+pub(super) struct Daemon {
+    pub(super) pid: i32,
+    pub(super) pidfd: OwnedFd,
+    pub(super) channel: Channel,
+    started: Instant,
+}
+
+impl Daemon {
+    pub(super) fn start(home: &Path) -> io::Result<Self> {
+        let (ours, theirs) = Channel::pair()?;
+        let flags = OFlags::RDWR | OFlags::CLOEXEC;
+        let null = rustix::fs::open("/dev/null", flags, Mode::empty())?;
+        let start = Start {
+            path: CString::from(c"/proc/self/exe"),
+            argv: vec![CString::new(DAEMON)?, CString::new(home.as_os_str().as_bytes())?],
+            env: environment()?,
+            folder: None,
+            umask: None,
+            limits: Vec::new(),
+            streams: [theirs.as_fd(), null.as_fd(), rustix::stdio::stderr()],
+            terminal: false,
+            cgroup: None,
+        };
+        let gated = clone::start(start).map_err(io::Error::other)?;
+        let pid = gated.pid().as_raw_pid();
+        let pidfd = match gated.open(Instant::now() + EXEC).map_err(io::Error::other)? {
+            Opened::Running(pidfd) => pidfd,
+            // Reaped with all other children.
+            Opened::Failed(_, error) => return Err(io::Error::other(error.error)),
+            Opened::Died(_) => return Err(io::Error::other("it was killed")),
+            Opened::Pending(opening) => {
+                drop(opening.give_up());
+                return Err(io::Error::other("it could not be loaded in time"));
+            }
+        };
+        Ok(Self { pid, pidfd, channel: Channel::new(ours, LONGEST), started: Instant::now() })
+    }
+
+    pub(super) fn was_sound(&self) -> bool {
+        self.started.elapsed() >= SOUND
+    }
+}
+
+fn environment() -> io::Result<Vec<CString>> {
+    let pairs = std::env::vars_os().map(|(name, value)| {
+        let mut pair: OsString = name;
+        pair.push("=");
+        pair.push(value);
+        Ok(CString::new(pair.into_vec())?)
+    });
+    pairs.collect()
+}
+
+/// When to start the next one.
+#[derive(Debug, Default)]
+pub(super) struct Backoff {
+    crashes: u32,
+}
+
+impl Backoff {
+    /// It crashed; how long to wait.
+    pub(super) fn crashed(&mut self, was_sound: bool) -> Duration {
+        if was_sound {
+            self.crashes = 0;
+        }
+        let pause = FIRST_PAUSE * 2_u32.saturating_pow(self.crashes.min(16));
+        self.crashes += 1;
+        pause.min(LAST_PAUSE)
+    }
+
+    /// Somebody wants one now.
+    pub(super) fn forgive(&mut self) {
+        self.crashes = 0;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pauses_grow_to_a_bound_and_a_sound_life_forgives() {
+        let mut backoff = Backoff::default();
+        let pauses: Vec<_> = (0..12).map(|_| backoff.crashed(false)).collect();
+        assert_eq!(pauses[0], FIRST_PAUSE);
+        assert!(pauses.is_sorted());
+        assert_eq!(pauses[11], LAST_PAUSE);
+        assert_eq!(backoff.crashed(true), FIRST_PAUSE);
+    }
+
+    #[test]
+    fn codes_mean_what_they_say() {
+        for exit in [DaemonExit::Stopped, DaemonExit::Kept, DaemonExit::Replaced] {
+            assert_eq!(DaemonExit::of(Ended::Code(exit.code())), exit);
+        }
+        assert_eq!(DaemonExit::of(Ended::Code(101)), DaemonExit::Crashed);
+        assert_eq!(DaemonExit::of(Ended::Signal { signal: 9, core: false }), DaemonExit::Crashed);
+    }
+}

@@ -1,0 +1,66 @@
+//! The yard: one tiny process for each home. A subreaper, the parent of the daemon and of every keeper.
+//!
+//! It forks keepers when the daemon asks for them, reaps them, and starts a daemon that crashed again. Who
+//! falls to it and is neither is an orphan of a dead keeper or a dead daemon, and is ended.
+//!
+//! It has one thread and no runtime. A keeper is a fork of it: [`run`] returns in two kinds of processes.
+
+mod daemon;
+mod orphans;
+mod resume;
+mod serve;
+
+use std::io;
+use std::path::PathBuf;
+
+use kennel_pen::HomeId;
+
+pub use daemon::{DAEMON, DaemonExit};
+pub use resume::{RESUME_VARIABLE, Resumed};
+
+use crate::keeper;
+use serve::{Served, Yard};
+
+/// The names of the points at which a yard can be stopped by a test.
+pub const POINTS: &[&str] = &["yard.fork", "yard.forked", "yard.reaped", "yard.daemon"];
+
+/// What a yard needs to know.
+#[derive(Debug)]
+pub struct YardConfig {
+    /// The home.
+    pub home: PathBuf,
+    /// Its id.
+    pub home_id: HomeId,
+    /// What a former program of this process left, if there was one.
+    pub resumed: Option<Resumed>,
+}
+
+/// The name of the lock that a yard holds in its home.
+pub const YARD_LOCK: &str = "yard.lock";
+
+/// How it went.
+#[derive(Debug)]
+pub enum Ended {
+    /// Told to leave, and nobody is left.
+    Left,
+    /// Another yard holds the home.
+    Occupied,
+}
+
+/// Serves as the yard, until told to leave and nobody is left.
+///
+/// It comes back in forks of this process too, the keepers, when they have done their work.
+///
+/// # Errors
+/// The home could not be taken, or the kernel failed us.
+pub fn run(config: YardConfig) -> io::Result<Ended> {
+    let Some(yard) = Yard::take(config)? else { return Ok(Ended::Occupied) };
+    match yard.serve()? {
+        Served::Left => Ok(Ended::Left),
+        // All that was the yard's is closed by now.
+        Served::IsKeeper(birthright) => {
+            keeper::keep(birthright)?;
+            Ok(Ended::Left)
+        }
+    }
+}

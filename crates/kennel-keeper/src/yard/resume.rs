@@ -1,0 +1,73 @@
+//! A yard becomes a newer program without ceasing to be the parent of its children: by exec.
+
+use std::ffi::OsString;
+use std::io;
+use std::os::unix::process::CommandExt;
+use std::path::Path;
+use std::process::Command;
+
+use rustix::fd::{AsRawFd, OwnedFd};
+use rustix::io::FdFlags;
+
+/// The variable by which the former program tells the newer one what it has.
+pub const RESUME_VARIABLE: &str = "KENNEL_YARD_RESUMES";
+
+/// What a former program of this process left.
+#[derive(Debug)]
+pub struct Resumed {
+    pub(super) lock: OwnedFd,
+    pub(super) listener: OwnedFd,
+    pub(super) keepers: Vec<i32>,
+}
+
+impl Resumed {
+    /// What the value of [`RESUME_VARIABLE`] says. Only for the process that was told so by its former
+    /// program; the descriptors become its own.
+    ///
+    /// # Errors
+    /// The text is not what a former program writes, or the descriptors are not there.
+    pub fn parse(text: &str) -> io::Result<Self> {
+        let wrong = || io::Error::new(io::ErrorKind::InvalidInput, "no state of a former yard");
+        let mut numbers = text.split(' ').map(|number| number.parse::<i32>().map_err(|_| wrong()));
+        let pid = numbers.next().ok_or_else(wrong)??;
+        if pid != rustix::process::getpid().as_raw_pid() {
+            return Err(wrong()); // inherited by somebody else
+        }
+        let mut descriptor = || -> io::Result<OwnedFd> {
+            let number = numbers.next().ok_or_else(wrong)??;
+            kennel_sys::descriptor::adopt(number)
+        };
+        let (lock, listener) = (descriptor()?, descriptor()?);
+        Ok(Self { lock, listener, keepers: numbers.collect::<Result<_, _>>()? })
+    }
+}
+
+/// Becomes this program; comes back only if that fails.
+pub(super) fn become_program(
+    program: &Path,
+    home: &Path,
+    lock: &OwnedFd,
+    listener: &OwnedFd,
+    keepers: impl Iterator<Item = i32>,
+) -> io::Error {
+    let keep = |fd: &OwnedFd| rustix::io::fcntl_setfd(fd, FdFlags::empty());
+    let close = |fd: &OwnedFd| rustix::io::fcntl_setfd(fd, FdFlags::CLOEXEC);
+    if let Err(error) = keep(lock).and_then(|()| keep(listener)) {
+        return error.into();
+    }
+    let pid = rustix::process::getpid().as_raw_pid();
+    let mut state = format!("{pid} {} {}", lock.as_raw_fd(), listener.as_raw_fd());
+    for keeper in keepers {
+        state.push_str(&format!(" {keeper}"));
+    }
+    let argument: OsString = home.into();
+    let error =
+        Command::new(program).arg0("kennel-yard").arg(argument).env(RESUME_VARIABLE, state).exec();
+    // Still the old program: nothing may leak into what it starts.
+    for fd in [lock, listener] {
+        if let Err(error) = close(fd) {
+            return error.into();
+        }
+    }
+    error
+}

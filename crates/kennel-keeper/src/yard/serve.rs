@@ -1,0 +1,503 @@
+//! The yard's own loop.
+
+use std::collections::{HashMap, HashSet};
+use std::fs::OpenOptions;
+use std::io::{self, Write};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use kennel_pen::HomeId;
+use kennel_pen::wire::{Channel, Received};
+use kennel_sys::fork::{Forked, fork_alone};
+use kennel_sys::pidfd;
+use kennel_sys::reap::{self, Ended, Reaped};
+use kennel_sys::signals::{self, SignalFd};
+use rustix::event::{PollFd, PollFlags};
+use rustix::fd::{AsFd, OwnedFd};
+use rustix::fs::FlockOperation;
+use rustix::io::Errno;
+use rustix::net::{AddressFamily, SocketFlags, SocketType};
+use rustix::process::{Resource, Rlimit, Signal};
+
+use super::daemon::{Backoff, Daemon, DaemonExit};
+use super::orphans::{Left, Orphans};
+use super::resume::{Resumed, become_program};
+use super::{YARD_LOCK, YardConfig};
+use crate::client::{YARD_SOCKET, address, open_folder};
+use crate::fault;
+use crate::keeper::Birthright;
+use crate::protocol::{LONGEST_REQUEST, VERSION, YardReport, YardRequest};
+
+/// How long orphans may take to end before a keeper's end is told with those left.
+const PATIENCE: Duration = Duration::from_secs(2);
+/// The pause between bouts once patience is over.
+const PROBE: Duration = Duration::from_secs(1);
+/// The pause after something went wrong.
+const TROUBLE: Duration = Duration::from_millis(100);
+/// The most who may ask something at once.
+const VISITORS: usize = 16;
+
+/// How it went.
+pub(super) enum Served {
+    /// Told to leave, and nobody is left.
+    Left,
+    /// This process is a keeper now.
+    IsKeeper(Birthright),
+}
+
+/// What is to become of us.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Future {
+    /// A daemon is wanted.
+    Serve,
+    /// None, until somebody asks.
+    Rest,
+    /// We go when no child is left.
+    Leave,
+}
+
+/// A keeper that has ended, and is told of once its orphans are gone.
+struct Obituary {
+    pid: i32,
+    how: String,
+}
+
+pub(super) struct Yard {
+    home: PathBuf,
+    home_id: HomeId,
+    lock: OwnedFd,
+    listener: OwnedFd,
+    signals: SignalFd,
+    daemon: Option<Daemon>,
+    backoff: Backoff,
+    start_at: Option<Instant>,
+    future: Future,
+    successor: Option<PathBuf>,
+    /// Each with its key of the daemon's, if it was the present one that asked for it.
+    keepers: HashMap<i32, Option<u64>>,
+    visitors: Vec<Channel>,
+    orphans: Option<Orphans>,
+    orphans_since: Option<Instant>,
+    obituaries: Vec<Obituary>,
+}
+
+impl Yard {
+    /// Takes the home; `None` if another yard has it.
+    pub(super) fn take(config: YardConfig) -> io::Result<Option<Self>> {
+        let YardConfig { home, home_id, resumed } = config;
+        rustix::thread::set_name(c"kennel-yard")?;
+        let (lock, listener, keepers) = match resumed {
+            Some(Resumed { lock, listener, keepers }) => (lock, listener, keepers),
+            None => {
+                let Some(lock) = take_lock(&home)? else { return Ok(None) };
+                (lock, listen(&home)?, Vec::new())
+            }
+        };
+        reap::become_subreaper()?;
+        let ignored = [Signal::HUP, Signal::INT, Signal::QUIT, Signal::USR1, Signal::USR2];
+        signals::ignore(&ignored.map(Signal::as_raw))?;
+        let signals = SignalFd::new(&[Signal::CHILD.as_raw(), Signal::TERM.as_raw()])?;
+        let limit = rustix::process::getrlimit(Resource::Nofile);
+        // The daemon has two descriptors for each session. Without more we go on with what there is.
+        let most = Rlimit { current: limit.maximum, maximum: limit.maximum };
+        rustix::process::setrlimit(Resource::Nofile, most).ok();
+        Ok(Some(Self {
+            home,
+            home_id,
+            lock,
+            listener,
+            signals,
+            daemon: None,
+            backoff: Backoff::default(),
+            start_at: Some(Instant::now()),
+            future: Future::Serve,
+            successor: None,
+            keepers: keepers.into_iter().map(|pid| (pid, None)).collect(),
+            visitors: Vec::new(),
+            orphans: None,
+            orphans_since: None,
+            obituaries: Vec::new(),
+        }))
+    }
+
+    pub(super) fn serve(mut self) -> io::Result<Served> {
+        loop {
+            match self.turn() {
+                Ok(None) => {}
+                Ok(Some(served)) => return Ok(served),
+                // What goes wrong (no descriptors, no memory) goes wrong for now. Leaving would leave
+                // everyone's children to nobody.
+                Err(error) => {
+                    complain(&error.to_string());
+                    std::thread::sleep(TROUBLE);
+                }
+            }
+        }
+    }
+
+    fn turn(&mut self) -> io::Result<Option<Served>> {
+        // Who ended before the signal was blocked, or between two programs of ours, is seen first.
+        self.reap()?;
+        self.end_orphans()?;
+        self.start_daemon_if_due();
+        if self.nobody_is_left() {
+            return Ok(Some(Served::Left));
+        }
+        self.wait()?;
+        while let Some(signal) = self.signals.next()? {
+            if signal == Signal::TERM.as_raw() {
+                self.terminate_daemon()?;
+            }
+        }
+        self.hear_visitors();
+        // The daemon's last words come before the news of its end.
+        Ok(self.hear_daemon()?.map(Served::IsKeeper))
+    }
+
+    fn nobody_is_left(&self) -> bool {
+        self.future == Future::Leave
+            && self.daemon.is_none()
+            && self.keepers.is_empty()
+            && self.orphans_since.is_none()
+    }
+
+    fn wait(&self) -> io::Result<()> {
+        let mut fds = vec![
+            PollFd::new(&self.signals, PollFlags::IN),
+            PollFd::new(&self.listener, PollFlags::IN),
+        ];
+        let channels = self.daemon.iter().map(|daemon| &daemon.channel).chain(&self.visitors);
+        fds.extend(channels.map(|channel| PollFd::new(channel, PollFlags::IN)));
+        let now = Instant::now();
+        let orphans = self.orphans_since.map(|since| {
+            if now.saturating_duration_since(since) < PATIENCE { now } else { now + PROBE }
+        });
+        let timeout = [self.start_at, orphans].into_iter().flatten().min().map(|at| {
+            let left = at.saturating_duration_since(now);
+            rustix::event::Timespec {
+                tv_sec: left.as_secs().try_into().unwrap_or(i64::MAX),
+                tv_nsec: left.subsec_nanos().into(),
+            }
+        });
+        match rustix::event::poll(&mut fds, timeout.as_ref()) {
+            Ok(_) | Err(Errno::INTR) => Ok(()),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    // The daemon.
+
+    fn start_daemon_if_due(&mut self) {
+        if self.daemon.is_some() || self.start_at.is_none_or(|at| Instant::now() < at) {
+            return;
+        }
+        self.start_at = None;
+        fault::point("yard.daemon");
+        match Daemon::start(&self.home) {
+            Ok(daemon) => {
+                self.know(daemon.pid);
+                self.daemon = Some(daemon);
+            }
+            Err(error) => {
+                complain(&format!("the daemon can't be started: {error}"));
+                self.start_at = Some(Instant::now() + self.backoff.crashed(false));
+            }
+        }
+    }
+
+    /// Whoever stops us stops the daemon, which ends everything; then we leave.
+    fn terminate_daemon(&mut self) -> io::Result<()> {
+        match &self.daemon {
+            Some(daemon) => {
+                let _sent_or_gone = pidfd::send(&daemon.pidfd, Signal::TERM)?;
+            }
+            None if self.keepers.is_empty() => self.future = Future::Leave,
+            // Sessions without a daemon: one is needed to end them in order.
+            None => {
+                self.start_at = Some(Instant::now());
+                self.start_daemon_if_due();
+                return match &self.daemon {
+                    Some(_) => self.terminate_daemon(),
+                    None => Ok(()),
+                };
+            }
+        }
+        Ok(())
+    }
+
+    fn daemon_ended(&mut self, daemon: &Daemon, ended: Ended) {
+        for key in self.keepers.values_mut() {
+            *key = None; // numbers of a daemon that is no more
+        }
+        match DaemonExit::of(ended) {
+            DaemonExit::Stopped => self.future = Future::Leave,
+            DaemonExit::Kept => self.future = Future::Rest,
+            DaemonExit::Replaced => {
+                self.become_successor();
+                self.start_at = Some(Instant::now());
+            }
+            DaemonExit::Crashed => {
+                let pause = self.backoff.crashed(daemon.was_sound());
+                complain(&format!("the daemon has ended ({ended:?}); again in {pause:?}"));
+                self.start_at = Some(Instant::now() + pause);
+            }
+        }
+    }
+
+    /// A newer program takes over this very process. If it can't, the old one goes on.
+    fn become_successor(&mut self) {
+        let Some(program) = self.successor.take() else { return };
+        let keepers = self.keepers.keys().copied();
+        let error = become_program(&program, &self.home, &self.lock, &self.listener, keepers);
+        complain(&format!("{} can't take over: {error}", program.display()));
+    }
+
+    /// What the daemon wants. In a new keeper this says so: the caller drops the yard, and is the keeper.
+    fn hear_daemon(&mut self) -> io::Result<Option<Birthright>> {
+        while let Some(daemon) = &self.daemon {
+            let (bytes, descriptors) = match daemon.channel.receive()? {
+                Received::Message(bytes, descriptors) => (bytes, descriptors),
+                // Its end is seen by its parent, which we are.
+                Received::Nothing | Received::End => return Ok(None),
+            };
+            match YardRequest::decode(&bytes) {
+                Ok(YardRequest::Fork { key }) => {
+                    if let Some(birthright) = self.fork_keeper(key, descriptors) {
+                        return Ok(Some(birthright));
+                    }
+                }
+                Ok(YardRequest::Leave) => self.future = Future::Leave,
+                Ok(YardRequest::Replace { program }) => {
+                    self.successor =
+                        Some(program.into()).filter(|path: &PathBuf| path.is_absolute());
+                }
+                Ok(YardRequest::Status) => self.tell_daemon(&self.status()),
+                Ok(YardRequest::Start) => {}
+                Err(error) => complain(&error.to_string()),
+            }
+        }
+        Ok(None)
+    }
+
+    fn fork_keeper(&mut self, key: u64, descriptors: Vec<OwnedFd>) -> Option<Birthright> {
+        let mut descriptors = descriptors.into_iter();
+        let (Some(order), Some(lock), Some(daemon)) =
+            (descriptors.next(), descriptors.next(), descriptors.next())
+        else {
+            let why = "the order came without its descriptors".to_owned();
+            self.tell_daemon(&YardReport::NotForked { key, why });
+            return None;
+        };
+        let birthright = Birthright { order, lock, daemon, stdin: descriptors.next() };
+        fault::point("yard.fork");
+        match fork_alone() {
+            Ok(Forked::Child) => return Some(birthright),
+            Ok(Forked::Parent(pid)) => {
+                fault::point("yard.forked");
+                self.keepers.insert(pid, Some(key));
+                self.know(pid);
+                self.tell_daemon(&YardReport::Forked { key, pid });
+            }
+            Err(error) => {
+                let why = format!("no keeper could be forked: {error}");
+                self.tell_daemon(&YardReport::NotForked { key, why });
+            }
+        }
+        None
+    }
+
+    /// A new child that is no orphan. If it can't be told from one it is ended like one: a launch fails, or
+    /// a daemon is started again.
+    fn know(&mut self, pid: i32) {
+        if let Some(orphans) = &mut self.orphans
+            && let Err(error) = orphans.add_known(pid)
+        {
+            complain(&format!("the new child {pid} can't be told from orphans: {error}"));
+        }
+    }
+
+    fn tell_daemon(&self, report: &YardReport) {
+        let Some(daemon) = &self.daemon else { return };
+        // A daemon that does not read thousands of messages is stuck, and learns the rest when it looks.
+        if let Err(error) = daemon.channel.send(&report.encode(), &[]) {
+            complain(&format!("the daemon can't be told: {error}"));
+        }
+    }
+
+    // Children.
+
+    fn reap(&mut self) -> io::Result<()> {
+        while let Reaped::One(pid, ended) = reap::reap_any()? {
+            self.child_ended(pid, ended);
+        }
+        Ok(())
+    }
+
+    fn child_ended(&mut self, pid: i32, ended: Ended) {
+        if self.daemon.as_ref().is_some_and(|daemon| daemon.pid == pid) {
+            if let Some(daemon) = self.daemon.take() {
+                self.daemon_ended(&daemon, ended);
+            }
+            self.suspect_orphans();
+        } else if self.keepers.remove(&pid).is_some() {
+            fault::point("yard.reaped");
+            self.obituaries.push(Obituary { pid, how: describe(ended) });
+            // One that left in order has seen its pen empty.
+            if ended != Ended::Code(0) {
+                self.suspect_orphans();
+            }
+        }
+        // Anyone else is an orphan that ended by itself.
+    }
+
+    fn suspect_orphans(&mut self) {
+        self.orphans_since.get_or_insert_with(Instant::now);
+    }
+
+    /// Ends those who fell to us; then tells of the keepers whose they were.
+    fn end_orphans(&mut self) -> io::Result<()> {
+        let mut left = Vec::new();
+        if let Some(since) = self.orphans_since {
+            match self.end_some_orphans() {
+                Ok(Left::Nobody) => {
+                    self.orphans = None;
+                    self.orphans_since = None;
+                }
+                Ok(Left::These(these)) => left = these,
+                Err(error) => {
+                    complain(&format!("orphans can't be ended: {error}"));
+                    left.push(error.to_string());
+                }
+            }
+            if self.orphans_since.is_some() && since.elapsed() < PATIENCE {
+                return Ok(());
+            }
+        }
+        for Obituary { pid, how } in std::mem::take(&mut self.obituaries) {
+            self.tell_daemon(&YardReport::KeeperEnded {
+                pid,
+                how: how.clone(),
+                left: left.clone(),
+            });
+            if !left.is_empty() {
+                self.obituaries.push(Obituary { pid, how });
+            }
+        }
+        Ok(())
+    }
+
+    fn end_some_orphans(&mut self) -> io::Result<Left> {
+        let orphans = match &mut self.orphans {
+            Some(orphans) => orphans,
+            none => {
+                let daemon = self.daemon.as_ref().map(|daemon| daemon.pid);
+                let known = self.keepers.keys().copied().chain(daemon).collect::<Vec<_>>();
+                none.insert(Orphans::gather(&self.home_id, &known)?)
+            }
+        };
+        let left = orphans.end();
+        for (pid, ended) in orphans.known_ended() {
+            self.child_ended(pid, ended);
+        }
+        left
+    }
+
+    // Visitors.
+
+    fn hear_visitors(&mut self) {
+        let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+        while let Ok(socket) = rustix::net::accept_with(&self.listener, flags) {
+            if self.visitors.len() < VISITORS {
+                self.visitors.push(Channel::new(socket, LONGEST_REQUEST));
+            }
+        }
+        let mut gone = HashSet::new();
+        for place in 0..self.visitors.len() {
+            match self.visitors[place].receive() {
+                Ok(Received::Nothing) => {}
+                Ok(Received::End) | Err(_) => drop(gone.insert(place)),
+                Ok(Received::Message(bytes, _)) => self.answer(place, &bytes),
+            }
+        }
+        let mut place = 0;
+        self.visitors.retain(|_| {
+            place += 1;
+            !gone.contains(&(place - 1))
+        });
+    }
+
+    fn answer(&mut self, place: usize, bytes: &[u8]) {
+        match YardRequest::decode(bytes) {
+            Ok(YardRequest::Start) if self.daemon.is_none() => {
+                self.future = Future::Serve;
+                self.backoff.forgive();
+                self.start_at = Some(Instant::now());
+                self.start_daemon_if_due();
+            }
+            Ok(YardRequest::Start | YardRequest::Status) => {}
+            // Only the daemon says anything else, and not here.
+            _ => return,
+        }
+        let status = self.status().encode();
+        // A visitor that does not read its answer doesn't want it.
+        let _told = self.visitors[place].send(&status, &[]);
+    }
+
+    fn status(&self) -> YardReport {
+        YardReport::Status {
+            pid: rustix::process::getpid().as_raw_pid(),
+            daemon: self.daemon.as_ref().map(|daemon| daemon.pid),
+            keepers: self.keepers.keys().copied().collect(),
+            version: VERSION,
+        }
+    }
+}
+
+fn describe(ended: Ended) -> String {
+    match ended {
+        Ended::Code(code) => format!("exited with code {code}"),
+        Ended::Signal { signal, .. } => format!("ended by signal {signal}"),
+    }
+}
+
+/// Takes the yard's lock; `None` if another has it.
+fn take_lock(home: &Path) -> io::Result<Option<OwnedFd>> {
+    let mut options = OpenOptions::new();
+    let mut file = options
+        .read(true)
+        .write(true)
+        .create(true)
+        .truncate(false)
+        .mode(0o600)
+        .open(home.join(YARD_LOCK))?;
+    match rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive) {
+        Ok(()) => {}
+        Err(Errno::WOULDBLOCK) => return Ok(None),
+        Err(error) => return Err(error.into()),
+    }
+    file.set_len(0)?;
+    writeln!(file, "{}", std::process::id())?;
+    Ok(Some(file.into()))
+}
+
+/// Listens in the home. A socket file that is there is a dead yard's: we have the lock.
+fn listen(home: &Path) -> io::Result<OwnedFd> {
+    let folder = open_folder(home)?;
+    match std::fs::remove_file(home.join(YARD_SOCKET)) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+        _ => {}
+    }
+    let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+    let socket = rustix::net::socket_with(AddressFamily::UNIX, SocketType::SEQPACKET, flags, None)?;
+    rustix::net::bind(&socket, &address(&folder, YARD_SOCKET)?)?;
+    rustix::net::listen(&socket, 16)?;
+    Ok(socket)
+}
+
+/// A line for the yard's log, which is its standard error.
+fn complain(text: &str) {
+    let line = format!("kennel-yard: {text}\n");
+    // Nobody is left to tell if this fails.
+    let _written = rustix::io::write(rustix::stdio::stderr().as_fd(), line.as_bytes());
+}

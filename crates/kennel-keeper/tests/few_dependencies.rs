@@ -1,0 +1,39 @@
+//! A keeper is there once for every session, so what it links stays small.
+
+use std::collections::BTreeSet;
+use std::process::Command;
+
+/// Those that are in every keeper. Another one needs a reason as good as theirs.
+const ALLOWED: &[&str] = &[
+    "kennel-keeper",
+    "kennel-pen",
+    "kennel-sys",
+    "bitflags",
+    "libc",
+    "linux-raw-sys",
+    "rustix",
+    // Of use while building only.
+    "proc-macro2",
+    "quote",
+    "syn",
+    "thiserror",
+    "thiserror-impl",
+    "unicode-ident",
+];
+
+#[test]
+fn the_keeper_has_few_dependencies() {
+    let output = Command::new(env!("CARGO"))
+        .args(["tree", "--offline", "--package", "kennel-keeper", "--edges", "normal,build"])
+        .args(["--prefix", "none", "--format", "{p}"])
+        .current_dir(env!("CARGO_MANIFEST_DIR"))
+        .output()
+        .expect("cargo can be run");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let text = String::from_utf8(output.stdout).expect("UTF-8");
+    let found: BTreeSet<_> = text.lines().filter_map(|line| line.split(' ').next()).collect();
+    assert!(found.contains("rustix"), "the list is none: {found:?}");
+    let more: Vec<_> =
+        found.iter().filter(|name| !name.is_empty() && !ALLOWED.contains(name)).collect();
+    assert_eq!(more, Vec::<&&str>::new());
+}

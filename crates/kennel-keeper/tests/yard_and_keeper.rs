@@ -1,0 +1,440 @@
+//! Yard and keepers with a daemon that does nothing but what a test says.
+//!
+//! This program is all three: started by cargo it is the test, which starts itself as the yard, which starts
+//! it as the daemon. The daemon runs one scene, and says by its exit code whether all was well.
+
+use std::ffi::OsString;
+use std::fs::{self, File};
+use std::io::Write;
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitCode};
+use std::time::{Duration, Instant};
+
+use kennel_keeper::protocol::{
+    Cause, LaunchOrder, OutcomeFile, Report, Request, Role, Stage, Stdin, YardReport, YardRequest,
+};
+use kennel_keeper::yard::{self, YardConfig};
+use kennel_keeper::{ClientError, KeeperClient, YardClient};
+use kennel_pen::holder::HeldKind;
+use kennel_pen::wire::Channel;
+use kennel_pen::{HomeId, PenName, SessionId, Status};
+use rustix::event::{PollFd, PollFlags};
+use rustix::process::Signal;
+
+/// A test inside of the daemon.
+type Scene = fn(&mut Daemon);
+
+const SCENES: &[(&str, Scene)] = &[
+    ("a_launch_runs_to_its_end_and_waits_for_the_release", runs_to_its_end),
+    ("a_launch_that_is_dismissed_never_runs", dismissed),
+    ("a_program_that_is_not_there_is_told_with_its_code", not_there),
+    ("a_stop_reaches_those_who_left", stop_reaches_all),
+    ("a_killed_keeper_leaves_nothing_to_the_yard", killed_keeper),
+    ("anyone_may_ask_and_only_a_daemon_grants", anyone_may_ask),
+    ("without_a_daemon_the_lease_runs_out", lease),
+    ("a_tethered_launch_ends_with_its_owner", tether),
+];
+
+fn main() -> ExitCode {
+    let mut args = std::env::args_os();
+    let name = args.next().unwrap_or_default();
+    let home = || PathBuf::from(std::env::args_os().nth(1).expect("the home"));
+    match name.to_str() {
+        Some("kennel-yard") => {
+            let home_id = HomeId::parse("0123456789abcdef").unwrap();
+            let config = YardConfig { home: home(), home_id, resumed: None };
+            yard::run(config).expect("a yard");
+            ExitCode::SUCCESS
+        }
+        Some("kennel-daemon") => {
+            let scene = std::env::var("SCENE").unwrap();
+            let (_, run) = SCENES.iter().find(|(name, _)| *name == scene).expect("a scene");
+            let mut daemon = Daemon::new(home());
+            run(&mut daemon);
+            fs::write(daemon.home.join("passed"), "").unwrap();
+            daemon.yard.send(&YardRequest::Leave, &[]).unwrap();
+            ExitCode::SUCCESS
+        }
+        _ => run_all(),
+    }
+}
+
+fn run_all() -> ExitCode {
+    let only = std::env::args().nth(1).filter(|arg| !arg.starts_with('-'));
+    let list = std::env::args().any(|arg| arg == "--list");
+    let mut failed = 0;
+    for (name, _) in SCENES {
+        if list {
+            println!("{name}: test");
+            continue;
+        }
+        if only.as_ref().is_some_and(|only| !name.contains(only.as_str())) {
+            continue;
+        }
+        let home = tempfile::tempdir().unwrap();
+        let mut command = Command::new(std::env::current_exe().unwrap());
+        command.arg0("kennel-yard").arg(home.path()).env("SCENE", name);
+        let mut yard = command.spawn().unwrap();
+        let deadline = Instant::now() + Duration::from_secs(30);
+        let ended = loop {
+            match yard.try_wait().unwrap() {
+                Some(status) => break status.success(),
+                None if Instant::now() > deadline || home.path().join("failed").exists() => {
+                    yard.kill().unwrap();
+                    yard.wait().unwrap();
+                    break false;
+                }
+                None => std::thread::sleep(Duration::from_millis(5)),
+            }
+        };
+        let passed = ended && home.path().join("passed").exists();
+        println!("test {name} ... {}", if passed { "ok" } else { "FAILED" });
+        failed += u32::from(!passed);
+    }
+    ExitCode::from(u8::from(failed > 0))
+}
+
+struct Daemon {
+    home: PathBuf,
+    yard: YardClient,
+}
+
+struct Launch {
+    folder: PathBuf,
+    lock: PathBuf,
+    keeper: Option<KeeperClient>,
+    pid: i32,
+}
+
+impl Daemon {
+    fn new(home: PathBuf) -> Self {
+        let failed = home.join("failed");
+        std::panic::set_hook(Box::new(move |info| {
+            eprintln!("{info}");
+            fs::write(&failed, info.to_string()).ok();
+        }));
+        let socket = rustix::io::fcntl_dupfd_cloexec(rustix::stdio::stdin(), 3).unwrap();
+        Self { home, yard: YardClient::over(socket) }
+    }
+
+    fn order(&self, name: &str, script: &str) -> LaunchOrder {
+        let folder = self.home.join(name);
+        fs::create_dir(&folder).unwrap();
+        let home = HomeId::parse("0123456789abcdef").unwrap();
+        LaunchOrder {
+            name: PenName { home, session: SessionId::parse(name).unwrap() },
+            token: "t".repeat(32),
+            folder,
+            argv: ["/bin/sh", "-c", script].map(OsString::from).to_vec(),
+            env: vec![("PATH".into(), "/usr/bin:/bin".into())],
+            cwd: "/".into(),
+            umask: 0o22,
+            limits: Vec::new(),
+            kind: HeldKind::Subtree,
+            linger: Duration::from_millis(100),
+            grace: Duration::from_secs(5),
+            lease: None,
+            tethered: false,
+            terminal: None,
+            stdin: Stdin::Null,
+            output_limit: 1 << 20,
+        }
+    }
+
+    fn fork(&mut self, order: &LaunchOrder) -> Launch {
+        let mut memfd = File::from(
+            rustix::fs::memfd_create("order", rustix::fs::MemfdFlags::CLOEXEC).unwrap(),
+        );
+        memfd.write_all(&order.encode()).unwrap();
+        let path = order.folder.join("lock");
+        let lock = File::create(&path).unwrap();
+        rustix::fs::flock(&lock, rustix::fs::FlockOperation::LockExclusive).unwrap();
+        let (ours, theirs): (OwnedFd, OwnedFd) = Channel::pair().unwrap();
+        let descriptors = [memfd.as_fd(), lock.as_fd(), theirs.as_fd()];
+        self.yard.send(&YardRequest::Fork { key: 7 }, &descriptors).unwrap();
+        let YardReport::Forked { key: 7, pid } = self.yard_says() else { panic!("not forked") };
+        let keeper = Some(KeeperClient::over(ours));
+        let mut launch = Launch { folder: order.folder.clone(), lock: path, keeper, pid };
+        assert!(matches!(launch.says(), Report::Hello { .. }));
+        launch
+    }
+
+    fn yard_says(&mut self) -> YardReport {
+        loop {
+            if let Some(report) = self.yard.receive().unwrap() {
+                return report;
+            }
+            wait(self.yard.as_fd());
+        }
+    }
+
+    fn keeper_ended(&mut self, launch: &Launch) -> (String, Vec<String>) {
+        match self.yard_says() {
+            YardReport::KeeperEnded { pid, how, left } => {
+                assert_eq!(pid, launch.pid);
+                assert!(launch.is_lock_free(), "its lock went with it");
+                (how, left)
+            }
+            other => panic!("{other:?}"),
+        }
+    }
+}
+
+#[track_caller]
+fn wait(fd: impl AsFd) {
+    let timeout = rustix::event::Timespec { tv_sec: 20, tv_nsec: 0 };
+    let mut fds = [PollFd::new(&fd, PollFlags::IN)];
+    assert!(rustix::event::poll(&mut fds, Some(&timeout)).unwrap() > 0, "nothing is said");
+}
+
+impl Launch {
+    #[track_caller]
+    fn says(&mut self) -> Report {
+        says(self.keeper.as_ref().unwrap()).0
+    }
+
+    fn tell(&self, request: &Request) {
+        self.keeper.as_ref().unwrap().send(request).unwrap();
+    }
+
+    /// From Go to the open gate.
+    #[track_caller]
+    fn run(&mut self) -> i32 {
+        self.tell(&Request::Go);
+        let (born, descriptors) = says(self.keeper.as_ref().unwrap());
+        let Report::Born { identity, .. } = born else { panic!("{born:?}") };
+        assert_eq!(descriptors.len(), 1, "the agent's handle");
+        self.tell(&Request::Open);
+        assert_eq!(self.says(), Report::Running);
+        identity.pid
+    }
+
+    #[track_caller]
+    fn gone(&mut self) -> kennel_keeper::protocol::Outcome {
+        loop {
+            if let Report::Gone(outcome) = self.says() {
+                return outcome;
+            }
+        }
+    }
+
+    fn is_lock_free(&self) -> bool {
+        let lock = File::open(&self.lock).unwrap();
+        rustix::fs::flock(&lock, rustix::fs::FlockOperation::NonBlockingLockExclusive).is_ok()
+    }
+
+    fn output(&self) -> Vec<u8> {
+        let mut reader = kennel_keeper::journal::Reader::open(&self.folder.join("journal")).unwrap();
+        let mut all = Vec::new();
+        while let kennel_keeper::journal::Item::Data { data, .. } = reader.next().unwrap() {
+            all.extend_from_slice(&data);
+        }
+        all
+    }
+}
+
+#[track_caller]
+fn says(keeper: &KeeperClient) -> (Report, Vec<OwnedFd>) {
+    loop {
+        if let Some(report) = keeper.receive().unwrap() {
+            return report;
+        }
+        wait(keeper);
+    }
+}
+
+fn name_of(pid: i32) -> String {
+    fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default().trim().to_owned()
+}
+
+fn exists(pid: i32) -> bool {
+    Path::new(&format!("/proc/{pid}")).exists()
+}
+
+fn runs_to_its_end(daemon: &mut Daemon) {
+    let order = daemon.order("a", "echo out; echo err >&2; exit 7");
+    let mut launch = daemon.fork(&order);
+    assert_eq!(name_of(launch.pid), "kennel-keeper");
+    let line = fs::read(format!("/proc/{}/cmdline", launch.pid)).unwrap();
+    assert!(line.starts_with(b"kennel-keeper\0"), "{line:?}");
+    let descriptors = fs::read_dir(format!("/proc/{}/fd", launch.pid)).unwrap().count();
+    assert!(!launch.is_lock_free());
+    launch.run();
+    let outcome = launch.gone();
+    assert_eq!(outcome.status, Some(Status::Code(7)));
+    assert_eq!(outcome.cause, Cause::Ended);
+    assert_eq!(OutcomeFile::read(&launch.folder.join("outcome")).unwrap(), Some(outcome));
+    let mut lines: Vec<_> = launch.output().split(|b| *b == b'\n').map(<[u8]>::to_vec).collect();
+    lines.sort();
+    assert_eq!(lines, [&b""[..], b"err", b"out"]);
+    assert!(!launch.is_lock_free(), "it waits for the release");
+    launch.tell(&Request::Release);
+    assert_eq!(daemon.keeper_ended(&launch), ("exited with code 0".into(), Vec::new()));
+    // 0-2, daemon, listener, lock, outcome; nothing of the yard's.
+    assert!(descriptors <= 9, "{descriptors}");
+}
+
+fn dismissed(daemon: &mut Daemon) {
+    let ran = daemon.home.join("ran");
+    let script = format!("touch {}", ran.display());
+    for (name, late) in [("a", false), ("b", true)] {
+        let order = daemon.order(name, &script);
+        let mut launch = daemon.fork(&order);
+        if late {
+            launch.tell(&Request::Go);
+            assert!(matches!(launch.says(), Report::Born { .. }));
+        }
+        launch.tell(&Request::Dismiss);
+        let outcome = launch.gone();
+        assert_eq!((outcome.status, outcome.cause), (None, Cause::Dismissed));
+        launch.tell(&Request::Release);
+        daemon.keeper_ended(&launch);
+    }
+    // A daemon that vanishes says no as well.
+    let order = daemon.order("c", &script);
+    let mut launch = daemon.fork(&order);
+    launch.tell(&Request::Go);
+    assert!(matches!(launch.says(), Report::Born { .. }));
+    launch.keeper = None;
+    daemon.keeper_ended(&launch);
+    let outcome = OutcomeFile::read(&launch.folder.join("outcome")).unwrap().unwrap();
+    assert_eq!((outcome.status, outcome.cause), (None, Cause::Dismissed));
+    assert!(!ran.exists());
+}
+
+fn not_there(daemon: &mut Daemon) {
+    let mut order = daemon.order("a", "");
+    order.argv = vec!["/no/such/program".into()];
+    let mut launch = daemon.fork(&order);
+    launch.tell(&Request::Go);
+    let outcome = launch.gone();
+    let Cause::Failed { code: 204, why } = outcome.cause else { panic!("{outcome:?}") };
+    assert!(why.contains("/no/such/program"), "{why}");
+    launch.tell(&Request::Release);
+    daemon.keeper_ended(&launch);
+}
+
+fn stop_reaches_all(daemon: &mut Daemon) {
+    let script = "trap '' TERM; (setsid sh -c 'trap \"\" TERM; echo $$; sleep 1000' &) ; \
+                  echo ready; sleep 1000";
+    let order = daemon.order("a", script);
+    let mut launch = daemon.fork(&order);
+    launch.run();
+    let ready = |output: &[u8]| output.iter().filter(|byte| **byte == b'\n').count() == 2;
+    while !ready(&launch.output()) {
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    let text = String::from_utf8(launch.output()).unwrap();
+    let daemonized: i32 = text.lines().find_map(|line| line.parse().ok()).unwrap();
+    launch.tell(&Request::Stop { grace: Some(Duration::from_millis(200)) });
+    assert_eq!(launch.says(), Report::Ending);
+    let outcome = launch.gone();
+    assert!(matches!(outcome.status, Some(Status::Signal { signal: 9, .. })), "{outcome:?}");
+    assert!(!exists(daemonized));
+    launch.tell(&Request::Release);
+    daemon.keeper_ended(&launch);
+}
+
+fn killed_keeper(daemon: &mut Daemon) {
+    let script = "(setsid sh -c 'env -i sh -c \"echo \\$\\$; exec sleep 1000\"' &) ; sleep 1000";
+    let order = daemon.order("a", script);
+    let mut launch = daemon.fork(&order);
+    let agent = launch.run();
+    while !launch.output().ends_with(b"\n") {
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    let orphan: i32 = String::from_utf8(launch.output()).unwrap().trim().parse().unwrap();
+    let other = daemon.order("b", "sleep 1000");
+    let mut bystander = daemon.fork(&other);
+    let bystander_agent = bystander.run();
+
+    let pid = rustix::process::Pid::from_raw(launch.pid).unwrap();
+    rustix::process::kill_process(pid, Signal::KILL).unwrap();
+    assert_eq!(daemon.keeper_ended(&launch), ("ended by signal 9".into(), Vec::new()));
+    assert!(!exists(agent) && !exists(orphan));
+    assert!(exists(bystander_agent) && exists(bystander.pid), "none of the dead one's");
+    bystander.tell(&Request::Kill);
+    bystander.gone();
+    bystander.tell(&Request::Release);
+    daemon.keeper_ended(&bystander);
+}
+
+fn anyone_may_ask(daemon: &mut Daemon) {
+    let order = daemon.order("a", "read line; echo got $line; sleep 1000");
+    let mut launch = daemon.fork(&LaunchOrder { stdin: Stdin::Pipe, ..order });
+    let client = KeeperClient::connect(&launch.folder).unwrap();
+    client.send(&Request::Status).unwrap();
+    let Report::State(state) = says(&client).0 else { panic!("no state") };
+    assert_eq!(state.stage, Stage::Waiting);
+    client.send(&Request::Go).unwrap();
+    assert!(matches!(says(&client).0, Report::Refused(_)), "not without a hello");
+    client.send(&Request::Hello { version: 1, role: Role::Client }).unwrap();
+    assert!(matches!(says(&client).0, Report::Hello { version: 1, .. }));
+    client.send(&Request::Go).unwrap();
+    assert!(matches!(says(&client).0, Report::Refused(_)), "not even then");
+    launch.run();
+    assert_eq!(says(&client).0, Report::Running);
+    client.send(&Request::Follow).unwrap();
+    client.send(&Request::Input(b"it\n".to_vec())).unwrap();
+    assert_eq!(says(&client).0, Report::InputTaken(3));
+    assert_eq!(says(&client).0, Report::Grown(7));
+    assert_eq!(launch.output(), b"got it\n");
+    client.send(&Request::Members).unwrap();
+    let Report::Members(members) = says(&client).0 else { panic!("no members") };
+    assert!(!members.is_empty());
+    client.send(&Request::Kill).unwrap();
+    while !matches!(says(&client).0, Report::Gone(_)) {}
+    launch.gone();
+    launch.tell(&Request::Release);
+    daemon.keeper_ended(&launch);
+    assert!(matches!(client.receive(), Err(ClientError::Closed)));
+}
+
+fn lease(daemon: &mut Daemon) {
+    let order = daemon.order("a", "sleep 1000");
+    let mut launch = daemon.fork(&LaunchOrder { lease: Some(Duration::from_millis(300)), ..order });
+    launch.run();
+    // A new daemon takes over: no lease runs out while it is there.
+    let again = KeeperClient::connect(&launch.folder).unwrap();
+    again.send(&Request::Hello { version: 1, role: Role::Daemon }).unwrap();
+    assert!(matches!(says(&again).0, Report::Hello { .. }));
+    again.send(&Request::Status).unwrap();
+    let (Report::State(state), descriptors) = says(&again) else { panic!("no state") };
+    assert_eq!((state.stage, descriptors.len()), (Stage::Running, 1));
+    launch.keeper = None;
+    drop(again);
+    let begun = Instant::now();
+    daemon.keeper_ended(&launch);
+    assert!(begun.elapsed() >= Duration::from_millis(300));
+    let outcome = OutcomeFile::read(&launch.folder.join("outcome")).unwrap().unwrap();
+    assert_eq!(outcome.cause, Cause::LeaseOver);
+}
+
+fn tether(daemon: &mut Daemon) {
+    for stays in [false, true] {
+        let order = daemon.order(if stays { "b" } else { "a" }, "sleep 1000");
+        let mut launch = daemon.fork(&LaunchOrder { tethered: true, ..order });
+        launch.run();
+        let owner = KeeperClient::connect(&launch.folder).unwrap();
+        owner.send(&Request::Hello { version: 1, role: Role::Owner }).unwrap();
+        assert!(matches!(says(&owner).0, Report::Hello { .. }));
+        if stays {
+            owner.send(&Request::Untether).unwrap();
+            owner.send(&Request::Status).unwrap();
+            assert!(matches!(says(&owner).0, Report::State(_)));
+            drop(owner);
+            launch.tell(&Request::Status);
+            let Report::State(state) = launch.says() else { panic!("no state") };
+            assert_eq!(state.stage, Stage::Running);
+            launch.tell(&Request::Kill);
+            assert_eq!(launch.gone().cause, Cause::Ended);
+        } else {
+            drop(owner);
+            assert_eq!(launch.gone().cause, Cause::OwnerGone);
+        }
+        launch.tell(&Request::Release);
+        daemon.keeper_ended(&launch);
+    }
+}
