@@ -144,9 +144,8 @@ impl Daemon {
     }
 
     fn fork(&mut self, order: &LaunchOrder) -> Launch {
-        let mut memfd = File::from(
-            rustix::fs::memfd_create("order", rustix::fs::MemfdFlags::CLOEXEC).unwrap(),
-        );
+        let mut memfd =
+            File::from(rustix::fs::memfd_create("order", rustix::fs::MemfdFlags::CLOEXEC).unwrap());
         memfd.write_all(&order.encode()).unwrap();
         let path = order.folder.join("lock");
         let lock = File::create(&path).unwrap();
@@ -226,7 +225,8 @@ impl Launch {
     }
 
     fn output(&self) -> Vec<u8> {
-        let mut reader = kennel_keeper::journal::Reader::open(&self.folder.join("journal")).unwrap();
+        let mut reader =
+            kennel_keeper::journal::Reader::open(&self.folder.join("journal")).unwrap();
         let mut all = Vec::new();
         while let kennel_keeper::journal::Item::Data { data, .. } = reader.next().unwrap() {
             all.extend_from_slice(&data);
@@ -309,6 +309,8 @@ fn not_there(daemon: &mut Daemon) {
     order.argv = vec!["/no/such/program".into()];
     let mut launch = daemon.fork(&order);
     launch.tell(&Request::Go);
+    assert!(matches!(launch.says(), Report::Born { .. }));
+    launch.tell(&Request::Open);
     let outcome = launch.gone();
     let Cause::Failed { code: 204, why } = outcome.cause else { panic!("{outcome:?}") };
     assert!(why.contains("/no/such/program"), "{why}");
