@@ -43,7 +43,8 @@ impl TryFrom<Text> for OsString {
             Text::Bytes { hex } => hex,
         };
         let wrong = || format!("{hex:?} is not hex");
-        if !hex.is_ascii() || !hex.len().is_multiple_of(2) {
+        // `from_str_radix` would take a sign for a digit.
+        if !hex.bytes().all(|byte| byte.is_ascii_hexdigit()) || !hex.len().is_multiple_of(2) {
             return Err(wrong());
         }
         let pairs = (0..hex.len()).step_by(2);

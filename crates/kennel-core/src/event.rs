@@ -7,7 +7,8 @@ use crate::session::{Exit, OwedKind, Reason, Survivor};
 /// Something happened. Events may come twice, late, or in an order that nobody expected.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Event {
-    /// The session's row, as it was when the effect was made, is durable.
+    /// The session's row, as it was when the effect was made or later, is durable. Every durable
+    /// [`crate::Effect::Record`] gets exactly one answer, this or the next.
     Recorded,
     /// It could not be written.
     RecordFailed {
@@ -64,6 +65,11 @@ pub enum Event {
     StopAsked(StopWish),
     /// What came of [`crate::Effect::Probe`].
     Probed(Probe),
+    /// This must be removed too, once the tree is gone.
+    Owes {
+        /// What.
+        what: OwedKind,
+    },
     /// This is removed.
     CleanedUp {
         /// What.

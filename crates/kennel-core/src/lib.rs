@@ -16,7 +16,10 @@ mod world;
 pub use effect::Effect;
 pub use event::{Event, PenEnd, Probe, StopWish};
 pub use id::{IdMaker, LaunchToken, ParseIdError, SessionId};
-pub use session::{Exit, Launch, LostBecause, Owed, OwedKind, Phase, Reason, Session, Survivor, Wanted};
+pub use session::{
+    Exit, Launch, Look, LostBecause, Owed, OwedKind, Phase, Reason, Session, Survivor, Underway,
+    Wanted, Writing,
+};
 pub use spec::{PenKind, SessionSpec, Terminal};
 pub use view::{EventView, LaunchView, SessionView};
-pub use world::{Admitted, World};
+pub use world::{Admitted, FindError, Refusal, RemoveError, World};

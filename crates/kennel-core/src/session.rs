@@ -28,6 +28,12 @@ pub struct Session {
     pub owed: Vec<Owed>,
     /// Those who could not be ended so far.
     pub survivors: Vec<Survivor>,
+    /// Why nothing could be observed, if that was so once.
+    #[serde(default)]
+    pub lost: Option<LostBecause>,
+    /// What this daemon has under way for it. It is on no record: it dies with the daemon.
+    #[serde(skip)]
+    pub underway: Underway,
 }
 
 /// What is wanted. It never goes back from `Stopped` to `Running`.
@@ -43,7 +49,7 @@ pub enum Wanted {
     },
 }
 
-/// What was seen. See the drawing in [`crate::Session::step`]'s module.
+/// What was seen. The drawing is in the module of [`Session::step`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Phase {
@@ -74,7 +80,9 @@ pub struct Launch {
     pub recorded: bool,
     /// Whether its keeper has greeted.
     pub keeper_ready: bool,
-    /// Whether the gate was told to open: from here on it may have run.
+    /// Whether the gate was told to open: from here on it may have run. Also set for a launch that a former
+    /// daemon left, unless a stop was on its record: that daemon may have granted it and died before it wrote
+    /// so.
     pub granted: bool,
     /// The identity of the agent's process, as text.
     pub identity: Option<String>,
@@ -160,7 +168,7 @@ pub struct Owed {
 }
 
 /// What can be owed.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", tag = "kind")]
 pub enum OwedKind {
     /// The keeper's socket, lock and identity file in the session's folder.
@@ -186,3 +194,55 @@ pub struct Survivor {
 /// Why nothing can be observed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LostBecause(pub String);
+
+/// What a daemon has under way for a session: of each kind at most one at a time.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
+pub struct Underway {
+    /// The durable record.
+    pub writing: Writing,
+    /// The look at a launch whose keeper is not heard.
+    pub look: Look,
+    /// How many probes in a row could not look.
+    pub failed_probes: u8,
+    /// What is being removed.
+    pub cleaning: Vec<OwedKind>,
+    /// Whether another try is due at some time.
+    pub retry_armed: bool,
+    /// Whether the keeper was let go.
+    pub released: bool,
+}
+
+/// How a session's durable record stands.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
+pub enum Writing {
+    /// Nothing is being written, nothing is owed.
+    #[default]
+    Settled,
+    /// It is being written.
+    UnderWay {
+        /// The phase in what is being written.
+        phase: Phase,
+        /// Whether it must be written again after that, since more has happened.
+        outdated: bool,
+    },
+    /// It could not be written, and is tried again.
+    Failed,
+}
+
+/// How a look at a launch stands. While there is one, its keeper is told nothing: it is dead, or not found yet.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
+pub enum Look {
+    /// No look: a keeper is heard, or about to be.
+    #[default]
+    Unneeded,
+    /// A probe is under way.
+    Probing,
+    /// A probe is under way, and the keeper was lost meanwhile: unless it finds the end, it is out of date.
+    ProbingStale,
+    /// A probe could not look, or found nothing to see; it is due again.
+    ProbeDue,
+    /// The pen is being ended without its keeper.
+    EndingPen,
+    /// The pen could not be ended so far; that is due again.
+    EndPenDue,
+}

@@ -1,1 +1,5 @@
 //! The daemon.
+
+pub mod clock;
+pub mod log;
+pub mod register;

@@ -64,10 +64,13 @@ fn main() -> ExitCode {
 fn run_all() -> ExitCode {
     let only = std::env::args().nth(1).filter(|arg| !arg.starts_with('-'));
     let list = std::env::args().any(|arg| arg == "--list");
+    let ignored = std::env::args().any(|arg| arg == "--ignored");
     let mut failed = 0;
     for (name, _) in SCENES {
         if list {
-            println!("{name}: test");
+            if !ignored {
+                println!("{name}: test");
+            }
             continue;
         }
         if only.as_ref().is_some_and(|only| !name.contains(only.as_str())) {

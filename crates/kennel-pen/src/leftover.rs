@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 
 use kennel_sys::fault::CallError;
 use rustix::event::{PollFd, PollFlags};
+use rustix::io::Errno;
 
 use crate::cgroup::{Cgroup, CgroupBase, Removed};
 use crate::ground::{Ground, cgroup_mount};
@@ -33,39 +34,71 @@ pub enum LeftoverEnd {
     StillAlive(Vec<i32>),
 }
 
+/// What came of claiming a pen.
+#[derive(Debug)]
+#[must_use]
+pub enum Claim {
+    /// Its owner has died; it is ours now.
+    Ours(Leftover),
+    /// Somebody holds it.
+    Held,
+    /// There is none, which proves that nobody is in it.
+    Gone,
+}
+
 impl Ground {
+    /// The folders of the pens with this name, wherever they are in the hierarchy, live ones too. There is
+    /// one at most, unless somebody copied a home.
+    ///
+    /// # Errors
+    /// The listing failed, which says nothing about what is there.
+    pub fn find_pens(name: &PenName) -> Result<Vec<PathBuf>, CallError> {
+        let mut found = Vec::new();
+        walk(&name.home, |_, other, path| {
+            if other == *name {
+                found.push(path);
+            }
+        })?;
+        Ok(found)
+    }
+
     /// The pens of this home whose owner has died: everywhere in the hierarchy, since the owner may have
     /// been started from another login.
     ///
     /// # Errors
     /// The listing failed, which says nothing about what is there.
     pub fn leftovers(home: &HomeId) -> Result<Vec<Leftover>, CallError> {
-        let Some(mount) = cgroup_mount() else { return Ok(Vec::new()) };
         let mut found = Vec::new();
-        let mut pending = vec![mount.clone()];
-        while let Some(folder) = pending.pop() {
-            let listing = match std::fs::read_dir(&folder) {
-                Ok(listing) => listing,
-                Err(error) if folder == mount => {
-                    return Err(CallError::new("getdents", error).on(folder.display()));
-                }
-                Err(_) => continue, // gone meanwhile, or another user's
-            };
-            for entry in
-                listing.flatten().filter(|entry| entry.file_type().is_ok_and(|t| t.is_dir()))
-            {
-                let path = entry.path();
-                let name = entry.file_name().to_str().and_then(PenName::parse);
-                let ours = name.filter(|name| name.home == *home);
-                match ours.map(|name| claim(&folder, name, &path)) {
-                    Some(Ok(Some(leftover))) => found.push(leftover),
-                    Some(_) => {} // a live one, or gone meanwhile
-                    None => pending.push(path),
-                }
-            }
-        }
+        walk(home, |base, name, path| {
+            // A live one, or gone meanwhile, is none of ours.
+            found.extend(claim(base, name, &path).ok().flatten());
+        })?;
         Ok(found)
     }
+}
+
+/// Calls `visit` for each pen of this home with the folder above, its name and its own folder.
+fn walk(home: &HomeId, mut visit: impl FnMut(&Path, PenName, PathBuf)) -> Result<(), CallError> {
+    let Some(mount) = cgroup_mount() else { return Ok(()) };
+    let mut pending = vec![mount.clone()];
+    while let Some(folder) = pending.pop() {
+        let listing = match std::fs::read_dir(&folder) {
+            Ok(listing) => listing,
+            Err(error) if folder == mount => {
+                return Err(CallError::new("getdents", error).on(folder.display()));
+            }
+            Err(_) => continue, // gone meanwhile, or another user's
+        };
+        for entry in listing.flatten().filter(|entry| entry.file_type().is_ok_and(|t| t.is_dir())) {
+            let path = entry.path();
+            let name = entry.file_name().to_str().and_then(PenName::parse);
+            match name.filter(|name| name.home == *home) {
+                Some(name) => visit(&folder, name, path),
+                None => pending.push(path),
+            }
+        }
+    }
+    Ok(())
 }
 
 fn claim(base: &Path, name: PenName, path: &Path) -> Result<Option<Leftover>, CallError> {
@@ -74,6 +107,33 @@ fn claim(base: &Path, name: PenName, path: &Path) -> Result<Option<Leftover>, Ca
 }
 
 impl Leftover {
+    /// Claims the pen with this folder, whose name must be `name`, if its owner has died.
+    ///
+    /// # Errors
+    /// A call failed, which says nothing about the pen; or this is not the folder of that pen.
+    pub fn claim_path(path: &Path, name: &PenName) -> Result<Claim, CallError> {
+        let wrong = || CallError::new("open", Errno::INVAL).on(path.display());
+        let base = path.parent().ok_or_else(wrong)?;
+        if path.file_name().and_then(|last| last.to_str()) != Some(name.to_string().as_str()) {
+            return Err(wrong());
+        }
+        let exists = || match rustix::fs::lstat(path) {
+            Ok(_) => Ok(true),
+            Err(Errno::NOENT) => Ok(false),
+            Err(error) => Err(CallError::new("lstat", error).on(path.display())),
+        };
+        if !exists()? {
+            return Ok(Claim::Gone);
+        }
+        match claim(base, name.clone(), path) {
+            Ok(Some(leftover)) => Ok(Claim::Ours(leftover)),
+            Ok(None) => Ok(if exists()? { Claim::Held } else { Claim::Gone }),
+            // The folder above may go just as well.
+            Err(_) if !exists()? => Ok(Claim::Gone),
+            Err(error) => Err(error),
+        }
+    }
+
     /// Its name.
     #[must_use]
     pub fn name(&self) -> &PenName {
@@ -84,6 +144,14 @@ impl Leftover {
     #[must_use]
     pub fn path(&self) -> PathBuf {
         self.cgroup.path().to_owned()
+    }
+
+    /// The pids of those in it, for people to read.
+    ///
+    /// # Errors
+    /// The listing failed, which says nothing about who is there.
+    pub fn pids(&self) -> io::Result<Vec<i32>> {
+        self.cgroup.pids()
     }
 
     /// Kills everyone in it until nobody is left, and removes it.

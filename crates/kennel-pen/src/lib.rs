@@ -68,7 +68,7 @@ pub use kennel_sys::fault::CallError;
 pub use kennel_sys::identity::{Birth, Identity};
 pub use kennel_sys::terminal::Size;
 pub use launch::{Gated, HOME_COOKIE, LaunchError, SESSION_COOKIE};
-pub use leftover::{Leftover, LeftoverEnd};
+pub use leftover::{Claim, Leftover, LeftoverEnd};
 pub use member::{Member, Survivor, Usage, Why};
 pub use name::{HomeId, ParseNameError, PenName, SessionId};
 pub use pen::{CreateError, Kind, NotRemoved, Pen, RemoveError, Strangers, Woken};

@@ -54,8 +54,7 @@ pub fn open(size: Size) -> Result<Pty, CallError> {
 pub fn slave_of(master: BorrowedFd<'_>) -> io::Result<OwnedFd> {
     let flags = libc::O_RDWR | libc::O_NOCTTY | libc::O_CLOEXEC;
     // SAFETY: the request takes flags by value and returns a new descriptor.
-    let fd =
-        unsafe { libc::ioctl(master.as_raw_fd(), libc::TIOCGPTPEER, flags) };
+    let fd = unsafe { libc::ioctl(master.as_raw_fd(), libc::TIOCGPTPEER, flags) };
     if fd < 0 {
         return Err(io::Error::last_os_error());
     }

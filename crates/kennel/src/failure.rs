@@ -1,7 +1,5 @@
 //! One place where errors become messages and exit codes.
 
-use kennel_pen::LaunchError;
-use kennel_pen::holder::HeldError;
 use rustix::event::{PollFd, PollFlags, Timespec};
 
 use crate::exit_code;
@@ -10,48 +8,64 @@ use crate::exit_code;
 #[derive(Debug)]
 pub(crate) struct Failure {
     code: u8,
-    error: anyhow::Error,
+    /// None if there is nothing to say.
+    error: Option<anyhow::Error>,
     hint: Option<String>,
 }
 
 impl Failure {
     pub(crate) fn new(code: u8, error: impl Into<anyhow::Error>) -> Self {
-        Self { code, error: error.into(), hint: None }
+        Self { code, error: Some(error.into()), hint: None }
+    }
+
+    /// With a text for a reason.
+    pub(crate) fn because(code: u8, text: impl Into<String>) -> Self {
+        Self::new(code, anyhow::anyhow!(text.into()))
+    }
+
+    /// The session can't be set up.
+    pub(crate) fn setup(error: impl Into<anyhow::Error>) -> Self {
+        Self::new(exit_code::SETUP, error)
+    }
+
+    /// Something in Kennel itself.
+    pub(crate) fn internal(error: impl Into<anyhow::Error>) -> Self {
+        Self::new(exit_code::INTERNAL, error)
+    }
+
+    /// Whoever read our output has gone: there is nobody to tell, and nothing went wrong.
+    pub(crate) fn nobody_reads() -> Self {
+        Self { code: 0, error: None, hint: None }
+    }
+
+    /// All was said already.
+    pub(crate) fn said(code: u8) -> Self {
+        Self { code, error: None, hint: None }
     }
 
     pub(crate) fn hint(mut self, hint: impl Into<String>) -> Self {
         self.hint = Some(hint.into());
         self
     }
+
+    /// With another code.
+    pub(crate) fn code(mut self, code: u8) -> Self {
+        self.code = code;
+        self
+    }
 }
 
 impl From<anyhow::Error> for Failure {
     fn from(error: anyhow::Error) -> Self {
-        Self::new(exit_code::INTERNAL, error)
-    }
-}
-
-impl From<HeldError> for Failure {
-    fn from(error: HeldError) -> Self {
-        let code = match &error {
-            HeldError::Launch(LaunchError::Exec(_)) => exit_code::EXEC,
-            HeldError::Launch(LaunchError::Nul { .. } | LaunchError::VariableName { .. }) => {
-                exit_code::USAGE
-            }
-            HeldError::Pen(_) => exit_code::PEN,
-            _ => exit_code::INTERNAL,
-        };
-        let hint = match &error {
-            HeldError::Pen(_) => Some("`kennel doctor` says what is possible here".to_owned()),
-            _ => None,
-        };
-        Self { code, error: error.into(), hint }
+        Self::internal(error)
     }
 }
 
 /// Prints the failure with its causes; gives its exit code.
 pub(crate) fn report(failure: Failure) -> u8 {
-    say(&format!("{:#}", failure.error));
+    if let Some(error) = failure.error {
+        say(&format!("{error:#}"));
+    }
     if let Some(hint) = failure.hint {
         write_if_possible(&format!("hint: {hint}\n"));
     }

@@ -219,9 +219,18 @@ impl Scene {
             .0
     }
 
-    /// Every process of the scene, by its cgroup and by its programs, zombies left out.
+    /// Every process of the scene, by its cgroup and by its programs, zombies and Kennel's own yard and
+    /// daemon left out.
     #[must_use]
     pub fn processes(&self) -> Vec<Process> {
+        let mut found = self.all_processes();
+        found.retain(|process| !is_infrastructure(process));
+        found
+    }
+
+    /// Every process of the scene, Kennel's own too.
+    #[must_use]
+    pub fn all_processes(&self) -> Vec<Process> {
         let mut found = processes_below(self.folder.path());
         if let Some(cgroup) = &self.cgroup {
             for pid in pids_in(cgroup) {
@@ -232,6 +241,36 @@ impl Scene {
         found.dedup_by_key(|process| process.pid);
         found.retain(|process| process.state != 'X');
         found
+    }
+
+    fn pid_by_name(&self, name: &str) -> Option<i32> {
+        let mut all = self.all_processes().into_iter();
+        all.find(|process| process.command.starts_with(name) && process.state != 'Z').map(|p| p.pid)
+    }
+
+    /// The yard's pid, while there is one.
+    #[must_use]
+    pub fn yard(&self) -> Option<i32> {
+        self.pid_by_name("kennel-yard")
+    }
+
+    /// The daemon's pid, while there is one.
+    #[must_use]
+    pub fn daemon(&self) -> Option<i32> {
+        self.pid_by_name("kennel-daemon")
+    }
+
+    /// A keeper's pid, while there is one.
+    #[must_use]
+    pub fn keeper(&self) -> Option<i32> {
+        self.pid_by_name("kennel-keeper")
+    }
+
+    /// The pids of all keepers.
+    #[must_use]
+    pub fn keepers(&self) -> Vec<i32> {
+        let all = self.all_processes().into_iter();
+        all.filter(|p| p.command.starts_with("kennel-keeper")).map(|p| p.pid).collect()
     }
 
     /// The pens that are there.
@@ -246,20 +285,14 @@ impl Scene {
         entries.flatten().filter(is_pen).map(|entry| entry.path()).collect()
     }
 
-    /// The holder's pid, while there is one.
-    #[must_use]
-    pub fn holder(&self) -> Option<i32> {
-        self.processes().into_iter().find(|p| p.command.starts_with("kennel-holder")).map(|p| p.pid)
-    }
-
     /// Checks from outside that no process and no pen is left, right now.
     ///
     /// # Panics
     /// If there is one.
     #[track_caller]
     pub fn assert_nothing_left(&self) {
-        // The holder's last instructions come after its last word.
-        eventually("the holder leaves", || self.holder().is_none());
+        // The keeper leaves when its outcome is on record, which nobody waits for.
+        eventually("the keeper leaves", || self.keeper().is_none());
         assert_eq!(self.processes(), [], "processes are left");
         assert_eq!(self.pens(), Vec::<PathBuf>::new(), "pens are left");
     }
@@ -267,10 +300,27 @@ impl Scene {
     /// Checks from outside that nothing is left before long, for ends that nobody waits for.
     #[track_caller]
     pub fn assert_nothing_left_soon(&self) {
+        // (Yard and daemon stay; `daemon stop` ends them.)
         eventually("no process and no pen is left", || {
             self.processes().is_empty() && self.pens().is_empty()
         });
     }
+
+    /// Stops the daemon, and checks from outside that nothing at all is left then.
+    ///
+    /// # Panics
+    /// If something is.
+    #[track_caller]
+    pub fn stop_daemon(&self) {
+        let stopped = Running::start(self.kennel(&["daemon", "stop"])).wait();
+        assert_eq!(stopped.code, 0, "{}{}", stopped.stdout, stopped.stderr);
+        eventually("no process is left", || self.all_processes().is_empty());
+        assert_eq!(self.pens(), Vec::<PathBuf>::new(), "pens are left");
+    }
+}
+
+fn is_infrastructure(process: &Process) -> bool {
+    ["kennel-yard", "kennel-daemon"].iter().any(|name| process.command.starts_with(name))
 }
 
 fn make_cgroup(folder: &Path) -> Option<PathBuf> {

@@ -17,9 +17,7 @@ use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::fs::{MemfdFlags, Mode, OFlags};
 use rustix::process::Signal;
 
-use crate::wire::Garbled;
 use super::message::LARGEST_REPORT;
-use crate::wire::{Channel, Delivery, Received};
 use super::message::{Failure, Report, Request};
 use super::order::{HeldKind, Order};
 use super::role::{HOLDER, HOLDER_OF_NAMESPACE};
@@ -29,6 +27,8 @@ use crate::member::{Member, Survivor, Usage};
 use crate::name::PenName;
 use crate::pen::{Woken, poll};
 use crate::status::Status;
+use crate::wire::Garbled;
+use crate::wire::{Channel, Delivery, Received};
 
 /// Why a holder could not do what was asked.
 #[derive(Debug, thiserror::Error)]

@@ -7,14 +7,14 @@ use std::time::Duration;
 use kennel_sys::fault::CallError;
 use kennel_sys::identity::Identity;
 
-use crate::wire::{
-    Garbled, Reader, Writer, read_identity, read_member, read_status, read_survivor, read_usage,
-    write_identity, write_member, write_status, write_survivor, write_usage,
-};
 use crate::launch::LaunchError;
 use crate::member::{Member, Survivor, Usage};
 use crate::program::ExecError;
 use crate::status::Status;
+use crate::wire::{
+    Garbled, Reader, Writer, read_identity, read_member, read_status, read_survivor, read_usage,
+    write_identity, write_member, write_status, write_survivor, write_usage,
+};
 
 /// The largest report; a list of thousands of members fits.
 pub(crate) const LARGEST_REPORT: usize = 128 * 1024;

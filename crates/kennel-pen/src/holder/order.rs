@@ -5,10 +5,10 @@ use std::time::Duration;
 use kennel_sys::clone::Limit;
 use rustix::fd::OwnedFd;
 
-use crate::wire::{Garbled, Reader, Writer};
 use crate::command::{Command, Streams};
 use crate::name::{HomeId, PenName, SessionId};
 use crate::pen::Kind;
+use crate::wire::{Garbled, Reader, Writer};
 
 /// Which pen a holder makes.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]

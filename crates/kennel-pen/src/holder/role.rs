@@ -13,12 +13,12 @@ use rustix::fd::{AsFd, OwnedFd};
 use rustix::fs::{Mode, OFlags};
 
 use super::message::LARGEST_REQUEST;
-use crate::wire::Channel;
 use super::message::{Failure, Report};
 use super::serve::serve;
 use super::surroundings::Surroundings;
 use crate::namespace;
 use crate::pen::poll;
+use crate::wire::Channel;
 
 /// The name by which a program knows that it is a holder, and by which people see it in `ps`.
 pub(crate) const HOLDER: &str = "kennel-holder";

@@ -19,9 +19,9 @@ use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::process::Signal;
 use rustix::termios::{OptionalActions, Termios};
 
-use crate::wire::{Channel, Delivery, Received};
 use super::message::{Failure, Report, Request};
 use super::order::{self, HeldKind, Order};
+use crate::wire::{Channel, Delivery, Received};
 
 use super::surroundings::{self, Surroundings};
 use crate::command::{AgentEnd, AgentEnds, CallerEnds};

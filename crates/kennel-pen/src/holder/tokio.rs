@@ -13,12 +13,12 @@ use rustix::process::Signal;
 use tokio::io::Interest;
 use tokio::net::UnixStream;
 
-use crate::wire::Garbled;
 use super::client::{Event, Gone, Held, HeldError, HolderProgram};
 use super::message::{Report, Request};
 use super::order::Order;
 use crate::command::CallerEnds;
 use crate::member::{Member, Usage};
+use crate::wire::Garbled;
 
 impl HolderProgram {
     /// As [`HolderProgram::launch`], without blocking the runtime.

@@ -68,11 +68,7 @@ impl Writer {
     }
 
     /// Adds a `option`.
-    pub fn option<T>(
-        &mut self,
-        value: Option<T>,
-        write: impl FnOnce(&mut Self, T),
-    ) -> &mut Self {
+    pub fn option<T>(&mut self, value: Option<T>, write: impl FnOnce(&mut Self, T)) -> &mut Self {
         self.bool(value.is_some());
         if let Some(value) = value {
             write(self, value);
@@ -81,11 +77,7 @@ impl Writer {
     }
 
     /// Adds a `list`.
-    pub fn list<T>(
-        &mut self,
-        values: &[T],
-        mut write: impl FnMut(&mut Self, &T),
-    ) -> &mut Self {
+    pub fn list<T>(&mut self, values: &[T], mut write: impl FnMut(&mut Self, &T)) -> &mut Self {
         self.u64(values.len() as u64);
         for value in values {
             write(self, value);

@@ -64,11 +64,7 @@ impl Channel {
     ///
     /// # Errors
     /// It can't be sent at all: it is too long.
-    pub fn send(
-        &self,
-        message: &[u8],
-        descriptors: &[BorrowedFd<'_>],
-    ) -> io::Result<Delivery> {
+    pub fn send(&self, message: &[u8], descriptors: &[BorrowedFd<'_>]) -> io::Result<Delivery> {
         let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(DESCRIPTORS))];
         let mut ancillary = SendAncillaryBuffer::new(&mut space);
         if !descriptors.is_empty() && !ancillary.push(SendAncillaryMessage::ScmRights(descriptors))

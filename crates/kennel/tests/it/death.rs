@@ -30,7 +30,7 @@ everywhere! {
     fn the_tree_does_not_survive_a_kill_of_the_holder(scene: Scene) {
         let mut running = scene.start(&[], &["env-i"]);
         running.wait_ready();
-        signal(scene.holder().expect("a holder"), "KILL");
+        signal(scene.keeper().expect("a keeper"), "KILL");
         let ended = running.wait();
         assert_eq!(ended.code, 206, "{}", ended.stderr);
         assert!(ended.stderr.contains("the holder was lost"), "{}", ended.stderr);
@@ -41,7 +41,7 @@ everywhere! {
     fn a_stopped_holder_does_not_keep_a_stop_from_happening(scene: Scene) {
         let mut running = scene.start(&[], &["env-i"]);
         running.wait_ready();
-        signal(scene.holder().expect("a holder"), "STOP");
+        signal(scene.keeper().expect("a keeper"), "STOP");
         running.signal("TERM");
         let ended = running.wait();
         assert_eq!((ended.code, ended.stderr.as_str()), (143, ""));
@@ -52,7 +52,7 @@ everywhere! {
     fn a_stopped_holder_still_ends_the_tree_when_kennel_run_is_killed(scene: Scene) {
         let mut running = scene.start(&[], &["env-i"]);
         running.wait_ready();
-        let holder = scene.holder().expect("a holder");
+        let holder = scene.keeper().expect("a keeper");
         signal(holder, "STOP");
         eventually("it is stopped", || {
             kennel_testing::Process::look(holder).is_some_and(|process| process.state == 'T')
@@ -95,7 +95,7 @@ fn what_left_the_cgroup_is_ended_when_the_holder_dies_after_the_agent() {
     let shells =
         || scene.processes().iter().filter(|p| p.command.starts_with("/bin/sh -c")).count();
     eventually("the agent has ended", || shells() == 0);
-    signal(scene.holder().expect("a holder"), "KILL");
+    signal(scene.keeper().expect("a keeper"), "KILL");
     assert_eq!(running.wait().code, 4, "the agent's own status was heard before");
     scene.assert_nothing_left();
 }
@@ -122,7 +122,7 @@ fn a_reader_of_our_complaints_that_is_gone_or_stuck_does_not_keep_the_tree_alive
         let reader = stuck.then_some(reader);
         let mut child = command.spawn().expect("starts");
         eventually("the tree is up", || scene.pids().len() == 2);
-        signal(scene.holder().expect("a holder"), "KILL");
+        signal(scene.keeper().expect("a keeper"), "KILL");
         eventually("it ends", || child.try_wait().expect("our child").is_some());
         assert_eq!(child.wait().expect("our child").code(), Some(206));
         scene.assert_nothing_left();
@@ -145,7 +145,7 @@ fn a_child_that_was_there_before_survives_a_take_over() {
         command.args(["-c", &script]).env("KENNEL_HOME", scene.path("home/kennel"));
         let mut running = Running::start(command);
         running.wait_ready();
-        signal(scene.holder().expect("a holder"), "KILL");
+        signal(scene.keeper().expect("a keeper"), "KILL");
         assert_eq!(running.wait().code, 206);
         let bystander = std::fs::read_to_string(scene.path("work/pid")).expect("a pid");
         let bystander = bystander.trim().parse().expect("a pid");
@@ -171,7 +171,7 @@ fn a_holder_that_is_stopped_again_and_again_is_bypassed() {
         let Some(scene) = Scene::new(who, pen) else { continue };
         let mut running = scene.start(&[], &["env-i"]);
         running.wait_ready();
-        let holder = scene.holder().expect("a holder");
+        let holder = scene.keeper().expect("a keeper");
         let stopped = |pid| kennel_testing::Process::look(pid).map(|process| process.state == 'T');
         signal(holder, "STOP");
         eventually("it is stopped", || stopped(holder) == Some(true));
@@ -201,13 +201,13 @@ fn a_leftover_of_a_killed_owner_is_ended_by_the_next_run_of_its_home_and_no_othe
         };
         let mut running = scene.start(&[], &["env-i"]);
         running.wait_ready();
-        let holder = scene.holder().expect("a holder");
+        let holder = scene.keeper().expect("a keeper");
         // The holder first, but stopped, so that neither has time to see the other go.
         running.signal("STOP");
         signal(holder, "KILL");
         running.signal("KILL").signal("CONT");
         let _killed = running.wait_without_output();
-        eventually("only the agent's tree is left", || scene.holder().is_none());
+        eventually("only the agent's tree is left", || scene.keeper().is_none());
         assert_eq!(scene.pens().len(), 1);
         assert_eq!(scene.processes().len(), 2, "{:?}", scene.processes());
 

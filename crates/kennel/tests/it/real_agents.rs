@@ -175,7 +175,7 @@ impl Act {
 
     /// The holder's child, and the first that it had: later, orphans are its children too.
     fn agent_among(&self, processes: &[Process]) -> Option<i32> {
-        let holder = self.scene.holder()?;
+        let holder = self.scene.keeper()?;
         let children = processes.iter().filter(|process| process.parent == holder);
         children
             .filter_map(|child| Some((start_time(child.pid)?, child.pid)))

@@ -100,7 +100,7 @@ everywhere! {
             let text = fs::read_to_string(format!("/proc/{pid}/oom_score_adj")).expect("a score");
             text.trim().parse().expect("a number")
         };
-        let (agent, holder) = (scene.pid_of("agent"), scene.holder().expect("a holder"));
+        let (agent, holder) = (scene.pid_of("agent"), scene.keeper().expect("a keeper"));
         // The holder puts its own score back once the agent has left its memory, by the exec.
         eventually("the agent is likelier", || score(agent) > score(holder));
         running.signal("TERM");

@@ -297,7 +297,7 @@ fn a_child_of_another_user_is_named_in_a_subtree_pen_and_ended_in_a_cgroup_pen()
         assert_eq!(code, 205, "{message}");
         assert!(message.contains(&format!("pid {child} ")), "{message}");
         assert!(message.contains("not permitted: it runs as user 0"), "{message}");
-        assert!(scene.holder().is_some(), "it is still owned");
+        assert!(scene.keeper().is_some(), "it is still owned");
         signal(child, "KILL");
         scene.assert_nothing_left_soon();
     }
@@ -327,7 +327,7 @@ fn a_frozen_process_is_told_as_still_alive_and_reaped_once_thawed() {
         assert_eq!(code, 205, "{message}");
         assert!(message.contains(&format!("pid {frozen} ")), "{message}");
         assert!(message.contains("uninterruptible"), "{message}");
-        assert!(scene.holder().is_some(), "it is still owned");
+        assert!(scene.keeper().is_some(), "it is still owned");
         group.thaw();
         scene.assert_nothing_left_soon();
     }
