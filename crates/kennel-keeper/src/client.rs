@@ -4,7 +4,7 @@ use std::io;
 use std::path::Path;
 
 use kennel_pen::wire::{Channel, Delivery, Garbled, Received};
-use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
+use rustix::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType};
 
 use crate::protocol::{LONGEST, Report, Request, YardReport, YardRequest};
@@ -75,6 +75,12 @@ impl AsFd for KeeperClient {
     }
 }
 
+impl AsRawFd for KeeperClient {
+    fn as_raw_fd(&self) -> i32 {
+        self.0.as_fd().as_raw_fd()
+    }
+}
+
 /// A connection to the yard; never blocks.
 #[derive(Debug)]
 pub struct YardClient(Channel);
@@ -122,6 +128,12 @@ impl AsFd for YardClient {
     }
 }
 
+impl AsRawFd for YardClient {
+    fn as_raw_fd(&self) -> i32 {
+        self.0.as_fd().as_raw_fd()
+    }
+}
+
 fn delivered(delivery: Delivery) -> Result<(), ClientError> {
     match delivery {
         Delivery::Sent => Ok(()),
@@ -142,7 +154,6 @@ fn received(received: Received) -> Result<Option<Message>, ClientError> {
 
 /// The address of a socket in a folder, however long the folder's path is: through a descriptor of it.
 pub(crate) fn address(folder: &OwnedFd, name: &str) -> io::Result<SocketAddrUnix> {
-    use rustix::fd::AsRawFd;
     Ok(SocketAddrUnix::new(format!("/proc/self/fd/{}/{name}", folder.as_raw_fd()))?)
 }
 

@@ -1,22 +1,32 @@
 //! The command line.
 
-use std::ffi::OsString;
 use std::path::PathBuf;
-use std::time::Duration;
 
-use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap::{Args, Parser, Subcommand};
 
-use crate::exit_code;
+use crate::doctor::{self, DoctorArgs};
+use crate::failure::Failure;
+use crate::home::Home;
+use crate::run::{self, RunArgs};
+use crate::verbs::{
+    attach, completions, daemon, events, forget, inspect, logs, prune, ps, rescue, rm, send, signal,
+    stop, strays, wait,
+};
 
 /// Runs coding agents, and owns every process of theirs: no strays.
 #[derive(Debug, Parser)]
 #[command(name = "kennel", version, max_term_width = 80, disable_help_subcommand = true)]
-#[command(after_help = "Try:  kennel run -- claude      kennel doctor")]
+#[command(after_help = "\
+Try:  kennel run -- claude      kennel run -d --name fix -- codex exec 'fix it'
+      kennel ps                 kennel attach fix
+
+A SESSION is a name, an id, or the beginning of an id that no other has.
+The daemon starts by itself on first use.")]
 pub(crate) struct Cli {
     #[command(flatten)]
-    pub(crate) home: HomeArgs,
+    home: HomeArgs,
     #[command(subcommand)]
-    pub(crate) verb: Verb,
+    verb: Verb,
 }
 
 /// Where Kennel keeps its records.
@@ -29,147 +39,141 @@ pub(crate) struct HomeArgs {
 }
 
 #[derive(Debug, Subcommand)]
-pub(crate) enum Verb {
-    /// Run a command in the foreground, and leave nothing of it behind
+enum Verb {
+    /// Run a command, and leave nothing of it behind
     ///
-    /// Its streams are ours. If they are a terminal, it gets a terminal of its own, and Control-C is a key
-    /// for it, as it would be without Kennel; the third within two seconds stops the whole tree, the next
-    /// kills it. INT, TERM, HUP and QUIT to Kennel itself stop the whole tree: TERM to every process,
-    /// KILL after the grace; a second INT kills at once. When this returns, no process of the command is
-    /// left, or it is named and the exit code is 205.
+    /// In the foreground its streams are ours. If they are a terminal, it gets a terminal of its own, and
+    /// Control-C is a key for it, as it would be without Kennel; the third within two seconds stops the
+    /// whole tree, the next kills it. INT, TERM, HUP and QUIT to Kennel itself stop the whole tree: TERM to
+    /// every process, KILL after the grace; a second INT kills at once. When this returns, no process of the
+    /// command is left, or it is named and the exit code is 205.
+    ///
+    /// With -d, or after the detach keys, it goes on by itself.
     Run(RunArgs),
+    /// List sessions
+    #[command(visible_alias = "ls")]
+    Ps(ps::PsArgs),
+    /// Show what a session has printed
+    Logs(logs::LogsArgs),
+    /// Come back to a session: see and type what happens now
+    ///
+    /// The detach keys leave it going by itself. When it ends, this exits with its own code.
+    Attach(attach::AttachArgs),
+    /// Wait until sessions have ended, and exit with the agent's own code
+    ///
+    /// Prints the code of each, in the order in which they were named; `unknown` if nobody can tell. The
+    /// exit code is that of the last one named, as with a shell's own `wait`.
+    Wait(wait::WaitArgs),
+    /// End sessions, the whole tree of each
+    ///
+    /// Says of each whether it was stopped, was gone already, or is still alive, and why.
+    Stop(stop::StopArgs),
+    /// Type something into a session
+    Send(send::SendArgs),
+    /// Send a signal to every process of a session
+    Signal(signal::SignalArgs),
+    /// Show everything about a session: processes, pen, resources, history
+    Inspect(inspect::InspectArgs),
+    /// Show what happened: every step of every session, and who asked for it
+    Events(events::EventsArgs),
+    /// Remove ended sessions from the record, with their output
+    Rm(rm::RmArgs),
+    /// Remove all sessions that have ended
+    Prune(prune::PruneArgs),
+    /// Look for processes that bear this home's mark and belong to no session
+    ///
+    /// Those of a live session that another daemon started for it (docker, cron, a tmux server) are shown as
+    /// `outside`: they are not Kennel's, and are left alone.
+    Strays(strays::StraysArgs),
+    /// Give up a session that is lost: nobody can tell any more whether it has ended
+    Forget(forget::ForgetArgs),
+    /// List and end what is there, without daemon and records
+    ///
+    /// By session folders, locks, keepers, pens and cookies alone: for when the daemon does not come up, or
+    /// its records are broken.
+    Rescue(rescue::RescueArgs),
+    /// Start, stop or look after the daemon
+    Daemon(daemon::DaemonArgs),
     /// Say what this machine offers, by trying it
     ///
     /// How each kind of pen fares in a trial, what the one that a session gets can't promise here, and how
     /// to get better. Exits with 1 if no sound pen is possible.
     Doctor(DoctorArgs),
+    /// Print completions for a shell
+    Completions(completions::CompletionsArgs),
 }
 
-/// The flags of `kennel run`.
-#[derive(Debug, Args)]
-#[command(after_help = exit_code::HELP)]
-pub(crate) struct RunArgs {
-    /// How long a stop waits between TERM and KILL (500ms, 10s, 2m)
-    #[arg(long, value_name = "TIME", default_value = "10s", value_parser = parse_time)]
-    pub(crate) grace: Duration,
-    /// How long what the command leaves behind may go on after its exit,
-    /// before it gets a TERM and, a second later, a KILL
-    #[arg(long, value_name = "TIME", default_value = "2s", value_parser = parse_time)]
-    pub(crate) linger: Duration,
-    /// What holds the processes; `kennel doctor` tries each
-    #[arg(long, value_enum, default_value_t = PenChoice::Auto)]
-    pub(crate) pen: PenChoice,
-    /// A name for the session, told to it as $KENNEL_SESSION_NAME
-    #[arg(long, value_name = "NAME", value_parser = parse_name)]
-    pub(crate) name: Option<String>,
-    /// The folder to start in [default: this one]
-    #[arg(long, value_name = "DIR")]
-    pub(crate) cwd: Option<PathBuf>,
-    /// Set a variable, or (NAME alone) insist that it is set here
-    #[arg(long, value_name = "NAME[=VALUE]")]
-    pub(crate) env: Vec<OsString>,
-    /// Read variables from a file of NAME=VALUE lines
-    #[arg(long, value_name = "FILE")]
-    pub(crate) env_file: Vec<PathBuf>,
-    /// The command and its arguments
-    #[arg(required = true, trailing_var_arg = true, value_name = "COMMAND")]
-    pub(crate) command: Vec<OsString>,
-}
-
-/// Which pen to make.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum PenChoice {
-    /// A cgroup where one can be had, else the process subtree
-    Auto,
-    /// A cgroup, or fail
-    Cgroup,
-    /// Only the process subtree
-    Subtree,
-    /// A pid namespace; without privileges also a user namespace, in which set-uid programs have no
-    /// power
-    Pidns,
-}
-
-/// The flags of `kennel doctor`.
-#[derive(Debug, Args)]
-pub(crate) struct DoctorArgs {
-    /// Print JSON, for programs
-    #[arg(long)]
-    pub(crate) json: bool,
-}
-
-/// `10`, `10s`, `500ms`, `2m`, `1h`, `1.5s`.
-fn parse_time(text: &str) -> Result<Duration, String> {
-    let wrong = || format!("{text:?} is not a time; write for instance 500ms, 10s, 2m or 1h");
-    let digits = text.find(|c: char| c != '.' && !c.is_ascii_digit()).unwrap_or(text.len());
-    let (number, unit) = text.split_at(digits);
-    let seconds = match unit {
-        "" | "s" => 1.0,
-        "ms" => 0.001,
-        "m" => 60.0,
-        "h" => 3600.0,
-        _ => return Err(wrong()),
-    };
-    let number = number.parse::<f64>().map_err(|_| wrong())?;
-    Duration::try_from_secs_f64(number * seconds).map_err(|_| wrong())
-}
-
-fn parse_name(text: &str) -> Result<String, String> {
-    let allowed = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
-    let starts_well = text.starts_with(|c: char| c.is_ascii_alphanumeric());
-    if (1..=64).contains(&text.len()) && text.chars().all(allowed) && starts_well {
-        Ok(text.to_owned())
-    } else {
-        Err("a name is 1 to 64 letters, digits, - _ or . and starts with a letter or digit".into())
+impl Cli {
+    /// Does what was asked; gives the exit code.
+    pub(crate) fn perform(self) -> Result<u8, Failure> {
+        let open = || Home::open(&self.home).map_err(Failure::setup);
+        match self.verb {
+            Verb::Run(args) => run::run(&open()?, &args),
+            Verb::Ps(args) => ps::ps(&open()?, &args),
+            Verb::Logs(args) => logs::logs(&open()?, &args),
+            Verb::Attach(args) => attach::attach(&open()?, &args),
+            Verb::Wait(args) => wait::wait(&open()?, &args),
+            Verb::Stop(args) => stop::stop(&open()?, &args),
+            Verb::Send(args) => send::send(&open()?, &args),
+            Verb::Signal(args) => signal::signal(&open()?, &args),
+            Verb::Inspect(args) => inspect::inspect(&open()?, &args),
+            Verb::Events(args) => events::events(&open()?, &args),
+            Verb::Rm(args) => rm::rm(&open()?, &args),
+            Verb::Prune(args) => prune::prune(&open()?, &args),
+            Verb::Strays(args) => strays::strays(&open()?, &args),
+            Verb::Forget(args) => forget::forget(&open()?, &args),
+            Verb::Rescue(args) => rescue::rescue(&open()?, &args),
+            Verb::Daemon(args) => daemon::daemon(&open()?, &args),
+            Verb::Doctor(args) => doctor::doctor(&args),
+            Verb::Completions(args) => completions::completions(&args),
+        }
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use clap::CommandFactory;
+    use clap::{Command, CommandFactory};
 
     #[test]
     fn the_command_line_is_sound() {
         Cli::command().debug_assert();
     }
 
-    #[test]
-    fn times_are_read_with_and_without_units() {
-        for (text, milliseconds) in [
-            ("10", 10_000),
-            ("10s", 10_000),
-            ("500ms", 500),
-            ("2m", 120_000),
-            ("1.5s", 1500),
-            ("0", 0),
-        ] {
-            assert_eq!(parse_time(text), Ok(Duration::from_millis(milliseconds)), "{text}");
-        }
-        for text in ["", "s", "-1", "1d", "10 s", "1e9", "..", "99999999999999999999h"] {
-            assert!(parse_time(text).is_err(), "{text}");
-        }
-    }
-
-    #[test]
-    fn names_with_slashes_blanks_or_nothing_in_them_are_refused() {
-        assert_eq!(parse_name("fix-login.2"), Ok("fix-login.2".to_owned()));
-        for text in ["", "a/b", "a b", "-x", ".", "ü"] {
-            assert!(parse_name(text).is_err(), "{text}");
+    fn every_help(command: &mut Command, texts: &mut Vec<(String, String)>) {
+        let name = command.get_name().to_owned();
+        texts.push((name.clone(), command.render_help().to_string()));
+        texts.push((name, command.render_long_help().to_string()));
+        for verb in command.get_subcommands_mut() {
+            every_help(verb, texts);
         }
     }
 
     #[test]
     fn help_fits_80_columns() {
+        let mut texts = Vec::new();
         let mut command = Cli::command();
-        let mut texts = vec![command.render_long_help().to_string()];
-        for verb in ["run", "doctor"] {
-            let verb = command.find_subcommand_mut(verb).expect("a verb");
-            texts.push(verb.render_long_help().to_string());
-            texts.push(verb.render_help().to_string());
+        command.build();
+        every_help(&mut command, &mut texts);
+        assert!(texts.len() > 40, "all verbs, and those of the daemon");
+        for (verb, text) in texts {
+            for line in text.lines() {
+                assert!(line.chars().count() <= 80, "{verb}: {line}");
+            }
         }
-        for line in texts.iter().flat_map(|text| text.lines()) {
-            assert!(line.chars().count() <= 80, "{line}");
+    }
+
+    #[test]
+    fn every_verb_says_what_it_does_and_how_it_exits() {
+        let command = Cli::command();
+        for verb in command.get_subcommands() {
+            assert!(verb.get_about().is_some(), "{}", verb.get_name());
         }
+    }
+
+    #[test]
+    fn a_verb_that_is_nearly_right_is_suggested() {
+        let error = Cli::try_parse_from(["kennel", "stpo", "x"]).unwrap_err().to_string();
+        assert!(error.contains("'stop'"), "{error}");
     }
 }

@@ -6,18 +6,24 @@ mod print;
 mod promise;
 mod trial;
 
-use std::io::Write;
-
-use anyhow::Context;
+use clap::Args;
 use kennel_pen::holder::HeldKind;
 use serde::Serialize;
 
-use crate::cli::DoctorArgs;
 use crate::exit_code;
 use crate::failure::Failure;
+use crate::print as paper;
 use finding::Finding;
 use trial::Trial;
 pub(crate) use trial::take_trial_role;
+
+/// The flags of `kennel doctor`.
+#[derive(Debug, Args)]
+pub(crate) struct DoctorArgs {
+    /// Print JSON, for programs
+    #[arg(long)]
+    json: bool,
+}
 
 /// Everything that the doctor found. The names of the fields are stable.
 #[derive(Debug, Serialize)]
@@ -42,18 +48,11 @@ struct Diagnosis {
 pub(crate) fn doctor(args: &DoctorArgs) -> Result<u8, Failure> {
     let diagnosis = examine();
     if args.json {
-        let text = serde_json::to_string_pretty(&diagnosis).context("can't write JSON")?;
-        print(&format!("{text}\n"))?;
+        paper::json(&diagnosis)?;
     } else {
-        print(&print::text(&diagnosis))?;
+        paper::print(&print::text(&diagnosis))?;
     }
     Ok(if diagnosis.sound { 0 } else { 1 })
-}
-
-/// To standard output, where a full disk is an error and no panic.
-fn print(text: &str) -> anyhow::Result<()> {
-    let mut stdout = std::io::stdout();
-    stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()).context("can't print")
 }
 
 fn examine() -> Diagnosis {

@@ -1,131 +1,134 @@
-//! `kennel run`: a session in the foreground.
+//! `kennel run`: a new session, in the foreground or left to itself.
 //!
 //! ```text
-//! kennel run ──socket── holder ──── agent ──── whatever it starts
-//!     │                   └─ pen: cgroup and subtree
-//!     └─ streams: passed on as they are, or copied to and from a terminal of the agent's own
+//! kennel run ──HTTP── daemon ──► yard ──► keeper ──► agent
+//!     │                                     │
+//!     └────── owner of the session ─────────┘
 //! ```
-//! If this process is killed, the holder sees the socket close and ends the tree. If the holder is
-//! killed, the orphans fall to this process, which takes over and ends them. From the moment that a holder
-//! exists, every way out of here leads through [`settle()`], which sees that nothing is left.
+//! In the foreground the session is tied to this process: the keeper sees our socket close if we are killed,
+//! and ends the tree. What the agent prints is read from its journal.
 
-mod conduct;
-mod impatience;
-mod settle;
+mod create;
+mod foreground;
 mod surroundings;
-mod terminal;
 
-use std::time::{Duration, Instant};
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::time::Duration;
 
-use kennel_pen::holder::{HeldKind, HolderProgram, Order};
-use kennel_pen::{Ground, HomeId, LeftoverEnd, PenName, Stream, Streams};
-use kennel_sys::reap::become_subreaper;
+use clap::{Args, ValueEnum};
+use kennel_core::PenKind;
 
-use crate::cli::{HomeArgs, PenChoice, RunArgs};
+use crate::connect::{Daemon, Start};
 use crate::exit_code;
-use crate::failure::{Failure, say};
-use crate::home;
-use conduct::{Conductor, Signals};
-use settle::{Verdict, settle};
-use terminal::OwnTerminal;
+use crate::failure::Failure;
+use crate::home::Home;
+use crate::live::{DEFAULT_DETACH_KEYS, DetachKeys, Signals};
+use crate::print::print;
+use crate::quantity::{Lease, parse_lease, parse_name, parse_size, parse_time};
+use crate::verdict::{self, Verdict};
+use create::Created;
 
-/// How long a leftover of an earlier, killed Kennel may take to end.
-const SWEEP: Duration = Duration::from_secs(2);
+/// The flags of `kennel run`.
+#[derive(Debug, Args)]
+#[command(after_help = exit_code::HELP)]
+pub(crate) struct RunArgs {
+    /// Leave it running by itself, and print its id
+    #[arg(short, long)]
+    pub(crate) detach: bool,
+    /// Give it a terminal, even if we have none
+    #[arg(short, long, overrides_with = "no_tty")]
+    pub(crate) tty: bool,
+    /// Give it no terminal, even if we have one
+    #[arg(short = 'T', long)]
+    pub(crate) no_tty: bool,
+    /// Keep its standard input open, for `kennel send` and `attach`
+    #[arg(short = 'i', long)]
+    pub(crate) stdin: bool,
+    /// The keys that leave a foreground run going by itself; none: no keys
+    #[arg(long, value_name = "KEYS", default_value = DEFAULT_DETACH_KEYS, value_parser = DetachKeys::parse)]
+    pub(crate) detach_keys: DetachKeys,
+    /// How long a stop waits between TERM and KILL (500ms, 10s, 2m)
+    #[arg(long, value_name = "TIME", default_value = "10s", value_parser = parse_time)]
+    pub(crate) grace: Duration,
+    /// How long what the command leaves behind may go on after its exit,
+    /// before it gets a TERM and, a second later, a KILL
+    #[arg(long, value_name = "TIME", default_value = "2s", value_parser = parse_time)]
+    pub(crate) linger: Duration,
+    /// How long it goes on if Kennel's daemon is gone and does not come back;
+    /// off: for ever
+    #[arg(long, value_name = "TIME|off", default_value = "15m", value_parser = parse_lease)]
+    pub(crate) lease: Lease,
+    /// How much of its output is kept on disk; the oldest is dropped
+    #[arg(long, value_name = "SIZE", default_value = "64M", value_parser = parse_size)]
+    pub(crate) output_limit: u64,
+    /// If an agent starts this session: go on when the agent's own has ended
+    #[arg(long)]
+    pub(crate) stay: bool,
+    /// What holds the processes; `kennel doctor` tries each
+    #[arg(long, value_enum, default_value_t = PenChoice::Auto)]
+    pub(crate) pen: PenChoice,
+    /// A name for the session, told to it as $KENNEL_SESSION_NAME
+    #[arg(long, value_name = "NAME", value_parser = parse_name)]
+    pub(crate) name: Option<String>,
+    /// The folder to start in [default: this one]
+    #[arg(long, value_name = "DIR")]
+    pub(crate) cwd: Option<PathBuf>,
+    /// Set a variable, or (NAME alone) insist that it is set here
+    #[arg(long, value_name = "NAME[=VALUE]")]
+    pub(crate) env: Vec<OsString>,
+    /// Read variables from a file of NAME=VALUE lines
+    #[arg(long, value_name = "FILE")]
+    pub(crate) env_file: Vec<PathBuf>,
+    /// The command and its arguments
+    #[arg(required = true, trailing_var_arg = true, value_name = "COMMAND")]
+    pub(crate) command: Vec<OsString>,
+}
+
+/// Which pen to make.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum PenChoice {
+    /// A cgroup where one can be had, else the process subtree
+    Auto,
+    /// A cgroup, or fail
+    Cgroup,
+    /// Only the process subtree
+    Subtree,
+    /// A pid namespace; without privileges also a user namespace, in which set-uid programs have no
+    /// power
+    Pidns,
+}
+
+impl From<PenChoice> for PenKind {
+    fn from(choice: PenChoice) -> Self {
+        match choice {
+            PenChoice::Auto => Self::Auto,
+            PenChoice::Cgroup => Self::Cgroup,
+            PenChoice::Subtree => Self::Subtree,
+            PenChoice::Pidns => Self::Pidns,
+        }
+    }
+}
 
 /// Runs the command; gives the exit code.
-pub(crate) fn run(home: &HomeArgs, args: &RunArgs) -> Result<u8, Failure> {
-    let setup = |error| Failure::new(exit_code::SETUP, error);
-    let internal = |error| Failure::new(exit_code::INTERNAL, anyhow::Error::from(error));
-    let home = home::id(home).map_err(setup)?;
+pub(crate) fn run(home: &Home, args: &RunArgs) -> Result<u8, Failure> {
+    let plan = create::Plan::new(home, args).map_err(Failure::setup)?;
+    let daemon = Daemon::connect(home, Start::IfNeeded)?;
     // From here on a signal waits to be read, so that none falls into a gap.
-    let signals = Signals::listen().map_err(internal)?;
-    become_subreaper().map_err(internal)?;
-    sweep(&home);
-
-    let own_terminal = OwnTerminal::find();
-    let order = order(args, home, own_terminal.as_ref())?;
-    // Children that a shell left us by becoming us: they are none of the session's.
-    let strangers = kennel_pen::Strangers::now().map_err(internal)?;
-    let (held, ends) = HolderProgram::this_one().begin(order)?;
-    let mut conductor = Conductor::new(held, signals, own_terminal, ends.terminal);
-    let outcome = conductor.conduct();
-    let (held, session) = conductor.into_parts();
-    let verdict = settle(held, outcome, strangers);
-    if let Some(session) = session {
-        session.finish();
-    }
-    exit_code_of(verdict?)
-}
-
-fn order(args: &RunArgs, home: HomeId, own: Option<&OwnTerminal>) -> Result<Order, Failure> {
-    let internal = |error| Failure::new(exit_code::INTERNAL, anyhow::Error::from(error));
-    let mut command =
-        surroundings::command(args).map_err(|error| Failure::new(exit_code::SETUP, error))?;
-    command.streams(match own {
-        Some(terminal) => terminal.streams(),
-        None => Streams::Each {
-            stdin: Stream::Inherit,
-            stdout: Stream::Inherit,
-            stderr: Stream::Inherit,
-        },
-    });
-    let name = PenName::random(home).map_err(internal)?;
-    let order =
-        Order::new(name, command).grace(args.grace).linger(args.linger).kind(match args.pen {
-            PenChoice::Auto => HeldKind::Auto,
-            PenChoice::Cgroup => HeldKind::Cgroup,
-            PenChoice::Subtree => HeldKind::Subtree,
-            PenChoice::Pidns => HeldKind::Namespace,
-        });
-    match own {
-        Some(terminal) => Ok(order.restore_terminal(terminal.handle().map_err(internal)?)),
-        None => Ok(order),
-    }
-}
-
-fn exit_code_of(verdict: Verdict) -> Result<u8, Failure> {
-    match verdict {
-        Verdict::NeverRan { signal } => Ok(u8::try_from(128 + signal).unwrap_or(u8::MAX)),
-        Verdict::Ended(status) => status.shell_code().map_or_else(
-            || {
-                Err(Failure::new(
-                    exit_code::UNKNOWN,
-                    anyhow::anyhow!("the agent's status is {status}"),
-                ))
-            },
-            |code| Ok(u8::try_from(code & 0xff).unwrap_or(exit_code::UNKNOWN)),
-        ),
-        Verdict::StillAlive { survivors, owned } => {
-            let list = survivors.iter().map(|s| format!("\n  {s}")).collect::<String>();
-            let error = anyhow::anyhow!("still alive, in spite of KILL:{list}");
-            Err(Failure::new(exit_code::STILL_ALIVE, error).hint(if owned {
-                "they are still owned: the holder goes on trying until they are gone"
-            } else {
-                "their holder was lost, so nobody owns them any more"
-            }))
+    let signals = Signals::listen().map_err(Failure::internal)?;
+    let session = match create::create(&daemon, home, plan, &signals)? {
+        Created::Session(session) => session,
+        Created::Stopped { signal, session: None } => return Ok(verdict::by_signal(signal)),
+        Created::Stopped { signal, session: Some(session) } => {
+            return Verdict::of(&session).stopped_by(signal).exit_code();
         }
-        Verdict::HolderLost => Err(Failure::new(
-            exit_code::UNKNOWN,
-            anyhow::anyhow!(
-                "the holder was lost; the tree was ended, the agent's status is unknown"
-            ),
-        )),
-    }
-}
-
-/// Ends what an earlier Kennel of this home left when it was killed together with its holder.
-fn sweep(home: &HomeId) {
-    let leftovers = match Ground::leftovers(home) {
-        Ok(leftovers) => leftovers,
-        Err(error) => return say(&format!("can't look for leftovers: {error}")),
     };
-    for leftover in leftovers {
-        match leftover.end(Instant::now() + SWEEP) {
-            Ok(LeftoverEnd::Removed) => {}
-            Ok(LeftoverEnd::StillAlive(pids)) => {
-                say(&format!("leftover pen {} is not empty yet: pids {pids:?}", leftover.name()));
-            }
-            Err(error) => say(&format!("leftover pen {}: {error}", leftover.name())),
-        }
+    if let Some(failure) = verdict::launch_failure(&session) {
+        return Err(failure);
     }
+    if args.detach {
+        print(&format!("{}\n", session.id))?;
+        return Ok(0);
+    }
+    foreground::conduct(&daemon, home, args, &session, &signals)
 }

@@ -3,41 +3,106 @@
 use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail};
-use kennel_pen::Command;
+use kennel_pen::{HOME_COOKIE, SESSION_COOKIE};
+use rustix::fs::Mode;
+use rustix::process::Resource;
 
-use crate::cli::RunArgs;
+use super::RunArgs;
 
 /// The variable with the session's name.
 const NAME: &str = "KENNEL_SESSION_NAME";
 
-/// The command with our environment, folder, umask and limits. The last word on a variable wins: first
-/// ours, then files, then `--env`.
-pub(crate) fn command(args: &RunArgs) -> anyhow::Result<Command> {
-    let mut argv = args.command.iter();
-    let Some(program) = argv.next() else { bail!("no command given") };
-    let mut command = Command::new(program);
+/// All that a process can be limited in.
+const RESOURCES: [Resource; 16] = [
+    Resource::Cpu,
+    Resource::Fsize,
+    Resource::Data,
+    Resource::Stack,
+    Resource::Core,
+    Resource::Rss,
+    Resource::Nproc,
+    Resource::Nofile,
+    Resource::Memlock,
+    Resource::As,
+    Resource::Locks,
+    Resource::Sigpending,
+    Resource::Msgqueue,
+    Resource::Nice,
+    Resource::Rtprio,
+    Resource::Rttime,
+];
+
+/// The environment: the last word on a variable wins, first ours, then files, then `--env`. A session that we
+/// may be in ourselves leaves no mark in it.
+pub(super) fn environment(args: &RunArgs) -> anyhow::Result<Vec<(OsString, OsString)>> {
     // One that no program could have set on purpose (`=x=y`) is not worth a refusal.
     let sound = |name: &OsStr| !name.is_empty() && !name.as_bytes().contains(&b'=');
-    command.args(argv).envs(std::env::vars_os().filter(|(name, _)| sound(name)));
+    let mut variables = Variables::default();
+    for (name, value) in std::env::vars_os().filter(|(name, _)| sound(name)) {
+        variables.set(name, value);
+    }
+    for name in [HOME_COOKIE, SESSION_COOKIE, NAME] {
+        variables.remove(name);
+    }
     for file in &args.env_file {
         let text = fs::read(file).with_context(|| format!("--env-file {}", file.display()))?;
-        command.envs(parse_file(&text, file)?);
+        for (name, value) in parse_file(&text, file)? {
+            variables.set(name, value);
+        }
     }
     for given in &args.env {
         let (name, value) = variable(given)?;
-        command.env(name, value);
+        variables.set(name, value);
     }
     if let Some(name) = &args.name {
-        command.env(NAME, name);
+        variables.set(NAME.into(), name.into());
     }
-    if let Some(cwd) = &args.cwd {
-        command
-            .folder(std::path::absolute(cwd).with_context(|| format!("--cwd {}", cwd.display()))?);
+    Ok(variables.0)
+}
+
+/// Variables in the order in which they were first set.
+#[derive(Default)]
+struct Variables(Vec<(OsString, OsString)>);
+
+impl Variables {
+    fn set(&mut self, name: OsString, value: OsString) {
+        match self.0.iter_mut().find(|(other, _)| *other == name) {
+            Some((_, old)) => *old = value,
+            None => self.0.push((name, value)),
+        }
     }
-    Ok(command)
+
+    fn remove(&mut self, name: &str) {
+        self.0.retain(|(other, _)| other != name);
+    }
+}
+
+/// The folder to start in.
+pub(super) fn folder(args: &RunArgs) -> anyhow::Result<PathBuf> {
+    match &args.cwd {
+        Some(cwd) => std::path::absolute(cwd).with_context(|| format!("--cwd {}", cwd.display())),
+        None => std::env::current_dir().context("the folder that we are in is gone; --cwd names another"),
+    }
+}
+
+/// Our umask. It can only be read by setting it, and no other thread makes files yet.
+pub(super) fn umask() -> u32 {
+    let ours = rustix::process::umask(Mode::from_raw_mode(0o077));
+    rustix::process::umask(ours);
+    ours.as_raw_mode()
+}
+
+/// Our limits: resource, soft, hard; the largest number is none.
+pub(super) fn limits() -> Vec<(u32, u64, u64)> {
+    let number = |limit: Option<u64>| limit.unwrap_or(u64::MAX);
+    let limit = |resource: Resource| {
+        let limit = rustix::process::getrlimit(resource);
+        (resource as u32, number(limit.current), number(limit.maximum))
+    };
+    RESOURCES.map(limit).to_vec()
 }
 
 /// `NAME=VALUE`, or `NAME` alone: then ours, which must be there.
@@ -93,6 +158,26 @@ mod tests {
     fn a_bad_line_is_named_by_number_and_never_shown() {
         let error = parse_file(b"A=1\nsecret", Path::new("f")).unwrap_err().to_string();
         assert_eq!(error, "--env-file f: line 2 is not NAME=VALUE");
+    }
+
+    #[test]
+    fn limits_and_umask_are_ours() {
+        let limits = limits();
+        assert_eq!(limits.len(), 16);
+        let descriptors = rustix::process::getrlimit(Resource::Nofile).current;
+        assert!(limits.contains(&(7, descriptors.unwrap_or(u64::MAX), limits[7].2)));
+        assert_eq!(umask(), umask());
+    }
+
+    #[test]
+    fn the_last_word_on_a_variable_wins_and_its_place_stays() {
+        let mut variables = Variables::default();
+        for (name, value) in [("A", "1"), ("B", "2"), ("A", "3")] {
+            variables.set(name.into(), value.into());
+        }
+        assert_eq!(variables.0, [("A", "3"), ("B", "2")].map(|(n, v)| (n.into(), v.into())));
+        variables.remove("A");
+        assert_eq!(variables.0.len(), 1);
     }
 
     #[test]

@@ -1,0 +1,158 @@
+//! The life of one session: what an event makes of it, and what is to be done then.
+//!
+//! ```text
+//!            row durable      process born     program       a stop, or      pen seen      nothing
+//!            + keeper there   + granted        runs          keeper lost     empty         owed
+//!  Reserved ──────────────> Launching ──> Starting ──> Running ──> Stopping ──> Reaped ──> Cleaned
+//!     │                         │            │            │          │  ▲         ▲           ▲
+//!     │                         │            │            │          ▼  │         │           │
+//!     │                         │            │            │          Lost ────────┤           │
+//!     │                         │            │            │           └───────────│─ forgotten ┘
+//!     └─────────────────────────┴────────────┴────────────┴───────────────────────┘
+//!                          any observation that the pen is empty
+//! ```
+//!
+//! What is *wanted* is apart from the phase and never goes back: a stop may come in any phase, any number of
+//! times. Only an observation leads to `Reaped`: the keeper's word, an empty pen, or a machine that was
+//! restarted. An error, a timeout or a failed effect never does; it leads to another try.
+//!
+//! Events may come twice, late or in another order. So nothing here counts on an order: what is under way is
+//! written down in [`crate::Underway`], and an answer that nobody waits for changes nothing.
+
+mod adopt;
+mod end;
+mod launch;
+mod record;
+mod stop;
+#[cfg(test)]
+mod tests;
+
+use crate::effect::Effect;
+use crate::event::Event;
+use crate::id::{LaunchToken, SessionId};
+use crate::session::{Exit, Launch, Look, Owed, Phase, Session, Underway, Wanted, Writing};
+use crate::spec::SessionSpec;
+
+impl Session {
+    /// A session that was asked for, and is not on record yet. What is owed is what will be made for it.
+    #[must_use]
+    pub fn new(id: SessionId, spec: SessionSpec, token: LaunchToken, owed: Vec<Owed>) -> Self {
+        Self {
+            id,
+            spec,
+            wanted: Wanted::Running,
+            phase: Phase::Reserved,
+            launch: Launch {
+                token,
+                recorded: false,
+                keeper_ready: false,
+                granted: false,
+                identity: None,
+                pid: None,
+                pen: None,
+            },
+            reason: None,
+            exit: None,
+            owed,
+            survivors: Vec::new(),
+            lost: None,
+            // What `first_effects` asks for.
+            underway: Underway {
+                writing: Writing::UnderWay { phase: Phase::Reserved, outdated: false },
+                ..Underway::default()
+            },
+        }
+    }
+
+    /// What is to be done for a new session: its keeper is started while its row is written.
+    #[must_use]
+    pub fn first_effects(&self) -> Vec<Effect> {
+        vec![Effect::Record { durable: true }, Effect::StartKeeper]
+    }
+
+    /// Takes an event in, and says what is to be done. See the module's drawing.
+    #[must_use]
+    pub fn step(&mut self, event: &Event) -> Vec<Effect> {
+        match event {
+            Event::Recorded => self.on_recorded(),
+            Event::RecordFailed { why } => self.on_record_failed(why),
+            Event::KeeperReady => self.on_keeper_ready(),
+            Event::KeeperNotStarted { why } => self.on_keeper_not_started(why),
+            Event::Born { identity, pid, pen } => self.on_born(identity, *pid, pen.as_deref()),
+            Event::Opened => self.on_opened(),
+            Event::LaunchFailed { code, why } => self.on_launch_failed(*code, why),
+            Event::Exited { exit } => self.on_exited(exit),
+            Event::Gone { exit, reason } => self.on_gone(exit, reason.as_ref()),
+            Event::StillAlive { survivors } => self.on_still_alive(survivors),
+            Event::KeeperLost => self.on_keeper_lost(),
+            Event::PenEnded(end) => self.on_pen_ended(end),
+            Event::StopAsked(wish) => self.on_stop_asked(wish),
+            Event::Probed(probe) => self.on_probed(probe),
+            Event::Owes { what } => self.on_owes(what),
+            Event::CleanedUp { what } => self.on_cleaned_up(what),
+            Event::CleanUpFailed { what, why } => self.on_clean_up_failed(what, why),
+            Event::RetryDue => self.on_retry_due(),
+            Event::Forgotten { by } => self.on_forgotten(by),
+            Event::Restored => self.on_restored(),
+        }
+    }
+
+    /// Whether it is still owned: everything but [`Phase::Cleaned`].
+    #[must_use]
+    pub fn is_live(&self) -> bool {
+        self.phase != Phase::Cleaned
+    }
+
+    /// Whether it was seen to end.
+    #[must_use]
+    pub fn has_ended(&self) -> bool {
+        self.phase >= Phase::Reaped
+    }
+
+    /// Whether its end is wanted.
+    #[must_use]
+    pub fn is_stop_wanted(&self) -> bool {
+        matches!(self.wanted, Wanted::Stopped { .. })
+    }
+
+    /// Whether the program may have run: then nothing repeats it unasked.
+    #[must_use]
+    pub fn may_have_run(&self) -> bool {
+        self.launch.granted && self.exit != Some(Exit::NeverRan)
+    }
+
+    /// Whether its outcome could not be put on record so far.
+    #[must_use]
+    pub fn is_unrecorded(&self) -> bool {
+        self.has_ended() && self.underway.writing == Writing::Failed
+    }
+
+    /// Whether its keeper can be told something: not while somebody still looks for it, or ends its pen.
+    fn hears(&self) -> bool {
+        self.underway.look == Look::Unneeded
+    }
+
+    fn on_retry_due(&mut self) -> Vec<Effect> {
+        self.underway.retry_armed = false;
+        let mut effects = Vec::new();
+        if self.underway.writing == Writing::Failed {
+            self.record_durably(&mut effects);
+        }
+        match self.underway.look {
+            Look::ProbeDue => self.probe(&mut effects),
+            Look::EndPenDue => self.end_pen(&mut effects),
+            Look::Unneeded | Look::Probing | Look::ProbingStale | Look::EndingPen => {}
+        }
+        if self.phase == Phase::Reaped {
+            self.clean_up(&mut effects);
+        }
+        effects
+    }
+
+    fn retry_later(&mut self, effects: &mut Vec<Effect>) {
+        if !self.underway.retry_armed {
+            self.underway.retry_armed = true;
+            effects.push(Effect::RetryLater);
+        }
+    }
+}

@@ -1,0 +1,116 @@
+//! What a new daemon finds of a launch that a former one left, and what it makes of it.
+
+use crate::effect::Effect;
+use crate::event::Probe;
+use crate::session::{Exit, Look, Phase, Reason, Session};
+
+/// After so many probes that could not look, a stop no longer waits for one: the pen is ended.
+const PATIENCE: u8 = 3;
+
+impl Session {
+    pub(super) fn on_restored(&mut self) -> Vec<Effect> {
+        let mut effects = Vec::new();
+        match self.phase {
+            Phase::Cleaned => {}
+            Phase::Reaped => self.clean_up(&mut effects),
+            _ => {
+                // It was read from there.
+                self.launch.recorded = true;
+                self.launch.keeper_ready = false;
+                // What comes after a row is written, not synced, and may be lost: a grant too. Only a wish for
+                // its end that is on record keeps it from having been granted later.
+                self.launch.granted |= !self.is_stop_wanted();
+                self.probe(&mut effects);
+            }
+        }
+        effects
+    }
+
+    pub(super) fn probe(&mut self, effects: &mut Vec<Effect>) {
+        self.underway.look = Look::Probing;
+        effects.push(Effect::Probe);
+    }
+
+    pub(super) fn on_probed(&mut self, probe: &Probe) -> Vec<Effect> {
+        let stale = match self.underway.look {
+            Look::Probing => false,
+            Look::ProbingStale => true,
+            _ => return Vec::new(),
+        };
+        let mut effects = Vec::new();
+        match probe {
+            Probe::Over { exit, reason } => return self.on_gone(exit, reason.as_ref()),
+            Probe::Rebooted => {
+                let exit = self.exit_untold("lost to the restart of the machine");
+                return self.reap(&exit, &Reason::Rebooted);
+            }
+            Probe::Failed { .. } => {
+                self.probe_failed(&mut effects);
+                return effects;
+            }
+            _ => self.underway.failed_probes = 0,
+        }
+        if stale {
+            self.probe(&mut effects);
+            return effects;
+        }
+        self.underway.look = Look::Unneeded;
+        match probe {
+            Probe::Gated { identity, pid, pen } => {
+                self.know(identity, *pid, pen.as_deref());
+                self.call_off(&mut effects);
+            }
+            Probe::Running { identity, pid, pen, ending, exit } => {
+                self.know(identity, *pid, pen.as_deref());
+                self.adopt(*ending, exit.as_ref(), &mut effects);
+            }
+            Probe::NoKeeper | Probe::Silent => self.do_without_keeper(&mut effects),
+            Probe::Waiting | Probe::Over { .. } | Probe::Rebooted | Probe::Failed { .. } => {
+                self.call_off(&mut effects);
+            }
+        }
+        effects
+    }
+
+    /// A failed look says nothing. But no stop waits for ever for one that works.
+    fn probe_failed(&mut self, effects: &mut Vec<Effect>) {
+        self.underway.failed_probes = self.underway.failed_probes.saturating_add(1);
+        if self.is_stop_wanted()
+            && self.underway.failed_probes >= PATIENCE
+            && self.phase != Phase::Lost
+        {
+            self.underway.failed_probes = 0;
+            self.do_without_keeper(effects);
+        } else {
+            self.underway.look = Look::ProbeDue;
+            self.retry_later(effects);
+        }
+    }
+
+    /// Its client is gone with the former daemon: a launch whose gate is shut is not continued. If it may have been
+    /// granted, the word to open may still be on its way: then a stop, which ends the program too, with grace.
+    fn call_off(&mut self, effects: &mut Vec<Effect>) {
+        let why = "the daemon was restarted during its launch".to_owned();
+        self.want_stopped(self.spec.grace, &Reason::Failed { code: 207, why });
+        if self.launch.granted {
+            effects.extend(self.stop_keeper());
+        } else {
+            self.phase = if self.phase == Phase::Lost { Phase::Stopping } else { self.phase };
+            effects.push(Effect::Dismiss);
+        }
+        effects.push(Effect::Record { durable: false });
+    }
+
+    fn adopt(&mut self, ending: bool, exit: Option<&Exit>, effects: &mut Vec<Effect>) {
+        self.launch.granted = true;
+        if let Some(exit) = exit {
+            effects.extend(self.on_exited(exit));
+        }
+        if ending || self.is_stop_wanted() || self.phase >= Phase::Stopping {
+            effects.extend(self.stop_keeper());
+        } else {
+            self.phase = Phase::Running;
+        }
+        effects.push(Effect::Record { durable: false });
+    }
+}

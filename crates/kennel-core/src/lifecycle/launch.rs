@@ -1,0 +1,80 @@
+//! From a row to a program that runs.
+
+use crate::effect::Effect;
+use crate::session::{Exit, Phase, Reason, Session};
+
+impl Session {
+    pub(super) fn on_keeper_ready(&mut self) -> Vec<Effect> {
+        let mut effects = Vec::new();
+        self.launch.keeper_ready = true;
+        if self.is_stop_wanted() && self.phase < Phase::Starting && self.hears() {
+            // It was said before; but then there was nobody to hear it.
+            effects.push(Effect::Dismiss);
+        }
+        self.go_if_due(&mut effects);
+        effects
+    }
+
+    /// Both must be there: the row, and who shall make the process. A launch that a former daemon left is not
+    /// continued: while it is looked at, nobody is told to go, and the look ends it.
+    pub(super) fn go_if_due(&mut self, effects: &mut Vec<Effect>) {
+        let ready = self.launch.recorded && self.launch.keeper_ready && self.hears();
+        if self.phase == Phase::Reserved && ready && !self.is_stop_wanted() {
+            self.phase = Phase::Launching;
+            effects.push(Effect::Go);
+        }
+    }
+
+    pub(super) fn on_keeper_not_started(&mut self, why: &str) -> Vec<Effect> {
+        if self.phase != Phase::Reserved || self.launch.keeper_ready {
+            return Vec::new();
+        }
+        self.reap(&Exit::NeverRan, &Reason::Failed { code: 202, why: why.to_owned() })
+    }
+
+    pub(super) fn on_born(&mut self, identity: &str, pid: i32, pen: Option<&str>) -> Vec<Effect> {
+        if self.launch.granted || self.has_ended() {
+            return Vec::new();
+        }
+        self.know(identity, pid, pen);
+        let mut effects = vec![Effect::Record { durable: false }];
+        if !self.hears() {
+            return effects;
+        }
+        if self.launch.recorded && !self.is_stop_wanted() && self.phase <= Phase::Launching {
+            self.phase = Phase::Starting;
+            self.launch.granted = true;
+            effects.push(Effect::Grant);
+        } else {
+            effects.push(Effect::Dismiss);
+        }
+        effects
+    }
+
+    pub(super) fn know(&mut self, identity: &str, pid: i32, pen: Option<&str>) {
+        self.launch.identity = Some(identity.to_owned());
+        self.launch.pid = Some(pid);
+        self.launch.pen = pen.map(str::to_owned);
+    }
+
+    pub(super) fn on_opened(&mut self) -> Vec<Effect> {
+        if self.has_ended() {
+            return Vec::new();
+        }
+        // Only now known, if a former daemon granted it.
+        self.launch.granted = true;
+        if self.is_stop_wanted() {
+            // Even if a stop is under way: a dismissal that came after the grant of a former daemon ends nothing.
+            return self.stop_keeper();
+        }
+        if self.phase >= Phase::Running {
+            return Vec::new();
+        }
+        self.phase = Phase::Running;
+        vec![Effect::Record { durable: false }]
+    }
+
+    pub(super) fn on_launch_failed(&mut self, code: u8, why: &str) -> Vec<Effect> {
+        self.reap(&Exit::NeverRan, &Reason::Failed { code, why: why.to_owned() })
+    }
+}

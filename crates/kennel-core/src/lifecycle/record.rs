@@ -1,0 +1,53 @@
+//! The durable record: one at a time, so that an answer belongs to what was asked.
+//!
+//! An answer to an older record must not be taken for one to the outcome's: the keeper would be let go while
+//! nobody else has the outcome.
+
+use crate::effect::Effect;
+use crate::session::{Phase, Reason, Session, Writing};
+
+impl Session {
+    pub(super) fn record_durably(&mut self, effects: &mut Vec<Effect>) {
+        match &mut self.underway.writing {
+            Writing::UnderWay { outdated, .. } => *outdated = true,
+            writing @ (Writing::Settled | Writing::Failed) => {
+                *writing = Writing::UnderWay { phase: self.phase, outdated: false };
+                effects.push(Effect::Record { durable: true });
+            }
+        }
+    }
+
+    pub(super) fn on_recorded(&mut self) -> Vec<Effect> {
+        let Writing::UnderWay { phase, outdated } = self.underway.writing else {
+            return Vec::new();
+        };
+        self.underway.writing = Writing::Settled;
+        let mut effects = Vec::new();
+        if outdated {
+            self.record_durably(&mut effects);
+        }
+        if phase >= Phase::Reaped && !self.underway.released {
+            self.underway.released = true;
+            effects.push(Effect::Release);
+        }
+        self.launch.recorded = true;
+        self.go_if_due(&mut effects);
+        effects
+    }
+
+    pub(super) fn on_record_failed(&mut self, why: &str) -> Vec<Effect> {
+        let mut effects = Vec::new();
+        // An answer that nobody waits for is about a record that need not be durable. The next one has it all.
+        if !matches!(self.underway.writing, Writing::UnderWay { .. }) {
+            return effects;
+        }
+        self.underway.writing = Writing::Failed;
+        if self.phase == Phase::Reserved && !self.launch.recorded {
+            // Without a row nothing may be started.
+            self.want_stopped(self.spec.grace, &Reason::Failed { code: 202, why: why.to_owned() });
+            effects.push(Effect::Dismiss);
+        }
+        self.retry_later(&mut effects);
+        effects
+    }
+}

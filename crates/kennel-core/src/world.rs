@@ -1,0 +1,247 @@
+//! All sessions of a home: who may join, who ends with whom, and who is meant.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+use crate::effect::Effect;
+use crate::event::{Event, StopWish};
+use crate::id::SessionId;
+use crate::session::{Phase, Reason, Session, Wanted, Writing};
+
+mod find;
+#[cfg(test)]
+mod tests;
+
+pub use find::FindError;
+
+/// What is to be done, and for whom.
+type Effects = Vec<(SessionId, Effect)>;
+
+/// All sessions.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct World {
+    sessions: BTreeMap<SessionId, Session>,
+    children: BTreeMap<SessionId, BTreeSet<SessionId>>,
+    names: BTreeMap<String, BTreeSet<SessionId>>,
+    draining: bool,
+}
+
+/// What became of a request for a new session.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[must_use]
+pub enum Admitted {
+    /// It is a session now.
+    Admitted {
+        /// What is to be done.
+        effects: Vec<(SessionId, Effect)>,
+    },
+    /// It is not.
+    Refused(Refusal),
+}
+
+/// Why there is no new session.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Refusal {
+    /// Everything is being ended.
+    #[error("the daemon is being stopped, and takes nothing new")]
+    Draining,
+    /// The id is in use.
+    #[error("there is a session {0} already")]
+    IdTaken(SessionId),
+    /// The name is in use.
+    #[error("the name {name:?} is taken by session {by}, which has not ended")]
+    NameTaken {
+        /// The name.
+        name: String,
+        /// The live session that has it.
+        by: SessionId,
+    },
+    /// There is no such parent.
+    #[error("the session that asks, {0}, is not known")]
+    ParentUnknown(SessionId),
+    /// The parent has ended, or is about to.
+    #[error("the session that asks, {0}, has ended or is about to")]
+    ParentEnded(SessionId),
+}
+
+/// Why a session was not removed.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum RemoveError {
+    /// There is none.
+    #[error("there is no session {0}")]
+    Unknown(SessionId),
+    /// It is still owned.
+    #[error("session {0} has not ended, or something of it is still to be cleaned up")]
+    Live(SessionId),
+    /// Its keeper still waits for the outcome to be on record.
+    #[error("the outcome of session {0} is not on record yet")]
+    Unrecorded(SessionId),
+}
+
+impl World {
+    /// Those of the register, once, at the daemon's start.
+    #[must_use]
+    pub fn restore(&mut self, sessions: impl IntoIterator<Item = Session>) -> Effects {
+        let ids: Vec<_> = sessions.into_iter().map(|session| self.insert(session)).collect();
+        let mut effects = Vec::new();
+        for id in &ids {
+            effects.extend(self.step(id, &Event::Restored));
+        }
+        // A parent that is not on record any more was cleaned up. Its children were told, but the record of
+        // that may have been lost.
+        for id in ids {
+            let parent = self.sessions.get(&id).and_then(|session| session.spec.parent.clone());
+            if let Some(parent) = parent
+                && !self.sessions.contains_key(&parent)
+            {
+                self.end_child(&id, None, &mut effects);
+            }
+        }
+        effects
+    }
+
+    /// Takes a new session in, or says why not.
+    pub fn admit(&mut self, session: Session) -> Admitted {
+        if let Some(refusal) = self.refusal(&session) {
+            return Admitted::Refused(refusal);
+        }
+        let effects = session.first_effects();
+        let id = self.insert(session);
+        Admitted::Admitted { effects: tagged(&id, effects).collect() }
+    }
+
+    fn refusal(&self, session: &Session) -> Option<Refusal> {
+        if self.draining {
+            return Some(Refusal::Draining);
+        }
+        if self.sessions.contains_key(&session.id) {
+            return Some(Refusal::IdTaken(session.id.clone()));
+        }
+        if let Some(name) = &session.spec.name
+            && let Some(by) = self.live_by_name(name)
+        {
+            return Some(Refusal::NameTaken { name: name.clone(), by: by.clone() });
+        }
+        let id = session.spec.parent.as_ref()?;
+        let Some(parent) = self.sessions.get(id) else {
+            return Some(Refusal::ParentUnknown(id.clone()));
+        };
+        // A child that came after its parent's stop would be missed by it.
+        let ending = parent.is_stop_wanted() && !session.spec.outlives_parent;
+        (parent.has_ended() || ending).then(|| Refusal::ParentEnded(id.clone()))
+    }
+
+    fn insert(&mut self, session: Session) -> SessionId {
+        let id = session.id.clone();
+        if let Some(parent) = &session.spec.parent {
+            self.children.entry(parent.clone()).or_default().insert(id.clone());
+        }
+        if let Some(name) = &session.spec.name {
+            self.names.entry(name.clone()).or_default().insert(id.clone());
+        }
+        self.sessions.insert(id.clone(), session);
+        id
+    }
+
+    /// Tells a session what happened, and its children if it has ended or shall. Says what is to be done. An
+    /// event for a session that is not known changes nothing.
+    #[must_use]
+    pub fn step(&mut self, id: &SessionId, event: &Event) -> Effects {
+        let mut effects = Vec::new();
+        let Some(session) = self.sessions.get_mut(id) else { return effects };
+        effects.extend(tagged(id, session.step(event)));
+        self.end_children(id, &mut effects);
+        effects
+    }
+
+    fn end_children(&mut self, id: &SessionId, effects: &mut Effects) {
+        let Some(parent) = self.sessions.get(id) else { return };
+        let grace = match parent.wanted {
+            Wanted::Stopped { grace } => Some(grace),
+            Wanted::Running if parent.has_ended() => None,
+            Wanted::Running => return,
+        };
+        for child in self.children.get(id).cloned().unwrap_or_default() {
+            self.end_child(&child, grace, effects);
+        }
+    }
+
+    /// It gets no more grace than its parent.
+    fn end_child(&mut self, id: &SessionId, grace: Option<Duration>, effects: &mut Effects) {
+        let Some(child) = self.sessions.get_mut(id) else { return };
+        let grace = grace.map_or(child.spec.grace, |grace| grace.min(child.spec.grace));
+        let new = match child.wanted {
+            Wanted::Running => true,
+            Wanted::Stopped { grace: before } => grace < before,
+        };
+        if !new || child.spec.outlives_parent || child.has_ended() {
+            return;
+        }
+        let wish = StopWish { grace: Some(grace), reason: Reason::ParentEnded };
+        effects.extend(tagged(id, child.step(&Event::StopAsked(wish))));
+        self.end_children(id, effects);
+    }
+
+    /// Ends everything, and takes nothing new from now on.
+    #[must_use]
+    pub fn drain(&mut self, grace: Option<Duration>) -> Effects {
+        self.draining = true;
+        let wish = Event::StopAsked(StopWish { grace, reason: Reason::Shutdown });
+        let mut effects = Vec::new();
+        for (id, session) in &mut self.sessions {
+            effects.extend(tagged(id, session.step(&wish)));
+        }
+        effects
+    }
+
+    /// Whether nothing new is taken.
+    #[must_use]
+    pub fn is_draining(&self) -> bool {
+        self.draining
+    }
+
+    /// Forgets a session that is over and done with.
+    ///
+    /// # Errors
+    /// It is not, or there is none.
+    pub fn remove(&mut self, id: &SessionId) -> Result<Session, RemoveError> {
+        let session = self.sessions.get(id).ok_or_else(|| RemoveError::Unknown(id.clone()))?;
+        if session.phase != Phase::Cleaned {
+            return Err(RemoveError::Live(id.clone()));
+        }
+        if session.underway.writing != Writing::Settled {
+            return Err(RemoveError::Unrecorded(id.clone()));
+        }
+        if let Some(parent) = &session.spec.parent {
+            forget(&mut self.children, parent, id);
+        }
+        if let Some(name) = &session.spec.name {
+            forget(&mut self.names, name, id);
+        }
+        self.sessions.remove(id).ok_or_else(|| RemoveError::Unknown(id.clone()))
+    }
+
+    /// One session.
+    #[must_use]
+    pub fn get(&self, id: &SessionId) -> Option<&Session> {
+        self.sessions.get(id)
+    }
+
+    /// All of them, the oldest first.
+    pub fn sessions(&self) -> impl DoubleEndedIterator<Item = &Session> + ExactSizeIterator {
+        self.sessions.values()
+    }
+}
+
+fn tagged(id: &SessionId, effects: Vec<Effect>) -> impl Iterator<Item = (SessionId, Effect)> {
+    effects.into_iter().map(|effect| (id.clone(), effect))
+}
+
+fn forget<K: Ord>(index: &mut BTreeMap<K, BTreeSet<SessionId>>, key: &K, id: &SessionId) {
+    if let Some(ids) = index.get_mut(key) {
+        ids.remove(id);
+        if ids.is_empty() {
+            index.remove(key);
+        }
+    }
+}

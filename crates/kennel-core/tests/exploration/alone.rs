@@ -1,0 +1,89 @@
+//! One session in a daemon's memory, with a core that can be replaced by a broken one.
+
+use std::hash::{Hash, Hasher};
+use std::rc::Rc;
+use std::time::Duration;
+
+use kennel_core::{
+    Effect, Event, IdMaker, LaunchToken, Owed, OwedKind, PenKind, Session, SessionId, SessionSpec,
+};
+
+use crate::gist::Gist;
+use crate::plot::{Plot, Row};
+use crate::scene::{Budget, Effects, Mind, Scene};
+
+/// The core, or something that should be caught.
+pub(crate) trait Core {
+    fn step(&self, session: &mut Session, event: &Event) -> Vec<Effect>;
+}
+
+/// The real one.
+pub(crate) struct Real;
+
+impl Core for Real {
+    fn step(&self, session: &mut Session, event: &Event) -> Vec<Effect> {
+        session.step(event)
+    }
+}
+
+/// A daemon with one session.
+pub(crate) struct Alone<C>(pub(crate) C);
+
+impl<C: Core> Mind for Alone<C> {
+    type Memory = Option<Rc<Session>>;
+
+    fn restore(&self, rows: &[Option<Row>]) -> (Self::Memory, Effects) {
+        let mut memory = rows[0].as_ref().map(|row| row.0.clone());
+        let effects = self.step(&mut memory, 0, &Event::Restored);
+        (memory, effects)
+    }
+
+    fn step(&self, memory: &mut Self::Memory, which: usize, event: &Event) -> Effects {
+        let Some(session) = memory else { return Vec::new() };
+        let effects = self.0.step(Rc::make_mut(session), event);
+        effects.into_iter().map(|effect| (which, effect)).collect()
+    }
+
+    fn session<'a>(&self, memory: &'a Self::Memory, _: usize) -> Option<&'a Session> {
+        memory.as_deref()
+    }
+
+    fn hash<H: Hasher>(&self, memory: &Self::Memory, hasher: &mut H) {
+        memory.as_deref().map(Gist::of).hash(hasher);
+    }
+}
+
+/// A session that was just asked for.
+pub(crate) fn session(parent: Option<SessionId>) -> Session {
+    let spec = SessionSpec {
+        name: None,
+        argv: Vec::new(),
+        cwd: String::new(),
+        terminal: None,
+        stdin: false,
+        pen: PenKind::Auto,
+        grace: Duration::from_secs(10),
+        linger: Duration::ZERO,
+        lease: None,
+        tethered: false,
+        parent,
+        outlives_parent: false,
+        output_limit: 0,
+        asked_by: String::new(),
+    };
+    let number = u64::from(spec.parent.is_some());
+    let id = IdMaker::default().next(2_000_000_000_000 + number, 0);
+    let owed = Owed { what: OwedKind::RuntimeFiles, failures: 0, why: None };
+    Session::new(id, spec, LaunchToken::new(1), vec![owed])
+}
+
+/// A daemon that was just asked for a session.
+pub(crate) fn start<C: Core>(mind: &Alone<C>, budget: Budget) -> Scene<Option<Rc<Session>>> {
+    let session = session(None);
+    let effects = session.first_effects();
+    let mut scene =
+        Scene { memory: Some(Some(Rc::new(session))), plots: vec![Plot::new()], budget };
+    let effects = effects.into_iter().map(|effect| (0, effect)).collect();
+    scene.take_up(effects, mind).expect("a start without fault");
+    scene
+}

@@ -1,0 +1,103 @@
+//! What a daemon is started with, and how it goes.
+
+use std::fmt;
+use std::io;
+use std::path::PathBuf;
+
+use kennel_pen::HomeId;
+use rustix::fd::OwnedFd;
+
+use crate::home::LockHomeError;
+use crate::register::OpenRegisterError;
+
+/// Starts a yard, the way a client would.
+pub type StartYard = Box<dyn Fn() -> io::Result<()> + Send>;
+
+/// What a daemon is started with.
+pub struct DaemonConfig {
+    /// The home.
+    pub home: PathBuf,
+    /// Its id.
+    pub home_id: HomeId,
+    /// The socket to the yard.
+    pub yard: OwnedFd,
+    /// The program's version, for people to read.
+    pub version: String,
+    /// Called when the yard has died, just before the daemon leaves: a new yard starts a new daemon.
+    pub start_yard: Option<StartYard>,
+    /// How many ended sessions stay on record.
+    pub ended_kept: usize,
+}
+
+impl DaemonConfig {
+    /// For this home, below the yard at the other end of `yard`.
+    #[must_use]
+    pub fn new(home: PathBuf, home_id: HomeId, yard: OwnedFd, version: String) -> Self {
+        Self { home, home_id, yard, version, start_yard: None, ended_kept: 1000 }
+    }
+}
+
+impl fmt::Debug for DaemonConfig {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut out = f.debug_struct("DaemonConfig");
+        out.field("home", &self.home).field("home_id", &self.home_id);
+        out.field("version", &self.version).field("ended_kept", &self.ended_kept);
+        out.finish_non_exhaustive()
+    }
+}
+
+/// Why the daemon has left.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[must_use]
+pub enum ExitReason {
+    /// It was told to end everything; the yard goes too.
+    Stopped,
+    /// It was told to go and leave the sessions; the yard stays, and starts no other by itself.
+    Kept,
+    /// It makes room for the next one, which the yard starts at once.
+    Replaced,
+    /// The yard has died; a new one was started, if that was possible.
+    YardGone,
+}
+
+impl ExitReason {
+    /// The exit code by which the yard knows it.
+    #[must_use]
+    pub fn code(self) -> u8 {
+        match self {
+            Self::Stopped => 0,
+            Self::Kept => 10,
+            Self::Replaced => 11,
+            Self::YardGone => 12,
+        }
+    }
+}
+
+/// Why the daemon can't serve.
+#[derive(Debug, thiserror::Error)]
+pub enum DaemonError {
+    /// The home can't be had.
+    #[error(transparent)]
+    Home(#[from] LockHomeError),
+    /// The register can't be opened.
+    #[error(transparent)]
+    Register(#[from] OpenRegisterError),
+    /// The log can't be written.
+    #[error("can't write the log")]
+    Log(#[source] io::Error),
+    /// The yard does not answer.
+    #[error("the yard does not answer")]
+    Yard(#[source] io::Error),
+    /// A socket can't be made.
+    #[error("can't listen at {path}")]
+    Listen {
+        /// Where.
+        path: PathBuf,
+        /// Why.
+        #[source]
+        source: io::Error,
+    },
+    /// The runtime can't be made.
+    #[error("can't start")]
+    Runtime(#[source] io::Error),
+}

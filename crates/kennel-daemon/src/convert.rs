@@ -1,0 +1,226 @@
+//! The words of pens and keepers in those of the core.
+
+use kennel_core::{Event, Exit, OwedKind, PenEnd, Probe, Reason, Survivor};
+use kennel_keeper::protocol::{Cause, Outcome, Stage, State};
+use kennel_pen::Status;
+use kennel_sys::reap::Ended;
+
+/// How an agent ended.
+pub(crate) fn exit(status: &Status) -> Exit {
+    match status {
+        Status::Code(code) => Exit::Code { code: *code },
+        Status::Signal { signal, core, oom } => {
+            Exit::Signal { signal: *signal, core: *core, oom: *oom }
+        }
+        Status::Unknown(why) => Exit::Unknown { why: why.clone() },
+    }
+}
+
+/// How an agent ended, by the kernel's word to those who are not its parent.
+pub(crate) fn exit_by_kernel(ended: Ended) -> Exit {
+    match ended {
+        Ended::Code(code) => Exit::Code { code },
+        Ended::Signal { signal, core } => Exit::Signal { signal, core, oom: false },
+    }
+}
+
+pub(crate) fn survivor(survivor: &kennel_pen::Survivor) -> Survivor {
+    Survivor {
+        pid: survivor.pid,
+        name: survivor.name.clone(),
+        why: survivor.why.to_string(),
+    }
+}
+
+/// The end and its reason, if the keeper has one of its own.
+pub(crate) fn end_of(outcome: &Outcome) -> (Exit, Option<Reason>) {
+    let exit = outcome.status.as_ref().map_or(Exit::NeverRan, exit);
+    let reason = match &outcome.cause {
+        Cause::Ended | Cause::Dismissed => None,
+        Cause::Failed { code, why } => Some(Reason::Failed { code: *code, why: why.clone() }),
+        Cause::LeaseOver => Some(Reason::LeaseOver),
+        Cause::OwnerGone => Some(Reason::ClientGone),
+    };
+    (exit, reason)
+}
+
+/// What a keeper's last word means.
+pub(crate) fn gone(outcome: &Outcome) -> Event {
+    match (&outcome.cause, &outcome.status) {
+        (Cause::Failed { code, why }, None) => {
+            Event::LaunchFailed { code: *code, why: why.clone() }
+        }
+        _ => {
+            let (exit, reason) = end_of(outcome);
+            Event::Gone { exit, reason }
+        }
+    }
+}
+
+/// What is owed after a keeper's last word, beyond what is owed anyway.
+pub(crate) fn owed(outcome: &Outcome, pen: Option<&str>) -> Option<OwedKind> {
+    let path = pen.filter(|_| outcome.folder_left)?;
+    Some(OwedKind::PenFolder { path: path.to_owned() })
+}
+
+/// What a keeper's state means to a daemon that has just come.
+pub(crate) fn probe(state: &State) -> Probe {
+    if let Some(outcome) = &state.outcome {
+        let (exit, reason) = end_of(outcome);
+        return Probe::Over { exit, reason };
+    }
+    let Some(identity) = &state.identity else {
+        return match state.stage {
+            Stage::Waiting | Stage::Gated => Probe::Waiting,
+            // It ends what it made for a launch; its last word will tell.
+            Stage::Running | Stage::Ending | Stage::Over => {
+                Probe::Failed { why: "its keeper is about to end it".into() }
+            }
+        };
+    };
+    let pen = state.cgroup.as_ref().map(|path| path.display().to_string());
+    let (pid, identity) = (identity.pid, identity.to_record());
+    match state.stage {
+        Stage::Waiting | Stage::Gated => Probe::Gated { identity, pid, pen },
+        Stage::Running | Stage::Ending | Stage::Over => Probe::Running {
+            identity,
+            pid,
+            pen,
+            ending: state.stage != Stage::Running,
+            exit: state.exited.as_ref().map(exit),
+        },
+    }
+}
+
+/// Why something happened, for the event log.
+pub(crate) fn cause(event: &Event) -> String {
+    let owned = |text: &str| text.to_owned();
+    match event {
+        Event::Recorded => owned("the record is durable"),
+        Event::RecordFailed { why } => format!("not recorded: {why}"),
+        Event::KeeperReady => owned("the keeper is ready"),
+        Event::KeeperNotStarted { why } => format!("no keeper: {why}"),
+        Event::Born { .. } => owned("the process exists"),
+        Event::Opened => owned("the program runs"),
+        Event::LaunchFailed { why, .. } => format!("the launch failed: {why}"),
+        Event::Exited { exit } => exit_text(exit),
+        Event::Gone { exit, reason } => match reason {
+            Some(Reason::LeaseOver) => format!("the lease ran out; {}", exit_text(exit)),
+            Some(Reason::ClientGone) => format!("its client went away; {}", exit_text(exit)),
+            _ => exit_text(exit),
+        },
+        Event::StillAlive { survivors } => format!("{} can't be ended", survivors.len()),
+        Event::KeeperLost => owned("the keeper is lost"),
+        Event::PenEnded(PenEnd::Empty { .. }) => owned("the pen was ended without its keeper"),
+        Event::PenEnded(PenEnd::StillAlive { survivors }) => {
+            format!("{} can't be ended", survivors.len())
+        }
+        Event::PenEnded(PenEnd::Unobservable { why } | PenEnd::Failed { why }) => why.clone(),
+        Event::StopAsked(wish) => reason_text(&wish.reason),
+        Event::Probed(probe) => probe_text(probe),
+        Event::Owes { .. } => owned("more is to be cleaned up"),
+        Event::CleanedUp { .. } => owned("cleaned up"),
+        Event::CleanUpFailed { why, .. } => format!("not cleaned up: {why}"),
+        Event::RetryDue => owned("another try"),
+        Event::Forgotten { by } => format!("given up by {by}"),
+        Event::Restored => owned("the daemon was started"),
+    }
+}
+
+/// Who asked for it, if somebody did.
+pub(crate) fn by(event: &Event) -> Option<String> {
+    match event {
+        Event::StopAsked(wish) => match &wish.reason {
+            Reason::Stopped { by } => Some(by.clone()).filter(|by| !by.is_empty()),
+            _ => None,
+        },
+        Event::Forgotten { by } => Some(by.clone()).filter(|by| !by.is_empty()),
+        _ => None,
+    }
+}
+
+fn reason_text(reason: &Reason) -> String {
+    match reason {
+        Reason::Exited => "the agent ended".into(),
+        Reason::Stopped { .. } => "somebody asked for a stop".into(),
+        Reason::ClientGone => "its client went away".into(),
+        Reason::ParentEnded => "its parent session ends".into(),
+        Reason::Shutdown => "the daemon is being stopped".into(),
+        Reason::Failed { why, .. } => why.clone(),
+        Reason::LeaseOver => "the lease ran out".into(),
+        Reason::KeeperDied => "its keeper died".into(),
+        Reason::Rebooted => "the machine was restarted".into(),
+        Reason::Forgotten { .. } => "it was given up".into(),
+    }
+}
+
+fn exit_text(exit: &Exit) -> String {
+    match exit {
+        Exit::Code { code } => format!("exited with code {code}"),
+        Exit::Signal { signal, oom: true, .. } => format!("ended by signal {signal}, out of memory"),
+        Exit::Signal { signal, .. } => format!("ended by signal {signal}"),
+        Exit::NeverRan => "it never ran".into(),
+        Exit::Unknown { why } => format!("status unknown: {why}"),
+    }
+}
+
+fn probe_text(probe: &Probe) -> String {
+    match probe {
+        Probe::Waiting => "found before its launch".into(),
+        Probe::Gated { .. } => "found behind its gate".into(),
+        Probe::Running { .. } => "found running".into(),
+        Probe::Over { exit, .. } => format!("found over: {}", exit_text(exit)),
+        Probe::NoKeeper => "its keeper is gone".into(),
+        Probe::Silent => "its keeper does not answer".into(),
+        Probe::Rebooted => "the machine was restarted".into(),
+        Probe::Failed { why } => format!("could not be looked at: {why}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    fn outcome(status: Option<Status>, cause: Cause) -> Outcome {
+        Outcome { status, cause, ended_ms: 1, cpu: Duration::ZERO, folder_left: true }
+    }
+
+    #[test]
+    fn no_status_is_never_zero() {
+        let dismissed = gone(&outcome(None, Cause::Dismissed));
+        assert_eq!(dismissed, Event::Gone { exit: Exit::NeverRan, reason: None });
+        let unknown = Status::Unknown("no idea".into());
+        assert!(matches!(exit(&unknown), Exit::Unknown { .. }));
+    }
+
+    #[test]
+    fn a_failed_launch_keeps_its_code() {
+        let failed = Cause::Failed { code: 204, why: "no such file".into() };
+        let event = gone(&outcome(None, failed));
+        assert_eq!(event, Event::LaunchFailed { code: 204, why: "no such file".into() });
+    }
+
+    #[test]
+    fn a_folder_that_was_left_is_owed() {
+        let outcome = outcome(Some(Status::Code(0)), Cause::Ended);
+        let path = "/sys/fs/cgroup/x".to_owned();
+        assert_eq!(owed(&outcome, Some(&path)), Some(OwedKind::PenFolder { path }));
+        assert_eq!(owed(&outcome, None), None);
+    }
+
+    #[test]
+    fn a_stage_without_an_outcome_is_never_over() {
+        let state = |stage| State {
+            stage,
+            identity: None,
+            cgroup: None,
+            exited: None,
+            outcome: None,
+            journal_end: 0,
+        };
+        assert_eq!(probe(&state(Stage::Waiting)), Probe::Waiting);
+        assert!(matches!(probe(&state(Stage::Ending)), Probe::Failed { .. }));
+    }
+}

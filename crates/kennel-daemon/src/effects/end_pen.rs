@@ -1,0 +1,273 @@
+//! Ending a session's pen without its keeper, which is dead or does not answer.
+//!
+//! ```text
+//! keeper alive? ── KILL, by a certain handle ── its outcome? ── it had seen the end itself
+//!                                                   └ none ── cgroup: ended and removed
+//!                                                          ── orphans: ended by the yard, seen to be gone
+//!                                                          ── the agent's status, if the kernel tells it
+//! ```
+//! Where the yard of that time is dead too, the cgroup is all the proof there is; without one nobody can see
+//! any more whether somebody is left.
+
+use std::io;
+use std::os::fd::AsFd;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use kennel_core::{Event, Exit, PenEnd, Survivor};
+use kennel_keeper::fault::point;
+use kennel_keeper::protocol::OutcomeFile;
+use kennel_pen::{Claim, Ground, Leftover, LeftoverEnd, PenName};
+use kennel_sys::identity::{self, Identity};
+use kennel_sys::pidfd::{self, Sent};
+use rustix::fd::OwnedFd;
+use rustix::process::Signal;
+use tokio::task::spawn_blocking;
+use tokio::time::{Instant, sleep, timeout_at};
+
+use crate::conversation::Conversation;
+use crate::convert;
+use crate::effects::probe::OUTCOME;
+use crate::effects::yard_proof::{Proof, YardProof};
+use crate::keeper_link::KeeperSocket;
+use crate::keeper_process;
+use crate::launch_lock::{self, Era, LockLook, Origin};
+use crate::processes;
+
+/// How long a killed keeper may take to be gone.
+const KEEPER: Duration = Duration::from_secs(5);
+/// How long a cgroup may take to be empty.
+const CGROUP: Duration = Duration::from_secs(5);
+/// How long the yard may take to end orphans.
+const ORPHANS: Duration = Duration::from_secs(10);
+/// How long a killed agent may take to be gone.
+const AGENT: Duration = Duration::from_secs(2);
+/// The pause between looks at something that nothing tells of.
+const PAUSE: Duration = Duration::from_millis(10);
+
+/// What is known of a session whose pen is to be ended.
+#[derive(Debug)]
+pub(crate) struct Ending {
+    pub(crate) name: PenName,
+    pub(crate) folder: PathBuf,
+    /// The pen's cgroup, as far as it is known.
+    pub(crate) cgroup: KnownCgroup,
+    /// A handle on the agent.
+    pub(crate) agent: Option<Arc<OwnedFd>>,
+    /// The agent by its record.
+    pub(crate) identity: Option<Identity>,
+    /// The connection to the keeper with its pid, unless that is another process's than the connection's.
+    pub(crate) keeper: Option<(i32, Arc<KeeperSocket>)>,
+    /// The yard of this daemon.
+    pub(crate) yard: Identity,
+    pub(crate) proof: YardProof,
+}
+
+/// What is known of a pen's cgroup.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum KnownCgroup {
+    /// It has none.
+    None,
+    /// It has this one.
+    At(PathBuf),
+    /// It may have one, to be found by name.
+    Somewhere,
+}
+
+/// Whether it is over with one part.
+enum Part {
+    Done,
+    Left(Vec<Survivor>),
+}
+
+impl Ending {
+    /// Ends the pen, and says what came of it.
+    pub(crate) async fn run(mut self) -> Vec<Event> {
+        point("daemon.end_pen.begun");
+        let events = match self.end().await {
+            Ok(events) => events,
+            Err(error) => vec![Event::PenEnded(PenEnd::Failed { why: error.to_string() })],
+        };
+        point("daemon.end_pen.done");
+        events
+    }
+
+    async fn end(&mut self) -> io::Result<Vec<Event>> {
+        let origin = match launch_lock::look(&self.folder)? {
+            LockLook::Held(origin) | LockLook::Free(origin) => origin,
+            LockLook::Missing => None,
+        };
+        if matches!(origin, Some((_, Era::Copied))) {
+            let why = "its folder was copied from another home".into();
+            return Ok(vec![Event::PenEnded(PenEnd::Unobservable { why })]);
+        }
+        if let Part::Left(survivors) = self.end_keeper().await? {
+            return Ok(vec![still_alive(survivors)]);
+        }
+        point("daemon.end_pen.keeper_ended");
+        if let Some(outcome) = OutcomeFile::read(&self.folder.join(OUTCOME))? {
+            // It had seen the pen empty before it ended.
+            let pen = match &self.cgroup {
+                KnownCgroup::At(path) => path.to_str(),
+                KnownCgroup::None | KnownCgroup::Somewhere => None,
+            };
+            let owes = convert::owed(&outcome, pen).map(|what| Event::Owes { what });
+            return Ok(owes.into_iter().chain([convert::gone(&outcome)]).collect());
+        }
+        let had_cgroup = match self.end_cgroup().await? {
+            Ok(had_cgroup) => had_cgroup,
+            Err(survivors) => return Ok(vec![still_alive(survivors)]),
+        };
+        point("daemon.end_pen.cgroup_ended");
+        Ok(vec![self.end_rest(origin.map(|(origin, _)| origin), had_cgroup).await?])
+    }
+
+    /// Sees to it that the keeper is dead: its lock is free then.
+    async fn end_keeper(&self) -> io::Result<Part> {
+        let deadline = Instant::now() + KEEPER;
+        loop {
+            if !matches!(launch_lock::look(&self.folder)?, LockLook::Held(_)) {
+                return Ok(Part::Done);
+            }
+            let Some((pid, handle)) = self.keeper_handle()? else {
+                if Instant::now() >= deadline {
+                    let why = "its lock is held, but no keeper can be found";
+                    return Err(io::Error::other(why));
+                }
+                sleep(PAUSE).await; // it ends just now, or begins
+                continue;
+            };
+            if pidfd::send(&handle, Signal::KILL)? == Sent::NotPermitted {
+                return Err(io::Error::other("its keeper may not be signalled"));
+            }
+            if timeout_at(deadline, keeper_process::ended(&handle)).await.is_err() {
+                return Ok(Part::Left(processes::survivor(pid).into_iter().collect()));
+            }
+        }
+    }
+
+    /// A handle on the keeper, if one can be had that is certain.
+    fn keeper_handle(&self) -> io::Result<Option<(i32, OwnedFd)>> {
+        if let Ok(conversation) = Conversation::begin(&self.folder) {
+            let pid = conversation.peer()?;
+            if let Some(handle) = keeper_process::open(pid, conversation.as_fd())? {
+                return Ok(Some((pid, handle)));
+            }
+        }
+        let Some((pid, socket)) = &self.keeper else { return Ok(None) };
+        let handle = keeper_process::open(*pid, socket.get_ref().as_fd())?;
+        Ok(handle.map(|handle| (*pid, handle)))
+    }
+
+    /// Ends and removes the cgroup, if there is one. Says whether the pen had one, or who is left in it.
+    async fn end_cgroup(&self) -> io::Result<Result<bool, Vec<Survivor>>> {
+        let (name, known) = (self.name.clone(), self.cgroup.clone());
+        let deadline = std::time::Instant::now() + CGROUP;
+        spawn_blocking(move || {
+            let folders = match known {
+                KnownCgroup::None => return Ok(Ok(false)),
+                KnownCgroup::At(path) => vec![path],
+                KnownCgroup::Somewhere => Ground::find_pens(&name).map_err(io::Error::other)?,
+            };
+            for folder in &folders {
+                if let Part::Left(survivors) = end_folder(folder, &name, deadline)? {
+                    return Ok(Err(survivors));
+                }
+            }
+            Ok(Ok(!folders.is_empty()))
+        })
+        .await
+        .map_err(io::Error::other)?
+    }
+
+    /// Those who were not in the cgroup, and the proof that nobody is left.
+    async fn end_rest(&mut self, origin: Option<Origin>, had_cgroup: bool) -> io::Result<Event> {
+        match origin {
+            // No keeper was ever asked for.
+            None => {}
+            Some(origin) if origin.yard == self.yard => {
+                let deadline = Instant::now() + ORPHANS;
+                if let Proof::NotYet(left) = self.proof.wait(deadline).await? {
+                    let survivors: Vec<_> =
+                        left.into_iter().filter_map(processes::survivor).collect();
+                    if survivors.is_empty() {
+                        return Err(io::Error::other("the yard has not settled yet"));
+                    }
+                    return Ok(still_alive(survivors));
+                }
+            }
+            Some(_) => {
+                self.end_agent().await?;
+                if !had_cgroup {
+                    let why = "keeper and yard are dead, and its pen had no cgroup: whether \
+                               somebody is left can't be seen any more";
+                    return Ok(Event::PenEnded(PenEnd::Unobservable { why: why.into() }));
+                }
+            }
+        }
+        Ok(Event::PenEnded(PenEnd::Empty { exit: self.exit() }))
+    }
+
+    /// Kills the agent and whoever is below it, if it is still that very process.
+    async fn end_agent(&self) -> io::Result<()> {
+        let handle = match (&self.agent, &self.identity) {
+            (Some(handle), _) => Some(handle.try_clone()?),
+            (None, Some(identity)) => identity.open()?,
+            (None, None) => None,
+        };
+        let (Some(handle), Some(identity)) = (handle, &self.identity) else { return Ok(()) };
+        if pidfd::has_ended(handle.as_fd())? {
+            return Ok(());
+        }
+        let (pid, namespace) = (identity.pid, identity.pid_namespace);
+        let killed = spawn_blocking(move || {
+            if namespace == identity::pid_namespace()? {
+                return processes::kill_tree(pid, handle);
+            }
+            // Its number means somebody else here. Who is with it in its namespace ended with the keeper.
+            let _killed_or_gone = pidfd::send(&handle, Signal::KILL)?;
+            Ok(vec![handle])
+        });
+        let deadline = Instant::now() + AGENT;
+        for handle in killed.await.map_err(io::Error::other)?? {
+            if timeout_at(deadline, keeper_process::ended(&handle)).await.is_err() {
+                return Err(io::Error::other("what is left of it does not end"));
+            }
+        }
+        Ok(())
+    }
+
+    /// The kernel's word on the agent.
+    fn exit(&self) -> Option<Exit> {
+        let agent = self.agent.as_ref()?;
+        pidfd::ended(agent.as_fd()).map(convert::exit_by_kernel)
+    }
+}
+
+fn still_alive(survivors: Vec<Survivor>) -> Event {
+    Event::PenEnded(PenEnd::StillAlive { survivors })
+}
+
+fn end_folder(
+    folder: &std::path::Path,
+    name: &PenName,
+    deadline: std::time::Instant,
+) -> io::Result<Part> {
+    loop {
+        match Leftover::claim_path(folder, name).map_err(io::Error::other)? {
+            Claim::Gone => return Ok(Part::Done),
+            Claim::Ours(leftover) => {
+                return Ok(match leftover.end(deadline)? {
+                    LeftoverEnd::Removed => Part::Done,
+                    LeftoverEnd::StillAlive(pids) => {
+                        Part::Left(pids.into_iter().filter_map(processes::survivor).collect())
+                    }
+                });
+            }
+            // Its keeper was killed, and lets go with its last breath.
+            Claim::Held if std::time::Instant::now() < deadline => std::thread::sleep(PAUSE),
+            Claim::Held => return Err(io::Error::other("somebody else holds its cgroup")),
+        }
+    }
+}

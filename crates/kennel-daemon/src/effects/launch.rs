@@ -1,0 +1,115 @@
+//! Asking the yard for a keeper.
+
+use std::fs::{DirBuilder, File};
+use std::io::{self, Seek, Write};
+use std::os::unix::fs::DirBuilderExt;
+use std::path::{Path, PathBuf};
+
+use kennel_keeper::fault::point;
+use kennel_keeper::protocol::{LaunchOrder, YardRequest};
+use kennel_sys::identity::Identity;
+use rustix::fd::OwnedFd;
+use rustix::fs::MemfdFlags;
+
+use crate::launch_lock;
+use crate::yard_link::YardOrder;
+
+/// What a keeper needs to begin.
+#[derive(Debug)]
+pub(crate) struct Preparation {
+    /// The daemon's number for it.
+    pub(crate) key: u64,
+    /// The session's folder, which is made.
+    pub(crate) folder: PathBuf,
+    pub(crate) order: LaunchOrder,
+    /// The keeper's end of the socket to the daemon.
+    pub(crate) socket: OwnedFd,
+    /// Its standard input.
+    pub(crate) stdin: Option<OwnedFd>,
+    /// The yard that will be asked.
+    pub(crate) yard: Identity,
+}
+
+impl Preparation {
+    /// Makes folder and lock, and puts together what the yard is asked. Blocks on the disk.
+    pub(crate) fn prepare(self) -> io::Result<YardOrder> {
+        let at = |what: &'static str| {
+            let folder = self.folder.display().to_string();
+            move |error: io::Error| io::Error::new(error.kind(), format!("{what} {folder}: {error}"))
+        };
+        point("daemon.launch.begun");
+        make_folder(&self.folder).map_err(at("can't make"))?;
+        point("daemon.launch.folder_made");
+        let lock = launch_lock::make(&self.folder, &self.yard).map_err(at("can't lock"))?;
+        point("daemon.launch.locked");
+        let order = in_memory(&self.order.encode())?;
+        let mut descriptors = vec![order, lock.into(), self.socket];
+        descriptors.extend(self.stdin);
+        Ok(YardOrder { request: YardRequest::Fork { key: self.key }, descriptors })
+    }
+}
+
+fn make_folder(folder: &Path) -> io::Result<()> {
+    let mut builder = DirBuilder::new();
+    builder.mode(0o700);
+    match builder.create(folder) {
+        // The first session of a home, or somebody removed the folder of all.
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            if let Some(above) = folder.parent() {
+                DirBuilder::new().recursive(true).mode(0o700).create(above)?;
+            }
+            builder.create(folder)
+        }
+        made => made,
+    }
+}
+
+/// The environment is in there: it goes by memory, never by disk.
+fn in_memory(bytes: &[u8]) -> io::Result<OwnedFd> {
+    let mut file = File::from(rustix::fs::memfd_create("kennel-order", MemfdFlags::CLOEXEC)?);
+    file.write_all(bytes)?;
+    file.rewind()?;
+    Ok(file.into())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Read;
+
+    use kennel_pen::wire::Channel;
+    use rustix::fd::AsFd;
+
+    use super::*;
+    use crate::launch_lock::LockLook;
+    use crate::order::{NewLaunch, tests::request};
+
+    #[test]
+    fn what_the_yard_gets_is_whole_and_the_lock_goes_with_it() {
+        let home = tempfile::tempdir().unwrap();
+        let folder = home.path().join("sessions/abc");
+        let pid = rustix::process::getpid().as_raw_pid();
+        let own = kennel_sys::pidfd::open(pid).unwrap().unwrap();
+        let name = kennel_pen::PenName::random(kennel_pen::HomeId::random().unwrap()).unwrap();
+        let launch = NewLaunch::new(request(&["true"]), None).unwrap();
+        let token = kennel_core::LaunchToken::new(1);
+        let (order, stdin) = launch.order(name, &token, home.path(), folder.clone());
+        let preparation = || Preparation {
+            key: 7,
+            folder: folder.clone(),
+            order: order.clone(),
+            socket: Channel::pair().unwrap().0,
+            stdin: None,
+            yard: Identity::new(own.as_fd(), pid).unwrap(),
+        };
+        assert!(stdin.is_none());
+        let asked = preparation().prepare().unwrap();
+        assert_eq!(asked.request, YardRequest::Fork { key: 7 });
+        let mut bytes = Vec::new();
+        File::from(asked.descriptors[0].try_clone().unwrap()).read_to_end(&mut bytes).unwrap();
+        assert_eq!(LaunchOrder::decode(&bytes), Ok(order.clone()));
+        assert!(matches!(launch_lock::look(&folder).unwrap(), LockLook::Held(_)));
+        assert!(preparation().prepare().is_err(), "nothing is launched twice");
+        drop(asked);
+        assert!(matches!(launch_lock::look(&folder).unwrap(), LockLook::Free(_)));
+    }
+}

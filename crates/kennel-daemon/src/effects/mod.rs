@@ -1,0 +1,7 @@
+//! Carrying out what the core decides, apart from the owner of the state: what comes of it is told by message.
+
+pub(crate) mod clean_up;
+pub(crate) mod end_pen;
+pub(crate) mod launch;
+pub(crate) mod probe;
+pub(crate) mod yard_proof;

@@ -1,0 +1,66 @@
+//! JSON in and out; what is refused is told the same way everywhere.
+
+use axum::Json;
+use axum::body::Bytes;
+use axum::extract::{FromRequest, Request};
+use axum::http::StatusCode;
+use axum::response::{IntoResponse, Response};
+use serde::de::DeserializeOwned;
+
+use crate::refused::Refused;
+
+/// A JSON body. None at all is as good as an empty object.
+pub(super) struct Body<T>(pub(super) T);
+
+impl<T: DeserializeOwned, S: Send + Sync> FromRequest<S> for Body<T> {
+    type Rejection = Refused;
+
+    async fn from_request(request: Request, state: &S) -> Result<Self, Refused> {
+        let bytes = Bytes::from_request(request, state).await;
+        let bytes = bytes.map_err(|rejection| Refused::invalid(rejection.body_text()))?;
+        parse(&bytes).map(Self)
+    }
+}
+
+fn parse<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Refused> {
+    let bytes = if bytes.is_empty() { b"{}" } else { bytes };
+    serde_json::from_slice(bytes).map_err(|error| {
+        // Where, and not what: the text may quote a secret.
+        let place = format!("line {}, column {}", error.line(), error.column());
+        match error.classify() {
+            serde_json::error::Category::Data => {
+                Refused::invalid(format!("the body is not what is expected here, at {place}"))
+            }
+            _ => Refused::invalid(format!("the body is no JSON, at {place}")),
+        }
+    })
+}
+
+impl IntoResponse for Refused {
+    fn into_response(self) -> Response {
+        let status = StatusCode::from_u16(self.status());
+        (status.unwrap_or(StatusCode::INTERNAL_SERVER_ERROR), Json(self.problem())).into_response()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use kennel_core::api::StopRequest;
+
+    use super::*;
+
+    #[test]
+    fn no_body_is_an_empty_one_and_nonsense_is_placed_but_not_quoted() {
+        assert_eq!(parse::<StopRequest>(b"").unwrap(), StopRequest::default());
+        let wrong = parse::<StopRequest>(b"{\"now\": \"hunter2\"}").unwrap_err().problem();
+        assert_eq!(wrong.code, "invalid");
+        assert!(wrong.message.contains("line 1") && !wrong.message.contains("hunter2"));
+        assert!(parse::<StopRequest>(b"{").is_err());
+    }
+
+    #[test]
+    fn a_refusal_is_a_problem_with_its_status() {
+        let response = Refused::conflict("no").into_response();
+        assert_eq!(response.status(), StatusCode::CONFLICT);
+    }
+}

@@ -1,0 +1,59 @@
+//! The daemon itself.
+
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use axum::Json;
+use axum::body::Bytes;
+use axum::extract::State;
+use axum::http::StatusCode;
+use axum::response::Response;
+use kennel_core::api::{DaemonView, ReplaceRequest, ShutdownLine, ShutdownRequest};
+use tokio::sync::mpsc;
+
+use super::Api;
+use super::body::Body;
+use super::stream::{self, Source};
+use crate::message::{Command, Leave, Message};
+use crate::refused::Refused;
+
+pub(super) async fn show(State(api): State<Api>) -> Result<Json<DaemonView>, Refused> {
+    api.ask(|answer| Command::Daemon { answer }).await.map(Json)
+}
+
+/// The lines about a shutdown. If the client goes, the shutdown goes on.
+struct Told(mpsc::UnboundedReceiver<ShutdownLine>);
+
+impl Source for Told {
+    fn poll_line(&mut self, context: &mut Context<'_>) -> Poll<Option<Bytes>> {
+        self.0.poll_recv(context).map(|told| told.and_then(|told| stream::line(&told)))
+    }
+}
+
+pub(super) async fn stop(
+    State(api): State<Api>,
+    Body(request): Body<ShutdownRequest>,
+) -> Result<Response, Refused> {
+    let (lines, told) = mpsc::unbounded_channel();
+    let grace = request.grace_ms.map(Duration::from_millis);
+    let leave = if request.keep {
+        Leave::Keep { lines }
+    } else {
+        Leave::Stop { grace, lines: Some(lines) }
+    };
+    let sent = api.0.bus.send(Message::Command(Command::Leave(leave)));
+    sent.map_err(|_| Refused::leaving())?;
+    Ok(stream::respond(Told(told)))
+}
+
+pub(super) async fn replace(
+    State(api): State<Api>,
+    Body(request): Body<ReplaceRequest>,
+) -> Result<StatusCode, Refused> {
+    let program = request.program.unwrap_or_default();
+    if !program.is_empty() && !program.starts_with('/') {
+        return Err(Refused::invalid(format!("program {program:?} is not absolute")));
+    }
+    api.ask(|answer| Command::Leave(Leave::Replace { program, answer })).await?;
+    Ok(StatusCode::ACCEPTED)
+}

@@ -1,0 +1,98 @@
+//! The event log, as far as it goes or as it grows.
+//!
+//! Read from the register in pieces, by number, as fast as the client takes them: a slow one costs nothing.
+
+use axum::body::Bytes;
+use axum::extract::rejection::QueryRejection;
+use axum::extract::{Query, State};
+use axum::response::Response;
+use kennel_core::SessionId;
+use serde::Deserialize;
+use tokio::sync::mpsc;
+use tokio::task::spawn_blocking;
+
+use super::{Api, stream};
+use crate::message::Command;
+use crate::refused::Refused;
+use crate::register::{EventQuery, ReadError};
+
+/// How many are read at once.
+const PIECE: usize = 256;
+/// How many lines wait for a slow client.
+const AHEAD: usize = 16;
+
+/// Which events.
+#[derive(Debug, Default, Deserialize)]
+pub(super) struct Which {
+    #[serde(default)]
+    since: u64,
+    session: Option<String>,
+    #[serde(default)]
+    follow: bool,
+}
+
+pub(super) async fn events(
+    State(api): State<Api>,
+    which: Result<Query<Which>, QueryRejection>,
+) -> Result<Response, Refused> {
+    let Query(which) = which.map_err(|wrong| Refused::invalid(wrong.body_text()))?;
+    let session = match which.session {
+        None => None,
+        Some(reference) => Some(find(&api, reference).await?),
+    };
+    let (lines, told) = mpsc::channel(AHEAD);
+    let query = EventQuery { since: which.since, session, limit: PIECE };
+    tokio::spawn(async move {
+        if let Err(error) = tell(&api, query, which.follow, &lines).await {
+            tracing::warn!(%error, "events can't be read");
+        }
+    });
+    Ok(stream::respond(told))
+}
+
+/// A session that is gone from the record still has its events.
+async fn find(api: &Api, reference: String) -> Result<SessionId, Refused> {
+    if let Ok(id) = SessionId::parse(&reference) {
+        return Ok(id);
+    }
+    let view = api.ask(|answer| Command::Show { reference, answer }).await?;
+    SessionId::parse(&view.id).map_err(Refused::internal)
+}
+
+/// Tells until there are no more, the client has gone, or we leave.
+async fn tell(
+    api: &Api,
+    mut query: EventQuery,
+    follow: bool,
+    lines: &mpsc::Sender<Bytes>,
+) -> Result<(), ReadError> {
+    let mut latest = api.0.register.latest_seq();
+    let mut leaving = api.0.leaving.clone();
+    loop {
+        latest.borrow_and_update();
+        let (register, asked) = (api.0.register.clone(), query.clone());
+        let Ok(events) = spawn_blocking(move || register.events(asked)).await else {
+            return Ok(());
+        };
+        let events = events?;
+        for event in &events {
+            query.since = event.seq;
+            if let Some(line) = stream::line(event)
+                && lines.send(line).await.is_err()
+            {
+                return Ok(());
+            }
+        }
+        if events.len() >= query.limit {
+            continue;
+        }
+        if !follow {
+            return Ok(());
+        }
+        tokio::select! {
+            changed = latest.changed() => if changed.is_err() { return Ok(()) },
+            _ = leaving.wait_for(|leaving| *leaving) => return Ok(()),
+            () = lines.closed() => return Ok(()),
+        }
+    }
+}

@@ -1,0 +1,110 @@
+//! Sessions: made, listed, shown, waited for, stopped, given up, removed.
+
+use axum::Json;
+use axum::extract::{Path, Query, State};
+use axum::http::StatusCode;
+use kennel_core::SessionView;
+use kennel_core::api::{
+    ByRequest, CreateRequest, InspectView, PruneAnswer, PruneRequest, StdinFrom, StopAnswer,
+    StopRequest,
+};
+use serde::Deserialize;
+use tokio::sync::oneshot;
+
+use super::Api;
+use super::body::Body;
+use crate::clock;
+use crate::inspect;
+use crate::message::Command;
+use crate::order::NewLaunch;
+use crate::refused::Refused;
+
+type Answered<T> = Result<Json<T>, Refused>;
+
+/// Which sessions to list.
+#[derive(Debug, Default, Deserialize)]
+pub(super) struct Which {
+    #[serde(default)]
+    all: bool,
+}
+
+pub(super) async fn list(
+    State(api): State<Api>,
+    which: Result<Query<Which>, axum::extract::rejection::QueryRejection>,
+) -> Answered<Vec<SessionView>> {
+    let all = which.map_err(|wrong| Refused::invalid(wrong.body_text()))?.all;
+    api.ask(|answer| Command::List { all, answer }).await.map(Json)
+}
+
+pub(super) async fn create(
+    State(api): State<Api>,
+    Body(request): Body<CreateRequest>,
+) -> Result<(StatusCode, Json<SessionView>), Refused> {
+    let given = match &request.stdin {
+        StdinFrom::Deposit { ticket } => api.0.deposit.take(ticket),
+        StdinFrom::Null | StdinFrom::Pipe => None,
+    };
+    let launch = Box::new(NewLaunch::new(request, given)?);
+    // If the client goes, this future is dropped, and the tether with it.
+    let (holds, tether) = oneshot::channel();
+    let tether = launch.spec.tethered.then_some(tether);
+    let view = api.ask(|answer| Command::Create { launch, tether, answer }).await?;
+    // Nobody may be tied to it.
+    holds.send(()).ok();
+    Ok((StatusCode::CREATED, Json(view)))
+}
+
+pub(super) async fn show(
+    State(api): State<Api>,
+    Path(reference): Path<String>,
+) -> Answered<SessionView> {
+    api.ask(|answer| Command::Show { reference, answer }).await.map(Json)
+}
+
+pub(super) async fn inspect(
+    State(api): State<Api>,
+    Path(reference): Path<String>,
+) -> Answered<InspectView> {
+    let known = api.ask(|answer| Command::Inspect { reference, answer }).await?;
+    Ok(Json(inspect::inspect(&api.0.home, &api.0.register, known).await))
+}
+
+pub(super) async fn wait(
+    State(api): State<Api>,
+    Path(reference): Path<String>,
+) -> Answered<SessionView> {
+    api.ask(|answer| Command::Wait { reference, answer }).await.map(Json)
+}
+
+pub(super) async fn stop(
+    State(api): State<Api>,
+    Path(reference): Path<String>,
+    Body(wish): Body<StopRequest>,
+) -> Answered<StopAnswer> {
+    api.ask(|answer| Command::Stop { reference, wish, answer }).await.map(Json)
+}
+
+pub(super) async fn forget(
+    State(api): State<Api>,
+    Path(reference): Path<String>,
+    Body(ByRequest { by }): Body<ByRequest>,
+) -> Answered<SessionView> {
+    api.ask(|answer| Command::Forget { reference, by, answer }).await.map(Json)
+}
+
+pub(super) async fn remove(
+    State(api): State<Api>,
+    Path(reference): Path<String>,
+) -> Result<StatusCode, Refused> {
+    api.ask(|answer| Command::Remove { reference, answer }).await?;
+    Ok(StatusCode::NO_CONTENT)
+}
+
+pub(super) async fn prune(
+    State(api): State<Api>,
+    Body(request): Body<PruneRequest>,
+) -> Answered<PruneAnswer> {
+    let before_ms = request.older_than_ms.map(|age| clock::now_ms().saturating_sub(age));
+    let removed = api.ask(|answer| Command::Prune { before_ms, answer }).await?;
+    Ok(Json(PruneAnswer { removed: removed.iter().map(ToString::to_string).collect() }))
+}

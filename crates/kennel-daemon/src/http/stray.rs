@@ -1,0 +1,36 @@
+//! Strays: shown, and ended on request.
+
+use axum::Json;
+use axum::extract::State;
+use kennel_core::api::{StraysEnded, StraysView};
+use tokio::task::spawn_blocking;
+
+use super::Api;
+use crate::message::{Census, Command, Message};
+use crate::refused::Refused;
+use crate::{home::Home, strays, sweep};
+
+pub(super) async fn find(State(api): State<Api>) -> Result<Json<StraysView>, Refused> {
+    look(&api, strays::find).await.map(Json)
+}
+
+pub(super) async fn end(State(api): State<Api>) -> Result<Json<StraysEnded>, Refused> {
+    let result = look(&api, strays::end).await?;
+    for stray in &result.ended {
+        let cause = format!("pid {} ({}) of session {}", stray.pid, stray.name, stray.session);
+        let note = Command::Note { session: None, kind: "stray_ended", cause };
+        api.0.bus.send(Message::Command(note)).ok();
+    }
+    Ok(Json(result))
+}
+
+/// Looks through all processes, which takes a while.
+async fn look<T: Send + 'static>(
+    api: &Api,
+    look: fn(&Home, &Census) -> std::io::Result<T>,
+) -> Result<T, Refused> {
+    let census = sweep::census(&api.0.bus).await.map_err(|_| Refused::leaving())?;
+    let home = api.0.home.clone();
+    let looked = spawn_blocking(move || look(&home, &census)).await;
+    looked.map_err(Refused::internal)?.map_err(Refused::internal)
+}

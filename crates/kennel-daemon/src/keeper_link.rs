@@ -1,0 +1,147 @@
+//! The daemon's connection to a keeper, watched by a task of its own.
+//!
+//! The task carries requests to the keeper in order and reports to the owner of the state, and ends when
+//! either side lets go.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use kennel_core::SessionId;
+use kennel_keeper::protocol::Request;
+use kennel_keeper::{ClientError, KeeperClient};
+use tokio::io::unix::AsyncFd;
+use tokio::sync::mpsc;
+
+use crate::message::{Bus, Message};
+
+/// A connection to a keeper.
+pub(crate) type KeeperSocket = AsyncFd<KeeperClient>;
+
+/// The owner's end of a link. Dropping it closes the connection.
+#[derive(Debug)]
+pub(crate) struct KeeperLink {
+    /// Which link of the daemon's life this is, so that a late word of a former one is known as such.
+    pub(crate) number: u64,
+    requests: mpsc::UnboundedSender<Request>,
+    /// For those who must see whether the keeper is still at the other end.
+    pub(crate) socket: Arc<KeeperSocket>,
+}
+
+impl KeeperLink {
+    /// Watches a connection; reports go to the bus.
+    pub(crate) fn attend(session: SessionId, number: u64, socket: KeeperSocket, bus: Bus) -> Self {
+        let socket = Arc::new(socket);
+        let (requests, queue) = mpsc::unbounded_channel();
+        let task = Attendant { session, number, socket: socket.clone(), queue, bus };
+        tokio::spawn(task.run());
+        Self { number, requests, socket }
+    }
+
+    /// Sends a request. If the keeper is gone, that is reported as the end of the link.
+    pub(crate) fn send(&self, request: Request) {
+        // A task that has ended has said so.
+        self.requests.send(request).ok();
+    }
+}
+
+struct Attendant {
+    session: SessionId,
+    number: u64,
+    socket: Arc<KeeperSocket>,
+    queue: mpsc::UnboundedReceiver<Request>,
+    bus: Bus,
+}
+
+/// Why a link has ended.
+enum Over {
+    /// Its owner has let go.
+    LetGo,
+    /// Nothing can be said or heard any more.
+    Closed(ClientError),
+}
+
+impl Attendant {
+    async fn run(mut self) {
+        if let Over::Closed(why) = self.carry().await {
+            if !matches!(why, ClientError::Closed) {
+                tracing::warn!(session = %self.session, %why, "the link to a keeper broke");
+            }
+            let message = Message::KeeperClosed { session: self.session, link: self.number };
+            self.bus.send(message).ok();
+        }
+    }
+
+    async fn carry(&mut self) -> Over {
+        let mut waiting = VecDeque::new();
+        loop {
+            tokio::select! {
+                ready = self.socket.readable() => {
+                    let taken = match ready {
+                        Ok(mut guard) => self.take_reports().map(|()| guard.clear_ready()),
+                        Err(error) => Err(error.into()),
+                    };
+                    if let Err(why) = taken {
+                        return Over::Closed(why);
+                    }
+                }
+                request = self.queue.recv() => match request {
+                    None => return Over::LetGo,
+                    Some(request) => {
+                        waiting.push_back(request);
+                        if let Err(why) = self.send_waiting(&mut waiting) {
+                            return Over::Closed(why);
+                        }
+                    }
+                },
+                ready = self.socket.writable(), if !waiting.is_empty() => {
+                    let sent = match ready {
+                        Ok(mut guard) => {
+                            guard.clear_ready();
+                            self.send_waiting(&mut waiting)
+                        }
+                        Err(error) => Err(error.into()),
+                    };
+                    if let Err(why) = sent {
+                        return Over::Closed(why);
+                    }
+                }
+            }
+        }
+    }
+
+    /// Takes all that is there.
+    fn take_reports(&self) -> Result<(), ClientError> {
+        let client = self.socket.get_ref();
+        // A keeper that went with words of ours unread makes the kernel say so once, before it hands out the
+        // keeper's own last words: so the end is believed when it is told twice.
+        let mut next = || match client.receive() {
+            Err(ClientError::Closed) => client.receive(),
+            received => received,
+        };
+        while let Some((report, descriptors)) = next()? {
+            let session = self.session.clone();
+            let message = Message::Keeper { session, link: self.number, report, descriptors };
+            self.bus.send(message).ok();
+        }
+        Ok(())
+    }
+
+    /// Sends as much as the socket takes.
+    fn send_waiting(&self, waiting: &mut VecDeque<Request>) -> Result<(), ClientError> {
+        while let Some(request) = waiting.front() {
+            match self.socket.get_ref().send(request) {
+                Ok(()) => {
+                    waiting.pop_front();
+                }
+                Err(ClientError::Full) => return Ok(()),
+                // What it said before it went is still to be heard: its end is seen by reading.
+                Err(ClientError::Closed) => {
+                    waiting.clear();
+                    return Ok(());
+                }
+                Err(why) => return Err(why),
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,247 @@
+//! The daemon's own log: JSON lines in a file that is rotated before it grows too large.
+//!
+//! Whoever logs never puts a token, an environment or an argv into a field.
+
+use std::fs::{self, DirBuilder, File, OpenOptions};
+use std::io::{self, Write};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use tracing_subscriber::filter::LevelFilter;
+use tracing_subscriber::fmt::MakeWriter;
+use tracing_subscriber::layer::SubscriberExt;
+use tracing_subscriber::util::SubscriberInitExt;
+
+/// The name of the newest file; older ones have `.1` (the youngest) to `.4` added.
+pub const FILE_NAME: &str = "daemon.log";
+const MAX_BYTES: u64 = 4 << 20;
+const OLD_FILES: u32 = 4;
+
+/// The log could not be opened.
+#[derive(Debug, thiserror::Error)]
+pub enum InitLogError {
+    /// The folder or the file can't be made.
+    #[error("can't open the log {}: {source}; make the folder writable, or make room on its disk", path.display())]
+    Open {
+        /// The file.
+        path: PathBuf,
+        /// What the kernel said.
+        source: io::Error,
+    },
+    /// Somebody else in this process logs already.
+    #[error("this process has a log already")]
+    Twice,
+}
+
+/// Sends all that is logged in this process, from `info` on, to `daemon.log` in this folder, which is made
+/// if it isn't there.
+///
+/// # Errors
+/// The file can't be opened, or there is a log already.
+pub fn init(folder: &Path) -> Result<(), InitLogError> {
+    let path = folder.join(FILE_NAME);
+    let file = RotatingFile::open(folder, Limits { max_bytes: MAX_BYTES, old_files: OLD_FILES })
+        .map_err(|source| InitLogError::Open { path, source })?;
+    tracing_subscriber::registry()
+        .with(LevelFilter::INFO)
+        .with(lines(SharedFile(Mutex::new(file))))
+        .try_init()
+        .map_err(|_| InitLogError::Twice)
+}
+
+/// One JSON object a line. A line that can't be written is lost without a word: there is nobody to tell.
+fn lines<S>(file: SharedFile) -> impl tracing_subscriber::Layer<S>
+where
+    S: tracing::Subscriber + for<'a> tracing_subscriber::registry::LookupSpan<'a>,
+{
+    tracing_subscriber::fmt::layer().json().log_internal_errors(false).with_writer(file)
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Limits {
+    max_bytes: u64,
+    old_files: u32,
+}
+
+struct SharedFile(Mutex<RotatingFile>);
+
+impl<'a> MakeWriter<'a> for SharedFile {
+    type Writer = Turn<'a>;
+
+    fn make_writer(&'a self) -> Turn<'a> {
+        // A thread that panicked while it logged leaves half a line at worst.
+        Turn(self.0.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+/// The file, while it is one thread's.
+struct Turn<'a>(MutexGuard<'a, RotatingFile>);
+
+impl Write for Turn<'_> {
+    fn write(&mut self, line: &[u8]) -> io::Result<usize> {
+        self.0.write(line)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.0.flush()
+    }
+}
+
+/// A file that makes way for a new one when the next line would not fit.
+#[derive(Debug)]
+struct RotatingFile {
+    path: PathBuf,
+    file: File,
+    bytes: u64,
+    limits: Limits,
+}
+
+impl RotatingFile {
+    fn open(folder: &Path, limits: Limits) -> io::Result<Self> {
+        DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
+        let path = folder.join(FILE_NAME);
+        let file = append(&path)?;
+        let bytes = file.metadata()?.len();
+        Ok(Self { path, file, bytes, limits })
+    }
+
+    fn old(&self, age: u32) -> PathBuf {
+        let mut name = self.path.clone().into_os_string();
+        name.push(format!(".{age}"));
+        name.into()
+    }
+
+    /// Every file becomes one older; the oldest is overwritten.
+    fn rotate(&mut self) -> io::Result<()> {
+        // If it is missing, a former turn got this far and could not make the new file.
+        if self.path.try_exists()? {
+            self.age()?;
+        }
+        self.file = append(&self.path)?;
+        self.bytes = 0;
+        Ok(())
+    }
+
+    fn age(&self) -> io::Result<()> {
+        for age in (1..self.limits.old_files).rev() {
+            match fs::rename(self.old(age), self.old(age + 1)) {
+                Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+                _ => {}
+            }
+        }
+        fs::rename(&self.path, self.old(1))
+    }
+}
+
+impl Write for RotatingFile {
+    /// The subscriber hands over whole lines.
+    fn write(&mut self, line: &[u8]) -> io::Result<usize> {
+        let length = line.len() as u64;
+        if self.bytes > 0 && self.bytes + length > self.limits.max_bytes {
+            self.rotate()?;
+        }
+        let written = self.file.write(line)?;
+        self.bytes += written as u64;
+        Ok(written)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.file.flush()
+    }
+}
+
+fn append(path: &Path) -> io::Result<File> {
+    OpenOptions::new().append(true).create(true).mode(0o600).open(path)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::PermissionsExt;
+
+    const SMALL: Limits = Limits { max_bytes: 20, old_files: 4 };
+
+    fn read(folder: &Path, name: &str) -> String {
+        fs::read_to_string(folder.join(name)).unwrap()
+    }
+
+    /// In one piece, as the subscriber does.
+    fn put(file: &mut RotatingFile, line: &str) {
+        file.write_all(format!("{line}\n").as_bytes()).unwrap();
+    }
+
+    #[test]
+    fn the_file_makes_way_and_four_old_ones_stay() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut file = RotatingFile::open(folder.path(), SMALL).unwrap();
+        for number in 0..20 {
+            put(&mut file, &format!("line {number:04}"));
+        }
+        assert_eq!(read(folder.path(), "daemon.log"), "line 0018\nline 0019\n");
+        assert_eq!(read(folder.path(), "daemon.log.1"), "line 0016\nline 0017\n");
+        assert_eq!(read(folder.path(), "daemon.log.4"), "line 0010\nline 0011\n");
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 5);
+    }
+
+    #[test]
+    fn a_line_above_the_limit_gets_a_file_of_its_own() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut file = RotatingFile::open(folder.path(), SMALL).unwrap();
+        let long = "x".repeat(50);
+        for line in ["a", &long, "b"] {
+            put(&mut file, line);
+        }
+        assert_eq!(read(folder.path(), "daemon.log"), "b\n");
+        assert_eq!(read(folder.path(), "daemon.log.1"), format!("{long}\n"));
+    }
+
+    #[test]
+    fn the_next_daemon_goes_on_where_the_last_one_was() {
+        let folder = tempfile::tempdir().unwrap();
+        for number in 0..3 {
+            let mut file = RotatingFile::open(folder.path(), SMALL).unwrap();
+            put(&mut file, &format!("line {number:04}"));
+        }
+        assert_eq!(read(folder.path(), "daemon.log"), "line 0002\n");
+        assert_eq!(read(folder.path(), "daemon.log.1"), "line 0000\nline 0001\n");
+    }
+
+    #[test]
+    fn the_log_is_the_owners_alone() {
+        let folder = tempfile::tempdir().unwrap();
+        let inside = folder.path().join("a/log");
+        drop(RotatingFile::open(&inside, SMALL).unwrap());
+        let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
+        assert_eq!(mode(&inside), 0o700);
+        assert_eq!(mode(&inside.join(FILE_NAME)), 0o600);
+    }
+
+    #[test]
+    fn what_is_logged_is_json_and_hides_tokens() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = RotatingFile::open(folder.path(), Limits { max_bytes: MAX_BYTES, old_files: 4 });
+        let lines = lines(SharedFile(Mutex::new(file.unwrap())));
+        let subscriber = tracing_subscriber::registry().with(LevelFilter::INFO).with(lines);
+        let token = kennel_core::LaunchToken::new(0xfeed_f00d);
+        tracing::subscriber::with_default(subscriber, || {
+            tracing::info!(session = "abc", token = ?token, "two\nlines");
+            tracing::debug!("too fine");
+        });
+        let text = read(folder.path(), FILE_NAME);
+        assert_eq!(text.lines().count(), 1, "{text}");
+        assert!(!text.contains(token.secret()), "{text}");
+        let line: serde_json::Value = serde_json::from_str(&text).unwrap();
+        assert_eq!(line["fields"]["message"], "two\nlines");
+        assert_eq!(line["fields"]["session"], "abc");
+        assert_eq!(line["level"], "INFO");
+    }
+
+    #[test]
+    fn a_log_that_cant_be_opened_says_what_to_do() {
+        let folder = tempfile::tempdir().unwrap();
+        fs::create_dir(folder.path().join(FILE_NAME)).unwrap();
+        let error = init(folder.path()).unwrap_err().to_string();
+        assert!(error.contains("daemon.log") && error.contains("make"), "{error}");
+    }
+}

@@ -1,0 +1,157 @@
+//! What the owner of the state is told.
+
+use kennel_core::api::{DaemonView, StopAnswer, StopRequest};
+use kennel_core::{Event, SessionId, SessionView};
+use kennel_keeper::protocol::{Report, YardReport};
+use rustix::fd::OwnedFd;
+use tokio::sync::{mpsc, oneshot};
+
+use crate::deadline::Deadline;
+use crate::effects::probe::Found;
+use crate::order::NewLaunch;
+use crate::refused::Refused;
+use crate::register::WriteError;
+use crate::waiters::ShutdownLines;
+use crate::yard_link::YardOrder;
+
+/// How everybody reaches the owner.
+pub(crate) type Bus = mpsc::UnboundedSender<Message>;
+/// Where an answer goes. Whoever asked may be gone; that changes nothing.
+pub(crate) type Answer<T> = oneshot::Sender<Result<T, Refused>>;
+
+/// Something for the owner of the state.
+#[derive(Debug)]
+pub(crate) enum Message {
+    /// Somebody wants something.
+    Command(Command),
+    /// An effect was carried out, or failed.
+    Happened { session: SessionId, event: Event },
+    /// What the yard is to be asked for a session's keeper, or why it can't be.
+    Prepared { session: SessionId, prepared: std::io::Result<YardOrder> },
+    /// What a probe found.
+    Probed { session: SessionId, found: Box<Found> },
+    /// A keeper says something.
+    Keeper { session: SessionId, link: u64, report: Report, descriptors: Vec<OwnedFd> },
+    /// The connection to a keeper has ended.
+    KeeperClosed { session: SessionId, link: u64 },
+    /// The yard says something.
+    Yard(YardReport),
+    /// The connection to the yard has ended.
+    YardGone,
+    /// What became of a record.
+    Saved { session: SessionId, durable: bool, result: Result<(), WriteError> },
+    /// Records that failed are to be tried again.
+    SaveAgain,
+    /// Something did not come in time.
+    Late { session: SessionId, deadline: Deadline },
+    /// It is time for another try.
+    RetryDue { session: SessionId },
+    /// The client of a tethered session went before it had its answer.
+    ClientGone { session: SessionId },
+    /// Those who asked for a stop have waited long enough.
+    StopOverdue { session: SessionId },
+    /// These are beyond what is kept.
+    Excess { sessions: Vec<SessionId> },
+    /// Sessions whose folders are gone.
+    FoldersRemoved { removed: Vec<SessionId>, failed: Vec<(SessionId, String)>, done: Removal },
+    /// It is time to look whether too much is kept.
+    TrimDue,
+    /// A leave has taken as long as it may.
+    LeaveOverdue { number: u64 },
+}
+
+/// Whom to tell about removed sessions.
+#[derive(Debug)]
+pub(crate) enum Removal {
+    /// Nobody: it was about room.
+    Trim,
+    /// Somebody who wanted one removed.
+    One(Answer<()>),
+    /// Somebody who wanted all that are over removed.
+    Prune(Answer<Vec<SessionId>>),
+}
+
+/// What somebody wants.
+#[derive(Debug)]
+pub(crate) enum Command {
+    /// A new session; answered once it runs or will not.
+    Create {
+        launch: Box<NewLaunch>,
+        /// Set for a tethered session: dropped without a word if the client goes before it has its answer.
+        tether: Option<oneshot::Receiver<()>>,
+        answer: Answer<SessionView>,
+    },
+    /// All sessions, or all that are not cleaned.
+    List { all: bool, answer: Answer<Vec<SessionView>> },
+    /// One session.
+    Show { reference: String, answer: Answer<SessionView> },
+    /// One session, with what a look at its processes needs.
+    Inspect { reference: String, answer: Answer<Inspected> },
+    /// One session, once it is over.
+    Wait { reference: String, answer: Answer<SessionView> },
+    /// The end of a session.
+    Stop { reference: String, wish: StopRequest, answer: Answer<StopAnswer> },
+    /// A lost session is given up.
+    Forget { reference: String, by: String, answer: Answer<SessionView> },
+    /// A session that is over is removed.
+    Remove { reference: String, answer: Answer<()> },
+    /// All that are over are removed, or those that ended before this time.
+    Prune { before_ms: Option<u64>, answer: Answer<Vec<SessionId>> },
+    /// The daemon itself.
+    Daemon { answer: Answer<DaemonView> },
+    /// Which sessions there are, for those who look for what belongs to none.
+    Census { answer: oneshot::Sender<Census> },
+    /// Who the yard's keepers are, and which of them are known.
+    Keepers { answer: oneshot::Sender<Keepers> },
+    /// Something happened that belongs in the event log.
+    Note { session: Option<SessionId>, kind: &'static str, cause: String },
+    /// The daemon shall go.
+    Leave(Leave),
+}
+
+/// How the daemon shall go.
+#[derive(Debug)]
+pub(crate) enum Leave {
+    /// After it has ended everything.
+    Stop { grace: Option<std::time::Duration>, lines: Option<ShutdownLines> },
+    /// Sessions go on.
+    Keep { lines: ShutdownLines },
+    /// For its successor.
+    Replace { program: String, answer: Answer<()> },
+}
+
+/// A session, and its keeper.
+#[derive(Debug)]
+pub(crate) struct Inspected {
+    pub(crate) view: SessionView,
+    pub(crate) launch: kennel_core::LaunchView,
+    pub(crate) keeper_pid: Option<i32>,
+    pub(crate) id: SessionId,
+}
+
+/// Which sessions there are.
+#[derive(Debug, Default)]
+pub(crate) struct Census {
+    /// Those that have not been cleaned, with what is known of their processes.
+    pub(crate) live: std::collections::HashMap<String, Pack>,
+    /// All ids on record.
+    pub(crate) known: std::collections::HashSet<SessionId>,
+    /// Processes of Kennel itself.
+    pub(crate) own: std::collections::HashSet<i32>,
+}
+
+/// What is known of a live session's processes.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Pack {
+    pub(crate) keeper: Option<i32>,
+    pub(crate) lost: bool,
+}
+
+/// The yard's children that are keepers.
+#[derive(Debug)]
+pub(crate) struct Keepers {
+    /// By the yard's word.
+    pub(crate) children: Vec<i32>,
+    /// Those that are known, and whose they are.
+    pub(crate) known: std::collections::HashMap<i32, SessionId>,
+}

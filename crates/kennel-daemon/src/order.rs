@@ -1,0 +1,258 @@
+//! From what a client asks for to what a keeper is told.
+
+use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+
+use kennel_core::api::{CreateRequest, StdinFrom, Text};
+use kennel_core::{LaunchToken, PenKind, SessionSpec};
+use kennel_keeper::protocol::{LaunchOrder, Stdin, TerminalOrder, TerminalSettings};
+use kennel_pen::holder::HeldKind;
+use kennel_pen::{Limit, PenName, Size};
+use rustix::fd::OwnedFd;
+
+use crate::refused::Refused;
+
+/// The variable by which an agent finds this home.
+const HOME_VARIABLE: &str = "KENNEL_HOME";
+/// The longest name.
+const LONGEST_NAME: usize = 64;
+/// How many special characters `termios` has at most.
+const MOST_CHARACTERS: usize = 64;
+
+/// A request that makes sense. What is in it is exact, and is written down nowhere but for the spec.
+pub(crate) struct NewLaunch {
+    pub(crate) spec: SessionSpec,
+    argv: Vec<OsString>,
+    env: Vec<(OsString, OsString)>,
+    cwd: PathBuf,
+    umask: u32,
+    limits: Vec<Limit>,
+    terminal: Option<TerminalOrder>,
+    stdin: Stdin,
+    given: Option<OwnedFd>,
+}
+
+impl std::fmt::Debug for NewLaunch {
+    /// Without the environment: it has secrets in it.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("NewLaunch").finish_non_exhaustive()
+    }
+}
+
+impl NewLaunch {
+    /// Takes a request, with the descriptor that was left for it, if it names one.
+    pub(crate) fn new(request: CreateRequest, given: Option<OwnedFd>) -> Result<Self, Refused> {
+        let mut spec = request.spec;
+        if let Some(name) = &spec.name {
+            check_name(name)?;
+        }
+        let argv: Vec<OsString> =
+            request.argv.into_iter().map(|arg| exact(arg, "argv")).collect::<Result<_, _>>()?;
+        if argv.is_empty() {
+            return Err(Refused::invalid("argv is empty: there is nothing to run"));
+        }
+        let env = request.env.into_iter().map(variable).collect::<Result<_, _>>()?;
+        let cwd = PathBuf::from(exact(request.cwd, "cwd")?);
+        if !cwd.is_absolute() {
+            return Err(Refused::invalid(format!("cwd {cwd:?} is not absolute")));
+        }
+        if request.umask > 0o777 {
+            return Err(Refused::invalid(format!("umask {:o} is none", request.umask)));
+        }
+        let limits = request.limits.into_iter().map(limit).collect::<Result<_, _>>()?;
+        let terminal = spec.terminal.map(|size| TerminalOrder {
+            size: Size { rows: size.rows, columns: size.columns },
+            settings: request.terminal_settings.map(|settings| TerminalSettings {
+                modes: settings.modes,
+                characters: settings.characters,
+            }),
+            stderr_apart: request.stderr_apart,
+        });
+        let characters = terminal.as_ref().and_then(|terminal| terminal.settings.as_ref());
+        if characters.is_some_and(|settings| settings.characters.len() > MOST_CHARACTERS) {
+            return Err(Refused::invalid("terminal_settings has too many special characters"));
+        }
+        let stdin = match (&request.stdin, &given) {
+            _ if terminal.is_some() => Stdin::Null,
+            (StdinFrom::Null, _) => Stdin::Null,
+            (StdinFrom::Pipe, _) => Stdin::Pipe,
+            (StdinFrom::Deposit { .. }, Some(_)) => Stdin::Given,
+            (StdinFrom::Deposit { .. }, None) => {
+                return Err(Refused::invalid("nothing was left at the deposit under this ticket")
+                    .hint("leave standard input there first; it is kept for 30 seconds"));
+            }
+        };
+        let given = given.filter(|_| stdin == Stdin::Given);
+        spec.stdin = terminal.is_some() || stdin == Stdin::Pipe;
+        Ok(Self { spec, argv, env, cwd, umask: request.umask, limits, terminal, stdin, given })
+    }
+
+    /// The order for the keeper, and what comes along as its standard input.
+    pub(crate) fn order(
+        self,
+        name: PenName,
+        token: &LaunchToken,
+        home: &Path,
+        folder: PathBuf,
+    ) -> (LaunchOrder, Option<OwnedFd>) {
+        let mut env = self.env;
+        env.retain(|(name, _)| name != HOME_VARIABLE);
+        env.push((HOME_VARIABLE.into(), home.into()));
+        let spec = self.spec;
+        let order = LaunchOrder {
+            name,
+            token: token.secret().to_owned(),
+            folder,
+            argv: self.argv,
+            env,
+            cwd: self.cwd,
+            umask: self.umask,
+            limits: self.limits,
+            kind: match spec.pen {
+                PenKind::Auto => HeldKind::Auto,
+                PenKind::Cgroup => HeldKind::Cgroup,
+                PenKind::Subtree => HeldKind::Subtree,
+                PenKind::Pidns => HeldKind::Namespace,
+            },
+            linger: spec.linger,
+            grace: spec.grace,
+            lease: spec.lease,
+            tethered: spec.tethered,
+            terminal: self.terminal,
+            stdin: self.stdin,
+            output_limit: spec.output_limit,
+        };
+        (order, self.given)
+    }
+}
+
+/// Names are typed and printed: no blanks, nothing invisible, nothing that looks like an option.
+fn check_name(name: &str) -> Result<(), Refused> {
+    let sound = |c: char| !c.is_whitespace() && !c.is_control() && c != '/';
+    let length = name.chars().count();
+    if (1..=LONGEST_NAME).contains(&length) && name.chars().all(sound) && !name.starts_with('-') {
+        return Ok(());
+    }
+    Err(Refused::invalid(format!("{name:?} is no name for a session")).hint(format!(
+        "a name has 1 to {LONGEST_NAME} characters without blanks or /, and does not begin with -"
+    )))
+}
+
+fn exact(text: Text, what: &str) -> Result<OsString, Refused> {
+    let text =
+        OsString::try_from(text).map_err(|why| Refused::invalid(format!("{what}: {why}")))?;
+    no_nul(&text, what)?;
+    Ok(text)
+}
+
+fn no_nul(text: &OsStr, what: &str) -> Result<(), Refused> {
+    if text.as_bytes().contains(&0) {
+        return Err(Refused::invalid(format!("{what} has a NUL byte in it")));
+    }
+    Ok(())
+}
+
+/// What is wrong with a variable is told without its value: it may be a secret.
+fn variable((name, value): (Text, Text)) -> Result<(OsString, OsString), Refused> {
+    let name = exact(name, "env")?;
+    if name.is_empty() || name.as_bytes().contains(&b'=') {
+        return Err(Refused::invalid(format!("env: {name:?} is no name of a variable")));
+    }
+    let wrong = || Refused::invalid(format!("env: the value of {name:?} is not hex"));
+    let value = OsString::try_from(value).map_err(|_| wrong())?;
+    no_nul(&value, "env: a value")?;
+    Ok((name, value))
+}
+
+fn limit((resource, soft, hard): (u32, u64, u64)) -> Result<Limit, Refused> {
+    if soft > hard {
+        return Err(Refused::invalid(format!("limit {resource}: soft is above hard")));
+    }
+    Ok(Limit { resource, soft, hard })
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    pub(crate) fn request(argv: &[&str]) -> CreateRequest {
+        CreateRequest {
+            spec: SessionSpec {
+                name: None,
+                argv: argv.iter().map(ToString::to_string).collect(),
+                cwd: "/".into(),
+                terminal: None,
+                stdin: false,
+                pen: PenKind::Auto,
+                grace: Duration::from_secs(5),
+                linger: Duration::ZERO,
+                lease: None,
+                tethered: false,
+                parent: None,
+                outlives_parent: false,
+                output_limit: 1 << 20,
+                asked_by: "test".into(),
+            },
+            argv: argv.iter().map(|arg| Text::Plain((*arg).to_owned())).collect(),
+            env: vec![(Text::Plain("A".into()), Text::Plain("b".into()))],
+            cwd: Text::Plain("/".into()),
+            umask: 0o22,
+            limits: Vec::new(),
+            stdin: StdinFrom::Null,
+            terminal_settings: None,
+            stderr_apart: false,
+        }
+    }
+
+    fn refusal(change: impl FnOnce(&mut CreateRequest)) -> String {
+        let mut request = request(&["true"]);
+        change(&mut request);
+        let refused = NewLaunch::new(request, None).unwrap_err();
+        assert_eq!(refused.problem().code, "invalid");
+        refused.problem().message
+    }
+
+    #[test]
+    fn what_makes_no_sense_is_refused_by_name() {
+        let plain = |text: &str| Text::Plain(text.to_owned());
+        assert!(refusal(|r| r.argv.clear()).contains("argv"));
+        assert!(refusal(|r| r.argv.push(plain("a\0b"))).contains("NUL"));
+        assert!(refusal(|r| r.argv.push(Text::Bytes { hex: "f".into() })).contains("hex"));
+        assert!(refusal(|r| r.cwd = plain("relative")).contains("absolute"));
+        assert!(refusal(|r| r.env.push((plain("A=B"), plain("")))).contains("A=B"));
+        assert!(refusal(|r| r.env.push((plain(""), plain("")))).contains("variable"));
+        assert!(refusal(|r| r.umask = 0o1000).contains("umask"));
+        assert!(refusal(|r| r.limits.push((7, 2, 1))).contains("soft"));
+        assert!(refusal(|r| r.spec.name = Some("two words".into())).contains("two words"));
+        assert!(refusal(|r| r.spec.name = Some("--all".into())).contains("--all"));
+        let ticket = "0".repeat(32);
+        assert!(refusal(|r| r.stdin = StdinFrom::Deposit { ticket }).contains("deposit"));
+    }
+
+    #[test]
+    fn a_refusal_shows_no_value_of_the_environment() {
+        let secret = Text::Bytes { hex: "secret".into() };
+        let told = refusal(|r| r.env.push((Text::Plain("TOKEN".into()), secret)));
+        assert!(told.contains("TOKEN") && !told.contains("secret"), "{told}");
+        let launch = NewLaunch::new(request(&["true"]), None).unwrap();
+        assert!(!format!("{launch:?}").contains("\"b\""));
+    }
+
+    #[test]
+    fn the_order_is_exact_and_knows_the_home() {
+        let mut request = request(&["printf"]);
+        request.argv.push(Text::Bytes { hex: "ff00".replace("00", "41") });
+        request.env.push((Text::Plain("KENNEL_HOME".into()), Text::Plain("/other".into())));
+        let launch = NewLaunch::new(request, None).unwrap();
+        let name = PenName::random(kennel_pen::HomeId::random().unwrap()).unwrap();
+        let (order, given) =
+            launch.order(name, &LaunchToken::new(1), Path::new("/home"), "/home/s".into());
+        assert!(given.is_none());
+        assert_eq!(order.argv[1].as_bytes(), b"\xffA");
+        let homes: Vec<_> = order.env.iter().filter(|(name, _)| name == "KENNEL_HOME").collect();
+        assert_eq!(homes, [&("KENNEL_HOME".into(), "/home".into())]);
+    }
+}

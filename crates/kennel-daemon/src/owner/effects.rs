@@ -1,0 +1,276 @@
+//! From an effect to those who carry it out.
+
+use std::io;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use kennel_core::{Effect, Event, OwedKind, PenKind, SessionId};
+use kennel_keeper::KeeperClient;
+use kennel_keeper::fault::point;
+use kennel_keeper::protocol::Request;
+use kennel_pen::wire::Channel;
+use kennel_sys::identity::Identity;
+use rustix::fd::OwnedFd;
+use tokio::io::unix::AsyncFd;
+use tokio::task::spawn_blocking;
+
+use super::Owner;
+use super::step::News;
+use crate::deadline::Deadline;
+use crate::effects::clean_up::clean_up;
+use crate::effects::end_pen::{Ending, KnownCgroup};
+use crate::effects::launch::Preparation;
+use crate::effects::probe::{self, Found, Search};
+use crate::effects::yard_proof::{KeeperFate, YardProof};
+use crate::keeper_link::KeeperLink;
+use crate::message::Message;
+use crate::yard_link::YardOrder;
+
+impl Owner {
+    pub(super) fn carry_out(&mut self, id: &SessionId, effect: Effect, news: &mut News) {
+        match effect {
+            Effect::Record { durable } => {
+                let events = news.remove(id).unwrap_or_default();
+                self.save(id, events, durable);
+            }
+            Effect::StartKeeper => self.start_keeper(id),
+            Effect::Go => {
+                point("daemon.launch.go");
+                self.tell_keeper(id, Request::Go, Deadline::Born);
+                point("daemon.launch.going");
+            }
+            Effect::Grant => {
+                point("daemon.launch.grant");
+                self.tell_keeper(id, Request::Open, Deadline::Opened);
+                point("daemon.launch.granted");
+            }
+            Effect::Dismiss => {
+                point("daemon.stop.dismiss");
+                self.tell_keeper(id, Request::Dismiss, Deadline::Dismissed);
+                point("daemon.stop.dismissed");
+            }
+            Effect::Stop { grace } => self.stop_keeper(id, grace),
+            Effect::EndPen => self.end_pen(id),
+            Effect::Probe => self.probe(id),
+            Effect::CleanUp { what } => self.clean_up(id, what),
+            Effect::Release => self.release(id),
+            Effect::RetryLater => self.retry_later(id),
+        }
+    }
+
+    /// Says something to a session's keeper, and waits for the answer. Without a keeper to tell, it is lost.
+    fn tell_keeper(&mut self, id: &SessionId, request: Request, owed: Deadline) {
+        let link = self.runtimes.get(id).and_then(|runtime| runtime.link.as_ref());
+        match link {
+            Some(link) => {
+                link.send(request);
+                self.arm(id, owed, Duration::ZERO);
+            }
+            None => {
+                let (session, event) = (id.clone(), Event::KeeperLost);
+                self.tell_self(Message::Happened { session, event });
+            }
+        }
+    }
+
+    // Launch.
+
+    fn start_keeper(&mut self, id: &SessionId) {
+        if let Err(why) = self.prepare_keeper(id) {
+            let (session, why) = (id.clone(), why.to_string());
+            let event = Event::KeeperNotStarted { why };
+            self.tell_self(Message::Happened { session, event });
+        }
+    }
+
+    /// The link exists from now on: what is said over it waits for the keeper to come.
+    fn prepare_keeper(&mut self, id: &SessionId) -> io::Result<()> {
+        let (number, key) = (self.number(), self.number());
+        let missing = || io::Error::other("there is nothing to launch");
+        let session = self.world.get(id).ok_or_else(missing)?;
+        let name = self.home.pen_name(id).ok_or_else(missing)?;
+        let runtime = self.runtimes.get_mut(id).ok_or_else(missing)?;
+        let launch = runtime.launch.take().ok_or_else(missing)?;
+        let folder = self.home.session(id);
+        let token = &session.launch.token;
+        let (order, stdin) = launch.order(name, token, &self.home.folder, folder.clone());
+        let (ours, theirs) = Channel::pair()?;
+        let socket = AsyncFd::new(KeeperClient::over(ours))?;
+        runtime.link = Some(KeeperLink::attend(id.clone(), number, socket, self.bus.clone()));
+        self.forks.insert(key, id.clone());
+        let yard = self.yard.clone();
+        let preparation = Preparation { key, folder, order, socket: theirs, stdin, yard };
+        let (bus, session) = (self.bus.clone(), id.clone());
+        spawn_blocking(move || {
+            let prepared = preparation.prepare();
+            bus.send(Message::Prepared { session, prepared }).ok();
+        });
+        self.arm(id, Deadline::Ready, Duration::ZERO);
+        Ok(())
+    }
+
+    /// Asks the yard for the keeper, unless nobody wants it any more.
+    pub(super) fn prepared(&mut self, id: &SessionId, prepared: io::Result<YardOrder>) {
+        let wanted = self.world.get(id).is_some_and(|s| !s.has_ended() && !s.is_stop_wanted())
+            && self.runtimes.get(id).is_some_and(|runtime| !runtime.ending_pen);
+        let why = match (prepared, &self.yard_sender) {
+            (Err(error), _) => error.to_string(),
+            (Ok(_), None) => "the yard is gone".to_owned(),
+            (Ok(_), Some(_)) if !wanted => "it was called off".to_owned(),
+            (Ok(order), Some(yard)) => {
+                // What can't be sent is answered as not forked.
+                yard.send(order).ok();
+                return;
+            }
+        };
+        self.forks.retain(|_, other| other != id);
+        self.not_forked(id, why);
+    }
+
+    /// No keeper exists or will.
+    pub(super) fn not_forked(&mut self, id: &SessionId, why: String) {
+        if let Some(runtime) = self.runtimes.get_mut(id) {
+            runtime.link = None;
+            runtime.clear_deadlines();
+            runtime.fate.send_replace(KeeperFate::NotForked);
+        }
+        self.happen(id, &Event::KeeperNotStarted { why });
+    }
+
+    // Stop.
+
+    fn stop_keeper(&mut self, id: &SessionId, grace: Duration) {
+        point("daemon.stop.tell");
+        if let Some(runtime) = self.runtimes.get_mut(id) {
+            runtime.grace = grace;
+        }
+        let request =
+            if grace.is_zero() { Request::Kill } else { Request::Stop { grace: Some(grace) } };
+        self.tell_keeper(id, request, Deadline::Ending);
+        point("daemon.stop.told");
+    }
+
+    fn end_pen(&mut self, id: &SessionId) {
+        let Some(ending) = self.ending(id) else { return };
+        if let Some(runtime) = self.runtimes.get_mut(id) {
+            runtime.clear_deadlines();
+            runtime.ending_pen = true;
+        }
+        let (bus, session) = (self.bus.clone(), id.clone());
+        tokio::spawn(async move {
+            for event in ending.run().await {
+                bus.send(Message::Happened { session: session.clone(), event }).ok();
+            }
+        });
+    }
+
+    fn ending(&self, id: &SessionId) -> Option<Ending> {
+        let session = self.world.get(id)?;
+        let runtime = self.runtimes.get(id)?;
+        let launch = &session.launch;
+        // What was not UTF-8 was not recorded as it is.
+        let whole = launch.pen.as_ref().filter(|path| !path.contains(char::REPLACEMENT_CHARACTER));
+        let cgroup = match (whole, &launch.identity, session.spec.pen) {
+            (_, _, PenKind::Subtree | PenKind::Pidns) => KnownCgroup::None,
+            (Some(path), ..) => KnownCgroup::At(PathBuf::from(path)),
+            (None, Some(_), _) if launch.pen.is_none() => KnownCgroup::None,
+            (None, ..) => KnownCgroup::Somewhere,
+        };
+        // The connection of a keeper in a namespace is that of the yard's grandchild.
+        let socket = runtime.link.as_ref().map(|link| link.socket.clone());
+        let keeper = runtime.keeper_pid.zip(socket).filter(|_| session.spec.pen != PenKind::Pidns);
+        let proof = YardProof {
+            session: id.clone(),
+            yard: self.yard.pid,
+            fate: runtime.fate.subscribe(),
+            bus: self.bus.clone(),
+        };
+        Some(Ending {
+            name: self.home.pen_name(id)?,
+            folder: self.home.session(id),
+            cgroup,
+            agent: runtime.agent.clone(),
+            identity: launch.identity.as_deref().and_then(Identity::parse),
+            keeper,
+            yard: self.yard.clone(),
+            proof,
+        })
+    }
+
+    // Adoption.
+
+    fn probe(&mut self, id: &SessionId) {
+        let Some(session) = self.world.get(id) else { return };
+        let search = Search {
+            session: id.clone(),
+            folder: self.home.session(id),
+            token: session.launch.token.secret().to_owned(),
+            stop_wanted: session.is_stop_wanted(),
+            in_namespace: session.spec.pen == PenKind::Pidns,
+            rebooted: self.rebooted,
+            patience: probe::PATIENCE,
+        };
+        let (bus, session, places) = (self.bus.clone(), id.clone(), self.probes.clone());
+        tokio::spawn(async move {
+            // Never closed: without a place it goes on all the same.
+            let _place = places.acquire().await;
+            let found = Box::new(search.run().await);
+            bus.send(Message::Probed { session, found }).ok();
+        });
+    }
+
+    pub(super) fn probed(&mut self, id: &SessionId, found: Found) {
+        let Found { probe, keeper, ended_ms, owes } = found;
+        if let Some(keeper) = keeper {
+            let number = self.number();
+            let bus = self.bus.clone();
+            if let Some(runtime) = self.runtimes.get_mut(id) {
+                let link = KeeperLink::attend(id.clone(), number, keeper.socket, bus);
+                runtime.link = Some(link);
+                runtime.greeted = true;
+                runtime.keeper_pid = Some(keeper.pid);
+                runtime.agent = keeper.agent.map(Into::into).or(runtime.agent.take());
+                self.keepers.insert(keeper.pid, id.clone());
+            }
+        }
+        if let Some(runtime) = self.runtimes.get_mut(id) {
+            runtime.ended_ms = ended_ms.or(runtime.ended_ms);
+        }
+        if let Some(what) = owes {
+            self.happen(id, &Event::Owes { what });
+        }
+        self.happen(id, &Event::Probed(probe));
+        point("daemon.adopt.adopted");
+        self.unprobed.remove(id);
+        self.adopted_if_done();
+    }
+
+    // The end.
+
+    fn clean_up(&mut self, id: &SessionId, what: OwedKind) {
+        let Some(name) = self.home.pen_name(id) else { return };
+        let (bus, session, folder) = (self.bus.clone(), id.clone(), self.home.session(id));
+        spawn_blocking(move || {
+            let event = clean_up(what, &folder, &name);
+            bus.send(Message::Happened { session, event }).ok();
+        });
+    }
+
+    /// The outcome is on record: its keeper may go, and is seen to.
+    fn release(&mut self, id: &SessionId) {
+        point("daemon.release.due");
+        if self.runtimes.get(id).is_some_and(|runtime| runtime.link.is_some()) {
+            self.tell_keeper(id, Request::Release, Deadline::Departed);
+        }
+        point("daemon.release.sent");
+    }
+
+    /// A handle on the agent has come.
+    pub(super) fn keep_agent(&mut self, id: &SessionId, descriptors: Vec<OwnedFd>) {
+        if let (Some(runtime), Some(agent)) =
+            (self.runtimes.get_mut(id), descriptors.into_iter().next())
+        {
+            runtime.agent = Some(agent.into());
+        }
+    }
+}

@@ -1,0 +1,183 @@
+//! The owner of the state: one task that knows all sessions, decides by the core, and waits for nothing.
+//!
+//! ```text
+//! HTTP ──commands──┐                        ┌── effects: tasks of their own ──┐
+//! keepers ─────────┤                        ├── requests to keepers, yard     │
+//! yard ────────────┼──> bus ──> the owner ──┼── records                       │
+//! records ─────────┤            World::step └── answers                       │
+//! timers ──────────┘<──────────────── what came of it ────────────────────────┘
+//! ```
+
+mod ask;
+pub(crate) mod clear;
+mod effects;
+mod keepers;
+mod leave;
+mod records;
+mod runtime;
+mod step;
+mod timers;
+
+use std::collections::{HashMap, HashSet, VecDeque};
+use std::sync::Arc;
+
+use kennel_core::{IdMaker, SessionId, World};
+use kennel_sys::identity::Identity;
+use tokio::sync::{Semaphore, mpsc, oneshot};
+
+use crate::clock;
+use crate::config::ExitReason;
+use crate::home::Home;
+use crate::message::{Bus, Keepers, Message};
+use crate::register::{Register, Stored};
+use crate::yard_link::YardSender;
+use leave::Leaving;
+use runtime::Runtime;
+
+/// How many launches are probed at once.
+const PROBES: usize = 64;
+
+/// What an owner begins with.
+pub(crate) struct Beginning {
+    pub(crate) home: Home,
+    pub(crate) version: String,
+    pub(crate) register: Register,
+    pub(crate) sessions: Vec<Stored>,
+    pub(crate) yard: Identity,
+    pub(crate) yard_sender: YardSender,
+    pub(crate) bus: Bus,
+    /// How many ended sessions are kept.
+    pub(crate) ended_kept: usize,
+    /// How many sessions may live at once.
+    pub(crate) live_most: usize,
+    /// Whether the home's last daemon ran before the last restart of the machine.
+    pub(crate) rebooted: bool,
+    /// Told when every session was looked at once.
+    pub(crate) adopted: oneshot::Sender<()>,
+}
+
+/// See the module.
+pub(crate) struct Owner {
+    home: Home,
+    version: String,
+    started_ms: u64,
+    world: World,
+    runtimes: HashMap<SessionId, Runtime>,
+    /// Live sessions with a parent: they may change with another one's step.
+    children: HashSet<SessionId>,
+    register: Register,
+    yard: Identity,
+    yard_sender: Option<YardSender>,
+    bus: Bus,
+    ids: IdMaker,
+    /// Keepers that the yard was asked for and has not told of.
+    forks: HashMap<u64, SessionId>,
+    /// Keepers by their pid, from the yard's word or the kernel's, until the yard tells of their end.
+    keepers: HashMap<i32, SessionId>,
+    keeper_lists: VecDeque<oneshot::Sender<Keepers>>,
+    last_number: u64,
+    probes: Arc<Semaphore>,
+    unprobed: HashSet<SessionId>,
+    adopted: Option<oneshot::Sender<()>>,
+    rebooted: bool,
+    saving_again: Option<std::time::Duration>,
+    ended_kept: usize,
+    live_most: usize,
+    live: usize,
+    ended_since_trim: usize,
+    leaving: Option<Leaving>,
+    /// The number of the bound that counts.
+    leave_bound: u64,
+    exit: Option<ExitReason>,
+}
+
+impl Owner {
+    /// Takes over what is on record.
+    pub(crate) fn new(beginning: Beginning) -> Self {
+        let mut owner = Self {
+            home: beginning.home,
+            version: beginning.version,
+            started_ms: clock::now_ms(),
+            world: World::default(),
+            runtimes: HashMap::new(),
+            children: HashSet::new(),
+            register: beginning.register,
+            yard: beginning.yard,
+            yard_sender: Some(beginning.yard_sender),
+            bus: beginning.bus,
+            ids: IdMaker::default(),
+            forks: HashMap::new(),
+            keepers: HashMap::new(),
+            keeper_lists: VecDeque::new(),
+            last_number: 0,
+            probes: Arc::new(Semaphore::new(PROBES)),
+            unprobed: HashSet::new(),
+            adopted: Some(beginning.adopted),
+            rebooted: beginning.rebooted,
+            saving_again: None,
+            ended_kept: beginning.ended_kept,
+            live_most: beginning.live_most,
+            live: 0,
+            ended_since_trim: 0,
+            leaving: None,
+            leave_bound: 0,
+            exit: None,
+        };
+        for stored in &beginning.sessions {
+            owner.ids.after(&stored.session.id);
+        }
+        owner.restore(beginning.sessions);
+        owner
+    }
+
+    /// Serves until it is time to leave.
+    pub(crate) async fn run(mut self, mut messages: mpsc::UnboundedReceiver<Message>) -> ExitReason {
+        self.note(None, "daemon_started", format!("version {}", self.version));
+        loop {
+            if let Some(reason) = self.exit {
+                return reason;
+            }
+            // There is always a sender: our own.
+            let Some(message) = messages.recv().await else { return ExitReason::Stopped };
+            self.handle(message);
+        }
+    }
+
+    fn handle(&mut self, message: Message) {
+        match message {
+            Message::Command(command) => self.obey(command),
+            Message::Happened { session, event } => self.happen(&session, &event),
+            Message::Prepared { session, prepared } => self.prepared(&session, prepared),
+            Message::Probed { session, found } => self.probed(&session, *found),
+            Message::Keeper { session, link, report, descriptors } => {
+                self.keeper_says(&session, link, report, descriptors);
+            }
+            Message::KeeperClosed { session, link } => self.keeper_closed(&session, link),
+            Message::Yard(report) => self.yard_says(report),
+            Message::YardGone => self.yard_gone(),
+            Message::Saved { session, durable, result } => self.saved(&session, durable, result),
+            Message::SaveAgain => self.save_again(),
+            Message::Late { session, deadline } => self.late(&session, deadline),
+            Message::RetryDue { session } => self.retry_due(&session),
+            Message::ClientGone { session } => self.client_gone(&session),
+            Message::StopOverdue { session } => self.stop_overdue(&session),
+            Message::Excess { sessions } => self.remove_excess(sessions),
+            Message::FoldersRemoved { removed, failed, done } => {
+                self.folders_removed(removed, failed, done);
+            }
+            Message::TrimDue => self.trim(),
+            Message::LeaveOverdue { number } => self.leave_overdue(number),
+        }
+    }
+
+    /// A number that was not used before.
+    fn number(&mut self) -> u64 {
+        self.last_number += 1;
+        self.last_number
+    }
+
+    fn tell_self(&self, message: Message) {
+        // We hold the other end.
+        self.bus.send(message).ok();
+    }
+}

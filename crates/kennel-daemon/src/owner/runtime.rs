@@ -1,0 +1,121 @@
+//! What the daemon has of a session beyond what the core decides by.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use kennel_core::Session;
+use rustix::fd::OwnedFd;
+use tokio::sync::watch;
+use tokio::task::AbortHandle;
+
+use crate::deadline::Deadline;
+use crate::effects::yard_proof::KeeperFate;
+use crate::keeper_link::KeeperLink;
+use crate::order::NewLaunch;
+use crate::register::Times;
+use crate::waiters::Waiter;
+
+/// The first pause before another try; doubled each time …
+const FIRST_PAUSE: Duration = Duration::from_millis(250);
+/// … up to this.
+const LAST_PAUSE: Duration = Duration::from_secs(30);
+
+/// See the module. At most two descriptors: the link's and the agent's.
+#[derive(Debug, Default)]
+pub(super) struct Runtime {
+    pub(super) times: Times,
+    /// Until its keeper is asked for: what the keeper will be told, environment and all.
+    pub(super) launch: Option<Box<NewLaunch>>,
+    pub(super) link: Option<KeeperLink>,
+    /// Whether its keeper has greeted, over any link.
+    pub(super) greeted: bool,
+    /// The yard's child that is its keeper, or holds it.
+    pub(super) keeper_pid: Option<i32>,
+    pub(super) fate: watch::Sender<KeeperFate>,
+    pub(super) agent: Option<Arc<OwnedFd>>,
+    pub(super) waiters: Vec<Waiter>,
+    pub(super) deadlines: Vec<(Deadline, AbortHandle)>,
+    pub(super) retry: Option<AbortHandle>,
+    pause: Option<Duration>,
+    /// Whether its pen was ended, or is being, without its keeper: none is asked for after that.
+    pub(super) ending_pen: bool,
+    /// The grace of the last stop.
+    pub(super) grace: Duration,
+    /// When it ended, by its keeper's word.
+    pub(super) ended_ms: Option<u64>,
+    /// Whether its last record failed.
+    pub(super) unsaved: bool,
+    /// Whether its folder is being removed.
+    pub(super) removing: bool,
+}
+
+impl Runtime {
+    pub(super) fn new(times: Times) -> Self {
+        Self { times, ..Self::default() }
+    }
+
+    /// How long to wait before the next try.
+    pub(super) fn next_pause(&mut self) -> Duration {
+        let pause = self.pause.map_or(FIRST_PAUSE, |pause| (pause * 2).min(LAST_PAUSE));
+        self.pause = Some(pause);
+        pause
+    }
+
+    /// Something has changed: the next try may come soon.
+    pub(super) fn made_progress(&mut self) {
+        self.pause = None;
+    }
+
+    /// Nothing is owed in time any more.
+    pub(super) fn clear_deadlines(&mut self) {
+        for (_, timer) in self.deadlines.drain(..) {
+            timer.abort();
+        }
+    }
+
+    /// This has come.
+    pub(super) fn clear_deadline(&mut self, which: Deadline) {
+        self.deadlines.retain(|(deadline, timer)| {
+            if *deadline == which {
+                timer.abort();
+            }
+            *deadline != which
+        });
+    }
+
+    /// Lets go of what only a living tree needs.
+    pub(super) fn let_go(&mut self) {
+        self.clear_deadlines();
+        self.agent = None;
+        self.launch = None;
+    }
+}
+
+/// What was seen of a session before a step.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Before {
+    pub(super) phase: kennel_core::Phase,
+    pub(super) stop_wanted: bool,
+}
+
+impl From<&Session> for Before {
+    fn from(session: &Session) -> Self {
+        Self { phase: session.phase, stop_wanted: session.is_stop_wanted() }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pauses_double_to_a_bound_and_begin_anew_after_progress() {
+        let mut runtime = Runtime::default();
+        let pauses: Vec<_> = (0..10).map(|_| runtime.next_pause()).collect();
+        assert_eq!(pauses[0], FIRST_PAUSE);
+        assert_eq!(pauses[1], FIRST_PAUSE * 2);
+        assert_eq!(pauses[9], LAST_PAUSE);
+        runtime.made_progress();
+        assert_eq!(runtime.next_pause(), FIRST_PAUSE);
+    }
+}

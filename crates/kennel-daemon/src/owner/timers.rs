@@ -1,0 +1,110 @@
+//! What is due at some time.
+
+use std::time::{Duration, Instant};
+
+use kennel_core::{Event, SessionId};
+use kennel_keeper::protocol::Request;
+use kennel_sys::pidfd;
+use rustix::fd::AsFd;
+use rustix::process::Signal;
+
+use super::Owner;
+use crate::deadline::Deadline;
+use crate::keeper_process;
+use crate::message::Message;
+use crate::waiters::Standing;
+
+impl Owner {
+    /// Waits for something that the session's keeper owes; `extra` is added to the usual time.
+    pub(super) fn arm(&mut self, id: &SessionId, deadline: Deadline, extra: Duration) {
+        let (bus, session) = (self.bus.clone(), id.clone());
+        let Some(runtime) = self.runtimes.get_mut(id) else { return };
+        runtime.clear_deadline(deadline);
+        let socket = runtime.link.as_ref().map(|link| link.socket.clone());
+        let keeper = runtime.keeper_pid.zip(socket).filter(|_| deadline.wakes());
+        let half = (deadline.patience() + extra) / 2;
+        let timer = tokio::spawn(async move {
+            tokio::time::sleep(half).await;
+            if let Some((pid, socket)) = &keeper
+                && let Ok(Some(handle)) = keeper_process::open(*pid, socket.get_ref().as_fd())
+            {
+                // It may have been stopped.
+                pidfd::send(handle, Signal::CONT).ok();
+            }
+            tokio::time::sleep(half).await;
+            bus.send(Message::Late { session, deadline }).ok();
+        });
+        runtime.deadlines.push((deadline, timer.abort_handle()));
+    }
+
+    /// Something did not come in time.
+    pub(super) fn late(&mut self, id: &SessionId, deadline: Deadline) {
+        let Some(runtime) = self.runtimes.get_mut(id) else { return };
+        if !runtime.deadlines.iter().any(|(armed, _)| *armed == deadline) {
+            return; // it came just now
+        }
+        runtime.clear_deadline(deadline);
+        match deadline {
+            Deadline::Finished => {
+                let Some(link) = &runtime.link else { return };
+                link.send(Request::Status);
+                self.arm(id, Deadline::Answer, Duration::ZERO);
+            }
+            Deadline::Departed => self.end_released_keeper(id),
+            _ => {
+                tracing::warn!(session = %id, "{}", deadline.missing());
+                self.happen(id, &Event::KeeperLost);
+            }
+        }
+    }
+
+    /// Everything is on record, so nothing is lost with a keeper that does not leave.
+    fn end_released_keeper(&mut self, id: &SessionId) {
+        let Some(runtime) = self.runtimes.get(id) else { return };
+        let (Some(pid), Some(link)) = (runtime.keeper_pid, &runtime.link) else { return };
+        let killed = keeper_process::open(pid, link.socket.get_ref().as_fd())
+            .and_then(|handle| handle.map(|h| pidfd::send(h, Signal::KILL)).transpose());
+        tracing::warn!(session = %id, ?killed, "{}", Deadline::Departed.missing());
+    }
+
+    /// Another try, after a while.
+    pub(super) fn retry_later(&mut self, id: &SessionId) {
+        let (bus, session) = (self.bus.clone(), id.clone());
+        let Some(runtime) = self.runtimes.get_mut(id) else { return };
+        let pause = runtime.next_pause();
+        let timer = tokio::spawn(async move {
+            tokio::time::sleep(pause).await;
+            bus.send(Message::RetryDue { session }).ok();
+        });
+        if let Some(former) = runtime.retry.replace(timer.abort_handle()) {
+            former.abort();
+        }
+    }
+
+    pub(super) fn retry_due(&mut self, id: &SessionId) {
+        if let Some(runtime) = self.runtimes.get_mut(id) {
+            runtime.retry = None;
+        }
+        self.happen(id, &Event::RetryDue);
+    }
+
+    /// Whoever wants an end now does not wait for a pause to be over.
+    pub(super) fn retry_now(&mut self, id: &SessionId) {
+        let retry = self.runtimes.get_mut(id).and_then(|runtime| runtime.retry.take());
+        if let Some(timer) = retry {
+            timer.abort();
+            self.retry_due(id);
+        }
+    }
+
+    /// Those who asked for a stop are told how things are; the stop goes on.
+    pub(super) fn stop_overdue(&mut self, id: &SessionId) {
+        let now = Instant::now();
+        let Some(runtime) = self.runtimes.get_mut(id) else { return };
+        let due: Vec<_> = runtime.waiters.extract_if(.., |waiter| waiter.is_overdue(now)).collect();
+        let Some(view) = self.view(id) else { return };
+        for waiter in due {
+            waiter.tell(view.clone(), Standing::Stuck);
+        }
+    }
+}

@@ -1,0 +1,233 @@
+//! A look at processes through `/proc`: hints for people and for handles, never proof of an end.
+
+use std::collections::HashMap;
+use std::ffi::OsStr;
+use std::fs;
+use std::io;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::MetadataExt;
+
+use kennel_core::Survivor;
+use kennel_pen::{HOME_COOKIE, SESSION_COOKIE};
+use kennel_sys::identity::Stat;
+use kennel_sys::pidfd::{self, Sent};
+use rustix::fd::{AsFd, OwnedFd};
+use rustix::io::Errno;
+use rustix::process::Signal;
+
+/// All pids, as of now.
+pub(crate) fn pids() -> io::Result<Vec<i32>> {
+    let mut pids = Vec::new();
+    for entry in fs::read_dir("/proc")? {
+        pids.extend(entry?.file_name().to_str().and_then(|name| name.parse::<i32>().ok()));
+    }
+    Ok(pids)
+}
+
+/// The pids of a process's children, as of now. One that comes or goes meanwhile may hide another: look twice.
+pub(crate) fn children_of(parent: i32) -> io::Result<Vec<i32>> {
+    let threads = match fs::read_dir(format!("/proc/{parent}/task")) {
+        Ok(threads) => threads,
+        Err(error) if vanished(&error) => return Ok(Vec::new()),
+        Err(error) => return Err(error),
+    };
+    let mut children = Vec::new();
+    for thread in threads {
+        match thread.and_then(|thread| fs::read_to_string(thread.path().join("children"))) {
+            Ok(list) => {
+                children.extend(list.split_ascii_whitespace().filter_map(|pid| pid.parse().ok()));
+            }
+            // A thread that ended; or a kernel without such lists.
+            Err(error) if vanished(&error) => return scan_for_children_of(parent),
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(children)
+}
+
+fn scan_for_children_of(parent: i32) -> io::Result<Vec<i32>> {
+    let mut children = Vec::new();
+    for pid in pids()? {
+        if Stat::read(pid)?.is_some_and(|stat| stat.parent == parent) {
+            children.push(pid);
+        }
+    }
+    Ok(children)
+}
+
+/// The home and the session whose cookie a process bears.
+pub(crate) fn cookies(pid: i32) -> io::Result<Option<(String, String)>> {
+    match fs::read(format!("/proc/{pid}/environ")) {
+        Ok(environ) => Ok(parse_cookies(&environ)),
+        Err(error) if vanished(&error) => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+fn parse_cookies(environ: &[u8]) -> Option<(String, String)> {
+    let value = |name: &str| {
+        // As `getenv` does: the first one counts.
+        environ.split(|byte| *byte == 0).find_map(|variable| {
+            let value = variable.strip_prefix(name.as_bytes())?.strip_prefix(b"=")?;
+            String::from_utf8(value.to_vec()).ok()
+        })
+    };
+    Some((value(HOME_COOKIE)?, value(SESSION_COOKIE)?))
+}
+
+/// The command line, for people to read.
+pub(crate) fn command(pid: i32) -> String {
+    let bytes = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+    let words: Vec<_> = bytes
+        .split(|byte| *byte == 0)
+        .filter(|word| !word.is_empty())
+        .map(|word| OsStr::from_bytes(word).to_string_lossy())
+        .collect();
+    words.join(" ")
+}
+
+/// The path of a process's cgroup in the hierarchy.
+pub(crate) fn cgroup(pid: i32) -> Option<String> {
+    let text = fs::read_to_string(format!("/proc/{pid}/cgroup")).ok()?;
+    text.lines().find_map(|line| line.strip_prefix("0::").map(ToOwned::to_owned))
+}
+
+/// The user that a process belongs to.
+pub(crate) fn uid(pid: i32) -> Option<u32> {
+    fs::metadata(format!("/proc/{pid}")).ok().map(|meta| meta.uid())
+}
+
+/// Every process's parent, as of now.
+pub(crate) fn parents() -> io::Result<HashMap<i32, i32>> {
+    let mut parents = HashMap::new();
+    for pid in pids()? {
+        parents.extend(Stat::read(pid)?.map(|stat| (pid, stat.parent)));
+    }
+    Ok(parents)
+}
+
+/// Whether a process is below another.
+pub(crate) fn descends(pid: i32, from: i32, parents: &HashMap<i32, i32>) -> bool {
+    let mut at = pid;
+    // The list is no moment's truth: it may hold a circle.
+    for _ in 0..parents.len() {
+        match parents.get(&at) {
+            Some(parent) if *parent == from => return true,
+            Some(parent) => at = *parent,
+            None => return false,
+        }
+    }
+    false
+}
+
+/// What is known of one that could not be ended; none if it is dead by now.
+pub(crate) fn survivor(pid: i32) -> Option<Survivor> {
+    let stat = Stat::read(pid).ok().flatten().filter(|stat| !stat.is_dead())?;
+    let own = rustix::process::geteuid();
+    let why = match uid(pid) {
+        Some(uid) if !own.is_root() && uid != own.as_raw() => {
+            format!("not permitted: it runs as user {uid}")
+        }
+        _ if stat.state == 'D' => "uninterruptible: it waits in the kernel, or is frozen".into(),
+        _ => "killed, but not yet gone".into(),
+    };
+    Some(Survivor { pid, name: stat.name, why })
+}
+
+/// Kills the process behind the handle and everyone below it: all stand still first, so that none forks, and
+/// none loses its parent before it was found. Says who was reached.
+pub(crate) fn kill_tree(pid: i32, handle: OwnedFd) -> io::Result<Vec<OwnedFd>> {
+    let mut found = vec![(pid, handle)];
+    let mut next = 0;
+    while let Some((parent, handle)) = found.get(next) {
+        // Those that may not be signalled are named elsewhere.
+        let _stopped_or_not = pidfd::send(handle, Signal::STOP)?;
+        let parent = *parent;
+        for child in children_of(parent)? {
+            let Some(below) = pidfd::open(child)? else { continue };
+            // Its parent still has its number after the look, so the child was meant.
+            let is_child = pidfd::info(below.as_fd(), child)?.is_some_and(|i| i.parent == parent);
+            if is_child && pidfd::exists(found[next].1.as_fd()) {
+                found.push((child, below));
+            }
+        }
+        next += 1;
+    }
+    let mut reached = Vec::new();
+    for (_, handle) in found {
+        if pidfd::send(&handle, Signal::KILL)? != Sent::Gone {
+            reached.push(handle);
+        }
+    }
+    Ok(reached)
+}
+
+fn vanished(error: &io::Error) -> bool {
+    error.kind() == io::ErrorKind::NotFound
+        || error.raw_os_error() == Some(Errno::SRCH.raw_os_error())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::process::{Command, Stdio};
+    use std::time::{Duration, Instant};
+
+    use super::*;
+
+    #[test]
+    fn both_cookies_are_needed_and_the_first_counts() {
+        let environ = b"A=1\0KENNEL_HOME_ID=h\0KENNEL_SESSION_ID=s\0KENNEL_SESSION_ID=t\0";
+        assert_eq!(parse_cookies(environ), Some(("h".into(), "s".into())));
+        assert_eq!(parse_cookies(b"KENNEL_HOME_ID=h\0"), None);
+        assert_eq!(parse_cookies(b"XKENNEL_HOME_ID=h\0KENNEL_SESSION_ID=s\0"), None);
+        assert_eq!(parse_cookies(b"KENNEL_HOME_IDX=h\0KENNEL_SESSION_ID=s\0"), None);
+        assert_eq!(parse_cookies(b""), None);
+    }
+
+    #[test]
+    fn who_descends_from_whom_is_told_even_in_a_circle() {
+        let parents = HashMap::from([(5, 4), (4, 3), (3, 1), (8, 9), (9, 8)]);
+        assert!(descends(5, 3, &parents) && descends(5, 1, &parents));
+        assert!(!descends(3, 5, &parents) && !descends(8, 1, &parents));
+    }
+
+    #[test]
+    fn both_ways_to_list_children_agree() {
+        let mut child = Command::new("sleep").arg("30").spawn().unwrap();
+        let pid = i32::try_from(child.id()).unwrap();
+        let own = rustix::process::getpid().as_raw_pid();
+        assert!(children_of(own).unwrap().contains(&pid));
+        assert!(scan_for_children_of(own).unwrap().contains(&pid));
+        child.kill().unwrap();
+        child.wait().unwrap();
+        assert!(!children_of(own).unwrap().contains(&pid));
+    }
+
+    #[test]
+    fn a_whole_tree_is_killed() {
+        let script = "sleep 1000 & sh -c 'sleep 1000; true' & echo started; wait";
+        let mut child =
+            Command::new("sh").args(["-c", script]).stdout(Stdio::piped()).spawn().unwrap();
+        let mut line = [0; 8];
+        io::Read::read_exact(child.stdout.as_mut().unwrap(), &mut line).unwrap();
+        let pid = i32::try_from(child.id()).unwrap();
+        let patience = Instant::now() + Duration::from_secs(20);
+        let below = loop {
+            let parents = parents().unwrap();
+            let below: Vec<i32> =
+                parents.keys().copied().filter(|p| descends(*p, pid, &parents)).collect();
+            if below.len() == 3 || Instant::now() > patience {
+                break below;
+            }
+        };
+        assert_eq!(below.len(), 3);
+        let reached = kill_tree(pid, pidfd::open(pid).unwrap().unwrap()).unwrap();
+        assert_eq!(reached.len(), 4);
+        child.wait().unwrap();
+        for handle in reached {
+            while !pidfd::has_ended(handle.as_fd()).unwrap() {
+                assert!(Instant::now() < patience);
+            }
+        }
+    }
+}

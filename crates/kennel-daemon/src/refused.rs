@@ -1,0 +1,164 @@
+//! Why somebody does not get what they asked for.
+
+use kennel_core::api::Problem;
+use kennel_core::{FindError, Refusal, RemoveError};
+
+/// A refusal, as the API tells it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Refused {
+    kind: RefusedKind,
+    message: String,
+    hint: Option<String>,
+}
+
+/// The kinds of refusal: stable.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum RefusedKind {
+    NotFound,
+    Ambiguous,
+    Conflict,
+    Refused,
+    Invalid,
+    Busy,
+    Internal,
+}
+
+impl RefusedKind {
+    pub(crate) fn code(self) -> &'static str {
+        match self {
+            Self::NotFound => "not_found",
+            Self::Ambiguous => "ambiguous",
+            Self::Conflict => "conflict",
+            Self::Refused => "refused",
+            Self::Invalid => "invalid",
+            Self::Busy => "busy",
+            Self::Internal => "internal",
+        }
+    }
+
+    pub(crate) fn status(self) -> u16 {
+        match self {
+            Self::NotFound => 404,
+            Self::Ambiguous | Self::Conflict => 409,
+            Self::Invalid => 422,
+            Self::Refused | Self::Busy => 503,
+            Self::Internal => 500,
+        }
+    }
+}
+
+impl Refused {
+    pub(crate) fn new(kind: RefusedKind, message: impl ToString) -> Self {
+        Self { kind, message: message.to_string(), hint: None }
+    }
+
+    pub(crate) fn invalid(message: impl ToString) -> Self {
+        Self::new(RefusedKind::Invalid, message)
+    }
+
+    pub(crate) fn conflict(message: impl ToString) -> Self {
+        Self::new(RefusedKind::Conflict, message)
+    }
+
+    pub(crate) fn busy(message: impl ToString) -> Self {
+        Self::new(RefusedKind::Busy, message)
+    }
+
+    pub(crate) fn internal(message: impl ToString) -> Self {
+        Self::new(RefusedKind::Internal, message)
+    }
+
+    /// The daemon is on its way out.
+    pub(crate) fn leaving() -> Self {
+        Self::new(RefusedKind::Refused, "the daemon is being stopped, and takes nothing new")
+    }
+
+    pub(crate) fn hint(mut self, hint: impl Into<String>) -> Self {
+        self.hint = Some(hint.into());
+        self
+    }
+
+    pub(crate) fn status(&self) -> u16 {
+        self.kind.status()
+    }
+
+    pub(crate) fn problem(&self) -> Problem {
+        Problem {
+            code: self.kind.code().to_owned(),
+            message: self.message.clone(),
+            hint: self.hint.clone(),
+        }
+    }
+}
+
+impl From<FindError> for Refused {
+    fn from(error: FindError) -> Self {
+        let kind = match error {
+            FindError::NotFound { .. } => RefusedKind::NotFound,
+            FindError::Ambiguous { .. } => RefusedKind::Ambiguous,
+        };
+        let refused = Self::new(kind, &error);
+        match error {
+            FindError::NotFound { .. } => refused.hint("`kennel ps -a` lists all sessions"),
+            FindError::Ambiguous { .. } => refused.hint("give more characters of the id"),
+        }
+    }
+}
+
+impl From<Refusal> for Refused {
+    fn from(refusal: Refusal) -> Self {
+        match refusal {
+            Refusal::Draining => Self::leaving(),
+            Refusal::IdTaken(_) => Self::internal(refusal),
+            Refusal::NameTaken { .. } => {
+                Self::conflict(refusal).hint("choose another name, or stop that session first")
+            }
+            Refusal::ParentUnknown(_) => Self::invalid(refusal),
+            Refusal::ParentEnded(_) => Self::conflict(refusal),
+        }
+    }
+}
+
+impl From<RemoveError> for Refused {
+    fn from(error: RemoveError) -> Self {
+        match error {
+            RemoveError::Unknown(_) => Self::new(RefusedKind::NotFound, error),
+            RemoveError::Live(_) => Self::conflict(error).hint("stop it first"),
+            RemoveError::Unrecorded(_) => Self::conflict(error).hint("try again in a moment"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_kind_has_a_code_of_its_own_and_a_status() {
+        use RefusedKind::*;
+        let kinds = [NotFound, Ambiguous, Conflict, Refused, Invalid, Busy, Internal];
+        let told = kinds.map(|kind| (kind.code(), kind.status()));
+        assert_eq!(
+            told,
+            [
+                ("not_found", 404),
+                ("ambiguous", 409),
+                ("conflict", 409),
+                ("refused", 503),
+                ("invalid", 422),
+                ("busy", 503),
+                ("internal", 500),
+            ]
+        );
+    }
+
+    #[test]
+    fn who_is_not_found_is_told_where_to_look() {
+        let near = vec!["claude".to_owned()];
+        let refused = super::Refused::from(FindError::NotFound { reference: "cluade".into(), near });
+        let problem = refused.problem();
+        assert_eq!((refused.status(), problem.code.as_str()), (404, "not_found"));
+        assert!(problem.message.contains("claude"), "{problem:?}");
+        assert!(problem.hint.unwrap().contains("ps -a"));
+    }
+}

@@ -1,0 +1,127 @@
+//! What is written together: many wishes, one transaction.
+
+use kennel_core::{Phase, SessionId};
+use rusqlite::{Connection, TransactionBehavior};
+use tokio::sync::oneshot;
+
+use super::entry::{NewEvent, Stored};
+use super::error::WriteError;
+use super::rows;
+
+/// One wish.
+#[derive(Debug)]
+pub(super) struct Item {
+    pub(super) change: Change,
+    pub(super) events: Vec<NewEvent>,
+    pub(super) urgency: Urgency,
+    pub(super) reply: Reply,
+}
+
+/// What is to become of the rows.
+#[derive(Debug)]
+pub(super) enum Change {
+    /// Nothing: only events.
+    None,
+    /// This session is as follows.
+    Save {
+        /// The session.
+        stored: Box<Stored>,
+        /// The same, as it is stored.
+        json: String,
+    },
+    /// These sessions are forgotten.
+    Remove(Vec<SessionId>),
+    /// The register is this home's.
+    Claim(String),
+}
+
+/// When it is committed, and what that means.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Urgency {
+    /// With others, if some come in time.
+    Soon,
+    /// Now.
+    Now,
+    /// Now, and flushed.
+    Durable,
+}
+
+/// Who wants to hear of it. A receiver that is gone is no error: whoever asked may vanish.
+#[derive(Debug)]
+pub(super) enum Reply {
+    Nobody,
+    Seqs(oneshot::Sender<Result<Vec<u64>, WriteError>>),
+    Done(oneshot::Sender<Result<(), WriteError>>),
+}
+
+impl Reply {
+    pub(super) fn send(self, result: Result<Vec<u64>, WriteError>) {
+        match self {
+            Self::Nobody => {}
+            Self::Seqs(sender) => drop(sender.send(result)),
+            Self::Done(sender) => drop(sender.send(result.map(drop))),
+        }
+    }
+}
+
+impl Item {
+    /// An event that nobody waits for.
+    pub(super) fn event(event: NewEvent) -> Self {
+        let events = vec![event];
+        Self { change: Change::None, events, urgency: Urgency::Soon, reply: Reply::Nobody }
+    }
+
+    /// The session that lives from now on, if one is saved that does.
+    pub(super) fn lives(&self) -> Option<&SessionId> {
+        match &self.change {
+            Change::Save { stored, .. } if stored.session.phase != Phase::Cleaned => {
+                Some(&stored.session.id)
+            }
+            _ => None,
+        }
+    }
+
+    /// The sessions that have nothing more to tell from now on.
+    pub(super) fn is_over(&self) -> &[SessionId] {
+        match &self.change {
+            Change::Save { stored, .. } if stored.session.phase == Phase::Cleaned => {
+                std::slice::from_ref(&stored.session.id)
+            }
+            Change::Remove(ids) => ids,
+            _ => &[],
+        }
+    }
+
+    fn write(&self, connection: &Connection) -> rusqlite::Result<Vec<u64>> {
+        match &self.change {
+            Change::None => {}
+            Change::Save { stored, json } => rows::save(connection, stored, json)?,
+            Change::Remove(ids) => ids.iter().try_for_each(|id| rows::remove(connection, id))?,
+            Change::Claim(home_id) => rows::claim(connection, home_id)?,
+        }
+        self.events.iter().map(|event| rows::add_event(connection, event)).collect()
+    }
+}
+
+/// Nothing of a transaction was written.
+#[derive(Debug)]
+pub(super) enum Failure {
+    /// It did not even begin: others would fare no better.
+    Begin(rusqlite::Error),
+    /// One of its items, or all of them together, were too much.
+    Inside(rusqlite::Error),
+}
+
+/// Writes all of them in one transaction, or none. Gives the numbers of each one's events.
+pub(super) fn transact<'a>(
+    connection: &mut Connection,
+    items: impl Iterator<Item = &'a Item>,
+) -> Result<Vec<Vec<u64>>, Failure> {
+    let transaction = connection
+        .transaction_with_behavior(TransactionBehavior::Immediate)
+        .map_err(Failure::Begin)?;
+    let seqs: rusqlite::Result<Vec<_>> = items.map(|item| item.write(&transaction)).collect();
+    let seqs = seqs.map_err(Failure::Inside)?;
+    transaction.commit().map_err(Failure::Inside)?;
+    Ok(seqs)
+}

@@ -1,0 +1,73 @@
+//! Connections that only read, kept for the next one who asks.
+
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use kennel_core::EventView;
+use rusqlite::{Connection, OpenFlags};
+
+use super::database::BUSY;
+use super::entry::EventQuery;
+use super::error::ReadError;
+use super::rows;
+
+/// More of them at once are made when needed, and not kept.
+const KEPT: usize = 4;
+
+/// The readers of one register.
+#[derive(Debug)]
+pub(super) struct Readers {
+    path: PathBuf,
+    idle: Mutex<Idle>,
+}
+
+#[derive(Debug, Default)]
+struct Idle {
+    connections: Vec<Connection>,
+    /// Grows when all that exist have to go.
+    generation: u64,
+}
+
+impl Readers {
+    pub(super) fn new(path: PathBuf) -> Self {
+        Self { path, idle: Mutex::default() }
+    }
+
+    pub(super) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    pub(super) fn events(&self, query: &EventQuery) -> Result<Vec<EventView>, ReadError> {
+        let (connection, generation) = {
+            let mut idle = self.idle();
+            (idle.connections.pop(), idle.generation)
+        };
+        let failed = |error: rusqlite::Error| ReadError::new(&self.path, &error);
+        let connection = connection.map_or_else(|| self.connect(), Ok).map_err(failed)?;
+        let events = rows::events(&connection, query).map_err(failed)?;
+        let mut idle = self.idle();
+        if idle.generation == generation && idle.connections.len() < KEPT {
+            idle.connections.push(connection);
+        }
+        Ok(events)
+    }
+
+    /// Lets go of every connection: of idle ones now, of others when they are done.
+    pub(super) fn clear(&self) {
+        let mut idle = self.idle();
+        idle.generation += 1;
+        idle.connections.clear();
+    }
+
+    fn connect(&self) -> rusqlite::Result<Connection> {
+        let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+        let connection = Connection::open_with_flags(&self.path, flags)?;
+        connection.busy_timeout(BUSY)?;
+        Ok(connection)
+    }
+
+    fn idle(&self) -> MutexGuard<'_, Idle> {
+        // What is inside is whole at any time.
+        self.idle.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

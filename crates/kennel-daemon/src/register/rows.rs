@@ -1,0 +1,220 @@
+//! Every statement on the register's tables.
+
+use kennel_core::{EventView, Phase, SessionId, Wanted};
+use rusqlite::{Connection, OptionalExtension, Row, params};
+
+use super::entry::{EventQuery, NewEvent, Stored, Times};
+use crate::clock;
+
+/// A row that is there and means nothing to us.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum LoadError {
+    #[error(transparent)]
+    Sqlite(#[from] rusqlite::Error),
+    #[error("session {id} can't be read: {why}")]
+    Session { id: String, why: String },
+}
+
+/// What every statement on a session's row says of it.
+pub(super) fn save(connection: &Connection, stored: &Stored, json: &str) -> rusqlite::Result<()> {
+    let Stored { session, times } = stored;
+    connection
+        .prepare_cached(
+            "INSERT INTO sessions
+                 (id, name, phase, wanted, created_ms, started_ms, ended_ms, session)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)
+             ON CONFLICT (id) DO UPDATE SET
+                 name = excluded.name, phase = excluded.phase, wanted = excluded.wanted,
+                 created_ms = excluded.created_ms, started_ms = excluded.started_ms,
+                 ended_ms = excluded.ended_ms, session = excluded.session",
+        )?
+        .execute(params![
+            session.id.as_str(),
+            session.spec.name,
+            phase_text(session.phase),
+            wanted_text(session.wanted),
+            signed(times.created_ms),
+            times.started_ms.map(signed),
+            times.ended_ms.map(signed),
+            json,
+        ])
+        .map(drop)
+}
+
+/// Removes a session's row, if it is there. Its events stay.
+pub(super) fn remove(connection: &Connection, id: &SessionId) -> rusqlite::Result<()> {
+    connection
+        .prepare_cached("DELETE FROM sessions WHERE id = ?1")?
+        .execute([id.as_str()])
+        .map(drop)
+}
+
+/// Adds an event; gives its number.
+pub(super) fn add_event(connection: &Connection, event: &NewEvent) -> rusqlite::Result<u64> {
+    connection
+        .prepare_cached(
+            "INSERT INTO events (time_ms, session, kind, cause, asked_by)
+             VALUES (?1, ?2, ?3, ?4, ?5)",
+        )?
+        .execute(params![
+            signed(event.time_ms),
+            event.session.as_ref().map(SessionId::as_str),
+            event.kind,
+            event.cause,
+            event.by,
+        ])?;
+    Ok(unsigned(connection.last_insert_rowid()))
+}
+
+/// All sessions, the oldest id first.
+pub(super) fn sessions(connection: &Connection) -> Result<Vec<Stored>, LoadError> {
+    let mut statement = connection.prepare(
+        "SELECT id, created_ms, started_ms, ended_ms, session FROM sessions ORDER BY id",
+    )?;
+    let mut rows = statement.query([])?;
+    let mut found = Vec::new();
+    while let Some(row) = rows.next()? {
+        found.push(stored(row)?);
+    }
+    Ok(found)
+}
+
+fn stored(row: &Row<'_>) -> Result<Stored, LoadError> {
+    let id: String = row.get(0)?;
+    let times = Times {
+        created_ms: unsigned(row.get(1)?),
+        started_ms: row.get::<_, Option<i64>>(2)?.map(unsigned),
+        ended_ms: row.get::<_, Option<i64>>(3)?.map(unsigned),
+    };
+    let json: String = row.get(4)?;
+    let unreadable = |why: String| LoadError::Session { id: id.clone(), why };
+    let session: kennel_core::Session =
+        serde_json::from_str(&json).map_err(|error| unreadable(error.to_string()))?;
+    if session.id.as_str() != id {
+        return Err(unreadable(format!("its record is one of {}", session.id)));
+    }
+    Ok(Stored { session, times })
+}
+
+/// Events, the oldest first.
+pub(super) fn events(
+    connection: &Connection,
+    query: &EventQuery,
+) -> rusqlite::Result<Vec<EventView>> {
+    let since = signed(query.since);
+    let limit = i64::try_from(query.limit).unwrap_or(i64::MAX);
+    match &query.session {
+        Some(session) => connection
+            .prepare_cached(
+                "SELECT seq, time_ms, session, kind, cause, asked_by FROM events
+                 WHERE seq > ?1 AND session = ?2 ORDER BY seq LIMIT ?3",
+            )?
+            .query_map(params![since, session.as_str(), limit], view)?
+            .collect(),
+        None => connection
+            .prepare_cached(
+                "SELECT seq, time_ms, session, kind, cause, asked_by FROM events
+                 WHERE seq > ?1 ORDER BY seq LIMIT ?2",
+            )?
+            .query_map(params![since, limit], view)?
+            .collect(),
+    }
+}
+
+fn view(row: &Row<'_>) -> rusqlite::Result<EventView> {
+    Ok(EventView {
+        seq: unsigned(row.get(0)?),
+        time: clock::rfc3339(unsigned(row.get(1)?)),
+        session: row.get(2)?,
+        kind: row.get(3)?,
+        cause: row.get(4)?,
+        by: row.get(5)?,
+    })
+}
+
+/// The number of the newest event that ever was.
+pub(super) fn last_seq(connection: &Connection) -> rusqlite::Result<u64> {
+    let last: Option<i64> = connection
+        .query_row("SELECT seq FROM sqlite_sequence WHERE name = 'events'", [], |row| row.get(0))
+        .optional()?;
+    Ok(last.map_or(0, unsigned))
+}
+
+/// Drops the oldest events beyond the newest `keep`, but at most `most`; gives how many.
+pub(super) fn drop_events(
+    connection: &Connection,
+    keep: u64,
+    most: u64,
+) -> rusqlite::Result<u64> {
+    // Numbers have no gaps but those of events that were never written, so the number tells the count.
+    let last = last_seq(connection)?.saturating_sub(keep);
+    let dropped = connection
+        .prepare_cached(
+            "DELETE FROM events WHERE seq <= ?1 AND seq < (SELECT min(seq) FROM events) + ?2",
+        )?
+        .execute([signed(last), signed(most)])?;
+    Ok(dropped as u64)
+}
+
+/// Sessions that are over, beyond the `keep` that ended last; the one that ended first in front.
+pub(super) fn excess(connection: &Connection, keep: u64) -> rusqlite::Result<Vec<SessionId>> {
+    let mut statement = connection.prepare_cached(
+        "SELECT id FROM sessions WHERE phase = ?1
+         ORDER BY coalesce(ended_ms, created_ms) DESC, id DESC LIMIT -1 OFFSET ?2",
+    )?;
+    let rows = statement
+        .query_map(params![phase_text(Phase::Cleaned), signed(keep)], |row| row.get(0))?
+        .collect::<rusqlite::Result<Vec<String>>>()?;
+    // What is no id was written by nobody we know: left alone.
+    Ok(rows.iter().rev().filter_map(|id| SessionId::parse(id).ok()).collect())
+}
+
+/// The home that the register was made for.
+pub(super) fn home(connection: &Connection) -> rusqlite::Result<Option<String>> {
+    connection.query_row("SELECT id FROM home", [], |row| row.get(0)).optional()
+}
+
+/// Counts an opening; says which home it is if that is not on record.
+pub(super) fn count_opening(connection: &Connection, home_id: &str) -> rusqlite::Result<()> {
+    connection
+        .prepare_cached(
+            "INSERT INTO home (only, id, opened) VALUES (1, ?1, 1)
+             ON CONFLICT (only) DO UPDATE SET opened = opened + 1",
+        )?
+        .execute([home_id])
+        .map(drop)
+}
+
+/// Makes it the register of this home.
+pub(super) fn claim(connection: &Connection, home_id: &str) -> rusqlite::Result<()> {
+    connection.prepare_cached("UPDATE home SET id = ?1")?.execute([home_id]).map(drop)
+}
+
+/// SQLite has no unsigned numbers. Nothing here comes near the bound.
+fn signed(number: u64) -> i64 {
+    i64::try_from(number).unwrap_or(i64::MAX)
+}
+
+fn unsigned(number: i64) -> u64 {
+    u64::try_from(number).unwrap_or(0)
+}
+
+fn phase_text(phase: Phase) -> &'static str {
+    match phase {
+        Phase::Reserved => "reserved",
+        Phase::Launching => "launching",
+        Phase::Starting => "starting",
+        Phase::Running => "running",
+        Phase::Stopping => "stopping",
+        Phase::Lost => "lost",
+        Phase::Reaped => "reaped",
+        Phase::Cleaned => "cleaned",
+    }
+}
+
+fn wanted_text(wanted: Wanted) -> &'static str {
+    match wanted {
+        Wanted::Running => "running",
+        Wanted::Stopped { .. } => "stopped",
+    }
+}

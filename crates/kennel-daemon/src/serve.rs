@@ -1,0 +1,268 @@
+//! A daemon's life, from its lock to its last word.
+//!
+//! ```text
+//! lock ── register ── yard ── adopt all ── listen ── serve ── leave ── close all ── exit code
+//! ```
+
+use std::io;
+use std::path::Path;
+use std::time::Duration;
+
+use kennel_core::SessionId;
+use kennel_keeper::fault::point;
+use kennel_sys::identity;
+use rustix::process::{Resource, Rlimit};
+use tokio::signal::unix::{SignalKind, signal};
+use tokio::sync::{mpsc, oneshot, watch};
+
+use crate::clock;
+use crate::config::{DaemonConfig, DaemonError, ExitReason};
+use crate::deposit::Deposit;
+use crate::home::{API_SOCKET, DEPOSIT_SOCKET, DaemonLock, Home};
+use crate::http::{Api, OwnerOnly, Shared};
+use crate::log;
+use crate::message::{Bus, Command, Leave, Message};
+use crate::owner::{Beginning, Owner};
+use crate::register::{NewEvent, Opened, Register, Stored, refuse_network};
+use crate::sweep::sweep;
+use crate::yard_link::YardLink;
+
+/// How long a predecessor may take to leave.
+const PREDECESSOR: Duration = Duration::from_secs(5);
+/// How long the yard may take to say who it is.
+const YARD: Duration = Duration::from_secs(5);
+/// How long clients wait for adoption at most.
+const ADOPTION: Duration = Duration::from_secs(2);
+/// How long answers may take to be read when we leave.
+const LAST_WORDS: Duration = Duration::from_secs(1);
+/// How often it is looked whether too much is kept.
+const TRIM: Duration = Duration::from_secs(3600);
+/// Descriptors that are not for sessions.
+const OTHER_DESCRIPTORS: u64 = 128;
+
+/// Serves a home until it is time to leave.
+///
+/// # Errors
+/// See [`DaemonError`]. Nothing was served then.
+pub fn serve(config: DaemonConfig) -> Result<ExitReason, DaemonError> {
+    // The yard reads some signals from a descriptor, and its children inherit that they are blocked.
+    kennel_sys::signals::unblock_all();
+    refuse_network(&config.home)?;
+    let home = Home { folder: config.home.clone(), id: config.home_id.clone() };
+    log::init(&home.log())?;
+    let lock = DaemonLock::take(&home.lock(), PREDECESSOR)?;
+    point("daemon.start.locked");
+    let opened = Register::open(&home.register(), home.id.as_str())?;
+    if let Some(why) = &opened.unwritable {
+        tracing::error!(%why, "the register can't be written for now");
+    }
+    point("daemon.start.opened");
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .map_err(DaemonError::Runtime)?;
+    let DaemonConfig { yard, version, start_yard, ended_kept, .. } = config;
+    let began = Begun { home: home.clone(), yard, version, ended_kept };
+    let served = runtime.block_on(began.run(opened));
+    // What still blocks on the disk is not waited for.
+    runtime.shutdown_timeout(LAST_WORDS);
+    remove_sockets(&home.folder);
+    drop(lock);
+    if let (Ok(ExitReason::YardGone), Some(start_yard)) = (&served, start_yard)
+        && let Err(error) = start_yard()
+    {
+        tracing::error!(%error, "no new yard could be started");
+    }
+    served
+}
+
+struct Begun {
+    home: Home,
+    yard: rustix::fd::OwnedFd,
+    version: String,
+    ended_kept: usize,
+}
+
+impl Begun {
+    async fn run(self, opened: Opened) -> Result<ExitReason, DaemonError> {
+        let Self { home, yard, version, ended_kept } = self;
+        let (bus, messages) = mpsc::unbounded_channel();
+        let yard = YardLink::open(yard, YARD, bus.clone()).await.map_err(DaemonError::Yard)?;
+        let rebooted = note_boot(&home).unwrap_or_else(|error| {
+            tracing::warn!(%error, "the boot can't be noted");
+            false
+        });
+        let register = opened.register.clone();
+        let sessions = whose(opened, &home);
+        let (adopted, all_adopted) = oneshot::channel();
+        let owner = Owner::new(Beginning {
+            home: home.clone(),
+            version,
+            register: register.clone(),
+            sessions,
+            yard: yard.identity.clone(),
+            yard_sender: yard.sender(),
+            bus: bus.clone(),
+            ended_kept,
+            live_most: most_sessions(),
+            rebooted,
+            adopted,
+        });
+        let owner = tokio::spawn(owner.run(messages));
+        heed_signals(&bus).map_err(DaemonError::Runtime)?;
+        // Who asks before every session was looked at would be told what was, not what is.
+        if tokio::time::timeout(ADOPTION, all_adopted).await.is_err() {
+            tracing::warn!("some sessions have not been looked at yet");
+        }
+        let (leave, leaving) = watch::channel(false);
+        let shared = Shared {
+            bus: bus.clone(),
+            register: register.clone(),
+            deposit: Deposit::default(),
+            home: home.clone(),
+            leaving,
+        };
+        let listening = listen(&home.folder, shared)?;
+        point("daemon.start.listening");
+        tokio::spawn(sweep(home, bus.clone()));
+        tokio::spawn(trim_now_and_then(bus));
+        // A panic in the owner is a crash of the daemon: the yard starts the next.
+        let reason = owner.await.map_err(|error| DaemonError::Runtime(io::Error::other(error)))?;
+        leave.send_replace(true);
+        if tokio::time::timeout(LAST_WORDS, listening).await.is_err() {
+            tracing::info!("some clients did not wait for the end");
+        }
+        yard.close(LAST_WORDS).await;
+        if let Err(error) = tokio::task::spawn_blocking(move || register.close()).await {
+            tracing::error!(%error, "the register could not be closed");
+        }
+        Ok(reason)
+    }
+}
+
+/// Listens at both sockets, until told to leave.
+fn listen(folder: &Path, shared: Shared) -> Result<tokio::task::JoinHandle<()>, DaemonError> {
+    let failed = |name: &str| {
+        let path = folder.join(name);
+        move |source| DaemonError::Listen { path, source }
+    };
+    let deposits = Deposit::listen(folder).map_err(failed(DEPOSIT_SOCKET))?;
+    let listener = OwnerOnly::bind(folder).map_err(failed(API_SOCKET))?;
+    tokio::spawn(shared.deposit.clone().serve(deposits));
+    let mut leaving = shared.leaving.clone();
+    let serving = axum::serve(listener, Api::new(shared).routes()).with_graceful_shutdown(async move {
+        // A sender that is gone means the same.
+        leaving.wait_for(|leaving| *leaving).await.ok();
+    });
+    Ok(tokio::spawn(async move {
+        if let Err(error) = serving.await {
+            tracing::error!(%error, "the API has failed");
+        }
+    }))
+}
+
+/// The sessions that are ours. Those of a home that this one is a copy of live on there, or do not: here they
+/// are neither adopted nor ended.
+fn whose(opened: Opened, home: &Home) -> Vec<Stored> {
+    let Opened { register, mut sessions, other_home, .. } = opened;
+    if !other_home {
+        return sessions;
+    }
+    let foreign: Vec<SessionId> =
+        sessions.extract_if(.., |stored| stored.session.is_live()).map(|s| s.session.id).collect();
+    tracing::warn!(count = foreign.len(), "this home is a copy: live sessions stay with the other");
+    let event = NewEvent {
+        time_ms: clock::now_ms(),
+        session: None,
+        kind: "home_copied".to_owned(),
+        cause: format!("{} live sessions belong to the home that was copied", foreign.len()),
+        by: None,
+    };
+    // If these can't be written, the next daemon finds the same, and does the same.
+    drop(register.remove(foreign, event));
+    drop(register.claim(home.id.as_str()));
+    sessions
+}
+
+/// Notes which boot and pid namespace this is; says whether the last daemon noted another.
+fn note_boot(home: &Home) -> io::Result<bool> {
+    let now = format!("{} {}\n", identity::boot_id()?, identity::pid_namespace()?);
+    let before = match std::fs::read_to_string(home.boot()) {
+        Ok(text) => Some(text),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => None,
+        Err(error) => return Err(error),
+    };
+    if before.as_ref() == Some(&now) {
+        return Ok(false);
+    }
+    std::fs::write(home.boot(), &now)?;
+    Ok(before.is_some())
+}
+
+/// How many sessions there are descriptors for.
+fn most_sessions() -> usize {
+    let limit = rustix::process::getrlimit(Resource::Nofile);
+    let raised = Rlimit { current: limit.maximum, maximum: limit.maximum };
+    let current = match rustix::process::setrlimit(Resource::Nofile, raised) {
+        Ok(()) => limit.maximum,
+        Err(_) => limit.current,
+    };
+    let most = current.unwrap_or(u64::MAX).saturating_sub(OTHER_DESCRIPTORS) / 2;
+    usize::try_from(most).unwrap_or(usize::MAX)
+}
+
+/// TERM and INT end everything; HUP is for those who have a terminal.
+fn heed_signals(bus: &Bus) -> io::Result<()> {
+    let mut ends = [signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?];
+    let mut hang_up = signal(SignalKind::hangup())?;
+    let bus = bus.clone();
+    tokio::spawn(async move {
+        loop {
+            let [terminate, interrupt] = &mut ends;
+            tokio::select! {
+                _ = terminate.recv() => {}
+                _ = interrupt.recv() => {}
+                _ = hang_up.recv() => continue,
+            }
+            let leave = Leave::Stop { grace: None, lines: None };
+            bus.send(Message::Command(Command::Leave(leave))).ok();
+        }
+    });
+    Ok(())
+}
+
+async fn trim_now_and_then(bus: Bus) {
+    while bus.send(Message::TrimDue).is_ok() {
+        tokio::time::sleep(TRIM).await;
+    }
+}
+
+/// Nobody listens there any more. We have the lock, so they are ours.
+fn remove_sockets(folder: &Path) {
+    for name in [API_SOCKET, DEPOSIT_SOCKET] {
+        match std::fs::remove_file(folder.join(name)) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => {
+                tracing::warn!(%error, name, "a socket could not be removed");
+            }
+            _ => {}
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use kennel_pen::HomeId;
+
+    use super::*;
+
+    #[test]
+    fn another_boot_is_noticed_once() {
+        let folder = tempfile::tempdir().unwrap();
+        let home = Home { folder: folder.path().to_owned(), id: HomeId::random().unwrap() };
+        assert!(!note_boot(&home).unwrap(), "the first daemon of all");
+        assert!(!note_boot(&home).unwrap());
+        std::fs::write(home.boot(), "another 1\n").unwrap();
+        assert!(note_boot(&home).unwrap());
+        assert!(!note_boot(&home).unwrap());
+    }
+}

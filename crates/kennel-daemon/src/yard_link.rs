@@ -1,0 +1,170 @@
+//! The daemon's connection to its yard, watched by a task of its own.
+
+use std::collections::VecDeque;
+use std::io;
+use std::time::Duration;
+
+use kennel_keeper::protocol::{YardReport, YardRequest};
+use kennel_keeper::{ClientError, YardClient};
+use kennel_sys::identity::Identity;
+use kennel_sys::pidfd;
+use rustix::fd::{AsFd, OwnedFd};
+use tokio::io::unix::AsyncFd;
+use tokio::sync::mpsc;
+use tokio::task::JoinHandle;
+
+use crate::message::{Bus, Message};
+
+/// Something for the yard, with descriptors.
+#[derive(Debug)]
+pub(crate) struct YardOrder {
+    pub(crate) request: YardRequest,
+    pub(crate) descriptors: Vec<OwnedFd>,
+}
+
+impl From<YardRequest> for YardOrder {
+    fn from(request: YardRequest) -> Self {
+        Self { request, descriptors: Vec::new() }
+    }
+}
+
+/// How to reach the yard.
+pub(crate) type YardSender = mpsc::UnboundedSender<YardOrder>;
+
+/// A yard that has told who it is.
+#[derive(Debug)]
+pub(crate) struct YardLink {
+    /// Which process it is.
+    pub(crate) identity: Identity,
+    orders: YardSender,
+    task: JoinHandle<()>,
+}
+
+impl YardLink {
+    /// Asks the yard who it is, and watches the connection from then on.
+    pub(crate) async fn open(socket: OwnedFd, patience: Duration, bus: Bus) -> io::Result<Self> {
+        rustix::io::ioctl_fionbio(&socket, true)?;
+        let socket = AsyncFd::new(YardClient::over(socket))?;
+        socket.get_ref().send(&YardRequest::Status, &[]).map_err(io::Error::other)?;
+        let mut early = Vec::new();
+        let pid = tokio::time::timeout(patience, hear_pid(&socket, &mut early)).await??;
+        // The yard is our parent, or a test's: in either case it is there as long as it holds the socket.
+        let gone = || io::Error::other("the yard is gone");
+        let handle = pidfd::open(pid)?.ok_or_else(gone)?;
+        let identity = Identity::new(handle.as_fd(), pid)?;
+        for report in early {
+            bus.send(Message::Yard(report)).ok();
+        }
+        let (orders, queue) = mpsc::unbounded_channel();
+        let task = tokio::spawn(attend(socket, queue, bus));
+        Ok(Self { identity, orders, task })
+    }
+
+    /// For those who have orders for it.
+    pub(crate) fn sender(&self) -> YardSender {
+        self.orders.clone()
+    }
+
+    /// Closes the connection, once everything was said.
+    pub(crate) async fn close(self, patience: Duration) {
+        drop(self.orders);
+        if tokio::time::timeout(patience, self.task).await.is_err() {
+            tracing::warn!("the yard does not listen any more");
+        }
+    }
+}
+
+async fn hear_pid(socket: &AsyncFd<YardClient>, early: &mut Vec<YardReport>) -> io::Result<i32> {
+    loop {
+        match socket.get_ref().receive().map_err(io::Error::other)? {
+            Some(YardReport::Status { pid, .. }) => return Ok(pid),
+            Some(other) => early.push(other),
+            None => socket.readable().await?.clear_ready(),
+        }
+    }
+}
+
+/// Carries orders and reports until the yard is gone, or nobody has orders any more.
+async fn attend(
+    socket: AsyncFd<YardClient>,
+    mut queue: mpsc::UnboundedReceiver<YardOrder>,
+    bus: Bus,
+) {
+    let mut waiting = VecDeque::new();
+    let mut open = true;
+    let why = loop {
+        if !open && waiting.is_empty() {
+            return;
+        }
+        tokio::select! {
+            ready = socket.readable() => {
+                let taken = match ready {
+                    Ok(mut guard) => take_reports(&socket, &bus).map(|()| guard.clear_ready()),
+                    Err(error) => Err(error.into()),
+                };
+                if let Err(why) = taken {
+                    break why;
+                }
+            }
+            order = queue.recv(), if open => {
+                open = order.is_some();
+                waiting.extend(order);
+                if let Err(why) = send_waiting(&socket, &mut waiting, &bus) {
+                    break why;
+                }
+            }
+            ready = socket.writable(), if !waiting.is_empty() => {
+                let sent = match ready {
+                    Ok(mut guard) => {
+                        guard.clear_ready();
+                        send_waiting(&socket, &mut waiting, &bus)
+                    }
+                    Err(error) => Err(error.into()),
+                };
+                if let Err(why) = sent {
+                    break why;
+                }
+            }
+        }
+    };
+    tracing::error!(%why, "the yard is gone");
+    bus.send(Message::YardGone).ok();
+}
+
+fn take_reports(socket: &AsyncFd<YardClient>, bus: &Bus) -> Result<(), ClientError> {
+    while let Some(report) = socket.get_ref().receive()? {
+        bus.send(Message::Yard(report)).ok();
+    }
+    Ok(())
+}
+
+fn send_waiting(
+    socket: &AsyncFd<YardClient>,
+    waiting: &mut VecDeque<YardOrder>,
+    bus: &Bus,
+) -> Result<(), ClientError> {
+    while let Some(order) = waiting.front() {
+        let descriptors = order.descriptors.iter().map(AsFd::as_fd).collect::<Vec<_>>();
+        match socket.get_ref().send(&order.request, &descriptors) {
+            Err(ClientError::Full) => return Ok(()),
+            Err(ClientError::Call(error)) => {
+                // This one can't be sent at all, which says nothing about others.
+                if let YardRequest::Fork { key } = order.request {
+                    let why = format!("the yard can't be asked: {error}");
+                    bus.send(Message::Yard(YardReport::NotForked { key, why })).ok();
+                } else {
+                    tracing::error!(%error, "the yard can't be told");
+                }
+            }
+            sent => {
+                sent?;
+                if matches!(order.request, YardRequest::Fork { .. }) {
+                    kennel_keeper::fault::point("daemon.launch.fork_sent");
+                }
+            }
+        }
+        // With it goes our copy of the launch's lock.
+        waiting.pop_front();
+    }
+    Ok(())
+}

@@ -1,0 +1,10 @@
+//! The register, on real files and real disks.
+
+mod durability;
+mod full_disk;
+mod migration;
+mod power_cut;
+mod records;
+mod refusals;
+mod retention;
+mod scene;

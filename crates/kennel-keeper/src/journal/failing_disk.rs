@@ -1,0 +1,287 @@
+//! A writer on a disk that is full or broken.
+
+use std::collections::HashMap;
+use std::fs::File;
+use std::io;
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
+use std::sync::{Arc, Mutex};
+
+use super::disk::{Disk, TrueDisk};
+use super::{Appended, Item, Reader, Why, Writer};
+
+const LIMIT: u64 = 512 * 1024;
+
+/// A disk with so much room, which may fail by itself too.
+#[derive(Debug, Clone, Default)]
+struct Small(Arc<Mutex<State>>);
+
+#[derive(Debug, Default)]
+struct State {
+    /// Bytes that files may still grow by; none: as much as they like.
+    free: Option<u64>,
+    /// The length of each file by its inode: what it may write over.
+    own: HashMap<u64, u64>,
+    /// Nothing can be written.
+    broken: bool,
+    /// Nothing can be made.
+    no_inodes: bool,
+    /// How often something was renamed or removed.
+    given_up: usize,
+}
+
+impl Small {
+    fn set(&self, change: impl FnOnce(&mut State)) {
+        change(&mut self.0.lock().unwrap());
+    }
+
+    fn given_up(&self) -> usize {
+        self.0.lock().unwrap().given_up
+    }
+}
+
+impl Disk for Small {
+    fn make_folder(&self, path: &Path) -> io::Result<()> {
+        if self.0.lock().unwrap().no_inodes {
+            return Err(io::ErrorKind::StorageFull.into());
+        }
+        TrueDisk.make_folder(path)
+    }
+
+    fn open(&self, path: &Path, make: bool) -> io::Result<File> {
+        if make && !path.exists() && self.0.lock().unwrap().no_inodes {
+            return match path.parent().is_some_and(Path::exists) {
+                true => Err(io::ErrorKind::StorageFull.into()),
+                false => Err(io::ErrorKind::NotFound.into()),
+            };
+        }
+        TrueDisk.open(path, make)
+    }
+
+    fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
+        self.0.lock().unwrap().given_up += 1;
+        TrueDisk.rename(from, to)
+    }
+
+    fn remove(&self, path: &Path) -> io::Result<()> {
+        let mut state = self.0.lock().unwrap();
+        state.given_up += 1;
+        let inode = path.metadata()?.ino();
+        let own = state.own.remove(&inode).unwrap_or(0);
+        state.free = state.free.map(|free| free + own);
+        TrueDisk.remove(path)
+    }
+
+    /// Like a true one, it writes what fits, and fails only if nothing does.
+    fn write(&self, file: &File, head: &[u8], data: &[u8], at: u64) -> io::Result<usize> {
+        let mut state = self.0.lock().unwrap();
+        if state.broken {
+            return Err(rustix::io::Errno::IO.into());
+        }
+        let inode = file.metadata()?.ino();
+        let own = state.own.get(&inode).copied().unwrap_or(0);
+        let length = (head.len() + data.len()) as u64;
+        let grown = (at + length).saturating_sub(own);
+        let allowed = state.free.map_or(grown, |free| free.min(grown));
+        let fits = (length - (grown - allowed)) as usize;
+        if fits == 0 {
+            return Err(io::ErrorKind::StorageFull.into());
+        }
+        state.free = state.free.map(|free| free - allowed);
+        state.own.insert(inode, own.max(at + fits as u64));
+        let head = &head[..head.len().min(fits)];
+        TrueDisk.write(file, head, &data[..fits - head.len()], at)
+    }
+}
+
+struct Scene {
+    disk: Small,
+    writer: Writer,
+    folder: tempfile::TempDir,
+}
+
+impl Scene {
+    fn new(change: impl FnOnce(&mut State)) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let disk = Small::default();
+        disk.set(change);
+        let writer =
+            Writer::create_on(Box::new(disk.clone()), &folder.path().join("journal"), LIMIT)
+                .unwrap();
+        Self { disk, writer, folder }
+    }
+
+    /// Append bytes that tell their offset; how many were lost.
+    fn append(&mut self, length: usize) -> u64 {
+        let data = at(self.writer.end(), length);
+        match self.writer.append(1, 5, &data) {
+            Appended::Kept => 0,
+            Appended::Lost { bytes, .. } => bytes,
+        }
+    }
+
+    /// Everything from `offset` on: data is checked, gaps are returned, and where it ended.
+    fn read(&self, offset: u64) -> (Vec<(u64, Option<u64>, Why)>, u64) {
+        let mut reader = Reader::open(&self.folder.path().join("journal")).unwrap();
+        reader.seek(offset).unwrap();
+        let (mut gaps, mut next) = (Vec::new(), offset);
+        loop {
+            match reader.next().unwrap() {
+                Item::Data { offset, data, .. } => {
+                    assert_eq!(offset, next);
+                    assert!(data == at(offset, data.len()), "false bytes at {offset}");
+                    next += data.len() as u64;
+                }
+                Item::Gap { offset, lost, why } => {
+                    assert_eq!(offset, next);
+                    next += lost.unwrap_or(0);
+                    gaps.push((offset, lost, why));
+                }
+                Item::End => return (gaps, next),
+            }
+        }
+    }
+}
+
+fn at(offset: u64, length: usize) -> Vec<u8> {
+    (offset..offset + length as u64).map(|offset| (offset ^ (offset >> 9)) as u8).collect()
+}
+
+#[test]
+fn no_room_at_launch_fails_nothing_and_is_told_later() {
+    let mut scene = Scene::new(|state| state.no_inodes = true);
+    assert_eq!(scene.append(100), 100);
+    assert_eq!(scene.append(50), 50);
+    assert_eq!((scene.writer.start(), scene.writer.end()), (0, 150));
+    assert_eq!(scene.read(0), (vec![], 0));
+    scene.disk.set(|state| state.no_inodes = false);
+    assert_eq!(scene.append(30), 0);
+    assert_eq!(scene.read(0), (vec![(0, Some(150), Why::DiskFull)], 180));
+    // In the middle of the gap: only the rest of it.
+    assert_eq!(scene.read(60), (vec![(60, Some(90), Why::DiskFull)], 180));
+}
+
+#[test]
+fn a_full_disk_costs_the_new_while_there_is_little_old() {
+    let mut scene = Scene::new(|state| state.free = Some(1000));
+    assert_eq!(scene.append(500), 0);
+    assert_eq!(scene.append(500), 500);
+    assert_eq!(scene.append(500), 500);
+    // A short one still fits.
+    assert_eq!(scene.append(100), 0);
+    assert_eq!(scene.read(0), (vec![(500, Some(1000), Why::DiskFull)], 1600));
+    assert_eq!(scene.append(4000), 4000);
+    assert!(matches!(scene.writer.settle(9), Appended::Kept));
+    let gaps = vec![(500, Some(1000), Why::DiskFull), (1600, Some(4000), Why::DiskFull)];
+    assert_eq!(scene.read(0), (gaps, 5600));
+    assert_eq!(scene.disk.given_up(), 0);
+}
+
+#[test]
+fn a_full_disk_costs_the_old_where_there_is_some() {
+    // Three segments and a half, then it is full.
+    let mut scene = Scene::new(|state| state.free = Some(230_000));
+    for _ in 0..2000 {
+        assert_eq!(scene.append(1000), 0, "at {}", scene.writer.end());
+    }
+    let start = scene.writer.start();
+    assert!(start > 1_700_000 && start < 1_950_000, "{start}");
+    assert_eq!(scene.read(0), (vec![(0, Some(start), Why::Dropped)], 2_000_000));
+    // Pieces larger than what one old segment offers.
+    for _ in 0..20 {
+        assert_eq!(scene.append(150_000), 0);
+    }
+    let start = scene.writer.start();
+    assert_eq!(scene.read(0), (vec![(0, Some(start), Why::Dropped)], 5_000_000));
+}
+
+#[test]
+fn the_only_segment_begins_again_if_it_has_come_to_something() {
+    let mut scene = Scene::new(|state| state.free = Some(65_536 + 100));
+    for _ in 0..300 {
+        assert_eq!(scene.append(1000), 0, "at {}", scene.writer.end());
+    }
+    let start = scene.writer.start();
+    assert_eq!(scene.read(0), (vec![(0, Some(start), Why::Dropped)], 300_000));
+}
+
+#[test]
+fn a_broken_disk_does_not_cost_all_that_is_there() {
+    let mut scene = Scene::new(|_| {});
+    for _ in 0..400 {
+        assert_eq!(scene.append(1000), 0);
+    }
+    let start = scene.writer.start();
+    assert_eq!(start, 0);
+    scene.disk.set(|state| state.broken = true);
+    for _ in 0..400 {
+        assert_eq!(scene.append(1000), 1000);
+    }
+    assert_eq!(scene.disk.given_up(), 1, "one segment may be given up in vain, not more");
+    assert!(matches!(scene.writer.settle(1), Appended::Lost { bytes: 400_000, .. }));
+    scene.disk.set(|state| state.broken = false);
+    assert_eq!(scene.append(10), 0);
+    let start = scene.writer.start();
+    let gaps = vec![(0, Some(start), Why::Dropped), (400_000, Some(400_000), Why::DiskFull)];
+    assert_eq!(scene.read(0), (gaps, 800_010));
+}
+
+#[test]
+fn a_new_segment_that_finds_no_room_takes_the_place_of_the_oldest() {
+    let mut scene = Scene::new(|_| {});
+    for _ in 0..130 {
+        assert_eq!(scene.append(1000), 0);
+    }
+    // Files can be made, but nothing put into them.
+    scene.disk.set(|state| state.free = Some(0));
+    for _ in 0..1000 {
+        assert_eq!(scene.append(1000), 0, "at {}", scene.writer.end());
+    }
+    let start = scene.writer.start();
+    assert_eq!(scene.read(0), (vec![(0, Some(start), Why::Dropped)], 1_130_000));
+    // Neither that nor files that can't be made: room comes back.
+    scene.disk.set(|state| (state.free, state.no_inodes) = (Some(0), true));
+    for _ in 0..1000 {
+        assert_eq!(scene.append(1000), 0, "at {}", scene.writer.end());
+    }
+    scene.disk.set(|state| (state.free, state.no_inodes) = (None, false));
+    for _ in 0..1000 {
+        assert_eq!(scene.append(1000), 0);
+    }
+    let start = scene.writer.start();
+    assert_eq!(scene.read(0), (vec![(0, Some(start), Why::Dropped)], 3_130_000));
+    assert!(3_130_000 - start > LIMIT * 3 / 4, "it uses its room again: {start}");
+}
+
+#[test]
+fn room_that_comes_and_goes_leaves_true_offsets() {
+    let mut scene = Scene::new(|state| state.free = Some(0));
+    let mut lost = 0;
+    for round in 0..3000_u64 {
+        // Little at a time, so that writes end at every place of a record.
+        scene.disk.set(|state| state.free = Some(round * 7 % 300));
+        lost += scene.append((round * 37 % 2500) as usize + 1);
+    }
+    scene.disk.set(|state| state.free = None);
+    assert_eq!(scene.append(10), 0);
+    let (gaps, end) = scene.read(scene.writer.start());
+    assert_eq!(end, scene.writer.end());
+    let told: u64 = gaps.iter().filter_map(|(_, lost, _)| *lost).sum();
+    assert!(
+        told <= lost && gaps.iter().all(|(_, lost, why)| lost.is_some() && *why == Why::DiskFull)
+    );
+}
+
+#[test]
+fn files_that_somebody_removed_are_not_missed() {
+    let mut scene = Scene::new(|_| {});
+    for _ in 0..1000 {
+        assert_eq!(scene.append(1000), 0);
+    }
+    std::fs::remove_dir_all(scene.folder.path().join("journal")).unwrap();
+    for _ in 0..1000 {
+        assert_eq!(scene.append(1000), 0);
+    }
+    let (gaps, end) = scene.read(0);
+    assert_eq!((gaps.len(), end), (1, 2_000_000));
+}

@@ -1,0 +1,258 @@
+//! Heads of segments and records, to and from bytes. Pure.
+
+use super::seal::Seal;
+
+/// The most data in one record. More is split.
+pub const MAX_DATA: usize = 64 * 1024;
+/// The bytes before the records of a segment.
+pub(super) const SEGMENT_HEAD: usize = 48;
+/// The bytes before the data of a record.
+pub(super) const RECORD_HEAD: usize = 32;
+/// A whole gap record.
+pub(super) const GAP_RECORD: usize = RECORD_HEAD + 8;
+/// The longest record.
+pub(super) const LONGEST_RECORD: usize = RECORD_HEAD + MAX_DATA;
+
+const MAGIC: [u8; 8] = *b"KENNELJ1";
+const UNKNOWN: u64 = u64::MAX;
+
+/// Why output is missing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Why {
+    /// The journal reached its bound, and the oldest output was given up.
+    Dropped,
+    /// It could not be written: the disk was full, or failed.
+    DiskFull,
+    /// The keeper was killed; what it had not written yet is gone, and nobody knows how much that was.
+    KeeperDied,
+    /// It was written, but is not there any more. A power cut does that.
+    Damaged,
+}
+
+impl Why {
+    fn code(self) -> u8 {
+        match self {
+            Self::Dropped => 0,
+            Self::DiskFull => 1,
+            Self::KeeperDied => 2,
+            Self::Damaged => 3,
+        }
+    }
+
+    fn from_code(code: u8) -> Option<Self> {
+        [Self::Dropped, Self::DiskFull, Self::KeeperDied, Self::Damaged]
+            .into_iter()
+            .find(|why| why.code() == code)
+    }
+}
+
+/// The head of a segment.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct SegmentHead {
+    /// Counts up from 1; also the file's name.
+    pub(super) sequence: u64,
+    /// The offset of the first record.
+    pub(super) start: u64,
+    /// The time of the first record.
+    pub(super) time_ms: u64,
+    /// Random, the same in all segments of a journal.
+    pub(super) nonce: u64,
+}
+
+impl SegmentHead {
+    pub(super) fn encode(&self) -> [u8; SEGMENT_HEAD] {
+        let mut bytes = [0; SEGMENT_HEAD];
+        bytes[..8].copy_from_slice(&MAGIC);
+        for (index, value) in
+            [self.sequence, self.start, self.time_ms, self.nonce].into_iter().enumerate()
+        {
+            put(&mut bytes, 8 + 8 * index, value);
+        }
+        let sum = Seal::new(0, 0).sum(&bytes[..40], &[]);
+        put(&mut bytes, 40, sum);
+        bytes
+    }
+
+    /// Nothing if this is no head, or half of one.
+    pub(super) fn decode(bytes: &[u8; SEGMENT_HEAD]) -> Option<Self> {
+        let whole = bytes[..8] == MAGIC && get(bytes, 40) == Seal::new(0, 0).sum(&bytes[..40], &[]);
+        whole.then(|| Self {
+            sequence: get(bytes, 8),
+            start: get(bytes, 16),
+            time_ms: get(bytes, 24),
+            nonce: get(bytes, 32),
+        })
+    }
+
+    pub(super) fn seal(&self) -> Seal {
+        Seal::new(self.nonce, self.sequence)
+    }
+}
+
+/// What a record holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Content {
+    /// Output.
+    Data {
+        /// Which stream it came from.
+        stream: u8,
+    },
+    /// A place where output is missing.
+    Gap {
+        /// How much, if that is known.
+        lost: Option<u64>,
+        /// Why.
+        why: Why,
+    },
+}
+
+/// One record, without its data.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Record {
+    /// Where in all output it begins.
+    pub(super) offset: u64,
+    pub(super) time_ms: u64,
+    pub(super) content: Content,
+    /// Its length in the file after the head.
+    pub(super) length: usize,
+}
+
+impl Record {
+    /// The head of a record of data.
+    pub(super) fn data(
+        seal: &Seal,
+        offset: u64,
+        time_ms: u64,
+        stream: u8,
+        data: &[u8],
+    ) -> [u8; RECORD_HEAD] {
+        record_head(seal, offset, time_ms, [0, stream], data)
+    }
+
+    /// A whole gap record.
+    pub(super) fn gap(
+        seal: &Seal,
+        offset: u64,
+        time_ms: u64,
+        lost: Option<u64>,
+        why: Why,
+    ) -> [u8; GAP_RECORD] {
+        let data = lost.unwrap_or(UNKNOWN).to_le_bytes();
+        let mut bytes = [0; GAP_RECORD];
+        let head = record_head(seal, offset, time_ms, [1, why.code()], &data);
+        bytes[..RECORD_HEAD].copy_from_slice(&head);
+        bytes[RECORD_HEAD..].copy_from_slice(&data);
+        bytes
+    }
+
+    /// The record at the beginning of `bytes`, if it is whole and begins at `offset`.
+    #[inline]
+    pub(super) fn decode(seal: &Seal, offset: u64, bytes: &[u8]) -> Option<Self> {
+        let (head, rest) = bytes.split_first_chunk::<RECORD_HEAD>()?;
+        // First what is cheap: behind the last record there may be anything.
+        let length = u32::from_le_bytes([head[24], head[25], head[26], head[27]]) as usize;
+        if get(head, 8) != offset || length > MAX_DATA {
+            return None;
+        }
+        let data = rest.get(..length)?;
+        if get(head, 0) != seal.sum(&head[8..], data) {
+            return None;
+        }
+        let content = match (head[28], length) {
+            (0, _) => Content::Data { stream: head[29] },
+            (1, 8) => {
+                let lost = get(data, 0);
+                Content::Gap {
+                    lost: (lost != UNKNOWN).then_some(lost),
+                    why: Why::from_code(head[29])?,
+                }
+            }
+            _ => return None,
+        };
+        Some(Self { offset, time_ms: get(head, 16), content, length })
+    }
+
+    /// Where in all output the next record begins.
+    pub(super) fn end(&self) -> u64 {
+        self.offset.saturating_add(match self.content {
+            Content::Data { .. } => self.length as u64,
+            Content::Gap { lost, .. } => lost.unwrap_or(0),
+        })
+    }
+}
+
+#[inline]
+fn record_head(
+    seal: &Seal,
+    offset: u64,
+    time_ms: u64,
+    [kind, tag]: [u8; 2],
+    data: &[u8],
+) -> [u8; RECORD_HEAD] {
+    let mut head = [0; RECORD_HEAD];
+    put(&mut head, 8, offset);
+    put(&mut head, 16, time_ms);
+    // Never more than `MAX_DATA`.
+    head[24..28].copy_from_slice(&(data.len() as u32).to_le_bytes());
+    head[28] = kind;
+    head[29] = tag;
+    let sum = seal.sum(&head[8..], data);
+    put(&mut head, 0, sum);
+    head
+}
+
+#[inline]
+fn put(bytes: &mut [u8], at: usize, value: u64) {
+    bytes[at..at + 8].copy_from_slice(&value.to_le_bytes());
+}
+
+#[inline]
+fn get(bytes: &[u8], at: usize) -> u64 {
+    let mut word = [0; 8];
+    word.copy_from_slice(&bytes[at..at + 8]);
+    u64::from_le_bytes(word)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn heads_come_back() {
+        let head = SegmentHead { sequence: 9, start: 1 << 40, time_ms: 17, nonce: 99 };
+        let mut bytes = head.encode();
+        assert_eq!(SegmentHead::decode(&bytes), Some(head));
+        bytes[20] ^= 1;
+        assert_eq!(SegmentHead::decode(&bytes), None);
+    }
+
+    #[test]
+    fn records_come_back_and_only_in_their_place() {
+        let seal = Seal::new(3, 4);
+        let mut bytes = Record::data(&seal, 500, 7, 2, b"hello").to_vec();
+        bytes.extend(b"hello and leftovers");
+        let record = Record::decode(&seal, 500, &bytes).unwrap();
+        assert_eq!((record.offset, record.end(), record.time_ms), (500, 505, 7));
+        assert_eq!(record.content, Content::Data { stream: 2 });
+        assert_eq!(Record::decode(&seal, 501, &bytes), None);
+        assert_eq!(Record::decode(&Seal::new(3, 5), 500, &bytes), None);
+        for cut in 0..RECORD_HEAD + 5 {
+            assert_eq!(Record::decode(&seal, 500, &bytes[..cut]), None);
+        }
+    }
+
+    #[test]
+    fn gaps_come_back() {
+        let seal = Seal::new(3, 4);
+        for (lost, why) in [
+            (Some(70), Why::DiskFull),
+            (None, Why::KeeperDied),
+            (Some(0), Why::Dropped),
+            (None, Why::Damaged),
+        ] {
+            let record = Record::decode(&seal, 5, &Record::gap(&seal, 5, 6, lost, why)).unwrap();
+            assert_eq!(record.content, Content::Gap { lost, why });
+            assert_eq!(record.end(), 5 + lost.unwrap_or(0));
+        }
+    }
+}

@@ -1,0 +1,210 @@
+//! Segments as files, and the walk over the records of one.
+
+use std::fs::{self, File};
+use std::io;
+use std::ops::Range;
+use std::os::unix::fs::{FileExt, MetadataExt};
+use std::path::{Path, PathBuf};
+
+use super::format::{LONGEST_RECORD, RECORD_HEAD, Record, SEGMENT_HEAD, SegmentHead};
+use super::reader::Reader;
+use super::seal::Seal;
+
+/// The file of a segment.
+pub(super) fn path_of(folder: &Path, sequence: u64) -> PathBuf {
+    folder.join(format!("{sequence:08x}"))
+}
+
+/// The other way round. Eight digits last for hundreds of terabytes.
+fn sequence_of(name: &str) -> Option<u64> {
+    let digits = name.len() == 8 && name.bytes().all(|byte| byte.is_ascii_hexdigit());
+    digits.then(|| u64::from_str_radix(name, 16).ok()).flatten()
+}
+
+/// The sequences in a folder, from old to new; none if there is no folder.
+///
+/// While files are renamed, one that is there may be missing here.
+pub(super) fn sequences(folder: &Path) -> io::Result<Vec<u64>> {
+    let entries = match fs::read_dir(folder) {
+        Ok(entries) => entries,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(error) => return Err(error),
+    };
+    let mut found = Vec::new();
+    for entry in entries {
+        let name = entry?.file_name();
+        found.extend(name.to_str().and_then(sequence_of));
+    }
+    found.sort_unstable();
+    Ok(found)
+}
+
+/// The room that a journal takes on the disk; none if it is not there.
+///
+/// # Errors
+/// The folder can't be read.
+pub fn bytes_on_disk(folder: &Path) -> io::Result<u64> {
+    let mut bytes = 0;
+    for sequence in sequences(folder)? {
+        match fs::metadata(path_of(folder, sequence)) {
+            Ok(metadata) => bytes += metadata.blocks() * 512,
+            // Renamed since the listing.
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(bytes)
+}
+
+/// What a journal holds at this moment.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Recorded {
+    /// The offset of the oldest byte kept.
+    pub start: u64,
+    /// The offset after the newest byte.
+    pub end: u64,
+    /// The room that it takes.
+    pub bytes_on_disk: u64,
+}
+
+impl Recorded {
+    /// Look at a journal; one that is not there is empty.
+    ///
+    /// # Errors
+    /// It can't be read.
+    pub fn look(folder: &Path) -> io::Result<Self> {
+        let reader = Reader::open(folder)?;
+        let (start, end) = (reader.start()?, reader.end()?);
+        Ok(Self { start, end, bytes_on_disk: bytes_on_disk(folder)? })
+    }
+}
+
+/// A segment, open for reading. Its writer may use it anew at any moment.
+#[derive(Debug)]
+pub(super) struct Segment {
+    file: File,
+    pub(super) head: SegmentHead,
+}
+
+impl Segment {
+    /// Nothing if there is none of that sequence: not yet, not whole yet, or not any more.
+    pub(super) fn open(folder: &Path, sequence: u64) -> io::Result<Option<Self>> {
+        let file = match File::open(path_of(folder, sequence)) {
+            Ok(file) => file,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            Err(error) => return Err(error),
+        };
+        let head = read_head(&file)?.filter(|head| head.sequence == sequence);
+        Ok(head.map(|head| Self { file, head }))
+    }
+
+    /// Is it neither used anew nor removed?
+    pub(super) fn is_kept(&self) -> io::Result<bool> {
+        Ok(read_head(&self.file)? == Some(self.head) && self.file.metadata()?.nlink() > 0)
+    }
+}
+
+fn read_head(file: &File) -> io::Result<Option<SegmentHead>> {
+    let mut bytes = [0; SEGMENT_HEAD];
+    let got = read_at(file, &mut bytes, 0)?;
+    Ok((got == SEGMENT_HEAD).then(|| SegmentHead::decode(&bytes)).flatten())
+}
+
+fn read_at(file: &File, buffer: &mut [u8], at: u64) -> io::Result<usize> {
+    loop {
+        match file.read_at(buffer, at) {
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            result => return result,
+        }
+    }
+}
+
+/// A record on the way.
+#[derive(Debug)]
+pub(super) struct Found {
+    pub(super) record: Record,
+    /// Where [`Walk::data`] finds its data.
+    pub(super) data: Range<usize>,
+}
+
+/// From record to record through one segment.
+#[derive(Debug)]
+pub(super) struct Walk {
+    segment: Segment,
+    seal: Seal,
+    /// A copy of a part of the file. Records are judged in it, so that nothing changes under our hands.
+    window: Box<[u8]>,
+    /// How much of the window is filled.
+    filled: usize,
+    /// Where in the file the window begins.
+    window_at: u64,
+    /// Where in the file the next record begins.
+    position: u64,
+    /// Where in all output the next record begins.
+    offset: u64,
+}
+
+impl Walk {
+    /// From its beginning.
+    pub(super) fn over(segment: Segment) -> Self {
+        let window = vec![0; LONGEST_RECORD].into_boxed_slice();
+        Self::with_window(segment, window)
+    }
+
+    /// The same over another segment.
+    pub(super) fn on_to(self, segment: Segment) -> Self {
+        Self::with_window(segment, self.window)
+    }
+
+    fn with_window(segment: Segment, window: Box<[u8]>) -> Self {
+        let (seal, offset) = (segment.head.seal(), segment.head.start);
+        let position = SEGMENT_HEAD as u64;
+        Self { segment, seal, window, filled: 0, window_at: position, position, offset }
+    }
+
+    pub(super) fn segment(&self) -> &Segment {
+        &self.segment
+    }
+
+    /// Where in the file the next record begins, or will.
+    pub(super) fn position(&self) -> u64 {
+        self.position
+    }
+
+    /// Where in all output the next record begins, or will.
+    pub(super) fn offset(&self) -> u64 {
+        self.offset
+    }
+
+    /// The next record, if it is there and whole.
+    pub(super) fn next(&mut self) -> io::Result<Option<Found>> {
+        if let Some(found) = self.next_in_window() {
+            return Ok(Some(found));
+        }
+        self.filled = read_at(&self.segment.file, &mut self.window, self.position)?;
+        self.window_at = self.position;
+        Ok(self.next_in_window())
+    }
+
+    /// To the end of what is there now.
+    pub(super) fn skip_to_end(&mut self) -> io::Result<()> {
+        while self.next()?.is_some() {}
+        Ok(())
+    }
+
+    fn next_in_window(&mut self) -> Option<Found> {
+        let at = (self.position - self.window_at) as usize;
+        let bytes = self.window[..self.filled].get(at..)?;
+        let record = Record::decode(&self.seal, self.offset, bytes)?;
+        let data = at + RECORD_HEAD;
+        let data = data..data + record.length;
+        self.position = self.window_at + data.end as u64;
+        self.offset = record.end();
+        Some(Found { record, data })
+    }
+
+    /// The data of a record, until the next one is asked for.
+    pub(super) fn data(&self, range: Range<usize>) -> &[u8] {
+        &self.window[range]
+    }
+}

@@ -1,0 +1,86 @@
+//! A writer in full flood, and readers in its midst.
+
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+
+use kennel_keeper::journal::{Item, Reader, Why, Writer};
+
+use super::{append, byte_at};
+
+/// What a reader got.
+#[derive(Debug, Default)]
+struct Sum {
+    read: u64,
+    lost: u64,
+    gaps: u64,
+}
+
+/// Follow until the writer is done and all is read. Every byte and every offset is checked.
+fn follow(folder: &Path, done: &AtomicBool, slow: bool) -> Sum {
+    let mut reader = Reader::open(folder).unwrap();
+    let (mut sum, mut next) = (Sum::default(), 0);
+    loop {
+        let was_done = done.load(Ordering::Acquire);
+        match reader.next().unwrap() {
+            Item::Data { offset, data, .. } => {
+                assert_eq!(offset, next, "repeated or left out");
+                let wrong = data.iter().zip(offset..).find(|(byte, at)| **byte != byte_at(*at));
+                assert_eq!(wrong, None, "in the record at {offset}");
+                next += data.len() as u64;
+                sum.read += data.len() as u64;
+            }
+            Item::Gap { offset, lost, why } => {
+                assert_eq!((offset, why), (next, Why::Dropped));
+                let lost = lost.unwrap();
+                assert!(lost > 0);
+                next += lost;
+                sum.lost += lost;
+                sum.gaps += 1;
+            }
+            Item::End if was_done => return sum,
+            Item::End => thread::yield_now(),
+        }
+        if slow && next % 3 == 0 {
+            thread::yield_now();
+        }
+    }
+}
+
+fn flood(limit: u64, total: u64, longest: u64) {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = &folder.path().join("journal");
+    let done = &AtomicBool::new(false);
+    let (end, sums) = thread::scope(|scope| {
+        let readers: Vec<_> =
+            (0..3).map(|index| scope.spawn(move || follow(folder, done, index == 2))).collect();
+        let mut writer = Writer::create(folder, limit).unwrap();
+        let mut seed = 1_u64;
+        while writer.end() < total {
+            seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            append(&mut writer, 1, 1, ((seed >> 33) % longest + 1) as usize);
+        }
+        done.store(true, Ordering::Release);
+        let sums: Vec<_> = readers.into_iter().map(|reader| reader.join().unwrap()).collect();
+        (writer.end(), sums)
+    });
+    for sum in sums {
+        assert_eq!(sum.read + sum.lost, end, "{sum:?}");
+        assert_eq!(sum.gaps == 0, sum.lost == 0);
+    }
+}
+
+#[test]
+fn two_small_segments_used_anew_all_the_time() {
+    flood(128 * 1024, 24 << 20, 3000);
+}
+
+#[test]
+fn records_as_large_as_they_get() {
+    flood(256 * 1024, 32 << 20, 150_000);
+}
+
+#[test]
+fn tiny_records() {
+    flood(128 * 1024, 4 << 20, 40);
+}

@@ -1,0 +1,74 @@
+//! The journal, as its writers and readers see it.
+
+mod bounds;
+mod concurrent;
+mod death;
+mod full_disk;
+mod model;
+mod round_trip;
+mod seeking;
+
+use std::path::Path;
+
+use kennel_keeper::journal::{Appended, Item, Reader, Why, Writer};
+
+/// The byte at an offset, so that anyone can tell what is true there.
+fn byte_at(offset: u64) -> u8 {
+    let mixed = offset.wrapping_mul(0x9E37_79B9_7F4A_7C15);
+    (mixed >> 56) as u8 ^ (mixed >> 32) as u8
+}
+
+/// The bytes from an offset on.
+fn bytes_at(offset: u64, length: usize) -> Vec<u8> {
+    (offset..offset + length as u64).map(byte_at).collect()
+}
+
+/// Append the true bytes for the journal's end; nothing may be lost.
+fn append(writer: &mut Writer, stream: u8, time_ms: u64, length: usize) {
+    let data = bytes_at(writer.end(), length);
+    assert!(matches!(writer.append(stream, time_ms, &data), Appended::Kept));
+}
+
+/// An item that owns its data.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Seen {
+    Data { offset: u64, time_ms: u64, stream: u8, data: Vec<u8> },
+    Gap { offset: u64, lost: Option<u64>, why: Why },
+}
+
+/// All items up to the end.
+fn drain(reader: &mut Reader) -> Vec<Seen> {
+    let mut seen = Vec::new();
+    loop {
+        match reader.next().unwrap() {
+            Item::Data { offset, time_ms, stream, data } => {
+                seen.push(Seen::Data { offset, time_ms, stream, data: data.to_vec() });
+            }
+            Item::Gap { offset, lost, why } => seen.push(Seen::Gap { offset, lost, why }),
+            Item::End => return seen,
+        }
+    }
+}
+
+/// All items of a journal.
+fn read_all(folder: &Path) -> Vec<Seen> {
+    drain(&mut Reader::open(folder).unwrap())
+}
+
+/// The text from where a reader stands, gaps left out.
+fn text(reader: &mut Reader) -> String {
+    let data = drain(reader).into_iter().filter_map(|seen| match seen {
+        Seen::Data { data, .. } => Some(data),
+        Seen::Gap { .. } => None,
+    });
+    String::from_utf8(data.flatten().collect()).unwrap()
+}
+
+/// The lengths of all files of a journal, added up.
+fn length_on_disk(folder: &Path) -> u64 {
+    let lengths = std::fs::read_dir(folder).unwrap().map(|entry| {
+        // A file may be renamed while we look.
+        entry.unwrap().metadata().map_or(0, |metadata| metadata.len())
+    });
+    lengths.sum()
+}

@@ -1,0 +1,48 @@
+//! Leaving our standard input with the daemon, for a session that is about to be asked for.
+//!
+//! HTTP carries no descriptors, so it goes ahead over a socket of its own, under a random ticket that the
+//! request then names.
+
+use std::io;
+use std::time::Duration;
+
+use anyhow::{Context, bail};
+use kennel_pen::wire::{Channel, Delivery, Received};
+use rustix::event::{PollFd, PollFlags, Timespec};
+use rustix::rand::{GetRandomFlags, getrandom};
+
+use super::socket;
+use crate::home::Home;
+
+const SOCKET: &str = "deposit.sock";
+const ANSWER: Duration = Duration::from_secs(10);
+/// The daemon's word that it has it.
+const TAKEN: &[u8] = b"1";
+
+/// Leaves our standard input; gives the ticket.
+pub(crate) fn leave_stdin(home: &Home) -> anyhow::Result<String> {
+    let ticket = ticket()?;
+    let socket = socket::messages(&home.folder, SOCKET).context("can't reach the daemon's deposit")?;
+    let channel = Channel::new(socket, 64);
+    match channel.send(ticket.as_bytes(), &[rustix::stdio::stdin()])? {
+        Delivery::Sent => {}
+        Delivery::Full | Delivery::Closed => bail!("the daemon does not take our standard input"),
+    }
+    let limit = Timespec { tv_sec: ANSWER.as_secs().cast_signed(), tv_nsec: 0 };
+    let mut fds = [PollFd::new(&channel, PollFlags::IN)];
+    while let Err(rustix::io::Errno::INTR) = rustix::event::poll(&mut fds, Some(&limit)) {}
+    match channel.receive()? {
+        Received::Message(answer, _) if answer == TAKEN => Ok(ticket),
+        _ => bail!("the daemon did not take our standard input"),
+    }
+}
+
+/// 32 random hex digits.
+fn ticket() -> io::Result<String> {
+    let mut bytes = [0; 16];
+    let mut filled = 0;
+    while filled < bytes.len() {
+        filled += getrandom(&mut bytes[filled..], GetRandomFlags::empty())?;
+    }
+    Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
+}

@@ -1,0 +1,274 @@
+//! The way to the daemon: find it, start it if need be, ask it.
+
+mod deposit;
+mod http;
+mod inside;
+mod socket;
+mod start;
+
+use std::io;
+use std::os::unix::net::UnixStream;
+use std::time::{Duration, Instant};
+
+use kennel_core::SessionView;
+use kennel_core::api::{DaemonView, Problem};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use crate::exit_code;
+use crate::failure::Failure;
+use crate::home::Home;
+
+pub(crate) use deposit::leave_stdin;
+pub(crate) use http::escape;
+pub(crate) use inside::{find as find_inside, holds_file_in, value as cookie};
+pub(crate) use start::{Yard, spawn_yard};
+
+/// The daemon's socket in the home.
+const SOCKET: &str = "kennel.sock";
+/// How long an answer may take that waits for nothing but the daemon.
+const SHORTLY: Duration = Duration::from_secs(30);
+/// How long one who waits for something goes on looking for a daemon that has vanished.
+const COMES_BACK: Duration = Duration::from_secs(30);
+
+/// What to do if no daemon runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Start {
+    /// Start one.
+    IfNeeded,
+    /// Say so.
+    Never,
+}
+
+/// How long an answer is waited for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Patience {
+    /// As long as a daemon in good health may take.
+    Short,
+    /// Until it comes: the daemon waits for something itself.
+    Endless,
+}
+
+/// Why there is no answer.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum AskError {
+    /// The daemon said no.
+    #[error("{}", .0.message)]
+    Problem(Problem),
+    /// No daemon listens.
+    #[error("no daemon runs for this home")]
+    NoDaemon,
+    /// It went away in the middle.
+    #[error("the daemon went away before it had answered")]
+    Lost(#[source] io::Error),
+    /// It does not answer.
+    #[error("the daemon has not answered for {} s", SHORTLY.as_secs())]
+    Silent,
+    /// It said something that makes no sense.
+    #[error("the daemon's answer makes no sense")]
+    Garbled(#[source] io::Error),
+    /// A call failed here.
+    #[error("can't reach the daemon")]
+    Call(#[source] io::Error),
+}
+
+impl AskError {
+    fn reading(error: io::Error) -> Self {
+        match error.kind() {
+            io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut => Self::Silent,
+            io::ErrorKind::UnexpectedEof
+            | io::ErrorKind::ConnectionReset
+            | io::ErrorKind::BrokenPipe => Self::Lost(error),
+            io::ErrorKind::InvalidData => Self::Garbled(error),
+            _ => Self::Call(error),
+        }
+    }
+
+    fn is_no_daemon(error: &io::Error) -> bool {
+        matches!(error.kind(), io::ErrorKind::ConnectionRefused | io::ErrorKind::NotFound)
+    }
+
+    /// Whether the daemon has vanished, and may be asked again when it is back.
+    pub(crate) fn is_gone(&self) -> bool {
+        matches!(self, Self::NoDaemon | Self::Lost(_))
+    }
+}
+
+impl From<AskError> for Failure {
+    fn from(error: AskError) -> Self {
+        match error {
+            AskError::Problem(Problem { code, message, hint }) => {
+                let number =
+                    if code == "internal" { exit_code::INTERNAL } else { exit_code::REFUSED };
+                let failure = Self::because(number, message);
+                match hint {
+                    Some(hint) => failure.hint(hint),
+                    None => failure,
+                }
+            }
+            AskError::NoDaemon => {
+                Self::new(exit_code::SETUP, error).hint("`kennel daemon start` starts one")
+            }
+            AskError::Silent => Self::internal(error)
+                .hint("`kennel daemon logs` may say why; `kennel rescue` works without it"),
+            other => Self::internal(other),
+        }
+    }
+}
+
+/// A request on its way, and an answer.
+pub(crate) type Sent = http::Sent<UnixStream>;
+/// Lines of an answer, as they come.
+pub(crate) type Lines<T> = http::Lines<T, UnixStream>;
+
+/// The daemon of a home.
+#[derive(Debug)]
+pub(crate) struct Daemon {
+    home: Home,
+    start: Start,
+}
+
+impl Daemon {
+    /// Finds the daemon of this home.
+    pub(crate) fn connect(home: &Home, start: Start) -> Result<Self, Failure> {
+        let daemon = Self { home: home.clone(), start };
+        match (daemon.dial(), start) {
+            (Ok(_), _) => Ok(daemon),
+            (Err(AskError::NoDaemon), Start::IfNeeded) => {
+                start::bring_up(home)?;
+                Ok(daemon)
+            }
+            (Err(error), _) => Err(error.into()),
+        }
+    }
+
+    fn dial(&self) -> Result<UnixStream, AskError> {
+        socket::stream(&self.home.folder, SOCKET).map_err(|error| {
+            if AskError::is_no_daemon(&error) { AskError::NoDaemon } else { AskError::Call(error) }
+        })
+    }
+
+    /// Looks for a daemon that has vanished: the yard starts it again, or we do if we may.
+    pub(crate) fn find_again(&self) -> Result<(), Failure> {
+        match (self.dial(), self.start) {
+            (Ok(_), _) => Ok(()),
+            (Err(AskError::NoDaemon), Start::IfNeeded) => start::bring_up(&self.home),
+            (Err(error), _) => Err(error.into()),
+        }
+    }
+
+    /// Sends a request, and does not wait for the answer: see [`receive`].
+    pub(crate) fn send(
+        &self,
+        method: &str,
+        target: &str,
+        body: Option<&impl Serialize>,
+        patience: Patience,
+    ) -> Result<Sent, AskError> {
+        let body = body.map(serde_json::to_vec).transpose();
+        let body = body.map_err(|error| AskError::Call(error.into()))?;
+        let stream = self.dial()?;
+        let limit = (patience == Patience::Short).then_some(SHORTLY);
+        stream.set_read_timeout(limit).map_err(AskError::Call)?;
+        http::send(stream, method, target, body.as_deref()).map_err(AskError::Call)
+    }
+
+    /// Asks for something that the daemon knows.
+    pub(crate) fn get<T: DeserializeOwned>(&self, target: &str) -> Result<T, AskError> {
+        let ask = || receive(self.send("GET", target, None::<&()>, Patience::Short)?);
+        match ask() {
+            // Nothing is changed by asking twice.
+            Err(error) if error.is_gone() && self.find_again().is_ok() => ask(),
+            answer => answer,
+        }
+    }
+
+    /// Asks for something to be done.
+    pub(crate) fn post<T: DeserializeOwned>(
+        &self,
+        target: &str,
+        body: &impl Serialize,
+    ) -> Result<T, AskError> {
+        receive(self.send("POST", target, Some(body), Patience::Short)?)
+    }
+
+    /// The same, if the answer is of no interest.
+    pub(crate) fn tell(&self, target: &str, body: &impl Serialize) -> Result<(), AskError> {
+        accepted(self.send("POST", target, Some(body), Patience::Short)?).map(drop)
+    }
+
+    /// Removes something.
+    pub(crate) fn delete(&self, target: &str) -> Result<(), AskError> {
+        accepted(self.send("DELETE", target, None::<&()>, Patience::Short)?).map(drop)
+    }
+
+    /// Lines as they come.
+    pub(crate) fn lines<T: DeserializeOwned>(
+        &self,
+        method: &str,
+        target: &str,
+        body: Option<&impl Serialize>,
+    ) -> Result<Lines<T>, AskError> {
+        Ok(accepted(self.send(method, target, body, Patience::Endless)?)?.lines())
+    }
+
+    /// The daemon itself.
+    pub(crate) fn view(&self) -> Result<DaemonView, AskError> {
+        self.get("/v1/daemon")
+    }
+
+    /// One session, by id, unique beginning of an id, or name.
+    pub(crate) fn session(&self, reference: &str) -> Result<SessionView, AskError> {
+        self.get(&session_path(reference, ""))
+    }
+
+    /// Waits until the session has settled, over restarts of the daemon.
+    pub(crate) fn wait(&self, reference: &str) -> Result<SessionView, Failure> {
+        let mut lost_at = None;
+        loop {
+            let asked_at = Instant::now();
+            let sent = self.send("GET", &session_path(reference, "/wait"), None::<&()>, Patience::Endless);
+            match sent.and_then(receive) {
+                Ok(session) => return Ok(session),
+                Err(error) if error.is_gone() => {
+                    // One that answers for a while and goes again is another loss.
+                    let first = *lost_at.get_or_insert(asked_at);
+                    if first.elapsed() > COMES_BACK && asked_at.elapsed() < COMES_BACK {
+                        return Err(error.into());
+                    }
+                    if asked_at.elapsed() >= COMES_BACK {
+                        lost_at = None;
+                    }
+                    self.find_again()?;
+                }
+                Err(error) => return Err(error.into()),
+            }
+        }
+    }
+}
+
+/// The path of something about a session.
+pub(crate) fn session_path(reference: &str, what: &str) -> String {
+    format!("/v1/sessions/{}{what}", escape(reference))
+}
+
+/// Waits for an answer that is no refusal.
+fn accepted(sent: Sent) -> Result<http::Response<UnixStream>, AskError> {
+    let response = sent.receive().map_err(AskError::reading)?;
+    if (200..300).contains(&response.status) {
+        return Ok(response);
+    }
+    let status = response.status;
+    let text = response.bytes().map_err(AskError::reading)?;
+    Err(AskError::Problem(serde_json::from_slice(&text).unwrap_or_else(|_| Problem {
+        code: "internal".to_owned(),
+        message: format!("the daemon answered with HTTP status {status}"),
+        hint: Some("if it is an older one, `kennel daemon restart` brings this version".to_owned()),
+    })))
+}
+
+/// Waits for the answer to a request.
+pub(crate) fn receive<T: DeserializeOwned>(sent: Sent) -> Result<T, AskError> {
+    let text = accepted(sent)?.bytes().map_err(AskError::reading)?;
+    serde_json::from_slice(&text).map_err(|error| AskError::Garbled(error.into()))
+}

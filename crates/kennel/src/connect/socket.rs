@@ -1,0 +1,33 @@
+//! Sockets in a folder, however long its path is: the kernel takes no more than 107 characters.
+
+use std::io;
+use std::os::unix::net::UnixStream;
+use std::path::{Path, PathBuf};
+
+use rustix::fd::{AsRawFd, OwnedFd};
+use rustix::fs::{Mode, OFlags};
+use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType};
+
+/// A short way to a file in the folder, good as long as the descriptor is open.
+fn short_path(folder: &Path, name: &str) -> io::Result<(OwnedFd, PathBuf)> {
+    let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    let folder = rustix::fs::open(folder, flags, Mode::empty())?;
+    let path = format!("/proc/self/fd/{}/{name}", folder.as_raw_fd());
+    Ok((folder, path.into()))
+}
+
+/// Connects to a stream socket.
+pub(super) fn stream(folder: &Path, name: &str) -> io::Result<UnixStream> {
+    let (_open, path) = short_path(folder, name)?;
+    UnixStream::connect(path)
+}
+
+/// Connects to a socket for messages; it never blocks.
+pub(super) fn messages(folder: &Path, name: &str) -> io::Result<OwnedFd> {
+    let (_open, path) = short_path(folder, name)?;
+    let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+    let socket =
+        rustix::net::socket_with(AddressFamily::UNIX, SocketType::SEQPACKET, flags, None)?;
+    rustix::net::connect(&socket, &SocketAddrUnix::new(path)?)?;
+    Ok(socket)
+}

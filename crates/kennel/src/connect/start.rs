@@ -1,0 +1,366 @@
+//! Bringing the daemon up: by the yard if it lives, else by starting a yard.
+
+use std::ffi::{CString, OsString};
+use std::fs::{self, DirBuilder, File, OpenOptions};
+use std::io::{self, Read, Seek, SeekFrom};
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, anyhow, bail};
+use kennel_keeper::YardClient;
+use kennel_keeper::protocol::{YardReport, YardRequest};
+use kennel_pen::{HOME_COOKIE, SESSION_COOKIE};
+use kennel_sys::clone::{self, Opened};
+use kennel_sys::{pidfd, reap};
+use rustix::event::{PollFd, PollFlags, Timespec};
+use rustix::fd::{AsFd, OwnedFd};
+use rustix::fs::{FlockOperation, Mode, OFlags};
+use rustix::process::Signal;
+
+use super::{SOCKET, inside, socket};
+use crate::exit_code;
+use crate::failure::Failure;
+use crate::home::Home;
+use crate::roles;
+
+/// How long a daemon may take to come up.
+const COME_UP: Duration = Duration::from_secs(10);
+/// How long the yard may take to answer.
+const YARD_ANSWER: Duration = Duration::from_secs(2);
+const FIRST_PAUSE: Duration = Duration::from_millis(1);
+const LONGEST_PAUSE: Duration = Duration::from_millis(50);
+/// Held while a yard is being started.
+const START_LOCK: &str = "start.lock";
+/// What yard and daemon say before they have a log.
+const YARD_LOG: &str = "log/yard.log";
+/// The most of it that is shown.
+const SHOWN: usize = 2000;
+
+/// Sees to it that a daemon listens.
+pub(super) fn bring_up(home: &Home) -> Result<(), Failure> {
+    let deadline = Instant::now() + COME_UP;
+    let log = Log::mark(home);
+    let starter = match Yard::ask(home)? {
+        Some(()) => None,
+        None => start_yard(home, deadline)?,
+    };
+    let result = await_daemon(home, deadline, starter.as_ref(), &log);
+    if let (Err(_), Some(starter)) = (&result, starter) {
+        starter.call_off();
+    }
+    result
+}
+
+/// The yard of a home, as it answers for itself.
+#[derive(Debug)]
+pub(crate) struct Yard {
+    pub(crate) pid: i32,
+    pub(crate) daemon: Option<i32>,
+    pub(crate) keepers: usize,
+}
+
+impl Yard {
+    /// Asks the yard to have a daemon up; none if there is no yard.
+    fn ask(home: &Home) -> Result<Option<()>, Failure> {
+        let Some(yard) = reach(home).map_err(Failure::setup)? else { return Ok(None) };
+        yard.send(&YardRequest::Start, &[])
+            .map(Some)
+            .map_err(|error| Failure::setup(anyhow!(error).context("can't ask the yard for a daemon")))
+    }
+
+    /// How things are with it; none if there is no yard.
+    pub(crate) fn look(home: &Home) -> anyhow::Result<Option<Self>> {
+        let Some(yard) = reach(home)? else { return Ok(None) };
+        yard.send(&YardRequest::Status, &[])?;
+        let deadline = Instant::now() + YARD_ANSWER;
+        loop {
+            match yard.receive()? {
+                Some(YardReport::Status { pid, daemon, keepers, .. }) => {
+                    return Ok(Some(Self { pid, daemon, keepers: keepers.len() }));
+                }
+                Some(_) => {}
+                None if Instant::now() >= deadline => bail!("the yard does not answer"),
+                None => pause(&[yard.as_fd()], deadline.saturating_duration_since(Instant::now())),
+            }
+        }
+    }
+}
+
+fn reach(home: &Home) -> anyhow::Result<Option<YardClient>> {
+    match YardClient::connect(&home.folder) {
+        Ok(yard) => Ok(Some(yard)),
+        Err(error)
+            if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::ConnectionRefused) =>
+        {
+            Ok(None)
+        }
+        Err(error) => Err(error).context("can't reach the yard"),
+    }
+}
+
+/// Whether this process is in a place where a yard may be started.
+fn may_start(home: &Home) -> Result<(), String> {
+    if let Some(inside) = inside::find(home) {
+        let session = inside.session.as_deref().unwrap_or("unknown");
+        return Err(format!(
+            "this is inside session {session} of the same home ({}), and a daemon that is started here \
+             would end with it",
+            inside.mark
+        ));
+    }
+    let owner = fs::metadata(&home.folder).map(|meta| meta.uid());
+    let own = rustix::process::geteuid().as_raw();
+    match owner {
+        Ok(owner) if owner != own => {
+            Err(format!("the home belongs to user {owner}, and this is user {own}"))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Starts a yard, unless another starter is at it: one at a time. None if the daemon is up meanwhile.
+fn start_yard(home: &Home, deadline: Instant) -> Result<Option<Starter>, Failure> {
+    let path = home.path(START_LOCK);
+    let mut options = OpenOptions::new();
+    let lock = options.write(true).create(true).truncate(false).mode(0o600).open(&path);
+    let lock = lock.with_context(|| format!("can't open {}", path.display())).map_err(Failure::setup)?;
+    let mut pauses = Pauses::default();
+    loop {
+        match rustix::fs::flock(&lock, FlockOperation::NonBlockingLockExclusive) {
+            Ok(()) => break,
+            Err(rustix::io::Errno::WOULDBLOCK | rustix::io::Errno::INTR) => {}
+            Err(error) => {
+                let error = anyhow!(io::Error::from(error)).context("can't lock");
+                return Err(Failure::setup(error.context(path.display().to_string())));
+            }
+        }
+        if is_up(home) {
+            return Ok(None);
+        }
+        if Instant::now() >= deadline {
+            let held = format!("somebody has held {} for {} s", path.display(), COME_UP.as_secs());
+            return Err(Failure::because(exit_code::SETUP, held));
+        }
+        pauses.next(&[]);
+    }
+    // The one before us may have done it.
+    if is_up(home) || Yard::ask(home)?.is_some() {
+        return Ok(None);
+    }
+    if let Err(why) = may_start(home) {
+        return Err(Failure::because(exit_code::SETUP, format!("no daemon runs, and none is started: {why}"))
+            .hint("`kennel daemon start` from outside starts one"));
+    }
+    let process = spawn_yard(home).context("can't start the yard").map_err(Failure::setup)?;
+    Ok(Some(Starter { process, _lock: lock }))
+}
+
+/// A yard that was started, as long as we watch it come up. Others wait for their turn meanwhile.
+#[derive(Debug)]
+struct Starter {
+    process: OwnedFd,
+    _lock: File,
+}
+
+impl Starter {
+    /// Without a daemon there is no use for it; it leaves unless it has keepers.
+    fn call_off(self) {
+        if pidfd::send(&self.process, Signal::TERM).is_ok() {
+            pause(&[self.process.as_fd()], YARD_ANSWER);
+        }
+    }
+}
+
+fn is_up(home: &Home) -> bool {
+    socket::stream(&home.folder, SOCKET).is_ok()
+}
+
+fn await_daemon(
+    home: &Home,
+    deadline: Instant,
+    starter: Option<&Starter>,
+    log: &Log,
+) -> Result<(), Failure> {
+    let mut pauses = Pauses::default();
+    let mut yard = starter.map(|starter| starter.process.as_fd());
+    loop {
+        if is_up(home) {
+            return Ok(());
+        }
+        // If a yard lives although ours has ended, another starter was first, and its daemon is on its way.
+        if let Some(process) = yard
+            && !matches!(reap::reap(process), Ok(None))
+        {
+            yard = None;
+            if Yard::ask(home)?.is_none() && !is_up(home) {
+                return Err(log.failure("the yard has ended"));
+            }
+        }
+        if log.since().contains(roles::CANT_SERVE) {
+            return Err(log.failure("the daemon can't serve this home"));
+        }
+        if Instant::now() >= deadline {
+            let text = format!("the daemon did not come up within {} s", COME_UP.as_secs());
+            return Err(log.failure(&text));
+        }
+        pauses.next(yard.as_slice());
+    }
+}
+
+/// What yard and daemon say from now on.
+struct Log {
+    path: PathBuf,
+    from: u64,
+}
+
+impl Log {
+    fn mark(home: &Home) -> Self {
+        let path = home.path(YARD_LOG);
+        let from = fs::metadata(&path).map_or(0, |meta| meta.len());
+        Self { path, from }
+    }
+
+    fn failure(&self, what: &str) -> Failure {
+        let lines = self.since();
+        let mut said: Vec<_> = lines.lines().collect();
+        said.dedup();
+        let said = said.iter().map(|line| format!("\n  {line}")).collect::<String>();
+        let failure = Failure::because(exit_code::SETUP, format!("{what}{said}"));
+        match self.path.parent() {
+            Some(folder) => failure.hint(format!("more may be in {}", folder.display())),
+            None => failure,
+        }
+    }
+
+    /// The last of what was written.
+    fn since(&self) -> String {
+        let read = || -> io::Result<Vec<u8>> {
+            let mut file = File::open(&self.path)?;
+            let length = file.metadata()?.len();
+            let from = self.from.max(length.saturating_sub(SHOWN as u64)).min(length);
+            file.seek(SeekFrom::Start(from))?;
+            let mut text = Vec::new();
+            file.read_to_end(&mut text)?;
+            Ok(text)
+        };
+        // Only a help for people; that there is none is told by its absence.
+        String::from_utf8_lossy(&read().unwrap_or_default()).trim_end().to_owned()
+    }
+}
+
+/// Starts our own program as a yard: a session of its own, no descriptor, folder or variable of ours that
+/// it has no use for.
+pub(crate) fn spawn_yard(home: &Home) -> anyhow::Result<OwnedFd> {
+    DirBuilder::new().recursive(true).mode(0o700).create(home.path("log"))?;
+    let mut options = OpenOptions::new();
+    let log = options.append(true).create(true).mode(0o600).open(home.path(YARD_LOG))?;
+    let null = rustix::fs::open("/dev/null", OFlags::RDWR | OFlags::CLOEXEC, Mode::empty())?;
+    let c = |bytes: &[u8]| CString::new(bytes);
+    let start = clone::Start {
+        path: c(b"/proc/self/exe")?,
+        argv: vec![c(roles::YARD.as_bytes())?, c(home.folder.as_os_str().as_bytes())?],
+        env: environment(std::env::vars_os()),
+        folder: Some(c(b"/")?),
+        umask: Some(0o077),
+        limits: Vec::new(),
+        streams: [null.as_fd(), null.as_fd(), log.as_fd()],
+        terminal: false,
+        cgroup: None,
+    };
+    match clone::start(start)?.open(Instant::now() + COME_UP)? {
+        Opened::Running(process) => Ok(process),
+        Opened::Failed(_, error) => Err(error.error.into()),
+        Opened::Died(_) => bail!("it was killed"),
+        Opened::Pending(opening) => {
+            drop(opening.give_up());
+            bail!("it could not be loaded in time")
+        }
+    }
+}
+
+/// What of the environment concerns the yard and the daemon: where things are, and nothing secret.
+fn environment(ours: impl Iterator<Item = (OsString, OsString)>) -> Vec<CString> {
+    const KEPT: [&str; 7] = ["HOME", "PATH", "LANG", "USER", "LOGNAME", "TZ", "TMPDIR"];
+    const BEGINNINGS: [&str; 3] = ["XDG_", "LC_", "KENNEL_"];
+    const LEFT_OUT: [&str; 3] = [HOME_COOKIE, SESSION_COOKIE, "KENNEL_SESSION_NAME"];
+    ours.filter(|(name, _)| {
+        let Some(name) = name.to_str() else { return false };
+        let wanted = KEPT.contains(&name) || BEGINNINGS.iter().any(|part| name.starts_with(part));
+        wanted && !LEFT_OUT.contains(&name)
+    })
+    .filter_map(|(name, value)| {
+        let mut text = name.into_encoded_bytes();
+        text.push(b'=');
+        text.extend(value.into_encoded_bytes());
+        // No variable that came from the kernel has a NUL in it.
+        CString::new(text).ok()
+    })
+    .collect()
+}
+
+/// Pauses between looks, each longer than the one before.
+struct Pauses(Duration);
+
+impl Default for Pauses {
+    fn default() -> Self {
+        Self(FIRST_PAUSE)
+    }
+}
+
+impl Pauses {
+    /// Pauses, or until one of these is ready.
+    fn next(&mut self, until: &[rustix::fd::BorrowedFd<'_>]) {
+        pause(until, self.0);
+        self.0 = (self.0 * 2).min(LONGEST_PAUSE);
+    }
+}
+
+fn pause(until: &[rustix::fd::BorrowedFd<'_>], limit: Duration) {
+    let mut fds = until.iter().map(|fd| PollFd::new(fd, PollFlags::IN)).collect::<Vec<_>>();
+    let limit = Timespec {
+        tv_sec: limit.as_secs().cast_signed(),
+        tv_nsec: limit.subsec_nanos().into(),
+    };
+    // Whatever it returns, the caller looks again.
+    rustix::event::poll(&mut fds, Some(&limit)).ok();
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_yard_gets_what_concerns_it_and_no_secret() {
+        let ours = [
+            ("HOME", "/home/u"),
+            ("PATH", "/bin"),
+            ("API_KEY", "secret"),
+            ("KENNEL_HOME_ID", "x"),
+            ("KENNEL_SESSION_ID", "y"),
+            ("KENNEL_LOG", "debug"),
+            ("XDG_RUNTIME_DIR", "/run/u"),
+            ("HOMELESS", "1"),
+        ];
+        let ours = ours.into_iter().map(|(name, value)| (name.into(), value.into()));
+        let kept = environment(ours).into_iter().map(|text| text.into_string().unwrap());
+        assert_eq!(
+            kept.collect::<Vec<_>>(),
+            ["HOME=/home/u", "PATH=/bin", "KENNEL_LOG=debug", "XDG_RUNTIME_DIR=/run/u"]
+        );
+    }
+
+    #[test]
+    fn only_what_is_new_in_a_log_is_shown() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("log");
+        let since = |from| Log { path: path.clone(), from }.since();
+        assert_eq!(since(0), "");
+        fs::write(&path, "old\nnew\nnewer\n").unwrap();
+        assert_eq!(since(4), "new\nnewer");
+        assert_eq!(since(400), "", "it was cut meanwhile");
+        fs::write(&path, "x".repeat(5000)).unwrap();
+        assert_eq!(since(0).len(), SHOWN);
+    }
+}

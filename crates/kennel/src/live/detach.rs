@@ -1,0 +1,182 @@
+//! The keys by which a person leaves a session without ending it.
+
+use std::collections::VecDeque;
+use std::fmt;
+
+/// What `--detach-keys` takes by itself: as docker has it.
+pub(crate) const DEFAULT: &str = "ctrl-p,ctrl-q";
+
+/// A sequence of keys.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct DetachKeys {
+    keys: Vec<Key>,
+    text: String,
+}
+
+/// A key, as the ways in which terminals send it.
+type Key = Vec<Vec<u8>>;
+
+impl DetachKeys {
+    /// `ctrl-a`, `a`, `ctrl-p,ctrl-q`; `none` for no such keys.
+    pub(crate) fn parse(text: &str) -> Result<Self, String> {
+        if text == "none" || text.is_empty() {
+            return Ok(Self { keys: Vec::new(), text: "none".to_owned() });
+        }
+        let keys = text.split(',').map(|word| {
+            key(word).ok_or_else(|| {
+                format!(
+                    "{word:?} is no key; write keys like ctrl-p, ctrl-] or x, with commas between them, or none"
+                )
+            })
+        });
+        Ok(Self { keys: keys.collect::<Result<_, _>>()?, text: text.to_owned() })
+    }
+}
+
+impl fmt::Display for DetachKeys {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text)
+    }
+}
+
+fn key(word: &str) -> Option<Key> {
+    let single = |text: &str| {
+        let mut characters = text.chars();
+        characters.next().filter(|c| c.is_ascii_graphic() && characters.next().is_none())
+    };
+    let lower = word.to_ascii_lowercase();
+    let Some(name) = lower.strip_prefix("ctrl-").or_else(|| lower.strip_prefix("c-")) else {
+        return single(word).map(|c| vec![vec![c as u8]]);
+    };
+    let c = single(name)?;
+    let plain = match c {
+        'a'..='z' | '@' | '[' | '\\' | ']' | '^' | '_' => c.to_ascii_uppercase() as u8 & 0x1f,
+        _ => return None,
+    };
+    // As the kitty keyboard protocol has it.
+    let kitty = format!("\x1b[{};5u", u32::from(c)).into_bytes();
+    Some(vec![vec![plain], kitty])
+}
+
+/// Watches what is typed for the keys.
+#[derive(Debug)]
+pub(crate) struct Watch {
+    keys: Vec<Key>,
+    /// Those of them that were typed last. They go on to the agent if the others don't follow.
+    held: VecDeque<Vec<u8>>,
+}
+
+/// What came of some typing.
+#[derive(Debug, PartialEq, Eq)]
+#[must_use]
+pub(crate) enum Typed {
+    /// This goes to the agent.
+    Pass(Vec<u8>),
+    /// The keys were typed; this came before them.
+    Detach(Vec<u8>),
+}
+
+impl Watch {
+    pub(crate) fn for_keys(keys: &DetachKeys) -> Self {
+        Self { keys: keys.keys.clone(), held: VecDeque::new() }
+    }
+
+    /// Looks at what was typed at once. A key is never cut in two: terminals send it in one piece.
+    pub(crate) fn look(&mut self, mut typed: &[u8]) -> Typed {
+        let mut pass = Vec::new();
+        if self.keys.is_empty() {
+            return Typed::Pass(typed.to_vec());
+        }
+        while !typed.is_empty() {
+            let expected = &self.keys[self.held.len()];
+            if let Some(way) = expected.iter().find(|way| typed.starts_with(way)) {
+                typed = &typed[way.len()..];
+                self.held.push_back(way.clone());
+                if self.held.len() == self.keys.len() {
+                    self.held.clear();
+                    return Typed::Detach(pass);
+                }
+            } else if self.held.is_empty() {
+                pass.push(typed[0]);
+                typed = &typed[1..];
+            } else {
+                self.let_go_of_one(&mut pass);
+            }
+        }
+        Typed::Pass(pass)
+    }
+
+    /// The first that is held was no beginning; the others may be one.
+    fn let_go_of_one(&mut self, pass: &mut Vec<u8>) {
+        let mut held = std::mem::take(&mut self.held);
+        while !held.is_empty() {
+            pass.extend(held.pop_front().unwrap_or_default());
+            if held.iter().zip(&self.keys).all(|(way, key)| key.contains(way)) {
+                break;
+            }
+        }
+        self.held = held;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn watch(keys: &str) -> Watch {
+        Watch::for_keys(&DetachKeys::parse(keys).unwrap())
+    }
+
+    fn pass(text: &[u8]) -> Typed {
+        Typed::Pass(text.to_vec())
+    }
+
+    #[test]
+    fn keys_are_read_as_docker_writes_them() {
+        let parsed = |text| DetachKeys::parse(text).map(|keys| keys.keys);
+        assert_eq!(parsed("ctrl-p,ctrl-q").unwrap()[0][0], [0x10]);
+        assert_eq!(parsed("ctrl-p,ctrl-q").unwrap()[1][0], [0x11]);
+        assert_eq!(parsed("Ctrl-]").unwrap()[0][0], [0x1d]);
+        assert_eq!(parsed("ctrl-@").unwrap()[0][0], [0]);
+        assert_eq!(parsed("x,Y").unwrap(), [[b"x".to_vec()], [b"Y".to_vec()]]);
+        assert_eq!(parsed("none").unwrap(), Vec::<Key>::new());
+        for text in ["ctrl-", "ctrl-1", "ab", "ctrl-p,,ctrl-q", "ü", " "] {
+            assert!(parsed(text).unwrap_err().contains("is no key"), "{text}");
+        }
+    }
+
+    #[test]
+    fn the_keys_detach_in_one_piece_or_several() {
+        assert_eq!(watch(DEFAULT).look(b"ls\r\x10\x11rest"), Typed::Detach(b"ls\r".to_vec()));
+        let mut watch = watch(DEFAULT);
+        assert_eq!(watch.look(b"\x10"), pass(b""));
+        assert_eq!(watch.look(b"\x11"), Typed::Detach(Vec::new()));
+    }
+
+    #[test]
+    fn a_beginning_that_leads_nowhere_goes_on_to_the_agent() {
+        let mut first = watch(DEFAULT);
+        assert_eq!(first.look(b"\x10"), pass(b""));
+        assert_eq!(first.look(b"a"), pass(b"\x10a"));
+        let mut second = watch(DEFAULT);
+        assert_eq!(second.look(b"\x10\x10"), pass(b"\x10"), "the second may be the beginning");
+        assert_eq!(second.look(b"\x11"), Typed::Detach(Vec::new()));
+        let mut third = watch("a,a,b");
+        assert_eq!(third.look(b"aaab"), Typed::Detach(b"a".to_vec()));
+        assert_eq!(watch("a,b,a,c").look(b"ababac"), Typed::Detach(b"ab".to_vec()));
+    }
+
+    #[test]
+    fn a_terminal_with_the_kitty_protocol_detaches_too_and_escape_is_not_held() {
+        assert_eq!(watch(DEFAULT).look(b"\x1b[112;5u\x1b[113;5u"), Typed::Detach(Vec::new()));
+        let mut watch = watch(DEFAULT);
+        assert_eq!(watch.look(b"\x1b"), pass(b"\x1b"));
+        assert_eq!(watch.look(b"\x1b[112;5u"), pass(b""));
+        assert_eq!(watch.look(b"\x1b[65;1u"), pass(b"\x1b[112;5u\x1b[65;1u"));
+    }
+
+    #[test]
+    fn without_keys_everything_goes_on() {
+        assert_eq!(watch("none").look(b"\x10\x11"), pass(b"\x10\x11"));
+    }
+}

@@ -1,0 +1,113 @@
+//! A tiny process that puts our terminal back if we are killed.
+//!
+//! While an agent has a terminal of its own, ours is raw: a shell in it would be hard to use. We put it
+//! back ourselves when we go; if we are killed there is nobody to do it. So this program, in a role of its
+//! own, holds the terminal and one end of a socket, reads the settings, and waits. A byte means that all is
+//! well; the end of the socket means that we are gone. It is in a session of its own, so that no signal of
+//! the terminal reaches it, and has nothing to do with the agent's session.
+
+use std::ffi::CString;
+use std::io;
+use std::time::{Duration, Instant};
+
+use kennel_sys::clone::{self, Opened};
+use kennel_sys::reap;
+use rustix::event::{PollFd, PollFlags};
+use rustix::fd::{AsFd, OwnedFd};
+use rustix::fs::{Mode, OFlags};
+use rustix::net::{AddressFamily, SocketFlags, SocketType};
+use rustix::process::Signal;
+use rustix::termios::{OptionalActions, tcgetattr, tcsetattr};
+
+use super::poll::poll;
+use crate::roles;
+
+/// How long it may take to start, or to leave.
+const PATIENCE: Duration = Duration::from_secs(5);
+/// It has read the settings.
+const READY: u8 = b'r';
+/// It may go.
+const DONE: u8 = b'd';
+
+/// The process. Let it go by [`Guard::dismiss`]; a guard that is dropped puts the terminal back.
+#[derive(Debug)]
+pub(super) struct Guard {
+    socket: OwnedFd,
+    process: OwnedFd,
+}
+
+impl Guard {
+    /// Starts it; it knows the settings of our terminal when this returns.
+    pub(super) fn start() -> io::Result<Self> {
+        let flags = SocketFlags::CLOEXEC;
+        let (socket, theirs) =
+            rustix::net::socketpair(AddressFamily::UNIX, SocketType::STREAM, flags, None)?;
+        let null = rustix::fs::open("/dev/null", OFlags::RDWR | OFlags::CLOEXEC, Mode::empty())?;
+        let start = clone::Start {
+            path: CString::from(c"/proc/self/exe"),
+            argv: vec![CString::new(roles::TERMINAL_GUARD)?],
+            env: Vec::new(),
+            folder: Some(CString::from(c"/")),
+            umask: None,
+            limits: Vec::new(),
+            streams: [rustix::stdio::stdin(), theirs.as_fd(), null.as_fd()],
+            terminal: false,
+            cgroup: None,
+        };
+        let deadline = Instant::now() + PATIENCE;
+        let gated = clone::start(start).map_err(io::Error::other)?;
+        let process = match gated.open(deadline).map_err(io::Error::other)? {
+            Opened::Running(process) => process,
+            Opened::Failed(_, error) => return Err(io::Error::other(error.error)),
+            Opened::Died(_) => return Err(io::Error::other("it was killed")),
+            Opened::Pending(opening) => {
+                drop(opening.give_up());
+                return Err(io::ErrorKind::TimedOut.into());
+            }
+        };
+        drop(theirs);
+        let guard = Self { socket, process };
+        guard.await_ready(deadline)?;
+        Ok(guard)
+    }
+
+    fn await_ready(&self, deadline: Instant) -> io::Result<()> {
+        poll(&mut [PollFd::new(&self.socket, PollFlags::IN)], Some(deadline))?;
+        let mut word = [0];
+        match rustix::net::recv(&self.socket, &mut word, rustix::net::RecvFlags::DONTWAIT) {
+            Ok(_) if word == [READY] => Ok(()),
+            Ok(_) => Err(io::ErrorKind::UnexpectedEof.into()),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// All is well: it goes, and this sees it go.
+    pub(super) fn dismiss(self) {
+        let flags = rustix::net::SendFlags::NOSIGNAL | rustix::net::SendFlags::DONTWAIT;
+        // If it was killed there is nothing to dismiss.
+        rustix::net::send(&self.socket, &[DONE], flags).ok();
+        let deadline = Instant::now() + PATIENCE;
+        while matches!(reap::reap(self.process.as_fd()), Ok(None)) && Instant::now() < deadline {
+            poll(&mut [PollFd::new(&self.process, PollFlags::IN)], Some(deadline)).ok();
+        }
+    }
+}
+
+/// The role itself: standard input is the terminal, standard output the socket.
+pub(crate) fn serve() -> io::Result<()> {
+    let (terminal, socket) = (rustix::stdio::stdin(), rustix::stdio::stdout());
+    rustix::thread::set_name(c"kennel-tty")?;
+    // Whoever ends a whole tree politely does not mean us: we go with our caller.
+    let polite = [Signal::TERM, Signal::INT, Signal::HUP, Signal::QUIT, Signal::PIPE];
+    kennel_sys::signals::ignore(&polite.map(Signal::as_raw))?;
+    let settings = tcgetattr(terminal)?;
+    rustix::io::write(socket, &[READY])?;
+    let mut word = [0];
+    loop {
+        match rustix::io::read(socket, &mut word) {
+            Err(rustix::io::Errno::INTR) => {}
+            Ok(1) => return Ok(()),
+            Ok(_) | Err(_) => return Ok(tcsetattr(terminal, OptionalActions::Now, &settings)?),
+        }
+    }
+}

@@ -1,0 +1,433 @@
+//! A session in the foreground: our streams and our terminal on one side, its keeper and its journal on the
+//! other.
+//!
+//! ```text
+//! our stdin ──► Live ──► keeper ──► agent
+//!                 ▲         │         │
+//!      signals ───┘         └─ journal on disk ──► output thread ──► our stdout, stderr
+//! ```
+//! This thread waits for signals, keys and reports, and never for our own output, which may be stuck.
+
+mod detach;
+mod guard;
+mod impatience;
+mod input;
+mod output;
+mod poll;
+mod screen;
+mod sequence;
+mod signals;
+mod terminal;
+
+use std::collections::VecDeque;
+use std::io;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use kennel_keeper::protocol::{Outcome, Report, Request, Role, VERSION};
+use kennel_keeper::{ClientError, KeeperClient};
+use kennel_pen::{Member, Size, Survivor};
+use kennel_sys::signals::take_default;
+use rustix::event::{PollFd, PollFlags};
+use rustix::io::Errno;
+use rustix::process::Signal;
+
+use crate::failure::say;
+use crate::stopper::Stopper;
+pub(crate) use detach::{DEFAULT as DEFAULT_DETACH_KEYS, DetachKeys};
+use detach::{Typed, Watch};
+pub(crate) use guard::serve as serve_as_guard;
+use impatience::Impatience;
+use input::Input;
+pub(crate) use output::{Begin, News, Output, missing};
+pub(crate) use poll::poll;
+pub(crate) use screen::{Mute, Tracker};
+pub(crate) use signals::{Signals, Told};
+pub(crate) use terminal::{OwnTerminal, RawTerminal, like_ours, settings, size};
+
+/// How long the daemon may take to pass a stop on, before the keeper is told directly.
+const PASS_ON: Duration = Duration::from_millis(250);
+/// How long the agent's terminal has another size, so that a program on it draws everything anew.
+const JIGGLE: Duration = Duration::from_millis(80);
+
+const CONTROL_C: u8 = 3;
+
+/// As what we are here.
+pub(crate) enum Part {
+    /// The session is ours: who ends us ends it.
+    Owner(Stopper),
+    /// We look on, and maybe type.
+    Visitor,
+}
+
+/// How it ended, for us.
+#[derive(Debug)]
+pub(crate) enum End {
+    /// Nobody is left.
+    Gone(Box<Outcome>),
+    /// These could not be ended so far; the keeper goes on.
+    StillAlive(Vec<Survivor>),
+    /// The keeper has gone without a word.
+    KeeperLost,
+    /// The keys were typed: the session goes on without us.
+    Detached,
+    /// A visitor was told to go, by this signal.
+    Told(i32),
+}
+
+/// Everything that a session in the foreground has.
+pub(crate) struct Live<'a> {
+    keeper: KeeperClient,
+    signals: &'a Signals,
+    part: Part,
+    output: Output,
+    raw: Option<RawTerminal>,
+    /// Whether the agent has a terminal, which is to have our size.
+    sized: bool,
+    /// Set if our standard input goes to the agent.
+    input: Option<Input>,
+    /// What is typed is looked at for the keys, and goes nowhere.
+    read_only: bool,
+    watch: Option<Watch>,
+    impatience: Impatience,
+    interrupted: bool,
+    /// What the keeper could not take yet.
+    outbox: VecDeque<Request>,
+    /// When to tell the keeper to stop, if the daemon has not.
+    stop_at: Option<Instant>,
+    /// When to give the agent's terminal its true size.
+    size_at: Option<Instant>,
+}
+
+/// What our side offers.
+pub(crate) struct Ends {
+    /// Our terminal, if it is raw.
+    pub(crate) raw: Option<RawTerminal>,
+    /// Whether the agent has a terminal, which is to have our size.
+    pub(crate) sized: bool,
+    /// Whether our standard input goes to the agent.
+    pub(crate) stdin: bool,
+    /// What is typed goes nowhere, and Control-C is one of the keys by which we leave.
+    pub(crate) read_only: bool,
+    /// The keys by which we leave.
+    pub(crate) detach: Option<DetachKeys>,
+}
+
+/// Connects to the keeper of the session with this folder; none if there is no keeper any more.
+pub(crate) fn reach(folder: &Path, role: Role) -> Result<Option<KeeperClient>, ClientError> {
+    let keeper = match KeeperClient::connect(folder) {
+        Ok(keeper) => keeper,
+        Err(error)
+            if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::ConnectionRefused) =>
+        {
+            return Ok(None);
+        }
+        Err(error) => return Err(error.into()),
+    };
+    for request in [Request::Hello { version: VERSION, role }, Request::Follow] {
+        match keeper.send(&request) {
+            Err(ClientError::Closed) => return Ok(None),
+            other => other?,
+        }
+    }
+    Ok(Some(keeper))
+}
+
+impl<'a> Live<'a> {
+    pub(crate) fn new(
+        keeper: KeeperClient,
+        signals: &'a Signals,
+        part: Part,
+        output: Output,
+        ends: Ends,
+    ) -> Self {
+        Self {
+            keeper,
+            signals,
+            part,
+            output,
+            raw: ends.raw,
+            sized: ends.sized,
+            input: ends.stdin.then(Input::default),
+            read_only: ends.read_only,
+            watch: ends.detach.as_ref().map(Watch::for_keys),
+            impatience: Impatience::default(),
+            interrupted: false,
+            outbox: VecDeque::new(),
+            stop_at: None,
+            size_at: None,
+        }
+    }
+
+    /// Has a program on the agent's terminal draw everything anew, at our size.
+    pub(crate) fn redraw(&mut self) {
+        let Some(Size { rows, columns }) = size().filter(|_| self.sized) else { return };
+        let other = if rows > 1 { rows - 1 } else { rows + 1 };
+        self.send(Request::Resize(Size { rows: other, columns }));
+        self.size_at = Some(Instant::now() + JIGGLE);
+    }
+
+    /// Goes on until it ends, for us.
+    pub(crate) fn conduct(&mut self) -> io::Result<End> {
+        loop {
+            if let Some(end) = self.turn()? {
+                return Ok(end);
+            }
+        }
+    }
+
+    /// What is left when all is said: the output to be finished, and the terminal to be put back.
+    pub(crate) fn into_parts(self) -> (Output, Option<RawTerminal>) {
+        (self.output, self.raw)
+    }
+
+    /// A word beside the agent's own output.
+    pub(crate) fn tell(&self, text: &str) {
+        tell(text, self.raw.is_some());
+    }
+
+    fn turn(&mut self) -> io::Result<Option<End>> {
+        while let Some(told) = self.signals.next()? {
+            if let Some(end) = self.told(told)? {
+                return Ok(Some(end));
+            }
+        }
+        loop {
+            match self.keeper.receive() {
+                Ok(Some((report, _))) => {
+                    if let Some(end) = self.heard(report) {
+                        return Ok(Some(end));
+                    }
+                }
+                Ok(None) => break,
+                Err(ClientError::Call(error)) => return Err(error),
+                Err(_) => return Ok(Some(End::KeeperLost)),
+            }
+        }
+        while let Some(news) = self.output.next() {
+            match news {
+                News::Closed(stream) => self.send(Request::CloseOutput(stream)),
+                News::Trouble(text) => self.tell(&text),
+                News::Done => {}
+            }
+        }
+        self.mind_the_time();
+        self.flush();
+        let typed = self.wait()?;
+        if typed { self.read_keys() } else { Ok(None) }
+    }
+
+    /// Waits; says whether something was typed.
+    fn wait(&self) -> io::Result<bool> {
+        let stdin = rustix::stdio::stdin();
+        let mut to_keeper = PollFlags::IN;
+        if !self.outbox.is_empty() {
+            to_keeper |= PollFlags::OUT;
+        }
+        let mut fds = vec![
+            PollFd::new(self.signals, PollFlags::IN),
+            PollFd::new(&self.keeper, to_keeper),
+            PollFd::new(&self.output, PollFlags::IN),
+        ];
+        if self.input.as_ref().is_some_and(Input::wants_more) {
+            fds.push(PollFd::new(&stdin, PollFlags::IN));
+        }
+        poll(&mut fds, [self.stop_at, self.size_at].into_iter().flatten().min())?;
+        Ok(fds.get(3).is_some_and(|stdin| !stdin.revents().is_empty()))
+    }
+
+    fn mind_the_time(&mut self) {
+        let now = Instant::now();
+        if self.stop_at.is_some_and(|at| at <= now) {
+            self.stop_at = None;
+            self.send(Request::Stop { grace: None });
+        }
+        if self.size_at.is_some_and(|at| at <= now) {
+            self.size_at = None;
+            self.give_size();
+        }
+    }
+
+    fn give_size(&mut self) {
+        if let Some(size) = size().filter(|_| self.sized) {
+            self.send(Request::Resize(size));
+        }
+    }
+
+    // Signals.
+
+    fn told(&mut self, told: Told) -> io::Result<Option<End>> {
+        match told {
+            Told::Resized => self.give_size(),
+            Told::Suspend => self.suspend()?,
+            Told::End(signal) => match self.part {
+                Part::Visitor => return Ok(Some(End::Told(signal))),
+                Part::Owner(_) => self.stop(signal),
+            },
+        }
+        Ok(None)
+    }
+
+    /// The whole tree is to end; at once, if that is the second interrupt.
+    fn stop(&mut self, signal: i32) {
+        let interrupt = signal == Signal::INT.as_raw();
+        let now = interrupt && self.interrupted;
+        self.interrupted |= interrupt;
+        if let Part::Owner(stopper) = &self.part {
+            stopper.ask(now, signal);
+        }
+        if now {
+            self.stop_at = None;
+            self.send(Request::Kill);
+        } else {
+            // By the daemon, so that it is on record who wanted it. If there is none, without it.
+            self.stop_at.get_or_insert_with(|| Instant::now() + PASS_ON);
+        }
+    }
+
+    /// The user's shell wants us to stand still. Without a terminal of its own an agent of ours stands still
+    /// too; with one it goes on, like a program in another window.
+    fn suspend(&mut self) -> io::Result<()> {
+        let tstp = Signal::TSTP.as_raw();
+        match (&self.raw, &self.part) {
+            (Some(raw), _) => {
+                raw.step_back();
+                take_default(tstp);
+                raw.step_forward()?;
+                self.redraw();
+            }
+            (None, Part::Owner(_)) => {
+                self.send(Request::Signal(Signal::STOP.as_raw()));
+                take_default(tstp);
+                self.send(Request::Signal(Signal::CONT.as_raw()));
+            }
+            (None, Part::Visitor) => take_default(tstp),
+        }
+        Ok(())
+    }
+
+    // Keys.
+
+    fn read_keys(&mut self) -> io::Result<Option<End>> {
+        let mut buffer = [0; 16 * 1024];
+        let Some(input) = &mut self.input else { return Ok(None) };
+        let typed = match rustix::io::read(rustix::stdio::stdin(), &mut buffer) {
+            Ok(0) => {
+                input.end(self.raw.is_none() && !self.read_only);
+                return Ok(None);
+            }
+            Ok(length) => &buffer[..length],
+            Err(Errno::AGAIN | Errno::INTR) => return Ok(None),
+            // A terminal that is gone says EIO: the end, not a failure.
+            Err(_) => {
+                input.end(false);
+                return Ok(None);
+            }
+        };
+        let passed = match self.watch.as_mut().filter(|_| self.raw.is_some()) {
+            None => Typed::Pass(typed.to_vec()),
+            Some(_) if self.read_only && typed.contains(&CONTROL_C) => Typed::Detach(Vec::new()),
+            Some(watch) => watch.look(typed),
+        };
+        if self.read_only {
+            return Ok(matches!(passed, Typed::Detach(_)).then_some(End::Detached));
+        }
+        match passed {
+            Typed::Pass(bytes) => {
+                input.add(&bytes);
+                self.mind_impatience(typed);
+                Ok(None)
+            }
+            Typed::Detach(bytes) => {
+                input.add(&bytes);
+                self.flush();
+                if let Part::Owner(_) = self.part {
+                    self.send(Request::Untether);
+                }
+                Ok(Some(End::Detached))
+            }
+        }
+    }
+
+    /// Control-C is a key for the agent; one who presses it again and again wants out.
+    fn mind_impatience(&mut self, typed: &[u8]) {
+        let owner = matches!(self.part, Part::Owner(_));
+        if owner && self.raw.is_some() && self.impatience.wants_out(typed, Instant::now()) {
+            self.stop(Signal::INT.as_raw());
+        }
+    }
+
+    // The keeper.
+
+    fn heard(&mut self, report: Report) -> Option<End> {
+        match report {
+            Report::Grown(_) => self.output.more(),
+            Report::Gone(outcome) => return Some(End::Gone(Box::new(outcome))),
+            Report::StillAlive(survivors) => match self.part {
+                Part::Owner(_) => return Some(End::StillAlive(survivors)),
+                Part::Visitor => {
+                    let list = survivors.iter().map(ToString::to_string).collect::<Vec<_>>();
+                    self.tell(&format!("still alive, in spite of KILL: {}", list.join(", ")));
+                }
+            },
+            Report::Ending => self.stop_at = None,
+            Report::LeftBehind(members) => self.tell(&left_behind(&members)),
+            Report::Trouble(text) => self.tell(&format!("the keeper has trouble: {text}")),
+            Report::InputTaken(bytes) => {
+                if let Some(input) = &mut self.input {
+                    input.taken(bytes);
+                }
+            }
+            Report::Refused(why) => {
+                if let Some(input) = &mut self.input {
+                    input.refused();
+                }
+                self.tell(&why);
+            }
+            _ => {}
+        }
+        None
+    }
+
+    /// To be sent after what waits already.
+    fn send(&mut self, request: Request) {
+        self.outbox.push_back(request);
+        self.flush();
+    }
+
+    fn flush(&mut self) {
+        while let Some(request) = self.outbox.front() {
+            match self.keeper.send(request) {
+                Err(ClientError::Full) => return,
+                // That it is gone is heard, with its last words, where reports are.
+                Ok(()) | Err(_) => drop(self.outbox.pop_front()),
+            }
+        }
+        while let Some(input) = &mut self.input
+            && let Some(request) = input.next()
+        {
+            match self.keeper.send(&request) {
+                Err(ClientError::Full) => {
+                    // It waits in the outbox now, so that we wait for room.
+                    input.sent(&request);
+                    self.outbox.push_back(request);
+                    return;
+                }
+                Ok(()) => input.sent(&request),
+                Err(_) => return,
+            }
+        }
+    }
+}
+
+/// A word beside the agent's own output.
+pub(crate) fn tell(text: &str, raw: bool) {
+    let raw = raw && rustix::termios::isatty(rustix::stdio::stderr());
+    // Line breaks in it, too, must bring a raw terminal back to the first column.
+    if raw { say(&format!("{}\r", text.replace('\n', "\r\n"))) } else { say(text) }
+}
+
+fn left_behind(members: &[Member]) -> String {
+    let list = members.iter().map(|m| format!("{} ({})", m.pid, m.name)).collect::<Vec<_>>();
+    format!("ending what the agent left behind: {}", list.join(", "))
+}

@@ -1,0 +1,22 @@
+//! Waiting for several things at once.
+
+use std::io;
+use std::time::Instant;
+
+use rustix::event::{PollFd, Timespec};
+use rustix::io::Errno;
+
+/// Waits until one of them is ready, or until then. A signal is as good as ready: the caller looks again.
+pub(crate) fn poll(fds: &mut [PollFd<'_>], until: Option<Instant>) -> io::Result<()> {
+    let limit = until.map(|until| {
+        let left = until.saturating_duration_since(Instant::now());
+        Timespec {
+            tv_sec: left.as_secs().try_into().unwrap_or(i64::MAX),
+            tv_nsec: left.subsec_nanos().into(),
+        }
+    });
+    match rustix::event::poll(fds, limit.as_ref()) {
+        Ok(_) | Err(Errno::INTR) => Ok(()),
+        Err(error) => Err(error.into()),
+    }
+}

@@ -1,0 +1,344 @@
+//! What a terminal shows, as far as one who comes later must know it: its modes, and the output since the
+//! screen was last cleared.
+
+use std::collections::BTreeMap;
+
+use super::sequence::{Control, Piece, Splitter};
+
+/// The most output that is shown again if the screen was never cleared.
+const TAIL: usize = 64 * 1024;
+/// The most if it was.
+const SINCE_CLEARED: usize = 1024 * 1024;
+
+/// Modes that switch to another screen and back.
+const OTHER_SCREEN: [u16; 3] = [47, 1047, 1049];
+/// Modes that are on to begin with: lines wrap, and the cursor is shown.
+const ON_AT_FIRST: [u16; 2] = [7, 25];
+/// Modes that say nothing about the state: saving the cursor, and screens that are shown at once.
+const NO_STATE: [u16; 2] = [1048, 2026];
+
+/// The modes that a program has set on a terminal.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Modes {
+    private: BTreeMap<u16, bool>,
+    keypad: bool,
+    /// The kitty keyboard protocol: flags that were pushed.
+    keyboard: Vec<String>,
+    /// How xterm is to tell modified keys.
+    modified_keys: Option<String>,
+    scroll_region: bool,
+}
+
+impl Modes {
+    /// Notes what a sequence changes.
+    pub(crate) fn note(&mut self, sequence: &[u8]) {
+        match sequence {
+            b"\x1bc" => *self = Self::default(),
+            b"\x1b=" => self.keypad = true,
+            b"\x1b>" => self.keypad = false,
+            _ => {
+                if let Some(control) = Control::parse(sequence) {
+                    self.note_control(&control);
+                }
+            }
+        }
+    }
+
+    fn note_control(&mut self, control: &Control<'_>) {
+        match (control.private, control.intermediate, control.last) {
+            (Some(b'?'), [], on @ (b'h' | b'l')) => {
+                let modes = control.numbers().filter(|mode| !NO_STATE.contains(mode));
+                self.private.extend(modes.map(|mode| (mode, on == b'h')));
+            }
+            (Some(b'>'), [], b'u') => self.keyboard.push(control.parameters.to_owned()),
+            (Some(b'<'), [], b'u') => {
+                let popped = control.numbers().next().unwrap_or(1);
+                self.keyboard.truncate(self.keyboard.len().saturating_sub(popped.into()));
+            }
+            (Some(b'>'), [], b'm') => {
+                let parameters = control.parameters;
+                self.modified_keys = parameters.contains(';').then(|| parameters.to_owned());
+            }
+            (None, [], b'r') => self.scroll_region = !control.parameters.is_empty(),
+            (None, b"!", b'p') => {
+                self.keypad = false;
+                self.scroll_region = false;
+                self.private.extend([(1, false), (6, false), (7, true), (25, true)]);
+            }
+            _ => {}
+        }
+    }
+
+    /// Whether arrow keys are to be sent in the way of applications.
+    pub(crate) fn application_cursor(&self) -> bool {
+        self.private.get(&1) == Some(&true)
+    }
+
+    fn other_screen(&self) -> Option<u16> {
+        OTHER_SCREEN.into_iter().find(|mode| self.private.get(mode) == Some(&true))
+    }
+
+    /// Modes that are not as they are at first, but for the screen.
+    fn changed(&self) -> impl Iterator<Item = (u16, bool)> {
+        let changed = |(mode, on): &(u16, bool)| *on != ON_AT_FIRST.contains(mode);
+        let modes = self.private.iter().map(|(mode, on)| (*mode, *on));
+        modes.filter(changed).filter(|(mode, _)| !OTHER_SCREEN.contains(mode))
+    }
+
+    /// What brings a terminal at rest into these modes.
+    pub(crate) fn enter(&self) -> String {
+        let mut out = String::new();
+        if let Some(mode) = self.other_screen() {
+            out += &format!("\x1b[?{mode}h");
+        }
+        for (mode, on) in self.changed() {
+            out += &format!("\x1b[?{mode}{}", if on { 'h' } else { 'l' });
+        }
+        if self.keypad {
+            out += "\x1b=";
+        }
+        for flags in &self.keyboard {
+            out += &format!("\x1b[>{flags}u");
+        }
+        if let Some(parameters) = &self.modified_keys {
+            out += &format!("\x1b[>{parameters}m");
+        }
+        out
+    }
+
+    /// What brings a terminal in these modes back to rest; nothing if it is.
+    pub(crate) fn leave(&self) -> String {
+        let mut out = String::new();
+        for (mode, on) in self.changed() {
+            out += &format!("\x1b[?{mode}{}", if on { 'l' } else { 'h' });
+        }
+        if self.keypad {
+            out += "\x1b>";
+        }
+        if !self.keyboard.is_empty() {
+            out += &format!("\x1b[<{}u", self.keyboard.len());
+        }
+        if self.modified_keys.is_some() {
+            out += "\x1b[>4m";
+        }
+        if self.scroll_region {
+            // It moves the cursor, which stays where it is for the shell.
+            out += "\x1b7\x1b[r\x1b8";
+        }
+        if let Some(mode) = self.other_screen() {
+            out += &format!("\x1b[?{mode}l");
+        }
+        if !out.is_empty() {
+            out += "\x1b[0m";
+        }
+        out
+    }
+}
+
+/// Keeps track of the modes in output as it is shown.
+#[derive(Debug, Default)]
+pub(crate) struct Tracker {
+    splitter: Splitter,
+    pub(crate) modes: Modes,
+}
+
+impl Tracker {
+    pub(crate) fn look(&mut self, output: &[u8]) {
+        let modes = &mut self.modes;
+        self.splitter.feed(output, |piece| {
+            if let Piece::Sequence(sequence) = piece {
+                modes.note(sequence);
+            }
+        });
+    }
+}
+
+/// Gathers what must be shown to one who comes now.
+#[derive(Debug, Default)]
+pub(crate) struct Replay {
+    splitter: Splitter,
+    modes: Modes,
+    shown: Vec<u8>,
+    cleared: bool,
+}
+
+impl Replay {
+    /// Takes in past output.
+    pub(crate) fn feed(&mut self, output: &[u8]) {
+        let Self { splitter, modes, shown, cleared } = self;
+        splitter.feed(output, |piece| match piece {
+            Piece::Text(text) => shown.extend(text),
+            Piece::Sequence(sequence) => {
+                modes.note(sequence);
+                if clears(sequence) {
+                    shown.clear();
+                    *cleared = true;
+                }
+                if !asks(sequence) {
+                    shown.extend(sequence);
+                }
+            }
+        });
+        let limit = if self.cleared { SINCE_CLEARED } else { TAIL };
+        if self.shown.len() > 2 * limit {
+            self.forget_all_but(limit);
+        }
+    }
+
+    /// The beginning of a line is the best place to begin.
+    fn forget_all_but(&mut self, length: usize) {
+        let from = self.shown.len().saturating_sub(length);
+        let line = self.shown[from..].iter().position(|byte| *byte == b'\n').map(|at| from + at + 1);
+        self.shown.drain(..line.unwrap_or(from));
+    }
+
+    /// What to show, and the modes that it leaves the terminal in.
+    pub(crate) fn finish(mut self) -> (Vec<u8>, Tracker) {
+        let limit = if self.cleared { SINCE_CLEARED } else { TAIL };
+        if self.shown.len() > limit {
+            self.forget_all_but(limit);
+        }
+        let mut out = self.modes.enter().into_bytes();
+        out.extend(self.shown);
+        // A sequence that is not whole yet goes on where it was.
+        out.extend(self.splitter.waiting());
+        (out, Tracker { splitter: self.splitter, modes: self.modes })
+    }
+}
+
+/// Whether what was shown before does not matter any more.
+fn clears(sequence: &[u8]) -> bool {
+    if sequence == b"\x1bc" {
+        return true;
+    }
+    Control::parse(sequence).is_some_and(|control| match (control.private, control.last) {
+        (None, b'J') => matches!(control.parameters, "2" | "3"),
+        (Some(b'?'), b'h' | b'l') => control.numbers().any(|mode| OTHER_SCREEN.contains(&mode)),
+        _ => false,
+    })
+}
+
+/// Whether the terminal would answer: the answer would reach a program that has long forgotten the question.
+pub(crate) fn asks(sequence: &[u8]) -> bool {
+    if let Some(control) = Control::parse(sequence) {
+        return match (control.private, control.intermediate, control.last) {
+            (_, [], b'c' | b'n') | (Some(b'?'), [], b'u') | (Some(b'>'), [], b'q') => true,
+            (_, b"$", b'p') => true,
+            // Size and position of the window; what is not above 10 is an order.
+            (None, [], b't') => control.numbers().next().is_some_and(|number| number > 10),
+            (Some(b'?'), [], b'S') => true,
+            _ => false,
+        };
+    }
+    let string = |prefix: &[u8]| sequence.starts_with(prefix);
+    // Colours and the clipboard; capabilities; graphics.
+    (string(b"\x1b]") && sequence.windows(2).any(|pair| pair == b";?"))
+        || string(b"\x1bP$q")
+        || string(b"\x1bP+q")
+        || string(b"\x1b_G")
+        || sequence == b"\x1bZ"
+}
+
+/// Output without what a terminal would answer to, for showing it to people again.
+#[derive(Debug, Default)]
+pub(crate) struct Mute(Splitter);
+
+impl Mute {
+    pub(crate) fn filter(&mut self, output: &[u8]) -> Vec<u8> {
+        let mut shown = Vec::with_capacity(output.len());
+        self.0.feed(output, |piece| match piece {
+            Piece::Text(text) => shown.extend(text),
+            Piece::Sequence(sequence) if asks(sequence) => {}
+            Piece::Sequence(sequence) => shown.extend(sequence),
+        });
+        shown
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn replay(output: &str) -> String {
+        let mut replay = Replay::default();
+        for part in output.as_bytes().chunks(7) {
+            replay.feed(part);
+        }
+        String::from_utf8(replay.finish().0).unwrap()
+    }
+
+    fn modes(output: &str) -> Modes {
+        let mut tracker = Tracker::default();
+        tracker.look(output.as_bytes());
+        tracker.modes
+    }
+
+    #[test]
+    fn a_shell_is_shown_as_it_was() {
+        assert_eq!(replay("$ ls\r\na b\r\n$ "), "$ ls\r\na b\r\n$ ");
+    }
+
+    #[test]
+    fn what_was_cleared_is_not_shown_again() {
+        assert_eq!(replay("old\x1b[H\x1b[2Jnew"), "\x1b[2Jnew");
+        assert_eq!(replay("old\x1bcnew"), "\x1bcnew");
+        assert_eq!(replay("a\x1b[Jb\x1b[1Jc"), "a\x1b[Jb\x1b[1Jc", "only the whole screen counts");
+    }
+
+    #[test]
+    fn a_full_screen_program_is_shown_on_its_screen_in_its_modes() {
+        let output = "$ vim\r\n\x1b[?1049h\x1b[?1h\x1b=\x1b[?2004h\x1b[?25lfirst\x1b[?25h";
+        assert_eq!(
+            replay(output),
+            format!("\x1b[?1049h\x1b[?1h\x1b[?2004h\x1b={}", &output[7..])
+        );
+        // And one that has left it, back on the first screen.
+        let left = format!("{output}\x1b[?2004l\x1b[?1l\x1b>\x1b[?1049l$ ");
+        assert_eq!(replay(&left), "\x1b[?1049l$ ");
+    }
+
+    #[test]
+    fn questions_to_the_terminal_are_not_asked_again() {
+        for question in [
+            "\x1b[6n", "\x1b[c", "\x1b[>c", "\x1b[?u", "\x1b[>0q", "\x1b[?2026$p", "\x1b]11;?\x07", "\x1b]52;c;?\x1b\\",
+            "\x1bP+q544e\x1b\\", "\x1b[18t", "\x1bZ",
+        ] {
+            assert_eq!(replay(&format!("a{question}b")), "ab", "{question:?}");
+            assert_eq!(Mute::default().filter(format!("a{question}b").as_bytes()), b"ab");
+        }
+        for order in ["\x1b[31m", "\x1b]0;title\x07", "\x1b[2 q", "\x1b[8;24;80t", "\x1b[3C"] {
+            assert_eq!(replay(&format!("a{order}b")), format!("a{order}b"), "{order:?}");
+        }
+    }
+
+    #[test]
+    fn a_long_past_is_cut_at_a_line() {
+        let output = "0123456789\r\n".repeat(30_000);
+        let shown = replay(&output);
+        assert!(shown.len() <= TAIL && shown.len() > TAIL - 100);
+        assert!(shown.starts_with("0123456789\r\n"));
+    }
+
+    #[test]
+    fn a_sequence_that_was_cut_goes_on_where_it_was() {
+        let mut replay = Replay::default();
+        replay.feed(b"a\x1b[?10");
+        let (shown, mut tracker) = replay.finish();
+        assert_eq!(shown, b"a\x1b[?10");
+        tracker.look(b"49h");
+        assert_eq!(tracker.modes.leave(), "\x1b[?1049l\x1b[0m");
+    }
+
+    #[test]
+    fn modes_are_left_in_order_and_a_terminal_at_rest_is_left_alone() {
+        assert_eq!(modes("plain \x1b[31mtext\x1b[0m").leave(), "");
+        assert_eq!(modes("\x1b[?25l\x1b[?25h\x1b[?1049h\x1b[?1049l").leave(), "");
+        assert_eq!(
+            modes("\x1b[?1049h\x1b[?25l\x1b[?1006;1000h\x1b[>1u\x1b[2;5r").leave(),
+            "\x1b[?25h\x1b[?1000l\x1b[?1006l\x1b[<1u\x1b7\x1b[r\x1b8\x1b[?1049l\x1b[0m"
+        );
+        assert_eq!(modes("\x1b[?25l\x1bc").leave(), "", "a full reset");
+        assert_eq!(modes("\x1b[>1u\x1b[>5u\x1b[<u").enter(), "\x1b[>1u");
+        assert!(modes("\x1b[?1h").application_cursor());
+    }
+}

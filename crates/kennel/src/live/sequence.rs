@@ -1,0 +1,207 @@
+//! The output of a program on a terminal, taken apart: text and control sequences.
+
+/// A piece of it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Piece<'a> {
+    /// What is shown, line breaks and other single controls included.
+    Text(&'a [u8]),
+    /// A whole control sequence, from its escape character on.
+    Sequence(&'a [u8]),
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+enum State {
+    #[default]
+    Text,
+    /// After an escape character.
+    Escape,
+    /// After `ESC` and some intermediate character, as in `ESC ( B`.
+    Intermediate,
+    /// After `ESC [`.
+    Control,
+    /// In a string, which a bell ends if it is a command to the terminal's system (`ESC ]`).
+    String { bell: bool },
+    /// An escape character in a string: `\` after it ends it.
+    StringEscape { bell: bool },
+}
+
+const ESCAPE: u8 = 0x1b;
+const BELL: u8 = 0x07;
+/// Control characters by which a terminal gives a sequence up.
+const CANCEL: [u8; 2] = [0x18, 0x1a];
+/// A sequence longer than this is passed on as text: it has an image in it, or is none.
+const LONGEST: usize = 64 * 1024;
+
+/// Takes output apart as it comes, in whatever pieces.
+#[derive(Debug, Default)]
+pub(crate) struct Splitter {
+    state: State,
+    sequence: Vec<u8>,
+}
+
+impl Splitter {
+    /// Takes the next output apart. A sequence that is not whole yet waits for its end.
+    pub(crate) fn feed(&mut self, bytes: &[u8], mut sink: impl FnMut(Piece<'_>)) {
+        let mut text_from = 0;
+        for (at, &byte) in bytes.iter().enumerate() {
+            if self.state == State::Text {
+                if byte == ESCAPE {
+                    if text_from < at {
+                        sink(Piece::Text(&bytes[text_from..at]));
+                    }
+                    self.state = State::Escape;
+                    self.sequence.push(byte);
+                }
+                continue;
+            }
+            let restarts = matches!(self.state, State::Escape | State::Intermediate | State::Control);
+            if byte == ESCAPE && restarts {
+                sink(Piece::Sequence(&self.sequence));
+                self.reset();
+                self.state = State::Escape;
+                self.sequence.push(byte);
+                continue;
+            }
+            self.sequence.push(byte);
+            match self.next_state(byte) {
+                Some(state) => self.state = state,
+                None => {
+                    sink(Piece::Sequence(&self.sequence));
+                    self.reset();
+                }
+            }
+            if self.sequence.len() > LONGEST {
+                sink(Piece::Text(&self.sequence));
+                self.reset();
+            }
+            text_from = at + 1;
+        }
+        if self.state == State::Text && text_from < bytes.len() {
+            sink(Piece::Text(&bytes[text_from..]));
+        }
+    }
+
+    /// What waits for the end of its sequence.
+    pub(crate) fn waiting(&self) -> &[u8] {
+        &self.sequence
+    }
+
+    fn reset(&mut self) {
+        self.sequence.clear();
+        self.state = State::Text;
+    }
+
+    /// What follows this byte of a sequence; nothing if it was the last.
+    fn next_state(&self, byte: u8) -> Option<State> {
+        if CANCEL.contains(&byte) {
+            return None;
+        }
+        match self.state {
+            State::Text => Some(State::Text),
+            State::Escape => match byte {
+                b'[' => Some(State::Control),
+                b']' => Some(State::String { bell: true }),
+                b'P' | b'X' | b'^' | b'_' => Some(State::String { bell: false }),
+                0x20..=0x2f => Some(State::Intermediate),
+                _ => None,
+            },
+            State::Intermediate => matches!(byte, 0x20..=0x2f).then_some(State::Intermediate),
+            State::Control => (!matches!(byte, 0x40..=0x7e)).then_some(State::Control),
+            State::String { bell: true } if byte == BELL => None,
+            State::String { bell } if byte == ESCAPE => Some(State::StringEscape { bell }),
+            State::StringEscape { .. } if byte == b'\\' => None,
+            State::String { bell } | State::StringEscape { bell } => Some(State::String { bell }),
+        }
+    }
+}
+
+/// A control sequence `ESC [`, taken apart.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Control<'a> {
+    /// `?`, `>`, `<` or `=` at its beginning.
+    pub(crate) private: Option<u8>,
+    /// Its numbers, as they are.
+    pub(crate) parameters: &'a str,
+    /// What stands before its last character.
+    pub(crate) intermediate: &'a [u8],
+    /// Its last character.
+    pub(crate) last: u8,
+}
+
+impl<'a> Control<'a> {
+    pub(crate) fn parse(sequence: &'a [u8]) -> Option<Self> {
+        let body = sequence.strip_prefix(b"\x1b[")?;
+        let (&last, body) = body.split_last()?;
+        let (private, body) = match body.split_first() {
+            Some((&mark @ b'<'..=b'?', rest)) => (Some(mark), rest),
+            _ => (None, body),
+        };
+        let numbers = body.iter().position(|byte| !matches!(byte, 0x30..=0x3b)).unwrap_or(body.len());
+        let (numbers, intermediate) = body.split_at(numbers);
+        Some(Self { private, parameters: std::str::from_utf8(numbers).ok()?, intermediate, last })
+    }
+
+    /// Its numbers.
+    pub(crate) fn numbers(&self) -> impl Iterator<Item = u16> + use<'a> {
+        self.parameters.split(';').filter_map(|number| number.parse().ok())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn pieces(text: &[u8], length: usize) -> Vec<(bool, Vec<u8>)> {
+        let mut splitter = Splitter::default();
+        let mut pieces: Vec<(bool, Vec<u8>)> = Vec::new();
+        for part in text.chunks(length) {
+            splitter.feed(part, |piece| match (piece, pieces.last_mut()) {
+                (Piece::Text(bytes), Some((false, last))) => last.extend(bytes),
+                (Piece::Text(bytes), _) => pieces.push((false, bytes.to_vec())),
+                (Piece::Sequence(bytes), _) => pieces.push((true, bytes.to_vec())),
+            });
+        }
+        pieces
+    }
+
+    #[test]
+    fn output_is_taken_apart_the_same_way_however_it_is_cut() {
+        let parts: [&[u8]; 10] = [
+            b"text\n",
+            b"\x1b[31;1m",
+            b"red",
+            b"\x1b]0;title\x07",
+            b"\x1b]8;;http://x\x1b\\",
+            b"\x1b(B",
+            b"\x1bP$q q\x1b\\",
+            b"more \xff",
+            b"\x1b=",
+            b"\x1b[?1049h",
+        ];
+        let whole = parts.concat();
+        for length in [1, 2, 3, 5, 1000] {
+            let found = pieces(&whole, length);
+            let expected = parts.map(|part| (part[0] == ESCAPE, part.to_vec()));
+            assert_eq!(found, expected, "in pieces of {length}");
+        }
+    }
+
+    #[test]
+    fn a_cancelled_sequence_ends_and_an_endless_one_is_text() {
+        let restarted = [(true, b"\x1b".to_vec()), (true, b"\x1b[1".to_vec()), (true, b"\x1b[m".to_vec())];
+        assert_eq!(pieces(b"\x1b\x1b[1\x1b[m", 100), restarted);
+        assert_eq!(pieces(b"\x1b[31\x18x", 100), [(true, b"\x1b[31\x18".to_vec()), (false, b"x".to_vec())]);
+        let long = [&b"\x1b]"[..], &[b'x'; 2 * LONGEST]].concat();
+        assert!(pieces(&long, 1000).iter().all(|(sequence, _)| !sequence));
+    }
+
+    #[test]
+    fn a_control_sequence_has_parts() {
+        let control = Control::parse(b"\x1b[?25;1049h").unwrap();
+        assert_eq!((control.private, control.last), (Some(b'?'), b'h'));
+        assert_eq!(control.numbers().collect::<Vec<_>>(), [25, 1049]);
+        let control = Control::parse(b"\x1b[2 q").unwrap();
+        assert_eq!((control.parameters, control.intermediate, control.last), ("2", &b" "[..], b'q'));
+        assert_eq!(Control::parse(b"\x1b]0;x\x07"), None);
+    }
+}

@@ -1,0 +1,160 @@
+//! Times, sizes and names, as people write them.
+
+use std::time::Duration;
+
+/// `10`, `10s`, `500ms`, `2m`, `1h`, `7d`, `1.5s`.
+pub(crate) fn parse_time(text: &str) -> Result<Duration, String> {
+    let wrong = || format!("{text:?} is not a time; write for instance 500ms, 10s, 2m, 1h or 7d");
+    let (number, unit) = split(text);
+    let seconds = match unit {
+        "" | "s" => 1.0,
+        "ms" => 0.001,
+        "m" => 60.0,
+        "h" => 3600.0,
+        "d" => 86_400.0,
+        _ => return Err(wrong()),
+    };
+    let number = number.parse::<f64>().map_err(|_| wrong())?;
+    Duration::try_from_secs_f64(number * seconds).map_err(|_| wrong())
+}
+
+/// A lease: a time, or `off` for none.
+pub(crate) fn parse_lease(text: &str) -> Result<Lease, String> {
+    match text {
+        "off" => Ok(Lease(None)),
+        text => parse_time(text).map(|time| Lease(Some(time))),
+    }
+}
+
+/// How long a session goes on without a daemon.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Lease(pub(crate) Option<Duration>);
+
+/// `1000`, `64K`, `64M`, `1.5G`; with or without a `B` or `iB` after it.
+pub(crate) fn parse_size(text: &str) -> Result<u64, String> {
+    let wrong = || format!("{text:?} is not a size; write for instance 512K, 64M or 1G");
+    let (number, unit) = split(text);
+    let unit = unit.to_ascii_lowercase();
+    let power = match unit.strip_suffix("ib").or_else(|| unit.strip_suffix('b')).unwrap_or(&unit) {
+        "" => 0,
+        "k" => 1,
+        "m" => 2,
+        "g" => 3,
+        "t" => 4,
+        _ => return Err(wrong()),
+    };
+    let bytes = number.parse::<f64>().map_err(|_| wrong())? * 1024_f64.powi(power);
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "it is in range")]
+    if (0.0..9e18).contains(&bytes) { Ok(bytes as u64) } else { Err(wrong()) }
+}
+
+fn split(text: &str) -> (&str, &str) {
+    let digits = text.find(|c: char| c != '.' && !c.is_ascii_digit()).unwrap_or(text.len());
+    text.split_at(digits)
+}
+
+/// The name of a session.
+pub(crate) fn parse_name(text: &str) -> Result<String, String> {
+    let allowed = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
+    let starts_well = text.starts_with(|c: char| c.is_ascii_alphanumeric());
+    if (1..=64).contains(&text.len()) && text.chars().all(allowed) && starts_well {
+        Ok(text.to_owned())
+    } else {
+        Err("a name is 1 to 64 letters, digits, - _ or . and starts with a letter or digit".into())
+    }
+}
+
+/// Which session is meant: a name, an id, or the beginning of one.
+pub(crate) fn parse_session(text: &str) -> Result<String, String> {
+    parse_name(text).map_err(|_| format!("{text:?} can be neither a name nor an id of a session"))
+}
+
+/// A number of bytes, for people.
+pub(crate) fn size(bytes: u64) -> String {
+    const UNITS: [&str; 5] = ["B", "KiB", "MiB", "GiB", "TiB"];
+    let mut unit = 0;
+    #[expect(clippy::cast_precision_loss, reason = "it is rounded anyway")]
+    let mut number = bytes as f64;
+    while number >= 1024.0 && unit + 1 < UNITS.len() {
+        number /= 1024.0;
+        unit += 1;
+    }
+    match unit {
+        0 => format!("{bytes} B"),
+        _ => format!("{number:.1} {}", UNITS[unit]),
+    }
+}
+
+/// A time span, for people: its two largest units at most.
+pub(crate) fn span(time: Duration) -> String {
+    let seconds = time.as_secs();
+    let (days, hours, minutes) = (seconds / 86_400, seconds / 3600 % 24, seconds / 60 % 60);
+    match () {
+        () if days > 0 && hours > 0 => format!("{days}d {hours}h"),
+        () if days > 0 => format!("{days}d"),
+        () if hours > 0 && minutes > 0 => format!("{hours}h {minutes}m"),
+        () if hours > 0 => format!("{hours}h"),
+        () if minutes > 0 && seconds % 60 > 0 => format!("{minutes}m {}s", seconds % 60),
+        () if minutes > 0 => format!("{minutes}m"),
+        () if seconds >= 10 || time.subsec_millis() == 0 => format!("{seconds}s"),
+        () => format!("{:.1}s", time.as_secs_f64()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_are_read_with_and_without_units() {
+        for (text, milliseconds) in [
+            ("10", 10_000),
+            ("10s", 10_000),
+            ("500ms", 500),
+            ("2m", 120_000),
+            ("1.5s", 1500),
+            ("0", 0),
+            ("7d", 604_800_000),
+        ] {
+            assert_eq!(parse_time(text), Ok(Duration::from_millis(milliseconds)), "{text}");
+        }
+        for text in ["", "s", "-1", "1y", "10 s", "1e9", "..", "99999999999999999999h"] {
+            assert!(parse_time(text).is_err(), "{text}");
+        }
+        assert_eq!(parse_lease("off"), Ok(Lease(None)));
+        assert_eq!(parse_lease("1m"), Ok(Lease(Some(Duration::from_secs(60)))));
+        assert!(parse_lease("never").is_err());
+    }
+
+    #[test]
+    fn sizes_are_read_with_and_without_units() {
+        for (text, bytes) in
+            [("0", 0), ("1000", 1000), ("64K", 65536), ("64kb", 65536), ("1.5MiB", 1_572_864), ("1g", 1 << 30)]
+        {
+            assert_eq!(parse_size(text), Ok(bytes), "{text}");
+        }
+        for text in ["", "K", "-1", "1X", "1 M", "1e3", "99999999999T", "i", "5ibb"] {
+            assert!(parse_size(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn names_with_slashes_blanks_or_nothing_in_them_are_refused() {
+        assert_eq!(parse_name("fix-login.2"), Ok("fix-login.2".to_owned()));
+        for text in ["", "a/b", "a b", "-x", ".", "ü"] {
+            assert!(parse_name(text).is_err(), "{text}");
+            assert!(parse_session(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn sizes_and_spans_are_short() {
+        let sizes = [0, 1023, 1024, 1_572_864, u64::MAX].map(size);
+        assert_eq!(sizes, ["0 B", "1023 B", "1.0 KiB", "1.5 MiB", "16777216.0 TiB"]);
+        let spans = [0, 300, 9_900, 10_500, 60_000, 90_000, 3_600_000, 5_400_000, 86_400_000, 100_000_000];
+        assert_eq!(
+            spans.map(|ms| span(Duration::from_millis(ms))),
+            ["0s", "0.3s", "9.9s", "10s", "1m", "1m 30s", "1h", "1h 30m", "1d", "1d 3h"]
+        );
+    }
+}

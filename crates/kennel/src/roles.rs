@@ -1,0 +1,76 @@
+//! The other roles of this program, known by the name that it is called by. The only place that knows what
+//! yard and daemon are started with.
+
+use std::ffi::OsStr;
+use std::io;
+use std::path::PathBuf;
+
+use anyhow::{Context, anyhow};
+use kennel_keeper::yard::{self, Ended, RESUME_VARIABLE, Resumed, YardConfig};
+use rustix::fd::OwnedFd;
+use rustix::fs::{Mode, OFlags};
+
+use crate::connect::spawn_yard;
+use crate::home::Home;
+use crate::{doctor, exit_code, live};
+
+/// The yard.
+pub(crate) const YARD: &str = "kennel-yard";
+/// The process that puts a terminal back.
+pub(crate) const TERMINAL_GUARD: &str = "kennel-tty";
+/// What a daemon that can't serve begins its last words with.
+pub(crate) const CANT_SERVE: &str = "kennel-daemon: can't serve: ";
+
+/// Plays a role and exits, if this process was started for one; else returns at once.
+///
+/// To be called first thing, before any thread is started.
+pub(crate) fn take() {
+    kennel_pen::holder::take_role();
+    doctor::take_trial_role();
+    let code = match std::env::args_os().next().as_deref().and_then(OsStr::to_str) {
+        Some(YARD) => be_yard(),
+        Some(yard::DAEMON) => be_daemon(),
+        Some(TERMINAL_GUARD) => live::serve_as_guard().map_or(1, |()| 0),
+        _ => return,
+    };
+    std::process::exit(code);
+}
+
+/// The home that a role was started for: its only argument.
+fn home() -> anyhow::Result<Home> {
+    let mut args = std::env::args_os().skip(1);
+    let folder = args.next().map(PathBuf::from).ok_or_else(|| anyhow!("no home given"))?;
+    Home::at(folder)
+}
+
+fn be_yard() -> i32 {
+    let served = (|| -> anyhow::Result<Ended> {
+        let home = home()?;
+        let resumed = std::env::var(RESUME_VARIABLE).ok().map(|state| Resumed::parse(&state));
+        let resumed = resumed.transpose().context("can't take over from the former program")?;
+        Ok(yard::run(YardConfig { home: home.folder, home_id: home.id, resumed })?)
+    })();
+    match served {
+        Ok(Ended::Left) => 0,
+        Ok(Ended::Occupied) => {
+            eprintln!("{YARD}: another yard serves this home");
+            exit_code::REFUSED.into()
+        }
+        Err(error) => {
+            eprintln!("{YARD}: {error:#}");
+            exit_code::INTERNAL.into()
+        }
+    }
+}
+
+fn be_daemon() -> i32 { let _ = (take_stdin, spawn_yard, CANT_SERVE); 1 }
+/// The yard's socket, which arrives as standard input; that is null from then on.
+fn take_stdin() -> io::Result<OwnedFd> {
+    let socket = rustix::io::fcntl_dupfd_cloexec(rustix::stdio::stdin(), 3)?;
+    if rustix::net::sockopt::socket_domain(&socket)? != rustix::net::AddressFamily::UNIX {
+        return Err(io::ErrorKind::InvalidInput.into());
+    }
+    let null = rustix::fs::open("/dev/null", OFlags::RDWR | OFlags::CLOEXEC, Mode::empty())?;
+    rustix::stdio::dup2_stdin(&null)?;
+    Ok(socket)
+}

@@ -1,0 +1,144 @@
+//! A session that runs, with us in front of it, until its end.
+
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use anyhow::Context;
+use kennel_core::SessionView;
+use kennel_keeper::protocol::{Outcome, Role};
+use rustix::event::{PollFd, PollFlags};
+
+use super::RunArgs;
+use crate::connect::{AskError, Daemon, Patience, receive, session_path};
+use crate::exit_code;
+use crate::failure::{Failure, say};
+use crate::home::Home;
+use crate::live::{self, Begin, End, Ends, Live, News, OwnTerminal, Output, Part, Signals};
+use crate::stopper::Stopper;
+use crate::verdict::{self, Verdict};
+
+/// How long the daemon may take to put on record what we know already.
+const RECORD: Duration = Duration::from_secs(5);
+
+/// Sees the session through; gives the exit code.
+pub(super) fn conduct(
+    daemon: &Daemon,
+    home: &Home,
+    args: &RunArgs,
+    session: &SessionView,
+    signals: &Signals,
+) -> Result<u8, Failure> {
+    let folder = Path::new(&session.folder);
+    let keeper = live::reach(folder, Role::Owner).context("can't reach the keeper")?;
+    let start = |shown| Output::start(folder, Begin::Start, shown).map_err(Failure::internal);
+    let Some(keeper) = keeper else {
+        // It was so short that its keeper has left already.
+        start(false)?.finish(signals, false, heard);
+        return settle(daemon, session, None, signals);
+    };
+    let terminal = session.spec.terminal.is_some();
+    let own = OwnTerminal::find().filter(|_| terminal);
+    let raw = own.map(OwnTerminal::make_raw).transpose().context("our terminal")?;
+    let shown = raw.is_some();
+    let output = start(shown)?;
+    let ends = Ends {
+        raw,
+        sized: terminal,
+        stdin: session.spec.stdin,
+        read_only: false,
+        detach: Some(args.detach_keys.clone()),
+    };
+    let part = Part::Owner(Stopper::new(home, &session.id));
+    let mut live = Live::new(keeper, signals, part, output, ends);
+    let end = live.conduct();
+    let (output, raw) = live.into_parts();
+    match end.context("the session can't be followed")? {
+        End::Detached => {
+            output.leave();
+            drop(raw);
+            let name = session.name.as_deref().unwrap_or(&session.id);
+            say(&format!("{name} goes on by itself; `kennel attach {name}` comes back to it"));
+            Ok(0)
+        }
+        End::StillAlive(survivors) => {
+            output.leave();
+            drop(raw);
+            Verdict::StillAlive(survivors.iter().map(ToString::to_string).collect()).exit_code()
+        }
+        End::Gone(outcome) => {
+            output.finish(signals, shown, heard);
+            drop(raw);
+            settle(daemon, session, Some(&outcome), signals)
+        }
+        End::KeeperLost | End::Told(_) => {
+            output.finish(signals, shown, heard);
+            drop(raw);
+            settle(daemon, session, None, signals)
+        }
+    }
+}
+
+/// What the output has to say at the end.
+fn heard(news: News) {
+    if let News::Trouble(text) = news {
+        live::tell(&text, true);
+    }
+}
+
+/// Asks the daemon what became of the session. If it does not answer, the keeper's word counts.
+fn settle(
+    daemon: &Daemon,
+    session: &SessionView,
+    outcome: Option<&Outcome>,
+    signals: &Signals,
+) -> Result<u8, Failure> {
+    let deadline = outcome.map(|_| Instant::now() + RECORD);
+    match (await_record(daemon, &session.id, deadline, signals), outcome) {
+        (Ok(Some(settled)), _) => {
+            verdict::explain(&settled);
+            Verdict::of(&settled).exit_code()
+        }
+        (_, Some(outcome)) => Verdict::of_outcome(outcome).exit_code(),
+        (Ok(None), None) => Err(Failure::because(
+            exit_code::UNKNOWN,
+            format!("left before it was known what became of session {}", session.id),
+        )),
+        (Err(failure), None) => Err(failure.code(exit_code::UNKNOWN)),
+    }
+}
+
+/// Waits until the session has settled; nothing if it is too late or somebody wants us to end.
+pub(super) fn await_record(
+    daemon: &Daemon,
+    id: &str,
+    deadline: Option<Instant>,
+    signals: &Signals,
+) -> Result<Option<SessionView>, Failure> {
+    let path = session_path(id, "/wait");
+    loop {
+        let sent = match daemon.send("GET", &path, None::<&()>, Patience::Endless) {
+            Ok(sent) => sent,
+            Err(error) if error.is_gone() => {
+                daemon.find_again()?;
+                continue;
+            }
+            Err(error) => return Err(error.into()),
+        };
+        loop {
+            let told = signals.next_end().map_err(Failure::internal)?.is_some();
+            if told || deadline.is_some_and(|by| Instant::now() >= by) {
+                return Ok(None);
+            }
+            let mut fds = [PollFd::new(signals, PollFlags::IN), PollFd::new(&sent, PollFlags::IN)];
+            live::poll(&mut fds, deadline).map_err(Failure::internal)?;
+            if !fds[1].revents().is_empty() {
+                break;
+            }
+        }
+        match receive(sent) {
+            Ok(session) => return Ok(Some(session)),
+            Err(AskError::Lost(_)) => daemon.find_again()?,
+            Err(error) => return Err(error.into()),
+        }
+    }
+}

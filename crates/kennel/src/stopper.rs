@@ -1,0 +1,42 @@
+//! Asking the daemon for a stop without waiting for it.
+
+use std::thread;
+
+use kennel_core::api::{StopAnswer, StopRequest};
+
+use crate::connect::{Daemon, Patience, Start, receive, session_path};
+use crate::home::Home;
+
+/// Stops one session, in the name of the foreground run that it belongs to.
+#[derive(Debug, Clone)]
+pub(crate) struct Stopper {
+    home: Home,
+    session: String,
+}
+
+/// Who asks, in the event log.
+pub(crate) const BY_RUN: &str = "kennel run";
+
+impl Stopper {
+    pub(crate) fn new(home: &Home, session: &str) -> Self {
+        Self { home: home.clone(), session: session.to_owned() }
+    }
+
+    /// Asks for the end, at once or with the session's own grace.
+    pub(crate) fn ask(&self, now: bool, signal: i32) {
+        let stopper = self.clone();
+        let asked = thread::Builder::new().name("stop".into()).spawn(move || stopper.post(now, signal));
+        // Without it the keeper is told directly; only the reason is not on record then.
+        drop(asked);
+    }
+
+    fn post(&self, now: bool, signal: i32) {
+        let Ok(daemon) = Daemon::connect(&self.home, Start::Never) else { return };
+        let request =
+            StopRequest { grace_ms: None, now, by: format!("{BY_RUN}, signal {signal}") };
+        let path = session_path(&self.session, "/stop");
+        // What came of it, the keeper tells.
+        let sent = daemon.send("POST", &path, Some(&request), Patience::Endless);
+        sent.and_then(receive::<StopAnswer>).ok();
+    }
+}

@@ -1,0 +1,227 @@
+//! Tables for people, fitted to the width of their terminal.
+
+use crate::print::{Ink, Tone};
+
+/// Between two columns.
+const GAP: usize = 2;
+/// What stands for what was left out.
+const MORE: char = '…';
+
+/// A table with a head.
+#[derive(Debug)]
+pub(crate) struct Table {
+    columns: Vec<Column>,
+    rows: Vec<Vec<Cell>>,
+}
+
+/// A column, and how far it may be cut.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Column {
+    name: &'static str,
+    /// Whether its text may be cut, and to no less than this.
+    least: Option<usize>,
+    right: bool,
+}
+
+impl Column {
+    /// One that is always shown whole.
+    pub(crate) const fn whole(name: &'static str) -> Self {
+        Self { name, least: None, right: false }
+    }
+
+    /// One of numbers.
+    pub(crate) const fn number(name: &'static str) -> Self {
+        Self { name, least: None, right: true }
+    }
+
+    /// One that may be cut, to this many characters.
+    pub(crate) const fn cut(name: &'static str, least: usize) -> Self {
+        Self { name, least: Some(least), right: false }
+    }
+}
+
+/// Text in a table.
+#[derive(Debug, Clone)]
+pub(crate) struct Cell {
+    text: String,
+    tone: Tone,
+}
+
+impl Cell {
+    pub(crate) fn new(text: impl Into<String>) -> Self {
+        Self { text: text.into(), tone: Tone::Plain }
+    }
+
+    pub(crate) fn toned(text: impl Into<String>, tone: Tone) -> Self {
+        Self { text: text.into(), tone }
+    }
+}
+
+impl Table {
+    pub(crate) fn new(columns: &[Column]) -> Self {
+        Self { columns: columns.to_vec(), rows: Vec::new() }
+    }
+
+    /// One cell a column.
+    pub(crate) fn row(&mut self, cells: Vec<Cell>) {
+        debug_assert_eq!(cells.len(), self.columns.len());
+        self.rows.push(cells);
+    }
+
+    /// As text, no wider than this where that is possible at all.
+    pub(crate) fn text(&self, width: Option<usize>, ink: Ink) -> String {
+        let widths = self.widths(width);
+        let head = self.columns.iter().map(|column| Cell::toned(column.name, Tone::Heading));
+        let mut out = self.line(&head.collect::<Vec<_>>(), &widths, ink);
+        for row in &self.rows {
+            out += &self.line(row, &widths, ink);
+        }
+        out
+    }
+
+    /// Cuts the widest column that may be cut, again and again, until all fit.
+    fn widths(&self, width: Option<usize>) -> Vec<usize> {
+        let mut widths = (0..self.columns.len()).map(|at| self.natural(at)).collect::<Vec<_>>();
+        let Some(width) = width else { return widths };
+        loop {
+            let total = widths.iter().sum::<usize>() + GAP * widths.len().saturating_sub(1);
+            let cuttable = (0..widths.len())
+                .filter(|at| self.columns[*at].least.is_some_and(|least| widths[*at] > least.max(1)))
+                .max_by_key(|at| widths[*at]);
+            match cuttable {
+                Some(at) if total > width => widths[at] -= 1,
+                _ => return widths,
+            }
+        }
+    }
+
+    fn natural(&self, at: usize) -> usize {
+        let cells = self.rows.iter().map(|row| columns_of(&row[at].text));
+        cells.chain([columns_of(self.columns[at].name)]).max().unwrap_or(0)
+    }
+
+    fn line(&self, cells: &[Cell], widths: &[usize], ink: Ink) -> String {
+        let mut line = String::new();
+        for (at, (cell, width)) in cells.iter().zip(widths).enumerate() {
+            let text = cut(&cell.text, *width);
+            let room = " ".repeat(width.saturating_sub(columns_of(&text)));
+            let painted = ink.paint(cell.tone, &text);
+            let last = at + 1 == cells.len();
+            line += &match (self.columns[at].right, last) {
+                (true, _) => room + &painted,
+                (false, true) => painted,
+                (false, false) => painted + &room,
+            };
+            if !last {
+                line += &" ".repeat(GAP);
+            }
+        }
+        line.truncate(line.trim_end().len());
+        line + "\n"
+    }
+}
+
+/// Cuts text to a width, and shows that it was cut.
+fn cut(text: &str, width: usize) -> String {
+    if columns_of(text) <= width {
+        return text.to_owned();
+    }
+    let mut left = width.saturating_sub(1);
+    let mut short = String::new();
+    for c in text.chars() {
+        let Some(rest) = left.checked_sub(columns_of_char(c)) else { break };
+        left = rest;
+        short.push(c);
+    }
+    short.push(MORE);
+    short
+}
+
+/// How many columns of a terminal the text takes.
+fn columns_of(text: &str) -> usize {
+    text.chars().map(columns_of_char).sum()
+}
+
+/// Near enough: the blocks of scripts and signs that terminals show two columns wide, and marks that
+/// take none.
+fn columns_of_char(c: char) -> usize {
+    match u32::from(c) {
+        0x300..=0x36f | 0xfe00..=0xfe0f => 0,
+        0x1100..=0x115f
+        | 0x2e80..=0x303e
+        | 0x3041..=0xa4cf
+        | 0xac00..=0xd7a3
+        | 0xf900..=0xfaff
+        | 0xfe30..=0xfe6f
+        | 0xff00..=0xff60
+        | 0xffe0..=0xffe6
+        | 0x1f300..=0x1f64f
+        | 0x1f680..=0x1faff
+        | 0x20000..=0x3fffd => 2,
+        _ => 1,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn table() -> Table {
+        let columns =
+            [Column::whole("ID"), Column::cut("NAME", 4), Column::number("PID"), Column::cut("COMMAND", 7)];
+        let mut table = Table::new(&columns);
+        let row = |id: &str, name: &str, pid: &str, command: &str| {
+            vec![
+                Cell::new(id),
+                Cell::new(name),
+                Cell::toned(pid, Tone::Good),
+                Cell::new(command),
+            ]
+        };
+        table.row(row("0abc", "fix-login", "17", "claude -p 'a long prompt for it'"));
+        table.row(row("0abd", "", "4711", "true"));
+        table
+    }
+
+    #[test]
+    fn without_a_limit_everything_is_shown() {
+        assert_eq!(
+            table().text(None, Ink::Plain),
+            "ID    NAME        PID  COMMAND\n\
+             0abc  fix-login    17  claude -p 'a long prompt for it'\n\
+             0abd             4711  true\n"
+        );
+    }
+
+    #[test]
+    fn the_widest_column_is_cut_first_and_that_is_shown() {
+        let text = table().text(Some(40), Ink::Plain);
+        assert_eq!(
+            text,
+            "ID    NAME        PID  COMMAND\n\
+             0abc  fix-login    17  claude -p 'a lo…\n\
+             0abd             4711  true\n"
+        );
+        assert!(text.lines().all(|line| columns_of(line) <= 40));
+    }
+
+    #[test]
+    fn what_may_not_be_cut_stays_whole_however_narrow_it_is() {
+        let text = table().text(Some(5), Ink::Plain);
+        assert!(text.contains("0abc  fix…    17  claude…"), "{text}");
+    }
+
+    #[test]
+    fn colours_do_not_count() {
+        let text = table().text(Some(40), Ink::Coloured);
+        assert!(text.contains("\x1b[32m17\x1b[0m  claude"), "{text}");
+    }
+
+    #[test]
+    fn wide_signs_take_two_columns() {
+        assert_eq!(cut("漢字漢字", 8), "漢字漢字");
+        assert_eq!(cut("漢字漢字", 7), "漢字漢…");
+        assert_eq!(cut("漢字漢字", 6), "漢字…");
+        assert_eq!(cut("abc", 0), "…");
+    }
+}

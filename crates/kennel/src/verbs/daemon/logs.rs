@@ -1,0 +1,143 @@
+//! `kennel daemon logs`: the daemon's own log.
+
+use std::fs::File;
+use std::io::{self, Read, Seek, SeekFrom};
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+use anyhow::Context;
+use clap::Args;
+use rustix::event::{PollFd, PollFlags};
+use rustix::fs::inotify;
+
+use crate::exit_code;
+use crate::failure::Failure;
+use crate::home::Home;
+use crate::live;
+use crate::print::bytes;
+
+const LOG: &str = "daemon.log";
+
+/// The flags of `kennel daemon logs`.
+#[derive(Debug, Args)]
+#[command(after_help = exit_code::SHORT_HELP)]
+pub(crate) struct LogsArgs {
+    /// Go on: show what is logged as it comes
+    #[arg(short, long)]
+    follow: bool,
+    /// How many of the last lines
+    #[arg(short = 'n', long, value_name = "N", default_value_t = 200)]
+    tail: usize,
+}
+
+/// Shows the log. Needs no daemon.
+pub(crate) fn logs(home: &Home, args: &LogsArgs) -> Result<u8, Failure> {
+    let folder = home.path("log");
+    // Before the first look, so that nothing goes unnoticed.
+    let watch = if args.follow { Some(watch(&folder)?) } else { None };
+    let mut log = Log::open(folder.join(LOG)).map_err(|error| match error.kind() {
+        io::ErrorKind::NotFound => {
+            Failure::because(exit_code::REFUSED, "there is no log: no daemon has run in this home")
+        }
+        _ => Failure::internal(anyhow::Error::from(error).context("can't read the log")),
+    })?;
+    bytes(last_lines(&log.rest().context("can't read the log")?, args.tail))?;
+    let Some(watch) = watch else { return Ok(0) };
+    loop {
+        live::poll(&mut [PollFd::new(&watch, PollFlags::IN)], None).map_err(Failure::internal)?;
+        let mut events = [0; 4096];
+        // What happened does not matter: the file is looked at.
+        rustix::io::read(&watch, &mut events).map_err(|error| Failure::internal(io::Error::from(error)))?;
+        bytes(&log.rest().context("can't read the log")?)?;
+    }
+}
+
+fn watch(folder: &Path) -> Result<rustix::fd::OwnedFd, Failure> {
+    let started = || -> io::Result<_> {
+        let watch = inotify::init(inotify::CreateFlags::CLOEXEC)?;
+        let what = inotify::WatchFlags::MODIFY | inotify::WatchFlags::CREATE | inotify::WatchFlags::MOVED_TO;
+        inotify::add_watch(&watch, folder, what)?;
+        Ok(watch)
+    };
+    started().with_context(|| format!("can't watch {}", folder.display())).map_err(Failure::setup)
+}
+
+/// A log that is put aside now and then, and begun anew.
+struct Log {
+    path: PathBuf,
+    file: File,
+}
+
+impl Log {
+    fn open(path: PathBuf) -> io::Result<Self> {
+        let file = File::open(&path)?;
+        Ok(Self { path, file })
+    }
+
+    /// What was not read yet, of the old file and then of the new one.
+    fn rest(&mut self) -> io::Result<Vec<u8>> {
+        let mut text = Vec::new();
+        loop {
+            self.read_on(&mut text)?;
+            match File::open(&self.path) {
+                Ok(file) if file.metadata()?.ino() != self.file.metadata()?.ino() => self.file = file,
+                // None at the moment: it is being put aside.
+                Ok(_) | Err(_) => return Ok(text),
+            }
+        }
+    }
+
+    fn read_on(&mut self, text: &mut Vec<u8>) -> io::Result<()> {
+        // One that was cut is read from its beginning.
+        if self.file.stream_position()? > self.file.metadata()?.len() {
+            self.file.seek(SeekFrom::Start(0))?;
+        }
+        self.file.read_to_end(text).map(drop)
+    }
+}
+
+/// The last lines of a text.
+fn last_lines(text: &[u8], lines: usize) -> &[u8] {
+    let body = text.strip_suffix(b"\n").unwrap_or(text);
+    if lines == 0 {
+        return b"";
+    }
+    let breaks = body.iter().enumerate().rev().filter(|(_, byte)| **byte == b'\n');
+    match breaks.map(|(at, _)| at).nth(lines - 1) {
+        Some(at) => &text[at + 1..],
+        None => text,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs;
+
+    #[test]
+    fn the_last_lines_are_found() {
+        let text = b"a\nb\nc\n";
+        for (lines, expected) in [(0, ""), (1, "c\n"), (2, "b\nc\n"), (3, "a\nb\nc\n"), (9, "a\nb\nc\n")] {
+            assert_eq!(last_lines(text, lines), expected.as_bytes(), "{lines}");
+        }
+        assert_eq!(last_lines(b"a\nb", 1), b"b");
+        assert_eq!(last_lines(b"", 1), b"");
+    }
+
+    #[test]
+    fn a_log_that_is_begun_anew_is_read_on() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join(LOG);
+        fs::write(&path, "one\n").unwrap();
+        let mut log = Log::open(path.clone()).unwrap();
+        assert_eq!(log.rest().unwrap(), b"one\n");
+        assert_eq!(log.rest().unwrap(), b"");
+        fs::write(&path, "one\ntwo\n").unwrap();
+        fs::rename(&path, folder.path().join("daemon.log.1")).unwrap();
+        fs::write(&path, "three\n").unwrap();
+        assert_eq!(log.rest().unwrap(), b"two\nthree\n");
+        fs::write(&path, "").unwrap();
+        fs::write(&path, "4\n").unwrap();
+        assert_eq!(log.rest().unwrap(), b"4\n");
+    }
+}

@@ -1,0 +1,123 @@
+//! `kennel daemon`: looking after the daemon.
+
+mod logs;
+mod status;
+mod stop;
+mod unit;
+
+use std::os::unix::process::CommandExt;
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, anyhow};
+use clap::{Args, Subcommand};
+use kennel_core::api::{DaemonView, ReplaceRequest};
+
+use crate::connect::{Daemon, Start};
+use crate::exit_code;
+use crate::failure::Failure;
+use crate::home::Home;
+use crate::live;
+use crate::print::print;
+use crate::roles;
+
+/// How long a daemon may take to make room for the next.
+const REPLACE: Duration = Duration::from_secs(30);
+/// The pause between looks.
+const LOOK_AGAIN: Duration = Duration::from_millis(20);
+
+/// The verbs of `kennel daemon`.
+#[derive(Debug, Args)]
+pub(crate) struct DaemonArgs {
+    #[command(subcommand)]
+    verb: DaemonVerb,
+}
+
+#[derive(Debug, Subcommand)]
+enum DaemonVerb {
+    /// Start it, if it does not run; most verbs do that by themselves
+    Start,
+    /// End every session, say what became of each, and end the daemon
+    Stop(stop::StopArgs),
+    /// Put this program in the place of the one that runs; sessions go on
+    Restart,
+    /// Say whether it runs; exits with 1 if not
+    Status(status::StatusArgs),
+    /// Show its log
+    Logs(logs::LogsArgs),
+    /// Print a systemd user unit for it
+    ///
+    /// As a unit of its own it outlives the login that started it, and has a cgroup of its own to make pens
+    /// in.
+    Unit,
+    /// Serve in the foreground, for a process manager
+    Run,
+}
+
+/// Does it.
+pub(crate) fn daemon(home: &Home, args: &DaemonArgs) -> Result<u8, Failure> {
+    match &args.verb {
+        DaemonVerb::Start => start(home),
+        DaemonVerb::Stop(args) => stop::stop(home, args),
+        DaemonVerb::Restart => restart(home),
+        DaemonVerb::Status(args) => status::status(home, args),
+        DaemonVerb::Logs(args) => logs::logs(home, args),
+        DaemonVerb::Unit => unit::unit(home),
+        DaemonVerb::Run => run(home),
+    }
+}
+
+fn start(home: &Home) -> Result<u8, Failure> {
+    let daemon = Daemon::connect(home, Start::IfNeeded)?;
+    print(&running(&daemon.view()?))?;
+    Ok(0)
+}
+
+fn running(view: &DaemonView) -> String {
+    let yard = view.yard_pid.map_or(String::new(), |pid| format!(", below yard {pid}"));
+    format!("the daemon runs: pid {}{yard}, version {}, home {}\n", view.pid, view.version, view.home)
+}
+
+/// Puts this very program in its place.
+fn restart(home: &Home) -> Result<u8, Failure> {
+    let Ok(daemon) = Daemon::connect(home, Start::Never) else { return start(home) };
+    let before = daemon.view()?;
+    let program = own_program().map_err(Failure::internal)?;
+    daemon.tell("/v1/daemon/replace", &ReplaceRequest { program: Some(program) })?;
+    let deadline = Instant::now() + REPLACE;
+    loop {
+        // Between the two nobody may listen for a moment.
+        match daemon.view() {
+            Ok(now) if (now.pid, &now.started_at) != (before.pid, &before.started_at) => {
+                print(&running(&now))?;
+                return Ok(0);
+            }
+            Ok(_) => {}
+            Err(error) if error.is_gone() => {}
+            Err(error) => return Err(error.into()),
+        }
+        if Instant::now() >= deadline {
+            let text = format!("daemon {} has not made room within {} s", before.pid, REPLACE.as_secs());
+            return Err(Failure::because(exit_code::INTERNAL, text).hint("`kennel daemon logs` may say why"));
+        }
+        live::poll(&mut [], Some(Instant::now() + LOOK_AGAIN)).map_err(Failure::internal)?;
+    }
+}
+
+/// The file that this program is in.
+fn own_program() -> anyhow::Result<String> {
+    let path = std::env::current_exe().context("can't find our own program")?;
+    let path = path.to_str().ok_or_else(|| anyhow!("{} is not UTF-8", path.display()))?;
+    // If a newer file was put in our place meanwhile, that is the one to start.
+    let path = path.strip_suffix(" (deleted)").unwrap_or(path);
+    match std::fs::metadata(path) {
+        Ok(_) => Ok(path.to_owned()),
+        Err(error) => Err(anyhow!(error).context(path.to_owned())),
+    }
+}
+
+/// Becomes the yard. Returns only if that fails.
+fn run(home: &Home) -> Result<u8, Failure> {
+    let error = Command::new("/proc/self/exe").arg0(roles::YARD).arg(&home.folder).exec();
+    Err(Failure::internal(anyhow!(error).context("can't become the yard")))
+}

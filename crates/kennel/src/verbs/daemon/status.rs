@@ -1,0 +1,118 @@
+//! `kennel daemon status`.
+
+use clap::Args;
+use kennel_core::api::DaemonView;
+use serde_json::json;
+
+use crate::connect::{Daemon, Start, Yard};
+use crate::exit_code;
+use crate::failure::{Failure, say};
+use crate::home::Home;
+use crate::moment;
+use crate::print::{self, print};
+
+/// The flags of `kennel daemon status`.
+#[derive(Debug, Args)]
+#[command(after_help = exit_code::SHORT_HELP)]
+pub(crate) struct StatusArgs {
+    /// Print JSON, for programs; pid is null if no daemon runs
+    #[arg(long)]
+    json: bool,
+}
+
+/// Says whether a daemon runs. Starts none.
+pub(crate) fn status(home: &Home, args: &StatusArgs) -> Result<u8, Failure> {
+    match Daemon::connect(home, Start::Never) {
+        Ok(daemon) => {
+            let view = daemon.view()?;
+            if args.json {
+                print::json(&view)?;
+            } else {
+                print(&text(&view, moment::now_ms()))?;
+            }
+            Ok(0)
+        }
+        Err(_) => not_running(home, args.json),
+    }
+}
+
+fn text(view: &DaemonView, now: u64) -> String {
+    let yard = view.yard_pid.map_or("-".to_owned(), |pid| pid.to_string());
+    let mut out = format!(
+        "\
+daemon     runs, pid {}
+yard       pid {yard}
+version    {}
+since      {} ({} ago)
+home       {} ({})
+sessions   {} live, {} on record
+",
+        view.pid,
+        view.version,
+        view.started_at,
+        moment::age(&view.started_at, now),
+        view.home,
+        view.home_id,
+        view.live,
+        view.total
+    );
+    let own = env!("CARGO_PKG_VERSION");
+    if view.version != own {
+        out += &format!("\nThis program is version {own}; `kennel daemon restart` brings it.\n");
+    }
+    out
+}
+
+fn not_running(home: &Home, json: bool) -> Result<u8, Failure> {
+    let yard = Yard::look(home).unwrap_or_else(|error| {
+        say(&format!("the yard: {error:#}"));
+        None
+    });
+    if json {
+        let (folder, id) = (home.folder.display().to_string(), home.id.as_str());
+        print::json(&json!({
+            "pid": null,
+            "yard_pid": yard.as_ref().map(|yard| yard.pid),
+            "version": null,
+            "home": folder,
+            "home_id": id,
+        }))?;
+        return Err(Failure::said(exit_code::REFUSED));
+    }
+    let text = match yard {
+        None => "no daemon runs for this home".to_owned(),
+        Some(Yard { pid, daemon: Some(daemon), .. }) => {
+            format!("daemon {daemon} was started by yard {pid}, and does not listen")
+        }
+        Some(Yard { pid, keepers, .. }) => {
+            format!("no daemon runs; yard {pid} does, with {keepers} keepers, and starts one when asked")
+        }
+    };
+    Err(Failure::because(exit_code::REFUSED, text))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_status_is_a_few_lines_and_tells_of_another_version() {
+        let mut view = DaemonView {
+            pid: 12,
+            yard_pid: Some(11),
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            home: "/h".to_owned(),
+            home_id: "0123456789abcdef".to_owned(),
+            started_at: "2026-01-31T12:00:00.000Z".to_owned(),
+            live: 3,
+            total: 40,
+        };
+        let now = moment::parse("2026-01-31T14:00:00Z").unwrap();
+        let shown = text(&view, now);
+        assert!(shown.starts_with("daemon     runs, pid 12\nyard       pid 11\n"), "{shown}");
+        assert!(shown.contains("(2h ago)") && shown.contains("3 live, 40 on record"), "{shown}");
+        assert!(!shown.contains("restart"));
+        view.version = "0.0.1".to_owned();
+        assert!(text(&view, now).contains("`kennel daemon restart` brings it"));
+    }
+}

@@ -1,0 +1,108 @@
+//! `kennel daemon stop`: the end of everything, told one by one.
+
+use std::io;
+use std::time::{Duration, Instant};
+
+use clap::Args;
+use kennel_core::api::{ShutdownLine, ShutdownRequest, StopResult};
+use kennel_sys::pidfd;
+use rustix::event::{PollFd, PollFlags};
+use rustix::fd::OwnedFd;
+use rustix::process::Signal;
+
+use crate::connect::{AskError, Daemon, Start, Yard};
+use crate::exit_code;
+use crate::failure::{Failure, say};
+use crate::home::Home;
+use crate::live;
+use crate::print::print;
+use crate::quantity::parse_time;
+use crate::verbs::stop::line;
+
+/// How long the processes may take to leave once all is said.
+const LEAVE: Duration = Duration::from_secs(10);
+
+/// The flags of `kennel daemon stop`.
+#[derive(Debug, Args)]
+#[command(after_help = exit_code::SHORT_HELP)]
+pub(crate) struct StopArgs {
+    /// Leave the sessions running; the next daemon finds them
+    #[arg(long, conflicts_with = "grace")]
+    keep: bool,
+    /// How long to wait between TERM and KILL [default: each session's own]
+    #[arg(long, value_name = "TIME", value_parser = parse_time)]
+    grace: Option<Duration>,
+}
+
+/// Stops the daemon. Starts none, but has a yard that lives bring a crashed one back: sessions are ended by it.
+pub(crate) fn stop(home: &Home, args: &StopArgs) -> Result<u8, Failure> {
+    let daemon = match Daemon::connect(home, Start::Never) {
+        Ok(daemon) => daemon,
+        Err(_) => match Yard::look(home).map_err(Failure::internal)? {
+            None => {
+                say("no daemon runs for this home");
+                return Ok(0);
+            }
+            // Nobody is left to be ended by a daemon.
+            Some(yard) if yard.keepers == 0 || args.keep => return end_yard(&yard, args.keep),
+            Some(_) => Daemon::connect(home, Start::IfNeeded)?,
+        },
+    };
+    let view = daemon.view()?;
+    let processes = [Some(view.pid), view.yard_pid.filter(|_| !args.keep)];
+    let handles = processes.into_iter().flatten().filter_map(handle).collect::<Vec<_>>();
+    let request = ShutdownRequest {
+        keep: args.keep,
+        grace_ms: args.grace.map(|grace| u64::try_from(grace.as_millis()).unwrap_or(u64::MAX)),
+    };
+    let worst = tell_each(&daemon, &request)?;
+    for handle in &handles {
+        await_end(handle).map_err(Failure::internal)?;
+    }
+    print(if args.keep { "the daemon has left; its sessions go on\n" } else { "the daemon has left\n" })?;
+    match worst {
+        0 => Ok(0),
+        code => Err(Failure::said(code)),
+    }
+}
+
+/// Tells what becomes of each session, until that is all.
+fn tell_each(daemon: &Daemon, request: &ShutdownRequest) -> Result<u8, Failure> {
+    let mut worst = 0;
+    for told in daemon.lines::<ShutdownLine>("POST", "/v1/daemon/stop", Some(request))? {
+        match told {
+            Ok(ShutdownLine::Session(answer)) => {
+                if answer.result == StopResult::StillAlive {
+                    worst = exit_code::STILL_ALIVE;
+                }
+                print(&format!("{}\n", line(&answer)))?;
+            }
+            Ok(ShutdownLine::Done { .. }) => return Ok(worst),
+            Err(error) => return Err(AskError::Lost(error).into()),
+        }
+    }
+    Err(AskError::Lost(io::ErrorKind::UnexpectedEof.into()).into())
+}
+
+/// A handle on one of Kennel's own processes; none if it has gone.
+fn handle(pid: i32) -> Option<OwnedFd> {
+    pidfd::open(pid).ok().flatten()
+}
+
+fn await_end(process: &OwnedFd) -> io::Result<()> {
+    live::poll(&mut [PollFd::new(process, PollFlags::IN)], Some(Instant::now() + LEAVE))
+}
+
+/// Ends a yard that has no daemon.
+fn end_yard(yard: &Yard, keep: bool) -> Result<u8, Failure> {
+    if keep {
+        say(&format!("no daemon runs; yard {} goes on with {} keepers", yard.pid, yard.keepers));
+        return Ok(0);
+    }
+    // Its own socket told its pid a moment ago.
+    let Some(process) = handle(yard.pid) else { return Ok(0) };
+    let _sent_or_gone = pidfd::send(&process, Signal::TERM).map_err(Failure::internal)?;
+    await_end(&process).map_err(Failure::internal)?;
+    say(&format!("no daemon ran; yard {} was told to leave", yard.pid));
+    Ok(0)
+}

@@ -1,0 +1,68 @@
+//! `kennel daemon unit`: a systemd user unit.
+
+use crate::failure::Failure;
+use crate::home::Home;
+use crate::print::print;
+
+/// Prints it.
+pub(super) fn unit(home: &Home) -> Result<u8, Failure> {
+    let program = super::own_program().map_err(Failure::internal)?;
+    print(&text(&program, &home.folder.to_string_lossy()))?;
+    Ok(0)
+}
+
+/// `KillMode=process` and a stop that asks: systemd ends nobody whom Kennel did not end in order. `Delegate`
+/// gives it a cgroup of its own to make pens in.
+fn text(program: &str, home: &str) -> String {
+    let (program, home) = (quote(program), quote(home));
+    format!(
+        "\
+# Put this into ~/.config/systemd/user/kennel.service, then:
+#   kennel daemon stop
+#   systemctl --user daemon-reload
+#   systemctl --user enable --now kennel.service
+# To have it without being logged in:  loginctl enable-linger
+
+[Unit]
+Description=Kennel: runs coding agents, and owns every process of theirs
+
+[Service]
+Type=exec
+ExecStart={program} --home {home} daemon run
+ExecStop={program} --home {home} daemon stop
+Delegate=yes
+KillMode=process
+Restart=on-failure
+RestartSec=1
+TimeoutStopSec=90
+
+[Install]
+WantedBy=default.target
+"
+    )
+}
+
+/// A word of a command line, as systemd reads it.
+fn quote(word: &str) -> String {
+    let escaped = word.replace('\\', r"\\").replace('"', "\\\"").replace('%', "%%").replace('$', "$$");
+    if word.chars().all(|c| c.is_ascii_alphanumeric() || "-_./%$".contains(c)) {
+        escaped
+    } else {
+        format!("\"{escaped}\"")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_unit_names_program_and_home() {
+        let text = text("/usr/bin/kennel", "/home/a b/50%");
+        assert!(text.contains("\nExecStart=/usr/bin/kennel --home \"/home/a b/50%%\" daemon run\n"));
+        for line in ["Delegate=yes", "KillMode=process", "Type=exec", "WantedBy=default.target"] {
+            assert!(text.lines().any(|other| other == line), "{line}");
+        }
+        assert!(text.lines().all(|line| line.len() <= 80));
+    }
+}

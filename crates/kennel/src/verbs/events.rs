@@ -1,0 +1,126 @@
+//! `kennel events`: what happened, from the event log.
+
+use clap::Args;
+use kennel_core::EventView;
+
+use crate::connect::{AskError, Daemon, Start, escape};
+use crate::exit_code;
+use crate::failure::Failure;
+use crate::home::Home;
+use crate::print::{self, Ink, Tone, print, tame};
+use crate::quantity::parse_session;
+
+/// The flags of `kennel events`.
+#[derive(Debug, Args)]
+#[command(after_help = exit_code::SHORT_HELP)]
+pub(crate) struct EventsArgs {
+    /// Go on: show events as they happen
+    #[arg(short, long)]
+    follow: bool,
+    /// Only those after the one with this number
+    #[arg(long, value_name = "SEQ")]
+    since: Option<u64>,
+    /// Only those of this session
+    #[arg(long, value_name = "SESSION", value_parser = parse_session)]
+    session: Option<String>,
+    /// Print JSON, for programs: one object a line
+    #[arg(long)]
+    json: bool,
+}
+
+/// Shows events.
+pub(crate) fn events(home: &Home, args: &EventsArgs) -> Result<u8, Failure> {
+    let daemon = Daemon::connect(home, Start::IfNeeded)?;
+    let ink = Ink::of_stdout();
+    let mut since = args.since;
+    loop {
+        let lines = daemon.lines::<EventView>("GET", &target(args, since), None::<&()>)?;
+        for event in lines {
+            match event {
+                Ok(event) => {
+                    since = Some(event.seq);
+                    if args.json {
+                        print::json_line(&event)?;
+                    } else {
+                        print(&format!("{}\n", line(&event, ink)))?;
+                    }
+                }
+                // The daemon went away in the middle of a line; the next one knows the rest.
+                Err(_) if args.follow => break,
+                Err(error) => return Err(AskError::Lost(error).into()),
+            }
+        }
+        if !args.follow {
+            return Ok(0);
+        }
+        daemon.find_again()?;
+    }
+}
+
+fn target(args: &EventsArgs, since: Option<u64>) -> String {
+    let mut target = format!("/v1/events?follow={}", args.follow);
+    if let Some(since) = since {
+        target += &format!("&since={since}");
+    }
+    if let Some(session) = &args.session {
+        target += &format!("&session={}", escape(session));
+    }
+    target
+}
+
+/// An event, for people.
+pub(super) fn line(event: &EventView, ink: Ink) -> String {
+    let session = event.session.as_deref().unwrap_or("-");
+    let tone = match event.kind.as_str() {
+        "running" | "daemon_started" => Tone::Good,
+        "lost" | "still_alive" | "keeper_lost" | "launch_failed" => Tone::Bad,
+        "cleaned" => Tone::Faint,
+        _ => Tone::Plain,
+    };
+    let seq = ink.paint(Tone::Faint, &format!("{:>6}", event.seq));
+    let kind = ink.paint(tone, &format!("{:16}", event.kind));
+    let mut line = format!("{seq}  {}  {session:12}  {kind}", event.time);
+    if !event.cause.is_empty() {
+        line += &format!("  {}", tame(&event.cause));
+    }
+    if let Some(by) = &event.by {
+        line += &format!("  (by {})", tame(by));
+    }
+    line.truncate(line.trim_end().len());
+    line
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn event() -> EventView {
+        EventView {
+            seq: 12,
+            time: "2026-01-31T12:00:00.000Z".to_owned(),
+            session: Some("0c3k5d9wq2fa".to_owned()),
+            kind: "wanted_stopped".to_owned(),
+            cause: "a\nb".to_owned(),
+            by: Some("kennel stop".to_owned()),
+        }
+    }
+
+    #[test]
+    fn an_event_is_a_line() {
+        assert_eq!(
+            line(&event(), Ink::Plain),
+            "    12  2026-01-31T12:00:00.000Z  0c3k5d9wq2fa  wanted_stopped    a\\nb  (by kennel stop)"
+        );
+        let plain = EventView { session: None, cause: String::new(), by: None, ..event() };
+        assert_eq!(
+            line(&plain, Ink::Plain),
+            "    12  2026-01-31T12:00:00.000Z  -             wanted_stopped"
+        );
+    }
+
+    #[test]
+    fn the_question_names_what_was_asked() {
+        let args = EventsArgs { follow: true, since: None, session: Some("a.b".into()), json: false };
+        assert_eq!(target(&args, Some(7)), "/v1/events?follow=true&since=7&session=a.b");
+    }
+}

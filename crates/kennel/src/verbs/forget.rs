@@ -1,0 +1,31 @@
+//! `kennel forget`: a person gives up what nobody can observe any more.
+
+use clap::Args;
+use kennel_core::api::ByRequest;
+
+use super::{asked_by, for_each};
+use crate::connect::{Daemon, Start, session_path};
+use crate::exit_code;
+use crate::failure::Failure;
+use crate::home::Home;
+use crate::print::print;
+use crate::quantity::parse_session;
+
+/// The flags of `kennel forget`.
+#[derive(Debug, Args)]
+#[command(after_help = exit_code::SHORT_HELP)]
+pub(crate) struct ForgetArgs {
+    /// Names, ids, or beginnings of ids
+    #[arg(required = true, value_name = "SESSION", value_parser = parse_session)]
+    sessions: Vec<String>,
+}
+
+/// Gives sessions up; it is recorded as that, and not as their end.
+pub(crate) fn forget(home: &Home, args: &ForgetArgs) -> Result<u8, Failure> {
+    let daemon = Daemon::connect(home, Start::IfNeeded)?;
+    for_each(&args.sessions, |reference| {
+        let session = daemon.session(reference)?;
+        daemon.tell(&session_path(&session.id, "/forget"), &ByRequest { by: asked_by("forget") })?;
+        print(&format!("{}: given up; nobody saw it end\n", session.id))
+    })
+}

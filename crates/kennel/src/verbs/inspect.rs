@@ -1,0 +1,279 @@
+//! `kennel inspect`: everything about one session.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::time::Duration;
+
+use clap::Args;
+use kennel_core::api::{InspectView, MemberView};
+use kennel_core::{OwedKind, SessionView};
+
+use super::{events, exit_text};
+use crate::connect::{Daemon, Start, session_path};
+use crate::exit_code;
+use crate::failure::Failure;
+use crate::home::Home;
+use crate::print::{self, Ink, Tone, print, tame};
+use crate::quantity::{parse_session, size, span};
+use crate::verdict::{phase, reason};
+use crate::words::shell_words;
+
+/// The flags of `kennel inspect`.
+#[derive(Debug, Args)]
+#[command(after_help = exit_code::SHORT_HELP)]
+pub(crate) struct InspectArgs {
+    /// Print JSON, for programs
+    #[arg(long)]
+    json: bool,
+    /// Name, id, or the beginning of an id
+    #[arg(value_name = "SESSION", value_parser = parse_session)]
+    session: String,
+}
+
+/// Shows it.
+pub(crate) fn inspect(home: &Home, args: &InspectArgs) -> Result<u8, Failure> {
+    let daemon = Daemon::connect(home, Start::IfNeeded)?;
+    let view: InspectView = daemon.get(&session_path(&args.session, "/inspect"))?;
+    if args.json {
+        print::json(&view)?;
+    } else {
+        print(&text(&view, Ink::of_stdout()))?;
+    }
+    Ok(0)
+}
+
+/// Sections of lines.
+struct Page {
+    text: String,
+    ink: Ink,
+}
+
+impl Page {
+    fn section(&mut self, name: &str) {
+        let gap = if self.text.is_empty() { "" } else { "\n" };
+        let name = self.ink.paint(Tone::Heading, name);
+        let _never_fails = writeln!(self.text, "{gap}{name}");
+    }
+
+    fn entry(&mut self, name: &str, value: impl AsRef<str>) {
+        let _never_fails = writeln!(self.text, "  {name:12}{}", value.as_ref());
+    }
+
+    fn line(&mut self, text: impl AsRef<str>) {
+        let _never_fails = writeln!(self.text, "  {}", text.as_ref());
+    }
+}
+
+fn text(view: &InspectView, ink: Ink) -> String {
+    let mut page = Page { text: String::new(), ink };
+    session(&mut page, &view.session);
+    asked(&mut page, &view.session);
+    processes(&mut page, view);
+    if !view.session.owed.is_empty() {
+        owed(&mut page, &view.session);
+    }
+    if !view.timeline.is_empty() {
+        page.section("History");
+        for event in &view.timeline {
+            page.line(events::line(event, ink));
+        }
+    }
+    if !view.trouble.is_empty() {
+        page.section("Not found out");
+        for trouble in &view.trouble {
+            page.line(tame(trouble));
+        }
+    }
+    page.text
+}
+
+fn session(page: &mut Page, session: &SessionView) {
+    page.section("Session");
+    page.entry("id", &session.id);
+    page.entry("name", session.name.as_deref().unwrap_or("-"));
+    page.entry("phase", phase(session.phase));
+    page.entry("wanted", &session.wanted);
+    page.entry("exit", exit_text(session.exit.as_ref()));
+    if let Some(why) = &session.reason {
+        page.entry("reason", tame(&reason(why)));
+    }
+    page.entry("created", &session.created_at);
+    page.entry("started", session.started_at.as_deref().unwrap_or("-"));
+    page.entry("ended", session.ended_at.as_deref().unwrap_or("-"));
+    page.entry("folder", tame(&session.folder));
+    if session.unrecorded {
+        page.entry("record", "what became of it could not be put on record");
+    }
+}
+
+fn asked(page: &mut Page, session: &SessionView) {
+    let spec = &session.spec;
+    page.section("Asked for");
+    page.entry("command", tame(&shell_words(&spec.argv)));
+    page.entry("in", tame(&spec.cwd));
+    page.entry("by", tame(&spec.asked_by));
+    page.entry("streams", match (&spec.terminal, spec.stdin) {
+        (Some(size), _) => format!("a terminal, at first {} x {}", size.columns, size.rows),
+        (None, true) => "pipes; standard input can be sent to".to_owned(),
+        (None, false) => "pipes".to_owned(),
+    });
+    page.entry("grace", span(spec.grace));
+    page.entry("linger", span(spec.linger));
+    page.entry("lease", spec.lease.map_or("off".to_owned(), span));
+    page.entry("output", format!("at most {} on disk", size(spec.output_limit)));
+    if spec.tethered {
+        page.entry("tied to", "the client that started it");
+    }
+    if let Some(parent) = &spec.parent {
+        let stays = if spec.outlives_parent { "; it outlives that" } else { "; it ends with that" };
+        page.entry("parent", format!("{parent}{stays}"));
+    }
+}
+
+fn processes(page: &mut Page, view: &InspectView) {
+    page.section("Processes");
+    let number = |pid: Option<i32>| pid.map_or("-".to_owned(), |pid| pid.to_string());
+    page.entry("agent", view.launch.identity.as_deref().unwrap_or("-"));
+    page.entry("keeper", number(view.keeper_pid));
+    page.entry("pen", tame(view.session.pen.as_deref().unwrap_or("-")));
+    page.entry("granted", if view.launch.granted { "yes: it may have run" } else { "no: it never ran" });
+    if let Some(usage) = &view.usage {
+        page.entry("cpu", span(Duration::from_millis(usage.cpu_ms)));
+        page.entry("memory", size(usage.memory_bytes));
+        page.entry("count", usage.processes.to_string());
+    }
+    for line in tree(&view.members) {
+        page.line(line);
+    }
+    for survivor in &view.session.survivors {
+        let name = tame(&survivor.name);
+        page.line(format!("still alive: pid {} ({name}): {}", survivor.pid, survivor.why));
+    }
+}
+
+/// Who is whose child, as a drawing.
+fn tree(members: &[MemberView]) -> Vec<String> {
+    let mut children: BTreeMap<Option<i32>, Vec<&MemberView>> = BTreeMap::new();
+    for member in members {
+        let known = members.iter().any(|other| other.pid == member.parent && other.pid != member.pid);
+        children.entry(known.then_some(member.parent)).or_default().push(member);
+    }
+    let mut lines = Vec::new();
+    // A listing that is torn may have a circle in it; each is shown once.
+    let mut shown = Vec::new();
+    draw(&children, None, "", &mut lines, &mut shown);
+    lines
+}
+
+fn draw<'a>(
+    children: &BTreeMap<Option<i32>, Vec<&'a MemberView>>,
+    of: Option<i32>,
+    indent: &str,
+    lines: &mut Vec<String>,
+    shown: &mut Vec<i32>,
+) {
+    let members = children.get(&of).map(Vec::as_slice).unwrap_or_default();
+    for (at, member) in members.iter().enumerate() {
+        if shown.contains(&member.pid) {
+            continue;
+        }
+        shown.push(member.pid);
+        let last = at + 1 == members.len();
+        let (branch, below) = match (of, last) {
+            (None, _) => ("", ""),
+            (_, true) => ("└─ ", "   "),
+            (_, false) => ("├─ ", "│  "),
+        };
+        let MemberView { pid, state, name, command, .. } = member;
+        let command = if command.is_empty() { format!("({name})") } else { command.clone() };
+        lines.push(format!("{indent}{branch}{pid} {state} {}", tame(&command)));
+        draw(children, Some(member.pid), &format!("{indent}{below}"), lines, shown);
+    }
+}
+
+fn owed(page: &mut Page, session: &SessionView) {
+    page.section("Clean-up owed");
+    for owed in &session.owed {
+        let what = match &owed.what {
+            OwedKind::RuntimeFiles => "socket, lock and identity file".to_owned(),
+            OwedKind::PenFolder { path } => format!("the pen's folder {}", tame(path)),
+        };
+        let failures = match (owed.failures, &owed.why) {
+            (0, _) => String::new(),
+            (times, None) => format!("; tried {times} times"),
+            (times, Some(why)) => format!("; tried {times} times: {}", tame(why)),
+        };
+        page.line(format!("{what}{failures}"));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::verbs::ps::tests::session as view_of_session;
+    use kennel_core::api::UsageView;
+    use kennel_core::{EventView, LaunchView};
+
+    fn member(pid: i32, parent: i32, command: &str) -> MemberView {
+        MemberView {
+            pid,
+            parent,
+            name: "name".to_owned(),
+            state: "S".to_owned(),
+            command: command.to_owned(),
+        }
+    }
+
+    #[test]
+    fn a_tree_is_drawn_with_orphans_at_the_top() {
+        let members = [
+            member(10, 9, "claude"),
+            member(12, 11, "esbuild"),
+            member(11, 10, "node server.js"),
+            member(13, 10, ""),
+            member(20, 1, "daemon"),
+        ];
+        assert_eq!(
+            tree(&members),
+            ["10 S claude", "├─ 11 S node server.js", "│  └─ 12 S esbuild", "└─ 13 S (name)", "20 S daemon"]
+        );
+    }
+
+    #[test]
+    fn a_circle_in_a_torn_listing_does_no_harm() {
+        assert!(tree(&[member(1, 2, "a"), member(2, 1, "b")]).is_empty());
+        assert_eq!(tree(&[member(5, 5, "a")]).len(), 1);
+    }
+
+    #[test]
+    fn everything_is_on_the_page() {
+        let view = InspectView {
+            session: view_of_session(),
+            members: vec![member(4711, 9, "claude -p x")],
+            usage: Some(UsageView { cpu_ms: 1500, memory_bytes: 3 << 20, processes: 1 }),
+            timeline: vec![EventView {
+                seq: 1,
+                time: "2026-01-31T12:00:00.000Z".to_owned(),
+                session: Some("0c3k5d9wq2fa".to_owned()),
+                kind: "reserved".to_owned(),
+                cause: String::new(),
+                by: None,
+            }],
+            launch: LaunchView { granted: true, identity: Some("pid 4711 (inode 5)".to_owned()) },
+            keeper_pid: Some(4700),
+            trouble: vec!["members: no answer".to_owned()],
+        };
+        let page = text(&view, Ink::Plain);
+        for part in [
+            "Session\n  id          0c3k5d9wq2fa\n  name        fix-login\n  phase       running\n",
+            "\nAsked for\n  command     claude -p 'fix the login page'\n",
+            "  grace       10s\n  linger      2s\n  lease       15m\n  output      at most 64.0 MiB on disk\n",
+            "\nProcesses\n  agent       pid 4711 (inode 5)\n  keeper      4700\n  pen         subtree\n",
+            "  cpu         1.5s\n  memory      3.0 MiB\n  count       1\n  4711 S claude -p x\n",
+            "\nHistory\n       1  2026-01-31T12:00:00.000Z  0c3k5d9wq2fa  reserved\n",
+            "\nNot found out\n  members: no answer\n",
+        ] {
+            assert!(page.contains(part), "{part}\nis not in\n{page}");
+        }
+    }
+}

@@ -1,0 +1,334 @@
+//! `kennel logs`: what a session has printed, and prints.
+
+use std::collections::VecDeque;
+use std::io::{self, Write};
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use anyhow::Context;
+use clap::{Args, ValueEnum};
+use kennel_core::api::Text;
+use kennel_core::{Phase, SessionView};
+use kennel_keeper::journal::{Item, Reader, STDERR, STDOUT};
+use kennel_keeper::protocol::{Report, Role};
+use kennel_keeper::{ClientError, KeeperClient};
+use rustix::event::{PollFd, PollFlags};
+use rustix::termios::isatty;
+use serde::Serialize;
+
+use crate::connect::{Daemon, Start};
+use crate::exit_code;
+use crate::failure::{Failure, say};
+use crate::home::Home;
+use crate::live::{self, Mute, missing};
+use crate::moment::{self, parse_since};
+use crate::print::{self, unprintable};
+use crate::quantity::parse_session;
+
+/// The pause between looks for a keeper that is not there yet.
+const LOOK_AGAIN: Duration = Duration::from_millis(50);
+
+/// The flags of `kennel logs`.
+#[derive(Debug, Args)]
+#[command(after_help = exit_code::SHORT_HELP)]
+pub(crate) struct LogsArgs {
+    /// Go on until the session has ended
+    #[arg(short, long)]
+    follow: bool,
+    /// Only what was printed since then: 10m (ago), 2026-01-31T12:00:00Z
+    #[arg(long, value_name = "TIME", value_parser = parse_since)]
+    since: Option<u64>,
+    /// Only the last lines
+    #[arg(short = 'n', long, value_name = "N")]
+    tail: Option<usize>,
+    /// Only standard output (or the terminal), or only standard error
+    #[arg(long, value_enum)]
+    stream: Option<StreamChoice>,
+    /// Say when each line was printed
+    #[arg(short, long)]
+    timestamps: bool,
+    /// Print JSON, for programs: one object a line
+    #[arg(long, conflicts_with = "timestamps")]
+    json: bool,
+    /// Name, id, or the beginning of an id
+    #[arg(value_name = "SESSION", value_parser = parse_session)]
+    session: String,
+}
+
+/// Which stream to show.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum StreamChoice {
+    /// Standard output, or the terminal
+    Out,
+    /// Standard error
+    Err,
+}
+
+impl StreamChoice {
+    fn shows(self, stream: u8) -> bool {
+        (self == Self::Err) == (stream == STDERR)
+    }
+}
+
+/// Shows the output.
+pub(crate) fn logs(home: &Home, args: &LogsArgs) -> Result<u8, Failure> {
+    let daemon = Daemon::connect(home, Start::IfNeeded)?;
+    let session = daemon.session(&args.session)?;
+    let folder = Path::new(&session.folder);
+    // Before the first look, so that nothing that is printed meanwhile goes unnoticed.
+    let keeper = if args.follow { find_keeper(&daemon, &session)? } else { None };
+    let mut reader = Reader::open(&folder.join("journal")).context("can't read the output")?;
+    find_beginning(&mut reader, args).context("can't read the output")?;
+    let mut printer = Printer::new(args, session.spec.terminal.is_some());
+    printer.drain(&mut reader)?;
+    if let Some(keeper) = keeper {
+        follow(&keeper, &mut reader, &mut printer)?;
+    }
+    Ok(0)
+}
+
+/// The keeper, once there is one; none if there is none any more.
+fn find_keeper(daemon: &Daemon, session: &SessionView) -> Result<Option<KeeperClient>, Failure> {
+    let folder = Path::new(&session.folder);
+    let mut phase = session.phase;
+    loop {
+        let keeper = live::reach(folder, Role::Client).context("can't reach the keeper")?;
+        if keeper.is_some() || !matches!(phase, Phase::Reserved | Phase::Launching) {
+            return Ok(keeper);
+        }
+        live::poll(&mut [], Some(Instant::now() + LOOK_AGAIN)).map_err(Failure::internal)?;
+        phase = daemon.session(&session.id)?.phase;
+    }
+}
+
+/// Prints what comes, until the keeper has gone.
+fn follow(keeper: &KeeperClient, reader: &mut Reader, printer: &mut Printer) -> Result<(), Failure> {
+    loop {
+        match keeper.receive() {
+            Ok(Some((Report::Grown(_), _))) => printer.drain(reader)?,
+            Ok(Some((Report::Gone(_), _))) | Err(ClientError::Closed) => {
+                return printer.drain(reader);
+            }
+            Ok(Some(_)) => {}
+            Ok(None) => {
+                let mut fds = [PollFd::new(keeper, PollFlags::IN)];
+                live::poll(&mut fds, None).map_err(Failure::internal)?;
+            }
+            Err(error) => return Err(Failure::internal(error)),
+        }
+    }
+}
+
+/// Goes to the later of the two places that were asked for.
+fn find_beginning(reader: &mut Reader, args: &LogsArgs) -> io::Result<()> {
+    let mut from = None;
+    if let Some(since) = args.since {
+        reader.seek_since(since)?;
+        from = Some(reader.position());
+    }
+    if let Some(lines) = args.tail {
+        match args.stream {
+            Some(stream) => tail_of_stream(reader, lines, stream)?,
+            None => reader.seek_tail(lines)?,
+        }
+        if from.is_some_and(|from| from > reader.position()) {
+            from.map_or(Ok(()), |from| reader.seek(from))?;
+        }
+    }
+    Ok(())
+}
+
+/// Goes to where the last lines of one stream begin.
+fn tail_of_stream(reader: &mut Reader, lines: usize, wanted: StreamChoice) -> io::Result<()> {
+    let start = reader.start()?;
+    reader.seek(start)?;
+    let mut begins = VecDeque::new();
+    let mut at_line_start = true;
+    loop {
+        match reader.next()? {
+            Item::Data { offset, stream, data, .. } if wanted.shows(stream) => {
+                for (at, byte) in data.iter().enumerate() {
+                    if at_line_start {
+                        begins.push_back(offset + at as u64);
+                    }
+                    at_line_start = *byte == b'\n';
+                    if begins.len() > lines {
+                        begins.pop_front();
+                    }
+                }
+            }
+            Item::Data { .. } | Item::Gap { .. } => {}
+            Item::End => break,
+        }
+    }
+    let end = reader.position();
+    reader.seek(begins.front().copied().unwrap_or(end))
+}
+
+/// A piece of output, for programs.
+#[derive(Debug, Serialize)]
+struct Piece {
+    offset: u64,
+    time: String,
+    stream: &'static str,
+    data: Text,
+}
+
+/// A place where output is missing, for programs.
+#[derive(Debug, Serialize)]
+struct Missing {
+    offset: u64,
+    lost: Option<u64>,
+    why: String,
+}
+
+/// Prints output in the way that was asked for.
+struct Printer {
+    stream: Option<StreamChoice>,
+    timestamps: bool,
+    json: bool,
+    /// Set if it comes from a terminal and goes to one.
+    mute: Option<Mute>,
+    /// Whether the next byte begins a line, for output and errors.
+    at_line_start: [bool; 2],
+}
+
+impl Printer {
+    fn new(args: &LogsArgs, terminal: bool) -> Self {
+        let shown = terminal && isatty(rustix::stdio::stdout());
+        Self {
+            stream: args.stream,
+            timestamps: args.timestamps,
+            json: args.json,
+            mute: shown.then(Mute::default),
+            at_line_start: [true; 2],
+        }
+    }
+
+    fn drain(&mut self, reader: &mut Reader) -> Result<(), Failure> {
+        loop {
+            match reader.next().context("can't read the output")? {
+                Item::Data { offset, time_ms, stream, data } => {
+                    if self.stream.is_none_or(|wanted| wanted.shows(stream)) {
+                        self.data(offset, time_ms, stream, data)?;
+                    }
+                }
+                Item::Gap { offset, lost, why } => {
+                    let text = missing(lost, why);
+                    if self.json {
+                        print::json_line(&Missing { offset, lost, why: text })?;
+                    } else {
+                        say(&text);
+                    }
+                }
+                Item::End => return Ok(()),
+            }
+        }
+    }
+
+    fn data(&mut self, offset: u64, time_ms: u64, stream: u8, data: &[u8]) -> Result<(), Failure> {
+        if self.json {
+            let name = match stream {
+                STDOUT => "stdout",
+                STDERR => "stderr",
+                _ => "terminal",
+            };
+            let data = std::os::unix::ffi::OsStrExt::from_bytes(data);
+            let time = moment::format(time_ms);
+            return print::json_line(&Piece { offset, time, stream: name, data: Text::from(data) });
+        }
+        let muted = self.mute.as_mut().filter(|_| stream != STDERR).map(|mute| mute.filter(data));
+        let data = muted.as_deref().unwrap_or(data);
+        let stamped = self.timestamps.then(|| self.stamp(time_ms, stream, data));
+        let data = stamped.as_deref().unwrap_or(data);
+        if stream == STDERR {
+            let mut stderr = io::stderr().lock();
+            return stderr.write_all(data).map_err(unprintable);
+        }
+        print::bytes(data)
+    }
+
+    /// Puts the time before each line.
+    fn stamp(&mut self, time_ms: u64, stream: u8, data: &[u8]) -> Vec<u8> {
+        let time = format!("{} ", moment::format(time_ms));
+        let start = &mut self.at_line_start[usize::from(stream == STDERR)];
+        let mut stamped = Vec::with_capacity(data.len() + time.len());
+        for byte in data {
+            if std::mem::replace(start, *byte == b'\n') {
+                stamped.extend(time.as_bytes());
+            }
+            stamped.push(*byte);
+        }
+        stamped
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use kennel_keeper::journal::{TERMINAL, Writer};
+
+    fn journal(folder: &Path) -> Reader {
+        let mut writer = Writer::create(folder, 1 << 20).unwrap();
+        let pieces: [(u8, &[u8]); 5] = [
+            (STDOUT, b"one\ntw"),
+            (STDERR, b"bad\n"),
+            (STDOUT, b"o\nthree\n"),
+            (STDERR, b"worse\nwor"),
+            (STDERR, b"st"),
+        ];
+        for (at, (stream, data)) in pieces.into_iter().enumerate() {
+            let _kept = writer.append(stream, 1000 * at as u64, data);
+        }
+        Reader::open(folder).unwrap()
+    }
+
+    fn rest(reader: &mut Reader, stream: StreamChoice) -> String {
+        let mut text = String::new();
+        loop {
+            match reader.next().unwrap() {
+                Item::Data { stream: from, data, .. } if stream.shows(from) => {
+                    text += std::str::from_utf8(data).unwrap();
+                }
+                Item::Data { .. } | Item::Gap { .. } => {}
+                Item::End => return text,
+            }
+        }
+    }
+
+    #[test]
+    fn the_last_lines_of_one_stream_are_found() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut reader = journal(folder.path());
+        for (lines, stream, expected) in [
+            (1, StreamChoice::Out, "three\n"),
+            (2, StreamChoice::Out, "two\nthree\n"),
+            (9, StreamChoice::Out, "one\ntwo\nthree\n"),
+            (1, StreamChoice::Err, "worst"),
+            (2, StreamChoice::Err, "worse\nworst"),
+            (0, StreamChoice::Err, ""),
+        ] {
+            tail_of_stream(&mut reader, lines, stream).unwrap();
+            assert_eq!(rest(&mut reader, stream), expected, "{lines} of {stream:?}");
+        }
+    }
+
+    #[test]
+    fn every_line_gets_the_time_of_its_beginning_for_each_stream() {
+        let mut printer = Printer {
+            stream: None,
+            timestamps: true,
+            json: false,
+            mute: None,
+            at_line_start: [true; 2],
+        };
+        let mut stamp = |ms, stream, data: &str| {
+            String::from_utf8(printer.stamp(ms, stream, data.as_bytes())).unwrap()
+        };
+        assert_eq!(stamp(0, STDOUT, "a\nb"), "1970-01-01T00:00:00.000Z a\n1970-01-01T00:00:00.000Z b");
+        assert_eq!(stamp(1, STDERR, "e\n"), "1970-01-01T00:00:00.001Z e\n");
+        assert_eq!(stamp(2, STDOUT, "c\n"), "c\n");
+        assert_eq!(stamp(3, TERMINAL, "d"), "1970-01-01T00:00:00.003Z d");
+    }
+
+}

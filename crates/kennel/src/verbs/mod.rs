@@ -1,0 +1,94 @@
+//! The verbs of the command line, one file each. `run` and `doctor` have folders of their own.
+
+pub(crate) mod attach;
+pub(crate) mod completions;
+pub(crate) mod daemon;
+pub(crate) mod events;
+pub(crate) mod forget;
+pub(crate) mod inspect;
+pub(crate) mod logs;
+pub(crate) mod prune;
+pub(crate) mod ps;
+pub(crate) mod rescue;
+pub(crate) mod rm;
+pub(crate) mod send;
+pub(crate) mod signal;
+mod signal_name;
+pub(crate) mod stop;
+pub(crate) mod strays;
+pub(crate) mod wait;
+
+use std::fmt::Display;
+
+use kennel_core::{Exit, SessionView};
+
+use crate::exit_code;
+use crate::failure::{Failure, report};
+
+/// Who asks, for the event log.
+fn asked_by(verb: &str) -> String {
+    format!("kennel {verb} (user {})", rustix::process::getuid().as_raw())
+}
+
+/// How people call a session: by its name, else by its id.
+fn called(session: &SessionView) -> &str {
+    session.name.as_deref().unwrap_or(&session.id)
+}
+
+/// How an agent ended, in a word or two.
+fn exit_text(exit: Option<&Exit>) -> String {
+    match exit {
+        None => "-".to_owned(),
+        Some(Exit::Code { code }) => code.to_string(),
+        Some(Exit::Signal { signal, oom: true, .. }) => {
+            format!("{} (out of memory)", 128 + signal)
+        }
+        Some(Exit::Signal { signal, core, .. }) => {
+            let core = if *core { ", core" } else { "" };
+            format!("{} ({}{core})", 128 + signal, signal_name::name(*signal))
+        }
+        Some(Exit::NeverRan) => "never ran".to_owned(),
+        Some(Exit::Unknown { .. }) => "unknown".to_owned(),
+    }
+}
+
+/// Does something with each session that was named. One that fails is told, and does not keep the others from
+/// their turn.
+fn for_each<S: Display>(
+    sessions: &[S],
+    mut act: impl FnMut(&S) -> Result<(), Failure>,
+) -> Result<u8, Failure> {
+    let mut worst = 0;
+    for session in sessions {
+        if let Err(failure) = act(session) {
+            worst = worst.max(report(failure));
+        }
+    }
+    match worst {
+        0 => Ok(0),
+        code => Err(Failure::said(code)),
+    }
+}
+
+const _: () = assert!(exit_code::REFUSED < exit_code::STILL_ALIVE, "the worst is the largest");
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_exit_is_told_honestly() {
+        let signal = |signal, core, oom| Exit::Signal { signal, core, oom };
+        for (exit, text) in [
+            (None, "-"),
+            (Some(Exit::Code { code: 0 }), "0"),
+            (Some(signal(15, false, false)), "143 (TERM)"),
+            (Some(signal(11, true, false)), "139 (SEGV, core)"),
+            (Some(signal(9, false, true)), "137 (out of memory)"),
+            (Some(Exit::NeverRan), "never ran"),
+            (Some(Exit::Unknown { why: "x".into() }), "unknown"),
+        ] {
+            assert_eq!(exit_text(exit.as_ref()), text);
+        }
+    }
+}

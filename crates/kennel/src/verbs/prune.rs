@@ -1,0 +1,37 @@
+//! `kennel prune`: all sessions that have ended, off the record.
+
+use std::time::Duration;
+
+use clap::Args;
+use kennel_core::api::{PruneAnswer, PruneRequest};
+
+use crate::connect::{Daemon, Start};
+use crate::exit_code;
+use crate::failure::{Failure, say};
+use crate::home::Home;
+use crate::print::print;
+use crate::quantity::parse_time;
+
+/// The flags of `kennel prune`.
+#[derive(Debug, Args)]
+#[command(after_help = exit_code::SHORT_HELP)]
+pub(crate) struct PruneArgs {
+    /// Only those that ended longer ago than this (90m, 12h, 7d)
+    #[arg(long, value_name = "TIME", value_parser = parse_time)]
+    older_than: Option<Duration>,
+}
+
+/// Removes them; prints their ids.
+pub(crate) fn prune(home: &Home, args: &PruneArgs) -> Result<u8, Failure> {
+    let daemon = Daemon::connect(home, Start::IfNeeded)?;
+    let older_than_ms =
+        args.older_than.map(|time| u64::try_from(time.as_millis()).unwrap_or(u64::MAX));
+    let answer: PruneAnswer = daemon.post("/v1/prune", &PruneRequest { older_than_ms })?;
+    print(&answer.removed.iter().map(|id| format!("{id}\n")).collect::<String>())?;
+    match answer.removed.len() {
+        0 => say("nothing to remove"),
+        1 => say("1 session removed"),
+        number => say(&format!("{number} sessions removed")),
+    }
+    Ok(0)
+}

@@ -1,0 +1,187 @@
+//! `kennel ps`: a list of sessions.
+
+use clap::Args;
+use kennel_core::{Phase, SessionView};
+
+use super::exit_text;
+use crate::connect::{Daemon, Start};
+use crate::exit_code;
+use crate::failure::Failure;
+use crate::home::Home;
+use crate::moment;
+use crate::print::{self, Ink, Tone, print, tame};
+use crate::table::{Cell, Column, Table};
+use crate::verdict::phase;
+use crate::words::shell_words;
+
+/// The flags of `kennel ps`.
+#[derive(Debug, Args)]
+#[command(after_help = exit_code::SHORT_HELP)]
+pub(crate) struct PsArgs {
+    /// Those that have ended too
+    #[arg(short, long)]
+    all: bool,
+    /// Only the ids
+    #[arg(short, long)]
+    quiet: bool,
+    /// Print JSON, for programs: an array of sessions
+    #[arg(long, conflicts_with = "quiet")]
+    json: bool,
+}
+
+/// Lists sessions.
+pub(crate) fn ps(home: &Home, args: &PsArgs) -> Result<u8, Failure> {
+    let daemon = Daemon::connect(home, Start::IfNeeded)?;
+    let sessions: Vec<SessionView> = daemon.get(&format!("/v1/sessions?all={}", args.all))?;
+    if args.json {
+        print::json(&sessions)?;
+    } else if args.quiet {
+        print(&sessions.iter().map(|session| format!("{}\n", session.id)).collect::<String>())?;
+    } else {
+        print(&text(&sessions, moment::now_ms(), print::width(), Ink::of_stdout()))?;
+    }
+    Ok(0)
+}
+
+fn text(sessions: &[SessionView], now: u64, width: Option<usize>, ink: Ink) -> String {
+    let columns = [
+        Column::whole("ID"),
+        Column::cut("NAME", 12),
+        Column::whole("PHASE"),
+        Column::number("PID"),
+        Column::number("AGE"),
+        Column::whole("EXIT"),
+        Column::cut("COMMAND", 10),
+    ];
+    let mut table = Table::new(&columns);
+    for session in sessions {
+        let faint = if session.phase >= Phase::Reaped { Tone::Faint } else { Tone::Plain };
+        table.row(vec![
+            Cell::toned(&session.id, faint),
+            Cell::new(session.name.as_deref().unwrap_or("-")),
+            Cell::toned(phase(session.phase), tone(session)),
+            Cell::new(session.pid.map_or("-".to_owned(), |pid| pid.to_string())),
+            Cell::new(moment::age(&session.created_at, now)),
+            Cell::new(exit_text(session.exit.as_ref())),
+            Cell::toned(tame(&shell_words(&session.spec.argv)), faint),
+        ]);
+    }
+    table.text(width, ink) + &notes(sessions)
+}
+
+fn tone(session: &SessionView) -> Tone {
+    match session.phase {
+        _ if !session.survivors.is_empty() && session.phase < Phase::Reaped => Tone::Bad,
+        Phase::Running => Tone::Good,
+        Phase::Lost => Tone::Bad,
+        Phase::Cleaned => Tone::Faint,
+        _ => Tone::Busy,
+    }
+}
+
+/// What a table has no room for, and people should know.
+fn notes(sessions: &[SessionView]) -> String {
+    let mut notes = String::new();
+    for session in sessions {
+        let id = &session.id;
+        if session.phase < Phase::Reaped {
+            for survivor in &session.survivors {
+                notes += &format!("{id}: still alive: pid {} ({}): {}\n", survivor.pid, tame(&survivor.name), survivor.why);
+            }
+        }
+        if session.phase == Phase::Lost {
+            notes += &format!("{id}: nobody can tell whether it has ended; it is looked for\n");
+        }
+        for owed in session.owed.iter().filter(|owed| owed.failures > 0) {
+            let why = owed.why.as_deref().unwrap_or("it failed");
+            notes += &format!("{id}: clean-up is owed, tried {} times: {}\n", owed.failures, tame(why));
+        }
+        if session.unrecorded {
+            notes += &format!("{id}: what became of it could not be put on record\n");
+        }
+    }
+    if notes.is_empty() { notes } else { format!("\n{notes}") }
+}
+
+#[cfg(test)]
+pub(super) mod tests {
+    use super::*;
+    use kennel_core::{Exit, PenKind, SessionSpec, Survivor};
+    use std::time::Duration;
+
+    /// A session to show.
+    pub(in crate::verbs) fn session() -> SessionView {
+        SessionView {
+            id: "0c3k5d9wq2fa".to_owned(),
+            name: Some("fix-login".to_owned()),
+            phase: Phase::Running,
+            wanted: "running".to_owned(),
+            pid: Some(4711),
+            pen: Some("subtree".to_owned()),
+            exit: None,
+            exit_code: None,
+            reason: None,
+            created_at: "2026-01-31T12:00:00.000Z".to_owned(),
+            started_at: Some("2026-01-31T12:00:00.010Z".to_owned()),
+            ended_at: None,
+            spec: SessionSpec {
+                name: Some("fix-login".to_owned()),
+                argv: ["claude", "-p", "fix the login page"].map(ToOwned::to_owned).to_vec(),
+                cwd: "/home/u/src".to_owned(),
+                terminal: None,
+                stdin: false,
+                pen: PenKind::Auto,
+                grace: Duration::from_secs(10),
+                linger: Duration::from_secs(2),
+                lease: Some(Duration::from_secs(900)),
+                tethered: false,
+                parent: None,
+                outlives_parent: false,
+                output_limit: 64 << 20,
+                asked_by: "test".to_owned(),
+            },
+            owed: Vec::new(),
+            survivors: Vec::new(),
+            folder: "/home/u/.local/state/kennel/sessions/0c3k5d9wq2fa".to_owned(),
+            unrecorded: false,
+        }
+    }
+
+    fn now() -> u64 {
+        moment::parse("2026-01-31T12:05:30Z").unwrap()
+    }
+
+    #[test]
+    fn a_list_fits_the_terminal() {
+        let mut ended = session();
+        ended.id = "0c3k5d9wq2fb".to_owned();
+        ended.name = None;
+        ended.phase = Phase::Cleaned;
+        ended.exit = Some(Exit::Signal { signal: 15, core: false, oom: false });
+        ended.spec.argv = vec!["sh".to_owned(), "-c".to_owned(), "a\nb\x1b[31m".to_owned()];
+        let shown = text(&[session(), ended], now(), Some(80), Ink::Plain);
+        assert_eq!(
+            shown,
+            "\
+ID            NAME       PHASE     PID  AGE  EXIT        COMMAND
+0c3k5d9wq2fa  fix-login  running  4711   5m  -           claude -p 'fix the logi…
+0c3k5d9wq2fb  -          cleaned  4711   5m  143 (TERM)  sh -c 'a\\nb\\u{1b}[31m'
+"
+        );
+        assert!(shown.lines().all(|line| line.chars().count() <= 80), "{shown}");
+    }
+
+    #[test]
+    fn nothing_is_a_head_alone() {
+        assert_eq!(text(&[], 0, Some(80), Ink::Plain), "ID  NAME  PHASE  PID  AGE  EXIT  COMMAND\n");
+    }
+
+    #[test]
+    fn what_is_still_alive_is_named() {
+        let mut stuck = session();
+        stuck.phase = Phase::Stopping;
+        stuck.survivors = vec![Survivor { pid: 99, name: "dd".into(), why: "uninterruptible".into() }];
+        let shown = text(&[stuck], now(), None, Ink::Plain);
+        assert!(shown.ends_with("\n\n0c3k5d9wq2fa: still alive: pid 99 (dd): uninterruptible\n"), "{shown}");
+    }
+}

@@ -1,0 +1,190 @@
+//! Ending what was found: by its keeper where there is one, else without it.
+
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use kennel_keeper::protocol::{Report, Request};
+use kennel_keeper::{ClientError, KeeperClient};
+use kennel_pen::{Ground, LeftoverEnd};
+use kennel_sys::pidfd;
+use rustix::event::{PollFd, PollFlags};
+use rustix::process::Signal;
+use serde::Serialize;
+
+use super::find::{self, Found, SessionFound};
+use super::process::{self, Killed};
+use crate::home::Home;
+use crate::live::poll;
+
+/// How long a keeper may take to end its tree.
+const KEEPER: Duration = Duration::from_secs(10);
+/// How long a process may take to end.
+const PROCESS: Duration = Duration::from_secs(3);
+/// How often strays are looked for: one may start another meanwhile.
+const ROUNDS: usize = 10;
+
+/// What was done. The names of the fields are stable.
+#[derive(Debug, Default, Serialize)]
+pub(super) struct Ended {
+    pub(super) ended: Vec<String>,
+    pub(super) still_alive: Vec<String>,
+    pub(super) trouble: Vec<String>,
+}
+
+impl Ended {
+    pub(super) fn text(&self) -> String {
+        if self.ended.is_empty() && self.still_alive.is_empty() && self.trouble.is_empty() {
+            return "nothing was there to be ended\n".to_owned();
+        }
+        let told = |lines: &[String], what: &str| {
+            lines.iter().map(|line| format!("{what}: {line}\n")).collect::<String>()
+        };
+        told(&self.ended, "ended")
+            + &told(&self.still_alive, "still alive")
+            + &told(&self.trouble, "trouble")
+    }
+
+    fn note(&mut self, what: String, killed: std::io::Result<Killed>) {
+        match killed {
+            Ok(Killed::Yes) => self.ended.push(what),
+            Ok(Killed::NotThere) => {}
+            Ok(Killed::StillAlive) => self.still_alive.push(what),
+            Ok(Killed::NotPermitted) => self.still_alive.push(format!("{what}: not permitted")),
+            Err(error) => self.trouble.push(format!("{what}: {error}")),
+        }
+    }
+}
+
+/// Ends everything: keepers end their trees; pens and processes that have none are ended here.
+pub(super) fn end(home: &Home, found: &Found) -> Ended {
+    let mut ended = Ended { trouble: found.trouble.clone(), ..Ended::default() };
+    for session in found.sessions.iter().filter(|session| session.is_live()) {
+        end_session(session, &mut ended);
+    }
+    end_pens(home, &mut ended);
+    for session in found.sessions.iter().filter(|session| session.outcome.is_none()) {
+        end_agent(session, &mut ended);
+    }
+    end_strays(home, &mut ended);
+    ended
+}
+
+fn end_session(session: &SessionFound, ended: &mut Ended) {
+    let folder = Path::new(&session.folder);
+    let name = format!("session {}", session.id);
+    match by_keeper(folder) {
+        ByKeeper::Gone => ended.ended.push(name),
+        ByKeeper::StillAlive(survivors) => {
+            ended.still_alive.extend(survivors.into_iter().map(|survivor| format!("{name}: {survivor}")));
+        }
+        ByKeeper::NoAnswer => {
+            let Some(keeper) = session.keeper.as_ref().map(|keeper| keeper.pid) else {
+                ended.trouble.push(format!("{name}: its keeper is not to be found"));
+                return;
+            };
+            // Its tree falls to the yard, or to us below.
+            let killed =
+                process::kill(keeper, || process::keeps(keeper, folder), Instant::now() + PROCESS);
+            ended.note(format!("{name}: keeper {keeper}, which did not answer"), killed);
+        }
+    }
+}
+
+enum ByKeeper {
+    Gone,
+    StillAlive(Vec<String>),
+    NoAnswer,
+}
+
+/// Tells the keeper to kill everyone, and waits until it has.
+fn by_keeper(folder: &Path) -> ByKeeper {
+    let Ok(client) = KeeperClient::connect(folder) else { return ByKeeper::NoAnswer };
+    // One that is stopped goes on.
+    if let Ok(peer) = rustix::net::sockopt::socket_peercred(&client)
+        && let Ok(Some(keeper)) = pidfd::open(peer.pid.as_raw_pid())
+        && process::keeps(peer.pid.as_raw_pid(), folder)
+    {
+        let _sent_or_gone = pidfd::send(&keeper, Signal::CONT);
+    }
+    let hello = Request::Hello {
+        version: kennel_keeper::protocol::VERSION,
+        role: kennel_keeper::protocol::Role::Client,
+    };
+    if client.send(&hello).and_then(|()| client.send(&Request::Kill)).is_err() {
+        return ByKeeper::NoAnswer;
+    }
+    let deadline = Instant::now() + KEEPER;
+    loop {
+        match client.receive() {
+            Ok(Some((Report::Gone(_), _))) | Err(ClientError::Closed) => return ByKeeper::Gone,
+            Ok(Some((Report::StillAlive(survivors), _))) => {
+                return ByKeeper::StillAlive(survivors.iter().map(ToString::to_string).collect());
+            }
+            Ok(Some(_)) => {}
+            Ok(None) if Instant::now() < deadline => {
+                if poll(&mut [PollFd::new(&client, PollFlags::IN)], Some(deadline)).is_err() {
+                    return ByKeeper::NoAnswer;
+                }
+            }
+            Ok(None) | Err(_) => return ByKeeper::NoAnswer,
+        }
+    }
+}
+
+fn end_pens(home: &Home, ended: &mut Ended) {
+    let leftovers = match Ground::leftovers(&home.id) {
+        Ok(leftovers) => leftovers,
+        Err(error) => return ended.trouble.push(format!("pens: {error}")),
+    };
+    for leftover in leftovers {
+        let path: PathBuf = leftover.path();
+        match leftover.end(Instant::now() + PROCESS) {
+            Ok(LeftoverEnd::Removed) => ended.ended.push(format!("pen {}", path.display())),
+            Ok(LeftoverEnd::StillAlive(pids)) => {
+                ended.still_alive.push(format!("pen {}: pids {pids:?}", path.display()));
+            }
+            Err(error) => ended.trouble.push(format!("pen {}: {error}", path.display())),
+        }
+    }
+}
+
+/// An agent that cleared its environment, in a pen without a cgroup, whose keeper and yard are dead: only its
+/// identity tells. Those below it are ended with it.
+fn end_agent(session: &SessionFound, ended: &mut Ended) {
+    let Some(identity) = session.identity.iter().find_map(|line| process::identity(line)) else {
+        return;
+    };
+    let Ok(Some(agent)) = identity.open() else { return };
+    let below = process::descendants(identity.pid).unwrap_or_default();
+    for pid in below {
+        let still_below =
+            || process::descendants(identity.pid).is_ok_and(|pids| pids.contains(&pid));
+        let killed = process::kill(pid, still_below, Instant::now() + PROCESS);
+        ended.note(format!("session {}: pid {pid}, below its agent", session.id), killed);
+    }
+    let killed = process::kill_handle(&agent, Instant::now() + PROCESS);
+    ended.note(format!("session {}: its agent, {identity}", session.id), killed);
+}
+
+fn end_strays(home: &Home, ended: &mut Ended) {
+    let mut given_up = Vec::new();
+    for _ in 0..ROUNDS {
+        let strays = match find::strays(home, &[]) {
+            Ok(strays) => strays,
+            Err(error) => return ended.trouble.push(format!("processes: {error}")),
+        };
+        let mut any = false;
+        for stray in strays.into_iter().filter(|stray| !given_up.contains(&stray.pid)) {
+            any = true;
+            let is_meant = || process::session_of(stray.pid, &home.id).is_some();
+            let killed = process::kill(stray.pid, is_meant, Instant::now() + PROCESS);
+            if !matches!(killed, Ok(Killed::Yes | Killed::NotThere)) {
+                given_up.push(stray.pid);
+            }
+            ended.note(format!("pid {} of session {}", stray.pid, stray.session), killed);
+        }
+        if !any {
+            return;
+        }
+    }
+}

@@ -1,0 +1,263 @@
+//! What is there.
+
+use std::fs::{self, File};
+use std::io;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use kennel_keeper::KeeperClient;
+use kennel_keeper::protocol::{OutcomeFile, Report, Request, Stage, State};
+use kennel_pen::{Ground, PenName};
+use rustix::event::{PollFd, PollFlags};
+use rustix::fs::FlockOperation;
+use serde::Serialize;
+
+use super::process;
+use crate::home::Home;
+use crate::live::poll;
+
+/// How long a keeper may take to answer.
+const ANSWER: Duration = Duration::from_secs(1);
+
+/// Everything that was found. The names of the fields are stable.
+#[derive(Debug, Default, Serialize)]
+pub(super) struct Found {
+    pub(super) sessions: Vec<SessionFound>,
+    pub(super) pens: Vec<PenFound>,
+    pub(super) strays: Vec<StrayFound>,
+    /// What could not be looked at, and why.
+    pub(super) trouble: Vec<String>,
+}
+
+/// A session's folder, and what it tells.
+#[derive(Debug, Serialize)]
+pub(super) struct SessionFound {
+    pub(super) id: String,
+    pub(super) folder: String,
+    pub(super) lock: Lock,
+    pub(super) keeper: Option<KeeperFound>,
+    pub(super) agent: Option<String>,
+    pub(super) pen: Option<String>,
+    pub(super) outcome: Option<String>,
+    /// What its keeper left for those who have nothing but the folder.
+    pub(super) identity: Vec<String>,
+}
+
+impl SessionFound {
+    pub(super) fn is_live(&self) -> bool {
+        self.lock == Lock::Held || self.keeper.is_some()
+    }
+}
+
+/// The lock of a launch: held as long as its keeper lives.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum Lock {
+    Held,
+    Free,
+    Unknown,
+}
+
+/// A keeper.
+#[derive(Debug, Serialize)]
+pub(super) struct KeeperFound {
+    pub(super) pid: i32,
+    /// How far it has come; none if it does not answer.
+    pub(super) stage: Option<String>,
+}
+
+/// A pen whose keeper has died.
+#[derive(Debug, Serialize)]
+pub(super) struct PenFound {
+    pub(super) path: String,
+    pub(super) session: String,
+    pub(super) pids: Vec<i32>,
+}
+
+/// A process with the home's cookie.
+#[derive(Debug, Clone, Serialize)]
+pub(super) struct StrayFound {
+    pub(super) pid: i32,
+    pub(super) session: String,
+    pub(super) command: String,
+}
+
+/// Looks everywhere. What can't be looked at is told, and does not keep the rest from being found.
+pub(super) fn find(home: &Home) -> Found {
+    let mut found = Found::default();
+    let folders = home.path("sessions");
+    match fs::read_dir(&folders) {
+        Ok(entries) => {
+            let mut paths = entries.flatten().map(|entry| entry.path()).collect::<Vec<_>>();
+            paths.sort();
+            for path in paths.iter().filter(|path| path.is_dir()) {
+                let session = look(path, home, &mut found.trouble);
+                found.sessions.push(session);
+            }
+        }
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+        Err(error) => found.trouble.push(format!("{}: {error}", folders.display())),
+    }
+    match pens(home) {
+        Ok(pens) => found.pens = pens,
+        Err(error) => found.trouble.push(format!("pens: {error}")),
+    }
+    match strays(home, &found.sessions) {
+        Ok(strays) => found.strays = strays,
+        Err(error) => found.trouble.push(format!("processes: {error}")),
+    }
+    found
+}
+
+fn look(folder: &Path, home: &Home, trouble: &mut Vec<String>) -> SessionFound {
+    let id = folder.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    let lock = look_at_lock(&folder.join("lock")).unwrap_or_else(|error| {
+        trouble.push(format!("{id}: its lock: {error}"));
+        Lock::Unknown
+    });
+    let (keeper, state) = ask_keeper(folder).unwrap_or_else(|error| {
+        trouble.push(format!("{id}: its keeper: {error}"));
+        (None, None)
+    });
+    let identity = fs::read_to_string(folder.join("identity")).unwrap_or_default();
+    let outcome = OutcomeFile::read(&folder.join("outcome")).ok().flatten();
+    let outcome = outcome.map(|outcome| match outcome.status {
+        Some(status) => status.to_string(),
+        None => format!("never ran: {:?}", outcome.cause),
+    });
+    let mut session = SessionFound {
+        folder: folder.display().to_string(),
+        lock,
+        keeper,
+        agent: None,
+        pen: None,
+        outcome,
+        identity: identity.lines().map(ToOwned::to_owned).collect(),
+        id,
+    };
+    if let Some(state) = state {
+        session.agent = state.identity.map(|identity| identity.to_string());
+        session.pen = state.cgroup.map(|path| path.display().to_string());
+    }
+    if session.pen.is_none() && session.is_live() {
+        let name = kennel_pen::SessionId::parse(&session.id).ok();
+        let name = name.map(|session| PenName { home: home.id.clone(), session });
+        let pens = name.map(|name| Ground::find_pens(&name).unwrap_or_default()).unwrap_or_default();
+        session.pen = pens.first().map(|path| path.display().to_string());
+    }
+    session
+}
+
+/// Whether somebody holds it. We hold it for an instant ourselves if nobody does; shared, so that two who
+/// look at once don't take each other for a keeper.
+fn look_at_lock(path: &Path) -> io::Result<Lock> {
+    let file = match File::open(path) {
+        Ok(file) => file,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Lock::Free),
+        Err(error) => return Err(error),
+    };
+    match rustix::fs::flock(&file, FlockOperation::NonBlockingLockShared) {
+        Ok(()) => Ok(Lock::Free),
+        Err(rustix::io::Errno::WOULDBLOCK) => Ok(Lock::Held),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// The keeper, by its socket or by what it holds open, and how things are if it answers.
+fn ask_keeper(folder: &Path) -> io::Result<(Option<KeeperFound>, Option<State>)> {
+    let client = match KeeperClient::connect(folder) {
+        Ok(client) => client,
+        Err(error)
+            if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::ConnectionRefused) =>
+        {
+            let pid = process::keeper_of(folder)?;
+            return Ok((pid.map(|pid| KeeperFound { pid, stage: None }), None));
+        }
+        Err(error) => return Err(error),
+    };
+    let pid = rustix::net::sockopt::socket_peercred(&client)?.pid.as_raw_pid();
+    let state = client.send(&Request::Status).ok().and_then(|()| await_state(&client));
+    let stage = state.as_ref().map(|state| stage(state.stage).to_owned());
+    Ok((Some(KeeperFound { pid, stage }), state))
+}
+
+fn await_state(client: &KeeperClient) -> Option<State> {
+    let deadline = Instant::now() + ANSWER;
+    loop {
+        match client.receive().ok()? {
+            Some((Report::State(state), _)) => return Some(*state),
+            Some(_) => {}
+            None if Instant::now() >= deadline => return None,
+            None => poll(&mut [PollFd::new(client, PollFlags::IN)], Some(deadline)).ok()?,
+        }
+    }
+}
+
+fn stage(stage: Stage) -> &'static str {
+    match stage {
+        Stage::Waiting => "waits to launch",
+        Stage::Gated => "at the gate",
+        Stage::Running => "running",
+        Stage::Ending => "ending",
+        Stage::Over => "over",
+    }
+}
+
+fn pens(home: &Home) -> anyhow::Result<Vec<PenFound>> {
+    let leftovers = Ground::leftovers(&home.id)?;
+    let pen = |leftover: &kennel_pen::Leftover| PenFound {
+        path: leftover.path().display().to_string(),
+        session: leftover.name().session.to_string(),
+        pids: leftover.pids().unwrap_or_default(),
+    };
+    Ok(leftovers.iter().map(pen).collect())
+}
+
+/// Those with the home's cookie whose session is not live.
+pub(super) fn strays(home: &Home, sessions: &[SessionFound]) -> io::Result<Vec<StrayFound>> {
+    let live = |id: &str| sessions.iter().any(|session| session.id == id && session.is_live());
+    let own = rustix::process::getpid().as_raw_pid();
+    let mut strays = Vec::new();
+    for pid in process::all()?.into_iter().filter(|pid| *pid != own) {
+        if let Some(session) = process::session_of(pid, &home.id).filter(|session| !live(session)) {
+            strays.push(StrayFound { pid, session, command: process::command(pid) });
+        }
+    }
+    Ok(strays)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rustix::fs::flock;
+
+    fn home() -> (tempfile::TempDir, Home) {
+        let folder = tempfile::tempdir().unwrap();
+        let home = Home::at(folder.path().to_owned()).unwrap();
+        (folder, home)
+    }
+
+    #[test]
+    fn a_home_without_sessions_has_none() {
+        let (_folder, home) = home();
+        let found = find(&home);
+        assert!(found.sessions.is_empty() && found.strays.is_empty(), "{found:?}");
+    }
+
+    #[test]
+    fn a_session_is_live_as_long_as_its_lock_is_held() {
+        let (_folder, home) = home();
+        let folder = home.path("sessions/0c3k5d9wq2fa");
+        fs::create_dir_all(&folder).unwrap();
+        fs::write(folder.join("identity"), "keeper 7\n").unwrap();
+        let lock = File::create(folder.join("lock")).unwrap();
+        let look = || find(&home).sessions.remove(0);
+        assert_eq!((look().lock, look().is_live()), (Lock::Free, false));
+        flock(&lock, FlockOperation::LockExclusive).unwrap();
+        let session = look();
+        assert_eq!((session.lock, session.is_live()), (Lock::Held, true));
+        assert_eq!(session.identity, ["keeper 7"]);
+        drop(lock);
+        assert_eq!(look().lock, Lock::Free);
+    }
+}

@@ -1,0 +1,176 @@
+//! `kennel rescue`: what is there, without daemon and records.
+//!
+//! Folders tell which sessions there were; a lock that is held, that a keeper lives; its socket, how it is;
+//! the names of cgroups, which pens lost their keeper; a cookie in the environment, whose a process is.
+
+mod end;
+mod find;
+mod process;
+
+use clap::Args;
+
+use crate::connect::find_inside;
+use crate::exit_code;
+use crate::failure::Failure;
+use crate::home::Home;
+use crate::print::{self, Ink, Tone, print, tame};
+use find::{Found, Lock, SessionFound};
+
+/// The flags of `kennel rescue`.
+#[derive(Debug, Args)]
+#[command(after_help = exit_code::SHORT_HELP)]
+pub(crate) struct RescueArgs {
+    /// End everything that was found, and say what came of it
+    #[arg(long)]
+    end: bool,
+    /// Print JSON, for programs
+    #[arg(long)]
+    json: bool,
+}
+
+/// Lists what is there, or ends it.
+pub(crate) fn rescue(home: &Home, args: &RescueArgs) -> Result<u8, Failure> {
+    if args.end
+        && let Some(inside) = find_inside(home)
+    {
+        let text = format!("this is inside a session of the home ({}), and would be ended too", inside.mark);
+        return Err(Failure::because(exit_code::REFUSED, text).hint("run it from outside"));
+    }
+    let found = find::find(home);
+    if !args.end {
+        if args.json {
+            print::json(&found)?;
+        } else {
+            print(&text(&found, Ink::of_stdout()))?;
+        }
+        return Ok(0);
+    }
+    let ended = end::end(home, &found);
+    if args.json {
+        print::json(&ended)?;
+    } else {
+        print(&ended.text())?;
+    }
+    match ended.still_alive.is_empty() {
+        true => Ok(0),
+        false => Err(Failure::said(exit_code::STILL_ALIVE)),
+    }
+}
+
+fn text(found: &Found, ink: Ink) -> String {
+    let mut out = String::new();
+    let (live, over): (Vec<_>, Vec<_>) = found.sessions.iter().partition(|s| s.is_live());
+    for session in &live {
+        out += &ink.paint(Tone::Heading, &session.id);
+        out += &format!("  {}\n", describe(session));
+        for line in &session.identity {
+            out += &format!("    {}\n", tame(line));
+        }
+    }
+    out += &match live.len() {
+        0 => "no session is live".to_owned(),
+        1 => "1 session is live".to_owned(),
+        number => format!("{number} sessions are live"),
+    };
+    out += &format!("; {} have ended\n", over.len());
+    if !found.pens.is_empty() {
+        out += "\nPens whose keeper has died:\n";
+        for pen in &found.pens {
+            out += &format!("  {}  pids {:?}\n", pen.path, pen.pids);
+        }
+    }
+    if !found.strays.is_empty() {
+        out += "\nProcesses with this home's cookie, of no live session:\n";
+        for stray in &found.strays {
+            out += &format!("  {}  of {}  {}\n", stray.pid, tame(&stray.session), tame(&stray.command));
+        }
+    }
+    if !found.trouble.is_empty() {
+        out += "\nNot found out:\n";
+        for trouble in &found.trouble {
+            out += &format!("  {}\n", tame(trouble));
+        }
+    }
+    if !live.is_empty() || !found.pens.is_empty() || !found.strays.is_empty() {
+        out += "\n`kennel rescue --end` ends all of it.\n";
+    }
+    out
+}
+
+fn describe(session: &SessionFound) -> String {
+    let keeper = match (&session.keeper, session.lock) {
+        (Some(keeper), _) => match &keeper.stage {
+            Some(stage) => format!("keeper {} answers: {stage}", keeper.pid),
+            None => format!("keeper {} does not answer", keeper.pid),
+        },
+        (None, Lock::Held) => "its lock is held, but no keeper is to be found".to_owned(),
+        (None, _) => "no keeper".to_owned(),
+    };
+    match &session.agent {
+        Some(agent) => format!("{keeper}; agent {agent}"),
+        None => keeper,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use find::{KeeperFound, PenFound, StrayFound};
+
+    fn session(id: &str, lock: Lock) -> SessionFound {
+        SessionFound {
+            id: id.to_owned(),
+            folder: format!("/h/sessions/{id}"),
+            lock,
+            keeper: None,
+            agent: None,
+            pen: None,
+            outcome: None,
+            identity: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn an_empty_home_is_told_in_a_line() {
+        let found = Found { sessions: vec![session("a", Lock::Free)], ..Found::default() };
+        assert_eq!(text(&found, Ink::Plain), "no session is live; 1 have ended\n");
+    }
+
+    #[test]
+    fn everything_that_is_there_is_told() {
+        let keeper = |stage: Option<&str>| Some(KeeperFound { pid: 7, stage: stage.map(Into::into) });
+        let mut running = session("a", Lock::Held);
+        running.keeper = keeper(Some("running"));
+        running.agent = Some("pid 8 (inode 9)".to_owned());
+        running.identity = vec!["keeper 7".to_owned()];
+        let mut silent = session("b", Lock::Held);
+        silent.keeper = keeper(None);
+        let found = Found {
+            sessions: vec![running, silent, session("c", Lock::Held), session("d", Lock::Free)],
+            pens: vec![PenFound { path: "/sys/fs/cgroup/kennel-x-y".into(), session: "y".into(), pids: vec![5] }],
+            strays: vec![StrayFound { pid: 6, session: "z".into(), command: "sleep 9".into() }],
+            trouble: vec!["pens: EIO".into()],
+        };
+        assert_eq!(
+            text(&found, Ink::Plain),
+            "\
+a  keeper 7 answers: running; agent pid 8 (inode 9)
+    keeper 7
+b  keeper 7 does not answer
+c  its lock is held, but no keeper is to be found
+3 sessions are live; 1 have ended
+
+Pens whose keeper has died:
+  /sys/fs/cgroup/kennel-x-y  pids [5]
+
+Processes with this home's cookie, of no live session:
+  6  of z  sleep 9
+
+Not found out:
+  pens: EIO
+
+`kennel rescue --end` ends all of it.
+"
+        );
+    }
+}

@@ -1,0 +1,181 @@
+//! Processes of the home, looked up in `/proc`. Nothing is signalled by a number: a handle is opened, and what
+//! the process was known by is looked at again.
+
+use std::fs;
+use std::io;
+use std::path::Path;
+use std::time::Instant;
+
+use kennel_pen::{HOME_COOKIE, HomeId, Identity, SESSION_COOKIE};
+use kennel_sys::identity::{Birth, Stat};
+use kennel_sys::pidfd;
+use rustix::event::{PollFd, PollFlags};
+use rustix::fd::OwnedFd;
+use rustix::process::Signal;
+
+use crate::connect::{cookie, holds_file_in};
+use crate::live::poll;
+
+/// All pids there are.
+pub(super) fn all() -> io::Result<Vec<i32>> {
+    let names = fs::read_dir("/proc")?.flatten();
+    Ok(names.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect())
+}
+
+/// The session whose cookie the process bears, if it is this home's.
+pub(super) fn session_of(pid: i32, home: &HomeId) -> Option<String> {
+    // One that can't be looked at is another user's, or gone.
+    let environment = fs::read(format!("/proc/{pid}/environ")).ok()?;
+    (cookie(&environment, HOME_COOKIE) == Some(home.as_str()))
+        .then(|| cookie(&environment, SESSION_COOKIE).unwrap_or("unknown").to_owned())
+}
+
+/// Its command line, or its name.
+pub(super) fn command(pid: i32) -> String {
+    let text = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+    let words = text.split(|byte| *byte == 0).filter(|word| !word.is_empty());
+    let words = words.map(String::from_utf8_lossy).collect::<Vec<_>>();
+    if words.is_empty() {
+        return Stat::read(pid).ok().flatten().map_or_else(String::new, |stat| format!("({})", stat.name));
+    }
+    words.join(" ")
+}
+
+/// Whether it is a keeper of the session with this folder.
+pub(super) fn keeps(pid: i32, folder: &Path) -> bool {
+    let name = fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default();
+    name.trim_end() == "kennel-keeper" && holds_file_in(pid, folder)
+}
+
+/// The keeper of the session with this folder.
+pub(super) fn keeper_of(folder: &Path) -> io::Result<Option<i32>> {
+    Ok(all()?.into_iter().find(|pid| keeps(*pid, folder)))
+}
+
+/// What came of ending a process.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[must_use]
+pub(super) enum Killed {
+    Yes,
+    /// It was gone, or was not the one that was meant.
+    NotThere,
+    StillAlive,
+    NotPermitted,
+}
+
+/// Kills the process with this number, if it is still the one that was meant, and waits for its end.
+pub(super) fn kill(
+    pid: i32,
+    is_meant: impl Fn() -> bool,
+    deadline: Instant,
+) -> io::Result<Killed> {
+    let Some(process) = pidfd::open(pid)? else { return Ok(Killed::NotThere) };
+    // Looked at while we hold a handle on it: the number can't be another's.
+    if !is_meant() || !pidfd::exists(rustix::fd::AsFd::as_fd(&process)) {
+        return Ok(Killed::NotThere);
+    }
+    kill_handle(&process, deadline)
+}
+
+/// Kills the process behind a handle, and waits for its end.
+pub(super) fn kill_handle(process: &OwnedFd, deadline: Instant) -> io::Result<Killed> {
+    match pidfd::send(process, Signal::KILL)? {
+        pidfd::Sent::Gone => return Ok(Killed::NotThere),
+        pidfd::Sent::NotPermitted => return Ok(Killed::NotPermitted),
+        pidfd::Sent::Yes => {}
+    }
+    poll(&mut [PollFd::new(process, PollFlags::IN)], Some(deadline))?;
+    let ended = pidfd::has_ended(rustix::fd::AsFd::as_fd(process))?;
+    Ok(if ended { Killed::Yes } else { Killed::StillAlive })
+}
+
+/// Those below a process, children before their parents.
+pub(super) fn descendants(pid: i32) -> io::Result<Vec<i32>> {
+    let mut parents = Vec::new();
+    for other in all()? {
+        if let Ok(Some(stat)) = Stat::read(other) {
+            parents.push((other, stat.parent));
+        }
+    }
+    let mut found = vec![pid];
+    let mut at = 0;
+    while let Some(above) = found.get(at).copied() {
+        let below = parents.iter().filter(|(child, parent)| *parent == above && *child != above);
+        let new = below.map(|(child, _)| *child).filter(|child| !found.contains(child));
+        let new = new.collect::<Vec<_>>();
+        found.extend(new);
+        at += 1;
+    }
+    found.remove(0);
+    found.reverse();
+    Ok(found)
+}
+
+/// The identity of an agent in the text that its keeper left.
+pub(super) fn identity(line: &str) -> Option<Identity> {
+    let rest = line.strip_prefix("agent ")?;
+    if let Some(identity) = Identity::parse(rest) {
+        return Some(identity);
+    }
+    let words = rest.split(' ').collect::<Vec<_>>();
+    let [pid, kind, birth, "boot", boot, "namespace", namespace] = words[..] else { return None };
+    let birth = birth.parse().ok()?;
+    Some(Identity {
+        boot: boot.to_owned(),
+        pid_namespace: namespace.parse().ok()?,
+        pid: pid.parse().ok()?,
+        birth: match kind {
+            "inode" => Birth::Inode(birth),
+            "tick" => Birth::Tick(birth),
+            _ => return None,
+        },
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::process::{Command, Stdio};
+    use std::time::Duration;
+
+    fn soon() -> Instant {
+        Instant::now() + Duration::from_secs(20)
+    }
+
+    #[test]
+    fn a_process_is_known_by_its_cookie_and_only_then_killed() {
+        let home = HomeId::random().unwrap();
+        let mut child = Command::new("sleep")
+            .arg("300")
+            .env(HOME_COOKIE, home.as_str())
+            .env(SESSION_COOKIE, "abc")
+            .stdin(Stdio::null())
+            .spawn()
+            .unwrap();
+        let pid = i32::try_from(child.id()).unwrap();
+        let is_meant = || session_of(pid, &home).is_some();
+        // The exec that gives it its environment may take a moment.
+        while !is_meant() {
+            std::thread::yield_now();
+        }
+        assert_eq!(session_of(pid, &home).as_deref(), Some("abc"));
+        assert_eq!(session_of(pid, &HomeId::random().unwrap()), None);
+        let own = rustix::process::getpid().as_raw_pid();
+        assert!(descendants(own).unwrap().contains(&pid));
+        assert_eq!(kill(pid, || false, soon()).unwrap(), Killed::NotThere);
+        assert!(child.try_wait().unwrap().is_none());
+        assert_eq!(kill(pid, is_meant, soon()).unwrap(), Killed::Yes);
+        child.wait().unwrap();
+        assert_eq!(kill(pid, || true, soon()).unwrap(), Killed::NotThere);
+    }
+
+    #[test]
+    fn an_identity_is_read_from_what_a_keeper_left() {
+        let identity = identity("agent 7 inode 99 boot b-o-o-t namespace 5").unwrap();
+        assert_eq!((identity.pid, identity.birth, identity.pid_namespace), (7, Birth::Inode(99), 5));
+        assert_eq!(super::identity(&format!("agent {}", identity.to_record())), Some(identity));
+        for line in ["", "keeper 7", "agent x inode 9 boot b namespace 5", "agent 7"] {
+            assert_eq!(super::identity(line), None, "{line}");
+        }
+    }
+}

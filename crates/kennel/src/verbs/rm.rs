@@ -1,0 +1,39 @@
+//! `kennel rm`: ended sessions, off the record.
+
+use clap::Args;
+use kennel_core::api::StopRequest;
+
+use super::{asked_by, for_each, stop};
+use crate::connect::{Daemon, Start, session_path};
+use crate::exit_code;
+use crate::failure::Failure;
+use crate::home::Home;
+use crate::print::print;
+use crate::quantity::parse_session;
+
+/// The flags of `kennel rm`.
+#[derive(Debug, Args)]
+#[command(after_help = exit_code::SHORT_HELP)]
+pub(crate) struct RmArgs {
+    /// Those that run too: they are killed first
+    #[arg(short, long)]
+    force: bool,
+    /// Names, ids, or beginnings of ids
+    #[arg(required = true, value_name = "SESSION", value_parser = parse_session)]
+    sessions: Vec<String>,
+}
+
+/// Removes sessions.
+pub(crate) fn rm(home: &Home, args: &RmArgs) -> Result<u8, Failure> {
+    let daemon = Daemon::connect(home, Start::IfNeeded)?;
+    for_each(&args.sessions, |reference| {
+        // Which one is meant is settled now: its name may be another's later.
+        let session = daemon.session(reference)?;
+        if args.force {
+            let request = StopRequest { grace_ms: None, now: true, by: asked_by("rm --force") };
+            stop::stop_quietly(&daemon, &session.id, &request)?;
+        }
+        daemon.delete(&session_path(&session.id, ""))?;
+        print(&format!("{}\n", session.id))
+    })
+}

@@ -1,0 +1,43 @@
+//! Names of signals.
+
+/// The names of the first 31, in the order of their numbers.
+const NAMES: [&str; 31] = [
+    "HUP", "INT", "QUIT", "ILL", "TRAP", "ABRT", "BUS", "FPE", "KILL", "USR1", "SEGV", "USR2", "PIPE",
+    "ALRM", "TERM", "STKFLT", "CHLD", "CONT", "STOP", "TSTP", "TTIN", "TTOU", "URG", "XCPU", "XFSZ",
+    "VTALRM", "PROF", "WINCH", "IO", "PWR", "SYS",
+];
+
+/// The name of a signal, or its number.
+pub(super) fn name(signal: i32) -> String {
+    let place = usize::try_from(signal - 1).ok();
+    place.and_then(|place| NAMES.get(place)).map_or(signal.to_string(), |name| (*name).to_owned())
+}
+
+/// `TERM`, `SIGTERM`, `term` or `15`.
+pub(super) fn parse(text: &str) -> Result<i32, String> {
+    let wrong = || format!("{text:?} is no signal; write for instance TERM, INT, HUP, USR1 or 15");
+    if text.bytes().all(|byte| byte.is_ascii_digit()) {
+        let number = text.parse::<i32>().map_err(|_| wrong())?;
+        return (1..=64).contains(&number).then_some(number).ok_or_else(wrong);
+    }
+    let upper = text.to_ascii_uppercase();
+    let short = upper.strip_prefix("SIG").unwrap_or(&upper);
+    let place = NAMES.iter().position(|name| *name == short).ok_or_else(wrong)?;
+    i32::try_from(place + 1).map_err(|_| wrong())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn signals_have_names_and_numbers() {
+        for (text, number) in [("TERM", 15), ("SIGKILL", 9), ("int", 2), ("15", 15), ("sigsys", 31), ("40", 40)] {
+            assert_eq!(parse(text), Ok(number), "{text}");
+        }
+        for text in ["", "0", "65", "TERMINATE", "SIG", "-9", "99999999999"] {
+            assert!(parse(text).is_err(), "{text}");
+        }
+        assert_eq!((name(15), name(40), name(0)), ("TERM".into(), "40".into(), "0".into()));
+    }
+}

@@ -1,0 +1,200 @@
+//! `kennel stop`: the end of sessions, all at once.
+
+use std::time::Duration;
+
+use clap::Args;
+use kennel_core::SessionView;
+use kennel_core::api::{StopAnswer, StopRequest, StopResult};
+use rustix::event::{PollFd, PollFlags};
+use rustix::process::{Resource, Rlimit};
+
+use super::{asked_by, called, exit_text};
+use crate::connect::{AskError, Daemon, Patience, Sent, Start, receive, session_path};
+use crate::exit_code;
+use crate::failure::{Failure, report};
+use crate::home::Home;
+use crate::live;
+use crate::print::{print, tame};
+use crate::quantity::{parse_session, parse_time, span};
+
+/// The flags of `kennel stop`.
+#[derive(Debug, Args)]
+#[command(after_help = exit_code::SHORT_HELP)]
+pub(crate) struct StopArgs {
+    /// All sessions
+    #[arg(short, long, conflicts_with = "sessions")]
+    all: bool,
+    /// How long to wait between TERM and KILL [default: the session's own]
+    #[arg(long, value_name = "TIME", value_parser = parse_time)]
+    grace: Option<Duration>,
+    /// KILL at once
+    #[arg(long, conflicts_with = "grace")]
+    now: bool,
+    /// Names, ids, or beginnings of ids
+    #[arg(required_unless_present = "all", value_name = "SESSION", value_parser = parse_session)]
+    sessions: Vec<String>,
+}
+
+/// One stop that was asked for.
+struct Asked {
+    session: String,
+    sent: Sent,
+    /// How often it was asked for: a daemon may vanish meanwhile.
+    times: u32,
+}
+
+/// Stops sessions; says what became of each as soon as that is known.
+pub(crate) fn stop(home: &Home, args: &StopArgs) -> Result<u8, Failure> {
+    let daemon = Daemon::connect(home, Start::IfNeeded)?;
+    let sessions = if args.all { live_sessions(&daemon)? } else { args.sessions.clone() };
+    let request = StopRequest {
+        grace_ms: args.grace.map(|grace| u64::try_from(grace.as_millis()).unwrap_or(u64::MAX)),
+        now: args.now,
+        by: asked_by("stop"),
+    };
+    stop_all(&daemon, sessions, &request)
+}
+
+fn live_sessions(daemon: &Daemon) -> Result<Vec<String>, Failure> {
+    let sessions: Vec<SessionView> = daemon.get("/v1/sessions?all=false")?;
+    Ok(sessions.into_iter().map(|session| session.id).collect())
+}
+
+/// All at once, so that it takes one grace and not one for each.
+pub(super) fn stop_all(
+    daemon: &Daemon,
+    sessions: Vec<String>,
+    request: &StopRequest,
+) -> Result<u8, Failure> {
+    raise_descriptor_limit();
+    let mut worst = 0;
+    let mut asked = Vec::new();
+    for session in sessions {
+        match ask(daemon, &session, request) {
+            Ok(sent) => asked.push(Asked { session, sent, times: 1 }),
+            Err(error) => worst = worst.max(report(error.into())),
+        }
+    }
+    while !asked.is_empty() {
+        let mut fds =
+            asked.iter().map(|one| PollFd::new(&one.sent, PollFlags::IN)).collect::<Vec<_>>();
+        live::poll(&mut fds, None).map_err(Failure::internal)?;
+        let ready = fds.iter().map(|fd| !fd.revents().is_empty()).collect::<Vec<_>>();
+        let mut waiting = Vec::new();
+        for (one, ready) in asked.into_iter().zip(ready) {
+            if ready {
+                worst = worst.max(settle(daemon, one, request, &mut waiting)?);
+            } else {
+                waiting.push(one);
+            }
+        }
+        asked = waiting;
+    }
+    match worst {
+        0 => Ok(0),
+        code => Err(Failure::said(code)),
+    }
+}
+
+fn ask(daemon: &Daemon, session: &str, request: &StopRequest) -> Result<Sent, AskError> {
+    daemon.send("POST", &session_path(session, "/stop"), Some(request), Patience::Endless)
+}
+
+/// Stops one, and says nothing unless it is still alive.
+pub(super) fn stop_quietly(
+    daemon: &Daemon,
+    session: &str,
+    request: &StopRequest,
+) -> Result<(), Failure> {
+    let answer = receive::<StopAnswer>(ask(daemon, session, request)?)?;
+    match answer.result {
+        StopResult::StillAlive => Err(Failure::because(exit_code::STILL_ALIVE, line(&answer))),
+        StopResult::Stopped | StopResult::AlreadyGone => Ok(()),
+    }
+}
+
+/// Tells what came of one; if the daemon vanished over it, it is asked for again.
+fn settle(
+    daemon: &Daemon,
+    asked: Asked,
+    request: &StopRequest,
+    waiting: &mut Vec<Asked>,
+) -> Result<u8, Failure> {
+    let Asked { session, sent, times } = asked;
+    match receive::<StopAnswer>(sent) {
+        Ok(answer) => {
+            print(&format!("{}\n", line(&answer)))?;
+            Ok(if answer.result == StopResult::StillAlive { exit_code::STILL_ALIVE } else { 0 })
+        }
+        Err(error) if error.is_gone() && times < 5 => {
+            daemon.find_again()?;
+            match ask(daemon, &session, request) {
+                Ok(sent) => {
+                    waiting.push(Asked { session, sent, times: times + 1 });
+                    Ok(0)
+                }
+                Err(error) => Ok(report(error.into())),
+            }
+        }
+        Err(error) => Ok(report(error.into())),
+    }
+}
+
+/// What became of a session, for people.
+pub(super) fn line(answer: &StopAnswer) -> String {
+    let session = called(&answer.session);
+    match answer.result {
+        StopResult::Stopped => {
+            let took = span(Duration::from_millis(answer.took_ms));
+            format!("{session}: stopped in {took}, exit {}", exit_text(answer.session.exit.as_ref()))
+        }
+        StopResult::AlreadyGone => {
+            format!("{session}: already gone, exit {}", exit_text(answer.session.exit.as_ref()))
+        }
+        StopResult::StillAlive => {
+            let mut line = format!("{session}: still alive; Kennel goes on trying");
+            for survivor in &answer.survivors {
+                line += &format!("\n  pid {} ({}): {}", survivor.pid, tame(&survivor.name), survivor.why);
+            }
+            line
+        }
+    }
+}
+
+/// Every session that is asked about takes a descriptor.
+fn raise_descriptor_limit() {
+    let limit = rustix::process::getrlimit(Resource::Nofile);
+    // If it can't be raised, so many sessions at once are refused by name.
+    rustix::process::setrlimit(
+        Resource::Nofile,
+        Rlimit { current: limit.maximum, maximum: limit.maximum },
+    )
+    .ok();
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::verbs::ps::tests::session;
+    use kennel_core::{Exit, Survivor};
+
+    #[test]
+    fn every_result_is_told_with_what_is_known() {
+        let mut answer = StopAnswer {
+            result: StopResult::Stopped,
+            survivors: Vec::new(),
+            session: session(),
+            took_ms: 320,
+        };
+        answer.session.exit = Some(Exit::Signal { signal: 15, core: false, oom: false });
+        assert_eq!(line(&answer), "fix-login: stopped in 0.3s, exit 143 (TERM)");
+        answer.result = StopResult::AlreadyGone;
+        assert_eq!(line(&answer), "fix-login: already gone, exit 143 (TERM)");
+        answer.result = StopResult::StillAlive;
+        answer.survivors = vec![Survivor { pid: 7, name: "dd".into(), why: "uninterruptible".into() }];
+        assert_eq!(
+            line(&answer),
+            "fix-login: still alive; Kennel goes on trying\n  pid 7 (dd): uninterruptible"
+        );
+    }
+}

@@ -1,0 +1,140 @@
+//! `kennel strays`: processes with this home's mark that belong to no session.
+
+use clap::Args;
+use kennel_core::api::{StrayView, StraysEnded, StraysView};
+
+use crate::connect::{Daemon, Start};
+use crate::exit_code;
+use crate::failure::Failure;
+use crate::home::Home;
+use crate::print::{self, Ink, Tone, print, tame};
+use crate::table::{Cell, Column, Table};
+
+/// The flags of `kennel strays`.
+#[derive(Debug, Args)]
+#[command(after_help = exit_code::SHORT_HELP)]
+pub(crate) struct StraysArgs {
+    /// End the strays; what is outside is left alone
+    #[arg(long)]
+    end: bool,
+    /// Print JSON, for programs
+    #[arg(long)]
+    json: bool,
+}
+
+/// Lists strays, or ends them.
+pub(crate) fn strays(home: &Home, args: &StraysArgs) -> Result<u8, Failure> {
+    let daemon = Daemon::connect(home, Start::IfNeeded)?;
+    if args.end {
+        return end(&daemon, args.json);
+    }
+    let found: StraysView = daemon.get("/v1/strays")?;
+    if args.json {
+        print::json(&found)?;
+    } else {
+        print(&text(&found, print::width(), Ink::of_stdout()))?;
+    }
+    Ok(0)
+}
+
+fn end(daemon: &Daemon, json: bool) -> Result<u8, Failure> {
+    let ended: StraysEnded = daemon.post("/v1/strays/end", &serde_json::json!({}))?;
+    if json {
+        print::json(&ended)?;
+    } else {
+        print(&ended_text(&ended))?;
+    }
+    match ended.still_alive.is_empty() {
+        true => Ok(0),
+        false => Err(Failure::said(exit_code::STILL_ALIVE)),
+    }
+}
+
+fn ended_text(ended: &StraysEnded) -> String {
+    if ended.ended.is_empty() && ended.still_alive.is_empty() {
+        return "no strays\n".to_owned();
+    }
+    let told = |strays: &[StrayView], what: &str| {
+        let line = |stray: &StrayView| format!("{what}: {} ({})\n", stray.pid, tame(&stray.name));
+        strays.iter().map(line).collect::<String>()
+    };
+    told(&ended.ended, "ended") + &told(&ended.still_alive, "still alive")
+}
+
+/// The strays, for people.
+fn text(found: &StraysView, width: Option<usize>, ink: Ink) -> String {
+    let mut out = String::new();
+    if found.strays.is_empty() {
+        out += "no strays\n";
+    } else {
+        out += &table(&found.strays, Tone::Bad).text(width, ink);
+        out += "\n`kennel strays --end` ends them.\n";
+    }
+    if !found.outside.is_empty() {
+        out += "\nOutside: started for a session by another daemon; not owned, and left alone.\n";
+        out += &table(&found.outside, Tone::Plain).text(width, ink);
+    }
+    out
+}
+
+fn table(strays: &[StrayView], tone: Tone) -> Table {
+    let columns = [
+        Column::number("PID"),
+        Column::cut("NAME", 8),
+        Column::whole("SESSION"),
+        Column::whole("MARK"),
+        Column::cut("COMMAND", 10),
+    ];
+    let mut table = Table::new(&columns);
+    for stray in strays {
+        table.row(vec![
+            Cell::toned(stray.pid.to_string(), tone),
+            Cell::new(tame(&stray.name)),
+            Cell::new(tame(&stray.session)),
+            Cell::new(&stray.mark),
+            Cell::new(tame(&stray.command)),
+        ]);
+    }
+    table
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn stray(pid: i32) -> StrayView {
+        StrayView {
+            pid,
+            name: "node".to_owned(),
+            command: "node server.js --port 80".to_owned(),
+            session: "0c3k5d9wq2fa".to_owned(),
+            mark: "cookie".to_owned(),
+        }
+    }
+
+    #[test]
+    fn none_is_said_in_words() {
+        assert_eq!(text(&StraysView::default(), Some(80), Ink::Plain), "no strays\n");
+        assert_eq!(ended_text(&StraysEnded::default()), "no strays\n");
+    }
+
+    #[test]
+    fn strays_and_outside_are_told_apart() {
+        let found = StraysView { strays: vec![stray(7)], outside: vec![stray(4711)] };
+        assert_eq!(
+            text(&found, Some(50), Ink::Plain),
+            "\
+PID  NAME  SESSION       MARK    COMMAND
+  7  node  0c3k5d9wq2fa  cookie  node server.js -…
+
+`kennel strays --end` ends them.
+
+Outside: started for a session by another daemon; not owned, and left alone.
+ PID  NAME  SESSION       MARK    COMMAND
+4711  node  0c3k5d9wq2fa  cookie  node server.js …
+"
+        );
+        let ended = StraysEnded { ended: vec![stray(7)], still_alive: vec![stray(8)] };
+        assert_eq!(ended_text(&ended), "ended: 7 (node)\nstill alive: 8 (node)\n");
+    }
+}

@@ -1,0 +1,83 @@
+//! `kennel wait`: until sessions have ended.
+
+use clap::Args;
+use kennel_core::SessionView;
+
+use crate::connect::{Daemon, Start};
+use crate::exit_code;
+use crate::failure::Failure;
+use crate::home::Home;
+use crate::print::{self, print};
+use crate::quantity::parse_session;
+use crate::verdict::Verdict;
+
+/// The flags of `kennel wait`.
+#[derive(Debug, Args)]
+#[command(after_help = exit_code::HELP)]
+pub(crate) struct WaitArgs {
+    /// Print JSON, for programs: an array of sessions
+    #[arg(long)]
+    json: bool,
+    /// Names, ids, or beginnings of ids
+    #[arg(required = true, value_name = "SESSION", value_parser = parse_session)]
+    sessions: Vec<String>,
+}
+
+/// Waits; gives the code of the last one.
+pub(crate) fn wait(home: &Home, args: &WaitArgs) -> Result<u8, Failure> {
+    let unknown = |failure: Failure| failure.code(exit_code::UNKNOWN);
+    let daemon = Daemon::connect(home, Start::IfNeeded)?;
+    // A name may be another session's later, so it is settled first which ones are meant.
+    let found = args.sessions.iter().map(|session| daemon.session(session));
+    let found = found.collect::<Result<Vec<_>, _>>().map_err(|error| unknown(error.into()))?;
+    let mut ended: Vec<SessionView> = Vec::new();
+    for session in found {
+        let session = daemon.wait(&session.id).map_err(unknown)?;
+        if !args.json {
+            print(&format!("{}\n", code(&session)))?;
+        }
+        ended.push(session);
+    }
+    if args.json {
+        print::json(&ended)?;
+    }
+    match ended.last() {
+        Some(last) => Verdict::of(last).exit_code(),
+        None => Ok(0),
+    }
+}
+
+/// The code as people see it.
+fn code(session: &SessionView) -> String {
+    match Verdict::of(session) {
+        Verdict::Ended(code) => code.to_string(),
+        Verdict::Failed { code, .. } => code.to_string(),
+        Verdict::NeverRan | Verdict::StoppedBefore(_) => "never ran".to_owned(),
+        Verdict::StillAlive(_) => "still alive".to_owned(),
+        Verdict::Unknown(_) => "unknown".to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::verbs::ps::tests::session;
+    use kennel_core::{Exit, Phase, Reason};
+
+    #[test]
+    fn a_code_is_printed_or_why_there_is_none() {
+        let mut ended = session();
+        ended.phase = Phase::Cleaned;
+        let mut code_of = |exit, reason| {
+            ended.exit = exit;
+            ended.reason = reason;
+            code(&ended)
+        };
+        assert_eq!(code_of(Some(Exit::Code { code: 3 }), None), "3");
+        assert_eq!(code_of(Some(Exit::Signal { signal: 15, core: false, oom: false }), None), "143");
+        assert_eq!(code_of(Some(Exit::NeverRan), None), "never ran");
+        let failed = Reason::Failed { code: 204, why: "x".into() };
+        assert_eq!(code_of(Some(Exit::NeverRan), Some(failed)), "204");
+        assert_eq!(code_of(Some(Exit::Unknown { why: "x".into() }), None), "unknown");
+    }
+}

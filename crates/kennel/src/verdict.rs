@@ -1,0 +1,197 @@
+//! What a session came to, as an exit code and as words.
+
+use kennel_core::{Exit, Phase, Reason, SessionView, Survivor};
+use kennel_keeper::protocol::{Cause, Outcome};
+use kennel_pen::Status;
+
+use crate::exit_code;
+use crate::failure::{Failure, say};
+use crate::stopper::BY_RUN;
+
+/// What it came to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Verdict {
+    /// The agent's own status, as a shell would show it.
+    Ended(i32),
+    /// The program was never run.
+    NeverRan,
+    /// It could not be started; with the code for it.
+    Failed { code: u8, why: String },
+    /// These could not be ended; Kennel goes on trying.
+    StillAlive(Vec<String>),
+    /// Nobody can tell.
+    Unknown(String),
+    /// It was stopped by this signal to us before it ran.
+    StoppedBefore(i32),
+}
+
+impl Verdict {
+    /// From the daemon's view.
+    pub(crate) fn of(session: &SessionView) -> Self {
+        if !session.survivors.is_empty() && session.phase < Phase::Reaped {
+            return Self::StillAlive(session.survivors.iter().map(survivor).collect());
+        }
+        match (&session.exit, &session.reason) {
+            (Some(Exit::Code { code }), _) => Self::Ended(*code),
+            (Some(Exit::Signal { signal, .. }), _) => Self::Ended(128 + signal),
+            (_, Some(Reason::Failed { code, why })) => {
+                Self::Failed { code: *code, why: why.clone() }
+            }
+            (Some(Exit::NeverRan), _) => Self::NeverRan,
+            (Some(Exit::Unknown { why }), _) => Self::Unknown(why.clone()),
+            (None, _) => Self::Unknown(format!("the session is {}", phase(session.phase))),
+        }
+    }
+
+    /// From the keeper's own word, for want of a daemon's.
+    pub(crate) fn of_outcome(outcome: &Outcome) -> Self {
+        match (&outcome.status, &outcome.cause) {
+            (_, Cause::Failed { code, why }) => Self::Failed { code: *code, why: why.clone() },
+            (None, _) => Self::NeverRan,
+            (Some(Status::Unknown(why)), _) => Self::Unknown(why.clone()),
+            (Some(status), _) => match status.shell_code() {
+                Some(code) => Self::Ended(code),
+                None => Self::Unknown(status.to_string()),
+            },
+        }
+    }
+
+    /// A stop of ours explains why it never ran.
+    pub(crate) fn stopped_by(self, signal: i32) -> Self {
+        match self {
+            Self::NeverRan => Self::StoppedBefore(signal),
+            other => other,
+        }
+    }
+
+    /// As an exit code; what is no agent's code comes with words.
+    pub(crate) fn exit_code(self) -> Result<u8, Failure> {
+        match self {
+            Self::Ended(code) => Ok(u8::try_from(code & 0xff).unwrap_or(exit_code::UNKNOWN)),
+            Self::StoppedBefore(signal) => Ok(by_signal(signal)),
+            Self::Failed { code, why } => Err(failed(code, &why)),
+            Self::NeverRan => {
+                Err(Failure::because(exit_code::UNKNOWN, "the program was never run"))
+            }
+            Self::StillAlive(survivors) => {
+                let list = survivors.iter().map(|s| format!("\n  {s}")).collect::<String>();
+                Err(Failure::because(exit_code::STILL_ALIVE, format!("still alive, in spite of KILL:{list}"))
+                    .hint("they are still owned: the keeper goes on trying until they are gone"))
+            }
+            Self::Unknown(why) => {
+                Err(Failure::because(exit_code::UNKNOWN, format!("the agent's status is unknown: {why}")))
+            }
+        }
+    }
+}
+
+/// The code of a program that a signal ended.
+pub(crate) fn by_signal(signal: i32) -> u8 {
+    u8::try_from(128 + signal).unwrap_or(u8::MAX)
+}
+
+/// Why a launch failed, if it did.
+pub(crate) fn launch_failure(session: &SessionView) -> Option<Failure> {
+    match &session.reason {
+        Some(Reason::Failed { code, why }) => Some(failed(*code, why)),
+        _ => None,
+    }
+}
+
+fn failed(code: u8, why: &str) -> Failure {
+    let failure = Failure::because(code, why);
+    match code {
+        exit_code::PEN => failure.hint("`kennel doctor` says what is possible here"),
+        _ => failure,
+    }
+}
+
+fn survivor(survivor: &Survivor) -> String {
+    format!("pid {} ({}): {}", survivor.pid, survivor.name, survivor.why)
+}
+
+/// A phase, as `--json` has it.
+pub(crate) fn phase(phase: Phase) -> &'static str {
+    match phase {
+        Phase::Reserved => "reserved",
+        Phase::Launching => "launching",
+        Phase::Starting => "starting",
+        Phase::Running => "running",
+        Phase::Stopping => "stopping",
+        Phase::Lost => "lost",
+        Phase::Reaped => "reaped",
+        Phase::Cleaned => "cleaned",
+    }
+}
+
+/// Why a session ended, for people.
+pub(crate) fn reason(reason: &Reason) -> String {
+    match reason {
+        Reason::Exited => "it ended by itself".to_owned(),
+        Reason::Stopped { by } => format!("stopped by {by}"),
+        Reason::ClientGone => "the client that it was tied to went away".to_owned(),
+        Reason::ParentEnded => "the session that started it has ended".to_owned(),
+        Reason::Shutdown => "the daemon was told to end everything".to_owned(),
+        Reason::Failed { code, why } => format!("it could not be started ({code}): {why}"),
+        Reason::LeaseOver => "no daemon came back within its lease".to_owned(),
+        Reason::KeeperDied => "its keeper was lost; the tree was ended without it".to_owned(),
+        Reason::Rebooted => "the machine was restarted meanwhile".to_owned(),
+        Reason::Forgotten { by } => format!("given up by {by}: nobody saw it end"),
+    }
+}
+
+/// Says what people in the foreground would not expect.
+pub(crate) fn explain(session: &SessionView) {
+    match &session.reason {
+        None | Some(Reason::Exited | Reason::Failed { .. }) => {}
+        Some(Reason::Stopped { by }) if by.starts_with(BY_RUN) => {}
+        Some(other) => say(&reason(other)),
+    }
+    if session.unrecorded {
+        say("the outcome could not be put on record");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::time::Duration;
+
+    fn outcome(status: Option<Status>, cause: Cause) -> Outcome {
+        Outcome { status, cause, ended_ms: 0, cpu: Duration::ZERO, folder_left: false }
+    }
+
+    #[test]
+    fn a_code_is_the_agents_own_or_one_of_kennels() {
+        let code = |verdict: Verdict| verdict.exit_code().unwrap_or_else(crate::failure::report);
+        for (verdict, expected) in [
+            (Verdict::Ended(7), 7),
+            (Verdict::Ended(143), 143),
+            (Verdict::NeverRan, 206),
+            (Verdict::NeverRan.stopped_by(2), 130),
+            (Verdict::Ended(0).stopped_by(2), 0),
+            (Verdict::Unknown("x".into()), 206),
+            (Verdict::StillAlive(vec!["pid 1 (x): y".into()]), 205),
+            (Verdict::Failed { code: 204, why: "no program".into() }, 204),
+        ] {
+            assert_eq!(code(verdict.clone()), expected, "{verdict:?}");
+        }
+    }
+
+    #[test]
+    fn a_keepers_word_is_enough_if_there_is_no_other() {
+        let failed = Cause::Failed { code: 203, why: "no pen".into() };
+        assert_eq!(
+            Verdict::of_outcome(&outcome(None, failed)),
+            Verdict::Failed { code: 203, why: "no pen".into() }
+        );
+        assert_eq!(Verdict::of_outcome(&outcome(None, Cause::Dismissed)), Verdict::NeverRan);
+        let signal = Status::Signal { signal: 9, core: false, oom: false };
+        assert_eq!(Verdict::of_outcome(&outcome(Some(signal), Cause::Ended)), Verdict::Ended(137));
+        let unknown = Status::Unknown("why".into());
+        assert_eq!(
+            Verdict::of_outcome(&outcome(Some(unknown), Cause::Ended)),
+            Verdict::Unknown("why".into())
+        );
+    }
+}

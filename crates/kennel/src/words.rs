@@ -1,0 +1,25 @@
+//! A command as a person could type it.
+
+/// The words of a command, quoted where a shell would need it.
+pub(crate) fn shell_words(argv: &[String]) -> String {
+    argv.iter().map(|word| quote(word)).collect::<Vec<_>>().join(" ")
+}
+
+fn quote(word: &str) -> String {
+    let plain = |c: char| c.is_alphanumeric() || "-_./=:,@%+".contains(c);
+    if !word.is_empty() && word.chars().all(plain) {
+        return word.to_owned();
+    }
+    format!("'{}'", word.replace('\'', r"'\''"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_are_quoted_where_a_shell_would_need_it() {
+        let argv = ["sh", "-c", "echo 'a b'", "", "plain/path.txt"].map(ToOwned::to_owned);
+        assert_eq!(shell_words(&argv), r"sh -c 'echo '\''a b'\''' '' plain/path.txt");
+    }
+}
