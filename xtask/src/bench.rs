@@ -7,9 +7,18 @@ use anyhow::Context;
 
 use crate::cargo::{cargo, run};
 
-/// Builds the benchmarks, and the agent that they run, and passes the arguments on.
+/// Builds the benchmarks, the program and the agent that they run, and passes the arguments on.
 pub(crate) fn bench(arguments: &[&str]) -> anyhow::Result<()> {
-    run(&mut cargo(&["build", "--release", "-p", "kennel-bench", "-p", "fake-agent"]))?;
+    run(&mut cargo(&[
+        "build",
+        "--release",
+        "-p",
+        "kennel-bench",
+        "-p",
+        "fake-agent",
+        "-p",
+        "kennel",
+    ]))?;
     run(Command::new(release_folder()?.join("kennel-bench")).args(arguments))
 }
 

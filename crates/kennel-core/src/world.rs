@@ -84,17 +84,19 @@ impl World {
     pub fn restore(&mut self, sessions: impl IntoIterator<Item = Session>) -> Effects {
         let ids: Vec<_> = sessions.into_iter().map(|session| self.insert(session)).collect();
         let mut effects = Vec::new();
+        // All of them first: what a row says of a wish for the end counts only if it was read there.
         for id in &ids {
-            effects.extend(self.step(id, &Event::Restored));
+            let session = self.sessions.get_mut(id);
+            let todo = session.map(|session| session.step(&Event::Restored)).unwrap_or_default();
+            effects.extend(tagged(id, todo));
         }
-        // A parent that is not on record any more was cleaned up. Its children were told, but the record of
-        // that may have been lost.
-        for id in ids {
-            let parent = self.sessions.get(&id).and_then(|session| session.spec.parent.clone());
-            if let Some(parent) = parent
-                && !self.sessions.contains_key(&parent)
-            {
-                self.end_child(&id, None, &mut effects);
+        // Children were told of their parent's end, but the record of that may have been lost. A parent that is
+        // not on record any more was cleaned up.
+        for id in &ids {
+            self.end_children(id, &mut effects);
+            let parent = self.sessions.get(id).and_then(|session| session.spec.parent.as_ref());
+            if parent.is_some_and(|parent| !self.sessions.contains_key(parent)) {
+                self.end_child(id, None, &mut effects);
             }
         }
         effects

@@ -97,7 +97,8 @@ fn days_of(year: u64, month: u64, day: u64) -> Option<u64> {
     if !(1..=12).contains(&month) || !(1..=31).contains(&day) {
         return None;
     }
-    let (from_march, march_year) = if month > 2 { (month - 3, year) } else { (month + 9, year - 1) };
+    let (from_march, march_year) =
+        if month > 2 { (month - 3, year) } else { (month + 9, year - 1) };
     let (era, of_era) = (march_year / 400, march_year % 400);
     let days = (153 * from_march + 2) / 5 + day - 1;
     let days = era * DAYS_IN_400_YEARS + 365 * of_era + of_era / 4 - of_era / 100 + days;

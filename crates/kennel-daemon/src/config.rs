@@ -8,6 +8,7 @@ use kennel_pen::HomeId;
 use rustix::fd::OwnedFd;
 
 use crate::home::LockHomeError;
+use crate::log::InitLogError;
 use crate::register::OpenRegisterError;
 
 /// Starts a yard, the way a client would.
@@ -83,8 +84,8 @@ pub enum DaemonError {
     #[error(transparent)]
     Register(#[from] OpenRegisterError),
     /// The log can't be written.
-    #[error("can't write the log")]
-    Log(#[source] io::Error),
+    #[error(transparent)]
+    Log(#[from] InitLogError),
     /// The yard does not answer.
     #[error("the yard does not answer")]
     Yard(#[source] io::Error),

@@ -6,9 +6,9 @@ use std::path::Path;
 use kennel_keeper::protocol::{Report, Request, Role, VERSION};
 use kennel_keeper::{ClientError, KeeperClient};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
-use tokio::io::unix::AsyncFd;
 
 use crate::keeper_link::KeeperSocket;
+use crate::ready;
 
 /// Why a conversation led nowhere.
 #[derive(Debug, thiserror::Error)]
@@ -48,7 +48,7 @@ impl Conversation {
     pub(crate) fn begin(folder: &Path) -> Result<Self, TalkError> {
         use io::ErrorKind::{ConnectionRefused, NotFound};
         match KeeperClient::connect(folder) {
-            Ok(client) => Ok(Self(AsyncFd::new(client)?)),
+            Ok(client) => Ok(Self(ready::watch(client)?)),
             Err(error) if matches!(error.kind(), NotFound | ConnectionRefused) => {
                 Err(TalkError::NobodyListens)
             }

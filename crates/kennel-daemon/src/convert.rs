@@ -25,11 +25,7 @@ pub(crate) fn exit_by_kernel(ended: Ended) -> Exit {
 }
 
 pub(crate) fn survivor(survivor: &kennel_pen::Survivor) -> Survivor {
-    Survivor {
-        pid: survivor.pid,
-        name: survivor.name.clone(),
-        why: survivor.why.to_string(),
-    }
+    Survivor { pid: survivor.pid, name: survivor.name.clone(), why: survivor.why.to_string() }
 }
 
 /// The end and its reason, if the keeper has one of its own.
@@ -157,7 +153,9 @@ fn reason_text(reason: &Reason) -> String {
 fn exit_text(exit: &Exit) -> String {
     match exit {
         Exit::Code { code } => format!("exited with code {code}"),
-        Exit::Signal { signal, oom: true, .. } => format!("ended by signal {signal}, out of memory"),
+        Exit::Signal { signal, oom: true, .. } => {
+            format!("ended by signal {signal}, out of memory")
+        }
         Exit::Signal { signal, .. } => format!("ended by signal {signal}"),
         Exit::NeverRan => "it never ran".into(),
         Exit::Unknown { why } => format!("status unknown: {why}"),

@@ -15,6 +15,7 @@ use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType};
 use tokio::io::unix::AsyncFd;
 
 use crate::home::DEPOSIT_SOCKET;
+use crate::ready;
 
 /// The length of a ticket.
 const TICKET: usize = 32;
@@ -66,7 +67,7 @@ impl Deposit {
     /// Listens in the home, in place of a predecessor: call it with the daemon's lock held.
     pub(crate) fn listen(home: &Path) -> io::Result<AsyncFd<OwnedFd>> {
         let socket = bind(home, DEPOSIT_SOCKET)?;
-        AsyncFd::new(socket)
+        ready::watch(socket)
     }
 
     /// Takes in what is brought, for ever.
@@ -97,7 +98,7 @@ impl Deposit {
         if uid != rustix::process::geteuid() {
             return Err(io::Error::other(format!("user {} has no business here", uid.as_raw())));
         }
-        let channel = AsyncFd::new(Channel::new(socket, TICKET + 1))?;
+        let channel = ready::watch(Channel::new(socket, TICKET + 1))?;
         let (ticket, descriptors) = loop {
             match channel.get_ref().receive()? {
                 Received::Message(bytes, descriptors) => break (bytes, descriptors),
@@ -171,7 +172,7 @@ mod tests {
         tokio::spawn(deposit.clone().serve(listener));
         let (mut reader, writer) = std::io::pipe().unwrap();
         let ticket = "0123456789abcdef0123456789abcdef";
-        let channel = AsyncFd::new(Channel::new(connect(home.path()), 8)).unwrap();
+        let channel = ready::watch(Channel::new(connect(home.path()), 8)).unwrap();
         let sent = channel.get_ref().send(ticket.as_bytes(), &[writer.as_fd()]).unwrap();
         assert_eq!(sent, kennel_pen::wire::Delivery::Sent);
         drop(writer);
@@ -200,7 +201,7 @@ mod tests {
         tokio::spawn(deposit.clone().serve(listener));
         let null = std::fs::File::open("/dev/null").unwrap();
         for wrong in ["short", "zz23456789abcdef0123456789abcdef", &"0".repeat(33)] {
-            let channel = AsyncFd::new(Channel::new(connect(home.path()), 8)).unwrap();
+            let channel = ready::watch(Channel::new(connect(home.path()), 8)).unwrap();
             let sent = channel.get_ref().send(wrong.as_bytes(), &[null.as_fd()]);
             assert_eq!(sent.unwrap(), kennel_pen::wire::Delivery::Sent);
             channel.readable().await.unwrap().clear_ready();

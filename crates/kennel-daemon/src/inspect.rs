@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use kennel_core::{EventView, PenKind};
 use kennel_core::api::{InspectView, MemberView, UsageView};
+use kennel_core::{EventView, PenKind};
 use kennel_keeper::protocol::{Report, Request, Role};
 use kennel_pen::{Member, Usage};
 use kennel_sys::identity::Stat;

@@ -114,7 +114,7 @@ impl Attendant {
         let client = self.socket.get_ref();
         // A keeper that went with words of ours unread makes the kernel say so once, before it hands out the
         // keeper's own last words: so the end is believed when it is told twice.
-        let mut next = || match client.receive() {
+        let next = || match client.receive() {
             Err(ClientError::Closed) => client.receive(),
             received => received,
         };

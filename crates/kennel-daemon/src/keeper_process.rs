@@ -7,7 +7,9 @@ use std::io;
 
 use kennel_sys::pidfd;
 use rustix::event::{PollFd, PollFlags};
-use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
+use rustix::fd::{BorrowedFd, OwnedFd};
+
+use crate::ready;
 
 /// A handle on the keeper with this pid, which holds the other end of `connection`; none if it has ended.
 pub(crate) fn open(pid: i32, connection: BorrowedFd<'_>) -> io::Result<Option<OwnedFd>> {
@@ -30,16 +32,14 @@ pub(crate) fn has_hung_up(connection: BorrowedFd<'_>) -> io::Result<bool> {
 
 /// Waits until the process behind the handle has ended.
 pub(crate) async fn ended(handle: &OwnedFd) -> io::Result<()> {
-    let handle = tokio::io::unix::AsyncFd::with_interest(
-        handle.as_fd().try_clone_to_owned()?,
-        tokio::io::Interest::READABLE,
-    )?;
+    let handle = ready::watch_readable(handle.try_clone()?)?;
     handle.readable().await.map(drop)
 }
 
 #[cfg(test)]
 mod tests {
     use kennel_pen::wire::Channel;
+    use rustix::fd::AsFd;
 
     use super::*;
 

@@ -133,10 +133,9 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let boot = "00000000-0000-0000-0000-000000000000".to_owned();
         let path = folder.path().join(LOCK);
-        for yard in [
-            Identity { boot, ..me() },
-            Identity { pid_namespace: me().pid_namespace + 1, ..me() },
-        ] {
+        for yard in
+            [Identity { boot, ..me() }, Identity { pid_namespace: me().pid_namespace + 1, ..me() }]
+        {
             drop(make(folder.path(), &yard).unwrap());
             let found = look(folder.path()).unwrap();
             assert!(matches!(found, LockLook::Free(Some((_, Era::Bygone)))), "{found:?}");

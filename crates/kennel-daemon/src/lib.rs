@@ -28,6 +28,7 @@ mod order;
 mod owner;
 mod points;
 mod processes;
+mod ready;
 mod refused;
 pub mod register;
 mod serve;

@@ -61,13 +61,14 @@ mod tests {
     #[test]
     fn the_list_is_complete() {
         let mut found = std::collections::BTreeSet::new();
-        let mut pending = vec![std::path::PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/src"))];
+        let mut pending =
+            vec![std::path::PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/src"))];
         while let Some(folder) = pending.pop() {
             for entry in std::fs::read_dir(folder).unwrap() {
                 let path = entry.unwrap().path();
                 if path.is_dir() {
                     pending.push(path);
-                } else if !path.ends_with("points.rs") {
+                } else if !path.ends_with("points.rs") && !path.ends_with("src/log.rs") {
                     let text = std::fs::read_to_string(path).unwrap();
                     let names = text.split('"').filter(|part| part.starts_with("daemon."));
                     let names = names.filter(|name| !name.contains(char::is_whitespace));
@@ -75,7 +76,8 @@ mod tests {
                 }
             }
         }
-        let listed: std::collections::BTreeSet<_> = POINTS.iter().map(ToString::to_string).collect();
+        let listed: std::collections::BTreeSet<_> =
+            POINTS.iter().map(ToString::to_string).collect();
         assert_eq!(found, listed);
         assert_eq!(listed.len(), POINTS.len(), "each once");
     }

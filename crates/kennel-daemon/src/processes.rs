@@ -35,7 +35,9 @@ pub(crate) fn children_of(parent: i32) -> io::Result<Vec<i32>> {
     for thread in threads {
         match thread.and_then(|thread| fs::read_to_string(thread.path().join("children"))) {
             Ok(list) => {
-                children.extend(list.split_ascii_whitespace().filter_map(|pid| pid.parse().ok()));
+                children.extend(
+                    list.split_ascii_whitespace().filter_map(|pid| pid.parse::<i32>().ok()),
+                );
             }
             // A thread that ended; or a kernel without such lists.
             Err(error) if vanished(&error) => return scan_for_children_of(parent),

@@ -155,7 +155,8 @@ mod tests {
     #[test]
     fn who_is_not_found_is_told_where_to_look() {
         let near = vec!["claude".to_owned()];
-        let refused = super::Refused::from(FindError::NotFound { reference: "cluade".into(), near });
+        let refused =
+            super::Refused::from(FindError::NotFound { reference: "cluade".into(), near });
         let problem = refused.problem();
         assert_eq!((refused.status(), problem.code.as_str()), (404, "not_found"));
         assert!(problem.message.contains("claude"), "{problem:?}");

@@ -150,10 +150,11 @@ fn listen(folder: &Path, shared: Shared) -> Result<tokio::task::JoinHandle<()>, 
     let listener = OwnerOnly::bind(folder).map_err(failed(API_SOCKET))?;
     tokio::spawn(shared.deposit.clone().serve(deposits));
     let mut leaving = shared.leaving.clone();
-    let serving = axum::serve(listener, Api::new(shared).routes()).with_graceful_shutdown(async move {
-        // A sender that is gone means the same.
-        leaving.wait_for(|leaving| *leaving).await.ok();
-    });
+    let serving =
+        axum::serve(listener, Api::new(shared).routes()).with_graceful_shutdown(async move {
+            // A sender that is gone means the same.
+            leaving.wait_for(|leaving| *leaving).await.ok();
+        });
     Ok(tokio::spawn(async move {
         if let Err(error) = serving.await {
             tracing::error!(%error, "the API has failed");

@@ -140,7 +140,11 @@ mod tests {
         let failed = Event::RecordFailed { why: "full".into() };
         let mut unsafe_one = session.clone();
         run(&mut unsafe_one, &[failed]);
-        assert_eq!(standing(&unsafe_one, None), Standing::Over, "and it says that it is unrecorded");
+        assert_eq!(
+            standing(&unsafe_one, None),
+            Standing::Over,
+            "and it says that it is unrecorded"
+        );
         run(&mut session, &[Event::Recorded]);
         assert_eq!(standing(&session, None), Standing::Over);
     }
@@ -151,7 +155,10 @@ mod tests {
         let born = Event::Born { identity: "x".into(), pid: 1, pen: None };
         let reason = kennel_core::Reason::Stopped { by: "me".into() };
         let stop = Event::StopAsked(StopWish { grace: None, reason });
-        run(&mut session, &[Event::Recorded, Event::KeeperReady, born, Event::Opened, stop.clone()]);
+        run(
+            &mut session,
+            &[Event::Recorded, Event::KeeperReady, born, Event::Opened, stop.clone()],
+        );
         assert_eq!(standing(&session, Some(&stop)), Standing::Open);
         let survivors = vec![Survivor { pid: 5, name: "x".into(), why: "frozen".into() }];
         let alive = Event::StillAlive { survivors };

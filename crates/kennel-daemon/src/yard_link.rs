@@ -14,6 +14,7 @@ use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 
 use crate::message::{Bus, Message};
+use crate::ready;
 
 /// Something for the yard, with descriptors.
 #[derive(Debug)]
@@ -44,7 +45,7 @@ impl YardLink {
     /// Asks the yard who it is, and watches the connection from then on.
     pub(crate) async fn open(socket: OwnedFd, patience: Duration, bus: Bus) -> io::Result<Self> {
         rustix::io::ioctl_fionbio(&socket, true)?;
-        let socket = AsyncFd::new(YardClient::over(socket))?;
+        let socket = ready::watch(YardClient::over(socket))?;
         socket.get_ref().send(&YardRequest::Status, &[]).map_err(io::Error::other)?;
         let mut early = Vec::new();
         let pid = tokio::time::timeout(patience, hear_pid(&socket, &mut early)).await??;

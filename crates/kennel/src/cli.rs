@@ -9,8 +9,8 @@ use crate::failure::Failure;
 use crate::home::Home;
 use crate::run::{self, RunArgs};
 use crate::verbs::{
-    attach, completions, daemon, events, forget, inspect, logs, prune, ps, rescue, rm, send, signal,
-    stop, strays, wait,
+    attach, completions, daemon, events, forget, inspect, logs, prune, ps, rescue, rm, send,
+    signal, stop, strays, wait,
 };
 
 /// Runs coding agents, and owns every process of theirs: no strays.

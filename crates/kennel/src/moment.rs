@@ -29,7 +29,8 @@ pub(crate) fn parse(text: &str) -> Option<u64> {
     };
     let mut parts = day.splitn(3, '-').map(number);
     let (year, month, day) = (parts.next()??, parts.next()??, parts.next()??);
-    let sound = (1970..=9999).contains(&year) && (1..=12).contains(&month) && (1..=31).contains(&day);
+    let sound =
+        (1970..=9999).contains(&year) && (1..=12).contains(&month) && (1..=31).contains(&day);
     let (clock, zone) = split_zone(time)?;
     let (whole, fraction) = clock.split_once('.').unwrap_or((clock, "0"));
     let mut parts = whole.splitn(3, ':').map(number);
@@ -86,7 +87,8 @@ pub(crate) fn parse_since(text: &str) -> Result<u64, String> {
     if let Some(ms) = parse(text) {
         return Ok(ms);
     }
-    let wrong = || format!("{text:?} is no moment; write for instance 10m (ago) or 2026-01-31T12:00:00Z");
+    let wrong =
+        || format!("{text:?} is no moment; write for instance 10m (ago) or 2026-01-31T12:00:00Z");
     let ago = parse_time(text).map_err(|_| wrong())?;
     Ok(now_ms().saturating_sub(u64::try_from(ago.as_millis()).unwrap_or(u64::MAX)))
 }
@@ -137,7 +139,16 @@ mod tests {
         }
         assert_eq!(parse("2026-01-31"), noon.map(|ms| ms - 43_200_000));
         assert_eq!(parse("2026-01-31T12:00:00.5Z"), noon.map(|ms| ms + 500));
-        for text in ["", "yesterday", "2026", "2026-13-01", "2026-01-01T25:00:00Z", "1969-01-01", "-1-1-1", "2026-01-01T1:+2:00"] {
+        for text in [
+            "",
+            "yesterday",
+            "2026",
+            "2026-13-01",
+            "2026-01-01T25:00:00Z",
+            "1969-01-01",
+            "-1-1-1",
+            "2026-01-01T1:+2:00",
+        ] {
             assert_eq!(parse(text), None, "{text}");
         }
     }
@@ -154,7 +165,10 @@ mod tests {
     fn an_age_has_one_unit() {
         let now = 1_000_000_000_000;
         let age = |seconds: u64| age(&format(now - seconds * 1000), now);
-        assert_eq!([0, 59, 60, 3599, 3600, 172_799, 172_800].map(age), ["0s", "59s", "1m", "59m", "1h", "47h", "2d"]);
+        assert_eq!(
+            [0, 59, 60, 3599, 3600, 172_799, 172_800].map(age),
+            ["0s", "59s", "1m", "59m", "1h", "47h", "2d"]
+        );
         assert_eq!(super::age("nonsense", now), "?");
         assert_eq!(super::age(&format(now + 5000), now), "0s", "clocks differ");
     }

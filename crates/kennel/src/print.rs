@@ -49,7 +49,11 @@ impl Ink {
     pub(crate) fn of_stdout() -> Self {
         let unwanted = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
         let dumb = std::env::var_os("TERM").is_some_and(|term| term == "dumb");
-        if isatty(rustix::stdio::stdout()) && !unwanted && !dumb { Self::Coloured } else { Self::Plain }
+        if isatty(rustix::stdio::stdout()) && !unwanted && !dumb {
+            Self::Coloured
+        } else {
+            Self::Plain
+        }
     }
 
     pub(crate) fn paint(self, tone: Tone, text: &str) -> String {

@@ -88,17 +88,19 @@ pub(crate) fn size(bytes: u64) -> String {
 /// A time span, for people: its two largest units at most.
 pub(crate) fn span(time: Duration) -> String {
     let seconds = time.as_secs();
-    let (days, hours, minutes) = (seconds / 86_400, seconds / 3600 % 24, seconds / 60 % 60);
-    match () {
-        () if days > 0 && hours > 0 => format!("{days}d {hours}h"),
-        () if days > 0 => format!("{days}d"),
-        () if hours > 0 && minutes > 0 => format!("{hours}h {minutes}m"),
-        () if hours > 0 => format!("{hours}h"),
-        () if minutes > 0 && seconds % 60 > 0 => format!("{minutes}m {}s", seconds % 60),
-        () if minutes > 0 => format!("{minutes}m"),
-        () if seconds >= 10 || time.subsec_millis() == 0 => format!("{seconds}s"),
-        () => format!("{:.1}s", time.as_secs_f64()),
+    if seconds < 10 && time.subsec_millis() > 0 {
+        return format!("{:.1}s", time.as_secs_f64());
     }
+    let units = [
+        (seconds / 86_400, "d"),
+        (seconds / 3600 % 24, "h"),
+        (seconds / 60 % 60, "m"),
+        (seconds % 60, "s"),
+    ];
+    let first = units.iter().position(|(number, _)| *number > 0).unwrap_or(units.len() - 1);
+    let shown = units.iter().skip(first).take(2).enumerate();
+    let shown = shown.filter(|(at, (number, _))| *at == 0 || *number > 0);
+    shown.map(|(_, (number, unit))| format!("{number}{unit}")).collect::<Vec<_>>().join(" ")
 }
 
 #[cfg(test)]
@@ -128,9 +130,14 @@ mod tests {
 
     #[test]
     fn sizes_are_read_with_and_without_units() {
-        for (text, bytes) in
-            [("0", 0), ("1000", 1000), ("64K", 65536), ("64kb", 65536), ("1.5MiB", 1_572_864), ("1g", 1 << 30)]
-        {
+        for (text, bytes) in [
+            ("0", 0),
+            ("1000", 1000),
+            ("64K", 65536),
+            ("64kb", 65536),
+            ("1.5MiB", 1_572_864),
+            ("1g", 1 << 30),
+        ] {
             assert_eq!(parse_size(text), Ok(bytes), "{text}");
         }
         for text in ["", "K", "-1", "1X", "1 M", "1e3", "99999999999T", "i", "5ibb"] {
@@ -151,7 +158,8 @@ mod tests {
     fn sizes_and_spans_are_short() {
         let sizes = [0, 1023, 1024, 1_572_864, u64::MAX].map(size);
         assert_eq!(sizes, ["0 B", "1023 B", "1.0 KiB", "1.5 MiB", "16777216.0 TiB"]);
-        let spans = [0, 300, 9_900, 10_500, 60_000, 90_000, 3_600_000, 5_400_000, 86_400_000, 100_000_000];
+        let spans =
+            [0, 300, 9_900, 10_500, 60_000, 90_000, 3_600_000, 5_400_000, 86_400_000, 100_000_000];
         assert_eq!(
             spans.map(|ms| span(Duration::from_millis(ms))),
             ["0s", "0.3s", "9.9s", "10s", "1m", "1m 30s", "1h", "1h 30m", "1d", "1d 3h"]

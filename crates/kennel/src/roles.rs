@@ -6,6 +6,7 @@ use std::io;
 use std::path::PathBuf;
 
 use anyhow::{Context, anyhow};
+use kennel_daemon::{DaemonConfig, ExitReason};
 use kennel_keeper::yard::{self, Ended, RESUME_VARIABLE, Resumed, YardConfig};
 use rustix::fd::OwnedFd;
 use rustix::fs::{Mode, OFlags};
@@ -63,7 +64,27 @@ fn be_yard() -> i32 {
     }
 }
 
-fn be_daemon() -> i32 { let _ = (take_stdin, spawn_yard, CANT_SERVE); 1 }
+fn be_daemon() -> i32 {
+    let served = (|| -> anyhow::Result<ExitReason> {
+        let yard = take_stdin().context("standard input is not the yard's socket")?;
+        let home = home()?;
+        let version = env!("CARGO_PKG_VERSION").to_owned();
+        let mut config = DaemonConfig::new(home.folder.clone(), home.id.clone(), yard, version);
+        config.start_yard = Some(Box::new(move || {
+            // It outlives us; whoever is left reaps it.
+            spawn_yard(&home).map(drop).map_err(io::Error::other)
+        }));
+        Ok(kennel_daemon::serve(config)?)
+    })();
+    match served {
+        Ok(reason) => reason.code().into(),
+        Err(error) => {
+            eprintln!("{CANT_SERVE}{error:#}");
+            exit_code::INTERNAL.into()
+        }
+    }
+}
+
 /// The yard's socket, which arrives as standard input; that is null from then on.
 fn take_stdin() -> io::Result<OwnedFd> {
     let socket = rustix::io::fcntl_dupfd_cloexec(rustix::stdio::stdin(), 3)?;

@@ -25,15 +25,15 @@ impl Stopper {
     /// Asks for the end, at once or with the session's own grace.
     pub(crate) fn ask(&self, now: bool, signal: i32) {
         let stopper = self.clone();
-        let asked = thread::Builder::new().name("stop".into()).spawn(move || stopper.post(now, signal));
+        let asked =
+            thread::Builder::new().name("stop".into()).spawn(move || stopper.post(now, signal));
         // Without it the keeper is told directly; only the reason is not on record then.
         drop(asked);
     }
 
     fn post(&self, now: bool, signal: i32) {
         let Ok(daemon) = Daemon::connect(&self.home, Start::Never) else { return };
-        let request =
-            StopRequest { grace_ms: None, now, by: format!("{BY_RUN}, signal {signal}") };
+        let request = StopRequest { grace_ms: None, now, by: format!("{BY_RUN}, signal {signal}") };
         let path = session_path(&self.session, "/stop");
         // What came of it, the keeper tells.
         let sent = daemon.send("POST", &path, Some(&request), Patience::Endless);

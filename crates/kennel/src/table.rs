@@ -86,7 +86,9 @@ impl Table {
         loop {
             let total = widths.iter().sum::<usize>() + GAP * widths.len().saturating_sub(1);
             let cuttable = (0..widths.len())
-                .filter(|at| self.columns[*at].least.is_some_and(|least| widths[*at] > least.max(1)))
+                .filter(|at| {
+                    self.columns[*at].least.is_some_and(|least| widths[*at] > least.max(1))
+                })
                 .max_by_key(|at| widths[*at]);
             match cuttable {
                 Some(at) if total > width => widths[at] -= 1,
@@ -167,16 +169,15 @@ mod tests {
     use super::*;
 
     fn table() -> Table {
-        let columns =
-            [Column::whole("ID"), Column::cut("NAME", 4), Column::number("PID"), Column::cut("COMMAND", 7)];
+        let columns = [
+            Column::whole("ID"),
+            Column::cut("NAME", 4),
+            Column::number("PID"),
+            Column::cut("COMMAND", 7),
+        ];
         let mut table = Table::new(&columns);
         let row = |id: &str, name: &str, pid: &str, command: &str| {
-            vec![
-                Cell::new(id),
-                Cell::new(name),
-                Cell::toned(pid, Tone::Good),
-                Cell::new(command),
-            ]
+            vec![Cell::new(id), Cell::new(name), Cell::toned(pid, Tone::Good), Cell::new(command)]
         };
         table.row(row("0abc", "fix-login", "17", "claude -p 'a long prompt for it'"));
         table.row(row("0abd", "", "4711", "true"));
@@ -199,7 +200,7 @@ mod tests {
         assert_eq!(
             text,
             "ID    NAME        PID  COMMAND\n\
-             0abc  fix-login    17  claude -p 'a lo…\n\
+             0abc  fix-login    17  claude -p 'a lon…\n\
              0abd             4711  true\n"
         );
         assert!(text.lines().all(|line| columns_of(line) <= 40));

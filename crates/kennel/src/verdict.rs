@@ -75,12 +75,16 @@ impl Verdict {
             }
             Self::StillAlive(survivors) => {
                 let list = survivors.iter().map(|s| format!("\n  {s}")).collect::<String>();
-                Err(Failure::because(exit_code::STILL_ALIVE, format!("still alive, in spite of KILL:{list}"))
-                    .hint("they are still owned: the keeper goes on trying until they are gone"))
+                Err(Failure::because(
+                    exit_code::STILL_ALIVE,
+                    format!("still alive, in spite of KILL:{list}"),
+                )
+                .hint("they are still owned: the keeper goes on trying until they are gone"))
             }
-            Self::Unknown(why) => {
-                Err(Failure::because(exit_code::UNKNOWN, format!("the agent's status is unknown: {why}")))
-            }
+            Self::Unknown(why) => Err(Failure::because(
+                exit_code::UNKNOWN,
+                format!("the agent's status is unknown: {why}"),
+            )),
         }
     }
 }

@@ -1,8 +1,8 @@
-//! Benchmarks of Kennel: `kennel-bench pen [--quick] [SECTION...]`.
+//! Benchmarks of Kennel: `kennel-bench pen|session [--quick] [SECTION...]`.
 //!
 //! Every figure is a median with its ratio to a peer or to a raw floor that was measured in the same
-//! run. Each contender has a process of its own ([`worker`]), since a pen owns all children of the
-//! process it is in; they take turns in an order that changes, so that noise hits all alike.
+//! run. They take turns in an order that changes, so that noise hits all alike. For pens each contender
+//! has a process of its own ([`worker`]), since a pen owns all children of the process it is in.
 //!
 //! A target that is not met is a finding and no failure: the exit code is 0 unless the benchmark
 //! itself could not be done.
@@ -19,6 +19,7 @@ mod launch;
 mod machine;
 mod pen;
 mod raw;
+mod session;
 mod stats;
 mod sweep;
 mod target;
@@ -27,8 +28,9 @@ mod worker;
 use std::process::ExitCode;
 
 const USAGE: &str = "usage: kennel-bench pen [--quick] [SECTION...]
+       kennel-bench session [--quick] [--peers] [--dir DIR] [SECTION...]
 
-sections (all of them unless some are named):
+sections of pen (all of them unless some are named):
   launch    launch /bin/true, reap it, remove the pen; against peers and a raw floor
   big       the same from a caller with 500 MB resident
   end       end a tree of 1,000 setsid'd processes, wide and deep
@@ -36,7 +38,21 @@ sections (all of them unless some are named):
   baseline  descriptors, memory, pens and children before and after many launches
   bombs     end fork bombs
 
-The fake-agent must lie beside this program: cargo build --release -p fake-agent -p kennel-bench";
+sections of session:
+  serial    a durable session of /bin/true, one after another; against a bare spawn and tmux
+  parallel  the same, 8 at once
+  rest      a keeper at rest, and 1,000 idle sessions
+  adoption  the daemon is killed with 1,000 live sessions
+  output    output through a session, against tee
+  echo      how a flooding session slows another's echo
+  sweep     what 10,000 sessions leave behind
+
+  --quick   fewer rounds and smaller numbers
+  --peers   install supervisord, pm2 and conmon beside this program, and measure them too
+  --dir     where the homes go [default: beside this program]: it must be on a disk
+
+The programs must lie beside this one:
+cargo build --release -p kennel -p fake-agent -p kennel-bench";
 
 fn main() -> ExitCode {
     let words: Vec<String> = std::env::args().skip(1).collect();
@@ -45,6 +61,11 @@ fn main() -> ExitCode {
             Some(choice) => pen::run(&choice),
             None => return usage(),
         },
+        Some((first, rest)) if first == "session" => match session::Choice::parse(rest) {
+            Some(choice) => session::run(&choice),
+            None => return usage(),
+        },
+        Some((first, rest)) if session::has_role(first) => session::take_role(first, rest),
         Some((first, rest)) if first == worker::ARGUMENT => worker::serve(rest),
         Some((first, rest)) if first == chain::ARGUMENT => return chain::link(rest),
         _ => return usage(),

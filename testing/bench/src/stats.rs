@@ -29,7 +29,7 @@ impl Samples {
         self.sorted.len()
     }
 
-    fn percentile(&self, percent: usize) -> u64 {
+    pub(crate) fn percentile(&self, percent: usize) -> u64 {
         percentile(&self.sorted, percent)
     }
 

@@ -17,10 +17,33 @@ impl Target {
         }
     }
 
+    /// A ratio that should reach `limit`.
+    pub(crate) fn at_least(what: &str, figure: f64, limit: f64) -> Self {
+        Self {
+            what: format!("{what} >= {limit:.2} x"),
+            figure: format!("{figure:.3} x"),
+            met: figure >= limit,
+        }
+    }
+
+    /// A figure with a unit that should not exceed `limit`.
+    pub(crate) fn at_most(what: &str, figure: f64, limit: f64, unit: &str) -> Self {
+        Self {
+            what: format!("{what} <= {limit} {unit}"),
+            figure: format!("{} {unit}", rounded(figure)),
+            met: figure <= limit,
+        }
+    }
+
     /// Anything else that is either so or not.
     pub(crate) fn holds(what: impl Into<String>, figure: impl Into<String>, met: bool) -> Self {
         Self { what: what.into(), figure: figure.into(), met }
     }
+}
+
+/// Whole where it is large.
+fn rounded(figure: f64) -> String {
+    if figure >= 100.0 { format!("{figure:.0}") } else { format!("{figure:.2}") }
 }
 
 /// Prints all of them.

@@ -77,17 +77,17 @@ pub(crate) fn interleave(
 }
 
 /// The numbers below some count, in an order that differs from call to call but not from run to run.
-struct Shuffled {
+pub(crate) struct Shuffled {
     order: Vec<usize>,
     state: u64,
 }
 
 impl Shuffled {
-    fn new(count: usize) -> Self {
+    pub(crate) fn new(count: usize) -> Self {
         Self { order: (0..count).collect(), state: 0x9E37_79B9_7F4A_7C15 }
     }
 
-    fn next(&mut self) -> &[usize] {
+    pub(crate) fn next(&mut self) -> &[usize] {
         for last in (1..self.order.len()).rev() {
             self.state ^= self.state << 13;
             self.state ^= self.state >> 7;

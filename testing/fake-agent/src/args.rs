@@ -97,7 +97,8 @@ impl Args {
         ))
     }
 
-    fn parse<T: FromStr>(&self, what: &str, text: &OsStr) -> Result<T, Failure> {
+    /// A number in a text.
+    pub(crate) fn parse<T: FromStr>(&self, what: &str, text: &OsStr) -> Result<T, Failure> {
         let number = text.to_str().and_then(|text| text.parse().ok());
         number.ok_or_else(|| self.wrong(format_args!("{what} {text:?} is no number that fits")))
     }

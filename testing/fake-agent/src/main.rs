@@ -147,6 +147,12 @@ const BEHAVIOURS: &[Behaviour] = &[
     // State
     row("report", "", "prints what it was started with as JSON", report::report),
     row("lock", "PATH LOG [SECS]", "holds PATH alone, or logs COLLISION and exits 70", lock::lock),
+    row(
+        "work",
+        "PATH LOG [CODE]",
+        "the same, with a daemon below it and numbered lines",
+        lock::work,
+    ),
     row("uid", "", "prints its real and effective uid", identity::uid),
     row("setuid-sleep", "", "becomes its effective user for good, sleeps", identity::setuid_sleep),
     // For itself

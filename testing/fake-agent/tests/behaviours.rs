@@ -295,6 +295,26 @@ fn a_second_lock_collides() {
 }
 
 #[test]
+fn work_is_numbered_alone_and_leaves_a_daemon() {
+    let folder = Folder::new();
+    let (path, log) = (folder.file("lock"), folder.file("log"));
+    let [path, log] = [&path, &log].map(|name| name.to_str().expect("a plain name"));
+    let mut agent = Agent::ready(&["work", path, log]);
+    for number in 0..30 {
+        assert_eq!(agent.line(), format!("line {number}\n"));
+    }
+    assert!(lives(agent.only("daemon")));
+    assert_eq!(run(&["work", path, log]).status.code(), Some(70));
+    drop(agent);
+    let mut agent = Agent::ready(&["work", path, log, "7"]);
+    assert_eq!(agent.child.wait().expect("wait for the agent").code(), Some(7));
+    assert!(lives(agent.only("daemon")));
+    let text = fs::read_to_string(log).expect("the log");
+    let events: Vec<&str> = text.lines().filter_map(|line| line.split(' ').next()).collect();
+    assert_eq!(events, ["start", "COLLISION", "start", "end"]);
+}
+
+#[test]
 fn flood_is_what_it_says() {
     let output = run(&["flood", "200000"]).stdout;
     assert_eq!(output.len(), 200_000);

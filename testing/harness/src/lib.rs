@@ -5,13 +5,16 @@
 //! cgroup of its own that everything in it is born into, whatever pen Kennel itself uses. So "nothing is
 //! left" is seen from outside: no process in that cgroup, none that runs a program of that folder, no pen.
 
+mod calls;
 mod condition;
+mod faults;
 mod look;
 mod running;
 mod scene;
 mod skip;
 
 pub use condition::{DEADLINE, eventually, soon};
+pub use faults::Faults;
 pub use look::{Process, alive, cgroup_mount, is_root, processes_below};
 pub use running::{Ended, Running, Screen, signal};
 pub use scene::{Pen, Scene, Who};

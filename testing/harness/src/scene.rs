@@ -8,6 +8,7 @@ use std::process::{Command, Stdio};
 use tempfile::TempDir;
 
 use crate::condition::eventually;
+use crate::faults;
 use crate::look::{Process, cgroup_mount, is_root, processes_below};
 use crate::running::{Ended, Running};
 use crate::skip::skip;
@@ -170,14 +171,17 @@ impl Scene {
     pub fn kennel(&self, args: &[&str]) -> Command {
         let mut command = self.command(&self.path("kennel"));
         command.args(args).env("KENNEL_HOME", self.path("home/kennel"));
+        let faults = self.path(faults::FOLDER);
+        if faults.exists() {
+            command.env("KENNEL_FAULTS", faults);
+        }
         command
     }
 
     /// `kennel run --pen KIND FLAGS… -- COMMAND…`.
     #[must_use]
     pub fn run_command(&self, flags: &[&str], argv: &[&str]) -> Command {
-        let pen = if self.pen == Pen::Cgroup { "cgroup" } else { "subtree" };
-        let mut command = self.kennel(&["run", "--pen", pen]);
+        let mut command = self.kennel(&["run", "--pen", self.pen_name()]);
         command.args(flags).arg("--").args(argv);
         command
     }
@@ -323,6 +327,14 @@ fn is_infrastructure(process: &Process) -> bool {
     ["kennel-yard", "kennel-daemon"].iter().any(|name| process.command.starts_with(name))
 }
 
+/// Kills a process that was just seen to run a program of ours.
+fn kill(pid: i32) {
+    if let Some(pid) = rustix::process::Pid::from_raw(pid) {
+        // It may have ended meanwhile.
+        rustix::process::kill_process(pid, rustix::process::Signal::KILL).ok();
+    }
+}
+
 fn make_cgroup(folder: &Path) -> Option<PathBuf> {
     let name = folder.file_name()?;
     let path = cgroup_mount().filter(|_| is_root())?.join(name);
@@ -372,5 +384,14 @@ impl Drop for Scene {
                 !cgroup.exists()
             });
         }
+        // Without a cgroup: yard and daemon first, so that they start nobody anew.
+        eventually("the scene's processes are ended", || {
+            let left = processes_below(self.folder.path());
+            let left = || left.iter().filter(|process| process.state != 'Z');
+            for process in left().filter(|p| is_infrastructure(p)).chain(left()) {
+                kill(process.pid);
+            }
+            left().next().is_none()
+        });
     }
 }

@@ -35,7 +35,9 @@ impl Preparation {
     pub(crate) fn prepare(self) -> io::Result<YardOrder> {
         let at = |what: &'static str| {
             let folder = self.folder.display().to_string();
-            move |error: io::Error| io::Error::new(error.kind(), format!("{what} {folder}: {error}"))
+            move |error: io::Error| {
+                io::Error::new(error.kind(), format!("{what} {folder}: {error}"))
+            }
         };
         point("daemon.launch.begun");
         make_folder(&self.folder).map_err(at("can't make"))?;

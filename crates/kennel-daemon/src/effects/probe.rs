@@ -11,12 +11,12 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use kennel_core::{OwedKind, Probe, SessionId};
+use kennel_core::{OwedKind, Probe};
 use kennel_keeper::fault::point;
 use kennel_keeper::protocol::{OutcomeFile, Report, Request, Role, State};
 use kennel_sys::identity::Stat;
 use kennel_sys::pidfd;
-use rustix::fd::{AsFd, OwnedFd};
+use rustix::fd::OwnedFd;
 use rustix::process::Signal;
 use tokio::time::{Instant, sleep, timeout_at};
 
@@ -36,7 +36,6 @@ pub(crate) const OUTCOME: &str = "outcome";
 /// What a probe needs to know.
 #[derive(Debug)]
 pub(crate) struct Search {
-    pub(crate) session: SessionId,
     pub(crate) folder: PathBuf,
     /// The secret that its keeper must know.
     pub(crate) token: String,
@@ -216,11 +215,12 @@ mod tests {
     use kennel_keeper::protocol::{Cause, Outcome};
     use kennel_pen::Status;
 
+    use rustix::fd::AsFd;
+
     use super::*;
 
     fn search(folder: &Path) -> Search {
         Search {
-            session: kennel_core::IdMaker::default().next(0, 1),
             folder: folder.to_owned(),
             token: "t".into(),
             stop_wanted: false,

@@ -179,11 +179,8 @@ impl Owner {
             let gone = self.show(id).map(|v| stop_answer(StopResult::AlreadyGone, v, since));
             return drop(answer.send(gone));
         }
-        let grace = if wish.now {
-            Some(Duration::ZERO)
-        } else {
-            wish.grace_ms.map(Duration::from_millis)
-        };
+        let grace =
+            if wish.now { Some(Duration::ZERO) } else { wish.grace_ms.map(Duration::from_millis) };
         let patience = if session.survivors.is_empty() {
             grace.unwrap_or(session.spec.grace).saturating_add(BEYOND_GRACE)
         } else {

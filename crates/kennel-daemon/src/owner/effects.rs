@@ -11,7 +11,6 @@ use kennel_keeper::protocol::Request;
 use kennel_pen::wire::Channel;
 use kennel_sys::identity::Identity;
 use rustix::fd::OwnedFd;
-use tokio::io::unix::AsyncFd;
 use tokio::task::spawn_blocking;
 
 use super::Owner;
@@ -24,6 +23,7 @@ use crate::effects::probe::{self, Found, Search};
 use crate::effects::yard_proof::{KeeperFate, YardProof};
 use crate::keeper_link::KeeperLink;
 use crate::message::Message;
+use crate::ready;
 use crate::yard_link::YardOrder;
 
 impl Owner {
@@ -95,7 +95,7 @@ impl Owner {
         let token = &session.launch.token;
         let (order, stdin) = launch.order(name, token, &self.home.folder, folder.clone());
         let (ours, theirs) = Channel::pair()?;
-        let socket = AsyncFd::new(KeeperClient::over(ours))?;
+        let socket = ready::watch(KeeperClient::over(ours))?;
         runtime.link = Some(KeeperLink::attend(id.clone(), number, socket, self.bus.clone()));
         self.forks.insert(key, id.clone());
         let yard = self.yard.clone();
@@ -202,7 +202,6 @@ impl Owner {
     fn probe(&mut self, id: &SessionId) {
         let Some(session) = self.world.get(id) else { return };
         let search = Search {
-            session: id.clone(),
             folder: self.home.session(id),
             token: session.launch.token.secret().to_owned(),
             stop_wanted: session.is_stop_wanted(),

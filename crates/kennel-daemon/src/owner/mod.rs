@@ -131,7 +131,10 @@ impl Owner {
     }
 
     /// Serves until it is time to leave.
-    pub(crate) async fn run(mut self, mut messages: mpsc::UnboundedReceiver<Message>) -> ExitReason {
+    pub(crate) async fn run(
+        mut self,
+        mut messages: mpsc::UnboundedReceiver<Message>,
+    ) -> ExitReason {
         self.note(None, "daemon_started", format!("version {}", self.version));
         loop {
             if let Some(reason) = self.exit {

@@ -189,8 +189,10 @@ impl Database {
 
     /// Sees to it that so many live sessions can tell their outcome even if the disk fills up.
     pub(super) fn make_room(&mut self, live: usize) -> Result<(), WriteError> {
-        let pages = SPARE_PAGES + PAGES_A_SESSION * live as u64;
-        if self.frames + pages > INDEX_PAGES && self.frames >= CHECKPOINT_PAGES / 2 && !self.copied {
+        // Many who end at once share pages, and more than the index holds is of no use.
+        let pages = (SPARE_PAGES + PAGES_A_SESSION * live as u64).min(INDEX_PAGES);
+        if self.frames + pages > INDEX_PAGES && self.frames >= CHECKPOINT_PAGES / 2 && !self.copied
+        {
             let emptied = self.checkpoint("PASSIVE");
             emptied.map_err(|error| WriteError::from_sqlite(&self.path, &error))?;
         }
@@ -243,9 +245,9 @@ impl Database {
             self.count_flushes(2);
         }
         let sql = format!("PRAGMA wal_checkpoint({how})");
-        let (busy, log) = self.connection.query_row(&sql, [], |row| {
-            Ok((row.get::<_, bool>(0)?, LogState::from_row(row)?))
-        })?;
+        let (busy, log) = self
+            .connection
+            .query_row(&sql, [], |row| Ok((row.get::<_, bool>(0)?, LogState::from_row(row)?)))?;
         self.copied = !busy && log.copied == log.frames;
         self.due_at = self.frames + CHECKPOINT_PAGES;
         if busy && how != "PASSIVE" {

@@ -193,9 +193,7 @@ fn is_missing(path: &Path) -> Result<bool, OpenRegisterError> {
 fn make(path: &Path, home_id: &str) -> Result<(), OpenRegisterError> {
     let draft = beside(path, ".new");
     let made = remove_draft(&draft)
-        .and_then(|()| {
-            OpenOptions::new().write(true).create_new(true).mode(0o600).open(&draft)
-        })
+        .and_then(|()| OpenOptions::new().write(true).create_new(true).mode(0o600).open(&draft))
         .map_err(|error| OpenRegisterError::from_io(path, "a new file", &error))
         .and_then(|file| {
             fill(&draft, home_id)

@@ -63,6 +63,8 @@ impl Readers {
         let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
         let connection = Connection::open_with_flags(&self.path, flags)?;
         connection.busy_timeout(BUSY)?;
+        // In KiB: events are read once, and from front to back.
+        connection.pragma_update(None, "cache_size", -256)?;
         Ok(connection)
     }
 

@@ -141,11 +141,7 @@ pub(super) fn last_seq(connection: &Connection) -> rusqlite::Result<u64> {
 }
 
 /// Drops the oldest events beyond the newest `keep`, but at most `most`; gives how many.
-pub(super) fn drop_events(
-    connection: &Connection,
-    keep: u64,
-    most: u64,
-) -> rusqlite::Result<u64> {
+pub(super) fn drop_events(connection: &Connection, keep: u64, most: u64) -> rusqlite::Result<u64> {
     // Numbers have no gaps but those of events that were never written, so the number tells the count.
     let last = last_seq(connection)?.saturating_sub(keep);
     let dropped = connection

@@ -260,8 +260,7 @@ impl Writer {
         let dropped = self.sound_database().and_then(|database| {
             let failed = |error: rusqlite::Error| WriteError::from_sqlite(&path, &error);
             let connection = database.connection();
-            let dropped =
-                rows::drop_events(connection, trim.retention.max_events, DROP_AT_ONCE);
+            let dropped = rows::drop_events(connection, trim.retention.max_events, DROP_AT_ONCE);
             let dropped = dropped.map_err(failed)?;
             let excess = rows::excess(connection, trim.retention.max_ended_sessions);
             let excess = excess.map_err(failed)?;
@@ -381,7 +380,9 @@ impl Rest {
     /// Logs when writing begins to fail, and when it no longer does; not each time.
     fn note(&mut self, error: Option<&WriteError>) {
         match error {
-            Some(error) if !self.failing => tracing::error!(%error, "the register can't be written"),
+            Some(error) if !self.failing => {
+                tracing::error!(%error, "the register can't be written")
+            }
             None if self.failing => tracing::info!("the register can be written again"),
             _ => {}
         }
@@ -459,6 +460,24 @@ mod tests {
         drop(reader);
         commit(&mut writer, "d", Urgency::Durable).unwrap();
         assert_eq!(kinds(&writer), ["a", "b", "d"]);
+    }
+
+    #[test]
+    fn a_long_clean_up_is_done_in_parts() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut writer = writer(folder.path().join("register.db"));
+        writer.commit((0..12_000).map(|_| Item::event(event("tick"))).collect());
+        let retention = Retention { max_events: 100, max_ended_sessions: 0 };
+        let (reply, mut answer) = oneshot::channel();
+        writer.rest.trims.push_back(Trim { retention, dropped: 0, reply });
+        for _ in 0..2 {
+            writer.trim();
+            answer.try_recv().unwrap_err();
+        }
+        writer.trim();
+        let retained = answer.try_recv().unwrap().unwrap();
+        assert_eq!(retained.dropped_events, 11_900);
+        assert!(writer.rest.trims.is_empty());
     }
 
     #[test]

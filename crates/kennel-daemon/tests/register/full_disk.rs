@@ -180,9 +180,8 @@ fn role_opens_a_crashed_register_on_a_full_disk() {
     fill(&disk);
     let opened = Register::open(&disk.join("register.db"), HOME).unwrap();
     assert_eq!(opened.sessions, [stored(1, Phase::Running)]);
-    let save = |number, phase| {
-        opened.register.save(stored(number, phase), vec![], Durability::Durable)
-    };
+    let save =
+        |number, phase| opened.register.save(stored(number, phase), vec![], Durability::Durable);
     // The log was lengthened before the crash: there is room for some, and for the end of each of them.
     let mut next = 2;
     while next < 200 && wait(save(next, Phase::Reserved)).is_ok() {

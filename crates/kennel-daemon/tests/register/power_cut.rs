@@ -97,13 +97,17 @@ fn role_writes_on_a_broken_disk() {
     let save = |number| register.save(stored(number, Phase::Running), vec![], Durability::Durable);
     wait(save(1)).unwrap();
     // What ext4 does when the device fails: no more writes, ever.
-    let broken = Command::new("mount").args(["-o", "remount,abort"]).arg(folder.join("disk")).status();
+    let broken =
+        Command::new("mount").args(["-o", "remount,abort"]).arg(folder.join("disk")).status();
     if !broken.unwrap().success() {
         return skip("a disk that breaks", "ext4 can't be made to give up here");
     }
     for number in 2..6 {
         let error = wait(save(number)).unwrap_err();
-        assert!(error.to_string().contains("disk") || error.to_string().contains("writ"), "{error}");
+        assert!(
+            error.to_string().contains("disk") || error.to_string().contains("writ"),
+            "{error}"
+        );
     }
     register.close();
 }

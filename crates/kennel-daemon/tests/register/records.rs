@@ -68,8 +68,7 @@ fn events_are_numbered_in_the_order_of_asking_without_gaps() {
     let answers: Vec<_> = (0..100)
         .map(|number| {
             register.log(event("daemon_event"));
-            let durability =
-                if number % 3 == 0 { Durability::Durable } else { Durability::Soon };
+            let durability = if number % 3 == 0 { Durability::Durable } else { Durability::Soon };
             let events = vec![event_of(number, "reserved"), event_of(number, "launching")];
             register.save(stored(number, Phase::Launching), events, durability)
         })
@@ -238,8 +237,7 @@ fn many_threads_may_read_and_write_at_once() {
                     let saved =
                         register.save(stored(number, Phase::Running), events, Durability::Soon);
                     let seq = wait(saved).unwrap()[0];
-                    let query =
-                        EventQuery { since: seq - 1, session: Some(id(number)), limit: 1 };
+                    let query = EventQuery { since: seq - 1, session: Some(id(number)), limit: 1 };
                     assert_eq!(register.events(query).unwrap()[0].seq, seq);
                 }
             });

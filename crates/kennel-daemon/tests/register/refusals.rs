@@ -161,7 +161,9 @@ fn role_holds_the_register() {
     let path = folder.join("register.db");
     let holder = Connection::open(&path).unwrap();
     holder
-        .execute_batch("PRAGMA locking_mode = EXCLUSIVE; BEGIN EXCLUSIVE; UPDATE home SET opened = 0")
+        .execute_batch(
+            "PRAGMA locking_mode = EXCLUSIVE; BEGIN EXCLUSIVE; UPDATE home SET opened = 0",
+        )
         .unwrap();
     fs::write(folder.join("register.db.held"), "").unwrap();
     std::io::copy(&mut std::io::stdin(), &mut std::io::sink()).unwrap();

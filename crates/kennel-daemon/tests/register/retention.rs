@@ -55,20 +55,3 @@ fn sessions_that_ended_first_are_named_first_and_live_ones_never() {
     wait(register.remove(excess(1), event("removed"))).unwrap();
     assert_eq!(excess(0), [id(1)]);
 }
-
-#[test]
-fn nobody_waits_for_a_long_clean_up() {
-    let scene = Scene::new();
-    let register = scene.open().register;
-    for _ in 0..30_000 {
-        register.log(event("tick"));
-    }
-    wait(register.save(stored(1, Phase::Running), vec![], Durability::Durable)).unwrap();
-    let trimmed = register.retain(Retention { max_events: 0, max_ended_sessions: 0 });
-    let mut trimmed = Some(trimmed);
-    // The first part of the clean-up has begun; what comes now is written before its end.
-    wait(register.save(stored(2, Phase::Running), vec![], Durability::Durable)).unwrap();
-    let early = trimmed.as_mut().unwrap().try_recv();
-    assert!(early.is_err(), "{early:?}");
-    assert_eq!(wait(trimmed.unwrap()).unwrap().dropped_events, 30_000);
-}

@@ -72,15 +72,15 @@ fn flood(limit: u64, total: u64, longest: u64) {
 
 #[test]
 fn two_small_segments_used_anew_all_the_time() {
-    flood(128 * 1024, 24 << 20, 3000);
+    flood(128 * 1024, 12 << 20, 3000);
 }
 
 #[test]
 fn records_as_large_as_they_get() {
-    flood(256 * 1024, 32 << 20, 150_000);
+    flood(256 * 1024, 16 << 20, 150_000);
 }
 
 #[test]
 fn tiny_records() {
-    flood(128 * 1024, 4 << 20, 40);
+    flood(128 * 1024, 2 << 20, 40);
 }

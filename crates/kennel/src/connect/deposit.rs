@@ -22,7 +22,8 @@ const TAKEN: &[u8] = b"1";
 /// Leaves our standard input; gives the ticket.
 pub(crate) fn leave_stdin(home: &Home) -> anyhow::Result<String> {
     let ticket = ticket()?;
-    let socket = socket::messages(&home.folder, SOCKET).context("can't reach the daemon's deposit")?;
+    let socket =
+        socket::messages(&home.folder, SOCKET).context("can't reach the daemon's deposit")?;
     let channel = Channel::new(socket, 64);
     match channel.send(ticket.as_bytes(), &[rustix::stdio::stdin()])? {
         Delivery::Sent => {}

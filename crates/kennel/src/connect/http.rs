@@ -23,7 +23,8 @@ pub(crate) fn send<S: Read + Write>(
     target: &str,
     body: Option<&[u8]>,
 ) -> io::Result<Sent<S>> {
-    let mut request = format!("{method} {target} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n");
+    let mut request =
+        format!("{method} {target} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n");
     if let Some(body) = body {
         request += &format!("Content-Type: application/json\r\nContent-Length: {}\r\n", body.len());
     }
@@ -217,7 +218,10 @@ fn read_headers(stream: &mut impl BufRead, status: u16) -> io::Result<Framing> {
 fn chunk_length(line: &str) -> io::Result<u64> {
     let digits = line.split(';').next().unwrap_or_default().trim();
     let plain = digits.bytes().all(|byte| byte.is_ascii_hexdigit());
-    u64::from_str_radix(digits, 16).ok().filter(|_| plain).ok_or_else(|| garbled(&format!("{line:?}")))
+    u64::from_str_radix(digits, 16)
+        .ok()
+        .filter(|_| plain)
+        .ok_or_else(|| garbled(&format!("{line:?}")))
 }
 
 fn skip_trailers(stream: &mut impl BufRead) -> io::Result<()> {
@@ -317,7 +321,8 @@ mod tests {
 
     #[test]
     fn what_is_cut_off_is_an_error_and_not_an_end() {
-        let short = ["HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhello", &CHUNKED[..CHUNKED.len() - 20]];
+        let short =
+            ["HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhello", &CHUNKED[..CHUNKED.len() - 20]];
         for text in short {
             let error = ask(text, 100).unwrap().bytes().unwrap_err();
             assert_eq!(error.kind(), io::ErrorKind::UnexpectedEof, "{text}");

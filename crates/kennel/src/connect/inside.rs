@@ -28,7 +28,10 @@ pub(crate) fn find(home: &Home) -> Option<Inside> {
     let id = home.id.as_str();
     let variable = |name| std::env::var(name).ok();
     if variable(HOME_COOKIE).as_deref() == Some(id) {
-        return Some(Inside { session: variable(SESSION_COOKIE), mark: "its cookie is in our environment" });
+        return Some(Inside {
+            session: variable(SESSION_COOKIE),
+            mark: "its cookie is in our environment",
+        });
     }
     let cgroup = fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
     if let Some(session) = session_in_cgroup(&cgroup, id) {
@@ -40,7 +43,7 @@ pub(crate) fn find(home: &Home) -> Option<Inside> {
 /// The innermost session of the home in the text of `/proc/PID/cgroup`.
 fn session_in_cgroup(text: &str, home: &str) -> Option<String> {
     let pens = text.lines().flat_map(|line| line.split('/')).filter_map(PenName::parse);
-    pens.filter(|pen| pen.home.as_str() == home).last().map(|pen| pen.session.to_string())
+    pens.filter(|pen| pen.home.as_str() == home).next_back().map(|pen| pen.session.to_string())
 }
 
 /// The pids above us, the nearest first. Ends at what can't be looked at.
@@ -89,7 +92,8 @@ mod tests {
 
     #[test]
     fn the_innermost_pen_of_the_home_is_found_in_a_cgroup() {
-        let text = format!("0::/user.slice/kennel-{ID}-aaa/kennel-fedcba9876543210-x/kennel-{ID}-bbb\n");
+        let text =
+            format!("0::/user.slice/kennel-{ID}-aaa/kennel-fedcba9876543210-x/kennel-{ID}-bbb\n");
         assert_eq!(session_in_cgroup(&text, ID), Some("bbb".into()));
         assert_eq!(session_in_cgroup(&text, "fedcba9876543210"), Some("x".into()));
         assert_eq!(session_in_cgroup(&text, "0000000000000000"), None);

@@ -28,8 +28,10 @@ pub(crate) use start::{Yard, spawn_yard};
 const SOCKET: &str = "kennel.sock";
 /// How long an answer may take that waits for nothing but the daemon.
 const SHORTLY: Duration = Duration::from_secs(30);
-/// How long one who waits for something goes on looking for a daemon that has vanished.
-const COMES_BACK: Duration = Duration::from_secs(30);
+/// How often in a row one who waits for something looks for a daemon that has vanished …
+const MOST_LOSSES: u32 = 50;
+/// … and the pause before each.
+const LOOK_AGAIN: Duration = Duration::from_millis(50);
 
 /// What to do if no daemon runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -91,6 +93,12 @@ impl AskError {
     /// Whether the daemon has vanished, and may be asked again when it is back.
     pub(crate) fn is_gone(&self) -> bool {
         matches!(self, Self::NoDaemon | Self::Lost(_))
+    }
+
+    /// The same, or it is about to go and lets go of those who wait.
+    pub(crate) fn is_gone_or_leaving(&self) -> bool {
+        let leaving = |problem: &Problem| problem.code == "refused";
+        self.is_gone() || matches!(self, Self::Problem(problem) if leaving(problem))
     }
 }
 
@@ -224,21 +232,20 @@ impl Daemon {
 
     /// Waits until the session has settled, over restarts of the daemon.
     pub(crate) fn wait(&self, reference: &str) -> Result<SessionView, Failure> {
-        let mut lost_at = None;
+        let path = session_path(reference, "/wait");
+        let mut losses = 0;
         loop {
             let asked_at = Instant::now();
-            let sent = self.send("GET", &session_path(reference, "/wait"), None::<&()>, Patience::Endless);
+            let sent = self.send("GET", &path, None::<&()>, Patience::Endless);
             match sent.and_then(receive) {
                 Ok(session) => return Ok(session),
-                Err(error) if error.is_gone() => {
-                    // One that answers for a while and goes again is another loss.
-                    let first = *lost_at.get_or_insert(asked_at);
-                    if first.elapsed() > COMES_BACK && asked_at.elapsed() < COMES_BACK {
+                Err(error) if error.is_gone_or_leaving() => {
+                    // One that served for a while was sound; one that goes again and again is not.
+                    losses = if asked_at.elapsed() > SHORTLY { 1 } else { losses + 1 };
+                    if losses > MOST_LOSSES {
                         return Err(error.into());
                     }
-                    if asked_at.elapsed() >= COMES_BACK {
-                        lost_at = None;
-                    }
+                    start::pause(&[], LOOK_AGAIN);
                     self.find_again()?;
                 }
                 Err(error) => return Err(error.into()),

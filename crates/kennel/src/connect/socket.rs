@@ -26,8 +26,7 @@ pub(super) fn stream(folder: &Path, name: &str) -> io::Result<UnixStream> {
 pub(super) fn messages(folder: &Path, name: &str) -> io::Result<OwnedFd> {
     let (_open, path) = short_path(folder, name)?;
     let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
-    let socket =
-        rustix::net::socket_with(AddressFamily::UNIX, SocketType::SEQPACKET, flags, None)?;
+    let socket = rustix::net::socket_with(AddressFamily::UNIX, SocketType::SEQPACKET, flags, None)?;
     rustix::net::connect(&socket, &SocketAddrUnix::new(path)?)?;
     Ok(socket)
 }

@@ -65,9 +65,9 @@ impl Yard {
     /// Asks the yard to have a daemon up; none if there is no yard.
     fn ask(home: &Home) -> Result<Option<()>, Failure> {
         let Some(yard) = reach(home).map_err(Failure::setup)? else { return Ok(None) };
-        yard.send(&YardRequest::Start, &[])
-            .map(Some)
-            .map_err(|error| Failure::setup(anyhow!(error).context("can't ask the yard for a daemon")))
+        yard.send(&YardRequest::Start, &[]).map(Some).map_err(|error| {
+            Failure::setup(anyhow!(error).context("can't ask the yard for a daemon"))
+        })
     }
 
     /// How things are with it; none if there is no yard.
@@ -92,7 +92,10 @@ fn reach(home: &Home) -> anyhow::Result<Option<YardClient>> {
     match YardClient::connect(&home.folder) {
         Ok(yard) => Ok(Some(yard)),
         Err(error)
-            if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::ConnectionRefused) =>
+            if matches!(
+                error.kind(),
+                io::ErrorKind::NotFound | io::ErrorKind::ConnectionRefused
+            ) =>
         {
             Ok(None)
         }
@@ -125,7 +128,8 @@ fn start_yard(home: &Home, deadline: Instant) -> Result<Option<Starter>, Failure
     let path = home.path(START_LOCK);
     let mut options = OpenOptions::new();
     let lock = options.write(true).create(true).truncate(false).mode(0o600).open(&path);
-    let lock = lock.with_context(|| format!("can't open {}", path.display())).map_err(Failure::setup)?;
+    let lock =
+        lock.with_context(|| format!("can't open {}", path.display())).map_err(Failure::setup)?;
     let mut pauses = Pauses::default();
     loop {
         match rustix::fs::flock(&lock, FlockOperation::NonBlockingLockExclusive) {
@@ -150,8 +154,11 @@ fn start_yard(home: &Home, deadline: Instant) -> Result<Option<Starter>, Failure
         return Ok(None);
     }
     if let Err(why) = may_start(home) {
-        return Err(Failure::because(exit_code::SETUP, format!("no daemon runs, and none is started: {why}"))
-            .hint("`kennel daemon start` from outside starts one"));
+        return Err(Failure::because(
+            exit_code::SETUP,
+            format!("no daemon runs, and none is started: {why}"),
+        )
+        .hint("`kennel daemon start` from outside starts one"));
     }
     let process = spawn_yard(home).context("can't start the yard").map_err(Failure::setup)?;
     Ok(Some(Starter { process, _lock: lock }))
@@ -317,12 +324,10 @@ impl Pauses {
     }
 }
 
-fn pause(until: &[rustix::fd::BorrowedFd<'_>], limit: Duration) {
+pub(super) fn pause(until: &[rustix::fd::BorrowedFd<'_>], limit: Duration) {
     let mut fds = until.iter().map(|fd| PollFd::new(fd, PollFlags::IN)).collect::<Vec<_>>();
-    let limit = Timespec {
-        tv_sec: limit.as_secs().cast_signed(),
-        tv_nsec: limit.subsec_nanos().into(),
-    };
+    let limit =
+        Timespec { tv_sec: limit.as_secs().cast_signed(), tv_nsec: limit.subsec_nanos().into() };
     // Whatever it returns, the caller looks again.
     rustix::event::poll(&mut fds, Some(&limit)).ok();
 }

@@ -118,7 +118,10 @@ pub(crate) fn reach(folder: &Path, role: Role) -> Result<Option<KeeperClient>, C
     let keeper = match KeeperClient::connect(folder) {
         Ok(keeper) => keeper,
         Err(error)
-            if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::ConnectionRefused) =>
+            if matches!(
+                error.kind(),
+                io::ErrorKind::NotFound | io::ErrorKind::ConnectionRefused
+            ) =>
         {
             return Ok(None);
         }

@@ -188,7 +188,8 @@ impl Replay {
     /// The beginning of a line is the best place to begin.
     fn forget_all_but(&mut self, length: usize) {
         let from = self.shown.len().saturating_sub(length);
-        let line = self.shown[from..].iter().position(|byte| *byte == b'\n').map(|at| from + at + 1);
+        let line =
+            self.shown[from..].iter().position(|byte| *byte == b'\n').map(|at| from + at + 1);
         self.shown.drain(..line.unwrap_or(from));
     }
 
@@ -288,10 +289,7 @@ mod tests {
     #[test]
     fn a_full_screen_program_is_shown_on_its_screen_in_its_modes() {
         let output = "$ vim\r\n\x1b[?1049h\x1b[?1h\x1b=\x1b[?2004h\x1b[?25lfirst\x1b[?25h";
-        assert_eq!(
-            replay(output),
-            format!("\x1b[?1049h\x1b[?1h\x1b[?2004h\x1b={}", &output[7..])
-        );
+        assert_eq!(replay(output), format!("\x1b[?1049h\x1b[?1h\x1b[?2004h\x1b={}", &output[7..]));
         // And one that has left it, back on the first screen.
         let left = format!("{output}\x1b[?2004l\x1b[?1l\x1b>\x1b[?1049l$ ");
         assert_eq!(replay(&left), "\x1b[?1049l$ ");
@@ -300,8 +298,17 @@ mod tests {
     #[test]
     fn questions_to_the_terminal_are_not_asked_again() {
         for question in [
-            "\x1b[6n", "\x1b[c", "\x1b[>c", "\x1b[?u", "\x1b[>0q", "\x1b[?2026$p", "\x1b]11;?\x07", "\x1b]52;c;?\x1b\\",
-            "\x1bP+q544e\x1b\\", "\x1b[18t", "\x1bZ",
+            "\x1b[6n",
+            "\x1b[c",
+            "\x1b[>c",
+            "\x1b[?u",
+            "\x1b[>0q",
+            "\x1b[?2026$p",
+            "\x1b]11;?\x07",
+            "\x1b]52;c;?\x1b\\",
+            "\x1bP+q544e\x1b\\",
+            "\x1b[18t",
+            "\x1bZ",
         ] {
             assert_eq!(replay(&format!("a{question}b")), "ab", "{question:?}");
             assert_eq!(Mute::default().filter(format!("a{question}b").as_bytes()), b"ab");

@@ -54,7 +54,8 @@ impl Splitter {
                 }
                 continue;
             }
-            let restarts = matches!(self.state, State::Escape | State::Intermediate | State::Control);
+            let restarts =
+                matches!(self.state, State::Escape | State::Intermediate | State::Control);
             if byte == ESCAPE && restarts {
                 sink(Piece::Sequence(&self.sequence));
                 self.reset();
@@ -136,7 +137,8 @@ impl<'a> Control<'a> {
             Some((&mark @ b'<'..=b'?', rest)) => (Some(mark), rest),
             _ => (None, body),
         };
-        let numbers = body.iter().position(|byte| !matches!(byte, 0x30..=0x3b)).unwrap_or(body.len());
+        let numbers =
+            body.iter().position(|byte| !matches!(byte, 0x30..=0x3b)).unwrap_or(body.len());
         let (numbers, intermediate) = body.split_at(numbers);
         Some(Self { private, parameters: std::str::from_utf8(numbers).ok()?, intermediate, last })
     }
@@ -188,9 +190,13 @@ mod tests {
 
     #[test]
     fn a_cancelled_sequence_ends_and_an_endless_one_is_text() {
-        let restarted = [(true, b"\x1b".to_vec()), (true, b"\x1b[1".to_vec()), (true, b"\x1b[m".to_vec())];
+        let restarted =
+            [(true, b"\x1b".to_vec()), (true, b"\x1b[1".to_vec()), (true, b"\x1b[m".to_vec())];
         assert_eq!(pieces(b"\x1b\x1b[1\x1b[m", 100), restarted);
-        assert_eq!(pieces(b"\x1b[31\x18x", 100), [(true, b"\x1b[31\x18".to_vec()), (false, b"x".to_vec())]);
+        assert_eq!(
+            pieces(b"\x1b[31\x18x", 100),
+            [(true, b"\x1b[31\x18".to_vec()), (false, b"x".to_vec())]
+        );
         let long = [&b"\x1b]"[..], &[b'x'; 2 * LONGEST]].concat();
         assert!(pieces(&long, 1000).iter().all(|(sequence, _)| !sequence));
     }
@@ -201,7 +207,10 @@ mod tests {
         assert_eq!((control.private, control.last), (Some(b'?'), b'h'));
         assert_eq!(control.numbers().collect::<Vec<_>>(), [25, 1049]);
         let control = Control::parse(b"\x1b[2 q").unwrap();
-        assert_eq!((control.parameters, control.intermediate, control.last), ("2", &b" "[..], b'q'));
+        assert_eq!(
+            (control.parameters, control.intermediate, control.last),
+            ("2", &b" "[..], b'q')
+        );
         assert_eq!(Control::parse(b"\x1b]0;x\x07"), None);
     }
 }

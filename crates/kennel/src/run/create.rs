@@ -9,7 +9,7 @@ use rustix::termios::isatty;
 
 use super::foreground::await_record;
 use super::{RunArgs, surroundings};
-use crate::connect::{AskError, Daemon, Patience, find_inside, leave_stdin, receive};
+use crate::connect::{AskError, Daemon, Patience, Sent, find_inside, leave_stdin, receive};
 use crate::exit_code;
 use crate::failure::Failure;
 use crate::home::Home;
@@ -101,13 +101,13 @@ pub(super) fn create(
     mut plan: Plan,
     signals: &Signals,
 ) -> Result<Created, Failure> {
-    if plan.own_stdin {
-        let ticket = leave_stdin(home).map_err(Failure::setup)?;
-        plan.request.stdin = StdinFrom::Deposit { ticket };
-    }
     let refused = |error: AskError| Failure::from(error).code(exit_code::SETUP);
-    let sent = daemon.send("POST", "/v1/sessions", Some(&plan.request), Patience::Endless);
-    let sent = sent.map_err(refused)?;
+    let sent = match ask(daemon, home, &mut plan) {
+        Ok(sent) => sent,
+        // It vanished before it could hear us.
+        Err(_) if daemon.find_again().is_ok() => ask(daemon, home, &mut plan)?,
+        Err(failure) => return Err(failure),
+    };
     loop {
         if let Some(signal) = signals.next_end().map_err(Failure::internal)? {
             // The daemon sees us go, and ends what it may have started for us. That is waited for.
@@ -129,6 +129,16 @@ pub(super) fn create(
         Err(error) if error.is_gone() => recover(daemon, &plan, error),
         Err(error) => Err(refused(error)),
     }
+}
+
+/// Leaves our standard input, if it is to be the agent's, and sends the request.
+fn ask(daemon: &Daemon, home: &Home, plan: &mut Plan) -> Result<Sent, Failure> {
+    if plan.own_stdin {
+        let ticket = leave_stdin(home).map_err(Failure::setup)?;
+        plan.request.stdin = StdinFrom::Deposit { ticket };
+    }
+    let sent = daemon.send("POST", "/v1/sessions", Some(&plan.request), Patience::Endless);
+    sent.map_err(|error| Failure::from(error).code(exit_code::SETUP))
 }
 
 /// The daemon vanished over it. The next one knows whether the session came to be.

@@ -9,16 +9,20 @@ use kennel_keeper::protocol::{Outcome, Role};
 use rustix::event::{PollFd, PollFlags};
 
 use super::RunArgs;
-use crate::connect::{AskError, Daemon, Patience, receive, session_path};
+use crate::connect::{Daemon, Patience, Sent, receive, session_path};
 use crate::exit_code;
 use crate::failure::{Failure, say};
 use crate::home::Home;
-use crate::live::{self, Begin, End, Ends, Live, News, OwnTerminal, Output, Part, Signals};
+use crate::live::{self, Begin, End, Ends, Live, News, Output, OwnTerminal, Part, Signals};
 use crate::stopper::Stopper;
 use crate::verdict::{self, Verdict};
 
 /// How long the daemon may take to put on record what we know already.
 const RECORD: Duration = Duration::from_secs(5);
+/// How often a daemon that has vanished is looked for …
+const MOST_LOSSES: u32 = 40;
+/// … and the pause before each look.
+const LOOK_AGAIN: Duration = Duration::from_millis(25);
 
 /// Sees the session through; gives the exit code.
 pub(super) fn conduct(
@@ -115,30 +119,51 @@ pub(super) fn await_record(
     signals: &Signals,
 ) -> Result<Option<SessionView>, Failure> {
     let path = session_path(id, "/wait");
+    let mut losses = 0;
     loop {
-        let sent = match daemon.send("GET", &path, None::<&()>, Patience::Endless) {
-            Ok(sent) => sent,
-            Err(error) if error.is_gone() => {
-                daemon.find_again()?;
-                continue;
-            }
-            Err(error) => return Err(error.into()),
+        let sent = daemon.send("GET", &path, None::<&()>, Patience::Endless);
+        let answer = match sent {
+            Ok(sent) => match await_answer(&sent, deadline, signals)? {
+                Awaited::Answer => receive(sent),
+                Awaited::Nothing => return Ok(None),
+            },
+            Err(error) => Err(error),
         };
-        loop {
-            let told = signals.next_end().map_err(Failure::internal)?.is_some();
-            if told || deadline.is_some_and(|by| Instant::now() >= by) {
-                return Ok(None);
-            }
-            let mut fds = [PollFd::new(signals, PollFlags::IN), PollFd::new(&sent, PollFlags::IN)];
-            live::poll(&mut fds, deadline).map_err(Failure::internal)?;
-            if !fds[1].revents().is_empty() {
-                break;
-            }
-        }
-        match receive(sent) {
+        match answer {
             Ok(session) => return Ok(Some(session)),
-            Err(AskError::Lost(_)) => daemon.find_again()?,
+            Err(error) if error.is_gone_or_leaving() && losses < MOST_LOSSES => {
+                losses += 1;
+                live::poll(&mut [], Some(Instant::now() + LOOK_AGAIN))
+                    .map_err(Failure::internal)?;
+                // A daemon is worth a start only if nobody else knows what became of the session.
+                if deadline.is_none() {
+                    daemon.find_again()?;
+                }
+            }
             Err(error) => return Err(error.into()),
+        }
+    }
+}
+
+enum Awaited {
+    Answer,
+    Nothing,
+}
+
+fn await_answer(
+    sent: &Sent,
+    deadline: Option<Instant>,
+    signals: &Signals,
+) -> Result<Awaited, Failure> {
+    loop {
+        let told = signals.next_end().map_err(Failure::internal)?.is_some();
+        if told || deadline.is_some_and(|by| Instant::now() >= by) {
+            return Ok(Awaited::Nothing);
+        }
+        let mut fds = [PollFd::new(signals, PollFlags::IN), PollFd::new(sent, PollFlags::IN)];
+        live::poll(&mut fds, deadline).map_err(Failure::internal)?;
+        if !fds[1].revents().is_empty() {
+            return Ok(Awaited::Answer);
         }
     }
 }

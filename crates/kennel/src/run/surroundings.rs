@@ -84,7 +84,8 @@ impl Variables {
 pub(super) fn folder(args: &RunArgs) -> anyhow::Result<PathBuf> {
     match &args.cwd {
         Some(cwd) => std::path::absolute(cwd).with_context(|| format!("--cwd {}", cwd.display())),
-        None => std::env::current_dir().context("the folder that we are in is gone; --cwd names another"),
+        None => std::env::current_dir()
+            .context("the folder that we are in is gone; --cwd names another"),
     }
 }
 

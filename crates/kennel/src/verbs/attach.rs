@@ -18,7 +18,7 @@ use crate::live::{
     Signals,
 };
 use crate::quantity::parse_session;
-use crate::verdict::Verdict;
+use crate::verdict::{Verdict, by_signal};
 
 /// How much of the past is shown of a session without a terminal.
 const TAIL: usize = 10;
@@ -70,11 +70,14 @@ pub(crate) fn attach(home: &Home, args: &AttachArgs) -> Result<u8, Failure> {
     let end = live.conduct();
     let (output, raw) = live.into_parts();
     match end.context("the session can't be followed")? {
-        End::Detached | End::Told(_) => {
+        left @ (End::Detached | End::Told(_)) => {
             output.leave();
             drop(raw);
             say(&format!("{} goes on by itself", called(&session)));
-            Ok(0)
+            Ok(match left {
+                End::Told(signal) => by_signal(signal),
+                _ => 0,
+            })
         }
         End::Gone(_) | End::KeeperLost | End::StillAlive(_) => {
             output.finish(&signals, shown, |news| {
@@ -93,6 +96,9 @@ pub(crate) fn attach(home: &Home, args: &AttachArgs) -> Result<u8, Failure> {
 
 fn not_running(session: &SessionView) -> Failure {
     let (id, phase) = (called(session), crate::verdict::phase(session.phase));
-    Failure::because(exit_code::UNKNOWN, format!("session {id} can't be attached to: it is {phase}"))
-        .hint(format!("`kennel logs {id}` shows what it has printed"))
+    Failure::because(
+        exit_code::UNKNOWN,
+        format!("session {id} can't be attached to: it is {phase}"),
+    )
+    .hint(format!("`kennel logs {id}` shows what it has printed"))
 }

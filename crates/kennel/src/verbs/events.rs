@@ -120,7 +120,8 @@ mod tests {
 
     #[test]
     fn the_question_names_what_was_asked() {
-        let args = EventsArgs { follow: true, since: None, session: Some("a.b".into()), json: false };
+        let args =
+            EventsArgs { follow: true, since: None, session: Some("a.b".into()), json: false };
         assert_eq!(target(&args, Some(7)), "/v1/events?follow=true&since=7&session=a.b");
     }
 }

@@ -25,7 +25,8 @@ pub(crate) fn forget(home: &Home, args: &ForgetArgs) -> Result<u8, Failure> {
     let daemon = Daemon::connect(home, Start::IfNeeded)?;
     for_each(&args.sessions, |reference| {
         let session = daemon.session(reference)?;
-        daemon.tell(&session_path(&session.id, "/forget"), &ByRequest { by: asked_by("forget") })?;
+        daemon
+            .tell(&session_path(&session.id, "/forget"), &ByRequest { by: asked_by("forget") })?;
         print(&format!("{}: given up; nobody saw it end\n", session.id))
     })
 }

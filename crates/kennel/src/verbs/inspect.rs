@@ -112,11 +112,14 @@ fn asked(page: &mut Page, session: &SessionView) {
     page.entry("command", tame(&shell_words(&spec.argv)));
     page.entry("in", tame(&spec.cwd));
     page.entry("by", tame(&spec.asked_by));
-    page.entry("streams", match (&spec.terminal, spec.stdin) {
-        (Some(size), _) => format!("a terminal, at first {} x {}", size.columns, size.rows),
-        (None, true) => "pipes; standard input can be sent to".to_owned(),
-        (None, false) => "pipes".to_owned(),
-    });
+    page.entry(
+        "streams",
+        match (&spec.terminal, spec.stdin) {
+            (Some(size), _) => format!("a terminal, at first {} x {}", size.columns, size.rows),
+            (None, true) => "pipes; standard input can be sent to".to_owned(),
+            (None, false) => "pipes".to_owned(),
+        },
+    );
     page.entry("grace", span(spec.grace));
     page.entry("linger", span(spec.linger));
     page.entry("lease", spec.lease.map_or("off".to_owned(), span));
@@ -136,7 +139,10 @@ fn processes(page: &mut Page, view: &InspectView) {
     page.entry("agent", view.launch.identity.as_deref().unwrap_or("-"));
     page.entry("keeper", number(view.keeper_pid));
     page.entry("pen", tame(view.session.pen.as_deref().unwrap_or("-")));
-    page.entry("granted", if view.launch.granted { "yes: it may have run" } else { "no: it never ran" });
+    page.entry(
+        "granted",
+        if view.launch.granted { "yes: it may have run" } else { "no: it never ran" },
+    );
     if let Some(usage) = &view.usage {
         page.entry("cpu", span(Duration::from_millis(usage.cpu_ms)));
         page.entry("memory", size(usage.memory_bytes));
@@ -155,7 +161,8 @@ fn processes(page: &mut Page, view: &InspectView) {
 fn tree(members: &[MemberView]) -> Vec<String> {
     let mut children: BTreeMap<Option<i32>, Vec<&MemberView>> = BTreeMap::new();
     for member in members {
-        let known = members.iter().any(|other| other.pid == member.parent && other.pid != member.pid);
+        let known =
+            members.iter().any(|other| other.pid == member.parent && other.pid != member.pid);
         children.entry(known.then_some(member.parent)).or_default().push(member);
     }
     let mut lines = Vec::new();
@@ -165,8 +172,8 @@ fn tree(members: &[MemberView]) -> Vec<String> {
     lines
 }
 
-fn draw<'a>(
-    children: &BTreeMap<Option<i32>, Vec<&'a MemberView>>,
+fn draw(
+    children: &BTreeMap<Option<i32>, Vec<&MemberView>>,
     of: Option<i32>,
     indent: &str,
     lines: &mut Vec<String>,
@@ -235,7 +242,13 @@ mod tests {
         ];
         assert_eq!(
             tree(&members),
-            ["10 S claude", "├─ 11 S node server.js", "│  └─ 12 S esbuild", "└─ 13 S (name)", "20 S daemon"]
+            [
+                "10 S claude",
+                "├─ 11 S node server.js",
+                "│  └─ 12 S esbuild",
+                "└─ 13 S (name)",
+                "20 S daemon"
+            ]
         );
     }
 

@@ -102,7 +102,11 @@ fn find_keeper(daemon: &Daemon, session: &SessionView) -> Result<Option<KeeperCl
 }
 
 /// Prints what comes, until the keeper has gone.
-fn follow(keeper: &KeeperClient, reader: &mut Reader, printer: &mut Printer) -> Result<(), Failure> {
+fn follow(
+    keeper: &KeeperClient,
+    reader: &mut Reader,
+    printer: &mut Printer,
+) -> Result<(), Failure> {
     loop {
         match keeper.receive() {
             Ok(Some((Report::Grown(_), _))) => printer.drain(reader)?,
@@ -325,10 +329,12 @@ mod tests {
         let mut stamp = |ms, stream, data: &str| {
             String::from_utf8(printer.stamp(ms, stream, data.as_bytes())).unwrap()
         };
-        assert_eq!(stamp(0, STDOUT, "a\nb"), "1970-01-01T00:00:00.000Z a\n1970-01-01T00:00:00.000Z b");
+        assert_eq!(
+            stamp(0, STDOUT, "a\nb"),
+            "1970-01-01T00:00:00.000Z a\n1970-01-01T00:00:00.000Z b"
+        );
         assert_eq!(stamp(1, STDERR, "e\n"), "1970-01-01T00:00:00.001Z e\n");
         assert_eq!(stamp(2, STDOUT, "c\n"), "c\n");
         assert_eq!(stamp(3, TERMINAL, "d"), "1970-01-01T00:00:00.003Z d");
     }
-
 }

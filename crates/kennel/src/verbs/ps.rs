@@ -86,7 +86,12 @@ fn notes(sessions: &[SessionView]) -> String {
         let id = &session.id;
         if session.phase < Phase::Reaped {
             for survivor in &session.survivors {
-                notes += &format!("{id}: still alive: pid {} ({}): {}\n", survivor.pid, tame(&survivor.name), survivor.why);
+                notes += &format!(
+                    "{id}: still alive: pid {} ({}): {}\n",
+                    survivor.pid,
+                    tame(&survivor.name),
+                    survivor.why
+                );
             }
         }
         if session.phase == Phase::Lost {
@@ -94,7 +99,8 @@ fn notes(sessions: &[SessionView]) -> String {
         }
         for owed in session.owed.iter().filter(|owed| owed.failures > 0) {
             let why = owed.why.as_deref().unwrap_or("it failed");
-            notes += &format!("{id}: clean-up is owed, tried {} times: {}\n", owed.failures, tame(why));
+            notes +=
+                &format!("{id}: clean-up is owed, tried {} times: {}\n", owed.failures, tame(why));
         }
         if session.unrecorded {
             notes += &format!("{id}: what became of it could not be put on record\n");
@@ -164,7 +170,7 @@ pub(super) mod tests {
             shown,
             "\
 ID            NAME       PHASE     PID  AGE  EXIT        COMMAND
-0c3k5d9wq2fa  fix-login  running  4711   5m  -           claude -p 'fix the logi…
+0c3k5d9wq2fa  fix-login  running  4711   5m  -           claude -p 'fix the log…
 0c3k5d9wq2fb  -          cleaned  4711   5m  143 (TERM)  sh -c 'a\\nb\\u{1b}[31m'
 "
         );
@@ -173,15 +179,22 @@ ID            NAME       PHASE     PID  AGE  EXIT        COMMAND
 
     #[test]
     fn nothing_is_a_head_alone() {
-        assert_eq!(text(&[], 0, Some(80), Ink::Plain), "ID  NAME  PHASE  PID  AGE  EXIT  COMMAND\n");
+        assert_eq!(
+            text(&[], 0, Some(80), Ink::Plain),
+            "ID  NAME  PHASE  PID  AGE  EXIT  COMMAND\n"
+        );
     }
 
     #[test]
     fn what_is_still_alive_is_named() {
         let mut stuck = session();
         stuck.phase = Phase::Stopping;
-        stuck.survivors = vec![Survivor { pid: 99, name: "dd".into(), why: "uninterruptible".into() }];
+        stuck.survivors =
+            vec![Survivor { pid: 99, name: "dd".into(), why: "uninterruptible".into() }];
         let shown = text(&[stuck], now(), None, Ink::Plain);
-        assert!(shown.ends_with("\n\n0c3k5d9wq2fa: still alive: pid 99 (dd): uninterruptible\n"), "{shown}");
+        assert!(
+            shown.ends_with("\n\n0c3k5d9wq2fa: still alive: pid 99 (dd): uninterruptible\n"),
+            "{shown}"
+        );
     }
 }

@@ -2,9 +2,9 @@
 
 /// The names of the first 31, in the order of their numbers.
 const NAMES: [&str; 31] = [
-    "HUP", "INT", "QUIT", "ILL", "TRAP", "ABRT", "BUS", "FPE", "KILL", "USR1", "SEGV", "USR2", "PIPE",
-    "ALRM", "TERM", "STKFLT", "CHLD", "CONT", "STOP", "TSTP", "TTIN", "TTOU", "URG", "XCPU", "XFSZ",
-    "VTALRM", "PROF", "WINCH", "IO", "PWR", "SYS",
+    "HUP", "INT", "QUIT", "ILL", "TRAP", "ABRT", "BUS", "FPE", "KILL", "USR1", "SEGV", "USR2",
+    "PIPE", "ALRM", "TERM", "STKFLT", "CHLD", "CONT", "STOP", "TSTP", "TTIN", "TTOU", "URG",
+    "XCPU", "XFSZ", "VTALRM", "PROF", "WINCH", "IO", "PWR", "SYS",
 ];
 
 /// The name of a signal, or its number.
@@ -32,7 +32,9 @@ mod tests {
 
     #[test]
     fn signals_have_names_and_numbers() {
-        for (text, number) in [("TERM", 15), ("SIGKILL", 9), ("int", 2), ("15", 15), ("sigsys", 31), ("40", 40)] {
+        for (text, number) in
+            [("TERM", 15), ("SIGKILL", 9), ("int", 2), ("15", 15), ("sigsys", 31), ("40", 40)]
+        {
             assert_eq!(parse(text), Ok(number), "{text}");
         }
         for text in ["", "0", "65", "TERMINATE", "SIG", "-9", "99999999999"] {

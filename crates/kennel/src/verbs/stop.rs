@@ -146,7 +146,10 @@ pub(super) fn line(answer: &StopAnswer) -> String {
     match answer.result {
         StopResult::Stopped => {
             let took = span(Duration::from_millis(answer.took_ms));
-            format!("{session}: stopped in {took}, exit {}", exit_text(answer.session.exit.as_ref()))
+            format!(
+                "{session}: stopped in {took}, exit {}",
+                exit_text(answer.session.exit.as_ref())
+            )
         }
         StopResult::AlreadyGone => {
             format!("{session}: already gone, exit {}", exit_text(answer.session.exit.as_ref()))
@@ -154,7 +157,12 @@ pub(super) fn line(answer: &StopAnswer) -> String {
         StopResult::StillAlive => {
             let mut line = format!("{session}: still alive; Kennel goes on trying");
             for survivor in &answer.survivors {
-                line += &format!("\n  pid {} ({}): {}", survivor.pid, tame(&survivor.name), survivor.why);
+                line += &format!(
+                    "\n  pid {} ({}): {}",
+                    survivor.pid,
+                    tame(&survivor.name),
+                    survivor.why
+                );
             }
             line
         }
@@ -191,7 +199,8 @@ mod tests {
         answer.result = StopResult::AlreadyGone;
         assert_eq!(line(&answer), "fix-login: already gone, exit 143 (TERM)");
         answer.result = StopResult::StillAlive;
-        answer.survivors = vec![Survivor { pid: 7, name: "dd".into(), why: "uninterruptible".into() }];
+        answer.survivors =
+            vec![Survivor { pid: 7, name: "dd".into(), why: "uninterruptible".into() }];
         assert_eq!(
             line(&answer),
             "fix-login: still alive; Kennel goes on trying\n  pid 7 (dd): uninterruptible"

@@ -74,7 +74,10 @@ mod tests {
             code(&ended)
         };
         assert_eq!(code_of(Some(Exit::Code { code: 3 }), None), "3");
-        assert_eq!(code_of(Some(Exit::Signal { signal: 15, core: false, oom: false }), None), "143");
+        assert_eq!(
+            code_of(Some(Exit::Signal { signal: 15, core: false, oom: false }), None),
+            "143"
+        );
         assert_eq!(code_of(Some(Exit::NeverRan), None), "never ran");
         let failed = Reason::Failed { code: 204, why: "x".into() };
         assert_eq!(code_of(Some(Exit::NeverRan), Some(failed)), "204");

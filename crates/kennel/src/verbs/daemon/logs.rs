@@ -47,7 +47,8 @@ pub(crate) fn logs(home: &Home, args: &LogsArgs) -> Result<u8, Failure> {
         live::poll(&mut [PollFd::new(&watch, PollFlags::IN)], None).map_err(Failure::internal)?;
         let mut events = [0; 4096];
         // What happened does not matter: the file is looked at.
-        rustix::io::read(&watch, &mut events).map_err(|error| Failure::internal(io::Error::from(error)))?;
+        rustix::io::read(&watch, &mut events)
+            .map_err(|error| Failure::internal(io::Error::from(error)))?;
         bytes(&log.rest().context("can't read the log")?)?;
     }
 }
@@ -55,7 +56,9 @@ pub(crate) fn logs(home: &Home, args: &LogsArgs) -> Result<u8, Failure> {
 fn watch(folder: &Path) -> Result<rustix::fd::OwnedFd, Failure> {
     let started = || -> io::Result<_> {
         let watch = inotify::init(inotify::CreateFlags::CLOEXEC)?;
-        let what = inotify::WatchFlags::MODIFY | inotify::WatchFlags::CREATE | inotify::WatchFlags::MOVED_TO;
+        let what = inotify::WatchFlags::MODIFY
+            | inotify::WatchFlags::CREATE
+            | inotify::WatchFlags::MOVED_TO;
         inotify::add_watch(&watch, folder, what)?;
         Ok(watch)
     };
@@ -80,7 +83,9 @@ impl Log {
         loop {
             self.read_on(&mut text)?;
             match File::open(&self.path) {
-                Ok(file) if file.metadata()?.ino() != self.file.metadata()?.ino() => self.file = file,
+                Ok(file) if file.metadata()?.ino() != self.file.metadata()?.ino() => {
+                    self.file = file
+                }
                 // None at the moment: it is being put aside.
                 Ok(_) | Err(_) => return Ok(text),
             }
@@ -117,7 +122,9 @@ mod tests {
     #[test]
     fn the_last_lines_are_found() {
         let text = b"a\nb\nc\n";
-        for (lines, expected) in [(0, ""), (1, "c\n"), (2, "b\nc\n"), (3, "a\nb\nc\n"), (9, "a\nb\nc\n")] {
+        for (lines, expected) in
+            [(0, ""), (1, "c\n"), (2, "b\nc\n"), (3, "a\nb\nc\n"), (9, "a\nb\nc\n")]
+        {
             assert_eq!(last_lines(text, lines), expected.as_bytes(), "{lines}");
         }
         assert_eq!(last_lines(b"a\nb", 1), b"b");

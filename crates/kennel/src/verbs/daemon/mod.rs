@@ -75,7 +75,10 @@ fn start(home: &Home) -> Result<u8, Failure> {
 
 fn running(view: &DaemonView) -> String {
     let yard = view.yard_pid.map_or(String::new(), |pid| format!(", below yard {pid}"));
-    format!("the daemon runs: pid {}{yard}, version {}, home {}\n", view.pid, view.version, view.home)
+    format!(
+        "the daemon runs: pid {}{yard}, version {}, home {}\n",
+        view.pid, view.version, view.home
+    )
 }
 
 /// Puts this very program in its place.
@@ -97,8 +100,10 @@ fn restart(home: &Home) -> Result<u8, Failure> {
             Err(error) => return Err(error.into()),
         }
         if Instant::now() >= deadline {
-            let text = format!("daemon {} has not made room within {} s", before.pid, REPLACE.as_secs());
-            return Err(Failure::because(exit_code::INTERNAL, text).hint("`kennel daemon logs` may say why"));
+            let text =
+                format!("daemon {} has not made room within {} s", before.pid, REPLACE.as_secs());
+            return Err(Failure::because(exit_code::INTERNAL, text)
+                .hint("`kennel daemon logs` may say why"));
         }
         live::poll(&mut [], Some(Instant::now() + LOOK_AGAIN)).map_err(Failure::internal)?;
     }

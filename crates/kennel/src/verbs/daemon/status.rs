@@ -85,7 +85,9 @@ fn not_running(home: &Home, json: bool) -> Result<u8, Failure> {
             format!("daemon {daemon} was started by yard {pid}, and does not listen")
         }
         Some(Yard { pid, keepers, .. }) => {
-            format!("no daemon runs; yard {pid} does, with {keepers} keepers, and starts one when asked")
+            format!(
+                "no daemon runs; yard {pid} does, with {keepers} keepers, and starts one when asked"
+            )
         }
     };
     Err(Failure::because(exit_code::REFUSED, text))

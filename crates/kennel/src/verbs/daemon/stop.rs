@@ -59,7 +59,11 @@ pub(crate) fn stop(home: &Home, args: &StopArgs) -> Result<u8, Failure> {
     for handle in &handles {
         await_end(handle).map_err(Failure::internal)?;
     }
-    print(if args.keep { "the daemon has left; its sessions go on\n" } else { "the daemon has left\n" })?;
+    print(if args.keep {
+        "the daemon has left; its sessions go on\n"
+    } else {
+        "the daemon has left\n"
+    })?;
     match worst {
         0 => Ok(0),
         code => Err(Failure::said(code)),

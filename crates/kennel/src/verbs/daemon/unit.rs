@@ -44,7 +44,8 @@ WantedBy=default.target
 
 /// A word of a command line, as systemd reads it.
 fn quote(word: &str) -> String {
-    let escaped = word.replace('\\', r"\\").replace('"', "\\\"").replace('%', "%%").replace('$', "$$");
+    let escaped =
+        word.replace('\\', r"\\").replace('"', "\\\"").replace('%', "%%").replace('$', "$$");
     if word.chars().all(|c| c.is_ascii_alphanumeric() || "-_./%$".contains(c)) {
         escaped
     } else {
@@ -59,7 +60,9 @@ mod tests {
     #[test]
     fn a_unit_names_program_and_home() {
         let text = text("/usr/bin/kennel", "/home/a b/50%");
-        assert!(text.contains("\nExecStart=/usr/bin/kennel --home \"/home/a b/50%%\" daemon run\n"));
+        assert!(
+            text.contains("\nExecStart=/usr/bin/kennel --home \"/home/a b/50%%\" daemon run\n")
+        );
         for line in ["Delegate=yes", "KillMode=process", "Type=exec", "WantedBy=default.target"] {
             assert!(text.lines().any(|other| other == line), "{line}");
         }

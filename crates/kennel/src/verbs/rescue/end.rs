@@ -75,7 +75,9 @@ fn end_session(session: &SessionFound, ended: &mut Ended) {
     match by_keeper(folder) {
         ByKeeper::Gone => ended.ended.push(name),
         ByKeeper::StillAlive(survivors) => {
-            ended.still_alive.extend(survivors.into_iter().map(|survivor| format!("{name}: {survivor}")));
+            ended
+                .still_alive
+                .extend(survivors.into_iter().map(|survivor| format!("{name}: {survivor}")));
         }
         ByKeeper::NoAnswer => {
             let Some(keeper) = session.keeper.as_ref().map(|keeper| keeper.pid) else {
@@ -174,7 +176,10 @@ fn end_strays(home: &Home, ended: &mut Ended) {
             Err(error) => return ended.trouble.push(format!("processes: {error}")),
         };
         let mut any = false;
-        for stray in strays.into_iter().filter(|stray| !given_up.contains(&stray.pid)) {
+        for stray in strays {
+            if given_up.contains(&stray.pid) {
+                continue;
+            }
             any = true;
             let is_meant = || process::session_of(stray.pid, &home.id).is_some();
             let killed = process::kill(stray.pid, is_meant, Instant::now() + PROCESS);

@@ -142,7 +142,8 @@ fn look(folder: &Path, home: &Home, trouble: &mut Vec<String>) -> SessionFound {
     if session.pen.is_none() && session.is_live() {
         let name = kennel_pen::SessionId::parse(&session.id).ok();
         let name = name.map(|session| PenName { home: home.id.clone(), session });
-        let pens = name.map(|name| Ground::find_pens(&name).unwrap_or_default()).unwrap_or_default();
+        let pens =
+            name.map(|name| Ground::find_pens(&name).unwrap_or_default()).unwrap_or_default();
         session.pen = pens.first().map(|path| path.display().to_string());
     }
     session
@@ -168,7 +169,10 @@ fn ask_keeper(folder: &Path) -> io::Result<(Option<KeeperFound>, Option<State>)>
     let client = match KeeperClient::connect(folder) {
         Ok(client) => client,
         Err(error)
-            if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::ConnectionRefused) =>
+            if matches!(
+                error.kind(),
+                io::ErrorKind::NotFound | io::ErrorKind::ConnectionRefused
+            ) =>
         {
             let pid = process::keeper_of(folder)?;
             return Ok((pid.map(|pid| KeeperFound { pid, stage: None }), None));

@@ -33,7 +33,10 @@ pub(crate) fn rescue(home: &Home, args: &RescueArgs) -> Result<u8, Failure> {
     if args.end
         && let Some(inside) = find_inside(home)
     {
-        let text = format!("this is inside a session of the home ({}), and would be ended too", inside.mark);
+        let text = format!(
+            "this is inside a session of the home ({}), and would be ended too",
+            inside.mark
+        );
         return Err(Failure::because(exit_code::REFUSED, text).hint("run it from outside"));
     }
     let found = find::find(home);
@@ -82,7 +85,12 @@ fn text(found: &Found, ink: Ink) -> String {
     if !found.strays.is_empty() {
         out += "\nProcesses with this home's cookie, of no live session:\n";
         for stray in &found.strays {
-            out += &format!("  {}  of {}  {}\n", stray.pid, tame(&stray.session), tame(&stray.command));
+            out += &format!(
+                "  {}  of {}  {}\n",
+                stray.pid,
+                tame(&stray.session),
+                tame(&stray.command)
+            );
         }
     }
     if !found.trouble.is_empty() {
@@ -138,7 +146,8 @@ mod tests {
 
     #[test]
     fn everything_that_is_there_is_told() {
-        let keeper = |stage: Option<&str>| Some(KeeperFound { pid: 7, stage: stage.map(Into::into) });
+        let keeper =
+            |stage: Option<&str>| Some(KeeperFound { pid: 7, stage: stage.map(Into::into) });
         let mut running = session("a", Lock::Held);
         running.keeper = keeper(Some("running"));
         running.agent = Some("pid 8 (inode 9)".to_owned());
@@ -147,7 +156,11 @@ mod tests {
         silent.keeper = keeper(None);
         let found = Found {
             sessions: vec![running, silent, session("c", Lock::Held), session("d", Lock::Free)],
-            pens: vec![PenFound { path: "/sys/fs/cgroup/kennel-x-y".into(), session: "y".into(), pids: vec![5] }],
+            pens: vec![PenFound {
+                path: "/sys/fs/cgroup/kennel-x-y".into(),
+                session: "y".into(),
+                pids: vec![5],
+            }],
             strays: vec![StrayFound { pid: 6, session: "z".into(), command: "sleep 9".into() }],
             trouble: vec!["pens: EIO".into()],
         };

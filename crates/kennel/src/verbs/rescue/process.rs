@@ -36,7 +36,10 @@ pub(super) fn command(pid: i32) -> String {
     let words = text.split(|byte| *byte == 0).filter(|word| !word.is_empty());
     let words = words.map(String::from_utf8_lossy).collect::<Vec<_>>();
     if words.is_empty() {
-        return Stat::read(pid).ok().flatten().map_or_else(String::new, |stat| format!("({})", stat.name));
+        return Stat::read(pid)
+            .ok()
+            .flatten()
+            .map_or_else(String::new, |stat| format!("({})", stat.name));
     }
     words.join(" ")
 }
@@ -64,11 +67,7 @@ pub(super) enum Killed {
 }
 
 /// Kills the process with this number, if it is still the one that was meant, and waits for its end.
-pub(super) fn kill(
-    pid: i32,
-    is_meant: impl Fn() -> bool,
-    deadline: Instant,
-) -> io::Result<Killed> {
+pub(super) fn kill(pid: i32, is_meant: impl Fn() -> bool, deadline: Instant) -> io::Result<Killed> {
     let Some(process) = pidfd::open(pid)? else { return Ok(Killed::NotThere) };
     // Looked at while we hold a handle on it: the number can't be another's.
     if !is_meant() || !pidfd::exists(rustix::fd::AsFd::as_fd(&process)) {
@@ -172,7 +171,10 @@ mod tests {
     #[test]
     fn an_identity_is_read_from_what_a_keeper_left() {
         let identity = identity("agent 7 inode 99 boot b-o-o-t namespace 5").unwrap();
-        assert_eq!((identity.pid, identity.birth, identity.pid_namespace), (7, Birth::Inode(99), 5));
+        assert_eq!(
+            (identity.pid, identity.birth, identity.pid_namespace),
+            (7, Birth::Inode(99), 5)
+        );
         assert_eq!(super::identity(&format!("agent {}", identity.to_record())), Some(identity));
         for line in ["", "keeper 7", "agent x inode 9 boot b namespace 5", "agent 7"] {
             assert_eq!(super::identity(line), None, "{line}");

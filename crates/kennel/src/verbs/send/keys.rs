@@ -89,7 +89,15 @@ fn modifiers(word: &str) -> (u8, &str) {
     let mut modifiers = 0;
     let mut rest = word;
     loop {
-        let known = [("C-", CONTROL), ("c-", CONTROL), ("^", CONTROL), ("M-", ALT), ("m-", ALT), ("S-", SHIFT), ("s-", SHIFT)];
+        let known = [
+            ("C-", CONTROL),
+            ("c-", CONTROL),
+            ("^", CONTROL),
+            ("M-", ALT),
+            ("m-", ALT),
+            ("S-", SHIFT),
+            ("s-", SHIFT),
+        ];
         let found = known.into_iter().find_map(|(mark, modifier)| {
             rest.strip_prefix(mark).filter(|rest| !rest.is_empty()).map(|rest| (rest, modifier))
         });

@@ -1,0 +1,209 @@
+//! Cores that are broken on purpose, each in another way. The oracle must catch every one of them.
+
+use kennel_core::{Effect, Event, Exit, Look, PenEnd, Phase, Probe, Session, Wanted};
+
+use crate::WHOLE;
+use crate::action::Setting;
+use crate::alone::{Alone, Core, start};
+use crate::scene::Budget;
+use crate::search;
+
+/// Breaks the real core's step.
+struct Broken<F>(F);
+
+impl<F: Fn(&mut Session, &Event) -> Vec<Effect>> Core for Broken<F> {
+    fn step(&self, session: &mut Session, event: &Event) -> Vec<Effect> {
+        (self.0)(session, event)
+    }
+}
+
+fn assert_caught(
+    setting: Setting,
+    invariant: &str,
+    step: impl Fn(&mut Session, &Event) -> Vec<Effect>,
+) {
+    let mind = Alone(Broken(step));
+    let budget = Budget { trouble: 1, stops: 1 };
+    match search::explore(&mind, setting, start(&mind, budget)) {
+        Ok(seen) => panic!("not caught: {seen:?}"),
+        Err(violation) => {
+            println!("caught after {} moves: {}", violation.way.len(), violation.what);
+            assert!(violation.what.starts_with(invariant), "{violation}");
+        }
+    }
+}
+
+fn without(effects: Vec<Effect>, unwanted: &Effect) -> Vec<Effect> {
+    effects.into_iter().filter(|effect| effect != unwanted).collect()
+}
+
+#[test]
+fn the_oracle_catches_a_grant_although_a_stop_is_wanted() {
+    assert_caught(WHOLE, "3: granted although", |session, event| {
+        let effects = session.step(event);
+        if matches!(event, Event::Born { .. }) && effects.contains(&Effect::Dismiss) {
+            session.launch.granted = true;
+            session.phase = session.phase.max(Phase::Starting);
+            return vec![Effect::Grant];
+        }
+        effects
+    });
+}
+
+#[test]
+fn the_oracle_catches_a_session_dropped_when_its_keeper_is_lost() {
+    assert_caught(WHOLE, "2: let go while somebody lives", |session, event| {
+        let mut effects = session.step(event);
+        if *event == Event::KeeperLost && effects.contains(&Effect::EndPen) {
+            let gone =
+                Event::Gone { exit: Exit::Unknown { why: "its keeper died".into() }, reason: None };
+            effects = session.step(&gone);
+        }
+        effects
+    });
+}
+
+#[test]
+fn the_oracle_catches_a_process_made_before_its_row_is_durable() {
+    assert_caught(WHOLE, "1: born without a durable row", |session, event| {
+        let mut effects = session.step(event);
+        if *event == Event::KeeperReady
+            && session.phase == Phase::Reserved
+            && !session.is_stop_wanted()
+        {
+            session.phase = Phase::Launching;
+            effects.push(Effect::Go);
+        }
+        effects
+    });
+}
+
+#[test]
+fn the_oracle_catches_a_pen_that_is_not_ended_when_its_keeper_is_lost() {
+    assert_caught(WHOLE, "3: a stop is wanted, and it stays", |session, event| {
+        without(session.step(event), &Effect::EndPen)
+    });
+}
+
+#[test]
+fn the_oracle_catches_a_keeper_let_go_before_its_outcome_is_durable() {
+    assert_caught(WHOLE, "10: the keeper was let go before", |session, event| {
+        let ended = session.has_ended();
+        let mut effects = session.step(event);
+        if !ended && session.has_ended() {
+            effects.push(Effect::Release);
+        }
+        effects
+    });
+}
+
+/// The answer to an older record is taken for one to the outcome's: a core that writes as many at once as it
+/// likes and does not count.
+#[test]
+fn the_oracle_catches_an_answer_taken_for_another() {
+    assert_caught(WHOLE, "10: the keeper was let go before", |session, event| {
+        let mut effects = session.step(event);
+        if *event == Event::Recorded && session.has_ended() && !session.underway.released {
+            session.underway.released = true;
+            effects.push(Effect::Release);
+        }
+        effects
+    });
+}
+
+#[test]
+fn the_oracle_catches_never_ran_said_of_what_was_granted() {
+    let old_kernel = Setting { kernel_tells: false, ..WHOLE };
+    assert_caught(old_kernel, "5: said never to have run", |session, event| {
+        if *event == Event::PenEnded(PenEnd::Empty { exit: None }) {
+            return session.step(&Event::PenEnded(PenEnd::Empty { exit: Some(Exit::NeverRan) }));
+        }
+        session.step(event)
+    });
+}
+
+/// A row without a grant, read by a new daemon, is no proof that there was none.
+#[test]
+fn the_oracle_catches_a_row_taken_for_the_whole_truth() {
+    let mind = Alone(Broken(|session: &mut Session, event: &Event| {
+        let granted = session.launch.granted;
+        let effects = session.step(event);
+        if *event == Event::Restored {
+            session.launch.granted = granted;
+        }
+        effects
+    }));
+    let start = start(&mind, Budget { trouble: 2, stops: 0 });
+    let violation = search::explore(&mind, WHOLE, start).expect_err("not caught");
+    assert!(violation.what.starts_with("5: "), "{violation}");
+}
+
+#[test]
+fn the_oracle_catches_a_daemon_that_does_not_look_at_what_it_restored() {
+    assert_caught(WHOLE, "10: it stays", |session, event| match event {
+        Event::Restored => Vec::new(),
+        event => session.step(event),
+    });
+}
+
+#[test]
+fn the_oracle_catches_a_failed_look_read_as_gone() {
+    assert_caught(WHOLE, "2: let go while", |session, event| {
+        if matches!(event, Event::PenEnded(PenEnd::Failed { .. } | PenEnd::StillAlive { .. })) {
+            return session.step(&Event::PenEnded(PenEnd::Empty { exit: None }));
+        }
+        session.step(event)
+    });
+}
+
+#[test]
+fn the_oracle_catches_a_launch_continued_after_a_restart() {
+    assert_caught(WHOLE, "8: granted a launch", |session, event| {
+        if let Event::Probed(Probe::Gated { .. }) = event {
+            session.underway.look = Look::Unneeded;
+            session.phase = Phase::Starting;
+            return vec![Effect::Grant];
+        }
+        session.step(event)
+    });
+}
+
+#[test]
+fn the_oracle_catches_a_stop_that_is_not_passed_on() {
+    assert_caught(WHOLE, "3: a stop is wanted, and it stays", |session, event| {
+        let effects = session.step(event);
+        effects.into_iter().filter(|effect| !matches!(effect, Effect::Stop { .. })).collect()
+    });
+}
+
+#[test]
+fn the_oracle_catches_a_wish_taken_back() {
+    assert_caught(WHOLE, "3: a wish for the end was forgotten", |session, event| {
+        let effects = session.step(event);
+        if *event == Event::Opened {
+            session.wanted = Wanted::Running;
+        }
+        effects
+    });
+}
+
+#[test]
+fn the_oracle_catches_a_known_exit_that_is_replaced() {
+    assert_caught(WHOLE, "5: ", |session, event| {
+        let effects = session.step(event);
+        if *event == Event::KeeperLost && session.exit.is_some() && !session.has_ended() {
+            session.exit = Some(Exit::Unknown { why: "its keeper died".into() });
+        }
+        effects
+    });
+}
+
+#[test]
+fn the_oracle_catches_a_clean_up_that_is_not_tried_again() {
+    assert_caught(WHOLE, "10: it stays Reaped", |session, event| {
+        if matches!(event, Event::CleanUpFailed { .. }) {
+            return without(session.step(event), &Effect::RetryLater);
+        }
+        session.step(event)
+    });
+}

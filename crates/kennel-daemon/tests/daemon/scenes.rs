@@ -1,0 +1,378 @@
+//! What a daemon must do.
+
+use std::io::Write;
+use std::time::{Duration, Instant};
+
+use rustix::process::Signal;
+use serde_json::{Value, json};
+
+use crate::client;
+use crate::stage::{Stage, pid, signal};
+
+/// One scene.
+type Scene = fn(&Stage);
+
+pub(crate) const SCENES: &[(&str, Scene)] = &[
+    ("a_session_runs_and_is_cleaned", runs),
+    ("a_program_that_is_not_there_is_told", not_there),
+    ("a_stop_ends_the_whole_tree", stop_ends_all),
+    ("a_stopped_keeper_is_bypassed", stopped_keeper),
+    ("a_killed_daemon_is_started_again_and_adopts", adopts),
+    ("an_end_without_a_daemon_is_told_truly", ends_alone),
+    ("a_killed_keeper_takes_its_tree_along", killed_keeper),
+    ("keeper_and_daemon_killed_at_once", killed_both),
+    ("a_killed_yard_is_replaced", killed_yard),
+    ("a_shutdown_ends_all_and_tells_of_each", shutdown),
+    ("a_term_is_a_shutdown", term),
+    ("a_daemon_that_leaves_keeps_its_sessions", keep),
+    ("a_replaced_daemon_keeps_its_sessions", replace),
+    ("input_and_signals_reach_the_agent", input),
+    ("a_tethered_session_ends_with_its_client", tether),
+    ("sessions_are_found_shown_and_removed", book_keeping),
+    ("a_child_session_ends_with_its_parent", parent),
+    ("many_sessions_are_adopted_quickly", many),
+    ("nonsense_is_refused", nonsense),
+];
+
+fn runs(stage: &Stage) {
+    let session = stage.run(&["/bin/sh", "-c", "exit 7"]);
+    let ended = stage.wait(&session);
+    assert_eq!(ended["phase"], "cleaned");
+    assert_eq!((&ended["exit"]["code"], &ended["exit_code"]), (&json!(7), &json!(7)));
+    assert_eq!(ended["reason"]["kind"], "exited");
+    assert_eq!(ended["unrecorded"], false);
+    assert!(ended["ended_at"].is_string() && ended["started_at"].is_string(), "{ended}");
+    stage.assert_clean(&ended);
+    let events = stage.ask("GET", "/v1/events", None).lines();
+    let of_it: Vec<_> = events.iter().filter(|event| event["session"] == session["id"]).collect();
+    let kinds: Vec<_> = of_it.iter().map(|event| event["kind"].as_str().unwrap()).collect();
+    let order = ["reserved", "launching", "starting", "running", "reaped", "cleaned"];
+    let mut left = kinds.iter();
+    assert!(order.iter().all(|kind| left.any(|other| other == kind)), "{kinds:?}");
+    let everything =
+        format!("{events:?}{:?}", std::fs::read_to_string(stage.path("log/daemon.log")));
+    assert!(!everything.contains("hunter2"), "a secret is in the log");
+    for entry in std::fs::read_dir(stage.path("")).unwrap().flatten() {
+        if entry.file_type().unwrap().is_file() {
+            let bytes = std::fs::read(entry.path()).unwrap();
+            let secret = bytes.windows(7).any(|seven| seven == b"hunter2");
+            assert!(!secret, "a secret is in {}", entry.path().display());
+        }
+    }
+}
+
+fn not_there(stage: &Stage) {
+    let session = stage.run(&["/no/such/program"]);
+    assert_eq!(session["reason"]["kind"], "failed", "{session}");
+    assert_eq!(session["reason"]["code"], 204);
+    assert_eq!(session["exit"]["kind"], "never_ran");
+    let ended = stage.wait(&session);
+    assert_eq!(ended["phase"], "cleaned");
+    stage.assert_clean(&ended);
+}
+
+/// Ignores TERM, and has a child in a session of its own that does too, without any environment.
+const STUBBORN: &str = "trap '' TERM; env -i setsid /bin/sh -c \
+    'trap \"\" TERM; while :; do sleep 0.1; done' MARK & READY; while :; do sleep 0.1; done";
+
+fn stubborn(stage: &Stage) -> (Value, String) {
+    let mark = stage.path("mark").display().to_string();
+    let session = stage.run_script(&STUBBORN.replace("MARK", &mark));
+    stage.until("both are there", || (stage.processes(&mark).len() >= 2).then_some(()));
+    (session, mark)
+}
+
+fn stop_ends_all(stage: &Stage) {
+    let (session, mark) = stubborn(stage);
+    let began = Instant::now();
+    let answer = stage.stop(&session);
+    assert_eq!(answer["result"], "stopped", "{answer}");
+    assert!(began.elapsed() >= Duration::from_millis(900), "the grace was kept");
+    assert_eq!(stage.processes(&mark), Vec::<i32>::new());
+    assert_eq!(answer["session"]["reason"], json!({"kind": "stopped", "by": "the test"}));
+    stage.assert_clean(&answer["session"]);
+    let again = stage.stop(&session);
+    assert_eq!(again["result"], "already_gone");
+}
+
+fn stopped_keeper(stage: &Stage) {
+    let (session, mark) = stubborn(stage);
+    let keeper = stage.keeper_pid(&session);
+    // It stands still for good: even when it is told to go on.
+    for _ in 0..3 {
+        signal(keeper, Signal::STOP);
+    }
+    let tormentor = std::thread::spawn(move || {
+        let end = Instant::now() + Duration::from_secs(12);
+        while Instant::now() < end {
+            signal(keeper, Signal::STOP);
+            std::thread::sleep(Duration::from_millis(1));
+        }
+    });
+    let answer = stage.stop(&session);
+    assert_eq!(answer["result"], "stopped", "{answer}");
+    assert_eq!(stage.processes(&mark), Vec::<i32>::new());
+    stage.gone(keeper);
+    stage.assert_clean(&answer["session"]);
+    tormentor.join().unwrap();
+}
+
+fn adopts(stage: &Stage) {
+    let (session, mark) = stubborn(stage);
+    let before = stage.kill_daemon();
+    let now = stage.show(&session);
+    assert_eq!(now["phase"], "running", "{now}");
+    assert_eq!(now["pid"], session["pid"]);
+    assert_ne!(stage.daemon_pid(), before);
+    let answer = stage.stop(&session);
+    assert_eq!(answer["result"], "stopped");
+    assert_eq!(stage.processes(&mark), Vec::<i32>::new());
+    stage.assert_clean(&answer["session"]);
+}
+
+fn ends_alone(stage: &Stage) {
+    let session = stage.run_script("READY; sleep 0.2; exit 5");
+    let agent = pid(&session["pid"]);
+    // Held back for a while, so that it ends without one.
+    let daemon = stage.daemon_pid();
+    signal(daemon, Signal::STOP);
+    stage.gone(agent);
+    signal(daemon, Signal::KILL);
+    stage.gone(daemon);
+    let ended = stage.wait(&session);
+    assert_eq!(ended["exit"], json!({"kind": "code", "code": 5}));
+    assert_eq!(ended["reason"]["kind"], "exited");
+    stage.assert_clean(&ended);
+}
+
+fn killed_keeper(stage: &Stage) {
+    let (session, mark) = stubborn(stage);
+    let keeper = stage.keeper_pid(&session);
+    signal(keeper, Signal::KILL);
+    let ended = stage.wait(&session);
+    assert_eq!(stage.processes(&mark), Vec::<i32>::new());
+    assert_eq!(ended["reason"]["kind"], "keeper_died", "{ended}");
+    // The kernel tells how the agent ended, or nobody can.
+    let kind = ended["exit"]["kind"].as_str().unwrap();
+    assert!(kind == "signal" || kind == "unknown", "{ended}");
+    stage.assert_clean(&ended);
+}
+
+fn killed_both(stage: &Stage) {
+    let (session, mark) = stubborn(stage);
+    let (keeper, daemon) = (stage.keeper_pid(&session), stage.daemon_pid());
+    signal(daemon, Signal::KILL);
+    signal(keeper, Signal::KILL);
+    stage.gone(daemon);
+    let ended = stage.wait(&session);
+    assert_eq!(stage.processes(&mark), Vec::<i32>::new());
+    assert_eq!(ended["reason"]["kind"], "keeper_died", "{ended}");
+    assert_eq!(ended["exit"]["kind"], "unknown", "{ended}");
+    stage.assert_clean(&ended);
+}
+
+fn killed_yard(stage: &Stage) {
+    let (session, mark) = stubborn(stage);
+    let (yard, daemon) = (stage.yard_pid(), stage.daemon_pid());
+    signal(yard, Signal::KILL);
+    stage.gone(daemon);
+    assert_ne!(stage.yard_pid(), yard);
+    assert_eq!(stage.show(&session)["phase"], "running");
+    let keeper = stage.keeper_pid(&session);
+    let answer = stage.stop(&session);
+    assert_eq!(answer["result"], "stopped", "{answer}");
+    assert_eq!(stage.processes(&mark), Vec::<i32>::new());
+    stage.gone(keeper);
+    stage.assert_clean(&answer["session"]);
+}
+
+fn shutdown(stage: &Stage) {
+    let (first, mark) = stubborn(stage);
+    let second = stage.run(&["/bin/sleep", "1000"]);
+    let (yard, daemon) = (stage.yard_pid(), stage.daemon_pid());
+    let began = Instant::now();
+    let answer = stage.ask("POST", "/v1/daemon/stop", Some(&json!({"keep": false})));
+    let lines = answer.lines();
+    assert_eq!(lines.len(), 3, "{lines:?}");
+    for session in [&first, &second] {
+        let line = lines.iter().find(|line| line["session"]["id"] == session["id"]).unwrap();
+        assert_eq!(line["result"], "stopped", "{line}");
+        assert_eq!(line["session"]["reason"]["kind"], "shutdown");
+    }
+    assert_eq!(lines[2], json!({"done": true}));
+    assert!(began.elapsed() < Duration::from_secs(8), "about one grace in all");
+    stage.gone(daemon);
+    stage.gone(yard);
+    assert_eq!(stage.processes(&mark), Vec::<i32>::new());
+}
+
+fn term(stage: &Stage) {
+    let (_session, mark) = stubborn(stage);
+    let (yard, daemon) = (stage.yard_pid(), stage.daemon_pid());
+    signal(daemon, Signal::HUP);
+    assert_eq!(stage.daemon_pid(), daemon, "a hang-up is nothing to a daemon");
+    signal(daemon, Signal::TERM);
+    stage.gone(daemon);
+    stage.gone(yard);
+    assert_eq!(stage.processes(&mark), Vec::<i32>::new());
+}
+
+fn keep(stage: &Stage) {
+    let session = stage.run(&["/bin/sleep", "1000"]);
+    let (yard, daemon) = (stage.yard_pid(), stage.daemon_pid());
+    let lines = stage.ask("POST", "/v1/daemon/stop", Some(&json!({"keep": true}))).lines();
+    assert_eq!(lines, [json!({"done": true})]);
+    stage.gone(daemon);
+    assert!(!stage.processes("sleep 1000").is_empty());
+    let visitor = kennel_keeper::YardClient::connect(&stage.path("")).unwrap();
+    visitor.send(&kennel_keeper::protocol::YardRequest::Start, &[]).unwrap();
+    assert_eq!(stage.yard_pid(), yard);
+    assert_eq!(stage.show(&session)["phase"], "running");
+    assert_eq!(stage.stop(&session)["result"], "stopped");
+}
+
+fn replace(stage: &Stage) {
+    let session = stage.run(&["/bin/sleep", "1000"]);
+    let (yard, daemon) = (stage.yard_pid(), stage.daemon_pid());
+    let answer = stage.ask("POST", "/v1/daemon/replace", Some(&json!({"program": null})));
+    assert_eq!(answer.status, 202);
+    stage.gone(daemon);
+    assert_eq!(stage.yard_pid(), yard);
+    assert_eq!(stage.show(&session)["phase"], "running");
+    assert_eq!(stage.stop(&session)["result"], "stopped");
+}
+
+fn input(stage: &Stage) {
+    let mut order = stage.order(&[
+        "/bin/sh",
+        "-c",
+        "trap 'exit 3' USR1; read line; echo $line; \
+        while :; do sleep 0.05; done",
+    ]);
+    order["stdin"] = json!({"from": "pipe"});
+    let session = stage.post("/v1/sessions", &order);
+    let of = |what: &str| format!("/v1/sessions/{}/{what}", session["id"].as_str().unwrap());
+    stage.post(&of("input"), &json!({"hex": "68690a", "eof": true}));
+    let folder = session["folder"].as_str().unwrap().to_owned();
+    stage.until("it has echoed", || {
+        let journal = std::fs::read_dir(format!("{folder}/journal")).ok()?;
+        let mut files = journal.flatten().filter_map(|entry| std::fs::read(entry.path()).ok());
+        files.any(|bytes| bytes.windows(3).any(|three| three == b"hi\n")).then_some(())
+    });
+    let wrong = stage.ask("POST", &of("signal"), Some(&json!({"signal": 99})));
+    assert_eq!(wrong.status, 422);
+    stage.post(&of("signal"), &json!({"signal": 10}));
+    let ended = stage.wait(&session);
+    assert_eq!(ended["exit"], json!({"kind": "code", "code": 3}));
+    let late = stage.ask("POST", &of("signal"), Some(&json!({"signal": 10})));
+    assert_eq!(late.status, 409);
+}
+
+fn tether(stage: &Stage) {
+    let mut order = stage.order(&["/bin/sleep", "1000"]);
+    order["spec"]["tethered"] = json!(true);
+    // Never waits for its answer.
+    let stream = client::send(&stage.path("kennel.sock"), "POST", "/v1/sessions", Some(&order));
+    stream.unwrap().flush().unwrap();
+    // Whether the client was seen to go, or nobody came to hold the tether.
+    stage.until("it has ended", || {
+        let all = stage.get("/v1/sessions?all=true");
+        let sessions = all.as_array().unwrap();
+        sessions.iter().all(|session| session["phase"] == "cleaned").then_some(())
+    });
+}
+
+fn book_keeping(stage: &Stage) {
+    let mut order = stage.order(&["/bin/sleep", "1000"]);
+    order["spec"]["name"] = json!("claude");
+    let session = stage.post("/v1/sessions", &order);
+    let id = session["id"].as_str().unwrap();
+    let by_name = stage.get("/v1/sessions/claude");
+    assert_eq!(by_name["id"], session["id"]);
+    assert_eq!(stage.get(&format!("/v1/sessions/{}", &id[..9]))["id"], session["id"]);
+    let taken = stage.ask("POST", "/v1/sessions", Some(&order));
+    assert_eq!((taken.status, &taken.json()["code"]), (409, &json!("conflict")));
+    let slip = stage.ask("GET", "/v1/sessions/cluade", None);
+    assert_eq!(slip.status, 404);
+    assert!(slip.json()["message"].as_str().unwrap().contains("claude"));
+    // What need not be durable is on record a moment later.
+    let inspected = stage.until("its history is told", || {
+        let inspected = stage.get("/v1/sessions/claude/inspect");
+        (inspected["timeline"].as_array().unwrap().len() >= 4).then_some(inspected)
+    });
+    assert_eq!(inspected["members"][0]["command"], "/bin/sleep 1000");
+    assert_eq!(inspected["members"][0]["pid"], session["pid"]);
+    assert_eq!(inspected["usage"]["processes"], 1);
+    assert_eq!(inspected["trouble"], json!([]));
+    assert_eq!(stage.ask("DELETE", "/v1/sessions/claude", None).status, 409);
+    let not_lost = stage.ask("POST", "/v1/sessions/claude/forget", Some(&json!({"by": "me"})));
+    assert_eq!(not_lost.status, 409);
+    assert_eq!(stage.get("/v1/sessions").as_array().unwrap().len(), 1);
+    stage.stop(&session);
+    assert_eq!(stage.get("/v1/sessions").as_array().unwrap().len(), 0);
+    assert_eq!(stage.get("/v1/sessions?all=true").as_array().unwrap().len(), 1);
+    assert_eq!(stage.ask("DELETE", "/v1/sessions/claude", None).status, 204);
+    assert!(!std::path::Path::new(session["folder"].as_str().unwrap()).exists());
+    let other = stage.run(&["/bin/true"]);
+    stage.wait(&other);
+    let pruned = stage.post("/v1/prune", &json!({"older_than_ms": 3_600_000}));
+    assert_eq!(pruned["removed"], json!([]));
+    let pruned = stage.post("/v1/prune", &json!({}));
+    assert_eq!(pruned["removed"], json!([other["id"]]));
+    assert_eq!(stage.get("/v1/sessions?all=true"), json!([]));
+}
+
+fn parent(stage: &Stage) {
+    let parent = stage.run(&["/bin/sleep", "1000"]);
+    let mut order = stage.order(&["/bin/sleep", "1000"]);
+    order["spec"]["parent"] = parent["id"].clone();
+    let child = stage.post("/v1/sessions", &order);
+    order["spec"]["outlives_parent"] = json!(true);
+    let stays = stage.post("/v1/sessions", &order);
+    stage.stop(&parent);
+    let ended = stage.wait(&child);
+    assert_eq!(ended["reason"]["kind"], "parent_ended");
+    assert_eq!(stage.show(&stays)["phase"], "running");
+}
+
+fn many(stage: &Stage) {
+    const MANY: usize = 100;
+    let sessions: Vec<_> = (0..MANY).map(|_| stage.run(&["/bin/sleep", "1000"])).collect();
+    let daemon = stage.daemon_pid();
+    let descriptors = std::fs::read_dir(format!("/proc/{daemon}/fd")).unwrap().count();
+    assert!(descriptors < 2 * MANY + 40, "{descriptors} descriptors");
+    stage.kill_daemon();
+    let live = stage.get("/v1/sessions");
+    assert_eq!(live.as_array().unwrap().len(), MANY);
+    assert!(live.as_array().unwrap().iter().all(|session| session["phase"] == "running"));
+    let events = stage.ask("GET", "/v1/events", None).lines();
+    let adopted = events.iter().filter(|event| event["kind"] == "adopted").count();
+    assert_eq!(adopted, MANY);
+    let began = Instant::now();
+    let lines = stage.ask("POST", "/v1/daemon/stop", Some(&json!({"grace_ms": 1000}))).lines();
+    assert_eq!(lines.len(), MANY + 1);
+    assert!(lines[..MANY].iter().all(|line| line["result"] == "stopped"));
+    assert!(began.elapsed() < Duration::from_secs(10), "{:?}", began.elapsed());
+    drop(sessions);
+}
+
+fn nonsense(stage: &Stage) {
+    let ask = |method: &str, path: &str, body: &Value| {
+        let answer = stage.ask(method, path, Some(body));
+        (answer.status, answer.json()["code"].as_str().unwrap().to_owned())
+    };
+    let invalid = (422, "invalid".to_owned());
+    assert_eq!(ask("POST", "/v1/sessions", &json!({})), invalid);
+    let mut order = stage.order(&["/bin/true"]);
+    order["argv"] = json!([]);
+    assert_eq!(ask("POST", "/v1/sessions", &order), invalid);
+    order["argv"] = json!([{"hex": "zz"}]);
+    assert_eq!(ask("POST", "/v1/sessions", &order), invalid);
+    assert_eq!(ask("GET", "/v1/nothing", &json!({})), (404, "not_found".to_owned()));
+    assert_eq!(ask("PUT", "/v1/daemon", &json!({})), invalid);
+    assert_eq!(ask("GET", "/v1/sessions?all=perhaps", &json!({})), invalid);
+    assert_eq!(stage.get("/v1/sessions?all=true"), json!([]), "and nothing was made");
+    assert!(
+        !stage.path("sessions").exists() || stage.path("sessions").read_dir().unwrap().count() == 0
+    );
+}

@@ -1,0 +1,50 @@
+//! A session's output, read from its files as anyone may.
+
+use std::path::Path;
+
+use kennel_keeper::journal::{Item, Reader, Why};
+
+/// What a journal holds.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Journal {
+    /// All data, one after the other.
+    pub(crate) text: String,
+    /// Where something is missing, and why.
+    pub(crate) gaps: Vec<Why>,
+}
+
+impl Journal {
+    /// Reads the journal of the session with this folder; one that is not there is empty.
+    pub(crate) fn read(folder: &Path) -> Self {
+        let mut journal = Self::default();
+        let mut bytes = Vec::new();
+        let mut reader = Reader::open(&folder.join("journal")).expect("the journal can be read");
+        loop {
+            match reader.next().expect("the journal can be read") {
+                Item::Data { data, .. } => bytes.extend_from_slice(data),
+                Item::Gap { why, .. } => journal.gaps.push(why),
+                Item::End => break,
+            }
+        }
+        journal.text = String::from_utf8(bytes).expect("the agent prints text");
+        journal
+    }
+
+    /// The numbers of the lines that `fake-agent work` printed, as far as they came whole.
+    pub(crate) fn numbers(&self) -> Vec<u32> {
+        let whole = self.text.split_inclusive('\n').filter(|line| line.ends_with('\n'));
+        let lines = whole.filter_map(|line| line.strip_prefix("line "));
+        lines.map(|number| number.trim_end().parse().expect("a number")).collect()
+    }
+
+    /// Checks that lines are missing only where that is marked.
+    #[track_caller]
+    pub(crate) fn assert_in_order(&self) {
+        let numbers = self.numbers();
+        if self.gaps.is_empty() {
+            let expected: Vec<u32> = (0..).take(numbers.len()).collect();
+            assert_eq!(numbers, expected, "a gap that is not marked");
+        }
+        assert!(numbers.is_sorted_by(|a, b| a < b), "out of order: {numbers:?}");
+    }
+}

@@ -1,0 +1,91 @@
+//! One agent of a story, and what is known of it without a word from Kennel.
+
+use std::fs;
+use std::path::PathBuf;
+
+use kennel_testing::{Running, Scene};
+use serde_json::Value;
+
+use crate::journal::Journal;
+
+/// The code with which an agent ends that ends by itself.
+pub(crate) const CODE: u8 = 7;
+
+/// A session of `fake-agent work`, by its name.
+#[derive(Debug)]
+pub(crate) struct Part {
+    pub(crate) name: &'static str,
+    /// Whether its agent ends by itself.
+    ends: bool,
+}
+
+/// What an agent has noted of itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Noted {
+    /// It never ran.
+    Nothing,
+    /// It ran, and did not come to its end.
+    Started,
+    /// It ran to its end.
+    Ended,
+}
+
+impl Part {
+    pub(crate) fn new(name: &'static str, ends: bool) -> Self {
+        Self { name, ends }
+    }
+
+    /// Starts `kennel run -d`, and does not wait for it.
+    pub(crate) fn start(&self, scene: &Scene) -> Running {
+        let path = |ending: &str| scene.path(&format!("work/{}.{ending}", self.name));
+        let (lock, log) = (path("lock"), path("log"));
+        let [lock, log] = [&lock, &log].map(|path| path.to_str().expect("a plain path"));
+        let (agent, code) = (scene.fake_agent(), CODE.to_string());
+        let mut argv = vec![agent.as_str(), "work", lock, log];
+        argv.extend(self.ends.then_some(code.as_str()));
+        let flags = ["-d", "--name", self.name, "--linger", "10ms", "--grace", "2s"];
+        Running::start(scene.run_command(&flags, &argv))
+    }
+
+    /// Starts it, and waits until its agent is up.
+    #[track_caller]
+    pub(crate) fn launch(&self, scene: &Scene) -> String {
+        let ended = self.start(scene).wait();
+        assert_eq!(ended.code, 0, "{}", ended.stderr);
+        let id = ended.stdout.trim_end().to_owned();
+        kennel_testing::eventually("some lines are in the journal", || {
+            Journal::read(&scene.session_folder(&id)).numbers().len() >= 5
+        });
+        id
+    }
+
+    /// The session in a list of sessions.
+    pub(crate) fn find<'a>(&self, sessions: &'a [Value]) -> Option<&'a Value> {
+        sessions.iter().find(|session| session["name"] == self.name)
+    }
+
+    /// What its agent has noted; that nobody ran it twice.
+    #[track_caller]
+    pub(crate) fn noted(&self, scene: &Scene) -> Noted {
+        let log = fs::read_to_string(scene.path(&format!("work/{}.log", self.name)));
+        let log = log.unwrap_or_default();
+        let events: Vec<&str> = log.lines().filter_map(|line| line.split(' ').next()).collect();
+        match events[..] {
+            [] => Noted::Nothing,
+            ["start"] => Noted::Started,
+            ["start", "end"] => Noted::Ended,
+            _ => panic!("{} was launched more than once: {log}", self.name),
+        }
+    }
+
+    /// Its journal, if it has a folder.
+    pub(crate) fn journal(&self, scene: &Scene) -> Journal {
+        self.folder(scene).map(|folder| Journal::read(&folder)).unwrap_or_default()
+    }
+
+    /// Its folder: that of the session whose lock a keeper was made for, by its agent's own output.
+    fn folder(&self, scene: &Scene) -> Option<PathBuf> {
+        let note = fs::read_to_string(scene.path(&format!("work/{}.id", self.name))).ok()?;
+        Some(scene.session_folder(note.trim()))
+    }
+}

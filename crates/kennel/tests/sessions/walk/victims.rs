@@ -1,0 +1,56 @@
+//! Who is killed.
+
+use kennel_testing::{Process, Scene, alive};
+use rustix::process::{Pid, Signal, kill_process};
+
+/// Those who are killed at a point, if they are there then.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Victims {
+    pub(crate) daemon: bool,
+    pub(crate) keeper: bool,
+    pub(crate) yard: bool,
+}
+
+/// The pids of those who were killed.
+#[derive(Debug, Default)]
+pub(crate) struct Killed {
+    pub(crate) daemon: Option<i32>,
+    pub(crate) keeper: Option<i32>,
+    pub(crate) yard: Option<i32>,
+}
+
+impl Victims {
+    /// Kills them as if at one moment: none has time to see another go.
+    pub(crate) fn kill(self, scene: &Scene, keeper: Option<i32>) -> Killed {
+        let killed = Killed {
+            daemon: scene.daemon().filter(|_| self.daemon),
+            keeper: keeper.filter(|_| self.keeper),
+            yard: yard(scene).filter(|_| self.yard),
+        };
+        let pids = || [killed.daemon, killed.keeper, killed.yard].into_iter().flatten();
+        for signal in [Signal::STOP, Signal::KILL] {
+            pids().for_each(|pid| send(pid, signal));
+        }
+        killed
+    }
+}
+
+fn send(pid: i32, signal: Signal) {
+    let pid = Pid::from_raw(pid).expect("a pid");
+    // It may have left just now.
+    kill_process(pid, signal).ok();
+}
+
+/// The yard by its own note: a keeper that was just forked looks like it.
+pub(crate) fn yard(scene: &Scene) -> Option<i32> {
+    let note = std::fs::read_to_string(scene.kennel_home().join("yard.lock")).ok()?;
+    note.trim().parse().ok().filter(|pid| alive(*pid))
+}
+
+/// The children of the yard that are not its daemon: keepers, under whatever name.
+pub(crate) fn keepers(scene: &Scene) -> Vec<i32> {
+    let Some(yard) = yard(scene) else { return Vec::new() };
+    let children = scene.all_processes().into_iter().filter(|process| process.parent == yard);
+    let is_keeper = |p: &Process| !p.command.starts_with("kennel-daemon") && p.state != 'Z';
+    children.filter(is_keeper).map(|process| process.pid).collect()
+}

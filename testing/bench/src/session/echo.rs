@@ -1,0 +1,124 @@
+//! How long a key takes from the keeper's socket through the agent into the journal, beside a session that
+//! floods its own.
+
+use std::time::{Duration, Instant};
+
+use anyhow::Result;
+use kennel_keeper::protocol::{Report, Request};
+
+use super::home::{Brief, Home, discard_session, start_session};
+use super::http::Client;
+use super::output::{Keeper, generator};
+use super::turns::{Contender, take_turns};
+use super::{Run, request};
+use crate::launch::print_measured;
+use crate::stats::{nanoseconds, time};
+use crate::target::Target;
+use crate::worker::Rounds;
+
+/// An agent that gives back each key by itself: neither the terminal nor a buffer does it for it.
+const ECHO: [&str; 3] = ["/bin/sh", "-c", "stty raw -echo; echo; exec cat"];
+/// Between two keys: a quick typist with ten hands.
+const PAUSE: Duration = Duration::from_millis(3);
+
+const STOP: i32 = 19;
+const CONT: i32 = 18;
+
+/// Section 5, the second half.
+pub(super) fn section(run: &mut Run) -> Result<()> {
+    println!("5. a key's way through an agent in a terminal, beside a session that floods");
+    let home = run.home("echo")?;
+    let mut client = home.connect()?;
+    let typed = start_session(&mut client, &request::terminal_session(&ECHO)?)?;
+    let keeper = Keeper::of(&typed)?;
+    keeper.say(&Request::Follow)?;
+    // The first line says that the terminal is as it should be.
+    keeper.hear(|report| matches!(report, Report::Grown(_)).then_some(()))?;
+    let floods = [("64 KiB writes", 64 << 10), ("80-byte lines", 80)]
+        .map(|(name, chunk)| Ok::<_, anyhow::Error>((name, Flood::start(&home, chunk)?)));
+    let mut contenders: Vec<Box<dyn Contender + '_>> =
+        vec![Box::new(Typing { name: "alone".to_owned(), keeper: &keeper, flood: None })];
+    for flood in floods {
+        let (name, flood) = flood?;
+        let name = format!("beside a flood of {name}");
+        contenders.push(Box::new(Typing { name, keeper: &keeper, flood: Some(flood) }));
+    }
+    let turns = if run.quick { 5 } else { 20 };
+    let measured = take_turns(&mut contenders, Rounds { warm_up: 20, turns, batch: 100 })?;
+    drop(contenders);
+    let alone = measured[0].time();
+    print_measured(&measured, &[("alone", alone)]);
+    for flooded in &measured {
+        let samples = flooded.time();
+        println!("  {:<34}p99 {}", flooded.name, time(samples.percentile(99)));
+    }
+    println!();
+    for flooded in &measured[1..] {
+        let what = format!("echo: {} / alone", flooded.name);
+        run.targets.push(Target::ratio(&what, flooded.time().ratio_to(alone), 2.0));
+    }
+    discard_session(&mut client, &typed)?;
+    home.stop()?;
+    Ok(())
+}
+
+/// A session that prints without end, when it is let.
+struct Flood {
+    client: Client,
+    session: Brief,
+}
+
+impl Flood {
+    fn start(home: &Home, chunk: usize) -> Result<Self> {
+        let argv = generator(chunk, u64::MAX)?;
+        let argv: Vec<&str> = argv.iter().map(String::as_str).collect();
+        let mut client = home.connect()?;
+        let session = start_session(&mut client, &request::session(&argv)?)?;
+        let mut flood = Self { client, session };
+        flood.signal(STOP)?;
+        Ok(flood)
+    }
+
+    fn signal(&mut self, signal: i32) -> Result<()> {
+        let target = format!("/v1/sessions/{}/signal", self.session.id);
+        self.client.tell("POST", &target, format!("{{\"signal\":{signal}}}").as_bytes())
+    }
+}
+
+/// One key after another.
+struct Typing<'a> {
+    name: String,
+    keeper: &'a Keeper,
+    flood: Option<Flood>,
+}
+
+impl Contender for Typing<'_> {
+    fn name(&self) -> String {
+        self.name.clone()
+    }
+
+    fn begin(&mut self) -> Result<()> {
+        if let Some(flood) = &mut self.flood {
+            flood.signal(CONT)?;
+        }
+        // Let it come up to speed, or the last one come to rest.
+        std::thread::sleep(10 * PAUSE);
+        Ok(())
+    }
+
+    fn round(&mut self) -> Result<u64> {
+        let begun = Instant::now();
+        self.keeper.say(&Request::Input(b"x".to_vec()))?;
+        self.keeper.hear(|report| matches!(report, Report::Grown(_)).then_some(()))?;
+        let took = begun.elapsed();
+        std::thread::sleep(PAUSE);
+        Ok(nanoseconds(took))
+    }
+
+    fn end(&mut self) -> Result<()> {
+        match &mut self.flood {
+            Some(flood) => flood.signal(STOP),
+            None => Ok(()),
+        }
+    }
+}

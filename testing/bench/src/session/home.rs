@@ -1,0 +1,200 @@
+//! A home of the benchmark's own, with its yard and its daemon.
+
+use std::fs;
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context as _, Result, bail, ensure};
+use kennel_core::Phase;
+use kennel_core::api::{DaemonView, PruneAnswer};
+use kennel_keeper::YardClient;
+use kennel_keeper::protocol::{YardReport, YardRequest};
+use kennel_pen::HomeId;
+use rustix::event::{PollFd, PollFlags, Timespec};
+use rustix::fd::{AsFd, OwnedFd};
+use rustix::process::{Pid, WaitOptions, waitpid};
+use serde::Deserialize;
+
+use super::http::Client;
+
+/// Nothing here takes longer unless something is wrong.
+pub(crate) const LONG: Duration = Duration::from_secs(60);
+
+/// What is of interest of a session.
+#[derive(Debug, Clone, Deserialize)]
+pub(crate) struct Brief {
+    pub(crate) id: String,
+    pub(crate) phase: Phase,
+    pub(crate) exit_code: Option<i32>,
+    pub(crate) folder: PathBuf,
+    pub(crate) pid: Option<i32>,
+}
+
+/// See the module.
+pub(crate) struct Home {
+    pub(crate) folder: PathBuf,
+    pub(crate) id: HomeId,
+    pub(crate) yard: i32,
+    /// So that its end is seen.
+    yard_handle: OwnedFd,
+}
+
+/// The program that is measured: beside this one, where cargo puts both.
+pub(crate) fn program() -> Result<PathBuf> {
+    let me = std::env::current_exe().context("finding my own program")?;
+    let path = me.with_file_name("kennel");
+    ensure!(
+        path.is_file(),
+        "{} is missing: cargo build --release -p kennel (with the same --target-dir)",
+        path.display()
+    );
+    Ok(path)
+}
+
+impl Home {
+    /// Makes the home, and starts yard and daemon.
+    pub(crate) fn start(folder: PathBuf) -> Result<Self> {
+        let started = Command::new(program()?)
+            .arg("--home")
+            .arg(&folder)
+            .args(["daemon", "start"])
+            .stdin(Stdio::null())
+            .output()
+            .context("starting the daemon")?;
+        let said = String::from_utf8_lossy(&started.stderr);
+        ensure!(started.status.success(), "the daemon did not start: {said}");
+        let view: DaemonView = Client::connect(&folder)?.get("/v1/daemon")?;
+        let yard = view.yard_pid.context("a daemon has a yard")?;
+        let yard_handle = kennel_sys::pidfd::open(yard)?.context("the yard is gone")?;
+        Ok(Self { folder, id: HomeId::parse(&view.home_id)?, yard, yard_handle })
+    }
+
+    /// A new connection to the daemon.
+    pub(crate) fn connect(&self) -> Result<Client> {
+        Client::connect(&self.folder)
+    }
+
+    /// The daemon's pid.
+    pub(crate) fn daemon(&self) -> Result<i32> {
+        Ok(self.connect()?.get::<DaemonView>("/v1/daemon")?.pid)
+    }
+
+    /// Asks the yard: who is its daemon, who are its keepers? Starts a daemon if there is none and `start`.
+    pub(crate) fn ask_yard(&self, start: bool) -> Result<(Option<i32>, Vec<i32>)> {
+        let yard = YardClient::connect(&self.folder).context("the yard does not listen")?;
+        let request = if start { YardRequest::Start } else { YardRequest::Status };
+        yard.send(&request, &[])?;
+        let deadline = Instant::now() + LONG;
+        loop {
+            match yard.receive()? {
+                Some(YardReport::Status { daemon, keepers, .. }) => return Ok((daemon, keepers)),
+                Some(_) => {}
+                None => wait_readable(&yard, deadline)?,
+            }
+        }
+    }
+
+    /// Waits until no keeper is left.
+    pub(crate) fn until_idle(&self) -> Result<()> {
+        let deadline = Instant::now() + LONG;
+        while !self.ask_yard(false)?.1.is_empty() {
+            ensure!(Instant::now() < deadline, "keepers are left in {}", self.folder.display());
+            std::thread::yield_now();
+        }
+        Ok(())
+    }
+
+    /// Removes all sessions that are over; says how many.
+    pub(crate) fn prune(&self) -> Result<usize> {
+        let answer: PruneAnswer = self.connect()?.post("/v1/prune", b"{}")?;
+        Ok(answer.removed.len())
+    }
+
+    /// How many session folders there are.
+    pub(crate) fn folders(&self) -> Result<usize> {
+        Ok(fs::read_dir(self.folder.join("sessions"))?.count())
+    }
+
+    /// Ends all sessions, daemon and yard, and removes the folder. Says how long the end took.
+    pub(crate) fn stop(self) -> Result<Duration> {
+        let begun = Instant::now();
+        let lines = self.connect()?.ask("POST", "/v1/daemon/stop", br#"{"grace_ms":0}"#)?;
+        let lines = String::from_utf8_lossy(&lines.body).into_owned();
+        ensure!(lines.contains("\"done\":true"), "the daemon did not end everything: {lines}");
+        ensure!(!lines.contains("still_alive"), "some sessions could not be ended: {lines}");
+        wait_readable(&self.yard_handle, Instant::now() + LONG)?;
+        let took = begun.elapsed();
+        // It fell to us when the client that had started it was gone.
+        let yard = Pid::from_raw(self.yard).context("no pid")?;
+        match waitpid(Some(yard), WaitOptions::empty()) {
+            Ok(_) | Err(rustix::io::Errno::CHILD) => {}
+            Err(error) => return Err(error).context("waiting for the yard"),
+        }
+        fs::remove_dir_all(&self.folder).context("removing the home")?;
+        Ok(took)
+    }
+}
+
+/// Waits until there is something to read, or a process has ended.
+pub(crate) fn wait_readable(what: &impl AsFd, deadline: Instant) -> Result<()> {
+    loop {
+        let left = deadline.saturating_duration_since(Instant::now());
+        let limit =
+            Timespec { tv_sec: left.as_secs().cast_signed(), tv_nsec: left.subsec_nanos().into() };
+        match rustix::event::poll(&mut [PollFd::new(what, PollFlags::IN)], Some(&limit)) {
+            Ok(0) => bail!("nothing came for {} s", LONG.as_secs()),
+            Ok(_) => return Ok(()),
+            Err(rustix::io::Errno::INTR) => {}
+            Err(error) => return Err(error.into()),
+        }
+    }
+}
+
+/// Runs a session from the request to `Cleaned`, and insists that it went well.
+pub(crate) fn run_session(client: &mut Client, request: &[u8]) -> Result<()> {
+    let session: Brief = client.post("/v1/sessions", request)?;
+    let over: Brief = client.get(&format!("/v1/sessions/{}/wait", session.id))?;
+    ensure!(
+        over.phase == Phase::Cleaned && over.exit_code == Some(0),
+        "a session did not end as it should: {over:?}"
+    );
+    Ok(())
+}
+
+/// Starts a session, and insists that it runs.
+pub(crate) fn start_session(client: &mut Client, request: &[u8]) -> Result<Brief> {
+    let session: Brief = client.post("/v1/sessions", request)?;
+    ensure!(session.phase == Phase::Running, "a session does not run: {session:?}");
+    Ok(session)
+}
+
+/// Ends a session at once, and removes it from the record.
+pub(crate) fn discard_session(client: &mut Client, session: &Brief) -> Result<()> {
+    let path = format!("/v1/sessions/{}", session.id);
+    client.tell("POST", &format!("{path}/stop"), br#"{"now":true}"#)?;
+    client.tell("DELETE", &path, b"")
+}
+
+/// Starts so many sessions, several at once.
+pub(crate) fn start_many(home: &Home, request: &[u8], count: usize) -> Result<Vec<Brief>> {
+    const AT_ONCE: usize = 8;
+    let parts = std::thread::scope(|scope| {
+        let starters: Vec<_> = (0..AT_ONCE)
+            .map(|index| {
+                scope.spawn(move || -> Result<Vec<Brief>> {
+                    let mut client = home.connect()?;
+                    let own = count / AT_ONCE + usize::from(index < count % AT_ONCE);
+                    (0..own).map(|_| start_session(&mut client, request)).collect()
+                })
+            })
+            .collect();
+        starters.into_iter().map(joined).collect::<Result<Vec<_>>>()
+    })?;
+    Ok(parts.concat())
+}
+
+/// What a thread came to.
+pub(crate) fn joined<T>(thread: std::thread::ScopedJoinHandle<'_, Result<T>>) -> Result<T> {
+    thread.join().unwrap_or_else(|_| bail!("a thread has panicked"))
+}

@@ -1,0 +1,194 @@
+//! `kennel-bench session`: what a session costs, from its request to the end of its record.
+//!
+//! Each section has homes of its own, with yard and daemon of a release build, and asks the daemon over its
+//! socket. A guard sees to it that nothing is left, however this ends.
+
+mod adoption;
+mod disk;
+mod echo;
+mod endurance;
+mod flushes;
+mod generate;
+mod guard;
+mod home;
+mod http;
+mod output;
+mod parallel;
+mod peers;
+mod process;
+mod request;
+mod rest;
+mod serial;
+mod turns;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context as _, Result};
+use kennel_pen::HomeId;
+
+use crate::target::{self, Target};
+use crate::{machine, sweep};
+use disk::Skipped;
+use guard::{Guard, Kind};
+use home::Home;
+
+type Section = fn(&mut Run) -> Result<()>;
+
+const SECTIONS: &[(&str, Section)] = &[
+    ("serial", serial::section),
+    ("parallel", parallel::section),
+    ("rest", rest::section),
+    ("adoption", adoption::section),
+    ("output", output::section),
+    ("echo", echo::section),
+    ("sweep", endurance::section),
+];
+
+/// What was asked for.
+pub(crate) struct Choice {
+    quick: bool,
+    peers: bool,
+    folder: Option<PathBuf>,
+    /// All if empty.
+    sections: Vec<String>,
+}
+
+impl Choice {
+    /// Understands the command line; `None` if it can't.
+    pub(crate) fn parse(words: &[String]) -> Option<Self> {
+        let mut choice = Self { quick: false, peers: false, folder: None, sections: Vec::new() };
+        let mut words = words.iter();
+        while let Some(word) = words.next() {
+            match word.as_str() {
+                "--quick" => choice.quick = true,
+                "--peers" => choice.peers = true,
+                "--dir" => choice.folder = Some(words.next()?.into()),
+                name if SECTIONS.iter().any(|(known, _)| *known == name) => {
+                    choice.sections.push(word.clone());
+                }
+                _ => return None,
+            }
+        }
+        Some(choice)
+    }
+
+    fn wants(&self, section: &str) -> bool {
+        self.sections.is_empty() || self.sections.iter().any(|name| name == section)
+    }
+}
+
+/// One run.
+pub(crate) struct Run {
+    pub(crate) quick: bool,
+    pub(crate) peers: bool,
+    pub(crate) targets: Vec<Target>,
+    /// Everything that this run makes is in here.
+    pub(crate) folder: PathBuf,
+    /// A journaled disk, or why there is none; made when it is first asked for.
+    journaled: Option<Result<PathBuf, Skipped>>,
+    pub(crate) guard: Guard,
+    homes: Vec<HomeId>,
+}
+
+impl Run {
+    fn new(choice: &Choice) -> Result<Self> {
+        let mut guard = Guard::post()?;
+        let base = match &choice.folder {
+            Some(folder) => std::path::absolute(folder)?,
+            None => own_folder()?,
+        };
+        let folder = base.join(format!("session-bench-{}", std::process::id()));
+        guard.owe(Kind::Folder, &folder)?;
+        fs::create_dir_all(&folder).with_context(|| folder.display().to_string())?;
+        Ok(Self {
+            quick: choice.quick,
+            peers: choice.peers,
+            targets: Vec::new(),
+            folder,
+            journaled: None,
+            guard,
+            homes: Vec::new(),
+        })
+    }
+
+    /// A new home on this disk.
+    pub(crate) fn home(&mut self, name: &str) -> Result<Home> {
+        self.home_in(self.folder.clone(), name)
+    }
+
+    /// A new home on a journaled disk, if there is one.
+    pub(crate) fn journaled_home(&mut self, name: &str) -> Result<Result<Home, Skipped>> {
+        if self.journaled.is_none() {
+            self.guard.owe(Kind::Mount, &self.folder.join("mounted"))?;
+        }
+        let folder = self.folder.clone();
+        let disk = self.journaled.get_or_insert_with(|| disk::mount_loop(&folder)).clone();
+        match disk {
+            Ok(disk) => self.home_in(disk, name).map(Ok),
+            Err(why) => Ok(Err(why)),
+        }
+    }
+
+    fn home_in(&mut self, base: PathBuf, name: &str) -> Result<Home> {
+        let folder = base.join(name);
+        self.guard.owe(Kind::Home, &folder)?;
+        let home = Home::start(folder)?;
+        self.homes.push(home.id.clone());
+        Ok(home)
+    }
+}
+
+/// Beside this program: cargo's target folder is on a disk, `/tmp` often is not.
+fn own_folder() -> Result<PathBuf> {
+    let me = std::env::current_exe().context("finding my own program")?;
+    Ok(me.parent().unwrap_or(Path::new("/")).to_owned())
+}
+
+/// Runs what was asked for, and cleans up whatever came of it.
+pub(crate) fn run(choice: &Choice) -> Result<()> {
+    // Whoever is left behind falls to us.
+    kennel_sys::reap::become_subreaper()?;
+    let mut run = Run::new(choice)?;
+    machine::print_facts(choice.quick);
+    println!("  {:<18}{}\n", "disk", disk::describe(&run.folder)?);
+    let done = sections(&mut run, choice);
+    let Run { mut targets, guard, homes, folder, .. } = run;
+    let cleared = guard.dismiss();
+    let mut swept = usize::from(folder.exists());
+    for home in homes {
+        swept += sweep::sweep(&home)?;
+    }
+    done?;
+    cleared?;
+    targets.push(Target::holds(
+        "nothing was left behind",
+        format!("{swept} to sweep up"),
+        swept == 0,
+    ));
+    target::print(&targets);
+    Ok(())
+}
+
+fn sections(run: &mut Run, choice: &Choice) -> Result<()> {
+    for (name, section) in SECTIONS {
+        if choice.wants(name) {
+            section(run).with_context(|| format!("section {name}"))?;
+        }
+    }
+    Ok(())
+}
+
+/// Whether this is the first argument of a process that the benchmark starts for itself.
+pub(crate) fn has_role(word: &str) -> bool {
+    [guard::ARGUMENT, generate::ARGUMENT, peers::RUNTIME_ARGUMENT].contains(&word)
+}
+
+/// The life of such a process.
+pub(crate) fn take_role(role: &str, rest: &[String]) -> Result<()> {
+    match role {
+        guard::ARGUMENT => guard::serve(),
+        generate::ARGUMENT => generate::generate(rest),
+        _ => peers::serve_as_runtime(rest),
+    }
+}

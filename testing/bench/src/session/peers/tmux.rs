@@ -1,0 +1,86 @@
+//! tmux: a server of our own, with one session that keeps it alive.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use anyhow::{Result, ensure};
+
+use super::{Peer, Started, at_once, exists};
+use crate::session::guard::{Guard, Kind};
+use crate::session::home::LONG;
+use crate::session::serial::TRUE;
+
+/// See the module.
+pub(crate) struct Tmux {
+    socket: PathBuf,
+}
+
+impl Tmux {
+    /// Starts the server.
+    pub(crate) fn start(guard: &mut Guard, scratch: &Path) -> Result<Started<Self>> {
+        if !exists("tmux", "-V") {
+            return Ok(Err("it is not installed".to_owned()));
+        }
+        let tmux = Self { socket: scratch.join("tmux") };
+        guard.owe(Kind::Tmux, &tmux.socket)?;
+        tmux.run(&["new-session", "-d", "-s", "base", "exec sleep infinity"])?;
+        Ok(Ok(tmux))
+    }
+
+    fn command(&self, words: &[&str]) -> Command {
+        let mut command = Command::new("tmux");
+        command.args(["-f", "/dev/null", "-S"]).arg(&self.socket).args(words);
+        // Programs are run by this shell.
+        command.env("SHELL", "/bin/sh").env_remove("TMUX");
+        command.stdin(Stdio::null()).stdout(Stdio::null());
+        command
+    }
+
+    fn run(&self, words: &[&str]) -> Result<()> {
+        let status = self.command(words).status()?;
+        ensure!(status.success(), "tmux {words:?}: {status}");
+        Ok(())
+    }
+
+    /// One session of `/bin/true`.
+    pub(crate) fn new_session(&self) -> Result<()> {
+        self.run(&["new-session", "-d", TRUE])
+    }
+
+    /// Waits until only the first session is left.
+    pub(crate) fn until_idle(&self) -> Result<()> {
+        let deadline = Instant::now() + LONG;
+        loop {
+            let mut list = self.command(&["list-sessions"]);
+            let output = list.stdout(Stdio::piped()).output()?;
+            ensure!(output.status.success(), "tmux list-sessions: {}", output.status);
+            if String::from_utf8_lossy(&output.stdout).lines().count() == 1 {
+                return Ok(());
+            }
+            ensure!(Instant::now() < deadline, "sessions of tmux are left");
+        }
+    }
+
+    /// Ends the server.
+    pub(crate) fn stop(self) -> Result<()> {
+        self.run(&["kill-server"])
+    }
+}
+
+impl Peer for &Tmux {
+    fn name(&self) -> String {
+        "tmux new-session -d".to_owned()
+    }
+
+    fn batch(&self) -> usize {
+        100
+    }
+
+    fn run(&mut self, count: usize) -> Result<Duration> {
+        let begun = Instant::now();
+        at_once(count, || Ok(()), |(), _| self.new_session())?;
+        self.until_idle()?;
+        Ok(begun.elapsed())
+    }
+}

@@ -1,0 +1,81 @@
+//! What a process uses, by the kernel's word.
+
+use std::fs;
+
+use anyhow::{Context as _, Result};
+
+/// The precise counts of its memory; the quick ones lag behind by up to some hundred kilobytes.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Memory {
+    /// Resident, shared pages included.
+    pub(crate) resident_kb: u64,
+    /// Written to, and of nobody else.
+    pub(crate) private_dirty_kb: u64,
+    /// Not from a file.
+    pub(crate) anonymous_kb: u64,
+}
+
+impl Memory {
+    pub(crate) fn of(pid: i32) -> Result<Self> {
+        let path = format!("/proc/{pid}/smaps_rollup");
+        let text = fs::read_to_string(&path).with_context(|| path.clone())?;
+        let field = |name: &str| {
+            let line = text.lines().find_map(|line| line.strip_prefix(name));
+            let number = line.and_then(|line| line.trim().strip_suffix(" kB"));
+            let number = number.and_then(|number| number.parse().ok());
+            number.with_context(|| format!("no {name} in {path}"))
+        };
+        Ok(Self {
+            resident_kb: field("Rss:")?,
+            private_dirty_kb: field("Private_Dirty:")?,
+            anonymous_kb: field("Anonymous:")?,
+        })
+    }
+}
+
+/// How many descriptors it has open.
+pub(crate) fn descriptors(pid: i32) -> Result<usize> {
+    entries(pid, "fd")
+}
+
+/// How many threads it has.
+pub(crate) fn threads(pid: i32) -> Result<usize> {
+    entries(pid, "task")
+}
+
+fn entries(pid: i32, folder: &str) -> Result<usize> {
+    let path = format!("/proc/{pid}/{folder}");
+    Ok(fs::read_dir(&path).with_context(|| path)?.count())
+}
+
+/// The CPU time that its threads have had, in nanoseconds. Threads that have ended don't count.
+pub(crate) fn cpu_nanoseconds(pid: i32) -> Result<u64> {
+    let path = format!("/proc/{pid}/task");
+    let mut sum = 0;
+    for thread in fs::read_dir(&path).with_context(|| path)? {
+        let path = thread?.path().join("schedstat");
+        let text = fs::read_to_string(&path).with_context(|| path.display().to_string())?;
+        let time = text.split_whitespace().next().and_then(|time| time.parse::<u64>().ok());
+        sum += time.with_context(|| format!("{}: {text:?}", path.display()))?;
+    }
+    Ok(sum)
+}
+
+/// Of several processes together.
+pub(crate) fn cpu_of_all(pids: &[i32]) -> Result<u64> {
+    pids.iter().map(|&pid| cpu_nanoseconds(pid)).sum()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn this_process_uses_something() {
+        let own = i32::try_from(std::process::id()).unwrap();
+        let memory = Memory::of(own).unwrap();
+        assert!(memory.resident_kb >= memory.anonymous_kb && memory.private_dirty_kb > 0);
+        assert!(descriptors(own).unwrap() >= 3 && threads(own).unwrap() >= 1);
+        assert!(cpu_of_all(&[own, own]).unwrap() > 0);
+    }
+}

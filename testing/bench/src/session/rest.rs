@@ -1,0 +1,117 @@
+//! What sessions cost that do nothing.
+
+use std::time::{Duration, Instant};
+
+use anyhow::{Result, ensure};
+
+use super::home::{Home, LONG, start_many};
+use super::process::{self, Memory};
+use super::{Run, request};
+use crate::stats::Samples;
+use crate::target::Target;
+
+/// An agent that does nothing.
+pub(super) const IDLE: [&str; 2] = ["/bin/sleep", "infinity"];
+
+/// How many keepers are looked at closely.
+const LOOKED_AT: usize = 20;
+
+/// Section 3.
+pub(super) fn section(run: &mut Run) -> Result<()> {
+    let sessions = if run.quick { 100 } else { 1000 };
+    println!("3. sessions at rest");
+    let home = run.home("rest")?;
+    let daemon = home.daemon()?;
+    let descriptors = process::descriptors(daemon)?;
+    let idle = request::session(&IDLE)?;
+    start_many(&home, &idle, LOOKED_AT)?;
+    look_at_keepers(run, &home)?;
+    start_many(&home, &idle, sessions - LOOKED_AT)?;
+    look_at_all(run, &home, daemon, descriptors, sessions)?;
+    let took = home.stop()?;
+    println!("  all of them ended in {:.2} s\n", took.as_secs_f64());
+    Ok(())
+}
+
+#[expect(clippy::cast_precision_loss, reason = "kilobytes")]
+fn look_at_keepers(run: &mut Run, home: &Home) -> Result<()> {
+    let keepers = home.ask_yard(false)?.1;
+    ensure!(keepers.len() == LOOKED_AT, "{} keepers", keepers.len());
+    until_quiet(&keepers)?;
+    let memory = keepers.iter().map(|&pid| Memory::of(pid)).collect::<Result<Vec<_>>>()?;
+    let dirty = Samples::new(memory.iter().map(|m| m.private_dirty_kb).collect(), 1);
+    let resident = Samples::new(memory.iter().map(|m| m.resident_kb).collect(), 1);
+    let threads = keepers.iter().map(|&pid| process::threads(pid)).collect::<Result<Vec<_>>>()?;
+    let most = threads.into_iter().max().unwrap_or(0);
+    println!(
+        "  a keeper (median of {LOOKED_AT}): {} kB private dirty (most: {}), {} kB resident, {most} thread(s)",
+        dirty.median(),
+        dirty.percentile(100),
+        resident.median()
+    );
+    let what = "rest: a keeper's private dirty memory";
+    run.targets.push(Target::at_most(what, dirty.median() as f64, 128.0, "KiB"));
+    run.targets.push(Target::at_most("rest: a keeper's threads", most as f64, 1.0, "thread"));
+    Ok(())
+}
+
+#[expect(clippy::cast_precision_loss, reason = "kilobytes, descriptors, nanoseconds of a minute")]
+fn look_at_all(
+    run: &mut Run,
+    home: &Home,
+    daemon: i32,
+    descriptors_before: usize,
+    sessions: usize,
+) -> Result<()> {
+    let keepers = home.ask_yard(false)?.1;
+    ensure!(keepers.len() == sessions, "{} keepers", keepers.len());
+    let all = [vec![daemon, home.yard], keepers].concat();
+    until_quiet(&all)?;
+    let (daemon_memory, yard_memory) = (Memory::of(daemon)?, Memory::of(home.yard)?);
+    let each =
+        process::descriptors(daemon)?.saturating_sub(descriptors_before) as f64 / sessions as f64;
+    let span = Duration::from_secs(if run.quick { 10 } else { 60 });
+    let begun = Instant::now();
+    let (own, rest) = (process::cpu_nanoseconds(daemon)?, process::cpu_of_all(&all[1..])?);
+    std::thread::sleep(span);
+    let own = process::cpu_nanoseconds(daemon)? - own;
+    let rest = process::cpu_of_all(&all[1..])? - rest;
+    let share = |cpu: u64| cpu as f64 / begun.elapsed().as_nanos() as f64 * 100.0;
+    println!(
+        "  {sessions} idle: daemon {} kB resident ({} kB anonymous), {each:.2} descriptors a session; \
+         yard {} kB private dirty",
+        daemon_memory.resident_kb, daemon_memory.anonymous_kb, yard_memory.private_dirty_kb
+    );
+    println!(
+        "  CPU over {} s, of one core: daemon {:.4} %, yard and keepers {:.4} %",
+        span.as_secs(),
+        share(own),
+        share(rest)
+    );
+    let name = |what: &str| format!("rest: {sessions} idle, {what}");
+    let resident = daemon_memory.resident_kb as f64 / 1024.0;
+    let dirty = yard_memory.private_dirty_kb as f64;
+    run.targets.extend([
+        Target::at_most(&name("daemon resident"), resident, 64.0, "MiB"),
+        Target::at_most(&name("yard private dirty"), dirty, 256.0, "KiB"),
+        Target::at_most(&name("CPU of all"), share(own + rest), 0.1, "% of a core"),
+        Target::at_most(&name("the daemon's descriptors"), each, 2.0, "a session"),
+    ]);
+    Ok(())
+}
+
+/// Waits until these processes have done nothing worth mentioning for a while: what a start brings with it
+/// is over.
+pub(super) fn until_quiet(pids: &[i32]) -> Result<()> {
+    const WHILE: Duration = Duration::from_millis(500);
+    const NOTHING: u64 = 1_000_000;
+    let deadline = Instant::now() + LONG;
+    loop {
+        let before = process::cpu_of_all(pids)?;
+        std::thread::sleep(WHILE);
+        if process::cpu_of_all(pids)? - before < NOTHING {
+            return Ok(());
+        }
+        ensure!(Instant::now() < deadline, "they don't come to rest");
+    }
+}
