@@ -344,22 +344,24 @@ fn stop_reaches_all(daemon: &mut Daemon) {
 
 fn killed_keeper(daemon: &mut Daemon) {
     let script = "(setsid sh -c 'env -i sh -c \"echo \\$\\$; exec sleep 1000\"' &) ; sleep 1000";
-    let order = daemon.order("a", script);
-    let mut launch = daemon.fork(&order);
-    let agent = launch.run();
-    while !launch.output().ends_with(b"\n") {
-        std::thread::sleep(Duration::from_millis(5));
-    }
-    let orphan: i32 = String::from_utf8(launch.output()).unwrap().trim().parse().unwrap();
     let other = daemon.order("b", "sleep 1000");
     let mut bystander = daemon.fork(&other);
     let bystander_agent = bystander.run();
-
-    let pid = rustix::process::Pid::from_raw(launch.pid).unwrap();
-    rustix::process::kill_process(pid, Signal::KILL).unwrap();
-    assert_eq!(daemon.keeper_ended(&launch), ("ended by signal 9".into(), Vec::new()));
-    assert!(!exists(agent) && !exists(orphan));
-    assert!(exists(bystander_agent) && exists(bystander.pid), "none of the dead one's");
+    // One after the other: what one death leaves in the yard must not strike at others at the next.
+    for name in ["a", "c", "d"] {
+        let order = daemon.order(name, script);
+        let mut launch = daemon.fork(&order);
+        let agent = launch.run();
+        while !launch.output().ends_with(b"\n") {
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        let orphan: i32 = String::from_utf8(launch.output()).unwrap().trim().parse().unwrap();
+        let pid = rustix::process::Pid::from_raw(launch.pid).unwrap();
+        rustix::process::kill_process(pid, Signal::KILL).unwrap();
+        assert_eq!(daemon.keeper_ended(&launch), ("ended by signal 9".into(), Vec::new()));
+        assert!(!exists(agent) && !exists(orphan));
+        assert!(exists(bystander_agent) && exists(bystander.pid), "none of the dead one's");
+    }
     bystander.tell(&Request::Kill);
     bystander.gone();
     bystander.tell(&Request::Release);

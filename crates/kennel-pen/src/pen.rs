@@ -138,8 +138,16 @@ impl Strangers {
     /// # Errors
     /// The listing failed.
     pub fn now() -> io::Result<Self> {
+        Self::of(subtree::children_of(rustix::process::getpid().as_raw_pid())?)
+    }
+
+    /// These children; those among them that have gone are left out.
+    ///
+    /// # Errors
+    /// One could not be looked at.
+    pub fn of(children: impl IntoIterator<Item = i32>) -> io::Result<Self> {
         let mut found = HashSet::new();
-        for pid in subtree::children_of(rustix::process::getpid().as_raw_pid())? {
+        for pid in children {
             found.extend(subtree::open(pid)?.map(|child| child.mark));
         }
         Ok(Self(found))

@@ -88,6 +88,9 @@ pub(crate) fn size(bytes: u64) -> String {
 /// A time span, for people: its two largest units at most.
 pub(crate) fn span(time: Duration) -> String {
     let seconds = time.as_secs();
+    if seconds == 0 && time.subsec_millis() > 0 {
+        return format!("{}ms", time.subsec_millis());
+    }
     if seconds < 10 && time.subsec_millis() > 0 {
         return format!("{:.1}s", time.as_secs_f64());
     }
@@ -162,7 +165,7 @@ mod tests {
             [0, 300, 9_900, 10_500, 60_000, 90_000, 3_600_000, 5_400_000, 86_400_000, 100_000_000];
         assert_eq!(
             spans.map(|ms| span(Duration::from_millis(ms))),
-            ["0s", "0.3s", "9.9s", "10s", "1m", "1m 30s", "1h", "1h 30m", "1d", "1d 3h"]
+            ["0s", "300ms", "9.9s", "10s", "1m", "1m 30s", "1h", "1h 30m", "1d", "1d 3h"]
         );
     }
 }

@@ -6,7 +6,7 @@ use std::io;
 use std::path::PathBuf;
 
 use anyhow::{Context, anyhow};
-use kennel_daemon::{DaemonConfig, ExitReason};
+use kennel_daemon::{DaemonConfig, DaemonError, LockHomeError};
 use kennel_keeper::yard::{self, Ended, RESUME_VARIABLE, Resumed, YardConfig};
 use rustix::fd::OwnedFd;
 use rustix::fs::{Mode, OFlags};
@@ -65,22 +65,29 @@ fn be_yard() -> i32 {
 }
 
 fn be_daemon() -> i32 {
-    let served = (|| -> anyhow::Result<ExitReason> {
-        let yard = take_stdin().context("standard input is not the yard's socket")?;
+    let served = (|| -> anyhow::Result<_> {
         let home = home()?;
+        let yard = take_stdin().context("no socket to the yard")?;
         let version = env!("CARGO_PKG_VERSION").to_owned();
         let mut config = DaemonConfig::new(home.folder.clone(), home.id.clone(), yard, version);
-        config.start_yard = Some(Box::new(move || {
-            // It outlives us; whoever is left reaps it.
-            spawn_yard(&home).map(drop).map_err(io::Error::other)
-        }));
-        Ok(kennel_daemon::serve(config)?)
+        config.start_yard =
+            Some(Box::new(move || spawn_yard(&home).map(drop).map_err(io::Error::other)));
+        Ok(kennel_daemon::serve(config))
     })();
     match served {
-        Ok(reason) => reason.code().into(),
+        Ok(Ok(reason)) => reason.code().into(),
+        // Another one is about to go, or was quicker: no reason to give up.
+        Ok(Err(error @ DaemonError::Home(LockHomeError::Taken(_)))) => {
+            eprintln!("{}: {error}", yard::DAEMON);
+            exit_code::REFUSED.into()
+        }
+        Ok(Err(error)) => {
+            eprintln!("{CANT_SERVE}{:#}", anyhow!(error));
+            exit_code::SETUP.into()
+        }
         Err(error) => {
             eprintln!("{CANT_SERVE}{error:#}");
-            exit_code::INTERNAL.into()
+            exit_code::SETUP.into()
         }
     }
 }

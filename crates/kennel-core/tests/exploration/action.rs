@@ -1,6 +1,6 @@
 //! What can happen next around one session: who moves, and whether it is due anyway, a choice, or trouble.
 
-use kennel_core::{Session, Writing};
+use kennel_core::{Phase, Session};
 
 use crate::plot::{Agent, EndPen, Found, Keeper, Message, Order, Plot, Told, Truth};
 
@@ -113,6 +113,9 @@ pub(crate) struct Setting {
     pub(crate) yard: bool,
     /// Whether a pidfd tells the status to those who are not the parent.
     pub(crate) kernel_tells: bool,
+    /// Whether what is due around one session comes in its usual order: then only how sessions interleave is
+    /// explored.
+    pub(crate) orderly: bool,
 }
 
 impl Plot {
@@ -208,10 +211,8 @@ impl Plot {
             actions.extend([Action::CleanUp, Action::FailCleanUp]);
         }
         if let Some(session) = session {
-            let idle = hands.writes.is_empty() && hands.inbox.all().is_empty();
-            debug_assert!(!idle || !matches!(session.underway.writing, Writing::UnderWay { .. }));
             actions.push(Action::Stop);
-            actions.extend((session.phase == kennel_core::Phase::Lost).then_some(Action::Forget));
+            actions.extend((session.phase == Phase::Lost).then_some(Action::Forget));
         }
         if hands.timer {
             actions.push(Action::Retry);

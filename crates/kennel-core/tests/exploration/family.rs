@@ -2,29 +2,59 @@
 
 use std::hash::{Hash, Hasher};
 
-use kennel_core::{Admitted, Event, Session, SessionId, World};
+use kennel_core::{Admitted, Effect, Event, Session, SessionId, World};
 
-use crate::action::{Action, Kind, Setting};
+use crate::ORDERLY;
+use crate::action::Kind;
 use crate::alone::session;
 use crate::gist::Gist;
-use crate::plot::{Keeper, Message, Order, Plot, Row};
-use crate::scene::{Budget, Effects, Mind, Move, Scene};
-
-/// A daemon with a whole world in its memory.
-pub(crate) struct Family;
+use crate::plot::{Keeper, Plot, Row};
+use crate::scene::{Budget, Effects, Mind, Scene};
 
 const PARENT: usize = 0;
 const CHILD: usize = 1;
 
-fn id(which: usize) -> SessionId {
-    let parent = session(None).id;
-    if which == PARENT { parent } else { session(Some(parent)).id }
+/// The world, or something that should be caught.
+pub(crate) type Step = fn(&mut World, &SessionId, &Event) -> Vec<(SessionId, Effect)>;
+
+/// A daemon with a whole world in its memory.
+pub(crate) struct Family {
+    ids: [SessionId; 2],
+    step: Step,
 }
 
-fn numbered(effects: Vec<(SessionId, kennel_core::Effect)>) -> Effects {
-    let parent = id(PARENT);
-    let which = |id: SessionId| if id == parent { PARENT } else { CHILD };
-    effects.into_iter().map(|(id, effect)| (which(id), effect)).collect()
+impl Family {
+    pub(crate) fn new(step: Step) -> Self {
+        let parent = session(None).id;
+        let child = session(Some(parent.clone())).id;
+        Self { ids: [parent, child], step }
+    }
+
+    fn numbered(&self, effects: Vec<(SessionId, Effect)>) -> Effects {
+        let which = |id: SessionId| if id == self.ids[PARENT] { PARENT } else { CHILD };
+        effects.into_iter().map(|(id, effect)| (which(id), effect)).collect()
+    }
+
+    /// The parent runs, the child was just asked for.
+    pub(crate) fn start(&self, budget: Budget) -> Scene<World> {
+        let mut scene =
+            Scene { memory: Some(World::default()), plots: vec![Plot::new(), Plot::new()], budget };
+        self.admit(&mut scene, session(None));
+        while let Some((due, _)) =
+            scene.moves(self, ORDERLY).into_iter().find(|(_, kind)| *kind == Kind::Due)
+        {
+            scene = scene.after(due, self, ORDERLY).expect("a launch without fault");
+        }
+        assert_eq!(scene.plots[PARENT].keeper, Keeper::Running);
+        self.admit(&mut scene, session(Some(self.ids[PARENT].clone())));
+        scene
+    }
+
+    fn admit(&self, scene: &mut Scene<World>, session: Session) {
+        let world = scene.memory.as_mut().expect("the daemon lives");
+        let Admitted::Admitted { effects } = world.admit(session) else { panic!("it is refused") };
+        scene.take_up(self.numbered(effects), self).expect("a start without fault");
+    }
 }
 
 impl Mind for Family {
@@ -34,15 +64,15 @@ impl Mind for Family {
         let mut world = World::default();
         let sessions = rows.iter().flatten().map(|row| (*row.0).clone());
         let effects = world.restore(sessions);
-        (world, numbered(effects))
+        (world, self.numbered(effects))
     }
 
     fn step(&self, world: &mut World, which: usize, event: &Event) -> Effects {
-        numbered(world.step(&id(which), event))
+        self.numbered((self.step)(world, &self.ids[which], event))
     }
 
     fn session<'a>(&self, world: &'a World, which: usize) -> Option<&'a Session> {
-        world.get(&id(which))
+        world.get(&self.ids[which])
     }
 
     fn hash<H: Hasher>(&self, world: &World, hasher: &mut H) {
@@ -52,42 +82,13 @@ impl Mind for Family {
     }
 
     fn check(&self, world: &World) -> Result<(), String> {
-        let [parent, child] = [PARENT, CHILD].map(|which| world.get(&id(which)));
+        let parent = world.get(&self.ids[PARENT]);
         let ends = parent.is_none_or(|parent| parent.is_stop_wanted() || parent.has_ended());
-        match child {
+        match world.get(&self.ids[CHILD]) {
             Some(child) if ends && !child.is_stop_wanted() && !child.has_ended() => {
                 Err("3: the end of a parent did not reach its child".into())
             }
             _ => Ok(()),
         }
     }
-}
-
-/// The parent runs, the child was just asked for.
-pub(crate) fn start<D: Mind<Memory = World>>(mind: &D, budget: Budget) -> Scene<World> {
-    let mut world = World::default();
-    let parent = session(None);
-    let child = session(Some(parent.id.clone()));
-    let Admitted::Admitted { effects } = world.admit(parent) else {
-        panic!("the parent is refused")
-    };
-    let plots = vec![Plot::new(), Plot::new()];
-    let mut scene = Scene { memory: Some(world), plots, budget };
-    scene.take_up(numbered(effects), mind).expect("a start without fault");
-    let mut scene = run_parent(scene, mind);
-    let Some(world) = &mut scene.memory else { panic!("the daemon lives") };
-    let Admitted::Admitted { effects } = world.admit(child) else { panic!("the child is refused") };
-    scene.take_up(numbered(effects), mind).expect("a start without fault");
-    scene
-}
-
-fn run_parent<D: Mind<Memory = World>>(mut scene: Scene<World>, mind: &D) -> Scene<World> {
-    let setting = Setting { yard: true, kernel_tells: true };
-    while let Some((due, _)) =
-        scene.moves(mind, setting).into_iter().find(|(_, kind)| *kind == Kind::Due)
-    {
-        scene = scene.after(due, mind, setting).expect("a launch without fault");
-    }
-    assert_eq!(scene.plots[PARENT].keeper, Keeper::Running);
-    scene
 }

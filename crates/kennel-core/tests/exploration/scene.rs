@@ -79,8 +79,13 @@ impl<M: Clone> Scene<M> {
     ) -> Vec<(Move, Kind)> {
         let mut moves = Vec::new();
         for (which, plot) in self.plots.iter().enumerate() {
+            let mut due = 0;
             for action in plot.actions(setting, self.session(mind, which)) {
                 let kind = action.kind(plot.hands.linked);
+                due += usize::from(kind == Kind::Due);
+                if kind == Kind::Due && due > 1 && setting.orderly {
+                    continue;
+                }
                 if self.budget.afford(action, kind).is_some() {
                     moves.push((Move::At(which, action), kind));
                 }

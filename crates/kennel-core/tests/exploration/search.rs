@@ -17,6 +17,7 @@ pub(crate) struct Seen {
 }
 
 /// Something that must not be, and how it came about.
+#[derive(Debug)]
 pub(crate) struct Violation {
     pub(crate) what: String,
     pub(crate) way: Vec<Move>,
@@ -48,6 +49,8 @@ struct Search<'a, D: Mind> {
     setting: Setting,
     start: Scene<D::Memory>,
     known: HashMap<u64, Known>,
+    /// The nearest first.
+    order: Vec<u64>,
 }
 
 /// Looks at every state that can be reached from this one.
@@ -60,7 +63,8 @@ where
     D::Memory: fmt::Debug,
 {
     let mut seen = Seen::default();
-    let mut search = Search { mind, setting, start: start.clone(), known: HashMap::new() };
+    let mut search =
+        Search { mind, setting, start: start.clone(), known: HashMap::new(), order: Vec::new() };
     let first = start.fingerprint(mind);
     search.meet(first, &start, None);
     let mut queue = VecDeque::from([(first, start)]);
@@ -95,13 +99,14 @@ where
         let Entry::Vacant(entry) = self.known.entry(print) else { return false };
         let unsettled = scene.is_settled(self.mind, self.setting).err();
         entry.insert(Known { from, due: None, unsettled });
+        self.order.push(print);
         true
     }
 
     /// From every state, if all that is due happens and nothing else, a state to rest in is reached.
     fn all_come_to_rest(&self) -> Result<(), Violation> {
         let mut calm = HashSet::new();
-        for start in self.known.keys() {
+        for start in &self.order {
             let mut chain = HashSet::new();
             let mut now = *start;
             while !calm.contains(&now) {

@@ -206,6 +206,21 @@ fn the_only_segment_begins_again_if_it_has_come_to_something() {
 }
 
 #[test]
+fn to_tell_a_loss_costs_nothing_old() {
+    let mut scene = Scene::new(|_| {});
+    for _ in 0..100 {
+        assert_eq!(scene.append(1000), 0);
+    }
+    scene.disk.set(|state| (state.free, state.broken) = (Some(0), true));
+    assert_eq!(scene.append(1000), 1000);
+    let (given_up, start) = (scene.disk.given_up(), scene.writer.start());
+    for _ in 0..10 {
+        assert!(matches!(scene.writer.settle(1), Appended::Lost { bytes: 1000, .. }));
+    }
+    assert_eq!((scene.disk.given_up(), scene.writer.start()), (given_up, start));
+}
+
+#[test]
 fn a_broken_disk_does_not_cost_all_that_is_there() {
     let mut scene = Scene::new(|_| {});
     for _ in 0..400 {

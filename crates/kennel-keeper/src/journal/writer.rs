@@ -228,19 +228,21 @@ impl Writer {
         }
     }
 
-    /// Write a piece, or as much of it as fits; tells how much of its data. Gives up old output if it must.
+    /// Write a piece, or as much of it as fits; tells how much of its data. Gives up old output for new.
     fn place(&mut self, time_ms: u64, piece: Piece<'_>) -> io::Result<usize> {
         let tried = match self.has_room_for(piece) {
             true => self.write(time_ms, piece, self.segment_size),
             false => self.turn_over().and_then(|()| self.write(time_ms, piece, self.segment_size)),
         };
-        match tried {
-            Ok(written) => Ok(written),
-            Err(error) => match self.reuse_in_need()? {
+        match (tried, piece) {
+            (Ok(written), _) => Ok(written),
+            (Err(error), Piece::Data { .. }) => match self.reuse_in_need()? {
                 // Only what was its own before: there is no room for more.
                 Some(room) => self.write(time_ms, piece, room),
                 None => Err(error),
             },
+            // To say that something is missing is not worth missing more.
+            (Err(error), Piece::Gap { .. } | Piece::Owed) => Err(error),
         }
     }
 

@@ -91,9 +91,17 @@ impl Output {
 
     /// Takes all that is left: nobody can write any more.
     pub(super) fn finish(&mut self) -> io::Result<()> {
-        while self.drain(TURNS)?.0 {}
+        let drained = loop {
+            match self.drain(TURNS) {
+                Ok((true, _)) => {}
+                Ok((false, _)) => break Ok(()),
+                Err(error) => break Err(error),
+            }
+        };
         self.sources.clear();
-        Ok(())
+        // If even that is not possible, nobody can be told but through this journal.
+        let _told = self.journal.settle(now_ms());
+        drained
     }
 
     /// Whether anything came, and whether it was all short.

@@ -3,7 +3,7 @@
 use std::io;
 use std::time::{Duration, Instant};
 
-use kennel_pen::{End, HomeId, Pen, PenName, SessionId, Strangers};
+use kennel_pen::{End, HomeId, NotRemoved, Pen, PenName, SessionId, Strangers};
 use kennel_sys::reap::Ended;
 
 /// The length of one bout of killing, between which requests are heard.
@@ -23,11 +23,9 @@ impl Orphans {
     pub(super) fn gather(home: &HomeId, known: &[i32]) -> io::Result<Self> {
         let session = SessionId::parse("yard").map_err(io::Error::other)?;
         let name = PenName { home: home.clone(), session };
-        let mut pen =
-            Pen::take_over(name, None, None, Strangers::default()).map_err(io::Error::other)?;
-        for pid in known {
-            pen.add_stranger(*pid)?;
-        }
+        // First of all: a pen that does not know them would strike at them when it is dropped.
+        let known = Strangers::of(known.iter().copied())?;
+        let pen = Pen::take_over(name, None, None, known).map_err(io::Error::other)?;
         Ok(Self(pen))
     }
 
@@ -39,10 +37,22 @@ impl Orphans {
     /// Ends them, for a while.
     pub(super) fn end(&mut self) -> io::Result<Left> {
         match self.0.end(Instant::now() + BOUT)? {
-            End::Empty => Ok(Left::Nobody),
+            End::Empty => self.settle(),
             End::StillAlive(survivors) => {
                 Ok(Left::These(survivors.iter().map(ToString::to_string).collect()))
             }
+        }
+    }
+
+    /// Over and done with: a pen that is dropped otherwise counts as abandoned, and the next one would begin by
+    /// killing every child.
+    fn settle(&mut self) -> io::Result<Left> {
+        match self.0.try_remove() {
+            Ok(()) => Ok(Left::Nobody),
+            Err(NotRemoved::Occupied) => {
+                Ok(Left::These(vec!["one that fell to the yard just now".to_owned()]))
+            }
+            Err(NotRemoved::Call(error)) => Err(io::Error::other(error)),
         }
     }
 

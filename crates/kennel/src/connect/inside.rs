@@ -42,8 +42,8 @@ pub(crate) fn find(home: &Home) -> Option<Inside> {
 
 /// The innermost session of the home in the text of `/proc/PID/cgroup`.
 fn session_in_cgroup(text: &str, home: &str) -> Option<String> {
-    let pens = text.lines().flat_map(|line| line.split('/')).filter_map(PenName::parse);
-    pens.filter(|pen| pen.home.as_str() == home).next_back().map(|pen| pen.session.to_string())
+    let mut pens = text.lines().flat_map(|line| line.split('/')).filter_map(PenName::parse);
+    pens.rfind(|pen| pen.home.as_str() == home).map(|pen| pen.session.to_string())
 }
 
 /// The pids above us, the nearest first. Ends at what can't be looked at.

@@ -223,7 +223,7 @@ fn clears(sequence: &[u8]) -> bool {
 pub(crate) fn asks(sequence: &[u8]) -> bool {
     if let Some(control) = Control::parse(sequence) {
         return match (control.private, control.intermediate, control.last) {
-            (_, [], b'c' | b'n') | (Some(b'?'), [], b'u') | (Some(b'>'), [], b'q') => true,
+            (_, [], b'c' | b'n') | (Some(b'?'), [], b'u' | b'm') | (Some(b'>'), [], b'q') => true,
             (_, b"$", b'p') => true,
             // Size and position of the window; what is not above 10 is an order.
             (None, [], b't') => control.numbers().next().is_some_and(|number| number > 10),
@@ -302,6 +302,7 @@ mod tests {
             "\x1b[c",
             "\x1b[>c",
             "\x1b[?u",
+            "\x1b[?4m",
             "\x1b[>0q",
             "\x1b[?2026$p",
             "\x1b]11;?\x07",

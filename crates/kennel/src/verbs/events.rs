@@ -42,7 +42,7 @@ pub(crate) fn events(home: &Home, args: &EventsArgs) -> Result<u8, Failure> {
                     if args.json {
                         print::json_line(&event)?;
                     } else {
-                        print(&format!("{}\n", line(&event, ink)))?;
+                        print(&format!("{}\n", line(&event, true, ink)))?;
                     }
                 }
                 // The daemon went away in the middle of a line; the next one knows the rest.
@@ -68,9 +68,8 @@ fn target(args: &EventsArgs, since: Option<u64>) -> String {
     target
 }
 
-/// An event, for people.
-pub(super) fn line(event: &EventView, ink: Ink) -> String {
-    let session = event.session.as_deref().unwrap_or("-");
+/// An event, for people; with its session, unless that is known.
+pub(super) fn line(event: &EventView, with_session: bool, ink: Ink) -> String {
     let tone = match event.kind.as_str() {
         "running" | "daemon_started" => Tone::Good,
         "lost" | "still_alive" | "keeper_lost" | "launch_failed" => Tone::Bad,
@@ -79,7 +78,11 @@ pub(super) fn line(event: &EventView, ink: Ink) -> String {
     };
     let seq = ink.paint(Tone::Faint, &format!("{:>6}", event.seq));
     let kind = ink.paint(tone, &format!("{:16}", event.kind));
-    let mut line = format!("{seq}  {}  {session:12}  {kind}", event.time);
+    let mut line = format!("{seq}  {}", event.time);
+    if with_session {
+        line += &format!("  {:12}", event.session.as_deref().unwrap_or("-"));
+    }
+    line += &format!("  {kind}");
     if !event.cause.is_empty() {
         line += &format!("  {}", tame(&event.cause));
     }
@@ -108,12 +111,12 @@ mod tests {
     #[test]
     fn an_event_is_a_line() {
         assert_eq!(
-            line(&event(), Ink::Plain),
+            line(&event(), true, Ink::Plain),
             "    12  2026-01-31T12:00:00.000Z  0c3k5d9wq2fa  wanted_stopped    a\\nb  (by kennel stop)"
         );
         let plain = EventView { session: None, cause: String::new(), by: None, ..event() };
         assert_eq!(
-            line(&plain, Ink::Plain),
+            line(&plain, true, Ink::Plain),
             "    12  2026-01-31T12:00:00.000Z  -             wanted_stopped"
         );
     }

@@ -7,6 +7,7 @@ use std::time::Duration;
 use clap::Args;
 use kennel_core::api::{InspectView, MemberView};
 use kennel_core::{OwedKind, SessionView};
+use kennel_pen::Identity;
 
 use super::{events, exit_text};
 use crate::connect::{Daemon, Start, session_path};
@@ -75,7 +76,7 @@ fn text(view: &InspectView, ink: Ink) -> String {
     if !view.timeline.is_empty() {
         page.section("History");
         for event in &view.timeline {
-            page.line(events::line(event, ink));
+            page.line(events::line(event, false, ink));
         }
     }
     if !view.trouble.is_empty() {
@@ -136,7 +137,7 @@ fn asked(page: &mut Page, session: &SessionView) {
 fn processes(page: &mut Page, view: &InspectView) {
     page.section("Processes");
     let number = |pid: Option<i32>| pid.map_or("-".to_owned(), |pid| pid.to_string());
-    page.entry("agent", view.launch.identity.as_deref().unwrap_or("-"));
+    page.entry("agent", agent(view.launch.identity.as_deref()));
     page.entry("keeper", number(view.keeper_pid));
     page.entry("pen", tame(view.session.pen.as_deref().unwrap_or("-")));
     page.entry(
@@ -155,6 +156,12 @@ fn processes(page: &mut Page, view: &InspectView) {
         let name = tame(&survivor.name);
         page.line(format!("still alive: pid {} ({name}): {}", survivor.pid, survivor.why));
     }
+}
+
+/// Which process exactly, for people.
+fn agent(identity: Option<&str>) -> String {
+    let known = identity.and_then(Identity::parse).map(|identity| identity.to_string());
+    known.unwrap_or_else(|| tame(identity.unwrap_or("-")))
 }
 
 /// Who is whose child, as a drawing.
@@ -199,7 +206,7 @@ fn draw(
 }
 
 fn owed(page: &mut Page, session: &SessionView) {
-    page.section("Clean-up owed");
+    page.section("To be cleaned up");
     for owed in &session.owed {
         let what = match &owed.what {
             OwedKind::RuntimeFiles => "socket, lock and identity file".to_owned(),
@@ -272,7 +279,7 @@ mod tests {
                 cause: String::new(),
                 by: None,
             }],
-            launch: LaunchView { granted: true, identity: Some("pid 4711 (inode 5)".to_owned()) },
+            launch: LaunchView { granted: true, identity: Some("boot 1 4711 inode 5".to_owned()) },
             keeper_pid: Some(4700),
             trouble: vec!["members: no answer".to_owned()],
         };
@@ -283,7 +290,7 @@ mod tests {
             "  grace       10s\n  linger      2s\n  lease       15m\n  output      at most 64.0 MiB on disk\n",
             "\nProcesses\n  agent       pid 4711 (inode 5)\n  keeper      4700\n  pen         subtree\n",
             "  cpu         1.5s\n  memory      3.0 MiB\n  count       1\n  4711 S claude -p x\n",
-            "\nHistory\n       1  2026-01-31T12:00:00.000Z  0c3k5d9wq2fa  reserved\n",
+            "\nHistory\n       1  2026-01-31T12:00:00.000Z  reserved\n",
             "\nNot found out\n  members: no answer\n",
         ] {
             assert!(page.contains(part), "{part}\nis not in\n{page}");

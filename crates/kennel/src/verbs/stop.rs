@@ -195,7 +195,7 @@ mod tests {
             took_ms: 320,
         };
         answer.session.exit = Some(Exit::Signal { signal: 15, core: false, oom: false });
-        assert_eq!(line(&answer), "fix-login: stopped in 0.3s, exit 143 (TERM)");
+        assert_eq!(line(&answer), "fix-login: stopped in 320ms, exit 143 (TERM)");
         answer.result = StopResult::AlreadyGone;
         assert_eq!(line(&answer), "fix-login: already gone, exit 143 (TERM)");
         answer.result = StopResult::StillAlive;

@@ -1,7 +1,6 @@
 //! One agent of a story, and what is known of it without a word from Kennel.
 
 use std::fs;
-use std::path::PathBuf;
 
 use kennel_testing::{Running, Scene};
 use serde_json::Value;
@@ -76,16 +75,5 @@ impl Part {
             ["start", "end"] => Noted::Ended,
             _ => panic!("{} was launched more than once: {log}", self.name),
         }
-    }
-
-    /// Its journal, if it has a folder.
-    pub(crate) fn journal(&self, scene: &Scene) -> Journal {
-        self.folder(scene).map(|folder| Journal::read(&folder)).unwrap_or_default()
-    }
-
-    /// Its folder: that of the session whose lock a keeper was made for, by its agent's own output.
-    fn folder(&self, scene: &Scene) -> Option<PathBuf> {
-        let note = fs::read_to_string(scene.path(&format!("work/{}.id", self.name))).ok()?;
-        Some(scene.session_folder(note.trim()))
     }
 }

@@ -1,0 +1,234 @@
+//! What must hold, whoever was killed wherever.
+
+use std::collections::HashSet;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use kennel_testing::{Ended, Pen, Process, Scene, alive};
+use serde_json::Value;
+
+use super::part::{CODE, Noted, Part};
+use super::story::Story;
+use super::victims::Victims;
+use crate::journal::Journal;
+
+/// How long everything may take to settle.
+const PATIENCE: Duration = Duration::from_secs(40);
+
+/// Points at which the keeper has left its outcome in its file, or the daemon has it.
+const OUTCOME_IS_SAFE: [&str; 5] =
+    ["keeper.outcome", "keeper.told", "keeper.released", "daemon.exit.gone", "daemon.clean_up"];
+
+pub(crate) struct Audit<'a> {
+    pub(crate) scene: &'a Scene,
+    pub(crate) story: Story,
+    pub(crate) point: &'static str,
+    pub(crate) victims: Victims,
+    pub(crate) bystander: Part,
+    pub(crate) subject: Part,
+    /// Whether the keeper of each was killed.
+    pub(crate) bystander_harmed: bool,
+    pub(crate) subject_harmed: bool,
+    pub(crate) yard_killed: bool,
+    /// The journals of both just before the kill.
+    pub(crate) before: [Journal; 2],
+    /// What became of the commands of the story.
+    pub(crate) acts: Vec<Ended>,
+}
+
+impl Audit<'_> {
+    pub(crate) fn run(&self) {
+        let sessions = self.settle();
+        self.check_processes(&sessions);
+        self.check_answers(&sessions);
+        if !self.bystander_harmed && self.story != Story::Shutdown {
+            let bystander = self.bystander.find(&sessions).expect("the bystander is on record");
+            assert_eq!(bystander["phase"], "running", "the bystander was hit");
+        }
+        self.forget_the_lost(&sessions);
+        self.scene.call_ok(&["stop", "--all"]);
+        let sessions = self.scene.sessions();
+        self.check_end(&self.bystander, &sessions, self.bystander_harmed, &self.before[0]);
+        self.check_end(&self.subject, &sessions, self.subject_harmed, &self.before[1]);
+        self.end_what_nobody_could_see();
+        self.scene.stop_daemon();
+    }
+
+    /// Waits until each session is adopted or ended; gives them.
+    #[track_caller]
+    fn settle(&self) -> Vec<Value> {
+        let deadline = Instant::now() + PATIENCE;
+        loop {
+            let sessions = self.scene.sessions();
+            let Some(open) = sessions.iter().find(|session| !self.is_settled(session)) else {
+                return sessions;
+            };
+            assert!(Instant::now() < deadline, "does not settle: {open:#}");
+        }
+    }
+
+    fn is_settled(&self, session: &Value) -> bool {
+        let pid = session["pid"].as_i64().and_then(|pid| i32::try_from(pid).ok());
+        match session["phase"].as_str() {
+            Some("running") => session["wanted"] == "running" && pid.is_some_and(alive),
+            Some("cleaned") => true,
+            Some("lost") => self.may_be_lost(session),
+            _ => false,
+        }
+    }
+
+    /// Only where nobody is left who could see it.
+    fn may_be_lost(&self, session: &Value) -> bool {
+        let harmed =
+            if session["name"] == "bystander" { self.bystander_harmed } else { self.subject_harmed };
+        self.scene.pen == Pen::Subtree && self.yard_killed && harmed
+    }
+
+    /// Everyone alive is below the keeper of a session that runs.
+    #[track_caller]
+    fn check_processes(&self, sessions: &[Value]) {
+        let phase = |wanted: &str| sessions.iter().filter(|s| s["phase"] == wanted).count();
+        let (running, lost) = (phase("running"), phase("lost"));
+        let deadline = Instant::now() + PATIENCE;
+        loop {
+            let processes = self.scene.processes();
+            let keepers: Vec<i32> = self.scene.keepers();
+            let mut unowned = unowned(&processes, &keepers);
+            // Of a lost session nobody knows; that is what lost means.
+            unowned.retain(|process| lost == 0 || !self.is_unseen(process));
+            if unowned.is_empty() && keepers.len() == running {
+                return;
+            }
+            assert!(
+                Instant::now() < deadline,
+                "alive and unowned: {unowned:#?}, {running} sessions run, keepers {keepers:?}"
+            );
+        }
+    }
+
+    /// A process that had left its parents before its keeper died, and bears no mark.
+    fn is_unseen(&self, process: &Process) -> bool {
+        let daemon = |(pid, role): &(i32, String)| *pid == process.pid && role == "daemon";
+        self.scene.pids().iter().any(daemon)
+    }
+
+    /// What the commands of the story said is true.
+    #[track_caller]
+    fn check_answers(&self, sessions: &[Value]) {
+        let subject = self.subject.find(sessions);
+        for ended in &self.acts {
+            assert!(ended.code >= 0, "a command was killed: {ended:?}");
+        }
+        let Some(act) = self.acts.last().filter(|act| act.code == 0) else { return };
+        let phase = subject.map(|session| session["phase"].as_str().unwrap_or_default());
+        match self.story {
+            Story::Launch | Story::Exit => {
+                let id = subject.map(|session| session["id"].clone());
+                assert_eq!(id, Some(Value::from(act.stdout.trim_end())), "{act:?}");
+            }
+            Story::Cancel | Story::Stop => {
+                // One that was called off before it was on record is nowhere.
+                assert!(matches!(phase, None | Some("cleaned")), "{act:?}: {phase:?}");
+            }
+            Story::Removal => assert_eq!(phase, None, "{act:?}"),
+            Story::Shutdown => assert_eq!(phase, Some("cleaned"), "{act:?}"),
+            Story::Restart if !self.subject_harmed => assert_eq!(phase, Some("running"), "{act:?}"),
+            Story::Restart | Story::KeeperDeath | Story::Adoption => {}
+        }
+    }
+
+    /// What nobody can see any more stays until a person gives it up.
+    #[track_caller]
+    fn forget_the_lost(&self, sessions: &[Value]) {
+        for lost in sessions.iter().filter(|session| session["phase"] == "lost") {
+            let id = lost["id"].as_str().expect("an id");
+            self.scene.call_json(&["strays", "--json"]);
+            self.scene.call_ok(&["forget", id]);
+            let forgotten = self.scene.session(id);
+            assert_eq!(forgotten["phase"], "cleaned", "{forgotten:#}");
+            assert_eq!(forgotten["reason"]["kind"], "forgotten", "{forgotten:#}");
+        }
+    }
+
+    /// At the end of everything: nothing of it is left, its status is true, its output is whole.
+    #[track_caller]
+    fn check_end(&self, part: &Part, sessions: &[Value], harmed: bool, before: &Journal) {
+        let noted = part.noted(self.scene);
+        let Some(session) = part.find(sessions) else {
+            let removed = self.story == Story::Removal && part.name == "subject";
+            assert!(removed || noted == Noted::Nothing, "it ran, and is on no record");
+            return;
+        };
+        assert_eq!(session["phase"], "cleaned", "{session:#}");
+        let folder = PathBuf::from(session["folder"].as_str().expect("a folder"));
+        for file in ["keeper.sock", "lock", "identity"] {
+            assert!(!folder.join(file).exists(), "{file} of {session:#}");
+        }
+        self.check_exit(session, noted, harmed);
+        check_output(&folder, before, session, harmed);
+    }
+
+    #[track_caller]
+    fn check_exit(&self, session: &Value, noted: Noted, harmed: bool) {
+        let exit = &session["exit"];
+        match exit["kind"].as_str().expect("an exit") {
+            "never_ran" => assert_eq!(noted, Noted::Nothing, "it ran: {session:#}"),
+            "code" => {
+                assert_eq!((&exit["code"], noted), (&Value::from(CODE), Noted::Ended), "{session:#}");
+            }
+            "signal" => assert_ne!(noted, Noted::Ended, "it ended by itself: {session:#}"),
+            "unknown" => {
+                // Keeper and kernel could not tell: the keeper is dead, and with it who held the handle.
+                assert!(harmed, "its keeper could tell: {session:#}");
+                let holder_died = self.victims.daemon || self.yard_killed;
+                assert!(holder_died, "the kernel could tell: {session:#}");
+                let is_subject = session["name"] == "subject";
+                let safe = OUTCOME_IS_SAFE.iter().any(|point| self.point.starts_with(point));
+                assert!(!(is_subject && safe), "its outcome was safe: {session:#}");
+            }
+            other => panic!("{other}: {session:#}"),
+        }
+    }
+
+    /// Of a lost session something may be left: the test ends it, and nobody else could.
+    fn end_what_nobody_could_see(&self) {
+        if self.scene.pen == Pen::Subtree && self.yard_killed && self.victims.keeper {
+            for process in self.scene.processes().iter().filter(|p| self.is_unseen(p)) {
+                kennel_testing::signal(process.pid, "KILL");
+            }
+        }
+    }
+}
+
+/// Those who are neither keepers nor below one.
+fn unowned(processes: &[Process], keepers: &[i32]) -> Vec<Process> {
+    let mut owned: HashSet<i32> = keepers.iter().copied().collect();
+    // Children have no higher numbers than their parents by any law: until nothing is added.
+    loop {
+        let below = processes.iter().filter(|process| owned.contains(&process.parent));
+        let before = owned.len();
+        owned.extend(below.map(|process| process.pid).collect::<Vec<_>>());
+        if owned.len() == before {
+            break;
+        }
+    }
+    let alive = processes.iter().filter(|process| process.state != 'Z');
+    alive.filter(|process| !owned.contains(&process.pid)).cloned().collect()
+}
+
+/// What the keeper had written is there, in order; what is missing is marked.
+#[track_caller]
+fn check_output(folder: &Path, before: &Journal, session: &Value, harmed: bool) {
+    let after = Journal::read(folder);
+    assert!(after.text.starts_with(&before.text), "output was lost: {session:#}");
+    after.assert_in_order();
+    let ran = session["exit"]["kind"] != "never_ran";
+    if !harmed {
+        assert_eq!(after.gaps, [], "{session:#}");
+    } else if ran && session["reason"]["kind"] == "keeper_died" {
+        assert!(!after.gaps.is_empty(), "the gap is not marked: {session:#}");
+    }
+    if !harmed && session["exit"]["kind"] == "code" {
+        assert_eq!(after.numbers().len(), 10, "not all of its output: {after:?}");
+    }
+}

@@ -1,0 +1,93 @@
+//! One point, one set of victims.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use kennel_testing::{Ended, Faults, Pen, Running, Scene, Who};
+
+use super::audit::Audit;
+use super::part::Part;
+use super::story::Story;
+use super::victims::{Victims, keepers};
+use crate::journal::Journal;
+
+/// How long a story may take to come to its point.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// See the module.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Case {
+    pub(crate) point: &'static str,
+    pub(crate) victims: Victims,
+    pub(crate) who: Who,
+    pub(crate) pen: Pen,
+}
+
+impl Case {
+    /// Tells the story, kills, and looks. Panics if something is wrong; then with the logs.
+    pub(crate) fn run(self) {
+        let Some(scene) = Scene::new(self.who, self.pen) else { return };
+        let told = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| self.tell(&scene)));
+        if let Err(panic) = told {
+            eprintln!("*** {self:?}\n{}", scene.logs());
+            std::panic::resume_unwind(panic);
+        }
+    }
+
+    fn tell(self, scene: &Scene) {
+        let faults = Faults::new(scene);
+        let story = Story::passing(self.point);
+        let bystander = Part::new("bystander", false);
+        let subject = Part::new("subject", story.ends_by_itself());
+        let bystander_id = bystander.launch(scene);
+        let bystander_keeper = *keepers(scene).first().expect("the bystander's keeper");
+        let mut acts = story.prepare(scene, &faults, &subject);
+        faults.arm(self.point);
+        acts.extend(story.begin(scene, &subject, bystander_keeper));
+        let Some(there) = faults.wait_reached(self.point, PATIENCE) else {
+            panic!("{story:?} does not pass {}", self.point);
+        };
+
+        let keeper = self.keeper(scene, there, bystander_keeper);
+        let folder = other_folder(scene, &bystander_id);
+        let before = [Some(scene.session_folder(&bystander_id)), folder.clone()]
+            .map(|folder| folder.map(|folder| Journal::read(&folder)).unwrap_or_default());
+        let killed = self.victims.kill(scene, keeper);
+        story.let_go(&faults);
+        faults.disarm(self.point);
+
+        // The first look brings back what is dead.
+        let _sessions = scene.sessions();
+        let acts: Vec<Ended> = acts.into_iter().map(Running::wait).collect();
+        let audit = Audit {
+            scene,
+            story,
+            point: self.point,
+            victims: self.victims,
+            bystander,
+            subject,
+            bystander_harmed: killed.keeper == Some(bystander_keeper),
+            subject_harmed: story == Story::KeeperDeath
+                || killed.keeper.is_some_and(|pid| pid != bystander_keeper),
+            yard_killed: killed.yard.is_some(),
+            before,
+            acts,
+        };
+        audit.run();
+    }
+
+    /// The keeper to be killed: that of the subject, else the bystander's.
+    fn keeper(self, scene: &Scene, there: i32, bystander: i32) -> Option<i32> {
+        if self.point.starts_with("keeper.") {
+            return Some(there);
+        }
+        keepers(scene).into_iter().find(|pid| *pid != bystander).or(Some(bystander))
+    }
+}
+
+/// The folder of the subject, which nobody else knows at this moment.
+fn other_folder(scene: &Scene, bystander: &str) -> Option<PathBuf> {
+    let folders = std::fs::read_dir(scene.kennel_home().join("sessions")).ok()?;
+    let mut folders = folders.flatten().filter(|folder| folder.file_name() != bystander);
+    folders.next().map(|folder| folder.path())
+}
