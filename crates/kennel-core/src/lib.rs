@@ -8,6 +8,8 @@ mod effect;
 mod event;
 mod id;
 mod lifecycle;
+#[cfg(test)]
+mod sample;
 mod session;
 mod spec;
 mod view;

@@ -22,6 +22,8 @@
 mod adopt;
 mod end;
 mod launch;
+#[cfg(test)]
+mod laws;
 mod record;
 mod stop;
 #[cfg(test)]

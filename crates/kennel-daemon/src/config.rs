@@ -8,7 +8,6 @@ use kennel_pen::HomeId;
 use rustix::fd::OwnedFd;
 
 use crate::home::LockHomeError;
-use crate::log::InitLogError;
 use crate::register::OpenRegisterError;
 
 /// Starts a yard, the way a client would.
@@ -83,9 +82,6 @@ pub enum DaemonError {
     /// The register can't be opened.
     #[error(transparent)]
     Register(#[from] OpenRegisterError),
-    /// The log can't be written.
-    #[error(transparent)]
-    Log(#[from] InitLogError),
     /// The yard does not answer.
     #[error("the yard does not answer")]
     Yard(#[source] io::Error),

@@ -37,6 +37,8 @@ const ADOPTION: Duration = Duration::from_secs(2);
 const LAST_WORDS: Duration = Duration::from_secs(1);
 /// How often it is looked whether too much is kept.
 const TRIM: Duration = Duration::from_secs(3600);
+/// How many threads wait for disks and cgroups at most.
+const BLOCKING_THREADS: usize = 64;
 /// Descriptors that are not for sessions.
 const OTHER_DESCRIPTORS: u64 = 128;
 
@@ -49,16 +51,21 @@ pub fn serve(config: DaemonConfig) -> Result<ExitReason, DaemonError> {
     kennel_sys::signals::unblock_all();
     refuse_network(&config.home)?;
     let home = Home { folder: config.home.clone(), id: config.home_id.clone() };
-    log::init(&home.log())?;
+    // Without a log it serves all the same: what can't be written down must not keep sessions from being ended.
+    let unlogged = log::init(&home.log()).err();
     let lock = DaemonLock::take(&home.lock(), PREDECESSOR)?;
     point("daemon.start.locked");
     let opened = Register::open(&home.register(), home.id.as_str())?;
     if let Some(why) = &opened.unwritable {
         tracing::error!(%why, "the register can't be written for now");
     }
+    if let Some(why) = unlogged {
+        opened.register.log(about_us("unlogged", why.to_string()));
+    }
     point("daemon.start.opened");
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
+        .max_blocking_threads(BLOCKING_THREADS)
         .build()
         .map_err(DaemonError::Runtime)?;
     let DaemonConfig { yard, version, start_yard, ended_kept, .. } = config;
@@ -172,17 +179,17 @@ fn whose(opened: Opened, home: &Home) -> Vec<Stored> {
     let foreign: Vec<SessionId> =
         sessions.extract_if(.., |stored| stored.session.is_live()).map(|s| s.session.id).collect();
     tracing::warn!(count = foreign.len(), "this home is a copy: live sessions stay with the other");
-    let event = NewEvent {
-        time_ms: clock::now_ms(),
-        session: None,
-        kind: "home_copied".to_owned(),
-        cause: format!("{} live sessions belong to the home that was copied", foreign.len()),
-        by: None,
-    };
+    let cause = format!("{} live sessions belong to the home that was copied", foreign.len());
+    let event = about_us("home_copied", cause);
     // If these can't be written, the next daemon finds the same, and does the same.
     drop(register.remove(foreign, event));
     drop(register.claim(home.id.as_str()));
     sessions
+}
+
+/// An event of the daemon itself.
+fn about_us(kind: &str, cause: String) -> NewEvent {
+    NewEvent { time_ms: clock::now_ms(), session: None, kind: kind.to_owned(), cause, by: None }
 }
 
 /// Notes which boot and pid namespace this is; says whether the last daemon noted another.

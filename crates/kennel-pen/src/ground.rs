@@ -2,6 +2,7 @@
 
 use std::ffi::CString;
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 use std::{fs, io};
 
 use kennel_sys::clone::{self, Start};
@@ -12,6 +13,9 @@ use rustix::io::Errno;
 
 use crate::cgroup::{Cgroup, CgroupBase, Removed};
 use crate::name::{HomeId, PenName};
+
+/// How long the cgroup of a trial may take to be empty.
+const REMOVAL: Duration = Duration::from_secs(5);
 
 /// Why there is no cgroup to make pens in.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -160,12 +164,22 @@ fn try_base(path: &Path, home: &HomeId) -> Result<CgroupBase, NoCgroup> {
     let tried = try_clone_into(&cgroup).map_err(failed("starting a process into a cgroup"));
     let killed =
         cgroup.kill().map_err(|error| failed("cgroup.kill")(CallError::new("write", error)));
-    let removed = match cgroup.remove() {
-        Ok(Removed::Yes) => Ok(()),
-        Ok(Removed::Busy) => Err(failed("removing a cgroup")(CallError::new("rmdir", Errno::BUSY))),
-        Err(error) => Err(failed("removing a cgroup")(error)),
-    };
+    let removed = remove_soon(&cgroup).map_err(failed("removing a cgroup"));
     armed.and(tried).and(killed).and(removed).map(|()| base)
+}
+
+/// On a busy machine the process of the trial may take its time to go.
+fn remove_soon(cgroup: &Cgroup) -> Result<(), CallError> {
+    let deadline = Instant::now() + REMOVAL;
+    loop {
+        match cgroup.remove()? {
+            Removed::Yes => return Ok(()),
+            Removed::Busy if Instant::now() >= deadline => {
+                return Err(CallError::new("rmdir", Errno::BUSY));
+            }
+            Removed::Busy => std::thread::sleep(Duration::from_millis(1)),
+        }
+    }
 }
 
 /// A process that never gets past its gate, so it does not matter what it would have run.

@@ -106,6 +106,16 @@ impl Identity {
         words.next().is_none().then_some(identity)
     }
 
+    /// The same process under the number that it has here, if `self` has it from another pid namespace.
+    #[must_use]
+    pub fn seen_from_here(self, pidfd: BorrowedFd<'_>) -> Self {
+        if pid_namespace().is_ok_and(|own| own == self.pid_namespace) {
+            return self;
+        }
+        let here = crate::pidfd::info(pidfd, 0).ok().flatten();
+        here.and_then(|info| Self::new(pidfd, info.pid).ok()).unwrap_or(self)
+    }
+
     /// A handle on this very process, if it still exists; a zombie does.
     ///
     /// # Errors

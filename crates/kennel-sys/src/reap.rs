@@ -86,6 +86,27 @@ fn wait(kind: libc::idtype_t, id: libc::id_t) -> io::Result<Option<(i32, Ended)>
     Ok(Some((pid, ended)))
 }
 
+/// A child that somebody has stopped since the last time; it stays a child.
+///
+/// # Errors
+/// What `waitid` said, other than that there are no children.
+pub fn stopped_child() -> io::Result<Option<i32>> {
+    // SAFETY: all-zero is a valid siginfo_t.
+    let mut info: libc::siginfo_t = unsafe { std::mem::zeroed() };
+    // SAFETY: `info` is valid for writes; with WNOHANG the call returns at once.
+    let done = unsafe {
+        libc::waitid(libc::P_ALL, 0, &raw mut info, libc::WSTOPPED | libc::WNOHANG | libc::__WALL)
+    };
+    match io::Error::last_os_error() {
+        _ if done == 0 => {}
+        none if none.raw_os_error() == Some(libc::ECHILD) => return Ok(None),
+        error => return Err(error),
+    }
+    // SAFETY: waitid filled in the SIGCHLD fields, or left them zero when nothing was ready.
+    let pid = unsafe { info.si_pid() };
+    Ok((pid != 0).then_some(pid))
+}
+
 /// The CPU time of all children that were reaped, with what *they* had reaped.
 #[must_use]
 pub fn reaped_cpu() -> std::time::Duration {

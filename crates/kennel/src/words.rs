@@ -1,8 +1,14 @@
-//! A command as a person could type it.
+//! Words for people.
 
 /// The words of a command, quoted where a shell would need it.
 pub(crate) fn shell_words(argv: &[String]) -> String {
     argv.iter().map(|word| quote(word)).collect::<Vec<_>>().join(" ")
+}
+
+/// `1 keeper`, `2 keepers`.
+pub(crate) fn counted(number: usize, thing: &str) -> String {
+    let plural = if number == 1 { "" } else { "s" };
+    format!("{number} {thing}{plural}")
 }
 
 fn quote(word: &str) -> String {

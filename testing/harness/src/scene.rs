@@ -295,8 +295,11 @@ impl Scene {
     /// If there is one.
     #[track_caller]
     pub fn assert_nothing_left(&self) {
-        // The keeper leaves when its outcome is on record, which nobody waits for.
-        eventually("the keeper leaves", || self.keeper().is_none());
+        // The keeper leaves when its outcome is on record, which nobody waits for. One that is just leaving
+        // has no command line any more.
+        eventually("the keeper leaves", || {
+            self.keeper().is_none() && self.processes().iter().all(|p| !p.command.is_empty())
+        });
         assert_eq!(self.processes(), [], "processes are left");
         assert_eq!(self.pens(), Vec::<PathBuf>::new(), "pens are left");
     }

@@ -37,6 +37,8 @@ impl Session {
             Look::ProbingStale => true,
             _ => return Vec::new(),
         };
+        self.underway.look = Look::Unneeded;
+        let failed_before = std::mem::take(&mut self.underway.failed_probes);
         let mut effects = Vec::new();
         match probe {
             Probe::Over { exit, reason } => return self.on_gone(exit, reason.as_ref()),
@@ -45,17 +47,10 @@ impl Session {
                 return self.reap(&exit, &Reason::Rebooted);
             }
             Probe::Failed { .. } => {
-                self.probe_failed(&mut effects);
-                return effects;
+                self.probe_failed(failed_before.saturating_add(1), &mut effects)
             }
-            _ => self.underway.failed_probes = 0,
-        }
-        if stale {
-            self.probe(&mut effects);
-            return effects;
-        }
-        self.underway.look = Look::Unneeded;
-        match probe {
+            _ if stale => self.probe(&mut effects),
+            Probe::Waiting => self.call_off(&mut effects),
             Probe::Gated { identity, pid, pen } => {
                 self.know(identity, *pid, pen.as_deref());
                 self.call_off(&mut effects);
@@ -65,30 +60,24 @@ impl Session {
                 self.adopt(*ending, exit.as_ref(), &mut effects);
             }
             Probe::NoKeeper | Probe::Silent => self.do_without_keeper(&mut effects),
-            Probe::Waiting | Probe::Over { .. } | Probe::Rebooted | Probe::Failed { .. } => {
-                self.call_off(&mut effects);
-            }
         }
         effects
     }
 
     /// A failed look says nothing. But no stop waits for ever for one that works.
-    fn probe_failed(&mut self, effects: &mut Vec<Effect>) {
-        self.underway.failed_probes = self.underway.failed_probes.saturating_add(1);
-        if self.is_stop_wanted()
-            && self.underway.failed_probes >= PATIENCE
-            && self.phase != Phase::Lost
-        {
-            self.underway.failed_probes = 0;
+    fn probe_failed(&mut self, in_a_row: u8, effects: &mut Vec<Effect>) {
+        if self.is_stop_wanted() && in_a_row >= PATIENCE && self.phase != Phase::Lost {
             self.do_without_keeper(effects);
         } else {
+            self.underway.failed_probes = in_a_row;
             self.underway.look = Look::ProbeDue;
             self.retry_later(effects);
         }
     }
 
-    /// Its client is gone with the former daemon: a launch whose gate is shut is not continued. If it may have been
-    /// granted, the word to open may still be on its way: then a stop, which ends the program too, with grace.
+    /// Its client is gone with the former daemon: a launch whose gate is shut is not continued. If it may have
+    /// been granted, the word to open may still be on its way: then a stop, which ends the program too, and
+    /// with grace.
     fn call_off(&mut self, effects: &mut Vec<Effect>) {
         let why = "the daemon was restarted during its launch".to_owned();
         self.want_stopped(self.spec.grace, &Reason::Failed { code: 207, why });
@@ -98,7 +87,7 @@ impl Session {
             self.phase = if self.phase == Phase::Lost { Phase::Stopping } else { self.phase };
             effects.push(Effect::Dismiss);
         }
-        effects.push(Effect::Record { durable: false });
+        self.note(effects);
     }
 
     fn adopt(&mut self, ending: bool, exit: Option<&Exit>, effects: &mut Vec<Effect>) {
@@ -111,6 +100,6 @@ impl Session {
         } else {
             self.phase = Phase::Running;
         }
-        effects.push(Effect::Record { durable: false });
+        self.note(effects);
     }
 }

@@ -14,7 +14,7 @@ impl Session {
         if !self.is_stop_wanted() {
             self.reason.get_or_insert(Reason::Exited);
         }
-        vec![Effect::Record { durable: false }]
+        self.noted()
     }
 
     /// Takes in how the agent ended. What is known is never replaced.
@@ -65,7 +65,7 @@ impl Session {
             return Vec::new();
         }
         self.survivors = survivors.to_vec();
-        vec![Effect::Record { durable: false }]
+        self.noted()
     }
 
     pub(super) fn on_keeper_lost(&mut self) -> Vec<Effect> {
@@ -87,7 +87,7 @@ impl Session {
         self.want_stopped(self.spec.grace, &Reason::KeeperDied);
         self.phase = self.phase.max(Phase::Stopping);
         self.end_pen(effects);
-        effects.push(Effect::Record { durable: false });
+        self.note(effects);
     }
 
     pub(super) fn end_pen(&mut self, effects: &mut Vec<Effect>) {
@@ -159,7 +159,7 @@ impl Session {
         if self.phase == Phase::Reaped && self.owed.is_empty() {
             self.clean_up(&mut effects);
         } else {
-            effects.push(Effect::Record { durable: false });
+            self.note(&mut effects);
         }
         effects
     }
@@ -178,7 +178,7 @@ impl Session {
             Writing::Settled | Writing::Failed => self.underway.released,
         };
         if on_record || self.phase != Phase::Reaped {
-            effects.push(Effect::Record { durable: false });
+            self.note(&mut effects);
         } else {
             // The keeper must not wait for a stubborn folder: with the outcome on record it may go.
             self.record_durably(&mut effects);

@@ -37,7 +37,7 @@ impl Session {
             return Vec::new();
         }
         self.know(identity, pid, pen);
-        let mut effects = vec![Effect::Record { durable: false }];
+        let mut effects = self.noted();
         if !self.hears() {
             return effects;
         }
@@ -71,7 +71,7 @@ impl Session {
             return Vec::new();
         }
         self.phase = Phase::Running;
-        vec![Effect::Record { durable: false }]
+        self.noted()
     }
 
     pub(super) fn on_launch_failed(&mut self, code: u8, why: &str) -> Vec<Effect> {

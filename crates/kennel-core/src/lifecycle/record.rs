@@ -17,6 +17,21 @@ impl Session {
         }
     }
 
+    /// Has it written sometime soon. Not if a durable record follows: then what this one says would be on disk
+    /// before that is, and a new daemon would take it for durable.
+    pub(super) fn note(&self, effects: &mut Vec<Effect>) {
+        if !matches!(self.underway.writing, Writing::UnderWay { outdated: true, .. }) {
+            effects.push(Effect::Record { durable: false });
+        }
+    }
+
+    /// The same, alone.
+    pub(super) fn noted(&self) -> Vec<Effect> {
+        let mut effects = Vec::new();
+        self.note(&mut effects);
+        effects
+    }
+
     pub(super) fn on_recorded(&mut self) -> Vec<Effect> {
         let Writing::UnderWay { phase, outdated } = self.underway.writing else {
             return Vec::new();

@@ -48,7 +48,7 @@ impl Session {
         }
         match wish {
             Wish::First => self.record_durably(&mut effects),
-            Wish::Sooner => effects.push(Effect::Record { durable: false }),
+            Wish::Sooner => self.note(&mut effects),
             Wish::Same => {}
         }
         effects

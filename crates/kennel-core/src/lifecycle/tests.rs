@@ -1,1 +1,62 @@
+//! Every transition, one by one.
 
+mod adoption;
+mod clean_up;
+mod launching;
+mod loss;
+mod stopping;
+
+use crate::effect::Effect;
+use crate::event::Event;
+use crate::sample::{born, session};
+use crate::session::{Exit, Phase, Session};
+
+const RECORD: Effect = Effect::Record { durable: true };
+const NOTE: Effect = Effect::Record { durable: false };
+const CODE: Exit = Exit::Code { code: 0 };
+
+/// After these, whatever was to be done.
+fn after(mut session: Session, events: &[Event]) -> Session {
+    for event in events {
+        drop(session.step(event));
+    }
+    session
+}
+
+fn launching() -> Session {
+    after(session(), &[Event::Recorded, Event::KeeperReady])
+}
+
+fn starting() -> Session {
+    after(launching(), &[born()])
+}
+
+fn running() -> Session {
+    after(starting(), &[Event::Opened])
+}
+
+fn stopping() -> Session {
+    after(running(), &[crate::sample::stop(None), Event::Recorded])
+}
+
+/// Ended by itself; its files are being removed.
+fn reaped() -> Session {
+    after(running(), &[gone(CODE)])
+}
+
+fn gone(exit: Exit) -> Event {
+    Event::Gone { exit, reason: None }
+}
+
+/// One of each phase in which a stop is still of use, with a keeper that hears.
+fn heard() -> [Session; 5] {
+    let sessions = [session(), launching(), starting(), running(), stopping()];
+    let phases =
+        [Phase::Reserved, Phase::Launching, Phase::Starting, Phase::Running, Phase::Stopping];
+    assert_eq!(sessions.each_ref().map(|session| session.phase), phases);
+    sessions
+}
+
+fn failed(why: &str) -> Event {
+    Event::RecordFailed { why: why.into() }
+}

@@ -1,1 +1,220 @@
+use std::time::Duration;
 
+use super::*;
+use crate::event::Probe;
+use crate::id::LaunchToken;
+use crate::sample::{GRACE, born, id, spec, stop};
+use crate::session::{Exit, Underway};
+
+fn named(number: u64, name: Option<&str>, parent: Option<u64>) -> Session {
+    let mut spec = spec();
+    spec.name = name.map(str::to_owned);
+    spec.parent = parent.map(id);
+    Session::new(id(number), spec, LaunchToken::new(u128::from(number)), Vec::new())
+}
+
+fn world(sessions: impl IntoIterator<Item = Session>) -> World {
+    let mut world = World::default();
+    for session in sessions {
+        assert!(matches!(world.admit(session), Admitted::Admitted { .. }));
+    }
+    world
+}
+
+fn run(world: &mut World, number: u64) {
+    for event in [Event::Recorded, Event::KeeperReady, born(), Event::Opened] {
+        drop(world.step(&id(number), &event));
+    }
+}
+
+fn end(world: &mut World, number: u64) -> Effects {
+    world.step(&id(number), &Event::Gone { exit: Exit::Code { code: 0 }, reason: None })
+}
+
+fn reason(world: &World, number: u64) -> Option<Reason> {
+    world.get(&id(number)).unwrap().reason.clone()
+}
+
+fn refused(world: &mut World, session: Session) -> Refusal {
+    match world.admit(session) {
+        Admitted::Refused(refusal) => refusal,
+        Admitted::Admitted { .. } => panic!("it is admitted"),
+    }
+}
+
+#[test]
+fn who_is_admitted_gets_a_row_and_a_keeper() {
+    let mut world = World::default();
+    let Admitted::Admitted { effects } = world.admit(named(1, None, None)) else { panic!() };
+    let first = [Effect::Record { durable: true }, Effect::StartKeeper];
+    assert_eq!(effects, first.map(|effect| (id(1), effect)));
+    assert_eq!(world.sessions().len(), 1);
+    assert_eq!(refused(&mut world, named(1, None, None)), Refusal::IdTaken(id(1)));
+}
+
+#[test]
+fn a_name_is_taken_only_while_its_session_lives() {
+    let mut world = world([named(1, Some("ada"), None)]);
+    let taken = Refusal::NameTaken { name: "ada".into(), by: id(1) };
+    assert_eq!(refused(&mut world, named(2, Some("ada"), None)), taken);
+    drop(end(&mut world, 1));
+    assert!(matches!(world.admit(named(2, Some("ada"), None)), Admitted::Admitted { .. }));
+    assert_eq!(world.find("ada"), Ok(&id(2)));
+}
+
+#[test]
+fn nothing_new_while_everything_is_ended() {
+    let mut world = world([named(1, None, None), named(2, None, None)]);
+    run(&mut world, 2);
+    let effects = world.drain(Some(Duration::from_secs(1)));
+    let stop = Effect::Stop { grace: Duration::from_secs(1) };
+    assert!(effects.contains(&(id(1), Effect::Dismiss)) && effects.contains(&(id(2), stop)));
+    assert_eq!(reason(&world, 1), Some(Reason::Shutdown));
+    assert!(world.is_draining());
+    assert_eq!(refused(&mut world, named(3, None, None)), Refusal::Draining);
+}
+
+#[test]
+fn a_parent_must_be_known_and_not_about_to_end() {
+    let mut world = world([named(1, None, None)]);
+    assert_eq!(refused(&mut world, named(2, None, Some(9))), Refusal::ParentUnknown(id(9)));
+    drop(world.step(&id(1), &stop(None)));
+    assert_eq!(refused(&mut world, named(2, None, Some(1))), Refusal::ParentEnded(id(1)));
+    let mut independent = named(2, None, Some(1));
+    independent.spec.outlives_parent = true;
+    assert!(matches!(world.admit(independent.clone()), Admitted::Admitted { .. }));
+    drop(end(&mut world, 1));
+    independent.id = id(3);
+    assert_eq!(refused(&mut world, independent), Refusal::ParentEnded(id(1)));
+}
+
+#[test]
+fn children_end_with_their_parent_down_to_the_last() {
+    let mut independent = named(4, None, Some(1));
+    independent.spec.outlives_parent = true;
+    let family =
+        [named(1, None, None), named(2, None, Some(1)), named(3, None, Some(2)), independent];
+    let mut world = world(family);
+    for number in 1..=4 {
+        run(&mut world, number);
+    }
+    // By itself.
+    let effects = end(&mut world, 1);
+    for number in [2, 3] {
+        assert!(effects.contains(&(id(number), Effect::Stop { grace: GRACE })), "{number}");
+        assert_eq!(reason(&world, number), Some(Reason::ParentEnded));
+    }
+    assert!(!world.get(&id(4)).unwrap().is_stop_wanted());
+    // Whatever happens to it later: they know.
+    assert_eq!(world.step(&id(1), &Event::Recorded), [(id(1), Effect::Release)]);
+}
+
+#[test]
+fn a_stop_reaches_the_children_with_no_more_grace() {
+    let mut world = world([named(1, None, None), named(2, None, Some(1))]);
+    run(&mut world, 1);
+    run(&mut world, 2);
+    let told = |effects: Effects, grace| {
+        effects.contains(&(id(2), Effect::Stop { grace: Duration::from_secs(grace) }))
+    };
+    assert!(
+        told(world.step(&id(1), &stop(Some(Duration::from_secs(60)))), 10),
+        "no more than its own"
+    );
+    assert!(told(world.step(&id(1), &stop(Some(Duration::from_secs(3)))), 3));
+    assert!(!told(world.step(&id(1), &stop(Some(Duration::from_secs(9)))), 9));
+    assert_eq!(reason(&world, 2), Some(Reason::ParentEnded));
+}
+
+#[test]
+fn the_loss_of_a_parents_keeper_reaches_the_children() {
+    let mut world = world([named(1, None, None), named(2, None, Some(1))]);
+    run(&mut world, 1);
+    let effects = world.step(&id(1), &Event::KeeperLost);
+    assert!(effects.contains(&(id(2), Effect::Dismiss)), "{effects:?}");
+}
+
+fn row(world: &World, number: u64) -> Session {
+    Session { underway: Underway::default(), ..world.get(&id(number)).unwrap().clone() }
+}
+
+#[test]
+fn children_whose_parent_has_ended_are_stopped_when_they_are_restored() {
+    let mut before = world([named(1, None, None), named(2, None, Some(1))]);
+    run(&mut before, 1);
+    run(&mut before, 2);
+    let child = row(&before, 2);
+    drop(end(&mut before, 1));
+    // The child's row is older than its parent's end; or its parent's is gone.
+    for rows in [vec![row(&before, 1), child.clone()], vec![child]] {
+        let mut world = World::default();
+        let effects = world.restore(rows);
+        assert!(effects.contains(&(id(2), Effect::Probe)), "{effects:?}");
+        assert_eq!(reason(&world, 2), Some(Reason::ParentEnded));
+        let identity = "it".to_owned();
+        let alive = Probe::Running { identity, pid: 42, pen: None, ending: false, exit: None };
+        let effects = world.step(&id(2), &Event::Probed(alive));
+        assert!(effects.contains(&(id(2), Effect::Stop { grace: GRACE })), "{effects:?}");
+    }
+}
+
+/// A wish that came with the restart says nothing about what the former daemon granted.
+#[test]
+fn a_restored_child_may_have_run_though_its_parent_has_ended() {
+    let mut before = world([named(1, None, None), named(2, None, Some(1))]);
+    let child = row(&before, 2);
+    run(&mut before, 1);
+    drop(end(&mut before, 1));
+    let mut world = World::default();
+    drop(world.restore([row(&before, 1), child]));
+    assert!(world.get(&id(2)).unwrap().may_have_run());
+}
+
+#[test]
+fn only_what_is_over_and_on_record_is_removed() {
+    let mut world = world([named(1, Some("ada"), None)]);
+    assert_eq!(world.remove(&id(9)), Err(RemoveError::Unknown(id(9))));
+    assert_eq!(world.remove(&id(1)), Err(RemoveError::Live(id(1))));
+    run(&mut world, 1);
+    drop(end(&mut world, 1));
+    assert_eq!(world.remove(&id(1)), Err(RemoveError::Unrecorded(id(1))));
+    drop(world.step(&id(1), &Event::Recorded));
+    assert_eq!(world.remove(&id(1)).map(|session| session.id), Ok(id(1)));
+    assert!(world.find("ada").is_err() && world.sessions().len() == 0);
+    assert_eq!(world.step(&id(1), &stop(None)), [], "nobody");
+}
+
+#[test]
+fn a_session_is_found_by_id_name_and_beginning() {
+    let mut world = world([named(1, Some("ada"), None), named(2, None, None)]);
+    let (one, two) = (id(1), id(2));
+    assert_eq!(world.find(one.as_str()), Ok(&one));
+    assert_eq!(world.find("ada"), Ok(&one));
+    let common = one.as_str().bytes().zip(two.as_str().bytes()).take_while(|(a, b)| a == b).count();
+    assert_eq!(world.find(&two.as_str()[..=common]), Ok(&two));
+    let prefix = &two.as_str()[..common];
+    let candidates = vec![one.clone(), two.clone()];
+    let ambiguous = world.find(prefix).unwrap_err();
+    assert_eq!(ambiguous, FindError::Ambiguous { reference: prefix.into(), candidates });
+    assert_eq!(ambiguous.to_string(), format!("{prefix:?} may be {one} or {two}"));
+    // Two had the name, none lives: the latest.
+    drop(end(&mut world, 1));
+    drop(world.admit(named(3, Some("ada"), None)));
+    drop(end(&mut world, 3));
+    assert_eq!(world.find("ada"), Ok(&id(3)));
+}
+
+#[test]
+fn who_is_not_found_may_have_been_meant_otherwise() {
+    let world = world([named(1, Some("reviewer"), None), named(2, Some("x"), None)]);
+    let message = |reference: &str| world.find(reference).unwrap_err().to_string();
+    assert_eq!(message("reviwer"), "there is no session \"reviwer\"; did you mean reviewer?");
+    assert_eq!(message("somebody"), "there is no session \"somebody\"");
+    for nobody in ["", "y", "ü"] {
+        assert_eq!(message(nobody), format!("there is no session {nobody:?}"));
+    }
+    let mut slip = id(1).as_str().to_owned();
+    slip.replace_range(3..4, "z");
+    let expected = format!("there is no session {slip:?}; did you mean {}?", id(1));
+    assert!(message(&slip).starts_with(&expected[..expected.len() - 1]), "{}", message(&slip));
+}

@@ -48,7 +48,7 @@ fn check_ended(plot: &Plot, session: &Session) -> Result<(), String> {
     if session.exit.is_none() || session.reason.is_none() {
         return Err("5: ended without an outcome".into());
     }
-    if session.phase == Phase::Cleaned && !(session.owed.is_empty() && !plot.files) {
+    if session.phase == Phase::Cleaned && (plot.files || !session.owed.is_empty()) {
         return Err("9: cleaned while something is owed".into());
     }
     Ok(())

@@ -11,12 +11,13 @@
 
 use std::io;
 use std::os::fd::AsFd;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
 use kennel_core::{Event, Exit, PenEnd, Survivor};
 use kennel_keeper::fault::point;
+use kennel_keeper::journal::{Item, Reader, Why, Writer};
 use kennel_keeper::protocol::OutcomeFile;
 use kennel_pen::{Claim, Ground, Leftover, LeftoverEnd, PenName};
 use kennel_sys::identity::{self, Identity};
@@ -26,15 +27,20 @@ use rustix::process::Signal;
 use tokio::task::spawn_blocking;
 use tokio::time::{Instant, sleep, timeout_at};
 
+use crate::clock;
 use crate::conversation::Conversation;
 use crate::convert;
 use crate::effects::probe::OUTCOME;
 use crate::effects::yard_proof::{Proof, YardProof};
 use crate::keeper_link::KeeperSocket;
 use crate::keeper_process;
-use crate::launch_lock::{self, Era, LockLook, Origin};
+use crate::launch_lock::{self, Era, LockLook};
 use crate::processes;
 
+/// A keeper's note of itself and its agent in the session's folder.
+const IDENTITY: &str = "identity";
+/// The folder of the output in the session's folder.
+const JOURNAL: &str = "journal";
 /// How long a killed keeper may take to be gone.
 const KEEPER: Duration = Duration::from_secs(5);
 /// How long a cgroup may take to be empty.
@@ -75,6 +81,17 @@ pub(crate) enum KnownCgroup {
     Somewhere,
 }
 
+/// Who was asked for the keeper.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Asked {
+    /// Nobody in this boot and pid namespace: there is none.
+    Nobody,
+    /// The yard that we have.
+    OurYard,
+    /// One that is dead.
+    FormerYard,
+}
+
 /// Whether it is over with one part.
 enum Part {
     Done,
@@ -94,14 +111,20 @@ impl Ending {
     }
 
     async fn end(&mut self) -> io::Result<Vec<Event>> {
-        let origin = match launch_lock::look(&self.folder)? {
-            LockLook::Held(origin) | LockLook::Free(origin) => origin,
-            LockLook::Missing => None,
+        let asked = match launch_lock::look(&self.folder)? {
+            LockLook::Held(None) | LockLook::Free(None) => Asked::Nobody,
+            LockLook::Held(Some((origin, era))) | LockLook::Free(Some((origin, era))) => match era {
+                Era::Copied => {
+                    let why = "its folder was copied from another home".into();
+                    return Ok(vec![Event::PenEnded(PenEnd::Unobservable { why })]);
+                }
+                Era::Bygone => Asked::Nobody,
+                Era::Ours if origin.yard == self.yard => Asked::OurYard,
+                Era::Ours => Asked::FormerYard,
+            },
+            // It was not made yet; or somebody removed it. The look below the yard tells.
+            LockLook::Missing => Asked::OurYard,
         };
-        if matches!(origin, Some((_, Era::Copied))) {
-            let why = "its folder was copied from another home".into();
-            return Ok(vec![Event::PenEnded(PenEnd::Unobservable { why })]);
-        }
         if let Part::Left(survivors) = self.end_keeper().await? {
             return Ok(vec![still_alive(survivors)]);
         }
@@ -120,14 +143,28 @@ impl Ending {
             Err(survivors) => return Ok(vec![still_alive(survivors)]),
         };
         point("daemon.end_pen.cgroup_ended");
-        Ok(vec![self.end_rest(origin.map(|(origin, _)| origin), had_cgroup).await?])
+        let event = self.end_rest(asked, had_cgroup).await?;
+        if event_is_end(&event) && !self.was_never_opened()? {
+            let (name, journal) = (self.name.clone(), self.folder.join(JOURNAL));
+            let marked = spawn_blocking(move || mark_gap(&journal));
+            if let Err(error) = marked.await.map_err(io::Error::other)? {
+                tracing::warn!(pen = %name, %error, "the gap in the output can't be marked");
+            }
+        }
+        Ok(vec![event])
     }
 
     /// Sees to it that the keeper is dead: its lock is free then.
     async fn end_keeper(&self) -> io::Result<Part> {
         let deadline = Instant::now() + KEEPER;
         loop {
-            if !matches!(launch_lock::look(&self.folder)?, LockLook::Held(_)) {
+            let held = match launch_lock::look(&self.folder)? {
+                LockLook::Held(_) => true,
+                LockLook::Free(_) => false,
+                // Somebody removed it; a keeper that is still connected has it all the same.
+                LockLook::Missing => self.is_connected()?,
+            };
+            if !held {
                 return Ok(Part::Done);
             }
             let Some((pid, handle)) = self.keeper_handle()? else {
@@ -144,6 +181,13 @@ impl Ending {
             if timeout_at(deadline, keeper_process::ended(&handle)).await.is_err() {
                 return Ok(Part::Left(processes::survivor(pid).into_iter().collect()));
             }
+        }
+    }
+
+    fn is_connected(&self) -> io::Result<bool> {
+        match &self.keeper {
+            Some((_, socket)) => Ok(!keeper_process::has_hung_up(socket.get_ref().as_fd())?),
+            None => Ok(false),
         }
     }
 
@@ -182,11 +226,10 @@ impl Ending {
     }
 
     /// Those who were not in the cgroup, and the proof that nobody is left.
-    async fn end_rest(&mut self, origin: Option<Origin>, had_cgroup: bool) -> io::Result<Event> {
-        match origin {
-            // No keeper was ever asked for.
-            None => {}
-            Some(origin) if origin.yard == self.yard => {
+    async fn end_rest(&mut self, asked: Asked, had_cgroup: bool) -> io::Result<Event> {
+        match asked {
+            Asked::Nobody => {}
+            Asked::OurYard => {
                 let deadline = Instant::now() + ORPHANS;
                 if let Proof::NotYet(left) = self.proof.wait(deadline).await? {
                     let survivors: Vec<_> =
@@ -197,7 +240,7 @@ impl Ending {
                     return Ok(still_alive(survivors));
                 }
             }
-            Some(_) => {
+            Asked::FormerYard => {
                 self.end_agent().await?;
                 if !had_cgroup {
                     let why = "keeper and yard are dead, and its pen had no cgroup: whether \
@@ -206,7 +249,7 @@ impl Ending {
                 }
             }
         }
-        Ok(Event::PenEnded(PenEnd::Empty { exit: self.exit() }))
+        Ok(Event::PenEnded(PenEnd::Empty { exit: self.exit()? }))
     }
 
     /// Kills the agent and whoever is below it, if it is still that very process.
@@ -238,10 +281,46 @@ impl Ending {
         Ok(())
     }
 
-    /// The kernel's word on the agent.
-    fn exit(&self) -> Option<Exit> {
-        let agent = self.agent.as_ref()?;
-        pidfd::ended(agent.as_fd()).map(convert::exit_by_kernel)
+    /// The kernel's word on the agent; or that there was none.
+    fn exit(&self) -> io::Result<Option<Exit>> {
+        if self.was_never_opened()? {
+            return Ok(Some(Exit::NeverRan));
+        }
+        let agent = self.agent.as_ref();
+        Ok(agent.and_then(|agent| pidfd::ended(agent.as_fd())).map(convert::exit_by_kernel))
+    }
+
+    /// Whether the files that its keeper makes on its way show that it did not get as far as to a process:
+    /// first the room for the outcome, then the note of itself, and before the gate opens that of the agent.
+    fn was_never_opened(&self) -> io::Result<bool> {
+        if self.identity.is_some() {
+            return Ok(false);
+        }
+        if !self.folder.join(OUTCOME).try_exists()? {
+            return Ok(true);
+        }
+        match std::fs::read_to_string(self.folder.join(IDENTITY)) {
+            Ok(note) => Ok(!note.lines().any(|line| line.starts_with("agent "))),
+            // It may be removed already.
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
+            Err(error) => Err(error),
+        }
+    }
+}
+
+/// Whether nobody will write to its journal any more.
+fn event_is_end(event: &Event) -> bool {
+    matches!(event, Event::PenEnded(PenEnd::Empty { .. } | PenEnd::Unobservable { .. }))
+}
+
+/// What a killed keeper had read and not written is gone: that is marked, once.
+fn mark_gap(journal: &Path) -> io::Result<()> {
+    let mut reader = Reader::open(journal)?;
+    let end = reader.end()?;
+    reader.seek(end)?;
+    match reader.next()? {
+        Item::Gap { why: Why::KeeperDied, .. } => Ok(()),
+        _ => Writer::mark_gap_in(journal, clock::now_ms(), None, Why::KeeperDied),
     }
 }
 
@@ -249,11 +328,7 @@ fn still_alive(survivors: Vec<Survivor>) -> Event {
     Event::PenEnded(PenEnd::StillAlive { survivors })
 }
 
-fn end_folder(
-    folder: &std::path::Path,
-    name: &PenName,
-    deadline: std::time::Instant,
-) -> io::Result<Part> {
+fn end_folder(folder: &Path, name: &PenName, deadline: std::time::Instant) -> io::Result<Part> {
     loop {
         match Leftover::claim_path(folder, name).map_err(io::Error::other)? {
             Claim::Gone => return Ok(Part::Done),

@@ -16,7 +16,7 @@ use kennel_keeper::fault::point;
 use kennel_keeper::protocol::{OutcomeFile, Report, Request, Role, State};
 use kennel_sys::identity::Stat;
 use kennel_sys::pidfd;
-use rustix::fd::OwnedFd;
+use rustix::fd::{AsFd, OwnedFd};
 use rustix::process::Signal;
 use tokio::time::{Instant, sleep, timeout_at};
 
@@ -137,7 +137,7 @@ impl Search {
                 }
             }
         };
-        let (token, state, agent) = match answered {
+        let (token, mut state, agent) = match answered {
             Err(_) => {
                 // Whoever ends it without its keeper finds it by this connection.
                 let pid = self.child_of_yard(peer)?;
@@ -152,6 +152,9 @@ impl Search {
         if token != self.token {
             let why = "another launch's keeper answers in its folder".to_owned();
             return Ok(Probe::Failed { why }.into());
+        }
+        if let Some(agent) = &agent {
+            state.identity = state.identity.map(|agents| agents.seen_from_here(agent.as_fd()));
         }
         let pid = self.child_of_yard(peer)?;
         let keeper = Some(FoundKeeper { socket: conversation.into_socket(), pid, agent });

@@ -6,7 +6,7 @@ use kennel_core::{Event, SessionId};
 use kennel_keeper::fault::point;
 use kennel_keeper::protocol::{Outcome, Report, YardReport};
 use kennel_pen::Identity;
-use rustix::fd::OwnedFd;
+use rustix::fd::{AsFd, OwnedFd};
 
 use super::Owner;
 use crate::config::ExitReason;
@@ -33,6 +33,10 @@ impl Owner {
             Report::Hello { token, .. } => self.greeted(id, &token),
             Report::Born { identity, cgroup } => {
                 self.cleared(id, Deadline::Born);
+                let identity = match descriptors.first() {
+                    Some(agent) => identity.seen_from_here(agent.as_fd()),
+                    None => identity,
+                };
                 self.keep_agent(id, descriptors);
                 self.born(id, &identity, cgroup.map(|path| path.display().to_string()));
             }
@@ -139,10 +143,21 @@ impl Owner {
         runtime.link = None;
         if ended {
             runtime.clear_deadlines();
+            self.forget_keeper(id);
         } else if runtime.greeted || !asked_for {
             self.happen(id, &Event::KeeperLost);
         }
         // Else the yard has still to tell whether there ever was one.
+    }
+
+    /// A keeper that has done its work is nobody's to look for; one of a former yard is never told of.
+    pub(super) fn forget_keeper(&mut self, id: &SessionId) {
+        let Some(runtime) = self.runtimes.get_mut(id) else { return };
+        if let Some(pid) = runtime.keeper_pid.take()
+            && self.keepers.get(&pid) == Some(id)
+        {
+            self.keepers.remove(&pid);
+        }
     }
 
     // The yard.
@@ -183,7 +198,7 @@ impl Owner {
 
     fn keeper_ended(&mut self, pid: i32, how: &str, left: Vec<String>) {
         let Some(id) = self.keepers.get(&pid).cloned() else {
-            return tracing::warn!(pid, how, "an unknown keeper has ended");
+            return tracing::debug!(pid, how, "a keeper that is done with has ended");
         };
         if !left.is_empty() {
             tracing::warn!(session = %id, ?left, "orphans of a keeper can't be ended so far");

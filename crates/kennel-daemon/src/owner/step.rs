@@ -124,6 +124,9 @@ impl Owner {
             }
         }
         if !live {
+            if self.runtimes.get(id).is_some_and(|runtime| runtime.link.is_none()) {
+                self.forget_keeper(id);
+            }
             self.children.remove(id);
             self.live = self.live.saturating_sub(1);
             self.one_more_ended();

@@ -81,19 +81,19 @@ pub(super) fn launch_and_hold(
     desk: &mut Desk,
     order: &LaunchOrder,
     namespace: Namespace,
-    stdin: Option<OwnedFd>,
+    given: Given,
     journal: Writer,
 ) -> Outcome {
     if let Err(not) = await_word(desk, None, &Word::Go) {
         return never_ran(not.cause());
     }
     fault::point("keeper.go");
-    let mut pen = match make_pen(order, namespace) {
+    let mut pen = match make_pen(order, namespace, given.ground) {
         Ok(pen) => pen,
         Err(not) => return never_ran(not.cause()),
     };
     fault::point("keeper.pen");
-    match launch(desk, &mut pen, order, stdin) {
+    match launch(desk, &mut pen, order, given.stdin) {
         Ok(ends) => {
             fault::point("keeper.opened");
             hold(Held::new(desk, pen, order, ends, journal))
@@ -102,18 +102,32 @@ pub(super) fn launch_and_hold(
     }
 }
 
-fn make_pen(order: &LaunchOrder, namespace: Namespace) -> Result<Pen, NotLaunched> {
+/// What a keeper has for its launch besides the order.
+pub(super) struct Given {
+    pub(super) stdin: Option<OwnedFd>,
+    /// The ground, as the yard found it.
+    pub(super) ground: Ground,
+}
+
+fn make_pen(
+    order: &LaunchOrder,
+    namespace: Namespace,
+    ground: Ground,
+) -> Result<Pen, NotLaunched> {
     let (ground, kind) = match order.kind {
         HeldKind::Subtree | HeldKind::Namespace => (Ground::without_cgroup(), Kind::Subtree),
-        HeldKind::Auto => (Ground::survey(&order.name.home), Kind::Auto),
-        HeldKind::Cgroup => (Ground::survey(&order.name.home), Kind::Cgroup),
+        HeldKind::Auto => (ground, Kind::Auto),
+        HeldKind::Cgroup => (ground, Kind::Cgroup),
     };
     let made = |error: CreateError| NotLaunched::failed(203, &error);
     if let Namespace::Failed(error) = &namespace {
         let why = format!("can't make a pid namespace: {error}");
         return Err(NotLaunched::Failed { code: 203, why });
     }
-    let mut pen = Pen::create(&ground, order.name.clone(), kind).map_err(made)?;
+    let mut pen = Pen::create(&ground, order.name.clone(), kind)
+        // The ground may have changed since the yard looked.
+        .or_else(|_| Pen::create(&Ground::survey(&order.name.home), order.name.clone(), kind))
+        .map_err(made)?;
     pen.arm().map_err(|error| NotLaunched::failed(203, &error))?;
     if let Namespace::New(init) = namespace {
         pen.in_namespace(init);
@@ -131,7 +145,6 @@ fn launch(
     let likelier = OomScore::raised();
     let cgroup = pen.cgroup_path().map(ToOwned::to_owned);
     let gated = pen.launch(command(order, stdin)?)?;
-    drop(likelier);
     if let (Some(terminal), Some(fd)) = (&order.terminal, &gated.ends.terminal)
         && let Some(settings) = &terminal.settings
     {
@@ -145,6 +158,7 @@ fn launch(
     fault::point("keeper.granted");
     desk.stage(Stage::Running);
     let ends = gated.open(Instant::now() + EXEC)?;
+    drop(likelier);
     desk.tell_all(&Report::Running);
     Ok(ends)
 }
@@ -175,7 +189,8 @@ fn await_word(
         if let Some(agent) = gated.and_then(Gated::pidfd)
             && kennel_sys::pidfd::has_ended(agent)?
         {
-            return Err(LaunchError::Died.into());
+            // It never gets to its program: opening the gate only tells why.
+            return Ok(());
         }
         desk.wait(None, Some(deadline))?;
     }

@@ -19,12 +19,14 @@ mod settle_in;
 use std::io;
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use kennel_pen::Ground;
 use rustix::fd::OwnedFd;
 
 use crate::fault;
 use crate::journal::Writer;
 use crate::protocol::{Cause, LaunchOrder, Outcome, OutcomeFile};
 use desk::Desk;
+use launch::Given;
 use settle_in::Side;
 
 /// The names of the points at which a keeper can be stopped by a test, in the order in which it passes them.
@@ -52,6 +54,8 @@ pub(crate) struct Birthright {
     pub(crate) lock: OwnedFd,
     pub(crate) daemon: OwnedFd,
     pub(crate) stdin: Option<OwnedFd>,
+    /// What the yard found out about this machine.
+    pub(crate) ground: Ground,
 }
 
 /// Serves as a keeper, to the end.
@@ -60,13 +64,13 @@ pub(crate) struct Birthright {
 /// Nothing was launched, and the daemon could not even be told why.
 pub(crate) fn keep(birthright: Birthright) -> io::Result<()> {
     fault::point("keeper.forked");
-    let Birthright { order, lock, daemon, stdin } = birthright;
+    let Birthright { order, lock, daemon, stdin, ground } = birthright;
     settle_in::settle_in()?;
     let order = settle_in::read_order(order)?;
     let namespace = match settle_in::enter_namespace(order.kind) {
         Side::Inside(namespace) => namespace,
         Side::Outside(init) => {
-            drop((lock, daemon, stdin)); // only the keeper itself may hold what makes it one
+            drop((lock, daemon, stdin, ground)); // only the keeper itself may hold what makes it one
             return settle_in::stand_by(init);
         }
     };
@@ -84,7 +88,8 @@ pub(crate) fn keep(birthright: Birthright) -> io::Result<()> {
     };
     desk.greet_daemon();
     fault::point("keeper.hello");
-    let outcome = launch::launch_and_hold(&mut desk, &order, namespace, stdin, journal);
+    let given = Given { stdin, ground };
+    let outcome = launch::launch_and_hold(&mut desk, &order, namespace, given, journal);
     fault::point("keeper.empty");
     leave(desk, &outcome_file, outcome)?;
     drop(lock); // it goes with the process in any case; here it says for how long it is needed

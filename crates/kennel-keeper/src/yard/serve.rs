@@ -7,7 +7,7 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use kennel_pen::HomeId;
+use kennel_pen::{Ground, HomeId};
 use kennel_pen::wire::{Channel, Received};
 use kennel_sys::fork::{Forked, fork_alone};
 use kennel_sys::pidfd;
@@ -67,6 +67,8 @@ pub(super) struct Yard {
     home: PathBuf,
     home_id: HomeId,
     lock: OwnedFd,
+    /// What this machine offers, found out once, for all keepers.
+    ground: Ground,
     listener: OwnedFd,
     signals: SignalFd,
     daemon: Option<Daemon>,
@@ -102,10 +104,12 @@ impl Yard {
         // The daemon has two descriptors for each session. Without more we go on with what there is.
         let most = Rlimit { current: limit.maximum, maximum: limit.maximum };
         rustix::process::setrlimit(Resource::Nofile, most).ok();
+        let ground = Ground::survey(&home_id);
         Ok(Some(Self {
             home,
             home_id,
             lock,
+            ground,
             listener,
             signals,
             daemon: None,
@@ -289,10 +293,13 @@ impl Yard {
             self.tell_daemon(&YardReport::NotForked { key, why });
             return None;
         };
-        let birthright = Birthright { order, lock, daemon, stdin: descriptors.next() };
+        let stdin = descriptors.next();
         fault::point("yard.fork");
         match fork_alone() {
-            Ok(Forked::Child) => return Some(birthright),
+            Ok(Forked::Child) => {
+                let ground = std::mem::replace(&mut self.ground, Ground::without_cgroup());
+                return Some(Birthright { order, lock, daemon, stdin, ground });
+            }
             Ok(Forked::Parent(pid)) => {
                 fault::point("yard.forked");
                 self.keepers.insert(pid, Some(key));
@@ -330,6 +337,12 @@ impl Yard {
     fn reap(&mut self) -> io::Result<()> {
         while let Reaped::One(pid, ended) = reap::reap_any()? {
             self.child_ended(pid, ended);
+        }
+        // A keeper or daemon that somebody stops (an agent may) has work to do.
+        while let Some(pid) = reap::stopped_child()? {
+            if let Some(stopped) = pidfd::open(pid)? {
+                let _sent_or_gone = pidfd::send(&stopped, Signal::CONT)?;
+            }
         }
         Ok(())
     }

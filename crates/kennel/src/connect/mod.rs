@@ -22,7 +22,7 @@ use crate::home::Home;
 pub(crate) use deposit::leave_stdin;
 pub(crate) use http::escape;
 pub(crate) use inside::{find as find_inside, holds_file_in, value as cookie};
-pub(crate) use start::{Yard, spawn_yard};
+pub(crate) use start::{Yard, environment, may_start, spawn_yard};
 
 /// The daemon's socket in the home.
 const SOCKET: &str = "kennel.sock";

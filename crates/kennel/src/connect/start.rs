@@ -1,6 +1,6 @@
 //! Bringing the daemon up: by the yard if it lives, else by starting a yard.
 
-use std::ffi::{CString, OsString};
+use std::ffi::{CString, NulError, OsString};
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, Read, Seek, SeekFrom};
 use std::os::unix::ffi::OsStrExt;
@@ -103,8 +103,8 @@ fn reach(home: &Home) -> anyhow::Result<Option<YardClient>> {
     }
 }
 
-/// Whether this process is in a place where a yard may be started.
-fn may_start(home: &Home) -> Result<(), String> {
+/// Whether this process is in a place where a yard may be started; if not, why.
+pub(crate) fn may_start(home: &Home) -> Result<(), String> {
     if let Some(inside) = inside::find(home) {
         let session = inside.session.as_deref().unwrap_or("unknown");
         return Err(format!(
@@ -268,7 +268,7 @@ pub(crate) fn spawn_yard(home: &Home) -> anyhow::Result<OwnedFd> {
     let start = clone::Start {
         path: c(b"/proc/self/exe")?,
         argv: vec![c(roles::YARD.as_bytes())?, c(home.folder.as_os_str().as_bytes())?],
-        env: environment(std::env::vars_os()),
+        env: environment(std::env::vars_os()).map(assignment).collect::<Result<_, _>>()?,
         folder: Some(c(b"/")?),
         umask: Some(0o077),
         limits: Vec::new(),
@@ -288,7 +288,9 @@ pub(crate) fn spawn_yard(home: &Home) -> anyhow::Result<OwnedFd> {
 }
 
 /// What of the environment concerns the yard and the daemon: where things are, and nothing secret.
-fn environment(ours: impl Iterator<Item = (OsString, OsString)>) -> Vec<CString> {
+pub(crate) fn environment(
+    ours: impl Iterator<Item = (OsString, OsString)>,
+) -> impl Iterator<Item = (OsString, OsString)> {
     const KEPT: [&str; 7] = ["HOME", "PATH", "LANG", "USER", "LOGNAME", "TZ", "TMPDIR"];
     const BEGINNINGS: [&str; 3] = ["XDG_", "LC_", "KENNEL_"];
     const LEFT_OUT: [&str; 3] = [HOME_COOKIE, SESSION_COOKIE, "KENNEL_SESSION_NAME"];
@@ -297,14 +299,14 @@ fn environment(ours: impl Iterator<Item = (OsString, OsString)>) -> Vec<CString>
         let wanted = KEPT.contains(&name) || BEGINNINGS.iter().any(|part| name.starts_with(part));
         wanted && !LEFT_OUT.contains(&name)
     })
-    .filter_map(|(name, value)| {
-        let mut text = name.into_encoded_bytes();
-        text.push(b'=');
-        text.extend(value.into_encoded_bytes());
-        // No variable that came from the kernel has a NUL in it.
-        CString::new(text).ok()
-    })
-    .collect()
+}
+
+/// `NAME=value`.
+fn assignment((name, value): (OsString, OsString)) -> Result<CString, NulError> {
+    let mut text = name.into_encoded_bytes();
+    text.push(b'=');
+    text.extend(value.into_encoded_bytes());
+    CString::new(text)
 }
 
 /// Pauses between looks, each longer than the one before.
@@ -349,7 +351,7 @@ mod tests {
             ("HOMELESS", "1"),
         ];
         let ours = ours.into_iter().map(|(name, value)| (name.into(), value.into()));
-        let kept = environment(ours).into_iter().map(|text| text.into_string().unwrap());
+        let kept = environment(ours).map(|pair| assignment(pair).unwrap().into_string().unwrap());
         assert_eq!(
             kept.collect::<Vec<_>>(),
             ["HOME=/home/u", "PATH=/bin", "KENNEL_LOG=debug", "XDG_RUNTIME_DIR=/run/u"]

@@ -15,7 +15,7 @@ use crate::failure::Failure;
 use crate::home::Home;
 use crate::live::{OwnTerminal, Signals, like_ours, poll, settings};
 use crate::moment;
-use crate::stopper::BY_RUN;
+use crate::stopper::{BY_RUN, Stopper};
 
 /// What to ask for.
 pub(super) struct Plan {
@@ -110,10 +110,10 @@ pub(super) fn create(
     };
     loop {
         if let Some(signal) = signals.next_end().map_err(Failure::internal)? {
-            // The daemon sees us go, and ends what it may have started for us. That is waited for.
+            // The daemon sees us go, and ends what it may have started for us.
             drop(sent);
             let session = match find_own(daemon, &plan) {
-                Some(session) => await_record(daemon, &session.id, None, signals)?,
+                Some(session) => stop(daemon, home, &session, signals, signal)?,
                 None => None,
             };
             return Ok(Created::Stopped { signal, session: session.map(Box::new) });
@@ -139,6 +139,24 @@ fn ask(daemon: &Daemon, home: &Home, plan: &mut Plan) -> Result<Sent, Failure> {
     }
     let sent = daemon.send("POST", "/v1/sessions", Some(&plan.request), Patience::Endless);
     sent.map_err(|error| Failure::from(error).code(exit_code::SETUP))
+}
+
+/// Ends our session, and sees it end. Asked for once more, since the answer may have been on its way to us
+/// when we went; whoever tells us to end again wants it killed.
+fn stop(
+    daemon: &Daemon,
+    home: &Home,
+    session: &SessionView,
+    signals: &Signals,
+    signal: i32,
+) -> Result<Option<SessionView>, Failure> {
+    let stopper = Stopper::new(home, &session.id);
+    stopper.ask(false, signal);
+    if let Some(settled) = await_record(daemon, &session.id, None, signals)? {
+        return Ok(Some(settled));
+    }
+    stopper.ask(true, signal);
+    await_record(daemon, &session.id, None, signals)
 }
 
 /// The daemon vanished over it. The next one knows whether the session came to be.

@@ -11,6 +11,7 @@ use crate::failure::{Failure, say};
 use crate::home::Home;
 use crate::print::print;
 use crate::quantity::parse_time;
+use crate::words::counted;
 
 /// The flags of `kennel prune`.
 #[derive(Debug, Args)]
@@ -30,8 +31,7 @@ pub(crate) fn prune(home: &Home, args: &PruneArgs) -> Result<u8, Failure> {
     print(&answer.removed.iter().map(|id| format!("{id}\n")).collect::<String>())?;
     match answer.removed.len() {
         0 => say("nothing to remove"),
-        1 => say("1 session removed"),
-        number => say(&format!("{number} sessions removed")),
+        number => say(&format!("{} removed", counted(number, "session"))),
     }
     Ok(0)
 }

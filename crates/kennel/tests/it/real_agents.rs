@@ -173,10 +173,10 @@ impl Act {
         self.agent_among(&all_processes())
     }
 
-    /// The holder's child, and the first that it had: later, orphans are its children too.
+    /// The keeper's child, and the first that it had: later, orphans are its children too.
     fn agent_among(&self, processes: &[Process]) -> Option<i32> {
-        let holder = self.scene.keeper()?;
-        let children = processes.iter().filter(|process| process.parent == holder);
+        let keeper = self.scene.keeper()?;
+        let children = processes.iter().filter(|process| process.parent == keeper);
         children
             .filter_map(|child| Some((start_time(child.pid)?, child.pid)))
             .min()

@@ -65,12 +65,13 @@ everywhere! {
         let report = report(&scene, ":", &["--name", "fix-login"], &[]);
         let env = &report["env"];
         let id = fs::read_to_string(scene.path("home/kennel/id")).expect("the home's id");
-        assert_eq!(env["KENNEL_HOME_ID"].as_str(), Some(id.trim()));
+        let id = id.lines().next().expect("a line");
+        assert_eq!(env["KENNEL_HOME_ID"].as_str(), Some(id));
         let session = env["KENNEL_SESSION_ID"].as_str().expect("a session id");
         assert_eq!(session.len(), 12);
         assert_eq!(env["KENNEL_SESSION_NAME"], "fix-login");
         let cgroup = text(&report, "cgroup");
-        let pen = format!("kennel-{}-{session}", id.trim());
+        let pen = format!("kennel-{id}-{session}");
         assert_eq!(cgroup.ends_with(&pen), scene.pen == kennel_testing::Pen::Cgroup, "{cgroup}");
     }
 
@@ -92,17 +93,17 @@ everywhere! {
         assert_eq!(text(&report, "cwd"), "/tmp");
     }
 
-    /// The agent goes before its holder when memory runs out.
-    fn the_agent_is_likelier_to_be_killed_for_memory_than_its_holder(scene: Scene) {
+    /// The agent goes before its keeper when memory runs out.
+    fn the_agent_is_likelier_to_be_killed_for_memory_than_its_keeper(scene: Scene) {
         let mut running = scene.start(&[], &["sleep"]);
         running.wait_ready();
         let score = |pid: i32| -> i32 {
             let text = fs::read_to_string(format!("/proc/{pid}/oom_score_adj")).expect("a score");
             text.trim().parse().expect("a number")
         };
-        let (agent, holder) = (scene.pid_of("agent"), scene.keeper().expect("a keeper"));
-        // The holder puts its own score back once the agent has left its memory, by the exec.
-        eventually("the agent is likelier", || score(agent) > score(holder));
+        let (agent, keeper) = (scene.pid_of("agent"), scene.keeper().expect("a keeper"));
+        // The keeper puts its own score back once the agent has left its memory, by the exec.
+        eventually("the agent is likelier", || score(agent) > score(keeper));
         running.signal("TERM");
         assert_eq!(running.wait().code, 143);
     }

@@ -13,7 +13,7 @@ use anyhow::{Context, anyhow};
 use clap::{Args, Subcommand};
 use kennel_core::api::{DaemonView, ReplaceRequest};
 
-use crate::connect::{Daemon, Start};
+use crate::connect::{Daemon, Start, environment, may_start};
 use crate::exit_code;
 use crate::failure::Failure;
 use crate::home::Home;
@@ -123,6 +123,9 @@ fn own_program() -> anyhow::Result<String> {
 
 /// Becomes the yard. Returns only if that fails.
 fn run(home: &Home) -> Result<u8, Failure> {
-    let error = Command::new("/proc/self/exe").arg0(roles::YARD).arg(&home.folder).exec();
+    may_start(home).map_err(|why| Failure::because(exit_code::SETUP, why))?;
+    let mut yard = Command::new("/proc/self/exe");
+    yard.arg0(roles::YARD).arg(&home.folder).current_dir("/");
+    let error = yard.env_clear().envs(environment(std::env::vars_os())).exec();
     Err(Failure::internal(anyhow!(error).context("can't become the yard")))
 }

@@ -10,6 +10,7 @@ use crate::failure::{Failure, say};
 use crate::home::Home;
 use crate::moment;
 use crate::print::{self, print};
+use crate::words::counted;
 
 /// The flags of `kennel daemon status`.
 #[derive(Debug, Args)]
@@ -85,9 +86,8 @@ fn not_running(home: &Home, json: bool) -> Result<u8, Failure> {
             format!("daemon {daemon} was started by yard {pid}, and does not listen")
         }
         Some(Yard { pid, keepers, .. }) => {
-            format!(
-                "no daemon runs; yard {pid} does, with {keepers} keepers, and starts one when asked"
-            )
+            let keepers = counted(keepers, "keeper");
+            format!("no daemon runs; yard {pid} does, with {keepers}, and starts one when asked")
         }
     };
     Err(Failure::because(exit_code::REFUSED, text))

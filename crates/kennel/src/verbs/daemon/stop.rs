@@ -18,6 +18,7 @@ use crate::live;
 use crate::print::print;
 use crate::quantity::parse_time;
 use crate::verbs::stop::line;
+use crate::words::counted;
 
 /// How long the processes may take to leave once all is said.
 const LEAVE: Duration = Duration::from_secs(10);
@@ -100,7 +101,8 @@ fn await_end(process: &OwnedFd) -> io::Result<()> {
 /// Ends a yard that has no daemon.
 fn end_yard(yard: &Yard, keep: bool) -> Result<u8, Failure> {
     if keep {
-        say(&format!("no daemon runs; yard {} goes on with {} keepers", yard.pid, yard.keepers));
+        let keepers = counted(yard.keepers, "keeper");
+        say(&format!("no daemon runs; yard {} goes on with {keepers}", yard.pid));
         return Ok(0);
     }
     // Its own socket told its pid a moment ago.

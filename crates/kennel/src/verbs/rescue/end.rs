@@ -58,11 +58,11 @@ impl Ended {
 /// Ends everything: keepers end their trees; pens and processes that have none are ended here.
 pub(super) fn end(home: &Home, found: &Found) -> Ended {
     let mut ended = Ended { trouble: found.trouble.clone(), ..Ended::default() };
-    for session in found.sessions.iter().filter(|session| session.is_live()) {
+    for session in found.sessions.iter().filter(|session| session.has_keeper()) {
         end_session(session, &mut ended);
     }
     end_pens(home, &mut ended);
-    for session in found.sessions.iter().filter(|session| session.outcome.is_none()) {
+    for session in &found.sessions {
         end_agent(session, &mut ended);
     }
     end_strays(home, &mut ended);
@@ -153,19 +153,23 @@ fn end_pens(home: &Home, ended: &mut Ended) {
 /// An agent that cleared its environment, in a pen without a cgroup, whose keeper and yard are dead: only its
 /// identity tells. Those below it are ended with it.
 fn end_agent(session: &SessionFound, ended: &mut Ended) {
-    let Some(identity) = session.identity.iter().find_map(|line| process::identity(line)) else {
-        return;
+    let name = format!("session {}", session.id);
+    let (identity, agent) = match process::agent(&session.identity) {
+        Ok(Some(agent)) => agent,
+        Ok(None) => return,
+        Err(error) => return ended.trouble.push(format!("{name}: its agent: {error}")),
     };
-    let Ok(Some(agent)) = identity.open() else { return };
-    let below = process::descendants(identity.pid).unwrap_or_default();
-    for pid in below {
-        let still_below =
-            || process::descendants(identity.pid).is_ok_and(|pids| pids.contains(&pid));
-        let killed = process::kill(pid, still_below, Instant::now() + PROCESS);
-        ended.note(format!("session {}: pid {pid}, below its agent", session.id), killed);
+    match process::hold_still(identity.pid, &agent) {
+        Ok(below) => {
+            for (pid, process) in below {
+                let killed = process::kill_handle(&process, Instant::now() + PROCESS);
+                ended.note(format!("{name}: pid {pid}, below its agent"), killed);
+            }
+        }
+        Err(error) => ended.trouble.push(format!("{name}: those below its agent: {error}")),
     }
     let killed = process::kill_handle(&agent, Instant::now() + PROCESS);
-    ended.note(format!("session {}: its agent, {identity}", session.id), killed);
+    ended.note(format!("{name}: its agent, {identity}"), killed);
 }
 
 fn end_strays(home: &Home, ended: &mut Ended) {

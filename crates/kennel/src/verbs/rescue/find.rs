@@ -37,6 +37,7 @@ pub(super) struct SessionFound {
     pub(super) lock: Lock,
     pub(super) keeper: Option<KeeperFound>,
     pub(super) agent: Option<String>,
+    pub(super) agent_lives: bool,
     pub(super) pen: Option<String>,
     pub(super) outcome: Option<String>,
     /// What its keeper left for those who have nothing but the folder.
@@ -45,6 +46,10 @@ pub(super) struct SessionFound {
 
 impl SessionFound {
     pub(super) fn is_live(&self) -> bool {
+        self.has_keeper() || self.agent_lives
+    }
+
+    pub(super) fn has_keeper(&self) -> bool {
         self.lock == Lock::Held || self.keeper.is_some()
     }
 }
@@ -125,18 +130,24 @@ fn look(folder: &Path, home: &Home, trouble: &mut Vec<String>) -> SessionFound {
         Some(status) => status.to_string(),
         None => format!("never ran: {:?}", outcome.cause),
     });
+    let identity = identity.lines().map(ToOwned::to_owned).collect::<Vec<_>>();
+    let agent = process::agent(&identity).unwrap_or_else(|error| {
+        trouble.push(format!("{id}: its agent: {error}"));
+        None
+    });
     let mut session = SessionFound {
         folder: folder.display().to_string(),
         lock,
         keeper,
-        agent: None,
+        agent: agent.as_ref().map(|(identity, _)| identity.to_string()),
+        agent_lives: agent.is_some(),
         pen: None,
         outcome,
-        identity: identity.lines().map(ToOwned::to_owned).collect(),
+        identity,
         id,
     };
     if let Some(state) = state {
-        session.agent = state.identity.map(|identity| identity.to_string());
+        session.agent = session.agent.or(state.identity.map(|identity| identity.to_string()));
         session.pen = state.cgroup.map(|path| path.display().to_string());
     }
     if session.pen.is_none() && session.is_live() {

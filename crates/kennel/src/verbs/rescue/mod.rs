@@ -75,7 +75,10 @@ fn text(found: &Found, ink: Ink) -> String {
         1 => "1 session is live".to_owned(),
         number => format!("{number} sessions are live"),
     };
-    out += &format!("; {} have ended\n", over.len());
+    out += &match over.len() {
+        1 => "; 1 has ended\n".to_owned(),
+        number => format!("; {number} have ended\n"),
+    };
     if !found.pens.is_empty() {
         out += "\nPens whose keeper has died:\n";
         for pen in &found.pens {
@@ -112,7 +115,7 @@ fn describe(session: &SessionFound) -> String {
             None => format!("keeper {} does not answer", keeper.pid),
         },
         (None, Lock::Held) => "its lock is held, but no keeper is to be found".to_owned(),
-        (None, _) => "no keeper".to_owned(),
+        (None, _) => "it has lost its keeper".to_owned(),
     };
     match &session.agent {
         Some(agent) => format!("{keeper}; agent {agent}"),
@@ -132,6 +135,7 @@ mod tests {
             lock,
             keeper: None,
             agent: None,
+            agent_lives: false,
             pen: None,
             outcome: None,
             identity: Vec::new(),
@@ -141,7 +145,7 @@ mod tests {
     #[test]
     fn an_empty_home_is_told_in_a_line() {
         let found = Found { sessions: vec![session("a", Lock::Free)], ..Found::default() };
-        assert_eq!(text(&found, Ink::Plain), "no session is live; 1 have ended\n");
+        assert_eq!(text(&found, Ink::Plain), "no session is live; 1 has ended\n");
     }
 
     #[test]
@@ -171,7 +175,7 @@ a  keeper 7 answers: running; agent pid 8 (inode 9)
     keeper 7
 b  keeper 7 does not answer
 c  its lock is held, but no keeper is to be found
-3 sessions are live; 1 have ended
+3 sessions are live; 1 has ended
 
 Pens whose keeper has died:
   /sys/fs/cgroup/kennel-x-y  pids [5]

@@ -10,7 +10,7 @@ use kennel_pen::{HOME_COOKIE, HomeId, Identity, SESSION_COOKIE};
 use kennel_sys::identity::{Birth, Stat};
 use kennel_sys::pidfd;
 use rustix::event::{PollFd, PollFlags};
-use rustix::fd::OwnedFd;
+use rustix::fd::{AsFd, OwnedFd};
 use rustix::process::Signal;
 
 use crate::connect::{cookie, holds_file_in};
@@ -70,7 +70,7 @@ pub(super) enum Killed {
 pub(super) fn kill(pid: i32, is_meant: impl Fn() -> bool, deadline: Instant) -> io::Result<Killed> {
     let Some(process) = pidfd::open(pid)? else { return Ok(Killed::NotThere) };
     // Looked at while we hold a handle on it: the number can't be another's.
-    if !is_meant() || !pidfd::exists(rustix::fd::AsFd::as_fd(&process)) {
+    if !is_meant() || !pidfd::exists(process.as_fd()) {
         return Ok(Killed::NotThere);
     }
     kill_handle(&process, deadline)
@@ -78,25 +78,52 @@ pub(super) fn kill(pid: i32, is_meant: impl Fn() -> bool, deadline: Instant) -> 
 
 /// Kills the process behind a handle, and waits for its end.
 pub(super) fn kill_handle(process: &OwnedFd, deadline: Instant) -> io::Result<Killed> {
+    // One that has ended and waits for its parent to notice is gone for us.
+    if pidfd::has_ended(process.as_fd())? {
+        return Ok(Killed::NotThere);
+    }
     match pidfd::send(process, Signal::KILL)? {
         pidfd::Sent::Gone => return Ok(Killed::NotThere),
         pidfd::Sent::NotPermitted => return Ok(Killed::NotPermitted),
         pidfd::Sent::Yes => {}
     }
     poll(&mut [PollFd::new(process, PollFlags::IN)], Some(deadline))?;
-    let ended = pidfd::has_ended(rustix::fd::AsFd::as_fd(process))?;
+    let ended = pidfd::has_ended(process.as_fd())?;
     Ok(if ended { Killed::Yes } else { Killed::StillAlive })
 }
 
-/// Those below a process, children before their parents.
-pub(super) fn descendants(pid: i32) -> io::Result<Vec<i32>> {
-    let mut parents = Vec::new();
-    for other in all()? {
-        if let Ok(Some(stat)) = Stat::read(other) {
-            parents.push((other, stat.parent));
+/// A process and all below it, standing still, so that nobody slips away while they are ended one by one.
+pub(super) fn hold_still(root: i32, handle: &OwnedFd) -> io::Result<Vec<(i32, OwnedFd)>> {
+    let _sent_or_gone = pidfd::send(handle, Signal::STOP)?;
+    let mut held: Vec<(i32, OwnedFd)> = Vec::new();
+    loop {
+        let known = held.len();
+        for pid in descendants(root)? {
+            if held.iter().any(|(other, _)| *other == pid) {
+                continue;
+            }
+            let Some(process) = pidfd::open(pid)? else { continue };
+            // Looked at while we hold a handle on it: the number can't be another's.
+            if descendants(root)?.contains(&pid) {
+                let _sent_or_gone = pidfd::send(&process, Signal::STOP)?;
+                held.push((pid, process));
+            }
+        }
+        if held.len() == known {
+            return Ok(held);
         }
     }
-    let mut found = vec![pid];
+}
+
+/// The pids of those below a process.
+fn descendants(root: i32) -> io::Result<Vec<i32>> {
+    let mut parents = Vec::new();
+    for pid in all()? {
+        if let Ok(Some(stat)) = Stat::read(pid) {
+            parents.push((pid, stat.parent));
+        }
+    }
+    let mut found = vec![root];
     let mut at = 0;
     while let Some(above) = found.get(at).copied() {
         let below = parents.iter().filter(|(child, parent)| *parent == above && *child != above);
@@ -106,12 +133,18 @@ pub(super) fn descendants(pid: i32) -> io::Result<Vec<i32>> {
         at += 1;
     }
     found.remove(0);
-    found.reverse();
     Ok(found)
 }
 
+/// A handle on the agent that a keeper wrote down, if it lives.
+pub(super) fn agent(lines: &[String]) -> io::Result<Option<(Identity, OwnedFd)>> {
+    let Some(identity) = lines.iter().find_map(|line| identity(line)) else { return Ok(None) };
+    let Some(process) = identity.open()? else { return Ok(None) };
+    Ok((!pidfd::has_ended(process.as_fd())?).then_some((identity, process)))
+}
+
 /// The identity of an agent in the text that its keeper left.
-pub(super) fn identity(line: &str) -> Option<Identity> {
+fn identity(line: &str) -> Option<Identity> {
     let rest = line.strip_prefix("agent ")?;
     if let Some(identity) = Identity::parse(rest) {
         return Some(identity);
@@ -166,6 +199,32 @@ mod tests {
         assert_eq!(kill(pid, is_meant, soon()).unwrap(), Killed::Yes);
         child.wait().unwrap();
         assert_eq!(kill(pid, || true, soon()).unwrap(), Killed::NotThere);
+    }
+
+    #[test]
+    fn a_tree_is_held_still_and_ended_whole() {
+        let mut child = Command::new("sh")
+            .args(["-c", "sleep 300 & sleep 301"])
+            .stdin(Stdio::null())
+            .spawn()
+            .unwrap();
+        let pid = i32::try_from(child.id()).unwrap();
+        while descendants(pid).unwrap().len() < 2 {
+            std::thread::yield_now();
+        }
+        let handle = pidfd::open(pid).unwrap().unwrap();
+        let below = hold_still(pid, &handle).unwrap();
+        assert_eq!(below.len(), 2);
+        for (_, process) in &below {
+            assert_eq!(kill_handle(process, soon()).unwrap(), Killed::Yes);
+        }
+        assert_eq!(kill_handle(&handle, soon()).unwrap(), Killed::Yes);
+        assert_eq!(
+            kill_handle(&handle, soon()).unwrap(),
+            Killed::NotThere,
+            "a zombie is no process"
+        );
+        child.wait().unwrap();
     }
 
     #[test]

@@ -1,0 +1,213 @@
+//! What holds whatever happens, in whatever order.
+
+use std::time::Duration;
+
+use proptest::prelude::*;
+
+use crate::effect::Effect;
+use crate::event::{Event, PenEnd, Probe, StopWish};
+use crate::sample::owing;
+use crate::session::{Exit, OwedKind, Phase, Reason, Session, Survivor, Wanted, Writing};
+
+fn exit() -> impl Strategy<Value = Exit> {
+    prop_oneof![
+        (0..3).prop_map(|code| Exit::Code { code }),
+        Just(Exit::Signal { signal: 9, core: false, oom: false }),
+        Just(Exit::NeverRan),
+        Just(Exit::Unknown { why: "unknown".into() }),
+    ]
+}
+
+fn what() -> impl Strategy<Value = OwedKind> {
+    prop_oneof![Just(OwedKind::RuntimeFiles), Just(OwedKind::PenFolder { path: "/pen".into() })]
+}
+
+fn reason() -> impl Strategy<Value = Option<Reason>> {
+    prop_oneof![Just(None), Just(Some(Reason::LeaseOver)), Just(Some(Reason::ClientGone))]
+}
+
+fn survivors() -> Vec<Survivor> {
+    vec![Survivor { pid: 7, name: "dd".into(), why: "uninterruptible".into() }]
+}
+
+fn probe() -> impl Strategy<Value = Probe> {
+    let (identity, pid, pen) = (String::from("it"), 42, None);
+    let gated = Probe::Gated { identity: identity.clone(), pid, pen: pen.clone() };
+    prop_oneof![
+        Just(Probe::Waiting),
+        Just(gated),
+        (any::<bool>(), proptest::option::of(exit())).prop_map(move |(ending, exit)| {
+            Probe::Running { identity: identity.clone(), pid, pen: pen.clone(), ending, exit }
+        }),
+        (exit(), reason()).prop_map(|(exit, reason)| Probe::Over { exit, reason }),
+        Just(Probe::NoKeeper),
+        Just(Probe::Silent),
+        Just(Probe::Rebooted),
+        Just(Probe::Failed { why: "too many open files".into() }),
+    ]
+}
+
+fn pen_end() -> impl Strategy<Value = PenEnd> {
+    prop_oneof![
+        proptest::option::of(exit()).prop_map(|exit| PenEnd::Empty { exit }),
+        Just(PenEnd::StillAlive { survivors: survivors() }),
+        Just(PenEnd::Unobservable { why: "no yard".into() }),
+        Just(PenEnd::Failed { why: "too many open files".into() }),
+    ]
+}
+
+fn stop() -> impl Strategy<Value = Event> {
+    proptest::option::of(0..20_u64).prop_map(|grace| {
+        let reason = Reason::Stopped { by: "a client".into() };
+        Event::StopAsked(StopWish { grace: grace.map(Duration::from_secs), reason })
+    })
+}
+
+/// What goes well comes more often: so more is reached.
+fn event() -> impl Strategy<Value = Event> {
+    let why = || String::from("a fault");
+    prop_oneof![
+        6 => Just(Event::Recorded),
+        4 => Just(Event::KeeperReady),
+        4 => Just(crate::sample::born()),
+        4 => Just(Event::Opened),
+        3 => Just(Event::RetryDue),
+        2 => Just(Event::KeeperLost),
+        2 => Just(Event::Restored),
+        1 => Just(Event::RecordFailed { why: why() }),
+        1 => Just(Event::KeeperNotStarted { why: why() }),
+        1 => Just(Event::LaunchFailed { code: 204, why: why() }),
+        1 => Just(Event::StillAlive { survivors: survivors() }),
+        1 => Just(Event::Forgotten { by: "a person".into() }),
+        2 => exit().prop_map(|exit| Event::Exited { exit }),
+        1 => (exit(), reason()).prop_map(|(exit, reason)| Event::Gone { exit, reason }),
+        2 => pen_end().prop_map(Event::PenEnded),
+        2 => stop(),
+        3 => probe().prop_map(Event::Probed),
+        1 => what().prop_map(|what| Event::Owes { what }),
+        3 => what().prop_map(|what| Event::CleanedUp { what }),
+        2 => what().prop_map(|what| Event::CleanUpFailed { what, why: String::from("busy") }),
+    ]
+}
+
+fn is_observation(event: &Event) -> bool {
+    matches!(
+        event,
+        Event::Gone { .. }
+            | Event::LaunchFailed { .. }
+            | Event::KeeperNotStarted { .. }
+            | Event::PenEnded(PenEnd::Empty { .. })
+            | Event::Probed(Probe::Over { .. } | Probe::Rebooted)
+            | Event::Forgotten { .. }
+    )
+}
+
+fn is_forgotten(session: &Session) -> bool {
+    matches!(session.reason, Some(Reason::Forgotten { .. }))
+}
+
+fn known(session: &Session) -> Option<&Exit> {
+    session.exit.as_ref().filter(|exit| !matches!(exit, Exit::Unknown { .. }))
+}
+
+/// What was done so far, as far as the laws need it.
+#[derive(Default)]
+struct Done {
+    grants: usize,
+    /// The outcome was asked to be written, and no answer has come.
+    outcome_asked: bool,
+}
+
+fn check(before: &Session, event: &Event, after: &Session, effects: &[Effect], done: &mut Done) {
+    if let Wanted::Stopped { grace } = before.wanted {
+        assert!(matches!(after.wanted, Wanted::Stopped { grace: now } if now <= grace));
+    }
+    let found = before.phase == Phase::Lost && after.phase == Phase::Stopping;
+    assert!(after.phase >= before.phase || found, "{:?} to {:?}", before.phase, after.phase);
+    if !before.has_ended() && after.has_ended() {
+        assert!(is_observation(event), "it ended without being seen to");
+        assert!(after.exit.is_some() && after.reason.is_some());
+    }
+    assert!(!after.is_stop_wanted() || after.reason.is_some());
+    if let Some(exit) = known(before) {
+        assert_eq!(Some(exit), known(after), "a known exit was replaced");
+    }
+    if before.reason.is_some() && !is_forgotten(after) {
+        assert_eq!(before.reason, after.reason, "the first reason stays");
+    }
+    if after.phase == Phase::Cleaned && !is_forgotten(after) {
+        assert_eq!(after.owed, []);
+    }
+    for effect in effects {
+        match effect {
+            Effect::Grant => {
+                assert!(!after.is_stop_wanted() && after.launch.recorded);
+                assert!(after.launch.identity.is_some());
+                done.grants += 1;
+            }
+            Effect::Go => assert!(!after.is_stop_wanted() && after.launch.recorded),
+            Effect::Release => {
+                assert!(*event == Event::Recorded && done.outcome_asked, "let go too early");
+            }
+            Effect::CleanUp { .. } => assert!(after.has_ended()),
+            Effect::StartKeeper => panic!("a second keeper"),
+            _ => {}
+        }
+    }
+    assert!(done.grants <= 1, "granted twice");
+    if matches!(event, Event::Recorded | Event::RecordFailed { .. }) {
+        done.outcome_asked = false;
+    }
+    if effects.contains(&Effect::Record { durable: true }) {
+        done.outcome_asked = after.has_ended();
+        assert!(matches!(after.underway.writing, Writing::UnderWay { .. }));
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 500, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn the_laws_hold_whatever_happens(
+        owed in proptest::collection::btree_set(what(), 0..=2),
+        events in proptest::collection::vec(event(), 0..40),
+    ) {
+        let mut session = owing(&owed.into_iter().collect::<Vec<_>>());
+        let mut done = Done::default();
+        for event in &events {
+            let before = session.clone();
+            let effects = session.step(event);
+            check(&before, event, &session, &effects, &mut done);
+        }
+    }
+
+    /// A stop that is said twice is the same as one.
+    #[test]
+    fn a_stop_can_be_repeated(events in proptest::collection::vec(event(), 0..30), stop in stop()) {
+        let mut session = owing(&[OwedKind::RuntimeFiles]);
+        for event in &events {
+            drop(session.step(event));
+        }
+        drop(session.step(&stop));
+        let once = session.clone();
+        let again = session.step(&stop);
+        let harmless = again.iter().all(|effect| matches!(effect, Effect::Dismiss | Effect::EndPen));
+        prop_assert!(harmless, "{:?}", again);
+        prop_assert_eq!(
+            (session.phase, session.wanted, session.reason, session.exit),
+            (once.phase, once.wanted, once.reason, once.exit)
+        );
+    }
+
+    /// Rows are JSON, and nothing that counts is lost in them.
+    #[test]
+    fn a_row_survives_the_round_trip(events in proptest::collection::vec(event(), 0..30)) {
+        let mut session = owing(&[OwedKind::RuntimeFiles]);
+        for event in &events {
+            drop(session.step(event));
+        }
+        let read: Session = serde_json::from_str(&serde_json::to_string(&session).unwrap()).unwrap();
+        session.underway = crate::session::Underway::default();
+        prop_assert_eq!(read, session);
+    }
+}

@@ -1,0 +1,180 @@
+//! A new daemon, and what it finds.
+
+use super::{CODE, NOTE, RECORD, after, gone, launching, reaped, running, starting, stopping};
+use crate::effect::Effect;
+use crate::event::{Event, Probe};
+use crate::sample::{GRACE, session, stop, stopped};
+use crate::session::{Exit, Look, Phase, Reason, Session, Underway};
+
+/// What a new daemon reads of it.
+fn row(session: Session) -> Session {
+    Session { underway: Underway::default(), ..session }
+}
+
+/// A new daemon that has begun to look.
+fn restored(session: Session) -> Session {
+    let mut session = row(session);
+    assert_eq!(session.step(&Event::Restored), [Effect::Probe]);
+    session
+}
+
+fn gated() -> Event {
+    Event::Probed(Probe::Gated { identity: "it".into(), pid: 42, pen: None })
+}
+
+fn alive(ending: bool, exit: Option<Exit>) -> Event {
+    Event::Probed(Probe::Running { identity: "it".into(), pid: 42, pen: None, ending, exit })
+}
+
+fn cannot_look() -> Event {
+    Event::Probed(Probe::Failed { why: "too many open files".into() })
+}
+
+#[test]
+fn everything_that_has_not_ended_is_probed() {
+    for session in [session(), launching(), starting(), running(), stopping()] {
+        let phase = session.phase;
+        let session = restored(session);
+        assert_eq!(session.phase, phase);
+        assert!(session.launch.recorded && !session.launch.keeper_ready);
+    }
+}
+
+#[test]
+fn what_was_seen_to_end_is_cleaned_up() {
+    let mut session = row(reaped());
+    assert!(matches!(session.step(&Event::Restored)[..], [Effect::CleanUp { .. }]));
+    let mut session = row(reaped());
+    session.owed.clear();
+    assert_eq!(session.step(&Event::Restored), [RECORD]);
+    assert_eq!(session.step(&Event::Recorded), [Effect::Release]);
+    assert_eq!(row(session).step(&Event::Restored), [], "cleaned");
+}
+
+#[test]
+fn a_launch_is_not_continued() {
+    for found in [Event::Probed(Probe::Waiting), gated()] {
+        for session in [session(), launching(), starting()] {
+            let mut session = restored(session);
+            assert_eq!(session.step(&Event::KeeperReady), [], "nobody is told to go");
+            // A word to open may be on its way from the former daemon.
+            assert_eq!(session.step(&found), [Effect::Stop { grace: GRACE }, NOTE]);
+            assert_eq!(session.step(&Event::Recorded), []);
+            let session = after(session, &[gone(Exit::NeverRan)]);
+            assert!(matches!(session.reason, Some(Reason::Failed { code: 207, .. })));
+            assert!(!session.may_have_run());
+        }
+        // None can be, if the stop was on record.
+        let mut session = restored(after(launching(), &[stop(None)]));
+        assert_eq!(session.step(&found), [Effect::Dismiss, NOTE]);
+        assert_eq!(session.reason, Some(stopped()));
+    }
+}
+
+#[test]
+fn what_runs_is_adopted_whatever_its_row_says() {
+    for session in [session(), launching(), starting(), running()] {
+        let mut session = restored(session);
+        assert_eq!(session.step(&alive(false, None)), [NOTE]);
+        assert_eq!((session.phase, session.launch.pid), (Phase::Running, Some(42)));
+        assert!(session.may_have_run());
+    }
+    let session = after(restored(running()), &[alive(false, Some(CODE))]);
+    assert_eq!((session.exit, session.reason), (Some(CODE), Some(Reason::Exited)));
+}
+
+#[test]
+fn a_stop_is_honoured_whatever_is_found() {
+    let told = Effect::Stop { grace: GRACE };
+    for session in [launching(), running(), stopping()] {
+        let wanted = after(session, &[stop(None)]);
+        assert_eq!(restored(wanted.clone()).step(&alive(false, None)), [told.clone(), NOTE]);
+        assert_eq!(restored(wanted.clone()).step(&alive(true, None)), [told.clone(), NOTE]);
+        assert_eq!(restored(wanted).step(&Event::Probed(Probe::NoKeeper)), [Effect::EndPen, NOTE]);
+    }
+    // The stop may come while it is looked at.
+    let mut session = restored(running());
+    assert_eq!(session.step(&stop(None)), [RECORD]);
+    assert_eq!(session.step(&alive(false, None)), [told.clone(), NOTE]);
+    assert_eq!(session.phase, Phase::Stopping);
+    // What its keeper ends already is stopping.
+    let mut session = restored(running());
+    assert_eq!(session.step(&alive(true, None)), [told, NOTE]);
+    assert_eq!(session.phase, Phase::Stopping);
+}
+
+#[test]
+fn what_is_over_is_over() {
+    let over = Event::Probed(Probe::Over { exit: CODE, reason: Some(Reason::LeaseOver) });
+    let session = after(restored(running()), &[over]);
+    assert_eq!((session.phase, session.exit), (Phase::Reaped, Some(CODE)));
+    assert_eq!(session.reason, Some(Reason::LeaseOver));
+    let over = Event::Probed(Probe::Over { exit: Exit::NeverRan, reason: None });
+    let session = after(restored(launching()), &[over]);
+    assert!(matches!(session.reason, Some(Reason::Failed { code: 207, .. })));
+}
+
+#[test]
+fn without_a_keeper_the_pen_is_ended() {
+    for probe in [Probe::NoKeeper, Probe::Silent] {
+        let mut session = restored(running());
+        assert_eq!(session.step(&Event::Probed(probe)), [Effect::EndPen, NOTE]);
+        assert_eq!((session.phase, session.reason), (Phase::Stopping, Some(Reason::KeeperDied)));
+    }
+}
+
+#[test]
+fn nobody_says_never_ran_of_what_a_former_daemon_may_have_granted() {
+    let rebooted = Event::Probed(Probe::Rebooted);
+    for session in [session(), launching(), running()] {
+        let session = after(restored(session), std::slice::from_ref(&rebooted));
+        assert!(matches!(session.exit, Some(Exit::Unknown { .. })), "{:?}", session.exit);
+        assert_eq!((session.phase, session.reason), (Phase::Reaped, Some(Reason::Rebooted)));
+    }
+    let session = after(restored(after(launching(), &[stop(None)])), &[rebooted]);
+    assert_eq!(
+        session.exit,
+        Some(Exit::NeverRan),
+        "its stop is on record, a grant before it would be too"
+    );
+}
+
+#[test]
+fn a_probe_that_can_not_look_is_repeated() {
+    let mut session = restored(running());
+    for _ in 0..10 {
+        assert_eq!(session.step(&cannot_look()), [Effect::RetryLater]);
+        assert_eq!(session.phase, Phase::Running);
+        assert_eq!(session.step(&Event::RetryDue), [Effect::Probe]);
+    }
+}
+
+#[test]
+fn a_stop_does_not_wait_for_ever_for_a_probe() {
+    let mut session = restored(stopping());
+    for _ in 0..2 {
+        assert_eq!(session.step(&cannot_look()), [Effect::RetryLater]);
+        assert_eq!(session.step(&Event::RetryDue), [Effect::Probe]);
+    }
+    assert_eq!(session.step(&cannot_look()), [Effect::EndPen, NOTE]);
+}
+
+#[test]
+fn a_keeper_lost_during_a_probe_is_looked_for_again() {
+    let mut session = restored(running());
+    assert_eq!(session.step(&Event::KeeperLost), []);
+    // Found alive, before it died.
+    assert_eq!(session.step(&alive(false, None)), [Effect::Probe]);
+    assert_eq!(session.step(&Event::Probed(Probe::NoKeeper)), [Effect::EndPen, NOTE]);
+}
+
+#[test]
+fn an_answer_that_nobody_waits_for_changes_nothing() {
+    let mut session = running();
+    let before = session.clone();
+    for probe in [Probe::Waiting, Probe::NoKeeper, Probe::Silent, Probe::Rebooted] {
+        assert_eq!(session.step(&Event::Probed(probe)), []);
+    }
+    assert_eq!(session, before);
+    assert_eq!(session.underway.look, Look::Unneeded);
+}

@@ -1,0 +1,101 @@
+//! A stop, in every phase, any number of times.
+
+use std::time::Duration;
+
+use super::{CODE, NOTE, RECORD, after, gone, heard, reaped, running, session, stopping};
+use crate::effect::Effect;
+use crate::event::{Event, StopWish};
+use crate::sample::{GRACE, stop, stopped};
+use crate::session::{Exit, Phase, Reason, Wanted};
+
+#[test]
+fn a_stop_is_wanted_durably_and_passed_on_in_every_phase() {
+    let stop_effect = Effect::Stop { grace: GRACE };
+    let [reserved, launching, starting, running, _] = heard();
+    for (mut session, told, phase) in [
+        (reserved, Effect::Dismiss, Phase::Reserved),
+        (launching, Effect::Dismiss, Phase::Launching),
+        (starting, stop_effect.clone(), Phase::Stopping),
+        (running, stop_effect, Phase::Stopping),
+    ] {
+        // In `Reserved` the first record is still under way: it is made again once it is done.
+        let at_once = session.phase != Phase::Reserved;
+        let effects = session.step(&stop(None));
+        assert_eq!(effects, if at_once { vec![told, RECORD] } else { vec![told] });
+        assert_eq!((session.phase, session.wanted), (phase, Wanted::Stopped { grace: GRACE }));
+        assert_eq!(session.reason, Some(stopped()));
+        assert_eq!(session.step(&Event::Recorded), if at_once { vec![] } else { vec![RECORD] });
+    }
+}
+
+#[test]
+fn the_shortest_grace_wins_and_the_first_reason_stays() {
+    let second = Duration::from_secs(1);
+    let mut session = stopping();
+    assert_eq!(session.step(&stop(None)), [], "as before");
+    assert_eq!(session.step(&stop(Some(second))), [Effect::Stop { grace: second }, NOTE]);
+    assert_eq!(session.step(&stop(Some(GRACE))), []);
+    assert_eq!(session.wanted, Wanted::Stopped { grace: second });
+    let shutdown = StopWish { grace: Some(Duration::ZERO), reason: Reason::Shutdown };
+    let now = Effect::Stop { grace: Duration::ZERO };
+    assert_eq!(session.step(&Event::StopAsked(shutdown)), [now, NOTE]);
+    assert_eq!(session.reason, Some(stopped()));
+}
+
+#[test]
+fn a_dismissal_is_repeated_as_often_as_it_is_asked_for() {
+    let mut session = after(session(), &[stop(None)]);
+    for _ in 0..3 {
+        assert_eq!(session.step(&stop(None)), [Effect::Dismiss]);
+    }
+}
+
+#[test]
+fn what_has_ended_is_not_stopped() {
+    let cleaned = after(reaped(), &[Event::CleanedUp { what: crate::OwedKind::RuntimeFiles }]);
+    for mut session in [reaped(), cleaned] {
+        let before = session.clone();
+        assert_eq!(session.step(&stop(None)), []);
+        assert_eq!(session, before);
+        assert_eq!(session.reason, Some(Reason::Exited));
+    }
+}
+
+#[test]
+fn every_phase_ends_with_its_keepers_word() {
+    for session in heard() {
+        let wanted = session.wanted;
+        let session = after(session, &[gone(CODE)]);
+        assert_eq!((session.phase, session.exit.clone()), (Phase::Reaped, Some(CODE)));
+        assert_eq!(session.wanted, wanted);
+        assert!(session.reason.is_some());
+    }
+}
+
+#[test]
+fn a_known_exit_stays() {
+    let unknown = Exit::Unknown { why: "nobody looked".into() };
+    let session = after(running(), &[Event::Exited { exit: CODE }, gone(unknown.clone())]);
+    assert_eq!(session.exit, Some(CODE));
+    let session = after(running(), &[gone(unknown), Event::Exited { exit: CODE }]);
+    assert_eq!(session.exit, Some(CODE), "better late than never");
+}
+
+#[test]
+fn a_keepers_own_reason_counts_if_nobody_asked() {
+    let lease = Event::Gone { exit: CODE, reason: Some(Reason::LeaseOver) };
+    assert_eq!(after(running(), std::slice::from_ref(&lease)).reason, Some(Reason::LeaseOver));
+    assert_eq!(after(stopping(), &[lease]).reason, Some(stopped()));
+}
+
+#[test]
+fn those_who_stay_are_named_until_the_end() {
+    let survivors =
+        vec![crate::Survivor { pid: 7, name: "dd".into(), why: "uninterruptible".into() }];
+    let still = Event::StillAlive { survivors: survivors.clone() };
+    let mut session = stopping();
+    assert_eq!(session.step(&still), [NOTE]);
+    assert_eq!(session.step(&still), [], "nothing new");
+    assert_eq!((session.phase, &session.survivors), (Phase::Stopping, &survivors));
+    assert_eq!(after(session, &[gone(CODE)]).survivors, []);
+}
