@@ -313,6 +313,28 @@ impl Scene {
         });
     }
 
+    /// Kills everyone in the scene, as the end of a machine would.
+    ///
+    /// # Panics
+    /// If they don't end.
+    pub fn end_everyone(&self) {
+        if let Some(cgroup) = &self.cgroup {
+            eventually("the scene's cgroup is emptied", || {
+                fs::write(cgroup.join("cgroup.kill"), "1").ok();
+                pids_in(cgroup).is_empty()
+            });
+        }
+        // Without a cgroup: yard and daemon first, so that they start nobody anew.
+        eventually("the scene's processes are ended", || {
+            let left = processes_below(self.folder.path());
+            let left = || left.iter().filter(|process| process.state != 'Z');
+            for process in left().filter(|p| is_infrastructure(p)).chain(left()) {
+                kill(process.pid);
+            }
+            left().next().is_none()
+        });
+    }
+
     /// Stops the daemon, and checks from outside that nothing at all is left then.
     ///
     /// # Panics
@@ -377,24 +399,12 @@ fn remove_cgroup(cgroup: &Path) {
 impl Drop for Scene {
     /// A test that failed must not leave what it could not end; one that passed has nothing here to end.
     fn drop(&mut self) {
+        self.end_everyone();
         if let Some(cgroup) = self.cgroup.take() {
-            eventually("the scene's cgroup is emptied", || {
-                fs::write(cgroup.join("cgroup.kill"), "1").ok();
-                pids_in(&cgroup).is_empty()
-            });
             eventually("the scene's cgroup is removed", || {
                 remove_cgroup(&cgroup);
                 !cgroup.exists()
             });
         }
-        // Without a cgroup: yard and daemon first, so that they start nobody anew.
-        eventually("the scene's processes are ended", || {
-            let left = processes_below(self.folder.path());
-            let left = || left.iter().filter(|process| process.state != 'Z');
-            for process in left().filter(|p| is_infrastructure(p)).chain(left()) {
-                kill(process.pid);
-            }
-            left().next().is_none()
-        });
     }
 }

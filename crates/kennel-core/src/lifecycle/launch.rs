@@ -64,7 +64,7 @@ impl Session {
         // Only now known, if a former daemon granted it.
         self.launch.granted = true;
         if self.is_stop_wanted() {
-            // Even if a stop is under way: a dismissal that came after the grant of a former daemon ends nothing.
+            // Even if one is under way: what was told may have been a dismissal, which ends no program.
             return self.stop_keeper();
         }
         if self.phase >= Phase::Running {

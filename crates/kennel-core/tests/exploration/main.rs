@@ -1,8 +1,8 @@
 //! Every interleaving of a small world around one session, and around a parent and its child: cancels, exits,
 //! deaths of keeper and daemon, restarts of the machine, failed effects, repeated and reordered messages.
 //!
-//! The oracle is what must always hold (`oracle.rs`), in every state; and from every state, if nothing more goes
-//! wrong, all comes to rest as wanted. That the oracle bites is shown by cores that are broken on purpose
+//! The oracle is what must always hold (`oracle.rs`), in every state; and from every state, if nothing more
+//! goes wrong, all comes to rest as wanted. That the oracle bites is shown by cores that are broken on purpose
 //! (`doubles.rs`).
 //!
 //! ```text

@@ -27,7 +27,9 @@ fn on_terminal_run(
     let run = scene.run_command(&["--linger", "100ms"], argv);
     let mut command = std::process::Command::new("setsid");
     // A shell leads the session, as it does for a person: the end of a leader hangs its terminal up.
+    // A key that comes after ours is put back is for the shell, which takes it as interactive ones do.
     let script = r#"
+        trap : INT
         [ "$STAY" != jobs ] || set -m
         "$@"; code=$?
         [ -z "$STAY" ] || read key
@@ -51,7 +53,9 @@ fn code(mut child: Child) -> i32 {
         status = child.try_wait().expect("our child");
         status.is_some()
     });
-    status.and_then(|status| status.code()).unwrap_or(-1)
+    use std::os::unix::process::ExitStatusExt;
+    let status = status.expect("it has ended");
+    status.code().or(status.signal().map(|signal| -signal)).expect("a code or a signal")
 }
 
 fn is_raw(screen: &Screen) -> bool {

@@ -7,16 +7,10 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use kennel_testing::{Pen, Who, skip};
 
-use crate::walk::{Case, Victims};
+use crate::walk::{Case, Victims, all_points};
 
 /// Of so many points one, in a quick walk.
 const QUICK: usize = 6;
-
-fn all_points() -> impl Iterator<Item = &'static str> {
-    let keeper = kennel_keeper::KEEPER_POINTS.iter();
-    let points = keeper.chain(kennel_keeper::yard::POINTS).chain(kennel_daemon::POINTS);
-    points.copied()
-}
 
 /// The points to walk, of which every `step`th is enough; which ones depends on `offset`.
 fn points(step: usize, offset: usize) -> Vec<&'static str> {

@@ -8,4 +8,13 @@ mod story;
 mod victims;
 
 pub(crate) use case::Case;
+pub(crate) use part::{Noted, Part};
+pub(crate) use story::Story;
 pub(crate) use victims::Victims;
+
+/// Every named point of keeper, yard and daemon.
+pub(crate) fn all_points() -> impl Iterator<Item = &'static str> {
+    let keeper = kennel_keeper::KEEPER_POINTS.iter();
+    let points = keeper.chain(kennel_keeper::yard::POINTS).chain(kennel_daemon::POINTS);
+    points.copied()
+}

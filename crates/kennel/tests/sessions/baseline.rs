@@ -1,0 +1,83 @@
+//! C5: what fails leaves nothing: descriptors, pens, files and processes are at the baseline afterwards.
+
+use std::fs;
+use std::path::Path;
+
+use kennel_testing::{Pen, Running, Scene, Who, eventually};
+
+/// How many launches fail.
+const MANY: usize = 240;
+/// How many at once.
+const AT_ONCE: usize = 8;
+
+/// What Kennel holds.
+#[derive(Debug, PartialEq, Eq)]
+struct Held {
+    daemon: usize,
+    yard: usize,
+    pens: usize,
+    processes: usize,
+    folders: usize,
+}
+
+fn held(scene: &Scene) -> Held {
+    let count = |path: &Path| fs::read_dir(path).map_or(0, Iterator::count);
+    let descriptors = |pid: Option<i32>| {
+        count(Path::new(&format!("/proc/{}/fd", pid.expect("it runs"))))
+    };
+    Held {
+        daemon: descriptors(scene.daemon()),
+        yard: descriptors(scene.yard()),
+        pens: scene.pens().len(),
+        processes: scene.processes().len(),
+        folders: count(&scene.kennel_home().join("sessions")),
+    }
+}
+
+fn fail_many(scene: &Scene, many: usize) {
+    let agent = scene.fake_agent();
+    let ways: [(&[&str], &[&str], i32); 4] = [
+        (&["-d"], &["/no/such/program"], 204),
+        (&["-d", "-t"], &["/no/such/program"], 204),
+        (&["-d", "-i", "--cwd", "/no/such/folder"], &[&agent, "sleep"], 204),
+        (&["-t"], &["/"], 204),
+    ];
+    for batch in 0..many / AT_ONCE {
+        let runs: Vec<_> = (0..AT_ONCE)
+            .map(|place| {
+                let (flags, argv, code) = ways[(batch + place) % ways.len()];
+                (Running::start(scene.run_command(flags, argv)), code)
+            })
+            .collect();
+        for (run, code) in runs {
+            let ended = run.wait();
+            assert_eq!(ended.code, code, "{ended:?}");
+        }
+    }
+}
+
+#[test]
+fn many_failing_launches_leave_everything_at_the_baseline() {
+    for (who, pen) in [(Who::Root, Pen::Cgroup), (Who::Other, Pen::Subtree)] {
+        let Some(scene) = Scene::new(who, pen) else { continue };
+        // The first ones warm up what is kept for the next.
+        fail_many(&scene, AT_ONCE);
+        scene.call_ok(&["prune"]);
+        let mut before = held(&scene);
+        eventually("it is quiet before", || {
+            before = held(&scene);
+            before.folders == 0 && before.processes == 0
+        });
+        fail_many(&scene, MANY);
+        scene.call_ok(&["prune"]);
+        let mut after = held(&scene);
+        eventually(&format!("it is as before: {before:?}"), || {
+            after = held(&scene);
+            // Blocking work has threads that come and go, but no descriptors.
+            after.daemon <= before.daemon && after.yard <= before.yard
+        });
+        assert_eq!(Held { daemon: before.daemon, yard: before.yard, ..after }, before);
+        assert_eq!(scene.sessions(), Vec::<serde_json::Value>::new());
+        scene.stop_daemon();
+    }
+}

@@ -1,0 +1,115 @@
+//! B6: a register that can't be written or read means that nothing is started, and is left as it is.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::PathBuf;
+
+use kennel_testing::{Ended, Pen, Scene, Who, eventually, signal};
+use rustix::fs::FlockOperation;
+
+use crate::small_disk::SmallDisk;
+
+fn register(scene: &Scene) -> PathBuf {
+    scene.kennel_home().join("register.db")
+}
+
+/// A home that was used before, without a daemon now.
+fn used_home(who: Who) -> Option<Scene> {
+    let scene = Scene::new(who, Pen::Subtree)?;
+    let id = scene.launch(&["--name", "former"], &["exit", "3"]);
+    scene.call(&["wait", &id]);
+    scene.stop_daemon();
+    fs::remove_file(scene.path("work/pids")).ok();
+    Some(scene)
+}
+
+/// Asks for a session that must not come to be.
+#[track_caller]
+fn assert_refused(scene: &Scene, why: &str) -> Ended {
+    let ended = scene.run(&["-d"], &["sleep"]);
+    assert_eq!(ended.code, 202, "{ended:?}");
+    assert!(ended.stderr.to_lowercase().contains(why), "{why:?}: {ended:?}");
+    assert_eq!(scene.pids(), [], "something was started");
+    eventually("nothing is left", || scene.processes().is_empty());
+    ended
+}
+
+fn set_mode(path: &PathBuf, mode: u32) {
+    fs::set_permissions(path, fs::Permissions::from_mode(mode)).expect("chmod");
+}
+
+#[test]
+fn a_corrupt_register_is_refused_and_kept() {
+    let Some(scene) = used_home(Who::Other) else { return };
+    let path = register(&scene);
+    let garbage = vec![b'x'; 10_000];
+    fs::write(&path, &garbage).expect("written");
+    let refused = assert_refused(&scene, "register");
+    assert!(refused.stderr.contains(path.to_str().expect("plain")), "{refused:?}");
+    assert_eq!(fs::read(&path).expect("it is there"), garbage, "never overwritten");
+    eventually("nobody stays in vain", || scene.all_processes().is_empty());
+    // The way out: put it aside.
+    fs::rename(&path, path.with_extension("broken")).expect("moved");
+    assert_eq!(scene.run(&[], &["exit", "4"]).code, 4);
+    scene.stop_daemon();
+}
+
+#[test]
+fn a_register_of_a_newer_version_is_refused_and_kept() {
+    let Some(scene) = used_home(Who::Other) else { return };
+    let path = register(&scene);
+    let mut bytes = fs::read(&path).expect("a register");
+    // `PRAGMA user_version`: big-endian at 60.
+    bytes[60..64].copy_from_slice(&[0, 0, 0x27, 0x0f]);
+    fs::write(&path, &bytes).expect("written");
+    assert_refused(&scene, "newer");
+    assert_eq!(fs::read(&path).expect("it is there"), bytes);
+    eventually("nobody stays in vain", || scene.all_processes().is_empty());
+}
+
+#[test]
+fn a_register_that_is_only_readable_means_that_nothing_is_started() {
+    let Some(scene) = used_home(Who::Other) else { return };
+    let path = register(&scene);
+    let before = fs::read(&path).expect("a register");
+    set_mode(&path, 0o400);
+    assert_refused(&scene, "register");
+    assert_eq!(fs::read(&path).expect("it is there"), before);
+    scene.call(&["daemon", "stop"]);
+    set_mode(&path, 0o600);
+    assert_eq!(scene.session("former")["exit"]["code"], 3, "nothing was lost");
+    scene.stop_daemon();
+}
+
+#[test]
+fn a_register_that_somebody_locks_is_refused_and_said_so() {
+    let Some(scene) = used_home(Who::Other) else { return };
+    let path = register(&scene);
+    let file = fs::File::options().read(true).write(true).open(&path).expect("a register");
+    rustix::fs::fcntl_lock(&file, FlockOperation::NonBlockingLockExclusive).expect("locked");
+    assert_refused(&scene, "lock");
+    drop(file);
+    assert_eq!(scene.run(&[], &["exit", "4"]).code, 4);
+    scene.stop_daemon();
+}
+
+/// What runs goes on, and can be stopped.
+#[test]
+fn a_full_disk_means_that_nothing_is_started_and_nothing_is_ended() {
+    let Some(scene) = Scene::new(Who::Root, Pen::Subtree) else { return };
+    let disk = SmallDisk::at_home(&scene);
+    let id = scene.launch_ready(&[], &["env-i"]);
+    let agent = scene.pid_of("agent");
+    disk.fill();
+    let refused = scene.run(&["-d"], &["sleep"]);
+    assert_eq!(refused.code, 202, "{refused:?}");
+    let enrolled = scene.pids().len();
+    assert_eq!(enrolled, 2, "something was started");
+    assert!(kennel_testing::alive(agent));
+    disk.free();
+    scene.call_ok(&["stop", &id]);
+    signal(scene.daemon().expect("a daemon"), "KILL");
+    assert_eq!(scene.session(&id)["phase"], "cleaned");
+    scene.assert_nothing_left();
+    scene.stop_daemon();
+}

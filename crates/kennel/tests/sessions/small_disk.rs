@@ -1,0 +1,53 @@
+//! A disk that can be filled.
+
+use std::fs::{self, File};
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use kennel_testing::Scene;
+
+/// A small file system with a scene's home on it. To be dropped before the scene.
+pub(crate) struct SmallDisk<'a> {
+    scene: &'a Scene,
+    path: PathBuf,
+}
+
+impl<'a> SmallDisk<'a> {
+    /// Puts the home of a scene of root's on a small disk.
+    pub(crate) fn at_home(scene: &'a Scene) -> Self {
+        let path = scene.path("home");
+        let mut mount = Command::new("mount");
+        mount.args(["-t", "tmpfs", "-o", "size=4m,mode=0755", "kennel-test"]).arg(&path);
+        assert!(mount.status().expect("mount is there").success());
+        Self { scene, path }
+    }
+
+    fn filling(&self) -> PathBuf {
+        self.path.join("filling")
+    }
+
+    /// Leaves no room on it.
+    pub(crate) fn fill(&self) {
+        let mut file = File::create(self.filling()).expect("a file");
+        for size in [1 << 16, 1 << 12, 1] {
+            while file.write_all(&vec![b'x'; size]).is_ok() {}
+        }
+    }
+
+    /// Makes room again.
+    pub(crate) fn free(&self) {
+        fs::remove_file(self.filling()).expect("removed");
+    }
+}
+
+impl Drop for SmallDisk<'_> {
+    fn drop(&mut self) {
+        self.scene.end_everyone();
+        let path: &Path = &self.path;
+        let unmounted = Command::new("umount").arg(path).status().expect("umount is there");
+        if !unmounted.success() && !std::thread::panicking() {
+            panic!("{} can't be unmounted", path.display());
+        }
+    }
+}
