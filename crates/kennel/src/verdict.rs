@@ -5,7 +5,7 @@ use kennel_keeper::protocol::{Cause, Outcome};
 use kennel_pen::Status;
 
 use crate::exit_code;
-use crate::failure::{Failure, say};
+use crate::failure::Failure;
 use crate::stopper::BY_RUN;
 
 /// What it came to.
@@ -144,16 +144,18 @@ pub(crate) fn reason(reason: &Reason) -> String {
     }
 }
 
-/// Says what people in the foreground would not expect.
-pub(crate) fn explain(session: &SessionView) {
+/// What people in the foreground would not expect.
+pub(crate) fn surprises(session: &SessionView) -> Vec<String> {
+    let mut surprises = Vec::new();
     match &session.reason {
         None | Some(Reason::Exited | Reason::Failed { .. }) => {}
         Some(Reason::Stopped { by }) if by.starts_with(BY_RUN) => {}
-        Some(other) => say(&reason(other)),
+        Some(other) => surprises.push(reason(other)),
     }
     if session.unrecorded {
-        say("the outcome could not be put on record");
+        surprises.push("the outcome could not be put on record".to_owned());
     }
+    surprises
 }
 
 #[cfg(test)]

@@ -59,10 +59,10 @@ impl RawTerminal {
 
 impl Drop for RawTerminal {
     fn drop(&mut self) {
-        self.step_back();
         if let Some(guard) = self.guard.take() {
             guard.dismiss();
         }
+        self.step_back();
     }
 }
 

@@ -37,8 +37,8 @@ pub(super) fn conduct(
     let start = |shown| Output::start(folder, Begin::Start, shown).map_err(Failure::internal);
     let Some(keeper) = keeper else {
         // It was so short that its keeper has left already.
-        start(false)?.finish(signals, false, heard);
-        return settle(daemon, session, None, signals);
+        start(false)?.finish(signals, false, |news| heard(&news, false));
+        return settle(daemon, session, None, signals).tell();
     };
     let terminal = session.spec.terminal.is_some();
     let own = OwnTerminal::find().filter(|_| terminal);
@@ -70,22 +70,41 @@ pub(super) fn conduct(
             Verdict::StillAlive(survivors.iter().map(ToString::to_string).collect()).exit_code()
         }
         End::Gone(outcome) => {
-            output.finish(signals, shown, heard);
+            output.finish(signals, shown, |news| heard(&news, shown));
+            // The terminal comes last: a key that is meant for the agent must not reach the shell before
+            // we are gone.
+            let settled = settle(daemon, session, Some(&outcome), signals);
             drop(raw);
-            settle(daemon, session, Some(&outcome), signals)
+            settled.tell()
         }
         End::KeeperLost | End::Told(_) => {
-            output.finish(signals, shown, heard);
+            output.finish(signals, shown, |news| heard(&news, shown));
+            // This may take a while, and whoever is tired of it must be able to say so.
             drop(raw);
-            settle(daemon, session, None, signals)
+            settle(daemon, session, None, signals).tell()
         }
     }
 }
 
 /// What the output has to say at the end.
-fn heard(news: News) {
+fn heard(news: &News, raw: bool) {
     if let News::Trouble(text) = news {
-        live::tell(&text, true);
+        live::tell(text, raw);
+    }
+}
+
+/// What became of a session, still to be told.
+struct Settled {
+    surprises: Vec<String>,
+    code: Result<u8, Failure>,
+}
+
+impl Settled {
+    fn tell(self) -> Result<u8, Failure> {
+        for surprise in &self.surprises {
+            say(surprise);
+        }
+        self.code
     }
 }
 
@@ -95,20 +114,23 @@ fn settle(
     session: &SessionView,
     outcome: Option<&Outcome>,
     signals: &Signals,
-) -> Result<u8, Failure> {
+) -> Settled {
     let deadline = outcome.map(|_| Instant::now() + RECORD);
-    match (await_record(daemon, &session.id, deadline, signals), outcome) {
-        (Ok(Some(settled)), _) => {
-            verdict::explain(&settled);
-            Verdict::of(&settled).exit_code()
-        }
+    let recorded = await_record(daemon, &session.id, deadline, signals);
+    let surprises = match &recorded {
+        Ok(Some(settled)) => verdict::surprises(settled),
+        _ => Vec::new(),
+    };
+    let code = match (recorded, outcome) {
+        (Ok(Some(settled)), _) => Verdict::of(&settled).exit_code(),
         (_, Some(outcome)) => Verdict::of_outcome(outcome).exit_code(),
         (Ok(None), None) => Err(Failure::because(
             exit_code::UNKNOWN,
             format!("left before it was known what became of session {}", session.id),
         )),
         (Err(failure), None) => Err(failure.code(exit_code::UNKNOWN)),
-    }
+    };
+    Settled { surprises, code }
 }
 
 /// Waits until the session has settled; nothing if it is too late or somebody wants us to end.

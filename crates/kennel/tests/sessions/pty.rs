@@ -1,0 +1,209 @@
+//! O5: programs on a terminal of their own, through attach, resize, detach, and attach again.
+
+use std::fs;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+
+use kennel_sys::terminal::{self, Pty, Size};
+use kennel_testing::{Pen, Scene, Screen, Who, eventually, everywhere, skip};
+use rustix::termios::{LocalModes, tcgetattr};
+
+const SIZE: Size = Size { rows: 24, columns: 80 };
+/// Control-P, Control-Q, as in docker.
+const DETACH: &str = "\u{10}\u{11}";
+
+/// `kennel ARGS…` on a terminal, as a person has it: below a shell that leads the session.
+fn on_a_terminal(scene: &Scene, args: &[&str], size: Size) -> (Screen, Child) {
+    let Pty { master, slave } = terminal::open(size).expect("a terminal");
+    let kennel = scene.kennel(args);
+    let mut command = Command::new("setsid");
+    command.args(["--ctty", "--wait", "sh", "-c", r#""$@"; exit $?"#, "sh"]);
+    command.arg(kennel.get_program()).args(kennel.get_args());
+    command.env_clear().envs(kennel.get_envs().filter_map(|(name, value)| Some((name, value?))));
+    command.current_dir(scene.path("work")).env("TERM", "xterm");
+    let handle = || Stdio::from(slave.try_clone().expect("a handle"));
+    command.stdin(handle()).stdout(handle()).stderr(handle());
+    let child = command.spawn().expect("setsid is there");
+    (Screen::new(master), child)
+}
+
+/// Attaches, and waits until keys go to the session.
+fn attach(scene: &Scene, session: &str, size: Size) -> (Screen, Child) {
+    let (screen, child) = on_a_terminal(scene, &["attach", session], size);
+    eventually("our terminal is raw", || is_raw(&screen));
+    (screen, child)
+}
+
+fn is_raw(screen: &Screen) -> bool {
+    let settings = tcgetattr(screen.terminal()).expect("the settings of our terminal");
+    !settings.local_modes.contains(LocalModes::ICANON)
+}
+
+/// Presses the keys that leave it going by itself.
+#[track_caller]
+fn detach(mut screen: Screen, child: Child) {
+    screen.press(DETACH);
+    screen.wait_for("goes on by itself");
+    assert_eq!(code(child), 0);
+    assert!(!is_raw(&screen), "our terminal is as it was");
+}
+
+fn code(mut child: Child) -> i32 {
+    let mut status = None;
+    eventually("it ends", || {
+        status = child.try_wait().expect("our child");
+        status.is_some()
+    });
+    status.and_then(|status| status.code()).unwrap_or(-1)
+}
+
+fn resize(screen: &Screen, size: Size) {
+    terminal::resize(screen.terminal(), size).expect("resized");
+}
+
+/// Starts a program with a terminal, as from a terminal.
+fn launch(scene: &Scene, argv: &[&str]) -> String {
+    let mut run = scene.run_command(&["-d", "-t", "--name", "x"], argv);
+    run.env("TERM", "xterm");
+    let ended = kennel_testing::Running::start(run).wait();
+    assert_eq!(ended.code, 0, "{ended:?}");
+    ended.stdout.trim_end().to_owned()
+}
+
+/// Whether a program is there; if not that is said loudly.
+fn is_there(program: &str) -> bool {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let there = std::env::split_paths(&path).any(|folder| folder.join(program).exists());
+    if !there {
+        skip(&format!("{program} on a terminal"), "it is not installed");
+    }
+    there
+}
+
+everywhere! {
+    fn a_shell_is_left_and_found_again(scene: Scene) {
+        launch(&scene, &["/bin/bash", "--norc", "-i"]);
+        let (mut screen, child) = attach(&scene, "x", SIZE);
+        screen.press("PS1='prompt> '\r");
+        screen.wait_for("prompt> ");
+        screen.press("stty size; VAR=kept\r");
+        screen.wait_for("24 80");
+        resize(&screen, Size { rows: 30, columns: 100 });
+        screen.press("stty size\r");
+        screen.wait_for("30 100");
+        detach(screen, child);
+        assert_eq!(scene.session("x")["phase"], "running");
+        // Another terminal, of another size.
+        let (mut screen, child) = attach(&scene, "x", Size { rows: 20, columns: 70 });
+        screen.press("echo $VAR; stty size\r");
+        screen.wait_for("kept");
+        screen.wait_for("20 70");
+        screen.press("exit 5\r");
+        assert_eq!(code(child), 5, "the agent's own code");
+        scene.assert_nothing_left();
+        scene.stop_daemon();
+    }
+
+    fn a_run_in_the_foreground_can_be_left(scene: Scene) {
+        let agent = scene.fake_agent();
+        let args = ["run", "--name", "x", "--pen", scene.pen_name(), "--", &agent, "cat-tty-line"];
+        let (screen, child) = on_a_terminal(&scene, &args, SIZE);
+        eventually("our terminal is raw", || is_raw(&screen));
+        detach(screen, child);
+        assert_eq!(scene.session("x")["phase"], "running", "it is tied to nobody any more");
+        let (mut screen, child) = attach(&scene, "x", SIZE);
+        screen.press("hello\r");
+        screen.wait_for("got:hello");
+        assert_eq!(code(child), 0);
+        scene.assert_nothing_left();
+        scene.stop_daemon();
+    }
+}
+
+/// An editor draws by cursor movements: after a new attach its screen must be whole.
+#[test]
+fn an_editor_shows_its_screen_again() {
+    if !is_there("vim") {
+        return;
+    }
+    let Some(scene) = Scene::new(Who::Root, Pen::Cgroup) else { return };
+    launch(&scene, &["vim", "-u", "NONE", "-N", "-i", "NONE", "-n", "letter"]);
+    let (mut screen, child) = attach(&scene, "x", SIZE);
+    screen.wait_for("~");
+    screen.press("ifirst words\r");
+    screen.press("second words\u{1b}");
+    screen.wait_for("second");
+    detach(screen, child);
+    let (mut screen, child) = attach(&scene, "x", SIZE);
+    screen.wait_for("first words");
+    screen.wait_for("second words");
+    // Vim redraws everything for another size.
+    resize(&screen, Size { rows: 12, columns: 40 });
+    screen.wait_for("first words");
+    screen.press("othird words\u{1b}");
+    screen.wait_for("third");
+    screen.press(":wq\r");
+    assert_eq!(code(child), 0);
+    let letter = fs::read_to_string(scene.path("work/letter")).expect("saved");
+    assert_eq!(letter, "first words\nsecond words\nthird words\n");
+    scene.assert_nothing_left();
+    scene.stop_daemon();
+}
+
+/// Two look on at once; a daemon that dies is no business of theirs.
+#[test]
+fn a_list_of_processes_is_seen_by_two() {
+    if !is_there("top") {
+        return;
+    }
+    let Some(scene) = Scene::new(Who::Root, Pen::Subtree) else { return };
+    launch(&scene, &["top", "-d", "0.3"]);
+    let (mut first, first_child) = attach(&scene, "x", SIZE);
+    first.wait_for("PID");
+    let (mut second, second_child) = attach(&scene, "x", SIZE);
+    second.wait_for("PID");
+    kennel_testing::signal(scene.daemon().expect("a daemon"), "KILL");
+    second.wait_for("top");
+    detach(second, second_child);
+    first.press("q");
+    assert_eq!(code(first_child), 0);
+    scene.assert_nothing_left();
+    scene.stop_daemon();
+}
+
+/// Keys by name, without a terminal of one's own.
+#[test]
+fn keys_can_be_sent_to_a_terminal() {
+    if !is_there("vim") {
+        return;
+    }
+    let Some(scene) = Scene::new(Who::Other, Pen::Subtree) else { return };
+    let id = launch(&scene, &["vim", "-u", "NONE", "-N", "-i", "NONE", "-n", "letter"]);
+    eventually("the editor is up", || scene.output(&id).contains('~'));
+    scene.call_ok(&["send", "--keys", "x", "i", "one", "Enter", "two", "Up", "X", "Escape"]);
+    scene.call_ok(&["send", "--keys", "x", ":wq", "Enter"]);
+    assert_eq!(scene.call(&["wait", "x"]).code, 0);
+    let letter = fs::read_to_string(scene.path("work/letter")).expect("saved");
+    assert_eq!(letter, "oneX\ntwo\n");
+    scene.stop_daemon();
+}
+
+/// Who only looks on types nothing.
+#[test]
+fn one_who_looks_on_changes_nothing() {
+    let Some(scene) = Scene::new(Who::Other, Pen::Subtree) else { return };
+    let agent = scene.fake_agent();
+    let id = launch(&scene, &[&agent, "cat-tty-line"]);
+    let args = ["attach", "--read-only", "x"];
+    let (mut screen, child) = on_a_terminal(&scene, &args, Size { rows: 10, columns: 40 });
+    eventually("our terminal is raw", || is_raw(&screen));
+    screen.press("typed\r");
+    screen.press("\u{3}");
+    assert_eq!(code(child), 0, "Control-C leaves");
+    assert_eq!(scene.session(&id)["phase"], "running");
+    assert!(!scene.output(&id).contains("got:"));
+    let folder: &Path = &scene.session_folder(&id);
+    assert!(folder.join("keeper.sock").exists());
+    scene.call_ok(&["stop", "x"]);
+    scene.stop_daemon();
+}
