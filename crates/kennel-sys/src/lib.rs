@@ -27,6 +27,7 @@ pub mod descriptor;
 pub mod fault;
 pub mod fork;
 pub mod identity;
+pub mod memory;
 pub mod namespace;
 pub mod pidfd;
 mod raw;

@@ -34,7 +34,7 @@ pub(crate) struct Cli {
 pub(crate) struct HomeArgs {
     /// The folder with Kennel's records
     /// [default: $KENNEL_HOME, $XDG_STATE_HOME/kennel or ~/.local/state/kennel]
-    #[arg(long, value_name = "DIR", global = true)]
+    #[arg(long, value_name = "DIR", global = true, display_order = 900)]
     pub(crate) home: Option<PathBuf>,
 }
 
@@ -59,7 +59,7 @@ enum Verb {
     ///
     /// The detach keys leave it going by itself. When it ends, this exits with its own code.
     Attach(attach::AttachArgs),
-    /// Wait until sessions have ended, and exit with the agent's own code
+    /// Wait until sessions have ended; exit with the agent's own code
     ///
     /// Prints the code of each, in the order in which they were named; `unknown` if nobody can tell. The
     /// exit code is that of the last one named, as with a shell's own `wait`.
@@ -72,20 +72,28 @@ enum Verb {
     Send(send::SendArgs),
     /// Send a signal to every process of a session
     Signal(signal::SignalArgs),
-    /// Show everything about a session: processes, pen, resources, history
+    /// Show everything about a session
+    ///
+    /// What was asked for, its processes, its pen, what it uses, and its history.
     Inspect(inspect::InspectArgs),
-    /// Show what happened: every step of every session, and who asked for it
+    /// Show what happened, and who asked for it
+    ///
+    /// Every step of every session, from the event log.
     Events(events::EventsArgs),
     /// Remove ended sessions from the record, with their output
     Rm(rm::RmArgs),
     /// Remove all sessions that have ended
     Prune(prune::PruneArgs),
-    /// Look for processes that bear this home's mark and belong to no session
+    /// Look for processes that belong to no session
     ///
-    /// Those of a live session that another daemon started for it (docker, cron, a tmux server) are shown as
+    /// Those that bear this home's mark, by their pen or their cookie, and belong to no live session. Those
+    /// of a live session that another daemon started for it (docker, cron, a tmux server) are shown as
     /// `outside`: they are not Kennel's, and are left alone.
     Strays(strays::StraysArgs),
-    /// Give up a session that is lost: nobody can tell any more whether it has ended
+    /// Give up a session that is lost
+    ///
+    /// For when nobody can tell any more whether it has ended. That is recorded as what it is, and not as
+    /// its end.
     Forget(forget::ForgetArgs),
     /// List and end what is there, without daemon and records
     ///

@@ -35,7 +35,7 @@ impl Session {
         let stale = match self.underway.look {
             Look::Probing => false,
             Look::ProbingStale => true,
-            _ => return Vec::new(),
+            _ => return self.on_late_probe(probe),
         };
         self.underway.look = Look::Unneeded;
         let failed_before = std::mem::take(&mut self.underway.failed_probes);
@@ -62,6 +62,21 @@ impl Session {
             Probe::NoKeeper | Probe::Silent => self.do_without_keeper(&mut effects),
         }
         effects
+    }
+
+    /// Nobody waits for this answer. What was true for a moment is no longer of interest; but an end is an end,
+    /// and a keeper that is gone stays gone.
+    fn on_late_probe(&mut self, probe: &Probe) -> Vec<Effect> {
+        match probe {
+            Probe::Over { exit, reason } => self.on_gone(exit, reason.as_ref()),
+            Probe::NoKeeper => self.on_keeper_lost(),
+            Probe::Rebooted
+            | Probe::Waiting
+            | Probe::Gated { .. }
+            | Probe::Running { .. }
+            | Probe::Silent
+            | Probe::Failed { .. } => Vec::new(),
+        }
     }
 
     /// A failed look says nothing. But no stop waits for ever for one that works.

@@ -79,7 +79,7 @@ fn with_causes(error: &dyn Error) -> String {
 /// Sees one launch through, whatever comes of it.
 pub(super) fn launch_and_hold(
     desk: &mut Desk,
-    order: &LaunchOrder,
+    order: &mut LaunchOrder,
     namespace: Namespace,
     given: Given,
     journal: Writer,
@@ -96,6 +96,8 @@ pub(super) fn launch_and_hold(
     match launch(desk, &mut pen, order, given.stdin) {
         Ok(ends) => {
             fault::point("keeper.opened");
+            // What the launch needed is needed no more, for as long as the agent runs.
+            kennel_sys::memory::give_back();
             hold(Held::new(desk, pen, order, ends, journal))
         }
         Err(not) => end_failed_launch(desk, pen, not),
@@ -139,7 +141,7 @@ fn make_pen(
 fn launch(
     desk: &mut Desk,
     pen: &mut Pen,
-    order: &LaunchOrder,
+    order: &mut LaunchOrder,
     stdin: Option<OwnedFd>,
 ) -> Result<CallerEnds, NotLaunched> {
     let likelier = OomScore::raised();
@@ -214,12 +216,14 @@ fn end_failed_launch(desk: &mut Desk, mut pen: Pen, not: NotLaunched) -> Outcome
     outcome
 }
 
-fn command(order: &LaunchOrder, stdin: Option<OwnedFd>) -> Result<Command, NotLaunched> {
-    let [program, arguments @ ..] = &order.argv[..] else {
+/// The command; its arguments and environment, which may have secrets in them, go with it.
+fn command(order: &mut LaunchOrder, stdin: Option<OwnedFd>) -> Result<Command, NotLaunched> {
+    let argv = std::mem::take(&mut order.argv);
+    let [program, arguments @ ..] = &argv[..] else {
         return Err(NotLaunched::Failed { code: 202, why: "there is no command".into() });
     };
     let mut command = Command::new(program);
-    command.args(arguments).envs(order.env.iter().cloned());
+    command.args(arguments).envs(std::mem::take(&mut order.env));
     command.folder(&order.cwd).umask(order.umask);
     for limit in &order.limits {
         command.limit(*limit);

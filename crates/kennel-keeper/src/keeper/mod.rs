@@ -66,7 +66,7 @@ pub(crate) fn keep(birthright: Birthright) -> io::Result<()> {
     fault::point("keeper.forked");
     let Birthright { order, lock, daemon, stdin, ground } = birthright;
     settle_in::settle_in()?;
-    let order = settle_in::read_order(order)?;
+    let mut order = settle_in::read_order(order)?;
     let namespace = match settle_in::enter_namespace(order.kind) {
         Side::Inside(namespace) => namespace,
         Side::Outside(init) => {
@@ -89,7 +89,7 @@ pub(crate) fn keep(birthright: Birthright) -> io::Result<()> {
     desk.greet_daemon();
     fault::point("keeper.hello");
     let given = Given { stdin, ground };
-    let outcome = launch::launch_and_hold(&mut desk, &order, namespace, given, journal);
+    let outcome = launch::launch_and_hold(&mut desk, &mut order, namespace, given, journal);
     fault::point("keeper.empty");
     leave(desk, &outcome_file, outcome)?;
     drop(lock); // it goes with the process in any case; here it says for how long it is needed

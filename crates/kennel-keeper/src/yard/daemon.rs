@@ -12,7 +12,7 @@ use kennel_sys::reap::Ended;
 use rustix::fd::{AsFd, OwnedFd};
 use rustix::fs::{Mode, OFlags};
 
-use crate::protocol::LONGEST;
+use crate::protocol::LONGEST_REQUEST;
 
 /// The name by which the program knows that it is the daemon, and by which people see it in `ps`.
 pub const DAEMON: &str = "kennel-daemon";
@@ -97,7 +97,7 @@ impl Daemon {
                 return Err(io::Error::other("it could not be loaded in time"));
             }
         };
-        Ok(Self { pid, pidfd, channel: Channel::new(ours, LONGEST), started: Instant::now() })
+        Ok(Self { pid, pidfd, channel: Channel::new(ours, LONGEST_REQUEST), started: Instant::now() })
     }
 
     pub(super) fn was_sound(&self) -> bool {

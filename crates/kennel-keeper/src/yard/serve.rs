@@ -202,6 +202,8 @@ impl Yard {
             Ok(daemon) => {
                 self.know(daemon.pid);
                 self.daemon = Some(daemon);
+                // From here on we mostly wait, and every keeper begins with what we hold.
+                kennel_sys::memory::give_back();
             }
             Err(error) => {
                 complain(&format!("the daemon can't be started: {error}"));

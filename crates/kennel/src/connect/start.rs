@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, anyhow, bail};
 use kennel_keeper::YardClient;
 use kennel_keeper::protocol::{YardReport, YardRequest};
+use kennel_keeper::yard::RESUME_VARIABLE;
 use kennel_pen::{HOME_COOKIE, SESSION_COOKIE};
 use kennel_sys::clone::{self, Opened};
 use kennel_sys::{pidfd, reap};
@@ -35,6 +36,7 @@ const LONGEST_PAUSE: Duration = Duration::from_millis(50);
 const START_LOCK: &str = "start.lock";
 /// What yard and daemon say before they have a log.
 const YARD_LOG: &str = "log/yard.log";
+const LARGEST_LOG: u64 = 1024 * 1024;
 /// The most of it that is shown.
 const SHOWN: usize = 2000;
 
@@ -260,9 +262,7 @@ impl Log {
 /// Starts our own program as a yard: a session of its own, no descriptor, folder or variable of ours that
 /// it has no use for.
 pub(crate) fn spawn_yard(home: &Home) -> anyhow::Result<OwnedFd> {
-    DirBuilder::new().recursive(true).mode(0o700).create(home.path("log"))?;
-    let mut options = OpenOptions::new();
-    let log = options.append(true).create(true).mode(0o600).open(home.path(YARD_LOG))?;
+    let log = open_log(home)?;
     let null = rustix::fs::open("/dev/null", OFlags::RDWR | OFlags::CLOEXEC, Mode::empty())?;
     let c = |bytes: &[u8]| CString::new(bytes);
     let start = clone::Start {
@@ -287,13 +287,25 @@ pub(crate) fn spawn_yard(home: &Home) -> anyhow::Result<OwnedFd> {
     }
 }
 
+/// The yard's log. One that has grown large is put aside first.
+fn open_log(home: &Home) -> io::Result<File> {
+    DirBuilder::new().recursive(true).mode(0o700).create(home.path("log"))?;
+    let path = home.path(YARD_LOG);
+    if fs::metadata(&path).is_ok_and(|meta| meta.len() > LARGEST_LOG) {
+        fs::rename(&path, path.with_extension("log.1"))?;
+    }
+    OpenOptions::new().append(true).create(true).mode(0o600).open(&path)
+}
+
 /// What of the environment concerns the yard and the daemon: where things are, and nothing secret.
 pub(crate) fn environment(
     ours: impl Iterator<Item = (OsString, OsString)>,
 ) -> impl Iterator<Item = (OsString, OsString)> {
     const KEPT: [&str; 7] = ["HOME", "PATH", "LANG", "USER", "LOGNAME", "TZ", "TMPDIR"];
     const BEGINNINGS: [&str; 3] = ["XDG_", "LC_", "KENNEL_"];
-    const LEFT_OUT: [&str; 3] = [HOME_COOKIE, SESSION_COOKIE, "KENNEL_SESSION_NAME"];
+    // The last one is for the very process that it was set for.
+    const LEFT_OUT: [&str; 4] =
+        [HOME_COOKIE, SESSION_COOKIE, "KENNEL_SESSION_NAME", RESUME_VARIABLE];
     ours.filter(|(name, _)| {
         let Some(name) = name.to_str() else { return false };
         let wanted = KEPT.contains(&name) || BEGINNINGS.iter().any(|part| name.starts_with(part));
@@ -346,6 +358,7 @@ mod tests {
             ("API_KEY", "secret"),
             ("KENNEL_HOME_ID", "x"),
             ("KENNEL_SESSION_ID", "y"),
+            ("KENNEL_YARD_RESUMES", "1 2 3"),
             ("KENNEL_LOG", "debug"),
             ("XDG_RUNTIME_DIR", "/run/u"),
             ("HOMELESS", "1"),

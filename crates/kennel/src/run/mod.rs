@@ -17,7 +17,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, ValueEnum};
-use kennel_core::PenKind;
+use kennel_core::{Exit, PenKind};
 
 use crate::connect::{Daemon, Start};
 use crate::exit_code;
@@ -127,6 +127,10 @@ pub(crate) fn run(home: &Home, args: &RunArgs) -> Result<u8, Failure> {
         return Err(failure);
     }
     if args.detach {
+        // A stop may have been quicker.
+        if session.exit == Some(Exit::NeverRan) {
+            return Verdict::NeverRan.exit_code();
+        }
         print(&format!("{}\n", session.id))?;
         return Ok(0);
     }

@@ -22,9 +22,8 @@ struct Held {
 
 fn held(scene: &Scene) -> Held {
     let count = |path: &Path| fs::read_dir(path).map_or(0, Iterator::count);
-    let descriptors = |pid: Option<i32>| {
-        count(Path::new(&format!("/proc/{}/fd", pid.expect("it runs"))))
-    };
+    let descriptors =
+        |pid: Option<i32>| count(Path::new(&format!("/proc/{}/fd", pid.expect("it runs"))));
     Held {
         daemon: descriptors(scene.daemon()),
         yard: descriptors(scene.yard()),

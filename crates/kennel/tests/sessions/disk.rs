@@ -42,7 +42,8 @@ fn a_full_disk_costs_output_and_the_loss_is_marked() {
     let Some(scene) = Scene::new(Who::Root, Pen::Subtree) else { return };
     let disk = SmallDisk::at_home(&scene);
     let agent = scene.fake_agent();
-    let script = format!("while read what; do [ $what = flood ] && {agent} flood 900000; echo $what; done");
+    let script =
+        format!("while read what; do [ $what = flood ] && {agent} flood 900000; echo $what; done");
     let id = scene.launch_command(&["-i", "--name", "x"], &["/bin/sh", "-c", &script]);
     let journal = || Journal::read(&scene.session_folder(&id));
     scene.call_ok(&["send", "x", "--enter", "before"]);
@@ -53,7 +54,8 @@ fn a_full_disk_costs_output_and_the_loss_is_marked() {
     scene.call_ok(&["send", "x", "--enter", "more"]);
     scene.call_ok(&["send", "x", "--enter", "more"]);
     let waiting = || {
-        let stat = kennel_testing::Process::look(scene.session(&id)["pid"].as_i64().unwrap_or(0) as i32);
+        let stat =
+            kennel_testing::Process::look(scene.session(&id)["pid"].as_i64().unwrap_or(0) as i32);
         stat.is_some_and(|process| process.state == 'S') && scene.processes().len() == 2
     };
     eventually("the agent waits for input", waiting);

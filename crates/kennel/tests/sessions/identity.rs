@@ -4,7 +4,9 @@ use std::fs;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
-use kennel_testing::{Pen, Process, Running, Scene, Who, alive, eventually, everywhere, signal, skip};
+use kennel_testing::{
+    Pen, Process, Running, Scene, Who, alive, eventually, everywhere, signal, skip,
+};
 use serde_json::Value;
 
 use crate::deaths::kill_all;
@@ -56,7 +58,7 @@ everywhere! {
     fn a_copied_home_adopts_and_ends_nothing_of_the_original(scene: Scene) {
         let id = scene.launch_ready(&["--name", "x"], &["env-i"]);
         let gone = scene.launch(&["--name", "gone"], &["exit", "3"]);
-        scene.call(&["wait", &gone]);
+        assert_eq!(scene.call(&["wait", &gone]).code, 3);
         let mut copy = scene.command(Path::new("cp"));
         // Sockets can't be copied, and need not be.
         copy.args(["-a"]).args([scene.kennel_home(), scene.path("home/copy")]);
@@ -204,9 +206,8 @@ fn what_a_restart_of_the_container_ended_is_told_as_that() {
         command.env("KENNEL", &kennel).env("AGENT", scene.fake_agent());
         Running::start(command).wait()
     };
-    let first = in_container(
-        "$KENNEL run -d --pen subtree --name x -- $AGENT env-i; $KENNEL ps --json",
-    );
+    let first =
+        in_container("$KENNEL run -d --pen subtree --name x -- $AGENT env-i; $KENNEL ps --json");
     assert_eq!(first.code, 0, "{first:?}");
     eventually("the container is gone", || scene.all_processes().is_empty());
     let second = in_container("$KENNEL ps -a --json; $KENNEL daemon stop >&2");

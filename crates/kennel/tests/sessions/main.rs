@@ -1,6 +1,20 @@
 //! What sessions promise when daemon, keeper, yard, disk or clients fail them: seen with real processes and
 //! from outside. One file a behaviour.
 
+mod baseline;
+mod births;
+mod children;
+mod cli;
 mod crash_walk;
+mod deaths;
+mod disk;
+mod identity;
+mod inside;
 mod journal;
+mod output;
+mod pty;
+mod register;
+mod shutdown;
+mod small_disk;
+mod surroundings;
 mod walk;

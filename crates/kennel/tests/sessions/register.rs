@@ -17,7 +17,7 @@ fn register(scene: &Scene) -> PathBuf {
 fn used_home(who: Who) -> Option<Scene> {
     let scene = Scene::new(who, Pen::Subtree)?;
     let id = scene.launch(&["--name", "former"], &["exit", "3"]);
-    scene.call(&["wait", &id]);
+    assert_eq!(scene.call(&["wait", &id]).code, 3);
     scene.stop_daemon();
     fs::remove_file(scene.path("work/pids")).ok();
     Some(scene)
@@ -75,7 +75,7 @@ fn a_register_that_is_only_readable_means_that_nothing_is_started() {
     set_mode(&path, 0o400);
     assert_refused(&scene, "register");
     assert_eq!(fs::read(&path).expect("it is there"), before);
-    scene.call(&["daemon", "stop"]);
+    let _left_or_not = scene.call(&["daemon", "stop"]);
     set_mode(&path, 0o600);
     assert_eq!(scene.session("former")["exit"]["code"], 3, "nothing was lost");
     scene.stop_daemon();

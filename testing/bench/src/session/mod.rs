@@ -26,6 +26,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result};
 use kennel_pen::HomeId;
+use kennel_sys::reap::Reaped;
 
 use crate::target::{self, Target};
 use crate::{machine, sweep};
@@ -155,6 +156,8 @@ pub(crate) fn run(choice: &Choice) -> Result<()> {
     let done = sections(&mut run, choice);
     let Run { mut targets, guard, homes, folder, .. } = run;
     let cleared = guard.dismiss();
+    // Who has ended by itself was not left behind.
+    while let Reaped::One(..) = kennel_sys::reap::reap_any()? {}
     let mut swept = usize::from(folder.exists());
     for home in homes {
         swept += sweep::sweep(&home)?;

@@ -4,7 +4,7 @@ use super::{CODE, NOTE, RECORD, after, gone, launching, reaped, running, startin
 use crate::effect::Effect;
 use crate::event::{Event, Probe};
 use crate::sample::{GRACE, session, stop, stopped};
-use crate::session::{Exit, Look, Phase, Reason, Session, Underway};
+use crate::session::{Exit, Phase, Reason, Session, Underway};
 
 /// What a new daemon reads of it.
 fn row(session: Session) -> Session {
@@ -169,12 +169,15 @@ fn a_keeper_lost_during_a_probe_is_looked_for_again() {
 }
 
 #[test]
-fn an_answer_that_nobody_waits_for_changes_nothing() {
+fn a_late_answer_counts_only_if_it_is_still_true() {
     let mut session = running();
     let before = session.clone();
-    for probe in [Probe::Waiting, Probe::NoKeeper, Probe::Silent, Probe::Rebooted] {
-        assert_eq!(session.step(&Event::Probed(probe)), []);
+    for momentary in [alive(true, None), gated(), Event::Probed(Probe::Silent), cannot_look()] {
+        assert_eq!(session.step(&momentary), []);
     }
     assert_eq!(session, before);
-    assert_eq!(session.underway.look, Look::Unneeded);
+    assert_eq!(session.step(&Event::Probed(Probe::NoKeeper)), [Effect::EndPen, NOTE]);
+    assert_eq!(session.step(&Event::Probed(Probe::NoKeeper)), [], "under way");
+    let over = Probe::Over { exit: CODE, reason: None };
+    assert_eq!(after(running(), &[Event::Probed(over)]).phase, Phase::Reaped);
 }

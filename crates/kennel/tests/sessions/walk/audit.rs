@@ -79,8 +79,11 @@ impl Audit<'_> {
 
     /// Only where nobody is left who could see it.
     fn may_be_lost(&self, session: &Value) -> bool {
-        let harmed =
-            if session["name"] == "bystander" { self.bystander_harmed } else { self.subject_harmed };
+        let harmed = if session["name"] == "bystander" {
+            self.bystander_harmed
+        } else {
+            self.subject_harmed
+        };
         self.scene.pen == Pen::Subtree && self.yard_killed && harmed
     }
 
@@ -177,7 +180,11 @@ impl Audit<'_> {
         match exit["kind"].as_str().expect("an exit") {
             "never_ran" => assert_eq!(noted, Noted::Nothing, "it ran: {session:#}"),
             "code" => {
-                assert_eq!((&exit["code"], noted), (&Value::from(CODE), Noted::Ended), "{session:#}");
+                assert_eq!(
+                    (&exit["code"], noted),
+                    (&Value::from(CODE), Noted::Ended),
+                    "{session:#}"
+                );
             }
             "signal" => assert_ne!(noted, Noted::Ended, "it ended by itself: {session:#}"),
             "unknown" => {

@@ -4,16 +4,19 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use anyhow::{Result, ensure};
+use anyhow::{Context as _, Result, ensure};
+use rustix::fd::OwnedFd;
 
 use super::{Peer, Started, at_once, exists};
 use crate::session::guard::{Guard, Kind};
-use crate::session::home::LONG;
+use crate::session::home::{LONG, wait_readable};
 use crate::session::serial::TRUE;
 
 /// See the module.
 pub(crate) struct Tmux {
     socket: PathBuf,
+    /// So that its end is seen.
+    server: Option<OwnedFd>,
 }
 
 impl Tmux {
@@ -22,9 +25,13 @@ impl Tmux {
         if !exists("tmux", "-V") {
             return Ok(Err("it is not installed".to_owned()));
         }
-        let tmux = Self { socket: scratch.join("tmux") };
+        let mut tmux = Self { socket: scratch.join("tmux"), server: None };
         guard.owe(Kind::Tmux, &tmux.socket)?;
         tmux.run(&["new-session", "-d", "-s", "base", "exec sleep infinity"])?;
+        let mut ask = tmux.command(&["display-message", "-p", "#{pid}"]);
+        let answer = ask.stdout(Stdio::piped()).output()?;
+        let pid = String::from_utf8_lossy(&answer.stdout).trim().parse().context("no pid")?;
+        tmux.server = kennel_sys::pidfd::open(pid)?;
         Ok(Ok(tmux))
     }
 
@@ -64,7 +71,11 @@ impl Tmux {
 
     /// Ends the server.
     pub(crate) fn stop(self) -> Result<()> {
-        self.run(&["kill-server"])
+        self.run(&["kill-server"])?;
+        match &self.server {
+            Some(server) => wait_readable(server, Instant::now() + LONG),
+            None => Ok(()),
+        }
     }
 }
 
