@@ -112,6 +112,11 @@ impl Deposit {
             return Err(io::Error::other("not a ticket with a descriptor"));
         };
         self.keep(ticket, descriptor);
+        let deposit = self.clone();
+        tokio::spawn(async move {
+            tokio::time::sleep(KEPT).await;
+            drop(deposit.current()); // without those that nobody came for
+        });
         // Whoever left it may be gone; its request will not come then.
         let _told_or_gone = channel.get_ref().send(b"1", &[])?;
         Ok(())

@@ -203,7 +203,10 @@ fn note_boot(home: &Home) -> io::Result<bool> {
     if before.as_ref() == Some(&now) {
         return Ok(false);
     }
-    std::fs::write(home.boot(), &now)?;
+    // Beside its place first: a full disk must not leave half of it there.
+    let draft = home.boot().with_extension("new");
+    std::fs::write(&draft, &now)?;
+    std::fs::rename(&draft, home.boot())?;
     Ok(before.is_some())
 }
 

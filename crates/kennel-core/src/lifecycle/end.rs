@@ -37,6 +37,12 @@ impl Session {
             }
             _ => Reason::Exited,
         };
+        // That the agent ended was heard before; only its keeper knows that it did not end by itself.
+        if let (Some(reason), Some(Reason::Exited)) = (reason, &self.reason)
+            && !self.has_ended()
+        {
+            self.reason = Some(reason.clone());
+        }
         self.reap(exit, reason.unwrap_or(&by_itself))
     }
 

@@ -110,7 +110,7 @@ impl Owner {
             self.report(news, id, phase_name(Phase::Reaped), event);
         }
         self.report(news, id, phase_name(now.phase), event);
-        tracing::info!(session = %id, phase = phase_name(now.phase), "{}", convert::cause(event));
+        log_phase(id, now.phase, event);
         if let Some(runtime) = self.runtimes.get_mut(id) {
             runtime.made_progress();
             let times = &mut runtime.times;
@@ -175,6 +175,16 @@ impl Owner {
             // Whoever waited may have lost patience.
             adopted.send(()).ok();
         }
+    }
+}
+
+/// Every phase is in the event log; the daemon's own log has what is out of the ordinary, and the end.
+fn log_phase(id: &SessionId, phase: Phase, event: &Event) {
+    let (session, name) = (id.as_str(), phase_name(phase));
+    match phase {
+        Phase::Lost => tracing::warn!(session, phase = name, "{}", convert::cause(event)),
+        Phase::Cleaned => tracing::info!(session, phase = name, "{}", convert::cause(event)),
+        _ => tracing::debug!(session, phase = name, "{}", convert::cause(event)),
     }
 }
 

@@ -22,11 +22,13 @@ pub(crate) const SCENES: &[(&str, Scene)] = &[
     ("a_killed_keeper_takes_its_tree_along", killed_keeper),
     ("keeper_and_daemon_killed_at_once", killed_both),
     ("a_killed_yard_is_replaced", killed_yard),
+    ("what_nobody_can_see_any_more_is_lost_until_it_is_given_up", lost),
     ("a_shutdown_ends_all_and_tells_of_each", shutdown),
     ("a_term_is_a_shutdown", term),
     ("a_daemon_that_leaves_keeps_its_sessions", keep),
     ("a_replaced_daemon_keeps_its_sessions", replace),
     ("input_and_signals_reach_the_agent", input),
+    ("standard_input_can_be_left_at_the_deposit", deposit),
     ("a_tethered_session_ends_with_its_client", tether),
     ("sessions_are_found_shown_and_removed", book_keeping),
     ("a_child_session_ends_with_its_parent", parent),
@@ -186,6 +188,35 @@ fn killed_yard(stage: &Stage) {
     stage.assert_clean(&answer["session"]);
 }
 
+fn lost(stage: &Stage) {
+    let (session, mark) = stubborn(stage);
+    let keeper = stage.keeper_pid(&session);
+    let (yard, daemon) = (stage.yard_pid(), stage.daemon_pid());
+    for pid in [yard, daemon, keeper] {
+        signal(pid, Signal::KILL);
+    }
+    for pid in [yard, daemon, keeper] {
+        stage.gone(pid);
+    }
+    stage.start_yard();
+    let is = |phase: &str| (stage.show(&session)["phase"] == phase).then_some(());
+    if session["pen"].as_str().is_some_and(|pen| pen.starts_with('/')) {
+        stage.until("the cgroup is proof enough", || is("cleaned"));
+    } else {
+        stage.until("nobody can tell", || is("lost"));
+        assert_eq!(stage.stop(&session)["result"], "still_alive");
+        let id = session["id"].as_str().unwrap();
+        let forgotten = stage.post(&format!("/v1/sessions/{id}/forget"), &json!({"by": "me"}));
+        assert_eq!(forgotten["phase"], "cleaned");
+        let ended = stage.wait(&session);
+        assert_eq!(ended["reason"], json!({"kind": "forgotten", "by": "me"}));
+        assert_eq!(ended["exit"]["kind"], "unknown");
+    }
+    stage.until("the agent was ended all the same", || {
+        stage.processes(&mark).is_empty().then_some(())
+    });
+}
+
 fn shutdown(stage: &Stage) {
     let (first, mark) = stubborn(stage);
     let second = stage.run(&["/bin/sleep", "1000"]);
@@ -266,6 +297,18 @@ fn input(stage: &Stage) {
     assert_eq!(ended["exit"], json!({"kind": "code", "code": 3}));
     let late = stage.ask("POST", &of("signal"), Some(&json!({"signal": 10})));
     assert_eq!(late.status, 409);
+}
+
+fn deposit(stage: &Stage) {
+    std::fs::write(stage.path("input"), "from afar").unwrap();
+    let input = std::fs::File::open(stage.path("input")).unwrap();
+    let ticket = "00112233445566778899aabbccddeeff";
+    stage.leave_at_deposit(ticket, &input);
+    let mut order = stage.order(&["/bin/sh", "-c", "test \"$(cat)\" = 'from afar'"]);
+    order["stdin"] = json!({"from": "deposit", "ticket": ticket});
+    let session = stage.post("/v1/sessions", &order);
+    assert_eq!(stage.wait(&session)["exit_code"], 0);
+    assert_eq!(stage.ask("POST", "/v1/sessions", Some(&order)).status, 422, "given once");
 }
 
 fn tether(stage: &Stage) {

@@ -13,6 +13,7 @@ use kennel_keeper::yard::{self, YardConfig};
 use kennel_pen::HomeId;
 use kennel_sys::identity::Stat;
 use kennel_sys::pidfd;
+use rustix::fd::AsFd;
 use rustix::process::Signal;
 use serde_json::{Value, json};
 
@@ -71,6 +72,30 @@ impl Stage {
         start_yard(stage.home.path()).unwrap();
         stage.until("the daemon serves", || stage.try_ask("GET", "/v1/daemon", None).ok());
         stage
+    }
+
+    /// Starts another yard, after one that was killed.
+    pub(crate) fn start_yard(&self) {
+        start_yard(self.home.path()).unwrap();
+    }
+
+    /// Leaves a descriptor for a request to come.
+    pub(crate) fn leave_at_deposit(&self, ticket: &str, descriptor: &fs::File) {
+        use kennel_pen::wire::{Channel, Delivery, Received};
+        use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, socket_with};
+        let (family, kind) = (AddressFamily::UNIX, SocketType::SEQPACKET);
+        let socket = socket_with(family, kind, SocketFlags::CLOEXEC, None).unwrap();
+        let address = SocketAddrUnix::new(self.path("deposit.sock")).unwrap();
+        rustix::net::connect(&socket, &address).unwrap();
+        let channel = Channel::new(socket, 8);
+        let sent = channel.send(ticket.as_bytes(), &[descriptor.as_fd()]).unwrap();
+        assert_eq!(sent, Delivery::Sent);
+        let answer = self.until("the deposit answers", || match channel.receive().unwrap() {
+            Received::Message(bytes, _) => Some(bytes),
+            Received::Nothing => None,
+            Received::End => panic!("refused"),
+        });
+        assert_eq!(answer, b"1");
     }
 
     pub(crate) fn path(&self, name: &str) -> PathBuf {

@@ -25,7 +25,7 @@ const PATIENCE: Duration = Duration::from_secs(5);
 /// The pause between bouts once patience is over: still probed, no longer hammered at.
 const PROBE: Duration = Duration::from_secs(1);
 /// How long the client of a tethered session may take to come.
-const OWNER: Duration = Duration::from_secs(30);
+const OWNER: Duration = Duration::from_secs(5);
 /// The most entries of a list in a report.
 const LONGEST_LIST: usize = 2000;
 
@@ -179,7 +179,11 @@ impl<'a> Held<'a> {
     fn mind_lease_and_tether(&mut self) {
         let now = Instant::now();
         if self.lease_over().is_some_and(|over| now >= over) {
-            self.cause = Cause::LeaseOver;
+            // It ends what the agent left behind in any case, after the linger.
+            self.lease = None;
+            if !self.told_exit {
+                self.cause = Cause::LeaseOver;
+            }
             self.ending();
             self.policy.stop(now, None);
         }
@@ -193,7 +197,7 @@ impl<'a> Held<'a> {
             return;
         }
         self.tether = Tether::None;
-        if self.cause == Cause::Ended && !self.asked {
+        if self.cause == Cause::Ended && !self.asked && !self.told_exit {
             self.cause = Cause::OwnerGone;
         }
         self.ending();
@@ -240,7 +244,10 @@ impl<'a> Held<'a> {
                 }
             }
             Word::Input(bytes) => self.take_input(&bytes),
-            Word::CloseInput => self.input.close(),
+            Word::CloseInput => {
+                self.input.close();
+                self.pump()?;
+            }
             Word::CloseOutput(stream) => self.output.close(stream.max(1)),
             Word::Untether => self.tether = Tether::None,
             Word::OwnerCame => {

@@ -12,6 +12,7 @@ use kennel_sys::reap::Ended;
 use rustix::fd::{AsFd, OwnedFd};
 use rustix::fs::{Mode, OFlags};
 
+use super::resume::RESUME_VARIABLE;
 use crate::protocol::LONGEST_REQUEST;
 
 /// The name by which the program knows that it is the daemon, and by which people see it in `ps`.
@@ -97,7 +98,12 @@ impl Daemon {
                 return Err(io::Error::other("it could not be loaded in time"));
             }
         };
-        Ok(Self { pid, pidfd, channel: Channel::new(ours, LONGEST_REQUEST), started: Instant::now() })
+        Ok(Self {
+            pid,
+            pidfd,
+            channel: Channel::new(ours, LONGEST_REQUEST),
+            started: Instant::now(),
+        })
     }
 
     pub(super) fn was_sound(&self) -> bool {
@@ -106,7 +112,9 @@ impl Daemon {
 }
 
 fn environment() -> io::Result<Vec<CString>> {
-    let pairs = std::env::vars_os().map(|(name, value)| {
+    // What a former program of this process told us is nobody else's.
+    let ours = std::env::vars_os().filter(|(name, _)| name != RESUME_VARIABLE);
+    let pairs = ours.map(|(name, value)| {
         let mut pair: OsString = name;
         pair.push("=");
         pair.push(value);

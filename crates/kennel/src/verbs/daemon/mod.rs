@@ -96,7 +96,7 @@ fn restart(home: &Home) -> Result<u8, Failure> {
                 return Ok(0);
             }
             Ok(_) => {}
-            Err(error) if error.is_gone() => {}
+            Err(error) if error.is_gone_or_leaving() => {}
             Err(error) => return Err(error.into()),
         }
         if Instant::now() >= deadline {
