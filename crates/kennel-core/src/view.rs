@@ -18,7 +18,7 @@ pub struct SessionView {
     pub wanted: String,
     /// The agent's pid, once it exists.
     pub pid: Option<i32>,
-    /// The folder of its cgroup; `subtree` if it has none; nothing before there is a pen.
+    /// The folder of its cgroup; `subtree` or `pidns` if it has none; nothing before there is a pen.
     pub pen: Option<String>,
     /// How the agent ended, once it has.
     pub exit: Option<Exit>,

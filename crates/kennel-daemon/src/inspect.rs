@@ -1,5 +1,6 @@
 //! Everything about a session, from those who know.
 
+use std::io;
 use std::time::Duration;
 
 use kennel_core::api::{InspectView, MemberView, UsageView};
@@ -27,15 +28,20 @@ pub(crate) async fn inspect(home: &Home, register: &Register, known: Inspected) 
     let (mut members, mut usage) = (Vec::new(), None);
     let Inspected { view, launch, keeper_pid, id } = known;
     if keeper_pid.is_some() {
-        // In a namespace of its own the keeper speaks of numbers that mean others here.
-        let look = if view.spec.pen == PenKind::Pidns { bare_member } else { member };
-        match timeout(PATIENCE, ask(home.session(&id), look)).await {
+        match timeout(PATIENCE, ask(home.session(&id))).await {
             Ok(Ok((found, used))) => (members, usage) = (found, Some(used)),
             // It ended just now: nobody is in it.
             Ok(Err(TalkError::NobodyListens)) => {}
             Ok(Err(error)) => trouble.push(format!("its keeper can't be asked: {error}")),
             Err(_) => trouble.push("its keeper does not answer".to_owned()),
         }
+    }
+    // In a namespace of its own the keeper speaks of numbers that mean others here.
+    if let (PenKind::Pidns, Some(keeper)) = (view.spec.pen, keeper_pid) {
+        members = seen_from_here(keeper).unwrap_or_else(|error| {
+            trouble.push(format!("its processes can't be listed: {error}"));
+            Vec::new()
+        });
     }
     let (register, session) = (register.clone(), Some(id));
     let query = EventQuery { since: 0, session, limit: TIMELINE };
@@ -59,7 +65,6 @@ pub(crate) async fn inspect(home: &Home, register: &Register, known: Inspected) 
 
 async fn ask(
     folder: std::path::PathBuf,
-    look: fn(&Member) -> MemberView,
 ) -> Result<(Vec<MemberView>, UsageView), TalkError> {
     let conversation = Conversation::begin(&folder)?;
     conversation.greet(Role::Client).await?;
@@ -75,27 +80,40 @@ async fn ask(
         _ => None,
     });
     let usage = usage.await?;
-    Ok((members.iter().map(look).collect(), usage_view(&usage)))
+    Ok((members.iter().map(member).collect(), usage_view(&usage)))
 }
 
 /// A member as the keeper sees it, with what only a look at it tells.
 fn member(member: &Member) -> MemberView {
     MemberView {
+        pid: member.pid,
         parent: Stat::read(member.pid).ok().flatten().map_or(0, |stat| stat.parent),
+        name: member.name.clone(),
+        state: member.state.to_string(),
         command: processes::command(member.pid),
-        ..bare_member(member)
     }
 }
 
-/// A member as the keeper sees it.
-fn bare_member(member: &Member) -> MemberView {
-    MemberView {
-        pid: member.pid,
-        parent: 0,
-        name: member.name.clone(),
-        state: member.state.to_string(),
-        command: String::new(),
+/// Those below the init of a namespace, which is the only child of the process that we know as keeper.
+fn seen_from_here(keeper: i32) -> io::Result<Vec<MemberView>> {
+    let mut members = Vec::new();
+    let mut pending = Vec::new();
+    for init in processes::children_of(keeper)? {
+        pending.extend(processes::children_of(init)?);
     }
+    while let Some(pid) = pending.pop() {
+        let Some(stat) = Stat::read(pid)? else { continue };
+        pending.extend(processes::children_of(pid)?);
+        members.push(MemberView {
+            pid,
+            parent: stat.parent,
+            name: stat.name,
+            state: stat.state.to_string(),
+            command: processes::command(pid),
+        });
+    }
+    members.sort_by_key(|member| member.pid);
+    Ok(members)
 }
 
 fn usage_view(usage: &Usage) -> UsageView {

@@ -20,6 +20,7 @@ pub(crate) enum RefusedKind {
     Refused,
     Invalid,
     Busy,
+    Gone,
     Internal,
 }
 
@@ -32,6 +33,7 @@ impl RefusedKind {
             Self::Refused => "refused",
             Self::Invalid => "invalid",
             Self::Busy => "busy",
+            Self::Gone => "gone",
             Self::Internal => "internal",
         }
     }
@@ -41,7 +43,7 @@ impl RefusedKind {
             Self::NotFound => 404,
             Self::Ambiguous | Self::Conflict => 409,
             Self::Invalid => 422,
-            Self::Refused | Self::Busy => 503,
+            Self::Refused | Self::Busy | Self::Gone => 503,
             Self::Internal => 500,
         }
     }
@@ -71,6 +73,11 @@ impl Refused {
     /// The daemon is on its way out.
     pub(crate) fn leaving() -> Self {
         Self::new(RefusedKind::Refused, "the daemon is being stopped, and takes nothing new")
+    }
+
+    /// The daemon has left, and only its socket is still there.
+    pub(crate) fn gone() -> Self {
+        Self::new(RefusedKind::Gone, "the daemon is just leaving")
     }
 
     pub(crate) fn hint(mut self, hint: impl Into<String>) -> Self {

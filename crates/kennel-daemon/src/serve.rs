@@ -75,7 +75,8 @@ pub fn serve(config: DaemonConfig) -> Result<ExitReason, DaemonError> {
     runtime.shutdown_timeout(LAST_WORDS);
     remove_sockets(&home.folder);
     drop(lock);
-    if let (Ok(ExitReason::YardGone), Some(start_yard)) = (&served, start_yard)
+    let yard_gone = matches!(served, Ok(ExitReason::YardGone) | Err(DaemonError::Yard(_)));
+    if let Some(start_yard) = start_yard.filter(|_| yard_gone)
         && let Err(error) = start_yard()
     {
         tracing::error!(%error, "no new yard could be started");

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use kennel_core::{Exit, LaunchView, Session, SessionView};
+use kennel_core::{Exit, LaunchView, Session, SessionView, PenKind};
 
 use crate::clock::rfc3339;
 use crate::register::Times;
@@ -17,6 +17,7 @@ pub(crate) fn session(
     let launch = &session.launch;
     let pen = match (&launch.pen, &launch.identity) {
         (Some(path), _) => Some(path.clone()),
+        (None, Some(_)) if session.spec.pen == PenKind::Pidns => Some("pidns".to_owned()),
         (None, Some(_)) => Some("subtree".to_owned()),
         (None, None) => None,
     };

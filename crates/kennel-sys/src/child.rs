@@ -143,7 +143,7 @@ pub(crate) unsafe extern "C" fn main(shared: *mut c_void) -> ! {
             shared.errno.store(errno, Relaxed);
             127
         }
-        Err(Stop::Dismissed) => 126,
+        Err(Stop::Dismissed) => crate::clone::DISMISSED as usize,
     };
     loop {
         // SAFETY: ends this process; takes no pointer.

@@ -29,6 +29,9 @@ use crate::signals::{AllBlocked, ignored_signals};
 
 /// Enough for the few frames of [`main`], unoptimised builds included.
 const STACK: usize = 64 * 1024;
+
+/// The exit code of a process that found end-of-file at its gate, and never became its program.
+pub const DISMISSED: i32 = 126;
 const PAGE: usize = 4096;
 /// No handler of ours is left in the new process; what we ignore, it ignores, until it resets that.
 const CLONE_CLEAR_SIGHAND: u64 = 0x1_0000_0000;

@@ -20,8 +20,10 @@ use kennel_keeper::fault::point;
 use kennel_keeper::journal::{Item, Reader, Why, Writer};
 use kennel_keeper::protocol::OutcomeFile;
 use kennel_pen::{Claim, Ground, Leftover, LeftoverEnd, PenName};
+use kennel_sys::clone::DISMISSED;
 use kennel_sys::identity::{self, Identity};
 use kennel_sys::pidfd::{self, Sent};
+use kennel_sys::reap::Ended;
 use rustix::fd::OwnedFd;
 use rustix::process::Signal;
 use tokio::task::spawn_blocking;
@@ -63,6 +65,8 @@ pub(crate) struct Ending {
     pub(crate) agent: Option<Arc<OwnedFd>>,
     /// The agent by its record.
     pub(crate) identity: Option<Identity>,
+    /// Whether its program was seen to run.
+    pub(crate) opened: bool,
     /// The connection to the keeper with its pid, unless that is another process's than the connection's.
     pub(crate) keeper: Option<(i32, Arc<KeeperSocket>)>,
     /// The yard of this daemon.
@@ -242,7 +246,8 @@ impl Ending {
             }
             Asked::FormerYard => {
                 self.end_agent().await?;
-                if !had_cgroup {
+                // Who waits behind a gate goes with whoever could have opened it.
+                if !had_cgroup && !self.was_never_opened()? {
                     let why = "keeper and yard are dead, and its pen had no cgroup: whether \
                                somebody is left can't be seen any more";
                     return Ok(Event::PenEnded(PenEnd::Unobservable { why: why.into() }));
@@ -287,7 +292,10 @@ impl Ending {
             return Ok(Some(Exit::NeverRan));
         }
         let agent = self.agent.as_ref();
-        Ok(agent.and_then(|agent| pidfd::ended(agent.as_fd())).map(convert::exit_by_kernel))
+        let ended = agent.and_then(|agent| pidfd::ended(agent.as_fd()));
+        // One that died behind its gate has a status too, but that is no program's.
+        let told = ended.filter(|ended| self.opened || *ended != Ended::Code(DISMISSED));
+        Ok(told.map(convert::exit_by_kernel))
     }
 
     /// Whether the files that its keeper makes on its way show that it did not get as far as to a process:

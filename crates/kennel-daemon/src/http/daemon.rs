@@ -42,7 +42,7 @@ pub(super) async fn stop(
         Leave::Stop { grace, lines: Some(lines) }
     };
     let sent = api.0.bus.send(Message::Command(Command::Leave(leave)));
-    sent.map_err(|_| Refused::leaving())?;
+    sent.map_err(|_| Refused::gone())?;
     Ok(stream::respond(Told(told)))
 }
 

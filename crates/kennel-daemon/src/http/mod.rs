@@ -52,8 +52,8 @@ impl Api {
     async fn ask<T>(&self, command: impl FnOnce(Answer<T>) -> Command) -> Result<T, Refused> {
         let (answer, answered) = oneshot::channel();
         let sent = self.0.bus.send(Message::Command(command(answer)));
-        sent.map_err(|_| Refused::leaving())?;
-        answered.await.unwrap_or_else(|_| Err(Refused::leaving()))
+        sent.map_err(|_| Refused::gone())?;
+        answered.await.unwrap_or_else(|_| Err(Refused::gone()))
     }
 
     /// All routes.

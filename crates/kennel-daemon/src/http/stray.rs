@@ -29,7 +29,7 @@ async fn look<T: Send + 'static>(
     api: &Api,
     look: fn(&Home, &Census) -> std::io::Result<T>,
 ) -> Result<T, Refused> {
-    let census = sweep::census(&api.0.bus).await.map_err(|_| Refused::leaving())?;
+    let census = sweep::census(&api.0.bus).await.map_err(|_| Refused::gone())?;
     let home = api.0.home.clone();
     let looked = spawn_blocking(move || look(&home, &census)).await;
     looked.map_err(Refused::internal)?.map_err(Refused::internal)

@@ -191,6 +191,7 @@ impl Owner {
             cgroup,
             agent: runtime.agent.clone(),
             identity: launch.identity.as_deref().and_then(Identity::parse),
+            opened: runtime.times.started_ms.is_some(),
             keeper,
             yard: self.yard.clone(),
             proof,

@@ -92,7 +92,12 @@ impl AskError {
 
     /// Whether the daemon has vanished, and may be asked again when it is back.
     pub(crate) fn is_gone(&self) -> bool {
-        matches!(self, Self::NoDaemon | Self::Lost(_))
+        match self {
+            Self::NoDaemon | Self::Lost(_) => true,
+            // Its last words: nobody is behind its socket any more.
+            Self::Problem(problem) => problem.code == "gone",
+            _ => false,
+        }
     }
 
     /// The same, or it is about to go and lets go of those who wait.
@@ -183,11 +188,21 @@ impl Daemon {
 
     /// Asks for something that the daemon knows.
     pub(crate) fn get<T: DeserializeOwned>(&self, target: &str) -> Result<T, AskError> {
-        let ask = || receive(self.send("GET", target, None::<&()>, Patience::Short)?);
-        match ask() {
-            // Nothing is changed by asking twice.
-            Err(error) if error.is_gone() && self.find_again().is_ok() => ask(),
-            answer => answer,
+        let deadline = Instant::now() + COMES_BACK;
+        loop {
+            let answer = self
+                .send("GET", target, None::<&()>, Patience::Short)
+                .and_then(receive);
+            match answer {
+                // Nothing is changed by asking again. One that leaves may still listen for a moment.
+                Err(error) if error.is_gone() && Instant::now() < deadline => {
+                    if self.find_again().is_err() {
+                        return Err(error);
+                    }
+                    start::pause_shortly();
+                }
+                answer => return answer,
+            }
         }
     }
 

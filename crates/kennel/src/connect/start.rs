@@ -14,6 +14,7 @@ use kennel_keeper::protocol::{YardReport, YardRequest};
 use kennel_keeper::yard::RESUME_VARIABLE;
 use kennel_pen::{HOME_COOKIE, SESSION_COOKIE};
 use kennel_sys::clone::{self, Opened};
+use kennel_sys::reap::Ended;
 use kennel_sys::{pidfd, reap};
 use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::fd::{AsFd, OwnedFd};
@@ -44,15 +45,39 @@ const SHOWN: usize = 2000;
 pub(super) fn bring_up(home: &Home) -> Result<(), Failure> {
     let deadline = Instant::now() + COME_UP;
     let log = Log::mark(home);
-    let starter = match Yard::ask(home)? {
-        Some(()) => None,
-        None => start_yard(home, deadline)?,
-    };
-    let result = await_daemon(home, deadline, starter.as_ref(), &log);
-    if let (Err(_), Some(starter)) = (&result, starter) {
-        starter.call_off();
+    let mut pauses = Pauses::default();
+    loop {
+        let starter = match Yard::ask(home)? {
+            Some(()) => None,
+            None => start_yard(home, deadline)?,
+        };
+        let result = await_daemon(home, deadline, starter.as_ref(), &log);
+        match (result, starter) {
+            (Ok(Came::Up), _) => return Ok(()),
+            // The yard was about to leave when it was asked, or another one was quicker than ours.
+            (Ok(Came::YardGone), _) => pauses.next(&[]),
+            (Err(failure), starter) => {
+                if let Some(starter) = starter {
+                    starter.call_off();
+                }
+                return Err(failure);
+            }
+        }
     }
-    result
+}
+
+/// What came of waiting for a daemon.
+#[derive(Debug, PartialEq, Eq)]
+enum Came {
+    /// It listens.
+    Up,
+    /// There is no yard any more that would start one.
+    YardGone,
+}
+
+/// Between two looks at something that is about to change.
+pub(super) fn pause_shortly() {
+    pause(&[], LONGEST_PAUSE / 5);
 }
 
 /// The yard of a home, as it answers for itself.
@@ -191,21 +216,24 @@ fn await_daemon(
     deadline: Instant,
     starter: Option<&Starter>,
     log: &Log,
-) -> Result<(), Failure> {
+) -> Result<Came, Failure> {
     let mut pauses = Pauses::default();
-    let mut yard = starter.map(|starter| starter.process.as_fd());
+    let yard = starter.map(|starter| starter.process.as_fd());
     loop {
         if is_up(home) {
-            return Ok(());
+            return Ok(Came::Up);
         }
-        // If a yard lives although ours has ended, another starter was first, and its daemon is on its way.
-        if let Some(process) = yard
-            && !matches!(reap::reap(process), Ok(None))
-        {
-            yard = None;
-            if Yard::ask(home)?.is_none() && !is_up(home) {
-                return Err(log.failure("the yard has ended"));
+        match yard.map(reap::reap) {
+            // It is on its way.
+            Some(Ok(None)) => {}
+            // Another one has the home, or has just had it.
+            Some(Ok(Some(Ended::Code(code)))) if code == i32::from(exit_code::REFUSED) => {
+                return still_nobody(home, deadline, log);
             }
+            Some(_) => return Err(log.failure("the yard has ended")),
+            // Not ours: it may leave. If it stays, it is asked again, for it may have had a daemon then.
+            None if Yard::ask(home)?.is_none() => return still_nobody(home, deadline, log),
+            None => {}
         }
         if log.since().contains(roles::CANT_SERVE) {
             return Err(log.failure("the daemon can't serve this home"));
@@ -216,6 +244,17 @@ fn await_daemon(
         }
         pauses.next(yard.as_slice());
     }
+}
+
+/// Nobody starts a daemon for us; that is worth another try as long as there is time.
+fn still_nobody(home: &Home, deadline: Instant, log: &Log) -> Result<Came, Failure> {
+    if is_up(home) {
+        return Ok(Came::Up);
+    }
+    if Instant::now() >= deadline {
+        return Err(log.failure("no yard stays"));
+    }
+    Ok(Came::YardGone)
 }
 
 /// What yard and daemon say from now on.

@@ -131,10 +131,15 @@ fn look(folder: &Path, home: &Home, trouble: &mut Vec<String>) -> SessionFound {
         None => format!("never ran: {:?}", outcome.cause),
     });
     let identity = identity.lines().map(ToOwned::to_owned).collect::<Vec<_>>();
-    let agent = process::agent(&identity).unwrap_or_else(|error| {
-        trouble.push(format!("{id}: its agent: {error}"));
+    let agent = if is_copy(&folder.join("lock")) {
+        trouble.push(format!("{id}: its folder is a copy, and what it tells of is another home's"));
         None
-    });
+    } else {
+        process::agent(&identity).unwrap_or_else(|error| {
+            trouble.push(format!("{id}: its agent: {error}"));
+            None
+        })
+    };
     let mut session = SessionFound {
         folder: folder.display().to_string(),
         lock,
@@ -158,6 +163,14 @@ fn look(folder: &Path, home: &Home, trouble: &mut Vec<String>) -> SessionFound {
         session.pen = pens.first().map(|path| path.display().to_string());
     }
     session
+}
+
+/// Whether the folder was copied from another home: the lock says which inode it was made as.
+fn is_copy(lock: &Path) -> bool {
+    let text = fs::read_to_string(lock).unwrap_or_default();
+    let made_as = text.lines().find_map(|line| line.strip_prefix("file ")?.parse::<u64>().ok());
+    let inode = fs::metadata(lock).map(|file| file.ino()).ok();
+    made_as.is_some() && made_as != inode
 }
 
 /// Whether somebody holds it. We hold it for an instant ourselves if nobody does; shared, so that two who
