@@ -63,9 +63,7 @@ pub(crate) async fn inspect(home: &Home, register: &Register, known: Inspected) 
     InspectView { session: view, members, usage, timeline, launch, keeper_pid, trouble }
 }
 
-async fn ask(
-    folder: std::path::PathBuf,
-) -> Result<(Vec<MemberView>, UsageView), TalkError> {
+async fn ask(folder: std::path::PathBuf) -> Result<(Vec<MemberView>, UsageView), TalkError> {
     let conversation = Conversation::begin(&folder)?;
     conversation.greet(Role::Client).await?;
     conversation.say(&Request::Members).await?;

@@ -21,6 +21,8 @@ pub(crate) const LOCK: &str = "lock";
 pub(crate) struct Origin {
     /// The yard that was asked for the keeper; its boot and pid namespace are the launch's.
     pub(crate) yard: Identity,
+    /// The first process of that pid namespace, if it could be looked at.
+    init: Option<Identity>,
     /// The inode that the file had then: another one means that somebody copied the folder.
     inode: u64,
 }
@@ -53,7 +55,10 @@ pub(crate) fn make(folder: &Path, yard: &Identity) -> io::Result<File> {
     let mut file = options.write(true).create_new(true).mode(0o600).open(folder.join(LOCK))?;
     rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive)?;
     let inode = file.metadata()?.ino();
-    file.write_all(format!("yard {}\nfile {inode}\n", yard.to_record()).as_bytes())?;
+    // Without it only the namespace's number tells it from another.
+    let init = identity::init().map(|init| format!("init {}\n", init.to_record()));
+    let (yard, init) = (yard.to_record(), init.unwrap_or_default());
+    file.write_all(format!("yard {yard}\n{init}file {inode}\n").as_bytes())?;
     Ok(file)
 }
 
@@ -84,14 +89,25 @@ pub(crate) fn look(folder: &Path) -> io::Result<LockLook> {
 
 fn parse(text: &str) -> Option<Origin> {
     let (yard, rest) = text.strip_prefix("yard ")?.split_once('\n')?;
+    let (init, rest) = match rest.strip_prefix("init ") {
+        None => (None, rest),
+        Some(rest) => {
+            let (init, rest) = rest.split_once('\n')?;
+            (Some(Identity::parse(init)?), rest)
+        }
+    };
     // The last line is whole only with its end.
     let inode = rest.strip_prefix("file ")?.strip_suffix('\n')?.parse().ok()?;
-    Some(Origin { yard: Identity::parse(yard)?, inode })
+    Some(Origin { yard: Identity::parse(yard)?, init, inode })
 }
 
 fn era(origin: &Origin, inode: u64) -> io::Result<Era> {
     let yard = &origin.yard;
     if yard.boot != identity::boot_id()? || yard.pid_namespace != identity::pid_namespace()? {
+        Ok(Era::Bygone)
+    } else if let Some(init) = &origin.init
+        && !init.exists()?
+    {
         Ok(Era::Bygone)
     } else if origin.inode != inode {
         Ok(Era::Copied)
@@ -152,8 +168,30 @@ mod tests {
     fn a_file_that_was_not_written_whole_says_nothing() {
         let record = me().to_record();
         assert!(parse(&format!("yard {record}\nfile 12\n")).is_some());
-        for torn in [String::new(), format!("yard {record}"), format!("yard {record}\nfile 1")] {
+        assert!(parse(&format!("yard {record}\ninit {record}\nfile 12\n")).is_some());
+        for torn in [
+            String::new(),
+            format!("yard {record}"),
+            format!("yard {record}\nfile 1"),
+            format!("yard {record}\ninit {record}\nfile 1"),
+            format!("yard {record}\ninit {record}\n"),
+        ] {
             assert_eq!(parse(&torn), None, "{torn:?}");
         }
+    }
+
+    /// A container that was started again: the number of its pid namespace may be the same.
+    #[test]
+    fn another_first_process_is_another_era() {
+        let folder = tempfile::tempdir().unwrap();
+        drop(make(folder.path(), &me()).unwrap());
+        let path = folder.path().join(LOCK);
+        let text = std::fs::read_to_string(&path).unwrap();
+        let init = identity::init().unwrap();
+        let former = Identity { birth: kennel_sys::identity::Birth::Inode(1), ..init.clone() };
+        let text = text.replace(&init.to_record(), &former.to_record());
+        std::fs::write(&path, text).unwrap();
+        let found = look(folder.path()).unwrap();
+        assert!(matches!(found, LockLook::Free(Some((_, Era::Bygone)))), "{found:?}");
     }
 }

@@ -20,6 +20,7 @@ mod home;
 mod http;
 mod inspect;
 mod keeper_link;
+mod keeper_note;
 mod keeper_process;
 mod launch_lock;
 pub mod log;

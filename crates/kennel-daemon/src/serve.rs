@@ -195,7 +195,9 @@ fn about_us(kind: &str, cause: String) -> NewEvent {
 
 /// Notes which boot and pid namespace this is; says whether the last daemon noted another.
 fn note_boot(home: &Home) -> io::Result<bool> {
-    let now = format!("{} {}\n", identity::boot_id()?, identity::pid_namespace()?);
+    // The number of a pid namespace may be used again: its first process tells it apart.
+    let init = identity::init().map(|init| init.to_record()).unwrap_or_default();
+    let now = format!("{} {} {init}\n", identity::boot_id()?, identity::pid_namespace()?);
     let before = match std::fs::read_to_string(home.boot()) {
         Ok(text) => Some(text),
         Err(error) if error.kind() == io::ErrorKind::NotFound => None,

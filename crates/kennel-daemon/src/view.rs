@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use kennel_core::{Exit, LaunchView, Session, SessionView, PenKind};
+use kennel_core::{Exit, LaunchView, PenKind, Session, SessionView};
 
 use crate::clock::rfc3339;
 use crate::register::Times;

@@ -171,6 +171,18 @@ pub fn pid_namespace() -> io::Result<u64> {
     Ok(*NAMESPACE.get_or_init(|| inode))
 }
 
+/// The first process of this pid namespace, which lives as long as that does. The kernel uses the numbers of
+/// namespaces again, for instance when a container is started anew: by this the next one is told apart.
+///
+/// # Errors
+/// It can't be looked at.
+pub fn init() -> io::Result<Identity> {
+    const INIT: i32 = 1;
+    let gone = || io::Error::from_raw_os_error(libc::ESRCH);
+    let pidfd = crate::pidfd::open(INIT)?.ok_or_else(gone)?;
+    Identity::new(pidfd.as_fd(), INIT)
+}
+
 /// A file of `/proc` whose text comes in one piece; far shorter than this.
 fn read_small(path: &str) -> io::Result<Vec<u8>> {
     let fd = rustix::fs::open(path, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())?;

@@ -9,13 +9,13 @@ use crate::failure::Failure;
 use crate::home::Home;
 use crate::run::{self, RunArgs};
 use crate::verbs::{
-    attach, completions, daemon, events, forget, inspect, logs, prune, ps, rescue, rm, send,
+    attach, completions, daemon, events, forget, inspect, kill, logs, prune, ps, rescue, rm, send,
     signal, stop, strays, wait,
 };
 
 /// Runs coding agents, and owns every process of theirs: no strays.
 #[derive(Debug, Parser)]
-#[command(name = "kennel", version, max_term_width = 80, disable_help_subcommand = true)]
+#[command(name = "kennel", version, max_term_width = 80)]
 #[command(after_help = "\
 Try:  kennel run -- claude      kennel run -d --name fix -- codex exec 'fix it'
       kennel ps                 kennel attach fix
@@ -44,8 +44,8 @@ enum Verb {
     ///
     /// In the foreground its streams are ours. If they are a terminal, it gets a terminal of its own, and
     /// Control-C is a key for it, as it would be without Kennel; the third within two seconds stops the
-    /// whole tree, the next kills it. INT, TERM, HUP and QUIT to Kennel itself stop the whole tree: TERM to
-    /// every process, KILL after the grace; a second INT kills at once. When this returns, no process of the
+    /// whole tree, and any after that kills it. INT, TERM, HUP and QUIT to Kennel itself stop the whole tree: TERM to
+    /// every process, KILL after the grace; an INT during that kills at once. When this returns, no process of the
     /// command is left, or it is named and the exit code is 205.
     ///
     /// With -d, or after the detach keys, it goes on by itself.
@@ -61,13 +61,17 @@ enum Verb {
     Attach(attach::AttachArgs),
     /// Wait until sessions have ended; exit with the agent's own code
     ///
-    /// Prints the code of each, in the order in which they were named; `unknown` if nobody can tell. The
-    /// exit code is that of the last one named, as with a shell's own `wait`.
+    /// Prints the code of each, in the order in which they were named; `unknown` if nobody can tell. One
+    /// that is not there is told, and does not keep from waiting for the others. The exit code is that of the
+    /// last one named, as with a shell's own `wait`: 206 if that one is not there.
     Wait(wait::WaitArgs),
     /// End sessions, the whole tree of each
     ///
     /// Says of each whether it was stopped, was gone already, or is still alive, and why.
     Stop(stop::StopArgs),
+    /// What others call `stop --now`
+    #[command(hide = true)]
+    Kill(kill::KillArgs),
     /// Type something into a session
     Send(send::SendArgs),
     /// Send a signal to every process of a session
@@ -122,6 +126,7 @@ impl Cli {
             Verb::Attach(args) => attach::attach(&open()?, &args),
             Verb::Wait(args) => wait::wait(&open()?, &args),
             Verb::Stop(args) => stop::stop(&open()?, &args),
+            Verb::Kill(args) => kill::kill(&args),
             Verb::Send(args) => send::send(&open()?, &args),
             Verb::Signal(args) => signal::signal(&open()?, &args),
             Verb::Inspect(args) => inspect::inspect(&open()?, &args),

@@ -32,8 +32,32 @@ Kennel's (an agent that uses them itself is passed on all the same):
   206    the agent's status is unknown, or there is no such session
   207    anything else that failed in Kennel itself";
 
-/// The list for all other verbs.
+/// The list for verbs with the code of an agent that somebody else started.
+pub(crate) const OTHERS_HELP: &str = "\
+Exit codes: the agent's own, or 128+N if signal N ended it. These are
+Kennel's (an agent that uses them itself is passed on all the same):
+  201    the command line was not understood
+  202    home or daemon can't be used
+  203    the agent was never run: no pen could be made for it
+  204    the agent was never run: the program can't be executed
+  205    a process could not be ended; it is named, and its keeper
+         goes on trying
+  206    the agent's status is unknown, or there is no such session
+  207    anything else that failed in Kennel itself";
+
+/// The list for verbs about a session.
 pub(crate) const SHORT_HELP: &str = "\
+Exit codes: 0; 1 if it was refused or there is no such session; 201 if the
+command line was not understood; 202 if home or daemon can't be used; 207 if
+Kennel itself failed.";
+
+/// The list for verbs that end processes.
+pub(crate) const ENDING_HELP: &str = "\
 Exit codes: 0; 1 if it was refused or there is no such session; 201 if the
 command line was not understood; 202 if home or daemon can't be used; 205 if
 a process is still alive; 207 if Kennel itself failed.";
+
+/// The list for verbs that can't be refused.
+pub(crate) const PLAIN_HELP: &str = "\
+Exit codes: 0; 201 if the command line was not understood; 202 if home or
+daemon can't be used; 207 if Kennel itself failed.";

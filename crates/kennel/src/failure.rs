@@ -79,6 +79,13 @@ pub(crate) fn say(text: &str) {
     write_if_possible(&format!("kennel: {text}\n"));
 }
 
+/// Brings a terminal on standard error to the beginning of a new line; a raw one needs more for that.
+pub(crate) fn start_line(raw: bool) {
+    if rustix::termios::isatty(rustix::stdio::stderr()) {
+        write_if_possible(if raw { "\r\n" } else { "\n" });
+    }
+}
+
 /// In pieces that a pipe with room takes at once.
 fn write_if_possible(text: &str) {
     const PIECE: usize = 4096;

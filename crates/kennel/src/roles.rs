@@ -77,9 +77,7 @@ fn be_daemon() -> i32 {
     match served {
         Ok(Ok(reason)) => reason.code().into(),
         // Another one is about to go, or was quicker, or the yard has died: no reason to give up.
-        Ok(Err(
-            error @ (DaemonError::Home(LockHomeError::Taken(_)) | DaemonError::Yard(_)),
-        )) => {
+        Ok(Err(error @ (DaemonError::Home(LockHomeError::Taken(_)) | DaemonError::Yard(_)))) => {
             eprintln!("{}: {:#}", yard::DAEMON, anyhow!(error));
             exit_code::REFUSED.into()
         }

@@ -1,7 +1,9 @@
 //! Asking the daemon for a stop without waiting for it.
 
 use std::thread;
+use std::time::Duration;
 
+use kennel_core::SessionView;
 use kennel_core::api::{StopAnswer, StopRequest};
 
 use crate::connect::{Daemon, Patience, Start, receive, session_path};
@@ -12,14 +14,16 @@ use crate::home::Home;
 pub(crate) struct Stopper {
     home: Home,
     session: String,
+    /// How long a stop waits between TERM and KILL.
+    pub(crate) grace: Duration,
 }
 
 /// Who asks, in the event log.
 pub(crate) const BY_RUN: &str = "kennel run";
 
 impl Stopper {
-    pub(crate) fn new(home: &Home, session: &str) -> Self {
-        Self { home: home.clone(), session: session.to_owned() }
+    pub(crate) fn new(home: &Home, session: &SessionView) -> Self {
+        Self { home: home.clone(), session: session.id.clone(), grace: session.spec.grace }
     }
 
     /// Asks for the end, at once or with the session's own grace.

@@ -21,22 +21,30 @@ pub(crate) struct Column {
     /// Whether its text may be cut, and to no less than this.
     least: Option<usize>,
     right: bool,
+    /// Whether it is left out if there is no room.
+    spare: bool,
 }
 
 impl Column {
     /// One that is always shown whole.
     pub(crate) const fn whole(name: &'static str) -> Self {
-        Self { name, least: None, right: false }
+        Self { name, least: None, right: false, spare: false }
     }
 
     /// One of numbers.
     pub(crate) const fn number(name: &'static str) -> Self {
-        Self { name, least: None, right: true }
+        Self { name, least: None, right: true, spare: false }
+    }
+
+    /// One that is left out if there is no room for all; the last of these goes first.
+    pub(crate) const fn spare(mut self) -> Self {
+        self.spare = true;
+        self
     }
 
     /// One that may be cut, to this many characters.
     pub(crate) const fn cut(name: &'static str, least: usize) -> Self {
-        Self { name, least: Some(least), right: false }
+        Self { name, least: Some(least), right: false, spare: false }
     }
 }
 
@@ -70,6 +78,9 @@ impl Table {
 
     /// As text, no wider than this where that is possible at all.
     pub(crate) fn text(&self, width: Option<usize>, ink: Ink) -> String {
+        if let Some(fewer) = self.without_what_has_no_room(width) {
+            return fewer.text(width, ink);
+        }
         let widths = self.widths(width);
         let head = self.columns.iter().map(|column| Cell::toned(column.name, Tone::Heading));
         let mut out = self.line(&head.collect::<Vec<_>>(), &widths, ink);
@@ -77,6 +88,22 @@ impl Table {
             out += &self.line(row, &widths, ink);
         }
         out
+    }
+
+    /// The table without one spare column, if even cut it is too wide and has such.
+    fn without_what_has_no_room(&self, width: Option<usize>) -> Option<Self> {
+        let total =
+            self.widths(width).iter().sum::<usize>() + GAP * self.columns.len().saturating_sub(1);
+        if width.is_none_or(|width| total <= width) {
+            return None;
+        }
+        let at = self.columns.iter().rposition(|column| column.spare)?;
+        let mut fewer = Self { columns: self.columns.clone(), rows: self.rows.clone() };
+        fewer.columns.remove(at);
+        for row in &mut fewer.rows {
+            row.remove(at);
+        }
+        Some(fewer)
     }
 
     /// Cuts the widest column that may be cut, again and again, until all fit.

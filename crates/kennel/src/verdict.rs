@@ -103,10 +103,21 @@ pub(crate) fn launch_failure(session: &SessionView) -> Option<Failure> {
 }
 
 fn failed(code: u8, why: &str) -> Failure {
-    let failure = Failure::because(code, why);
+    let failure = Failure::because(code, without_path(why));
     match code {
         exit_code::PEN => failure.hint("`kennel doctor` says what is possible here"),
         _ => failure,
+    }
+}
+
+/// Where a program was looked for is a long list; `inspect` shows it.
+fn without_path(why: &str) -> &str {
+    const PLACE: &str = "\" in PATH";
+    let begin = why.find("no program \"");
+    let end = why.find(&format!("{PLACE} ("));
+    match (begin, end) {
+        (Some(begin), Some(end)) if begin < end => &why[begin..end + PLACE.len()],
+        _ => why,
     }
 }
 
@@ -114,7 +125,7 @@ fn survivor(survivor: &Survivor) -> String {
     format!("pid {} ({}): {}", survivor.pid, survivor.name, survivor.why)
 }
 
-/// A phase, as `--json` has it.
+/// A phase, for people. `--json` says `cleaned` for one that has ended.
 pub(crate) fn phase(phase: Phase) -> &'static str {
     match phase {
         Phase::Reserved => "reserved",
@@ -124,7 +135,7 @@ pub(crate) fn phase(phase: Phase) -> &'static str {
         Phase::Stopping => "stopping",
         Phase::Lost => "lost",
         Phase::Reaped => "reaped",
-        Phase::Cleaned => "cleaned",
+        Phase::Cleaned => "ended",
     }
 }
 
@@ -182,6 +193,15 @@ mod tests {
         ] {
             assert_eq!(code(verdict.clone()), expected, "{verdict:?}");
         }
+    }
+
+    #[test]
+    fn the_path_that_was_searched_is_left_out() {
+        assert_eq!(
+            without_path("can't start the program: no program \"codex\" in PATH (/bin:/usr/bin)"),
+            "no program \"codex\" in PATH"
+        );
+        assert_eq!(without_path("no folder /x (gone)"), "no folder /x (gone)");
     }
 
     #[test]

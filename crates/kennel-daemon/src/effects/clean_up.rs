@@ -9,6 +9,7 @@ use kennel_keeper::KEEPER_SOCKET;
 use kennel_keeper::fault::point;
 use kennel_pen::{Claim, Leftover, LeftoverEnd, PenName};
 
+use crate::keeper_note::NOTE;
 use crate::launch_lock::LOCK;
 
 /// How long a cgroup that should be empty may take to be removed.
@@ -30,7 +31,7 @@ pub(crate) fn clean_up(what: OwedKind, folder: &Path, name: &PenName) -> Event {
 
 fn remove_runtime_files(folder: &Path) -> io::Result<()> {
     // The lock last: as long as it is there, somebody may still look for a keeper by it.
-    for name in [KEEPER_SOCKET, "identity", LOCK] {
+    for name in [KEEPER_SOCKET, NOTE, LOCK] {
         match std::fs::remove_file(folder.join(name)) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => {
                 let why = format!("{}: {error}", folder.join(name).display());

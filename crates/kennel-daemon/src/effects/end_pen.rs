@@ -35,12 +35,11 @@ use crate::convert;
 use crate::effects::probe::OUTCOME;
 use crate::effects::yard_proof::{Proof, YardProof};
 use crate::keeper_link::KeeperSocket;
+use crate::keeper_note::{KeeperNote, NOTE, NotedPen};
 use crate::keeper_process;
 use crate::launch_lock::{self, Era, LockLook};
 use crate::processes;
 
-/// A keeper's note of itself and its agent in the session's folder.
-const IDENTITY: &str = "identity";
 /// The folder of the output in the session's folder.
 const JOURNAL: &str = "journal";
 /// How long a killed keeper may take to be gone.
@@ -117,15 +116,17 @@ impl Ending {
     async fn end(&mut self) -> io::Result<Vec<Event>> {
         let asked = match launch_lock::look(&self.folder)? {
             LockLook::Held(None) | LockLook::Free(None) => Asked::Nobody,
-            LockLook::Held(Some((origin, era))) | LockLook::Free(Some((origin, era))) => match era {
-                Era::Copied => {
-                    let why = "its folder was copied from another home".into();
-                    return Ok(vec![Event::PenEnded(PenEnd::Unobservable { why })]);
+            LockLook::Held(Some((origin, era))) | LockLook::Free(Some((origin, era))) => {
+                match era {
+                    Era::Copied => {
+                        let why = "its folder was copied from another home".into();
+                        return Ok(vec![Event::PenEnded(PenEnd::Unobservable { why })]);
+                    }
+                    Era::Bygone => Asked::Nobody,
+                    Era::Ours if origin.yard == self.yard => Asked::OurYard,
+                    Era::Ours => Asked::FormerYard,
                 }
-                Era::Bygone => Asked::Nobody,
-                Era::Ours if origin.yard == self.yard => Asked::OurYard,
-                Era::Ours => Asked::FormerYard,
-            },
+            }
             // It was not made yet; or somebody removed it. The look below the yard tells.
             LockLook::Missing => Asked::OurYard,
         };
@@ -133,6 +134,7 @@ impl Ending {
             return Ok(vec![still_alive(survivors)]);
         }
         point("daemon.end_pen.keeper_ended");
+        self.learn_from_note()?;
         if let Some(outcome) = OutcomeFile::read(&self.folder.join(OUTCOME))? {
             // It had seen the pen empty before it ended.
             let pen = match &self.cgroup {
@@ -156,6 +158,20 @@ impl Ending {
             }
         }
         Ok(vec![event])
+    }
+
+    /// What the register does not have, its keeper noted before the gate was opened.
+    fn learn_from_note(&mut self) -> io::Result<()> {
+        let Some(note) = KeeperNote::read(&self.folder)? else { return Ok(()) };
+        self.identity = self.identity.take().or(note.agent);
+        if self.cgroup == KnownCgroup::Somewhere {
+            self.cgroup = match note.pen {
+                Some(NotedPen::Cgroup(path)) => KnownCgroup::At(path),
+                Some(NotedPen::Subtree) => KnownCgroup::None,
+                None => KnownCgroup::Somewhere,
+            };
+        }
+        Ok(())
     }
 
     /// Sees to it that the keeper is dead: its lock is free then.
@@ -183,6 +199,9 @@ impl Ending {
                 return Err(io::Error::other("its keeper may not be signalled"));
             }
             if timeout_at(deadline, keeper_process::ended(&handle)).await.is_err() {
+                // It hangs in the kernel. Whom it holds does not wait for it.
+                let struck = spawn_blocking(move || processes::kill_tree(pid, handle));
+                struck.await.map_err(io::Error::other)??;
                 return Ok(Part::Left(processes::survivor(pid).into_iter().collect()));
             }
         }
@@ -307,7 +326,7 @@ impl Ending {
         if !self.folder.join(OUTCOME).try_exists()? {
             return Ok(true);
         }
-        match std::fs::read_to_string(self.folder.join(IDENTITY)) {
+        match std::fs::read_to_string(self.folder.join(NOTE)) {
             Ok(note) => Ok(!note.lines().any(|line| line.starts_with("agent "))),
             // It may be removed already.
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),

@@ -23,6 +23,7 @@ use tokio::time::{Instant, sleep, timeout_at};
 use crate::conversation::{Conversation, TalkError};
 use crate::convert;
 use crate::keeper_link::KeeperSocket;
+use crate::keeper_note::{KeeperNote, NotedPen};
 use crate::keeper_process;
 use crate::launch_lock::{self, Era, LockLook};
 
@@ -106,7 +107,7 @@ impl Search {
     /// No keeper exists or will.
     fn without_keeper(&self, era: Option<Era>) -> io::Result<Found> {
         if let Some(outcome) = OutcomeFile::read(&self.folder.join(OUTCOME))? {
-            return Ok(found_outcome(&outcome, recorded_pen(&self.folder).as_deref()));
+            return Ok(found_outcome(&outcome, noted_pen(&self.folder)?.as_deref()));
         }
         let bygone = match era {
             Some(era) => era == Era::Bygone,
@@ -206,10 +207,11 @@ fn found_outcome(outcome: &kennel_keeper::protocol::Outcome, pen: Option<&str>) 
 }
 
 /// The pen's folder by the keeper's own note.
-fn recorded_pen(folder: &Path) -> Option<String> {
-    let text = std::fs::read_to_string(folder.join("identity")).ok()?;
-    let pen = text.lines().find_map(|line| line.strip_prefix("pen "))?;
-    pen.starts_with('/').then(|| pen.to_owned())
+fn noted_pen(folder: &Path) -> io::Result<Option<String>> {
+    Ok(match KeeperNote::read(folder)?.and_then(|note| note.pen) {
+        Some(NotedPen::Cgroup(path)) => Some(path.display().to_string()),
+        Some(NotedPen::Subtree) | None => None,
+    })
 }
 
 #[cfg(test)]

@@ -255,8 +255,12 @@ fn keep(stage: &Stage) {
     assert_eq!(lines, [json!({"done": true})]);
     stage.gone(daemon);
     assert!(!stage.processes("sleep 1000").is_empty());
-    let visitor = kennel_keeper::YardClient::connect(&stage.path("")).unwrap();
-    visitor.send(&kennel_keeper::protocol::YardRequest::Start, &[]).unwrap();
+    // Said again until it is heard: a yard that has not yet reaped the old one starts no new one.
+    stage.until("there is a daemon again", || {
+        let visitor = kennel_keeper::YardClient::connect(&stage.path("")).unwrap();
+        visitor.send(&kennel_keeper::protocol::YardRequest::Start, &[]).unwrap();
+        stage.try_ask("GET", "/v1/daemon", None).ok()
+    });
     assert_eq!(stage.yard_pid(), yard);
     assert_eq!(stage.show(&session)["phase"], "running");
     assert_eq!(stage.stop(&session)["result"], "stopped");
@@ -388,9 +392,11 @@ fn many(stage: &Stage) {
     let live = stage.get("/v1/sessions");
     assert_eq!(live.as_array().unwrap().len(), MANY);
     assert!(live.as_array().unwrap().iter().all(|session| session["phase"] == "running"));
-    let events = stage.ask("GET", "/v1/events", None).lines();
-    let adopted = events.iter().filter(|event| event["kind"] == "adopted").count();
-    assert_eq!(adopted, MANY);
+    stage.until("every adoption is told", || {
+        let events = stage.ask("GET", "/v1/events", None).lines();
+        let adopted = events.iter().filter(|event| event["kind"] == "adopted").count();
+        (adopted == MANY).then_some(())
+    });
     let began = Instant::now();
     let lines = stage.ask("POST", "/v1/daemon/stop", Some(&json!({"grace_ms": 1000}))).lines();
     assert_eq!(lines.len(), MANY + 1);

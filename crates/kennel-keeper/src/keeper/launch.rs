@@ -111,11 +111,7 @@ pub(super) struct Given {
     pub(super) ground: Ground,
 }
 
-fn make_pen(
-    order: &LaunchOrder,
-    namespace: Namespace,
-    ground: Ground,
-) -> Result<Pen, NotLaunched> {
+fn make_pen(order: &LaunchOrder, namespace: Namespace, ground: Ground) -> Result<Pen, NotLaunched> {
     let (ground, kind) = match order.kind {
         HeldKind::Subtree | HeldKind::Namespace => (Ground::without_cgroup(), Kind::Subtree),
         HeldKind::Auto => (ground, Kind::Auto),

@@ -7,8 +7,8 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use kennel_pen::{Ground, HomeId};
 use kennel_pen::wire::{Channel, Received};
+use kennel_pen::{Ground, HomeId};
 use kennel_sys::fork::{Forked, fork_alone};
 use kennel_sys::pidfd;
 use kennel_sys::reap::{self, Ended, Reaped};

@@ -90,6 +90,18 @@ impl AskError {
         matches!(error.kind(), io::ErrorKind::ConnectionRefused | io::ErrorKind::NotFound)
     }
 
+    /// Told with the name that people gave the session, beside its id.
+    pub(crate) fn about(self, session: &SessionView) -> Self {
+        match (self, &session.name) {
+            (Self::Problem(mut problem), Some(name)) => {
+                let both = format!("{name} ({})", session.id);
+                problem.message = problem.message.replace(&session.id, &both);
+                Self::Problem(problem)
+            }
+            (other, _) => other,
+        }
+    }
+
     /// Whether the daemon has vanished, and may be asked again when it is back.
     pub(crate) fn is_gone(&self) -> bool {
         match self {
@@ -188,18 +200,20 @@ impl Daemon {
 
     /// Asks for something that the daemon knows.
     pub(crate) fn get<T: DeserializeOwned>(&self, target: &str) -> Result<T, AskError> {
-        let deadline = Instant::now() + COMES_BACK;
+        let mut losses = 0;
         loop {
-            let answer = self
-                .send("GET", target, None::<&()>, Patience::Short)
-                .and_then(receive);
+            let answer = self.send("GET", target, None::<&()>, Patience::Short).and_then(receive);
             match answer {
-                // Nothing is changed by asking again. One that leaves may still listen for a moment.
-                Err(error) if error.is_gone() && Instant::now() < deadline => {
+                // Nothing is changed by asking again.
+                Err(error) if error.is_gone() && losses < MOST_LOSSES => {
+                    if losses > 0 {
+                        // One that leaves may still listen for a moment.
+                        start::pause(&[], LOOK_AGAIN);
+                    }
+                    losses += 1;
                     if self.find_again().is_err() {
                         return Err(error);
                     }
-                    start::pause_shortly();
                 }
                 answer => return answer,
             }

@@ -75,11 +75,6 @@ enum Came {
     YardGone,
 }
 
-/// Between two looks at something that is about to change.
-pub(super) fn pause_shortly() {
-    pause(&[], LONGEST_PAUSE / 5);
-}
-
 /// The yard of a home, as it answers for itself.
 #[derive(Debug)]
 pub(crate) struct Yard {

@@ -45,10 +45,10 @@ pub(crate) fn text(diagnosis: &Diagnosis) -> String {
 }
 
 fn entry(out: &mut String, mark: &str, name: &str, text: &str) {
-    let lines = wrap(text, WIDTH - 18);
+    let lines = wrap(text, WIDTH - 19);
     for (number, line) in lines.iter().enumerate() {
         let (mark, name) = if number == 0 { (mark, name) } else { ("", "") };
-        let _never_fails = writeln!(out, "  {mark:2}  {name:12}{line}");
+        let _never_fails = writeln!(out, "  {mark:2}  {name:13}{line}");
     }
 }
 

@@ -31,8 +31,10 @@ use kennel_sys::signals::take_default;
 use rustix::event::{PollFd, PollFlags};
 use rustix::io::Errno;
 use rustix::process::Signal;
+use rustix::termios::isatty;
 
-use crate::failure::say;
+use crate::failure::{say, start_line};
+use crate::quantity::span;
 use crate::stopper::Stopper;
 pub(crate) use detach::{DEFAULT as DEFAULT_DETACH_KEYS, DetachKeys};
 use detach::{Typed, Watch};
@@ -49,6 +51,9 @@ pub(crate) use terminal::{OwnTerminal, RawTerminal, like_ours, settings, size};
 const PASS_ON: Duration = Duration::from_millis(250);
 /// How long the agent's terminal has another size, so that a program on it draws everything anew.
 const JIGGLE: Duration = Duration::from_millis(80);
+
+/// How long a stop may take before people are told that it is under way.
+pub(crate) const NOTICE: Duration = Duration::from_secs(1);
 
 const CONTROL_C: u8 = 3;
 
@@ -90,7 +95,10 @@ pub(crate) struct Live<'a> {
     read_only: bool,
     watch: Option<Watch>,
     impatience: Impatience,
-    interrupted: bool,
+    /// The session was told to end by us.
+    stopping: bool,
+    /// When to say that, and how to hurry it.
+    notice_at: Option<Instant>,
     /// What the keeper could not take yet.
     outbox: VecDeque<Request>,
     /// When to tell the keeper to stop, if the daemon has not.
@@ -155,7 +163,8 @@ impl<'a> Live<'a> {
             read_only: ends.read_only,
             watch: ends.detach.as_ref().map(Watch::for_keys),
             impatience: Impatience::default(),
-            interrupted: false,
+            stopping: false,
+            notice_at: None,
             outbox: VecDeque::new(),
             stop_at: None,
             size_at: None,
@@ -235,7 +244,8 @@ impl<'a> Live<'a> {
         if self.input.as_ref().is_some_and(Input::wants_more) {
             fds.push(PollFd::new(&stdin, PollFlags::IN));
         }
-        poll(&mut fds, [self.stop_at, self.size_at].into_iter().flatten().min())?;
+        let moments = [self.stop_at, self.size_at, self.notice_at];
+        poll(&mut fds, moments.into_iter().flatten().min())?;
         Ok(fds.get(3).is_some_and(|stdin| !stdin.revents().is_empty()))
     }
 
@@ -248,6 +258,10 @@ impl<'a> Live<'a> {
         if self.size_at.is_some_and(|at| at <= now) {
             self.size_at = None;
             self.give_size();
+        }
+        if self.notice_at.is_some_and(|at| at <= now) {
+            self.notice_at = None;
+            self.notice();
         }
     }
 
@@ -271,21 +285,40 @@ impl<'a> Live<'a> {
         Ok(None)
     }
 
-    /// The whole tree is to end; at once, if that is the second interrupt.
+    /// The whole tree is to end; at once, if that is an interrupt and a stop is under way already.
     fn stop(&mut self, signal: i32) {
         let interrupt = signal == Signal::INT.as_raw();
-        let now = interrupt && self.interrupted;
-        self.interrupted |= interrupt;
+        let now = interrupt && self.stopping;
         if let Part::Owner(stopper) = &self.part {
             stopper.ask(now, signal);
         }
+        if interrupt && !self.stopping && isatty(rustix::stdio::stderr()) {
+            // Whoever pressed the key thrice wonders already; others do if it takes long.
+            let patience = if self.raw.is_some() { Duration::ZERO } else { NOTICE };
+            self.notice_at = Some(Instant::now() + patience);
+        }
+        self.stopping = true;
         if now {
             self.stop_at = None;
+            self.notice_at = None;
             self.send(Request::Kill);
         } else {
             // By the daemon, so that it is on record who wanted it. If there is none, without it.
             self.stop_at.get_or_insert_with(|| Instant::now() + PASS_ON);
         }
+    }
+
+    /// Says that a stop is under way, on a line of its own: the agent may have left the cursor anywhere.
+    fn notice(&self) {
+        let Part::Owner(stopper) = &self.part else { return };
+        let waited = if self.raw.is_some() { Duration::ZERO } else { NOTICE };
+        let left = stopper.grace.saturating_sub(waited);
+        if left.is_zero() {
+            return;
+        }
+        start_line(self.raw.is_some());
+        let left = span(left);
+        self.tell(&format!("stopping (TERM, KILL in {left}); Control-C again kills now"));
     }
 
     /// The user's shell wants us to stand still. Without a terminal of its own an agent of ours stands still
@@ -355,7 +388,10 @@ impl<'a> Live<'a> {
     /// Control-C is a key for the agent; one who presses it again and again wants out.
     fn mind_impatience(&mut self, typed: &[u8]) {
         let owner = matches!(self.part, Part::Owner(_));
-        if owner && self.raw.is_some() && self.impatience.wants_out(typed, Instant::now()) {
+        if owner
+            && self.raw.is_some()
+            && self.impatience.wants_out(typed, Instant::now(), self.stopping)
+        {
             self.stop(Signal::INT.as_raw());
         }
     }
@@ -425,7 +461,7 @@ impl<'a> Live<'a> {
 
 /// A word beside the agent's own output.
 pub(crate) fn tell(text: &str, raw: bool) {
-    let raw = raw && rustix::termios::isatty(rustix::stdio::stderr());
+    let raw = raw && isatty(rustix::stdio::stderr());
     // Line breaks in it, too, must bring a raw terminal back to the first column.
     if raw { say(&format!("{}\r", text.replace('\n', "\r\n"))) } else { say(text) }
 }

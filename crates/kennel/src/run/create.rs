@@ -150,7 +150,7 @@ fn stop(
     signals: &Signals,
     signal: i32,
 ) -> Result<Option<SessionView>, Failure> {
-    let stopper = Stopper::new(home, &session.id);
+    let stopper = Stopper::new(home, session);
     stopper.ask(false, signal);
     if let Some(settled) = await_record(daemon, &session.id, None, signals)? {
         return Ok(Some(settled));

@@ -11,7 +11,7 @@ use rustix::event::{PollFd, PollFlags};
 use super::RunArgs;
 use crate::connect::{Daemon, Patience, Sent, receive, session_path};
 use crate::exit_code;
-use crate::failure::{Failure, say};
+use crate::failure::{Failure, say, start_line};
 use crate::home::Home;
 use crate::live::{self, Begin, End, Ends, Live, News, Output, OwnTerminal, Part, Signals};
 use crate::stopper::Stopper;
@@ -52,7 +52,7 @@ pub(super) fn conduct(
         read_only: false,
         detach: Some(args.detach_keys.clone()),
     };
-    let part = Part::Owner(Stopper::new(home, &session.id));
+    let part = Part::Owner(Stopper::new(home, session));
     let mut live = Live::new(keeper, signals, part, output, ends);
     let end = live.conduct();
     let (output, raw) = live.into_parts();
@@ -60,6 +60,9 @@ pub(super) fn conduct(
         End::Detached => {
             output.leave();
             drop(raw);
+            if shown {
+                start_line(false);
+            }
             let name = session.name.as_deref().unwrap_or(&session.id);
             say(&format!("{name} goes on by itself; `kennel attach {name}` comes back to it"));
             Ok(0)

@@ -45,7 +45,8 @@ pub(crate) struct RunArgs {
     /// Keep its standard input open, for `kennel send` and `attach`
     #[arg(short = 'i', long)]
     pub(crate) stdin: bool,
-    /// The keys that leave a foreground run going by itself; none: no keys
+    /// The keys that leave a foreground run going by itself; none: no keys.
+    /// Without a terminal of its own there are none
     #[arg(long, value_name = "KEYS", default_value = DEFAULT_DETACH_KEYS, value_parser = DetachKeys::parse)]
     pub(crate) detach_keys: DetachKeys,
     /// How long a stop waits between TERM and KILL (500ms, 10s, 2m)
@@ -75,9 +76,10 @@ pub(crate) struct RunArgs {
     #[arg(long, value_name = "DIR")]
     pub(crate) cwd: Option<PathBuf>,
     /// Set a variable, or (NAME alone) insist that it is set here
-    #[arg(long, value_name = "NAME[=VALUE]")]
+    #[arg(short, long, value_name = "NAME[=VALUE]")]
     pub(crate) env: Vec<OsString>,
-    /// Read variables from a file of NAME=VALUE lines
+    /// Read variables from a file of NAME=VALUE lines; values are taken
+    /// literally, quotes included
     #[arg(long, value_name = "FILE")]
     pub(crate) env_file: Vec<PathBuf>,
     /// The command and its arguments

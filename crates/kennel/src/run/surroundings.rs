@@ -126,7 +126,7 @@ fn split(text: &[u8]) -> Option<(OsString, OsString)> {
     Some((OsString::from_vec(name.to_vec()), OsString::from_vec(value.to_vec())))
 }
 
-/// Lines of `NAME=VALUE`, taken as they are; empty lines and those that start with `#` are skipped.
+/// Lines of `NAME=VALUE`, with or without `export` before them, and values taken as they are; empty lines and those that start with `#` are skipped.
 fn parse_file(text: &[u8], file: &Path) -> anyhow::Result<Vec<(OsString, OsString)>> {
     let mut variables = Vec::new();
     for (number, line) in text.split(|byte| *byte == b'\n').enumerate() {
@@ -134,7 +134,8 @@ fn parse_file(text: &[u8], file: &Path) -> anyhow::Result<Vec<(OsString, OsStrin
         if line.trim_ascii().is_empty() || line.trim_ascii_start().starts_with(b"#") {
             continue;
         }
-        match split(line) {
+        let bare = line.strip_prefix(b"export ").map_or(line, <[u8]>::trim_ascii_start);
+        match split(bare) {
             Some((name, value)) if !name.is_empty() => variables.push((name, value)),
             // The line itself may be a secret, so it is not shown.
             _ => bail!("--env-file {}: line {} is not NAME=VALUE", file.display(), number + 1),
@@ -149,9 +150,16 @@ mod tests {
 
     #[test]
     fn a_file_of_variables_is_taken_as_it_is() {
-        let text = b"# comment\n\nA=1\nB = two words \nC=a=b\r\nD=\"q\"";
+        let text = b"# comment\n\nA=1\nB = two words \nC=a=b\r\nD=\"q\"\nexport  E=e\nexport=f";
         let variables = parse_file(text, Path::new("f")).unwrap();
-        let expected = [("A", "1"), ("B ", " two words "), ("C", "a=b"), ("D", "\"q\"")];
+        let expected = [
+            ("A", "1"),
+            ("B ", " two words "),
+            ("C", "a=b"),
+            ("D", "\"q\""),
+            ("E", "e"),
+            ("export", "f"),
+        ];
         assert_eq!(variables, expected.map(|(n, v)| (n.into(), v.into())));
     }
 

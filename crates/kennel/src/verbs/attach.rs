@@ -4,30 +4,31 @@ use std::path::Path;
 
 use anyhow::Context;
 use clap::Args;
-use kennel_core::SessionView;
+use kennel_core::{Phase, SessionView};
 use kennel_keeper::protocol::Role;
 use rustix::termios::isatty;
 
-use super::called;
+use super::{called, exit_text};
 use crate::connect::{Daemon, Start};
 use crate::exit_code;
-use crate::failure::{Failure, say};
+use crate::failure::{Failure, say, start_line};
 use crate::home::Home;
 use crate::live::{
     self, Begin, DEFAULT_DETACH_KEYS, DetachKeys, End, Ends, Live, News, Output, OwnTerminal, Part,
     Signals,
 };
 use crate::quantity::parse_session;
-use crate::verdict::{Verdict, by_signal};
+use crate::verdict::{Verdict, by_signal, phase};
 
 /// How much of the past is shown of a session without a terminal.
 const TAIL: usize = 10;
 
 /// The flags of `kennel attach`.
 #[derive(Debug, Args)]
-#[command(after_help = exit_code::HELP)]
+#[command(after_help = exit_code::OTHERS_HELP)]
 pub(crate) struct AttachArgs {
-    /// The keys that leave it going by itself; none: no keys
+    /// The keys that leave it going by itself; none: no keys. If it has no
+    /// terminal, Control-C does
     #[arg(long, value_name = "KEYS", default_value = DEFAULT_DETACH_KEYS, value_parser = DetachKeys::parse)]
     detach_keys: DetachKeys,
     /// Only look on: keys go nowhere, and Control-C leaves
@@ -49,7 +50,12 @@ pub(crate) fn attach(home: &Home, args: &AttachArgs) -> Result<u8, Failure> {
     };
     let signals = Signals::listen().map_err(Failure::internal)?;
     let terminal = session.spec.terminal.is_some();
-    let own = OwnTerminal::find().filter(|_| terminal);
+    let own = OwnTerminal::find();
+    let own_terminal = own.is_some();
+    if own_terminal && !terminal {
+        say(&without_terminal(&session, args.read_only));
+    }
+    let own = own.filter(|_| terminal);
     let raw = own.map(OwnTerminal::make_raw).transpose().context("our terminal")?;
     let shown = raw.is_some();
     let begin = match terminal {
@@ -73,6 +79,10 @@ pub(crate) fn attach(home: &Home, args: &AttachArgs) -> Result<u8, Failure> {
         left @ (End::Detached | End::Told(_)) => {
             output.leave();
             drop(raw);
+            // After an agent's screen, and after the ^C that a terminal shows.
+            if own_terminal {
+                start_line(false);
+            }
             say(&format!("{} goes on by itself", called(&session)));
             Ok(match left {
                 End::Told(signal) => by_signal(signal),
@@ -94,11 +104,24 @@ pub(crate) fn attach(home: &Home, args: &AttachArgs) -> Result<u8, Failure> {
     }
 }
 
+/// How one leaves a session without a terminal: the keys can't be told from what is typed there.
+fn without_terminal(session: &SessionView, read_only: bool) -> String {
+    let name = called(session);
+    if session.spec.stdin && !read_only {
+        format!("{name} has no terminal; it gets what is typed by lines; Control-C leaves")
+    } else {
+        format!("{name} has no terminal and takes no input; Control-C leaves")
+    }
+}
+
 fn not_running(session: &SessionView) -> Failure {
-    let (id, phase) = (called(session), crate::verdict::phase(session.phase));
-    Failure::because(
-        exit_code::UNKNOWN,
-        format!("session {id} can't be attached to: it is {phase}"),
-    )
-    .hint(format!("`kennel logs {id}` shows what it has printed"))
+    let id = called(session);
+    let state = match session.phase {
+        Phase::Cleaned | Phase::Reaped => {
+            format!("it has ended, exit {}", exit_text(session.exit.as_ref()))
+        }
+        other => format!("it is {}", phase(other)),
+    };
+    Failure::because(exit_code::UNKNOWN, format!("session {id} can't be attached to: {state}"))
+        .hint(format!("`kennel logs {id}` shows what it has printed"))
 }

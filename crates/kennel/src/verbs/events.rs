@@ -7,6 +7,7 @@ use crate::connect::{AskError, Daemon, Start, escape};
 use crate::exit_code;
 use crate::failure::Failure;
 use crate::home::Home;
+use crate::moment::{self, parse_since};
 use crate::print::{self, Ink, Tone, print, tame};
 use crate::quantity::parse_session;
 
@@ -17,9 +18,10 @@ pub(crate) struct EventsArgs {
     /// Go on: show events as they happen
     #[arg(short, long)]
     follow: bool,
-    /// Only those after the one with this number
-    #[arg(long, value_name = "SEQ")]
-    since: Option<u64>,
+    /// Only those after the one with this number, or since then: 10m (ago),
+    /// 2026-01-31T12:00:00Z
+    #[arg(long, value_name = "SEQ|TIME", value_parser = parse_beginning)]
+    since: Option<Beginning>,
     /// Only those of this session
     #[arg(long, value_name = "SESSION", value_parser = parse_session)]
     session: Option<String>,
@@ -28,17 +30,38 @@ pub(crate) struct EventsArgs {
     json: bool,
 }
 
+/// Where to begin.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Beginning {
+    /// After the event with this number.
+    Number(u64),
+    /// At this moment: milliseconds since 1970.
+    Moment(u64),
+}
+
+/// Digits alone are a number.
+fn parse_beginning(text: &str) -> Result<Beginning, String> {
+    text.parse().map(Beginning::Number).or_else(|_| parse_since(text).map(Beginning::Moment))
+}
+
 /// Shows events.
 pub(crate) fn events(home: &Home, args: &EventsArgs) -> Result<u8, Failure> {
     let daemon = Daemon::connect(home, Start::IfNeeded)?;
     let ink = Ink::of_stdout();
-    let mut since = args.since;
+    let (mut since, moment) = match args.since {
+        Some(Beginning::Number(number)) => (Some(number), 0),
+        Some(Beginning::Moment(moment)) => (None, moment),
+        None => (None, 0),
+    };
     loop {
         let lines = daemon.lines::<EventView>("GET", &target(args, since), None::<&()>)?;
         for event in lines {
             match event {
                 Ok(event) => {
                     since = Some(event.seq);
+                    if moment::parse(&event.time).is_some_and(|at| at < moment) {
+                        continue;
+                    }
                     if args.json {
                         print::json_line(&event)?;
                     } else {
@@ -119,6 +142,14 @@ mod tests {
             line(&plain, true, Ink::Plain),
             "    12  2026-01-31T12:00:00.000Z  -             wanted_stopped"
         );
+    }
+
+    #[test]
+    fn a_beginning_is_a_number_or_a_moment() {
+        assert_eq!(parse_beginning("17"), Ok(Beginning::Number(17)));
+        assert_eq!(parse_beginning("1970-01-02"), Ok(Beginning::Moment(86_400_000)));
+        assert!(matches!(parse_beginning("5m"), Ok(Beginning::Moment(_))));
+        assert!(parse_beginning("soon").is_err());
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use clap::Args;
 use kennel_core::api::ByRequest;
 
-use super::{asked_by, for_each};
+use super::{asked_by, called, for_each};
 use crate::connect::{Daemon, Start, session_path};
 use crate::exit_code;
 use crate::failure::Failure;
@@ -26,7 +26,8 @@ pub(crate) fn forget(home: &Home, args: &ForgetArgs) -> Result<u8, Failure> {
     for_each(&args.sessions, |reference| {
         let session = daemon.session(reference)?;
         daemon
-            .tell(&session_path(&session.id, "/forget"), &ByRequest { by: asked_by("forget") })?;
-        print(&format!("{}: given up; nobody saw it end\n", session.id))
+            .tell(&session_path(&session.id, "/forget"), &ByRequest { by: asked_by("forget") })
+            .map_err(|error| error.about(&session))?;
+        print(&format!("{}: given up; nobody saw it end\n", called(&session)))
     })
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use clap::Args;
 use kennel_core::api::{InspectView, MemberView};
-use kennel_core::{OwedKind, SessionView};
+use kennel_core::{OwedKind, Phase, SessionView};
 use kennel_pen::Identity;
 
 use super::{events, exit_text};
@@ -70,9 +70,7 @@ fn text(view: &InspectView, ink: Ink) -> String {
     session(&mut page, &view.session);
     asked(&mut page, &view.session);
     processes(&mut page, view);
-    if !view.session.owed.is_empty() {
-        owed(&mut page, &view.session);
-    }
+    owed(&mut page, &view.session);
     if !view.timeline.is_empty() {
         page.section("History");
         for event in &view.timeline {
@@ -140,10 +138,10 @@ fn processes(page: &mut Page, view: &InspectView) {
     page.entry("agent", agent(view.launch.identity.as_deref()));
     page.entry("keeper", number(view.keeper_pid));
     page.entry("pen", tame(view.session.pen.as_deref().unwrap_or("-")));
-    page.entry(
-        "granted",
-        if view.launch.granted { "yes: it may have run" } else { "no: it never ran" },
-    );
+    if view.session.phase != Phase::Running {
+        let granted = view.launch.granted;
+        page.entry("granted", if granted { "yes: it may have run" } else { "no: it never ran" });
+    }
     if let Some(usage) = &view.usage {
         page.entry("cpu", span(Duration::from_millis(usage.cpu_ms)));
         page.entry("memory", size(usage.memory_bytes));
@@ -160,7 +158,7 @@ fn processes(page: &mut Page, view: &InspectView) {
 
 /// Which process exactly, for people.
 fn agent(identity: Option<&str>) -> String {
-    let known = identity.and_then(Identity::parse).map(|identity| identity.to_string());
+    let known = identity.and_then(Identity::parse).map(|identity| format!("pid {}", identity.pid));
     known.unwrap_or_else(|| tame(identity.unwrap_or("-")))
 }
 
@@ -206,8 +204,14 @@ fn draw(
 }
 
 fn owed(page: &mut Page, session: &SessionView) {
+    // Every session that lives has files that go when it ends; that is nothing to tell.
+    let ended = session.phase >= Phase::Reaped;
+    let due = session.owed.iter().filter(|owed| ended || owed.failures > 0).collect::<Vec<_>>();
+    if due.is_empty() {
+        return;
+    }
     page.section("To be cleaned up");
-    for owed in &session.owed {
+    for owed in due {
         let what = match &owed.what {
             OwedKind::RuntimeFiles => "socket, lock and identity file".to_owned(),
             OwedKind::PenFolder { path } => format!("the pen's folder {}", tame(path)),
@@ -288,7 +292,7 @@ mod tests {
             "Session\n  id          0c3k5d9wq2fa\n  name        fix-login\n  phase       running\n",
             "\nAsked for\n  command     claude -p 'fix the login page'\n",
             "  grace       10s\n  linger      2s\n  lease       15m\n  output      at most 64.0 MiB on disk\n",
-            "\nProcesses\n  agent       pid 4711 (inode 5)\n  keeper      4700\n  pen         subtree\n",
+            "\nProcesses\n  agent       pid 4711\n  keeper      4700\n  pen         subtree\n",
             "  cpu         1.5s\n  memory      3.0 MiB\n  count       1\n  4711 S claude -p x\n",
             "\nHistory\n       1  2026-01-31T12:00:00.000Z  reserved\n",
             "\nNot found out\n  members: no answer\n",

@@ -20,10 +20,11 @@ use crate::connect::{Daemon, Start};
 use crate::exit_code;
 use crate::failure::{Failure, say};
 use crate::home::Home;
-use crate::live::{self, Mute, missing};
+use crate::live::{self, Mute, Signals, Tracker, missing};
 use crate::moment::{self, parse_since};
 use crate::print::{self, unprintable};
 use crate::quantity::parse_session;
+use crate::verdict::by_signal;
 
 /// The pause between looks for a keeper that is not there yet.
 const LOOK_AGAIN: Duration = Duration::from_millis(50);
@@ -39,8 +40,8 @@ pub(crate) struct LogsArgs {
     #[arg(long, value_name = "TIME", value_parser = parse_since)]
     since: Option<u64>,
     /// Only the last lines
-    #[arg(short = 'n', long, value_name = "N")]
-    tail: Option<usize>,
+    #[arg(short = 'n', long, value_name = "N|all", value_parser = parse_tail)]
+    tail: Option<Tail>,
     /// Only standard output (or the terminal), or only standard error
     #[arg(long, value_enum)]
     stream: Option<StreamChoice>,
@@ -55,12 +56,28 @@ pub(crate) struct LogsArgs {
     session: String,
 }
 
+/// How many lines to show.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Tail {
+    All,
+    Lines(usize),
+}
+
+fn parse_tail(text: &str) -> Result<Tail, String> {
+    match text {
+        "all" => Ok(Tail::All),
+        text => text.parse().map(Tail::Lines).map_err(|_| "write a number of lines, or all".into()),
+    }
+}
+
 /// Which stream to show.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum StreamChoice {
     /// Standard output, or the terminal
+    #[value(alias = "stdout")]
     Out,
     /// Standard error
+    #[value(alias = "stderr")]
     Err,
 }
 
@@ -80,11 +97,16 @@ pub(crate) fn logs(home: &Home, args: &LogsArgs) -> Result<u8, Failure> {
     let mut reader = Reader::open(&folder.join("journal")).context("can't read the output")?;
     find_beginning(&mut reader, args).context("can't read the output")?;
     let mut printer = Printer::new(args, session.spec.terminal.is_some());
+    // Whoever is tired of it must find the terminal as it was.
+    let signals = printer.mute.is_some().then(Signals::listen).transpose();
+    let signals = signals.map_err(Failure::internal)?;
     printer.drain(&mut reader)?;
-    if let Some(keeper) = keeper {
-        follow(&keeper, &mut reader, &mut printer)?;
-    }
-    Ok(0)
+    let told = match &keeper {
+        Some(keeper) => follow(keeper, &mut reader, &mut printer, signals.as_ref())?,
+        None => None,
+    };
+    printer.put_to_rest()?;
+    Ok(told.map_or(0, by_signal))
 }
 
 /// The keeper, once there is one; none if there is none any more.
@@ -101,21 +123,28 @@ fn find_keeper(daemon: &Daemon, session: &SessionView) -> Result<Option<KeeperCl
     }
 }
 
-/// Prints what comes, until the keeper has gone.
+/// Prints what comes, until the keeper has gone; or until a signal, which it gives, wants us to end.
 fn follow(
     keeper: &KeeperClient,
     reader: &mut Reader,
     printer: &mut Printer,
-) -> Result<(), Failure> {
+    signals: Option<&Signals>,
+) -> Result<Option<i32>, Failure> {
     loop {
+        if let Some(signals) = signals
+            && let Some(signal) = signals.next_end().map_err(Failure::internal)?
+        {
+            return Ok(Some(signal));
+        }
         match keeper.receive() {
             Ok(Some((Report::Grown(_), _))) => printer.drain(reader)?,
             Ok(Some((Report::Gone(_), _))) | Err(ClientError::Closed) => {
-                return printer.drain(reader);
+                return printer.drain(reader).map(|()| None);
             }
             Ok(Some(_)) => {}
             Ok(None) => {
-                let mut fds = [PollFd::new(keeper, PollFlags::IN)];
+                let mut fds = vec![PollFd::new(keeper, PollFlags::IN)];
+                fds.extend(signals.map(|signals| PollFd::new(signals, PollFlags::IN)));
                 live::poll(&mut fds, None).map_err(Failure::internal)?;
             }
             Err(error) => return Err(Failure::internal(error)),
@@ -130,7 +159,7 @@ fn find_beginning(reader: &mut Reader, args: &LogsArgs) -> io::Result<()> {
         reader.seek_since(since)?;
         from = Some(reader.position());
     }
-    if let Some(lines) = args.tail {
+    if let Some(Tail::Lines(lines)) = args.tail {
         match args.stream {
             Some(stream) => tail_of_stream(reader, lines, stream)?,
             None => reader.seek_tail(lines)?,
@@ -193,6 +222,8 @@ struct Printer {
     json: bool,
     /// Set if it comes from a terminal and goes to one.
     mute: Option<Mute>,
+    /// The modes that it has brought our terminal into.
+    tracker: Tracker,
     /// Whether the next byte begins a line, for output and errors.
     at_line_start: [bool; 2],
 }
@@ -205,6 +236,7 @@ impl Printer {
             timestamps: args.timestamps,
             json: args.json,
             mute: shown.then(Mute::default),
+            tracker: Tracker::default(),
             at_line_start: [true; 2],
         }
     }
@@ -243,6 +275,9 @@ impl Printer {
         }
         let muted = self.mute.as_mut().filter(|_| stream != STDERR).map(|mute| mute.filter(data));
         let data = muted.as_deref().unwrap_or(data);
+        if self.mute.is_some() && stream != STDERR {
+            self.tracker.look(data);
+        }
         let stamped = self.timestamps.then(|| self.stamp(time_ms, stream, data));
         let data = stamped.as_deref().unwrap_or(data);
         if stream == STDERR {
@@ -250,6 +285,11 @@ impl Printer {
             return stderr.write_all(data).map_err(unprintable);
         }
         print::bytes(data)
+    }
+
+    /// Brings a terminal back from the modes that the output has brought it into.
+    fn put_to_rest(&self) -> Result<(), Failure> {
+        print::print(&self.tracker.modes.leave())
     }
 
     /// Puts the time before each line.
@@ -324,6 +364,7 @@ mod tests {
             timestamps: true,
             json: false,
             mute: None,
+            tracker: Tracker::default(),
             at_line_start: [true; 2],
         };
         let mut stamp = |ms, stream, data: &str| {

@@ -6,6 +6,7 @@ pub(crate) mod daemon;
 pub(crate) mod events;
 pub(crate) mod forget;
 pub(crate) mod inspect;
+pub(crate) mod kill;
 pub(crate) mod logs;
 pub(crate) mod prune;
 pub(crate) mod ps;

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use clap::Args;
+use kennel_core::SessionView;
 use kennel_core::api::{PruneAnswer, PruneRequest};
 
 use crate::connect::{Daemon, Start};
@@ -15,23 +16,33 @@ use crate::words::counted;
 
 /// The flags of `kennel prune`.
 #[derive(Debug, Args)]
-#[command(after_help = exit_code::SHORT_HELP)]
+#[command(after_help = exit_code::PLAIN_HELP)]
 pub(crate) struct PruneArgs {
     /// Only those that ended longer ago than this (90m, 12h, 7d)
     #[arg(long, value_name = "TIME", value_parser = parse_time)]
     older_than: Option<Duration>,
 }
 
-/// Removes them; prints their ids.
+/// Removes them; prints their names and ids.
 pub(crate) fn prune(home: &Home, args: &PruneArgs) -> Result<u8, Failure> {
     let daemon = Daemon::connect(home, Start::IfNeeded)?;
     let older_than_ms =
         args.older_than.map(|time| u64::try_from(time.as_millis()).unwrap_or(u64::MAX));
+    // Their names are forgotten with them.
+    let known: Vec<SessionView> = daemon.get("/v1/sessions?all=true")?;
     let answer: PruneAnswer = daemon.post("/v1/prune", &PruneRequest { older_than_ms })?;
-    print(&answer.removed.iter().map(|id| format!("{id}\n")).collect::<String>())?;
+    print(&answer.removed.iter().map(|id| line(id, &known)).collect::<String>())?;
     match answer.removed.len() {
         0 => say("nothing to remove"),
         number => say(&format!("{} removed", counted(number, "session"))),
     }
     Ok(0)
+}
+
+fn line(id: &str, known: &[SessionView]) -> String {
+    let session = known.iter().find(|session| session.id == id);
+    match session.and_then(|session| session.name.as_deref()) {
+        Some(name) => format!("{name} ({id})\n"),
+        None => format!("{id}\n"),
+    }
 }

@@ -16,7 +16,7 @@ use crate::words::shell_words;
 
 /// The flags of `kennel ps`.
 #[derive(Debug, Args)]
-#[command(after_help = exit_code::SHORT_HELP)]
+#[command(after_help = exit_code::PLAIN_HELP)]
 pub(crate) struct PsArgs {
     /// Those that have ended too
     #[arg(short, long)]
@@ -48,8 +48,8 @@ fn text(sessions: &[SessionView], now: u64, width: Option<usize>, ink: Ink) -> S
         Column::whole("ID"),
         Column::cut("NAME", 12),
         Column::whole("PHASE"),
-        Column::number("PID"),
-        Column::number("AGE"),
+        Column::number("PID").spare(),
+        Column::number("AGE").spare(),
         Column::whole("EXIT"),
         Column::cut("COMMAND", 10),
     ];
@@ -171,10 +171,24 @@ pub(super) mod tests {
             "\
 ID            NAME       PHASE     PID  AGE  EXIT        COMMAND
 0c3k5d9wq2fa  fix-login  running  4711   5m  -           claude -p 'fix the log…
-0c3k5d9wq2fb  -          cleaned  4711   5m  143 (TERM)  sh -c 'a\\nb\\u{1b}[31m'
+0c3k5d9wq2fb  -          ended    4711   5m  143 (TERM)  sh -c 'a\\nb\\u{1b}[31m'
 "
         );
         assert!(shown.lines().all(|line| line.chars().count() <= 80), "{shown}");
+    }
+
+    #[test]
+    fn a_narrow_terminal_is_shown_less() {
+        let shown = text(&[session()], now(), Some(56), Ink::Plain);
+        assert_eq!(
+            shown,
+            "\
+ID            NAME       PHASE     PID  EXIT  COMMAND
+0c3k5d9wq2fa  fix-login  running  4711  -     claude -p…
+"
+        );
+        let shown = text(&[session()], now(), Some(55), Ink::Plain);
+        assert!(shown.starts_with("ID            NAME       PHASE    EXIT  COMMAND\n"), "{shown}");
     }
 
     #[test]

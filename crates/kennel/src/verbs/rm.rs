@@ -13,7 +13,7 @@ use crate::quantity::parse_session;
 
 /// The flags of `kennel rm`.
 #[derive(Debug, Args)]
-#[command(after_help = exit_code::SHORT_HELP)]
+#[command(after_help = exit_code::ENDING_HELP)]
 pub(crate) struct RmArgs {
     /// Those that run too: they are killed first
     #[arg(short, long)]
@@ -33,7 +33,8 @@ pub(crate) fn rm(home: &Home, args: &RmArgs) -> Result<u8, Failure> {
             let request = StopRequest { grace_ms: None, now: true, by: asked_by("rm --force") };
             stop::stop_quietly(&daemon, &session.id, &request)?;
         }
-        daemon.delete(&session_path(&session.id, ""))?;
-        print(&format!("{}\n", session.id))
+        let removed = daemon.delete(&session_path(&session.id, ""));
+        removed.map_err(|error| error.about(&session))?;
+        print(&format!("{reference}\n"))
     })
 }

@@ -17,8 +17,8 @@ pub(crate) struct SignalArgs {
     /// Name, id, or the beginning of an id
     #[arg(value_name = "SESSION", value_parser = parse_session)]
     session: String,
-    /// Which: TERM, SIGTERM or 15. To end a session, `stop` is the better way
-    #[arg(value_name = "SIGNAL", value_parser = signal_name::parse)]
+    /// Which: TERM, SIGTERM, 15 or -15. To end a session, `stop` is the better way
+    #[arg(value_name = "SIGNAL", allow_hyphen_values = true, value_parser = signal_name::parse)]
     signal: i32,
 }
 

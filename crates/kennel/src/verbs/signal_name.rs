@@ -13,9 +13,10 @@ pub(super) fn name(signal: i32) -> String {
     place.and_then(|place| NAMES.get(place)).map_or(signal.to_string(), |name| (*name).to_owned())
 }
 
-/// `TERM`, `SIGTERM`, `term` or `15`.
+/// `TERM`, `SIGTERM`, `term` or `15`; with a `-` before it, as for `kill`, too.
 pub(super) fn parse(text: &str) -> Result<i32, String> {
     let wrong = || format!("{text:?} is no signal; write for instance TERM, INT, HUP, USR1 or 15");
+    let text = text.strip_prefix('-').unwrap_or(text);
     if text.bytes().all(|byte| byte.is_ascii_digit()) {
         let number = text.parse::<i32>().map_err(|_| wrong())?;
         return (1..=64).contains(&number).then_some(number).ok_or_else(wrong);
@@ -32,12 +33,19 @@ mod tests {
 
     #[test]
     fn signals_have_names_and_numbers() {
-        for (text, number) in
-            [("TERM", 15), ("SIGKILL", 9), ("int", 2), ("15", 15), ("sigsys", 31), ("40", 40)]
-        {
+        for (text, number) in [
+            ("TERM", 15),
+            ("SIGKILL", 9),
+            ("int", 2),
+            ("15", 15),
+            ("sigsys", 31),
+            ("40", 40),
+            ("-9", 9),
+            ("-HUP", 1),
+        ] {
             assert_eq!(parse(text), Ok(number), "{text}");
         }
-        for text in ["", "0", "65", "TERMINATE", "SIG", "-9", "99999999999"] {
+        for text in ["", "0", "65", "TERMINATE", "SIG", "-", "--9", "99999999999"] {
             assert!(parse(text).is_err(), "{text}");
         }
         assert_eq!((name(15), name(40), name(0)), ("TERM".into(), "40".into(), "0".into()));

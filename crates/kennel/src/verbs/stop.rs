@@ -1,32 +1,38 @@
 //! `kennel stop`: the end of sessions, all at once.
 
-use std::time::Duration;
+use std::collections::BTreeSet;
+use std::time::{Duration, Instant};
 
 use clap::Args;
-use kennel_core::SessionView;
 use kennel_core::api::{StopAnswer, StopRequest, StopResult};
+use kennel_core::{Phase, SessionView};
 use rustix::event::{PollFd, PollFlags};
 use rustix::process::{Resource, Rlimit};
+use rustix::termios::isatty;
 
 use super::{asked_by, called, exit_text};
-use crate::connect::{AskError, Daemon, Patience, Sent, Start, receive, session_path};
+use crate::connect::{AskError, Daemon, Patience, Sent, Start, find_inside, receive, session_path};
 use crate::exit_code;
-use crate::failure::{Failure, report};
+use crate::failure::{Failure, report, say, start_line};
 use crate::home::Home;
-use crate::live;
+use crate::live::{self, NOTICE, Signals};
 use crate::print::{print, tame};
 use crate::quantity::{parse_session, parse_time, span};
+use crate::verdict::by_signal;
 
 /// The flags of `kennel stop`.
 #[derive(Debug, Args)]
-#[command(after_help = exit_code::SHORT_HELP)]
+#[command(after_help = exit_code::ENDING_HELP)]
 pub(crate) struct StopArgs {
     /// All sessions
     #[arg(short, long, conflicts_with = "sessions")]
     all: bool,
     /// How long to wait between TERM and KILL [default: the session's own]
-    #[arg(long, value_name = "TIME", value_parser = parse_time)]
+    #[arg(short = 't', long, value_name = "TIME", value_parser = parse_time)]
     grace: Option<Duration>,
+    /// Even if this is inside a session, which is ended too
+    #[arg(long)]
+    from_inside: bool,
     /// KILL at once
     #[arg(long, conflicts_with = "grace")]
     now: bool,
@@ -45,8 +51,11 @@ struct Asked {
 
 /// Stops sessions; says what became of each as soon as that is known.
 pub(crate) fn stop(home: &Home, args: &StopArgs) -> Result<u8, Failure> {
+    if args.all && !args.from_inside {
+        refuse_inside(home)?;
+    }
     let daemon = Daemon::connect(home, Start::IfNeeded)?;
-    let sessions = if args.all { live_sessions(&daemon)? } else { args.sessions.clone() };
+    let sessions = if args.all { live_sessions(&daemon)? } else { once_each(&args.sessions) };
     let request = StopRequest {
         grace_ms: args.grace.map(|grace| u64::try_from(grace.as_millis()).unwrap_or(u64::MAX)),
         now: args.now,
@@ -55,18 +64,34 @@ pub(crate) fn stop(home: &Home, args: &StopArgs) -> Result<u8, Failure> {
     stop_all(&daemon, sessions, &request)
 }
 
+/// Whoever ends everything from inside a session ends himself in the middle of it.
+pub(super) fn refuse_inside(home: &Home) -> Result<(), Failure> {
+    let Some(inside) = find_inside(home) else { return Ok(()) };
+    let session = inside.session.unwrap_or_else(|| "of this home".to_owned());
+    let text =
+        format!("this is inside session {session} ({}), which would be ended too", inside.mark);
+    Err(Failure::because(exit_code::REFUSED, text)
+        .hint("run it from outside; --from-inside does it all the same"))
+}
+
+/// Those that were named, without repetitions.
+fn once_each(named: &[String]) -> Vec<String> {
+    let mut seen = BTreeSet::new();
+    named.iter().filter(|name| seen.insert(*name)).cloned().collect()
+}
+
 fn live_sessions(daemon: &Daemon) -> Result<Vec<String>, Failure> {
     let sessions: Vec<SessionView> = daemon.get("/v1/sessions?all=false")?;
     Ok(sessions.into_iter().map(|session| session.id).collect())
 }
 
 /// All at once, so that it takes one grace and not one for each.
-pub(super) fn stop_all(
-    daemon: &Daemon,
-    sessions: Vec<String>,
-    request: &StopRequest,
-) -> Result<u8, Failure> {
+fn stop_all(daemon: &Daemon, sessions: Vec<String>, request: &StopRequest) -> Result<u8, Failure> {
     raise_descriptor_limit();
+    let signals = Signals::listen().map_err(Failure::internal)?;
+    // People are told of what takes long, once.
+    let people = isatty(rustix::stdio::stderr());
+    let mut notice_at = (people && !request.now).then(|| Instant::now() + NOTICE);
     let mut worst = 0;
     let mut asked = Vec::new();
     for session in sessions {
@@ -76,9 +101,21 @@ pub(super) fn stop_all(
         }
     }
     while !asked.is_empty() {
+        if let Some(signal) = signals.next_end().map_err(Failure::internal)? {
+            if people {
+                start_line(false);
+            }
+            say("the stop goes on; `kennel stop --now` kills");
+            return Ok(by_signal(signal));
+        }
+        if notice_at.is_some_and(|at| at <= Instant::now()) {
+            notice_at = None;
+            asked.iter().for_each(|one| notice(daemon, &one.session, request));
+        }
         let mut fds =
             asked.iter().map(|one| PollFd::new(&one.sent, PollFlags::IN)).collect::<Vec<_>>();
-        live::poll(&mut fds, None).map_err(Failure::internal)?;
+        fds.push(PollFd::new(&signals, PollFlags::IN));
+        live::poll(&mut fds, notice_at).map_err(Failure::internal)?;
         let ready = fds.iter().map(|fd| !fd.revents().is_empty()).collect::<Vec<_>>();
         let mut waiting = Vec::new();
         for (one, ready) in asked.into_iter().zip(ready) {
@@ -93,6 +130,17 @@ pub(super) fn stop_all(
     match worst {
         0 => Ok(0),
         code => Err(Failure::said(code)),
+    }
+}
+
+/// Says what a stop that takes long is waiting for.
+fn notice(daemon: &Daemon, name: &str, request: &StopRequest) {
+    // One that can't be told about is settled all the same.
+    let Ok(session) = daemon.session(name) else { return };
+    let grace = request.grace_ms.map_or(session.spec.grace, Duration::from_millis);
+    let left = grace.saturating_sub(NOTICE);
+    if session.phase < Phase::Reaped && !left.is_zero() {
+        say(&format!("{name}: TERM sent, KILL in {}", span(left)));
     }
 }
 
@@ -185,6 +233,12 @@ mod tests {
     use super::*;
     use crate::verbs::ps::tests::session;
     use kennel_core::{Exit, Survivor};
+
+    #[test]
+    fn one_that_is_named_twice_is_stopped_once() {
+        let named = ["b", "a", "b"].map(ToOwned::to_owned);
+        assert_eq!(once_each(&named), ["b", "a"]);
+    }
 
     #[test]
     fn every_result_is_told_with_what_is_known() {

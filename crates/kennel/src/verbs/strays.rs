@@ -12,7 +12,7 @@ use crate::table::{Cell, Column, Table};
 
 /// The flags of `kennel strays`.
 #[derive(Debug, Args)]
-#[command(after_help = exit_code::SHORT_HELP)]
+#[command(after_help = exit_code::ENDING_HELP)]
 pub(crate) struct StraysArgs {
     /// End the strays; what is outside is left alone
     #[arg(long)]

@@ -5,7 +5,7 @@ use kennel_core::SessionView;
 
 use crate::connect::{Daemon, Start};
 use crate::exit_code;
-use crate::failure::Failure;
+use crate::failure::{Failure, report};
 use crate::home::Home;
 use crate::print::{self, print};
 use crate::quantity::parse_session;
@@ -13,7 +13,7 @@ use crate::verdict::Verdict;
 
 /// The flags of `kennel wait`.
 #[derive(Debug, Args)]
-#[command(after_help = exit_code::HELP)]
+#[command(after_help = exit_code::OTHERS_HELP)]
 pub(crate) struct WaitArgs {
     /// Print JSON, for programs: an array of sessions
     #[arg(long)]
@@ -23,27 +23,34 @@ pub(crate) struct WaitArgs {
     sessions: Vec<String>,
 }
 
-/// Waits; gives the code of the last one.
+/// Waits; gives the code of the last one that was named.
 pub(crate) fn wait(home: &Home, args: &WaitArgs) -> Result<u8, Failure> {
     let unknown = |failure: Failure| failure.code(exit_code::UNKNOWN);
     let daemon = Daemon::connect(home, Start::IfNeeded)?;
     // A name may be another session's later, so it is settled first which ones are meant.
-    let found = args.sessions.iter().map(|session| daemon.session(session));
-    let found = found.collect::<Result<Vec<_>, _>>().map_err(|error| unknown(error.into()))?;
+    let found = args.sessions.iter().map(|session| daemon.session(session)).collect::<Vec<_>>();
     let mut ended: Vec<SessionView> = Vec::new();
+    let mut last = Ok(0);
     for session in found {
-        let session = daemon.wait(&session.id).map_err(unknown)?;
-        if !args.json {
-            print(&format!("{}\n", code(&session)))?;
+        let settled = session.map_err(Failure::from).and_then(|session| daemon.wait(&session.id));
+        match settled.map_err(unknown) {
+            Ok(session) => {
+                if !args.json {
+                    print(&format!("{}\n", code(&session)))?;
+                }
+                last = Ok(ended.len());
+                ended.push(session);
+            }
+            // The others are waited for all the same.
+            Err(failure) => last = Err(report(failure)),
         }
-        ended.push(session);
     }
     if args.json {
         print::json(&ended)?;
     }
-    match ended.last() {
-        Some(last) => Verdict::of(last).exit_code(),
-        None => Ok(0),
+    match last {
+        Ok(at) => ended.get(at).map_or(Ok(0), |session| Verdict::of(session).exit_code()),
+        Err(code) => Err(Failure::said(code)),
     }
 }
 

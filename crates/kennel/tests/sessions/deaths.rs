@@ -4,11 +4,11 @@ use std::fs;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use kennel_testing::{Pen, Process, Running, Scene, Who, alive, eventually, everywhere, signal};
+use kennel_testing::{Pen, Running, Scene, Who, alive, eventually, everywhere, signal};
 
 use crate::births::{assert_cleaned, scene_with_points};
+use crate::freezer::FreezerGroup;
 use crate::journal::Journal;
-use crate::shutdown::stop_again;
 use crate::walk::{Part, Victims};
 
 /// Kills yard, daemon and keeper as if at one moment.
@@ -33,8 +33,7 @@ everywhere! {
         scene.call_ok(&["daemon", "stop", "--keep"]);
         fs::write(scene.path("work/go"), "").expect("a file");
         eventually("its keeper has left", || scene.keeper().is_none());
-        let session = scene.session(&id);
-        assert_eq!(session["phase"], "cleaned", "{session:#}");
+        let session = scene.wait_phase(&id, "cleaned");
         assert_eq!(session["exit"]["code"], 9, "{session:#}");
         assert_eq!(session["reason"]["kind"], "exited", "{session:#}");
         assert_eq!(scene.output(&id), "last words\n");
@@ -88,8 +87,7 @@ everywhere! {
         scene.call_ok(&["daemon", "stop", "--keep"]);
         eventually("its keeper has ended it", || scene.keepers().len() == 1);
         assert!(scene.session_folder(&id).join("lock").exists(), "the rest stays owed");
-        let session = scene.session(&id);
-        assert_eq!(session["phase"], "cleaned", "{session:#}");
+        let session = scene.wait_phase(&id, "cleaned");
         assert_eq!(session["reason"]["kind"], "lease_over", "{session:#}");
         assert_eq!(session["exit"]["signal"], 15, "{session:#}");
         assert_cleaned(&scene, &id);
@@ -120,26 +118,6 @@ everywhere! {
         scene.stop_daemon();
     }
 
-    /// S11: a keeper that stands still whatever is done.
-    fn a_stop_does_not_wait_for_a_keeper_that_stands_still(scene: Scene) {
-        let id = scene.launch_ready(&["--grace", "200ms"], &["env-i"]);
-        let keeper = scene.keeper().expect("a keeper");
-        signal(keeper, "STOP");
-        let stopped = || Process::look(keeper).is_some_and(|process| process.state == 'T');
-        eventually("it stands still", stopped);
-        assert_eq!(scene.session(&id)["phase"], "running", "nobody wants its end");
-        let mut stop = Running::start(scene.kennel(&["stop", &id]));
-        eventually("the stop is over", || {
-            stop_again(keeper);
-            stop.has_ended()
-        });
-        let stop = stop.wait();
-        assert_eq!(stop.code, 0, "{stop:?}");
-        scene.assert_nothing_left();
-        assert_eq!(scene.session(&id)["phase"], "cleaned");
-        scene.stop_daemon();
-    }
-
     /// S11: one that was merely stopped is told to go on, and ends it in order.
     fn a_stopped_keeper_is_woken_by_a_stop(scene: Scene) {
         let id = scene.launch_ready(&[], &["env-i"]);
@@ -148,6 +126,29 @@ everywhere! {
         let session = scene.session(&id);
         assert_eq!(session["exit"]["signal"], 15, "{session:#}");
         scene.assert_nothing_left();
+        scene.stop_daemon();
+    }
+}
+
+/// S11: a keeper that hangs, as on its disk.
+#[test]
+fn a_stop_does_not_wait_for_a_keeper_that_hangs() {
+    for pen in [Pen::Cgroup, Pen::Subtree] {
+        let Some(scene) = Scene::new(Who::Root, pen) else { return };
+        let Some(group) = FreezerGroup::new(&scene) else { return };
+        let id = scene.launch_ready(&["--grace", "200ms"], &["env-i"]);
+        let keeper = scene.keeper().expect("a keeper");
+        group.freeze(keeper);
+        assert_eq!(scene.session(&id)["phase"], "running", "nobody wants its end");
+        let stop = scene.call(&["stop", &id]);
+        for (pid, _) in scene.pids() {
+            assert!(!alive(pid), "the pen was not ended without it: {stop:?}");
+        }
+        assert_eq!(stop.code, 205, "{stop:?}");
+        assert!(stop.stdout.contains(&keeper.to_string()), "{stop:?}");
+        group.thaw();
+        scene.wait_phase(&id, "cleaned");
+        scene.assert_nothing_left_soon();
         scene.stop_daemon();
     }
 }

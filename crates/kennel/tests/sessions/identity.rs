@@ -176,6 +176,9 @@ fn what_a_reboot_ended_is_told_as_that_and_not_run_again() {
         let id = scene.launch_ready(&[], &["work", lock.to_str().expect("plain"), log]);
         kill_all(&scene);
         scene.end_everyone();
+        for pen in scene.pens() {
+            fs::remove_dir(pen).expect("nobody is in it");
+        }
         for file in [scene.session_folder(&id).join("lock"), scene.kennel_home().join("boot")] {
             let text = fs::read_to_string(&file).expect("a record");
             let boot = fs::read_to_string("/proc/sys/kernel/random/boot_id").expect("a boot");
@@ -183,8 +186,7 @@ fn what_a_reboot_ended_is_told_as_that_and_not_run_again() {
             let other = "00000000-1111-2222-3333-444444444444";
             fs::write(&file, text.replace(boot.trim(), other)).expect("written");
         }
-        let session = scene.session(&id);
-        assert_eq!(session["phase"], "cleaned", "{session:#}");
+        let session = scene.wait_phase(&id, "cleaned");
         assert_eq!(session["reason"]["kind"], "rebooted", "{session:#}");
         assert_eq!(session["exit"]["kind"], "unknown", "{session:#}");
         let starts = fs::read_to_string(log).expect("the agent's log");

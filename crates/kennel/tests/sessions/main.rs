@@ -8,6 +8,7 @@ mod cli;
 mod crash_walk;
 mod deaths;
 mod disk;
+mod freezer;
 mod identity;
 mod inside;
 mod journal;

@@ -1,11 +1,11 @@
 //! The end of everything: bounded, awaited, and told one by one.
 
-use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use kennel_testing::{Pen, Running, Scene, Who, eventually, everywhere, signal, skip};
+use kennel_testing::{Pen, Running, Scene, Who, eventually, everywhere, signal};
 
 use crate::births::scene_with_points;
+use crate::freezer::FreezerGroup;
 use crate::walk::Part;
 
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -97,31 +97,28 @@ fn a_launch_under_way_is_ended_by_a_shutdown_and_nothing_new_is_taken() {
     scene.stop_daemon();
 }
 
-/// S8: a keeper that does not answer, and one that nobody can end.
+/// S8: a keeper that hangs, and that nobody can end.
 #[test]
-fn a_shutdown_is_bounded_when_a_keeper_does_not_answer() {
-    let Some(scene) = Scene::new(Who::Root, Pen::Cgroup) else { return };
-    let id = scene.launch_ready(&["--grace", "200ms"], &["env-i"]);
-    let keeper = scene.keeper().expect("a keeper");
-    signal(keeper, "STOP");
-    // Whoever tells it to go on is too late each time.
-    let mut stop = Running::start(scene.kennel(&["daemon", "stop"]));
-    eventually("the shutdown is over", || {
-        stop_again(keeper);
-        stop.has_ended()
-    });
-    let stop = stop.wait();
-    assert_eq!(stop.code, 0, "{stop:?}");
-    eventually("nobody is left", || scene.all_processes().is_empty());
-    assert_eq!(scene.session(&id)["phase"], "cleaned");
-    scene.stop_daemon();
-}
-
-/// Stops a process that somebody may have woken; it may be gone.
-pub(crate) fn stop_again(pid: i32) {
-    let running = |p: kennel_testing::Process| !matches!(p.state, 'T' | 'Z' | 'X');
-    if kennel_testing::Process::look(pid).is_some_and(running) {
-        std::process::Command::new("kill").args(["-STOP", &pid.to_string()]).output().ok();
+fn a_shutdown_is_bounded_when_a_keeper_hangs() {
+    for pen in [Pen::Cgroup, Pen::Subtree] {
+        let Some(scene) = Scene::new(Who::Root, pen) else { return };
+        let Some(group) = FreezerGroup::new(&scene) else { return };
+        let id = scene.launch_ready(&["--grace", "200ms"], &["env-i"]);
+        let keeper = scene.keeper().expect("a keeper");
+        group.freeze(keeper);
+        let begun = Instant::now();
+        let stop = scene.call(&["daemon", "stop"]);
+        assert_eq!(stop.code, 205, "{stop:?}");
+        assert!(begun.elapsed() < Duration::from_secs(40), "{stop:?}");
+        assert!(stop.stdout.contains(&keeper.to_string()), "{stop:?}");
+        assert_eq!(scene.daemon(), None);
+        for (pid, _) in scene.pids() {
+            assert!(!kennel_testing::alive(pid), "its tree was ended without it");
+        }
+        group.thaw();
+        scene.wait_phase(&id, "cleaned");
+        scene.assert_nothing_left_soon();
+        scene.stop_daemon();
     }
 }
 
@@ -153,47 +150,5 @@ fn a_frozen_process_is_named_owned_and_reaped_once_thawed() {
             scene.assert_nothing_left_soon();
             scene.stop_daemon();
         }
-    }
-}
-
-/// A group of the freezer of cgroup v1, whose members the kernel holds against any signal.
-struct FreezerGroup(PathBuf);
-
-impl FreezerGroup {
-    fn new(scene: &Scene) -> Option<Self> {
-        let freezer = Path::new("/sys/fs/cgroup/freezer");
-        if !freezer.join("tasks").exists() {
-            skip("a frozen process", "no v1 freezer hierarchy here");
-            return None;
-        }
-        let path = freezer.join(scene.cgroup().file_name().expect("a name"));
-        std::fs::create_dir(&path).expect("a freezer group");
-        Some(Self(path))
-    }
-
-    fn set(&self, state: &str) {
-        let file = self.0.join("freezer.state");
-        std::fs::write(&file, state).expect("set");
-        eventually("the freezer has settled", || {
-            std::fs::read_to_string(&file).is_ok_and(|now| now.trim() == state)
-        });
-    }
-
-    fn freeze(&self, pid: i32) {
-        std::fs::write(self.0.join("tasks"), pid.to_string()).expect("moved");
-        self.set("FROZEN");
-    }
-
-    fn thaw(&self) {
-        self.set("THAWED");
-    }
-}
-
-impl Drop for FreezerGroup {
-    fn drop(&mut self) {
-        std::fs::write(self.0.join("freezer.state"), "THAWED").ok();
-        eventually("the freezer group is removed", || {
-            std::fs::remove_dir(&self.0).is_ok() || !self.0.exists()
-        });
     }
 }

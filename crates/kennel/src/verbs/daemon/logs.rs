@@ -20,7 +20,7 @@ const LOG: &str = "daemon.log";
 
 /// The flags of `kennel daemon logs`.
 #[derive(Debug, Args)]
-#[command(after_help = exit_code::SHORT_HELP)]
+#[command(after_help = exit_code::PLAIN_HELP)]
 pub(crate) struct LogsArgs {
     /// Go on: show what is logged as it comes
     #[arg(short, long)]

@@ -17,7 +17,7 @@ use crate::home::Home;
 use crate::live;
 use crate::print::print;
 use crate::quantity::parse_time;
-use crate::verbs::stop::line;
+use crate::verbs::stop::{line, refuse_inside};
 use crate::words::counted;
 
 /// How long the processes may take to leave once all is said.
@@ -25,7 +25,7 @@ const LEAVE: Duration = Duration::from_secs(10);
 
 /// The flags of `kennel daemon stop`.
 #[derive(Debug, Args)]
-#[command(after_help = exit_code::SHORT_HELP)]
+#[command(after_help = exit_code::ENDING_HELP)]
 pub(crate) struct StopArgs {
     /// Leave the sessions running; the next daemon finds them
     #[arg(long, conflicts_with = "grace")]
@@ -33,10 +33,16 @@ pub(crate) struct StopArgs {
     /// How long to wait between TERM and KILL [default: each session's own]
     #[arg(long, value_name = "TIME", value_parser = parse_time)]
     grace: Option<Duration>,
+    /// Even if this is inside a session, which is ended too
+    #[arg(long)]
+    from_inside: bool,
 }
 
 /// Stops the daemon. Starts none, but has a yard that lives bring a crashed one back: sessions are ended by it.
 pub(crate) fn stop(home: &Home, args: &StopArgs) -> Result<u8, Failure> {
+    if !args.keep && !args.from_inside {
+        refuse_inside(home)?;
+    }
     let daemon = match Daemon::connect(home, Start::Never) {
         Ok(daemon) => daemon,
         Err(_) => match Yard::look(home).map_err(Failure::internal)? {

@@ -2,6 +2,7 @@
 
 use std::fs::{self, File};
 use std::io;
+use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
@@ -124,22 +125,22 @@ fn look(folder: &Path, home: &Home, trouble: &mut Vec<String>) -> SessionFound {
         trouble.push(format!("{id}: its keeper: {error}"));
         (None, None)
     });
-    let identity = fs::read_to_string(folder.join("identity")).unwrap_or_default();
+    let identity = if is_copy(&folder.join("lock")) {
+        trouble.push(format!("{id}: its folder is a copy: what it tells of is another home's"));
+        String::new()
+    } else {
+        fs::read_to_string(folder.join("identity")).unwrap_or_default()
+    };
     let outcome = OutcomeFile::read(&folder.join("outcome")).ok().flatten();
     let outcome = outcome.map(|outcome| match outcome.status {
         Some(status) => status.to_string(),
         None => format!("never ran: {:?}", outcome.cause),
     });
     let identity = identity.lines().map(ToOwned::to_owned).collect::<Vec<_>>();
-    let agent = if is_copy(&folder.join("lock")) {
-        trouble.push(format!("{id}: its folder is a copy, and what it tells of is another home's"));
+    let agent = process::agent(&identity).unwrap_or_else(|error| {
+        trouble.push(format!("{id}: its agent: {error}"));
         None
-    } else {
-        process::agent(&identity).unwrap_or_else(|error| {
-            trouble.push(format!("{id}: its agent: {error}"));
-            None
-        })
-    };
+    });
     let mut session = SessionFound {
         folder: folder.display().to_string(),
         lock,
@@ -287,5 +288,20 @@ mod tests {
         assert_eq!(session.identity, ["keeper 7"]);
         drop(lock);
         assert_eq!(look().lock, Lock::Free);
+    }
+
+    #[test]
+    fn an_agent_of_a_copied_folder_is_another_homes() {
+        let (_folder, home) = home();
+        let folder = home.path("sessions/0c3k5d9wq2fa");
+        fs::create_dir_all(&folder).unwrap();
+        let lock = folder.join("lock");
+        fs::write(&lock, "").unwrap();
+        let inode = fs::metadata(&lock).unwrap().ino();
+        for (made_as, copied) in [(inode, false), (inode + 1, true)] {
+            fs::write(&lock, format!("yard x\nfile {made_as}\n")).unwrap();
+            assert_eq!(is_copy(&lock), copied);
+        }
+        assert!(!is_copy(&folder.join("none")));
     }
 }

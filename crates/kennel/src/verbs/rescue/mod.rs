@@ -18,7 +18,7 @@ use find::{Found, Lock, SessionFound};
 
 /// The flags of `kennel rescue`.
 #[derive(Debug, Args)]
-#[command(after_help = exit_code::SHORT_HELP)]
+#[command(after_help = exit_code::ENDING_HELP)]
 pub(crate) struct RescueArgs {
     /// End everything that was found, and say what came of it
     #[arg(long)]
