@@ -49,6 +49,10 @@ const OTHER_DESCRIPTORS: u64 = 128;
 pub fn serve(config: DaemonConfig) -> Result<ExitReason, DaemonError> {
     // The yard reads some signals from a descriptor, and its children inherit that they are blocked.
     kennel_sys::signals::unblock_all();
+    // Limits of whoever started us must not end us; a write that is too long says so.
+    let limits = [rustix::process::Signal::XCPU, rustix::process::Signal::XFSZ];
+    kennel_sys::signals::ignore(&limits.map(rustix::process::Signal::as_raw))
+        .map_err(DaemonError::Runtime)?;
     refuse_network(&config.home)?;
     let home = Home { folder: config.home.clone(), id: config.home_id.clone() };
     // Without a log it serves all the same: what can't be written down must not keep sessions from being ended.

@@ -232,7 +232,7 @@ impl Launch {
             kennel_keeper::journal::Reader::open(&self.folder.join("journal")).unwrap();
         let mut all = Vec::new();
         while let kennel_keeper::journal::Item::Data { data, .. } = reader.next().unwrap() {
-            all.extend_from_slice(&data);
+            all.extend_from_slice(data);
         }
         all
     }

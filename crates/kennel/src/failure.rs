@@ -79,6 +79,11 @@ pub(crate) fn say(text: &str) {
     write_if_possible(&format!("kennel: {text}\n"));
 }
 
+/// Says something about a session on standard error, in the same way; the text begins with its name.
+pub(crate) fn note(text: &str) {
+    write_if_possible(&format!("{text}\n"));
+}
+
 /// Brings a terminal on standard error to the beginning of a new line; a raw one needs more for that.
 pub(crate) fn start_line(raw: bool) {
     if rustix::termios::isatty(rustix::stdio::stderr()) {

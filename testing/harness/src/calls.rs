@@ -2,10 +2,11 @@
 
 use std::fs;
 use std::path::PathBuf;
+use std::time::Instant;
 
 use serde_json::Value;
 
-use crate::condition::eventually;
+use crate::condition::{eventually, soon};
 use crate::running::{Ended, Running};
 use crate::scene::{Pen, Scene};
 
@@ -77,7 +78,7 @@ impl Scene {
         self.launch_command(flags, &[&[agent.as_str()], behaviour].concat())
     }
 
-    /// The same; waits until the agent is up, with this many processes in all.
+    /// The same; waits until the agent is up.
     #[track_caller]
     pub fn launch_ready(&self, flags: &[&str], behaviour: &[&str]) -> String {
         let id = self.launch(flags, behaviour);
@@ -129,13 +130,14 @@ impl Scene {
     /// If it does not get there.
     #[track_caller]
     pub fn wait_phase(&self, reference: &str, phase: &str) -> Value {
-        let mut seen = Value::Null;
-        let there = |seen: &Value| seen["phase"] == phase;
-        eventually(&format!("session {reference} is {phase}"), || {
-            seen = self.session(reference);
-            there(&seen)
-        });
-        seen
+        let deadline = soon();
+        loop {
+            let seen = self.session(reference);
+            if seen["phase"] == phase {
+                return seen;
+            }
+            assert!(Instant::now() < deadline, "not {phase}: {seen:#}\n{}", self.logs());
+        }
     }
 
     /// What yard and daemon have written to their logs, to be shown when something is wrong.

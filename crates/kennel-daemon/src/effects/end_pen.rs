@@ -127,6 +127,8 @@ impl Ending {
                     Era::Ours => Asked::FormerYard,
                 }
             }
+            // With a process on record, a lock that is gone proves nothing: its keeper may live.
+            LockLook::Missing if self.identity.is_some() => Asked::FormerYard,
             // It was not made yet; or somebody removed it. The look below the yard tells.
             LockLook::Missing => Asked::OurYard,
         };
@@ -253,6 +255,10 @@ impl Ending {
         match asked {
             Asked::Nobody => {}
             Asked::OurYard => {
+                // It may have been stopped.
+                if let Some(yard) = self.yard.open()? {
+                    let _sent_or_gone = pidfd::send(&yard, Signal::CONT)?;
+                }
                 let deadline = Instant::now() + ORPHANS;
                 if let Proof::NotYet(left) = self.proof.wait(deadline).await? {
                     let survivors: Vec<_> =

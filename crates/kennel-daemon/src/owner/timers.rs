@@ -22,9 +22,14 @@ impl Owner {
         runtime.clear_deadline(deadline);
         let socket = runtime.link.as_ref().map(|link| link.socket.clone());
         let keeper = runtime.keeper_pid.zip(socket).filter(|_| deadline.wakes());
+        let yard = self.yard.clone();
         let half = (deadline.patience() + extra) / 2;
         let timer = tokio::spawn(async move {
             tokio::time::sleep(half).await;
+            // Without its yard no keeper begins, and none that was stopped goes on.
+            if let Ok(Some(yard)) = yard.open() {
+                pidfd::send(yard, Signal::CONT).ok();
+            }
             if let Some((pid, socket)) = &keeper
                 && let Ok(Some(handle)) = keeper_process::open(*pid, socket.get_ref().as_fd())
             {

@@ -21,6 +21,8 @@ use crate::protocol::{LONGEST_REQUEST, Outcome, Report, Request, Role, Stage, St
 
 /// The most who may be connected at once.
 const CONNECTIONS: usize = 64;
+/// The most requests of one connection that are heard in one go.
+const AT_ONCE: u32 = 64;
 /// The most messages that wait for one connection.
 const OUTBOX: usize = 256;
 /// How long a daemon may take to put an outcome on record before it goes to the disk as well.
@@ -278,7 +280,8 @@ impl Desk {
     }
 
     fn hear(&mut self, place: usize, words: &mut Vec<Word>) {
-        loop {
+        // One who talks without end does not keep us from everyone else.
+        for _ in 0..AT_ONCE {
             let connection = &mut self.connections[place];
             if connection.gone {
                 return;

@@ -51,7 +51,9 @@ impl Input {
 
     pub(super) fn close(&mut self) {
         if self.is_terminal {
-            self.waiting.push_back(END_OF_TRANSMISSION);
+            if self.waiting.len() < BOUND {
+                self.waiting.push_back(END_OF_TRANSMISSION);
+            }
         } else {
             self.closing = true;
         }

@@ -20,6 +20,8 @@ const BUSY: Duration = Duration::from_millis(1);
 /// … the stream gets this long to gather more: a program that prints line by line is drained in pieces
 /// worth the trouble, and a person who types notices nothing.
 const NAP: Duration = Duration::from_micros(500);
+/// How long the last output may take.
+const LAST_OUTPUT: Duration = Duration::from_secs(5);
 /// What counts as short.
 const SHORT: usize = 16 * 1024;
 
@@ -89,11 +91,13 @@ impl Output {
         Ok(any)
     }
 
-    /// Takes all that is left: nobody can write any more.
+    /// Takes all that is left: nobody of the session can write any more. Somebody else might, for ever.
     pub(super) fn finish(&mut self) -> io::Result<()> {
+        let deadline = Instant::now() + LAST_OUTPUT;
         let drained = loop {
             match self.drain(TURNS) {
-                Ok((true, _)) => {}
+                Ok((true, _)) if Instant::now() < deadline => {}
+                Ok((true, _)) => break Ok(()),
                 Ok((false, _)) => break Ok(()),
                 Err(error) => break Err(error),
             }

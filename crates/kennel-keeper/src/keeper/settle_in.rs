@@ -1,8 +1,8 @@
 //! A keeper's own surroundings. It was forked from the yard, so it has the yard's to begin with.
 
 use std::fs::{self, File};
-use std::io::{self, Read, Seek};
-use std::os::unix::fs::FileExt;
+use std::io::{self, Read, Seek, Write};
+use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::Path;
 
 use kennel_pen::holder::HeldKind;
@@ -116,17 +116,25 @@ pub(super) fn write_identity(
     folder: &Path,
     agent: Option<(&Identity, Option<&Path>)>,
 ) -> io::Result<()> {
-    let own = rustix::process::getpid().as_raw_pid();
-    let mut text = format!("keeper {own}\n");
-    if let Some((identity, cgroup)) = agent {
-        let pen = cgroup.map_or_else(|| "subtree".into(), Path::to_string_lossy);
-        let Identity { boot, pid_namespace, pid, birth } = identity;
-        let birth = match birth {
-            Birth::Inode(inode) => format!("inode {inode}"),
-            Birth::Tick(tick) => format!("tick {tick}"),
-        };
-        text.push_str(&format!("agent {pid} {birth} boot {boot} namespace {pid_namespace}\n"));
-        text.push_str(&format!("pen {pen}\n"));
+    let mut text = String::new();
+    match agent {
+        None => {
+            let own = rustix::process::getpid().as_raw_pid();
+            text.push_str(&format!("keeper {own}\n"));
+        }
+        Some((identity, cgroup)) => {
+            let pen = cgroup.map_or_else(|| "subtree".into(), Path::to_string_lossy);
+            let Identity { boot, pid_namespace, pid, birth } = identity;
+            let birth = match birth {
+                Birth::Inode(inode) => format!("inode {inode}"),
+                Birth::Tick(tick) => format!("tick {tick}"),
+            };
+            text.push_str(&format!("agent {pid} {birth} boot {boot} namespace {pid_namespace}\n"));
+            text.push_str(&format!("pen {pen}\n"));
+        }
     }
-    fs::write(folder.join("identity"), text)
+    // Added to, never written anew: some file systems wait for the disk when an old text is replaced.
+    let mut options = fs::OpenOptions::new();
+    let mut file = options.append(true).create(true).mode(0o600).open(folder.join("identity"))?;
+    file.write_all(text.as_bytes())
 }

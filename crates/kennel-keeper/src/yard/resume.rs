@@ -16,6 +16,7 @@ pub const RESUME_VARIABLE: &str = "KENNEL_YARD_RESUMES";
 #[derive(Debug)]
 pub struct Resumed {
     pub(super) lock: OwnedFd,
+    pub(super) home_lock: OwnedFd,
     pub(super) listener: OwnedFd,
     pub(super) keepers: Vec<i32>,
 }
@@ -37,8 +38,8 @@ impl Resumed {
             let number = numbers.next().ok_or_else(wrong)??;
             kennel_sys::descriptor::adopt(number)
         };
-        let (lock, listener) = (descriptor()?, descriptor()?);
-        Ok(Self { lock, listener, keepers: numbers.collect::<Result<_, _>>()? })
+        let (lock, home_lock, listener) = (descriptor()?, descriptor()?, descriptor()?);
+        Ok(Self { lock, home_lock, listener, keepers: numbers.collect::<Result<_, _>>()? })
     }
 }
 
@@ -46,17 +47,18 @@ impl Resumed {
 pub(super) fn become_program(
     program: &Path,
     home: &Path,
-    lock: &OwnedFd,
-    listener: &OwnedFd,
+    descriptors: [&OwnedFd; 3],
     keepers: impl Iterator<Item = i32>,
 ) -> io::Error {
     let keep = |fd: &OwnedFd| rustix::io::fcntl_setfd(fd, FdFlags::empty());
     let close = |fd: &OwnedFd| rustix::io::fcntl_setfd(fd, FdFlags::CLOEXEC);
-    if let Err(error) = keep(lock).and_then(|()| keep(listener)) {
-        return error.into();
+    let mut state = rustix::process::getpid().as_raw_pid().to_string();
+    for fd in descriptors {
+        if let Err(error) = keep(fd) {
+            return error.into();
+        }
+        state.push_str(&format!(" {}", fd.as_raw_fd()));
     }
-    let pid = rustix::process::getpid().as_raw_pid();
-    let mut state = format!("{pid} {} {}", lock.as_raw_fd(), listener.as_raw_fd());
     for keeper in keepers {
         state.push_str(&format!(" {keeper}"));
     }
@@ -64,7 +66,7 @@ pub(super) fn become_program(
     let error =
         Command::new(program).arg0("kennel-yard").arg(argument).env(RESUME_VARIABLE, state).exec();
     // Still the old program: nothing may leak into what it starts.
-    for fd in [lock, listener] {
+    for fd in descriptors {
         if let Err(error) = close(fd) {
             return error.into();
         }

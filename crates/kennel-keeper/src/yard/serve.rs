@@ -15,7 +15,7 @@ use kennel_sys::reap::{self, Ended, Reaped};
 use kennel_sys::signals::{self, SignalFd};
 use rustix::event::{PollFd, PollFlags};
 use rustix::fd::{AsFd, OwnedFd};
-use rustix::fs::FlockOperation;
+use rustix::fs::{FlockOperation, Mode, OFlags};
 use rustix::io::Errno;
 use rustix::net::{AddressFamily, SocketFlags, SocketType};
 use rustix::process::{Resource, Rlimit, Signal};
@@ -67,6 +67,8 @@ pub(super) struct Yard {
     home: PathBuf,
     home_id: HomeId,
     lock: OwnedFd,
+    /// The home itself, locked as well: a lock file can be deleted, and made anew by the next.
+    home_lock: OwnedFd,
     /// What this machine offers, found out once, for all keepers.
     ground: Ground,
     listener: OwnedFd,
@@ -75,6 +77,8 @@ pub(super) struct Yard {
     backoff: Backoff,
     start_at: Option<Instant>,
     future: Future,
+    /// Somebody asked for a daemon while the last one was about to leave.
+    wanted_again: bool,
     successor: Option<PathBuf>,
     /// Each with its key of the daemon's, if it was the present one that asked for it.
     keepers: HashMap<i32, Option<u64>>,
@@ -89,26 +93,35 @@ impl Yard {
     pub(super) fn take(config: YardConfig) -> io::Result<Option<Self>> {
         let YardConfig { home, home_id, resumed } = config;
         rustix::thread::set_name(c"kennel-yard")?;
-        let (lock, listener, keepers) = match resumed {
-            Some(Resumed { lock, listener, keepers }) => (lock, listener, keepers),
+        let (lock, home_lock, listener, keepers) = match resumed {
+            Some(Resumed { lock, home_lock, listener, keepers }) => {
+                (lock, home_lock, listener, keepers)
+            }
             None => {
-                let Some(lock) = take_lock(&home)? else { return Ok(None) };
-                (lock, listen(&home)?, Vec::new())
+                let Some((lock, home_lock)) = take_locks(&home)? else { return Ok(None) };
+                (lock, home_lock, listen(&home)?, Vec::new())
             }
         };
         reap::become_subreaper()?;
-        let ignored = [Signal::HUP, Signal::INT, Signal::QUIT, Signal::USR1, Signal::USR2];
+        // The last two: whoever started us may have had limits on CPU time and the size of files.
+        let ignored = [
+            Signal::HUP,
+            Signal::INT,
+            Signal::QUIT,
+            Signal::USR1,
+            Signal::USR2,
+            Signal::XCPU,
+            Signal::XFSZ,
+        ];
         signals::ignore(&ignored.map(Signal::as_raw))?;
         let signals = SignalFd::new(&[Signal::CHILD.as_raw(), Signal::TERM.as_raw()])?;
-        let limit = rustix::process::getrlimit(Resource::Nofile);
-        // The daemon has two descriptors for each session. Without more we go on with what there is.
-        let most = Rlimit { current: limit.maximum, maximum: limit.maximum };
-        rustix::process::setrlimit(Resource::Nofile, most).ok();
+        raise_limits();
         let ground = Ground::survey(&home_id);
         Ok(Some(Self {
             home,
             home_id,
             lock,
+            home_lock,
             ground,
             listener,
             signals,
@@ -116,6 +129,7 @@ impl Yard {
             backoff: Backoff::default(),
             start_at: Some(Instant::now()),
             future: Future::Serve,
+            wanted_again: false,
             successor: None,
             keepers: keepers.into_iter().map(|pid| (pid, None)).collect(),
             visitors: Vec::new(),
@@ -146,7 +160,11 @@ impl Yard {
         self.end_orphans()?;
         self.start_daemon_if_due();
         if self.nobody_is_left() {
-            return Ok(Some(Served::Left));
+            // Whoever came in the last moment may want a daemon.
+            self.hear_visitors();
+            if self.nobody_is_left() {
+                return Ok(Some(Served::Left));
+            }
         }
         self.wait()?;
         while let Some(signal) = self.signals.next()? {
@@ -237,6 +255,10 @@ impl Yard {
             *key = None; // numbers of a daemon that is no more
         }
         match DaemonExit::of(ended) {
+            DaemonExit::Stopped if std::mem::take(&mut self.wanted_again) => {
+                self.future = Future::Serve;
+                self.start_at = Some(Instant::now());
+            }
             DaemonExit::Stopped => self.future = Future::Leave,
             DaemonExit::Kept => self.future = Future::Rest,
             DaemonExit::Replaced => {
@@ -255,7 +277,7 @@ impl Yard {
     fn become_successor(&mut self) {
         let Some(program) = self.successor.take() else { return };
         let keepers = self.keepers.keys().copied();
-        let error = become_program(&program, &self.home, &self.lock, &self.listener, keepers);
+        let error = become_program(&program, &self.home, [&self.lock, &self.home_lock, &self.listener], keepers);
         complain(&format!("{} can't take over: {error}", program.display()));
     }
 
@@ -273,7 +295,10 @@ impl Yard {
                         return Ok(Some(birthright));
                     }
                 }
-                Ok(YardRequest::Leave) => self.future = Future::Leave,
+                Ok(YardRequest::Leave) => {
+                    self.future = Future::Leave;
+                    self.wanted_again = false;
+                }
                 Ok(YardRequest::Replace { program }) => {
                     self.successor =
                         Some(program.into()).filter(|path: &PathBuf| path.is_absolute());
@@ -450,7 +475,8 @@ impl Yard {
                 self.start_at = Some(Instant::now());
                 self.start_daemon_if_due();
             }
-            Ok(YardRequest::Start | YardRequest::Status) => {}
+            Ok(YardRequest::Start) => self.wanted_again = self.future == Future::Leave,
+            Ok(YardRequest::Status) => {}
             // Only the daemon says anything else, and not here.
             _ => return,
         }
@@ -469,6 +495,28 @@ impl Yard {
     }
 }
 
+/// The soft limits are those of whichever client came first: they are none of the others'. Agents get their own
+/// client's. Where one can't be raised we go on with what there is.
+fn raise_limits() {
+    let all = [
+        Resource::Nofile, // the daemon has two descriptors for each session
+        Resource::Cpu,
+        Resource::Fsize,
+        Resource::As,
+        Resource::Data,
+        Resource::Rss,
+        Resource::Nproc,
+        Resource::Memlock,
+        Resource::Msgqueue,
+        Resource::Sigpending,
+        Resource::Locks,
+    ];
+    for resource in all {
+        let maximum = rustix::process::getrlimit(resource).maximum;
+        rustix::process::setrlimit(resource, Rlimit { current: maximum, maximum }).ok();
+    }
+}
+
 fn describe(ended: Ended) -> String {
     match ended {
         Ended::Code(code) => format!("exited with code {code}"),
@@ -476,24 +524,23 @@ fn describe(ended: Ended) -> String {
     }
 }
 
-/// Takes the yard's lock; `None` if another has it.
-fn take_lock(home: &Path) -> io::Result<Option<OwnedFd>> {
+/// Takes the yard's locks; `None` if another has one.
+fn take_locks(home: &Path) -> io::Result<Option<(OwnedFd, OwnedFd)>> {
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    let folder = rustix::fs::open(home, flags, Mode::empty())?;
     let mut options = OpenOptions::new();
-    let mut file = options
-        .read(true)
-        .write(true)
-        .create(true)
-        .truncate(false)
-        .mode(0o600)
-        .open(home.join(YARD_LOCK))?;
-    match rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive) {
-        Ok(()) => {}
-        Err(Errno::WOULDBLOCK) => return Ok(None),
-        Err(error) => return Err(error.into()),
+    let options = options.read(true).write(true).create(true).truncate(false).mode(0o600);
+    let mut file = options.open(home.join(YARD_LOCK))?;
+    for fd in [folder.as_fd(), file.as_fd()] {
+        match rustix::fs::flock(fd, FlockOperation::NonBlockingLockExclusive) {
+            Ok(()) => {}
+            Err(Errno::WOULDBLOCK) => return Ok(None),
+            Err(error) => return Err(error.into()),
+        }
     }
     file.set_len(0)?;
     writeln!(file, "{}", std::process::id())?;
-    Ok(Some(file.into()))
+    Ok(Some((file.into(), folder)))
 }
 
 /// Listens in the home. A socket file that is there is a dead yard's: we have the lock.

@@ -1,5 +1,6 @@
 //! A socket between two processes of Kennel: whole messages, with descriptors where needed.
 
+use std::cell::RefCell;
 use std::io::{self, IoSlice, IoSliceMut};
 use std::mem::MaybeUninit;
 
@@ -11,6 +12,11 @@ use rustix::net::{
 
 /// The most descriptors that one message carries.
 const DESCRIPTORS: usize = 8;
+
+thread_local! {
+    /// Where messages arrive: made once, and not cleared for each.
+    static BUFFER: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
+}
 
 /// One end of the socket; never blocks.
 #[derive(Debug)]
@@ -85,11 +91,19 @@ impl Channel {
     /// # Errors
     /// What the kernel said.
     pub fn receive(&self) -> io::Result<Received> {
-        let mut buffer = vec![0; self.longest];
+        BUFFER.with_borrow_mut(|buffer| {
+            if buffer.len() < self.longest {
+                buffer.resize(self.longest, 0);
+            }
+            self.receive_into(&mut buffer[..self.longest])
+        })
+    }
+
+    fn receive_into(&self, buffer: &mut [u8]) -> io::Result<Received> {
         let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(DESCRIPTORS))];
         let mut ancillary = RecvAncillaryBuffer::new(&mut space);
         let flags = RecvFlags::CMSG_CLOEXEC | RecvFlags::DONTWAIT;
-        let parts = &mut [IoSliceMut::new(&mut buffer)];
+        let parts = &mut [IoSliceMut::new(buffer)];
         let length = match rustix::net::recvmsg(&self.socket, parts, &mut ancillary, flags) {
             Ok(message) => message.bytes,
             Err(rustix::io::Errno::AGAIN | rustix::io::Errno::INTR) => {
@@ -110,8 +124,7 @@ impl Channel {
         if length == 0 {
             return Ok(Received::End);
         }
-        buffer.truncate(length);
-        Ok(Received::Message(buffer, descriptors))
+        Ok(Received::Message(buffer[..length].to_vec(), descriptors))
     }
 }
 

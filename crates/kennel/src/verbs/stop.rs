@@ -13,7 +13,7 @@ use rustix::termios::isatty;
 use super::{asked_by, called, exit_text};
 use crate::connect::{AskError, Daemon, Patience, Sent, Start, find_inside, receive, session_path};
 use crate::exit_code;
-use crate::failure::{Failure, report, say, start_line};
+use crate::failure::{Failure, note, report, say, start_line};
 use crate::home::Home;
 use crate::live::{self, NOTICE, Signals};
 use crate::print::{print, tame};
@@ -140,7 +140,7 @@ fn notice(daemon: &Daemon, name: &str, request: &StopRequest) {
     let grace = request.grace_ms.map_or(session.spec.grace, Duration::from_millis);
     let left = grace.saturating_sub(NOTICE);
     if session.phase < Phase::Reaped && !left.is_zero() {
-        say(&format!("{name}: TERM sent, KILL in {}", span(left)));
+        note(&format!("{name}: TERM sent, KILL in {}", span(left)));
     }
 }
 

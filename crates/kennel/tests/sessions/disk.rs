@@ -22,9 +22,10 @@ fn a_full_disk_keeps_nobody_from_listing_and_stopping() {
         scene.assert_nothing_left_soon();
         let session = scene.session(&id);
         assert_eq!(session["exit"]["signal"], 15, "{session:#}");
-        assert_eq!(session["unrecorded"], true, "{session:#}");
+        // There may be room set aside for the record; if it was not enough, that is said.
         let people = scene.call_ok(&["ps", "-a"]);
-        assert!(people.contains("could not be put on record"), "{people}");
+        let said = people.contains("could not be put on record");
+        assert_eq!(session["unrecorded"] == true, said, "{session:#}{people}");
         disk.free();
         eventually("it is put on record", || {
             let session = scene.session(&id);
