@@ -7,12 +7,13 @@ use std::time::{Duration, Instant};
 use kennel_pen::holder::HeldKind;
 use kennel_pen::oom::OomScore;
 use kennel_pen::{
-    CallerEnds, Command, CreateError, Gated, Ground, Kind, LaunchError, Pen, Stream, Streams,
+    CallerEnds, Command, CreateError, Gated, Ground, Kind, LaunchError, Limit, Pen, Stream, Streams,
 };
 use rustix::fd::{AsFd, OwnedFd};
 
 use super::desk::{Desk, Word};
 use super::hold::{Held, hold};
+use super::limits;
 use super::settle_in::{self, Namespace};
 use super::{never_ran, now_ms};
 use crate::fault;
@@ -140,6 +141,13 @@ fn launch(
     order: &mut LaunchOrder,
     stdin: Option<OwnedFd>,
 ) -> Result<CallerEnds, NotLaunched> {
+    let (limits, lower) = limits::attainable(&order.limits);
+    order.limits = limits;
+    for Limit { resource, hard, .. } in lower {
+        desk.trouble(format!(
+            "limit {resource} is {hard}, lower than asked for: the daemon was started with no more"
+        ));
+    }
     let likelier = OomScore::raised();
     let cgroup = pen.cgroup_path().map(ToOwned::to_owned);
     let gated = pen.launch(command(order, stdin)?)?;

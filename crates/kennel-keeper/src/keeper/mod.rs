@@ -13,6 +13,7 @@ mod desk;
 mod hold;
 mod input;
 mod launch;
+mod limits;
 mod output;
 mod settle_in;
 

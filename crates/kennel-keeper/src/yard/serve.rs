@@ -277,7 +277,12 @@ impl Yard {
     fn become_successor(&mut self) {
         let Some(program) = self.successor.take() else { return };
         let keepers = self.keepers.keys().copied();
-        let error = become_program(&program, &self.home, [&self.lock, &self.home_lock, &self.listener], keepers);
+        let error = become_program(
+            &program,
+            &self.home,
+            [&self.lock, &self.home_lock, &self.listener],
+            keepers,
+        );
         complain(&format!("{} can't take over: {error}", program.display()));
     }
 

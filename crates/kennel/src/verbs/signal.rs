@@ -14,18 +14,24 @@ use crate::quantity::parse_session;
 #[derive(Debug, Args)]
 #[command(after_help = exit_code::SHORT_HELP)]
 pub(crate) struct SignalArgs {
+    /// The same as SIGNAL, as `kill` has it
+    #[arg(short = 's', long = "signal", value_name = "SIGNAL", value_parser = signal_name::parse)]
+    option: Option<i32>,
     /// Name, id, or the beginning of an id
     #[arg(value_name = "SESSION", value_parser = parse_session)]
     session: String,
     /// Which: TERM, SIGTERM, 15 or -15. To end a session, `stop` is the better way
     #[arg(value_name = "SIGNAL", allow_hyphen_values = true, value_parser = signal_name::parse)]
-    signal: i32,
+    #[arg(required_unless_present = "option", conflicts_with = "option")]
+    signal: Option<i32>,
 }
 
 /// Sends it.
 pub(crate) fn signal(home: &Home, args: &SignalArgs) -> Result<u8, Failure> {
     let daemon = Daemon::connect(home, Start::IfNeeded)?;
-    let request = SignalRequest { signal: args.signal };
+    let signal = args.option.or(args.signal);
+    let signal = signal.ok_or_else(|| Failure::because(exit_code::USAGE, "no signal was named"))?;
+    let request = SignalRequest { signal };
     daemon.tell(&session_path(&args.session, "/signal"), &request)?;
     Ok(0)
 }

@@ -23,7 +23,7 @@ fn file(scene: &Scene, name: &str, text: &str, mode: u32) -> String {
 everywhere! {
     fn every_way_to_fail_is_told_apart_and_leaves_nothing(scene: Scene) {
         let message = refused(&scene, &[], "no-such-program");
-        assert!(message.contains("no program \"no-such-program\" in PATH ("), "{message}");
+        assert!(message.contains("no program \"no-such-program\" in PATH"), "{message}");
 
         let message = refused(&scene, &[], "/no/such/file");
         assert!(message.contains("/no/such/file: not found") && message.contains("os error 2"), "{message}");

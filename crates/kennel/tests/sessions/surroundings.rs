@@ -4,7 +4,7 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
-use kennel_testing::{Running, Scene, eventually, everywhere, signal};
+use kennel_testing::{Pen, Running, Scene, Who, eventually, everywhere, signal};
 use serde_json::Value;
 
 const SECRET: &str = "kennel-test-secret-8c1f27";
@@ -20,7 +20,7 @@ fn from_another_shell(scene: &Scene, script: &str) -> Running {
 everywhere! {
     /// E1
     fn the_agent_gets_the_clients_surroundings_and_not_the_daemons(scene: Scene) {
-        let first = "cd /; umask 000; ulimit -n 500; ulimit -c 0; \
+        let first = "cd /; umask 000; ulimit -S -n 500; ulimit -S -c 0; \
                      WHOSE=daemon DAEMONS=1 exec $KENNEL daemon start";
         assert_eq!(from_another_shell(&scene, first).wait().code, 0);
         for detached in [false, true] {
@@ -129,12 +129,27 @@ fn files_with_secret(folder: &Path) -> Vec<std::path::PathBuf> {
     found
 }
 
+/// E1: a daemon that was started with less can't give more; that is no reason to give nothing.
+#[test]
+fn limits_that_cant_be_had_are_as_high_as_they_can_be() {
+    let Some(scene) = Scene::new(Who::Other, Pen::Subtree) else { return };
+    let start = from_another_shell(&scene, "ulimit -n 400; ulimit -c 0; exec $KENNEL daemon start");
+    assert_eq!(start.wait().code, 0);
+    let run = "ulimit -S -n 300; exec $KENNEL run --pen subtree -- $AGENT report";
+    let ended = from_another_shell(&scene, run).wait();
+    assert_eq!(ended.code, 0, "{ended:?}");
+    let report: Value = serde_json::from_str(&ended.stdout).expect("a report");
+    assert_eq!(report["limits"]["RLIMIT_NOFILE"], serde_json::json!([300, 400]));
+    assert_eq!(report["limits"]["RLIMIT_CORE"], serde_json::json!([0, 0]));
+    let events = scene.call_ok(&["events"]);
+    assert!(events.contains("lower than asked for"), "{events}");
+    scene.stop_daemon();
+}
+
 /// What a client has closed or left open by mistake does not reach the agent.
 #[test]
 fn no_descriptor_of_kennels_reaches_the_agent() {
-    let Some(scene) = Scene::new(kennel_testing::Who::Root, kennel_testing::Pen::Cgroup) else {
-        return;
-    };
+    let Some(scene) = Scene::new(Who::Root, Pen::Cgroup) else { return };
     let id = scene.launch(&["-i"], &["report"]);
     eventually("it has ended", || scene.session(&id)["phase"] == "cleaned");
     let report: Value = serde_json::from_str(&scene.output(&id)).expect("a report");

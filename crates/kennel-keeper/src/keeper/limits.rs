@@ -1,0 +1,88 @@
+//! The client's resource limits, as far as they can be had: who was started with less can't give more.
+
+use kennel_pen::Limit;
+use rustix::process::{Resource, getrlimit};
+use rustix::thread::{CapabilitySet, capabilities};
+
+/// All that a process can be limited in, each at the place of its number.
+const RESOURCES: [Resource; 16] = [
+    Resource::Cpu,
+    Resource::Fsize,
+    Resource::Data,
+    Resource::Stack,
+    Resource::Core,
+    Resource::Rss,
+    Resource::Nproc,
+    Resource::Nofile,
+    Resource::Memlock,
+    Resource::As,
+    Resource::Locks,
+    Resource::Sigpending,
+    Resource::Msgqueue,
+    Resource::Nice,
+    Resource::Rtprio,
+    Resource::Rttime,
+];
+
+/// These limits, none above what this process may give; and those that are lower than asked for.
+pub(super) fn attainable(wanted: &[Limit]) -> (Vec<Limit>, Vec<Limit>) {
+    let own = |limit: &Limit| {
+        let resource = RESOURCES.iter().find(|known| **known as u32 == limit.resource);
+        resource.map_or(u64::MAX, |known| getrlimit(*known).maximum.unwrap_or(u64::MAX))
+    };
+    within(wanted, own, may_raise)
+}
+
+/// Whether the kernel lets this process raise a hard limit.
+fn may_raise() -> bool {
+    capabilities(None).is_ok_and(|own| own.effective.contains(CapabilitySet::SYS_RESOURCE))
+}
+
+fn within(
+    wanted: &[Limit],
+    most: impl Fn(&Limit) -> u64,
+    may_raise: impl FnOnce() -> bool,
+) -> (Vec<Limit>, Vec<Limit>) {
+    let cut = |limit: &Limit| {
+        let most = most(limit);
+        Limit { soft: limit.soft.min(most), hard: limit.hard.min(most), ..*limit }
+    };
+    let given: Vec<Limit> = wanted.iter().map(cut).collect();
+    let lower: Vec<Limit> =
+        given.iter().zip(wanted).filter(|(g, w)| g.hard != w.hard).map(|(g, _)| *g).collect();
+    if lower.is_empty() || may_raise() {
+        return (wanted.to_vec(), Vec::new());
+    }
+    (given, lower)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn limit(soft: u64, hard: u64) -> Limit {
+        Limit { resource: 7, soft, hard }
+    }
+
+    fn values(limits: &[Limit]) -> Vec<(u64, u64)> {
+        limits.iter().map(|limit| (limit.soft, limit.hard)).collect()
+    }
+
+    #[test]
+    fn a_limit_is_as_asked_for_or_the_most_there_is() {
+        let wanted = [limit(5, 10), limit(200, 300), limit(5, u64::MAX)];
+        let (given, lower) = within(&wanted, |_| 100, || false);
+        assert_eq!(values(&given), [(5, 10), (100, 100), (5, 100)]);
+        assert_eq!(values(&lower), [(100, 100), (5, 100)]);
+        let (given, lower) = within(&wanted, |_| 100, || true);
+        assert_eq!(values(&given), values(&wanted));
+        assert!(lower.is_empty());
+    }
+
+    #[test]
+    fn resources_are_at_the_place_of_their_numbers() {
+        for (place, resource) in RESOURCES.iter().enumerate() {
+            assert_eq!(*resource as usize, place);
+        }
+    }
+}
