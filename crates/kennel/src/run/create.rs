@@ -1,6 +1,7 @@
 //! Asking the daemon for a new session.
 
 use std::ffi::OsStr;
+use std::time::{Duration, Instant};
 
 use kennel_core::api::{CreateRequest, StdinFrom, Text};
 use kennel_core::{Phase, SessionId, SessionSpec, SessionView};
@@ -16,6 +17,9 @@ use crate::home::Home;
 use crate::live::{OwnTerminal, Signals, like_ours, poll, settings};
 use crate::moment;
 use crate::stopper::{BY_RUN, Stopper};
+
+/// The pause between looks at a session whose daemon vanished over its launch.
+const LOOK_AGAIN: Duration = Duration::from_millis(20);
 
 /// What to ask for.
 pub(super) struct Plan {
@@ -162,11 +166,28 @@ fn stop(
 /// The daemon vanished over it. The next one knows whether the session came to be.
 fn recover(daemon: &Daemon, plan: &Plan, error: AskError) -> Result<Created, Failure> {
     daemon.find_again()?;
-    match find_own(daemon, plan) {
-        Some(session) if session.phase == Phase::Running => Ok(Created::Session(Box::new(session))),
-        // Nobody granted it, so its keeper ends it, and the daemon sees that.
-        Some(session) => Ok(Created::Session(Box::new(daemon.wait(&session.id)?))),
-        None => Err(Failure::internal(anyhow::Error::from(error).context("nothing was started"))),
+    loop {
+        let Some(session) = find_own(daemon, plan) else {
+            let error = anyhow::Error::from(error).context("nothing was started");
+            return Err(Failure::internal(error));
+        };
+        match session.phase {
+            // It was found running; or nobody granted it, so its keeper ended it.
+            Phase::Running | Phase::Reaped | Phase::Cleaned => {
+                return Ok(Created::Session(Box::new(session)));
+            }
+            Phase::Lost => {
+                let text = format!("nobody can tell any more whether session {} runs", session.id);
+                return Err(Failure::because(exit_code::UNKNOWN, text).hint(format!(
+                    "`kennel inspect {0}` tells what is known; `kennel forget {0}` gives it up",
+                    session.id
+                )));
+            }
+            Phase::Reserved | Phase::Launching | Phase::Starting | Phase::Stopping => {
+                let soon = Instant::now() + LOOK_AGAIN;
+                poll(&mut [], Some(soon)).map_err(Failure::internal)?;
+            }
+        }
     }
 }
 

@@ -191,11 +191,11 @@ fn text_and_signals_reach_a_session() {
     let deaf = scene.launch_ready(&["--name", "deaf"], &["sleep"]);
     let refused = scene.call(&["send", "deaf", "hello"]);
     assert_eq!(refused.code, 1, "{refused:?}");
-    scene.call_ok(&["signal", "-s", "USR1", "deaf"]);
+    scene.call_ok(&["signal", "deaf", "USR1"]);
     assert_eq!(scene.call(&["wait", &deaf]).code, 128 + 10);
     let session = scene.session("deaf");
     assert_eq!(session["wanted"], "running", "a signal is no wish for the end: {session:#}");
-    assert_eq!(scene.call(&["signal", "-s", "NONSENSE", "deaf"]).code, 201);
+    assert_eq!(scene.call(&["signal", "deaf", "NONSENSE"]).code, 201);
     scene.stop_daemon();
 }
 

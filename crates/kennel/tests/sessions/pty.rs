@@ -61,6 +61,14 @@ fn resize(screen: &Screen, size: Size) {
     terminal::resize(screen.terminal(), size).expect("resized");
 }
 
+/// Has a shell wait until its terminal has this size: to make a program draw anew, it is changed for a moment.
+#[track_caller]
+fn wait_size(screen: &mut Screen, size: &str) {
+    let until = format!(r#"until [ "$(stty size)" = "{size}" ]; do sleep 0.01; done"#);
+    screen.press(&format!("{until}; echo right-$((40+2))\r"));
+    screen.wait_for("right-42");
+}
+
 /// Starts a program with a terminal, as from a terminal.
 fn launch(scene: &Scene, argv: &[&str]) -> String {
     let mut run = scene.run_command(&["-d", "-t", "--name", "x"], argv);
@@ -86,18 +94,17 @@ everywhere! {
         let (mut screen, child) = attach(&scene, "x", SIZE);
         screen.press("PS1='prompt> '\r");
         screen.wait_for("prompt> ");
-        screen.press("stty size; VAR=kept\r");
-        screen.wait_for("24 80");
+        screen.press("VAR=kept\r");
+        wait_size(&mut screen, "24 80");
         resize(&screen, Size { rows: 30, columns: 100 });
-        screen.press("stty size\r");
-        screen.wait_for("30 100");
+        wait_size(&mut screen, "30 100");
         detach(screen, child);
         assert_eq!(scene.session("x")["phase"], "running");
         // Another terminal, of another size.
         let (mut screen, child) = attach(&scene, "x", Size { rows: 20, columns: 70 });
-        screen.press("echo $VAR; stty size\r");
-        screen.wait_for("kept");
-        screen.wait_for("20 70");
+        screen.press("echo is-$VAR\r");
+        screen.wait_for("is-kept");
+        wait_size(&mut screen, "20 70");
         screen.press("exit 5\r");
         assert_eq!(code(child), 5, "the agent's own code");
         scene.assert_nothing_left();

@@ -43,8 +43,8 @@ everywhere! {
             assert!(report["env"]["DAEMONS"].is_null(), "{report:#}");
             assert_eq!(report["umask"], "0027");
             assert_eq!(report["cwd"], Value::from(scene.path("work").to_str()));
-            assert_eq!(report["limits"]["RLIMIT_NOFILE"], serde_json::json!([300, 300]));
-            assert_eq!(report["limits"]["RLIMIT_STACK"][0], 1_024_000);
+            assert_eq!(report["limits"]["RLIMIT_NOFILE"], serde_json::json!(["300", "300"]));
+            assert_eq!(report["limits"]["RLIMIT_STACK"][0], "1024000");
             assert_eq!(report["sigmask_blocked"], "0000000000000000");
         }
         scene.stop_daemon();
@@ -139,8 +139,8 @@ fn limits_that_cant_be_had_are_as_high_as_they_can_be() {
     let ended = from_another_shell(&scene, run).wait();
     assert_eq!(ended.code, 0, "{ended:?}");
     let report: Value = serde_json::from_str(&ended.stdout).expect("a report");
-    assert_eq!(report["limits"]["RLIMIT_NOFILE"], serde_json::json!([300, 400]));
-    assert_eq!(report["limits"]["RLIMIT_CORE"], serde_json::json!([0, 0]));
+    assert_eq!(report["limits"]["RLIMIT_NOFILE"], serde_json::json!(["300", "400"]));
+    assert_eq!(report["limits"]["RLIMIT_CORE"], serde_json::json!(["0", "0"]));
     let events = scene.call_ok(&["events"]);
     assert!(events.contains("lower than asked for"), "{events}");
     scene.stop_daemon();

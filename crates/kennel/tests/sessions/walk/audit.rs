@@ -198,7 +198,9 @@ impl Audit<'_> {
                 // Keeper and kernel could not tell: the keeper is dead, and with it who held the handle.
                 assert!(harmed, "its keeper could tell: {session:#}");
                 let replaced = matches!(self.story, Story::Adoption | Story::Restart);
-                let holder_died = self.victims.daemon || self.yard_killed || replaced;
+                // One that died before its program ran has a status that is no program's.
+                let untold = replaced || noted == Noted::Nothing;
+                let holder_died = self.victims.daemon || self.yard_killed || untold;
                 assert!(holder_died, "the kernel could tell: {session:#}");
                 let is_subject = session["name"] == "subject";
                 let safe = OUTCOME_IS_SAFE.iter().any(|point| self.point.starts_with(point));
