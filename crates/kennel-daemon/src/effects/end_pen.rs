@@ -70,6 +70,8 @@ pub(crate) struct Ending {
     pub(crate) keeper: Option<(i32, Arc<KeeperSocket>)>,
     /// The yard of this daemon.
     pub(crate) yard: Identity,
+    /// Whether it still answers.
+    pub(crate) yard_lives: bool,
     pub(crate) proof: YardProof,
 }
 
@@ -123,7 +125,7 @@ impl Ending {
                         return Ok(vec![Event::PenEnded(PenEnd::Unobservable { why })]);
                     }
                     Era::Bygone => Asked::Nobody,
-                    Era::Ours if origin.yard == self.yard => Asked::OurYard,
+                    Era::Ours if origin.yard == self.yard && self.yard_lives => Asked::OurYard,
                     Era::Ours => Asked::FormerYard,
                 }
             }

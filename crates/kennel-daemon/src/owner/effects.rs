@@ -194,6 +194,7 @@ impl Owner {
             opened: runtime.times.started_ms.is_some(),
             keeper,
             yard: self.yard.clone(),
+            yard_lives: self.yard_sender.is_some(),
             proof,
         })
     }

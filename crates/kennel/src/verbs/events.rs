@@ -54,7 +54,15 @@ pub(crate) fn events(home: &Home, args: &EventsArgs) -> Result<u8, Failure> {
         None => (None, 0),
     };
     loop {
-        let lines = daemon.lines::<EventView>("GET", &target(args, since), None::<&()>)?;
+        let lines = daemon.lines::<EventView>("GET", &target(args, since), None::<&()>);
+        let lines = match lines {
+            Ok(lines) => lines,
+            Err(error) if args.follow && error.is_gone() => {
+                daemon.find_again()?;
+                continue;
+            }
+            Err(error) => return Err(error.into()),
+        };
         for event in lines {
             match event {
                 Ok(event) => {

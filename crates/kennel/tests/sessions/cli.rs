@@ -46,7 +46,11 @@ fn the_json_of_a_session_has_the_fields_that_are_promised() {
     assert!(session["exit"].is_null() && session["reason"].is_null());
     let created = session["created_at"].as_str().expect("a time");
     assert!(created.ends_with('Z') && created.contains('T'), "{created}");
-    let inspected = scene.call_json(&["inspect", "x", "--json"]);
+    let inspect = || scene.call_json(&["inspect", "x", "--json"]);
+    // What is not synced is written a moment later.
+    let complete = || inspect()["timeline"].as_array().is_some_and(|events| events.len() == 4);
+    eventually("its history is written", complete);
+    let inspected = inspect();
     assert_eq!(inspected["session"]["id"], session["id"]);
     assert_eq!(inspected["keeper_pid"], scene.keeper().expect("a keeper"));
     assert_eq!(inspected["members"][0]["pid"], scene.pid_of("agent"));

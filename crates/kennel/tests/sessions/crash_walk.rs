@@ -4,6 +4,7 @@
 //! killed. `KENNEL_WALK=quick` walks some points only; `KENNEL_WALK=PART_OF_A_NAME` those with such a name.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::time::Instant;
 
 use kennel_testing::{Pen, Who, skip};
 
@@ -32,9 +33,11 @@ fn walk(victims: Victims, who: Who, pen: Pen, step: usize) {
     let mut failed = Vec::new();
     for point in points(step, offset) {
         let case = Case { point, victims, who, pen };
+        let begun = Instant::now();
         if catch_unwind(AssertUnwindSafe(|| case.run())).is_err() {
             failed.push(point);
         }
+        println!("{point}: {:.2} s", begun.elapsed().as_secs_f64());
     }
     assert!(failed.is_empty(), "failed at {failed:#?}");
 }
