@@ -13,7 +13,7 @@ use rustix::termios::{
 pub struct TerminalSettings {
     /// Input, output, control and local modes.
     pub modes: [u32; 4],
-    /// The special characters, in the order of [`SPECIAL`].
+    /// The special characters, in a fixed order of our own.
     pub characters: Vec<u8>,
 }
 
