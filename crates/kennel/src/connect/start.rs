@@ -9,9 +9,9 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, anyhow, bail};
-use kennel_keeper::YardClient;
 use kennel_keeper::protocol::{YardReport, YardRequest};
 use kennel_keeper::yard::RESUME_VARIABLE;
+use kennel_keeper::{ClientError, YardClient};
 use kennel_pen::{HOME_COOKIE, SESSION_COOKIE};
 use kennel_sys::clone::{self, Opened};
 use kennel_sys::reap::Ended;
@@ -31,6 +31,8 @@ use crate::roles;
 const COME_UP: Duration = Duration::from_secs(10);
 /// How long the yard may take to answer.
 const YARD_ANSWER: Duration = Duration::from_secs(2);
+/// How long to wait before a yard that has not started a daemon is asked again.
+const ASK_AGAIN: Duration = Duration::from_millis(50);
 const FIRST_PAUSE: Duration = Duration::from_millis(1);
 const LONGEST_PAUSE: Duration = Duration::from_millis(50);
 /// Held while a yard is being started.
@@ -86,10 +88,21 @@ pub(crate) struct Yard {
 impl Yard {
     /// Asks the yard to have a daemon up; none if there is no yard.
     fn ask(home: &Home) -> Result<Option<()>, Failure> {
-        let Some(yard) = reach(home).map_err(Failure::setup)? else { return Ok(None) };
-        yard.send(&YardRequest::Start, &[]).map(Some).map_err(|error| {
-            Failure::setup(anyhow!(error).context("can't ask the yard for a daemon"))
-        })
+        let yard = match reach(home) {
+            Ok(Some(yard)) => yard,
+            Ok(None) => return Ok(None),
+            // Others ask as well, and it is busy with them.
+            Err(error) if is_busy(&error) => return Ok(Some(())),
+            Err(error) => return Err(Failure::setup(error)),
+        };
+        match yard.send(&YardRequest::Start, &[]) {
+            Ok(()) => Ok(Some(())),
+            // It went just now.
+            Err(ClientError::Closed) => Ok(None),
+            Err(error) => {
+                Err(Failure::setup(anyhow!(error).context("can't ask the yard for a daemon")))
+            }
+        }
     }
 
     /// How things are with it; none if there is no yard.
@@ -108,6 +121,11 @@ impl Yard {
             }
         }
     }
+}
+
+fn is_busy(error: &anyhow::Error) -> bool {
+    let call = error.downcast_ref::<io::Error>();
+    call.is_some_and(|error| error.kind() == io::ErrorKind::WouldBlock)
 }
 
 fn reach(home: &Home) -> anyhow::Result<Option<YardClient>> {
@@ -214,6 +232,7 @@ fn await_daemon(
 ) -> Result<Came, Failure> {
     let mut pauses = Pauses::default();
     let yard = starter.map(|starter| starter.process.as_fd());
+    let mut ask_at = Instant::now() + ASK_AGAIN;
     loop {
         if is_up(home) {
             return Ok(Came::Up);
@@ -221,14 +240,17 @@ fn await_daemon(
         match yard.map(reap::reap) {
             // It is on its way.
             Some(Ok(None)) => {}
-            // Another one has the home, or has just had it.
-            Some(Ok(Some(Ended::Code(code)))) if code == i32::from(exit_code::REFUSED) => {
+            // Another one has the home, or has just had it; or somebody has told ours to leave.
+            Some(Ok(Some(Ended::Code(code))))
+                if [i32::from(exit_code::REFUSED), 0].contains(&code) =>
+            {
                 return still_nobody(home, deadline, log);
             }
             Some(_) => return Err(log.failure("the yard has ended")),
+            None if Instant::now() < ask_at => {}
             // Not ours: it may leave. If it stays, it is asked again, for it may have had a daemon then.
             None if Yard::ask(home)?.is_none() => return still_nobody(home, deadline, log),
-            None => {}
+            None => ask_at = Instant::now() + ASK_AGAIN,
         }
         if log.since().contains(roles::CANT_SERVE) {
             return Err(log.failure("the daemon can't serve this home"));

@@ -2,10 +2,10 @@
 
 use std::fs;
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
+use std::process::Stdio;
 
 use kennel_testing::{
-    Pen, Process, Running, Scene, Who, alive, eventually, everywhere, signal, skip,
+    Ended, Pen, Running, Scene, Who, alive, eventually, everywhere, signal, skip,
 };
 use serde_json::Value;
 
@@ -113,57 +113,58 @@ fn what_only_looks_like_ours_is_left_alone() {
     scene.stop_daemon();
 }
 
-/// A process with just this number, if the kernel lets us have one.
-fn spawn_with_pid(pid: i32, scene: &Scene) -> Option<Child> {
-    for _ in 0..2000 {
-        // The next one is the next number. Others may be quicker.
-        fs::write("/proc/sys/kernel/ns_last_pid", (pid - 1).to_string()).ok()?;
-        let mut sleep = Command::new("sleep");
-        let mut child = sleep.arg("300").current_dir(scene.path("work")).spawn().expect("sleep");
-        if child.id() == u32::try_from(pid).expect("a pid") {
-            return Some(child);
-        }
-        child.kill().expect("our child");
-        child.wait().expect("our child");
-    }
-    None
-}
+/// Kills everyone of Kennel's and the agent, has strangers take the numbers of agent and keeper, and tries
+/// everything that ends something. In a pid namespace of its own, where nobody else takes numbers.
+const NUMBERS_BECOME_ANOTHERS: &str = r#"
+    $KENNEL run -d --pen $PEN --name x -- $AGENT sleep
+    until [ -s $FAKE_AGENT_PIDS ]; do sleep 0.01; done
+    agent=$(cut -d' ' -f1 $FAKE_AGENT_PIDS)
+    keeper=$(sed -n 's/^keeper //p' $KENNEL_HOME/sessions/*/identity)
+    yard=$(cat $KENNEL_HOME/yard.lock)
+    daemon=$($KENNEL daemon status --json | sed -n 's/^ *"pid": \([0-9]*\).*/\1/p')
+    kill -STOP $yard $daemon $keeper
+    kill -KILL $yard $daemon $keeper $agent
+    # Whoever waits for a child also reaps the others.
+    while [ -d /proc/$agent ] || [ -d /proc/$keeper ]; do /bin/true; done
+    for number in $agent $keeper; do
+        echo $((number - 1)) >/proc/sys/kernel/ns_last_pid
+        sleep 300 &
+        [ $! = $number ] || { echo another number: $!; exit; }
+    done
+    $KENNEL ps -a
+    $KENNEL stop x
+    $KENNEL strays --end
+    $KENNEL rescue --end
+    $KENNEL forget x
+    $KENNEL rm --force x
+    $KENNEL prune
+    $KENNEL daemon stop
+    for number in $agent $keeper; do
+        grep -q sleep /proc/$number/comm && echo $number survived
+    done
+"#;
 
-/// I1: the recorded numbers of agent and keeper are others' by now.
+/// I1
 #[test]
 fn a_recorded_number_that_became_anothers_is_not_touched() {
     for pen in [Pen::Subtree, Pen::Cgroup] {
         let Some(scene) = Scene::new(Who::Root, pen) else { return };
-        let id = scene.launch_ready(&["--name", "x"], &["sleep"]);
-        let (agent, keeper) = (scene.pid_of("agent"), scene.keeper().expect("a keeper"));
-        kill_all(&scene);
-        std::process::Command::new("kill").args(["-KILL", &agent.to_string()]).output().ok();
-        eventually("both are gone", || [agent, keeper].iter().all(|p| Process::look(*p).is_none()));
-        let strangers: Vec<_> =
-            [agent, keeper].iter().filter_map(|pid| spawn_with_pid(*pid, &scene)).collect();
-        if strangers.is_empty() {
+        let ended = in_container(&scene, NUMBERS_BECOME_ANOTHERS);
+        if ended.stdout.contains("another number") {
             return skip("a reused pid", "no process with a given number can be had here");
         }
-        scene.call_ok(&["ps", "-a"]);
-        for args in [
-            &["stop", &id][..],
-            &["strays", "--end"],
-            &["rescue", "--end"],
-            &["forget", &id],
-            &["rm", "--force", &id],
-            &["prune"],
-        ] {
-            // Some are refused; what counts is what they don't do.
-            let _answer = scene.call(args);
-        }
-        for mut stranger in strangers {
-            assert!(stranger.try_wait().expect("our child").is_none(), "a stranger was hit");
-            stranger.kill().expect("our child");
-            stranger.wait().expect("our child");
-        }
-        scene.assert_nothing_left();
-        scene.stop_daemon();
+        assert_eq!(ended.stdout.matches("survived").count(), 2, "{ended:?}\n{}", scene.logs());
+        eventually("the container is gone", || scene.all_processes().is_empty());
     }
+}
+
+/// Runs a script as the first process of a pid namespace of its own.
+fn in_container(scene: &Scene, script: &str) -> Ended {
+    let mut command = scene.command(Path::new("unshare"));
+    command.args(["--pid", "--fork", "--mount-proc", "--kill-child", "sh", "-uc", script]);
+    command.env("KENNEL_HOME", scene.kennel_home()).env("KENNEL", scene.path("kennel"));
+    command.env("AGENT", scene.fake_agent()).env("PEN", scene.pen_name());
+    Running::start(command).wait()
 }
 
 /// I5: another boot, as far as the records tell.
@@ -200,19 +201,13 @@ fn what_a_reboot_ended_is_told_as_that_and_not_run_again() {
 #[test]
 fn what_a_restart_of_the_container_ended_is_told_as_that() {
     let Some(scene) = Scene::new(Who::Root, Pen::Subtree) else { return };
-    let kennel = scene.path("kennel");
-    let in_container = |script: &str| {
-        let mut command = scene.command(Path::new("unshare"));
-        command.args(["--pid", "--fork", "--mount-proc", "--kill-child", "sh", "-ec", script]);
-        command.env("KENNEL_HOME", scene.kennel_home());
-        command.env("KENNEL", &kennel).env("AGENT", scene.fake_agent());
-        Running::start(command).wait()
-    };
-    let first =
-        in_container("$KENNEL run -d --pen subtree --name x -- $AGENT env-i; $KENNEL ps --json");
+    let first = in_container(
+        &scene,
+        "$KENNEL run -d --pen subtree --name x -- $AGENT env-i && $KENNEL ps --json",
+    );
     assert_eq!(first.code, 0, "{first:?}");
     eventually("the container is gone", || scene.all_processes().is_empty());
-    let second = in_container("$KENNEL ps -a --json; $KENNEL daemon stop >&2");
+    let second = in_container(&scene, "$KENNEL ps -a --json; $KENNEL daemon stop >&2");
     assert_eq!(second.code, 0, "{second:?}");
     let sessions: Vec<Value> = serde_json::from_str(&second.stdout).expect("JSON");
     assert_eq!(sessions.len(), 1, "{second:?}");

@@ -1,6 +1,6 @@
 //! Who is killed.
 
-use kennel_testing::{Process, Scene, alive};
+use kennel_testing::{Process, Scene};
 use rustix::process::{Pid, Signal, kill_process};
 
 /// Those who are killed at a point, if they are there then.
@@ -44,7 +44,13 @@ fn send(pid: i32, signal: Signal) {
 /// The yard by its own note: a keeper that was just forked looks like it.
 pub(crate) fn yard(scene: &Scene) -> Option<i32> {
     let note = std::fs::read_to_string(scene.kennel_home().join("yard.lock")).ok()?;
-    note.trim().parse().ok().filter(|pid| alive(*pid))
+    let pid = note.trim().parse().ok()?;
+    // A dead one's number may be another's by now.
+    scene.all_processes().into_iter().find(|p| p.pid == pid && is_yard(p)).map(|p| p.pid)
+}
+
+fn is_yard(process: &Process) -> bool {
+    process.command.starts_with("kennel-yard") && process.state != 'Z'
 }
 
 /// The children of the yard that are not its daemon: keepers, under whatever name.
