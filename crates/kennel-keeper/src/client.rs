@@ -14,6 +14,9 @@ pub const KEEPER_SOCKET: &str = "keeper.sock";
 /// The yard's socket in the home.
 pub const YARD_SOCKET: &str = "yard.sock";
 
+/// How many may be waiting to be let in: one who finds no place is refused, and many start at once.
+pub(crate) const BACKLOG: i32 = 1024;
+
 /// Why nothing can be heard.
 #[derive(Debug, thiserror::Error)]
 pub enum ClientError {

@@ -1,14 +1,15 @@
 //! Floors: the least that the kernel lets anybody do.
 //!
 //! The one module with unsafe code: a clone3 with the semantics of vfork, a posix_spawn and a fork,
-//! none of which std or rustix has as a safe call.
+//! none of which std or rustix has as a safe call; and another process's CPU clock.
 #![expect(
     unsafe_code,
-    reason = "clone3 with CLONE_VFORK, posix_spawn and fork have no safe wrapper"
+    reason = "clone3 with CLONE_VFORK, posix_spawn, fork and CPU clocks have no safe wrapper"
 )]
 
 use std::arch::asm;
 use std::ffi::{CStr, c_char};
+use std::time::Duration;
 use std::{io, ptr};
 
 use rustix::fd::{AsRawFd as _, BorrowedFd, FromRawFd as _, OwnedFd};
@@ -142,4 +143,21 @@ pub(crate) fn fork_true() -> io::Result<Pid> {
         }
         pid => Ok(Pid::from_raw(pid).expect("a child's pid is above zero")),
     }
+}
+
+/// The CPU time that a process has had, threads that have ended included, to the nanosecond.
+pub(crate) fn process_cpu(pid: i32) -> io::Result<Duration> {
+    let mut clock: libc::clockid_t = 0;
+    // SAFETY: a place for the clock's number, which is all that the call writes to.
+    let errno = unsafe { libc::clock_getcpuclockid(pid, &raw mut clock) };
+    if errno != 0 {
+        return Err(io::Error::from_raw_os_error(errno));
+    }
+    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: a place for a time, which is all that the call writes to.
+    if unsafe { libc::clock_gettime(clock, &raw mut time) } != 0 {
+        return Err(io::Error::last_os_error());
+    }
+    let (seconds, nanoseconds) = (time.tv_sec.cast_unsigned(), time.tv_nsec.cast_unsigned());
+    Ok(Duration::from_secs(seconds) + Duration::from_nanos(nanoseconds))
 }

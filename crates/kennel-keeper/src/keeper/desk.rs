@@ -16,7 +16,7 @@ use rustix::fd::{AsFd, OwnedFd};
 use rustix::io::Errno;
 use rustix::net::{AddressFamily, SocketFlags, SocketType};
 
-use crate::client::{KEEPER_SOCKET, address, open_folder};
+use crate::client::{BACKLOG, KEEPER_SOCKET, address, open_folder};
 use crate::protocol::{LONGEST_REQUEST, Outcome, Report, Request, Role, Stage, State, VERSION};
 
 /// The most who may be connected at once.
@@ -121,7 +121,7 @@ impl Desk {
         let socket =
             rustix::net::socket_with(AddressFamily::UNIX, SocketType::SEQPACKET, flags, None)?;
         rustix::net::bind(&socket, &address(&folder, KEEPER_SOCKET)?)?;
-        rustix::net::listen(&socket, 16)?;
+        rustix::net::listen(&socket, BACKLOG)?;
         self.listener = Some(socket);
         Ok(())
     }

@@ -24,7 +24,7 @@ use super::daemon::{Backoff, Daemon, DaemonExit};
 use super::orphans::{Left, Orphans};
 use super::resume::{Resumed, become_program};
 use super::{YARD_LOCK, YardConfig};
-use crate::client::{YARD_SOCKET, address, open_folder};
+use crate::client::{BACKLOG, YARD_SOCKET, address, open_folder};
 use crate::fault;
 use crate::keeper::Birthright;
 use crate::protocol::{LONGEST_REQUEST, VERSION, YardReport, YardRequest};
@@ -36,7 +36,7 @@ const PROBE: Duration = Duration::from_secs(1);
 /// The pause after something went wrong.
 const TROUBLE: Duration = Duration::from_millis(100);
 /// The most who may ask something at once.
-const VISITORS: usize = 16;
+const VISITORS: usize = 512;
 
 /// How it went.
 pub(super) enum Served {
@@ -558,7 +558,7 @@ fn listen(home: &Path) -> io::Result<OwnedFd> {
     let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
     let socket = rustix::net::socket_with(AddressFamily::UNIX, SocketType::SEQPACKET, flags, None)?;
     rustix::net::bind(&socket, &address(&folder, YARD_SOCKET)?)?;
-    rustix::net::listen(&socket, 16)?;
+    rustix::net::listen(&socket, BACKLOG)?;
     Ok(socket)
 }
 

@@ -4,6 +4,9 @@ use std::fs;
 
 use anyhow::{Context as _, Result};
 
+use crate::raw::process_cpu;
+use crate::stats::nanoseconds;
+
 /// The precise counts of its memory; the quick ones lag behind by up to some hundred kilobytes.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Memory {
@@ -48,17 +51,10 @@ fn entries(pid: i32, folder: &str) -> Result<usize> {
     Ok(fs::read_dir(&path).with_context(|| path)?.count())
 }
 
-/// The CPU time that its threads have had, in nanoseconds. Threads that have ended don't count.
+/// The CPU time that it has had, in nanoseconds.
 pub(crate) fn cpu_nanoseconds(pid: i32) -> Result<u64> {
-    let path = format!("/proc/{pid}/task");
-    let mut sum = 0;
-    for thread in fs::read_dir(&path).with_context(|| path)? {
-        let path = thread?.path().join("schedstat");
-        let text = fs::read_to_string(&path).with_context(|| path.display().to_string())?;
-        let time = text.split_whitespace().next().and_then(|time| time.parse::<u64>().ok());
-        sum += time.with_context(|| format!("{}: {text:?}", path.display()))?;
-    }
-    Ok(sum)
+    let cpu = process_cpu(pid).with_context(|| format!("the CPU time of {pid}"))?;
+    Ok(nanoseconds(cpu))
 }
 
 /// Of several processes together.

@@ -44,7 +44,7 @@ fn send(pid: i32, signal: Signal) {
 /// The yard by its own note: a keeper that was just forked looks like it.
 pub(crate) fn yard(scene: &Scene) -> Option<i32> {
     let note = std::fs::read_to_string(scene.kennel_home().join("yard.lock")).ok()?;
-    let pid = note.trim().parse().ok()?;
+    let pid = note.trim().parse::<i32>().ok()?;
     // A dead one's number may be another's by now.
     scene.all_processes().into_iter().find(|p| p.pid == pid && is_yard(p)).map(|p| p.pid)
 }
