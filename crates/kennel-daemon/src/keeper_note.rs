@@ -1,4 +1,4 @@
-//! What a keeper notes of itself in its session's folder, for those who have nothing else.
+//! What a keeper notes of itself in the file of its lock, for those who have nothing else.
 //!
 //! The register may not have it: what is not durable is written a moment later, and a daemon may die before.
 
@@ -7,8 +7,10 @@ use std::path::{Path, PathBuf};
 
 use kennel_sys::identity::{Birth, Identity};
 
-/// Its name in the session's folder.
-pub(crate) const NOTE: &str = "identity";
+use crate::launch_lock::LOCK;
+
+/// How the first line of a note begins.
+const KEEPER: &str = "keeper ";
 
 /// What a keeper noted.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -31,8 +33,11 @@ pub(crate) enum NotedPen {
 impl KeeperNote {
     /// Reads it; none if there is none.
     pub(crate) fn read(folder: &Path) -> io::Result<Option<Self>> {
-        match std::fs::read_to_string(folder.join(NOTE)) {
-            Ok(text) => Ok(Some(Self::parse(&text))),
+        match std::fs::read_to_string(folder.join(LOCK)) {
+            Ok(text) if text.lines().any(|line| line.starts_with(KEEPER)) => {
+                Ok(Some(Self::parse(&text)))
+            }
+            Ok(_) => Ok(None),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
             Err(error) => Err(error),
         }
@@ -85,5 +90,10 @@ mod tests {
     fn no_note_is_none() {
         let folder = tempfile::tempdir().unwrap();
         assert_eq!(KeeperNote::read(folder.path()).unwrap(), None);
+        let lock = folder.path().join(LOCK);
+        std::fs::write(&lock, "yard b-1 5 6 inode 7\nfile 8\n").unwrap();
+        assert_eq!(KeeperNote::read(folder.path()).unwrap(), None, "a lock alone is no note");
+        std::fs::write(&lock, "yard b-1 5 6 inode 7\nfile 8\nkeeper 9\n").unwrap();
+        assert_eq!(KeeperNote::read(folder.path()).unwrap(), Some(KeeperNote::default()));
     }
 }

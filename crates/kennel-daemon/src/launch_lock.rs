@@ -2,12 +2,14 @@
 //! exists or will.
 //!
 //! The file says where the launch came from, written before a keeper is asked for. So a file that says
-//! nothing proves as much: no keeper was ever asked for in this boot.
+//! nothing proves as much: no keeper was ever asked for in this boot. The keeper adds who it is, and who the
+//! agent is, see [`crate::keeper_note`].
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read, Write};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::Path;
+use std::sync::LazyLock;
 
 use kennel_sys::identity::{self, Identity};
 use rustix::fs::FlockOperation;
@@ -56,8 +58,10 @@ pub(crate) fn make(folder: &Path, yard: &Identity) -> io::Result<File> {
     rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive)?;
     let inode = file.metadata()?.ino();
     // Without it only the namespace's number tells it from another.
-    let init = identity::init().map(|init| format!("init {}\n", init.to_record()));
-    let (yard, init) = (yard.to_record(), init.unwrap_or_default());
+    static INIT: LazyLock<String> = LazyLock::new(|| {
+        identity::init().map(|init| format!("init {}\n", init.to_record())).unwrap_or_default()
+    });
+    let (yard, init) = (yard.to_record(), &*INIT);
     file.write_all(format!("yard {yard}\n{init}file {inode}\n").as_bytes())?;
     Ok(file)
 }
@@ -96,8 +100,8 @@ fn parse(text: &str) -> Option<Origin> {
             (Some(Identity::parse(init)?), rest)
         }
     };
-    // The last line is whole only with its end.
-    let inode = rest.strip_prefix("file ")?.strip_suffix('\n')?.parse().ok()?;
+    // A line is whole only with its end. What follows is its keeper's.
+    let inode = rest.strip_prefix("file ")?.split_once('\n')?.0.parse().ok()?;
     Some(Origin { yard: Identity::parse(yard)?, init, inode })
 }
 

@@ -71,12 +71,24 @@ pub(crate) enum Removal {
     Prune(Answer<Vec<SessionId>>),
 }
 
+/// How far a new session has come when whoever asked for it gets the answer.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Until {
+    /// It runs.
+    #[default]
+    Started,
+    /// It is over.
+    Over,
+}
+
 /// What somebody wants.
 #[derive(Debug)]
 pub(crate) enum Command {
-    /// A new session; answered once it runs or will not.
+    /// A new session; answered once it has come that far, or will not.
     Create {
         launch: Box<NewLaunch>,
+        until: Until,
         /// Set for a tethered session: dropped without a word if the client goes before it has its answer.
         tether: Option<oneshot::Receiver<()>>,
         answer: Answer<SessionView>,

@@ -10,6 +10,7 @@ use kennel_core::{Event, PenEnd, Phase, Session, SessionView, Writing};
 use tokio::sync::mpsc;
 
 use crate::message::Answer;
+use crate::refused::Refused;
 
 /// Where the lines about a shutdown go. Few enough that none need wait: one a session.
 pub(crate) type ShutdownLines = mpsc::UnboundedSender<ShutdownLine>;
@@ -83,6 +84,15 @@ impl Waiter {
     /// Whether it has waited long enough.
     pub(crate) fn is_overdue(&self, now: Instant) -> bool {
         matches!(self, Self::Stopped { until, .. } if *until <= now)
+    }
+
+    /// There is nothing to wait for.
+    pub(crate) fn refuse(self, refused: Refused) {
+        // Whoever has gone does not want to know.
+        match self {
+            Self::Started(answer) | Self::Settled(answer) => drop(answer.send(Err(refused))),
+            Self::Stopped { answer, .. } => drop(answer.send(Err(refused))),
+        }
     }
 
     /// Tells it.

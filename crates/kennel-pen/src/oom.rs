@@ -4,6 +4,8 @@ use std::fs;
 
 /// How much likelier an agent is to be chosen by the OOM killer than its owner.
 const LIKELIER: i32 = 200;
+/// The kernel's own bound.
+const HIGHEST: i32 = 1000;
 const SCORE: &str = "/proc/self/oom_score_adj";
 
 /// Our score as it was, put back on drop.
@@ -19,16 +21,22 @@ impl OomScore {
     /// both the same score. `None` if the score can't be changed here.
     #[must_use]
     pub fn raised() -> Option<Self> {
-        let before = raise_by(LIKELIER)?;
+        Self::raised_from(own_score()?)
+    }
+
+    /// The same, for one who is to have this score of its own afterwards.
+    #[must_use]
+    pub fn raised_from(own: i32) -> Option<Self> {
+        let before = own.min(HIGHEST);
+        fs::write(SCORE, before.saturating_add(LIKELIER).min(HIGHEST).to_string()).ok()?;
         Some(Self { before })
     }
 }
 
-/// Raises our own score for good; gives the one before.
-pub fn raise_by(more: i32) -> Option<i32> {
-    let before = fs::read_to_string(SCORE).ok()?.trim().parse::<i32>().ok()?;
-    fs::write(SCORE, (before + more).min(1000).to_string()).ok()?;
-    Some(before)
+/// Our own score, if it can be told here.
+#[must_use]
+pub fn own_score() -> Option<i32> {
+    fs::read_to_string(SCORE).ok()?.trim().parse().ok()
 }
 
 impl Drop for OomScore {

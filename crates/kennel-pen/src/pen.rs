@@ -359,20 +359,20 @@ impl Pen {
     /// What `poll` said.
     pub fn wait(&self, deadline: Option<Instant>, others: &[BorrowedFd<'_>]) -> io::Result<Woken> {
         let others = others.iter().map(|fd| PollFd::new(fd, PollFlags::IN));
-        self.wait_also_for(deadline, &others.collect::<Vec<_>>())
+        self.wait_also_for(deadline, &mut others.collect())
     }
 
-    /// As [`Self::wait`], for others that are waited for in other ways than by reading.
+    /// As [`Self::wait`], for others that are waited for in other ways than by reading. What they are ready for
+    /// is in them afterwards.
     ///
     /// # Errors
     /// What `poll` said.
-    pub fn wait_also_for(
-        &self,
+    pub fn wait_also_for<'a>(
+        &'a self,
         deadline: Option<Instant>,
-        others: &[PollFd<'_>],
+        fds: &mut Vec<PollFd<'a>>,
     ) -> io::Result<Woken> {
-        let mut fds = Vec::with_capacity(others.len() + 3);
-        fds.extend_from_slice(others);
+        let others = fds.len();
         fds.extend(self.children.iter().map(|fd| PollFd::new(fd, PollFlags::IN)));
         if let Some(agent) = self.agent.as_ref().filter(|agent| agent.status.is_none()) {
             fds.push(PollFd::new(&agent.pidfd, PollFlags::IN));
@@ -380,10 +380,12 @@ impl Pen {
         // Ready from one change to the next *read*, which `is_empty` does only when no child is left. As
         // long as there is one, its end is what we wait for.
         let events = self.cgroup.as_ref().filter(|_| !self.children_left).and_then(Cgroup::events);
-        if let Some(events) = &events {
-            fds.push(PollFd::new(events, PollFlags::PRI));
+        if let Some(events) = events {
+            fds.push(PollFd::from_borrowed_fd(events, PollFlags::PRI));
         }
-        poll(&mut fds, deadline)
+        let woken = poll(fds, deadline);
+        fds.truncate(others);
+        woken
     }
 
     /// Waits until the agent has ended.
@@ -437,6 +439,16 @@ impl Pen {
         pids.sort_unstable();
         pids.dedup();
         Ok(pids)
+    }
+
+    /// The CPU time used by everyone who was in it, when nobody is any more.
+    ///
+    /// # Errors
+    /// The cgroup can't be read.
+    pub fn final_cpu(&self) -> io::Result<Duration> {
+        let reaped = || reap::reaped_cpu().saturating_sub(self.cpu_before);
+        let counted = self.cgroup.as_ref().map(Cgroup::cpu).transpose()?.flatten();
+        Ok(counted.unwrap_or_else(reaped))
     }
 
     /// What it uses and has used.

@@ -35,3 +35,4 @@ pub mod reap;
 pub mod signals;
 pub mod terminal;
 pub mod thread;
+pub mod title;

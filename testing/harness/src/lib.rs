@@ -15,7 +15,7 @@ mod skip;
 
 pub use condition::{DEADLINE, eventually, soon};
 pub use faults::Faults;
-pub use look::{Process, alive, cgroup_mount, is_root, processes_below};
+pub use look::{Process, alive, cgroup_mount, is_free, is_root, processes_below};
 pub use running::{Ended, Running, Screen, signal};
 pub use scene::{Pen, Scene, Who};
 pub use skip::skip;

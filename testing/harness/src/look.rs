@@ -66,3 +66,13 @@ pub fn cgroup_mount() -> Option<PathBuf> {
 pub fn is_root() -> bool {
     rustix::process::geteuid().is_root()
 }
+
+/// Whether nobody holds this lock; a missing one is free.
+#[must_use]
+pub fn is_free(lock: &Path) -> bool {
+    use rustix::fs::{FlockOperation, flock};
+    match fs::File::open(lock) {
+        Ok(file) => flock(&file, FlockOperation::NonBlockingLockShared).is_ok(),
+        Err(error) => error.kind() == std::io::ErrorKind::NotFound,
+    }
+}

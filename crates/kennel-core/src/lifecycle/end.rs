@@ -57,6 +57,10 @@ impl Session {
         self.survivors.clear();
         self.underway.look = Look::Unneeded;
         self.phase = Phase::Reaped;
+        if !self.owed.is_empty() {
+            // The outcome goes to the disk while the rest is removed.
+            self.record_durably(&mut effects);
+        }
         self.clean_up(&mut effects);
         effects
     }
@@ -133,7 +137,13 @@ impl Session {
     pub(super) fn clean_up(&mut self, effects: &mut Vec<Effect>) {
         if self.owed.is_empty() {
             self.phase = Phase::Cleaned;
-            self.record_durably(effects);
+            match self.underway.writing {
+                // That it is cleaned must not be read by a new daemon before its outcome is durable.
+                Writing::UnderWay { .. } if self.is_outcome_recorded() => {}
+                // If it is never written that this is done, it is done once more.
+                Writing::Settled if self.is_outcome_recorded() => self.note(effects),
+                _ => self.record_durably(effects),
+            }
             return;
         }
         for Owed { what, .. } in &self.owed {
@@ -179,11 +189,7 @@ impl Session {
             owed.failures = owed.failures.saturating_add(1);
             owed.why = Some(why.to_owned());
         }
-        let on_record = match self.underway.writing {
-            Writing::UnderWay { phase, .. } => phase >= Phase::Reaped,
-            Writing::Settled | Writing::Failed => self.underway.released,
-        };
-        if on_record || self.phase != Phase::Reaped {
+        if self.is_outcome_recorded() || self.phase != Phase::Reaped {
             self.note(&mut effects);
         } else {
             // The keeper must not wait for a stubborn folder: with the outcome on record it may go.
@@ -193,6 +199,16 @@ impl Session {
             self.retry_later(&mut effects);
         }
         effects
+    }
+
+    /// Whether the outcome is on its way into a durable record, or in one.
+    fn is_outcome_recorded(&self) -> bool {
+        match self.underway.writing {
+            Writing::UnderWay { phase, outdated } => {
+                phase >= Phase::Reaped || (outdated && self.has_ended())
+            }
+            Writing::Settled | Writing::Failed => self.underway.released,
+        }
     }
 
     /// Whether this removal was under way; it is not any more.

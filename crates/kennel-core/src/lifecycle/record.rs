@@ -40,6 +40,8 @@ impl Session {
         let mut effects = Vec::new();
         if outdated {
             self.record_durably(&mut effects);
+        } else if phase < self.phase && self.phase == Phase::Cleaned {
+            self.note(&mut effects);
         }
         if phase >= Phase::Reaped && !self.underway.released {
             self.underway.released = true;

@@ -105,7 +105,7 @@ pub(crate) fn is_settled(
         Phase::Cleaned if !keeper_gone && !is_forgotten(session) => {
             Err("10: its keeper waits for ever to be let go".into())
         }
-        Phase::Cleaned if plot.synced.as_ref().is_none_or(|row| row.0.phase != Phase::Cleaned) => {
+        Phase::Cleaned if plot.synced.as_ref().is_none_or(|row| row.0.phase < Phase::Reaped) => {
             Err("5: the outcome is not durable".into())
         }
         Phase::Cleaned => Ok(()),

@@ -9,9 +9,6 @@ use kennel_keeper::KEEPER_SOCKET;
 use kennel_keeper::fault::point;
 use kennel_pen::{Claim, Leftover, LeftoverEnd, PenName};
 
-use crate::keeper_note::NOTE;
-use crate::launch_lock::LOCK;
-
 /// How long a cgroup that should be empty may take to be removed.
 const CGROUP: Duration = Duration::from_secs(2);
 
@@ -30,17 +27,18 @@ pub(crate) fn clean_up(what: OwedKind, folder: &Path, name: &PenName) -> Event {
 }
 
 fn remove_runtime_files(folder: &Path) -> io::Result<()> {
-    // The lock last: as long as it is there, somebody may still look for a keeper by it.
-    for name in [KEEPER_SOCKET, NOTE, LOCK] {
-        match std::fs::remove_file(folder.join(name)) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => {
-                let why = format!("{}: {error}", folder.join(name).display());
-                return Err(io::Error::new(error.kind(), why));
-            }
-            _ => point("daemon.clean_up.file_removed"),
+    // The lock stays, free for good, as long as the folder: some file systems take the longer to make a file the
+    // more were removed in the last minutes.
+    let socket = folder.join(KEEPER_SOCKET);
+    match std::fs::remove_file(&socket) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => {
+            Err(io::Error::new(error.kind(), format!("{}: {error}", socket.display())))
+        }
+        _ => {
+            point("daemon.clean_up.file_removed");
+            Ok(())
         }
     }
-    Ok(())
 }
 
 fn remove_pen(path: &Path, name: &PenName) -> io::Result<()> {
@@ -64,7 +62,7 @@ mod tests {
     fn files_are_removed_whether_or_not_they_are_there_and_output_stays() {
         let folder = tempfile::tempdir().unwrap();
         let name = PenName::random(kennel_pen::HomeId::random().unwrap()).unwrap();
-        for file in [KEEPER_SOCKET, LOCK, "outcome"] {
+        for file in [KEEPER_SOCKET, "lock", "outcome"] {
             std::fs::write(folder.path().join(file), "x").unwrap();
         }
         for _ in 0..2 {
@@ -72,17 +70,17 @@ mod tests {
             assert_eq!(done, Event::CleanedUp { what: OwedKind::RuntimeFiles });
         }
         let left: Vec<_> = std::fs::read_dir(folder.path()).unwrap().collect();
-        assert_eq!(left.len(), 1, "{left:?}");
+        assert_eq!(left.len(), 2, "{left:?}");
     }
 
     #[test]
     fn what_cant_be_removed_is_named() {
         let folder = tempfile::tempdir().unwrap();
-        std::fs::create_dir_all(folder.path().join("identity/x")).unwrap();
+        std::fs::create_dir_all(folder.path().join(KEEPER_SOCKET).join("x")).unwrap();
         let name = PenName::random(kennel_pen::HomeId::random().unwrap()).unwrap();
         let failed = clean_up(OwedKind::RuntimeFiles, folder.path(), &name);
         let Event::CleanUpFailed { why, .. } = failed else { panic!("{failed:?}") };
-        assert!(why.contains("identity"), "{why}");
+        assert!(why.contains(KEEPER_SOCKET), "{why}");
     }
 
     #[test]

@@ -35,7 +35,7 @@ use crate::convert;
 use crate::effects::probe::OUTCOME;
 use crate::effects::yard_proof::{Proof, YardProof};
 use crate::keeper_link::KeeperSocket;
-use crate::keeper_note::{KeeperNote, NOTE, NotedPen};
+use crate::keeper_note::{KeeperNote, NotedPen};
 use crate::keeper_process;
 use crate::launch_lock::{self, Era, LockLook};
 use crate::processes;
@@ -334,7 +334,7 @@ impl Ending {
         if !self.folder.join(OUTCOME).try_exists()? {
             return Ok(true);
         }
-        match std::fs::read_to_string(self.folder.join(NOTE)) {
+        match std::fs::read_to_string(self.folder.join(launch_lock::LOCK)) {
             Ok(note) => Ok(!note.lines().any(|line| line.starts_with("agent "))),
             // It may be removed already.
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),

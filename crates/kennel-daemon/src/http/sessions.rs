@@ -15,7 +15,7 @@ use super::Api;
 use super::body::Body;
 use crate::clock;
 use crate::inspect;
-use crate::message::Command;
+use crate::message::{Command, Until};
 use crate::order::NewLaunch;
 use crate::refused::Refused;
 
@@ -36,10 +36,19 @@ pub(super) async fn list(
     api.ask(|answer| Command::List { all, answer }).await.map(Json)
 }
 
+/// What the answer to a new session waits for.
+#[derive(Debug, Default, Deserialize)]
+pub(super) struct Patience {
+    #[serde(default)]
+    until: Until,
+}
+
 pub(super) async fn create(
     State(api): State<Api>,
+    patience: Result<Query<Patience>, axum::extract::rejection::QueryRejection>,
     Body(request): Body<CreateRequest>,
 ) -> Result<(StatusCode, Json<SessionView>), Refused> {
+    let until = patience.map_err(|wrong| Refused::invalid(wrong.body_text()))?.until;
     let given = match &request.stdin {
         StdinFrom::Deposit { ticket } => api.0.deposit.take(ticket),
         StdinFrom::Null | StdinFrom::Pipe => None,
@@ -48,7 +57,7 @@ pub(super) async fn create(
     // If the client goes, this future is dropped, and the tether with it.
     let (holds, tether) = oneshot::channel();
     let tether = launch.spec.tethered.then_some(tether);
-    let view = api.ask(|answer| Command::Create { launch, tether, answer }).await?;
+    let view = api.ask(|answer| Command::Create { launch, tether, until, answer }).await?;
     // Nobody may be tied to it.
     holds.send(()).ok();
     Ok((StatusCode::CREATED, Json(view)))

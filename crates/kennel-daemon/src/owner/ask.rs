@@ -15,7 +15,7 @@ use super::Owner;
 use super::runtime::{Before, Runtime};
 use super::step::phase_name;
 use crate::clock;
-use crate::message::{Answer, Census, Command, Inspected, Keepers, Message, Pack};
+use crate::message::{Answer, Census, Command, Inspected, Keepers, Message, Pack, Until};
 use crate::order::NewLaunch;
 use crate::refused::Refused;
 use crate::register::{NewEvent, Times};
@@ -30,7 +30,13 @@ const KNOWN_SURVIVORS: Duration = Duration::from_secs(5);
 impl Owner {
     pub(super) fn obey(&mut self, command: Command) {
         match command {
-            Command::Create { launch, tether, answer } => self.create(launch, tether, answer),
+            Command::Create { launch, tether, until, answer } => {
+                let waiter = match until {
+                    Until::Started => Waiter::Started(answer),
+                    Until::Over => Waiter::Settled(answer),
+                };
+                self.create(launch, tether, waiter);
+            }
             Command::List { all, answer } => {
                 let wanted = self.world.sessions().filter(|session| all || session.is_live());
                 let views = wanted.filter_map(|session| self.view(&session.id)).collect();
@@ -83,16 +89,16 @@ impl Owner {
         &mut self,
         launch: Box<NewLaunch>,
         tether: Option<oneshot::Receiver<()>>,
-        answer: Answer<SessionView>,
+        waiter: Waiter,
     ) {
         match self.admit(launch) {
             Ok(id) => {
                 if let Some(tether) = tether {
                     self.tie(&id, tether);
                 }
-                self.wait(&id, Waiter::Started(answer));
+                self.wait(&id, waiter);
             }
-            Err(refused) => drop(answer.send(Err(refused))),
+            Err(refused) => waiter.refuse(refused),
         }
     }
 

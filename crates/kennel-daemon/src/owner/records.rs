@@ -26,10 +26,10 @@ impl Owner {
         }
         let stored = Stored { session: session.clone(), times: runtime.times };
         let durability = if durable { Durability::Durable } else { Durability::Soon };
-        let answer = self.register.save(stored, events, durability);
         let (bus, session) = (self.bus.clone(), id.clone());
-        tokio::spawn(async move {
-            let result = answer.await.unwrap_or(Err(WriteError::Closed)).map(drop);
+        // Most of what need not be durable is soon outdated: that it is on record is no news.
+        let is_news = durable || runtime.unsaved;
+        self.register.save_then(stored, events, durability, move |result| {
             if durable {
                 point(if ended {
                     "daemon.record.outcome_saved"
@@ -37,7 +37,9 @@ impl Owner {
                     "daemon.record.intent_saved"
                 });
             }
-            bus.send(Message::Saved { session, durable, result }).ok();
+            if is_news || result.is_err() {
+                bus.send(Message::Saved { session, durable, result }).ok();
+            }
         });
     }
 

@@ -1,5 +1,8 @@
 //! What is written together: many wishes, one transaction.
 
+use std::collections::HashMap;
+use std::fmt;
+
 use kennel_core::{Phase, SessionId};
 use rusqlite::{Connection, TransactionBehavior};
 use tokio::sync::oneshot;
@@ -23,12 +26,7 @@ pub(super) enum Change {
     /// Nothing: only events.
     None,
     /// This session is as follows.
-    Save {
-        /// The session.
-        stored: Box<Stored>,
-        /// The same, as it is stored.
-        json: String,
-    },
+    Save(Box<Stored>),
     /// These sessions are forgotten.
     Remove(Vec<SessionId>),
     /// The register is this home's.
@@ -52,6 +50,38 @@ pub(super) enum Reply {
     Nobody,
     Seqs(oneshot::Sender<Result<Vec<u64>, WriteError>>),
     Done(oneshot::Sender<Result<(), WriteError>>),
+    Call(Call),
+}
+
+/// What is called with the answer, by the thread that writes. It is called in any case.
+pub(super) struct Call(Option<Box<Callback>>);
+
+type Callback = dyn FnOnce(Result<(), WriteError>) + Send;
+
+impl Call {
+    pub(super) fn new(callback: impl FnOnce(Result<(), WriteError>) + Send + 'static) -> Self {
+        Self(Some(Box::new(callback)))
+    }
+
+    fn answer(mut self, result: Result<(), WriteError>) {
+        if let Some(callback) = self.0.take() {
+            callback(result);
+        }
+    }
+}
+
+impl Drop for Call {
+    fn drop(&mut self) {
+        if let Some(callback) = self.0.take() {
+            callback(Err(WriteError::Closed));
+        }
+    }
+}
+
+impl fmt::Debug for Call {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Call")
+    }
 }
 
 impl Reply {
@@ -60,6 +90,7 @@ impl Reply {
             Self::Nobody => {}
             Self::Seqs(sender) => drop(sender.send(result)),
             Self::Done(sender) => drop(sender.send(result.map(drop))),
+            Self::Call(call) => call.answer(result.map(drop)),
         }
     }
 }
@@ -74,7 +105,7 @@ impl Item {
     /// The session that lives from now on, if one is saved that does.
     pub(super) fn lives(&self) -> Option<&SessionId> {
         match &self.change {
-            Change::Save { stored, .. } if stored.session.phase != Phase::Cleaned => {
+            Change::Save(stored) if stored.session.phase != Phase::Cleaned => {
                 Some(&stored.session.id)
             }
             _ => None,
@@ -84,7 +115,7 @@ impl Item {
     /// The sessions that have nothing more to tell from now on.
     pub(super) fn is_over(&self) -> &[SessionId] {
         match &self.change {
-            Change::Save { stored, .. } if stored.session.phase == Phase::Cleaned => {
+            Change::Save(stored) if stored.session.phase == Phase::Cleaned => {
                 std::slice::from_ref(&stored.session.id)
             }
             Change::Remove(ids) => ids,
@@ -92,10 +123,19 @@ impl Item {
         }
     }
 
-    fn write(&self, connection: &Connection) -> rusqlite::Result<Vec<u64>> {
+    /// Which session's row this leaves as it says, if no later one says otherwise.
+    fn saves(&self) -> Option<&SessionId> {
+        match &self.change {
+            Change::Save(stored) => Some(&stored.session.id),
+            _ => None,
+        }
+    }
+
+    fn write(&self, connection: &Connection, outdated: bool) -> rusqlite::Result<Vec<u64>> {
         match &self.change {
             Change::None => {}
-            Change::Save { stored, json } => rows::save(connection, stored, json)?,
+            Change::Save(_) if outdated => {}
+            Change::Save(stored) => rows::save(connection, stored)?,
             Change::Remove(ids) => ids.iter().try_for_each(|id| rows::remove(connection, id))?,
             Change::Claim(home_id) => rows::claim(connection, home_id)?,
         }
@@ -120,7 +160,16 @@ pub(super) fn transact<'a>(
     let transaction = connection
         .transaction_with_behavior(TransactionBehavior::Immediate)
         .map_err(Failure::Begin)?;
-    let seqs: rusqlite::Result<Vec<_>> = items.map(|item| item.write(&transaction)).collect();
+    let items: Vec<_> = items.collect();
+    // A row is written once, as it is at the end. (But not for a session that is removed in between.)
+    let removes = items.iter().any(|item| matches!(item.change, Change::Remove(_)));
+    let saves = items.iter().enumerate().filter_map(|(place, item)| Some((item.saves()?, place)));
+    let last: HashMap<&SessionId, usize> = if removes { HashMap::new() } else { saves.collect() };
+    let outdated = |place: usize| {
+        items[place].saves().and_then(|id| last.get(id)).is_some_and(|last| *last > place)
+    };
+    let written = (0..items.len()).map(|place| items[place].write(&transaction, outdated(place)));
+    let seqs: rusqlite::Result<Vec<_>> = written.collect();
     let seqs = seqs.map_err(Failure::Inside)?;
     transaction.commit().map_err(Failure::Inside)?;
     Ok(seqs)

@@ -2,17 +2,17 @@
 
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::mpsc::{self, Sender};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 
 use kennel_core::{EventView, Phase, SessionId};
 use tokio::sync::{oneshot, watch};
 
-use super::batch::{Change, Item, Reply, Urgency};
+use super::batch::{Call, Change, Item, Reply, Urgency};
 use super::entry::{Durability, EventQuery, NewEvent, Retained, Retention, Stored};
 use super::error::{OpenRegisterError, ReadError, WriteError};
 use super::open::{self, Contents, Ready};
+use super::queue::{Inlet, queue};
 use super::reader::Readers;
 use super::writer::{Command, Rest, Writer};
 
@@ -33,7 +33,7 @@ pub struct Register {
 
 #[derive(Debug)]
 struct Shared {
-    commands: Sender<Command>,
+    commands: Inlet,
     latest_seq: watch::Receiver<u64>,
     flushes: Arc<AtomicU64>,
     readers: Arc<Readers>,
@@ -69,7 +69,7 @@ impl Register {
         let Ready { database, contents } = open::open(&path, home_id, &flushes)?;
         let Contents { sessions, other_home, last_seq } = contents;
         let unwritable = database.as_ref().err().cloned();
-        let (commands, queue) = mpsc::channel();
+        let (inlet, outlet) = queue();
         let (seq_sender, latest_seq) = watch::channel(last_seq);
         let readers = Arc::new(Readers::new(path.clone()));
         let live = sessions.iter().filter(|stored| stored.session.phase != Phase::Cleaned);
@@ -77,7 +77,7 @@ impl Register {
             path: path.clone(),
             home_id: home_id.to_owned(),
             database,
-            commands: queue,
+            commands: outlet,
             live: live.map(|stored| stored.session.id.clone()).collect(),
             latest_seq: seq_sender,
             readers: Arc::clone(&readers),
@@ -88,6 +88,7 @@ impl Register {
             .name("register".to_owned())
             .spawn(move || writer.run())
             .map_err(|error| OpenRegisterError::from_io(&path, "its thread", &error))?;
+        let commands = inlet(thread.thread().clone());
         let writer = Mutex::new(Some(thread));
         let shared = Shared { commands, latest_seq, flushes, readers, writer };
         let register = Self { shared: Arc::new(shared) };
@@ -103,21 +104,35 @@ impl Register {
         durability: Durability,
     ) -> Answer<Vec<u64>> {
         let (sender, answer) = oneshot::channel();
-        let json = match serde_json::to_string(&stored.session) {
-            Ok(json) => json,
-            Err(error) => {
-                let path = self.shared.readers.path().to_owned();
-                drop(sender.send(Err(WriteError::Other { path, why: error.to_string() })));
-                return answer;
-            }
-        };
+        self.put_down(stored, events, durability, Reply::Seqs(sender));
+        answer
+    }
+
+    /// The same, for one who wants to be called by the thread that writes, in place of waiting: it must not wait
+    /// for anything itself.
+    pub fn save_then(
+        &self,
+        stored: Stored,
+        events: Vec<NewEvent>,
+        durability: Durability,
+        then: impl FnOnce(Result<(), WriteError>) + Send + 'static,
+    ) {
+        self.put_down(stored, events, durability, Reply::Call(Call::new(then)));
+    }
+
+    fn put_down(
+        &self,
+        stored: Stored,
+        events: Vec<NewEvent>,
+        durability: Durability,
+        reply: Reply,
+    ) {
         let urgency = match durability {
             Durability::Durable => Urgency::Durable,
             Durability::Soon => Urgency::Soon,
         };
-        let change = Change::Save { stored: Box::new(stored), json };
-        self.write(Item { change, events, urgency, reply: Reply::Seqs(sender) });
-        answer
+        let change = Change::Save(Box::new(stored));
+        self.write(Item { change, events, urgency, reply });
     }
 
     /// Records an event. If that fails it is kept in memory for a while and tried again.

@@ -21,6 +21,7 @@ mod error;
 mod handle;
 mod network;
 mod open;
+mod queue;
 mod reader;
 mod rows;
 mod schema;

@@ -1,6 +1,6 @@
 //! Connections that only read, kept for the next one who asks.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use kennel_core::EventView;
@@ -31,10 +31,6 @@ struct Idle {
 impl Readers {
     pub(super) fn new(path: PathBuf) -> Self {
         Self { path, idle: Mutex::default() }
-    }
-
-    pub(super) fn path(&self) -> &Path {
-        &self.path
     }
 
     pub(super) fn events(&self, query: &EventQuery) -> Result<Vec<EventView>, ReadError> {

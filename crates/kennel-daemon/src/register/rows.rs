@@ -16,8 +16,10 @@ pub(super) enum LoadError {
 }
 
 /// What every statement on a session's row says of it.
-pub(super) fn save(connection: &Connection, stored: &Stored, json: &str) -> rusqlite::Result<()> {
+pub(super) fn save(connection: &Connection, stored: &Stored) -> rusqlite::Result<()> {
     let Stored { session, times } = stored;
+    let json = serde_json::to_string(session)
+        .map_err(|error| rusqlite::Error::ToSqlConversionFailure(error.into()))?;
     connection
         .prepare_cached(
             "INSERT INTO sessions

@@ -11,7 +11,6 @@ use std::collections::{HashSet, VecDeque};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
-use std::sync::mpsc::{Receiver, RecvTimeoutError, TryRecvError};
 use std::time::{Duration, Instant};
 
 use kennel_core::SessionId;
@@ -22,6 +21,7 @@ use super::database::{Database, Standing};
 use super::entry::{NewEvent, Retained, Retention};
 use super::error::WriteError;
 use super::open;
+use super::queue::{Next, Outlet};
 use super::reader::Readers;
 use super::rows;
 use crate::clock;
@@ -47,6 +47,16 @@ pub(super) enum Command {
     Close,
 }
 
+impl Command {
+    /// How soon the thread must hear of it.
+    pub(super) fn urgency(&self) -> Urgency {
+        match self {
+            Self::Write(item) => item.urgency,
+            Self::Retain(..) | Self::Close => Urgency::Now,
+        }
+    }
+}
+
 /// The thread's own.
 #[derive(Debug)]
 pub(super) struct Writer {
@@ -54,7 +64,7 @@ pub(super) struct Writer {
     pub(super) home_id: String,
     /// The connection, or why there is none.
     pub(super) database: Result<Database, WriteError>,
-    pub(super) commands: Receiver<Command>,
+    pub(super) commands: Outlet,
     /// Sessions that have yet to tell their outcome.
     pub(super) live: HashSet<SessionId>,
     pub(super) latest_seq: watch::Sender<u64>,
@@ -117,16 +127,15 @@ impl Writer {
         let deadline = Instant::now() + COMPANY;
         while batch.items.len() < MAX_BATCH && !batch.closing {
             let next = if batch.urgent || batch.items.is_empty() {
-                self.commands.try_recv().map_err(|error| error == TryRecvError::Disconnected)
+                self.commands.take()
             } else {
-                let left = deadline.saturating_duration_since(Instant::now());
-                let next = self.commands.recv_timeout(left);
-                next.map_err(|error| error == RecvTimeoutError::Disconnected)
+                self.commands.wait_patiently(deadline)
             };
             match next {
-                Ok(command) => self.sort(command, &mut batch),
-                Err(disconnected) => {
-                    batch.closing = disconnected;
+                Next::Command(command) => self.sort(command, &mut batch),
+                Next::Nothing => break,
+                Next::Closed => {
+                    batch.closing = true;
                     break;
                 }
             }
@@ -139,17 +148,17 @@ impl Writer {
         loop {
             let chores = self.database.as_ref().is_ok_and(Database::has_chores);
             let patience = match () {
-                () if !self.rest.trims.is_empty() => Duration::ZERO,
-                () if chores => QUIET,
-                () if self.rest.has_events() => RETRY,
-                () => return Some(self.commands.recv().unwrap_or(Command::Close)),
+                () if !self.rest.trims.is_empty() => Some(Duration::ZERO),
+                () if chores => Some(QUIET),
+                () if self.rest.has_events() => Some(RETRY),
+                () => None,
             };
-            match self.commands.recv_timeout(patience) {
-                Ok(command) => return Some(command),
-                Err(RecvTimeoutError::Disconnected) => return Some(Command::Close),
-                Err(RecvTimeoutError::Timeout) if !self.rest.trims.is_empty() => self.trim(),
-                Err(RecvTimeoutError::Timeout) if !chores => return None,
-                Err(RecvTimeoutError::Timeout) => {
+            match self.commands.wait(patience) {
+                Next::Command(command) => return Some(command),
+                Next::Closed => return Some(Command::Close),
+                Next::Nothing if !self.rest.trims.is_empty() => self.trim(),
+                Next::Nothing if !chores => return None,
+                Next::Nothing => {
                     if let Ok(database) = &mut self.database {
                         database.do_chores();
                     }
@@ -287,7 +296,7 @@ impl Writer {
         while !self.rest.trims.is_empty() {
             self.trim();
         }
-        for late in self.commands.try_iter() {
+        for late in self.commands.drain() {
             match late {
                 Command::Write(item) => item.reply.send(Err(WriteError::Closed)),
                 Command::Retain(_, reply) => drop(reply.send(Err(WriteError::Closed))),
@@ -405,7 +414,7 @@ mod tests {
             path,
             home_id: "home".to_owned(),
             database: ready.database,
-            commands: std::sync::mpsc::channel().1,
+            commands: crate::register::queue::queue().1,
             live: HashSet::new(),
             latest_seq: watch::channel(0).0,
             flushes,

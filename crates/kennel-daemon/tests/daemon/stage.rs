@@ -14,6 +14,7 @@ use kennel_pen::HomeId;
 use kennel_sys::identity::Stat;
 use kennel_sys::pidfd;
 use rustix::fd::AsFd;
+use rustix::fs::FlockOperation;
 use rustix::process::Signal;
 use serde_json::{Value, json};
 
@@ -242,8 +243,10 @@ impl Stage {
     /// Nothing is left of a session that is cleaned: no stray, no file of its runtime.
     pub(crate) fn assert_clean(&self, session: &Value) {
         let folder = PathBuf::from(session["folder"].as_str().unwrap());
-        for name in ["lock", "keeper.sock", "identity"] {
-            assert!(!folder.join(name).exists(), "{name} is left");
+        assert!(!folder.join("keeper.sock").exists(), "its socket is left");
+        if let Ok(lock) = std::fs::File::open(folder.join("lock")) {
+            let free = rustix::fs::flock(&lock, FlockOperation::NonBlockingLockShared);
+            assert!(free.is_ok(), "its lock is held");
         }
         let strays = self.get("/v1/strays");
         assert_eq!(strays["strays"], json!([]));

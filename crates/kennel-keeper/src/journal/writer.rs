@@ -107,11 +107,11 @@ enum Piece<'a> {
 impl Writer {
     /// Begin a journal, or go on with the one that is there. `folder` is absolute; its parent exists.
     ///
-    /// No more than `limit` bytes are kept on disk. If there is no room even for the folder, that is no error:
-    /// it is made when there is. There is no file before the first output.
+    /// No more than `limit` bytes are kept on disk. Neither the folder nor a file is made before the first
+    /// output: many sessions have none.
     ///
     /// # Errors
-    /// The folder can't be, or what is there can't be read.
+    /// What is there can't be read.
     pub fn create(folder: &Path, limit: u64) -> io::Result<Self> {
         Self::create_on(Box::new(TrueDisk), folder, limit)
     }
@@ -147,12 +147,7 @@ impl Writer {
             written: 0,
             lost: 0,
         };
-        match writer.disk.make_folder(folder) {
-            Ok(()) => {}
-            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => writer.go_on()?,
-            Err(error) if is_for_later(&error) => {}
-            Err(error) => return Err(error),
-        }
+        writer.go_on()?;
         Ok(writer)
     }
 
@@ -320,7 +315,7 @@ impl Writer {
         let path = path_of(&self.folder, sequence);
         match self.disk.open(&path, true) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                // There was no room for the folder.
+                // It is the first, or somebody removed the folder.
                 self.disk.make_folder(&self.folder)?;
                 self.disk.open(&path, true)
             }
@@ -456,11 +451,4 @@ fn write_whole(disk: &dyn Disk, file: &File, head: &[u8], data: &[u8], at: u64) 
         }
     }
     Ok(())
-}
-
-/// Trouble of the disk that may pass, and that no session should end for.
-fn is_for_later(error: &io::Error) -> bool {
-    use io::ErrorKind::{QuotaExceeded, ReadOnlyFilesystem, StorageFull};
-    matches!(error.kind(), StorageFull | QuotaExceeded | ReadOnlyFilesystem)
-        || error.raw_os_error() == Some(rustix::io::Errno::IO.raw_os_error())
 }

@@ -10,7 +10,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use kennel_pen::wire::{Channel, Delivery, Received};
-use kennel_pen::{Identity, Pen, Size, Status};
+use kennel_pen::{Identity, Size, Status};
 use rustix::event::{PollFd, PollFlags};
 use rustix::fd::{AsFd, OwnedFd};
 use rustix::io::Errno;
@@ -70,6 +70,8 @@ pub(super) struct Desk {
     connections: Vec<Connection>,
     next_number: u64,
     listener: Option<OwnedFd>,
+    /// Whether somebody may stand before the door.
+    knocked: bool,
     token: String,
     state: State,
     /// For daemons that come later.
@@ -91,6 +93,7 @@ impl Desk {
             connections: Vec::new(),
             next_number: 0,
             listener: None,
+            knocked: false,
             token,
             state,
             agent: None,
@@ -225,7 +228,12 @@ impl Desk {
         self.daemon_gone_since
     }
 
-    /// What to wait for.
+    /// Whether somebody stands before the door, by what [`Self::poll_fds`] gave and was waited for.
+    pub(super) fn is_knock(fds: &[PollFd<'_>]) -> bool {
+        fds.first().is_some_and(|door| !door.revents().is_empty())
+    }
+
+    /// What to wait for; the door first.
     pub(super) fn poll_fds<'a>(&'a self, fds: &mut Vec<PollFd<'a>>) {
         fds.extend(self.listener.iter().map(|fd| PollFd::new(fd, PollFlags::IN)));
         for connection in &self.connections {
@@ -262,8 +270,13 @@ impl Desk {
         words
     }
 
+    /// Somebody may stand before the door: the next [`Self::serve`] looks.
+    pub(super) fn knock(&mut self) {
+        self.knocked = true;
+    }
+
     fn accept(&mut self) {
-        let Some(listener) = &self.listener else { return };
+        let Some(listener) = self.listener.as_ref().filter(|_| self.knocked) else { return };
         let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
         // No descriptor left, or gone again: they try again, and so do we.
         while let Ok(socket) = rustix::net::accept_with(listener, flags) {
@@ -277,6 +290,7 @@ impl Desk {
                 return; // the next one in the next round
             }
         }
+        self.knocked = false;
     }
 
     fn hear(&mut self, place: usize, words: &mut Vec<Word>) {
@@ -371,13 +385,9 @@ impl Desk {
     // Waiting.
 
     /// Waits until somebody says something, or the deadline.
-    pub(super) fn wait(&self, pen: Option<&Pen>, deadline: Option<Instant>) -> io::Result<()> {
+    pub(super) fn wait(&mut self, deadline: Option<Instant>) -> io::Result<()> {
         let mut fds = Vec::with_capacity(self.connections.len() + 1);
         self.poll_fds(&mut fds);
-        if let Some(pen) = pen {
-            let _woken = pen.wait_also_for(deadline, &fds)?;
-            return Ok(());
-        }
         let timeout = deadline.map(|deadline| {
             let left = deadline.saturating_duration_since(Instant::now());
             rustix::event::Timespec {
@@ -386,9 +396,13 @@ impl Desk {
             }
         });
         match rustix::event::poll(&mut fds, timeout.as_ref()) {
-            Ok(_) | Err(Errno::INTR) => Ok(()),
-            Err(error) => Err(error.into()),
+            Ok(_) | Err(Errno::INTR) => {}
+            Err(error) => return Err(error.into()),
         }
+        if Self::is_knock(&fds) {
+            self.knock();
+        }
+        Ok(())
     }
 
     /// Waits until a daemon has put the outcome on record, or the disk has it.
@@ -410,12 +424,12 @@ impl Desk {
                     }
                     Err(error) => {
                         self.trouble(format!("the outcome can't be brought to the disk: {error}"));
-                        self.wait(None, Some(now + AGAIN))?;
+                        self.wait(Some(now + AGAIN))?;
                         continue;
                     }
                 }
             }
-            self.wait(None, Some(told + TAKE))?;
+            self.wait(Some(told + TAKE))?;
         }
     }
 

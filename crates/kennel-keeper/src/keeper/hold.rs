@@ -4,7 +4,7 @@ use std::io;
 use std::time::{Duration, Instant};
 
 use kennel_pen::policy::{Due, Policy};
-use kennel_pen::{CallerEnds, End, NotRemoved, Pen, Status};
+use kennel_pen::{CallerEnds, End, NotRemoved, Pen, Status, Woken};
 use kennel_sys::terminal;
 use rustix::event::PollFd;
 use rustix::fd::{AsFd, OwnedFd};
@@ -24,6 +24,8 @@ const BOUT: Duration = Duration::from_millis(250);
 const PATIENCE: Duration = Duration::from_secs(5);
 /// The pause between bouts once patience is over: still probed, no longer hammered at.
 const PROBE: Duration = Duration::from_secs(1);
+/// When an agent that still runs is taken for one that runs for long.
+const REST: Duration = Duration::from_secs(1);
 /// How long the client of a tethered session may take to come.
 const OWNER: Duration = Duration::from_secs(5);
 /// The most entries of a list in a report.
@@ -44,6 +46,8 @@ pub(super) struct Held<'a> {
     killing_since: Option<Instant>,
     told_survivors: bool,
     asked: bool,
+    /// When memory is given back; none if it was.
+    rest_at: Option<Instant>,
 }
 
 /// The agent's terminal: our side, and a hold on its own, so that what it printed last stays to be read,
@@ -88,6 +92,7 @@ impl<'a> Held<'a> {
             killing_since: None,
             told_survivors: false,
             asked: false,
+            rest_at: Some(Instant::now() + REST),
         };
         if let Err(error) = held.connect(ends) {
             // Its output would be lost and its input never come: better no agent than a deaf one.
@@ -156,9 +161,21 @@ impl<'a> Held<'a> {
         let mut fds: Vec<PollFd<'_>> = Vec::new();
         let nap = self.output.poll_fds(&mut fds);
         fds.extend(self.input.poll_fd());
+        let desk = fds.len();
         self.desk.poll_fds(&mut fds);
-        let until = [until, nap, self.lease_over(), self.owner_expected()].into_iter().flatten();
-        let _woken = self.pen.wait_also_for(until.min(), &fds)?;
+        let rest = self.rest_at;
+        let until =
+            [until, nap, self.lease_over(), self.owner_expected(), rest].into_iter().flatten();
+        let woken = self.pen.wait_also_for(until.min(), &mut fds)?;
+        let knocked = Desk::is_knock(&fds[desk..]);
+        if knocked {
+            self.desk.knock();
+        }
+        if woken == Woken::Deadline && rest.is_some_and(|at| Instant::now() >= at) {
+            // What the launch needed is needed no more, for as long as the agent runs.
+            kennel_sys::memory::give_back();
+            self.rest_at = None;
+        }
         Ok(())
     }
 
@@ -320,7 +337,7 @@ impl<'a> Held<'a> {
             self.desk.trouble(format!("the last output could not be read: {error}"));
         }
         self.desk.grown(self.output.end());
-        let cpu = self.pen.usage().map(|usage| usage.cpu).unwrap_or_default();
+        let cpu = self.pen.final_cpu().unwrap_or_default();
         let folder_left = match self.pen.try_remove() {
             Ok(()) => false,
             Err(NotRemoved::Occupied) => return Err(io::Error::other(NotRemoved::Occupied)),

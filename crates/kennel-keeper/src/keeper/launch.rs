@@ -5,17 +5,16 @@ use std::io;
 use std::time::{Duration, Instant};
 
 use kennel_pen::holder::HeldKind;
-use kennel_pen::oom::OomScore;
 use kennel_pen::{
     CallerEnds, Command, CreateError, Gated, Ground, Kind, LaunchError, Limit, Pen, Stream, Streams,
 };
-use rustix::fd::{AsFd, OwnedFd};
+use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use super::desk::{Desk, Word};
 use super::hold::{Held, hold};
 use super::limits;
-use super::settle_in::{self, Namespace};
-use super::{never_ran, now_ms};
+use super::settle_in::{self, Legacy, Namespace};
+use super::{Inherited, never_ran, now_ms};
 use crate::fault;
 use crate::journal::Writer;
 use crate::protocol::{Cause, LaunchOrder, Outcome, Report, Stage, Stdin};
@@ -82,23 +81,23 @@ pub(super) fn launch_and_hold(
     desk: &mut Desk,
     order: &mut LaunchOrder,
     namespace: Namespace,
-    given: Given,
+    given: Given<'_>,
     journal: Writer,
 ) -> Outcome {
     if let Err(not) = await_word(desk, None, &Word::Go) {
         return never_ran(not.cause());
     }
     fault::point("keeper.go");
-    let mut pen = match make_pen(order, namespace, given.ground) {
+    let Given { stdin, inherited, lock } = given;
+    let mut pen = match make_pen(order, namespace, &inherited.ground) {
         Ok(pen) => pen,
         Err(not) => return never_ran(not.cause()),
     };
     fault::point("keeper.pen");
-    match launch(desk, &mut pen, order, given.stdin) {
+    let surroundings = Surroundings { legacy: inherited.legacy, lock };
+    match launch(desk, &mut pen, order, stdin, surroundings) {
         Ok(ends) => {
             fault::point("keeper.opened");
-            // What the launch needed is needed no more, for as long as the agent runs.
-            kennel_sys::memory::give_back();
             hold(Held::new(desk, pen, order, ends, journal))
         }
         Err(not) => end_failed_launch(desk, pen, not),
@@ -106,15 +105,28 @@ pub(super) fn launch_and_hold(
 }
 
 /// What a keeper has for its launch besides the order.
-pub(super) struct Given {
+pub(super) struct Given<'a> {
     pub(super) stdin: Option<OwnedFd>,
-    /// The ground, as the yard found it.
-    pub(super) ground: Ground,
+    pub(super) inherited: &'a Inherited,
+    /// The file of the launch's lock.
+    pub(super) lock: BorrowedFd<'a>,
 }
 
-fn make_pen(order: &LaunchOrder, namespace: Namespace, ground: Ground) -> Result<Pen, NotLaunched> {
+/// What an agent's birth needs of the keeper's own.
+#[derive(Clone, Copy)]
+struct Surroundings<'a> {
+    legacy: Legacy,
+    lock: BorrowedFd<'a>,
+}
+
+fn make_pen(
+    order: &LaunchOrder,
+    namespace: Namespace,
+    ground: &Ground,
+) -> Result<Pen, NotLaunched> {
+    let bare = Ground::without_cgroup();
     let (ground, kind) = match order.kind {
-        HeldKind::Subtree | HeldKind::Namespace => (Ground::without_cgroup(), Kind::Subtree),
+        HeldKind::Subtree | HeldKind::Namespace => (&bare, Kind::Subtree),
         HeldKind::Auto => (ground, Kind::Auto),
         HeldKind::Cgroup => (ground, Kind::Cgroup),
     };
@@ -123,7 +135,7 @@ fn make_pen(order: &LaunchOrder, namespace: Namespace, ground: Ground) -> Result
         let why = format!("can't make a pid namespace: {error}");
         return Err(NotLaunched::Failed { code: 203, why });
     }
-    let mut pen = Pen::create(&ground, order.name.clone(), kind)
+    let mut pen = Pen::create(ground, order.name.clone(), kind)
         // The ground may have changed since the yard looked.
         .or_else(|_| Pen::create(&Ground::survey(&order.name.home), order.name.clone(), kind))
         .map_err(made)?;
@@ -140,6 +152,7 @@ fn launch(
     pen: &mut Pen,
     order: &mut LaunchOrder,
     stdin: Option<OwnedFd>,
+    surroundings: Surroundings<'_>,
 ) -> Result<CallerEnds, NotLaunched> {
     let (limits, lower) = limits::attainable(&order.limits);
     order.limits = limits;
@@ -148,7 +161,7 @@ fn launch(
             "limit {resource} is {hard}, lower than asked for: the daemon was started with no more"
         ));
     }
-    let likelier = OomScore::raised();
+    let likelier = surroundings.legacy.raise_for_agent();
     let cgroup = pen.cgroup_path().map(ToOwned::to_owned);
     let gated = pen.launch(command(order, stdin)?)?;
     if let (Some(terminal), Some(fd)) = (&order.terminal, &gated.ends.terminal)
@@ -156,7 +169,7 @@ fn launch(
     {
         settings.apply_to(fd.as_fd())?;
     }
-    settle_in::write_identity(&order.folder, Some((gated.identity(), cgroup.as_deref())))?;
+    settle_in::note_agent(surroundings.lock, gated.identity(), cgroup.as_deref())?;
     let agent = gated.pidfd().map(|fd| fd.try_clone_to_owned()).transpose()?;
     desk.born(gated.identity().clone(), cgroup.as_deref(), agent);
     fault::point("keeper.born");
@@ -164,8 +177,9 @@ fn launch(
     fault::point("keeper.granted");
     desk.stage(Stage::Running);
     let ends = gated.open(Instant::now() + EXEC)?;
-    drop(likelier);
     desk.tell_all(&Report::Running);
+    drop(likelier);
+    settle_in::settle_down();
     Ok(ends)
 }
 
@@ -198,7 +212,7 @@ fn await_word(
             // It never gets to its program: opening the gate only tells why.
             return Ok(());
         }
-        desk.wait(None, Some(deadline))?;
+        desk.wait(Some(deadline))?;
     }
 }
 
@@ -213,6 +227,7 @@ fn end_failed_launch(desk: &mut Desk, mut pen: Pen, not: NotLaunched) -> Outcome
             }
             Err(error) => desk.trouble(format!("a failed launch can't be ended: {error}")),
         }
+        desk.knock();
         desk.serve();
     }
     outcome.folder_left = pen.try_remove().is_err();

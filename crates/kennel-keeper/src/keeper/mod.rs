@@ -21,13 +21,16 @@ use std::io;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use kennel_pen::Ground;
-use rustix::fd::OwnedFd;
+use kennel_pen::holder::HeldKind;
+use kennel_sys::reap::{self, Reaped};
+use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use crate::fault;
 use crate::journal::Writer;
 use crate::protocol::{Cause, LaunchOrder, Outcome, OutcomeFile};
 use desk::Desk;
 use launch::Given;
+pub(crate) use settle_in::Legacy;
 use settle_in::Side;
 
 /// The names of the points at which a keeper can be stopped by a test, in the order in which it passes them.
@@ -47,62 +50,113 @@ pub const POINTS: &[&str] = &[
     "keeper.released",
 ];
 
-/// What the yard gives to a new keeper.
+/// What a keeper gets for a launch.
 #[derive(Debug)]
 pub(crate) struct Birthright {
-    pub(crate) order: OwnedFd,
-    /// Held open as long as this process lives: a free lock proves that no keeper exists.
-    pub(crate) lock: OwnedFd,
-    pub(crate) daemon: OwnedFd,
-    pub(crate) stdin: Option<OwnedFd>,
-    /// What the yard found out about this machine.
-    pub(crate) ground: Ground,
+    order: OwnedFd,
+    /// Held open as long as this process can have anything to do with the launch: a free lock proves that no
+    /// keeper of it exists.
+    lock: OwnedFd,
+    daemon: OwnedFd,
+    stdin: Option<OwnedFd>,
 }
 
-/// Serves as a keeper, to the end.
+/// How many descriptors an order has at least.
+pub(crate) const DESCRIPTORS: usize = 3;
+
+impl Birthright {
+    /// From the descriptors that a daemon sends for a launch, if they are all there.
+    pub(crate) fn new(descriptors: Vec<OwnedFd>) -> Option<Self> {
+        let mut descriptors = descriptors.into_iter();
+        let (order, lock, daemon) = (descriptors.next()?, descriptors.next()?, descriptors.next()?);
+        Some(Self { order, lock, daemon, stdin: descriptors.next() })
+    }
+}
+
+/// What a fork of the yard has before it is anybody's keeper.
+#[derive(Debug)]
+pub(crate) struct Inherited {
+    /// What the yard found out about this machine.
+    pub(crate) ground: Ground,
+    /// And about itself.
+    pub(crate) legacy: Legacy,
+}
+
+impl Inherited {
+    /// Becomes a process of its own.
+    pub(crate) fn settle_in(&self) -> io::Result<()> {
+        settle_in::settle_in()
+    }
+
+    /// What others see of this process.
+    pub(crate) fn call_ourselves(&self, name: &str) -> io::Result<()> {
+        settle_in::call_ourselves(name, &self.legacy)
+    }
+}
+
+/// What a keeper is good for when it has done its work.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[must_use]
+pub(crate) enum Kept {
+    /// It has let go of everything, has no child, and may see to another launch.
+    Free,
+    /// It must go.
+    Spent,
+}
+
+/// Serves as the keeper of a launch, to the end, in a process that has settled in.
 ///
 /// # Errors
 /// Nothing was launched, and the daemon could not even be told why.
-pub(crate) fn keep(birthright: Birthright) -> io::Result<()> {
+pub(crate) fn keep(birthright: Birthright, inherited: &Inherited) -> io::Result<Kept> {
     fault::point("keeper.forked");
-    let Birthright { order, lock, daemon, stdin, ground } = birthright;
-    settle_in::settle_in()?;
+    let Birthright { order, lock, daemon, stdin } = birthright;
+    inherited.call_ourselves("kennel-keeper")?;
     let mut order = settle_in::read_order(order)?;
     let namespace = match settle_in::enter_namespace(order.kind) {
         Side::Inside(namespace) => namespace,
         Side::Outside(init) => {
-            drop((lock, daemon, stdin, ground)); // only the keeper itself may hold what makes it one
-            return settle_in::stand_by(init);
+            drop((lock, daemon, stdin)); // only the keeper itself may hold what makes it one
+            settle_in::stand_by(init)?;
+            return Ok(Kept::Spent);
         }
     };
     let mut desk = Desk::new(daemon, order.token.clone());
-    let (outcome_file, journal) = match prepare(&mut desk, &order) {
+    // At once: the daemon's answer comes while we prepare.
+    desk.greet_daemon();
+    let (outcome_file, journal) = match prepare(&mut desk, &order, lock.as_fd()) {
         Ok(prepared) => prepared,
         Err(error) => {
             let why = format!("the session's folder {}: {error}", order.folder.display());
             // Without a file for the outcome only a daemon can take it. If there is none, it will find
             // the lock free, and that nothing was launched.
-            desk.greet_daemon();
             desk.outcome(never_ran(Cause::Failed { code: 202, why }));
-            return desk.until_in_safe_hands(|| Ok(()));
+            desk.until_in_safe_hands(|| Ok(()))?;
+            return Ok(Kept::Spent);
         }
     };
-    desk.greet_daemon();
     fault::point("keeper.hello");
-    let given = Given { stdin, ground };
+    let given = Given { stdin, inherited, lock: lock.as_fd() };
     let outcome = launch::launch_and_hold(&mut desk, &mut order, namespace, given, journal);
     fault::point("keeper.empty");
+    let removed = !outcome.folder_left;
     leave(desk, &outcome_file, outcome)?;
-    drop(lock); // it goes with the process in any case; here it says for how long it is needed
-    Ok(())
+    drop(lock); // from here on we are not its keeper
+    // One who has entered a namespace, left something or has a child after all is not trusted with more.
+    let alone = reap::reap_any()? == Reaped::NoChildren;
+    Ok(if order.kind != HeldKind::Namespace && removed && alone { Kept::Free } else { Kept::Spent })
 }
 
 /// All that can fail for want of room comes before anything runs.
-fn prepare(desk: &mut Desk, order: &LaunchOrder) -> io::Result<(OutcomeFile, Writer)> {
+fn prepare(
+    desk: &mut Desk,
+    order: &LaunchOrder,
+    lock: BorrowedFd<'_>,
+) -> io::Result<(OutcomeFile, Writer)> {
     let file = OutcomeFile::reserve(&order.folder.join("outcome"))?;
     let journal = Writer::create(&order.folder.join("journal"), order.output_limit)?;
     desk.listen(&order.folder)?;
-    settle_in::write_identity(&order.folder, None)?;
+    settle_in::note_keeper(lock)?;
     Ok((file, journal))
 }
 

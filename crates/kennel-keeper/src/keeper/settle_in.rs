@@ -1,15 +1,17 @@
 //! A keeper's own surroundings. It was forked from the yard, so it has the yard's to begin with.
 
+use std::ffi::CString;
 use std::fs::{self, File};
-use std::io::{self, Read, Seek, Write};
-use std::os::unix::fs::{FileExt, OpenOptionsExt};
+use std::io::{self, Read, Seek};
 use std::path::Path;
 
 use kennel_pen::holder::HeldKind;
 use kennel_pen::namespace::{NamespaceInit, enter_new_pid_namespace, settle_as_init};
-use kennel_pen::{Birth, Identity, oom};
+use kennel_pen::oom::{self, OomScore};
+use kennel_pen::{Birth, Identity};
 use kennel_sys::fork::{Forked, fork_alone};
-use rustix::fd::OwnedFd;
+use kennel_sys::title::TitleArea;
+use rustix::fd::{BorrowedFd, OwnedFd};
 use rustix::io::Errno;
 use rustix::process::{Pid, Signal, WaitOptions};
 
@@ -18,37 +20,47 @@ use crate::protocol::LaunchOrder;
 /// How much likelier a keeper is to be chosen by the OOM killer than the yard.
 const LIKELIER_THAN_THE_YARD: i32 = 50;
 
-pub(super) fn settle_in() -> io::Result<()> {
-    rustix::thread::set_name(c"kennel-keeper")?;
-    // The command line is still the yard's; without the right to change it, it stays so.
-    retitle("kennel-keeper").ok();
-    // A session of its own is a share of the CPU of its own: a busy neighbour takes none of it.
-    rustix::process::setsid()?;
-    // We go when our pen is empty, and not because somebody ended a whole group politely.
-    let polite = [Signal::TERM, Signal::INT, Signal::HUP, Signal::QUIT, Signal::USR1, Signal::USR2];
-    kennel_sys::signals::ignore(&polite.map(Signal::as_raw))?;
-    // Root may; others get their share.
-    fs::write("/proc/self/autogroup", "-20").ok();
-    oom::raise_by(LIKELIER_THAN_THE_YARD);
+/// What a keeper knows of the yard that it was forked from.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Legacy {
+    /// Where its command line is, if that could be found.
+    title: Option<TitleArea>,
+    /// Its score with the OOM killer, if that could be told.
+    oom_score: Option<i32>,
+}
+
+impl Legacy {
+    /// Found out once, by the yard.
+    pub(crate) fn look() -> Self {
+        Self { title: TitleArea::find().ok(), oom_score: oom::own_score() }
+    }
+
+    /// Raises our score for the birth of the agent; a keeper's own comes when that is dropped.
+    pub(super) fn raise_for_agent(&self) -> Option<OomScore> {
+        OomScore::raised_from(self.oom_score?.saturating_add(LIKELIER_THAN_THE_YARD))
+    }
+}
+
+/// What others see of this process. Its command line is still the yard's; without the right to change it, it
+/// stays so.
+pub(super) fn call_ourselves(name: &str, legacy: &Legacy) -> io::Result<()> {
+    rustix::thread::set_name(&CString::new(name)?)?;
+    legacy.title.map(|title| title.write(name).ok());
     Ok(())
 }
 
-/// Writes over our own command line, which people see in `ps`.
-fn retitle(title: &str) -> io::Result<()> {
-    const ARGUMENTS_START: usize = 45; // counted from the state letter
-    let stat = fs::read_to_string("/proc/self/stat")?;
-    let fields = stat.rsplit_once(')').map_or("", |(_, fields)| fields);
-    let mut fields = fields.split_whitespace().skip(ARGUMENTS_START);
-    let mut address = || fields.next().and_then(|field| field.parse::<u64>().ok());
-    let (Some(start), Some(end)) = (address(), address()) else {
-        return Err(io::ErrorKind::InvalidData.into());
-    };
-    let room = usize::try_from(end.saturating_sub(start)).unwrap_or(0);
-    let mut text = vec![0; room];
-    let length = title.len().min(room.saturating_sub(1));
-    text[..length].copy_from_slice(&title.as_bytes()[..length]);
-    let memory = fs::OpenOptions::new().write(true).open("/proc/self/mem")?;
-    memory.write_all_at(&text, start)
+pub(super) fn settle_in() -> io::Result<()> {
+    // A session of its own is a share of the CPU of its own: a busy neighbour takes none of it.
+    rustix::process::setsid()?;
+    // We go when our pen is empty, and not because somebody ended a whole group politely. The yard ignores the
+    // rest of the polite signals already, and this one it reads from a descriptor.
+    kennel_sys::signals::ignore(&[Signal::TERM.as_raw()])
+}
+
+/// What can wait until the agent runs.
+pub(super) fn settle_down() {
+    // Root may; others get their share.
+    fs::write("/proc/self/autogroup", "-20").ok();
 }
 
 pub(super) fn read_order(memfd: OwnedFd) -> io::Result<LaunchOrder> {
@@ -110,31 +122,39 @@ pub(super) fn stand_by(init: Pid) -> io::Result<()> {
     }
 }
 
-/// For those who have nothing but the folder: who we are, and who the agent is. Not synced, since it is void
-/// after the next boot.
-pub(super) fn write_identity(
-    folder: &Path,
-    agent: Option<(&Identity, Option<&Path>)>,
+/// For those who have nothing but the folder: who we are. It goes into the file of the lock, which is there
+/// anyway: another file would have to be made and removed for each session. Not synced, since it is void after
+/// the next boot.
+pub(super) fn note_keeper(lock: BorrowedFd<'_>) -> io::Result<()> {
+    let own = rustix::process::getpid().as_raw_pid();
+    add_to(lock, &format!("keeper {own}\n"))
+}
+
+/// And who the agent is.
+pub(super) fn note_agent(
+    lock: BorrowedFd<'_>,
+    identity: &Identity,
+    cgroup: Option<&Path>,
 ) -> io::Result<()> {
-    let mut text = String::new();
-    match agent {
-        None => {
-            let own = rustix::process::getpid().as_raw_pid();
-            text.push_str(&format!("keeper {own}\n"));
-        }
-        Some((identity, cgroup)) => {
-            let pen = cgroup.map_or_else(|| "subtree".into(), Path::to_string_lossy);
-            let Identity { boot, pid_namespace, pid, birth } = identity;
-            let birth = match birth {
-                Birth::Inode(inode) => format!("inode {inode}"),
-                Birth::Tick(tick) => format!("tick {tick}"),
-            };
-            text.push_str(&format!("agent {pid} {birth} boot {boot} namespace {pid_namespace}\n"));
-            text.push_str(&format!("pen {pen}\n"));
+    let pen = cgroup.map_or_else(|| "subtree".into(), Path::to_string_lossy);
+    let Identity { boot, pid_namespace, pid, birth } = identity;
+    let birth = match birth {
+        Birth::Inode(inode) => format!("inode {inode}"),
+        Birth::Tick(tick) => format!("tick {tick}"),
+    };
+    let agent = format!("agent {pid} {birth} boot {boot} namespace {pid_namespace}");
+    add_to(lock, &format!("{agent}\npen {pen}\n"))
+}
+
+/// Goes on where the last one to write stopped: all share one descriptor.
+fn add_to(lock: BorrowedFd<'_>, text: &str) -> io::Result<()> {
+    let mut left = text.as_bytes();
+    while !left.is_empty() {
+        match rustix::io::write(lock, left) {
+            Ok(written) => left = &left[written..],
+            Err(Errno::INTR) => {}
+            Err(error) => return Err(error.into()),
         }
     }
-    // Added to, never written anew: some file systems wait for the disk when an old text is replaced.
-    let mut options = fs::OpenOptions::new();
-    let mut file = options.append(true).create(true).mode(0o600).open(folder.join("identity"))?;
-    file.write_all(text.as_bytes())
+    Ok(())
 }

@@ -3,12 +3,13 @@
 //! It forks keepers when the daemon asks for them, reaps them, and starts a daemon that crashed again. Who
 //! falls to it and is neither is an orphan of a dead keeper or a dead daemon, and is ended.
 //!
-//! It has one thread and no runtime. A keeper is a fork of it: [`run`] returns in two kinds of processes.
+//! It has one thread and no runtime. A keeper is a fork of it: [`run`] does not come back in one.
 
 mod daemon;
 mod orphans;
 mod resume;
 mod serve;
+mod spare;
 
 use std::io;
 use std::path::PathBuf;
@@ -18,7 +19,6 @@ use kennel_pen::HomeId;
 pub use daemon::{DAEMON, DaemonExit};
 pub use resume::{RESUME_VARIABLE, Resumed};
 
-use crate::keeper;
 use serve::{Served, Yard};
 
 /// The names of the points at which a yard can be stopped by a test.
@@ -49,7 +49,7 @@ pub enum Ended {
 
 /// Serves as the yard, until told to leave and nobody is left.
 ///
-/// It comes back in forks of this process too, the keepers, when they have done their work.
+/// It does not come back in forks of this process, the keepers.
 ///
 /// # Errors
 /// The home could not be taken, or the kernel failed us.
@@ -58,9 +58,8 @@ pub fn run(config: YardConfig) -> io::Result<Ended> {
     match yard.serve()? {
         Served::Left => Ok(Ended::Left),
         // All that was the yard's is closed by now.
-        Served::IsKeeper(birthright) => {
-            keeper::keep(birthright)?;
-            Ok(Ended::Left)
+        Served::IsKeeper { birthright, door, inherited } => {
+            spare::serve(birthright, door, &inherited)
         }
     }
 }

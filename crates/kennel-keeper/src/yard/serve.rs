@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use kennel_pen::wire::{Channel, Received};
 use kennel_pen::{Ground, HomeId};
-use kennel_sys::fork::{Forked, fork_alone};
+use kennel_sys::fork::{Forked, fork_alone, leave_at_once};
 use kennel_sys::pidfd;
 use kennel_sys::reap::{self, Ended, Reaped};
 use kennel_sys::signals::{self, SignalFd};
@@ -23,10 +23,11 @@ use rustix::process::{Resource, Rlimit, Signal};
 use super::daemon::{Backoff, Daemon, DaemonExit};
 use super::orphans::{Left, Orphans};
 use super::resume::{Resumed, become_program};
+use super::spare::Spares;
 use super::{YARD_LOCK, YardConfig};
 use crate::client::{BACKLOG, YARD_SOCKET, address, open_folder};
 use crate::fault;
-use crate::keeper::Birthright;
+use crate::keeper::{Birthright, DESCRIPTORS, Inherited, Legacy};
 use crate::protocol::{LONGEST_REQUEST, VERSION, YardReport, YardRequest};
 
 /// How long orphans may take to end before a keeper's end is told with those left.
@@ -43,6 +44,19 @@ pub(super) enum Served {
     /// Told to leave, and nobody is left.
     Left,
     /// This process is a keeper now.
+    IsKeeper {
+        birthright: Birthright,
+        /// Where it can offer itself for more.
+        door: OwnedFd,
+        inherited: Inherited,
+    },
+}
+
+/// What a turn of the loop led to.
+enum Turn {
+    Next,
+    Last,
+    /// In a new process.
     IsKeeper(Birthright),
 }
 
@@ -71,6 +85,7 @@ pub(super) struct Yard {
     home_lock: OwnedFd,
     /// What this machine offers, found out once, for all keepers.
     ground: Ground,
+    legacy: Legacy,
     listener: OwnedFd,
     signals: SignalFd,
     daemon: Option<Daemon>,
@@ -86,6 +101,7 @@ pub(super) struct Yard {
     orphans: Option<Orphans>,
     orphans_since: Option<Instant>,
     obituaries: Vec<Obituary>,
+    spares: Spares,
 }
 
 impl Yard {
@@ -102,6 +118,7 @@ impl Yard {
                 (lock, home_lock, listen(&home)?, Vec::new())
             }
         };
+        kennel_sys::memory::prepare_to_fork();
         reap::become_subreaper()?;
         // The last two: whoever started us may have had limits on CPU time and the size of files.
         let ignored = [
@@ -123,6 +140,7 @@ impl Yard {
             lock,
             home_lock,
             ground,
+            legacy: Legacy::look(),
             listener,
             signals,
             daemon: None,
@@ -136,14 +154,24 @@ impl Yard {
             orphans: None,
             orphans_since: None,
             obituaries: Vec::new(),
+            spares: Spares::new()?,
         }))
     }
 
     pub(super) fn serve(mut self) -> io::Result<Served> {
         loop {
             match self.turn() {
-                Ok(None) => {}
-                Ok(Some(served)) => return Ok(served),
+                Ok(Turn::Next) => {}
+                Ok(Turn::Last) => return Ok(Served::Left),
+                Ok(Turn::IsKeeper(birthright)) => {
+                    let Self { spares, ground, legacy, .. } = self;
+                    let inherited = Inherited { ground, legacy };
+                    return Ok(Served::IsKeeper {
+                        birthright,
+                        door: spares.into_door(),
+                        inherited,
+                    });
+                }
                 // What goes wrong (no descriptors, no memory) goes wrong for now. Leaving would leave
                 // everyone's children to nobody.
                 Err(error) => {
@@ -154,7 +182,7 @@ impl Yard {
         }
     }
 
-    fn turn(&mut self) -> io::Result<Option<Served>> {
+    fn turn(&mut self) -> io::Result<Turn> {
         // Who ended before the signal was blocked, or between two programs of ours, is seen first.
         self.reap()?;
         self.end_orphans()?;
@@ -163,7 +191,8 @@ impl Yard {
             // Whoever came in the last moment may want a daemon.
             self.hear_visitors();
             if self.nobody_is_left() {
-                return Ok(Some(Served::Left));
+                self.dismiss_spares();
+                return Ok(Turn::Last);
             }
         }
         self.wait()?;
@@ -173,8 +202,9 @@ impl Yard {
             }
         }
         self.hear_visitors();
+        self.mind_spares()?;
         // The daemon's last words come before the news of its end.
-        Ok(self.hear_daemon()?.map(Served::IsKeeper))
+        Ok(self.hear_daemon()?.map_or(Turn::Next, Turn::IsKeeper))
     }
 
     fn nobody_is_left(&self) -> bool {
@@ -188,6 +218,7 @@ impl Yard {
         let mut fds = vec![
             PollFd::new(&self.signals, PollFlags::IN),
             PollFd::new(&self.listener, PollFlags::IN),
+            self.spares.offers(),
         ];
         let channels = self.daemon.iter().map(|daemon| &daemon.channel).chain(&self.visitors);
         fds.extend(channels.map(|channel| PollFd::new(channel, PollFlags::IN)));
@@ -195,13 +226,14 @@ impl Yard {
         let orphans = self.orphans_since.map(|since| {
             if now.saturating_duration_since(since) < PATIENCE { now } else { now + PROBE }
         });
-        let timeout = [self.start_at, orphans].into_iter().flatten().min().map(|at| {
-            let left = at.saturating_duration_since(now);
-            rustix::event::Timespec {
-                tv_sec: left.as_secs().try_into().unwrap_or(i64::MAX),
-                tv_nsec: left.subsec_nanos().into(),
-            }
-        });
+        let timeout =
+            [self.start_at, orphans, self.spares.until()].into_iter().flatten().min().map(|at| {
+                let left = at.saturating_duration_since(now);
+                rustix::event::Timespec {
+                    tv_sec: left.as_secs().try_into().unwrap_or(i64::MAX),
+                    tv_nsec: left.subsec_nanos().into(),
+                }
+            });
         match rustix::event::poll(&mut fds, timeout.as_ref()) {
             Ok(_) | Err(Errno::INTR) => Ok(()),
             Err(error) => Err(error.into()),
@@ -276,6 +308,8 @@ impl Yard {
     /// A newer program takes over this very process. If it can't, the old one goes on.
     fn become_successor(&mut self) {
         let Some(program) = self.successor.take() else { return };
+        // They are of the old program.
+        self.dismiss_spares();
         let keepers = self.keepers.keys().copied();
         let error = become_program(
             &program,
@@ -317,26 +351,25 @@ impl Yard {
     }
 
     fn fork_keeper(&mut self, key: u64, descriptors: Vec<OwnedFd>) -> Option<Birthright> {
-        let mut descriptors = descriptors.into_iter();
-        let (Some(order), Some(lock), Some(daemon)) =
-            (descriptors.next(), descriptors.next(), descriptors.next())
-        else {
+        if descriptors.len() < DESCRIPTORS {
             let why = "the order came without its descriptors".to_owned();
             self.tell_daemon(&YardReport::NotForked { key, why });
             return None;
-        };
-        let stdin = descriptors.next();
+        }
         fault::point("yard.fork");
+        if let Some(pid) = self.spares.give(&descriptors) {
+            self.has_keeper(pid, key);
+            return None;
+        }
         match fork_alone() {
             Ok(Forked::Child) => {
-                let ground = std::mem::replace(&mut self.ground, Ground::without_cgroup());
-                return Some(Birthright { order, lock, daemon, stdin, ground });
+                let birthright = Birthright::new(descriptors);
+                // What can't be a keeper must not go on as a second yard.
+                return birthright.or_else(|| leave_at_once(1));
             }
             Ok(Forked::Parent(pid)) => {
-                fault::point("yard.forked");
-                self.keepers.insert(pid, Some(key));
                 self.know(pid);
-                self.tell_daemon(&YardReport::Forked { key, pid });
+                self.has_keeper(pid, key);
             }
             Err(error) => {
                 let why = format!("no keeper could be forked: {error}");
@@ -344,6 +377,30 @@ impl Yard {
             }
         }
         None
+    }
+
+    fn has_keeper(&mut self, pid: i32, key: u64) {
+        fault::point("yard.forked");
+        self.keepers.insert(pid, Some(key));
+        self.tell_daemon(&YardReport::Forked { key, pid });
+    }
+
+    /// Hears of keepers that have done their work: for the daemon they have ended.
+    fn mind_spares(&mut self) -> io::Result<()> {
+        for pid in self.spares.mind()? {
+            if self.keepers.remove(&pid).is_some() {
+                // Told at once: it may be the keeper of the next launch in a moment.
+                let how = "did its work".to_owned();
+                self.tell_daemon(&YardReport::KeeperEnded { pid, how, left: Vec::new() });
+            }
+        }
+        Ok(())
+    }
+
+    fn dismiss_spares(&mut self) {
+        if let Err(error) = self.spares.dismiss() {
+            complain(&format!("a spare keeper can't be sent away: {error}"));
+        }
     }
 
     /// A new child that is no orphan. If it can't be told from one it is ended like one: a launch fails, or
@@ -393,6 +450,7 @@ impl Yard {
                 self.suspect_orphans();
             }
         }
+        self.spares.ended(pid);
         // Anyone else is an orphan that ended by itself.
     }
 
@@ -437,7 +495,8 @@ impl Yard {
             Some(orphans) => orphans,
             none => {
                 let daemon = self.daemon.as_ref().map(|daemon| daemon.pid);
-                let known = self.keepers.keys().copied().chain(daemon).collect::<Vec<_>>();
+                let known = self.keepers.keys().copied().chain(daemon).chain(self.spares.pids());
+                let known = known.collect::<Vec<_>>();
                 none.insert(Orphans::gather(&self.home_id, &known)?)
             }
         };
@@ -563,7 +622,7 @@ fn listen(home: &Path) -> io::Result<OwnedFd> {
 }
 
 /// A line for the yard's log, which is its standard error.
-fn complain(text: &str) {
+pub(super) fn complain(text: &str) {
     let line = format!("kennel-yard: {text}\n");
     // Nobody is left to tell if this fails.
     let _written = rustix::io::write(rustix::stdio::stderr().as_fd(), line.as_bytes());

@@ -2,7 +2,9 @@
 
 use std::time::Duration;
 
-use kennel_testing::{Faults, Pen, Running, Scene, Who, eventually, everywhere, signal, skip};
+use kennel_testing::{
+    Faults, Pen, Running, Scene, Who, eventually, everywhere, is_free, signal, skip,
+};
 
 use crate::walk::{Noted, Part, Story, Victims, all_points};
 
@@ -25,9 +27,8 @@ pub(crate) fn assert_cleaned(scene: &Scene, reference: &str) {
     let session = scene.session(reference);
     assert_eq!(session["phase"], "cleaned", "{session:#}");
     let folder = scene.session_folder(session["id"].as_str().expect("an id"));
-    for file in ["keeper.sock", "lock", "identity"] {
-        assert!(!folder.join(file).exists(), "{file} is left: {session:#}");
-    }
+    assert!(!folder.join("keeper.sock").exists(), "its socket is left: {session:#}");
+    assert!(is_free(&folder.join("lock")), "its lock is held: {session:#}");
 }
 
 everywhere! {

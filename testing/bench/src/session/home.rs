@@ -153,8 +153,7 @@ pub(crate) fn wait_readable(what: &impl AsFd, deadline: Instant) -> Result<()> {
 
 /// Runs a session from the request to `Cleaned`, and insists that it went well.
 pub(crate) fn run_session(client: &mut Client, request: &[u8]) -> Result<()> {
-    let session: Brief = client.post("/v1/sessions", request)?;
-    let over: Brief = client.get(&format!("/v1/sessions/{}/wait", session.id))?;
+    let over: Brief = client.post("/v1/sessions?until=over", request)?;
     ensure!(
         over.phase == Phase::Cleaned && over.exit_code == Some(0),
         "a session did not end as it should: {over:?}"

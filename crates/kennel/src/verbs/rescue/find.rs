@@ -129,14 +129,16 @@ fn look(folder: &Path, home: &Home, trouble: &mut Vec<String>) -> SessionFound {
         trouble.push(format!("{id}: its folder is a copy: what it tells of is another home's"));
         String::new()
     } else {
-        fs::read_to_string(folder.join("identity")).unwrap_or_default()
+        fs::read_to_string(folder.join("lock")).unwrap_or_default()
     };
     let outcome = OutcomeFile::read(&folder.join("outcome")).ok().flatten();
     let outcome = outcome.map(|outcome| match outcome.status {
         Some(status) => status.to_string(),
         None => format!("never ran: {:?}", outcome.cause),
     });
-    let identity = identity.lines().map(ToOwned::to_owned).collect::<Vec<_>>();
+    // Before that it says where the launch came from.
+    let noted = identity.lines().skip_while(|line| !line.starts_with("keeper "));
+    let identity = noted.map(ToOwned::to_owned).collect::<Vec<_>>();
     let agent = process::agent(&identity).unwrap_or_else(|error| {
         trouble.push(format!("{id}: its agent: {error}"));
         None
@@ -278,8 +280,8 @@ mod tests {
         let (_folder, home) = home();
         let folder = home.path("sessions/0c3k5d9wq2fa");
         fs::create_dir_all(&folder).unwrap();
-        fs::write(folder.join("identity"), "keeper 7\n").unwrap();
-        let lock = File::create(folder.join("lock")).unwrap();
+        fs::write(folder.join("lock"), "yard x\nkeeper 7\n").unwrap();
+        let lock = File::open(folder.join("lock")).unwrap();
         let look = || find(&home).sessions.remove(0);
         assert_eq!((look().lock, look().is_live()), (Lock::Free, false));
         flock(&lock, FlockOperation::LockExclusive).unwrap();

@@ -1,0 +1,69 @@
+//! The command line that others see of this process.
+
+use std::fs;
+use std::io;
+
+/// Where the kernel looks for the command line of this process. Forks have it in the same place.
+#[derive(Debug, Clone, Copy)]
+pub struct TitleArea {
+    start: usize,
+    length: usize,
+}
+
+impl TitleArea {
+    /// Finds it.
+    ///
+    /// # Errors
+    /// `/proc` can't be read, or tells nothing of it.
+    pub fn find() -> io::Result<Self> {
+        const ARGUMENTS_START: usize = 45; // counted from the state letter
+        let stat = fs::read_to_string("/proc/self/stat")?;
+        let fields = stat.rsplit_once(')').map_or("", |(_, fields)| fields);
+        let mut fields = fields.split_whitespace().skip(ARGUMENTS_START);
+        let mut address = || fields.next().and_then(|field| field.parse::<usize>().ok());
+        match (address(), address()) {
+            (Some(start), Some(end)) if start != 0 && end > start => {
+                Ok(Self { start, length: end - start })
+            }
+            _ => Err(io::ErrorKind::InvalidData.into()),
+        }
+    }
+
+    /// Writes over the command line, as far as there is room.
+    ///
+    /// # Errors
+    /// What the kernel said.
+    pub fn write(self, title: &str) -> io::Result<()> {
+        let mut text = vec![0_u8; self.length];
+        let length = title.len().min(self.length.saturating_sub(1));
+        text[..length].copy_from_slice(&title.as_bytes()[..length]);
+        let local = libc::iovec { iov_base: text.as_mut_ptr().cast(), iov_len: text.len() };
+        let remote = libc::iovec {
+            iov_base: std::ptr::without_provenance_mut(self.start),
+            iov_len: self.length,
+        };
+        let own = rustix::process::getpid().as_raw_pid();
+        // SAFETY: it reads `text`, and writes to the arguments that the kernel put onto our stack: Rust has
+        // no reference into them, and what reads them later takes any bytes. The kernel checks the addresses.
+        let written =
+            unsafe { libc::process_vm_writev(own, &raw const local, 1, &raw const remote, 1, 0) };
+        if written < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_title_is_seen_by_others_and_never_longer_than_its_place() {
+        let area = TitleArea::find().unwrap();
+        let before = fs::read("/proc/self/cmdline").unwrap();
+        area.write(&"x".repeat(before.len() * 2)).unwrap();
+        let long = fs::read("/proc/self/cmdline").unwrap();
+        assert!(long.starts_with(b"xx") && long.len() <= before.len(), "{long:?}");
+        area.write("short").unwrap();
+        let short = fs::read("/proc/self/cmdline").unwrap();
+        assert!(short.starts_with(b"short\0"), "{short:?}");
+    }
+}
