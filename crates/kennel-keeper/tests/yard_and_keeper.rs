@@ -23,6 +23,9 @@ use kennel_pen::{HomeId, PenName, SessionId, Status};
 use rustix::event::{PollFd, PollFlags};
 use rustix::process::Signal;
 
+#[path = "yard_and_keeper/time.rs"]
+mod time;
+
 /// A test inside of the daemon.
 type Scene = fn(&mut Daemon);
 
@@ -35,6 +38,17 @@ const SCENES: &[(&str, Scene)] = &[
     ("anyone_may_ask_and_only_a_daemon_grants", anyone_may_ask),
     ("without_a_daemon_the_lease_runs_out", lease),
     ("a_tethered_launch_ends_with_its_owner", tether),
+    ("a_launch_in_which_nothing_goes_on_is_ended_as_idle", time::truly_idle),
+    ("a_child_that_computes_in_silence_is_not_idle", time::computes_in_silence),
+    ("a_launch_that_starts_processes_is_not_idle", time::starts_processes),
+    ("input_at_the_last_moment_keeps_a_launch", time::input_at_the_last_moment),
+    ("a_limit_of_zero_is_off_and_costs_nothing", time::zero_is_off),
+    ("a_launch_that_takes_too_long_is_ended_with_all_of_its_tree", time::too_long),
+    ("a_launch_that_prints_nothing_for_too_long_is_ended", time::silent),
+    ("limits_of_time_hold_without_a_daemon", time::without_a_daemon),
+    ("a_report_that_is_passed_on_keeps_a_launch", time::reports_count),
+    ("a_stop_that_takes_long_is_no_limits_doing", time::a_stop_is_no_limit),
+    ("a_keeper_tells_how_long_its_gate_is_open", time::how_long_it_is_open),
 ];
 
 fn main() -> ExitCode {
@@ -143,6 +157,13 @@ impl Daemon {
             terminal: None,
             stdin: Stdin::Null,
             output_limit: 1 << 20,
+            timeout: None,
+            idle: None,
+            silence: None,
+            memory: None,
+            pids: None,
+            cpu: None,
+            best_effort: false,
         }
     }
 

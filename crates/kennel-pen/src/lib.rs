@@ -57,6 +57,7 @@ pub mod policy;
 mod program;
 mod status;
 mod subtree;
+mod vitals;
 pub mod wire;
 
 pub use cgroup::CgroupBase;
@@ -69,7 +70,7 @@ pub use kennel_sys::identity::{Birth, Identity};
 pub use kennel_sys::terminal::Size;
 pub use launch::{Gated, HOME_COOKIE, LaunchError, SESSION_COOKIE};
 pub use leftover::{Claim, Leftover, LeftoverEnd};
-pub use member::{Member, Survivor, Usage, Why};
+pub use member::{Generation, Member, Pulse, Survivor, Usage, Why};
 pub use name::{HomeId, ParseNameError, PenName, SessionId};
 pub use pen::{CreateError, Kind, NotRemoved, Pen, RemoveError, Strangers, Woken};
 pub use program::ExecError;

@@ -11,7 +11,7 @@ use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
 use kennel_sys::fault::{CallError, call};
-use kennel_sys::identity::{Identity, Stat};
+use kennel_sys::identity::Identity;
 use kennel_sys::namespace::NamespaceInit;
 use kennel_sys::pidfd;
 use kennel_sys::reap::{self, Ended, Reaped};
@@ -22,7 +22,7 @@ use rustix::process::Signal;
 
 use crate::cgroup::{Cgroup, CgroupBase, Removed};
 use crate::ground::{Ground, NoCgroup};
-use crate::member::{Member, Usage};
+use crate::member::Member;
 use crate::name::PenName;
 use crate::status::Status;
 use crate::subtree::{self, Marked, Step};
@@ -103,7 +103,7 @@ pub struct Pen {
     /// Seen to be empty, and its folder is gone.
     removed: bool,
     children: Option<SignalFd>,
-    cpu_before: Duration,
+    pub(crate) cpu_before: Duration,
 }
 
 /// The process that was launched.
@@ -437,26 +437,6 @@ impl Pen {
         pids.sort_unstable();
         pids.dedup();
         Ok(pids)
-    }
-
-    /// What it uses and has used.
-    ///
-    /// # Errors
-    /// The listing failed.
-    pub fn usage(&self) -> io::Result<Usage> {
-        let mut usage =
-            Usage { cpu: reap::reaped_cpu().saturating_sub(self.cpu_before), ..Usage::default() };
-        let ticks = rustix::param::clock_ticks_per_second().max(1);
-        for stat in self.pids()?.into_iter().filter_map(|pid| Stat::read(pid).ok().flatten()) {
-            usage.cpu += Duration::from_millis(stat.cpu_ticks * 1000 / ticks);
-            usage.memory += stat.resident_pages * rustix::param::page_size() as u64;
-            usage.processes += u32::from(!stat.is_dead());
-        }
-        if let Some(cgroup) = &self.cgroup {
-            usage.cpu = cgroup.cpu()?.unwrap_or(usage.cpu);
-            usage.memory = cgroup.memory()?.unwrap_or(usage.memory);
-        }
-        Ok(usage)
     }
 
     /// Sends a signal to everyone in it, through handles; those that appear meanwhile get it too.
