@@ -23,6 +23,8 @@ use kennel_pen::{HomeId, PenName, SessionId, Status};
 use rustix::event::{PollFd, PollFlags};
 use rustix::process::Signal;
 
+#[path = "yard_and_keeper/resources.rs"]
+mod resources;
 #[path = "yard_and_keeper/time.rs"]
 mod time;
 
@@ -49,6 +51,7 @@ const SCENES: &[(&str, Scene)] = &[
     ("a_report_that_is_passed_on_keeps_a_launch", time::reports_count),
     ("a_stop_that_takes_long_is_no_limits_doing", time::a_stop_is_no_limit),
     ("a_keeper_tells_how_long_its_gate_is_open", time::how_long_it_is_open),
+    ("limits_that_can_not_be_had_are_refused_or_told", resources::refused_or_told),
 ];
 
 fn main() -> ExitCode {

@@ -22,6 +22,7 @@ use rustix::process::Signal;
 
 use crate::cgroup::{Cgroup, CgroupBase, Removed};
 use crate::ground::{Ground, NoCgroup};
+use crate::limits::{LimitError, PenLimits};
 use crate::member::Member;
 use crate::name::PenName;
 use crate::status::Status;
@@ -48,6 +49,9 @@ pub enum CreateError {
     /// A cgroup was asked for.
     #[error("no cgroup pen is possible here")]
     NoCgroup(#[source] NoCgroup),
+    /// A limit was asked for that can't be had.
+    #[error("the pen can't be limited as asked (--best-effort runs it without)")]
+    Limit(#[from] LimitError),
     /// A call failed; nothing is left.
     #[error("can't make the pen")]
     Call(#[from] CallError),
@@ -104,6 +108,8 @@ pub struct Pen {
     removed: bool,
     children: Option<SignalFd>,
     pub(crate) cpu_before: Duration,
+    /// How many the OOM killer had ended when a KILL was first sent: the agent's end may be due to either.
+    pub(crate) oom_kills_before: u64,
 }
 
 /// The process that was launched.
@@ -170,17 +176,42 @@ impl Pen {
     /// # Errors
     /// See [`CreateError`]; nothing is left then.
     pub fn create(ground: &Ground, name: PenName, kind: Kind) -> Result<Self, CreateError> {
+        Self::create_limited(ground, name, kind, &PenLimits::default()).map(|(pen, _)| pen)
+    }
+
+    /// Makes a pen on this ground, with limits that hold before anybody is in it. Those that can't be had are
+    /// told, if a pen without them is better than none.
+    ///
+    /// # Errors
+    /// See [`CreateError`]; nothing is left then, but for what [`Ground::limits`] says.
+    pub fn create_limited(
+        ground: &Ground,
+        name: PenName,
+        kind: Kind,
+        limits: &PenLimits,
+    ) -> Result<(Self, Vec<LimitError>), CreateError> {
         let base = match (kind, ground.cgroup()) {
             (Kind::Subtree, _) | (Kind::Auto, Err(_)) => None,
             (_, Ok(base)) => Some(base),
             (Kind::Cgroup, Err(why)) => return Err(CreateError::NoCgroup(why.clone())),
         };
+        let (settings, mut unmet) = ground.prepare(limits, base, kind)?;
         let taken = take_place()?;
         call("prctl subreaper", reap::become_subreaper)?;
         let children = call("signalfd", child_signals)?;
         let cgroup = base.map(|base| Cgroup::create(base, &name)).transpose()?;
-        std::mem::forget(taken); // from here on the pen's own drop gives the place back
-        Ok(Self::new(name, cgroup, children))
+        std::mem::forget(taken); // from here on the pen's own drop gives the place back, and removes the folder
+        let pen = Self::new(name, cgroup, children);
+        for setting in settings {
+            let Some(cgroup) = &pen.cgroup else { break };
+            if let Err(source) = cgroup.set(&setting) {
+                unmet.push(LimitError::Refused { controller: setting.controller, source });
+            }
+        }
+        if !limits.best_effort && !unmet.is_empty() {
+            return Err(unmet.swap_remove(0).into());
+        }
+        Ok((pen, unmet))
     }
 
     /// Takes over the pen of a holder that has died: its cgroup by name, if it had one, and its orphans,
@@ -230,6 +261,7 @@ impl Pen {
             removed: false,
             children: Some(children),
             cpu_before: reap::reaped_cpu(),
+            oom_kills_before: 0,
         }
     }
 
@@ -308,7 +340,7 @@ impl Pen {
                 Reaped::One(pid, ended) => {
                     let oom = || {
                         self.cgroup.as_ref().is_some_and(
-                            |cgroup| matches!(cgroup.oom_kills(), Ok(Some(kills)) if kills > 0),
+                            |cgroup| matches!(cgroup.oom_kills(), Ok(Some(kills)) if kills > self.oom_kills_before),
                         )
                     };
                     if let Some(agent) = &mut self.agent
@@ -446,6 +478,10 @@ impl Pen {
     /// # Errors
     /// The listing failed, or the kernel refused other than by permission.
     pub fn signal(&mut self, signal: Signal) -> io::Result<()> {
+        if signal == Signal::KILL {
+            self.reap()?;
+            self.note_oom_kills();
+        }
         if let Some(init) = self.namespace {
             init.signal_others(signal)?;
         } else {

@@ -62,6 +62,13 @@ impl Pen {
     pub fn oom_kills(&self) -> io::Result<Option<u64>> {
         self.cgroup.as_ref().map_or(Ok(None), Cgroup::oom_kills)
     }
+
+    /// From now on a KILL may be ours: only those that the OOM killer ends later are told as its doing.
+    pub(crate) fn note_oom_kills(&mut self) {
+        if let Ok(Some(kills)) = self.oom_kills() {
+            self.oom_kills_before = kills;
+        }
+    }
 }
 
 /// What a process has used, with what it has reaped.

@@ -132,8 +132,8 @@ fn a_tool_that_computes_in_silence_is_busy() {
 #[test]
 fn work_that_gets_no_cpu_is_work_and_a_timer_at_the_wrong_moment_is_not() {
     let world = World::default();
-    for (works_at, is_over) in
-        [(|_| true, false), (|look: u32| look % 2 == 0, true)] as [(fn(u32) -> bool, bool); 2]
+    for (works_at, is_over) in [(|_| true, false), (|look: u32| look.is_multiple_of(2), true)]
+        as [(fn(u32) -> bool, bool); 2]
     {
         let mut activity = world.activity(idle(MINUTE));
         let verdicts = (0..20).map(|look| {

@@ -7,7 +7,7 @@ use std::time::Duration;
 use super::terminal::TerminalSettings;
 use kennel_pen::holder::HeldKind;
 use kennel_pen::wire::{Garbled, Reader, Writer};
-use kennel_pen::{HomeId, Limit, PenName, SessionId, Size};
+use kennel_pen::{HomeId, Limit, PenLimits, PenName, SessionId, Size};
 
 /// One launch.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -84,6 +84,13 @@ pub struct TerminalOrder {
 }
 
 impl LaunchOrder {
+    /// What its pen may use.
+    #[must_use]
+    pub fn pen_limits(&self) -> PenLimits {
+        let Self { memory, pids, cpu, best_effort, .. } = *self;
+        PenLimits { memory, pids, cpu, best_effort }
+    }
+
     /// As bytes.
     #[must_use]
     pub fn encode(&self) -> Vec<u8> {

@@ -222,14 +222,16 @@ pub(super) fn silent(daemon: &mut Daemon) {
 
 pub(super) fn without_a_daemon(daemon: &mut Daemon) {
     let hour = Some(Duration::from_secs(3600));
-    let limits: [(&str, fn(&mut LaunchOrder), Cause); 3] = [
-        ("timeout", |order| order.timeout = Some(LIMIT), Cause::TimedOut),
-        ("idle", |order| order.idle = Some(LIMIT), Cause::Idle),
-        ("silence", |order| order.silence = Some(LIMIT), Cause::Silent),
-    ];
-    for (name, limit, cause) in limits {
-        let mut order = LaunchOrder { lease: hour, ..daemon.order(name, "sleep 1000") };
-        limit(&mut order);
+    for cause in [Cause::TimedOut, Cause::Idle, Cause::Silent] {
+        let name = format!("{cause:?}").to_lowercase();
+        let on = |limit: Cause| (cause == limit).then_some(LIMIT);
+        let order = LaunchOrder {
+            lease: hour,
+            timeout: on(Cause::TimedOut),
+            idle: on(Cause::Idle),
+            silence: on(Cause::Silent),
+            ..daemon.order(&name, "sleep 1000")
+        };
         let mut launch = daemon.fork(&order);
         launch.run();
         launch.keeper = None;
