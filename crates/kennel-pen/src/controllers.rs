@@ -93,12 +93,12 @@ impl<'a> Place<'a> {
     pub(crate) fn here(folder: &'a Path) -> Self {
         let by_root = rustix::process::geteuid().is_root();
         let systemd = Path::new("/run/systemd/system").exists();
+        let who = if by_root { Asker::Root } else { Asker::User };
         let top = crate::ground::cgroup_mount().map(|mount| mount.join("cgroup.controllers"));
         Self {
             folder,
             is_root: !folder.join("cgroup.type").exists(),
-            // Another user can write here only if somebody gave it to them.
-            is_managed: systemd && by_root && !is_delegated(folder),
+            is_managed: systemd && is_managed(folder, who, is_marked),
             by_root,
             version_one: version_one(),
             at_top: top
@@ -246,13 +246,32 @@ fn version_one() -> Vec<String> {
     lists.flat_map(|list| list.split(',')).filter(|name| !name.is_empty()).map(Into::into).collect()
 }
 
-/// systemd marks what it has delegated, for root at least; all that is below is delegated too.
-fn is_delegated(folder: &Path) -> bool {
-    folder.ancestors().any(|folder| {
-        ["trusted.delegate", "user.delegate"].iter().any(|name| {
-            let mut value = [0_u8; 8];
-            matches!(rustix::fs::getxattr(folder, *name, &mut value), Ok(1) if value[0] == b'1')
-        })
+/// Who asks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Asker {
+    Root,
+    User,
+}
+
+/// Whether this folder is in a unit that systemd has kept for itself. It marks those that it has delegated, which
+/// older versions let only root see: then, that a user can write here is all there is to go by.
+fn is_managed(folder: &Path, asker: Asker, is_marked: impl Fn(&Path) -> bool) -> bool {
+    let is_unit = |folder: &&Path| {
+        let kind = folder.extension().and_then(|kind| kind.to_str());
+        matches!(kind, Some("service" | "scope"))
+    };
+    let Some(unit) = folder.ancestors().find(is_unit) else {
+        return false; // made by somebody else, for somebody else
+    };
+    // A user's own manager is a unit too, and always delegated: its mark tells that marks can be seen.
+    let sees_marks = || unit.ancestors().skip(1).any(&is_marked);
+    !is_marked(unit) && (asker == Asker::Root || sees_marks())
+}
+
+fn is_marked(folder: &Path) -> bool {
+    ["trusted.delegate", "user.delegate"].iter().any(|name| {
+        let mut value = [0_u8; 8];
+        matches!(rustix::fs::getxattr(folder, *name, &mut value), Ok(1) if value[0] == b'1')
     })
 }
 

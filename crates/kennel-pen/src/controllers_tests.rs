@@ -165,6 +165,25 @@ fn the_reason_why_there_is_none_is_told() {
 }
 
 #[test]
+fn a_unit_is_ours_if_systemd_says_so() {
+    let user = "/c/user.slice/user@7.service";
+    let scope = format!("{user}/app.slice/a.scope");
+    let pens = format!("{scope}/pens");
+    let marks = |marked: &'static [&'static str]| {
+        move |folder: &Path| marked.iter().any(|name| folder.ends_with(name))
+    };
+    let managed = |folder: &str, asker, marked| is_managed(Path::new(folder), asker, marks(marked));
+    for asker in [Asker::Root, Asker::User] {
+        assert!(!managed(&scope, asker, &["user@7.service", "a.scope"]));
+        assert!(!managed(&pens, asker, &["user@7.service", "a.scope"]), "what is below, too");
+        assert!(managed(&scope, asker, &["user@7.service"]), "it is the manager's, not ours");
+        assert!(!managed("/c/by-hand/pens", asker, &[]));
+    }
+    assert!(managed("/c/system.slice/x.service", Asker::Root, &[]));
+    assert!(!managed(&scope, Asker::User, &[]), "no mark can be seen, and it can be written to");
+}
+
+#[test]
 fn ours_are_known_by_their_program() {
     let own = rustix::process::getpid().as_raw_pid();
     assert_eq!(whose(own), Whose::Ours);

@@ -164,16 +164,18 @@ pub enum NoController {
         user_hint: &'static str,
     },
     /// The kernel has none.
-    #[error("this kernel has it switched off (see /proc/cgroups; cgroup_enable={0} may help)")]
+    #[error(
+        "this kernel has it switched off, or this container is not given it (booting with cgroup_enable={0} may help)"
+    )]
     SwitchedOff(Controller),
     /// systemd manages this folder and has not handed it over.
     #[error(
-        "systemd manages this cgroup; start Kennel in a unit with Delegate=yes: systemd-run --scope -p Delegate=yes kennel …"
+        "systemd manages this cgroup; start Kennel in a unit with Delegate=yes (systemd-run --scope -p Delegate=yes kennel …)"
     )]
     NotDelegated,
     /// Others are in the folder, which must have none but Kennel's.
     #[error(
-        "pid {pid} ({name}) is in this cgroup too; start Kennel in one of its own: systemd-run --user --scope -p Delegate=yes kennel …"
+        "pid {pid} ({name}) is in this cgroup too; start Kennel in one of its own (systemd-run --user --scope -p Delegate=yes kennel …)"
     )]
     Strangers {
         /// One of them.

@@ -132,14 +132,6 @@ fn in_own_cgroups(mount: &Path) -> ExitCode {
     for (who, user) in [("root", 0), ("other", OTHER)] {
         let folder = mount.join(format!("kennel-limits-{who}-{}", std::process::id()));
         fs::create_dir(&folder).expect("mkdir");
-        // As systemd marks what it delegates.
-        let mark = rustix::fs::setxattr(
-            &folder,
-            "trusted.delegate",
-            b"1",
-            rustix::fs::XattrFlags::empty(),
-        );
-        mark.expect("marked");
         for file in ["", "cgroup.procs", "cgroup.threads", "cgroup.subtree_control"] {
             chown(folder.join(file), Some(user), Some(user)).expect("chown");
         }

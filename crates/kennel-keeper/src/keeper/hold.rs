@@ -206,9 +206,11 @@ impl<'a> Held<'a> {
                 break;
             }
         }
+        let empty = self.pen.is_empty()?;
+        self.notice_exit();
         let Verdict::Over(limit) = self.look() else { return Ok(()) };
-        if self.next_look().is_none() {
-            return Ok(()); // somebody else's wish came first
+        if empty || self.next_look().is_none() {
+            return Ok(()); // it ended by itself, or somebody else's wish came first
         }
         if self.cause == Cause::Ended && !self.told_exit {
             self.cause = limit.into();
