@@ -55,6 +55,7 @@ mod name;
 pub mod namespace;
 pub mod oom;
 mod pen;
+mod place;
 pub mod policy;
 mod program;
 mod status;

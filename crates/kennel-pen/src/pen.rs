@@ -7,7 +7,6 @@ use std::cell::Cell;
 use std::collections::HashSet;
 use std::io;
 use std::path::Path;
-use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
 use kennel_sys::fault::{CallError, call};
@@ -25,6 +24,7 @@ use crate::ground::{Ground, NoCgroup};
 use crate::limits::{LimitError, PenLimits};
 use crate::member::Member;
 use crate::name::PenName;
+use crate::place::{Place, place, settle, take_place};
 use crate::status::Status;
 use crate::subtree::{self, Marked, Step};
 
@@ -63,20 +63,6 @@ const SIGNALLING: Duration = Duration::from_millis(200);
 /// How many children one look reaps at most: those who die faster than we reap must not keep us from
 /// whatever else there is to do. Their signal is pending, so the next look comes at once.
 const MOST_AT_ONCE: u32 = 10_000;
-
-/// Whether this process has a pen, or has dropped one that was not empty.
-static PLACE: Mutex<Place> = Mutex::new(Place::Free);
-
-enum Place {
-    Free,
-    Taken,
-    /// A pen was dropped while somebody was in it. It was struck then; the next one sees to the rest.
-    Abandoned(Option<Cgroup>),
-}
-
-fn place() -> std::sync::MutexGuard<'static, Place> {
-    PLACE.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
-}
 
 /// A pen, owned by this process. See the [crate documentation](crate) for how to use it.
 ///
@@ -589,49 +575,6 @@ thread_local! {
 
 fn child_signals() -> io::Result<SignalFd> {
     CHILD_SIGNALS.take().map_or_else(|| SignalFd::new(&[Signal::CHILD.as_raw()]), Ok)
-}
-
-/// The place of this process's one pen, given back on drop.
-struct Taken;
-
-impl Drop for Taken {
-    fn drop(&mut self) {
-        *place() = Place::Free;
-    }
-}
-
-/// Takes the place, first seeing to a pen that was dropped while somebody was in it.
-fn take_place() -> Result<Taken, CreateError> {
-    let mut place = place();
-    match std::mem::replace(&mut *place, Place::Taken) {
-        Place::Free => Ok(Taken),
-        Place::Taken => Err(CreateError::Occupied),
-        Place::Abandoned(cgroup) => match settle(cgroup, &HashSet::new()) {
-            None => Ok(Taken),
-            Some(left) => {
-                *place = Place::Abandoned(left);
-                Err(CreateError::Occupied)
-            }
-        },
-    }
-}
-
-/// Ends what is left of an abandoned pen, without waiting; gives back what could not be ended.
-fn settle(cgroup: Option<Cgroup>, strangers: &HashSet<Marked>) -> Option<Option<Cgroup>> {
-    if let Some(cgroup) = &cgroup {
-        cgroup.kill().ok();
-    }
-    subtree::signal(Signal::KILL, &HashSet::new(), strangers, None).ok();
-    let children_gone = loop {
-        match reap::reap_any() {
-            Ok(Reaped::One(..)) => {}
-            Ok(Reaped::NoChildren) => break true,
-            Ok(Reaped::NoneReady) | Err(_) => break false,
-        }
-    };
-    let folder_gone =
-        cgroup.as_ref().is_none_or(|cgroup| matches!(cgroup.remove(), Ok(Removed::Yes)));
-    (!(children_gone && folder_gone)).then_some(cgroup)
 }
 
 impl Drop for Pen {

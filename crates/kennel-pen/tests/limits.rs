@@ -2,8 +2,9 @@
 //! cgroup that was delegated to them:
 //!
 //! ```text
-//! systemd-run --user --scope -p Delegate=yes cargo test -p kennel-pen --test limits
+//! systemd-run --user --scope -p Delegate=yes target/debug/deps/limits-…
 //! ```
+//! (not `cargo test`: cargo would be in that cgroup too, and it must have nobody in it but Kennel's).
 //! Root makes a cgroup of its own for it, and another one that belongs to another user, and tries both. A process
 //! of its own, with one thread: all its children belong to the pen that it has.
 
@@ -45,12 +46,12 @@ fn main() -> ExitCode {
         }
         return ExitCode::SUCCESS;
     }
-    refusals();
-    if std::env::var_os(SETTLED).is_some() {
+    let settled = std::env::var_os(SETTLED).is_some();
+    if settled {
         wait_for_word();
-        return try_all();
     }
-    if !is_root() {
+    refusals();
+    if settled || !is_root() {
         return try_all();
     }
     match prepare_hierarchy() {
