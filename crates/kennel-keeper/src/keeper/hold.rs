@@ -196,18 +196,7 @@ impl<'a> Held<'a> {
         if let Verdict::LookAgain { .. } = self.look() {
             return Ok(());
         }
-        // A turn may begin at this very moment: what waits to be heard is heard, and then it is judged again.
-        for _ in 0..LAST_CALLS {
-            self.pump()?;
-            for word in self.desk.serve() {
-                self.obey(word)?;
-            }
-            if !self.something_waits()? {
-                break;
-            }
-        }
-        let empty = self.pen.is_empty()?;
-        self.notice_exit();
+        let empty = self.last_call()?;
         let Verdict::Over(limit) = self.look() else { return Ok(()) };
         if empty || self.next_look().is_none() {
             return Ok(()); // it ended by itself, or somebody else's wish came first
@@ -218,6 +207,24 @@ impl<'a> Held<'a> {
         self.ending();
         self.policy.stop(Instant::now(), None);
         Ok(())
+    }
+
+    /// A turn may begin at the very moment of a verdict: what waits to be heard is heard before it counts. Says
+    /// whether the pen is empty.
+    fn last_call(&mut self) -> io::Result<bool> {
+        let mut empty = false;
+        for _ in 0..LAST_CALLS {
+            empty = self.pen.is_empty()?;
+            self.notice_exit();
+            self.pump()?;
+            for word in self.desk.serve() {
+                self.obey(word)?;
+            }
+            if !self.something_waits()? {
+                break;
+            }
+        }
+        Ok(empty)
     }
 
     fn look(&mut self) -> Verdict {
