@@ -33,6 +33,8 @@ pub(crate) fn end_of(outcome: &Outcome) -> (Exit, Option<Reason>) {
     let exit = outcome.status.as_ref().map_or(Exit::NeverRan, exit);
     let reason = match &outcome.cause {
         Cause::Ended | Cause::Dismissed => None,
+        // No launch is ordered with a limit of time yet.
+        Cause::TimedOut | Cause::Idle | Cause::Silent | Cause::Other(_) => None,
         Cause::Failed { code, why } => Some(Reason::Failed { code: *code, why: why.clone() }),
         Cause::LeaseOver => Some(Reason::LeaseOver),
         Cause::OwnerGone => Some(Reason::ClientGone),
@@ -217,6 +219,7 @@ mod tests {
             exited: None,
             outcome: None,
             journal_end: 0,
+            open_for_ms: None,
         };
         assert_eq!(probe(&state(Stage::Waiting)), Probe::Waiting);
         assert!(matches!(probe(&state(Stage::Ending)), Probe::Failed { .. }));

@@ -122,6 +122,13 @@ impl NewLaunch {
             terminal: self.terminal,
             stdin: self.stdin,
             output_limit: spec.output_limit,
+            timeout: None,
+            idle: None,
+            silence: None,
+            memory: None,
+            pids: None,
+            cpu: None,
+            best_effort: false,
         };
         (order, self.given)
     }

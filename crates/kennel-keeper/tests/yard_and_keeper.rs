@@ -5,7 +5,7 @@
 
 use std::ffi::OsString;
 use std::fs::{self, File};
-use std::io::Write;
+use std::io::{self, Write};
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
@@ -23,6 +23,13 @@ use kennel_pen::{HomeId, PenName, SessionId, Status};
 use rustix::event::{PollFd, PollFlags};
 use rustix::process::Signal;
 
+#[path = "yard_and_keeper/resources.rs"]
+mod resources;
+#[path = "yard_and_keeper/reuse.rs"]
+mod reuse;
+#[path = "yard_and_keeper/time.rs"]
+mod time;
+
 /// A test inside of the daemon.
 type Scene = fn(&mut Daemon);
 
@@ -35,6 +42,23 @@ const SCENES: &[(&str, Scene)] = &[
     ("anyone_may_ask_and_only_a_daemon_grants", anyone_may_ask),
     ("without_a_daemon_the_lease_runs_out", lease),
     ("a_tethered_launch_ends_with_its_owner", tether),
+    ("a_launch_in_which_nothing_goes_on_is_ended_as_idle", time::truly_idle),
+    ("a_child_that_computes_in_silence_is_not_idle", time::computes_in_silence),
+    ("a_launch_that_starts_processes_is_not_idle", time::starts_processes),
+    ("input_at_the_last_moment_keeps_a_launch", time::input_at_the_last_moment),
+    ("a_limit_of_zero_is_off_and_costs_nothing", time::zero_is_off),
+    ("a_launch_that_takes_too_long_is_ended_with_all_of_its_tree", time::too_long),
+    ("a_launch_that_prints_nothing_for_too_long_is_ended", time::silent),
+    ("limits_of_time_hold_without_a_daemon", time::without_a_daemon),
+    ("a_report_that_is_passed_on_keeps_a_launch", time::reports_count),
+    ("a_stop_that_takes_long_is_no_limits_doing", time::a_stop_is_no_limit),
+    ("a_keeper_tells_how_long_its_gate_is_open", time::how_long_it_is_open),
+    ("a_keeper_sees_to_one_launch_after_another", reuse::one_after_another),
+    ("launches_at_once_have_a_keeper_each", reuse::several_at_once),
+    ("who_comes_late_does_not_end_up_with_another_launch", reuse::not_reached_by_the_former_way),
+    ("a_killed_spare_keeper_is_not_missed", reuse::a_killed_spare_is_not_missed),
+    ("a_keeper_in_a_namespace_is_not_used_again", reuse::the_init_of_a_namespace_is_not_used_again),
+    ("limits_that_can_not_be_had_are_refused_or_told", resources::refused_or_told),
 ];
 
 fn main() -> ExitCode {
@@ -143,6 +167,13 @@ impl Daemon {
             terminal: None,
             stdin: Stdin::Null,
             output_limit: 1 << 20,
+            timeout: None,
+            idle: None,
+            silence: None,
+            memory: None,
+            pids: None,
+            cpu: None,
+            best_effort: false,
         }
     }
 
@@ -274,9 +305,10 @@ fn runs_to_its_end(daemon: &mut Daemon) {
     assert_eq!(lines, [&b""[..], b"err", b"out"]);
     assert!(!launch.is_lock_free(), "it waits for the release");
     launch.tell(&Request::Release);
-    assert_eq!(daemon.keeper_ended(&launch), ("exited with code 0".into(), Vec::new()));
-    // 0-2, daemon, listener, lock, outcome, the ground, a folder or two; nothing else of the yard's.
-    assert!(descriptors <= 10, "{descriptors}");
+    assert_eq!(daemon.keeper_ended(&launch), ("did its work".into(), Vec::new()));
+    // 0-2, daemon, listener, lock, outcome, the ground, the door of the yard, a folder or two; nothing else of
+    // the yard's.
+    assert!(descriptors <= 11, "{descriptors}");
 }
 
 fn dismissed(daemon: &mut Daemon) {
@@ -371,7 +403,17 @@ fn killed_keeper(daemon: &mut Daemon) {
 fn anyone_may_ask(daemon: &mut Daemon) {
     let order = daemon.order("a", "read line; echo got $line; sleep 1000");
     let mut launch = daemon.fork(&LaunchOrder { stdin: Stdin::Pipe, ..order });
-    let client = KeeperClient::connect(&launch.folder).unwrap();
+    use io::ErrorKind::{ConnectionRefused, NotFound};
+    // It greets its daemon first, and listens then.
+    let deadline = Instant::now() + Duration::from_secs(20);
+    let client = loop {
+        match KeeperClient::connect(&launch.folder) {
+            Err(error)
+                if matches!(error.kind(), NotFound | ConnectionRefused)
+                    && Instant::now() < deadline => {}
+            connected => break connected.unwrap(),
+        }
+    };
     client.send(&Request::Status).unwrap();
     let Report::State(state) = says(&client).0 else { panic!("no state") };
     assert_eq!(state.stage, Stage::Waiting);

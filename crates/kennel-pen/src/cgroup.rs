@@ -13,6 +13,7 @@ use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::fs::{AtFlags, Dir, FileType, FlockOperation, Mode, OFlags};
 use rustix::io::Errno;
 
+use crate::limits::Setting;
 use crate::name::PenName;
 
 /// A cgroup folder in which pens can be made.
@@ -234,6 +235,21 @@ impl Cgroup {
         Ok(self.read("memory.events")?.and_then(|text| field(&text, "oom_kill")))
     }
 
+    /// Sets a limit.
+    pub(crate) fn set(&self, setting: &Setting) -> Result<(), CallError> {
+        let Setting { file, text, may_lack, .. } = setting;
+        let at = |error: CallError| error.on(self.path.join(file).display());
+        let flags = OFlags::WRONLY | OFlags::CLOEXEC;
+        let opened = call("open", || rustix::fs::openat(&self.folder, *file, flags, Mode::empty()));
+        let fd = match opened {
+            Err(error) if *may_lack && error.errno() == Some(Errno::NOENT.raw_os_error()) => {
+                return Ok(());
+            }
+            other => other.map_err(at)?,
+        };
+        call("write", || rustix::io::write(&fd, text.as_bytes())).map(drop).map_err(at)
+    }
+
     fn read(&self, file: &str) -> io::Result<Option<String>> {
         let fd = match rustix::fs::openat(
             &self.folder,
@@ -338,4 +354,44 @@ fn remove_below(folder: &OwnedFd) -> Result<(), CallError> {
     };
     walk_below(folder, |_| Ok(()), remove)
         .map_err(|error| CallError::new("rmdir", error).on("a nested cgroup"))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+    use crate::limits::PenLimits;
+
+    /// A folder that looks like a pen's, with these files.
+    fn made(files: &[&str]) -> (tempfile::TempDir, Cgroup) {
+        let root = tempfile::tempdir().unwrap();
+        let path = root.path().join("pen");
+        fs::create_dir(&path).unwrap();
+        for file in files {
+            fs::write(path.join(file), "").unwrap();
+        }
+        let base = CgroupBase::open(root.path()).unwrap();
+        let cgroup = Cgroup::claim(&base.fd, "pen", &path).unwrap().unwrap();
+        (root, cgroup)
+    }
+
+    #[test]
+    fn each_limit_goes_into_its_file_and_only_swap_may_be_unknown() {
+        let limits =
+            PenLimits { memory: Some(7), pids: Some(8), cpu: Some(250), best_effort: false };
+        let (_root, cgroup) = made(&["memory.max", "pids.max", "cpu.max"]);
+        for setting in limits.settings() {
+            cgroup.set(&setting).unwrap();
+        }
+        let text = |file| fs::read_to_string(cgroup.path().join(file)).unwrap();
+        assert_eq!([text("memory.max"), text("pids.max")], ["7", "8"]);
+        assert_eq!(text("cpu.max"), "25000 100000");
+        assert!(!cgroup.path().join("memory.swap.max").exists(), "nothing is made");
+
+        let (_root, bare) = made(&[]);
+        let failed = limits.settings().iter().filter_map(|s| bare.set(s).err()).collect::<Vec<_>>();
+        assert_eq!(failed.len(), 3);
+        assert!(failed[0].to_string().contains("pen/memory.max"), "{}", failed[0]);
+    }
 }

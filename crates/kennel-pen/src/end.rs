@@ -66,6 +66,9 @@ impl Pen {
                 return Ok(End::StillAlive(self.survivors()?));
             }
             first = false;
+            if self.strikes == 0 {
+                self.note_oom_kills();
+            }
             let hit = self.strike(self.strikes)?;
             self.strikes = self.strikes.saturating_add(1);
             // As long as new ones come up there is no time to lose; the same ones again need time to die.

@@ -12,7 +12,10 @@ use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
 
 use crate::cgroup::{Cgroup, CgroupBase, Removed};
+use crate::controllers::{self, Kernel, Place, SUPERVISOR};
+use crate::limits::{Controller, LimitError, NoController, PenLimits, Setting};
 use crate::name::{HomeId, PenName};
+use crate::pen::Kind;
 
 /// How long the cgroup of a trial may take to be empty.
 const REMOVAL: Duration = Duration::from_secs(5);
@@ -91,6 +94,71 @@ impl Ground {
     }
 }
 
+/// Whether pens here can have one kind of limit.
+#[derive(Debug)]
+pub struct LimitOffer {
+    /// Which kind.
+    pub controller: Controller,
+    /// Why not, and what to do.
+    pub why_not: Option<LimitError>,
+}
+
+impl Ground {
+    /// Which limits pens on this ground can have. Only looks. Where they can be had, the first pen with one may
+    /// move Kennel's own processes into a cgroup `kennel-supervisor` beside the pens: the kernel wants it so.
+    #[must_use]
+    pub fn limits(&self) -> Vec<LimitOffer> {
+        let offer = |controller| {
+            let why_not = match &self.cgroup {
+                Err(why) => Some(LimitError::NoCgroup { controller, why: why.clone() }),
+                Ok(base) => controllers::offer(&Kernel, &Place::here(&base.path), controller)
+                    .err()
+                    .map(|why| no_controller(base, controller, why)),
+            };
+            LimitOffer { controller, why_not }
+        };
+        Controller::ALL.map(offer).into()
+    }
+
+    /// Switches on what these limits need; gives what to set in a pen's folder, and what can't be had.
+    pub(crate) fn prepare(
+        &self,
+        limits: &PenLimits,
+        base: Option<&CgroupBase>,
+        kind: Kind,
+    ) -> Result<(Vec<Setting>, Vec<LimitError>), LimitError> {
+        let mut settings = limits.settings();
+        let mut wanted = settings.iter().map(|setting| setting.controller).collect::<Vec<_>>();
+        wanted.dedup();
+        let mut unmet = Vec::new();
+        for controller in wanted {
+            let ready = match (base, &self.cgroup) {
+                (Some(base), _) => {
+                    controllers::switch_on(&Kernel, &Place::here(&base.path), controller)
+                        .map_err(|why| no_controller(base, controller, why))
+                }
+                (None, Err(why)) if kind != Kind::Subtree => {
+                    Err(LimitError::NoCgroup { controller, why: why.clone() })
+                }
+                (None, _) => Err(LimitError::WithoutCgroup { controller }),
+            };
+            match ready {
+                Ok(()) => {}
+                Err(error) if !limits.best_effort => return Err(error),
+                Err(error) => {
+                    settings.retain(|setting| setting.controller != controller);
+                    unmet.push(error);
+                }
+            }
+        }
+        Ok((settings, unmet))
+    }
+}
+
+fn no_controller(base: &CgroupBase, controller: Controller, why: NoController) -> LimitError {
+    LimitError::NoController { controller, folder: base.path.clone(), why }
+}
+
 /// Where cgroup v2 is mounted, if it is.
 #[must_use]
 pub fn cgroup_mount() -> Option<PathBuf> {
@@ -124,7 +192,17 @@ fn unescape(field: &str) -> String {
 /// Our own cgroup, as `/proc/self/cgroup` has it.
 fn own_cgroup() -> Option<String> {
     let text = fs::read_to_string("/proc/self/cgroup").ok()?;
-    text.lines().find_map(|line| line.strip_prefix("0::").map(ToOwned::to_owned))
+    let own = text.lines().find_map(|line| line.strip_prefix("0::"))?;
+    Some(beside_the_pens(own).to_owned())
+}
+
+/// Pens are made beside the leaf that Kennel's own processes may have been moved to, not in it.
+fn beside_the_pens(own: &str) -> &str {
+    match own.strip_suffix(SUPERVISOR).and_then(|rest| rest.strip_suffix('/')) {
+        Some("") => "/",
+        Some(rest) => rest,
+        None => own,
+    }
 }
 
 fn find_base() -> Result<PathBuf, NoCgroup> {
@@ -213,6 +291,14 @@ mod tests {
             r"42 28 0:27 /a\040b /sys/fs/cgroup/uni\040fied rw,nosuid shared:9 - cgroup2 cgroup rw";
         assert_eq!(parse_mount(line), Some(("/a b".into(), "/sys/fs/cgroup/uni fied".into())));
         assert_eq!(parse_mount("29 28 0:26 / /sys/fs/cgroup/cpu rw - cgroup cgroup rw,cpu"), None);
+    }
+
+    #[test]
+    fn pens_are_made_beside_their_supervisor() {
+        assert_eq!(beside_the_pens("/a/b"), "/a/b");
+        assert_eq!(beside_the_pens("/a/kennel-supervisor"), "/a");
+        assert_eq!(beside_the_pens("/kennel-supervisor"), "/");
+        assert_eq!(beside_the_pens("/a/not-kennel-supervisor"), "/a/not-kennel-supervisor");
     }
 
     #[test]

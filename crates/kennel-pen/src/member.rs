@@ -96,3 +96,25 @@ pub struct Usage {
     /// How many processes are in it now, the dead but not yet noticed ones left out.
     pub processes: u32,
 }
+
+/// Signs of life of a pen: equal ones, apart from the CPU, mean that no process has come or gone between.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Pulse {
+    /// CPU time of all processes that were ever in it, as far as the machine tells.
+    pub cpu: Duration,
+    /// Which processes it has.
+    pub generation: Generation,
+    /// Whether one of them runs, would run if a core were free, or waits for a disk: at this very moment.
+    pub works: bool,
+}
+
+/// Changes whenever a process has come or gone, even if it lived but for a moment between two looks.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Generation {
+    /// How many there are.
+    pub processes: u32,
+    /// When the youngest was born, in the kernel's ticks.
+    pub youngest: u64,
+    /// The page faults of all that were reaped: none ends without one.
+    pub faults: u64,
+}

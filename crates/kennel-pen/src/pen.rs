@@ -7,11 +7,10 @@ use std::cell::Cell;
 use std::collections::HashSet;
 use std::io;
 use std::path::Path;
-use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
 use kennel_sys::fault::{CallError, call};
-use kennel_sys::identity::{Identity, Stat};
+use kennel_sys::identity::Identity;
 use kennel_sys::namespace::NamespaceInit;
 use kennel_sys::pidfd;
 use kennel_sys::reap::{self, Ended, Reaped};
@@ -22,8 +21,10 @@ use rustix::process::Signal;
 
 use crate::cgroup::{Cgroup, CgroupBase, Removed};
 use crate::ground::{Ground, NoCgroup};
-use crate::member::{Member, Usage};
+use crate::limits::{LimitError, PenLimits};
+use crate::member::Member;
 use crate::name::PenName;
+use crate::place::{Place, place, settle, take_place};
 use crate::status::Status;
 use crate::subtree::{self, Marked, Step};
 
@@ -48,6 +49,9 @@ pub enum CreateError {
     /// A cgroup was asked for.
     #[error("no cgroup pen is possible here")]
     NoCgroup(#[source] NoCgroup),
+    /// A limit was asked for that can't be had.
+    #[error("the pen can't be limited as asked (--best-effort runs it without)")]
+    Limit(#[from] LimitError),
     /// A call failed; nothing is left.
     #[error("can't make the pen")]
     Call(#[from] CallError),
@@ -59,20 +63,6 @@ const SIGNALLING: Duration = Duration::from_millis(200);
 /// How many children one look reaps at most: those who die faster than we reap must not keep us from
 /// whatever else there is to do. Their signal is pending, so the next look comes at once.
 const MOST_AT_ONCE: u32 = 10_000;
-
-/// Whether this process has a pen, or has dropped one that was not empty.
-static PLACE: Mutex<Place> = Mutex::new(Place::Free);
-
-enum Place {
-    Free,
-    Taken,
-    /// A pen was dropped while somebody was in it. It was struck then; the next one sees to the rest.
-    Abandoned(Option<Cgroup>),
-}
-
-fn place() -> std::sync::MutexGuard<'static, Place> {
-    PLACE.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
-}
 
 /// A pen, owned by this process. See the [crate documentation](crate) for how to use it.
 ///
@@ -103,7 +93,9 @@ pub struct Pen {
     /// Seen to be empty, and its folder is gone.
     removed: bool,
     children: Option<SignalFd>,
-    cpu_before: Duration,
+    pub(crate) cpu_before: Duration,
+    /// How many the OOM killer had ended when a KILL was first sent: the agent's end may be due to either.
+    pub(crate) oom_kills_before: u64,
 }
 
 /// The process that was launched.
@@ -170,17 +162,42 @@ impl Pen {
     /// # Errors
     /// See [`CreateError`]; nothing is left then.
     pub fn create(ground: &Ground, name: PenName, kind: Kind) -> Result<Self, CreateError> {
+        Self::create_limited(ground, name, kind, &PenLimits::default()).map(|(pen, _)| pen)
+    }
+
+    /// Makes a pen on this ground, with limits that hold before anybody is in it. Those that can't be had are
+    /// told, if a pen without them is better than none.
+    ///
+    /// # Errors
+    /// See [`CreateError`]; nothing is left then, but for what [`Ground::limits`] says.
+    pub fn create_limited(
+        ground: &Ground,
+        name: PenName,
+        kind: Kind,
+        limits: &PenLimits,
+    ) -> Result<(Self, Vec<LimitError>), CreateError> {
         let base = match (kind, ground.cgroup()) {
             (Kind::Subtree, _) | (Kind::Auto, Err(_)) => None,
             (_, Ok(base)) => Some(base),
             (Kind::Cgroup, Err(why)) => return Err(CreateError::NoCgroup(why.clone())),
         };
+        let (settings, mut unmet) = ground.prepare(limits, base, kind)?;
         let taken = take_place()?;
         call("prctl subreaper", reap::become_subreaper)?;
         let children = call("signalfd", child_signals)?;
         let cgroup = base.map(|base| Cgroup::create(base, &name)).transpose()?;
-        std::mem::forget(taken); // from here on the pen's own drop gives the place back
-        Ok(Self::new(name, cgroup, children))
+        std::mem::forget(taken); // from here on the pen's own drop gives the place back, and removes the folder
+        let pen = Self::new(name, cgroup, children);
+        for setting in settings {
+            let Some(cgroup) = &pen.cgroup else { break };
+            if let Err(source) = cgroup.set(&setting) {
+                unmet.push(LimitError::Refused { controller: setting.controller, source });
+            }
+        }
+        if !limits.best_effort && !unmet.is_empty() {
+            return Err(unmet.swap_remove(0).into());
+        }
+        Ok((pen, unmet))
     }
 
     /// Takes over the pen of a holder that has died: its cgroup by name, if it had one, and its orphans,
@@ -230,6 +247,7 @@ impl Pen {
             removed: false,
             children: Some(children),
             cpu_before: reap::reaped_cpu(),
+            oom_kills_before: 0,
         }
     }
 
@@ -308,7 +326,7 @@ impl Pen {
                 Reaped::One(pid, ended) => {
                     let oom = || {
                         self.cgroup.as_ref().is_some_and(
-                            |cgroup| matches!(cgroup.oom_kills(), Ok(Some(kills)) if kills > 0),
+                            |cgroup| matches!(cgroup.oom_kills(), Ok(Some(kills)) if kills > self.oom_kills_before),
                         )
                     };
                     if let Some(agent) = &mut self.agent
@@ -451,26 +469,6 @@ impl Pen {
         Ok(counted.unwrap_or_else(reaped))
     }
 
-    /// What it uses and has used.
-    ///
-    /// # Errors
-    /// The listing failed.
-    pub fn usage(&self) -> io::Result<Usage> {
-        let mut usage =
-            Usage { cpu: reap::reaped_cpu().saturating_sub(self.cpu_before), ..Usage::default() };
-        let ticks = rustix::param::clock_ticks_per_second().max(1);
-        for stat in self.pids()?.into_iter().filter_map(|pid| Stat::read(pid).ok().flatten()) {
-            usage.cpu += Duration::from_millis(stat.cpu_ticks * 1000 / ticks);
-            usage.memory += stat.resident_pages * rustix::param::page_size() as u64;
-            usage.processes += u32::from(!stat.is_dead());
-        }
-        if let Some(cgroup) = &self.cgroup {
-            usage.cpu = cgroup.cpu()?.unwrap_or(usage.cpu);
-            usage.memory = cgroup.memory()?.unwrap_or(usage.memory);
-        }
-        Ok(usage)
-    }
-
     /// Sends a signal to everyone in it, through handles; those that appear meanwhile get it too.
     ///
     /// TERM is followed by CONT, so that a stopped process can act on it.
@@ -478,6 +476,10 @@ impl Pen {
     /// # Errors
     /// The listing failed, or the kernel refused other than by permission.
     pub fn signal(&mut self, signal: Signal) -> io::Result<()> {
+        if signal == Signal::KILL {
+            self.reap()?;
+            self.note_oom_kills();
+        }
         if let Some(init) = self.namespace {
             init.signal_others(signal)?;
         } else {
@@ -585,49 +587,6 @@ thread_local! {
 
 fn child_signals() -> io::Result<SignalFd> {
     CHILD_SIGNALS.take().map_or_else(|| SignalFd::new(&[Signal::CHILD.as_raw()]), Ok)
-}
-
-/// The place of this process's one pen, given back on drop.
-struct Taken;
-
-impl Drop for Taken {
-    fn drop(&mut self) {
-        *place() = Place::Free;
-    }
-}
-
-/// Takes the place, first seeing to a pen that was dropped while somebody was in it.
-fn take_place() -> Result<Taken, CreateError> {
-    let mut place = place();
-    match std::mem::replace(&mut *place, Place::Taken) {
-        Place::Free => Ok(Taken),
-        Place::Taken => Err(CreateError::Occupied),
-        Place::Abandoned(cgroup) => match settle(cgroup, &HashSet::new()) {
-            None => Ok(Taken),
-            Some(left) => {
-                *place = Place::Abandoned(left);
-                Err(CreateError::Occupied)
-            }
-        },
-    }
-}
-
-/// Ends what is left of an abandoned pen, without waiting; gives back what could not be ended.
-fn settle(cgroup: Option<Cgroup>, strangers: &HashSet<Marked>) -> Option<Option<Cgroup>> {
-    if let Some(cgroup) = &cgroup {
-        cgroup.kill().ok();
-    }
-    subtree::signal(Signal::KILL, &HashSet::new(), strangers, None).ok();
-    let children_gone = loop {
-        match reap::reap_any() {
-            Ok(Reaped::One(..)) => {}
-            Ok(Reaped::NoChildren) => break true,
-            Ok(Reaped::NoneReady) | Err(_) => break false,
-        }
-    };
-    let folder_gone =
-        cgroup.as_ref().is_none_or(|cgroup| matches!(cgroup.remove(), Ok(Removed::Yes)));
-    (!(children_gone && folder_gone)).then_some(cgroup)
 }
 
 impl Drop for Pen {

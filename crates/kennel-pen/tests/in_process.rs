@@ -1,11 +1,14 @@
 //! The pen in its owner's own process. A process of its own, with one thread: all its children belong to
 //! the pen that it has.
 
+use std::fs::File;
+use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use kennel_pen::{
     Command, CreateError, End, ExecError, Ground, HomeId, Kind, LaunchError, Pen, PenName, Status,
+    Stream, Streams,
 };
 use kennel_testing::{alive, eventually, soon};
 
@@ -29,6 +32,7 @@ fn main() {
         ("every wait has a deadline", deadlines),
         ("a pen with somebody in it is not removed", remove_occupied),
         ("ending a wide and a deep tree", end_trees),
+        ("a pulse shows what came and went between two looks", pulses),
     ];
     let ground = Ground::survey(&home());
     let mut kinds = vec![Kind::Subtree];
@@ -179,4 +183,34 @@ fn end_trees(ground: &Ground, kind: Kind) {
         assert_eq!(children(), 0);
         pen.remove().expect("removed");
     }
+}
+
+fn pulses(ground: &Ground, kind: Kind) {
+    let mut pen = create(ground, kind);
+    let mut command = Command::new("/bin/sh");
+    let tool = "i=0; while [ $i -lt 100000 ]; do i=$((i+1)); done";
+    command.args(["-c", &format!("echo up; read x; sh -c '{tool}'; echo up; read x")]);
+    let (stdin, stdout, stderr) = (Stream::Pipe, Stream::Pipe, Stream::Null);
+    command.streams(Streams::Each { stdin, stdout, stderr });
+    let ends = pen.launch(command).expect("launched").open(soon()).expect("opened");
+    let mut stdin = File::from(ends.stdin.expect("a pipe"));
+    let mut lines = BufReader::new(File::from(ends.stdout.expect("a pipe"))).lines();
+    let mut pulse_at_rest = |pen: &Pen| {
+        lines.next().expect("a line").expect("read");
+        let mut pulse = pen.pulse().expect("seen");
+        eventually("it rests", || {
+            let before = std::mem::replace(&mut pulse, pen.pulse().expect("seen"));
+            before == pulse && !pulse.works
+        });
+        pulse
+    };
+    let before = pulse_at_rest(&pen);
+    stdin.write_all(b"\n").expect("written");
+    let after = pulse_at_rest(&pen);
+    assert_eq!(after.generation.processes, before.generation.processes, "it is gone again");
+    assert_eq!(after.generation.youngest, before.generation.youngest);
+    assert_ne!(after.generation, before.generation, "but it was there");
+    assert!(after.cpu > before.cpu, "and worked: {before:?} {after:?}");
+    assert_eq!(pen.end(soon()).expect("ended"), End::Empty);
+    pen.remove().expect("removed");
 }

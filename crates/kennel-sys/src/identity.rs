@@ -203,6 +203,10 @@ pub struct Stat {
     pub parent: i32,
     /// CPU used by itself, in clock ticks.
     pub cpu_ticks: u64,
+    /// CPU used by the children that it has reaped, with what *they* had reaped, in clock ticks.
+    pub collected_ticks: u64,
+    /// The page faults of those children. No process ends without one, so this grows with each that is reaped.
+    pub collected_faults: u64,
     /// How many threads it has.
     pub threads: u64,
     /// When it started, in clock ticks since the boot.
@@ -242,6 +246,8 @@ impl Stat {
             state: fields.first()?.chars().next()?,
             parent: fields.get(1)?.parse().ok()?,
             cpu_ticks: number(11)? + number(12)?,
+            collected_ticks: number(13)? + number(14)?,
+            collected_faults: number(8)? + number(10)?,
             threads: number(17)?,
             started: number(19)?,
             resident_pages: number(21)?,
@@ -261,10 +267,11 @@ mod tests {
 
     #[test]
     fn a_name_with_spaces_and_parentheses_is_read_whole() {
-        let line = b"42 (a) b (c) S 7 1 1 0 -1 4194560 1 0 0 0 5 6 0 0 20 0 3 0 12345 1000 77 18446744073709551615 0";
+        let line = b"42 (a) b (c) S 7 1 1 0 -1 4194560 1 2 0 3 5 6 8 9 20 0 3 0 12345 1000 77 18446744073709551615 0";
         let stat = Stat::parse(line).expect("parses");
         assert_eq!(stat.name, "a) b (c");
         assert_eq!((stat.state, stat.parent, stat.cpu_ticks), ('S', 7, 11));
+        assert_eq!((stat.collected_ticks, stat.collected_faults), (17, 5));
         assert_eq!((stat.threads, stat.started, stat.resident_pages), (3, 12345, 77));
     }
 
@@ -275,6 +282,8 @@ mod tests {
             state: 'Z',
             parent: 1,
             cpu_ticks: 0,
+            collected_ticks: 0,
+            collected_faults: 0,
             threads,
             started: 1,
             resident_pages: 0,

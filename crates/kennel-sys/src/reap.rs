@@ -110,13 +110,25 @@ pub fn stopped_child() -> io::Result<Option<i32>> {
 /// The CPU time of all children that were reaped, with what *they* had reaped.
 #[must_use]
 pub fn reaped_cpu() -> std::time::Duration {
-    // SAFETY: all-zero is a valid rusage.
-    let mut usage: libc::rusage = unsafe { std::mem::zeroed() };
-    // SAFETY: `usage` is valid for writes; the call can't fail with these arguments.
-    unsafe { libc::getrusage(libc::RUSAGE_CHILDREN, &raw mut usage) };
+    let usage = reaped_usage();
     let time = |time: libc::timeval| {
         std::time::Duration::from_secs(time.tv_sec.unsigned_abs())
             + std::time::Duration::from_micros(time.tv_usec.unsigned_abs())
     };
     time(usage.ru_utime) + time(usage.ru_stime)
+}
+
+/// The page faults of all children that were reaped, with what *they* had reaped: grows with each.
+#[must_use]
+pub fn reaped_faults() -> u64 {
+    let usage = reaped_usage();
+    usage.ru_minflt.unsigned_abs() + usage.ru_majflt.unsigned_abs()
+}
+
+fn reaped_usage() -> libc::rusage {
+    // SAFETY: all-zero is a valid rusage.
+    let mut usage: libc::rusage = unsafe { std::mem::zeroed() };
+    // SAFETY: `usage` is valid for writes; the call can't fail with these arguments.
+    unsafe { libc::getrusage(libc::RUSAGE_CHILDREN, &raw mut usage) };
+    usage
 }

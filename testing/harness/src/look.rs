@@ -67,7 +67,8 @@ pub fn is_root() -> bool {
     rustix::process::geteuid().is_root()
 }
 
-/// Whether nobody holds this lock; a missing one is free.
+/// Whether nobody holds this lock; a missing one is free. (A keeper lets go a moment after the session is over: when
+/// it hears that the outcome is on record.)
 #[must_use]
 pub fn is_free(lock: &Path) -> bool {
     use rustix::fs::{FlockOperation, flock};

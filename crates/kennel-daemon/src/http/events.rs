@@ -2,6 +2,8 @@
 //!
 //! Read from the register in pieces, by number, as fast as the client takes them: a slow one costs nothing.
 
+use std::time::Duration;
+
 use axum::body::Bytes;
 use axum::extract::rejection::QueryRejection;
 use axum::extract::{Query, State};
@@ -20,6 +22,9 @@ use crate::register::{EventQuery, ReadError};
 const PIECE: usize = 256;
 /// How many lines wait for a slow client.
 const AHEAD: usize = 16;
+
+/// How long what has happened may take to get into the log before it is read all the same.
+const CATCH_UP: Duration = Duration::from_secs(1);
 
 /// Which events.
 #[derive(Debug, Default, Deserialize)]
@@ -68,6 +73,9 @@ async fn tell(
 ) -> Result<(), ReadError> {
     let mut latest = api.0.register.latest_seq();
     let mut leaving = api.0.leaving.clone();
+    // What has happened is to be read, even if it is written a little later. If it can't be written, what is there
+    // will do.
+    drop(tokio::time::timeout(CATCH_UP, api.0.register.catch_up()).await);
     loop {
         latest.borrow_and_update();
         let (register, asked) = (api.0.register.clone(), query.clone());

@@ -145,6 +145,11 @@ impl Register {
         self.change(Change::Remove(ids), vec![event])
     }
 
+    /// Resolves when everything that was queued before is committed, so that whoever reads then sees it.
+    pub fn catch_up(&self) -> Answer<()> {
+        self.change(Change::None, Vec::new())
+    }
+
     /// Makes the register this home's, after [`Opened::other_home`] was dealt with.
     pub fn claim(&self, home_id: &str) -> Answer<()> {
         self.change(Change::Claim(home_id.to_owned()), Vec::new())

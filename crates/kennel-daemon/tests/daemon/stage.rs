@@ -244,10 +244,13 @@ impl Stage {
     pub(crate) fn assert_clean(&self, session: &Value) {
         let folder = PathBuf::from(session["folder"].as_str().unwrap());
         assert!(!folder.join("keeper.sock").exists(), "its socket is left");
-        if let Ok(lock) = std::fs::File::open(folder.join("lock")) {
-            let free = rustix::fs::flock(&lock, FlockOperation::NonBlockingLockShared);
-            assert!(free.is_ok(), "its lock is held");
-        }
+        // Its keeper lets go when it hears that the outcome is on record.
+        self.until("its lock to be free", || {
+            let lock = fs::File::open(folder.join("lock")).ok();
+            let free =
+                |lock| rustix::fs::flock(lock, FlockOperation::NonBlockingLockShared).is_ok();
+            lock.is_none_or(free).then_some(())
+        });
         let strays = self.get("/v1/strays");
         assert_eq!(strays["strays"], json!([]));
         if let Some(pen) = session["pen"].as_str().filter(|pen| pen.starts_with('/')) {

@@ -43,6 +43,8 @@ pub(super) enum Word {
     Resize(Size),
     Input(Vec<u8>),
     CloseInput,
+    /// Something was reported.
+    Touch,
     CloseOutput(u8),
     Untether,
     /// Members or usage, for the connection with this number.
@@ -77,6 +79,7 @@ pub(super) struct Desk {
     /// For daemons that come later.
     agent: Option<OwnedFd>,
     daemon_gone_since: Option<Instant>,
+    opened: Option<Instant>,
 }
 
 impl Desk {
@@ -88,6 +91,7 @@ impl Desk {
             exited: None,
             outcome: None,
             journal_end: 0,
+            open_for_ms: None,
         };
         let mut desk = Self {
             connections: Vec::new(),
@@ -98,6 +102,7 @@ impl Desk {
             state,
             agent: None,
             daemon_gone_since: None,
+            opened: None,
         };
         desk.add(daemon, Some(Role::Daemon));
         desk
@@ -143,7 +148,15 @@ impl Desk {
     // What is known, for those who ask.
 
     pub(super) fn stage(&mut self, stage: Stage) {
+        if stage == Stage::Running {
+            self.opened.get_or_insert_with(Instant::now);
+        }
         self.state.stage = stage;
+    }
+
+    /// When the gate was opened.
+    pub(super) fn opened(&self) -> Option<Instant> {
+        self.opened
     }
 
     pub(super) fn born(
@@ -334,7 +347,11 @@ impl Desk {
             (Request::Open, Some(Role::Daemon)) => Word::Open,
             (Request::Dismiss, Some(Role::Daemon)) => Word::Dismiss,
             (Request::Release, Some(Role::Daemon)) => Word::Release,
-            (Request::Go | Request::Open | Request::Dismiss | Request::Release, _) => {
+            (Request::Touch, Some(Role::Daemon)) => Word::Touch,
+            (
+                Request::Go | Request::Open | Request::Dismiss | Request::Release | Request::Touch,
+                _,
+            ) => {
                 return self.refuse(place, "only a daemon says that");
             }
             (Request::Untether, Some(Role::Owner)) => {
@@ -372,7 +389,10 @@ impl Desk {
     }
 
     fn tell_state(&mut self, place: usize) {
-        let report = Report::State(Box::new(self.state.clone())).encode();
+        let open_for = self.opened.map(|opened| opened.elapsed().as_millis());
+        let open_for_ms = open_for.map(|ms| u64::try_from(ms).unwrap_or(u64::MAX));
+        let state = State { open_for_ms, ..self.state.clone() };
+        let report = Report::State(Box::new(state)).encode();
         let is_daemon = self.connections[place].role == Some(Role::Daemon);
         let agent = self.agent.as_ref().filter(|_| is_daemon);
         self.connections[place].tell(report, agent);

@@ -3,17 +3,19 @@
 use std::io;
 use std::time::{Duration, Instant};
 
-use kennel_pen::policy::{Due, Policy};
-use kennel_pen::{CallerEnds, End, NotRemoved, Pen, Status, Woken};
+use kennel_pen::policy::{Due, Phase, Policy};
+use kennel_pen::{CallerEnds, End, NotRemoved, Pen, Pulse, Status, Woken};
 use kennel_sys::terminal;
 use rustix::event::PollFd;
 use rustix::fd::{AsFd, OwnedFd};
 use rustix::process::Signal;
 
+use super::activity::Verdict;
 use super::desk::{Desk, Word};
 use super::input::{Accepted, Input, unblock};
 use super::now_ms;
 use super::output::Output;
+use super::watch::Watch;
 use crate::fault;
 use crate::journal::Writer;
 use crate::protocol::{Cause, LaunchOrder, Outcome, Report, Stage};
@@ -28,6 +30,8 @@ const PROBE: Duration = Duration::from_secs(1);
 const REST: Duration = Duration::from_secs(1);
 /// How long the client of a tethered session may take to come.
 const OWNER: Duration = Duration::from_secs(5);
+/// So often what is still waiting to be heard is heard before a limit ends anything.
+const LAST_CALLS: u32 = 64;
 /// The most entries of a list in a report.
 const LONGEST_LIST: usize = 2000;
 
@@ -41,6 +45,7 @@ pub(super) struct Held<'a> {
     terminal: Option<Terminal>,
     lease: Option<Duration>,
     tether: Tether,
+    watch: Watch,
     cause: Cause,
     told_exit: bool,
     killing_since: Option<Instant>,
@@ -74,6 +79,8 @@ impl<'a> Held<'a> {
         ends: CallerEnds,
         journal: Writer,
     ) -> Self {
+        let opened = desk.opened().unwrap_or_else(Instant::now);
+        let watch = Watch::new(order, opened, || pen.pulse().ok());
         let mut held = Self {
             desk,
             pen,
@@ -87,6 +94,7 @@ impl<'a> Held<'a> {
             } else {
                 Tether::None
             },
+            watch,
             cause: Cause::Ended,
             told_exit: false,
             killing_since: None,
@@ -138,6 +146,7 @@ impl<'a> Held<'a> {
                 return self.finish();
             }
             self.mind_lease_and_tether();
+            self.mind_time()?;
             match self.policy.due(Instant::now()) {
                 Due::Wait(until) => self.wait(until)?,
                 Due::Terminate => self.terminate()?,
@@ -152,6 +161,7 @@ impl<'a> Held<'a> {
             self.desk.input_taken(taken);
         }
         if self.output.pump()? {
+            self.watch.output();
             self.desk.grown(self.output.end());
         }
         Ok(())
@@ -164,11 +174,10 @@ impl<'a> Held<'a> {
         let desk = fds.len();
         self.desk.poll_fds(&mut fds);
         let rest = self.rest_at;
-        let until =
-            [until, nap, self.lease_over(), self.owner_expected(), rest].into_iter().flatten();
-        let woken = self.pen.wait_also_for(until.min(), &mut fds)?;
-        let knocked = Desk::is_knock(&fds[desk..]);
-        if knocked {
+        let others = [nap, self.lease_over(), self.owner_expected(), self.next_look(), rest];
+        let until = others.into_iter().chain([until]).flatten().min();
+        let woken = self.pen.wait_also_for(until, &mut fds)?;
+        if Desk::is_knock(&fds[desk..]) {
             self.desk.knock();
         }
         if woken == Woken::Deadline && rest.is_some_and(|at| Instant::now() >= at) {
@@ -177,6 +186,66 @@ impl<'a> Held<'a> {
             self.rest_at = None;
         }
         Ok(())
+    }
+
+    /// Whether somebody has said or printed something that nobody has heard yet.
+    fn something_waits(&self) -> io::Result<bool> {
+        let mut fds: Vec<PollFd<'_>> = Vec::new();
+        let _nap = self.output.poll_fds(&mut fds);
+        self.desk.poll_fds(&mut fds);
+        Ok(self.pen.wait_also_for(Some(Instant::now()), &mut fds)? == Woken::Changed)
+    }
+
+    /// When to look at the time limits: as long as nobody wants it to end anyway.
+    fn next_look(&self) -> Option<Instant> {
+        match self.policy.phase() {
+            Phase::Running | Phase::Lingering { .. } => self.watch.due(),
+            Phase::Stopping { .. } | Phase::Killing => None,
+        }
+    }
+
+    fn mind_time(&mut self) -> io::Result<()> {
+        if self.next_look().is_none_or(|due| Instant::now() < due) {
+            return Ok(());
+        }
+        if let Verdict::LookAgain { .. } = self.look() {
+            return Ok(());
+        }
+        let empty = self.last_call()?;
+        let Verdict::Over(limit) = self.look() else { return Ok(()) };
+        if empty || self.next_look().is_none() {
+            return Ok(()); // it ended by itself, or somebody else's wish came first
+        }
+        if self.cause == Cause::Ended && !self.told_exit {
+            self.cause = limit.into();
+        }
+        self.ending();
+        self.policy.stop(Instant::now(), None);
+        Ok(())
+    }
+
+    /// A turn may begin at the very moment of a verdict: what waits to be heard is heard before it counts. Says
+    /// whether the pen is empty.
+    fn last_call(&mut self) -> io::Result<bool> {
+        let mut empty = false;
+        for _ in 0..LAST_CALLS {
+            empty = self.pen.is_empty()?;
+            self.notice_exit();
+            self.pump()?;
+            self.desk.knock();
+            for word in self.desk.serve() {
+                self.obey(word)?;
+            }
+            if !self.something_waits()? {
+                break;
+            }
+        }
+        Ok(empty)
+    }
+
+    fn look(&mut self) -> Verdict {
+        let (pen, desk) = (&self.pen, &mut *self.desk);
+        self.watch.look(|| read_pulse(pen).map_err(|error| desk.trouble(error)).ok())
     }
 
     fn lease_over(&self) -> Option<Instant> {
@@ -261,7 +330,9 @@ impl<'a> Held<'a> {
                 }
             }
             Word::Input(bytes) => self.take_input(&bytes),
+            Word::Touch => self.watch.input(),
             Word::CloseInput => {
+                self.watch.input();
                 self.input.close();
                 self.pump()?;
             }
@@ -290,7 +361,7 @@ impl<'a> Held<'a> {
 
     fn take_input(&mut self, bytes: &[u8]) {
         match self.input.take(bytes) {
-            Accepted::Yes => {}
+            Accepted::Yes => self.watch.input(),
             Accepted::Full => {
                 let why = "the agent does not read its input, and too much waits already";
                 self.desk.tell_all(&Report::Refused(why.into()));
@@ -332,12 +403,21 @@ impl<'a> Held<'a> {
         }
     }
 
+    /// The agent's own end tells of itself; that of one of its tools would go unnoticed.
+    fn tell_oom_kills(&mut self) {
+        if let Ok(Some(kills @ 1..)) = self.pen.oom_kills() {
+            let s = if kills == 1 { "" } else { "es" };
+            self.desk.trouble(format!("out of memory: the kernel ended {kills} process{s} of it"));
+        }
+    }
+
     fn finish(&mut self) -> io::Result<Outcome> {
         if let Err(error) = self.output.finish() {
             self.desk.trouble(format!("the last output could not be read: {error}"));
         }
         self.desk.grown(self.output.end());
         let cpu = self.pen.final_cpu().unwrap_or_default();
+        self.tell_oom_kills();
         let folder_left = match self.pen.try_remove() {
             Ok(()) => false,
             Err(NotRemoved::Occupied) => return Err(io::Error::other(NotRemoved::Occupied)),
@@ -356,6 +436,10 @@ impl<'a> Held<'a> {
             folder_left,
         })
     }
+}
+
+fn read_pulse(pen: &Pen) -> Result<Pulse, String> {
+    pen.pulse().map_err(|error| format!("whether anything goes on can't be seen: {error}"))
 }
 
 /// Holds it to the end.

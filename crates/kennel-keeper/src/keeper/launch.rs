@@ -6,7 +6,8 @@ use std::time::{Duration, Instant};
 
 use kennel_pen::holder::HeldKind;
 use kennel_pen::{
-    CallerEnds, Command, CreateError, Gated, Ground, Kind, LaunchError, Limit, Pen, Stream, Streams,
+    CallerEnds, Command, CreateError, Gated, Ground, Kind, LaunchError, Limit, LimitError, Pen,
+    Stream, Streams,
 };
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 
@@ -90,7 +91,10 @@ pub(super) fn launch_and_hold(
     fault::point("keeper.go");
     let Given { stdin, inherited, lock } = given;
     let mut pen = match make_pen(order, namespace, &inherited.ground) {
-        Ok(pen) => pen,
+        Ok((pen, unmet)) => {
+            unmet.iter().for_each(|error| desk.trouble(with_causes(error)));
+            pen
+        }
         Err(not) => return never_ran(not.cause()),
     };
     fault::point("keeper.pen");
@@ -119,11 +123,12 @@ struct Surroundings<'a> {
     lock: BorrowedFd<'a>,
 }
 
+/// The pen, and the limits that it could not be given.
 fn make_pen(
     order: &LaunchOrder,
     namespace: Namespace,
     ground: &Ground,
-) -> Result<Pen, NotLaunched> {
+) -> Result<(Pen, Vec<LimitError>), NotLaunched> {
     let bare = Ground::without_cgroup();
     let (ground, kind) = match order.kind {
         HeldKind::Subtree | HeldKind::Namespace => (&bare, Kind::Subtree),
@@ -135,15 +140,18 @@ fn make_pen(
         let why = format!("can't make a pid namespace: {error}");
         return Err(NotLaunched::Failed { code: 203, why });
     }
-    let mut pen = Pen::create(ground, order.name.clone(), kind)
+    let create = |ground: &Ground| {
+        Pen::create_limited(ground, order.name.clone(), kind, &order.pen_limits())
+    };
+    let (mut pen, unmet) = create(ground)
         // The ground may have changed since the yard looked.
-        .or_else(|_| Pen::create(&Ground::survey(&order.name.home), order.name.clone(), kind))
+        .or_else(|_| create(&Ground::survey(&order.name.home)))
         .map_err(made)?;
     pen.arm().map_err(|error| NotLaunched::failed(203, &error))?;
     if let Namespace::New(init) = namespace {
         pen.in_namespace(init);
     }
-    Ok(pen)
+    Ok((pen, unmet))
 }
 
 /// Makes the process, tells the daemon, and opens the gate when it says so.

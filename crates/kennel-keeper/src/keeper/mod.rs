@@ -9,6 +9,7 @@
 //! alone, until its lease is over. It leaves when the pen was seen empty and its outcome is in safe hands: a
 //! daemon's that says `Release`, or the disk's.
 
+mod activity;
 mod desk;
 mod hold;
 mod input;
@@ -16,6 +17,7 @@ mod launch;
 mod limits;
 mod output;
 mod settle_in;
+mod watch;
 
 use std::io;
 use std::time::{SystemTime, UNIX_EPOCH};

@@ -2,7 +2,8 @@
 //!
 //! Every connection begins with a hello from both sides that tells the version. Numbers of messages are never
 //! used again for something else; `status`, `stop` and `kill` stay as they are for ever, so that a newer daemon
-//! can always look after an older keeper.
+//! can always look after an older keeper. What is added to a message comes at its end: who is older does not read
+//! it, and who is newer takes its absence for none.
 
 mod order;
 mod outcome;

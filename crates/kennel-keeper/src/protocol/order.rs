@@ -7,7 +7,7 @@ use std::time::Duration;
 use super::terminal::TerminalSettings;
 use kennel_pen::holder::HeldKind;
 use kennel_pen::wire::{Garbled, Reader, Writer};
-use kennel_pen::{HomeId, Limit, PenName, SessionId, Size};
+use kennel_pen::{HomeId, Limit, PenLimits, PenName, SessionId, Size};
 
 /// One launch.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -44,6 +44,21 @@ pub struct LaunchOrder {
     pub stdin: Stdin,
     /// The most bytes of output kept.
     pub output_limit: u64,
+    /// How long it may take, from the open gate on. For all three: time asleep does not count, and none or zero is
+    /// no limit. The keeper minds them alone, with or without a daemon.
+    pub timeout: Option<Duration>,
+    /// How long nothing at all may go on in it.
+    pub idle: Option<Duration>,
+    /// How long it may print nothing.
+    pub silence: Option<Duration>,
+    /// The most memory of all its processes, in bytes.
+    pub memory: Option<u64>,
+    /// The most processes and threads at once.
+    pub pids: Option<u64>,
+    /// The most CPU, in thousandths of a core.
+    pub cpu: Option<u32>,
+    /// Whether it runs without those of the last three that can't be had here.
+    pub best_effort: bool,
 }
 
 /// Where standard input comes from.
@@ -69,6 +84,13 @@ pub struct TerminalOrder {
 }
 
 impl LaunchOrder {
+    /// What its pen may use.
+    #[must_use]
+    pub fn pen_limits(&self) -> PenLimits {
+        let Self { memory, pids, cpu, best_effort, .. } = *self;
+        PenLimits { memory, pids, cpu, best_effort }
+    }
+
     /// As bytes.
     #[must_use]
     pub fn encode(&self) -> Vec<u8> {
@@ -113,6 +135,17 @@ impl LaunchOrder {
             Stdin::Given => 2,
         });
         out.u64(self.output_limit);
+        for limit in [self.timeout, self.idle, self.silence] {
+            out.option(limit, |out, limit| {
+                out.duration(limit);
+            });
+        }
+        for limit in [self.memory, self.pids, self.cpu.map(u64::from)] {
+            out.option(limit, |out, limit| {
+                out.u64(limit);
+            });
+        }
+        out.bool(self.best_effort);
         out.finish()
     }
 
@@ -154,6 +187,14 @@ impl LaunchOrder {
                 _ => return Err(Garbled),
             },
             output_limit: input.u64()?,
+            // From here on an older daemon says nothing.
+            timeout: input.option_if_said(Reader::duration)?,
+            idle: input.option_if_said(Reader::duration)?,
+            silence: input.option_if_said(Reader::duration)?,
+            memory: input.option_if_said(Reader::u64)?,
+            pids: input.option_if_said(Reader::u64)?,
+            cpu: input.option_if_said(|input| u32::try_from(input.u64()?).map_err(|_| Garbled))?,
+            best_effort: !input.0.is_empty() && input.bool()?,
         };
         if order.argv.is_empty() { Err(Garbled) } else { Ok(order) }
     }
@@ -167,4 +208,64 @@ fn read_terminal(input: &mut Reader<'_>) -> Result<TerminalOrder, Garbled> {
         Ok(TerminalSettings { modes, characters: input.bytes()?.to_vec() })
     })?;
     Ok(TerminalOrder { size, settings, stderr_apart: input.bool()? })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn order() -> LaunchOrder {
+        LaunchOrder {
+            name: PenName {
+                home: HomeId::parse("0123456789abcdef").unwrap(),
+                session: SessionId::parse("a").unwrap(),
+            },
+            token: "t".into(),
+            folder: "/f".into(),
+            argv: vec!["x".into()],
+            env: vec![("A".into(), "b".into())],
+            cwd: "/".into(),
+            umask: 0o22,
+            limits: Vec::new(),
+            kind: HeldKind::Auto,
+            linger: Duration::from_secs(1),
+            grace: Duration::from_secs(2),
+            lease: Some(Duration::from_secs(3)),
+            tethered: true,
+            terminal: None,
+            stdin: Stdin::Pipe,
+            output_limit: 4,
+            timeout: Some(Duration::from_secs(5)),
+            idle: Some(Duration::from_secs(6)),
+            silence: Some(Duration::from_secs(7)),
+            memory: Some(8),
+            pids: Some(9),
+            cpu: Some(10),
+            best_effort: true,
+        }
+    }
+
+    #[test]
+    fn an_order_survives_the_round_trip() {
+        let order = order();
+        assert_eq!(LaunchOrder::decode(&order.encode()), Ok(order));
+    }
+
+    #[test]
+    fn an_order_of_an_older_daemon_has_no_limits() {
+        let bytes = order().encode();
+        // Six limits with their marks, and one word.
+        let older = &bytes[..bytes.len() - 6 * 9 - 1];
+        let none = LaunchOrder {
+            timeout: None,
+            idle: None,
+            silence: None,
+            memory: None,
+            pids: None,
+            cpu: None,
+            best_effort: false,
+            ..order()
+        };
+        assert_eq!(LaunchOrder::decode(older), Ok(none));
+    }
 }

@@ -27,6 +27,15 @@ pub enum Cause {
     LeaseOver,
     /// The client that it was tied to went away.
     OwnerGone,
+    /// It took longer than it may.
+    TimedOut,
+    /// Nothing went on in it for longer than may be: no output, no input, no report, no CPU, no new process.
+    Idle,
+    /// It printed nothing for longer than may be.
+    Silent,
+    /// A newer keeper's own reason, by its number. Reasons that are added after those above say nothing more than
+    /// their number, so that the rest can be read by whoever does not know them.
+    Other(u8),
 }
 
 /// The end of a launch: the pen was seen empty, or nothing was ever in it.
@@ -53,6 +62,10 @@ impl Outcome {
             Cause::Failed { code, why } => out.u8(2).u8(*code).text(why),
             Cause::LeaseOver => out.u8(3),
             Cause::OwnerGone => out.u8(4),
+            Cause::TimedOut => out.u8(5),
+            Cause::Idle => out.u8(6),
+            Cause::Silent => out.u8(7),
+            Cause::Other(number) => out.u8(*number),
         };
         out.u64(self.ended_ms).duration(self.cpu).bool(self.folder_left);
     }
@@ -66,7 +79,10 @@ impl Outcome {
                 2 => Cause::Failed { code: input.u8()?, why: input.text()? },
                 3 => Cause::LeaseOver,
                 4 => Cause::OwnerGone,
-                _ => return Err(Garbled),
+                5 => Cause::TimedOut,
+                6 => Cause::Idle,
+                7 => Cause::Silent,
+                number => Cause::Other(number),
             },
             ended_ms: input.u64()?,
             cpu: input.duration()?,
@@ -169,6 +185,34 @@ fn checksum(bytes: &[u8]) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn every_cause_survives_the_round_trip_and_a_newer_one_is_readable() {
+        let causes = [
+            Cause::Ended,
+            Cause::Dismissed,
+            Cause::Failed { code: 203, why: "no".into() },
+            Cause::LeaseOver,
+            Cause::OwnerGone,
+            Cause::TimedOut,
+            Cause::Idle,
+            Cause::Silent,
+            Cause::Other(8),
+            Cause::Other(255),
+        ];
+        for cause in causes {
+            let outcome = Outcome {
+                status: None,
+                cause,
+                ended_ms: 7,
+                cpu: Duration::from_millis(8),
+                folder_left: true,
+            };
+            let mut out = Writer::default();
+            outcome.write(&mut out);
+            assert_eq!(Outcome::read(&mut Reader(&out.finish())), Ok(outcome));
+        }
+    }
 
     #[test]
     fn an_outcome_is_there_once_it_is_written_whole() {

@@ -40,6 +40,9 @@ pub struct State {
     pub outcome: Option<Outcome>,
     /// Where the journal ends.
     pub journal_end: u64,
+    /// How long ago the gate was opened, in milliseconds in which the machine was awake. None if it was not, and
+    /// none from a keeper of an older version.
+    pub open_for_ms: Option<u64>,
 }
 
 /// A report of a keeper.
@@ -107,6 +110,9 @@ impl Report {
                 out.option(state.exited.as_ref(), write_status);
                 out.option(state.outcome.as_ref(), |out, outcome| outcome.write(out));
                 out.u64(state.journal_end);
+                out.option(state.open_for_ms, |out, ms| {
+                    out.u64(ms);
+                });
             }
             Self::Born { identity, cgroup } => {
                 out.u8(3);
@@ -180,6 +186,7 @@ impl Report {
                 exited: input.option(read_status)?,
                 outcome: input.option(Outcome::read)?,
                 journal_end: input.u64()?,
+                open_for_ms: input.option_if_said(Reader::u64)?,
             })),
             3 => Self::Born {
                 identity: read_identity(&mut input)?,
@@ -199,5 +206,29 @@ impl Report {
             15 => Self::Refused(input.text()?),
             _ => return Err(Garbled),
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_state_of_an_older_keeper_is_understood() {
+        let state = State {
+            stage: Stage::Running,
+            identity: None,
+            cgroup: None,
+            exited: None,
+            outcome: None,
+            journal_end: 7,
+            open_for_ms: Some(5),
+        };
+        let bytes = Report::State(Box::new(state.clone())).encode();
+        assert_eq!(Report::decode(&bytes), Ok(Report::State(Box::new(state.clone()))));
+        let older = &bytes[..bytes.len() - 9];
+        let state = State { open_for_ms: None, ..state };
+        assert_eq!(Report::decode(older), Ok(Report::State(Box::new(state))));
+        assert_eq!(Report::decode(&bytes[..bytes.len() - 1]), Err(Garbled), "but no torn one");
     }
 }

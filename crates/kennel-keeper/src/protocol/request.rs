@@ -61,6 +61,9 @@ pub enum Request {
     Members,
     /// What does it use?
     Usage,
+    /// From the daemon: the agent has reported something, so it is not idle. A keeper of an older version refuses
+    /// this, and has no limit that it would matter to.
+    Touch,
 }
 
 impl Request {
@@ -92,6 +95,7 @@ impl Request {
             Self::Untether => out.u8(15),
             Self::Members => out.u8(16),
             Self::Usage => out.u8(17),
+            Self::Touch => out.u8(18),
         };
         out.finish()
     }
@@ -131,6 +135,7 @@ impl Request {
             15 => Self::Untether,
             16 => Self::Members,
             17 => Self::Usage,
+            18 => Self::Touch,
             _ => return Err(Garbled),
         };
         // A newer caller may say more than we know.
@@ -164,6 +169,7 @@ mod tests {
             Request::Untether,
             Request::Members,
             Request::Usage,
+            Request::Touch,
         ];
         for request in requests {
             assert_eq!(Request::decode(&request.encode()), Ok(request));

@@ -202,6 +202,17 @@ impl<'a> Reader<'a> {
         if self.bool()? { read(self).map(Some) } else { Ok(None) }
     }
 
+    /// Takes an `option` that an older speaker does not add at the end of what it says: none then.
+    ///
+    /// # Errors
+    /// Something else is there.
+    pub fn option_if_said<T>(
+        &mut self,
+        read: impl FnOnce(&mut Self) -> Result<T, Garbled>,
+    ) -> Result<Option<T>, Garbled> {
+        if self.0.is_empty() { Ok(None) } else { self.option(read) }
+    }
+
     /// Takes a `list`.
     ///
     /// # Errors

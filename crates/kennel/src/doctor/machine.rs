@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use kennel_pen::{Ground, HomeId, Size, cgroup_mount};
+use kennel_pen::{Ground, HomeId, LimitError, Size, cgroup_mount};
 use kennel_sys::{pidfd, terminal};
 use rustix::process::{Resource, Rlimit, getrlimit};
 
@@ -21,7 +21,7 @@ pub(crate) fn findings() -> Vec<Finding> {
         status_for_others(),
         child_lists(),
         cgroup(),
-        controllers(),
+        limits(),
         descriptors(),
         processes(),
         terminals(),
@@ -84,22 +84,35 @@ fn cgroup() -> Finding {
     }
 }
 
-fn controllers() -> Finding {
-    let ground = Ground::look();
-    let list = ground
-        .cgroup()
-        .ok()
-        .and_then(|base| fs::read_to_string(base.path().join("cgroup.controllers")).ok())
-        .unwrap_or_default();
-    let has = |name: &str| list.split_ascii_whitespace().any(|controller| controller == name);
-    let missing =
-        ["memory", "pids", "cpu"].into_iter().filter(|name| !has(name)).collect::<Vec<_>>();
+fn limits() -> Finding {
+    let Ok(home) = HomeId::random() else {
+        return Finding::new("limits", State::Bad, "the kernel has no random bytes to give");
+    };
+    // Those that can't be had for the same reason share a line.
+    let mut missing: Vec<(Vec<&str>, String)> = Vec::new();
+    for offer in Ground::survey(&home).limits() {
+        let name = offer.controller.name();
+        let Some(why) = offer.why_not.map(short) else { continue };
+        match missing.iter_mut().find(|(_, other)| *other == why) {
+            Some((names, _)) => names.push(name),
+            None => missing.push((vec![name], why)),
+        }
+    }
     if missing.is_empty() {
-        Finding::new("controllers", State::Good, "memory, pids and cpu can be limited and counted")
-    } else {
-        let text =
-            format!("no cgroup v2 controller for {}: no limit, no exact count", missing.join(", "));
-        Finding::new("controllers", State::Fair, text)
+        let text = "a pen's memory, processes and cpu can be limited (--memory, --pids, --cpu)";
+        return Finding::new("limits", State::Good, text);
+    }
+    let text =
+        missing.iter().map(|(names, why)| format!("no limit on {}: {why}", names.join(", ")));
+    Finding::new("limits", State::Fair, text.collect::<Vec<_>>().join("; "))
+}
+
+/// Without saying again what can't be limited.
+fn short(error: LimitError) -> String {
+    match error {
+        LimitError::NoController { why, .. } => why.to_string(),
+        LimitError::NoCgroup { .. } => "that needs a cgroup pen".into(),
+        other => other.to_string(),
     }
 }
 

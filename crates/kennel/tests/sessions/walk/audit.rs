@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use kennel_testing::{Ended, Pen, Process, Scene, alive, is_free};
+use kennel_testing::{Ended, Pen, Process, Scene, alive, eventually, is_free};
 use serde_json::Value;
 
 use super::part::{CODE, Noted, Part};
@@ -168,7 +168,7 @@ impl Audit<'_> {
         assert_eq!(session["phase"], "cleaned", "{session:#}");
         let folder = PathBuf::from(session["folder"].as_str().expect("a folder"));
         assert!(!folder.join("keeper.sock").exists(), "the socket of {session:#}");
-        assert!(is_free(&folder.join("lock")), "the lock of {session:#}");
+        eventually("its lock is free", || is_free(&folder.join("lock")));
         self.check_exit(session, noted, harmed);
         if self.story == Story::Removal && part.name == "subject" {
             return; // its folder may be gone, and its row not yet

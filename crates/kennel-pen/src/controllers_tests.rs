@@ -1,0 +1,249 @@
+//! A made-up hierarchy that has the kernel's rules, and one real one where there is any controller to try with.
+
+use std::cell::{Cell, RefCell};
+
+use super::*;
+
+/// Folders and files in a temporary place, and who wrote what in which order.
+struct Made {
+    root: tempfile::TempDir,
+    writes: RefCell<Vec<String>>,
+    /// So many processes are forked into the folder just after a look.
+    forks: Cell<i32>,
+    is_writable: bool,
+}
+
+impl Made {
+    fn new(controllers: &str, pids: &[i32]) -> Self {
+        let root = tempfile::tempdir().unwrap();
+        let put = |name: &str, text: &str| fs::write(root.path().join(name), text).unwrap();
+        put("cgroup.controllers", controllers);
+        put("cgroup.subtree_control", "");
+        put("cgroup.procs", &lines(pids));
+        Self { root, writes: RefCell::default(), forks: Cell::new(0), is_writable: true }
+    }
+
+    fn text(&self, name: &str) -> String {
+        fs::read_to_string(self.root.path().join(name)).unwrap()
+    }
+
+    fn place(&self) -> Place<'_> {
+        Place {
+            folder: self.root.path(),
+            is_root: false,
+            is_managed: false,
+            by_root: true,
+            version_one: Vec::new(),
+            at_top: Vec::new(),
+            whose: &|pid| match pid {
+                0..100 => Whose::Ours,
+                100..200 => Whose::Nobodys,
+                _ => Whose::Anothers("bash".into()),
+            },
+        }
+    }
+}
+
+fn lines(pids: &[i32]) -> String {
+    pids.iter().map(|pid| format!("{pid}\n")).collect()
+}
+
+impl Files for Made {
+    fn read(&self, path: &Path) -> io::Result<String> {
+        let text = fs::read_to_string(path)?;
+        if path.ends_with("cgroup.procs") && self.forks.get() > 0 {
+            self.forks.set(self.forks.get() - 1);
+            fs::write(path, format!("{text}{}\n", 50 + self.forks.get() % 40))?;
+        }
+        Ok(text)
+    }
+
+    fn write(&self, path: &Path, text: &str) -> io::Result<()> {
+        let name = path.strip_prefix(self.root.path()).unwrap().display().to_string();
+        self.writes.borrow_mut().push(format!("{name}: {text}"));
+        let procs = self.root.path().join("cgroup.procs");
+        let inside = fs::read_to_string(&procs)?;
+        match name.as_str() {
+            // The kernel's rule: none of one's own, if there are to be children with controllers.
+            "cgroup.subtree_control" if !inside.is_empty() => Err(Errno::BUSY.into()),
+            "cgroup.subtree_control" => fs::write(path, &text[1..]),
+            _ => {
+                let stay = inside.lines().filter(|line| *line != text);
+                fs::write(&procs, stay.map(|line| format!("{line}\n")).collect::<String>())?;
+                fs::write(path, format!("{}{text}\n", fs::read_to_string(path).unwrap_or_default()))
+            }
+        }
+    }
+
+    fn make_folder(&self, path: &Path) -> io::Result<()> {
+        Kernel.make_folder(path)
+    }
+
+    fn is_writable(&self, _: &Path) -> bool {
+        self.is_writable
+    }
+}
+
+#[test]
+fn ours_step_aside_and_then_it_is_switched_on() {
+    let made = Made::new("cpu memory pids\n", &[1, 2]);
+    assert_eq!(offer(&made, &made.place(), Controller::Memory), Ok(()));
+    assert!(made.writes.borrow().is_empty(), "an offer changes nothing");
+    switch_on(&made, &made.place(), Controller::Memory).unwrap();
+    let expected = [
+        "cgroup.subtree_control: +memory",
+        "kennel-supervisor/cgroup.procs: 1",
+        "kennel-supervisor/cgroup.procs: 2",
+        "cgroup.subtree_control: +memory",
+    ];
+    assert_eq!(*made.writes.borrow(), expected);
+    assert_eq!(made.text("cgroup.subtree_control"), "memory");
+    made.writes.borrow_mut().clear();
+    switch_on(&made, &made.place(), Controller::Memory).unwrap();
+    assert!(made.writes.borrow().is_empty(), "once is enough");
+}
+
+#[test]
+fn an_empty_folder_needs_no_leaf() {
+    let made = Made::new("pids", &[]);
+    switch_on(&made, &made.place(), Controller::Pids).unwrap();
+    assert_eq!(*made.writes.borrow(), ["cgroup.subtree_control: +pids"]);
+    assert!(!made.root.path().join(SUPERVISOR).exists());
+}
+
+#[test]
+fn those_who_are_forked_meanwhile_are_moved_too() {
+    let made = Made::new("pids", &[1]);
+    made.forks.set(3);
+    switch_on(&made, &made.place(), Controller::Pids).unwrap();
+    assert_eq!(made.text("cgroup.procs"), "");
+    let forking = Made::new("pids", &[1]);
+    forking.forks.set(1_000);
+    let refused = switch_on(&forking, &forking.place(), Controller::Pids);
+    assert!(matches!(refused, Err(NoController::Call { .. })), "but not for ever");
+}
+
+#[test]
+fn nobody_is_moved_where_a_stranger_is() {
+    let made = Made::new("memory", &[1, 150, 200]);
+    let stranger = Err(NoController::Strangers { pid: 200, name: "bash".into() });
+    assert_eq!(offer(&made, &made.place(), Controller::Memory), stranger);
+    assert_eq!(switch_on(&made, &made.place(), Controller::Memory), stranger);
+    assert_eq!(made.text("cgroup.procs"), "1\n150\n200\n");
+    assert!(!made.root.path().join(SUPERVISOR).exists());
+}
+
+#[test]
+fn what_systemd_has_not_delegated_is_left_alone() {
+    let made = Made::new("memory", &[1]);
+    let place = Place { is_managed: true, ..made.place() };
+    assert_eq!(offer(&made, &place, Controller::Memory), Err(NoController::NotDelegated));
+    assert_eq!(switch_on(&made, &place, Controller::Memory), Err(NoController::NotDelegated));
+    assert!(made.writes.borrow().is_empty());
+    // What it has switched on itself can be used.
+    fs::write(made.root.path().join("cgroup.subtree_control"), "memory").unwrap();
+    assert_eq!(switch_on(&made, &place, Controller::Memory), Ok(()));
+}
+
+#[test]
+fn a_folder_that_is_not_ours_to_write_is_said_to_be() {
+    let made = Made { is_writable: false, ..Made::new("memory", &[1]) };
+    let refused = offer(&made, &made.place(), Controller::Memory);
+    assert!(matches!(refused, Err(NoController::NotHandedDown { .. })), "{refused:?}");
+}
+
+#[test]
+fn the_reason_why_there_is_none_is_told() {
+    let made = Made::new("hugetlb\n", &[]);
+    let why = |place: &Place<'_>| switch_on(&made, place, Controller::Memory).unwrap_err();
+    assert_eq!(why(&made.place()), NoController::SwitchedOff(Controller::Memory));
+    let place = Place { at_top: vec!["memory".into()], ..made.place() };
+    assert!(matches!(why(&place), NoController::NotHandedDown { .. }));
+    let place = Place { version_one: vec!["cpu".into(), "memory".into()], ..made.place() };
+    assert_eq!(why(&place), NoController::InVersionOne);
+    assert!(made.writes.borrow().is_empty());
+}
+
+#[test]
+fn a_unit_is_ours_if_systemd_says_so() {
+    let user = "/c/user.slice/user@7.service";
+    let scope = format!("{user}/app.slice/a.scope");
+    let pens = format!("{scope}/pens");
+    let marks = |marked: &'static [&'static str]| {
+        move |folder: &Path| marked.iter().any(|name| folder.ends_with(name))
+    };
+    let managed = |folder: &str, asker, marked| is_managed(Path::new(folder), asker, marks(marked));
+    for asker in [Asker::Root, Asker::User] {
+        assert!(!managed(&scope, asker, &["user@7.service", "a.scope"]));
+        assert!(!managed(&pens, asker, &["user@7.service", "a.scope"]), "what is below, too");
+        assert!(managed(&scope, asker, &["user@7.service"]), "it is the manager's, not ours");
+        assert!(!managed("/c/by-hand/pens", asker, &[]));
+    }
+    assert!(managed("/c/system.slice/x.service", Asker::Root, &[]));
+    assert!(!managed(&scope, Asker::User, &[]), "no mark can be seen, and it can be written to");
+}
+
+#[test]
+fn ours_are_known_by_their_program() {
+    let own = rustix::process::getpid().as_raw_pid();
+    assert_eq!(whose(own), Whose::Ours);
+    assert!(matches!(whose(1), Whose::Anothers(_)));
+    assert!(matches!(whose(0), Whose::Anothers(_)));
+    let mut child = std::process::Command::new("sleep").arg("30").spawn().unwrap();
+    let pid = i32::try_from(child.id()).unwrap();
+    // Until its exec it is a copy of this program.
+    while whose(pid) == Whose::Ours {
+        std::thread::yield_now();
+    }
+    assert_eq!(whose(pid), Whose::Anothers("sleep".into()));
+    child.kill().unwrap();
+    child.wait().unwrap();
+    assert_eq!(whose(pid), Whose::Nobodys);
+}
+
+/// With any controller that the kernel's own hierarchy has at its top: the rules are the same for all.
+#[test]
+fn the_kernel_agrees() {
+    let Some(mount) = crate::ground::cgroup_mount() else { return skip("no cgroup v2") };
+    let folder = mount.join(format!("kennel-test-{}", std::process::id()));
+    if let Err(error) = fs::create_dir(&folder) {
+        return skip(&format!("{}: {error}", folder.display()));
+    }
+    let result = std::panic::catch_unwind(|| try_it(&mount, &folder));
+    for path in [folder.join(SUPERVISOR), folder] {
+        // One that was killed may take a moment to leave it.
+        while fs::remove_dir(&path).is_err_and(|error| is(&error, Errno::BUSY)) {
+            std::thread::yield_now();
+        }
+    }
+    if let Err(panic) = result {
+        std::panic::resume_unwind(panic);
+    }
+}
+
+fn try_it(mount: &Path, folder: &Path) {
+    let handed_down = fs::read_to_string(mount.join("cgroup.subtree_control")).unwrap();
+    let Some(controller) =
+        Controller::ALL.iter().find(|c| words(&handed_down).contains(&c.name().into()))
+    else {
+        return skip(&format!("the top hands down {handed_down:?} and nothing of ours"));
+    };
+    let mut child = std::process::Command::new("sleep").arg("30").spawn().unwrap();
+    let pid = i32::try_from(child.id()).unwrap();
+    Kernel.write(&folder.join("cgroup.procs"), &pid.to_string()).unwrap();
+    let tried = std::panic::catch_unwind(|| {
+        let whose = |other| if other == pid { Whose::Ours } else { Whose::Nobodys };
+        let place = Place { is_managed: false, whose: &whose, ..Place::here(folder) };
+        switch_on(&Kernel, &place, *controller).unwrap();
+        let leaf = folder.join(SUPERVISOR).join("cgroup.procs");
+        assert_eq!(fs::read_to_string(leaf).unwrap(), format!("{pid}\n"));
+        assert_eq!(is_on(&Kernel, &place, *controller), Ok(true));
+    });
+    child.kill().unwrap();
+    child.wait().unwrap();
+    tried.unwrap();
+}
+
+fn skip(why: &str) {
+    kennel_testing::skip("switching on a controller for real", why);
+}

@@ -1,0 +1,78 @@
+//! What a pen uses, and whether anything goes on in it.
+
+use std::io;
+use std::time::Duration;
+
+use kennel_sys::identity::Stat;
+use kennel_sys::reap;
+
+use crate::cgroup::Cgroup;
+use crate::member::{Generation, Pulse, Usage};
+use crate::pen::Pen;
+
+impl Pen {
+    /// What it uses and has used.
+    ///
+    /// # Errors
+    /// The listing failed.
+    pub fn usage(&self) -> io::Result<Usage> {
+        let mut usage =
+            Usage { cpu: reap::reaped_cpu().saturating_sub(self.cpu_before), ..Usage::default() };
+        for stat in self.stats()? {
+            usage.cpu += cpu_of(&stat);
+            usage.memory += stat.resident_pages * rustix::param::page_size() as u64;
+            usage.processes += u32::from(!stat.is_dead());
+        }
+        if let Some(cgroup) = &self.cgroup {
+            usage.cpu = cgroup.cpu()?.unwrap_or(usage.cpu);
+            usage.memory = cgroup.memory()?.unwrap_or(usage.memory);
+        }
+        Ok(usage)
+    }
+
+    /// Signs of life: compare with earlier ones.
+    ///
+    /// # Errors
+    /// The listing failed, which says nothing about who is there.
+    pub fn pulse(&self) -> io::Result<Pulse> {
+        let mut cpu = reap::reaped_cpu().saturating_sub(self.cpu_before);
+        let mut generation = Generation { faults: reap::reaped_faults(), ..Generation::default() };
+        let mut works = false;
+        for stat in self.stats()? {
+            cpu += cpu_of(&stat);
+            works |= matches!(stat.state, 'R' | 'D');
+            generation.processes += u32::from(!stat.is_dead());
+            generation.youngest = generation.youngest.max(stat.started);
+            generation.faults += stat.collected_faults;
+        }
+        if let Some(cgroup) = &self.cgroup {
+            cpu = cgroup.cpu()?.unwrap_or(cpu);
+        }
+        Ok(Pulse { cpu, generation, works })
+    }
+
+    fn stats(&self) -> io::Result<impl Iterator<Item = Stat>> {
+        Ok(self.pids()?.into_iter().filter_map(|pid| Stat::read(pid).ok().flatten()))
+    }
+
+    /// How many of its processes the kernel has ended for want of memory, where that is counted.
+    ///
+    /// # Errors
+    /// The count could not be read.
+    pub fn oom_kills(&self) -> io::Result<Option<u64>> {
+        self.cgroup.as_ref().map_or(Ok(None), Cgroup::oom_kills)
+    }
+
+    /// From now on a KILL may be ours: only those that the OOM killer ends later are told as its doing.
+    pub(crate) fn note_oom_kills(&mut self) {
+        if let Ok(Some(kills)) = self.oom_kills() {
+            self.oom_kills_before = kills;
+        }
+    }
+}
+
+/// What a process has used, with what it has reaped.
+fn cpu_of(stat: &Stat) -> Duration {
+    let ticks = rustix::param::clock_ticks_per_second().max(1);
+    Duration::from_millis((stat.cpu_ticks + stat.collected_ticks) * 1000 / ticks)
+}
