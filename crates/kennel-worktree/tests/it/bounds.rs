@@ -7,7 +7,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use kennel_testing::{alive, eventually};
-use kennel_worktree::{BranchFate, GitError, Limits, LockError, MakeError, RemoveError, make, remove};
+use kennel_worktree::{
+    BranchFate, GitError, Limits, LockError, MakeError, RemoveError, make, remove,
+};
 
 use crate::hooks::add_hook;
 use crate::scene::Scene;
@@ -15,7 +17,10 @@ use crate::scene::Scene;
 /// Writes its own pid and that of a child, and hangs.
 fn hanging_hook(scene: &Scene) -> std::path::PathBuf {
     let pids = scene.at("pids");
-    let text = format!("sleep 600 & echo $! > '{0}.new'; echo $$ >> '{0}.new'; mv '{0}.new' '{0}'; wait", pids.display());
+    let text = format!(
+        "sleep 600 & echo $! > '{0}.new'; echo $$ >> '{0}.new'; mv '{0}.new' '{0}'; wait",
+        pids.display()
+    );
     add_hook(scene, "post-checkout", &text);
     pids
 }
@@ -103,6 +108,10 @@ fn a_great_many_changes_are_still_changes() {
         fs::write(folder.join(format!("{long}{number}")), "").expect("written");
     }
     let losses = kennel_worktree::losses(&scene.tool(), &record);
-    assert!(losses.changes.more && losses.changes.untracked > 10_000, "{:?}", losses.changes.untracked);
+    assert!(
+        losses.changes.more && losses.changes.untracked > 10_000,
+        "{:?}",
+        losses.changes.untracked
+    );
     assert!(!scene.kept(&record).is_empty());
 }

@@ -28,7 +28,10 @@ fn one_that_was_there_before_stays() {
 fn one_in_use_is_refused_with_where() {
     let scene = Scene::new();
     let refused = scene.plan(&scene.repo, Some("main")).expect_err("in use");
-    assert!(matches!(refused, Refusal::BranchInUse { ref at, .. } if *at == scene.repo), "{refused:?}");
+    assert!(
+        matches!(refused, Refusal::BranchInUse { ref at, .. } if *at == scene.repo),
+        "{refused:?}"
+    );
     let record = scene.made_on(Some("topic"));
     let refused = scene.plan_for(&scene.repo, "other", Some("topic")).expect_err("in use");
     assert!(matches!(refused, Refusal::BranchInUse { ref at, .. } if *at == record.path));
@@ -40,8 +43,14 @@ fn one_in_use_is_refused_with_where() {
 fn of_two_plans_for_one_branch_one_is_made() {
     let scene = Scene::new();
     for branch in ["new", "old"] {
-        let first = scene.plan_for(&scene.repo, &format!("one-{branch}"), Some(branch)).expect("a plan").record;
-        let second = scene.plan_for(&scene.repo, &format!("two-{branch}"), Some(branch)).expect("a plan").record;
+        let first = scene
+            .plan_for(&scene.repo, &format!("one-{branch}"), Some(branch))
+            .expect("a plan")
+            .record;
+        let second = scene
+            .plan_for(&scene.repo, &format!("two-{branch}"), Some(branch))
+            .expect("a plan")
+            .record;
         scene.make(&first);
         let refused = make(&scene.tool(), &second).expect_err("taken");
         if branch == "new" {
@@ -84,7 +93,9 @@ fn a_branch_in_the_way_is_named() {
     assert!(matches!(refused, Refusal::BranchInTheWay { ref other, .. } if other == "kennel"));
     scene.git(&["branch", "deep/er/branch"]);
     let refused = scene.plan(&scene.repo, Some("deep/er")).expect_err("in the way");
-    assert!(matches!(refused, Refusal::BranchInTheWay { ref other, .. } if other == "deep/er/branch"));
+    assert!(
+        matches!(refused, Refusal::BranchInTheWay { ref other, .. } if other == "deep/er/branch")
+    );
     let free = scene.plan(&scene.repo, Some("deep/else"));
     assert!(free.is_ok(), "{free:?}");
 }

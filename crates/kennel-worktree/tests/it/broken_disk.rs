@@ -39,7 +39,8 @@ impl Drop for Mount {
 }
 
 fn plan(scene: &Scene, place: &Path) -> Result<Plan, Refusal> {
-    let request = Request { folder: &scene.repo, place, session: SESSION, branch: None, base: None };
+    let request =
+        Request { folder: &scene.repo, place, session: SESSION, branch: None, base: None };
     Plan::new(&scene.tool(), &request)
 }
 
@@ -57,7 +58,10 @@ fn a_full_one_is_told_and_leaves_nothing() {
     // Hardly anything free: refused before anything is made.
     fs::write(mount.0.join("ballast"), vec![0; 3_500_000]).expect("written");
     let refused = plan(&scene, &mount.0).expect_err("no room");
-    assert!(matches!(refused, Refusal::Place { ref why, .. } if why.contains("room")), "{refused:?}");
+    assert!(
+        matches!(refused, Refusal::Place { ref why, .. } if why.contains("room")),
+        "{refused:?}"
+    );
 }
 
 /// With the repository's own disk full, a worktree can still be removed.

@@ -6,8 +6,10 @@ use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::Duration;
 
-use kennel_testing::signal;
 use kennel_worktree::{BranchFate, Git, Limits, Record, Removed, Standing, judge, make, remove};
+
+use rustix::io::Errno;
+use rustix::process::{Pid, Signal};
 
 use crate::scene::Scene;
 
@@ -18,8 +20,7 @@ const ROUNDS: u64 = 24;
 #[test]
 fn victim() {
     let Some(file) = std::env::var_os(RECORD) else { return };
-    let record: Record =
-        serde_json::from_slice(&fs::read(file).expect("there")).expect("a record");
+    let record: Record = serde_json::from_slice(&fs::read(file).expect("there")).expect("a record");
     let git = Git::new(std::env::vars_os());
     loop {
         make(&git, &record).expect("made");
@@ -36,32 +37,49 @@ fn start_victim(scene: &Scene, record: &Path) -> Child {
 }
 
 /// All processes below this one; those whose parent died are another's.
-fn below(pid: u32) -> Vec<u32> {
-    let mut all = vec![pid];
+fn below(top: i32) -> Vec<i32> {
+    let entries = fs::read_dir("/proc").expect("/proc can be listed");
+    let all: Vec<i32> =
+        entries.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok()).collect();
+    let pairs: Vec<(i32, i32)> =
+        all.into_iter().filter_map(|pid| Some((pid, parent(pid)?))).collect();
+    let mut found = vec![top];
     let mut next = 0;
-    while let Some(parent) = all.get(next).copied() {
+    while let Some(parent) = found.get(next).copied() {
         next += 1;
-        for thread in fs::read_dir(format!("/proc/{parent}/task")).into_iter().flatten().flatten() {
-            let children = fs::read_to_string(thread.path().join("children")).unwrap_or_default();
-            all.extend(children.split_ascii_whitespace().filter_map(|pid| pid.parse::<u32>().ok()));
-        }
+        found.extend(pairs.iter().filter(|(_, of)| *of == parent).map(|(pid, _)| *pid));
     }
-    all
+    found
+}
+
+fn parent(pid: i32) -> Option<i32> {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    let (_, behind_the_name) = stat.rsplit_once(')')?;
+    behind_the_name.split_ascii_whitespace().nth(1)?.parse().ok()
+}
+
+fn send(pid: i32, signal: Signal) {
+    let pid = Pid::from_raw(pid).expect("a pid");
+    match rustix::process::kill_process(pid, signal) {
+        Ok(()) | Err(Errno::SRCH) => {}
+        Err(error) => panic!("can't signal {pid:?}: {error}"),
+    }
 }
 
 fn kill_all(victim: &mut Child, with_git: bool) {
-    // Stopped from the top down, so that no child is missed.
-    let mut all = vec![victim.id()];
+    let top = i32::try_from(victim.id()).expect("a pid");
     if with_git {
-        for _ in 0..3 {
-            for pid in &all {
-                signal(*pid, rustix::process::Signal::STOP);
+        // Stopped again and again from the top down, so that no child is missed; each stays its parent's.
+        let mut stopped = Vec::new();
+        loop {
+            let all = below(top);
+            if all == stopped {
+                break;
             }
-            all = below(victim.id());
+            all.iter().for_each(|pid| send(*pid, Signal::STOP));
+            stopped = all;
         }
-        for pid in all.iter().rev() {
-            signal(*pid, rustix::process::Signal::KILL);
-        }
+        stopped.iter().rev().for_each(|pid| send(*pid, Signal::KILL));
     }
     victim.kill().expect("killed");
     let _status = victim.wait().expect("reaped");
@@ -95,9 +113,13 @@ fn at_any_moment() {
             assert_eq!(found.standing, Standing::Whole, "round {round}");
             assert!(found.changes.is_none(), "round {round}: {found:?}");
         }
-        let removed = remove(&git, &record).unwrap_or_else(|error| panic!("round {round}: {error:?}"));
+        let removed =
+            remove(&git, &record).unwrap_or_else(|error| panic!("round {round}: {error:?}"));
         let Removed::Gone { branch } = removed else { panic!("round {round}: {removed:?}") };
-        assert!(matches!(branch, BranchFate::Deleted { .. } | BranchFate::Absent), "round {round}: {branch:?}");
+        assert!(
+            matches!(branch, BranchFate::Deleted { .. } | BranchFate::Absent),
+            "round {round}: {branch:?}"
+        );
         scene.assert_nothing_left(&record);
         assert!(!scene.has_branch(&record.branch), "round {round}");
     }

@@ -79,7 +79,10 @@ fn what_was_half_made_is_removed() {
         step(&scene, &record);
         assert!(losses(&scene.tool(), &record).is_nothing(), "{name}");
         let fate = scene.gone(&record);
-        assert!(matches!(fate, BranchFate::Deleted { .. } | BranchFate::Absent), "{name}: {fate:?}");
+        assert!(
+            matches!(fate, BranchFate::Deleted { .. } | BranchFate::Absent),
+            "{name}: {fate:?}"
+        );
         assert!(!scene.has_branch(&record.branch), "{name}");
     }
 }

@@ -17,7 +17,11 @@ pub(crate) fn add_hook(scene: &Scene, name: &str, text: &str) {
 #[test]
 fn they_run_unless_told_not_to() {
     let scene = Scene::new();
-    add_hook(&scene, "post-checkout", "echo hook at work; pwd > \"$HOME/ran\"; umask > \"$HOME/umask\"");
+    add_hook(
+        &scene,
+        "post-checkout",
+        "echo hook at work; pwd > \"$HOME/ran\"; umask > \"$HOME/umask\"",
+    );
     let record = scene.plan(&scene.repo, None).expect("a plan").record;
     let made = scene.make(&record);
     assert!(made.said.contains("hook at work"), "{:?}", made.said);

@@ -3,9 +3,9 @@
 mod scene;
 
 mod bare;
+mod bounds;
 mod branches;
 mod broken_disk;
-mod bounds;
 mod commits;
 mod crash;
 mod dirty;

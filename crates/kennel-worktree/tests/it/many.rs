@@ -11,7 +11,9 @@ fn made_and_removed_at_the_same_time() {
     let scene = Scene::new();
     // With packed references, deleting one needs the lock of all.
     let records: Vec<Record> = (0..SESSIONS)
-        .map(|number| scene.plan_for(&scene.repo, &format!("many{number}"), None).expect("a plan").record)
+        .map(|number| {
+            scene.plan_for(&scene.repo, &format!("many{number}"), None).expect("a plan").record
+        })
         .collect();
     std::thread::scope(|threads| {
         for record in &records {

@@ -10,7 +10,15 @@ use crate::scene::{Scene, write};
 
 #[test]
 fn of_repositories() {
-    for name in ["with blanks", "new\nline", "h\u{fc}tte \u{1f415}", "-dash", "--upload-pack=x", "a'b\"c$(d)", "..."] {
+    for name in [
+        "with blanks",
+        "new\nline",
+        "h\u{fc}tte \u{1f415}",
+        "-dash",
+        "--upload-pack=x",
+        "a'b\"c$(d)",
+        "...",
+    ] {
         let scene = Scene::named(name);
         let record = scene.plan(&scene.repo.join("sub folder"), None).expect(name).record;
         assert_eq!(scene.make(&record).cwd, record.path.join("sub folder"), "{name:?}");
@@ -35,10 +43,22 @@ fn of_folders_that_are_no_text() {
 
 #[test]
 fn of_branches() {
-    for name in ["h\u{fc}tte/\u{1f415}", "a'b\"c$(d);x", "x/y/z", "refs/heads/x", "@", "0000000", "a%b", "a,b!c"] {
+    for name in [
+        "h\u{fc}tte/\u{1f415}",
+        "a'b\"c$(d);x",
+        "x/y/z",
+        "refs/heads/x",
+        "@",
+        "0000000",
+        "a%b",
+        "a,b!c",
+    ] {
         let scene = Scene::new();
         let record = scene.made_on(Some(name));
-        assert_eq!(scene.git_in(&record.path, &["symbolic-ref", "HEAD"]), format!("refs/heads/{name}"));
+        assert_eq!(
+            scene.git_in(&record.path, &["symbolic-ref", "HEAD"]),
+            format!("refs/heads/{name}")
+        );
         scene.commit_in(&record.path, "own");
         assert_eq!(scene.kept(&record), [Why::Commits(1)], "{name}");
         scene.git_in(&record.path, &["reset", "-q", "--hard", "HEAD~"]);

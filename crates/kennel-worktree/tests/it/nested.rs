@@ -41,7 +41,10 @@ fn another_worktree_inside() {
     let scene = Scene::new();
     let record = scene.made();
     let inner = record.path.join("ignored/inner");
-    scene.git_in(&record.path, &["worktree", "add", "-q", "-b", "inner", inner.to_str().expect("text")]);
+    scene.git_in(
+        &record.path,
+        &["worktree", "add", "-q", "-b", "inner", inner.to_str().expect("text")],
+    );
     assert_eq!(scene.kept(&record), [Why::Nested("ignored/inner".into(), NestedWorth::Worktree)]);
 }
 

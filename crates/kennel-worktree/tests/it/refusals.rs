@@ -37,7 +37,9 @@ fn no_commit_yet() {
 #[test]
 fn names_that_git_refuses() {
     let scene = Scene::new();
-    for name in ["", "-b", "a..b", "a b", "a~1", "@{-1}", "x.lock", "/x", "x/", "HEAD", "a\nb", "a\0b", "a*"] {
+    for name in [
+        "", "-b", "a..b", "a b", "a~1", "@{-1}", "x.lock", "/x", "x/", "HEAD", "a\nb", "a\0b", "a*",
+    ] {
         let refused = scene.plan(&scene.repo, Some(name)).expect_err(name);
         assert!(matches!(refused, Refusal::BranchName { .. }), "{name:?}: {refused:?}");
     }

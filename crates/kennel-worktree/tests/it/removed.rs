@@ -20,7 +20,10 @@ fn an_untouched_one_goes_with_its_branch() {
     assert_eq!(record.branch, format!("kennel/{SESSION}"));
     assert_eq!(fs::read_to_string(record.path.join("file")).expect("checked out"), "one\n");
     assert_eq!(scene.git_in(&record.path, &["branch", "--show-current"]), record.branch);
-    assert_eq!(scene.git_in(&record.path, &["worktree", "list", "--porcelain"]).matches("locked").count(), 0);
+    assert_eq!(
+        scene.git_in(&record.path, &["worktree", "list", "--porcelain"]).matches("locked").count(),
+        0
+    );
     let tip = record.base.clone();
     assert_eq!(scene.gone(&record), BranchFate::Deleted { tip });
     assert!(!scene.has_branch("kennel/*"));
@@ -99,7 +102,9 @@ fn read_only_folders_go_too() {
     let record = scene.made();
     write(&record.path, "ignored/mod/cache/file", "x");
     write(&record.path, "ignored/closed/file", "x");
-    for (folder, mode) in [("ignored/mod/cache", 0o555), ("ignored/mod", 0o555), ("ignored/closed", 0o500)] {
+    for (folder, mode) in
+        [("ignored/mod/cache", 0o555), ("ignored/mod", 0o555), ("ignored/closed", 0o500)]
+    {
         let folder = record.path.join(folder);
         fs::set_permissions(folder, fs::Permissions::from_mode(mode)).expect("closed");
     }
@@ -153,7 +158,9 @@ fn settings_of_the_branch_go_with_it() {
     let record = scene.made();
     scene.git_in(&record.path, &["branch", "--set-upstream-to=main", "-q"]);
     let _fate = scene.gone(&record);
-    assert!(!fs::read_to_string(scene.repo.join(".git/config")).expect("there").contains("kennel/"));
+    assert!(
+        !fs::read_to_string(scene.repo.join(".git/config")).expect("there").contains("kennel/")
+    );
 }
 
 #[test]

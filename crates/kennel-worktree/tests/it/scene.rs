@@ -175,8 +175,10 @@ impl Scene {
             .map(|entries| entries.map(|entry| entry.expect("an entry").file_name()).collect())
             .unwrap_or_default();
         let own = record.path.file_name().expect("a name").to_string_lossy().into_owned();
-        let left: Vec<_> =
-            left.iter().filter(|name: &&OsString| name.to_string_lossy().starts_with(&own)).collect();
+        let left: Vec<_> = left
+            .iter()
+            .filter(|name: &&OsString| name.to_string_lossy().starts_with(&own))
+            .collect();
         assert!(left.is_empty(), "left in the place: {left:?}");
         assert!(!record.repo.join("worktrees").join(&own).exists(), "git's entry is left");
         self.assert_whole();
