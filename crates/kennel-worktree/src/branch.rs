@@ -4,11 +4,10 @@ use std::fs;
 use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::PathBuf;
-use std::thread;
 use std::time::{Duration, Instant};
 
-use crate::git::{Call, Git, GitError};
-use crate::lock::Held;
+use crate::git::{Call, Git, GitError, Pauses};
+use crate::lock::{self, Held};
 use crate::record::Record;
 
 /// What became of the branch when its worktree was removed.
@@ -120,53 +119,44 @@ fn delete_once(git: &Git, record: &Record, deletion: Deletion) -> Result<BranchF
     if !at.as_os_str().is_empty() {
         return Ok(BranchFate::InUse(at));
     }
-    // One transaction: the branch goes if it is still where it was, and if the one that has its commits as well
-    // is. Of two sessions with the same commits, whose branches go at the same time, one keeps its own.
-    let mut transaction = format!("delete {} {tip}\n", record.refname());
-    if deletion == Deletion::IfEmpty {
-        match holder(git, record, &tip)? {
-            Holder::Ref(name, at) => transaction.push_str(&format!("verify {name} {at}\n")),
-            Holder::Checkout => {}
-            Holder::Nobody => return Ok(BranchFate::HasCommits),
-        }
+    // Of two sessions with the same commits, whose branches are to go at the same time, one keeps its own: the second
+    // looks when the first has gone. (Git could verify the other branch in the same transaction. But it locks what it
+    // verifies, and a git that is killed just then would leave the user's own branch locked.)
+    let alone = lock::take_folder(&record.repo, git.limits.locks).map_err(GitError::Run)?;
+    if deletion == Deletion::IfEmpty && !is_held(git, record, &tip)? {
+        return Ok(BranchFate::HasCommits);
     }
-    let update = git.write("update-ref").arg("--stdin").on(&record.repo);
-    update.input(transaction.into_bytes()).succeed()?;
+    let update = git.write("update-ref").on(&record.repo).holding(&alone);
+    update.args(["-d", &record.refname(), &tip]).succeed()?;
     Ok(BranchFate::Deleted { tip })
 }
 
-/// Who else has a commit.
-enum Holder {
-    /// A branch, tag or remote, at this object.
-    Ref(String, String),
-    /// The session made no commit, and another worktree stands on its base.
-    Checkout,
-    Nobody,
-}
-
-fn holder(git: &Git, record: &Record, tip: &str) -> Result<Holder, GitError> {
-    let list = git.look("for-each-ref").args(["--count=2", "--format=%(objectname) %(refname)"]);
+/// Whether a commit stays when the session's branch goes: another branch, tag or remote has it; or the session made
+/// none, and another worktree stands on its base.
+fn is_held(git: &Git, record: &Record, tip: &str) -> Result<bool, GitError> {
+    let list = git.look("for-each-ref").args(["--count=2", "--format=%(refname)"]);
     let list = list.args(["--contains", tip, "refs/heads", "refs/tags", "refs/remotes"]);
     let list = list.on(&record.repo).text()?;
-    let other = list
-        .lines()
-        .filter_map(|line| line.split_once(' '))
-        .find(|(_, name)| *name != record.refname());
-    if let Some((at, name)) = other {
-        return Ok(Holder::Ref(name.to_owned(), at.to_owned()));
+    if list.lines().any(|name| name != record.refname()) {
+        return Ok(true);
     }
-    let is_held = tip == record.base && crate::judge::base_is_checked_out(git, record)?;
-    Ok(if is_held { Holder::Checkout } else { Holder::Nobody })
+    Ok(tip == record.base && crate::judge::base_is_checked_out(git, record)?)
 }
 
 /// What git knows of the branch besides its commits: its upstream, if it was pushed.
 fn remove_settings(git: &Git, record: &Record) -> Result<(), GitError> {
+    let list = git.look("config").args(["--local", "--list", "-z", "--name-only"]);
+    let list = list.on(&record.repo).bytes()?;
     let section = format!("branch.{}", record.branch);
-    let remove = git.write("config").args(["--local", "--remove-section", &section]);
-    match remove.on(&record.repo).succeed() {
-        Err(GitError::Failed { said, .. }) if said.contains("no such section") => Ok(()),
-        other => other.map(drop),
+    let of_section = |name: &[u8]| {
+        name.strip_prefix(section.as_bytes()).is_some_and(|rest| rest.starts_with(b"."))
+    };
+    // To write the settings means to lock them: not without need.
+    if !list.split(|byte| *byte == 0).any(of_section) {
+        return Ok(());
     }
+    let remove = git.write("config").args(["--local", "--remove-section", &section]);
+    remove.on(&record.repo).succeed().map(drop)
 }
 
 /// Removes the lock of the branch that a git left which was killed. We hold the worktree's lock, so no git of ours is
@@ -182,19 +172,15 @@ fn remove_stale_lock(git: &Git, record: &Record) -> bool {
         && fs::remove_file(&path).is_ok()
 }
 
-/// Again, with longer and longer pauses, as long as somebody holds one of git's locks.
-pub(crate) fn retry<T>(
+/// Again, with longer and longer pauses, as long as another git is in the way.
+fn retry<T>(
     deadline: Instant,
     mut call: impl FnMut() -> Result<T, GitError>,
 ) -> Result<T, GitError> {
-    const LONGEST_PAUSE: Duration = Duration::from_millis(500);
-    let mut pause = Duration::from_millis(10);
+    let mut pauses = Pauses::until(deadline);
     loop {
         match call() {
-            Err(error) if error.is_lock() && Instant::now() + pause < deadline => {
-                thread::sleep(pause);
-                pause = (pause * 2).min(LONGEST_PAUSE);
-            }
+            Err(error) if error.is_passing() && pauses.again() => {}
             other => return other,
         }
     }

@@ -9,10 +9,15 @@
 
 use std::fs;
 use std::io;
+use std::thread;
+use std::time::Duration;
 
 use crate::folder::{self, FolderError};
 use crate::record::Record;
 use crate::standing::Kind;
+
+const MOST_TRIES: u32 = 5;
+const PAUSE: Duration = Duration::from_millis(20);
 
 /// Removes the folder and git's entry; what says so stays until [`finish`].
 pub(crate) fn clear(record: &Record) -> Result<(), FolderError> {
@@ -22,7 +27,11 @@ pub(crate) fn clear(record: &Record) -> Result<(), FolderError> {
 }
 
 /// Removes what says that a worktree is being removed.
+///
+/// Looks at git's entry once more before: a gc that was at work when it went may have made it anew, for a reflog. If it
+/// does so even later, the entry is empty, and git's next gc removes it.
 pub(crate) fn finish(record: &Record) -> Result<(), FolderError> {
+    remove_entry(record)?;
     folder::remove(&record.condemned())
 }
 
@@ -47,7 +56,22 @@ fn condemn(record: &Record) -> Result<(), FolderError> {
 /// disks that are not mounted now.
 fn remove_entry(record: &Record) -> Result<(), FolderError> {
     let entry = record.entry();
-    folder::remove(&entry)?;
+    // A gc at work may put a file into a folder that we have just emptied, or make the folder anew.
+    let mut tries = 0;
+    loop {
+        let removed = folder::remove(&entry);
+        tries += 1;
+        let is_left = removed.is_err() || Kind::of(&entry)? != Kind::None;
+        if !is_left {
+            break;
+        }
+        if tries == MOST_TRIES {
+            removed?;
+            let source = io::ErrorKind::DirectoryNotEmpty.into();
+            return Err(FolderError::Remove { path: entry, source });
+        }
+        thread::sleep(PAUSE);
+    }
     // As git does; fails as long as there are others.
     if let Some(entries) = entry.parent() {
         let _others: io::Result<()> = fs::remove_dir(entries);

@@ -2,13 +2,14 @@
 
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
-use std::io::{self, Seek, Write};
+use std::io;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
+use std::thread;
 use std::time::{Duration, Instant};
 
 use crate::process::{self, Bounds, RunError, Said};
@@ -144,6 +145,11 @@ impl GitError {
             && !LASTING.iter().any(|sign| said.contains(sign)))
     }
 
+    /// Whether another git was in the way, so that it may go well the next time.
+    pub(crate) fn is_passing(&self) -> bool {
+        self.is_lock() || matches!(self, Self::Failed { said, .. } if met_a_half_made_entry(said))
+    }
+
     /// Whether the disk was full.
     pub(crate) fn is_full_disk(&self) -> bool {
         const SIGNS: [&str; 2] = ["No space left on device", "Disk quota exceeded"];
@@ -163,7 +169,6 @@ pub(crate) struct Call<'a> {
     most_output: usize,
     hooks: Hooks,
     lock: Option<&'a File>,
-    input: Option<Vec<u8>>,
     reads_only: bool,
 }
 
@@ -212,7 +217,6 @@ impl Git {
             most_output: MOST_OUTPUT,
             hooks: Hooks::Off,
             lock: None,
-            input: None,
             reads_only: false,
         }
     }
@@ -274,20 +278,28 @@ impl<'a> Call<'a> {
         Self { lock: Some(lock), ..self }
     }
 
-    pub(crate) fn input(self, input: Vec<u8>) -> Self {
-        Self { input: Some(input), ..self }
-    }
-
     /// Runs it; whatever its exit code.
     pub(crate) fn run(self) -> Result<Said, GitError> {
+        let mut pauses = Pauses::until(Instant::now() + self.git.limits.locks);
+        loop {
+            let said = self.run_once()?;
+            let met = !said.status.success() && met_a_half_made_entry(&words(&said));
+            if !(met && self.reads_only && pauses.again()) {
+                return Ok(said);
+            }
+        }
+    }
+
+    fn run_once(&self) -> Result<Said, GitError> {
         let mut command = self.command()?;
         let deadline = Instant::now() + self.limit;
         let cancel = self.git.cancel.clone();
         let bounds = Bounds { deadline, most_output: self.most_output, cancel };
+        let what = || self.what.clone();
         process::run(&mut command, &bounds).map_err(|error| match error {
             RunError::Start(source) | RunError::Call(source) => GitError::Run(source),
-            RunError::Late => GitError::Late { what: self.what, limit: self.limit },
-            RunError::Cancelled => GitError::Cancelled { what: self.what },
+            RunError::Late => GitError::Late { what: what(), limit: self.limit },
+            RunError::Cancelled => GitError::Cancelled { what: what() },
         })
     }
 
@@ -358,20 +370,45 @@ impl<'a> Call<'a> {
     }
 
     fn stdin(&self) -> io::Result<Stdio> {
-        if let Some(input) = &self.input {
-            let flags = rustix::fs::MemfdFlags::CLOEXEC;
-            let mut file = File::from(rustix::fs::memfd_create("input of git", flags)?);
-            file.write_all(input)?;
-            file.rewind()?;
-            return Ok(file.into());
-        }
         self.lock.map_or_else(|| Ok(Stdio::null()), |lock| lock.try_clone().map(Stdio::from))
     }
 }
 
+/// What it complained about.
+fn words(said: &Said) -> String {
+    String::from_utf8_lossy(&said.err[..said.err.len().min(MOST_SAID)]).into_owned()
+}
+
+/// Git reads the entries of all worktrees, also of one that another git is writing at this moment, and dies of it.
+fn met_a_half_made_entry(said: &str) -> bool {
+    said.contains("failed to read") && said.contains("/worktrees/")
+}
+
+/// Pauses that grow, until a deadline.
+pub(crate) struct Pauses {
+    deadline: Instant,
+    next: Duration,
+}
+
+impl Pauses {
+    pub(crate) fn until(deadline: Instant) -> Self {
+        Self { deadline, next: Duration::from_millis(10) }
+    }
+
+    /// Waits a while, and says whether to try again.
+    pub(crate) fn again(&mut self) -> bool {
+        const LONGEST: Duration = Duration::from_millis(500);
+        if Instant::now() + self.next >= self.deadline {
+            return false;
+        }
+        thread::sleep(self.next);
+        self.next = (self.next * 2).min(LONGEST);
+        true
+    }
+}
+
 fn failed(what: String, said: &Said) -> GitError {
-    let text = String::from_utf8_lossy(&said.err[..said.err.len().min(MOST_SAID)]);
-    let text = match (text.trim(), said.status.code()) {
+    let text = match (words(said).trim(), said.status.code()) {
         ("", Some(code)) => format!("exit code {code}"),
         ("", None) => said.status.to_string(),
         (text, _) => text.to_owned(),

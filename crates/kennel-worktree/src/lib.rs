@@ -27,6 +27,7 @@ mod plan;
 mod process;
 mod record;
 mod remove;
+mod size;
 mod standing;
 mod value;
 

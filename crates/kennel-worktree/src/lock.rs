@@ -93,6 +93,22 @@ pub(crate) fn take(
     }
 }
 
+/// Locks a folder itself, so that nothing is left of it.
+pub(crate) fn take_folder(path: &Path, patience: Duration) -> io::Result<File> {
+    let deadline = Instant::now() + patience;
+    let folder = File::open(path)?;
+    loop {
+        match folder.try_lock() {
+            Ok(()) => return Ok(folder),
+            Err(TryLockError::WouldBlock) if Instant::now() < deadline => {
+                thread::sleep(POLL_INTERVAL);
+            }
+            Err(TryLockError::WouldBlock) => return Err(io::ErrorKind::WouldBlock.into()),
+            Err(TryLockError::Error(error)) => return Err(error),
+        }
+    }
+}
+
 fn is_at(file: &File, path: &Path) -> io::Result<bool> {
     let own = file.metadata()?;
     match fs::symlink_metadata(path) {

@@ -12,10 +12,13 @@ use std::time::Instant;
 use crate::branch::{self, Created};
 use crate::clear;
 use crate::folder::FolderError;
-use crate::git::{Git, GitError};
+use crate::git::{Git, GitError, Pauses};
 use crate::lock::{self, Held, IfMissing, LockError};
+use crate::plan::Room;
+use crate::process::Said;
 use crate::record::Record;
-use crate::standing::{LookError, Standing};
+use crate::size;
+use crate::standing::{Kind, LookError, Standing};
 
 /// A worktree that is there.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -29,6 +32,8 @@ pub struct Made {
     pub submodules: Vec<String>,
     /// What git and the user's hooks said.
     pub said: String,
+    /// The exit code of a `post-checkout` hook that failed. As for git itself, the worktree is there all the same.
+    pub hook_failed: Option<i32>,
 }
 
 /// Why a worktree was not made. What there is of it, [`remove`](crate::remove) removes.
@@ -90,8 +95,8 @@ pub enum MakeError {
 /// See [`MakeError`].
 pub fn make(git: &Git, record: &Record) -> Result<Made, MakeError> {
     let lock = lock_anew(git, record)?;
-    let said = match Standing::of(record)? {
-        Standing::Whole => String::new(),
+    let added = match Standing::of(record)? {
+        Standing::Whole => Added::default(),
         Standing::Absent => add(git, record, &lock)?,
         // No session has run in either.
         Standing::Unfinished | Standing::Condemned => {
@@ -105,7 +110,8 @@ pub fn make(git: &Git, record: &Record) -> Result<Made, MakeError> {
     let subfolder = record.path.join(&record.subfolder);
     let cwd = if subfolder.is_dir() { subfolder } else { record.path.clone() };
     let submodules = submodules(git, record)?;
-    Ok(Made { path: record.path.clone(), cwd, submodules, said })
+    let Added { said, hook_failed } = added;
+    Ok(Made { path: record.path.clone(), cwd, submodules, said, hook_failed })
 }
 
 /// Takes the lock, which is the first thing that is made.
@@ -120,23 +126,63 @@ fn lock_anew(git: &Git, record: &Record) -> Result<Held, MakeError> {
     Ok(held.ok_or_else(none)?)
 }
 
-fn add(git: &Git, record: &Record, lock: &Held) -> Result<String, MakeError> {
-    if record.branch_created
-        && branch::create(git, record, lock).map_err(|error| explain(record, error))?
-            == Created::Present
-        && !branch::is_ours(git, record)?
-    {
-        return Err(MakeError::BranchTaken { branch: record.branch.clone() });
+#[derive(Default)]
+struct Added {
+    said: String,
+    hook_failed: Option<i32>,
+}
+
+fn add(git: &Git, record: &Record, lock: &Held) -> Result<Added, MakeError> {
+    if record.branch_created {
+        let created =
+            branch::create(git, record, lock).map_err(|error| explain(git, record, error))?;
+        if created == Created::Present && !branch::is_ours(git, record)? {
+            return Err(MakeError::BranchTaken { branch: record.branch.clone() });
+        }
     }
-    let deadline = Instant::now() + git.limits.make;
-    let added = branch::retry(deadline, || {
+    let added = add_again(git, record, lock)?;
+    let added = match added {
+        Ok(said) => {
+            let said = String::from_utf8_lossy(&said.err).trim().to_owned();
+            Added { said, hook_failed: None }
+        }
+        // What git itself fails with is 128; a hook's code becomes git's own.
+        Err(GitError::Failed { code: Some(code), said, .. })
+            if code != 128 && is_checked_out(record)? =>
+        {
+            Added { said, hook_failed: Some(code) }
+        }
+        Err(error) => return Err(explain(git, record, error)),
+    };
+    finish(record)?;
+    Ok(added)
+}
+
+/// Adds it; again if another git is in the way, as one that adds a worktree at the same time is.
+fn add_again(git: &Git, record: &Record, lock: &Held) -> Result<Result<Said, GitError>, MakeError> {
+    let deadline = Instant::now() + git.limits.locks;
+    let mut pauses = Pauses::until(deadline);
+    loop {
         let add = git.write("worktree").on(&record.repo).hooks(git.hooks).holding(lock.file());
         let add = add.args(["add", "--lock", "--reason", &record.unfinished_mark()]);
-        add.arg(&record.path).arg(&record.branch).limit(git.limits.make).succeed()
-    });
-    let said = added.map_err(|error| explain(record, error))?;
-    finish(record)?;
-    Ok(String::from_utf8_lossy(&said.err).trim().to_owned())
+        let add = add.arg(&record.path).arg(&record.branch).limit(git.limits.make);
+        match add.succeed() {
+            Err(error) if error.is_passing() && pauses.again() => {
+                // With something of the former try there, git would choose other names.
+                clear::clear(record)?;
+                clear::finish(record)?;
+            }
+            other => return Ok(other),
+        }
+    }
+}
+
+/// Git writes the index once all files are there.
+fn is_checked_out(record: &Record) -> Result<bool, LookError> {
+    let entry = record.entry();
+    Ok(Kind::of(&entry.join("index"))? != Kind::None
+        && Kind::of(&entry.join("index.lock"))? == Kind::None
+        && Kind::of(&record.path.join(".git"))? != Kind::None)
 }
 
 /// Unlocks it: from here on it is whole.
@@ -145,13 +191,20 @@ fn finish(record: &Record) -> Result<(), MakeError> {
     fs::remove_file(&path).map_err(|source| MakeError::Write { path, source })
 }
 
-fn explain(record: &Record, error: GitError) -> MakeError {
+fn explain(git: &Git, record: &Record, error: GitError) -> MakeError {
     match error {
-        GitError::Failed { ref said, .. } if error.is_full_disk() => {
+        GitError::Failed { ref said, .. } if error.is_full_disk() || is_full(git, record) => {
             MakeError::NoRoom { path: record.path.clone(), said: said.clone() }
         }
         error => error.into(),
     }
+}
+
+/// Git does not always say why it can't write, and what it wrote it has removed by now.
+fn is_full(git: &Git, record: &Record) -> bool {
+    let size = size::of_checkout(git, &record.repo, &record.base).unwrap_or_default();
+    let is_full = |folder, size| Room::of(folder).is_ok_and(|room| !room.is_enough_for(size));
+    is_full(record.path.parent().unwrap_or(&record.path), size) || is_full(&record.repo, 0)
 }
 
 fn submodules(git: &Git, record: &Record) -> Result<Vec<String>, GitError> {

@@ -4,10 +4,13 @@ mod branch;
 mod place;
 mod repository;
 
+pub(crate) use place::Room;
+
 use std::path::{Path, PathBuf};
 
 use crate::git::{Git, GitError, OLDEST};
 use crate::record::Record;
+use crate::size;
 use crate::standing::LookError;
 
 /// What is asked for.
@@ -194,7 +197,8 @@ impl Plan {
         }
         let repository = repository::find(git, request.folder)?;
         let chosen = branch::choose(git, &repository, request)?;
-        let path = place::choose(request.place, &repository.name(), request.session)?;
+        let size = size::of_checkout(git, &repository.common, &chosen.base).unwrap_or_default();
+        let path = place::choose(request.place, &repository.name(), request.session, size)?;
         let record = Record {
             session: request.session.to_owned(),
             path,

@@ -92,7 +92,25 @@ fn checked_out_at(
 ) -> Result<Option<PathBuf>, GitError> {
     let list = repository.look(git, "for-each-ref").arg("--format=%(worktreepath)");
     let at = list.arg(format!("refs/heads/{branch}")).path()?;
+    // A bare repository's `HEAD` is no checkout, but hides a worktree that is one.
+    if at == repository.common {
+        return checked_out_besides(git, repository, branch);
+    }
     Ok(Some(at).filter(|at| !at.as_os_str().is_empty()))
+}
+
+fn checked_out_besides(
+    git: &Git,
+    repository: &Repository,
+    branch: &str,
+) -> Result<Option<PathBuf>, GitError> {
+    let list = repository.look(git, "worktree").args(["list", "--porcelain"]).bytes()?;
+    let sign = format!("\nbranch refs/heads/{branch}\n");
+    let list = String::from_utf8_lossy(&list) + "\n\n";
+    let mut worktrees = list.split_inclusive("\n\n");
+    let found = worktrees.find(|worktree| worktree.contains(&sign));
+    let path = found.and_then(|found| found.strip_prefix("worktree ")?.lines().next());
+    Ok(path.map(PathBuf::from))
 }
 
 /// A branch `a` forbids `a/b`, and the other way round.

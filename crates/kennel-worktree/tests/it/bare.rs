@@ -1,6 +1,6 @@
 //! A bare repository has no checkout, but worktrees.
 
-use kennel_worktree::{BranchFate, Checkout, Plan, Request, Why};
+use kennel_worktree::{BranchFate, Checkout, Plan, Refusal, Request, Why};
 
 use crate::scene::{SESSION, Scene};
 
@@ -35,5 +35,10 @@ fn its_own_branch_is_free() {
     scene.git(&["clone", "-q", "--bare", ".", bare.to_str().expect("text")]);
     let record = scene.plan(&bare, Some("main")).expect("a plan").record;
     scene.make(&record);
+    let refused = scene.plan_for(&bare, "second", Some("main")).expect_err("in use by now");
+    assert!(
+        matches!(refused, Refusal::BranchInUse { ref at, .. } if *at == record.path),
+        "{refused:?}"
+    );
     assert_eq!(scene.gone(&record), BranchFate::NotOurs);
 }

@@ -42,6 +42,7 @@ fn one_in_use_is_refused_with_where() {
 #[test]
 fn of_two_plans_for_one_branch_one_is_made() {
     let scene = Scene::new();
+    scene.git(&["branch", "old"]);
     for branch in ["new", "old"] {
         let first = scene
             .plan_for(&scene.repo, &format!("one-{branch}"), Some(branch))
@@ -58,7 +59,6 @@ fn of_two_plans_for_one_branch_one_is_made() {
         }
         assert_eq!(scene.gone(&second), BranchFate::NotOurs);
         assert!(scene.has_branch(branch) && first.path.exists());
-        scene.git(&["branch", "-f", "old"]);
         let _fate = scene.gone(&first);
     }
 }

@@ -59,10 +59,8 @@ fn files_hidden_from_git() {
     scene.git_in(&record.path, &["update-index", "--assume-unchanged", "file"]);
     write(&record.path, "file", "secretly changed\n");
     assert_eq!(changes(&scene, &record).hidden, 1);
-    scene.git_in(
-        &record.path,
-        &["update-index", "--no-assume-unchanged", "--skip-worktree", "file"],
-    );
+    scene.git_in(&record.path, &["update-index", "--no-assume-unchanged", "file"]);
+    scene.git_in(&record.path, &["update-index", "--skip-worktree", "file"]);
     assert_eq!(changes(&scene, &record).hidden, 1);
 }
 

@@ -111,9 +111,11 @@ fn remove_some(folder: &Path) {
     fs::remove_file(folder.join(".git")).expect("removed");
 }
 
+type Change = fn(&Record);
+
 #[test]
 fn what_was_half_removed_is_removed() {
-    let steps: [(&str, fn(&Record)); 4] = [
+    let steps: [(&str, Change); 4] = [
         ("renamed", |record| fs::rename(&record.path, condemned(record)).expect("renamed")),
         ("half emptied", |record| {
             fs::rename(&record.path, condemned(record)).expect("renamed");

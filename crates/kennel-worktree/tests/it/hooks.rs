@@ -34,13 +34,15 @@ fn they_run_unless_told_not_to() {
     assert!(!scene.at("ran").exists());
 }
 
+/// As for the user: the hook's failure is told, the worktree is there.
 #[test]
-fn one_that_fails_does_not_matter() {
+fn one_that_fails_is_told() {
     let scene = Scene::new();
-    add_hook(&scene, "post-checkout", "exit 3");
+    add_hook(&scene, "post-checkout", "echo no luck; exit 3");
     let record = scene.plan(&scene.repo, None).expect("a plan").record;
-    let made = make(&scene.tool(), &record);
-    assert!(made.is_ok(), "{made:?}");
+    let made = scene.make(&record);
+    assert_eq!(made.hook_failed, Some(3));
+    assert!(made.said.contains("no luck"), "{:?}", made.said);
     assert!(matches!(scene.gone(&record), BranchFate::Deleted { .. }));
 }
 

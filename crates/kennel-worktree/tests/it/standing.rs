@@ -76,7 +76,7 @@ fn relative_paths_of_newer_gits_are_read() {
     let entry = scene.repo.join(".git/worktrees").join(name);
     let below = "place/of worktrees";
     fs::write(entry.join("gitdir"), format!("../../../../{below}/{name}/.git\n")).expect("written");
-    fs::write(record.path.join(".git"), format!("gitdir: ../../repo/.git/worktrees/{name}\n"))
+    fs::write(record.path.join(".git"), format!("gitdir: ../../../repo/.git/worktrees/{name}\n"))
         .expect("written");
     assert_eq!(judge(&scene.tool(), &record).expect("judged").standing, Standing::Whole);
     assert!(matches!(scene.gone(&record), BranchFate::Deleted { .. }));
