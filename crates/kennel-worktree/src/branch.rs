@@ -1,9 +1,9 @@
 //! The branch of a worktree: made, and deleted, so that no commit is lost to a race.
 
 use std::fs;
-use std::io;
-use std::os::unix::fs::MetadataExt;
+use std::io::{self, ErrorKind::NotADirectory, ErrorKind::NotFound};
 use std::path::PathBuf;
+use std::thread;
 use std::time::{Duration, Instant};
 
 use crate::git::{Call, Git, GitError, Pauses};
@@ -49,12 +49,8 @@ pub(crate) fn is_ours(git: &Git, record: &Record) -> Result<bool, GitError> {
 
 /// Makes the branch, if it is not there yet.
 pub(crate) fn create(git: &Git, record: &Record, lock: &Held) -> Result<Created, GitError> {
-    match retry(Instant::now() + git.limits.locks, || create_once(git, record, lock)) {
-        Err(error) if error.is_lock() && remove_stale_lock(git, record) => {
-            create_once(git, record, lock)
-        }
-        other => other,
-    }
+    settle_lock(record).map_err(GitError::Run)?;
+    retry(Instant::now() + git.limits.locks, || create_once(git, record, lock))
 }
 
 fn create_once(git: &Git, record: &Record, lock: &Held) -> Result<Created, GitError> {
@@ -95,12 +91,7 @@ pub(crate) fn delete(
         return Ok(BranchFate::NotOurs);
     }
     let deadline = Instant::now() + git.limits.locks;
-    let fate = match retry(deadline, || delete_once(git, record, deletion)) {
-        Err(error) if error.is_lock() && remove_stale_lock(git, record) => {
-            delete_once(git, record, deletion)?
-        }
-        other => other?,
-    };
+    let fate = retry(deadline, || delete_once(git, record, deletion))?;
     if matches!(fate, BranchFate::Deleted { .. } | BranchFate::Absent) {
         retry(deadline, || remove_settings(git, record))?;
     }
@@ -159,17 +150,48 @@ fn remove_settings(git: &Git, record: &Record) -> Result<(), GitError> {
     remove.on(&record.repo).succeed().map(drop)
 }
 
-/// Removes the lock of the branch that a git left which was killed. We hold the worktree's lock, so no git of ours is
-/// at work; and nobody else's was for as long as we tried.
-fn remove_stale_lock(git: &Git, record: &Record) -> bool {
+/// Removes the lock of the branch that a git left which was killed: ours, or the session's own in the middle of a
+/// commit. To be called under the worktree's lock, when no session is at work: then nobody has a reason to write the
+/// branch, and whoever does so all the same is waited for.
+pub(crate) fn settle_lock(record: &Record) -> io::Result<()> {
+    const STALE: Duration = Duration::from_secs(5);
+    const POLL_INTERVAL: Duration = Duration::from_millis(20);
     let path = record.repo.join(format!("{}.lock", record.refname()));
-    let age = fs::symlink_metadata(&path).map(|meta| meta.mtime()).and_then(|written| {
-        let since = Duration::from_secs(written.unsigned_abs());
-        (std::time::UNIX_EPOCH + since).elapsed().map_err(io::Error::other)
-    });
-    record.branch_created
-        && age.is_ok_and(|age| age + Duration::from_secs(1) >= git.limits.locks)
-        && fs::remove_file(&path).is_ok()
+    let deadline = Instant::now() + STALE;
+    loop {
+        let written = match fs::symlink_metadata(&path).and_then(|meta| meta.modified()) {
+            Ok(written) => written,
+            Err(error) if matches!(error.kind(), NotFound | NotADirectory) => return Ok(()),
+            Err(error) => return Err(error),
+        };
+        // A clock that was set back says nothing; then we have waited as long.
+        let is_stale =
+            written.elapsed().is_ok_and(|age| age >= STALE) || Instant::now() >= deadline;
+        if !is_stale {
+            thread::sleep(POLL_INTERVAL);
+            continue;
+        }
+        return match fs::remove_file(&path) {
+            Err(error) if error.kind() == NotFound => Ok(()),
+            other => other,
+        };
+    }
+}
+
+/// Removes an old lock of all packed references. To be called only if a removal was interrupted: git takes this lock to
+/// delete a branch, and if it was killed then, nobody could delete any branch any more.
+pub(crate) fn settle_packed_lock(record: &Record) -> io::Result<()> {
+    const STALE: Duration = Duration::from_secs(60);
+    let path = record.repo.join("packed-refs.lock");
+    let written = match fs::symlink_metadata(&path).and_then(|meta| meta.modified()) {
+        Ok(written) => written,
+        Err(error) if matches!(error.kind(), NotFound | NotADirectory) => return Ok(()),
+        Err(error) => return Err(error),
+    };
+    match written.elapsed() {
+        Ok(age) if age >= STALE => fs::remove_file(&path),
+        _ => Ok(()),
+    }
 }
 
 /// Again, with longer and longer pauses, as long as another git is in the way.

@@ -102,6 +102,7 @@ pub fn make(git: &Git, record: &Record) -> Result<Made, MakeError> {
         Standing::Unfinished | Standing::Condemned => {
             clear::clear(record)?;
             clear::finish(record)?;
+            branch::settle_lock(record).map_err(GitError::Run)?;
             add(git, record, &lock)?
         }
         Standing::Unregistered => return Err(MakeError::Taken { path: record.path.clone() }),

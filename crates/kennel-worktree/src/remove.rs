@@ -71,7 +71,8 @@ pub fn remove(git: &Git, record: &Record) -> Result<Removed, RemoveError> {
     let lock = lock::take(&record.lock(), IfMissing::Leave, git.limits.locks)?;
     match Standing::of(record)? {
         // Only a branch is left of it, at most, or will be; that stays if it has commits.
-        Standing::Absent | Standing::Unfinished | Standing::Condemned => {}
+        Standing::Absent | Standing::Unfinished => {}
+        Standing::Condemned => branch::settle_packed_lock(record).map_err(GitError::Run)?,
         _ => {
             if let Verdict::Valuable(why) = value(&judge(git, record)?) {
                 return Ok(Removed::Kept { why });
@@ -106,6 +107,7 @@ fn carry_out(
 ) -> Result<BranchFate, RemoveError> {
     clear::clear(record)?;
     let is_there = Kind::of(&record.repo)? != Kind::None;
+    branch::settle_lock(record).map_err(GitError::Run)?;
     let fate = if is_there { branch::delete(git, record, deletion)? } else { BranchFate::Absent };
     clear::finish(record)?;
     if let Some(lock) = lock {

@@ -48,11 +48,14 @@ fn standings() -> [(Standing, bool); 10] {
     ]
 }
 
-/// Every standing with every set of facts: nothing of value exactly if there is no reason.
+/// Nothing of value exactly if there is no reason: every set of facts on a whole worktree, every single one on every
+/// other.
 #[test]
 fn nothing_of_value_exactly_if_there_is_no_reason() {
     for (standing, is_reason) in standings() {
-        for set in 0_u32..1 << FACTS.len() {
+        let all = 0_u32..1 << FACTS.len();
+        let sets = all.filter(|set| standing == Standing::Whole || set.count_ones() <= 1);
+        for set in sets {
             let mut found = Findings::nothing(standing.clone());
             for (_, fact) in FACTS.iter().enumerate().filter(|(bit, _)| set >> bit & 1 == 1) {
                 fact(&mut found);

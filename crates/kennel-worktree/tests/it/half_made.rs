@@ -3,6 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use kennel_testing::eventually;
 use kennel_worktree::{BranchFate, Record, Standing, judge, losses};
 
 use crate::scene::{Scene, write};
@@ -142,17 +143,59 @@ fn what_was_half_removed_is_removed() {
     }
 }
 
-/// A lock file of the branch's, left by a git that was killed.
+/// A lock file of the branch's, left by a git that was killed: by one of ours, or by the session's in the middle of a
+/// commit. It goes, also if the branch is the user's, who could not use it any more.
 #[test]
-fn a_stale_lock_of_the_branch_does_not_last() {
-    use kennel_worktree::{Limits, Removed, remove};
-    use std::time::Duration;
+fn a_stale_lock_of_the_branch_goes() {
+    let scene = Scene::new();
+    scene.git(&["branch", "topic"]);
+    for branch in [None, Some("topic")] {
+        let record = scene.made_on(branch);
+        let lock = record.repo.join(format!("refs/heads/{}.lock", record.branch));
+        write_old(&lock);
+        let fate = scene.gone(&record);
+        assert_eq!(fate == BranchFate::NotOurs, branch.is_some(), "{fate:?}");
+        assert!(!lock.exists());
+    }
+}
+
+fn write_old(lock: &Path) {
+    let file = fs::File::create(lock).expect("made");
+    let long_ago = std::time::SystemTime::now() - std::time::Duration::from_secs(3600);
+    file.set_modified(long_ago).expect("set back");
+}
+
+/// The lock of all packed references may be anybody's. Only if a removal of ours was interrupted, and it is old, it is
+/// taken for ours.
+#[test]
+fn a_stale_lock_of_packed_references_goes_after_a_crash() {
+    use kennel_worktree::{Limits, RemoveError, remove};
 
     let scene = Scene::new();
     let record = scene.made();
-    write(&record.repo, &format!("refs/heads/{}.lock", record.branch), "");
-    let limits = Limits { locks: Duration::from_millis(800), ..Limits::default() };
-    let removed = remove(&scene.tool().with_limits(limits), &record).expect("removed");
-    assert!(matches!(removed, Removed::Gone { branch: BranchFate::Deleted { .. } }), "{removed:?}");
-    scene.assert_nothing_left(&record);
+    let lock = record.repo.join("packed-refs.lock");
+    write_old(&lock);
+    let locks = std::time::Duration::from_millis(300);
+    let hasty = scene.tool().with_limits(Limits { locks, ..Limits::default() });
+    let failed = remove(&hasty, &record).expect_err("locked");
+    assert!(matches!(failed, RemoveError::Git(_)), "{failed:?}");
+    assert!(lock.exists() && scene.has_branch(&record.branch), "it is owed");
+    assert!(matches!(scene.gone(&record), BranchFate::Deleted { .. }));
+    assert!(!lock.exists());
+}
+
+/// One that is let go meanwhile was somebody's, and is waited for.
+#[test]
+fn a_lock_of_the_branch_in_use_is_waited_for() {
+    let scene = Scene::new();
+    let record = scene.made();
+    let lock = record.repo.join(format!("refs/heads/{}.lock", record.branch));
+    fs::write(&lock, "").expect("written");
+    std::thread::scope(|threads| {
+        let removed = threads.spawn(|| scene.gone(&record));
+        eventually("it is being removed", || !record.path.exists());
+        assert!(lock.exists() && scene.has_branch(&record.branch));
+        fs::remove_file(&lock).expect("still there");
+        assert!(matches!(removed.join().expect("no panic"), BranchFate::Deleted { .. }));
+    });
 }

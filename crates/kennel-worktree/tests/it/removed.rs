@@ -2,6 +2,8 @@
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
+use std::os::unix::process::CommandExt;
+use std::process::Command;
 
 use kennel_worktree::{BranchFate, Checkout, Removed, StartsFrom, make, remove};
 
@@ -95,20 +97,50 @@ fn from_within_another_worktree() {
     assert!(other.join("file").exists());
 }
 
-/// Go's module cache is read-only. Root needs no leave to write, so a user is asked.
+/// Go's module cache is read-only.
 #[test]
 fn read_only_folders_go_too() {
     let scene = Scene::new();
     let record = scene.made();
     write(&record.path, "ignored/mod/cache/file", "x");
     write(&record.path, "ignored/closed/file", "x");
-    for (folder, mode) in
-        [("ignored/mod/cache", 0o555), ("ignored/mod", 0o555), ("ignored/closed", 0o500)]
-    {
+    write(&record.path, "ignored/dark/deep/file", "x");
+    let closed = [
+        ("ignored/mod/cache", 0o555),
+        ("ignored/mod", 0o555),
+        ("ignored/closed", 0o500),
+        ("ignored/dark/deep", 0o400),
+    ];
+    for (folder, mode) in closed {
         let folder = record.path.join(folder);
         fs::set_permissions(folder, fs::Permissions::from_mode(mode)).expect("closed");
     }
     assert!(matches!(scene.gone(&record), BranchFate::Deleted { .. }));
+}
+
+/// Root needs no leave to write, so the test above is run once more as somebody else.
+#[test]
+fn read_only_folders_go_too_as_another_user() {
+    const NOBODY: u32 = 65534;
+    if !kennel_testing::is_root() {
+        return; // the test above was run so
+    }
+    let folder = tempfile::tempdir().expect("a folder");
+    let program = folder.path().join("it");
+    fs::copy(std::env::current_exe().expect("a path"), &program).expect("a copy");
+    for path in [folder.path(), &program] {
+        std::os::unix::fs::chown(path, Some(NOBODY), Some(NOBODY)).expect("given away");
+    }
+    let run = Command::new(&program)
+        .args(["--exact", "removed::read_only_folders_go_too"])
+        .env("TMPDIR", folder.path())
+        .current_dir(folder.path())
+        .uid(NOBODY)
+        .gid(NOBODY)
+        .output()
+        .expect("started");
+    let said = String::from_utf8_lossy(&run.stdout);
+    assert!(run.status.success() && said.contains("1 passed"), "{said}");
 }
 
 #[test]
