@@ -178,8 +178,8 @@ pub(crate) fn settle_lock(record: &Record) -> io::Result<()> {
     }
 }
 
-/// Removes an old lock of all packed references. To be called only if a removal was interrupted: git takes this lock to
-/// delete a branch, and if it was killed then, nobody could delete any branch any more.
+/// Removes an old lock of all packed references. To be called only if somebody was interrupted who made or removed the
+/// worktree: git takes this lock for both, and if it was killed then, nobody could delete any branch any more.
 pub(crate) fn settle_packed_lock(record: &Record) -> io::Result<()> {
     const STALE: Duration = Duration::from_secs(60);
     let path = record.repo.join("packed-refs.lock");

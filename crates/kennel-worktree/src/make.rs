@@ -103,6 +103,7 @@ pub fn make(git: &Git, record: &Record) -> Result<Made, MakeError> {
             clear::clear(record)?;
             clear::finish(record)?;
             branch::settle_lock(record).map_err(GitError::Run)?;
+            branch::settle_packed_lock(record).map_err(GitError::Run)?;
             add(git, record, &lock)?
         }
         Standing::Unregistered => return Err(MakeError::Taken { path: record.path.clone() }),

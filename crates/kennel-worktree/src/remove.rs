@@ -71,8 +71,12 @@ pub fn remove(git: &Git, record: &Record) -> Result<Removed, RemoveError> {
     let lock = lock::take(&record.lock(), IfMissing::Leave, git.limits.locks)?;
     match Standing::of(record)? {
         // Only a branch is left of it, at most, or will be; that stays if it has commits.
-        Standing::Absent | Standing::Unfinished => {}
-        Standing::Condemned => branch::settle_packed_lock(record).map_err(GitError::Run)?,
+        // That our own lock file is there says that somebody was interrupted before.
+        Standing::Absent | Standing::Unfinished | Standing::Condemned => {
+            if lock.is_some() {
+                branch::settle_packed_lock(record).map_err(GitError::Run)?;
+            }
+        }
         _ => {
             if let Verdict::Valuable(why) = value(&judge(git, record)?) {
                 return Ok(Removed::Kept { why });
