@@ -1,0 +1,272 @@
+//! Removing a folder with everything in it: read-only folders too, never through a mount, however deep.
+
+use std::ffi::{CStr, CString, OsString};
+use std::fs;
+use std::io;
+use std::os::unix::ffi::OsStringExt;
+use std::path::{Path, PathBuf};
+
+use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
+use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, ResolveFlags};
+use rustix::io::Errno;
+
+use crate::standing::LookError;
+
+/// A folder deeper than this is first moved up: each level costs a descriptor.
+const DEEPEST: usize = 32;
+
+/// Why a folder could not be removed, or not wholly.
+#[derive(Debug, thiserror::Error)]
+pub enum FolderError {
+    /// Something is mounted in it.
+    #[error("something is mounted at {mount}; unmount it")]
+    Mount {
+        /// Where.
+        mount: PathBuf,
+    },
+    /// Something in it can't be removed.
+    #[error("can't remove {path}")]
+    Remove {
+        /// What.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+}
+
+impl From<LookError> for FolderError {
+    fn from(LookError { path, source }: LookError) -> Self {
+        Self::Remove { path, source }
+    }
+}
+
+/// Refuses a folder in which something is mounted.
+pub(crate) fn must_hold_no_mount(folder: &Path) -> Result<(), FolderError> {
+    let path = Path::new("/proc/self/mountinfo");
+    let failed = |source| FolderError::Remove { path: path.to_owned(), source };
+    let mounts = fs::read(path).map_err(failed)?;
+    for line in mounts.split(|byte| *byte == b'\n') {
+        let Some(mount) = line.split(|byte| *byte == b' ').nth(4) else { continue };
+        let mount = PathBuf::from(OsString::from_vec(unescape(mount)));
+        if mount.starts_with(folder) {
+            return Err(FolderError::Mount { mount });
+        }
+    }
+    Ok(())
+}
+
+/// Removes a folder, or whatever is there; nothing is fine.
+pub(crate) fn remove(path: &Path) -> Result<(), FolderError> {
+    empty(path)?;
+    let failed = |source| FolderError::Remove { path: path.to_owned(), source };
+    match fs::remove_dir(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotADirectory => {
+            fs::remove_file(path).map_err(failed)
+        }
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        other => other.map_err(failed),
+    }
+}
+
+/// Removes everything in a folder, and leaves the folder.
+pub(crate) fn empty(path: &Path) -> Result<(), FolderError> {
+    let failed = |error: Errno| FolderError::Remove { path: path.to_owned(), source: error.into() };
+    let flags = OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::RDONLY;
+    let top = match open_top(path, flags) {
+        Ok(top) => top,
+        Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => return Ok(()),
+        Err(error) => return Err(failed(error)),
+    };
+    let mut moved = 0;
+    let mut emptying = Emptying { top: top.as_fd(), moved: &mut moved };
+    loop {
+        let before = *emptying.moved;
+        emptying.empty(top.as_fd(), path, 0)?;
+        // What was moved up is emptied in the next round.
+        if *emptying.moved == before {
+            return Ok(());
+        }
+    }
+}
+
+fn open_top(path: &Path, flags: OFlags) -> Result<OwnedFd, Errno> {
+    match rustix::fs::open(path, flags, Mode::empty()) {
+        Err(Errno::ACCESS) => {
+            rustix::fs::chmodat(rustix::fs::CWD, path, Mode::RWXU, AtFlags::empty())?;
+            rustix::fs::open(path, flags, Mode::empty())
+        }
+        other => other,
+    }
+}
+
+struct Emptying<'a> {
+    top: BorrowedFd<'a>,
+    moved: &'a mut u64,
+}
+
+impl Emptying<'_> {
+    fn empty(
+        &mut self,
+        folder: BorrowedFd<'_>,
+        path: &Path,
+        depth: usize,
+    ) -> Result<(), FolderError> {
+        let failed =
+            |error: Errno| FolderError::Remove { path: path.to_owned(), source: error.into() };
+        make_writable(folder).map_err(failed)?;
+        // Some file systems lose their place in a folder that shrinks: the list is taken first.
+        let mut names = Vec::new();
+        for entry in Dir::read_from(folder).map_err(failed)? {
+            let entry = entry.map_err(failed)?;
+            if ![c".", c".."].contains(&entry.file_name()) {
+                names.push((entry.file_name().to_owned(), entry.file_type()));
+            }
+        }
+        for (name, kind) in names {
+            let path = path.join(OsString::from_vec(name.as_bytes().to_vec()));
+            self.remove(folder, &name, kind, &path, depth)?;
+        }
+        Ok(())
+    }
+
+    fn remove(
+        &mut self,
+        folder: BorrowedFd<'_>,
+        name: &CStr,
+        kind: FileType,
+        path: &Path,
+        depth: usize,
+    ) -> Result<(), FolderError> {
+        let failed =
+            |error: Errno| FolderError::Remove { path: path.to_owned(), source: error.into() };
+        if !matches!(kind, FileType::Directory | FileType::Unknown) {
+            return gone(rustix::fs::unlinkat(folder, name, AtFlags::empty())).map_err(failed);
+        }
+        let inner = match open_below(folder, name) {
+            Ok(inner) => inner,
+            Err(Errno::NOENT) => return Ok(()),
+            Err(Errno::NOTDIR | Errno::LOOP) => {
+                return gone(rustix::fs::unlinkat(folder, name, AtFlags::empty())).map_err(failed);
+            }
+            Err(Errno::XDEV) => return Err(FolderError::Mount { mount: path.to_owned() }),
+            Err(error) => return Err(failed(error)),
+        };
+        if depth >= DEEPEST {
+            return self.move_up(&inner, folder, name).map_err(failed);
+        }
+        self.empty(inner.as_fd(), path, depth + 1)?;
+        gone(rustix::fs::unlinkat(folder, name, AtFlags::REMOVEDIR)).map_err(failed)
+    }
+
+    fn move_up(
+        &mut self,
+        inner: &OwnedFd,
+        folder: BorrowedFd<'_>,
+        name: &CStr,
+    ) -> Result<(), Errno> {
+        make_writable(inner.as_fd())?;
+        loop {
+            *self.moved += 1;
+            let new = CString::new(format!("deep-{}", self.moved)).map_err(|_nul| Errno::INVAL)?;
+            match rustix::fs::renameat(folder, name, self.top, &new) {
+                Err(Errno::EXIST | Errno::NOTEMPTY | Errno::NOTDIR) => {}
+                other => return other,
+            }
+        }
+    }
+}
+
+/// Opens a folder in a folder, unless something is mounted there: a bind mount leads to files of somebody else's.
+fn open_below(folder: BorrowedFd<'_>, name: &CStr) -> Result<OwnedFd, Errno> {
+    let flags = OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::RDONLY;
+    let resolve = ResolveFlags::NO_XDEV | ResolveFlags::NO_SYMLINKS | ResolveFlags::BENEATH;
+    let open = || rustix::fs::openat2(folder, name, flags, Mode::empty(), resolve);
+    match open() {
+        Err(Errno::ACCESS) => {
+            rustix::fs::chmodat(folder, name, Mode::RWXU, AtFlags::empty())?;
+            open()
+        }
+        other => other,
+    }
+}
+
+/// Go's module cache, for one, is read-only.
+fn make_writable(folder: BorrowedFd<'_>) -> Result<(), Errno> {
+    let mode = Mode::from_raw_mode(rustix::fs::fstat(folder)?.st_mode);
+    if mode.contains(Mode::RWXU) {
+        return Ok(());
+    }
+    match rustix::fs::fchmod(folder, Mode::RWXU) {
+        // Not ours. If it is empty, that does not matter.
+        Err(Errno::PERM) => Ok(()),
+        other => other,
+    }
+}
+
+fn gone(removed: Result<(), Errno>) -> Result<(), Errno> {
+    match removed {
+        Err(Errno::NOENT) => Ok(()),
+        other => other,
+    }
+}
+
+/// The kernel writes blanks and the like as `\040`.
+fn unescape(text: &[u8]) -> Vec<u8> {
+    let mut plain = Vec::with_capacity(text.len());
+    let mut rest = text;
+    while let Some((first, others)) = rest.split_first() {
+        let digits = others.get(..3).filter(|_| *first == b'\\');
+        let code = digits.and_then(|digits| std::str::from_utf8(digits).ok());
+        match code.and_then(|code| u8::from_str_radix(code, 8).ok()) {
+            Some(byte) => {
+                plain.push(byte);
+                rest = &others[3..];
+            }
+            None => {
+                plain.push(*first);
+                rest = others;
+            }
+        }
+    }
+    plain
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn mount_points_with_blanks_are_read() {
+        assert_eq!(unescape(br"/a\040b\134c\012"), b"/a b\\c\n");
+        assert_eq!(unescape(br"/plain\"), br"/plain\");
+    }
+
+    #[test]
+    fn deeper_than_any_path_may_be_long() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let top = folder.path().join("top");
+        fs::create_dir(&top).expect("a folder");
+        let flags = OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let mut inner = rustix::fs::open(&top, flags, Mode::empty()).expect("open");
+        for _ in 0..3000 {
+            rustix::fs::mkdirat(&inner, "deeper", Mode::RWXU).expect("made");
+            inner = rustix::fs::openat(&inner, "deeper", flags, Mode::empty()).expect("open");
+        }
+        drop(inner);
+        remove(&top).expect("removed");
+        assert!(!top.exists());
+        remove(&top).expect("once more is fine");
+    }
+
+    #[test]
+    fn links_are_not_followed() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let (top, other) = (folder.path().join("top"), folder.path().join("other"));
+        fs::create_dir_all(&top).expect("a folder");
+        fs::create_dir_all(&other).expect("a folder");
+        fs::write(other.join("mine"), "mine").expect("a file");
+        std::os::unix::fs::symlink(&other, top.join("link")).expect("a link");
+        remove(&top).expect("removed");
+        assert!(other.join("mine").exists());
+    }
+}
