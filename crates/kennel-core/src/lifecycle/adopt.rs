@@ -13,9 +13,12 @@ impl Session {
         match self.phase {
             Phase::Cleaned => {}
             Phase::Reaped => self.clean_up(&mut effects),
+            Phase::Queued | Phase::Making => self.restore_unlaunched(&mut effects),
             _ => {
                 // It was read from there.
                 self.launch.recorded = true;
+                // By a former daemon, for all that is known.
+                self.underway.keeper_asked = true;
                 self.launch.keeper_ready = false;
                 // What comes after a row is written, not synced, and may be lost: a grant too. Only a wish for
                 // its end that is on record keeps it from having been granted later.
@@ -114,6 +117,7 @@ impl Session {
             effects.extend(self.stop_keeper());
         } else {
             self.phase = Phase::Running;
+            self.await_ready(effects);
         }
         self.note(effects);
     }
