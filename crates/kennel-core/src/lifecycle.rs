@@ -15,9 +15,10 @@
 //!                          any observation that the pen is empty
 //! ```
 //!
-//! While the durable row says `Queued` or `Making` no keeper was ever asked for: the first one is asked for when
-//! a row `Reserved` is durable (or is being written, for a session that begins there). So such a session is
-//! ended without looking for anybody: as soon as the wish is on record, and nobody makes anything for it.
+//! While the durable row says `Queued` or `Making` no keeper was ever asked for: one is asked for when a row
+//! `Reserved` is durable (or is being written, for the first launch of a session that begins there). So such a
+//! session is ended without looking for anybody: as soon as the wish is on record, and nobody makes anything for
+//! it.
 //!
 //! A session that is launched again begins anew, as a further value with an id of its own; see
 //! [`crate::World::relaunch`].
@@ -69,6 +70,9 @@ impl Session {
         let worktree = worktree(&spec);
         owed.extend(worktree.into_iter().map(|what| Owed { what, failures: 0, why: None }));
         let phase = if spec.worktree.is_some() { Phase::Making } else { Phase::Reserved };
+        // The id of a first launch is random: if its row is lost with the daemon, nobody gets it again. That of
+        // a further one would be given away anew, and its keeper would be taken for the other's.
+        let unlaunched = phase < Phase::Reserved || id.attempt() > 1;
         Self {
             id,
             ready: spec.ready.at_first(),
@@ -97,7 +101,7 @@ impl Session {
             // What `first_effects` asks for.
             underway: Underway {
                 writing: Writing::UnderWay { phase, outdated: false },
-                keeper_asked: phase == Phase::Reserved,
+                unlaunched,
                 ..Underway::default()
             },
         }
@@ -109,23 +113,24 @@ impl Session {
         self.phase = Phase::Queued;
         self.underway = Underway {
             writing: Writing::UnderWay { phase: Phase::Queued, outdated: false },
+            unlaunched: true,
             ..Underway::default()
         };
         self
     }
 
-    /// What is to be done for a new session: its keeper is started while its row is written, if nothing must be
-    /// waited for or made before.
+    /// What is to be done for a new session: its keeper is started while its row is written, if it is the first
+    /// launch, and nothing must be waited for or made before.
     #[must_use]
     pub fn first_effects(&self) -> Vec<Effect> {
         let record = Effect::Record { durable: true };
-        if self.phase < Phase::Reserved { vec![record] } else { vec![record, Effect::StartKeeper] }
+        if self.underway.unlaunched { vec![record] } else { vec![record, Effect::StartKeeper] }
     }
 
     /// Takes an event in, and says what is to be done. See the module's drawing.
     #[must_use]
     pub fn step(&mut self, event: &Event) -> Vec<Effect> {
-        if event.is_of_keeper() && !self.underway.keeper_asked {
+        if event.is_of_keeper() && self.underway.unlaunched {
             return Vec::new();
         }
         let mut effects = self.take_in(event);

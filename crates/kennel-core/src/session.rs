@@ -276,8 +276,8 @@ pub struct Underway {
     pub released: bool,
     /// Whether what it needs is being made.
     pub making: bool,
-    /// Whether a keeper was asked for.
-    pub keeper_asked: bool,
+    /// Whether it is certain that no keeper was asked for. If in doubt, one may exist.
+    pub unlaunched: bool,
     /// Whether somebody looks for a sign that it is up.
     pub awaiting: bool,
 }

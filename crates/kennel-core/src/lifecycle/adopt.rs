@@ -17,8 +17,6 @@ impl Session {
             _ => {
                 // It was read from there.
                 self.launch.recorded = true;
-                // By a former daemon, for all that is known.
-                self.underway.keeper_asked = true;
                 self.launch.keeper_ready = false;
                 // What comes after a row is written, not synced, and may be lost: a grant too. Only a wish for
                 // its end that is on record keeps it from having been granted later.

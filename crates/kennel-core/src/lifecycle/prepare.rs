@@ -34,7 +34,7 @@ impl Session {
     }
 
     fn start_keeper(&mut self, effects: &mut Vec<Effect>) {
-        if !std::mem::replace(&mut self.underway.keeper_asked, true) {
+        if std::mem::take(&mut self.underway.unlaunched) {
             effects.push(Effect::StartKeeper);
         }
     }
@@ -71,7 +71,7 @@ impl Session {
     /// What is being made for it is awaited.
     pub(super) fn end_unlaunched(&mut self, effects: &mut Vec<Effect>) {
         let writing = matches!(self.underway.writing, Writing::UnderWay { .. });
-        if self.underway.keeper_asked || writing || self.underway.making {
+        if !self.underway.unlaunched || writing || self.underway.making {
             return;
         }
         let why = "it was called off before it was launched".to_owned();
@@ -81,6 +81,8 @@ impl Session {
     /// A new daemon reads it. In line it stays there; but what a former daemon was making is not continued: its
     /// client is gone with that, and nobody knows how far it came.
     pub(super) fn restore_unlaunched(&mut self, effects: &mut Vec<Effect>) {
+        // The row says so.
+        self.underway.unlaunched = true;
         if self.is_stop_wanted() {
             self.end_unlaunched(effects);
         } else if self.phase == Phase::Making {

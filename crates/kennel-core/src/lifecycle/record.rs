@@ -62,10 +62,10 @@ impl Session {
         if self.phase <= Phase::Reserved && !self.launch.recorded {
             // Without a row nothing may be started.
             self.want_stopped(self.spec.grace, &Reason::Failed { code: 202, why: why.to_owned() });
-            if self.underway.keeper_asked {
-                effects.push(Effect::Dismiss);
-            } else {
+            if self.underway.unlaunched {
                 self.end_unlaunched(&mut effects);
+            } else {
+                effects.push(Effect::Dismiss);
             }
         }
         self.retry_later(&mut effects);

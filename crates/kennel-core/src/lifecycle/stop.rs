@@ -47,7 +47,7 @@ impl Session {
             // Whoever looks now honours the wish with what is found.
             _ if !self.hears() => {}
             // The end comes when the wish is on record.
-            _ if !self.underway.keeper_asked => {}
+            _ if self.underway.unlaunched => {}
             Phase::Queued | Phase::Making => {}
             Phase::Reserved | Phase::Launching => effects.push(Effect::Dismiss),
             Phase::Starting | Phase::Running => effects.extend(self.stop_keeper()),

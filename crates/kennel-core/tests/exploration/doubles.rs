@@ -304,7 +304,7 @@ fn the_oracle_catches_a_keeper_while_the_row_says_that_it_is_in_line() {
     assert_kind_caught(Asked::Queued, "1: a keeper", |session, event| {
         let mut effects = session.step(event);
         if *event == Event::TurnCame && !effects.is_empty() {
-            session.underway.keeper_asked = true;
+            session.underway.unlaunched = false;
             effects.push(Effect::StartKeeper);
         }
         effects
@@ -361,7 +361,7 @@ fn the_oracle_catches_half_a_worktree_that_is_forgotten() {
 
 #[test]
 fn the_oracle_catches_a_stop_that_does_not_wait_for_the_making() {
-    assert_kind_caught(Asked::Worktree, "while its worktree is made", |session, event| {
+    assert_kind_caught(Asked::Worktree, "9: a worktree is removed while", |session, event| {
         if matches!(event, Event::StopAsked(_)) && session.underway.making {
             session.underway.making = false;
         }
@@ -399,7 +399,7 @@ fn the_oracle_catches_a_relaunch_before_the_former_is_reaped() {
 
 #[test]
 fn the_oracle_catches_a_second_click_that_launches_again() {
-    assert_relaunch_caught("7: a second keeper", |world, after, how| {
+    assert_relaunch_caught("7: every click is a launch", |world, after, how| {
         match world.relaunch(after, how.clone()) {
             Relaunched::Admitted { effects, .. } => effects,
             Relaunched::Already { id } if id != *after => launch_now(world, id.next_attempt(), how),

@@ -54,7 +54,7 @@ impl Lineage {
         let calm = Budget { resumes: 0, ..budget };
         let mut scene = Scene {
             memory: Some(World::default()),
-            plots: vec![Plot::new(), Plot::new()],
+            plots: vec![Plot::new(), later()],
             budget: calm,
         };
         let world = scene.memory.as_mut().expect("the daemon lives");
@@ -69,6 +69,13 @@ impl Lineage {
         scene.budget = budget;
         scene
     }
+}
+
+/// A further launch has no keeper before its row is durable.
+fn later() -> Plot {
+    let mut plot = Plot::new();
+    plot.history.waited = true;
+    plot
 }
 
 impl Mind for Lineage {
@@ -100,6 +107,13 @@ impl Mind for Lineage {
         let token = LaunchToken::new(2);
         let how = Relaunch { token, owed: vec![files()], queued: false, by };
         self.numbered((self.resume)(world, &self.ids[FIRST], how))
+    }
+
+    fn check(&self, world: &World) -> Result<(), String> {
+        match world.sessions().len() {
+            0..=2 => Ok(()),
+            _ => Err("7: every click is a launch".into()),
+        }
     }
 
     fn check_plots(&self, plots: &[Plot]) -> Result<(), String> {
