@@ -208,7 +208,10 @@ impl World {
             Wanted::Running => true,
             Wanted::Stopped { grace: before } => grace < before,
         };
-        if !new || child.spec.outlives_parent || child.has_ended() {
+        // Its next launch would be refused; so it is called off.
+        let pending = child.relaunch == RelaunchState::Pending;
+        let over = child.has_ended() && !pending;
+        if !(new || pending) || child.spec.outlives_parent || over {
             return;
         }
         let wish = StopWish { grace: Some(grace), reason: Reason::ParentEnded };

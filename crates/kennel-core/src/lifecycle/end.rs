@@ -56,9 +56,7 @@ impl Session {
         self.learn(exit);
         self.reason.get_or_insert_with(|| reason.clone());
         self.survivors.clear();
-        if self.ready == ReadyState::Waiting {
-            self.ready = ReadyState::Missed;
-        }
+        self.give_up_waiting();
         self.underway.look = Look::Unneeded;
         self.phase = Phase::Reaped;
         self.clean_up(&mut effects);
@@ -231,6 +229,7 @@ impl Session {
         let untold = self.exit_untold("it was given up, and nobody saw it end");
         self.learn(&untold);
         self.underway.look = Look::Unneeded;
+        self.give_up_waiting();
         self.keep_worktrees();
         self.clean_up(&mut effects);
         if self.is_live() {
@@ -238,6 +237,13 @@ impl Session {
             self.record_durably(&mut effects);
         }
         effects
+    }
+
+    /// It can't become ready any more.
+    fn give_up_waiting(&mut self) {
+        if self.ready == ReadyState::Waiting {
+            self.ready = ReadyState::Missed;
+        }
     }
 
     /// Whoever may still be there may work in them.

@@ -83,20 +83,24 @@ fn a_session_without_a_yard() {
 fn a_session_that_must_become_ready() {
     for asked in [Asked::Port, Asked::Report] {
         explore_kind(ORDERLY, asked, 1, 1);
+        explore_kind(ORDERLY, asked, 2, 0);
         explore_kind(WHOLE, asked, 0, 1);
     }
+    explore_kind(WHOLE, Asked::Port, 1, 0);
 }
 
 #[test]
 fn a_session_with_a_worktree() {
     explore_kind(WHOLE, Asked::Worktree, 0, 1);
-    explore_kind(ORDERLY, Asked::Worktree, 1, 1);
+    explore_kind(WHOLE, Asked::Worktree, 1, 0);
+    explore_kind(ORDERLY, Asked::Worktree, 2, 1);
 }
 
 #[test]
 fn a_session_in_line() {
     explore_kind(WHOLE, Asked::Queued, 0, 1);
-    explore_kind(ORDERLY, Asked::Queued, 1, 1);
+    explore_kind(WHOLE, Asked::Queued, 1, 0);
+    explore_kind(ORDERLY, Asked::Queued, 2, 1);
     explore_kind(ORDERLY, Asked::QueuedWorktree, 1, 1);
 }
 
@@ -105,6 +109,7 @@ fn a_session_in_line() {
 fn a_session_that_is_launched_again() {
     explore_lineage(0, 1);
     explore_lineage(1, 0);
+    explore_lineage(1, 1);
 }
 
 fn explore_lineage(trouble: u8, stops: u8) {
@@ -122,7 +127,7 @@ fn more_of_everything_for_what_waits() {
         explore_kind(OLD_KERNEL, asked, 2, 0);
         explore_kind(NO_YARD, asked, 1, 1);
     }
-    explore_lineage(1, 1);
+    explore_lineage(2, 1);
 }
 
 /// Millions of states: run it optimized.

@@ -230,6 +230,7 @@ pub(crate) struct History {
     pub(crate) waited: bool,
     /// A worktree was asked for.
     pub(crate) make_asked: bool,
+    /// After a keeper was asked for: what is launched later is of this boot.
     pub(crate) rebooted: bool,
 }
 
@@ -443,13 +444,14 @@ impl Plot {
         self.history.launch_left |= self.history.asked_for_keeper;
         // Who asked for the end of one that waits had no answer yet, and hears that there is no daemon.
         let waits = |row: &Row| row.0.phase < Phase::Reserved && !row.0.is_stop_wanted();
-        self.history.stop_asked &= !self.row.as_ref().is_some_and(waits);
+        let unheard = self.history.waited && self.row.as_ref().is_none_or(waits);
+        self.history.stop_asked &= !unheard;
     }
 
     /// The machine restarts.
     pub(crate) fn reboot(&mut self) {
         self.lose_daemon(false);
-        self.history.rebooted = true;
+        self.history.rebooted |= self.history.asked_for_keeper;
         // It leaves only when the disk has its outcome.
         if self.keeper != Keeper::Left {
             self.outcome = None;

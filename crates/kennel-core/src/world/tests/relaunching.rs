@@ -203,6 +203,20 @@ fn a_stop_in_the_pause_calls_the_next_launch_off_for_good() {
     assert!(matches!(later.relaunch(&id(1), person(2)), Relaunched::Admitted { .. }), "by hand");
 }
 
+#[test]
+fn the_end_of_a_parent_calls_the_next_launch_of_its_child_off() {
+    let mut child = named(2, None, Some(1));
+    child.spec.restart = Restart::OnFailure { most: None };
+    let mut world = world([named(1, None, None), child]);
+    run(&mut world, 1);
+    fails(&mut world, &id(2));
+    drop(world.consider_restart(&id(2), Duration::ZERO));
+    let effects = world.step(&id(1), &stop(None));
+    assert!(effects.contains(&(id(2), Effect::Record { durable: true })), "{effects:?}");
+    let off = Relaunched::Refused(RelaunchRefusal::CalledOff(id(2)));
+    assert_eq!(world.relaunch(&id(2), policy()), off);
+}
+
 /// It ended by itself, and the stop came before anybody had decided.
 #[test]
 fn a_stop_between_the_exit_and_the_end_calls_the_next_launch_off_too() {
