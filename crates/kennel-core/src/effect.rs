@@ -35,7 +35,7 @@ pub enum Effect {
         /// KILL follows TERM after this long.
         grace: Duration,
     },
-    /// Look for the sign that it is up, and mind the time: [`crate::Event::BecameReady`] or
+    /// Look for the sign that it is up, and mind the time, from when the program began to run: [`crate::Event::BecameReady`] or
     /// [`crate::Event::ReadyOverdue`] follows. If [`crate::Readiness::Report`] was asked for, only the time.
     AwaitReady,
     /// Nobody needs that any more.
@@ -44,7 +44,8 @@ pub enum Effect {
     EndPen,
     /// Find out what became of a launch.
     Probe,
-    /// Remove this, or what there is of it; it is fine if nothing is. [`crate::Event::CleanedUp`],
+    /// Remove this, or what there is of it; it is fine if nothing is, or if what is there is somebody else's. Of a
+    /// launch that a former daemon left, a process of that daemon may still be making it. [`crate::Event::CleanedUp`],
     /// [`crate::Event::Kept`] or [`crate::Event::CleanUpFailed`] follows.
     CleanUp {
         /// What.
