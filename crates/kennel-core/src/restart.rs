@@ -89,6 +89,8 @@ pub enum RelaunchState {
     Undecided,
     /// It will be, after a pause.
     Pending,
+    /// It was.
+    Launched,
     /// Somebody wanted the end: it will not, whatever the policy says.
     CalledOff {
         /// Who, or what.

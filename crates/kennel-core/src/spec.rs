@@ -122,6 +122,19 @@ impl Default for SessionSpec {
     }
 }
 
+impl SessionSpec {
+    /// With each limit of zero taken for none: 0 means off, not at once.
+    #[must_use]
+    pub fn with_zero_off(mut self) -> Self {
+        let limits =
+            [&mut self.ready_timeout, &mut self.timeout, &mut self.idle, &mut self.silence];
+        for limit in limits {
+            *limit = limit.filter(|limit| !limit.is_zero());
+        }
+        self
+    }
+}
+
 /// A worktree of a git repository, and the branch in it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WorktreeSpec {
@@ -157,4 +170,23 @@ pub enum PenKind {
     Subtree,
     /// A pid namespace.
     Pidns,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_limit_of_zero_is_off() {
+        let (zero, second) = (Some(Duration::ZERO), Some(Duration::from_secs(1)));
+        let spec = SessionSpec {
+            ready_timeout: zero,
+            timeout: zero,
+            idle: second,
+            silence: zero,
+            ..SessionSpec::default()
+        };
+        let expected = SessionSpec { idle: second, ..SessionSpec::default() };
+        assert_eq!(spec.with_zero_off(), expected);
+    }
 }

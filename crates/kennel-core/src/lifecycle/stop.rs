@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use crate::effect::Effect;
 use crate::event::StopWish;
-use crate::restart::{RelaunchState, Restart};
+use crate::restart::{self, Decision, Facts, RelaunchState, Restart};
 use crate::session::{Look, Phase, Reason, Session, Wanted};
 
 /// What a wish changed.
@@ -67,9 +67,13 @@ impl Session {
     /// the next waits for its pause to be over. Whether that is news.
     fn call_off_relaunch(&mut self, reason: &Reason) -> bool {
         let follows = match self.relaunch {
-            RelaunchState::Undecided => self.is_live() && self.spec.restart != Restart::Never,
+            RelaunchState::Undecided if self.is_live() => self.spec.restart != Restart::Never,
+            RelaunchState::Undecided => {
+                let decision = restart::decide(&Facts::of(self, Duration::ZERO));
+                matches!(decision, Decision::Relaunch { .. })
+            }
             RelaunchState::Pending => true,
-            RelaunchState::CalledOff { .. } => false,
+            RelaunchState::Launched | RelaunchState::CalledOff { .. } => false,
         };
         if follows {
             let by = match reason {
@@ -82,6 +86,12 @@ impl Session {
             self.relaunch = RelaunchState::CalledOff { by };
         }
         follows
+    }
+
+    /// What follows this launch is known now.
+    pub(crate) fn settle_relaunch(&mut self, state: RelaunchState) -> Vec<Effect> {
+        self.relaunch = state;
+        self.noted()
     }
 
     /// Tells the keeper to end everything, if it can be told.

@@ -124,12 +124,16 @@ impl World {
         if let Some(answer) = not_now(newest, &how.by) {
             return answer;
         }
-        let next = next_launch(newest, how);
+        let (former, next) = (newest.id.clone(), next_launch(newest, how));
         let id = next.id.clone();
-        match self.admit(next) {
-            Admitted::Admitted { effects } => Relaunched::Admitted { id, effects },
-            Admitted::Refused(refusal) => Relaunched::Refused(refusal.into()),
+        let mut effects = match self.admit(next) {
+            Admitted::Admitted { effects } => effects,
+            Admitted::Refused(refusal) => return Relaunched::Refused(refusal.into()),
+        };
+        if let Some(session) = self.sessions.get_mut(&former) {
+            effects.extend(tagged(&former, session.settle_relaunch(RelaunchState::Launched)));
         }
+        Relaunched::Admitted { id, effects }
     }
 
     /// Whether the restart policy wants another launch of a session whose latest one is cleaned up, and ran so
@@ -149,8 +153,7 @@ impl World {
         let mut effects = Vec::new();
         let news = session.relaunch == RelaunchState::Undecided;
         if matches!(decision, Decision::Relaunch { .. }) && news {
-            session.relaunch = RelaunchState::Pending;
-            effects.extend(tagged(id, vec![Effect::Record { durable: false }]));
+            effects.extend(tagged(id, session.settle_relaunch(RelaunchState::Pending)));
         }
         (decision, effects)
     }

@@ -1,8 +1,8 @@
 //! Cores that are broken on purpose, each in another way. The oracle must catch every one of them.
 
 use kennel_core::{
-    Admitted, Effect, Event, Exit, Look, PenEnd, Phase, Probe, ReadyState, Relaunch, Relaunched,
-    Session, SessionId, Wanted, World,
+    Admitted, Effect, Event, Exit, Look, PenEnd, Phase, Probe, ReadyState, Relaunch, RelaunchState,
+    Relaunched, Session, SessionId, Wanted, World,
 };
 
 use crate::action::Setting;
@@ -369,12 +369,25 @@ fn the_oracle_catches_a_stop_that_does_not_wait_for_the_making() {
     });
 }
 
-fn assert_relaunch_caught(invariant: &str, resume: crate::lineage::Resume) {
-    let lineage = Lineage::new(resume);
+fn assert_relaunch_caught(invariant: &str, lineage: &Lineage) {
     let start = lineage.start(Budget { trouble: 0, stops: 1, resumes: 2 });
-    let violation = search::explore(&lineage, ORDERLY, start).expect_err("not caught");
+    let violation = search::explore(lineage, ORDERLY, start).expect_err("not caught");
     println!("caught after {} moves: {}", violation.way.len(), violation.what);
     assert!(violation.what.contains(invariant), "{violation}");
+}
+
+/// The pause is over, and nobody looks whether it was called off.
+#[test]
+fn the_oracle_catches_a_restart_that_was_called_off() {
+    let lineage = Lineage::with_policy(|world, after, how| {
+        let effects = crate::lineage::restart(world, after, how.clone());
+        let decided = world.get(after).is_some_and(|it| it.relaunch != RelaunchState::Undecided);
+        if effects.is_empty() && decided {
+            return crate::lineage::relaunch(world, after, how);
+        }
+        effects
+    });
+    assert_relaunch_caught("3: launched again although its end was wanted", &lineage);
 }
 
 fn launch_now(world: &mut World, id: SessionId, how: Relaunch) -> Vec<(SessionId, Effect)> {
@@ -388,22 +401,22 @@ fn launch_now(world: &mut World, id: SessionId, how: Relaunch) -> Vec<(SessionId
 
 #[test]
 fn the_oracle_catches_a_relaunch_before_the_former_is_reaped() {
-    assert_relaunch_caught("7: launched again before", |world, after, how| {
+    let lineage = Lineage::new(|world, after, how| {
         let ends = world.get(after).is_some_and(Session::is_stop_wanted);
         if ends {
             return launch_now(world, after.next_attempt(), how);
         }
         crate::lineage::relaunch(world, after, how)
     });
+    assert_relaunch_caught("7: launched again before", &lineage);
 }
 
 #[test]
 fn the_oracle_catches_a_second_click_that_launches_again() {
-    assert_relaunch_caught("7: every click is a launch", |world, after, how| {
-        match world.relaunch(after, how.clone()) {
-            Relaunched::Admitted { effects, .. } => effects,
-            Relaunched::Already { id } if id != *after => launch_now(world, id.next_attempt(), how),
-            _ => Vec::new(),
-        }
+    let lineage = Lineage::new(|world, after, how| match world.relaunch(after, how.clone()) {
+        Relaunched::Admitted { effects, .. } => effects,
+        Relaunched::Already { id } if id != *after => launch_now(world, id.next_attempt(), how),
+        _ => Vec::new(),
     });
+    assert_relaunch_caught("7: every click is a launch", &lineage);
 }

@@ -11,7 +11,7 @@ use crate::plot::{Found, Message, Thing, Told, Truth};
 pub(crate) fn exit(truth: Truth) -> Exit {
     let signal = |signal| Exit::Signal { signal, core: false, oom: false };
     match truth {
-        Truth::Code => Exit::Code { code: 0 },
+        Truth::Code => Exit::Code { code: 1 },
         Truth::Term => signal(15),
         Truth::Kill => signal(9),
         Truth::Reboot => Exit::Unknown { why: "nobody can know".into() },

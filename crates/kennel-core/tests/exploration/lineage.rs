@@ -1,10 +1,11 @@
 //! A session that runs, and clients who want another launch of it, in the world as it is.
 
 use std::hash::{Hash, Hasher};
+use std::time::Duration;
 
 use kennel_core::{
-    Admitted, Effect, Event, LaunchToken, Relaunch, RelaunchBy, Relaunched, Session, SessionId,
-    World,
+    Admitted, Effect, Event, LaunchToken, Relaunch, RelaunchBy, RelaunchState, Relaunched, Restart,
+    Session, SessionId, World,
 };
 
 use crate::ORDERLY;
@@ -35,13 +36,41 @@ pub(crate) fn relaunch(
 /// A daemon with a whole world in its memory.
 pub(crate) struct Lineage {
     ids: [SessionId; 2],
+    /// Whether nobody asks for another launch but its policy.
+    policy: bool,
     resume: Resume,
+}
+
+/// The policy's way: it decides, and after a pause, in which anything may happen, acts.
+pub(crate) fn restart(
+    world: &mut World,
+    after: &SessionId,
+    how: Relaunch,
+) -> Vec<(SessionId, Effect)> {
+    let pending = |session: &Session| session.relaunch == RelaunchState::Pending;
+    if world.get(after).is_some_and(pending) {
+        let how = Relaunch { by: RelaunchBy::Policy { ran: Duration::ZERO }, ..how };
+        return relaunch(world, after, how);
+    }
+    world.consider_restart(after, Duration::ZERO).1
 }
 
 impl Lineage {
     pub(crate) fn new(resume: Resume) -> Self {
         let first = session(None).id;
-        Self { ids: [first.clone(), first.next_attempt()], resume }
+        Self { ids: [first.clone(), first.next_attempt()], policy: false, resume }
+    }
+
+    pub(crate) fn with_policy(resume: Resume) -> Self {
+        Self { policy: true, ..Self::new(resume) }
+    }
+
+    fn first(&self) -> Session {
+        let mut session = session(None);
+        if self.policy {
+            session.spec.restart = Restart::OnFailure { most: None };
+        }
+        session
     }
 
     fn numbered(&self, effects: Vec<(SessionId, Effect)>) -> Effects {
@@ -58,7 +87,7 @@ impl Lineage {
             budget: calm,
         };
         let world = scene.memory.as_mut().expect("the daemon lives");
-        let Admitted::Admitted { effects } = world.admit(session(None)) else { panic!("refused") };
+        let Admitted::Admitted { effects } = world.admit(self.first()) else { panic!("refused") };
         scene.take_up(self.numbered(effects), self).expect("a start without fault");
         while let Some((due, _)) =
             scene.moves(self, ORDERLY).into_iter().find(|(_, kind)| *kind == Kind::Due)
@@ -109,6 +138,11 @@ impl Mind for Lineage {
         self.numbered((self.resume)(world, &self.ids[FIRST], how))
     }
 
+    /// A session means its latest launch.
+    fn may_stop(&self, world: &World, which: usize) -> bool {
+        which == SECOND || world.get(&self.ids[SECOND]).is_none()
+    }
+
     fn check(&self, world: &World) -> Result<(), String> {
         match world.sessions().len() {
             0..=2 => Ok(()),
@@ -121,8 +155,12 @@ impl Mind for Lineage {
         let over =
             matches!(former.keeper, Keeper::None | Keeper::Dead | Keeper::Over | Keeper::Left);
         let gone = over && former.pen_is_empty() && !former.hands.start_keeper;
-        if plots[SECOND].history.asked_for_keeper && !gone {
+        let again = plots[SECOND].history.asked_for_keeper;
+        if again && !gone {
             return Err("7: launched again before the former launch was gone".into());
+        }
+        if again && self.policy && former.history.stop_asked {
+            return Err("3: launched again although its end was wanted".into());
         }
         Ok(())
     }

@@ -118,6 +118,16 @@ fn explore_lineage(trouble: u8, stops: u8) {
     explore(&lineage, ORDERLY, lineage.start(budget));
 }
 
+/// Its policy launches it again, after a pause, unless somebody wants the end.
+#[test]
+fn a_session_with_a_restart_policy() {
+    let lineage = Lineage::with_policy(lineage::restart);
+    for (trouble, stops) in [(0, 1), (1, 1)] {
+        let budget = Budget { trouble, stops, resumes: 3 };
+        explore(&lineage, ORDERLY, lineage.start(budget));
+    }
+}
+
 #[test]
 #[ignore = "takes minutes"]
 fn more_of_everything_for_what_waits() {

@@ -2,14 +2,14 @@
 
 use std::rc::Rc;
 
-use kennel_core::{Effect, OwedKind, Phase, Session, Underway};
+use kennel_core::{Effect, OwedKind, Phase, RelaunchState, Session, Underway};
 
 use crate::gist::{Gist, fingerprint};
 
 /// How a program really ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) enum Truth {
-    /// By itself, with 0.
+    /// By itself, with 1.
     Code,
     /// By a stop, with TERM.
     Term,
@@ -442,10 +442,10 @@ impl Plot {
         }
         self.history.daemon_died = true;
         self.history.launch_left |= self.history.asked_for_keeper;
-        // Who asked for the end of one that waits had no answer yet, and hears that there is no daemon.
-        let waits = |row: &Row| row.0.phase < Phase::Reserved && !row.0.is_stop_wanted();
-        let unheard = self.history.waited && self.row.as_ref().is_none_or(waits);
-        self.history.stop_asked &= !unheard;
+        // Whoever asked for the end had no answer yet, unless that is on record, and hears that there is no daemon.
+        let called_off = |row: &Row| matches!(row.0.relaunch, RelaunchState::CalledOff { .. });
+        let heard = |row: &Row| row.0.is_stop_wanted() || called_off(row);
+        self.history.stop_asked &= self.row.as_ref().is_some_and(heard);
     }
 
     /// The machine restarts.

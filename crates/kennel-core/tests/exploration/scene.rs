@@ -28,6 +28,11 @@ pub(crate) trait Mind {
         Vec::new()
     }
 
+    /// Whether clients may mean this one.
+    fn may_stop(&self, _: &Self::Memory, _: usize) -> bool {
+        true
+    }
+
     /// What must hold between what is around sessions.
     fn check_plots(&self, _: &[Plot]) -> Result<(), String> {
         Ok(())
@@ -96,6 +101,10 @@ impl<M: Clone> Scene<M> {
                 let kind = action.kind(plot.hands.linked);
                 due += usize::from(kind == Kind::Due);
                 if kind == Kind::Due && due > 1 && setting.orderly {
+                    continue;
+                }
+                let meant = self.memory.as_ref().is_some_and(|it| mind.may_stop(it, which));
+                if action == Action::Stop && !meant {
                     continue;
                 }
                 if self.budget.afford(action, kind).is_some() {

@@ -55,7 +55,8 @@ fn four_resumes_are_one_launch() {
         panic!()
     };
     assert_eq!(new, second());
-    assert_eq!(effects, [(second(), Effect::Record { durable: true })]);
+    let record = |durable| Effect::Record { durable };
+    assert_eq!(effects, [(second(), record(true)), (id(1), record(false))]);
     let (former, session) = (world.get(&id(1)).unwrap(), world.get(&new).unwrap());
     assert_eq!(session.spec.argv, former.spec.argv);
     assert_ne!(session.launch.token, former.launch.token);
@@ -215,6 +216,21 @@ fn the_end_of_a_parent_calls_the_next_launch_of_its_child_off() {
     assert!(effects.contains(&(id(2), Effect::Record { durable: true })), "{effects:?}");
     let off = Relaunched::Refused(RelaunchRefusal::CalledOff(id(2)));
     assert_eq!(world.relaunch(&id(2), policy()), off);
+}
+
+/// It has failed, and a stop comes before anybody has decided what follows.
+#[test]
+fn a_stop_before_the_decision_calls_the_next_launch_off() {
+    let mut world = failing(None);
+    assert_eq!(world.step(&id(1), &stop(None)), [(id(1), Effect::Record { durable: true })]);
+    let (decision, _) = world.consider_restart(&id(1), Duration::ZERO);
+    assert_eq!(decision, Decision::Done(Why::Wanted));
+    // What would not have been repeated anyway need not be called off, nor what was.
+    let mut world = ended();
+    assert_eq!(world.step(&id(1), &stop(None)), []);
+    let mut world = failing(None);
+    assert!(matches!(world.relaunch(&id(1), person(2)), Relaunched::Admitted { .. }));
+    assert_eq!(world.step(&id(1), &stop(None)), []);
 }
 
 /// It ended by itself, and the stop came before anybody had decided.
