@@ -5,9 +5,11 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 
 use serde::{Deserialize, Serialize};
 
+use crate::id::{LaunchToken, SessionId};
+use crate::report::Report;
 use crate::session::Survivor;
 use crate::spec::SessionSpec;
-use crate::view::{EventView, LaunchView, SessionView};
+use crate::view::{EventView, LaunchView, SessionView, WorktreeView};
 
 /// Text that need not be UTF-8: a plain string where it is, else its bytes in hex. Lossless.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -74,6 +76,48 @@ pub struct CreateRequest {
     pub terminal_settings: Option<TerminalSettings>,
     /// Whether standard error is apart from the terminal.
     pub stderr_apart: bool,
+    /// Whether it waits in line if it may not start at once.
+    #[serde(default)]
+    pub queue: bool,
+}
+
+/// Another launch of a session that has ended: its command, in its folder, with these surroundings.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ResumeRequest {
+    /// As in [`CreateRequest`].
+    pub env: Vec<(Text, Text)>,
+    /// The client's umask.
+    pub umask: u32,
+    /// The client's limits: resource, soft, hard.
+    pub limits: Vec<(u32, u64, u64)>,
+    /// Where standard input comes from, if there is no terminal.
+    pub stdin: StdinFrom,
+    /// The settings of the client's terminal.
+    pub terminal_settings: Option<TerminalSettings>,
+    /// Whether standard error is apart from the terminal.
+    pub stderr_apart: bool,
+    /// The session that asks, if one does.
+    #[serde(default)]
+    pub parent: Option<SessionId>,
+    /// Whether it ends when the client goes without a word.
+    #[serde(default)]
+    pub tethered: bool,
+    /// Whether it waits in line if it may not start at once.
+    #[serde(default)]
+    pub queue: bool,
+    /// Who asks, for the event log.
+    #[serde(default)]
+    pub by: String,
+}
+
+/// What an agent tells of itself.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ReportRequest {
+    /// What.
+    #[serde(flatten)]
+    pub report: Report,
+    /// The secret of its launch.
+    pub token: Option<LaunchToken>,
 }
 
 /// Where standard input comes from.
@@ -307,6 +351,13 @@ pub struct StraysEnded {
     pub still_alive: Vec<StrayView>,
 }
 
+/// The worktrees of sessions: those in use, and those that are kept.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct WorktreesView {
+    /// The worktrees.
+    pub worktrees: Vec<WorktreeView>,
+}
+
 /// What went wrong.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Problem {
@@ -321,6 +372,24 @@ pub struct Problem {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_report_is_checked_when_it_is_read() {
+        let read = |json: &str| serde_json::from_str::<ReportRequest>(json);
+        let request = read(r#"{"report":"title","title":"tests","token":"0a"}"#).unwrap();
+        assert!(matches!(&request.report, Report::Title { title } if title.as_ref() == "tests"));
+        assert!(!format!("{request:?}").contains("0a"), "{request:?}");
+        assert!(read(r#"{"report":"ready","token":null}"#).is_ok());
+        for (wrong, what) in [
+            (r#"{"report":"title","title":"a\u001b[2J","token":null}"#, "control characters"),
+            (r#"{"report":"title","title":"","token":null}"#, "1 to 200 characters"),
+            (r#"{"report":"progress","percent":101,"token":null}"#, "from 0 to 100, not 101"),
+            (r#"{"report":"gone","token":null}"#, "unknown variant"),
+        ] {
+            let error = read(wrong).unwrap_err().to_string();
+            assert!(error.contains(what), "{wrong}: {error}");
+        }
+    }
 
     #[test]
     fn any_bytes_survive_the_round_trip() {

@@ -13,6 +13,14 @@ pub enum Effect {
         /// [`crate::Event::RecordFailed`] follows. Otherwise it is written sometime soon.
         durable: bool,
     },
+    /// Make this, which is on record as owed. [`crate::Event::Made`] or [`crate::Event::MakeFailed`] follows, and
+    /// not before nobody makes it any more.
+    Make {
+        /// What.
+        what: OwedKind,
+        /// Whether a former launch had it too, and may have left it there: then it is taken as it is.
+        again: bool,
+    },
     /// Have the yard start a keeper, which greets and waits. It may be done while the row is written.
     StartKeeper,
     /// Tell the keeper to make pen and process.
@@ -27,11 +35,18 @@ pub enum Effect {
         /// KILL follows TERM after this long.
         grace: Duration,
     },
+    /// Look for the sign that it is up, and mind the time, from when the program began to run: [`crate::Event::BecameReady`] or
+    /// [`crate::Event::ReadyOverdue`] follows. If [`crate::Readiness::Report`] was asked for, only the time.
+    AwaitReady,
+    /// Nobody needs that any more.
+    StopAwaiting,
     /// End the pen without the keeper: it is dead, or gets killed now.
     EndPen,
     /// Find out what became of a launch.
     Probe,
-    /// Remove this.
+    /// Remove this, or what there is of it; it is fine if nothing is, or if what is there is somebody else's. Of a
+    /// launch that a former daemon left, a process of that daemon may still be making it. [`crate::Event::CleanedUp`],
+    /// [`crate::Event::Kept`] or [`crate::Event::CleanUpFailed`] follows.
     CleanUp {
         /// What.
         what: OwedKind,

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use crate::report::Report;
 use crate::session::{Exit, OwedKind, Reason, Survivor};
 
 /// Something happened. Events may come twice, late, or in an order that nobody expected.
@@ -17,6 +18,20 @@ pub enum Event {
     },
     /// The keeper has greeted and waits.
     KeeperReady,
+    /// Its turn has come: it may leave the line. See [`crate::World::next_in_line`].
+    TurnCame,
+    /// What it needs is there.
+    Made {
+        /// What.
+        what: OwedKind,
+    },
+    /// What it needs could not be made; a part of it may be there. Nobody is making it any more.
+    MakeFailed {
+        /// What.
+        what: OwedKind,
+        /// Why.
+        why: String,
+    },
     /// No keeper could be started, and none will be.
     KeeperNotStarted {
         /// Why.
@@ -40,6 +55,15 @@ pub enum Event {
         /// Why.
         why: String,
     },
+    /// It is up, by what was asked for. Late, it changes nothing.
+    BecameReady {
+        /// What was seen.
+        how: String,
+    },
+    /// It had its time to become ready.
+    ReadyOverdue,
+    /// Its agent told something, and was believed: see [`crate::report::judge`].
+    Reported(Report),
     /// The agent itself has ended; others may be left.
     Exited {
         /// How.
@@ -49,7 +73,8 @@ pub enum Event {
     Gone {
         /// How the agent ended.
         exit: Exit,
-        /// Why, if the keeper has a reason of its own: [`Reason::LeaseOver`], [`Reason::ClientGone`].
+        /// Why, if the keeper has a reason of its own: [`Reason::LeaseOver`], [`Reason::ClientGone`],
+        /// [`Reason::TimedOut`], [`Reason::Idle`], [`Reason::Silent`].
         reason: Option<Reason>,
     },
     /// These can't be ended so far.
@@ -70,10 +95,17 @@ pub enum Event {
         /// What.
         what: OwedKind,
     },
-    /// This is removed.
+    /// This is removed: since it was owed, or, later, since a person wants no more of what was kept.
     CleanedUp {
         /// What.
         what: OwedKind,
+    },
+    /// This has something of value in it, and stays. It is not owed any more.
+    Kept {
+        /// What.
+        what: OwedKind,
+        /// What of value is in it.
+        why: String,
     },
     /// This could not be removed so far.
     CleanUpFailed {
@@ -91,6 +123,42 @@ pub enum Event {
     },
     /// A new daemon read this session from the register.
     Restored,
+}
+
+impl Event {
+    /// Whether it comes from a keeper, or from a look for one. Of a session for which none was asked, that is
+    /// about somebody else.
+    pub(crate) fn is_of_keeper(&self) -> bool {
+        match self {
+            Self::KeeperReady
+            | Self::KeeperNotStarted { .. }
+            | Self::Born { .. }
+            | Self::Opened
+            | Self::LaunchFailed { .. }
+            | Self::Exited { .. }
+            | Self::Gone { .. }
+            | Self::StillAlive { .. }
+            | Self::KeeperLost
+            | Self::PenEnded(_)
+            | Self::Probed(_) => true,
+            Self::Recorded
+            | Self::RecordFailed { .. }
+            | Self::TurnCame
+            | Self::Made { .. }
+            | Self::MakeFailed { .. }
+            | Self::BecameReady { .. }
+            | Self::ReadyOverdue
+            | Self::Reported(_)
+            | Self::StopAsked(_)
+            | Self::Owes { .. }
+            | Self::CleanedUp { .. }
+            | Self::Kept { .. }
+            | Self::CleanUpFailed { .. }
+            | Self::RetryDue
+            | Self::Forgotten { .. }
+            | Self::Restored => false,
+        }
+    }
 }
 
 /// A wish for the end.

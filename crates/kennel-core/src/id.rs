@@ -1,5 +1,6 @@
 //! Ids of sessions and launches.
 
+use std::cmp::Ordering;
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
@@ -11,15 +12,25 @@ const EPOCH_MS: u64 = 1_767_225_600_000;
 const TIME_CHARACTERS: u32 = 8;
 const RANDOM_CHARACTERS: u32 = 4;
 
-/// The id of a session: 12 characters, of which the first 8 are the time. Later ones sort later.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+/// What stands between a session's id and the number of a further launch. It may be part of a pen's name.
+const ATTEMPT_MARK: char = '_';
+
+/// The id of a session's launch: 12 characters, of which the first 8 are the time. A session that is launched
+/// again keeps them, and the nth launch has `_n` behind them. Later ones sort later, and the launches of a
+/// session stand together, in their order.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct SessionId(String);
 
 /// Text that is no id.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{0:?} is no session id: that is {LENGTH} digits and lower-case letters", LENGTH = TIME_CHARACTERS + RANDOM_CHARACTERS)]
+#[error(
+    "{0:?} is no session id: that is {LENGTH} digits and lower-case letters, and _ with a number from 2 on for \
+     a further launch"
+)]
 pub struct ParseIdError(String);
+
+const LENGTH: usize = (TIME_CHARACTERS + RANDOM_CHARACTERS) as usize;
 
 impl SessionId {
     /// Takes an id from a record.
@@ -27,18 +38,73 @@ impl SessionId {
     /// # Errors
     /// It is not one.
     pub fn parse(text: &str) -> Result<Self, ParseIdError> {
-        let length = (TIME_CHARACTERS + RANDOM_CHARACTERS) as usize;
-        if text.len() == length && text.bytes().all(|byte| ALPHABET.contains(&byte)) {
-            Ok(Self(text.to_owned()))
-        } else {
-            Err(ParseIdError(text.to_owned()))
-        }
+        let (base, attempt) = match text.split_once(ATTEMPT_MARK) {
+            Some((base, attempt)) => (base, Some(attempt)),
+            None => (text, None),
+        };
+        let valid = base.len() == LENGTH
+            && base.bytes().all(|byte| ALPHABET.contains(&byte))
+            && attempt.is_none_or(|attempt| parse_attempt(attempt).is_some_and(|it| it > 1));
+        if valid { Ok(Self(text.to_owned())) } else { Err(ParseIdError(text.to_owned())) }
     }
 
     /// As text.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
+    }
+
+    /// Which launch of its session it is: 1 for the first.
+    #[must_use]
+    pub fn attempt(&self) -> u32 {
+        self.0.split_once(ATTEMPT_MARK).and_then(|(_, number)| parse_attempt(number)).unwrap_or(1)
+    }
+
+    /// The id of the session, which is that of its first launch.
+    #[must_use]
+    pub fn base(&self) -> Self {
+        Self(self.base_str().to_owned())
+    }
+
+    /// The id of the launch after this one.
+    #[must_use]
+    pub fn next_attempt(&self) -> Self {
+        let number = self.attempt().saturating_add(1);
+        Self(format!("{}{ATTEMPT_MARK}{number}", self.base_str()))
+    }
+
+    /// Whether both are launches of one session.
+    #[must_use]
+    pub fn is_kin_of(&self, other: &Self) -> bool {
+        self.base_str() == other.base_str()
+    }
+
+    pub(crate) fn base_str(&self) -> &str {
+        self.0.get(..LENGTH).unwrap_or(&self.0)
+    }
+}
+
+/// A number as it is written: without a sign or leading zeros, so that one launch has one id.
+fn parse_attempt(text: &str) -> Option<u32> {
+    let plain = !text.starts_with('0') && text.bytes().all(|byte| byte.is_ascii_digit());
+    text.parse().ok().filter(|_| plain)
+}
+
+/// Takes `ID_1` for what it means to people: the first launch, even if there are later ones.
+pub(crate) fn parse_first_launch(text: &str) -> Option<SessionId> {
+    SessionId::parse(text.strip_suffix("_1")?).ok().filter(|id| id.attempt() == 1)
+}
+
+impl Ord for SessionId {
+    fn cmp(&self, other: &Self) -> Ordering {
+        let by_session = self.base_str().cmp(other.base_str());
+        by_session.then_with(|| self.attempt().cmp(&other.attempt()))
+    }
+}
+
+impl PartialOrd for SessionId {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
     }
 }
 
@@ -95,7 +161,7 @@ fn text_of(value: u64) -> String {
 
 fn value_of(id: &SessionId) -> u64 {
     let digit = |byte: u8| ALPHABET.iter().position(|other| *other == byte).unwrap_or(0) as u64;
-    id.0.bytes().fold(0, |value, byte| (value << 5) | digit(byte))
+    id.base_str().bytes().fold(0, |value, byte| (value << 5) | digit(byte))
 }
 
 /// The secret of one launch: 128 random bits, in hex.
@@ -108,6 +174,13 @@ impl LaunchToken {
     #[must_use]
     pub fn new(random: u128) -> Self {
         Self(format!("{random:032x}"))
+    }
+
+    /// Whether this text is the secret. It takes as long whichever character differs.
+    #[must_use]
+    pub fn is(&self, text: &str) -> bool {
+        let differing = self.0.bytes().zip(text.bytes()).fold(0, |seen, (a, b)| seen | (a ^ b));
+        self.0.len() == text.len() && differing == 0
     }
 
     /// As text, for those who may know it.
@@ -148,9 +221,46 @@ mod tests {
     }
 
     #[test]
+    fn a_further_launch_keeps_the_id_and_counts() {
+        let mut maker = IdMaker::default();
+        let (one, other) = (maker.next(EPOCH_MS + 77, 99), maker.next(EPOCH_MS + 78, 99));
+        assert_eq!((one.attempt(), one.base()), (1, one.clone()));
+        let mut launches = vec![one.clone()];
+        for number in 2..13 {
+            let next = launches.last().unwrap().next_attempt();
+            assert_eq!(next.as_str(), format!("{one}_{number}"));
+            assert_eq!((next.attempt(), next.base()), (number, one.clone()));
+            assert_eq!(SessionId::parse(next.as_str()), Ok(next.clone()));
+            launches.push(next);
+        }
+        launches.push(other.clone());
+        assert!(launches.is_sorted_by(|a, b| a < b), "{launches:?}");
+        assert!(launches[3].is_kin_of(&one) && !other.is_kin_of(&one));
+        let mut later = IdMaker::default();
+        later.after(&launches[11]);
+        assert!(later.next(0, 0) > launches[11], "a new session is later than any launch");
+    }
+
+    #[test]
+    fn a_launch_has_one_id_only() {
+        let id = IdMaker::default().next(EPOCH_MS + 77, 99);
+        for wrong in ["_", "_0", "_1", "_02", "_+2", "_2_3", "_99999999999", "-2", ".2", "_x"] {
+            assert!(SessionId::parse(&format!("{id}{wrong}")).is_err(), "{wrong}");
+        }
+        assert_eq!(parse_first_launch(&format!("{id}_1")), Some(id.clone()));
+        for wrong in [id.to_string(), format!("{id}_2"), format!("{id}_2_1"), "_1".into()] {
+            assert_eq!(parse_first_launch(&wrong), None, "{wrong}");
+        }
+    }
+
+    #[test]
     fn a_token_does_not_show_itself() {
         let token = LaunchToken::new(7);
         assert_eq!(format!("{token:?}"), "LaunchToken(…)");
         assert_eq!(token.secret().len(), 32);
+        assert!(token.is(token.secret()));
+        for other in ["", "7", &token.secret()[..31], LaunchToken::new(8).secret()] {
+            assert!(!token.is(other), "{other}");
+        }
     }
 }

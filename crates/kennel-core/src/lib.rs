@@ -3,11 +3,16 @@
 //! A session is a value. Something happens to it (an [`Event`]), [`Session::step`] says what it is now and
 //! what is to be done ([`Effect`]s); whoever carries those out reports back by further events.
 
+pub mod admission;
 pub mod api;
 mod effect;
 mod event;
+pub mod headroom;
 mod id;
 mod lifecycle;
+mod ready;
+pub mod report;
+pub mod restart;
 #[cfg(test)]
 mod sample;
 mod session;
@@ -18,10 +23,16 @@ mod world;
 pub use effect::Effect;
 pub use event::{Event, PenEnd, Probe, StopWish};
 pub use id::{IdMaker, LaunchToken, ParseIdError, SessionId};
+pub use ready::{Readiness, ReadinessError, ReadyState};
+pub use report::{Report, Reported};
+pub use restart::{RelaunchState, Restart, RestartError, Restarts};
 pub use session::{
-    Exit, Launch, Look, LostBecause, Owed, OwedKind, Phase, Reason, Session, Survivor, Underway,
-    Wanted, Writing,
+    Exit, Kept, Launch, Look, LostBecause, Owed, OwedKind, Phase, Reason, Session, Survivor,
+    Underway, Wanted, Writing,
 };
-pub use spec::{PenKind, SessionSpec, Terminal};
-pub use view::{EventView, LaunchView, SessionView};
-pub use world::{Admitted, FindError, Refusal, RemoveError, World};
+pub use spec::{KeyError, PenKind, SessionSpec, Terminal, WorktreeSpec, check_key};
+pub use view::{EventView, LaunchView, SessionView, WorktreeView};
+pub use world::{
+    Admitted, FindError, Keyed, Refusal, Relaunch, RelaunchBy, RelaunchRefusal, Relaunched,
+    RemoveError, World,
+};

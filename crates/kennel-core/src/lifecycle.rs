@@ -1,6 +1,9 @@
 //! The life of one session: what an event makes of it, and what is to be done then.
 //!
 //! ```text
+//!  Queued ── its turn ──┐ (worktree wanted: Making)
+//!  Making ── all made ──┤
+//!                       ▼
 //!            row durable      process born     program       a stop, or      pen seen      nothing
 //!            + keeper there   + granted        runs          keeper lost     empty         owed
 //!  Reserved ──────────────> Launching ──> Starting ──> Running ──> Stopping ──> Reaped ──> Cleaned
@@ -11,6 +14,14 @@
 //!     └─────────────────────────┴────────────┴────────────┴───────────────────────┘
 //!                          any observation that the pen is empty
 //! ```
+//!
+//! While the durable row says `Queued` or `Making` no keeper was ever asked for: one is asked for when a row
+//! `Reserved` is durable (or is being written, for the first launch of a session that begins there). So such a
+//! session is ended without looking for anybody: as soon as the wish is on record, and nobody makes anything for
+//! it.
+//!
+//! A session that is launched again begins anew, as a further value with an id of its own; see
+//! [`crate::World::relaunch`].
 //!
 //! What is *wanted* is apart from the phase and never goes back: a stop may come in any phase, any number of
 //! times. Only an observation leads to `Reaped`: the keeper's word, an empty pen, or a machine that was
@@ -24,6 +35,8 @@ mod end;
 mod launch;
 #[cfg(test)]
 mod laws;
+mod prepare;
+mod ready;
 mod record;
 mod stop;
 #[cfg(test)]
@@ -32,18 +45,40 @@ mod tests;
 use crate::effect::Effect;
 use crate::event::Event;
 use crate::id::{LaunchToken, SessionId};
-use crate::session::{Exit, Launch, Look, Owed, Phase, Session, Underway, Wanted, Writing};
+use crate::report::Reported;
+use crate::restart::{RelaunchState, Restarts};
+use crate::session::{
+    Exit, Launch, Look, Owed, OwedKind, Phase, Session, Underway, Wanted, Writing,
+};
 use crate::spec::SessionSpec;
 
+fn worktree(spec: &SessionSpec) -> Option<OwedKind> {
+    let wanted = spec.worktree.as_ref()?;
+    Some(OwedKind::Worktree {
+        repo: wanted.repo.clone(),
+        path: wanted.path.clone(),
+        branch: wanted.branch.clone(),
+    })
+}
+
 impl Session {
-    /// A session that was asked for, and is not on record yet. What is owed is what will be made for it.
+    /// A session that was asked for, and is not on record yet. What is owed is what will be made for it; the
+    /// worktree that it asks for is added to that.
     #[must_use]
     pub fn new(id: SessionId, spec: SessionSpec, token: LaunchToken, owed: Vec<Owed>) -> Self {
+        let mut owed = owed;
+        let worktree = worktree(&spec);
+        owed.extend(worktree.into_iter().map(|what| Owed { what, failures: 0, why: None }));
+        let phase = if spec.worktree.is_some() { Phase::Making } else { Phase::Reserved };
+        // The id of a first launch is random: if its row is lost with the daemon, nobody gets it again. That of
+        // a further one would be given away anew, and its keeper would be taken for the other's.
+        let unlaunched = phase < Phase::Reserved || id.attempt() > 1;
         Self {
             id,
+            ready: spec.ready.at_first(),
             spec,
             wanted: Wanted::Running,
-            phase: Phase::Reserved,
+            phase,
             launch: Launch {
                 token,
                 recorded: false,
@@ -58,31 +93,66 @@ impl Session {
             owed,
             survivors: Vec::new(),
             lost: None,
+            kept: Vec::new(),
+            reported: Reported::default(),
+            restarts: Restarts::default(),
+            relaunch: RelaunchState::default(),
+            ticket: 0,
             // What `first_effects` asks for.
             underway: Underway {
-                writing: Writing::UnderWay { phase: Phase::Reserved, outdated: false },
+                writing: Writing::UnderWay { phase, outdated: false },
+                unlaunched,
                 ..Underway::default()
             },
         }
     }
 
-    /// What is to be done for a new session: its keeper is started while its row is written.
+    /// The same, but it waits in line until its turn comes.
+    #[must_use]
+    pub fn queued(mut self) -> Self {
+        self.phase = Phase::Queued;
+        self.underway = Underway {
+            writing: Writing::UnderWay { phase: Phase::Queued, outdated: false },
+            unlaunched: true,
+            ..Underway::default()
+        };
+        self
+    }
+
+    /// What is to be done for a new session: its keeper is started while its row is written, if it is the first
+    /// launch, and nothing must be waited for or made before.
     #[must_use]
     pub fn first_effects(&self) -> Vec<Effect> {
-        vec![Effect::Record { durable: true }, Effect::StartKeeper]
+        let record = Effect::Record { durable: true };
+        if self.underway.unlaunched { vec![record] } else { vec![record, Effect::StartKeeper] }
     }
 
     /// Takes an event in, and says what is to be done. See the module's drawing.
     #[must_use]
     pub fn step(&mut self, event: &Event) -> Vec<Effect> {
+        if event.is_of_keeper() && self.underway.unlaunched {
+            return Vec::new();
+        }
+        let mut effects = self.take_in(event);
+        self.stop_awaiting(&mut effects);
+        effects
+    }
+
+    fn take_in(&mut self, event: &Event) -> Vec<Effect> {
         match event {
             Event::Recorded => self.on_recorded(),
             Event::RecordFailed { why } => self.on_record_failed(why),
             Event::KeeperReady => self.on_keeper_ready(),
             Event::KeeperNotStarted { why } => self.on_keeper_not_started(why),
+            Event::TurnCame => self.on_turn_came(),
+            Event::Made { what } => self.on_made(what),
+            Event::MakeFailed { what, why } => self.on_make_failed(what, why),
             Event::Born { identity, pid, pen } => self.on_born(identity, *pid, pen.as_deref()),
             Event::Opened => self.on_opened(),
             Event::LaunchFailed { code, why } => self.on_launch_failed(*code, why),
+            Event::BecameReady { .. } => self.on_became_ready(),
+            Event::ReadyOverdue => self.on_ready_overdue(),
+            Event::Reported(report) => self.on_reported(report),
             Event::Exited { exit } => self.on_exited(exit),
             Event::Gone { exit, reason } => self.on_gone(exit, reason.as_ref()),
             Event::StillAlive { survivors } => self.on_still_alive(survivors),
@@ -92,6 +162,7 @@ impl Session {
             Event::Probed(probe) => self.on_probed(probe),
             Event::Owes { what } => self.on_owes(what),
             Event::CleanedUp { what } => self.on_cleaned_up(what),
+            Event::Kept { what, why } => self.on_kept(what, why),
             Event::CleanUpFailed { what, why } => self.on_clean_up_failed(what, why),
             Event::RetryDue => self.on_retry_due(),
             Event::Forgotten { by } => self.on_forgotten(by),
@@ -121,6 +192,13 @@ impl Session {
     #[must_use]
     pub fn may_have_run(&self) -> bool {
         self.launch.granted && self.exit != Some(Exit::NeverRan)
+    }
+
+    /// Whether its agent is heard: it was let run, and its end is neither wanted nor seen. What comes from a
+    /// launch of which that is not so, is late.
+    #[must_use]
+    pub fn is_believed(&self) -> bool {
+        self.launch.granted && !self.is_stop_wanted() && !self.has_ended()
     }
 
     /// Whether its outcome could not be put on record so far.

@@ -5,7 +5,7 @@ use std::time::Duration;
 use crate::event::{Event, StopWish};
 use crate::id::{IdMaker, LaunchToken, SessionId};
 use crate::session::{Owed, OwedKind, Reason, Session};
-use crate::spec::{PenKind, SessionSpec};
+use crate::spec::{SessionSpec, WorktreeSpec};
 
 pub(crate) const GRACE: Duration = Duration::from_secs(10);
 
@@ -16,21 +16,29 @@ pub(crate) fn id(number: u64) -> SessionId {
 
 pub(crate) fn spec() -> SessionSpec {
     SessionSpec {
-        name: None,
         argv: vec!["true".into()],
-        cwd: "/".into(),
-        terminal: None,
-        stdin: false,
-        pen: PenKind::Auto,
         grace: GRACE,
-        linger: Duration::ZERO,
-        lease: None,
-        tethered: false,
-        parent: None,
-        outlives_parent: false,
-        output_limit: 1 << 20,
         asked_by: "a test".into(),
+        ..SessionSpec::default()
     }
+}
+
+/// A session of this kind that owes its files.
+pub(crate) fn asking(change: impl FnOnce(&mut SessionSpec)) -> Session {
+    let mut spec = spec();
+    change(&mut spec);
+    let files = Owed { what: OwedKind::RuntimeFiles, failures: 0, why: None };
+    Session::new(id(1), spec, LaunchToken::new(1), vec![files])
+}
+
+/// A worktree to be made.
+pub(crate) fn worktree() -> WorktreeSpec {
+    WorktreeSpec { repo: "/repo".into(), path: "/tree".into(), branch: "b".into(), base: None }
+}
+
+/// The same, to be removed.
+pub(crate) fn tree() -> OwedKind {
+    OwedKind::Worktree { repo: "/repo".into(), path: "/tree".into(), branch: "b".into() }
 }
 
 /// A new session that owes these.

@@ -5,9 +5,13 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use crate::id::{LaunchToken, SessionId};
+use crate::ready::ReadyState;
+use crate::report::Reported;
+use crate::restart::{RelaunchState, Restarts};
 use crate::spec::SessionSpec;
 
-/// One session, as far as decisions need it.
+/// One launch of a session, as far as decisions need it. A session that is launched again has several of these;
+/// see [`crate::World::relaunch`].
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Session {
     /// Which one.
@@ -31,6 +35,24 @@ pub struct Session {
     /// Why nothing could be observed, if that was so once.
     #[serde(default)]
     pub lost: Option<LostBecause>,
+    /// What was made for it and has something of value: it is not removed.
+    #[serde(default)]
+    pub kept: Vec<Kept>,
+    /// Whether it is up.
+    #[serde(default)]
+    pub ready: ReadyState,
+    /// What its agent has told.
+    #[serde(default)]
+    pub reported: Reported,
+    /// How often it was launched again by itself.
+    #[serde(default)]
+    pub restarts: Restarts,
+    /// Whether another launch follows this one.
+    #[serde(default)]
+    pub relaunch: RelaunchState,
+    /// Where it stands in line, while it is [`Phase::Queued`]: the lowest is next.
+    #[serde(default)]
+    pub ticket: u64,
     /// What this daemon has under way for it. It is on no record: it dies with the daemon.
     #[serde(skip)]
     pub underway: Underway,
@@ -53,6 +75,10 @@ pub enum Wanted {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Phase {
+    /// On record, and in line: others must end first. No keeper exists, nor was any asked for.
+    Queued,
+    /// On record; what it needs is being made. No keeper exists, nor was any asked for.
+    Making,
     /// On record, or about to be; no process of the agent's exists.
     Reserved,
     /// The keeper makes pen and process; the gate is shut.
@@ -118,6 +144,26 @@ pub enum Reason {
     },
     /// No daemon came back within the lease.
     LeaseOver,
+    /// It was not ready in time.
+    NotReady {
+        /// The time it had.
+        after: Duration,
+    },
+    /// It took longer than it may.
+    TimedOut {
+        /// The limit.
+        limit: Duration,
+    },
+    /// It did nothing for too long.
+    Idle {
+        /// The limit.
+        limit: Duration,
+    },
+    /// It printed nothing for too long.
+    Silent {
+        /// The limit.
+        limit: Duration,
+    },
     /// Its keeper died.
     KeeperDied,
     /// The machine was restarted meanwhile.
@@ -178,6 +224,24 @@ pub enum OwedKind {
         /// Its path.
         path: String,
     },
+    /// A worktree of a git repository, and its branch.
+    Worktree {
+        /// The repository.
+        repo: String,
+        /// Where the worktree is.
+        path: String,
+        /// Its branch.
+        branch: String,
+    },
+}
+
+/// Something that was made for a session, and outlives it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Kept {
+    /// What.
+    pub what: OwedKind,
+    /// What of value is in it.
+    pub why: String,
 }
 
 /// A process that could not be ended.
@@ -210,6 +274,12 @@ pub struct Underway {
     pub retry_armed: bool,
     /// Whether the keeper was let go.
     pub released: bool,
+    /// Whether what it needs is being made.
+    pub making: bool,
+    /// Whether it is certain that no keeper was asked for. If in doubt, one may exist.
+    pub unlaunched: bool,
+    /// Whether somebody looks for a sign that it is up.
+    pub awaiting: bool,
 }
 
 /// How a session's durable record stands.

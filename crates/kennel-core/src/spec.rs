@@ -7,8 +7,15 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use crate::id::SessionId;
+use crate::ready::Readiness;
+use crate::restart::Restart;
 
-/// A command, and how to run it.
+mod compare;
+mod key;
+
+pub use key::{KeyError, check_key};
+
+/// A command, and how to run it. Fields are added only with a default, so that older rows can be read.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SessionSpec {
     /// A name for people.
@@ -39,6 +46,106 @@ pub struct SessionSpec {
     pub output_limit: u64,
     /// Who asked: a user, a program; for the event log.
     pub asked_by: String,
+    /// The same key twice is the same session; see [`crate::World::by_key`].
+    #[serde(default)]
+    pub key: Option<String>,
+    /// By what it is known to be up.
+    #[serde(default)]
+    pub ready: Readiness,
+    /// How long it may take to be ready; none: for ever.
+    #[serde(default)]
+    pub ready_timeout: Option<Duration>,
+    /// How long it may take in all, awake; none: for ever.
+    #[serde(default)]
+    pub timeout: Option<Duration>,
+    /// How long it may do nothing; none: for ever.
+    #[serde(default)]
+    pub idle: Option<Duration>,
+    /// How long it may print nothing; none: for ever.
+    #[serde(default)]
+    pub silence: Option<Duration>,
+    /// Whether it is launched again when it fails.
+    #[serde(default)]
+    pub restart: Restart,
+    /// Whether that goes for a launch whose end nobody knows too: it may have run.
+    #[serde(default)]
+    pub restart_unknown: bool,
+    /// The most memory of its pen, in bytes.
+    #[serde(default)]
+    pub memory: Option<u64>,
+    /// The most processes and threads of its pen.
+    #[serde(default)]
+    pub pids: Option<u64>,
+    /// The most CPU of its pen, in thousandths of a core.
+    #[serde(default)]
+    pub cpu: Option<u32>,
+    /// Whether it runs without those limits where they can't be set.
+    #[serde(default)]
+    pub best_effort: bool,
+    /// A worktree that is made for it.
+    #[serde(default)]
+    pub worktree: Option<WorktreeSpec>,
+}
+
+/// A plain session of no command: for `..SessionSpec::default()`.
+impl Default for SessionSpec {
+    fn default() -> Self {
+        Self {
+            name: None,
+            argv: Vec::new(),
+            cwd: "/".to_owned(),
+            terminal: None,
+            stdin: false,
+            pen: PenKind::Auto,
+            grace: Duration::from_secs(10),
+            linger: Duration::ZERO,
+            lease: None,
+            tethered: false,
+            parent: None,
+            outlives_parent: false,
+            output_limit: 1 << 20,
+            asked_by: String::new(),
+            key: None,
+            ready: Readiness::None,
+            ready_timeout: None,
+            timeout: None,
+            idle: None,
+            silence: None,
+            restart: Restart::Never,
+            restart_unknown: false,
+            memory: None,
+            pids: None,
+            cpu: None,
+            best_effort: false,
+            worktree: None,
+        }
+    }
+}
+
+impl SessionSpec {
+    /// With each limit of zero taken for none: 0 means off, not at once.
+    #[must_use]
+    pub fn with_zero_off(mut self) -> Self {
+        let limits =
+            [&mut self.ready_timeout, &mut self.timeout, &mut self.idle, &mut self.silence];
+        for limit in limits {
+            *limit = limit.filter(|limit| !limit.is_zero());
+        }
+        self
+    }
+}
+
+/// A worktree of a git repository, and the branch in it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct WorktreeSpec {
+    /// The repository.
+    pub repo: String,
+    /// Where the worktree will be.
+    pub path: String,
+    /// Its branch.
+    pub branch: String,
+    /// What the branch starts from; what is checked out in the repository if not given.
+    pub base: Option<String>,
 }
 
 /// The size of a terminal.
@@ -63,4 +170,23 @@ pub enum PenKind {
     Subtree,
     /// A pid namespace.
     Pidns,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_limit_of_zero_is_off() {
+        let (zero, second) = (Some(Duration::ZERO), Some(Duration::from_secs(1)));
+        let spec = SessionSpec {
+            ready_timeout: zero,
+            timeout: zero,
+            idle: second,
+            silence: zero,
+            ..SessionSpec::default()
+        };
+        let expected = SessionSpec { idle: second, ..SessionSpec::default() };
+        assert_eq!(spec.with_zero_off(), expected);
+    }
 }

@@ -2,7 +2,10 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::session::{Exit, Owed, Phase, Reason, Survivor};
+use crate::ready::ReadyState;
+use crate::report::{Activity, Percent, Title};
+use crate::restart::RelaunchState;
+use crate::session::{Exit, Kept, Owed, Phase, Reason, Survivor};
 use crate::spec::SessionSpec;
 
 /// A session, as `--json` and the API show it.
@@ -42,6 +45,54 @@ pub struct SessionView {
     pub folder: String,
     /// Whether the outcome could not be put on record.
     pub unrecorded: bool,
+    /// The session's id, which all its launches share; `id` is this launch's.
+    #[serde(default)]
+    pub session: String,
+    /// Which launch of the session this is: 1 for the first.
+    #[serde(default)]
+    pub attempt: u32,
+    /// How many launches of the session there have been.
+    #[serde(default)]
+    pub launches: u32,
+    /// Whether another launch follows.
+    #[serde(default)]
+    pub relaunch: RelaunchState,
+    /// Whether it is up.
+    #[serde(default)]
+    pub ready: ReadyState,
+    /// Whether its agent works, by its own word.
+    #[serde(default)]
+    pub activity: Option<Activity>,
+    /// What it is about, by its own word.
+    #[serde(default)]
+    pub title: Option<Title>,
+    /// How far it is, of 100, by its own word.
+    #[serde(default)]
+    pub progress: Option<Percent>,
+    /// Where it stands in line, if it does: 1 is next.
+    #[serde(default)]
+    pub queue_place: Option<u64>,
+    /// The key under which it was asked for.
+    #[serde(default)]
+    pub key: Option<String>,
+    /// What was made for it and is kept, since it has something of value.
+    #[serde(default)]
+    pub kept: Vec<Kept>,
+}
+
+/// Something that was made for a session, and is kept or still in use.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct WorktreeView {
+    /// The launch that it was made for, or that has it now.
+    pub session: String,
+    /// The repository.
+    pub repo: String,
+    /// Where it is.
+    pub path: String,
+    /// Its branch.
+    pub branch: String,
+    /// Why it is kept; nothing while it is in use or to be removed.
+    pub kept_because: Option<String>,
 }
 
 /// An entry of the event log.

@@ -6,13 +6,19 @@ use std::time::Duration;
 use crate::effect::Effect;
 use crate::event::{Event, StopWish};
 use crate::id::SessionId;
+use crate::restart::RelaunchState;
 use crate::session::{Phase, Reason, Session, Wanted, Writing};
 
 mod find;
+mod key;
+mod line;
+mod relaunch;
 #[cfg(test)]
 mod tests;
 
 pub use find::FindError;
+pub use key::Keyed;
+pub use relaunch::{Relaunch, RelaunchBy, RelaunchRefusal, Relaunched};
 
 /// What is to be done, and for whom.
 type Effects = Vec<(SessionId, Effect)>;
@@ -23,6 +29,7 @@ pub struct World {
     sessions: BTreeMap<SessionId, Session>,
     children: BTreeMap<SessionId, BTreeSet<SessionId>>,
     names: BTreeMap<String, BTreeSet<SessionId>>,
+    keys: BTreeMap<String, BTreeSet<SessionId>>,
     draining: bool,
 }
 
@@ -56,6 +63,14 @@ pub enum Refusal {
         /// The live session that has it.
         by: SessionId,
     },
+    /// The key is in use: see [`World::by_key`].
+    #[error("the key {key:?} belongs to session {by}, which has not ended")]
+    KeyTaken {
+        /// The key.
+        key: String,
+        /// The live session that has it.
+        by: SessionId,
+    },
     /// There is no such parent.
     #[error("the session that asks, {0}, is not known")]
     ParentUnknown(SessionId),
@@ -76,6 +91,12 @@ pub enum RemoveError {
     /// Its keeper still waits for the outcome to be on record.
     #[error("the outcome of session {0} is not on record yet")]
     Unrecorded(SessionId),
+    /// Another launch of it follows.
+    #[error("session {0} is about to be launched again; stop it first")]
+    RelaunchPending(SessionId),
+    /// It is the latest launch of a session, whose ids count on from it.
+    #[error("{0} is the latest launch of a session; remove the earlier ones first, or all of them")]
+    Latest(SessionId),
 }
 
 impl World {
@@ -103,9 +124,12 @@ impl World {
     }
 
     /// Takes a new session in, or says why not.
-    pub fn admit(&mut self, session: Session) -> Admitted {
+    pub fn admit(&mut self, mut session: Session) -> Admitted {
         if let Some(refusal) = self.refusal(&session) {
             return Admitted::Refused(refusal);
+        }
+        if session.phase == Phase::Queued {
+            session.ticket = self.next_ticket();
         }
         let effects = session.first_effects();
         let id = self.insert(session);
@@ -124,6 +148,11 @@ impl World {
         {
             return Some(Refusal::NameTaken { name: name.clone(), by: by.clone() });
         }
+        if let Some(key) = &session.spec.key
+            && let Some(by) = self.live_by_key(key)
+        {
+            return Some(Refusal::KeyTaken { key: key.clone(), by: by.clone() });
+        }
         let id = session.spec.parent.as_ref()?;
         let Some(parent) = self.sessions.get(id) else {
             return Some(Refusal::ParentUnknown(id.clone()));
@@ -140,6 +169,9 @@ impl World {
         }
         if let Some(name) = &session.spec.name {
             self.names.entry(name.clone()).or_default().insert(id.clone());
+        }
+        if let Some(key) = &session.spec.key {
+            self.keys.entry(key.clone()).or_default().insert(id.clone());
         }
         self.sessions.insert(id.clone(), session);
         id
@@ -176,7 +208,10 @@ impl World {
             Wanted::Running => true,
             Wanted::Stopped { grace: before } => grace < before,
         };
-        if !new || child.spec.outlives_parent || child.has_ended() {
+        // Its next launch would be refused; so it is called off.
+        let pending = child.relaunch == RelaunchState::Pending;
+        let over = child.has_ended() && !pending;
+        if !(new || pending) || child.spec.outlives_parent || over {
             return;
         }
         let wish = StopWish { grace: Some(grace), reason: Reason::ParentEnded };
@@ -202,11 +237,34 @@ impl World {
         self.draining
     }
 
-    /// Forgets a session that is over and done with.
+    /// Forgets a launch that is over and done with. The latest one of a session goes last, or with all others:
+    /// [`World::remove_all`].
     ///
     /// # Errors
     /// It is not, or there is none.
     pub fn remove(&mut self, id: &SessionId) -> Result<Session, RemoveError> {
+        self.check_removable(id)?;
+        let is_latest = self.newest(id).is_some_and(|newest| newest.id == *id);
+        if is_latest && self.launches(id).count() > 1 {
+            return Err(RemoveError::Latest(id.clone()));
+        }
+        self.take_out(id)
+    }
+
+    /// Forgets all launches of a session, if all are over and done with.
+    ///
+    /// # Errors
+    /// One of them is not, or there is none; then nothing is forgotten.
+    pub fn remove_all(&mut self, id: &SessionId) -> Result<Vec<Session>, RemoveError> {
+        let ids: Vec<_> = self.launches(id).map(|session| session.id.clone()).collect();
+        if ids.is_empty() {
+            return Err(RemoveError::Unknown(id.clone()));
+        }
+        ids.iter().try_for_each(|id| self.check_removable(id))?;
+        ids.iter().map(|id| self.take_out(id)).collect()
+    }
+
+    fn check_removable(&self, id: &SessionId) -> Result<(), RemoveError> {
         let session = self.sessions.get(id).ok_or_else(|| RemoveError::Unknown(id.clone()))?;
         if session.phase != Phase::Cleaned {
             return Err(RemoveError::Live(id.clone()));
@@ -214,16 +272,28 @@ impl World {
         if session.underway.writing != Writing::Settled {
             return Err(RemoveError::Unrecorded(id.clone()));
         }
+        let is_latest = self.newest(id).is_some_and(|newest| newest.id == *id);
+        if is_latest && session.relaunch == RelaunchState::Pending {
+            return Err(RemoveError::RelaunchPending(id.clone()));
+        }
+        Ok(())
+    }
+
+    fn take_out(&mut self, id: &SessionId) -> Result<Session, RemoveError> {
+        let session = self.sessions.remove(id).ok_or_else(|| RemoveError::Unknown(id.clone()))?;
         if let Some(parent) = &session.spec.parent {
             forget(&mut self.children, parent, id);
         }
         if let Some(name) = &session.spec.name {
             forget(&mut self.names, name, id);
         }
-        self.sessions.remove(id).ok_or_else(|| RemoveError::Unknown(id.clone()))
+        if let Some(key) = &session.spec.key {
+            forget(&mut self.keys, key, id);
+        }
+        Ok(session)
     }
 
-    /// One session.
+    /// One launch, by its exact id.
     #[must_use]
     pub fn get(&self, id: &SessionId) -> Option<&Session> {
         self.sessions.get(id)

@@ -202,6 +202,7 @@ pub(crate) mod tests {
                 outlives_parent: false,
                 output_limit: 1 << 20,
                 asked_by: "test".into(),
+                ..SessionSpec::default()
             },
             argv: argv.iter().map(|arg| Text::Plain((*arg).to_owned())).collect(),
             env: vec![(Text::Plain("A".into()), Text::Plain("b".into()))],
@@ -211,6 +212,7 @@ pub(crate) mod tests {
             stdin: StdinFrom::Null,
             terminal_settings: None,
             stderr_apart: false,
+            queue: false,
         }
     }
 

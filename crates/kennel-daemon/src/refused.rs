@@ -120,6 +120,7 @@ impl From<Refusal> for Refused {
             Refusal::NameTaken { .. } => {
                 Self::conflict(refusal).hint("choose another name, or stop that session first")
             }
+            Refusal::KeyTaken { .. } => Self::conflict(refusal),
             Refusal::ParentUnknown(_) => Self::invalid(refusal),
             Refusal::ParentEnded(_) => Self::conflict(refusal),
         }
@@ -131,6 +132,7 @@ impl From<RemoveError> for Refused {
         match error {
             RemoveError::Unknown(_) => Self::new(RefusedKind::NotFound, error),
             RemoveError::Live(_) => Self::conflict(error).hint("stop it first"),
+            RemoveError::RelaunchPending(_) | RemoveError::Latest(_) => Self::conflict(error),
             RemoveError::Unrecorded(_) => Self::conflict(error).hint("try again in a moment"),
         }
     }

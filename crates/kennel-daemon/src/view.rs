@@ -39,6 +39,17 @@ pub(crate) fn session(
         survivors: session.survivors.clone(),
         folder: folder.display().to_string(),
         unrecorded: session.is_unrecorded() || unsaved,
+        session: session.id.base().to_string(),
+        attempt: session.id.attempt(),
+        launches: session.id.attempt(),
+        relaunch: session.relaunch.clone(),
+        ready: session.ready,
+        activity: session.reported.activity,
+        title: session.reported.title.clone(),
+        progress: session.reported.progress,
+        queue_place: None,
+        key: session.spec.key.clone(),
+        kept: session.kept.clone(),
     }
 }
 

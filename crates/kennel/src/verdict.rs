@@ -128,6 +128,8 @@ fn survivor(survivor: &Survivor) -> String {
 /// A phase, for people. `--json` says `cleaned` for one that has ended.
 pub(crate) fn phase(phase: Phase) -> &'static str {
     match phase {
+        Phase::Queued => "queued",
+        Phase::Making => "making",
         Phase::Reserved => "reserved",
         Phase::Launching => "launching",
         Phase::Starting => "starting",
@@ -149,6 +151,10 @@ pub(crate) fn reason(reason: &Reason) -> String {
         Reason::Shutdown => "the daemon was told to end everything".to_owned(),
         Reason::Failed { code, why } => format!("it could not be started ({code}): {why}"),
         Reason::LeaseOver => "no daemon came back within its lease".to_owned(),
+        Reason::NotReady { after } => format!("it was not ready within {after:?}"),
+        Reason::TimedOut { limit } => format!("it took longer than {limit:?}"),
+        Reason::Idle { limit } => format!("it did nothing for {limit:?}"),
+        Reason::Silent { limit } => format!("it printed nothing for {limit:?}"),
         Reason::KeeperDied => "its keeper was lost; the tree was ended without it".to_owned(),
         Reason::Rebooted => "the machine was restarted meanwhile".to_owned(),
         Reason::Forgotten { by } => format!("given up by {by}: nobody saw it end"),

@@ -13,6 +13,7 @@ impl Session {
         match self.phase {
             Phase::Cleaned => {}
             Phase::Reaped => self.clean_up(&mut effects),
+            Phase::Queued | Phase::Making => self.restore_unlaunched(&mut effects),
             _ => {
                 // It was read from there.
                 self.launch.recorded = true;
@@ -114,6 +115,7 @@ impl Session {
             effects.extend(self.stop_keeper());
         } else {
             self.phase = Phase::Running;
+            self.await_ready(effects);
         }
         self.note(effects);
     }

@@ -2,8 +2,9 @@
 
 use crate::effect::Effect;
 use crate::event::PenEnd;
+use crate::ready::ReadyState;
 use crate::session::{
-    Exit, Look, LostBecause, Owed, OwedKind, Phase, Reason, Session, Survivor, Writing,
+    Exit, Kept, Look, LostBecause, Owed, OwedKind, Phase, Reason, Session, Survivor, Writing,
 };
 
 impl Session {
@@ -55,6 +56,7 @@ impl Session {
         self.learn(exit);
         self.reason.get_or_insert_with(|| reason.clone());
         self.survivors.clear();
+        self.give_up_waiting();
         self.underway.look = Look::Unneeded;
         self.phase = Phase::Reaped;
         if !self.owed.is_empty() {
@@ -167,10 +169,25 @@ impl Session {
     }
 
     pub(super) fn on_cleaned_up(&mut self, what: &OwedKind) -> Vec<Effect> {
-        let mut effects = Vec::new();
-        if !self.settle_clean_up(what) {
-            return effects;
+        if self.settle_clean_up(what) {
+            return self.paid(what);
         }
+        let before = self.kept.len();
+        self.kept.retain(|kept| kept.what != *what);
+        if self.kept.len() == before { Vec::new() } else { self.noted() }
+    }
+
+    pub(super) fn on_kept(&mut self, what: &OwedKind, why: &str) -> Vec<Effect> {
+        if !self.settle_clean_up(what) {
+            return Vec::new();
+        }
+        self.kept.push(Kept { what: what.clone(), why: why.to_owned() });
+        self.paid(what)
+    }
+
+    /// This is no longer owed.
+    fn paid(&mut self, what: &OwedKind) -> Vec<Effect> {
+        let mut effects = Vec::new();
         self.owed.retain(|owed| owed.what != *what);
         if self.phase == Phase::Reaped && self.owed.is_empty() {
             self.clean_up(&mut effects);
@@ -228,11 +245,30 @@ impl Session {
         let untold = self.exit_untold("it was given up, and nobody saw it end");
         self.learn(&untold);
         self.underway.look = Look::Unneeded;
+        self.give_up_waiting();
+        self.keep_worktrees();
         self.clean_up(&mut effects);
         if self.is_live() {
             self.phase = Phase::Cleaned;
             self.record_durably(&mut effects);
         }
         effects
+    }
+
+    /// It can't become ready any more.
+    fn give_up_waiting(&mut self) {
+        if self.ready == ReadyState::Waiting {
+            self.ready = ReadyState::Missed;
+        }
+    }
+
+    /// Whoever may still be there may work in them.
+    fn keep_worktrees(&mut self) {
+        let is_worktree = |owed: &Owed| matches!(owed.what, OwedKind::Worktree { .. });
+        let (worktrees, others) = self.owed.drain(..).partition(is_worktree);
+        self.owed = others;
+        let why = "it was given up, and somebody may still work in it";
+        let kept = |owed: Owed| Kept { what: owed.what, why: why.to_owned() };
+        self.kept.extend(Vec::into_iter(worktrees).map(kept));
     }
 }

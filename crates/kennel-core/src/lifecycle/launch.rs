@@ -71,7 +71,9 @@ impl Session {
             return Vec::new();
         }
         self.phase = Phase::Running;
-        self.noted()
+        let mut effects = self.noted();
+        self.await_ready(&mut effects);
+        effects
     }
 
     pub(super) fn on_launch_failed(&mut self, code: u8, why: &str) -> Vec<Effect> {

@@ -6,7 +6,10 @@ use proptest::prelude::*;
 
 use crate::effect::Effect;
 use crate::event::{Event, PenEnd, Probe, StopWish};
-use crate::sample::owing;
+use crate::ready::{Readiness, ReadyState};
+use crate::report::Report;
+use crate::restart::{RelaunchState, Restart};
+use crate::sample::{asking, tree, worktree};
 use crate::session::{Exit, OwedKind, Phase, Reason, Session, Survivor, Wanted, Writing};
 
 fn exit() -> impl Strategy<Value = Exit> {
@@ -19,7 +22,33 @@ fn exit() -> impl Strategy<Value = Exit> {
 }
 
 fn what() -> impl Strategy<Value = OwedKind> {
-    prop_oneof![Just(OwedKind::RuntimeFiles), Just(OwedKind::PenFolder { path: "/pen".into() })]
+    let folder = OwedKind::PenFolder { path: "/pen".into() };
+    prop_oneof![Just(OwedKind::RuntimeFiles), Just(folder), Just(tree())]
+}
+
+/// Of every kind.
+fn session() -> impl Strategy<Value = Session> {
+    let ready = prop_oneof![
+        Just(Readiness::None),
+        Just(Readiness::Report),
+        Just(Readiness::Socket { path: "/s".into() }),
+    ];
+    let restart = prop_oneof![Just(Restart::Never), Just(Restart::OnFailure { most: None })];
+    let flags = (any::<bool>(), any::<bool>(), any::<bool>());
+    (ready, restart, flags).prop_map(|(ready, restart, (has_tree, queued, again))| {
+        let mut session = asking(|spec| {
+            spec.ready = ready;
+            spec.ready_timeout = Some(Duration::from_secs(1));
+            spec.restart = restart;
+            spec.worktree = has_tree.then(worktree);
+        });
+        if again {
+            let Session { id, spec, launch, owed, .. } = session;
+            let owed = owed.into_iter().filter(|owed| owed.what != tree()).collect();
+            session = Session::new(id.next_attempt(), spec, launch.token, owed);
+        }
+        if queued { session.queued() } else { session }
+    })
 }
 
 fn reason() -> impl Strategy<Value = Option<Reason>> {
@@ -87,6 +116,13 @@ fn event() -> impl Strategy<Value = Event> {
         1 => what().prop_map(|what| Event::Owes { what }),
         3 => what().prop_map(|what| Event::CleanedUp { what }),
         2 => what().prop_map(|what| Event::CleanUpFailed { what, why: String::from("busy") }),
+        1 => what().prop_map(|what| Event::Kept { what, why: String::from("a commit") }),
+        4 => Just(Event::TurnCame),
+        4 => Just(Event::Made { what: tree() }),
+        1 => Just(Event::MakeFailed { what: tree(), why: why() }),
+        2 => Just(Event::BecameReady { how: String::from("a sign") }),
+        1 => Just(Event::ReadyOverdue),
+        1 => prop_oneof![Just(Report::Ready), Just(Report::Busy)].prop_map(Event::Reported),
     ]
 }
 
@@ -102,6 +138,11 @@ fn is_observation(event: &Event) -> bool {
     )
 }
 
+/// There was no keeper, so nobody had to be observed.
+fn was_unlaunched(before: &Session) -> bool {
+    before.underway.unlaunched || before.phase < Phase::Reserved
+}
+
 fn is_forgotten(session: &Session) -> bool {
     matches!(session.reason, Some(Reason::Forgotten { .. }))
 }
@@ -114,6 +155,8 @@ fn known(session: &Session) -> Option<&Exit> {
 #[derive(Default)]
 struct Done {
     grants: usize,
+    keepers: usize,
+    makes: usize,
     /// The outcome was asked to be written, and no answer has come.
     outcome_asked: bool,
 }
@@ -125,7 +168,8 @@ fn check(before: &Session, event: &Event, after: &Session, effects: &[Effect], d
     let found = before.phase == Phase::Lost && after.phase == Phase::Stopping;
     assert!(after.phase >= before.phase || found, "{:?} to {:?}", before.phase, after.phase);
     if !before.has_ended() && after.has_ended() {
-        assert!(is_observation(event), "it ended without being seen to");
+        let seen = is_observation(event) || was_unlaunched(before);
+        assert!(seen, "it ended without being seen to");
         assert!(after.exit.is_some() && after.reason.is_some());
     }
     assert!(!after.is_stop_wanted() || after.reason.is_some());
@@ -152,11 +196,26 @@ fn check(before: &Session, event: &Event, after: &Session, effects: &[Effect], d
                 assert!(*event == Event::Recorded && done.outcome_asked, "let go too early");
             }
             Effect::CleanUp { .. } => assert!(after.has_ended()),
-            Effect::StartKeeper => panic!("a second keeper"),
+            Effect::StartKeeper => {
+                assert!(after.launch.recorded && !after.is_stop_wanted());
+                done.keepers += 1;
+            }
+            Effect::Make { .. } => {
+                assert!(after.phase == Phase::Making && !after.is_stop_wanted());
+                done.makes += 1;
+            }
+            Effect::AwaitReady => assert_eq!(after.ready, ReadyState::Waiting),
             _ => {}
         }
     }
     assert!(done.grants <= 1, "granted twice");
+    assert!(done.keepers <= 1, "a second keeper");
+    assert!(done.makes <= 1, "made twice");
+    check_ready(before, after);
+    assert!(!after.underway.awaiting || after.is_believed(), "a sign that nobody needs");
+    if let RelaunchState::CalledOff { .. } = before.relaunch {
+        assert_eq!(before.relaunch, after.relaunch, "what is called off stays so");
+    }
     if matches!(event, Event::Recorded | Event::RecordFailed { .. }) {
         done.outcome_asked = false;
     }
@@ -166,16 +225,27 @@ fn check(before: &Session, event: &Event, after: &Session, effects: &[Effect], d
     }
 }
 
+fn check_ready(before: &Session, after: &Session) {
+    match (before.ready, after.ready) {
+        (ReadyState::Waiting, ReadyState::Ready) => assert!(before.is_believed(), "late"),
+        (ReadyState::Waiting, ReadyState::Missed) => {
+            assert!(after.is_stop_wanted() || after.has_ended());
+        }
+        (one, other) => assert_eq!(one, other),
+    }
+    assert!(!after.has_ended() || after.ready != ReadyState::Waiting);
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 500, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn the_laws_hold_whatever_happens(
-        owed in proptest::collection::btree_set(what(), 0..=2),
+        mut session in session(),
         events in proptest::collection::vec(event(), 0..40),
     ) {
-        let mut session = owing(&owed.into_iter().collect::<Vec<_>>());
-        let mut done = Done::default();
+        let keepers = session.first_effects().iter().filter(|it| **it == Effect::StartKeeper).count();
+        let mut done = Done { keepers, ..Done::default() };
         for event in &events {
             let before = session.clone();
             let effects = session.step(event);
@@ -185,8 +255,11 @@ proptest! {
 
     /// A stop that is said twice is the same as one.
     #[test]
-    fn a_stop_can_be_repeated(events in proptest::collection::vec(event(), 0..30), stop in stop()) {
-        let mut session = owing(&[OwedKind::RuntimeFiles]);
+    fn a_stop_can_be_repeated(
+        mut session in session(),
+        events in proptest::collection::vec(event(), 0..30),
+        stop in stop(),
+    ) {
         for event in &events {
             drop(session.step(event));
         }
@@ -203,8 +276,10 @@ proptest! {
 
     /// Rows are JSON, and nothing that counts is lost in them.
     #[test]
-    fn a_row_survives_the_round_trip(events in proptest::collection::vec(event(), 0..30)) {
-        let mut session = owing(&[OwedKind::RuntimeFiles]);
+    fn a_row_survives_the_round_trip(
+        mut session in session(),
+        events in proptest::collection::vec(event(), 0..30),
+    ) {
         for event in &events {
             drop(session.step(event));
         }

@@ -47,7 +47,9 @@ impl Session {
             self.underway.released = true;
             effects.push(Effect::Release);
         }
-        self.launch.recorded = true;
+        // In line, or while things are made for it, a row allows no launch.
+        self.launch.recorded |= phase >= Phase::Reserved;
+        self.prepare(phase, &mut effects);
         self.go_if_due(&mut effects);
         effects
     }
@@ -59,10 +61,14 @@ impl Session {
             return effects;
         }
         self.underway.writing = Writing::Failed;
-        if self.phase == Phase::Reserved && !self.launch.recorded {
+        if self.phase <= Phase::Reserved && !self.launch.recorded {
             // Without a row nothing may be started.
             self.want_stopped(self.spec.grace, &Reason::Failed { code: 202, why: why.to_owned() });
-            effects.push(Effect::Dismiss);
+            if self.underway.unlaunched {
+                self.end_unlaunched(&mut effects);
+            } else {
+                effects.push(Effect::Dismiss);
+            }
         }
         self.retry_later(&mut effects);
         effects

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use crate::effect::Effect;
 use crate::event::StopWish;
+use crate::restart::{self, Decision, Facts, RelaunchState, Restart};
 use crate::session::{Look, Phase, Reason, Session, Wanted};
 
 /// What a wish changed.
@@ -31,16 +32,23 @@ impl Session {
     }
 
     pub(super) fn on_stop_asked(&mut self, wish: &StopWish) -> Vec<Effect> {
+        let mut effects = Vec::new();
+        let called_off = self.call_off_relaunch(&wish.reason);
         if self.has_ended() {
-            return Vec::new();
+            if called_off {
+                self.record_durably(&mut effects);
+            }
+            return effects;
         }
         let wish = self.want_stopped(wish.grace.unwrap_or(self.spec.grace), &wish.reason);
-        let mut effects = Vec::new();
         match self.phase {
             Phase::Lost => {}
             _ if self.underway.look == Look::EndPenDue => self.end_pen(&mut effects),
             // Whoever looks now honours the wish with what is found.
             _ if !self.hears() => {}
+            // The end comes when the wish is on record.
+            _ if self.underway.unlaunched => {}
+            Phase::Queued | Phase::Making => {}
             Phase::Reserved | Phase::Launching => effects.push(Effect::Dismiss),
             Phase::Starting | Phase::Running => effects.extend(self.stop_keeper()),
             Phase::Stopping if wish != Wish::Same => effects.extend(self.stop_keeper()),
@@ -48,10 +56,42 @@ impl Session {
         }
         match wish {
             Wish::First => self.record_durably(&mut effects),
+            _ if called_off => self.record_durably(&mut effects),
             Wish::Sooner => self.note(&mut effects),
             Wish::Same => {}
         }
         effects
+    }
+
+    /// Whoever wants the end wants no other launch either, even if this one has ended by itself meanwhile, and
+    /// the next waits for its pause to be over. Whether that is news.
+    fn call_off_relaunch(&mut self, reason: &Reason) -> bool {
+        let follows = match self.relaunch {
+            RelaunchState::Undecided if self.is_live() => self.spec.restart != Restart::Never,
+            RelaunchState::Undecided => {
+                let decision = restart::decide(&Facts::of(self, Duration::ZERO));
+                matches!(decision, Decision::Relaunch { .. })
+            }
+            RelaunchState::Pending => true,
+            RelaunchState::Launched | RelaunchState::CalledOff { .. } => false,
+        };
+        if follows {
+            let by = match reason {
+                Reason::Stopped { by } => by.clone(),
+                Reason::Shutdown => "the shutdown of the daemon".to_owned(),
+                Reason::ParentEnded => "the end of its parent".to_owned(),
+                Reason::ClientGone => "the loss of its client".to_owned(),
+                _ => "its end".to_owned(),
+            };
+            self.relaunch = RelaunchState::CalledOff { by };
+        }
+        follows
+    }
+
+    /// What follows this launch is known now.
+    pub(crate) fn settle_relaunch(&mut self, state: RelaunchState) -> Vec<Effect> {
+        self.relaunch = state;
+        self.noted()
     }
 
     /// Tells the keeper to end everything, if it can be told.

@@ -4,6 +4,9 @@ mod adoption;
 mod clean_up;
 mod launching;
 mod loss;
+mod preparing;
+mod readiness;
+mod rows;
 mod stopping;
 
 use crate::effect::Effect;

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::id::SessionId;
+use crate::id::{SessionId, parse_first_launch};
 
 use super::World;
 
@@ -57,14 +57,13 @@ impl fmt::Display for Listed<'_> {
 
 impl World {
     /// The session with this id, or name, or whose id alone begins so. Of several with a name the live one is
-    /// meant, else the latest.
+    /// meant, else the one that was asked for last. A session means its latest launch; a launch can be named too
+    /// (`ID_1`, `ID_2`, …).
     ///
     /// # Errors
     /// There is none, or there are several.
     pub fn find(&self, reference: &str) -> Result<&SessionId, FindError> {
-        let exact =
-            SessionId::parse(reference).ok().and_then(|id| self.sessions.get_key_value(&id));
-        if let Some((id, _)) = exact {
+        if let Some(id) = self.exact(reference) {
             return Ok(id);
         }
         if let Some(id) = self.live_by_name(reference).or_else(|| self.latest_by_name(reference)) {
@@ -84,6 +83,17 @@ impl World {
         }
     }
 
+    fn exact(&self, reference: &str) -> Option<&SessionId> {
+        if let Some(first) = parse_first_launch(reference) {
+            return self.sessions.get_key_value(&first).map(|(id, _)| id);
+        }
+        let id = SessionId::parse(reference).ok()?;
+        match id.attempt() {
+            1 => self.newest(&id).map(|session| &session.id),
+            _ => self.sessions.get_key_value(&id).map(|(id, _)| id),
+        }
+    }
+
     pub(super) fn live_by_name(&self, name: &str) -> Option<&SessionId> {
         let mut ids = self.names.get(name)?.iter().rev();
         ids.find(|id| self.sessions.get(id).is_some_and(|session| session.is_live()))
@@ -93,11 +103,18 @@ impl World {
         self.names.get(name)?.last()
     }
 
+    /// The latest launches of those sessions.
     fn beginning_with(&self, prefix: &str) -> Vec<&SessionId> {
+        let mut latest: Vec<&SessionId> = Vec::new();
         // Nothing is the beginning of everything, and means nobody.
-        let ids =
-            self.sessions.keys().filter(|id| !prefix.is_empty() && id.as_str().starts_with(prefix));
-        ids.collect()
+        let meant = |id: &&SessionId| !prefix.is_empty() && id.base_str().starts_with(prefix);
+        for id in self.sessions.keys().filter(meant) {
+            match latest.last_mut() {
+                Some(before) if before.is_kin_of(id) => *before = id,
+                _ => latest.push(id),
+            }
+        }
+        latest
     }
 
     fn near(&self, reference: &str) -> Vec<String> {

@@ -1,3 +1,6 @@
+mod lining_up;
+mod relaunching;
+
 use std::time::Duration;
 
 use super::*;

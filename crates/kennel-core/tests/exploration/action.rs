@@ -1,8 +1,8 @@
 //! What can happen next around one session: who moves, and whether it is due anyway, a choice, or trouble.
 
-use kennel_core::{Phase, Session};
+use kennel_core::{Phase, Readiness, Session};
 
-use crate::plot::{Agent, EndPen, Found, Keeper, Message, Order, Plot, Told, Truth};
+use crate::plot::{Agent, EndPen, Found, Keeper, Message, Order, Plot, Thing, Told, Tree, Truth};
 
 /// One move.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -60,9 +60,23 @@ pub(crate) enum Action {
     /// Or gets no answer.
     HearNothing,
     /// What is owed is removed.
-    CleanUp,
+    CleanUp(Thing),
     /// Or not.
-    FailCleanUp,
+    FailCleanUp(Thing),
+    /// Or has something of value.
+    Keep,
+    /// The worktree is made.
+    Make,
+    /// Or only a part of it.
+    FailMake,
+    /// A sign is seen.
+    SeeReady,
+    /// The agent says so.
+    ReportReady,
+    /// The time is over.
+    Overdue,
+    /// Its turn has come.
+    CallUp,
     /// The time for another try.
     Retry,
     /// The keeper, though alive, does not answer.
@@ -87,7 +101,15 @@ pub(crate) enum Kind {
 impl Action {
     pub(crate) fn kind(self, linked: bool) -> Kind {
         match self {
-            Self::AgentExits { .. } | Self::Stop | Self::Forget | Self::LeaseOver => Kind::Choice,
+            Self::AgentExits { .. }
+            | Self::Stop
+            | Self::Forget
+            | Self::LeaseOver
+            | Self::Keep
+            | Self::SeeReady
+            | Self::ReportReady
+            | Self::Overdue
+            | Self::CallUp => Kind::Choice,
             Self::GiveUp if linked => Kind::Trouble,
             Self::DeliverTwice(_)
             | Self::FailWrite
@@ -99,7 +121,8 @@ impl Action {
             | Self::FindSurvivor
             | Self::FailProbe
             | Self::HearNothing
-            | Self::FailCleanUp
+            | Self::FailCleanUp(_)
+            | Self::FailMake
             | Self::FindSilent => Kind::Trouble,
             _ => Kind::Due,
         }
@@ -207,16 +230,34 @@ impl Plot {
             actions.extend([Action::Probe, Action::FailProbe]);
             actions.extend(self.keeper.is_alive().then_some(Action::HearNothing));
         }
-        if hands.clean_up {
-            actions.extend([Action::CleanUp, Action::FailCleanUp]);
+        for thing in hands.clean_up.all() {
+            actions.extend([Action::CleanUp(*thing), Action::FailCleanUp(*thing)]);
+            let whole = *thing == Thing::Worktree && self.tree == Tree::There;
+            actions.extend(whole.then_some(Action::Keep));
+        }
+        if hands.make {
+            actions.extend([Action::Make, Action::FailMake]);
         }
         if let Some(session) = session {
+            self.ready_actions(session, actions);
             actions.push(Action::Stop);
+            actions.extend((session.phase == Phase::Queued).then_some(Action::CallUp));
             actions.extend((session.phase == Phase::Lost).then_some(Action::Forget));
         }
         if hands.timer {
             actions.push(Action::Retry);
         }
+    }
+
+    /// What was seen or told is on its way for as long as it likes.
+    fn ready_actions(&self, session: &Session, actions: &mut Vec<Action>) {
+        if self.hands.awaiting {
+            let seen = session.spec.ready != Readiness::Report;
+            actions.extend(seen.then_some(Action::SeeReady));
+            actions.push(Action::Overdue);
+        }
+        let reports = session.spec.ready == Readiness::Report && self.agent == Agent::Alive;
+        actions.extend(reports.then_some(Action::ReportReady));
     }
 
     /// Makes a move. What reaches the core comes back.
@@ -236,13 +277,32 @@ impl Plot {
                 self.hands.writes.remove(0);
                 self.hands.inbox.put(Message::RecordFailed);
             }
-            Action::CleanUp | Action::FailCleanUp => {
-                self.hands.clean_up = false;
-                let done = action == Action::CleanUp;
-                self.files &= !done;
-                let message = if done { Message::CleanedUp } else { Message::CleanUpFailed };
-                self.hands.inbox.put(message);
+            Action::CleanUp(thing) => {
+                self.hands.clean_up.take(thing);
+                match thing {
+                    Thing::Files => self.files = false,
+                    Thing::Worktree => self.tree = Tree::None,
+                }
+                self.hands.inbox.put(Message::CleanedUp(thing));
             }
+            Action::FailCleanUp(thing) => {
+                self.hands.clean_up.take(thing);
+                self.hands.inbox.put(Message::CleanUpFailed(thing));
+            }
+            Action::Keep => {
+                self.hands.clean_up.take(Thing::Worktree);
+                self.tree = Tree::Kept;
+                self.hands.inbox.put(Message::Kept);
+            }
+            Action::Make | Action::FailMake => {
+                self.hands.make = false;
+                let done = action == Action::Make;
+                self.tree = if done { Tree::There } else { Tree::Half };
+                self.hands.inbox.put(if done { Message::Made } else { Message::MakeFailed });
+            }
+            Action::SeeReady => self.hands.inbox.put(Message::Ready),
+            Action::ReportReady => self.hands.inbox.put(Message::Reported),
+            Action::Overdue => self.hands.inbox.put(Message::Overdue),
             Action::AskYard => {
                 self.hands.start_keeper = false;
                 self.files = true;
@@ -264,7 +324,7 @@ impl Plot {
             | Action::FindSurvivor => {
                 self.end_pen(action, setting);
             }
-            Action::Stop | Action::Forget | Action::Retry => {}
+            Action::Stop | Action::Forget | Action::Retry | Action::CallUp => {}
             _ => self.keeper_moves(action)?,
         }
         Ok(None)

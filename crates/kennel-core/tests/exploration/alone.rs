@@ -5,7 +5,8 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use kennel_core::{
-    Effect, Event, IdMaker, LaunchToken, Owed, OwedKind, PenKind, Session, SessionId, SessionSpec,
+    Effect, Event, IdMaker, LaunchToken, Owed, OwedKind, Phase, Readiness, Session, SessionId,
+    SessionSpec, WorktreeSpec,
 };
 
 use crate::gist::Gist;
@@ -53,36 +54,73 @@ impl<C: Core> Mind for Alone<C> {
     }
 }
 
+/// What kind of session is asked for.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Asked {
+    /// Without anything that must be waited for.
+    Plain,
+    /// A port makes it ready, in time.
+    Port,
+    /// Its own word does.
+    Report,
+    /// It gets a worktree.
+    Worktree,
+    /// It waits in line.
+    Queued,
+    /// Both.
+    QueuedWorktree,
+}
+
+/// What such a session owes.
+pub(crate) fn worktree() -> OwedKind {
+    OwedKind::Worktree { repo: String::new(), path: String::new(), branch: String::new() }
+}
+
 /// A session that was just asked for.
 pub(crate) fn session(parent: Option<SessionId>) -> Session {
+    session_of(Asked::Plain, parent)
+}
+
+pub(crate) fn session_of(asked: Asked, parent: Option<SessionId>) -> Session {
+    let worktree = WorktreeSpec {
+        repo: String::new(),
+        path: String::new(),
+        branch: String::new(),
+        base: None,
+    };
     let spec = SessionSpec {
-        name: None,
-        argv: Vec::new(),
-        cwd: String::new(),
-        terminal: None,
-        stdin: false,
-        pen: PenKind::Auto,
-        grace: Duration::from_secs(10),
-        linger: Duration::ZERO,
-        lease: None,
-        tethered: false,
         parent,
-        outlives_parent: false,
-        output_limit: 0,
-        asked_by: String::new(),
+        ready: match asked {
+            Asked::Port => Readiness::Tcp { host: "127.0.0.1".into(), port: 1 },
+            Asked::Report => Readiness::Report,
+            _ => Readiness::None,
+        },
+        ready_timeout: Some(Duration::from_secs(1)),
+        worktree: matches!(asked, Asked::Worktree | Asked::QueuedWorktree).then_some(worktree),
+        ..SessionSpec::default()
     };
     let number = u64::from(spec.parent.is_some());
     let id = IdMaker::default().next(2_000_000_000_000 + number, 0);
-    let owed = Owed { what: OwedKind::RuntimeFiles, failures: 0, why: None };
-    Session::new(id, spec, LaunchToken::new(1), vec![owed])
+    let session = Session::new(id, spec, LaunchToken::new(1), vec![files()]);
+    let queued = matches!(asked, Asked::Queued | Asked::QueuedWorktree);
+    if queued { session.queued() } else { session }
+}
+
+pub(crate) fn files() -> Owed {
+    Owed { what: OwedKind::RuntimeFiles, failures: 0, why: None }
 }
 
 /// A daemon that was just asked for a session.
-pub(crate) fn start<C: Core>(mind: &Alone<C>, budget: Budget) -> Scene<Option<Rc<Session>>> {
-    let session = session(None);
+pub(crate) fn start<C: Core>(
+    mind: &Alone<C>,
+    budget: Budget,
+    asked: Asked,
+) -> Scene<Option<Rc<Session>>> {
+    let session = session_of(asked, None);
     let effects = session.first_effects();
-    let mut scene =
-        Scene { memory: Some(Some(Rc::new(session))), plots: vec![Plot::new()], budget };
+    let mut plot = Plot::new();
+    plot.history.waited = session.phase < Phase::Reserved;
+    let mut scene = Scene { memory: Some(Some(Rc::new(session))), plots: vec![plot], budget };
     let effects = effects.into_iter().map(|effect| (0, effect)).collect();
     scene.take_up(effects, mind).expect("a start without fault");
     scene

@@ -1,10 +1,14 @@
 //! Cores that are broken on purpose, each in another way. The oracle must catch every one of them.
 
-use kennel_core::{Effect, Event, Exit, Look, PenEnd, Phase, Probe, Session, SessionId, Wanted};
+use kennel_core::{
+    Admitted, Effect, Event, Exit, Look, PenEnd, Phase, Probe, ReadyState, Relaunch, RelaunchState,
+    Relaunched, Session, SessionId, Wanted, World,
+};
 
 use crate::action::Setting;
-use crate::alone::{Alone, Core, start};
+use crate::alone::{Alone, Asked, Core, start, worktree};
 use crate::family::Family;
+use crate::lineage::Lineage;
 use crate::scene::Budget;
 use crate::search;
 use crate::{OLD_KERNEL, ORDERLY, WHOLE};
@@ -19,7 +23,16 @@ impl<F: Fn(&mut Session, &Event) -> Vec<Effect>> Core for Broken<F> {
 }
 
 fn assert_caught(invariant: &str, step: impl Fn(&mut Session, &Event) -> Vec<Effect>) {
-    assert_caught_in(WHOLE, Budget { trouble: 1, stops: 1 }, invariant, step);
+    assert_caught_in(WHOLE, Budget::of(1, 1), invariant, step);
+}
+
+/// The same for a session of another kind.
+fn assert_kind_caught(
+    asked: Asked,
+    invariant: &str,
+    step: impl Fn(&mut Session, &Event) -> Vec<Effect>,
+) {
+    look_for(ORDERLY, Budget::of(1, 1), asked, invariant, step);
 }
 
 fn assert_caught_in(
@@ -28,8 +41,18 @@ fn assert_caught_in(
     invariant: &str,
     step: impl Fn(&mut Session, &Event) -> Vec<Effect>,
 ) {
+    look_for(setting, budget, Asked::Plain, invariant, step);
+}
+
+fn look_for(
+    setting: Setting,
+    budget: Budget,
+    asked: Asked,
+    invariant: &str,
+    step: impl Fn(&mut Session, &Event) -> Vec<Effect>,
+) {
     let mind = Alone(Broken(step));
-    match search::explore(&mind, setting, start(&mind, budget)) {
+    match search::explore(&mind, setting, start(&mind, budget, asked)) {
         Ok(seen) => panic!("not caught: {seen:?}"),
         Err(violation) => {
             println!("caught after {} moves: {}", violation.way.len(), violation.what);
@@ -120,7 +143,7 @@ fn the_oracle_catches_an_answer_taken_for_another() {
 fn the_oracle_catches_never_ran_said_of_what_was_granted() {
     assert_caught_in(
         OLD_KERNEL,
-        Budget { trouble: 1, stops: 1 },
+        Budget::of(1, 1),
         "5: said never to have run",
         |session, event| {
             if *event == Event::PenEnded(PenEnd::Empty { exit: None }) {
@@ -135,7 +158,7 @@ fn the_oracle_catches_never_ran_said_of_what_was_granted() {
 /// A row without a grant, read by a new daemon, is no proof that there was none.
 #[test]
 fn the_oracle_catches_a_row_taken_for_the_whole_truth() {
-    assert_caught_in(WHOLE, Budget { trouble: 2, stops: 0 }, "5: ", |session, event| {
+    assert_caught_in(WHOLE, Budget::of(2, 0), "5: ", |session, event| {
         let granted = session.launch.granted;
         let effects = session.step(event);
         if *event == Event::Restored {
@@ -155,17 +178,12 @@ fn the_oracle_catches_a_daemon_that_does_not_look_at_what_it_restored() {
 
 #[test]
 fn the_oracle_catches_a_failed_look_read_as_gone() {
-    assert_caught_in(
-        WHOLE,
-        Budget { trouble: 2, stops: 0 },
-        "2: let go while",
-        |session, event| {
-            if matches!(event, Event::PenEnded(PenEnd::Failed { .. } | PenEnd::StillAlive { .. })) {
-                return session.step(&Event::PenEnded(PenEnd::Empty { exit: None }));
-            }
-            session.step(event)
-        },
-    );
+    assert_caught_in(WHOLE, Budget::of(2, 0), "2: let go while", |session, event| {
+        if matches!(event, Event::PenEnded(PenEnd::Failed { .. } | PenEnd::StillAlive { .. })) {
+            return session.step(&Event::PenEnded(PenEnd::Empty { exit: None }));
+        }
+        session.step(event)
+    });
 }
 
 #[test]
@@ -230,8 +248,175 @@ fn the_oracle_catches_a_child_that_is_not_told() {
         };
         effects.into_iter().filter(|(other, effect)| kept(other, effect)).collect()
     });
-    let start = family.start(Budget { trouble: 0, stops: 1 });
+    let start = family.start(Budget::of(0, 1));
     let violation = search::explore(&family, ORDERLY, start).expect_err("not caught");
     println!("caught after {} moves: {}", violation.way.len(), violation.what);
     assert!(violation.what.contains("3: a stop is wanted, and it stays"), "{violation}");
+}
+
+#[test]
+fn the_oracle_catches_a_late_sign_that_promotes() {
+    for asked in [Asked::Port, Asked::Report] {
+        assert_kind_caught(asked, "8: ", |session, event| {
+            let effects = session.step(event);
+            if matches!(event, Event::BecameReady { .. } | Event::Reported(_)) {
+                session.ready = ReadyState::Ready;
+            }
+            effects
+        });
+    }
+}
+
+#[test]
+fn the_oracle_catches_a_missed_deadline_that_drops_what_lives() {
+    assert_kind_caught(Asked::Port, "2: let go while", |session, event| {
+        let mut effects = session.step(event);
+        if *event == Event::ReadyOverdue && session.ready == ReadyState::Missed {
+            let exit = Exit::Unknown { why: "it was not ready in time".into() };
+            effects.extend(session.step(&Event::Gone { exit, reason: None }));
+        }
+        effects
+    });
+}
+
+#[test]
+fn the_oracle_catches_a_new_daemon_that_does_not_look_for_the_sign() {
+    assert_kind_caught(Asked::Port, "10: nobody looks", |session, event| {
+        let effects = session.step(event);
+        let adopted = matches!(event, Event::Probed(Probe::Running { .. }));
+        if adopted { without(effects, &Effect::AwaitReady) } else { effects }
+    });
+}
+
+#[test]
+fn the_oracle_catches_a_keeper_for_what_was_cancelled_in_line() {
+    assert_kind_caught(Asked::Queued, "3: a keeper for what was called off", |session, event| {
+        let mut effects = session.step(event);
+        if *event == Event::TurnCame && session.is_stop_wanted() {
+            effects.push(Effect::StartKeeper);
+        }
+        effects
+    });
+}
+
+#[test]
+fn the_oracle_catches_a_keeper_while_the_row_says_that_it_is_in_line() {
+    assert_kind_caught(Asked::Queued, "1: a keeper", |session, event| {
+        let mut effects = session.step(event);
+        if *event == Event::TurnCame && !effects.is_empty() {
+            session.underway.unlaunched = false;
+            effects.push(Effect::StartKeeper);
+        }
+        effects
+    });
+}
+
+/// It is taken out of memory at once; a new daemon reads it as if nobody had asked.
+#[test]
+fn the_oracle_catches_a_cancel_in_line_that_is_not_put_on_record() {
+    assert_kind_caught(Asked::Queued, "3: a stop is wanted, and it stays", |session, event| {
+        let effects = session.step(event);
+        let asked = matches!(event, Event::StopAsked(_)) && session.phase == Phase::Queued;
+        if asked { without(effects, &Effect::Record { durable: true }) } else { effects }
+    });
+}
+
+#[test]
+fn the_oracle_catches_a_keeper_before_its_worktree() {
+    assert_kind_caught(Asked::Worktree, "a keeper before", |session, event| {
+        let mut effects = session.step(event);
+        if effects.iter().any(|effect| matches!(effect, Effect::Make { .. })) {
+            effects.push(Effect::StartKeeper);
+        }
+        effects
+    });
+}
+
+#[test]
+fn the_oracle_catches_a_worktree_removed_before_the_tree_is_gone() {
+    assert_kind_caught(Asked::Worktree, "9: a worktree is removed", |session, event| {
+        let mut effects = session.step(event);
+        if effects.iter().any(|effect| matches!(effect, Effect::Stop { .. })) {
+            session.underway.cleaning.push(worktree());
+            effects.push(Effect::CleanUp { what: worktree() });
+        }
+        effects
+    });
+}
+
+#[test]
+fn the_oracle_catches_half_a_worktree_that_is_forgotten() {
+    assert_kind_caught(Asked::Worktree, "9: cleaned while something is owed", |session, event| {
+        let effects = session.step(event);
+        if matches!(event, Event::MakeFailed { .. }) {
+            session.owed.retain(|owed| owed.what != worktree());
+            return effects
+                .into_iter()
+                .filter(|effect| *effect != Effect::CleanUp { what: worktree() })
+                .collect();
+        }
+        effects
+    });
+}
+
+#[test]
+fn the_oracle_catches_a_stop_that_does_not_wait_for_the_making() {
+    assert_kind_caught(Asked::Worktree, "9: a worktree is removed while", |session, event| {
+        if matches!(event, Event::StopAsked(_)) && session.underway.making {
+            session.underway.making = false;
+        }
+        session.step(event)
+    });
+}
+
+fn assert_relaunch_caught(invariant: &str, lineage: &Lineage) {
+    let start = lineage.start(Budget { trouble: 0, stops: 1, resumes: 2 });
+    let violation = search::explore(lineage, ORDERLY, start).expect_err("not caught");
+    println!("caught after {} moves: {}", violation.way.len(), violation.what);
+    assert!(violation.what.contains(invariant), "{violation}");
+}
+
+/// The pause is over, and nobody looks whether it was called off.
+#[test]
+fn the_oracle_catches_a_restart_that_was_called_off() {
+    let lineage = Lineage::with_policy(|world, after, how| {
+        let effects = crate::lineage::restart(world, after, how.clone());
+        let decided = world.get(after).is_some_and(|it| it.relaunch != RelaunchState::Undecided);
+        if effects.is_empty() && decided {
+            return crate::lineage::relaunch(world, after, how);
+        }
+        effects
+    });
+    assert_relaunch_caught("3: launched again although its end was wanted", &lineage);
+}
+
+fn launch_now(world: &mut World, id: SessionId, how: Relaunch) -> Vec<(SessionId, Effect)> {
+    let Some(former) = world.newest(&id) else { return Vec::new() };
+    let session = Session::new(id, former.spec.clone(), how.token, how.owed);
+    match world.admit(session) {
+        Admitted::Admitted { effects } => effects,
+        Admitted::Refused(_) => Vec::new(),
+    }
+}
+
+#[test]
+fn the_oracle_catches_a_relaunch_before_the_former_is_reaped() {
+    let lineage = Lineage::new(|world, after, how| {
+        let ends = world.get(after).is_some_and(Session::is_stop_wanted);
+        if ends {
+            return launch_now(world, after.next_attempt(), how);
+        }
+        crate::lineage::relaunch(world, after, how)
+    });
+    assert_relaunch_caught("7: launched again before", &lineage);
+}
+
+#[test]
+fn the_oracle_catches_a_second_click_that_launches_again() {
+    let lineage = Lineage::new(|world, after, how| match world.relaunch(after, how.clone()) {
+        Relaunched::Admitted { effects, .. } => effects,
+        Relaunched::Already { id } if id != *after => launch_now(world, id.next_attempt(), how),
+        _ => Vec::new(),
+    });
+    assert_relaunch_caught("7: every click is a launch", &lineage);
 }

@@ -2,15 +2,16 @@
 
 use std::time::Duration;
 
-use kennel_core::{Event, Exit, OwedKind, PenEnd, Probe, Reason, StopWish, Survivor};
+use kennel_core::{Event, Exit, OwedKind, PenEnd, Probe, Reason, Report, StopWish, Survivor};
 
-use crate::plot::{Found, Message, Told, Truth};
+use crate::alone::worktree;
+use crate::plot::{Found, Message, Thing, Told, Truth};
 
 /// What an exit is on record, if it is known.
 pub(crate) fn exit(truth: Truth) -> Exit {
     let signal = |signal| Exit::Signal { signal, core: false, oom: false };
     match truth {
-        Truth::Code => Exit::Code { code: 0 },
+        Truth::Code => Exit::Code { code: 1 },
         Truth::Term => signal(15),
         Truth::Kill => signal(9),
         Truth::Reboot => Exit::Unknown { why: "nobody can know".into() },
@@ -56,10 +57,16 @@ fn probe(found: Found) -> Probe {
     }
 }
 
+fn owed(thing: Thing) -> OwedKind {
+    match thing {
+        Thing::Files => OwedKind::RuntimeFiles,
+        Thing::Worktree => worktree(),
+    }
+}
+
 impl From<Message> for Event {
     fn from(message: Message) -> Self {
         let why = || "a fault".to_owned();
-        let what = OwedKind::RuntimeFiles;
         match message {
             Message::Hello => Self::KeeperReady,
             Message::NotForked => Self::KeeperNotStarted { why: why() },
@@ -81,8 +88,14 @@ impl From<Message> for Event {
             Message::PenUnobservable => Self::PenEnded(PenEnd::Unobservable { why: why() }),
             Message::PenFailed => Self::PenEnded(PenEnd::Failed { why: why() }),
             Message::Found(found) => Self::Probed(probe(found)),
-            Message::CleanedUp => Self::CleanedUp { what },
-            Message::CleanUpFailed => Self::CleanUpFailed { what, why: why() },
+            Message::CleanedUp(thing) => Self::CleanedUp { what: owed(thing) },
+            Message::CleanUpFailed(thing) => Self::CleanUpFailed { what: owed(thing), why: why() },
+            Message::Kept => Self::Kept { what: worktree(), why: "a commit".into() },
+            Message::Made => Self::Made { what: worktree() },
+            Message::MakeFailed => Self::MakeFailed { what: worktree(), why: why() },
+            Message::Ready => Self::BecameReady { how: "the port accepts".into() },
+            Message::Reported => Self::Reported(Report::Ready),
+            Message::Overdue => Self::ReadyOverdue,
         }
     }
 }

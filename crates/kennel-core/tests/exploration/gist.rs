@@ -2,7 +2,7 @@
 
 use std::hash::{Hash, Hasher};
 
-use kennel_core::{Exit, Phase, Reason, Session, Underway, Wanted};
+use kennel_core::{Exit, Phase, ReadyState, Reason, RelaunchState, Session, Underway, Wanted};
 
 /// See the module.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -20,6 +20,9 @@ pub(crate) struct Gist {
     failures: u32,
     survivors: usize,
     lost: bool,
+    ready: ReadyState,
+    relaunch: RelaunchState,
+    kept: usize,
     underway: Underway,
 }
 
@@ -48,6 +51,9 @@ impl Gist {
             failures: session.owed.iter().map(|owed| owed.failures).sum(),
             survivors: session.survivors.len(),
             lost: session.lost.is_some(),
+            ready: session.ready,
+            relaunch: session.relaunch.clone(),
+            kept: session.kept.len(),
             underway: session.underway.clone(),
         }
     }

@@ -1,10 +1,10 @@
 //! What must hold in every state, by the numbers of the design's invariants.
 
-use kennel_core::{Exit, Phase, Reason, Session};
+use kennel_core::{Exit, Phase, ReadyState, Reason, Session};
 
 use crate::action::Setting;
 use crate::event;
-use crate::plot::{Keeper, Plot, Row};
+use crate::plot::{Keeper, Plot, Row, Tree};
 
 /// Looks at one session and what is around it. `memory` is what the daemon knows, if there is one and it knows
 /// the session.
@@ -14,6 +14,7 @@ pub(crate) fn check(plot: &Plot, memory: Option<&Session>) -> Result<(), String>
     }
     let row = plot.row.as_ref().map(|row: &Row| &*row.0);
     for session in [memory, row].into_iter().flatten() {
+        check_waiting(plot, session)?;
         check_ended(plot, session)?;
         check_exit(plot, session)?;
     }
@@ -22,6 +23,14 @@ pub(crate) fn check(plot: &Plot, memory: Option<&Session>) -> Result<(), String>
 
 fn is_forgotten(session: &Session) -> bool {
     matches!(session.reason, Some(Reason::Forgotten { .. }))
+}
+
+/// In line, or while its worktree is made, there is no keeper, nor will there be one that nobody knows of.
+fn check_waiting(plot: &Plot, session: &Session) -> Result<(), String> {
+    if session.phase < Phase::Reserved && plot.history.asked_for_keeper {
+        return Err(format!("1: a keeper, and on record as {:?}", session.phase));
+    }
+    Ok(())
 }
 
 fn check_ended(plot: &Plot, session: &Session) -> Result<(), String> {
@@ -45,10 +54,17 @@ fn check_ended(plot: &Plot, session: &Session) -> Result<(), String> {
     if may_launch || plot.hands.start_keeper {
         return Err("2: let go while its keeper may launch".into());
     }
+    if plot.hands.make {
+        return Err("2: let go while its worktree is made".into());
+    }
+    if session.ready == ReadyState::Waiting {
+        return Err("5: ended, and shown as if it could become ready".into());
+    }
     if session.exit.is_none() || session.reason.is_none() {
         return Err("5: ended without an outcome".into());
     }
-    if session.phase == Phase::Cleaned && (plot.files || !session.owed.is_empty()) {
+    let left = plot.files || matches!(plot.tree, Tree::Half | Tree::There);
+    if session.phase == Phase::Cleaned && (left || !session.owed.is_empty()) {
         return Err("9: cleaned while something is owed".into());
     }
     Ok(())
@@ -85,9 +101,30 @@ pub(crate) fn check_step(before: &Session, after: &Session) -> Result<(), String
     if known(before).is_some() && known(before) != known(after) {
         return Err("5: a known exit was replaced".into());
     }
+    check_ready(before, after)?;
     let back = after.phase < before.phase;
     let found_again = before.phase == Phase::Lost && after.phase == Phase::Stopping;
     if back && !found_again { Err("2: a phase went back".into()) } else { Ok(()) }
+}
+
+/// It becomes ready in time, or not at all.
+fn check_ready(before: &Session, after: &Session) -> Result<(), String> {
+    match (before.ready, after.ready) {
+        (one, other) if one == other => Ok(()),
+        (ReadyState::Waiting, ReadyState::Ready)
+            if before.is_stop_wanted() || before.has_ended() =>
+        {
+            Err("8: ready, although its end was wanted".into())
+        }
+        (ReadyState::Waiting, ReadyState::Ready) => Ok(()),
+        (ReadyState::Waiting, ReadyState::Missed)
+            if !after.is_stop_wanted() && !after.has_ended() =>
+        {
+            Err("8: too late, and it goes on".into())
+        }
+        (ReadyState::Waiting, ReadyState::Missed) => Ok(()),
+        (one, other) => Err(format!("8: {one:?} became {other:?}")),
+    }
 }
 
 /// Whether a state in which nothing is due any more is one to rest in.
@@ -110,6 +147,10 @@ pub(crate) fn is_settled(
         }
         Phase::Cleaned => Ok(()),
         Phase::Lost if !setting.yard => Ok(()),
+        Phase::Queued if !session.is_stop_wanted() => Ok(()),
+        Phase::Running if session.ready == ReadyState::Waiting && !plot.hands.awaiting => {
+            Err("10: nobody looks whether it is ready".into())
+        }
         Phase::Running
             if !session.is_stop_wanted() && plot.keeper == Keeper::Running && plot.hands.linked =>
         {

@@ -2,14 +2,14 @@
 
 use std::rc::Rc;
 
-use kennel_core::{Effect, Phase, Session, Underway};
+use kennel_core::{Effect, OwedKind, Phase, RelaunchState, Session, Underway};
 
 use crate::gist::{Gist, fingerprint};
 
 /// How a program really ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) enum Truth {
-    /// By itself, with 0.
+    /// By itself, with 1.
     Code,
     /// By a stop, with TERM.
     Term,
@@ -101,8 +101,40 @@ pub(crate) enum Message {
     PenUnobservable,
     PenFailed,
     Found(Found),
-    CleanedUp,
-    CleanUpFailed,
+    CleanedUp(Thing),
+    CleanUpFailed(Thing),
+    Kept,
+    Made,
+    MakeFailed,
+    Ready,
+    Reported,
+    Overdue,
+}
+
+/// What is owed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) enum Thing {
+    Files,
+    Worktree,
+}
+
+impl Thing {
+    fn of(what: &OwedKind) -> Self {
+        match what {
+            OwedKind::Worktree { .. } => Self::Worktree,
+            OwedKind::RuntimeFiles | OwedKind::PenFolder { .. } => Self::Files,
+        }
+    }
+}
+
+/// How much of a worktree there is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) enum Tree {
+    None,
+    Half,
+    There,
+    /// And it stays.
+    Kept,
 }
 
 /// What a probe found.
@@ -167,7 +199,11 @@ pub(crate) struct Hands {
     pub(crate) start_keeper: bool,
     pub(crate) end_pen: Option<EndPen>,
     pub(crate) probe: bool,
-    pub(crate) clean_up: bool,
+    pub(crate) clean_up: Bag<Thing>,
+    /// The worktree is being made.
+    pub(crate) make: bool,
+    /// Somebody looks for a sign that it is ready.
+    pub(crate) awaiting: bool,
     pub(crate) timer: bool,
     /// Delivered in any order.
     pub(crate) inbox: Bag<Message>,
@@ -188,6 +224,13 @@ pub(crate) struct History {
     pub(crate) stop_asked: bool,
     pub(crate) keeper_killed: bool,
     pub(crate) daemon_died: bool,
+    /// And had asked for a keeper.
+    pub(crate) launch_left: bool,
+    /// It had to wait in line, or for a worktree.
+    pub(crate) waited: bool,
+    /// A worktree was asked for.
+    pub(crate) make_asked: bool,
+    /// After a keeper was asked for: what is launched later is of this boot.
     pub(crate) rebooted: bool,
 }
 
@@ -232,6 +275,7 @@ pub(crate) struct Plot {
     pub(crate) outcome: Option<Told>,
     /// Whether the files that are owed exist.
     pub(crate) files: bool,
+    pub(crate) tree: Tree,
     pub(crate) hands: Hands,
     pub(crate) keeper: Keeper,
     /// Obeyed in any order. Those of a dead daemon stay.
@@ -250,6 +294,7 @@ impl Plot {
             synced: None,
             outcome: None,
             files: false,
+            tree: Tree::None,
             hands: Hands::default(),
             keeper: Keeper::None,
             orders: Bag::default(),
@@ -291,6 +336,7 @@ impl Plot {
                 *row = Some(Row::of(session));
             }
             Effect::StartKeeper => {
+                self.allow_keeper(session)?;
                 if std::mem::replace(&mut self.history.asked_for_keeper, true) {
                     return Err("7: a second keeper was asked for".into());
                 }
@@ -313,7 +359,13 @@ impl Plot {
             }
             Effect::EndPen => self.hands.end_pen = Some(EndPen::Asked),
             Effect::Probe => self.hands.probe = true,
-            Effect::CleanUp { .. } => self.hands.clean_up = true,
+            Effect::CleanUp { what } => self.hands.clean_up.put(self.allow_clean_up(what)?),
+            Effect::Make { .. } => {
+                self.allow_making(session)?;
+                self.hands.make = true;
+            }
+            Effect::AwaitReady => self.hands.awaiting = true,
+            Effect::StopAwaiting => self.hands.awaiting = false,
             Effect::RetryLater => self.hands.timer = true,
         }
         Ok(())
@@ -329,10 +381,48 @@ impl Plot {
         if std::mem::replace(&mut self.history.granted, true) {
             return Err("7: granted twice".into());
         }
-        if self.history.daemon_died {
+        if self.history.launch_left {
             return Err("8: granted a launch that a former daemon left".into());
         }
         Ok(())
+    }
+
+    fn allow_keeper(&self, session: &Session) -> Result<(), String> {
+        let cancelled = self.synced.as_ref().is_some_and(|row| row.0.is_stop_wanted());
+        if session.is_stop_wanted() || cancelled {
+            return Err("3: a keeper for what was called off".into());
+        }
+        let allowed = self.synced.as_ref().is_some_and(|row| row.0.phase >= Phase::Reserved);
+        if self.history.waited && !allowed {
+            return Err("1: a keeper before a durable row allows one".into());
+        }
+        if session.spec.worktree.is_some() && self.tree != Tree::There {
+            return Err("9: a keeper before its worktree".into());
+        }
+        Ok(())
+    }
+
+    fn allow_making(&mut self, session: &Session) -> Result<(), String> {
+        if session.is_stop_wanted() {
+            return Err("3: a worktree for what was called off".into());
+        }
+        let owed = |row: &Row| row.0.owed.iter().any(|it| Thing::of(&it.what) == Thing::Worktree);
+        if !self.synced.as_ref().is_some_and(owed) {
+            return Err("9: a worktree that is not on record".into());
+        }
+        if std::mem::replace(&mut self.history.make_asked, true) {
+            return Err("7: a worktree made twice".into());
+        }
+        Ok(())
+    }
+
+    fn allow_clean_up(&self, what: &OwedKind) -> Result<Thing, String> {
+        let thing = Thing::of(what);
+        let in_use = !self.pen_is_empty() || self.hands.make;
+        if thing == Thing::Worktree && in_use {
+            return Err("9: a worktree is removed while somebody works in it".into());
+        }
+        Ok(thing)
     }
 
     fn order(&mut self, order: Order) {
@@ -343,17 +433,25 @@ impl Plot {
 
     /// The daemon dies, with or without what it was about to write.
     pub(crate) fn lose_daemon(&mut self, written: bool) {
+        if self.hands.make {
+            self.tree = Tree::Half;
+        }
         self.hands = Hands::default();
         if !written {
             self.row = self.synced.clone();
         }
         self.history.daemon_died = true;
+        self.history.launch_left |= self.history.asked_for_keeper;
+        // Whoever asked for the end had no answer yet, unless that is on record, and hears that there is no daemon.
+        let called_off = |row: &Row| matches!(row.0.relaunch, RelaunchState::CalledOff { .. });
+        let heard = |row: &Row| row.0.is_stop_wanted() || called_off(row);
+        self.history.stop_asked &= self.row.as_ref().is_some_and(heard);
     }
 
     /// The machine restarts.
     pub(crate) fn reboot(&mut self) {
         self.lose_daemon(false);
-        self.history.rebooted = true;
+        self.history.rebooted |= self.history.asked_for_keeper;
         // It leaves only when the disk has its outcome.
         if self.keeper != Keeper::Left {
             self.outcome = None;

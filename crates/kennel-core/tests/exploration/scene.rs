@@ -23,6 +23,21 @@ pub(crate) trait Mind {
     fn session<'a>(&self, memory: &'a Self::Memory, which: usize) -> Option<&'a Session>;
     fn hash<H: Hasher>(&self, memory: &Self::Memory, hasher: &mut H);
 
+    /// A client asks for another launch.
+    fn resume(&self, _: &mut Self::Memory) -> Effects {
+        Vec::new()
+    }
+
+    /// Whether clients may mean this one.
+    fn may_stop(&self, _: &Self::Memory, _: usize) -> bool {
+        true
+    }
+
+    /// What must hold between what is around sessions.
+    fn check_plots(&self, _: &[Plot]) -> Result<(), String> {
+        Ok(())
+    }
+
     /// What must hold between sessions.
     fn check(&self, _: &Self::Memory) -> Result<(), String> {
         Ok(())
@@ -35,6 +50,7 @@ pub(crate) struct Budget {
     /// Of any kind: deaths, restarts, failed effects, repeated messages.
     pub(crate) trouble: u8,
     pub(crate) stops: u8,
+    pub(crate) resumes: u8,
 }
 
 /// One state.
@@ -50,6 +66,7 @@ pub(crate) struct Scene<M> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Move {
     At(usize, Action),
+    Resume,
     KillDaemon { written: bool },
     StartDaemon,
     Reboot,
@@ -86,6 +103,10 @@ impl<M: Clone> Scene<M> {
                 if kind == Kind::Due && due > 1 && setting.orderly {
                     continue;
                 }
+                let meant = self.memory.as_ref().is_some_and(|it| mind.may_stop(it, which));
+                if action == Action::Stop && !meant {
+                    continue;
+                }
                 if self.budget.afford(action, kind).is_some() {
                     moves.push((Move::At(which, action), kind));
                 }
@@ -100,6 +121,9 @@ impl<M: Clone> Scene<M> {
             let lossy = self.plots.iter().any(|plot| plot.row != plot.synced);
             moves.push((Move::KillDaemon { written: true }, Kind::Trouble));
             moves.extend(lossy.then_some((Move::KillDaemon { written: false }, Kind::Trouble)));
+        }
+        if memory && budget.resumes > 0 {
+            moves.push((Move::Resume, Kind::Choice));
         }
         if budget.trouble > 0 {
             moves.push((Move::Reboot, Kind::Trouble));
@@ -117,6 +141,11 @@ impl<M: Clone> Scene<M> {
         let mut next = self.clone();
         match it {
             Move::At(which, action) => next.act(which, action, mind, setting)?,
+            Move::Resume => {
+                next.budget.resumes -= 1;
+                let effects = next.memory.as_mut().map(|memory| mind.resume(memory));
+                next.take_up(effects.unwrap_or_default(), mind)?;
+            }
             Move::KillDaemon { written } => {
                 next.budget.trouble -= 1;
                 next.memory = None;
@@ -141,6 +170,7 @@ impl<M: Clone> Scene<M> {
             }
             oracle::check(&next.plots[which], session)?;
         }
+        mind.check_plots(&next.plots)?;
         if let Some(memory) = &next.memory {
             mind.check(memory)?;
         }
@@ -165,6 +195,7 @@ impl<M: Clone> Scene<M> {
                 // The last one is in a hurry.
                 Some(event::stop(u8::from(stops == 1)))
             }
+            Action::CallUp => Some(Event::TurnCame),
             Action::Forget => Some(Event::Forgotten { by: "a person".into() }),
             Action::Retry => {
                 plot.hands.timer = false;
@@ -204,6 +235,10 @@ impl<M: Clone> Scene<M> {
 }
 
 impl Budget {
+    pub(crate) fn of(trouble: u8, stops: u8) -> Self {
+        Self { trouble, stops, resumes: 0 }
+    }
+
     fn afford(self, action: Action, kind: Kind) -> Option<Self> {
         let mut rest = self;
         match (action, kind) {

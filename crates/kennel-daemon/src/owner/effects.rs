@@ -49,6 +49,13 @@ impl Owner {
                 self.tell_keeper(id, Request::Dismiss, Deadline::Dismissed);
                 point("daemon.stop.dismissed");
             }
+            Effect::Make { what, .. } => {
+                let why = "this version makes no worktrees".to_owned();
+                let event = Event::MakeFailed { what, why };
+                self.bus.send(Message::Happened { session: id.clone(), event }).ok();
+            }
+            // Nobody can ask for it so far.
+            Effect::AwaitReady | Effect::StopAwaiting => {}
             Effect::Stop { grace } => self.stop_keeper(id, grace),
             Effect::EndPen => self.end_pen(id),
             Effect::Probe => self.probe(id),

@@ -124,7 +124,8 @@ impl Owner {
 
     /// Leaves, if nothing is left to wait for.
     pub(super) fn leave_if_done(&mut self) {
-        let under_way = |phase| phase < Phase::Running;
+        // In line one can wait for the next daemon too.
+        let under_way = |phase| phase != Phase::Queued && phase < Phase::Running;
         let done = match &self.leaving {
             None => false,
             Some(Leaving::Stopping { pending, .. }) => pending.is_empty(),

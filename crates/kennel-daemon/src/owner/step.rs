@@ -209,6 +209,8 @@ fn kind_of(event: &Event, effects: &[(SessionId, Effect)]) -> Option<&'static st
 
 pub(super) fn phase_name(phase: Phase) -> &'static str {
     match phase {
+        Phase::Queued => "queued",
+        Phase::Making => "making",
         Phase::Reserved => "reserved",
         Phase::Launching => "launching",
         Phase::Starting => "starting",

@@ -199,6 +199,8 @@ fn unsigned(number: i64) -> u64 {
 
 fn phase_text(phase: Phase) -> &'static str {
     match phase {
+        Phase::Queued => "queued",
+        Phase::Making => "making",
         Phase::Reserved => "reserved",
         Phase::Launching => "launching",
         Phase::Starting => "starting",

@@ -66,6 +66,7 @@ impl Plan {
             outlives_parent: args.stay,
             output_limit: args.output_limit,
             asked_by: asked_by(),
+            ..SessionSpec::default()
         };
         let request = CreateRequest {
             spec,
@@ -77,6 +78,7 @@ impl Plan {
             stdin,
             terminal_settings: terminal.then(settings).flatten(),
             stderr_apart: terminal && !args.detach && !isatty(rustix::stdio::stderr()),
+            queue: false,
         };
         Ok(Self { request, own_stdin, asked_at: moment::now_ms() })
     }
@@ -183,7 +185,12 @@ fn recover(daemon: &Daemon, plan: &Plan, error: AskError) -> Result<Created, Fai
                     session.id
                 )));
             }
-            Phase::Reserved | Phase::Launching | Phase::Starting | Phase::Stopping => {
+            Phase::Queued
+            | Phase::Making
+            | Phase::Reserved
+            | Phase::Launching
+            | Phase::Starting
+            | Phase::Stopping => {
                 let soon = Instant::now() + LOOK_AGAIN;
                 poll(&mut [], Some(soon)).map_err(Failure::internal)?;
             }

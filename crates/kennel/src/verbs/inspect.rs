@@ -215,6 +215,9 @@ fn owed(page: &mut Page, session: &SessionView) {
         let what = match &owed.what {
             OwedKind::RuntimeFiles => "socket, lock and identity file".to_owned(),
             OwedKind::PenFolder { path } => format!("the pen's folder {}", tame(path)),
+            OwedKind::Worktree { path, branch, .. } => {
+                format!("the worktree {} with branch {}", tame(path), tame(branch))
+            }
         };
         let failures = match (owed.failures, &owed.why) {
             (0, _) => String::new(),

@@ -112,7 +112,7 @@ fn notes(sessions: &[SessionView]) -> String {
 #[cfg(test)]
 pub(super) mod tests {
     use super::*;
-    use kennel_core::{Exit, PenKind, SessionSpec, Survivor};
+    use kennel_core::{Exit, PenKind, ReadyState, RelaunchState, SessionSpec, Survivor};
     use std::time::Duration;
 
     /// A session to show.
@@ -145,11 +145,23 @@ pub(super) mod tests {
                 outlives_parent: false,
                 output_limit: 64 << 20,
                 asked_by: "test".to_owned(),
+                ..SessionSpec::default()
             },
             owed: Vec::new(),
             survivors: Vec::new(),
             folder: "/home/u/.local/state/kennel/sessions/0c3k5d9wq2fa".to_owned(),
             unrecorded: false,
+            session: "0c3k5d9wq2fa".to_owned(),
+            attempt: 1,
+            launches: 1,
+            relaunch: RelaunchState::Undecided,
+            ready: ReadyState::Unasked,
+            activity: None,
+            title: None,
+            progress: None,
+            queue_place: None,
+            key: None,
+            kept: Vec::new(),
         }
     }
 

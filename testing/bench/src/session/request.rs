@@ -33,6 +33,7 @@ fn request(argv: &[&str], terminal: Option<Terminal>) -> CreateRequest {
         outlives_parent: false,
         output_limit: 64 << 20,
         asked_by: "kennel-bench".to_owned(),
+        ..SessionSpec::default()
     };
     CreateRequest {
         spec,
@@ -44,5 +45,6 @@ fn request(argv: &[&str], terminal: Option<Terminal>) -> CreateRequest {
         stdin: StdinFrom::Null,
         terminal_settings: None,
         stderr_apart: false,
+        queue: false,
     }
 }

@@ -1,0 +1,263 @@
+//! In line, and while things are made: no keeper yet.
+
+use super::{CODE, NOTE, RECORD, after, failed, gone};
+use crate::effect::Effect;
+use crate::event::{Event, PenEnd, Probe};
+use crate::sample::{asking, born, stop, stopped, tree, worktree};
+use crate::session::{Exit, Kept, OwedKind, Phase, Reason, Session, Underway};
+
+fn making() -> Session {
+    asking(|spec| spec.worktree = Some(worktree()))
+}
+
+fn make(again: bool) -> Effect {
+    Effect::Make { what: tree(), again }
+}
+
+fn made() -> Event {
+    Event::Made { what: tree() }
+}
+
+fn not_made() -> Event {
+    Event::MakeFailed { what: tree(), why: "no space left".into() }
+}
+
+fn queued() -> Session {
+    asking(|_| ()).queued()
+}
+
+fn cleans_up(effects: &[Effect]) -> bool {
+    [OwedKind::RuntimeFiles, tree()]
+        .iter()
+        .all(|what| effects.contains(&Effect::CleanUp { what: what.clone() }))
+}
+
+fn restored(session: &Session) -> Session {
+    Session { underway: Underway::default(), ..session.clone() }
+}
+
+fn no_keeper(effects: &[Effect]) -> bool {
+    let told = |effect: &Effect| {
+        matches!(
+            effect,
+            Effect::StartKeeper
+                | Effect::Go
+                | Effect::Dismiss
+                | Effect::Stop { .. }
+                | Effect::EndPen
+                | Effect::Probe
+        )
+    };
+    !effects.iter().any(told)
+}
+
+#[test]
+fn a_worktree_is_on_record_before_it_is_made_and_there_before_a_keeper_is() {
+    let mut session = making();
+    assert_eq!((session.phase, session.first_effects()), (Phase::Making, vec![RECORD]));
+    assert!(session.owed.iter().any(|owed| owed.what == tree()), "owed from the beginning");
+    assert_eq!(session.step(&Event::Recorded), [make(false)]);
+    assert_eq!(session.step(&Event::Recorded), [], "once");
+    assert_eq!(session.step(&made()), [RECORD]);
+    assert_eq!((session.phase, session.launch.recorded), (Phase::Reserved, false));
+    assert_eq!(session.step(&made()), []);
+    assert_eq!(session.step(&Event::Recorded), [Effect::StartKeeper]);
+    assert_eq!(session.step(&Event::KeeperReady), [Effect::Go]);
+    let session = after(session, &[born(), Event::Opened]);
+    assert_eq!(session.phase, Phase::Running);
+}
+
+#[test]
+fn what_could_not_be_made_is_cleaned_up_and_never_launched() {
+    let mut session = after(making(), &[Event::Recorded]);
+    let effects = session.step(&not_made());
+    assert!(cleans_up(&effects) && no_keeper(&effects), "{effects:?}");
+    assert_eq!((session.phase, session.exit.clone()), (Phase::Reaped, Some(Exit::NeverRan)));
+    let reason = Reason::Failed { code: 202, why: "no space left".into() };
+    assert_eq!(session.reason, Some(reason));
+    for late in [made(), Event::KeeperReady, born()] {
+        assert_eq!(session.step(&late), []);
+    }
+}
+
+#[test]
+fn a_stop_while_it_is_made_waits_for_the_answer() {
+    for answer in [made(), not_made()] {
+        // The answer comes before or after the record.
+        for first in [Event::Recorded, answer.clone()] {
+            let second = if first == answer { Event::Recorded } else { answer.clone() };
+            let mut session = after(making(), &[Event::Recorded]);
+            assert_eq!(session.step(&stop(None)), [RECORD]);
+            assert_eq!(session.step(&stop(None)), [], "twice");
+            let mut effects = session.step(&first);
+            let early = matches!(first, Event::MakeFailed { .. });
+            assert_eq!(session.has_ended(), early, "{first:?}");
+            effects.extend(session.step(&second));
+            assert!(cleans_up(&effects) && no_keeper(&effects), "{effects:?}");
+            assert_eq!((session.phase, session.reason.clone()), (Phase::Reaped, Some(stopped())));
+            assert_eq!(session.exit, Some(Exit::NeverRan));
+        }
+    }
+}
+
+#[test]
+fn a_stop_before_the_row_is_durable_makes_nothing() {
+    let mut session = making();
+    assert_eq!(session.step(&stop(None)), [], "the row is being written");
+    assert_eq!(session.step(&Event::Recorded), [RECORD], "and once more, with the wish");
+    let effects = session.step(&Event::Recorded);
+    assert!(cleans_up(&effects) && no_keeper(&effects), "{effects:?}");
+    assert!(!effects.contains(&make(false)));
+}
+
+#[test]
+fn a_stop_when_it_is_made_but_not_on_record_as_such_starts_nobody() {
+    let mut session = after(making(), &[Event::Recorded, made()]);
+    assert_eq!(session.step(&stop(None)), []);
+    assert_eq!(session.step(&Event::Recorded), [RECORD]);
+    let effects = session.step(&Event::Recorded);
+    assert!(cleans_up(&effects) && no_keeper(&effects), "{effects:?}");
+    assert_eq!((session.phase, session.reason), (Phase::Reaped, Some(stopped())));
+}
+
+#[test]
+fn a_new_daemon_does_not_go_on_making() {
+    for row in [making(), after(making(), &[Event::Recorded])] {
+        let mut session = restored(&row);
+        let effects = session.step(&Event::Restored);
+        assert!(cleans_up(&effects) && no_keeper(&effects), "{effects:?}");
+        assert_eq!((session.phase, session.exit.clone()), (Phase::Reaped, Some(Exit::NeverRan)));
+        let Some(Reason::Failed { code: 207, why }) = &session.reason else { panic!() };
+        assert!(why.contains("while its worktree was being made"), "{why}");
+    }
+    // Once it was made, a keeper may be there: it is looked for.
+    let mut session = restored(&after(making(), &[Event::Recorded, made(), Event::Recorded]));
+    assert_eq!(session.step(&Event::Restored), [Effect::Probe]);
+}
+
+#[test]
+fn a_worktree_of_value_is_kept_and_no_longer_owed() {
+    let events =
+        [Event::Recorded, made(), Event::Recorded, Event::KeeperReady, born(), Event::Opened];
+    let mut session = after(making(), &events);
+    assert!(cleans_up(&session.step(&gone(CODE))));
+    let keep = Event::Kept { what: tree(), why: "2 commits".into() };
+    assert_eq!(session.step(&keep), [NOTE]);
+    assert_eq!(session.step(&keep), [], "once");
+    let files = OwedKind::RuntimeFiles;
+    assert_eq!(session.step(&Event::CleanedUp { what: files }), [RECORD]);
+    let kept = vec![Kept { what: tree(), why: "2 commits".into() }];
+    assert_eq!((session.phase, session.kept.clone()), (Phase::Cleaned, kept));
+    // A person removes it later.
+    assert_eq!(session.step(&Event::CleanedUp { what: tree() }), [NOTE]);
+    assert_eq!(session.kept, []);
+}
+
+#[test]
+fn who_is_given_up_may_still_work_in_its_worktree() {
+    let events =
+        [Event::Recorded, made(), Event::Recorded, Event::KeeperReady, born(), Event::Opened];
+    let mut session = after(making(), &events);
+    let unseen = Event::PenEnded(PenEnd::Unobservable { why: "no yard".into() });
+    session = after(session, &[Event::KeeperLost, unseen]);
+    let effects = session.step(&Event::Forgotten { by: "ada".into() });
+    assert!(!effects.contains(&Effect::CleanUp { what: tree() }), "{effects:?}");
+    assert_eq!((session.phase, session.kept.len()), (Phase::Cleaned, 1));
+}
+
+#[test]
+fn in_line_nothing_is_started_until_the_turn_comes() {
+    let mut session = queued();
+    assert_eq!((session.phase, session.first_effects()), (Phase::Queued, vec![RECORD]));
+    assert_eq!(session.step(&Event::Recorded), []);
+    assert_eq!(session.step(&Event::TurnCame), [RECORD]);
+    assert_eq!(session.step(&Event::TurnCame), []);
+    assert_eq!(session.step(&Event::Recorded), [Effect::StartKeeper]);
+    assert_eq!(session.step(&Event::KeeperReady), [Effect::Go]);
+}
+
+#[test]
+fn a_turn_may_come_before_the_row_is_durable() {
+    let mut session = queued();
+    assert_eq!(session.step(&Event::TurnCame), []);
+    assert_eq!(session.step(&Event::Recorded), [RECORD], "that row says no more than queued");
+    assert_eq!(session.step(&Event::Recorded), [Effect::StartKeeper]);
+}
+
+#[test]
+fn who_waits_in_line_for_a_worktree_makes_it_when_the_turn_comes() {
+    let mut session = making().queued();
+    assert_eq!(session.step(&Event::Recorded), []);
+    assert_eq!(session.step(&Event::TurnCame), [RECORD]);
+    assert_eq!((session.phase, session.step(&Event::Recorded)), (Phase::Making, vec![make(false)]));
+}
+
+#[test]
+fn a_cancel_in_line_is_the_end_and_no_keeper_hears_of_it() {
+    let waiting = after(queued(), &[Event::Recorded]);
+    let called = after(waiting.clone(), &[Event::TurnCame]);
+    for mut session in [queued(), waiting, called] {
+        let mut effects = session.step(&stop(None));
+        assert!(!session.has_ended(), "not before the wish is on record");
+        effects.extend(session.step(&Event::TurnCame));
+        while !session.has_ended() {
+            let more = session.step(&Event::Recorded);
+            assert!(!more.is_empty(), "it stays {:?}", session.phase);
+            effects.extend(more);
+        }
+        assert!(no_keeper(&effects), "{effects:?}");
+        let (exit, reason) = (session.exit.clone(), session.reason.clone());
+        assert_eq!((exit, reason), (Some(Exit::NeverRan), Some(stopped())));
+    }
+}
+
+#[test]
+fn a_cancel_in_line_that_can_not_be_recorded_is_the_end_too() {
+    let mut session = after(queued(), &[Event::Recorded, stop(None)]);
+    let effects = session.step(&failed("disk full"));
+    assert!(effects.contains(&Effect::RetryLater) && no_keeper(&effects), "{effects:?}");
+    assert_eq!((session.phase, session.reason), (Phase::Reaped, Some(stopped())));
+}
+
+#[test]
+fn without_a_row_nobody_is_in_line() {
+    let mut session = queued();
+    assert!(no_keeper(&session.step(&failed("disk full"))));
+    let reason = Reason::Failed { code: 202, why: "disk full".into() };
+    assert_eq!((session.phase, session.reason), (Phase::Reaped, Some(reason)));
+}
+
+#[test]
+fn a_new_daemon_leaves_the_line_as_it_is() {
+    let mut session = restored(&queued());
+    assert_eq!(session.step(&Event::Restored), []);
+    assert_eq!(session.phase, Phase::Queued);
+    assert!(!session.may_have_run());
+    assert_eq!(session.step(&Event::TurnCame), [RECORD]);
+    assert_eq!(session.step(&Event::Recorded), [Effect::StartKeeper]);
+    // Unless somebody wanted its end.
+    let mut session = restored(&after(queued(), &[stop(None)]));
+    let effects = session.step(&Event::Restored);
+    assert!(session.has_ended() && no_keeper(&effects), "{effects:?}");
+}
+
+#[test]
+fn what_a_keeper_says_without_being_asked_for_is_about_somebody_else() {
+    for mut session in [queued(), making(), after(making(), &[Event::Recorded, made()])] {
+        let before = session.clone();
+        for event in [
+            Event::KeeperReady,
+            Event::KeeperNotStarted { why: "no".into() },
+            born(),
+            Event::Opened,
+            gone(CODE),
+            Event::Exited { exit: CODE },
+            Event::KeeperLost,
+            Event::PenEnded(PenEnd::Empty { exit: None }),
+            Event::Probed(Probe::NoKeeper),
+        ] {
+            assert_eq!(session.step(&event), [], "{event:?}");
+        }
+        assert_eq!(session, before);
+    }
+}

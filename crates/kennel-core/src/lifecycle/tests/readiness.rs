@@ -1,0 +1,164 @@
+//! Ready, late, and what an agent tells.
+
+use std::time::Duration;
+
+use super::{CODE, NOTE, RECORD, after, gone};
+use crate::effect::Effect;
+use crate::event::{Event, Probe};
+use crate::ready::{Readiness, ReadyState};
+use crate::report::{Activity, Percent, Report, Title};
+use crate::sample::{GRACE, asking, born, stop};
+use crate::session::{Phase, Reason, Session, Underway};
+
+const LIMIT: Duration = Duration::from_secs(120);
+
+fn launched(ready: Readiness) -> Session {
+    let session = asking(|spec| {
+        spec.ready = ready;
+        spec.ready_timeout = Some(LIMIT);
+    });
+    after(session, &[Event::Recorded, Event::KeeperReady, born()])
+}
+
+fn waiting() -> Session {
+    after(launched(Readiness::Tcp { host: "127.0.0.1".into(), port: 1 }), &[Event::Opened])
+}
+
+fn ready() -> Event {
+    Event::BecameReady { how: "the port accepts".into() }
+}
+
+#[test]
+fn it_is_awaited_from_when_it_runs_until_it_is_ready() {
+    let mut session = launched(Readiness::Socket { path: "/s".into() });
+    assert_eq!(session.ready, ReadyState::Waiting);
+    assert_eq!(session.step(&Event::Opened), [NOTE, Effect::AwaitReady]);
+    assert_eq!(session.step(&ready()), [NOTE, Effect::StopAwaiting]);
+    assert_eq!(session.ready, ReadyState::Ready);
+    for late in [ready(), Event::ReadyOverdue] {
+        assert_eq!(session.step(&late), []);
+    }
+    assert_eq!((session.ready, session.is_stop_wanted()), (ReadyState::Ready, false));
+}
+
+#[test]
+fn who_is_not_asked_is_neither_ready_nor_late() {
+    let mut session = after(launched(Readiness::None), &[]);
+    assert_eq!(session.step(&Event::Opened), [NOTE]);
+    let report = Event::Reported(Report::Ready);
+    for nothing in [ready(), Event::ReadyOverdue, report] {
+        assert_eq!(session.step(&nothing), []);
+    }
+    assert_eq!((session.ready, session.is_stop_wanted()), (ReadyState::Unasked, false));
+}
+
+#[test]
+fn who_is_late_is_ended_and_cleaned_up_before_it_has_failed() {
+    let mut session = waiting();
+    let stop = Effect::Stop { grace: GRACE };
+    assert_eq!(session.step(&Event::ReadyOverdue), [stop, RECORD, Effect::StopAwaiting]);
+    assert_eq!((session.ready, session.phase), (ReadyState::Missed, Phase::Stopping));
+    assert_eq!(session.reason, Some(Reason::NotReady { after: LIMIT }));
+    // Whatever comes now is late.
+    for late in [ready(), Event::ReadyOverdue, Event::Reported(Report::Ready)] {
+        assert_eq!(session.step(&late), [], "{late:?}");
+        assert_eq!((session.ready, session.phase), (ReadyState::Missed, Phase::Stopping));
+    }
+    let mut session = after(session, &[gone(CODE)]);
+    assert_eq!((session.phase, session.ready), (Phase::Reaped, ReadyState::Missed));
+    assert_eq!(session.step(&ready()), []);
+    assert_eq!(session.ready, ReadyState::Missed);
+}
+
+#[test]
+fn after_a_stop_a_sign_is_late() {
+    let mut session = waiting();
+    let effects = session.step(&stop(None));
+    assert_eq!(effects.last(), Some(&Effect::StopAwaiting));
+    for late in [ready(), Event::ReadyOverdue] {
+        assert_eq!(session.step(&late), []);
+    }
+    assert_eq!(session.ready, ReadyState::Waiting);
+    assert_eq!(after(session, &[gone(CODE)]).ready, ReadyState::Missed, "it ended before it was");
+}
+
+#[test]
+fn when_the_agent_has_exited_a_sign_is_late() {
+    let mut session = waiting();
+    let effects = session.step(&Event::Exited { exit: CODE });
+    assert_eq!(effects, [NOTE, Effect::StopAwaiting]);
+    for late in [ready(), Event::ReadyOverdue] {
+        assert_eq!(session.step(&late), []);
+    }
+    assert_eq!(session.reason, Some(Reason::Exited));
+}
+
+#[test]
+fn without_a_deadline_nobody_is_late() {
+    let mut session = waiting();
+    session.spec.ready_timeout = None;
+    assert_eq!(session.step(&Event::ReadyOverdue), []);
+    assert_eq!(session.ready, ReadyState::Waiting);
+}
+
+#[test]
+fn a_report_may_come_before_the_keepers_word_but_not_before_the_grant() {
+    let mut session = launched(Readiness::Report);
+    assert_eq!(session.phase, Phase::Starting);
+    assert_eq!(session.step(&Event::Reported(Report::Ready)), [NOTE]);
+    assert_eq!(session.ready, ReadyState::Ready);
+    assert_eq!(session.step(&Event::Opened), [NOTE], "nothing is left to wait for");
+    let mut early = asking(|spec| spec.ready = Readiness::Report);
+    assert_eq!(early.step(&Event::Reported(Report::Ready)), []);
+    assert_eq!(early.ready, ReadyState::Waiting);
+}
+
+#[test]
+fn the_agents_word_does_not_open_a_port() {
+    let mut session = waiting();
+    assert_eq!(session.step(&Event::Reported(Report::Ready)), []);
+    assert_eq!(session.ready, ReadyState::Waiting);
+}
+
+/// The daemon was restarted while the agent booted.
+#[test]
+fn a_new_daemon_waits_on_and_believes_the_report() {
+    let row = after(launched(Readiness::Report), &[Event::Opened]);
+    let restored = || {
+        let mut session = Session { underway: Underway::default(), ..row.clone() };
+        drop(session.step(&Event::Restored));
+        session
+    };
+    let running = Event::Probed(Probe::Running {
+        identity: "it".into(),
+        pid: 42,
+        pen: None,
+        ending: false,
+        exit: None,
+    });
+    let mut session = restored();
+    assert_eq!(session.step(&running), [Effect::AwaitReady, NOTE]);
+    let mut session = restored();
+    assert_eq!(session.step(&Event::Reported(Report::Ready)), [NOTE], "before it was found");
+    assert_eq!(session.step(&running), [NOTE]);
+    assert_eq!((session.ready, session.phase), (ReadyState::Ready, Phase::Running));
+}
+
+#[test]
+fn what_an_agent_tells_is_kept_if_it_is_news() {
+    let mut session = after(launched(Readiness::None), &[Event::Opened]);
+    let title = Title::try_from(String::from("tests")).unwrap();
+    let percent = Percent::try_from(40).unwrap();
+    let reports =
+        [Report::Busy, Report::Title { title: title.clone() }, Report::Progress { percent }];
+    for report in reports {
+        assert_eq!(session.step(&Event::Reported(report.clone())), [NOTE]);
+        assert_eq!(session.step(&Event::Reported(report)), [], "no news");
+    }
+    let told = &session.reported;
+    assert_eq!((told.activity, &told.title), (Some(Activity::Busy), &Some(title)));
+    assert_eq!(told.progress, Some(percent));
+    let mut session = after(session, &[stop(None)]);
+    assert_eq!(session.step(&Event::Reported(Report::Idle)), [], "late");
+    assert_eq!(session.reported.activity, Some(Activity::Busy));
+}

@@ -1,0 +1,112 @@
+use super::*;
+use crate::effect::Effect;
+use crate::event::Event;
+use crate::id::LaunchToken;
+use crate::sample::{born, id, spec, stop};
+use crate::session::{Exit, Session};
+use crate::world::{Admitted, Relaunch, RelaunchBy, Relaunched};
+
+fn token(number: u128) -> String {
+    LaunchToken::new(number).secret().to_owned()
+}
+
+fn tell(world: &mut World, id: &SessionId, events: &[Event]) {
+    for event in events {
+        drop::<Vec<(SessionId, Effect)>>(world.step(id, event));
+    }
+}
+
+fn run() -> Vec<Event> {
+    vec![Event::Recorded, Event::KeeperReady, born(), Event::Opened]
+}
+
+fn world(numbers: &[u64]) -> World {
+    let mut world = World::default();
+    for number in numbers {
+        let token = LaunchToken::new((*number).into());
+        let session = Session::new(id(*number), spec(), token, Vec::new());
+        assert!(matches!(world.admit(session), Admitted::Admitted { .. }));
+        tell(&mut world, &id(*number), &run());
+    }
+    world
+}
+
+fn judged(world: &World, session: &str, token: Option<&str>) -> Verdict {
+    judge(world, Presented { session, token })
+}
+
+#[test]
+fn the_live_launch_is_believed_by_its_token() {
+    let world = world(&[1, 2]);
+    let verdict = judged(&world, id(1).as_str(), Some(&token(1)));
+    assert_eq!(verdict, Verdict::Believed { session: id(1) });
+}
+
+#[test]
+fn all_others_are_refused_with_the_reason() {
+    let world = world(&[1, 2]);
+    let one = id(1);
+    let refused = |session: &str, token: Option<&str>| match judged(&world, session, token) {
+        Verdict::Refused(why) => why,
+        Verdict::Believed { session } => panic!("{session} is believed"),
+    };
+    assert_eq!(refused(one.as_str(), None), Disbelief::NoToken);
+    for unknown in ["", "nobody", id(9).as_str()] {
+        assert_eq!(refused(unknown, Some(&token(1))), Disbelief::UnknownSession(unknown.into()));
+    }
+    assert_eq!(refused(one.as_str(), Some(&token(2))), Disbelief::Foreign(one.to_string()));
+    for nobodys in ["", &token(7), &token(1)[..31]] {
+        assert_eq!(refused(one.as_str(), Some(nobodys)), Disbelief::UnknownToken);
+    }
+}
+
+#[test]
+fn a_launch_that_ends_or_has_ended_is_spent() {
+    let mut world = world(&[1, 2]);
+    let spent = Verdict::Refused(Disbelief::Spent { launch: id(1) });
+    tell(&mut world, &id(1), &[stop(None)]);
+    assert_eq!(judged(&world, id(1).as_str(), Some(&token(1))), spent);
+    tell(&mut world, &id(1), &[Event::Gone { exit: Exit::Code { code: 0 }, reason: None }]);
+    assert_eq!(judged(&world, id(1).as_str(), Some(&token(1))), spent);
+    assert_eq!(judged(&world, id(2).as_str(), Some(&token(1))), spent, "whomever it names");
+}
+
+#[test]
+fn a_launch_that_was_not_let_run_has_nothing_to_tell() {
+    let mut world = World::default();
+    let session = Session::new(id(1), spec(), LaunchToken::new(1), Vec::new());
+    assert!(matches!(world.admit(session), Admitted::Admitted { .. }));
+    let early = Verdict::Refused(Disbelief::TooEarly { launch: id(1) });
+    assert_eq!(judged(&world, id(1).as_str(), Some(&token(1))), early);
+}
+
+/// The former launch's token names the same session, which lives again.
+#[test]
+fn a_former_launch_is_not_believed_for_the_later_one() {
+    let mut world = world(&[1]);
+    let gone = Event::Gone { exit: Exit::Code { code: 1 }, reason: None };
+    tell(&mut world, &id(1), &[gone, Event::Recorded]);
+    let by = RelaunchBy::Person { who: "ada".into(), parent: None, tethered: false };
+    let how = Relaunch { token: LaunchToken::new(2), owed: Vec::new(), queued: false, by };
+    let Relaunched::Admitted { id: second, .. } = world.relaunch(&id(1), how) else { panic!() };
+    tell(&mut world, &second, &run());
+    for named in [id(1).as_str(), second.as_str()] {
+        let spent = Verdict::Refused(Disbelief::Spent { launch: id(1) });
+        assert_eq!(judged(&world, named, Some(&token(1))), spent);
+        let believed = Verdict::Believed { session: second.clone() };
+        assert_eq!(judged(&world, named, Some(&token(2))), believed);
+    }
+}
+
+#[test]
+fn a_title_is_short_and_plain() {
+    let title = |text: &str| Title::try_from(text.to_owned());
+    assert_eq!(title("ä title").unwrap().as_ref(), "ä title");
+    assert!(title(&"ü".repeat(200)).is_ok());
+    for wrong in ["", "a\nb", "\u{1b}[2J", "\u{9b}", &"x".repeat(201)] {
+        assert!(title(wrong).is_err(), "{wrong:?}");
+    }
+    for (number, fine) in [(0, true), (100, true), (101, false), (u64::MAX, false)] {
+        assert_eq!(Percent::try_from(number).is_ok(), fine, "{number}");
+    }
+}

@@ -1,0 +1,130 @@
+use proptest::prelude::*;
+
+use super::*;
+
+const FOREVER: Restart = Restart::OnFailure { most: None };
+const FAILED: Exit = Exit::Code { code: 1 };
+const SIGNAL: Exit = Exit::Signal { signal: 9, core: false, oom: true };
+
+fn unknown() -> Exit {
+    Exit::Unknown { why: "nobody knows".into() }
+}
+
+fn failed_launch() -> Reason {
+    Reason::Failed { code: 204, why: "no such program".into() }
+}
+
+fn facts<'a>(reason: &'a Reason, exit: &'a Exit) -> Facts<'a> {
+    Facts {
+        policy: FOREVER,
+        unknown_too: false,
+        restarts: Restarts::default(),
+        called_off: false,
+        reason: Some(reason),
+        exit: Some(exit),
+        ran: Duration::ZERO,
+    }
+}
+
+fn why(facts: &Facts<'_>) -> Option<Why> {
+    match decide(facts) {
+        Decision::Relaunch { .. } => None,
+        Decision::Done(why) => Some(why),
+    }
+}
+
+#[test]
+fn only_a_failure_of_its_own_is_repeated() {
+    let limit = Duration::from_secs(1);
+    let by = || String::from("ada");
+    for (reason, exit, expected) in [
+        (Reason::Exited, FAILED, None),
+        (Reason::Exited, SIGNAL, None),
+        (Reason::Exited, Exit::Code { code: 0 }, Some(Why::Succeeded)),
+        (Reason::Exited, unknown(), Some(Why::Unknown)),
+        (failed_launch(), Exit::NeverRan, None),
+        (failed_launch(), unknown(), Some(Why::Unknown)),
+        (Reason::KeeperDied, FAILED, None),
+        (Reason::KeeperDied, SIGNAL, Some(Why::Unknown)),
+        (Reason::KeeperDied, unknown(), Some(Why::Unknown)),
+        (Reason::KeeperDied, Exit::NeverRan, None),
+        (Reason::Stopped { by: by() }, FAILED, Some(Why::Wanted)),
+        (Reason::ClientGone, SIGNAL, Some(Why::Wanted)),
+        (Reason::ParentEnded, SIGNAL, Some(Why::Wanted)),
+        (Reason::Shutdown, SIGNAL, Some(Why::Wanted)),
+        (Reason::NotReady { after: limit }, SIGNAL, Some(Why::Time)),
+        (Reason::TimedOut { limit }, FAILED, Some(Why::Time)),
+        (Reason::Idle { limit }, SIGNAL, Some(Why::Time)),
+        (Reason::Silent { limit }, SIGNAL, Some(Why::Time)),
+        (Reason::LeaseOver, SIGNAL, Some(Why::Time)),
+        (Reason::Rebooted, unknown(), Some(Why::Rebooted)),
+        (Reason::Forgotten { by: by() }, unknown(), Some(Why::Forgotten)),
+    ] {
+        let mut facts = facts(&reason, &exit);
+        assert_eq!(why(&facts), expected, "{reason:?} {exit:?}");
+        facts.unknown_too = true;
+        let asked = expected.filter(|why| *why != Why::Unknown);
+        assert_eq!(why(&facts), asked, "{reason:?} {exit:?}, even if it may have run");
+        facts.called_off = true;
+        assert_eq!(why(&facts), Some(Why::Wanted));
+        facts.policy = Restart::Never;
+        assert_eq!(why(&facts), Some(Why::NoPolicy));
+    }
+}
+
+#[test]
+fn what_has_not_ended_is_not_repeated() {
+    let mut facts = facts(&Reason::Exited, &FAILED);
+    facts.exit = None;
+    assert_eq!(why(&facts), Some(Why::NotEnded));
+}
+
+#[test]
+fn the_pauses_grow_and_begin_anew_after_a_healthy_run() {
+    let mut facts = facts(&Reason::Exited, &FAILED);
+    let mut pauses = Vec::new();
+    for ran in [0, 0, 0, 599, 0, 0, 0, 0, 0, 0, 600, 0] {
+        facts.ran = Duration::from_secs(ran);
+        let Decision::Relaunch { after } = decide(&facts) else { panic!() };
+        pauses.push(after.as_secs());
+        facts.restarts = facts.restarts.after(facts.ran);
+    }
+    assert_eq!(pauses, [1, 2, 4, 8, 16, 32, 64, 128, 256, 300, 1, 2]);
+    assert_eq!(facts.restarts, Restarts { total: 12, in_a_row: 2 });
+}
+
+#[test]
+fn it_is_repeated_as_often_as_allowed() {
+    let mut facts = facts(&Reason::Exited, &FAILED);
+    facts.policy = Restart::OnFailure { most: Some(2) };
+    facts.ran = Duration::from_secs(100_000);
+    for _ in 0..2 {
+        assert_eq!(why(&facts), None);
+        facts.restarts = facts.restarts.after(facts.ran);
+    }
+    assert_eq!(why(&facts), Some(Why::Exhausted), "however long it ran");
+}
+
+#[test]
+fn a_policy_is_read_as_it_is_written() {
+    for text in ["never", "on-failure", "on-failure:3"] {
+        assert_eq!(text.parse::<Restart>().unwrap().to_string(), text);
+    }
+    for wrong in ["", "always", "on-failure:", "on-failure:0", "on-failure:-1", "never:1"] {
+        let message = wrong.parse::<Restart>().unwrap_err().to_string();
+        assert!(message.contains("say never, on-failure or on-failure:N"), "{message}");
+    }
+}
+
+proptest! {
+    #[test]
+    fn no_pause_is_too_short_or_too_long(total: u32, in_a_row: u32, ran in 0..2_000_u64) {
+        let mut facts = facts(&Reason::Exited, &FAILED);
+        facts.restarts = Restarts { total, in_a_row };
+        facts.ran = Duration::from_secs(ran);
+        let Decision::Relaunch { after } = decide(&facts) else { panic!() };
+        prop_assert!((SHORTEST_PAUSE..=LONGEST_PAUSE).contains(&after));
+        let later = facts.restarts.after(facts.ran);
+        prop_assert!(later.total >= total && later.in_a_row >= 1);
+    }
+}

@@ -1,0 +1,118 @@
+//! Whether two requests ask for the same.
+
+use super::SessionSpec;
+
+impl SessionSpec {
+    /// The fields in which another request differs from this one; none if it is the same request. Who asks does
+    /// not count, nor how large their terminal is just now.
+    #[must_use]
+    pub fn differences(&self, other: &Self) -> Vec<&'static str> {
+        // Taken apart, so that no new field is forgotten here.
+        let Self {
+            name,
+            argv,
+            cwd,
+            terminal,
+            stdin,
+            pen,
+            grace,
+            linger,
+            lease,
+            tethered,
+            parent,
+            outlives_parent,
+            output_limit,
+            asked_by: _,
+            key,
+            ready,
+            ready_timeout,
+            timeout,
+            idle,
+            silence,
+            restart,
+            restart_unknown,
+            memory,
+            pids,
+            cpu,
+            best_effort,
+            worktree,
+        } = self;
+        let same = [
+            ("name", *name == other.name),
+            ("argv", *argv == other.argv),
+            ("cwd", *cwd == other.cwd),
+            ("terminal", terminal.is_some() == other.terminal.is_some()),
+            ("stdin", *stdin == other.stdin),
+            ("pen", *pen == other.pen),
+            ("grace", *grace == other.grace),
+            ("linger", *linger == other.linger),
+            ("lease", *lease == other.lease),
+            ("tethered", *tethered == other.tethered),
+            ("parent", *parent == other.parent),
+            ("outlives_parent", *outlives_parent == other.outlives_parent),
+            ("output_limit", *output_limit == other.output_limit),
+            ("key", *key == other.key),
+            ("ready", *ready == other.ready),
+            ("ready_timeout", *ready_timeout == other.ready_timeout),
+            ("timeout", *timeout == other.timeout),
+            ("idle", *idle == other.idle),
+            ("silence", *silence == other.silence),
+            ("restart", *restart == other.restart),
+            ("restart_unknown", *restart_unknown == other.restart_unknown),
+            ("memory", *memory == other.memory),
+            ("pids", *pids == other.pids),
+            ("cpu", *cpu == other.cpu),
+            ("best_effort", *best_effort == other.best_effort),
+            ("worktree", *worktree == other.worktree),
+        ];
+        same.into_iter().filter(|(_, same)| !same).map(|(field, _)| field).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use crate::spec::{SessionSpec, Terminal};
+
+    #[test]
+    fn the_same_request_from_another_window_is_the_same() {
+        let terminal = |rows| Some(Terminal { rows, columns: 80 });
+        let one = SessionSpec { terminal: terminal(24), ..SessionSpec::default() };
+        let two = SessionSpec {
+            terminal: terminal(50),
+            asked_by: "another".into(),
+            ..SessionSpec::default()
+        };
+        assert_eq!(one.differences(&two), [""; 0]);
+        assert_eq!(one.differences(&SessionSpec::default()), ["terminal"]);
+    }
+
+    /// Whatever a row says but for who asked, it counts.
+    #[test]
+    fn every_other_field_counts() {
+        let one = SessionSpec::default();
+        let json = serde_json::to_value(&one).unwrap();
+        for field in json.as_object().unwrap().keys().filter(|field| *field != "asked_by") {
+            let candidates = [
+                serde_json::json!("0b6c00000000"),
+                serde_json::json!("subtree"),
+                serde_json::json!(["x"]),
+                serde_json::json!(true),
+                serde_json::json!(77),
+                serde_json::json!(Duration::from_secs(77)),
+                serde_json::json!({"rows": 1, "columns": 1}),
+                serde_json::json!({"kind": "report"}),
+                serde_json::json!({"policy": "on_failure", "most": 3}),
+                serde_json::json!({"repo": "r", "path": "p", "branch": "b", "base": null}),
+            ];
+            let changed = candidates.into_iter().find_map(|value| {
+                let mut json = json.clone();
+                json[field] = value;
+                serde_json::from_value::<SessionSpec>(json).ok().filter(|spec| *spec != one)
+            });
+            let changed = changed.unwrap_or_else(|| panic!("no other value for {field}"));
+            assert_eq!(one.differences(&changed), [field.as_str()]);
+        }
+    }
+}

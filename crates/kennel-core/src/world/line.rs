@@ -1,0 +1,60 @@
+//! The line: who waits to start, in which order, and whose turn it is.
+
+use crate::admission::{self, Caps, Census};
+use crate::id::SessionId;
+use crate::session::{Phase, Session};
+
+use super::World;
+
+impl World {
+    /// Those who wait, the next first.
+    fn line(&self) -> Vec<&Session> {
+        let waits =
+            |session: &&Session| session.phase == Phase::Queued && !session.is_stop_wanted();
+        let mut line: Vec<_> = self.sessions.values().filter(waits).collect();
+        line.sort_by_key(|session| session.ticket);
+        line
+    }
+
+    /// Behind all who wait.
+    pub(super) fn next_ticket(&self) -> u64 {
+        let queued = self.sessions.values().filter(|session| session.phase == Phase::Queued);
+        queued.map(|session| session.ticket).max().unwrap_or(0).saturating_add(1)
+    }
+
+    /// Where a session stands in line: 1 is next. None if it is not in line.
+    #[must_use]
+    pub fn place_in_line(&self, id: &SessionId) -> Option<usize> {
+        self.line().iter().position(|session| session.id == *id).map(|ahead| ahead + 1)
+    }
+
+    /// Whose turn it is now: each of them is told [`crate::Event::TurnCame`]. The order of the line holds among
+    /// those that the same cap holds back; whoever waits for a name's cap does not hold up others.
+    #[must_use]
+    pub fn next_in_line(&self, caps: &Caps) -> Vec<SessionId> {
+        if self.draining { Vec::new() } else { self.walk_line(caps).1 }
+    }
+
+    /// How many there are, for [`admission::decide`]. Those in line who could start now count as if they had:
+    /// no newcomer gets past them.
+    #[must_use]
+    pub fn census(&self, caps: &Caps) -> Census {
+        self.walk_line(caps).0
+    }
+
+    fn walk_line(&self, caps: &Caps) -> (Census, Vec<SessionId>) {
+        let mut census = Census::nobody(caps);
+        self.sessions.values().for_each(|session| census.count(caps, session));
+        let mut next = Vec::new();
+        for session in self.line() {
+            let name = session.spec.name.as_deref();
+            if admission::over(caps, &census, name).is_none() {
+                census.add(caps, name);
+                next.push(session.id.clone());
+            } else {
+                census.wait();
+            }
+        }
+        (census, next)
+    }
+}

@@ -1,0 +1,174 @@
+//! The line, and keys.
+
+use proptest::prelude::*;
+
+use super::*;
+use crate::admission::{Admission, Applicant, Caps, NameCap, Over, Pattern, decide};
+use crate::spec::SessionSpec;
+
+fn caps(live: u32) -> Caps {
+    Caps { live: Some(live), ..Caps::default() }
+}
+
+fn asked(world: &World, caps: &Caps, may_queue: bool) -> Admission {
+    decide(caps, &world.census(caps), Applicant { name: None, may_queue })
+}
+
+/// As a daemon does it.
+fn call_up(world: &mut World, caps: &Caps) -> Vec<SessionId> {
+    let next = world.next_in_line(caps);
+    for id in &next {
+        drop(world.step(id, &Event::TurnCame));
+    }
+    next
+}
+
+#[test]
+fn the_line_moves_in_order_as_others_end() {
+    let caps = caps(1);
+    let mut world = world([named(1, None, None)]);
+    for number in 2..5 {
+        let place = usize::try_from(number).unwrap() - 1;
+        let over = Over::Live { figure: 1, limit: 1 };
+        assert_eq!(asked(&world, &caps, true), Admission::Queue { place, over });
+        drop(world.admit(named(number, None, None).queued()));
+        assert_eq!(world.place_in_line(&id(number)), Some(place));
+    }
+    assert_eq!(call_up(&mut world, &caps), []);
+    run(&mut world, 1);
+    drop(end(&mut world, 1));
+    assert!(matches!(asked(&world, &caps, false), Admission::Refuse(_)), "others were first");
+    assert_eq!(call_up(&mut world, &caps), [id(2)]);
+    assert_eq!(call_up(&mut world, &caps), [], "it takes the place");
+    assert_eq!([2, 3, 4].map(|it| world.place_in_line(&id(it))), [None, Some(1), Some(2)]);
+    // Who is cancelled leaves the line at once.
+    drop(world.step(&id(3), &stop(None)));
+    assert_eq!([3, 4].map(|it| world.place_in_line(&id(it))), [None, Some(1)]);
+}
+
+#[test]
+fn who_waits_for_a_name_does_not_hold_up_others() {
+    let names = vec![NameCap { pattern: Pattern("rev-*".into()), most: 1 }];
+    let caps = Caps { live: Some(3), names, ..Caps::default() };
+    let mut world = world([named(1, Some("rev-1"), None)]);
+    drop(world.admit(named(2, Some("rev-2"), None).queued()));
+    drop(world.admit(named(3, Some("other"), None).queued()));
+    assert_eq!(world.next_in_line(&caps), [id(3)]);
+    assert_eq!(asked(&world, &caps, false), Admission::Admit);
+}
+
+#[test]
+fn a_new_daemon_keeps_the_line_and_a_shutdown_empties_it() {
+    let mut before = world([named(1, None, None)]);
+    for number in [4, 3] {
+        drop(before.admit(named(number, None, None).queued()));
+    }
+    let mut world = World::default();
+    drop(world.restore([1, 3, 4].map(|number| row(&before, number))));
+    assert_eq!([4, 3].map(|number| world.place_in_line(&id(number))), [Some(1), Some(2)]);
+    drop(world.admit(named(2, None, None).queued()));
+    assert_eq!(world.place_in_line(&id(2)), Some(3), "a later one is behind them");
+    drop(world.drain(None));
+    assert_eq!(world.next_in_line(&Caps::default()), []);
+    assert_eq!(reason(&world, 3), Some(Reason::Shutdown));
+}
+
+#[test]
+fn the_end_of_a_parent_empties_its_place_in_line() {
+    let mut world = world([named(1, None, None)]);
+    run(&mut world, 1);
+    drop(world.admit(named(2, None, Some(1)).queued()));
+    drop(world.step(&id(1), &stop(None)));
+    assert_eq!(reason(&world, 2), Some(Reason::ParentEnded));
+    assert_eq!(world.place_in_line(&id(2)), None);
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 200, failure_persistence: None, ..ProptestConfig::default() })]
+
+    /// Whoever comes, in whatever order they end: never more than the cap, in the order in which they came, and
+    /// nobody waits while there is room.
+    #[test]
+    fn the_cap_holds_and_the_order_too(
+        cap in 1..4_u32,
+        moves in proptest::collection::vec((any::<bool>(), any::<prop::sample::Index>()), 1..40),
+    ) {
+        let caps = caps(cap);
+        let mut world = World::default();
+        let mut called = Vec::new();
+        let live = |world: &World| {
+            let it = |it: &&Session| it.phase != Phase::Queued && !it.has_ended();
+            world.sessions().filter(it).map(|it| it.id.clone()).collect::<Vec<_>>()
+        };
+        for (number, (arrives, which)) in moves.into_iter().enumerate() {
+            if arrives {
+                let session = named(number as u64, None, None);
+                let session = match asked(&world, &caps, true) {
+                    Admission::Admit => session,
+                    Admission::Queue { .. } => session.queued(),
+                    Admission::Refuse(over) => panic!("{over}"),
+                };
+                prop_assert!(matches!(world.admit(session), Admitted::Admitted { .. }), "refused");
+            } else if let living @ [_, ..] = &live(&world)[..] {
+                let id = which.get(living).clone();
+                drop(world.step(&id, &Event::Recorded));
+                drop(world.step(&id, &Event::Recorded));
+                drop(world.step(&id, &Event::KeeperNotStarted { why: "a test".into() }));
+                prop_assert!(world.get(&id).unwrap().has_ended());
+            }
+            called.extend(call_up(&mut world, &caps));
+            prop_assert!(live(&world).len() <= cap as usize);
+            let waiting = world.sessions().any(|it| it.phase == Phase::Queued);
+            prop_assert!(!waiting || live(&world).len() == cap as usize, "somebody waits for nothing");
+        }
+        prop_assert!(called.is_sorted());
+    }
+}
+
+const RETENTION: Duration = Duration::from_secs(60);
+
+fn keyed(number: u64) -> Session {
+    let mut session = named(number, None, None);
+    session.spec.key = Some("k".into());
+    session
+}
+
+fn looked_up(world: &World, spec: &SessionSpec, ended_ago: u64) -> Keyed {
+    world.by_key(spec, RETENTION, |_| Some(Duration::from_secs(ended_ago)))
+}
+
+#[test]
+fn the_same_key_is_the_same_session_while_it_lives_and_for_a_while_after() {
+    let mut world = world([keyed(1)]);
+    let same = keyed(2).spec;
+    assert_eq!(looked_up(&world, &same, 1000), Keyed::Same(id(1)));
+    assert_eq!(refused(&mut world, keyed(2)), Refusal::KeyTaken { key: "k".into(), by: id(1) });
+    run(&mut world, 1);
+    drop(end(&mut world, 1));
+    assert_eq!(looked_up(&world, &same, 59), Keyed::Same(id(1)));
+    assert_eq!(looked_up(&world, &same, 60), Keyed::Free);
+    assert_eq!(world.by_key(&same, RETENTION, |_| None), Keyed::Free);
+    assert_eq!(looked_up(&world, &spec(), 0), Keyed::Free, "no key, no session");
+}
+
+#[test]
+fn another_request_under_the_same_key_is_told_what_differs() {
+    let world = world([keyed(1)]);
+    let mut other = keyed(2).spec;
+    other.asked_by = "somebody else".into();
+    other.argv = vec!["false".into()];
+    other.timeout = Some(Duration::from_secs(1));
+    let fields = vec!["argv", "timeout"];
+    assert_eq!(looked_up(&world, &other, 0), Keyed::Different { by: id(1), fields });
+}
+
+#[test]
+fn a_key_stands_for_the_latest_launch() {
+    let mut world = world([keyed(1)]);
+    run(&mut world, 1);
+    drop(end(&mut world, 1));
+    let by = RelaunchBy::Person { who: "ada".into(), parent: None, tethered: true };
+    let how = Relaunch { token: LaunchToken::new(2), owed: Vec::new(), queued: false, by };
+    assert!(matches!(world.relaunch(&id(1), how), Relaunched::Admitted { .. }));
+    assert_eq!(looked_up(&world, &keyed(2).spec, 0), Keyed::Same(id(1).next_attempt()));
+}

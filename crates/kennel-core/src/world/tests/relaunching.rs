@@ -1,0 +1,291 @@
+//! Several launches of one session.
+
+use super::*;
+use crate::restart::{Decision, Restart, Why};
+use crate::sample::{tree, worktree};
+use crate::session::{Kept, Owed, OwedKind};
+
+fn person(token: u128) -> Relaunch {
+    let by = RelaunchBy::Person { who: "ada".into(), parent: None, tethered: false };
+    let files = Owed { what: OwedKind::RuntimeFiles, failures: 0, why: None };
+    Relaunch { token: LaunchToken::new(token), owed: vec![files], queued: false, by }
+}
+
+fn policy() -> Relaunch {
+    Relaunch { by: RelaunchBy::Policy { ran: Duration::ZERO }, ..person(7) }
+}
+
+fn ended() -> World {
+    let mut world = world([named(1, Some("ada"), None)]);
+    run(&mut world, 1);
+    drop(end(&mut world, 1));
+    assert_eq!(world.get(&id(1)).unwrap().phase, Phase::Cleaned);
+    drop(world.step(&id(1), &Event::Recorded));
+    world
+}
+
+fn second() -> SessionId {
+    id(1).next_attempt()
+}
+
+fn fails(world: &mut World, id: &SessionId) {
+    for event in [Event::Recorded, Event::KeeperReady, born(), Event::Opened] {
+        drop(world.step(id, &event));
+    }
+    let gone = Event::Gone { exit: Exit::Code { code: 1 }, reason: None };
+    drop(world.step(id, &gone));
+    drop(world.step(id, &Event::CleanedUp { what: OwedKind::RuntimeFiles }));
+    drop(world.step(id, &Event::Recorded));
+    assert_eq!(world.get(id).unwrap().phase, Phase::Cleaned);
+}
+
+/// With a restart policy, and failed.
+fn failing(most: Option<u32>) -> World {
+    let mut session = named(1, None, None);
+    session.spec.restart = Restart::OnFailure { most };
+    let mut world = world([session]);
+    fails(&mut world, &id(1));
+    world
+}
+
+#[test]
+fn four_resumes_are_one_launch() {
+    let mut world = ended();
+    let Relaunched::Admitted { id: new, effects } = world.relaunch(&id(1), person(2)) else {
+        panic!()
+    };
+    assert_eq!(new, second());
+    let record = |durable| Effect::Record { durable };
+    assert_eq!(effects, [(second(), record(true)), (id(1), record(false))]);
+    let (former, session) = (world.get(&id(1)).unwrap(), world.get(&new).unwrap());
+    assert_eq!(session.spec.argv, former.spec.argv);
+    assert_ne!(session.launch.token, former.launch.token);
+    assert_eq!((session.owed.len(), session.spec.asked_by.as_str()), (1, "ada"));
+    for token in 3..6 {
+        let already = Relaunched::Already { id: second() };
+        assert_eq!(world.relaunch(&id(1), person(token)), already);
+        assert_eq!(world.relaunch(&second(), person(token)), already);
+    }
+    // Were the row lost, its id would be given away again: no keeper before it is durable.
+    assert_eq!(world.step(&second(), &Event::Recorded), [(second(), Effect::StartKeeper)]);
+    // One of the four comes so late that even the new launch is over.
+    fails(&mut world, &second());
+    assert_eq!(world.relaunch(&id(1), person(6)), Relaunched::Already { id: second() });
+    // But who wants another one after that gets it.
+    assert!(matches!(world.relaunch(&second(), person(7)), Relaunched::Admitted { .. }));
+}
+
+#[test]
+fn a_resume_waits_for_the_end_and_for_the_clean_up() {
+    let mut world = world([Session::new(
+        id(1),
+        spec(),
+        LaunchToken::new(1),
+        vec![Owed { what: OwedKind::RuntimeFiles, failures: 0, why: None }],
+    )]);
+    let wait = Relaunched::Wait { id: id(1) };
+    let already = Relaunched::Already { id: id(1) };
+    assert_eq!(world.relaunch(&id(1), person(2)), already);
+    run(&mut world, 1);
+    assert_eq!(world.relaunch(&id(1), person(2)), already);
+    drop(world.step(&id(1), &Event::Exited { exit: Exit::Code { code: 0 } }));
+    assert_eq!(world.relaunch(&id(1), person(2)), wait, "the agent is gone, others are left");
+    drop(world.step(&id(1), &stop(None)));
+    assert_eq!(world.relaunch(&id(1), person(2)), wait);
+    drop(end(&mut world, 1));
+    assert_eq!(world.relaunch(&id(1), person(2)), wait, "its files are there");
+    drop(world.step(&id(1), &Event::CleanedUp { what: OwedKind::RuntimeFiles }));
+    assert!(matches!(world.relaunch(&id(1), person(2)), Relaunched::Admitted { .. }));
+}
+
+#[test]
+fn what_nobody_saw_end_is_not_launched_again() {
+    let mut world = world([named(1, None, None)]);
+    run(&mut world, 1);
+    let unseen = crate::event::PenEnd::Unobservable { why: "no yard".into() };
+    drop(world.step(&id(1), &Event::KeeperLost));
+    drop(world.step(&id(1), &Event::PenEnded(unseen)));
+    let refused = |refusal| Relaunched::Refused(refusal);
+    let lost = refused(RelaunchRefusal::Lost(id(1)));
+    assert_eq!(world.relaunch(&id(1), person(2)), lost);
+    drop(world.step(&id(1), &Event::Forgotten { by: "ada".into() }));
+    let forgotten = refused(RelaunchRefusal::Forgotten(id(1)));
+    assert_eq!(world.relaunch(&id(1), person(2)), forgotten);
+    let unknown = refused(RelaunchRefusal::Unknown(id(9)));
+    assert_eq!(world.relaunch(&id(9), person(2)), unknown);
+}
+
+#[test]
+fn a_relaunch_is_refused_as_a_new_session_is() {
+    let mut world = ended();
+    drop(world.admit(named(2, Some("ada"), None)));
+    let taken = Refusal::NameTaken { name: "ada".into(), by: id(2) };
+    let refused = Relaunched::Refused(RelaunchRefusal::Refused(taken));
+    assert_eq!(world.relaunch(&id(1), person(2)), refused);
+    assert_eq!(world.launches(&id(1)).count(), 1);
+    drop(world.drain(None));
+    let draining = Relaunched::Refused(RelaunchRefusal::Refused(Refusal::Draining));
+    assert_eq!(world.relaunch(&id(1), person(2)), draining);
+}
+
+#[test]
+fn a_session_means_its_latest_launch() {
+    let mut world = ended();
+    drop(world.relaunch(&id(1), person(2)));
+    let (first, second) = (id(1), second());
+    for reference in [first.as_str(), "ada", second.as_str(), &first.as_str()[..4]] {
+        assert_eq!(world.find(reference), Ok(&second), "{reference}");
+    }
+    assert_eq!(world.find(&format!("{first}_1")), Ok(&first));
+    assert!(world.find(&format!("{first}_3")).is_err());
+    assert_eq!(
+        refused(&mut world, named(2, Some("ada"), None)),
+        Refusal::NameTaken { name: "ada".into(), by: second }
+    );
+}
+
+#[test]
+fn the_latest_launch_is_removed_last_or_with_all_others() {
+    let mut world = ended();
+    drop(world.relaunch(&id(1), person(2)));
+    assert_eq!(world.remove_all(&id(1)), Err(RemoveError::Live(second())));
+    fails(&mut world, &second());
+    assert_eq!(world.remove(&second()), Err(RemoveError::Latest(second())));
+    let mut other = world.clone();
+    assert!(world.remove(&id(1)).is_ok());
+    assert_eq!(world.find(id(1).as_str()), Ok(&second()), "the session is still known");
+    assert!(world.find(&format!("{}_1", id(1))).is_err());
+    assert!(world.remove(&second()).is_ok());
+    assert_eq!(other.remove_all(&second()).map(|all| all.len()), Ok(2));
+    assert!(other.find("ada").is_err() && other.sessions().len() == 0);
+}
+
+#[test]
+fn the_policy_launches_again_after_a_pause_and_counts() {
+    let mut world = failing(Some(2));
+    let mut last = id(1);
+    for pause in [1, 2] {
+        let (decision, effects) = world.consider_restart(&last, Duration::ZERO);
+        assert_eq!(decision, Decision::Relaunch { after: Duration::from_secs(pause) });
+        assert_eq!(effects, [(last.clone(), Effect::Record { durable: false })]);
+        assert_eq!(world.remove_all(&last), Err(RemoveError::RelaunchPending(last.clone())));
+        let Relaunched::Admitted { id: next, .. } = world.relaunch(&last, policy()) else {
+            panic!()
+        };
+        let (decision, _) = world.consider_restart(&last, Duration::ZERO);
+        assert_eq!(decision, Decision::Done(Why::Superseded));
+        fails(&mut world, &next);
+        last = next;
+    }
+    let (decision, effects) = world.consider_restart(&last, Duration::ZERO);
+    assert_eq!((decision, effects), (Decision::Done(Why::Exhausted), vec![]));
+    // A person may, and the count begins anew.
+    let Relaunched::Admitted { id: next, .. } = world.relaunch(&last, person(9)) else { panic!() };
+    fails(&mut world, &next);
+    let (decision, _) = world.consider_restart(&next, Duration::ZERO);
+    assert_eq!(decision, Decision::Relaunch { after: Duration::from_secs(1) });
+}
+
+#[test]
+fn a_stop_in_the_pause_calls_the_next_launch_off_for_good() {
+    let mut world = failing(None);
+    drop(world.consider_restart(&id(1), Duration::ZERO));
+    let durable = vec![(id(1), Effect::Record { durable: true })];
+    assert_eq!(world.step(&id(1), &stop(None)), durable);
+    assert_eq!(world.step(&id(1), &stop(None)), [], "once");
+    let off = Relaunched::Refused(RelaunchRefusal::CalledOff(id(1)));
+    assert_eq!(world.relaunch(&id(1), policy()), off);
+    // Also for the next daemon.
+    let mut later = World::default();
+    drop(later.restore([row(&world, 1)]));
+    let (decision, _) = later.consider_restart(&id(1), Duration::ZERO);
+    assert_eq!(decision, Decision::Done(Why::Wanted));
+    assert_eq!(later.relaunch(&id(1), policy()), off);
+    assert!(matches!(later.relaunch(&id(1), person(2)), Relaunched::Admitted { .. }), "by hand");
+}
+
+#[test]
+fn the_end_of_a_parent_calls_the_next_launch_of_its_child_off() {
+    let mut child = named(2, None, Some(1));
+    child.spec.restart = Restart::OnFailure { most: None };
+    let mut world = world([named(1, None, None), child]);
+    run(&mut world, 1);
+    fails(&mut world, &id(2));
+    drop(world.consider_restart(&id(2), Duration::ZERO));
+    let effects = world.step(&id(1), &stop(None));
+    assert!(effects.contains(&(id(2), Effect::Record { durable: true })), "{effects:?}");
+    let off = Relaunched::Refused(RelaunchRefusal::CalledOff(id(2)));
+    assert_eq!(world.relaunch(&id(2), policy()), off);
+}
+
+/// It has failed, and a stop comes before anybody has decided what follows.
+#[test]
+fn a_stop_before_the_decision_calls_the_next_launch_off() {
+    let mut world = failing(None);
+    assert_eq!(world.step(&id(1), &stop(None)), [(id(1), Effect::Record { durable: true })]);
+    let (decision, _) = world.consider_restart(&id(1), Duration::ZERO);
+    assert_eq!(decision, Decision::Done(Why::Wanted));
+    // What would not have been repeated anyway need not be called off, nor what was.
+    let mut world = ended();
+    assert_eq!(world.step(&id(1), &stop(None)), []);
+    let mut world = failing(None);
+    assert!(matches!(world.relaunch(&id(1), person(2)), Relaunched::Admitted { .. }));
+    assert_eq!(world.step(&id(1), &stop(None)), []);
+}
+
+/// It ended by itself, and the stop came before anybody had decided.
+#[test]
+fn a_stop_between_the_exit_and_the_end_calls_the_next_launch_off_too() {
+    let mut session = named(1, None, None);
+    session.spec.restart = Restart::OnFailure { most: None };
+    let mut world = world([session]);
+    run(&mut world, 1);
+    drop(world.step(&id(1), &Event::Exited { exit: Exit::Code { code: 1 } }));
+    drop(world.step(&id(1), &stop(None)));
+    drop(end(&mut world, 1));
+    assert_eq!(reason(&world, 1), Some(Reason::Exited), "it did");
+    let (decision, _) = world.consider_restart(&id(1), Duration::ZERO);
+    assert_eq!(decision, Decision::Done(Why::Wanted));
+}
+
+#[test]
+fn the_pause_goes_on_after_a_restart_of_the_daemon() {
+    let mut world = failing(None);
+    drop(world.consider_restart(&id(1), Duration::ZERO));
+    let mut later = World::default();
+    drop(later.restore([row(&world, 1)]));
+    let (decision, effects) = later.consider_restart(&id(1), Duration::ZERO);
+    assert!(matches!(decision, Decision::Relaunch { .. }) && effects.is_empty());
+    assert!(matches!(later.relaunch(&id(1), policy()), Relaunched::Admitted { .. }));
+}
+
+#[test]
+fn what_was_stopped_or_not_asked_for_is_not_repeated() {
+    let mut world = ended();
+    let (decision, effects) = world.consider_restart(&id(1), Duration::ZERO);
+    assert_eq!((decision, effects), (Decision::Done(Why::NoPolicy), vec![]));
+    assert!(matches!(world.relaunch(&id(1), policy()), Relaunched::Refused(_)));
+}
+
+#[test]
+fn a_later_launch_takes_over_the_worktree_that_was_kept() {
+    let mut session = named(1, None, None);
+    session.spec.worktree = Some(worktree());
+    let session = Session::new(session.id, session.spec, session.launch.token, Vec::new());
+    let mut world = world([session]);
+    let make = |again| Effect::Make { what: tree(), again };
+    assert_eq!(world.step(&id(1), &Event::Recorded), [(id(1), make(false))]);
+    drop(world.step(&id(1), &Event::Made { what: tree() }));
+    run(&mut world, 1);
+    drop(world.step(&id(1), &Event::KeeperReady));
+    for event in [born(), Event::Opened] {
+        drop(world.step(&id(1), &event));
+    }
+    drop(end(&mut world, 1));
+    drop(world.step(&id(1), &Event::Kept { what: tree(), why: "a commit".into() }));
+    let kept = Kept { what: tree(), why: "a commit".into() };
+    assert_eq!(world.kept().collect::<Vec<_>>(), [(&id(1), &kept)]);
+    assert!(matches!(world.relaunch(&id(1), person(2)), Relaunched::Admitted { .. }));
+    assert_eq!(world.step(&second(), &Event::Recorded), [(second(), make(true))]);
+    assert_eq!(world.kept().count(), 0, "it is in use");
+}

@@ -1,0 +1,167 @@
+//! A session that runs, and clients who want another launch of it, in the world as it is.
+
+use std::hash::{Hash, Hasher};
+use std::time::Duration;
+
+use kennel_core::{
+    Admitted, Effect, Event, LaunchToken, Relaunch, RelaunchBy, RelaunchState, Relaunched, Restart,
+    Session, SessionId, World,
+};
+
+use crate::ORDERLY;
+use crate::action::Kind;
+use crate::alone::{files, session};
+use crate::gist::Gist;
+use crate::plot::{Keeper, Plot, Row};
+use crate::scene::{Budget, Effects, Mind, Scene};
+
+const FIRST: usize = 0;
+const SECOND: usize = 1;
+
+/// How a client's wish for another launch is taken: the world's way, or one that should be caught.
+pub(crate) type Resume = fn(&mut World, &SessionId, Relaunch) -> Vec<(SessionId, Effect)>;
+
+/// The world's way.
+pub(crate) fn relaunch(
+    world: &mut World,
+    after: &SessionId,
+    how: Relaunch,
+) -> Vec<(SessionId, Effect)> {
+    match world.relaunch(after, how) {
+        Relaunched::Admitted { effects, .. } => effects,
+        Relaunched::Already { .. } | Relaunched::Wait { .. } | Relaunched::Refused(_) => Vec::new(),
+    }
+}
+
+/// A daemon with a whole world in its memory.
+pub(crate) struct Lineage {
+    ids: [SessionId; 2],
+    /// Whether nobody asks for another launch but its policy.
+    policy: bool,
+    resume: Resume,
+}
+
+/// The policy's way: it decides, and after a pause, in which anything may happen, acts.
+pub(crate) fn restart(
+    world: &mut World,
+    after: &SessionId,
+    how: Relaunch,
+) -> Vec<(SessionId, Effect)> {
+    let pending = |session: &Session| session.relaunch == RelaunchState::Pending;
+    if world.get(after).is_some_and(pending) {
+        let how = Relaunch { by: RelaunchBy::Policy { ran: Duration::ZERO }, ..how };
+        return relaunch(world, after, how);
+    }
+    world.consider_restart(after, Duration::ZERO).1
+}
+
+impl Lineage {
+    pub(crate) fn new(resume: Resume) -> Self {
+        let first = session(None).id;
+        Self { ids: [first.clone(), first.next_attempt()], policy: false, resume }
+    }
+
+    pub(crate) fn with_policy(resume: Resume) -> Self {
+        Self { policy: true, ..Self::new(resume) }
+    }
+
+    fn first(&self) -> Session {
+        let mut session = session(None);
+        if self.policy {
+            session.spec.restart = Restart::OnFailure { most: None };
+        }
+        session
+    }
+
+    fn numbered(&self, effects: Vec<(SessionId, Effect)>) -> Effects {
+        let which = |id: SessionId| if id == self.ids[FIRST] { FIRST } else { SECOND };
+        effects.into_iter().map(|(id, effect)| (which(id), effect)).collect()
+    }
+
+    /// The first launch runs.
+    pub(crate) fn start(&self, budget: Budget) -> Scene<World> {
+        let calm = Budget { resumes: 0, ..budget };
+        let mut scene = Scene {
+            memory: Some(World::default()),
+            plots: vec![Plot::new(), later()],
+            budget: calm,
+        };
+        let world = scene.memory.as_mut().expect("the daemon lives");
+        let Admitted::Admitted { effects } = world.admit(self.first()) else { panic!("refused") };
+        scene.take_up(self.numbered(effects), self).expect("a start without fault");
+        while let Some((due, _)) =
+            scene.moves(self, ORDERLY).into_iter().find(|(_, kind)| *kind == Kind::Due)
+        {
+            scene = scene.after(due, self, ORDERLY).expect("a launch without fault");
+        }
+        assert_eq!(scene.plots[FIRST].keeper, Keeper::Running);
+        scene.budget = budget;
+        scene
+    }
+}
+
+/// A further launch has no keeper before its row is durable.
+fn later() -> Plot {
+    let mut plot = Plot::new();
+    plot.history.waited = true;
+    plot
+}
+
+impl Mind for Lineage {
+    type Memory = World;
+
+    fn restore(&self, rows: &[Option<Row>]) -> (World, Effects) {
+        let mut world = World::default();
+        let effects = world.restore(rows.iter().flatten().map(|row| (*row.0).clone()));
+        (world, self.numbered(effects))
+    }
+
+    fn step(&self, world: &mut World, which: usize, event: &Event) -> Effects {
+        self.numbered(world.step(&self.ids[which], event))
+    }
+
+    fn session<'a>(&self, world: &'a World, which: usize) -> Option<&'a Session> {
+        world.get(&self.ids[which])
+    }
+
+    fn hash<H: Hasher>(&self, world: &World, hasher: &mut H) {
+        for session in world.sessions() {
+            Gist::of(session).hash(hasher);
+        }
+    }
+
+    /// All of them saw the first launch, and want the one after it.
+    fn resume(&self, world: &mut World) -> Effects {
+        let by = RelaunchBy::Person { who: "a client".into(), parent: None, tethered: false };
+        let token = LaunchToken::new(2);
+        let how = Relaunch { token, owed: vec![files()], queued: false, by };
+        self.numbered((self.resume)(world, &self.ids[FIRST], how))
+    }
+
+    /// A session means its latest launch.
+    fn may_stop(&self, world: &World, which: usize) -> bool {
+        which == SECOND || world.get(&self.ids[SECOND]).is_none()
+    }
+
+    fn check(&self, world: &World) -> Result<(), String> {
+        match world.sessions().len() {
+            0..=2 => Ok(()),
+            _ => Err("7: every click is a launch".into()),
+        }
+    }
+
+    fn check_plots(&self, plots: &[Plot]) -> Result<(), String> {
+        let former = &plots[FIRST];
+        let over =
+            matches!(former.keeper, Keeper::None | Keeper::Dead | Keeper::Over | Keeper::Left);
+        let gone = over && former.pen_is_empty() && !former.hands.start_keeper;
+        let again = plots[SECOND].history.asked_for_keeper;
+        if again && !gone {
+            return Err("7: launched again before the former launch was gone".into());
+        }
+        if again && self.policy && former.history.stop_asked {
+            return Err("3: launched again although its end was wanted".into());
+        }
+        Ok(())
+    }
+}
