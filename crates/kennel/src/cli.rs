@@ -1,15 +1,17 @@
 //! The command line.
 
+use std::ffi::OsString;
 use std::path::PathBuf;
 
-use clap::{Args, Parser, Subcommand};
+use clap::{ArgMatches, Args, FromArgMatches, Parser, Subcommand};
 
+use crate::config::{self as configuration, Config, ConfigError, WhichProfile};
 use crate::doctor::{self, DoctorArgs};
-use crate::failure::Failure;
+use crate::failure::{Failure, say};
 use crate::home::Home;
 use crate::run::{self, RunArgs};
 use crate::verbs::{
-    attach, completions, daemon, events, forget, inspect, kill, logs, prune, ps, rescue, rm, send,
+    attach, completions, config, daemon, events, forget, inspect, kill, logs, prune, ps, rescue, rm, send,
     signal, stop, strays, wait,
 };
 
@@ -25,6 +27,10 @@ The daemon starts by itself on first use.")]
 pub(crate) struct Cli {
     #[command(flatten)]
     home: HomeArgs,
+    #[command(flatten)]
+    file: FileArgs,
+    #[arg(skip)]
+    config: Config,
     #[command(subcommand)]
     verb: Verb,
 }
@@ -36,6 +42,16 @@ pub(crate) struct HomeArgs {
     /// [default: $KENNEL_HOME, $XDG_STATE_HOME/kennel or ~/.local/state/kennel]
     #[arg(long, value_name = "DIR", global = true, display_order = 900)]
     pub(crate) home: Option<PathBuf>,
+}
+
+/// What is taken where the command line says nothing.
+#[derive(Debug, Args)]
+struct FileArgs {
+    /// The file with defaults for flags, and the daemon's settings
+    /// [default: $KENNEL_CONFIG or kennel/kennel.toml in $XDG_CONFIG_HOME or
+    /// ~/.config]
+    #[arg(long, value_name = "FILE", global = true, display_order = 901)]
+    config: Option<PathBuf>,
 }
 
 #[derive(Debug, Subcommand)]
@@ -106,6 +122,11 @@ enum Verb {
     Rescue(rescue::RescueArgs),
     /// Start, stop or look after the daemon
     Daemon(daemon::DaemonArgs),
+    /// Show what is set by kennel.toml and the environment
+    ///
+    /// A flag goes before a variable (KENNEL_RUN_GRACE for `run --grace`), that before a profile, that before
+    /// the rest of the file, and that before what is built in.
+    Config(config::ConfigArgs),
     /// Say what this machine offers, by trying it
     ///
     /// How each kind of pen fares in a trial, what the one that a session gets can't promise here, and how
@@ -115,10 +136,83 @@ enum Verb {
     Completions(completions::CompletionsArgs),
 }
 
+/// Why there is nothing to do.
+#[derive(Debug)]
+pub(crate) enum Unread {
+    /// The command line was not understood, or help was asked for.
+    Usage(clap::Error),
+    /// The configuration was not understood.
+    Config(Failure),
+}
+
+impl From<clap::Error> for Unread {
+    fn from(error: clap::Error) -> Self {
+        Self::Usage(error)
+    }
+}
+
+/// What a verb does about a configuration that is wrong.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Mistakes {
+    /// It refuses: what it does can't be taken back.
+    Refused,
+    /// It says so and goes on: a slip in a file must not keep anybody from ending a session.
+    Told,
+}
+
+impl Verb {
+    /// The section with defaults for its flags, if it has one.
+    fn section(&self) -> Option<(&'static str, Mistakes, WhichProfile<'_>)> {
+        match self {
+            Self::Run(args) => {
+                Some(("run", Mistakes::Refused, WhichProfile::Chosen(args.profile.as_deref())))
+            }
+            Self::Stop(_) => Some(("stop", Mistakes::Told, WhichProfile::Nobodys)),
+            Self::Attach(_) => Some(("attach", Mistakes::Told, WhichProfile::Nobodys)),
+            Self::Prune(_) => Some(("prune", Mistakes::Refused, WhichProfile::Nobodys)),
+            _ => None,
+        }
+    }
+}
+
 impl Cli {
+    /// The command line, with the configuration's defaults where it says nothing.
+    pub(crate) fn read(words: Vec<OsString>) -> Result<Self, Unread> {
+        let given = configuration::command().try_get_matches_from(&words)?;
+        let mut cli = Self::from_arg_matches(&given)?;
+        cli.config = Config::new(cli.file.config.take());
+        match cli.defaults(&given).map_err(Unread::Config)? {
+            Some((section, defaults)) => {
+                let command = configuration::with_defaults(section, defaults);
+                let read = Self::from_arg_matches(&command.try_get_matches_from(words)?)?;
+                Ok(Self { config: cli.config, ..read })
+            }
+            None => Ok(cli),
+        }
+    }
+
+    /// The defaults that differ from those built in, and whose they are.
+    fn defaults(
+        &self,
+        given: &ArgMatches,
+    ) -> Result<Option<(&'static str, Vec<configuration::Default>)>, Failure> {
+        let Some((section, mistakes, profile)) = self.verb.section() else { return Ok(None) };
+        let settings = match self.config.settings(profile) {
+            Ok(settings) => settings,
+            Err(error) if mistakes == Mistakes::Told && !self.config.is_named_by_flag() => {
+                say(&ignored(&error));
+                return Ok(None);
+            }
+            Err(error) => return Err(error.into()),
+        };
+        let Some(given) = given.subcommand_matches(section) else { return Ok(None) };
+        let defaults = configuration::defaults(&settings, section, given);
+        Ok((!defaults.is_empty()).then_some((section, defaults)))
+    }
+
     /// Does what was asked; gives the exit code.
     pub(crate) fn perform(self) -> Result<u8, Failure> {
-        let open = || Home::open(&self.home).map_err(Failure::setup);
+        let open = || Home::open(&self.home, &self.config).map_err(Failure::setup);
         match self.verb {
             Verb::Run(args) => run::run(&open()?, &args),
             Verb::Ps(args) => ps::ps(&open()?, &args),
@@ -137,10 +231,16 @@ impl Cli {
             Verb::Forget(args) => forget::forget(&open()?, &args),
             Verb::Rescue(args) => rescue::rescue(&open()?, &args),
             Verb::Daemon(args) => daemon::daemon(&open()?, &args),
-            Verb::Doctor(args) => doctor::doctor(&args),
+            Verb::Config(args) => config::config(&self.config, &args),
+            Verb::Doctor(args) => doctor::doctor(&self.config, &args),
             Verb::Completions(args) => completions::completions(&args),
         }
     }
+}
+
+/// What is told of a configuration that is wrong and does not matter much.
+pub(crate) fn ignored(error: &ConfigError) -> String {
+    format!("the configuration is left aside, since it is wrong:\n{error}")
 }
 
 #[cfg(test)]
@@ -150,7 +250,7 @@ mod tests {
 
     #[test]
     fn the_command_line_is_sound() {
-        Cli::command().debug_assert();
+        configuration::command().debug_assert();
     }
 
     fn every_help(command: &mut Command, texts: &mut Vec<(String, String)>) {
@@ -165,7 +265,7 @@ mod tests {
     #[test]
     fn help_fits_80_columns() {
         let mut texts = Vec::new();
-        let mut command = Cli::command();
+        let mut command = configuration::command();
         command.build();
         every_help(&mut command, &mut texts);
         assert!(texts.len() > 40, "all verbs, and those of the daemon");

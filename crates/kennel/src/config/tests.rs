@@ -1,0 +1,1 @@
+//! Precedence, mistakes, and the table held against the flags.
