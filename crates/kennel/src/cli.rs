@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-use clap::{ArgMatches, Args, FromArgMatches, Parser, Subcommand};
+use clap::{ArgMatches, Args, Command, FromArgMatches, Parser, Subcommand};
 
 use crate::config::{self as configuration, Config, ConfigError, WhichProfile};
 use crate::doctor::{self, DoctorArgs};
@@ -178,10 +178,11 @@ impl Verb {
 impl Cli {
     /// The command line, with the configuration's defaults where it says nothing.
     pub(crate) fn read(words: Vec<OsString>) -> Result<Self, Unread> {
-        let given = configuration::command().try_get_matches_from(&words)?;
+        let mut command = configuration::command();
+        let given = command.try_get_matches_from_mut(&words)?;
         let mut cli = Self::from_arg_matches(&given)?;
         cli.config = Config::new(cli.file.config.take());
-        match cli.defaults(&given).map_err(Unread::Config)? {
+        match cli.defaults(&command, &given).map_err(Unread::Config)? {
             Some((section, defaults)) => {
                 let command = configuration::with_defaults(section, defaults);
                 let read = Self::from_arg_matches(&command.try_get_matches_from(words)?)?;
@@ -194,6 +195,7 @@ impl Cli {
     /// The defaults that differ from those built in, and whose they are.
     fn defaults(
         &self,
+        command: &Command,
         given: &ArgMatches,
     ) -> Result<Option<(&'static str, Vec<configuration::Default>)>, Failure> {
         let Some((section, mistakes, profile)) = self.verb.section() else { return Ok(None) };
@@ -206,7 +208,7 @@ impl Cli {
             Err(error) => return Err(error.into()),
         };
         let Some(given) = given.subcommand_matches(section) else { return Ok(None) };
-        let defaults = configuration::defaults(&settings, section, given);
+        let defaults = configuration::defaults(command, &settings, section, given);
         Ok((!defaults.is_empty()).then_some((section, defaults)))
     }
 
@@ -246,7 +248,8 @@ pub(crate) fn ignored(error: &ConfigError) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use clap::{Command, CommandFactory};
+    use clap::CommandFactory;
+    use std::time::Duration;
 
     #[test]
     fn the_command_line_is_sound() {
@@ -282,6 +285,64 @@ mod tests {
         for verb in command.get_subcommands() {
             assert!(verb.get_about().is_some(), "{}", verb.get_name());
         }
+    }
+
+    /// What `kennel WORDS…` comes to with this file.
+    fn run_with(file: &str, words: &[&str]) -> RunArgs {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("kennel.toml");
+        std::fs::write(&path, file).unwrap();
+        let first = ["kennel", "--config", path.to_str().unwrap(), "run"];
+        let words = first.iter().chain(words).chain(&["--", "agent", "--grace", "1h"]);
+        match Cli::read(words.map(OsString::from).collect()).unwrap().verb {
+            Verb::Run(args) => args,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn a_flag_goes_before_the_file() {
+        let file = "run.grace = '5s'\nrun.linger = '7s'\nrun.lease = 'off'";
+        let args = run_with(file, &["--linger", "1s"]);
+        assert_eq!(args.grace, Duration::from_secs(5));
+        assert_eq!(args.linger, Duration::from_secs(1));
+        assert_eq!(args.lease.0, None);
+        assert_eq!(args.output_limit, 64 << 20, "as built in");
+        assert_eq!(args.command, ["agent", "--grace", "1h"]);
+    }
+
+    #[test]
+    fn a_switch_that_the_file_turns_on_can_be_turned_off() {
+        let on = "run.detach = true\nrun.stay = true";
+        let args = run_with(on, &[]);
+        assert!(args.detach && args.stay);
+        let args = run_with(on, &["--no-detach"]);
+        assert!(!args.detach && args.stay);
+        let args = run_with(on, &["--no-stay", "--stay"]);
+        assert!(args.detach && args.stay, "the last word counts");
+        let args = run_with("run.detach = false", &["-d"]);
+        assert!(args.detach);
+        assert!(!run_with("", &["-d", "--no-detach"]).detach);
+    }
+
+    #[test]
+    fn a_terminal_is_wanted_unwanted_or_neither() {
+        let asked = |file, words| {
+            let args = run_with(file, words);
+            (args.tty, args.no_tty)
+        };
+        assert_eq!(asked("", &[]), (false, false));
+        assert_eq!(asked("run.tty = true", &[]), (true, false));
+        assert_eq!(asked("run.tty = false", &[]), (false, true));
+        assert_eq!(asked("run.tty = true", &["-T"]), (false, true));
+        assert_eq!(asked("run.tty = false", &["-t"]), (true, false));
+    }
+
+    #[test]
+    fn a_profile_is_chosen_by_the_flag() {
+        let file = "profile = 'a'\n[profiles.a]\ngrace = 1\n[profiles.b]\ngrace = 2\n";
+        assert_eq!(run_with(file, &[]).grace, Duration::from_secs(1));
+        assert_eq!(run_with(file, &["--profile", "b"]).grace, Duration::from_secs(2));
     }
 
     #[test]

@@ -131,7 +131,7 @@ impl Reading<'_> {
                 }
                 (PROFILES, DeValue::Table(profiles)) => self.profiles(profiles),
                 (section, DeValue::Table(table)) if keys::sections().contains(&section) => {
-                    let layer = self.section(section, table, &Origin::File);
+                    let layer = self.section(section, section, table, &Origin::File);
                     let before = std::mem::take(&mut self.document.layer);
                     self.document.layer = before.over(layer);
                 }
@@ -153,7 +153,8 @@ impl Reading<'_> {
             };
             let name = name.get_ref().to_string();
             let origin = |place| Origin::Profile { name: name.clone(), place };
-            let layer = self.section(PROFILED, table, &origin);
+            let title = format!("{PROFILES}.{name}");
+            let layer = self.section(PROFILED, &title, table, &origin);
             self.document.profiles.insert(name, layer);
         }
     }
@@ -161,6 +162,7 @@ impl Reading<'_> {
     fn section(
         &mut self,
         section: &str,
+        title: &str,
         table: &DeTable<'_>,
         origin: &dyn Fn(Place) -> Origin,
     ) -> Layer {
@@ -171,7 +173,10 @@ impl Reading<'_> {
                     let origin = origin(self.place(&name.span()));
                     layer.set(key, Setting { text, origin });
                 }
-                Err(Wrong::Key(why)) => self.wrong(&name.span(), why),
+                Err(Wrong::Key) => {
+                    let why = unknown_key(section, title, name.get_ref());
+                    self.wrong(&name.span(), why);
+                }
                 Err(Wrong::Value(why)) => self.wrong(&value.span(), why),
             }
         }
@@ -184,7 +189,7 @@ impl Reading<'_> {
         name: &str,
         value: &Spanned<DeValue<'_>>,
     ) -> Result<(keys::KeyName, String), Wrong> {
-        let key = keys::find(section, name).ok_or_else(|| Wrong::Key(unknown_key(section, name)))?;
+        let key = keys::find(section, name).ok_or(Wrong::Key)?;
         let text = self.checker.value(key, value.get_ref()).map_err(Wrong::Value)?;
         Ok((key.name, text))
     }
@@ -192,11 +197,11 @@ impl Reading<'_> {
 
 /// What of an entry is wrong.
 enum Wrong {
-    Key(String),
+    Key,
     Value(String),
 }
 
-fn unknown_key(section: &str, name: &str) -> String {
+fn unknown_key(section: &str, title: &str, name: &str) -> String {
     let refused = NOT_OFFERED.iter().find(|(other, _)| section == PROFILED && *other == name);
     if let Some((_, why)) = refused {
         return format!("`{name}` can't be set here: {why}");
@@ -206,7 +211,7 @@ fn unknown_key(section: &str, name: &str) -> String {
     let hint = near.or_else(|| belongs(name)).unwrap_or_else(|| {
         format!("; there are: {}", known().collect::<Vec<_>>().join(", "))
     });
-    format!("unknown key `{name}` in [{section}]{hint}")
+    format!("unknown key `{name}` in [{title}]{hint}")
 }
 
 fn unknown_section(name: &str, value: &DeValue<'_>) -> String {

@@ -4,7 +4,7 @@ use clap::parser::ValueSource;
 use clap::{Arg, ArgAction, ArgMatches, Command, CommandFactory};
 
 use super::check::is_switch;
-use super::keys::{self, KEYS, Key, Meaning};
+use super::keys::{self, Key, Meaning};
 use super::settings::Settings;
 use crate::cli::Cli;
 
@@ -61,20 +61,24 @@ pub(crate) fn built_in(command: &Command, key: &Key) -> Option<String> {
 }
 
 /// The defaults that the settings give a verb, but for what the command line itself says.
-pub(crate) fn defaults(settings: &Settings, section: &str, given: &ArgMatches) -> Vec<Default> {
+pub(crate) fn defaults(
+    command: &Command,
+    settings: &Settings,
+    section: &str,
+    given: &ArgMatches,
+) -> Vec<Default> {
     let is_given = |id: &str| {
         given.try_contains_id(id).is_ok()
             && given.value_source(id) == Some(ValueSource::CommandLine)
     };
-    let command = command();
     let mut defaults = Vec::new();
-    for key in KEYS.iter().filter(|key| key.name.section == section) {
+    for key in keys::of_section(section) {
         let (id, negation) = (key.name.key, negation(key));
         let Some(setting) = settings.get(key.name) else { continue };
         if is_given(id) || is_given(&negation) {
             continue;
         }
-        let switch = find(&command, section, id).is_some_and(is_switch);
+        let switch = find(command, section, id).is_some_and(is_switch);
         defaults.push(match (switch, setting.text.as_str()) {
             (true, "false") => (negation, "true".to_owned()),
             (_, text) => (id.to_owned(), text.to_owned()),
