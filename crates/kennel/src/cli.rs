@@ -11,8 +11,8 @@ use crate::failure::{Failure, say};
 use crate::home::Home;
 use crate::run::{self, RunArgs};
 use crate::verbs::{
-    attach, completions, config, daemon, events, forget, inspect, kill, logs, prune, ps, rescue, rm, send,
-    signal, stop, strays, wait,
+    attach, completions, config, daemon, events, forget, inspect, kill, logs, prune, ps, rescue,
+    rm, send, signal, stop, strays, wait,
 };
 
 /// Runs coding agents, and owns every process of theirs: no strays.

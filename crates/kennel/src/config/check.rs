@@ -58,9 +58,8 @@ impl Checker {
             (_, Meaning::Daemon { kind: Kind::CountByName, .. }) => {
                 return Err(format!("`{name}` is a table of numbers, and not {}", a(kind)));
             }
-            _ => plain(value).ok_or_else(|| {
-                format!("`{name}` is {}, and not {}", self.wanted(key), a(kind))
-            })?,
+            _ => plain(value)
+                .ok_or_else(|| format!("`{name}` is {}, and not {}", self.wanted(key), a(kind)))?,
         };
         self.check(key, &text)?;
         Ok(text)

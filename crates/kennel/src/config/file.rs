@@ -39,12 +39,12 @@ pub(super) fn read(location: &Location) -> Result<Option<String>, ConfigError> {
     let why = match fs::read(path) {
         Ok(bytes) => match String::from_utf8(bytes) {
             Ok(text) => return Ok(Some(text)),
-            Err(error) => format!("it is not UTF-8 from byte {} on", error.utf8_error().valid_up_to()),
+            Err(error) => {
+                format!("it is not UTF-8 from byte {} on", error.utf8_error().valid_up_to())
+            }
         },
         Err(error) => match error.kind() {
-            io::ErrorKind::NotFound | io::ErrorKind::NotADirectory
-                if !location.must_be_there() =>
-            {
+            io::ErrorKind::NotFound | io::ErrorKind::NotADirectory if !location.must_be_there() => {
                 return Ok(None);
             }
             _ => format!("can't read it: {error}"),
@@ -208,9 +208,9 @@ fn unknown_key(section: &str, title: &str, name: &str) -> String {
     }
     let known = || keys::of_section(section).map(|key| key.name.key);
     let near = did_you_mean(name, known(), |key| format!("`{key}`"));
-    let hint = near.or_else(|| belongs(name)).unwrap_or_else(|| {
-        format!("; there are: {}", known().collect::<Vec<_>>().join(", "))
-    });
+    let hint = near
+        .or_else(|| belongs(name))
+        .unwrap_or_else(|| format!("; there are: {}", known().collect::<Vec<_>>().join(", ")));
     format!("unknown key `{name}` in [{title}]{hint}")
 }
 
@@ -226,9 +226,8 @@ fn unknown_section(name: &str, value: &DeValue<'_>) -> String {
     }
     let known = sections.iter().copied().chain([PROFILES]);
     let near = did_you_mean(name, known.clone(), |section| format!("[{section}]"));
-    let hint = near.unwrap_or_else(|| {
-        format!("; there are: {}", known.collect::<Vec<_>>().join(", "))
-    });
+    let hint =
+        near.unwrap_or_else(|| format!("; there are: {}", known.collect::<Vec<_>>().join(", ")));
     format!("unknown section [{name}]{hint}")
 }
 

@@ -53,7 +53,8 @@ pub(crate) fn built_in(command: &Command, key: &Key) -> Option<String> {
     let flag = find(command, key.name.section, key.name.key)?;
     // One with a flag for either is neither by itself.
     if is_switch(flag) {
-        let undecided = find(command, key.name.section, &negation(key)).is_some_and(|no| !no.is_hide_set());
+        let undecided =
+            find(command, key.name.section, &negation(key)).is_some_and(|no| !no.is_hide_set());
         return (!undecided).then(|| "false".to_owned());
     }
     let values = flag.get_default_values();

@@ -205,7 +205,11 @@ fn a_profile_that_is_not_there_is_told_with_those_that_are() {
 #[test]
 fn a_mistake_in_the_environment_is_told_with_the_variable() {
     for (variable, value, said) in [
-        ("KENNEL_RUN_GRACE", "10x", "\"10x\" is not a time; write for instance 500ms, 10s, 2m, 1h or 7d"),
+        (
+            "KENNEL_RUN_GRACE",
+            "10x",
+            "\"10x\" is not a time; write for instance 500ms, 10s, 2m, 1h or 7d",
+        ),
         ("KENNEL_RUN_STAY", "maybe", "\"maybe\" is neither true nor false"),
         (
             "KENNEL_RUN_GRCAE",

@@ -133,9 +133,9 @@ fn for_programs(settings: &Settings) -> Value {
         }
     };
     let rows = rows(settings);
-    let rows = rows.into_iter().map(|(key, value, set)| {
-        json!({"key": key, "value": value, "from": origin(set)})
-    });
+    let rows = rows
+        .into_iter()
+        .map(|(key, value, set)| json!({"key": key, "value": value, "from": origin(set)}));
     let profile = settings.profile.as_ref().map(|(name, by)| json!({"name": name, "by": by}));
     json!({
         "file": settings.location.as_ref().map(|location| &location.path),

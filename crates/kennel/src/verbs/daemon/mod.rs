@@ -13,8 +13,8 @@ use anyhow::{Context, anyhow};
 use clap::{Args, Subcommand};
 use kennel_core::api::{DaemonView, ReplaceRequest};
 
-use crate::connect::{Daemon, Start, environment, may_start};
 use crate::config::hand_over;
+use crate::connect::{Daemon, Start, environment, may_start};
 use crate::exit_code;
 use crate::failure::Failure;
 use crate::home::Home;
