@@ -125,7 +125,8 @@ enum Verb {
     /// Show what is set by kennel.toml and the environment
     ///
     /// A flag goes before a variable (KENNEL_RUN_GRACE for `run --grace`), that before a profile, that before
-    /// the rest of the file, and that before what is built in.
+    /// the rest of the file, and that before what is built in. A switch that is on is turned off by its --no-
+    /// form, as in --no-detach.
     Config(config::ConfigArgs),
     /// Say what this machine offers, by trying it
     ///
@@ -201,7 +202,7 @@ impl Cli {
         let Some((section, mistakes, profile)) = self.verb.section() else { return Ok(None) };
         let settings = match self.config.settings(profile) {
             Ok(settings) => settings,
-            Err(error) if mistakes == Mistakes::Told && !self.config.is_named_by_flag() => {
+            Err(error) if mistakes == Mistakes::Told && self.config.named_by_flag().is_none() => {
                 say(&ignored(&error));
                 return Ok(None);
             }

@@ -13,7 +13,7 @@ use toml::de::{DeTable, DeValue};
 use super::check::{Checker, a};
 use super::keys::{self, KEYS, NOT_OFFERED, PROFILED};
 use super::layer::{Layer, Origin, Place, Setting};
-use super::location::{self, Location, Named};
+use super::location::{self, Location, NamedBy};
 use super::problem::{ConfigError, Problem, did_you_mean};
 
 /// Where the profiles are.
@@ -51,9 +51,9 @@ pub(super) fn read(location: &Location) -> Result<Option<String>, ConfigError> {
         },
     };
     let named = match location.named {
-        Named::ByFlag => " (named by --config)".to_owned(),
-        Named::ByVariable => format!(" (named by {})", location::VARIABLE),
-        Named::ByNobody => String::new(),
+        NamedBy::Flag => " (named by --config)".to_owned(),
+        NamedBy::Variable => format!(" (named by {})", location::VARIABLE),
+        NamedBy::Nobody => String::new(),
     };
     Err(Problem::with(format!("{}{named}", path.display()), why).into())
 }

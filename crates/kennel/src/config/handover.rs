@@ -110,7 +110,7 @@ impl DaemonSettings {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::keys::{self, Meaning};
+    use crate::config::keys::{self, Kind, Meaning};
     use kennel_pen::HomeId;
 
     fn config() -> DaemonConfig {
@@ -156,16 +156,28 @@ mod tests {
         assert_eq!(config.ended_kept, 7);
     }
 
+    #[test]
+    fn what_is_told_to_be_built_in_is() {
+        let ended_kept = keys::find(DAEMON, "ended_kept").unwrap();
+        let Meaning::Daemon { built_in, .. } = ended_kept.meaning else { panic!("not a flag") };
+        assert_eq!(built_in, Some(config().ended_kept.to_string().as_str()));
+    }
+
     /// A key without a place to put it would be a promise that nobody keeps.
     #[test]
     fn every_key_of_the_daemons_has_its_place() {
         for key in keys::of_section(DAEMON) {
-            let Meaning::Daemon { built_in: Some(text), .. } = key.meaning else { continue };
+            let Meaning::Daemon { kind, .. } = key.meaning else {
+                panic!("{} is a flag", key.name)
+            };
+            let text = match kind {
+                Kind::Count => "1",
+                Kind::Time => "1s",
+                Kind::Folder => "/folder",
+                Kind::CountByName => "ci-*=1",
+            };
             let refused = settings(&[(key.name.key, text)]).apply(&mut config());
             assert_eq!(refused, Vec::<String>::new());
         }
-        let text = keys::find(DAEMON, "ended_kept").unwrap();
-        let Meaning::Daemon { built_in, .. } = text.meaning else { panic!() };
-        assert_eq!(built_in, Some(config().ended_kept.to_string().as_str()));
     }
 }

@@ -8,7 +8,7 @@ use super::environment::Variables;
 use super::file::{self, Document};
 use super::keys::KeyName;
 use super::layer::{Layer, Setting};
-use super::location::{Location, Named};
+use super::location::{Location, NamedBy};
 use super::problem::{ConfigError, Problem, did_you_mean};
 
 /// The variable that chooses a profile.
@@ -55,12 +55,13 @@ pub(crate) struct Settings {
 impl Config {
     /// With the file that the command line names, if it does.
     pub(crate) fn new(flag: Option<PathBuf>) -> Self {
+        let flag = flag.map(|path| std::path::absolute(&path).unwrap_or(path));
         Self { flag, read: Arc::default() }
     }
 
-    /// Whether the command line names a file.
-    pub(crate) fn is_named_by_flag(&self) -> bool {
-        self.flag.is_some()
+    /// The file that the command line names, if it does.
+    pub(crate) fn named_by_flag(&self) -> Option<&Path> {
+        self.flag.as_deref()
     }
 
     /// What is set.
@@ -186,6 +187,6 @@ impl Read {
 impl Location {
     /// Whether it must be there.
     pub(super) fn must_be_there(&self) -> bool {
-        self.named != Named::ByNobody
+        self.named != NamedBy::Nobody
     }
 }

@@ -154,11 +154,10 @@ fn every_mistake_in_a_file_is_told_with_its_place_and_a_remedy() {
              --env and --env-file set variables",
         ),
         (
-            "[daemon]\nx1 = 1\n[run]\ngrace = 'ü'\nx2 = 2",
-            "FILE:2:1: unknown key `x1` in [daemon]; there are: ended_kept\n\
+            "[stop]\nx1 = 1\n[run]\ngrace = 'ü'\n[attach]\nx2 = 2",
+            "FILE:2:1: unknown key `x1` in [stop]; there are: grace\n\
              FILE:4:9: \"ü\" is not a time; write for instance 500ms, 10s, 2m, 1h or 7d\n\
-             FILE:5:1: unknown key `x2` in [run]; there are: detach, tty, stdin, detach_keys, grace, \
-             linger, lease, output_limit, stay, pen",
+             FILE:6:1: unknown key `x2` in [attach]; there are: detach_keys",
         ),
     ] {
         assert_eq!(complaint(text, &[], None), said, "{text}");

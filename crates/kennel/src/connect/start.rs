@@ -212,7 +212,7 @@ fn start_yard(home: &Home, deadline: Instant) -> Result<Option<Starter>, Failure
 fn hand_over_if_possible(home: &Home) -> Result<(), Failure> {
     match hand_over(home) {
         Ok(()) => {}
-        Err(HandOverError::Config(error)) if home.config.is_named_by_flag() => {
+        Err(HandOverError::Config(error)) if home.config.named_by_flag().is_some() => {
             return Err(error.into());
         }
         Err(HandOverError::Config(error)) => say(&ignored(&error)),
