@@ -1,16 +1,18 @@
 //! The command line.
 
+use std::ffi::OsString;
 use std::path::PathBuf;
 
-use clap::{Args, Parser, Subcommand};
+use clap::{ArgMatches, Args, Command, FromArgMatches, Parser, Subcommand};
 
+use crate::config::{self as configuration, Config, ConfigError, WhichProfile};
 use crate::doctor::{self, DoctorArgs};
-use crate::failure::Failure;
+use crate::failure::{Failure, say};
 use crate::home::Home;
 use crate::run::{self, RunArgs};
 use crate::verbs::{
-    attach, completions, daemon, events, forget, inspect, kill, logs, prune, ps, rescue, rm, send,
-    signal, stop, strays, wait,
+    attach, completions, config, daemon, events, forget, inspect, kill, logs, prune, ps, rescue,
+    rm, send, signal, stop, strays, wait,
 };
 
 /// Runs coding agents, and owns every process of theirs: no strays.
@@ -25,6 +27,10 @@ The daemon starts by itself on first use.")]
 pub(crate) struct Cli {
     #[command(flatten)]
     home: HomeArgs,
+    #[command(flatten)]
+    file: FileArgs,
+    #[arg(skip)]
+    config: Config,
     #[command(subcommand)]
     verb: Verb,
 }
@@ -36,6 +42,16 @@ pub(crate) struct HomeArgs {
     /// [default: $KENNEL_HOME, $XDG_STATE_HOME/kennel or ~/.local/state/kennel]
     #[arg(long, value_name = "DIR", global = true, display_order = 900)]
     pub(crate) home: Option<PathBuf>,
+}
+
+/// What is taken where the command line says nothing.
+#[derive(Debug, Args)]
+struct FileArgs {
+    /// The file with defaults for flags, and the daemon's settings
+    /// [default: $KENNEL_CONFIG or kennel/kennel.toml in $XDG_CONFIG_HOME or
+    /// ~/.config]
+    #[arg(long, value_name = "FILE", global = true, display_order = 901)]
+    config: Option<PathBuf>,
 }
 
 #[derive(Debug, Subcommand)]
@@ -106,6 +122,12 @@ enum Verb {
     Rescue(rescue::RescueArgs),
     /// Start, stop or look after the daemon
     Daemon(daemon::DaemonArgs),
+    /// Show what is set by kennel.toml and the environment
+    ///
+    /// A flag goes before a variable (KENNEL_RUN_GRACE for `run --grace`), that before a profile, that before
+    /// the rest of the file, and that before what is built in. A switch that is on is turned off by its --no-
+    /// form, as in --no-detach.
+    Config(config::ConfigArgs),
     /// Say what this machine offers, by trying it
     ///
     /// How each kind of pen fares in a trial, what the one that a session gets can't promise here, and how
@@ -115,10 +137,85 @@ enum Verb {
     Completions(completions::CompletionsArgs),
 }
 
+/// Why there is nothing to do.
+#[derive(Debug)]
+pub(crate) enum Unread {
+    /// The command line was not understood, or help was asked for.
+    Usage(clap::Error),
+    /// The configuration was not understood.
+    Config(Failure),
+}
+
+impl From<clap::Error> for Unread {
+    fn from(error: clap::Error) -> Self {
+        Self::Usage(error)
+    }
+}
+
+/// What a verb does about a configuration that is wrong.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Mistakes {
+    /// It refuses: what it does can't be taken back.
+    Refused,
+    /// It says so and goes on: a slip in a file must not keep anybody from ending a session.
+    Told,
+}
+
+impl Verb {
+    /// The section with defaults for its flags, if it has one.
+    fn section(&self) -> Option<(&'static str, Mistakes, WhichProfile<'_>)> {
+        match self {
+            Self::Run(args) => {
+                Some(("run", Mistakes::Refused, WhichProfile::Chosen(args.profile.as_deref())))
+            }
+            Self::Stop(_) => Some(("stop", Mistakes::Told, WhichProfile::Nobodys)),
+            Self::Attach(_) => Some(("attach", Mistakes::Told, WhichProfile::Nobodys)),
+            Self::Prune(_) => Some(("prune", Mistakes::Refused, WhichProfile::Nobodys)),
+            _ => None,
+        }
+    }
+}
+
 impl Cli {
+    /// The command line, with the configuration's defaults where it says nothing.
+    pub(crate) fn read(words: Vec<OsString>) -> Result<Self, Unread> {
+        let mut command = configuration::command();
+        let given = command.try_get_matches_from_mut(&words)?;
+        let mut cli = Self::from_arg_matches(&given)?;
+        cli.config = Config::new(cli.file.config.take());
+        match cli.defaults(&command, &given).map_err(Unread::Config)? {
+            Some((section, defaults)) => {
+                let command = configuration::with_defaults(section, defaults);
+                let read = Self::from_arg_matches(&command.try_get_matches_from(words)?)?;
+                Ok(Self { config: cli.config, ..read })
+            }
+            None => Ok(cli),
+        }
+    }
+
+    /// The defaults that differ from those built in, and whose they are.
+    fn defaults(
+        &self,
+        command: &Command,
+        given: &ArgMatches,
+    ) -> Result<Option<(&'static str, Vec<configuration::Default>)>, Failure> {
+        let Some((section, mistakes, profile)) = self.verb.section() else { return Ok(None) };
+        let settings = match self.config.settings(profile) {
+            Ok(settings) => settings,
+            Err(error) if mistakes == Mistakes::Told && self.config.named_by_flag().is_none() => {
+                say(&ignored(&error));
+                return Ok(None);
+            }
+            Err(error) => return Err(error.into()),
+        };
+        let Some(given) = given.subcommand_matches(section) else { return Ok(None) };
+        let defaults = configuration::defaults(command, &settings, section, given);
+        Ok((!defaults.is_empty()).then_some((section, defaults)))
+    }
+
     /// Does what was asked; gives the exit code.
     pub(crate) fn perform(self) -> Result<u8, Failure> {
-        let open = || Home::open(&self.home).map_err(Failure::setup);
+        let open = || Home::open(&self.home, &self.config).map_err(Failure::setup);
         match self.verb {
             Verb::Run(args) => run::run(&open()?, &args),
             Verb::Ps(args) => ps::ps(&open()?, &args),
@@ -137,20 +234,27 @@ impl Cli {
             Verb::Forget(args) => forget::forget(&open()?, &args),
             Verb::Rescue(args) => rescue::rescue(&open()?, &args),
             Verb::Daemon(args) => daemon::daemon(&open()?, &args),
-            Verb::Doctor(args) => doctor::doctor(&args),
+            Verb::Config(args) => config::config(&self.config, &args),
+            Verb::Doctor(args) => doctor::doctor(&self.config, &args),
             Verb::Completions(args) => completions::completions(&args),
         }
     }
 }
 
+/// What is told of a configuration that is wrong and does not matter much.
+pub(crate) fn ignored(error: &ConfigError) -> String {
+    format!("the configuration is left aside, since it is wrong:\n{error}")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use clap::{Command, CommandFactory};
+    use clap::CommandFactory;
+    use std::time::Duration;
 
     #[test]
     fn the_command_line_is_sound() {
-        Cli::command().debug_assert();
+        configuration::command().debug_assert();
     }
 
     fn every_help(command: &mut Command, texts: &mut Vec<(String, String)>) {
@@ -165,7 +269,7 @@ mod tests {
     #[test]
     fn help_fits_80_columns() {
         let mut texts = Vec::new();
-        let mut command = Cli::command();
+        let mut command = configuration::command();
         command.build();
         every_help(&mut command, &mut texts);
         assert!(texts.len() > 40, "all verbs, and those of the daemon");
@@ -182,6 +286,64 @@ mod tests {
         for verb in command.get_subcommands() {
             assert!(verb.get_about().is_some(), "{}", verb.get_name());
         }
+    }
+
+    /// What `kennel WORDS…` comes to with this file.
+    fn run_with(file: &str, words: &[&str]) -> RunArgs {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("kennel.toml");
+        std::fs::write(&path, file).unwrap();
+        let first = ["kennel", "--config", path.to_str().unwrap(), "run"];
+        let words = first.iter().chain(words).chain(&["--", "agent", "--grace", "1h"]);
+        match Cli::read(words.map(OsString::from).collect()).unwrap().verb {
+            Verb::Run(args) => args,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn a_flag_goes_before_the_file() {
+        let file = "run.grace = '5s'\nrun.linger = '7s'\nrun.lease = 'off'";
+        let args = run_with(file, &["--linger", "1s"]);
+        assert_eq!(args.grace, Duration::from_secs(5));
+        assert_eq!(args.linger, Duration::from_secs(1));
+        assert_eq!(args.lease.0, None);
+        assert_eq!(args.output_limit, 64 << 20, "as built in");
+        assert_eq!(args.command, ["agent", "--grace", "1h"]);
+    }
+
+    #[test]
+    fn a_switch_that_the_file_turns_on_can_be_turned_off() {
+        let on = "run.detach = true\nrun.stay = true";
+        let args = run_with(on, &[]);
+        assert!(args.detach && args.stay);
+        let args = run_with(on, &["--no-detach"]);
+        assert!(!args.detach && args.stay);
+        let args = run_with(on, &["--no-stay", "--stay"]);
+        assert!(args.detach && args.stay, "the last word counts");
+        let args = run_with("run.detach = false", &["-d"]);
+        assert!(args.detach);
+        assert!(!run_with("", &["-d", "--no-detach"]).detach);
+    }
+
+    #[test]
+    fn a_terminal_is_wanted_unwanted_or_neither() {
+        let asked = |file, words| {
+            let args = run_with(file, words);
+            (args.tty, args.no_tty)
+        };
+        assert_eq!(asked("", &[]), (false, false));
+        assert_eq!(asked("run.tty = true", &[]), (true, false));
+        assert_eq!(asked("run.tty = false", &[]), (false, true));
+        assert_eq!(asked("run.tty = true", &["-T"]), (false, true));
+        assert_eq!(asked("run.tty = false", &["-t"]), (true, false));
+    }
+
+    #[test]
+    fn a_profile_is_chosen_by_the_flag() {
+        let file = "profile = 'a'\n[profiles.a]\ngrace = 1\n[profiles.b]\ngrace = 2\n";
+        assert_eq!(run_with(file, &[]).grace, Duration::from_secs(1));
+        assert_eq!(run_with(file, &["--profile", "b"]).grace, Duration::from_secs(2));
     }
 
     #[test]

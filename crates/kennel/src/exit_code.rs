@@ -5,7 +5,7 @@
 
 /// Something was refused or not found; for verbs that don't exit with an agent's code.
 pub(crate) const REFUSED: u8 = 1;
-/// The command line was not understood.
+/// The command line or the configuration was not understood.
 pub(crate) const USAGE: u8 = 201;
 /// The session can't be set up: folder, environment file, home, daemon.
 pub(crate) const SETUP: u8 = 202;
@@ -22,7 +22,7 @@ pub(crate) const INTERNAL: u8 = 207;
 pub(crate) const HELP: &str = "\
 Exit codes: the agent's own, or 128+N if signal N ended it. These are
 Kennel's (an agent that uses them itself is passed on all the same):
-  201    the command line was not understood
+  201    the command line or the configuration was not understood
   202    the session can't be set up (home, variables, daemon)
   203    the pen can't be made, or not of the kind asked for
   204    the program can't be executed (not found, not executable,

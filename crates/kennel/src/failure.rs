@@ -2,6 +2,7 @@
 
 use rustix::event::{PollFd, PollFlags, Timespec};
 
+use crate::config::ConfigError;
 use crate::exit_code;
 
 /// A failure of Kennel's own, with its published code and maybe a remedy.
@@ -52,6 +53,12 @@ impl Failure {
     pub(crate) fn code(mut self, code: u8) -> Self {
         self.code = code;
         self
+    }
+}
+
+impl From<ConfigError> for Failure {
+    fn from(error: ConfigError) -> Self {
+        Self::new(exit_code::USAGE, error)
     }
 }
 

@@ -13,6 +13,7 @@ use kennel_pen::HomeId;
 use rustix::fs::FlockOperation;
 
 use crate::cli::HomeArgs;
+use crate::config::Config;
 use crate::failure::say;
 
 /// The file with the id.
@@ -27,12 +28,14 @@ pub(crate) struct Home {
     pub(crate) folder: PathBuf,
     /// Its id.
     pub(crate) id: HomeId,
+    /// What a daemon that is started for it gets.
+    pub(crate) config: Config,
 }
 
 impl Home {
     /// The home that was named, made if it isn't there.
-    pub(crate) fn open(args: &HomeArgs) -> anyhow::Result<Self> {
-        Self::at(folder(args)?)
+    pub(crate) fn open(args: &HomeArgs, config: &Config) -> anyhow::Result<Self> {
+        Ok(Self { config: config.clone(), ..Self::at(folder(args)?)? })
     }
 
     /// The home in this folder, made if it isn't there.
@@ -43,7 +46,7 @@ impl Home {
             .create(&folder)
             .with_context(|| format!("can't make the home {}", folder.display()))?;
         let id = id(&folder)?;
-        Ok(Self { folder, id })
+        Ok(Self { folder, id, config: Config::default() })
     }
 
     /// A file or folder in it.

@@ -1,6 +1,7 @@
 //! `kennel`: runs coding agents and owns every process of theirs.
 
 mod cli;
+mod config;
 mod connect;
 mod doctor;
 mod exit_code;
@@ -20,14 +21,13 @@ mod words;
 
 use std::process::ExitCode;
 
-use clap::Parser;
-
 fn main() -> ExitCode {
     // Yard, daemon and others are this same program; they must take their role before anything else happens.
     roles::take();
-    let code = match cli::Cli::try_parse() {
+    let code = match cli::Cli::read(std::env::args_os().collect()) {
         Ok(cli) => cli.perform().unwrap_or_else(failure::report),
-        Err(error) => failure::usage(&error),
+        Err(cli::Unread::Usage(error)) => failure::usage(&error),
+        Err(cli::Unread::Config(failure)) => failure::report(failure),
     };
     ExitCode::from(code)
 }

@@ -11,6 +11,7 @@ use kennel_keeper::yard::{self, Ended, RESUME_VARIABLE, Resumed, YardConfig};
 use rustix::fd::OwnedFd;
 use rustix::fs::{Mode, OFlags};
 
+use crate::config::DaemonSettings;
 use crate::connect::spawn_yard;
 use crate::home::Home;
 use crate::{doctor, exit_code, live};
@@ -70,6 +71,7 @@ fn be_daemon() -> i32 {
         let yard = take_stdin().context("no socket to the yard")?;
         let version = env!("CARGO_PKG_VERSION").to_owned();
         let mut config = DaemonConfig::new(home.folder.clone(), home.id.clone(), yard, version);
+        heed_settings(&home, &mut config);
         config.start_yard =
             Some(Box::new(move || spawn_yard(&home).map(drop).map_err(io::Error::other)));
         Ok(kennel_daemon::serve(config))
@@ -89,6 +91,17 @@ fn be_daemon() -> i32 {
             eprintln!("{CANT_SERVE}{error:#}");
             exit_code::SETUP.into()
         }
+    }
+}
+
+/// What cannot be heeded is told in the log, and no reason to leave sessions without a daemon.
+fn heed_settings(home: &Home, config: &mut DaemonConfig) {
+    let refused = match DaemonSettings::read(home) {
+        Ok(settings) => settings.apply(config),
+        Err(error) => vec![format!("can't be read: {error}")],
+    };
+    for why in refused {
+        eprintln!("{}: the settings that were left for it: {why}", yard::DAEMON);
     }
 }
 

@@ -22,8 +22,10 @@ use rustix::fs::{FlockOperation, Mode, OFlags};
 use rustix::process::Signal;
 
 use super::{SOCKET, inside, socket};
+use crate::cli::ignored;
+use crate::config::{HandOverError, hand_over};
 use crate::exit_code;
-use crate::failure::Failure;
+use crate::failure::{Failure, say};
 use crate::home::Home;
 use crate::roles;
 
@@ -200,8 +202,23 @@ fn start_yard(home: &Home, deadline: Instant) -> Result<Option<Starter>, Failure
         )
         .hint("`kennel daemon start` from outside starts one"));
     }
+    hand_over_if_possible(home)?;
     let process = spawn_yard(home).context("can't start the yard").map_err(Failure::setup)?;
     Ok(Some(Starter { process, _lock: lock }))
+}
+
+/// Leaves what the configuration says for the daemon. A slip in the file, or a full disk, must not keep anybody
+/// from a daemon: those who are to be told of it at any rate ask before.
+fn hand_over_if_possible(home: &Home) -> Result<(), Failure> {
+    match hand_over(home) {
+        Ok(()) => {}
+        Err(HandOverError::Config(error)) if home.config.named_by_flag().is_some() => {
+            return Err(error.into());
+        }
+        Err(HandOverError::Config(error)) => say(&ignored(&error)),
+        Err(error @ HandOverError::Write { .. }) => say(&format!("{:#}", anyhow!(error))),
+    }
+    Ok(())
 }
 
 /// A yard that was started, as long as we watch it come up. Others wait for their turn meanwhile.

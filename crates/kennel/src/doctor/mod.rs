@@ -10,10 +10,11 @@ use clap::Args;
 use kennel_pen::holder::HeldKind;
 use serde::Serialize;
 
+use crate::config::{Config, WhichProfile};
 use crate::exit_code;
 use crate::failure::Failure;
 use crate::print as paper;
-use finding::Finding;
+use finding::{Finding, State};
 use trial::Trial;
 pub(crate) use trial::take_trial_role;
 
@@ -45,8 +46,8 @@ struct Diagnosis {
 }
 
 /// Examines the machine and prints what was found.
-pub(crate) fn doctor(args: &DoctorArgs) -> Result<u8, Failure> {
-    let diagnosis = examine();
+pub(crate) fn doctor(config: &Config, args: &DoctorArgs) -> Result<u8, Failure> {
+    let diagnosis = examine(config);
     if args.json {
         paper::json(&diagnosis)?;
     } else {
@@ -55,7 +56,7 @@ pub(crate) fn doctor(args: &DoctorArgs) -> Result<u8, Failure> {
     Ok(if diagnosis.sound { 0 } else { 1 })
 }
 
-fn examine() -> Diagnosis {
+fn examine(config: &Config) -> Diagnosis {
     let pens = [
         ("cgroup", HeldKind::Cgroup),
         ("subtree", HeldKind::Subtree),
@@ -69,10 +70,21 @@ fn examine() -> Diagnosis {
         version: env!("CARGO_PKG_VERSION"),
         sound: pen.is_some(),
         pen,
-        findings: machine::findings(),
+        findings: machine::findings().into_iter().chain(configuration(config)).collect(),
         cannot_promise: promise::cannot(pen, works("pidns")),
         advice: promise::advice(&pens),
         pens: pens.into(),
+    }
+}
+
+/// The configuration, if there is any or it is wrong.
+fn configuration(config: &Config) -> Option<Finding> {
+    match config.settings(WhichProfile::Chosen(None)) {
+        Ok(settings) => {
+            let path = settings.location.filter(|_| settings.found)?.path;
+            Some(Finding::new("config", State::Good, path.display().to_string()))
+        }
+        Err(error) => Some(Finding::new("config", State::Bad, error.to_string())),
     }
 }
 

@@ -69,6 +69,10 @@ pub(crate) struct RunArgs {
     /// What holds the processes; `kennel doctor` tries each
     #[arg(long, value_enum, default_value_t = PenChoice::Auto)]
     pub(crate) pen: PenChoice,
+    /// Which profile of the configuration gives the defaults
+    /// [default: $KENNEL_PROFILE, or what the file says]
+    #[arg(long, value_name = "NAME")]
+    pub(crate) profile: Option<String>,
     /// A name for the session, told to it as $KENNEL_SESSION_NAME
     #[arg(long, value_name = "NAME", value_parser = parse_name)]
     pub(crate) name: Option<String>,

@@ -2,6 +2,7 @@
 
 pub(crate) mod attach;
 pub(crate) mod completions;
+pub(crate) mod config;
 pub(crate) mod daemon;
 pub(crate) mod events;
 pub(crate) mod forget;

@@ -5,6 +5,7 @@ mod baseline;
 mod births;
 mod children;
 mod cli;
+mod config;
 mod crash_walk;
 mod deaths;
 mod disk;

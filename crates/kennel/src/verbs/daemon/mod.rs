@@ -13,6 +13,7 @@ use anyhow::{Context, anyhow};
 use clap::{Args, Subcommand};
 use kennel_core::api::{DaemonView, ReplaceRequest};
 
+use crate::config::hand_over;
 use crate::connect::{Daemon, Start, environment, may_start};
 use crate::exit_code;
 use crate::failure::Failure;
@@ -40,6 +41,8 @@ enum DaemonVerb {
     /// End every session, say what became of each, and end the daemon
     Stop(stop::StopArgs),
     /// Put this program in the place of the one that runs; sessions go on
+    ///
+    /// The new one has the settings that kennel.toml and the environment have now.
     Restart,
     /// Say whether it runs; exits with 1 if not
     Status(status::StatusArgs),
@@ -68,6 +71,9 @@ pub(crate) fn daemon(home: &Home, args: &DaemonArgs) -> Result<u8, Failure> {
 }
 
 fn start(home: &Home) -> Result<u8, Failure> {
+    if Daemon::connect(home, Start::Never).is_err() {
+        hand_over(home)?;
+    }
     let daemon = Daemon::connect(home, Start::IfNeeded)?;
     print(&running(&daemon.view()?))?;
     Ok(0)
@@ -86,6 +92,7 @@ fn restart(home: &Home) -> Result<u8, Failure> {
     let Ok(daemon) = Daemon::connect(home, Start::Never) else { return start(home) };
     let before = daemon.view()?;
     let program = own_program().map_err(Failure::internal)?;
+    hand_over(home)?;
     daemon.tell("/v1/daemon/replace", &ReplaceRequest { program: Some(program) })?;
     let deadline = Instant::now() + REPLACE;
     loop {
@@ -124,6 +131,7 @@ fn own_program() -> anyhow::Result<String> {
 /// Becomes the yard. Returns only if that fails.
 fn run(home: &Home) -> Result<u8, Failure> {
     may_start(home).map_err(|why| Failure::because(exit_code::SETUP, why))?;
+    hand_over(home)?;
     let mut yard = Command::new("/proc/self/exe");
     yard.arg0(roles::YARD).arg(&home.folder).current_dir("/");
     let error = yard.env_clear().envs(environment(std::env::vars_os())).exec();

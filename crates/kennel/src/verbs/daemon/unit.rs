@@ -7,13 +7,15 @@ use crate::print::print;
 /// Prints it.
 pub(super) fn unit(home: &Home) -> Result<u8, Failure> {
     let program = super::own_program().map_err(Failure::internal)?;
-    print(&text(&program, &home.folder.to_string_lossy()))?;
+    let config = home.config.named_by_flag().map(|path| path.display().to_string());
+    print(&text(&program, &home.folder.to_string_lossy(), config.as_deref()))?;
     Ok(0)
 }
 
 /// `KillMode=process` and a stop that asks: systemd ends nobody whom Kennel did not end in order. `Delegate`
 /// gives it a cgroup of its own to make pens in.
-fn text(program: &str, home: &str) -> String {
+fn text(program: &str, home: &str, config: Option<&str>) -> String {
+    let config = config.map(|config| format!(" --config {}", quote(config))).unwrap_or_default();
     let (program, home) = (quote(program), quote(home));
     format!(
         "\
@@ -28,7 +30,7 @@ Description=Kennel: runs coding agents, and owns every process of theirs
 
 [Service]
 Type=exec
-ExecStart={program} --home {home} daemon run
+ExecStart={program} --home {home}{config} daemon run
 ExecStop={program} --home {home} daemon stop
 Delegate=yes
 KillMode=process
@@ -59,7 +61,10 @@ mod tests {
 
     #[test]
     fn a_unit_names_program_and_home() {
-        let text = text("/usr/bin/kennel", "/home/a b/50%");
+        let named = text("/usr/bin/kennel", "/h", Some("/a b.toml"));
+        let start = "\nExecStart=/usr/bin/kennel --home /h --config \"/a b.toml\" daemon run\n";
+        assert!(named.contains(start), "{named}");
+        let text = text("/usr/bin/kennel", "/home/a b/50%", None);
         assert!(
             text.contains("\nExecStart=/usr/bin/kennel --home \"/home/a b/50%%\" daemon run\n")
         );
