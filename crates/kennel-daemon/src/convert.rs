@@ -1,6 +1,8 @@
 //! The words of pens and keepers in those of the core.
 
-use kennel_core::{Event, Exit, OwedKind, PenEnd, Probe, Reason, Survivor};
+use std::time::Duration;
+
+use kennel_core::{Event, Exit, OwedKind, PenEnd, Probe, Reason, SessionSpec, Survivor};
 use kennel_keeper::protocol::{Cause, Outcome, Stage, State};
 use kennel_pen::Status;
 use kennel_sys::reap::Ended;
@@ -28,13 +30,29 @@ pub(crate) fn survivor(survivor: &kennel_pen::Survivor) -> Survivor {
     Survivor { pid: survivor.pid, name: survivor.name.clone(), why: survivor.why.to_string() }
 }
 
+/// The limits of time that a launch was ordered with: its keeper tells which one ended it, not how long that is.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct TimeLimits {
+    timeout: Option<Duration>,
+    idle: Option<Duration>,
+    silence: Option<Duration>,
+}
+
+impl From<&SessionSpec> for TimeLimits {
+    fn from(spec: &SessionSpec) -> Self {
+        Self { timeout: spec.timeout, idle: spec.idle, silence: spec.silence }
+    }
+}
+
 /// The end and its reason, if the keeper has one of its own.
-pub(crate) fn end_of(outcome: &Outcome) -> (Exit, Option<Reason>) {
+pub(crate) fn end_of(outcome: &Outcome, limits: TimeLimits) -> (Exit, Option<Reason>) {
     let exit = outcome.status.as_ref().map_or(Exit::NeverRan, exit);
     let reason = match &outcome.cause {
-        Cause::Ended | Cause::Dismissed => None,
-        // No launch is ordered with a limit of time yet.
-        Cause::TimedOut | Cause::Idle | Cause::Silent | Cause::Other(_) => None,
+        // A newer keeper may have reasons that are not known here.
+        Cause::Ended | Cause::Dismissed | Cause::Other(_) => None,
+        Cause::TimedOut => Some(Reason::TimedOut { limit: limits.timeout.unwrap_or_default() }),
+        Cause::Idle => Some(Reason::Idle { limit: limits.idle.unwrap_or_default() }),
+        Cause::Silent => Some(Reason::Silent { limit: limits.silence.unwrap_or_default() }),
         Cause::Failed { code, why } => Some(Reason::Failed { code: *code, why: why.clone() }),
         Cause::LeaseOver => Some(Reason::LeaseOver),
         Cause::OwnerGone => Some(Reason::ClientGone),
@@ -43,13 +61,13 @@ pub(crate) fn end_of(outcome: &Outcome) -> (Exit, Option<Reason>) {
 }
 
 /// What a keeper's last word means.
-pub(crate) fn gone(outcome: &Outcome) -> Event {
+pub(crate) fn gone(outcome: &Outcome, limits: TimeLimits) -> Event {
     match (&outcome.cause, &outcome.status) {
         (Cause::Failed { code, why }, None) => {
             Event::LaunchFailed { code: *code, why: why.clone() }
         }
         _ => {
-            let (exit, reason) = end_of(outcome);
+            let (exit, reason) = end_of(outcome, limits);
             Event::Gone { exit, reason }
         }
     }
@@ -62,9 +80,9 @@ pub(crate) fn owed(outcome: &Outcome, pen: Option<&str>) -> Option<OwedKind> {
 }
 
 /// What a keeper's state means to a daemon that has just come.
-pub(crate) fn probe(state: &State) -> Probe {
+pub(crate) fn probe(state: &State, limits: TimeLimits) -> Probe {
     if let Some(outcome) = &state.outcome {
-        let (exit, reason) = end_of(outcome);
+        let (exit, reason) = end_of(outcome, limits);
         return Probe::Over { exit, reason };
     }
     let Some(identity) = &state.identity else {
@@ -193,8 +211,6 @@ fn probe_text(probe: &Probe) -> String {
 
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
-
     use super::*;
 
     fn outcome(status: Option<Status>, cause: Cause) -> Outcome {
@@ -203,16 +219,25 @@ mod tests {
 
     #[test]
     fn no_status_is_never_zero() {
-        let dismissed = gone(&outcome(None, Cause::Dismissed));
+        let dismissed = gone(&outcome(None, Cause::Dismissed), TimeLimits::default());
         assert_eq!(dismissed, Event::Gone { exit: Exit::NeverRan, reason: None });
         let unknown = Status::Unknown("no idea".into());
         assert!(matches!(exit(&unknown), Exit::Unknown { .. }));
     }
 
     #[test]
+    fn an_end_by_time_says_after_how_long() {
+        let limit = Duration::from_secs(7);
+        let spec = SessionSpec { idle: Some(limit), ..SessionSpec::default() };
+        let outcome = outcome(Some(Status::Code(0)), Cause::Idle);
+        let (_, reason) = end_of(&outcome, TimeLimits::from(&spec));
+        assert_eq!(reason, Some(Reason::Idle { limit }));
+    }
+
+    #[test]
     fn a_failed_launch_keeps_its_code() {
         let failed = Cause::Failed { code: 204, why: "no such file".into() };
-        let event = gone(&outcome(None, failed));
+        let event = gone(&outcome(None, failed), TimeLimits::default());
         assert_eq!(event, Event::LaunchFailed { code: 204, why: "no such file".into() });
     }
 
@@ -235,7 +260,10 @@ mod tests {
             journal_end: 0,
             open_for_ms: None,
         };
-        assert_eq!(probe(&state(Stage::Waiting)), Probe::Waiting);
-        assert!(matches!(probe(&state(Stage::Ending)), Probe::Failed { .. }));
+        assert_eq!(probe(&state(Stage::Waiting), TimeLimits::default()), Probe::Waiting);
+        assert!(matches!(
+            probe(&state(Stage::Ending), TimeLimits::default()),
+            Probe::Failed { .. }
+        ));
     }
 }

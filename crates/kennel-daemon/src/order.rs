@@ -43,7 +43,7 @@ impl std::fmt::Debug for NewLaunch {
 impl NewLaunch {
     /// Takes a request, with the descriptor that was left for it, if it names one.
     pub(crate) fn new(request: CreateRequest, given: Option<OwnedFd>) -> Result<Self, Refused> {
-        let mut spec = request.spec;
+        let mut spec = request.spec.with_zero_off();
         if let Some(name) = &spec.name {
             check_name(name)?;
         }
@@ -122,13 +122,13 @@ impl NewLaunch {
             terminal: self.terminal,
             stdin: self.stdin,
             output_limit: spec.output_limit,
-            timeout: None,
-            idle: None,
-            silence: None,
-            memory: None,
-            pids: None,
-            cpu: None,
-            best_effort: false,
+            timeout: spec.timeout,
+            idle: spec.idle,
+            silence: spec.silence,
+            memory: spec.memory,
+            pids: spec.pids,
+            cpu: spec.cpu,
+            best_effort: spec.best_effort,
         };
         (order, self.given)
     }

@@ -48,6 +48,14 @@ pub(crate) fn parse_size(text: &str) -> Result<u64, String> {
     if (0.0..9e18).contains(&bytes) { Ok(bytes as u64) } else { Err(wrong()) }
 }
 
+/// Cores, in thousandths: `0.5`, `2`.
+pub(crate) fn parse_cores(text: &str) -> Result<u32, String> {
+    let wrong = || format!("{text:?} is no number of cores; write for instance 0.5 or 2");
+    let cores = text.parse::<f64>().map_err(|_| wrong())? * 1000.0;
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "it is in range")]
+    if (1.0..=1e9).contains(&cores) { Ok(cores.round() as u32) } else { Err(wrong()) }
+}
+
 fn split(text: &str) -> (&str, &str) {
     let digits = text.find(|c: char| c != '.' && !c.is_ascii_digit()).unwrap_or(text.len());
     text.split_at(digits)

@@ -31,7 +31,7 @@ use tokio::time::{Instant, sleep, timeout_at};
 
 use crate::clock;
 use crate::conversation::Conversation;
-use crate::convert;
+use crate::convert::{self, TimeLimits};
 use crate::effects::probe::OUTCOME;
 use crate::effects::yard_proof::{Proof, YardProof};
 use crate::keeper_link::KeeperSocket;
@@ -73,6 +73,7 @@ pub(crate) struct Ending {
     /// Whether it still answers.
     pub(crate) yard_lives: bool,
     pub(crate) proof: YardProof,
+    pub(crate) limits: TimeLimits,
 }
 
 /// What is known of a pen's cgroup.
@@ -146,7 +147,7 @@ impl Ending {
                 KnownCgroup::None | KnownCgroup::Somewhere => None,
             };
             let owes = convert::owed(&outcome, pen).map(|what| Event::Owes { what });
-            return Ok(owes.into_iter().chain([convert::gone(&outcome)]).collect());
+            return Ok(owes.into_iter().chain([convert::gone(&outcome, self.limits)]).collect());
         }
         let had_cgroup = match self.end_cgroup().await? {
             Ok(had_cgroup) => had_cgroup,

@@ -21,7 +21,7 @@ use rustix::process::Signal;
 use tokio::time::{Instant, sleep, timeout_at};
 
 use crate::conversation::{Conversation, TalkError};
-use crate::convert;
+use crate::convert::{self, TimeLimits};
 use crate::keeper_link::KeeperSocket;
 use crate::keeper_note::{KeeperNote, NotedPen};
 use crate::keeper_process;
@@ -48,6 +48,7 @@ pub(crate) struct Search {
     pub(crate) rebooted: bool,
     /// How long its keeper may take to answer.
     pub(crate) patience: Duration,
+    pub(crate) limits: TimeLimits,
 }
 
 /// What a probe found.
@@ -107,7 +108,7 @@ impl Search {
     /// No keeper exists or will.
     fn without_keeper(&self, era: Option<Era>) -> io::Result<Found> {
         if let Some(outcome) = OutcomeFile::read(&self.folder.join(OUTCOME))? {
-            return Ok(found_outcome(&outcome, noted_pen(&self.folder)?.as_deref()));
+            return Ok(found_outcome(&outcome, noted_pen(&self.folder)?.as_deref(), self.limits));
         }
         let bygone = match era {
             Some(era) => era == Era::Bygone,
@@ -160,8 +161,11 @@ impl Search {
         let pid = self.child_of_yard(peer)?;
         let keeper = Some(FoundKeeper { socket: conversation.into_socket(), pid, agent });
         let pen = state.cgroup.as_ref().map(|path| path.display().to_string());
-        let over = state.outcome.as_ref().map(|outcome| found_outcome(outcome, pen.as_deref()));
-        let found = over.unwrap_or_else(|| convert::probe(&state).into());
+        let over = state
+            .outcome
+            .as_ref()
+            .map(|outcome| found_outcome(outcome, pen.as_deref(), self.limits));
+        let found = over.unwrap_or_else(|| convert::probe(&state, self.limits).into());
         Ok(Found { keeper, ..found })
     }
 
@@ -196,8 +200,12 @@ fn wake(peer: i32, conversation: &Conversation) -> io::Result<()> {
     Ok(())
 }
 
-fn found_outcome(outcome: &kennel_keeper::protocol::Outcome, pen: Option<&str>) -> Found {
-    let (exit, reason) = convert::end_of(outcome);
+fn found_outcome(
+    outcome: &kennel_keeper::protocol::Outcome,
+    pen: Option<&str>,
+    limits: TimeLimits,
+) -> Found {
+    let (exit, reason) = convert::end_of(outcome, limits);
     Found {
         probe: Probe::Over { exit, reason },
         keeper: None,
@@ -228,6 +236,7 @@ mod tests {
         Search {
             folder: folder.to_owned(),
             token: "t".into(),
+            limits: TimeLimits::default(),
             stop_wanted: false,
             in_namespace: false,
             rebooted: false,

@@ -15,6 +15,7 @@ use tokio::task::spawn_blocking;
 
 use super::Owner;
 use super::step::News;
+use crate::convert::TimeLimits;
 use crate::deadline::Deadline;
 use crate::effects::clean_up::clean_up;
 use crate::effects::end_pen::{Ending, KnownCgroup};
@@ -203,6 +204,7 @@ impl Owner {
             yard: self.yard.clone(),
             yard_lives: self.yard_sender.is_some(),
             proof,
+            limits: TimeLimits::from(&session.spec),
         })
     }
 
@@ -217,6 +219,7 @@ impl Owner {
             in_namespace: session.spec.pen == PenKind::Pidns,
             rebooted: self.rebooted,
             patience: probe::PATIENCE,
+            limits: TimeLimits::from(&session.spec),
         };
         let (bus, session, places) = (self.bus.clone(), id.clone(), self.probes.clone());
         tokio::spawn(async move {

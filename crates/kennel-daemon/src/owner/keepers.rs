@@ -10,7 +10,7 @@ use rustix::fd::{AsFd, OwnedFd};
 
 use super::Owner;
 use crate::config::ExitReason;
-use crate::convert;
+use crate::convert::{self, TimeLimits};
 use crate::deadline::Deadline;
 use crate::effects::yard_proof::KeeperFate;
 use crate::message::Keepers;
@@ -129,7 +129,8 @@ impl Owner {
         if let Some(what) = convert::owed(outcome, pen.as_deref()) {
             self.happen(id, &Event::Owes { what });
         }
-        self.happen(id, &convert::gone(outcome));
+        let limits = self.world.get(id).map(|session| TimeLimits::from(&session.spec));
+        self.happen(id, &convert::gone(outcome, limits.unwrap_or_default()));
     }
 
     /// The connection to a keeper has ended.

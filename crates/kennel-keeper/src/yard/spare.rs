@@ -140,10 +140,10 @@ fn serve_launches(
     inherited: &Inherited,
 ) -> io::Result<()> {
     inherited.settle_in()?;
-    for _ in 0..LAUNCHES {
+    for launch in 1.. {
         match keeper::keep(birthright, inherited)? {
-            Kept::Free => {}
-            Kept::Spent => return Ok(()),
+            Kept::Free if launch < LAUNCHES => {}
+            Kept::Free | Kept::Spent => return Ok(()),
         }
         inherited.call_ourselves("kennel-spare")?;
         birthright = match await_launch(door)? {

@@ -49,7 +49,7 @@ impl Plan {
             (false, false, false) => (StdinFrom::Null, true),
         };
         let text = |text: &OsStr| Text::from(text);
-        let spec = SessionSpec {
+        let mut spec = SessionSpec {
             name: args.name.clone(),
             argv: args.command.iter().map(|arg| arg.to_string_lossy().into_owned()).collect(),
             cwd: cwd.to_string_lossy().into_owned(),
@@ -68,6 +68,7 @@ impl Plan {
             asked_by: asked_by(),
             ..SessionSpec::default()
         };
+        args.limits.fill(&mut spec);
         let request = CreateRequest {
             spec,
             argv: args.command.iter().map(|arg| text(arg)).collect(),

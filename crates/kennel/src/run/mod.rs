@@ -10,6 +10,7 @@
 
 mod create;
 mod foreground;
+mod limits;
 mod surroundings;
 
 use std::ffi::OsString;
@@ -28,6 +29,7 @@ use crate::print::print;
 use crate::quantity::{Lease, parse_lease, parse_name, parse_size, parse_time};
 use crate::verdict::{self, Verdict};
 use create::Created;
+use limits::LimitArgs;
 
 /// The flags of `kennel run`.
 #[derive(Debug, Args)]
@@ -86,6 +88,8 @@ pub(crate) struct RunArgs {
     /// literally, quotes included
     #[arg(long, value_name = "FILE")]
     pub(crate) env_file: Vec<PathBuf>,
+    #[command(flatten)]
+    pub(crate) limits: LimitArgs,
     /// The command and its arguments
     #[arg(required = true, trailing_var_arg = true, value_name = "COMMAND")]
     pub(crate) command: Vec<OsString>,
