@@ -178,12 +178,11 @@ impl Owner {
     }
 }
 
-/// Every phase is in the event log; the daemon's own log has what is out of the ordinary, and the end.
+/// Every phase is in the event log; the daemon's own log has what is out of the ordinary.
 fn log_phase(id: &SessionId, phase: Phase, event: &Event) {
     let (session, name) = (id.as_str(), phase_name(phase));
     match phase {
         Phase::Lost => tracing::warn!(session, phase = name, "{}", convert::cause(event)),
-        Phase::Cleaned => tracing::info!(session, phase = name, "{}", convert::cause(event)),
         _ => tracing::debug!(session, phase = name, "{}", convert::cause(event)),
     }
 }

@@ -18,12 +18,14 @@ use super::settle_in::{self, Legacy, Namespace};
 use super::{Inherited, never_ran, now_ms};
 use crate::fault;
 use crate::journal::Writer;
-use crate::protocol::{Cause, LaunchOrder, Outcome, Report, Stage, Stdin};
+use crate::protocol::{Cause, LaunchOrder, Outcome, OutcomeFile, Report, Stage, Stdin};
 
 /// How long the daemon may take for its next word: it is a program, not a person, but its disk may be slow.
 const GRANT: Duration = Duration::from_secs(60);
 /// How long the exec may take: a program on a slow network file system, not a hanging one.
 const EXEC: Duration = Duration::from_secs(30);
+/// The name of the file with the outcome.
+const OUTCOME: &str = "outcome";
 /// How long a failed launch may take to be seen gone.
 const ENDING: Duration = Duration::from_secs(5);
 
@@ -83,29 +85,60 @@ pub(super) fn launch_and_hold(
     order: &mut LaunchOrder,
     namespace: Namespace,
     given: Given<'_>,
-    journal: Writer,
-) -> Outcome {
-    if let Err(not) = await_word(desk, None, &Word::Go) {
-        return never_ran(not.cause());
+) -> (Outcome, Option<OutcomeFile>) {
+    let Given { stdin, inherited, lock } = given;
+    let noted = settle_in::note_keeper(lock).map_err(|error| no_folder(order, &error));
+    if let Err(not) = noted.and_then(|()| await_word(desk, None, &Word::Go)) {
+        return (never_ran(not.cause()), OutcomeFile::reserve(&order.folder.join(OUTCOME)).ok());
     }
     fault::point("keeper.go");
-    let Given { stdin, inherited, lock } = given;
     let mut pen = match make_pen(order, namespace, &inherited.ground) {
         Ok((pen, unmet)) => {
             unmet.iter().for_each(|error| desk.trouble(with_causes(error)));
             pen
         }
-        Err(not) => return never_ran(not.cause()),
+        Err(not) => {
+            return (
+                never_ran(not.cause()),
+                OutcomeFile::reserve(&order.folder.join(OUTCOME)).ok(),
+            );
+        }
     };
     fault::point("keeper.pen");
     let surroundings = Surroundings { legacy: inherited.legacy, lock };
     match launch(desk, &mut pen, order, stdin, surroundings) {
-        Ok(ends) => {
+        Ok(Opened { ends, file, journal }) => {
             fault::point("keeper.opened");
-            hold(Held::new(desk, pen, order, ends, journal))
+            (hold(Held::new(desk, pen, order, ends, journal)), Some(file))
         }
-        Err(not) => end_failed_launch(desk, pen, not),
+        Err(not) => {
+            let outcome = end_failed_launch(desk, pen, not);
+            (outcome, OutcomeFile::reserve(&order.folder.join(OUTCOME)).ok())
+        }
     }
+}
+
+/// A program that runs.
+struct Opened {
+    ends: CallerEnds,
+    file: OutcomeFile,
+    journal: Writer,
+}
+
+/// All that can fail for want of room comes before anything runs.
+fn prepare(desk: &mut Desk, order: &LaunchOrder) -> Result<(OutcomeFile, Writer), NotLaunched> {
+    let mut prepared = || {
+        let file = OutcomeFile::reserve(&order.folder.join(OUTCOME))?;
+        let journal = Writer::create(&order.folder.join("journal"), order.output_limit)?;
+        desk.listen(&order.folder)?;
+        Ok((file, journal))
+    };
+    prepared().map_err(|error: io::Error| no_folder(order, &error))
+}
+
+fn no_folder(order: &LaunchOrder, error: &io::Error) -> NotLaunched {
+    let why = format!("the session's folder {}: {error}", order.folder.display());
+    NotLaunched::Failed { code: 202, why }
 }
 
 /// What a keeper has for its launch besides the order.
@@ -161,7 +194,7 @@ fn launch(
     order: &mut LaunchOrder,
     stdin: Option<OwnedFd>,
     surroundings: Surroundings<'_>,
-) -> Result<CallerEnds, NotLaunched> {
+) -> Result<Opened, NotLaunched> {
     let (limits, lower) = limits::attainable(&order.limits);
     order.limits = limits;
     for Limit { resource, hard, .. } in lower {
@@ -181,6 +214,8 @@ fn launch(
     let agent = gated.pidfd().map(|fd| fd.try_clone_to_owned()).transpose()?;
     desk.born(gated.identity().clone(), cgroup.as_deref(), agent);
     fault::point("keeper.born");
+    // While the daemon thinks.
+    let (file, journal) = prepare(desk, order)?;
     await_word(desk, Some(&gated), &Word::Open)?;
     fault::point("keeper.granted");
     desk.stage(Stage::Running);
@@ -188,7 +223,7 @@ fn launch(
     desk.tell_all(&Report::Running);
     drop(likelier);
     settle_in::settle_down();
-    Ok(ends)
+    Ok(Opened { ends, file, journal })
 }
 
 /// Waits for this word of the daemon's. Anything that means the end means that nothing is run: a stop, a

@@ -25,11 +25,10 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use kennel_pen::Ground;
 use kennel_pen::holder::HeldKind;
 use kennel_sys::reap::{self, Reaped};
-use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
+use rustix::fd::{AsFd, OwnedFd};
 
 use crate::fault;
-use crate::journal::Writer;
-use crate::protocol::{Cause, LaunchOrder, Outcome, OutcomeFile};
+use crate::protocol::{Cause, Outcome, OutcomeFile};
 use desk::Desk;
 use launch::Given;
 pub(crate) use settle_in::Legacy;
@@ -124,47 +123,25 @@ pub(crate) fn keep(birthright: Birthright, inherited: &Inherited) -> io::Result<
         }
     };
     let mut desk = Desk::new(daemon, order.token.clone());
-    // At once: the daemon's answer comes while we prepare.
     desk.greet_daemon();
-    let (outcome_file, journal) = match prepare(&mut desk, &order, lock.as_fd()) {
-        Ok(prepared) => prepared,
-        Err(error) => {
-            let why = format!("the session's folder {}: {error}", order.folder.display());
-            // Without a file for the outcome only a daemon can take it. If there is none, it will find
-            // the lock free, and that nothing was launched.
-            desk.outcome(never_ran(Cause::Failed { code: 202, why }));
-            desk.until_in_safe_hands(|| Ok(()))?;
-            return Ok(Kept::Spent);
-        }
-    };
     fault::point("keeper.hello");
     let given = Given { stdin, inherited, lock: lock.as_fd() };
-    let outcome = launch::launch_and_hold(&mut desk, &mut order, namespace, given, journal);
+    let (outcome, file) = launch::launch_and_hold(&mut desk, &mut order, namespace, given);
     fault::point("keeper.empty");
     let removed = !outcome.folder_left;
-    leave(desk, &outcome_file, outcome)?;
+    leave(desk, file.as_ref(), outcome)?;
     drop(lock); // from here on we are not its keeper
     // One who has entered a namespace, left something or has a child after all is not trusted with more.
     let alone = reap::reap_any()? == Reaped::NoChildren;
     Ok(if order.kind != HeldKind::Namespace && removed && alone { Kept::Free } else { Kept::Spent })
 }
 
-/// All that can fail for want of room comes before anything runs.
-fn prepare(
-    desk: &mut Desk,
-    order: &LaunchOrder,
-    lock: BorrowedFd<'_>,
-) -> io::Result<(OutcomeFile, Writer)> {
-    let file = OutcomeFile::reserve(&order.folder.join("outcome"))?;
-    let journal = Writer::create(&order.folder.join("journal"), order.output_limit)?;
-    desk.listen(&order.folder)?;
-    settle_in::note_keeper(lock)?;
-    Ok((file, journal))
-}
-
 /// Tells the outcome, and goes once it is in safe hands.
-fn leave(mut desk: Desk, file: &OutcomeFile, outcome: Outcome) -> io::Result<()> {
-    let written = file.write(&outcome);
+///
+/// Without a file for it only a daemon can take it. If there is none, it will find the lock free, and that nothing
+/// was opened.
+fn leave(mut desk: Desk, file: Option<&OutcomeFile>, outcome: Outcome) -> io::Result<()> {
+    let written = file.map_or(Ok(()), |file| file.write(&outcome));
     fault::point("keeper.outcome");
     desk.outcome(outcome);
     fault::point("keeper.told");
@@ -172,7 +149,7 @@ fn leave(mut desk: Desk, file: &OutcomeFile, outcome: Outcome) -> io::Result<()>
         desk.trouble(format!("the outcome could not be written: {error}"));
     }
     desk.until_in_safe_hands(|| {
-        file.sync()?;
+        file.map_or(Ok(()), OutcomeFile::sync)?;
         match &written {
             Ok(()) => Ok(()),
             Err(error) => Err(io::Error::new(error.kind(), error.to_string())),
