@@ -9,6 +9,7 @@ use std::sync::Arc;
 use kennel_core::SessionId;
 use kennel_keeper::protocol::Request;
 use kennel_keeper::{ClientError, KeeperClient};
+use rustix::fd::{AsFd, OwnedFd};
 use tokio::io::unix::AsyncFd;
 use tokio::sync::mpsc;
 
@@ -22,25 +23,45 @@ pub(crate) type KeeperSocket = AsyncFd<KeeperClient>;
 pub(crate) struct KeeperLink {
     /// Which link of the daemon's life this is, so that a late word of a former one is known as such.
     pub(crate) number: u64,
-    requests: mpsc::UnboundedSender<Request>,
+    words: mpsc::UnboundedSender<Say>,
     /// For those who must see whether the keeper is still at the other end.
     pub(crate) socket: Arc<KeeperSocket>,
+}
+
+/// What a link's task is told.
+#[derive(Debug)]
+enum Say {
+    /// This goes to the keeper.
+    Request(Request, Vec<OwnedFd>),
+    /// What the keeper says from now on is about another session.
+    IsNow(SessionId, u64),
 }
 
 impl KeeperLink {
     /// Watches a connection; reports go to the bus.
     pub(crate) fn attend(session: SessionId, number: u64, socket: KeeperSocket, bus: Bus) -> Self {
         let socket = Arc::new(socket);
-        let (requests, queue) = mpsc::unbounded_channel();
+        let (words, queue) = mpsc::unbounded_channel();
         let task = Attendant { session, number, socket: socket.clone(), queue, bus };
         tokio::spawn(task.run());
-        Self { number, requests, socket }
+        Self { number, words, socket }
     }
 
     /// Sends a request. If the keeper is gone, that is reported as the end of the link.
     pub(crate) fn send(&self, request: Request) {
+        self.send_with(request, Vec::new());
+    }
+
+    /// Sends a request with descriptors.
+    pub(crate) fn send_with(&self, request: Request, descriptors: Vec<OwnedFd>) {
         // A task that has ended has said so.
-        self.requests.send(request).ok();
+        self.words.send(Say::Request(request, descriptors)).ok();
+    }
+
+    /// From now on this is the link to the keeper of another session, by another number.
+    pub(crate) fn is_now(&mut self, session: SessionId, number: u64) {
+        self.number = number;
+        self.words.send(Say::IsNow(session, number)).ok();
     }
 }
 
@@ -48,7 +69,7 @@ struct Attendant {
     session: SessionId,
     number: u64,
     socket: Arc<KeeperSocket>,
-    queue: mpsc::UnboundedReceiver<Request>,
+    queue: mpsc::UnboundedReceiver<Say>,
     bus: Bus,
 }
 
@@ -84,10 +105,13 @@ impl Attendant {
                         return Over::Closed(why);
                     }
                 }
-                request = self.queue.recv() => match request {
+                said = self.queue.recv() => match said {
                     None => return Over::LetGo,
-                    Some(request) => {
-                        waiting.push_back(request);
+                    Some(Say::IsNow(session, number)) => {
+                        (self.session, self.number) = (session, number);
+                    }
+                    Some(Say::Request(request, descriptors)) => {
+                        waiting.push_back((request, descriptors));
                         if let Err(why) = self.send_waiting(&mut waiting) {
                             return Over::Closed(why);
                         }
@@ -127,9 +151,13 @@ impl Attendant {
     }
 
     /// Sends as much as the socket takes.
-    fn send_waiting(&self, waiting: &mut VecDeque<Request>) -> Result<(), ClientError> {
-        while let Some(request) = waiting.front() {
-            match self.socket.get_ref().send(request) {
+    fn send_waiting(
+        &self,
+        waiting: &mut VecDeque<(Request, Vec<OwnedFd>)>,
+    ) -> Result<(), ClientError> {
+        while let Some((request, descriptors)) = waiting.front() {
+            let descriptors: Vec<_> = descriptors.iter().map(AsFd::as_fd).collect();
+            match self.socket.get_ref().send_with(request, &descriptors) {
                 Ok(()) => {
                     waiting.pop_front();
                 }

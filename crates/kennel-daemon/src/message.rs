@@ -7,12 +7,12 @@ use rustix::fd::OwnedFd;
 use tokio::sync::{mpsc, oneshot};
 
 use crate::deadline::Deadline;
+use crate::effects::launch::Prepared;
 use crate::effects::probe::Found;
 use crate::order::NewLaunch;
 use crate::refused::Refused;
 use crate::register::WriteError;
 use crate::waiters::ShutdownLines;
-use crate::yard_link::YardOrder;
 
 /// How everybody reaches the owner.
 pub(crate) type Bus = mpsc::UnboundedSender<Message>;
@@ -27,7 +27,7 @@ pub(crate) enum Message {
     /// An effect was carried out, or failed.
     Happened { session: SessionId, event: Event },
     /// What the yard is to be asked for a session's keeper, or why it can't be.
-    Prepared { session: SessionId, prepared: std::io::Result<YardOrder> },
+    Prepared { session: SessionId, prepared: std::io::Result<Prepared> },
     /// What a probe found.
     Probed { session: SessionId, found: Box<Found> },
     /// A keeper says something.
@@ -56,6 +56,8 @@ pub(crate) enum Message {
     FoldersRemoved { removed: Vec<SessionId>, failed: Vec<(SessionId, String)>, done: Removal },
     /// It is time to look whether too much is kept.
     TrimDue,
+    /// A spare keeper has waited long enough.
+    SpareOverdue { link: u64 },
     /// A leave has taken as long as it may.
     LeaveOverdue { number: u64 },
 }

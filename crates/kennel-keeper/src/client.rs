@@ -4,6 +4,7 @@ use std::io;
 use std::path::Path;
 
 use kennel_pen::wire::{Channel, Delivery, Garbled, Received};
+use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType};
 
@@ -60,6 +61,28 @@ impl KeeperClient {
     /// See [`ClientError`].
     pub fn send(&self, request: &Request) -> Result<(), ClientError> {
         delivered(self.0.send(&request.encode(), &[])?)
+    }
+
+    /// Sends a request with descriptors, without waiting.
+    ///
+    /// # Errors
+    /// See [`ClientError`].
+    pub fn send_with(
+        &self,
+        request: &Request,
+        descriptors: &[BorrowedFd<'_>],
+    ) -> Result<(), ClientError> {
+        delivered(self.0.send(&request.encode(), descriptors)?)
+    }
+
+    /// Whether somebody is at the other end.
+    #[must_use]
+    pub fn is_connected(&self) -> bool {
+        let gone = PollFlags::HUP | PollFlags::RDHUP;
+        let mut fds = [PollFd::new(&self.0, gone)];
+        // Without an answer it is as good as gone.
+        rustix::event::poll(&mut fds, Some(&Timespec::default())).is_ok()
+            && !fds[0].revents().intersects(gone)
     }
 
     /// The next report, if one is there, with the descriptors that came along.

@@ -54,9 +54,8 @@ const SCENES: &[(&str, Scene)] = &[
     ("a_stop_that_takes_long_is_no_limits_doing", time::a_stop_is_no_limit),
     ("a_keeper_tells_how_long_its_gate_is_open", time::how_long_it_is_open),
     ("a_keeper_sees_to_one_launch_after_another", reuse::one_after_another),
-    ("launches_at_once_have_a_keeper_each", reuse::several_at_once),
     ("who_comes_late_does_not_end_up_with_another_launch", reuse::not_reached_by_the_former_way),
-    ("a_killed_spare_keeper_is_not_missed", reuse::a_killed_spare_is_not_missed),
+    ("a_spare_keeper_goes_with_its_daemon", reuse::goes_with_its_daemon),
     ("a_keeper_in_a_namespace_is_not_used_again", reuse::the_init_of_a_namespace_is_not_used_again),
     ("limits_that_can_not_be_had_are_refused_or_told", resources::refused_or_told),
 ];
@@ -178,12 +177,7 @@ impl Daemon {
     }
 
     fn fork(&mut self, order: &LaunchOrder) -> Launch {
-        let mut memfd =
-            File::from(rustix::fs::memfd_create("order", rustix::fs::MemfdFlags::CLOEXEC).unwrap());
-        memfd.write_all(&order.encode()).unwrap();
-        let path = order.folder.join("lock");
-        let lock = File::create(&path).unwrap();
-        rustix::fs::flock(&lock, rustix::fs::FlockOperation::LockExclusive).unwrap();
+        let (memfd, lock, path) = prepared(order);
         let (ours, theirs): (OwnedFd, OwnedFd) = Channel::pair().unwrap();
         let descriptors = [memfd.as_fd(), lock.as_fd(), theirs.as_fd()];
         self.yard.send(&YardRequest::Fork { key: 7 }, &descriptors).unwrap();
@@ -192,6 +186,16 @@ impl Daemon {
         let mut launch = Launch { folder: order.folder.clone(), lock: path, keeper, pid };
         assert!(matches!(launch.says(), Report::Hello { .. }));
         launch
+    }
+
+    /// Gives another launch to a keeper that is free.
+    #[track_caller]
+    fn give(&mut self, keeper: &mut Launch, order: &LaunchOrder) {
+        let (memfd, lock, path) = prepared(order);
+        let client = keeper.keeper.as_ref().unwrap();
+        client.send_with(&Request::Keep, &[memfd.as_fd(), lock.as_fd()]).unwrap();
+        (keeper.folder, keeper.lock) = (order.folder.clone(), path);
+        assert!(matches!(keeper.says(), Report::Hello { .. }));
     }
 
     fn yard_says(&mut self) -> YardReport {
@@ -203,7 +207,9 @@ impl Daemon {
         }
     }
 
-    fn keeper_ended(&mut self, launch: &Launch) -> (String, Vec<String>) {
+    fn keeper_ended(&mut self, launch: &mut Launch) -> (String, Vec<String>) {
+        // One that has done its work waits for more, as long as there is a daemon.
+        launch.keeper = None;
         match self.yard_says() {
             YardReport::KeeperEnded { pid, how, left } => {
                 assert_eq!(pid, launch.pid);
@@ -213,6 +219,17 @@ impl Daemon {
             other => panic!("{other:?}"),
         }
     }
+}
+
+/// An order, and the lock of its launch.
+fn prepared(order: &LaunchOrder) -> (File, File, PathBuf) {
+    let memfd = rustix::fs::memfd_create("order", rustix::fs::MemfdFlags::CLOEXEC).unwrap();
+    let mut memfd = File::from(memfd);
+    memfd.write_all(&order.encode()).unwrap();
+    let path = order.folder.join("lock");
+    let lock = File::create(&path).unwrap();
+    rustix::fs::flock(&lock, rustix::fs::FlockOperation::LockExclusive).unwrap();
+    (memfd, lock, path)
 }
 
 #[track_caller]
@@ -230,6 +247,21 @@ impl Launch {
 
     fn tell(&self, request: &Request) {
         self.keeper.as_ref().unwrap().send(request).unwrap();
+    }
+
+    /// Connects to it as anybody would. It listens from the birth of its agent on.
+    #[track_caller]
+    fn visit(&self) -> KeeperClient {
+        use io::ErrorKind::{ConnectionRefused, NotFound};
+        let deadline = Instant::now() + Duration::from_secs(20);
+        loop {
+            match KeeperClient::connect(&self.folder) {
+                Err(error)
+                    if matches!(error.kind(), NotFound | ConnectionRefused)
+                        && Instant::now() < deadline => {}
+                connected => return connected.unwrap(),
+            }
+        }
     }
 
     /// From Go to the open gate.
@@ -305,10 +337,9 @@ fn runs_to_its_end(daemon: &mut Daemon) {
     assert_eq!(lines, [&b""[..], b"err", b"out"]);
     assert!(!launch.is_lock_free(), "it waits for the release");
     launch.tell(&Request::Release);
-    assert_eq!(daemon.keeper_ended(&launch), ("did its work".into(), Vec::new()));
-    // 0-2, daemon, listener, lock, outcome, the ground, the door of the yard, a folder or two; nothing else of
-    // the yard's.
-    assert!(descriptors <= 11, "{descriptors}");
+    assert_eq!(daemon.keeper_ended(&mut launch), ("exited with code 0".into(), Vec::new()));
+    // 0-2, daemon, listener, lock, outcome, the ground, a folder or two; nothing else of the yard's.
+    assert!(descriptors <= 10, "{descriptors}");
 }
 
 fn dismissed(daemon: &mut Daemon) {
@@ -325,7 +356,7 @@ fn dismissed(daemon: &mut Daemon) {
         let outcome = launch.gone();
         assert_eq!((outcome.status, outcome.cause), (None, Cause::Dismissed));
         launch.tell(&Request::Release);
-        daemon.keeper_ended(&launch);
+        daemon.keeper_ended(&mut launch);
     }
     // A daemon that vanishes says no as well.
     let order = daemon.order("c", &script);
@@ -333,7 +364,7 @@ fn dismissed(daemon: &mut Daemon) {
     launch.tell(&Request::Go);
     assert!(matches!(launch.says(), Report::Born { .. }));
     launch.keeper = None;
-    daemon.keeper_ended(&launch);
+    daemon.keeper_ended(&mut launch);
     let outcome = OutcomeFile::read(&launch.folder.join("outcome")).unwrap().unwrap();
     assert_eq!((outcome.status, outcome.cause), (None, Cause::Dismissed));
     assert!(!ran.exists());
@@ -350,7 +381,7 @@ fn not_there(daemon: &mut Daemon) {
     let Cause::Failed { code: 204, why } = outcome.cause else { panic!("{outcome:?}") };
     assert!(why.contains("/no/such/program"), "{why}");
     launch.tell(&Request::Release);
-    daemon.keeper_ended(&launch);
+    daemon.keeper_ended(&mut launch);
 }
 
 fn stop_reaches_all(daemon: &mut Daemon) {
@@ -371,7 +402,7 @@ fn stop_reaches_all(daemon: &mut Daemon) {
     assert!(matches!(outcome.status, Some(Status::Signal { signal: 9, .. })), "{outcome:?}");
     assert!(!exists(daemonized));
     launch.tell(&Request::Release);
-    daemon.keeper_ended(&launch);
+    daemon.keeper_ended(&mut launch);
 }
 
 fn killed_keeper(daemon: &mut Daemon) {
@@ -390,40 +421,33 @@ fn killed_keeper(daemon: &mut Daemon) {
         let orphan: i32 = String::from_utf8(launch.output()).unwrap().trim().parse().unwrap();
         let pid = rustix::process::Pid::from_raw(launch.pid).unwrap();
         rustix::process::kill_process(pid, Signal::KILL).unwrap();
-        assert_eq!(daemon.keeper_ended(&launch), ("ended by signal 9".into(), Vec::new()));
+        assert_eq!(daemon.keeper_ended(&mut launch), ("ended by signal 9".into(), Vec::new()));
         assert!(!exists(agent) && !exists(orphan));
         assert!(exists(bystander_agent) && exists(bystander.pid), "none of the dead one's");
     }
     bystander.tell(&Request::Kill);
     bystander.gone();
     bystander.tell(&Request::Release);
-    daemon.keeper_ended(&bystander);
+    daemon.keeper_ended(&mut bystander);
 }
 
 fn anyone_may_ask(daemon: &mut Daemon) {
     let order = daemon.order("a", "read line; echo got $line; sleep 1000");
     let mut launch = daemon.fork(&LaunchOrder { stdin: Stdin::Pipe, ..order });
-    use io::ErrorKind::{ConnectionRefused, NotFound};
-    // It greets its daemon first, and listens then.
-    let deadline = Instant::now() + Duration::from_secs(20);
-    let client = loop {
-        match KeeperClient::connect(&launch.folder) {
-            Err(error)
-                if matches!(error.kind(), NotFound | ConnectionRefused)
-                    && Instant::now() < deadline => {}
-            connected => break connected.unwrap(),
-        }
-    };
+    launch.tell(&Request::Go);
+    assert!(matches!(launch.says(), Report::Born { .. }));
+    let client = launch.visit();
     client.send(&Request::Status).unwrap();
     let Report::State(state) = says(&client).0 else { panic!("no state") };
-    assert_eq!(state.stage, Stage::Waiting);
-    client.send(&Request::Go).unwrap();
+    assert_eq!(state.stage, Stage::Gated);
+    client.send(&Request::Open).unwrap();
     assert!(matches!(says(&client).0, Report::Refused(_)), "not without a hello");
     client.send(&Request::Hello { version: 1, role: Role::Client }).unwrap();
     assert!(matches!(says(&client).0, Report::Hello { version: 1, .. }));
-    client.send(&Request::Go).unwrap();
+    client.send(&Request::Open).unwrap();
     assert!(matches!(says(&client).0, Report::Refused(_)), "not even then");
-    launch.run();
+    launch.tell(&Request::Open);
+    assert_eq!(launch.says(), Report::Running);
     assert_eq!(says(&client).0, Report::Running);
     client.send(&Request::Follow).unwrap();
     client.send(&Request::Input(b"it\n".to_vec())).unwrap();
@@ -437,7 +461,7 @@ fn anyone_may_ask(daemon: &mut Daemon) {
     while !matches!(says(&client).0, Report::Gone(_)) {}
     launch.gone();
     launch.tell(&Request::Release);
-    daemon.keeper_ended(&launch);
+    daemon.keeper_ended(&mut launch);
     assert!(matches!(client.receive(), Err(ClientError::Closed)));
 }
 
@@ -455,7 +479,7 @@ fn lease(daemon: &mut Daemon) {
     launch.keeper = None;
     drop(again);
     let begun = Instant::now();
-    daemon.keeper_ended(&launch);
+    daemon.keeper_ended(&mut launch);
     assert!(begun.elapsed() >= Duration::from_millis(300));
     let outcome = OutcomeFile::read(&launch.folder.join("outcome")).unwrap().unwrap();
     assert_eq!(outcome.cause, Cause::LeaseOver);
@@ -484,6 +508,6 @@ fn tether(daemon: &mut Daemon) {
             assert_eq!(launch.gone().cause, Cause::OwnerGone);
         }
         launch.tell(&Request::Release);
-        daemon.keeper_ended(&launch);
+        daemon.keeper_ended(&mut launch);
     }
 }

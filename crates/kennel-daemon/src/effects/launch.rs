@@ -22,17 +22,26 @@ pub(crate) struct Preparation {
     /// The session's folder, which is made.
     pub(crate) folder: PathBuf,
     pub(crate) order: LaunchOrder,
-    /// The keeper's end of the socket to the daemon.
-    pub(crate) socket: OwnedFd,
+    /// The keeper's end of the socket to the daemon; none for one that has it already.
+    pub(crate) socket: Option<OwnedFd>,
     /// Its standard input.
     pub(crate) stdin: Option<OwnedFd>,
     /// The yard that will be asked.
     pub(crate) yard: Identity,
 }
 
+/// What is asked, and of whom.
+#[derive(Debug)]
+pub(crate) enum Prepared {
+    /// The yard, for a new keeper.
+    New(YardOrder),
+    /// A keeper that is free.
+    Spare(Vec<OwnedFd>),
+}
+
 impl Preparation {
     /// Makes folder and lock, and puts together what the yard is asked. Blocks on the disk.
-    pub(crate) fn prepare(self) -> io::Result<YardOrder> {
+    pub(crate) fn prepare(self) -> io::Result<Prepared> {
         let at = |what: &'static str| {
             let folder = self.folder.display().to_string();
             move |error: io::Error| {
@@ -45,9 +54,14 @@ impl Preparation {
         let lock = launch_lock::make(&self.folder, &self.yard).map_err(at("can't lock"))?;
         point("daemon.launch.locked");
         let order = in_memory(&self.order.encode())?;
-        let mut descriptors = vec![order, lock.into(), self.socket];
-        descriptors.extend(self.stdin);
-        Ok(YardOrder { request: YardRequest::Fork { key: self.key }, descriptors })
+        let is_new = self.socket.is_some();
+        let mut descriptors = vec![order, lock.into()];
+        descriptors.extend(self.socket.into_iter().chain(self.stdin));
+        Ok(if is_new {
+            Prepared::New(YardOrder { request: YardRequest::Fork { key: self.key }, descriptors })
+        } else {
+            Prepared::Spare(descriptors)
+        })
     }
 }
 
@@ -99,12 +113,12 @@ mod tests {
             key: 7,
             folder: folder.clone(),
             order: order.clone(),
-            socket: Channel::pair().unwrap().0,
+            socket: Some(Channel::pair().unwrap().0),
             stdin: None,
             yard: Identity::new(own.as_fd(), pid).unwrap(),
         };
         assert!(stdin.is_none());
-        let asked = preparation().prepare().unwrap();
+        let Prepared::New(asked) = preparation().prepare().unwrap() else { panic!("of the yard") };
         assert_eq!(asked.request, YardRequest::Fork { key: 7 });
         let mut bytes = Vec::new();
         File::from(asked.descriptors[0].try_clone().unwrap()).read_to_end(&mut bytes).unwrap();

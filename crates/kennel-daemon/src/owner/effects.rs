@@ -14,18 +14,18 @@ use rustix::fd::OwnedFd;
 use tokio::task::spawn_blocking;
 
 use super::Owner;
+use super::spares::Spare;
 use super::step::News;
 use crate::convert::TimeLimits;
 use crate::deadline::Deadline;
 use crate::effects::clean_up::clean_up;
 use crate::effects::end_pen::{Ending, KnownCgroup};
-use crate::effects::launch::Preparation;
+use crate::effects::launch::{Preparation, Prepared};
 use crate::effects::probe::{self, Found, Search};
 use crate::effects::yard_proof::{KeeperFate, YardProof};
 use crate::keeper_link::KeeperLink;
 use crate::message::Message;
 use crate::ready;
-use crate::yard_link::YardOrder;
 
 impl Owner {
     pub(super) fn carry_out(&mut self, id: &SessionId, effect: Effect, news: &mut News) {
@@ -102,12 +102,25 @@ impl Owner {
         let folder = self.home.session(id);
         let token = &session.launch.token;
         let (order, stdin) = launch.order(name, token, &self.home.folder, folder.clone());
-        let (ours, theirs) = Channel::pair()?;
-        let socket = ready::watch(KeeperClient::over(ours))?;
-        runtime.link = Some(KeeperLink::attend(id.clone(), number, socket, self.bus.clone()));
-        self.forks.insert(key, id.clone());
+        let socket = match self.spares.take() {
+            Some(Spare { pid, mut link }) => {
+                link.is_now(id.clone(), number);
+                runtime.link = Some(link);
+                runtime.keeper_pid = Some(pid);
+                self.keepers.insert(pid, id.clone());
+                None
+            }
+            None => {
+                let (ours, theirs) = Channel::pair()?;
+                let socket = ready::watch(KeeperClient::over(ours))?;
+                let link = KeeperLink::attend(id.clone(), number, socket, self.bus.clone());
+                runtime.link = Some(link);
+                self.forks.insert(key, id.clone());
+                Some(theirs)
+            }
+        };
         let yard = self.yard.clone();
-        let preparation = Preparation { key, folder, order, socket: theirs, stdin, yard };
+        let preparation = Preparation { key, folder, order, socket, stdin, yard };
         let (bus, session) = (self.bus.clone(), id.clone());
         spawn_blocking(move || {
             let prepared = preparation.prepare();
@@ -117,17 +130,25 @@ impl Owner {
         Ok(())
     }
 
-    /// Asks the yard for the keeper, unless nobody wants it any more.
-    pub(super) fn prepared(&mut self, id: &SessionId, prepared: io::Result<YardOrder>) {
+    /// Asks the yard for the keeper, or a spare one, unless nobody wants it any more.
+    pub(super) fn prepared(&mut self, id: &SessionId, prepared: io::Result<Prepared>) {
         let wanted = self.world.get(id).is_some_and(|s| !s.has_ended() && !s.is_stop_wanted())
             && self.runtimes.get(id).is_some_and(|runtime| !runtime.ending_pen);
         let why = match (prepared, &self.yard_sender) {
             (Err(error), _) => error.to_string(),
             (Ok(_), None) => "the yard is gone".to_owned(),
             (Ok(_), Some(_)) if !wanted => "it was called off".to_owned(),
-            (Ok(order), Some(yard)) => {
+            (Ok(Prepared::New(order)), Some(yard)) => {
                 // What can't be sent is answered as not forked.
                 yard.send(order).ok();
+                return;
+            }
+            (Ok(Prepared::Spare(descriptors)), Some(_)) => {
+                // One that has gone meanwhile is told of as the end of its link.
+                if let Some(link) = self.runtimes.get(id).and_then(|runtime| runtime.link.as_ref())
+                {
+                    link.send_with(Request::Keep, descriptors);
+                }
                 return;
             }
         };

@@ -69,6 +69,7 @@ impl Owner {
                 self.cleared(id, Deadline::Answer);
                 self.arm(id, Deadline::Finished, ASK_AGAIN);
             }
+            Report::Free => self.keeper_free(id),
             Report::Trouble(text) => self.note(Some(id.clone()), "trouble", text),
             Report::Refused(why) => tracing::warn!(session = %id, %why, "a keeper refuses"),
             Report::Grown(_) | Report::InputTaken(_) | Report::Members(_) | Report::Usage(_) => {}
@@ -135,6 +136,7 @@ impl Owner {
 
     /// The connection to a keeper has ended.
     pub(super) fn keeper_closed(&mut self, id: &SessionId, link: u64) {
+        self.spares.let_go(|spare| spare.link.number == link);
         if !self.is_current(id, link) {
             return;
         }
@@ -198,6 +200,7 @@ impl Owner {
     }
 
     fn keeper_ended(&mut self, pid: i32, how: &str, left: Vec<String>) {
+        self.spares.let_go(|spare| spare.pid == pid);
         let Some(id) = self.keepers.get(&pid).cloned() else {
             return tracing::debug!(pid, how, "a keeper that is done with has ended");
         };

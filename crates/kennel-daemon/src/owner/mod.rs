@@ -15,6 +15,7 @@ mod keepers;
 mod leave;
 mod records;
 mod runtime;
+mod spares;
 mod step;
 mod timers;
 
@@ -33,6 +34,7 @@ use crate::register::{Register, Stored};
 use crate::yard_link::YardSender;
 use leave::Leaving;
 use runtime::Runtime;
+use spares::Spares;
 
 /// How many launches are probed at once.
 const PROBES: usize = 64;
@@ -74,6 +76,7 @@ pub(crate) struct Owner {
     forks: HashMap<u64, SessionId>,
     /// Keepers by their pid, from the yard's word or the kernel's, until the yard tells of their end.
     keepers: HashMap<i32, SessionId>,
+    spares: Spares,
     keeper_lists: VecDeque<oneshot::Sender<Keepers>>,
     last_number: u64,
     probes: Arc<Semaphore>,
@@ -108,6 +111,7 @@ impl Owner {
             ids: IdMaker::default(),
             forks: HashMap::new(),
             keepers: HashMap::new(),
+            spares: Spares::default(),
             keeper_lists: VecDeque::new(),
             last_number: 0,
             probes: Arc::new(Semaphore::new(PROBES)),
@@ -169,6 +173,9 @@ impl Owner {
                 self.folders_removed(removed, failed, done);
             }
             Message::TrimDue => self.trim(),
+            Message::SpareOverdue { link } => {
+                self.spares.let_go(|spare| spare.link.number == link);
+            }
             Message::LeaveOverdue { number } => self.leave_overdue(number),
         }
     }

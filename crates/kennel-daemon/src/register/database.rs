@@ -44,7 +44,7 @@ const INDEX_PAGES: u64 = 4000;
 /// Room in the log that is always there: for events, stops, removals.
 const SPARE_PAGES: u64 = 64;
 /// Room for what a session has yet to say: its end and the clean-up after it.
-const PAGES_A_SESSION: u64 = 12;
+const PAGES_A_SESSION: u64 = 18;
 
 /// The connection that writes.
 #[derive(Debug)]

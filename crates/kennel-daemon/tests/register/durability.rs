@@ -85,7 +85,8 @@ fn the_log_stays_the_same_file_and_does_not_grow_for_ever() {
     wait(register.save(stored(1, Phase::Cleaned), vec![], Durability::Durable)).unwrap();
     let log = scene.beside("-wal").metadata().unwrap();
     assert_eq!(log.ino(), inode);
-    assert!(log.len() < 12 << 20, "{} bytes", log.len());
+    // With the room for what 150 sessions have yet to say.
+    assert!(log.len() < 20 << 20, "{} bytes", log.len());
     register.close();
     assert_eq!(scene.open().last_seq, 1500);
 }

@@ -348,6 +348,7 @@ impl Desk {
             (Request::Dismiss, Some(Role::Daemon)) => Word::Dismiss,
             (Request::Release, Some(Role::Daemon)) => Word::Release,
             (Request::Touch, Some(Role::Daemon)) => Word::Touch,
+            (Request::Keep, _) => return self.refuse(place, "this keeper has a launch"),
             (
                 Request::Go | Request::Open | Request::Dismiss | Request::Release | Request::Touch,
                 _,
@@ -425,22 +426,23 @@ impl Desk {
         Ok(())
     }
 
-    /// Waits until a daemon has put the outcome on record, or the disk has it.
+    /// Waits until a daemon has put the outcome on record, or the disk has it. Gives the connection to that daemon.
     pub(super) fn until_in_safe_hands(
         mut self,
         to_disk: impl Fn() -> io::Result<()>,
-    ) -> io::Result<()> {
+    ) -> io::Result<Option<OwnedFd>> {
         let told = Instant::now();
         loop {
             if self.serve().contains(&Word::Release) {
-                return Ok(());
+                let mut daemons = self.connections.into_iter().filter(Connection::is_daemon);
+                return Ok(daemons.next().map(|daemon| daemon.channel.into_socket()));
             }
             let now = Instant::now();
             if !self.has_daemon() || now >= told + TAKE {
                 match to_disk() {
                     Ok(()) => {
                         self.flush();
-                        return Ok(());
+                        return Ok(None);
                     }
                     Err(error) => {
                         self.trouble(format!("the outcome can't be brought to the disk: {error}"));
@@ -459,6 +461,11 @@ impl Desk {
 }
 
 impl Connection {
+    /// Whether a daemon is at the other end, and has heard everything.
+    fn is_daemon(&self) -> bool {
+        self.role == Some(Role::Daemon) && !self.gone && self.outbox.is_empty()
+    }
+
     fn tell(&mut self, message: Vec<u8>, with: Option<&OwnedFd>) {
         if self.gone {
             return;

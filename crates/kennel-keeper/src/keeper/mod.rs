@@ -16,6 +16,7 @@ mod input;
 mod launch;
 mod limits;
 mod output;
+pub(crate) mod reuse;
 mod settle_in;
 mod watch;
 
@@ -72,6 +73,13 @@ impl Birthright {
         let (order, lock, daemon) = (descriptors.next()?, descriptors.next()?, descriptors.next()?);
         Some(Self { order, lock, daemon, stdin: descriptors.next() })
     }
+
+    /// From those that come over the connection to the daemon itself.
+    fn from_daemon(descriptors: Vec<OwnedFd>, daemon: OwnedFd) -> Option<Self> {
+        let mut descriptors = descriptors.into_iter();
+        let (order, lock) = (descriptors.next()?, descriptors.next()?);
+        Some(Self { order, lock, daemon, stdin: descriptors.next() })
+    }
 }
 
 /// What a fork of the yard has before it is anybody's keeper.
@@ -96,11 +104,11 @@ impl Inherited {
 }
 
 /// What a keeper is good for when it has done its work.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug)]
 #[must_use]
 pub(crate) enum Kept {
-    /// It has let go of everything, has no child, and may see to another launch.
-    Free,
+    /// It has let go of everything but this connection to its daemon, has no child, and may see to another launch.
+    Free(OwnedFd),
     /// It must go.
     Spent,
 }
@@ -129,18 +137,24 @@ pub(crate) fn keep(birthright: Birthright, inherited: &Inherited) -> io::Result<
     let (outcome, file) = launch::launch_and_hold(&mut desk, &mut order, namespace, given);
     fault::point("keeper.empty");
     let removed = !outcome.folder_left;
-    leave(desk, file.as_ref(), outcome)?;
+    let daemon = leave(desk, file.as_ref(), outcome)?;
     drop(lock); // from here on we are not its keeper
     // One who has entered a namespace, left something or has a child after all is not trusted with more.
     let alone = reap::reap_any()? == Reaped::NoChildren;
-    Ok(if order.kind != HeldKind::Namespace && removed && alone { Kept::Free } else { Kept::Spent })
+    let trusted = order.kind != HeldKind::Namespace && removed && alone;
+    Ok(daemon.filter(|_| trusted).map_or(Kept::Spent, Kept::Free))
 }
 
-/// Tells the outcome, and goes once it is in safe hands.
+/// Tells the outcome, and goes once it is in safe hands: those of the daemon whose connection this gives, or the
+/// disk's.
 ///
 /// Without a file for it only a daemon can take it. If there is none, it will find the lock free, and that nothing
 /// was opened.
-fn leave(mut desk: Desk, file: Option<&OutcomeFile>, outcome: Outcome) -> io::Result<()> {
+fn leave(
+    mut desk: Desk,
+    file: Option<&OutcomeFile>,
+    outcome: Outcome,
+) -> io::Result<Option<OwnedFd>> {
     let written = file.map_or(Ok(()), |file| file.write(&outcome));
     fault::point("keeper.outcome");
     desk.outcome(outcome);
@@ -148,7 +162,7 @@ fn leave(mut desk: Desk, file: Option<&OutcomeFile>, outcome: Outcome) -> io::Re
     if let Err(error) = &written {
         desk.trouble(format!("the outcome could not be written: {error}"));
     }
-    desk.until_in_safe_hands(|| {
+    let daemon = desk.until_in_safe_hands(|| {
         file.map_or(Ok(()), OutcomeFile::sync)?;
         match &written {
             Ok(()) => Ok(()),
@@ -156,7 +170,7 @@ fn leave(mut desk: Desk, file: Option<&OutcomeFile>, outcome: Outcome) -> io::Re
         }
     })?;
     fault::point("keeper.released");
-    Ok(())
+    Ok(daemon)
 }
 
 /// The outcome of a launch that came to nothing.

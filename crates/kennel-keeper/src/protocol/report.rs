@@ -90,6 +90,9 @@ pub enum Report {
     Usage(Usage),
     /// What was asked is not possible.
     Refused(String),
+    /// To the daemon: the launch is done with, nothing is left of it here, and another one may come
+    /// ([`super::Request::Keep`]).
+    Free,
 }
 
 impl Report {
@@ -160,6 +163,9 @@ impl Report {
             Self::Refused(text) => {
                 out.u8(15).text(text);
             }
+            Self::Free => {
+                out.u8(16);
+            }
         }
         out.finish()
     }
@@ -204,6 +210,7 @@ impl Report {
             13 => Self::Members(input.list(read_member)?),
             14 => Self::Usage(read_usage(&mut input)?),
             15 => Self::Refused(input.text()?),
+            16 => Self::Free,
             _ => return Err(Garbled),
         })
     }

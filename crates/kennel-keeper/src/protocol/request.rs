@@ -64,6 +64,9 @@ pub enum Request {
     /// From the daemon: the agent has reported something, so it is not idle. A keeper of an older version refuses
     /// this, and has no limit that it would matter to.
     Touch,
+    /// From the daemon, to a keeper that is free: see to another launch. With it come the order in a memfd, the
+    /// launch's lock, and maybe a standard input.
+    Keep,
 }
 
 impl Request {
@@ -96,6 +99,7 @@ impl Request {
             Self::Members => out.u8(16),
             Self::Usage => out.u8(17),
             Self::Touch => out.u8(18),
+            Self::Keep => out.u8(19),
         };
         out.finish()
     }
@@ -136,6 +140,7 @@ impl Request {
             16 => Self::Members,
             17 => Self::Usage,
             18 => Self::Touch,
+            19 => Self::Keep,
             _ => return Err(Garbled),
         };
         // A newer caller may say more than we know.
@@ -170,6 +175,7 @@ mod tests {
             Request::Members,
             Request::Usage,
             Request::Touch,
+            Request::Keep,
         ];
         for request in requests {
             assert_eq!(Request::decode(&request.encode()), Ok(request));

@@ -9,7 +9,6 @@ mod daemon;
 mod orphans;
 mod resume;
 mod serve;
-mod spare;
 
 use std::io;
 use std::path::PathBuf;
@@ -19,6 +18,7 @@ use kennel_pen::HomeId;
 pub use daemon::{DAEMON, DaemonExit};
 pub use resume::{RESUME_VARIABLE, Resumed};
 
+use crate::keeper::reuse;
 use serve::{Served, Yard};
 
 /// The names of the points at which a yard can be stopped by a test.
@@ -58,8 +58,8 @@ pub fn run(config: YardConfig) -> io::Result<Ended> {
     match yard.serve()? {
         Served::Left => Ok(Ended::Left),
         // All that was the yard's is closed by now.
-        Served::IsKeeper { birthright, door, inherited } => {
-            spare::serve(birthright, door, &inherited)
-        }
+        Served::IsKeeper(birthright, inherited) => reuse::serve(birthright, &inherited, |error| {
+            serve::complain(&format!("a keeper gives up: {error}"));
+        }),
     }
 }

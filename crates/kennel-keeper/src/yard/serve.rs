@@ -23,7 +23,6 @@ use rustix::process::{Resource, Rlimit, Signal};
 use super::daemon::{Backoff, Daemon, DaemonExit};
 use super::orphans::{Left, Orphans};
 use super::resume::{Resumed, become_program};
-use super::spare::Spares;
 use super::{YARD_LOCK, YardConfig};
 use crate::client::{BACKLOG, YARD_SOCKET, address, open_folder};
 use crate::fault;
@@ -44,12 +43,7 @@ pub(super) enum Served {
     /// Told to leave, and nobody is left.
     Left,
     /// This process is a keeper now.
-    IsKeeper {
-        birthright: Birthright,
-        /// Where it can offer itself for more.
-        door: OwnedFd,
-        inherited: Inherited,
-    },
+    IsKeeper(Birthright, Inherited),
 }
 
 /// What a turn of the loop led to.
@@ -101,7 +95,6 @@ pub(super) struct Yard {
     orphans: Option<Orphans>,
     orphans_since: Option<Instant>,
     obituaries: Vec<Obituary>,
-    spares: Spares,
 }
 
 impl Yard {
@@ -154,7 +147,6 @@ impl Yard {
             orphans: None,
             orphans_since: None,
             obituaries: Vec::new(),
-            spares: Spares::new()?,
         }))
     }
 
@@ -164,13 +156,8 @@ impl Yard {
                 Ok(Turn::Next) => {}
                 Ok(Turn::Last) => return Ok(Served::Left),
                 Ok(Turn::IsKeeper(birthright)) => {
-                    let Self { spares, ground, legacy, .. } = self;
-                    let inherited = Inherited { ground, legacy };
-                    return Ok(Served::IsKeeper {
-                        birthright,
-                        door: spares.into_door(),
-                        inherited,
-                    });
+                    let Self { ground, legacy, .. } = self;
+                    return Ok(Served::IsKeeper(birthright, Inherited { ground, legacy }));
                 }
                 // What goes wrong (no descriptors, no memory) goes wrong for now. Leaving would leave
                 // everyone's children to nobody.
@@ -191,7 +178,6 @@ impl Yard {
             // Whoever came in the last moment may want a daemon.
             self.hear_visitors();
             if self.nobody_is_left() {
-                self.dismiss_spares();
                 return Ok(Turn::Last);
             }
         }
@@ -202,7 +188,6 @@ impl Yard {
             }
         }
         self.hear_visitors();
-        self.mind_spares()?;
         // The daemon's last words come before the news of its end.
         Ok(self.hear_daemon()?.map_or(Turn::Next, Turn::IsKeeper))
     }
@@ -218,7 +203,6 @@ impl Yard {
         let mut fds = vec![
             PollFd::new(&self.signals, PollFlags::IN),
             PollFd::new(&self.listener, PollFlags::IN),
-            self.spares.offers(),
         ];
         let channels = self.daemon.iter().map(|daemon| &daemon.channel).chain(&self.visitors);
         fds.extend(channels.map(|channel| PollFd::new(channel, PollFlags::IN)));
@@ -226,14 +210,13 @@ impl Yard {
         let orphans = self.orphans_since.map(|since| {
             if now.saturating_duration_since(since) < PATIENCE { now } else { now + PROBE }
         });
-        let timeout =
-            [self.start_at, orphans, self.spares.until()].into_iter().flatten().min().map(|at| {
-                let left = at.saturating_duration_since(now);
-                rustix::event::Timespec {
-                    tv_sec: left.as_secs().try_into().unwrap_or(i64::MAX),
-                    tv_nsec: left.subsec_nanos().into(),
-                }
-            });
+        let timeout = [self.start_at, orphans].into_iter().flatten().min().map(|at| {
+            let left = at.saturating_duration_since(now);
+            rustix::event::Timespec {
+                tv_sec: left.as_secs().try_into().unwrap_or(i64::MAX),
+                tv_nsec: left.subsec_nanos().into(),
+            }
+        });
         match rustix::event::poll(&mut fds, timeout.as_ref()) {
             Ok(_) | Err(Errno::INTR) => Ok(()),
             Err(error) => Err(error.into()),
@@ -308,8 +291,6 @@ impl Yard {
     /// A newer program takes over this very process. If it can't, the old one goes on.
     fn become_successor(&mut self) {
         let Some(program) = self.successor.take() else { return };
-        // They are of the old program.
-        self.dismiss_spares();
         let keepers = self.keepers.keys().copied();
         let error = become_program(
             &program,
@@ -357,10 +338,6 @@ impl Yard {
             return None;
         }
         fault::point("yard.fork");
-        if let Some(pid) = self.spares.give(&descriptors) {
-            self.has_keeper(pid, key);
-            return None;
-        }
         match fork_alone() {
             Ok(Forked::Child) => {
                 let birthright = Birthright::new(descriptors);
@@ -368,8 +345,10 @@ impl Yard {
                 return birthright.or_else(|| leave_at_once(1));
             }
             Ok(Forked::Parent(pid)) => {
+                fault::point("yard.forked");
+                self.keepers.insert(pid, Some(key));
                 self.know(pid);
-                self.has_keeper(pid, key);
+                self.tell_daemon(&YardReport::Forked { key, pid });
             }
             Err(error) => {
                 let why = format!("no keeper could be forked: {error}");
@@ -377,30 +356,6 @@ impl Yard {
             }
         }
         None
-    }
-
-    fn has_keeper(&mut self, pid: i32, key: u64) {
-        fault::point("yard.forked");
-        self.keepers.insert(pid, Some(key));
-        self.tell_daemon(&YardReport::Forked { key, pid });
-    }
-
-    /// Hears of keepers that have done their work: for the daemon they have ended.
-    fn mind_spares(&mut self) -> io::Result<()> {
-        for pid in self.spares.mind()? {
-            if self.keepers.remove(&pid).is_some() {
-                // Told at once: it may be the keeper of the next launch in a moment.
-                let how = "did its work".to_owned();
-                self.tell_daemon(&YardReport::KeeperEnded { pid, how, left: Vec::new() });
-            }
-        }
-        Ok(())
-    }
-
-    fn dismiss_spares(&mut self) {
-        if let Err(error) = self.spares.dismiss() {
-            complain(&format!("a spare keeper can't be sent away: {error}"));
-        }
     }
 
     /// A new child that is no orphan. If it can't be told from one it is ended like one: a launch fails, or
@@ -450,7 +405,6 @@ impl Yard {
                 self.suspect_orphans();
             }
         }
-        self.spares.ended(pid);
         // Anyone else is an orphan that ended by itself.
     }
 
@@ -495,8 +449,7 @@ impl Yard {
             Some(orphans) => orphans,
             none => {
                 let daemon = self.daemon.as_ref().map(|daemon| daemon.pid);
-                let known = self.keepers.keys().copied().chain(daemon).chain(self.spares.pids());
-                let known = known.collect::<Vec<_>>();
+                let known = self.keepers.keys().copied().chain(daemon).collect::<Vec<_>>();
                 none.insert(Orphans::gather(&self.home_id, &known)?)
             }
         };

@@ -12,7 +12,7 @@ pub(super) fn refused_or_told(daemon: &mut Daemon) {
     assert!(why.contains("no limit on memory") && why.contains("--best-effort"), "{why}");
     assert_eq!(outcome.status, None, "nothing ran");
     launch.tell(&Request::Release);
-    daemon.keeper_ended(&launch);
+    daemon.keeper_ended(&mut launch);
 
     let order = daemon.order("b", "exit 3");
     let order = LaunchOrder { memory: Some(1 << 30), cpu: Some(500), best_effort: true, ..order };
@@ -27,5 +27,5 @@ pub(super) fn refused_or_told(daemon: &mut Daemon) {
     launch.tell(&Request::Open);
     assert_eq!(launch.gone().status, Some(Status::Code(3)));
     launch.tell(&Request::Release);
-    daemon.keeper_ended(&launch);
+    daemon.keeper_ended(&mut launch);
 }

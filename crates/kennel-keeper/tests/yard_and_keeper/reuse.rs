@@ -1,18 +1,14 @@
-//! One keeper after another in the same process.
+//! One launch after another with the same keeper.
 
 use std::fs;
-use std::path::Path;
 use std::time::{Duration, Instant};
 
 use kennel_keeper::KeeperClient;
 use kennel_keeper::protocol::{LaunchOrder, Report, Request};
 use kennel_pen::Status;
 use kennel_pen::holder::HeldKind;
-use rustix::process::{Pid, Signal};
 
-use super::{Daemon, Launch, exists, name_of};
-
-const DID_ITS_WORK: &str = "did its work";
+use super::{Daemon, Launch, name_of};
 
 fn order(daemon: &Daemon, number: u32, kind: HeldKind) -> LaunchOrder {
     let mut order = daemon.order(&format!("s{number}"), &format!("echo {number}; exit {number}"));
@@ -20,19 +16,17 @@ fn order(daemon: &Daemon, number: u32, kind: HeldKind) -> LaunchOrder {
     order
 }
 
-/// Runs it, up to the release; says who kept it and how that went on.
+/// From Go to the word that it is free.
 #[track_caller]
-fn see_through(daemon: &mut Daemon, number: u32, kind: HeldKind) -> (Launch, String) {
-    let order = order(daemon, number, kind);
-    let mut launch = daemon.fork(&order);
+fn see_through(launch: &mut Launch, number: u32) {
     launch.run();
     let outcome = launch.gone();
     assert_eq!(outcome.status, Some(Status::Code(number.cast_signed())));
     assert_eq!(launch.output(), format!("{number}\n").into_bytes(), "its own output, and no other");
+    assert!(!launch.is_lock_free());
     launch.tell(&Request::Release);
-    let (how, left) = daemon.keeper_ended(&launch);
-    assert!(left.is_empty(), "{left:?}");
-    (launch, how)
+    assert_eq!(launch.says(), Report::Free);
+    assert!(launch.is_lock_free(), "it is nobody's keeper");
 }
 
 #[track_caller]
@@ -54,66 +48,57 @@ fn session_of(pid: i32) -> String {
 }
 
 pub(super) fn one_after_another(daemon: &mut Daemon) {
-    let (first, how) = see_through(daemon, 1, HeldKind::Subtree);
-    assert_eq!(how, DID_ITS_WORK);
-    assert_eq!(session_of(first.pid), first.pid.to_string(), "it has a session of its own");
+    let first = order(daemon, 1, HeldKind::Subtree);
+    let mut launch = daemon.fork(&first);
+    see_through(&mut launch, 1);
+    assert_eq!(name_of(launch.pid), "kennel-spare");
+    assert_eq!(session_of(launch.pid), launch.pid.to_string(), "it has a session of its own");
     let mut before = 0;
     for number in 2..30 {
-        let (launch, how) = see_through(daemon, number, HeldKind::Auto);
-        assert_eq!((launch.pid, how.as_str()), (first.pid, DID_ITS_WORK));
-        until("it calls itself spare", || name_of(first.pid) == "kennel-spare");
+        let next = order(daemon, number, HeldKind::Auto);
+        daemon.give(&mut launch, &next);
+        assert_eq!(name_of(launch.pid), "kennel-keeper");
+        see_through(&mut launch, number);
         if number == 2 {
-            before = descriptors(first.pid);
+            before = descriptors(launch.pid);
         }
     }
-    assert_eq!(descriptors(first.pid), before, "it has let go of everything");
+    assert_eq!(descriptors(launch.pid), before, "it has let go of everything");
+    assert_eq!(daemon.keeper_ended(&mut launch).0, "exited with code 0");
 }
 
-pub(super) fn several_at_once(daemon: &mut Daemon) {
-    let (first, _) = see_through(daemon, 1, HeldKind::Subtree);
-    let orders = [2, 3].map(|number| order(daemon, number, HeldKind::Subtree));
-    let mut launches = orders.map(|order| daemon.fork(&order));
-    assert_eq!(launches[0].pid, first.pid);
-    assert_ne!(launches[1].pid, first.pid, "one launch, one keeper");
-    for launch in &mut launches {
-        launch.run();
-        launch.gone();
-    }
-    for launch in &launches {
-        launch.tell(&Request::Release);
-        assert_eq!(daemon.keeper_ended(launch).0, DID_ITS_WORK);
-    }
-}
-
-/// Whoever comes late for a session does not end up with another one.
+/// Whoever comes late for a launch does not end up with another one.
 pub(super) fn not_reached_by_the_former_way(daemon: &mut Daemon) {
-    let order = order(daemon, 1, HeldKind::Subtree);
-    let mut launch = daemon.fork(&order);
+    let first = order(daemon, 1, HeldKind::Subtree);
+    let mut launch = daemon.fork(&first);
     launch.run();
     launch.gone();
-    // In the line before the door, and never let in.
+    // In the line before the door, and maybe never let in.
     let late = KeeperClient::connect(&launch.folder).unwrap();
+    let folder = launch.folder.clone();
     launch.tell(&Request::Release);
-    daemon.keeper_ended(&launch);
-    let (second, _) = see_through(daemon, 2, HeldKind::Subtree);
-    assert_eq!(second.pid, launch.pid);
-    until("it is told to go", || match late.receive() {
-        Ok(Some((Report::Gone(outcome), _))) => {
-            assert_eq!(outcome.status, Some(Status::Code(1)), "another one's");
-            false
-        }
-        Ok(_) => false,
-        Err(_) => true,
-    });
-    assert!(KeeperClient::connect(&launch.folder).is_err(), "its socket leads nowhere");
+    assert_eq!(launch.says(), Report::Free);
+    let second = order(daemon, 2, HeldKind::Subtree);
+    daemon.give(&mut launch, &second);
+    assert!(late.send(&Request::Kill).is_err(), "nobody hears it");
+    assert!(KeeperClient::connect(&folder).is_err(), "its socket leads nowhere");
+    see_through(&mut launch, 2);
+    assert!(late.receive().is_err());
 }
 
-pub(super) fn a_killed_spare_is_not_missed(daemon: &mut Daemon) {
-    let (first, _) = see_through(daemon, 1, HeldKind::Subtree);
-    rustix::process::kill_process(Pid::from_raw(first.pid).unwrap(), Signal::KILL).unwrap();
-    let (second, _) = see_through(daemon, 2, HeldKind::Subtree);
-    assert_ne!(second.pid, first.pid);
-    until("it is gone", || !exists(first.pid));
+pub(super) fn goes_with_its_daemon(daemon: &mut Daemon) {
+    let first = order(daemon, 1, HeldKind::Subtree);
+    let mut launch = daemon.fork(&first);
+    see_through(&mut launch, 1);
+    // Late words to the former launch are none to it.
+    for word in [Request::Kill, Request::Release, Request::Open] {
+        launch.tell(&word);
+    }
+    let second = order(daemon, 2, HeldKind::Subtree);
+    daemon.give(&mut launch, &second);
+    see_through(&mut launch, 2);
+    assert_eq!(daemon.keeper_ended(&mut launch).0, "exited with code 0");
+    until("it is gone", || !super::exists(launch.pid));
 }
 
 pub(super) fn the_init_of_a_namespace_is_not_used_again(daemon: &mut Daemon) {
@@ -127,6 +112,8 @@ pub(super) fn the_init_of_a_namespace_is_not_used_again(daemon: &mut Daemon) {
     launch.tell(&Request::Open);
     launch.gone();
     launch.tell(&Request::Release);
-    assert_eq!(daemon.keeper_ended(&launch).0, "exited with code 0");
-    assert!(!Path::new(&format!("/proc/{}", launch.pid)).exists());
+    // Not by the end of the connection: it goes by itself.
+    let client = launch.keeper.take();
+    assert_eq!(daemon.keeper_ended(&mut launch).0, "exited with code 0");
+    drop(client);
 }

@@ -130,10 +130,13 @@ pub(super) fn input_at_the_last_moment(daemon: &mut Daemon) {
     });
     let mut launches = launches.collect::<Vec<_>>();
     let is_saved = |(round, launch): (usize, &mut Launch)| {
-        let client = KeeperClient::connect(&launch.folder).unwrap();
+        launch.tell(&Request::Go);
+        assert!(matches!(launch.says(), Report::Born { .. }));
+        let client = launch.visit();
         client.send(&Request::Hello { version: 1, role: Role::Client }).unwrap();
         assert!(matches!(says(&client).0, Report::Hello { .. }));
-        launch.run();
+        launch.tell(&Request::Open);
+        assert_eq!(launch.says(), Report::Running);
         let verdict = Instant::now() + LIMIT;
         assert_eq!(says(&client).0, Report::Running);
         let around = Duration::from_millis(4 * round as u64);
@@ -236,7 +239,7 @@ pub(super) fn without_a_daemon(daemon: &mut Daemon) {
         let mut launch = daemon.fork(&order);
         launch.run();
         launch.keeper = None;
-        daemon.keeper_ended(&launch);
+        daemon.keeper_ended(&mut launch);
         let outcome = OutcomeFile::read(&launch.folder.join("outcome")).unwrap().unwrap();
         assert_eq!(outcome.cause, cause);
     }

@@ -66,6 +66,12 @@ impl Channel {
         Self { socket, longest }
     }
 
+    /// The socket itself.
+    #[must_use]
+    pub fn into_socket(self) -> OwnedFd {
+        self.socket
+    }
+
     /// Sends a message, without waiting.
     ///
     /// # Errors

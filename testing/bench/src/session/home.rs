@@ -95,11 +95,12 @@ impl Home {
         }
     }
 
-    /// Waits until no keeper is left.
+    /// Waits until no session is left. (A keeper may wait for more.)
     pub(crate) fn until_idle(&self) -> Result<()> {
         let deadline = Instant::now() + LONG;
-        while !self.ask_yard(false)?.1.is_empty() {
-            ensure!(Instant::now() < deadline, "keepers are left in {}", self.folder.display());
+        let mut client = self.connect()?;
+        while client.get::<DaemonView>("/v1/daemon")?.live > 0 {
+            ensure!(Instant::now() < deadline, "sessions are left in {}", self.folder.display());
             std::thread::yield_now();
         }
         Ok(())
