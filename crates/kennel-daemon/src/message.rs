@@ -56,8 +56,8 @@ pub(crate) enum Message {
     FoldersRemoved { removed: Vec<SessionId>, failed: Vec<(SessionId, String)>, done: Removal },
     /// It is time to look whether too much is kept.
     TrimDue,
-    /// A spare keeper has waited long enough.
-    SpareOverdue { link: u64 },
+    /// A spare keeper may have waited long enough.
+    SparesOverdue,
     /// A leave has taken as long as it may.
     LeaveOverdue { number: u64 },
 }

@@ -103,7 +103,7 @@ impl Owner {
         let token = &session.launch.token;
         let (order, stdin) = launch.order(name, token, &self.home.folder, folder.clone());
         let socket = match self.spares.take() {
-            Some(Spare { pid, mut link }) => {
+            Some(Spare { pid, mut link, .. }) => {
                 link.is_now(id.clone(), number);
                 runtime.link = Some(link);
                 runtime.keeper_pid = Some(pid);

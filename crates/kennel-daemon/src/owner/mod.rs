@@ -173,9 +173,7 @@ impl Owner {
                 self.folders_removed(removed, failed, done);
             }
             Message::TrimDue => self.trim(),
-            Message::SpareOverdue { link } => {
-                self.spares.let_go(|spare| spare.link.number == link);
-            }
+            Message::SparesOverdue => self.spares_overdue(),
             Message::LeaveOverdue { number } => self.leave_overdue(number),
         }
     }

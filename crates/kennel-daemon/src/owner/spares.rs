@@ -1,6 +1,6 @@
 //! Keepers that have done their work, and wait for more: see the keeper's own account of it.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use kennel_core::SessionId;
 
@@ -18,21 +18,29 @@ const KEPT: Duration = Duration::from_secs(10);
 pub(super) struct Spare {
     pub(super) pid: i32,
     pub(super) link: KeeperLink,
+    /// When it is let go.
+    until: Instant,
 }
 
 /// Those who wait.
 #[derive(Debug, Default)]
-pub(super) struct Spares(Vec<Spare>);
+pub(super) struct Spares {
+    /// The one that waits longest first.
+    waiting: Vec<Spare>,
+    /// Whether somebody will come back to see who has waited long enough.
+    is_minded: bool,
+}
 
 impl Spares {
     /// The last one in, which has the warmest memory; those that are gone are passed over.
     pub(super) fn take(&mut self) -> Option<Spare> {
-        std::iter::from_fn(|| self.0.pop()).find(|spare| spare.link.socket.get_ref().is_connected())
+        std::iter::from_fn(|| self.waiting.pop())
+            .find(|spare| spare.link.socket.get_ref().is_connected())
     }
 
     /// Lets go of those for whom this holds; they leave when they see it.
     pub(super) fn let_go(&mut self, of: impl Fn(&Spare) -> bool) {
-        self.0.retain(|spare| !of(spare));
+        self.waiting.retain(|spare| !of(spare));
     }
 }
 
@@ -48,14 +56,31 @@ impl Owner {
         runtime.clear_deadlines();
         // Whoever asks the yard who its children are must find it among those that are known.
         self.keepers.insert(pid, id.clone());
-        if leaving || !ended || self.spares.0.len() >= MOST {
+        if leaving || !ended || self.spares.waiting.len() >= MOST {
             return;
         }
-        let (bus, number) = (self.bus.clone(), link.number);
-        self.spares.0.push(Spare { pid, link });
+        self.spares.waiting.push(Spare { pid, link, until: Instant::now() + KEPT });
+        self.mind_spares();
+    }
+
+    /// Sees to it that somebody comes back when the next one has waited long enough.
+    fn mind_spares(&mut self) {
+        let Some(next) = self.spares.waiting.first().filter(|_| !self.spares.is_minded) else {
+            return;
+        };
+        let (bus, until) = (self.bus.clone(), next.until);
         tokio::spawn(async move {
-            tokio::time::sleep(KEPT).await;
-            bus.send(Message::SpareOverdue { link: number }).ok();
+            tokio::time::sleep_until(until.into()).await;
+            bus.send(Message::SparesOverdue).ok();
         });
+        self.spares.is_minded = true;
+    }
+
+    /// Lets go of those who have waited long enough.
+    pub(super) fn spares_overdue(&mut self) {
+        let now = Instant::now();
+        self.spares.is_minded = false;
+        self.spares.let_go(|spare| spare.until <= now);
+        self.mind_spares();
     }
 }

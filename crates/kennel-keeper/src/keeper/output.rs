@@ -24,6 +24,9 @@ const NAP: Duration = Duration::from_micros(500);
 const LAST_OUTPUT: Duration = Duration::from_secs(5);
 /// What counts as short.
 const SHORT: usize = 16 * 1024;
+/// The size of a pipe that was full after a nap: a program that prints so much must not wait for us to wake. Only
+/// then: the memory of all pipes of a user is bounded.
+const LARGE_PIPE: usize = 256 * 1024;
 
 /// One stream that the agent writes to.
 #[derive(Debug)]
@@ -31,6 +34,8 @@ struct Source {
     /// Its tag in the journal: 0 terminal, 1 stdout, 2 stderr.
     tag: u8,
     fd: OwnedFd,
+    /// Whether its pipe was enlarged, or can't be.
+    large: bool,
 }
 
 /// All streams of the agent, and the journal.
@@ -49,7 +54,7 @@ impl Output {
 
     /// Drains this stream, which must not block, from now on.
     pub(super) fn add(&mut self, tag: u8, fd: OwnedFd) {
-        self.sources.push(Source { tag, fd });
+        self.sources.push(Source { tag, fd, large: false });
     }
 
     /// Nobody wants it any more: the agent notices at its next write.
@@ -77,7 +82,10 @@ impl Output {
         if self.nap_until.is_some_and(|until| now < until) {
             return Ok(false);
         }
-        self.nap_until = None;
+        let napped = self.nap_until.take().is_some();
+        if napped {
+            self.enlarge_full_pipes();
+        }
         let (any, short) = self.drain(TURNS)?;
         if any && short {
             if self.last_short.is_some_and(|last| now.saturating_duration_since(last) < BUSY) {
@@ -89,6 +97,18 @@ impl Output {
             self.buffer = Vec::new(); // at rest we hold nothing
         }
         Ok(any)
+    }
+
+    /// A pipe that was full before we woke gets larger, once.
+    fn enlarge_full_pipes(&mut self) {
+        for source in self.sources.iter_mut().filter(|source| !source.large) {
+            let waiting = rustix::io::ioctl_fionread(&source.fd).unwrap_or(0);
+            if waiting >= (CHUNK - SHORT) as u64 {
+                source.large = true;
+                // A terminal has no such thing, and a user may have too many.
+                rustix::pipe::fcntl_setpipe_size(&source.fd, LARGE_PIPE).ok();
+            }
+        }
     }
 
     /// Takes all that is left: nobody of the session can write any more. Somebody else might, for ever.
