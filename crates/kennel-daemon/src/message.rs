@@ -9,6 +9,7 @@ use tokio::sync::{mpsc, oneshot};
 use crate::deadline::Deadline;
 use crate::effects::probe::Found;
 use crate::order::NewLaunch;
+use crate::owner::{WorktreeCommand, WorktreeNews};
 use crate::refused::Refused;
 use crate::register::WriteError;
 use crate::waiters::ShutdownLines;
@@ -56,6 +57,8 @@ pub(crate) enum Message {
     FoldersRemoved { removed: Vec<SessionId>, failed: Vec<(SessionId, String)>, done: Removal },
     /// It is time to look whether too much is kept.
     TrimDue,
+    /// News of a worktree.
+    Worktree(Box<WorktreeNews>),
     /// A leave has taken as long as it may.
     LeaveOverdue { number: u64 },
 }
@@ -68,7 +71,15 @@ pub(crate) enum Removal {
     /// Somebody who wanted one removed.
     One(Answer<()>),
     /// Somebody who wanted all that are over removed.
-    Prune(Answer<Vec<SessionId>>),
+    Prune { with_worktrees: Vec<SessionId>, answer: Answer<Pruned> },
+}
+
+/// What was pruned.
+#[derive(Debug, Default)]
+pub(crate) struct Pruned {
+    pub(crate) removed: Vec<SessionId>,
+    /// Those that stay on record since their worktree is kept.
+    pub(crate) with_worktrees: Vec<SessionId>,
 }
 
 /// How far a new session has come when whoever asked for it gets the answer.
@@ -108,7 +119,7 @@ pub(crate) enum Command {
     /// A session that is over is removed.
     Remove { reference: String, answer: Answer<()> },
     /// All that are over are removed, or those that ended before this time.
-    Prune { before_ms: Option<u64>, answer: Answer<Vec<SessionId>> },
+    Prune { before_ms: Option<u64>, answer: Answer<Pruned> },
     /// The daemon itself.
     Daemon { answer: Answer<DaemonView> },
     /// Which sessions there are, for those who look for what belongs to none.
@@ -117,6 +128,8 @@ pub(crate) enum Command {
     Keepers { answer: oneshot::Sender<Keepers> },
     /// Something happened that belongs in the event log.
     Note { session: Option<SessionId>, kind: &'static str, cause: String },
+    /// Something about worktrees.
+    Worktree(WorktreeCommand),
     /// The daemon shall go.
     Leave(Leave),
 }
