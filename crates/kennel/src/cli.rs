@@ -12,7 +12,7 @@ use crate::home::Home;
 use crate::run::{self, RunArgs};
 use crate::verbs::{
     attach, completions, config, daemon, events, forget, inspect, kill, logs, prune, ps, rescue,
-    rm, send, signal, stop, strays, wait,
+    rm, send, signal, stop, strays, wait, worktrees,
 };
 
 /// Runs coding agents, and owns every process of theirs: no strays.
@@ -104,6 +104,11 @@ enum Verb {
     Rm(rm::RmArgs),
     /// Remove all sessions that have ended
     Prune(prune::PruneArgs),
+    /// List worktrees of sessions, or remove those that are kept
+    ///
+    /// A session with `run --worktree` has one. Without anything of value in it, it goes when the session has ended; else
+    /// it is kept until you remove it, or the session is launched again.
+    Worktrees(worktrees::WorktreesArgs),
     /// Look for processes that belong to no session
     ///
     /// Those that bear this home's mark, by their pen or their cookie, and belong to no live session. Those
@@ -230,12 +235,15 @@ impl Cli {
             Verb::Events(args) => events::events(&open()?, &args),
             Verb::Rm(args) => rm::rm(&open()?, &args),
             Verb::Prune(args) => prune::prune(&open()?, &args),
+            Verb::Worktrees(args) => worktrees::worktrees(&open()?, &args),
             Verb::Strays(args) => strays::strays(&open()?, &args),
             Verb::Forget(args) => forget::forget(&open()?, &args),
             Verb::Rescue(args) => rescue::rescue(&open()?, &args),
             Verb::Daemon(args) => daemon::daemon(&open()?, &args),
             Verb::Config(args) => config::config(&self.config, &args),
-            Verb::Doctor(args) => doctor::doctor(&self.config, &args),
+            Verb::Doctor(args) => {
+                doctor::doctor(&self.config, Home::find(&self.home).as_ref(), &args)
+            }
             Verb::Completions(args) => completions::completions(&args),
         }
     }
