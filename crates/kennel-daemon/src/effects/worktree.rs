@@ -14,19 +14,28 @@ use kennel_worktree::{
 
 use crate::refused::Refused;
 
-/// The variables that a git needs to find its programs and the user's settings, beyond its own (which
-/// `kennel-worktree` sorts out). Of a client's environment only these are kept while a session lives: the rest has
-/// secrets in it.
-const NEEDED: &[&str] = &["PATH", "HOME", "XDG_CONFIG_HOME", "USER", "LOGNAME", "TMPDIR"];
+/// The variables that a git needs to find its programs and the user's settings. Of a client's environment only these
+/// are kept after its worktree was made: the rest has secrets in it.
+const NEEDED: &[&str] = &[
+    "PATH",
+    "HOME",
+    "XDG_CONFIG_HOME",
+    "USER",
+    "LOGNAME",
+    "TMPDIR",
+    "GIT_CEILING_DIRECTORIES",
+    "GIT_CONFIG_GLOBAL",
+    "GIT_CONFIG_NOSYSTEM",
+    "GIT_CONFIG_SYSTEM",
+    "GIT_EXEC_PATH",
+];
 
 /// An environment.
 pub(crate) type Environment = Vec<(OsString, OsString)>;
 
 /// As much of an environment as the removal of a worktree needs.
 pub(crate) fn needed_of(environment: &Environment) -> Environment {
-    let needed = |name: &OsStr| {
-        NEEDED.iter().any(|needed| name == *needed) || name.to_string_lossy().starts_with("GIT_")
-    };
+    let needed = |name: &OsStr| NEEDED.iter().any(|needed| name == *needed);
     environment.iter().filter(|(name, _)| needed(name)).cloned().collect()
 }
 
@@ -241,7 +250,7 @@ mod tests {
 
     #[test]
     fn only_what_git_needs_is_kept_of_an_environment() {
-        let all = ["PATH", "HOME", "GIT_CONFIG_GLOBAL", "API_KEY", "SSH_AUTH_SOCK"];
+        let all = ["PATH", "HOME", "GIT_CONFIG_GLOBAL", "API_KEY", "GIT_TOKEN"];
         let all = all.map(|name| (OsString::from(name), OsString::from("x"))).to_vec();
         let kept: Vec<_> = needed_of(&all).into_iter().map(|(name, _)| name).collect();
         assert_eq!(kept, ["PATH", "HOME", "GIT_CONFIG_GLOBAL"]);

@@ -119,6 +119,8 @@ impl Owner {
 
     pub(super) fn worktree_news(&mut self, news: WorktreeNews) {
         match news {
+            // Whoever asked has gone, and was told of nothing; so nothing is begun.
+            WorktreeNews::Planned { asker, .. } if asker.waiter.is_abandoned() => {}
             WorktreeNews::Planned { planned: Ok(()), launch, asker } => {
                 self.create(launch, asker.tether, asker.waiter);
             }

@@ -42,6 +42,28 @@ fn a_daemon_that_is_killed_at_any_step_leaves_nothing() {
     }
 }
 
+/// B4: nothing is on record then, so nobody would know of what was begun.
+#[test]
+fn a_client_that_goes_before_its_worktree_is_decided_on_gets_nothing() {
+    let Some((scene, faults)) = scene_with_points(Who::Other, Pen::Subtree) else { return };
+    let repo = Repo::new(&scene);
+    scene.call_ok(&["daemon", "start"]);
+    let point = "daemon.worktree.planned";
+    faults.arm(point);
+    let run = repo.start(&["--worktree", "-d", "--name", "x"], "exec sleep 100");
+    faults.wait_reached(point, PATIENCE).expect("it is planned");
+    run.signal("INT");
+    let ended = run.wait();
+    assert_eq!(ended.code, 130, "{ended:?}");
+    faults.disarm(point);
+    let other = repo.run(&["--worktree", "--name", "other"], "true");
+    assert_eq!(other.code, 0, "{other:?}");
+    let names: Vec<_> = scene.sessions().iter().map(|session| session["name"].clone()).collect();
+    assert_eq!(names, ["other"]);
+    repo.assert_settled();
+    scene.stop_daemon();
+}
+
 /// The yard ends the git that the daemon leaves; what that leaves is settled too.
 #[test]
 fn a_git_that_is_orphaned_in_its_work_is_ended_and_its_rest_removed() {
