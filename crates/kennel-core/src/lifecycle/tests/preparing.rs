@@ -263,3 +263,9 @@ fn what_a_keeper_says_without_being_asked_for_is_about_somebody_else() {
         assert_eq!(session, before);
     }
 }
+
+#[test]
+fn a_row_from_before_there_were_records_of_worktrees_is_read() {
+    let row = r#"{"kind":"worktree","repo":"/repo","path":"/tree","branch":"b"}"#;
+    assert_eq!(serde_json::from_str::<OwedKind>(row).unwrap(), tree());
+}
