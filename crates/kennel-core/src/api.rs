@@ -250,6 +250,9 @@ pub struct PruneRequest {
 pub struct PruneAnswer {
     /// The ids.
     pub removed: Vec<String>,
+    /// Those that stay on record since their worktree is kept.
+    #[serde(default)]
+    pub with_worktrees: Vec<String>,
 }
 
 /// The daemon.
@@ -356,6 +359,41 @@ pub struct StraysEnded {
 pub struct WorktreesView {
     /// The worktrees.
     pub worktrees: Vec<WorktreeView>,
+}
+
+/// What would be lost with a worktree, or was.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LossesView {
+    /// Everything, each in a sentence with its figure; empty: nothing.
+    pub why: Vec<String>,
+    /// How many files have changes that are not committed, at least.
+    pub changes: u64,
+    /// The first few of them.
+    pub changed: Vec<String>,
+    /// How many commits are on no other branch.
+    pub commits: u64,
+    /// The newest of them.
+    pub newest: Vec<CommitView>,
+    /// Set if it can't be told what is in it: why. Then there may be anything.
+    pub unknown: Option<String>,
+}
+
+/// A commit.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CommitView {
+    /// Its id.
+    pub id: String,
+    /// The first line of its message.
+    pub subject: String,
+}
+
+/// A worktree, and what would be lost with it or was.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct WorktreeLosses {
+    /// The worktree.
+    pub worktree: WorktreeView,
+    /// What.
+    pub losses: LossesView,
 }
 
 /// What went wrong.

@@ -31,7 +31,7 @@ pub use session::{
     Underway, Wanted, Writing,
 };
 pub use spec::{KeyError, PenKind, SessionSpec, Terminal, WorktreeSpec, check_key};
-pub use view::{EventView, LaunchView, SessionView, WorktreeView};
+pub use view::{EventView, LaunchView, SessionView, WorktreeState, WorktreeView};
 pub use world::{
     Admitted, FindError, Keyed, Refusal, Relaunch, RelaunchBy, RelaunchRefusal, Relaunched,
     RemoveError, World,

@@ -58,6 +58,7 @@ fn worktree(spec: &SessionSpec) -> Option<OwedKind> {
         repo: wanted.repo.clone(),
         path: wanted.path.clone(),
         branch: wanted.branch.clone(),
+        record: wanted.record.clone(),
     })
 }
 

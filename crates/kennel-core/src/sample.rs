@@ -33,12 +33,22 @@ pub(crate) fn asking(change: impl FnOnce(&mut SessionSpec)) -> Session {
 
 /// A worktree to be made.
 pub(crate) fn worktree() -> WorktreeSpec {
-    WorktreeSpec { repo: "/repo".into(), path: "/tree".into(), branch: "b".into(), base: None }
+    WorktreeSpec {
+        repo: "/repo".into(),
+        path: "/tree".into(),
+        branch: "b".into(),
+        ..WorktreeSpec::default()
+    }
 }
 
 /// The same, to be removed.
 pub(crate) fn tree() -> OwedKind {
-    OwedKind::Worktree { repo: "/repo".into(), path: "/tree".into(), branch: "b".into() }
+    OwedKind::Worktree {
+        repo: "/repo".into(),
+        path: "/tree".into(),
+        branch: "b".into(),
+        record: None,
+    }
 }
 
 /// A new session that owes these.

@@ -232,6 +232,9 @@ pub enum OwedKind {
         path: String,
         /// Its branch.
         branch: String,
+        /// What is needed to make and remove it, in the words of those who do.
+        #[serde(default)]
+        record: Option<String>,
     },
 }
 

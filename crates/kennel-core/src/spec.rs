@@ -135,17 +135,40 @@ impl SessionSpec {
     }
 }
 
-/// A worktree of a git repository, and the branch in it.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+/// A worktree of a git repository, and the branch in it. Whoever asks says which branch; the rest is what was decided
+/// on it, before the session was taken in.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct WorktreeSpec {
+    /// The branch that was asked for; none: one of its own, named for the session.
+    pub asked: Option<String>,
     /// The repository.
     pub repo: String,
     /// Where the worktree will be.
     pub path: String,
     /// Its branch.
     pub branch: String,
-    /// What the branch starts from; what is checked out in the repository if not given.
+    /// The commit that it starts from.
     pub base: Option<String>,
+    /// Whether the checkout that it was asked from had changes that are not committed, and so are not in it; none: that
+    /// could not be told.
+    pub uncommitted: Option<bool>,
+    /// What those who make and remove worktrees wrote down of it, in their own words; none: nothing is decided.
+    pub record: Option<String>,
+}
+
+impl WorktreeSpec {
+    /// What a client asks for.
+    #[must_use]
+    pub fn asked(branch: Option<String>) -> Self {
+        Self { asked: branch, ..Self::default() }
+    }
+
+    /// The same, without what was decided on it.
+    #[must_use]
+    pub fn as_asked(&self) -> Self {
+        Self::asked(self.asked.clone())
+    }
 }
 
 /// The size of a terminal.

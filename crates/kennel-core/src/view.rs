@@ -80,11 +80,16 @@ pub struct SessionView {
     pub kept: Vec<Kept>,
 }
 
-/// Something that was made for a session, and is kept or still in use.
+/// A worktree that was made for a session, or is about to be.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WorktreeView {
     /// The launch that it was made for, or that has it now.
     pub session: String,
+    /// That session's name, if it has one.
+    #[serde(default)]
+    pub name: Option<String>,
+    /// How it stands.
+    pub state: WorktreeState,
     /// The repository.
     pub repo: String,
     /// Where it is.
@@ -93,6 +98,24 @@ pub struct WorktreeView {
     pub branch: String,
     /// Why it is kept; nothing while it is in use or to be removed.
     pub kept_because: Option<String>,
+    /// How often its removal has failed.
+    #[serde(default)]
+    pub failures: u32,
+    /// Why, the last time.
+    #[serde(default)]
+    pub failed_because: Option<String>,
+}
+
+/// How a worktree stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum WorktreeState {
+    /// Its session has not ended.
+    InUse,
+    /// It is to be removed, and was not so far.
+    Owed,
+    /// It has something of value, and stays until a person removes it.
+    Kept,
 }
 
 /// An entry of the event log.

@@ -1,5 +1,6 @@
 //! What a daemon is started with, and how it goes.
 
+use std::ffi::OsString;
 use std::fmt;
 use std::io;
 use std::path::PathBuf;
@@ -27,13 +28,26 @@ pub struct DaemonConfig {
     pub start_yard: Option<StartYard>,
     /// How many ended sessions stay on record.
     pub ended_kept: usize,
+    /// Where worktrees go; none: into the home.
+    pub worktrees: Option<PathBuf>,
+    /// The environment for git where no client's is known: for worktrees that a former daemon left.
+    pub environment: Vec<(OsString, OsString)>,
 }
 
 impl DaemonConfig {
     /// For this home, below the yard at the other end of `yard`.
     #[must_use]
     pub fn new(home: PathBuf, home_id: HomeId, yard: OwnedFd, version: String) -> Self {
-        Self { home, home_id, yard, version, start_yard: None, ended_kept: 1000 }
+        Self {
+            home,
+            home_id,
+            yard,
+            version,
+            start_yard: None,
+            ended_kept: 1000,
+            worktrees: None,
+            environment: Vec::new(),
+        }
     }
 }
 
@@ -42,6 +56,7 @@ impl fmt::Debug for DaemonConfig {
         let mut out = f.debug_struct("DaemonConfig");
         out.field("home", &self.home).field("home_id", &self.home_id);
         out.field("version", &self.version).field("ended_kept", &self.ended_kept);
+        out.field("worktrees", &self.worktrees);
         out.finish_non_exhaustive()
     }
 }

@@ -38,6 +38,11 @@ impl Home {
         self.folder.join("boot")
     }
 
+    /// Where worktrees go unless they are told to go elsewhere.
+    pub(crate) fn worktrees(&self) -> PathBuf {
+        self.folder.join("worktrees")
+    }
+
     pub(crate) fn sessions(&self) -> PathBuf {
         self.folder.join("sessions")
     }

@@ -10,6 +10,7 @@ use crate::deadline::Deadline;
 use crate::effects::launch::Prepared;
 use crate::effects::probe::Found;
 use crate::order::NewLaunch;
+use crate::owner::{WorktreeCommand, WorktreeNews};
 use crate::refused::Refused;
 use crate::register::WriteError;
 use crate::waiters::ShutdownLines;
@@ -58,6 +59,8 @@ pub(crate) enum Message {
     TrimDue,
     /// A spare keeper may have waited long enough.
     SparesOverdue,
+    /// News of a worktree.
+    Worktree(Box<WorktreeNews>),
     /// A leave has taken as long as it may.
     LeaveOverdue { number: u64 },
 }
@@ -70,7 +73,15 @@ pub(crate) enum Removal {
     /// Somebody who wanted one removed.
     One(Answer<()>),
     /// Somebody who wanted all that are over removed.
-    Prune(Answer<Vec<SessionId>>),
+    Prune { with_worktrees: Vec<SessionId>, answer: Answer<Pruned> },
+}
+
+/// What was pruned.
+#[derive(Debug, Default)]
+pub(crate) struct Pruned {
+    pub(crate) removed: Vec<SessionId>,
+    /// Those that stay on record since their worktree is kept.
+    pub(crate) with_worktrees: Vec<SessionId>,
 }
 
 /// How far a new session has come when whoever asked for it gets the answer.
@@ -110,7 +121,7 @@ pub(crate) enum Command {
     /// A session that is over is removed.
     Remove { reference: String, answer: Answer<()> },
     /// All that are over are removed, or those that ended before this time.
-    Prune { before_ms: Option<u64>, answer: Answer<Vec<SessionId>> },
+    Prune { before_ms: Option<u64>, answer: Answer<Pruned> },
     /// The daemon itself.
     Daemon { answer: Answer<DaemonView> },
     /// Which sessions there are, for those who look for what belongs to none.
@@ -119,6 +130,8 @@ pub(crate) enum Command {
     Keepers { answer: oneshot::Sender<Keepers> },
     /// Something happened that belongs in the event log.
     Note { session: Option<SessionId>, kind: &'static str, cause: String },
+    /// Something about worktrees.
+    Worktree(WorktreeCommand),
     /// The daemon shall go.
     Leave(Leave),
 }

@@ -5,7 +5,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use kennel_core::api::{CreateRequest, StdinFrom, Text};
-use kennel_core::{LaunchToken, PenKind, SessionSpec};
+use kennel_core::{LaunchToken, PenKind, SessionId, SessionSpec, WorktreeSpec};
 use kennel_keeper::protocol::{LaunchOrder, Stdin, TerminalOrder, TerminalSettings};
 use kennel_pen::holder::HeldKind;
 use kennel_pen::{Limit, PenName, Size};
@@ -15,6 +15,23 @@ use crate::refused::Refused;
 
 /// The variable by which an agent finds this home.
 const HOME_VARIABLE: &str = "KENNEL_HOME";
+/// Variables that tell git which repository, index or files to work on, whatever the folder (see
+/// `git rev-parse --local-env-vars`): a session that is started from a git hook has them.
+const LEADS_ELSEWHERE: &[&str] = &[
+    "GIT_ALTERNATE_OBJECT_DIRECTORIES",
+    "GIT_COMMON_DIR",
+    "GIT_DIR",
+    "GIT_GRAFT_FILE",
+    "GIT_IMPLICIT_WORK_TREE",
+    "GIT_INDEX_FILE",
+    "GIT_INTERNAL_SUPER_PREFIX",
+    "GIT_NO_REPLACE_OBJECTS",
+    "GIT_OBJECT_DIRECTORY",
+    "GIT_PREFIX",
+    "GIT_REPLACE_REF_BASE",
+    "GIT_SHALLOW_FILE",
+    "GIT_WORK_TREE",
+];
 /// The longest name.
 const LONGEST_NAME: usize = 64;
 /// How many special characters `termios` has at most.
@@ -23,6 +40,8 @@ const MOST_CHARACTERS: usize = 64;
 /// A request that makes sense. What is in it is exact, and is written down nowhere but for the spec.
 pub(crate) struct NewLaunch {
     pub(crate) spec: SessionSpec,
+    /// The id that it will have, if that had to be known before.
+    pub(crate) id: Option<SessionId>,
     argv: Vec<OsString>,
     env: Vec<(OsString, OsString)>,
     cwd: PathBuf,
@@ -85,7 +104,33 @@ impl NewLaunch {
         };
         let given = given.filter(|_| stdin == Stdin::Given);
         spec.stdin = terminal.is_some() || stdin == Stdin::Pipe;
-        Ok(Self { spec, argv, env, cwd, umask: request.umask, limits, terminal, stdin, given })
+        // What was decided on a worktree is ours to say.
+        spec.worktree = spec.worktree.as_ref().map(WorktreeSpec::as_asked);
+        let (id, umask) = (None, request.umask);
+        Ok(Self { spec, id, argv, env, cwd, umask, limits, terminal, stdin, given })
+    }
+
+    /// Whether it asks for a worktree on which nobody has decided yet.
+    pub(crate) fn wants_plan(&self) -> bool {
+        self.spec.worktree.as_ref().is_some_and(|worktree| worktree.record.is_none())
+    }
+
+    pub(crate) fn env(&self) -> &Vec<(OsString, OsString)> {
+        &self.env
+    }
+
+    /// The folder that the client stands in.
+    pub(crate) fn cwd(&self) -> &Path {
+        &self.cwd
+    }
+
+    /// It starts in this folder of its worktree, and nothing leads its git elsewhere.
+    pub(crate) fn move_into_worktree(&mut self, cwd: PathBuf) {
+        self.env.retain(|(name, _)| !LEADS_ELSEWHERE.iter().any(|other| name == *other));
+        for (_, value) in self.env.iter_mut().filter(|(name, _)| name == "PWD") {
+            *value = cwd.clone().into();
+        }
+        self.cwd = cwd;
     }
 
     /// The order for the keeper, and what comes along as its standard input.
@@ -248,6 +293,26 @@ pub(crate) mod tests {
         assert!(told.contains("TOKEN") && !told.contains("secret"), "{told}");
         let launch = NewLaunch::new(request(&["true"]), None).unwrap();
         assert!(!format!("{launch:?}").contains("\"b\""));
+    }
+
+    #[test]
+    fn in_a_worktree_nothing_leads_git_elsewhere() {
+        let mut request = request(&["true"]);
+        for (name, value) in [("PWD", "/old"), ("GIT_DIR", "/old/.git"), ("GIT_EDITOR", "vi")] {
+            request.env.push((Text::Plain(name.into()), Text::Plain(value.into())));
+        }
+        let told = WorktreeSpec { record: Some("{}".into()), ..WorktreeSpec::default() };
+        request.spec.worktree = Some(told);
+        let mut launch = NewLaunch::new(request, None).unwrap();
+        assert!(launch.wants_plan(), "what a client says was decided is not believed");
+        launch.move_into_worktree("/tree/sub".into());
+        let env: Vec<_> = launch.env().iter().map(|(n, v)| (n.to_str(), v.to_str())).collect();
+        assert_eq!(
+            env,
+            [("A", "b"), ("PWD", "/tree/sub"), ("GIT_EDITOR", "vi")]
+                .map(|(n, v)| (Some(n), Some(v)))
+        );
+        assert_eq!(launch.cwd(), Path::new("/tree/sub"));
     }
 
     #[test]

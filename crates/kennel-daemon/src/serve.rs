@@ -5,7 +5,7 @@
 //! ```
 
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use kennel_core::SessionId;
@@ -18,6 +18,7 @@ use tokio::sync::{mpsc, oneshot, watch};
 use crate::clock;
 use crate::config::{DaemonConfig, DaemonError, ExitReason};
 use crate::deposit::Deposit;
+use crate::effects::worktree::Environment;
 use crate::home::{API_SOCKET, DEPOSIT_SOCKET, DaemonLock, Home};
 use crate::http::{Api, OwnerOnly, Shared};
 use crate::log;
@@ -72,8 +73,9 @@ pub fn serve(config: DaemonConfig) -> Result<ExitReason, DaemonError> {
         .max_blocking_threads(BLOCKING_THREADS)
         .build()
         .map_err(DaemonError::Runtime)?;
-    let DaemonConfig { yard, version, start_yard, ended_kept, .. } = config;
-    let began = Begun { home: home.clone(), yard, version, ended_kept };
+    let DaemonConfig { yard, version, start_yard, ended_kept, worktrees, environment, .. } = config;
+    let worktrees = worktrees.unwrap_or_else(|| home.worktrees());
+    let began = Begun { home: home.clone(), yard, version, ended_kept, worktrees, environment };
     let served = runtime.block_on(began.run(opened));
     // What still blocks on the disk is not waited for.
     runtime.shutdown_timeout(LAST_WORDS);
@@ -93,11 +95,13 @@ struct Begun {
     yard: rustix::fd::OwnedFd,
     version: String,
     ended_kept: usize,
+    worktrees: PathBuf,
+    environment: Environment,
 }
 
 impl Begun {
     async fn run(self, opened: Opened) -> Result<ExitReason, DaemonError> {
-        let Self { home, yard, version, ended_kept } = self;
+        let Self { home, yard, version, ended_kept, worktrees, environment } = self;
         let (bus, messages) = mpsc::unbounded_channel();
         let yard = YardLink::open(yard, YARD, bus.clone()).await.map_err(DaemonError::Yard)?;
         let rebooted = note_boot(&home).unwrap_or_else(|error| {
@@ -118,6 +122,8 @@ impl Begun {
             ended_kept,
             live_most: most_sessions(),
             rebooted,
+            worktrees,
+            environment,
             adopted,
         });
         let owner = tokio::spawn(owner.run(messages));

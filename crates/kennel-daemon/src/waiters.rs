@@ -86,6 +86,14 @@ impl Waiter {
         matches!(self, Self::Stopped { until, .. } if *until <= now)
     }
 
+    /// Whether nobody waits any more.
+    pub(crate) fn is_abandoned(&self) -> bool {
+        match self {
+            Self::Started(answer) | Self::Settled(answer) => answer.is_closed(),
+            Self::Stopped { answer, .. } => answer.is_closed(),
+        }
+    }
+
     /// There is nothing to wait for.
     pub(crate) fn refuse(self, refused: Refused) {
         // Whoever has gone does not want to know.

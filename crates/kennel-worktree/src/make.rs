@@ -109,7 +109,8 @@ pub fn make(git: &Git, record: &Record) -> Result<Made, MakeError> {
         Standing::Unregistered => return Err(MakeError::Taken { path: record.path.clone() }),
         standing => return Err(MakeError::Standing { path: record.path.clone(), standing }),
     };
-    let subfolder = record.path.join(&record.subfolder);
+    // Git says `sub/`.
+    let subfolder: PathBuf = record.path.join(&record.subfolder).components().collect();
     let cwd = if subfolder.is_dir() { subfolder } else { record.path.clone() };
     let submodules = submodules(git, record)?;
     let Added { said, hook_failed } = added;

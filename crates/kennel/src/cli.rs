@@ -12,7 +12,7 @@ use crate::home::Home;
 use crate::run::{self, RunArgs};
 use crate::verbs::{
     attach, completions, config, daemon, events, forget, inspect, kill, logs, prune, ps, rescue,
-    rm, send, signal, stop, strays, wait,
+    rm, send, signal, stop, strays, wait, worktrees,
 };
 
 /// Runs coding agents, and owns every process of theirs: no strays.
@@ -65,7 +65,7 @@ enum Verb {
     /// command is left, or it is named and the exit code is 205.
     ///
     /// With -d, or after the detach keys, it goes on by itself.
-    Run(RunArgs),
+    Run(Box<RunArgs>),
     /// List sessions
     #[command(visible_alias = "ls")]
     Ps(ps::PsArgs),
@@ -104,6 +104,11 @@ enum Verb {
     Rm(rm::RmArgs),
     /// Remove all sessions that have ended
     Prune(prune::PruneArgs),
+    /// List worktrees of sessions, or remove those that are kept
+    ///
+    /// A session with `run --worktree` has one. Without anything of value in it, it goes when the session has ended; else
+    /// it is kept until you remove it, or the session is launched again.
+    Worktrees(worktrees::WorktreesArgs),
     /// Look for processes that belong to no session
     ///
     /// Those that bear this home's mark, by their pen or their cookie, and belong to no live session. Those
@@ -230,12 +235,15 @@ impl Cli {
             Verb::Events(args) => events::events(&open()?, &args),
             Verb::Rm(args) => rm::rm(&open()?, &args),
             Verb::Prune(args) => prune::prune(&open()?, &args),
+            Verb::Worktrees(args) => worktrees::worktrees(&open()?, &args),
             Verb::Strays(args) => strays::strays(&open()?, &args),
             Verb::Forget(args) => forget::forget(&open()?, &args),
             Verb::Rescue(args) => rescue::rescue(&open()?, &args),
             Verb::Daemon(args) => daemon::daemon(&open()?, &args),
             Verb::Config(args) => config::config(&self.config, &args),
-            Verb::Doctor(args) => doctor::doctor(&self.config, &args),
+            Verb::Doctor(args) => {
+                doctor::doctor(&self.config, Home::find(&self.home).as_ref(), &args)
+            }
             Verb::Completions(args) => completions::completions(&args),
         }
     }
@@ -296,7 +304,7 @@ mod tests {
         let first = ["kennel", "--config", path.to_str().unwrap(), "run"];
         let words = first.iter().chain(words).chain(&["--", "agent", "--grace", "1h"]);
         match Cli::read(words.map(OsString::from).collect()).unwrap().verb {
-            Verb::Run(args) => args,
+            Verb::Run(args) => *args,
             other => panic!("{other:?}"),
         }
     }

@@ -38,6 +38,12 @@ impl Home {
         Ok(Self { config: config.clone(), ..Self::at(folder(args)?)? })
     }
 
+    /// The home that was named, if it is there.
+    pub(crate) fn find(args: &HomeArgs) -> Option<Self> {
+        let folder = folder(args).ok().filter(|folder| folder.join(ID).exists())?;
+        Self::at(folder).ok()
+    }
+
     /// The home in this folder, made if it isn't there.
     pub(crate) fn at(folder: PathBuf) -> anyhow::Result<Self> {
         DirBuilder::new()

@@ -71,6 +71,7 @@ fn be_daemon() -> i32 {
         let yard = take_stdin().context("no socket to the yard")?;
         let version = env!("CARGO_PKG_VERSION").to_owned();
         let mut config = DaemonConfig::new(home.folder.clone(), home.id.clone(), yard, version);
+        config.environment = std::env::vars_os().collect();
         heed_settings(&home, &mut config);
         config.start_yard =
             Some(Box::new(move || spawn_yard(&home).map(drop).map_err(io::Error::other)));

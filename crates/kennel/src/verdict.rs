@@ -1,11 +1,12 @@
 //! What a session came to, as an exit code and as words.
 
-use kennel_core::{Exit, Phase, Reason, SessionView, Survivor};
+use kennel_core::{Exit, OwedKind, Phase, Reason, SessionView, Survivor};
 use kennel_keeper::protocol::{Cause, Outcome};
 use kennel_pen::Status;
 
 use crate::exit_code;
 use crate::failure::Failure;
+use crate::print::tame;
 use crate::stopper::BY_RUN;
 
 /// What it came to.
@@ -171,6 +172,17 @@ pub(crate) fn surprises(session: &SessionView) -> Vec<String> {
     }
     if session.unrecorded {
         surprises.push("the outcome could not be put on record".to_owned());
+    }
+    for kept in &session.kept {
+        if let OwedKind::Worktree { path, .. } = &kept.what {
+            surprises.push(format!("the worktree {} is kept: {}", tame(path), tame(&kept.why)));
+        }
+    }
+    for owed in session.owed.iter().filter(|owed| owed.failures > 0) {
+        if let (OwedKind::Worktree { path, .. }, Some(why)) = (&owed.what, &owed.why) {
+            let (path, why) = (tame(path), tame(why));
+            surprises.push(format!("the worktree {path} can't be removed yet: {why}"));
+        }
     }
     surprises
 }

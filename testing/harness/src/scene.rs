@@ -223,7 +223,7 @@ impl Scene {
             .0
     }
 
-    /// Every process of the scene, by its cgroup and by its programs, zombies and Kennel's own yard and
+    /// Every process of the scene, by its cgroup and by its programs, zombies and Kennel's own yard, spares and
     /// daemon left out.
     #[must_use]
     pub fn processes(&self) -> Vec<Process> {
@@ -349,7 +349,10 @@ impl Scene {
 }
 
 fn is_infrastructure(process: &Process) -> bool {
-    ["kennel-yard", "kennel-daemon"].iter().any(|name| process.command.starts_with(name))
+    // A spare keeper has no session, and waits below the yard for the next one.
+    ["kennel-yard", "kennel-daemon", "kennel-spare"]
+        .iter()
+        .any(|name| process.command.starts_with(name))
 }
 
 /// Kills a process that was just seen to run a program of ours.

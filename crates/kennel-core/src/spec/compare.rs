@@ -1,6 +1,11 @@
 //! Whether two requests ask for the same.
 
-use super::SessionSpec;
+use super::{SessionSpec, WorktreeSpec};
+
+/// What was decided on a worktree is not part of the request.
+fn asked(worktree: Option<&WorktreeSpec>) -> Option<WorktreeSpec> {
+    worktree.map(WorktreeSpec::as_asked)
+}
 
 impl SessionSpec {
     /// The fields in which another request differs from this one; none if it is the same request. Who asks does
@@ -63,7 +68,7 @@ impl SessionSpec {
             ("pids", *pids == other.pids),
             ("cpu", *cpu == other.cpu),
             ("best_effort", *best_effort == other.best_effort),
-            ("worktree", *worktree == other.worktree),
+            ("worktree", asked(worktree.as_ref()) == asked(other.worktree.as_ref())),
         ];
         same.into_iter().filter(|(_, same)| !same).map(|(field, _)| field).collect()
     }
@@ -73,7 +78,7 @@ impl SessionSpec {
 mod tests {
     use std::time::Duration;
 
-    use crate::spec::{SessionSpec, Terminal};
+    use crate::spec::{SessionSpec, Terminal, WorktreeSpec};
 
     #[test]
     fn the_same_request_from_another_window_is_the_same() {
@@ -86,6 +91,22 @@ mod tests {
         };
         assert_eq!(one.differences(&two), [""; 0]);
         assert_eq!(one.differences(&SessionSpec::default()), ["terminal"]);
+    }
+
+    #[test]
+    fn of_a_worktree_the_branch_that_was_asked_for_counts() {
+        let with = |worktree| SessionSpec { worktree: Some(worktree), ..SessionSpec::default() };
+        let asked = WorktreeSpec::asked(Some("b".into()));
+        let planned = WorktreeSpec {
+            path: "/tree".into(),
+            record: Some("{}".into()),
+            uncommitted: Some(true),
+            ..asked.clone()
+        };
+        assert_eq!(with(planned).differences(&with(asked.clone())), [""; 0]);
+        let own = with(WorktreeSpec::asked(None));
+        assert_eq!(own.differences(&with(asked)), ["worktree"]);
+        assert_eq!(own.differences(&SessionSpec::default()), ["worktree"]);
     }
 
     /// Whatever a row says but for who asked, it counts.

@@ -73,7 +73,12 @@ pub(crate) enum Asked {
 
 /// What such a session owes.
 pub(crate) fn worktree() -> OwedKind {
-    OwedKind::Worktree { repo: String::new(), path: String::new(), branch: String::new() }
+    OwedKind::Worktree {
+        repo: String::new(),
+        path: String::new(),
+        branch: String::new(),
+        record: None,
+    }
 }
 
 /// A session that was just asked for.
@@ -82,12 +87,7 @@ pub(crate) fn session(parent: Option<SessionId>) -> Session {
 }
 
 pub(crate) fn session_of(asked: Asked, parent: Option<SessionId>) -> Session {
-    let worktree = WorktreeSpec {
-        repo: String::new(),
-        path: String::new(),
-        branch: String::new(),
-        base: None,
-    };
+    let worktree = WorktreeSpec::default();
     let spec = SessionSpec {
         parent,
         ready: match asked {

@@ -18,8 +18,8 @@ pub(crate) fn clean_up(what: OwedKind, folder: &Path, name: &PenName) -> Event {
     let removed = match &what {
         OwedKind::RuntimeFiles => remove_runtime_files(folder),
         OwedKind::PenFolder { path } => remove_pen(&PathBuf::from(path), name),
-        // Nothing makes one so far; if there is one, it stays owed.
-        OwedKind::Worktree { .. } => Err(io::Error::other("this version removes no worktrees")),
+        // That needs git, and is done elsewhere.
+        OwedKind::Worktree { .. } => Err(io::Error::other("not a file or folder of the session")),
     };
     point("daemon.clean_up.done");
     match removed {

@@ -8,13 +8,14 @@ mod listener;
 mod sessions;
 mod stray;
 mod stream;
+mod worktrees;
 
 use std::sync::Arc;
 
 use axum::Router;
 use axum::extract::DefaultBodyLimit;
 use axum::response::{IntoResponse, Response};
-use axum::routing::{get, post};
+use axum::routing::{delete, get, post};
 use tokio::sync::{oneshot, watch};
 
 use crate::deposit::Deposit;
@@ -76,6 +77,9 @@ impl Api {
             .route("/v1/strays", get(stray::find))
             .route("/v1/strays/end", post(stray::end))
             .route("/v1/events", get(events::events))
+            .route("/v1/worktrees", get(worktrees::list))
+            .route("/v1/worktrees/{reference}", delete(worktrees::remove))
+            .route("/v1/worktrees/{reference}/losses", get(worktrees::losses))
             .fallback(nothing_here)
             .method_not_allowed_fallback(not_this_way)
             .layer(DefaultBodyLimit::max(BODY))

@@ -3,11 +3,11 @@
 use axum::Json;
 use axum::extract::{Path, Query, State};
 use axum::http::StatusCode;
-use kennel_core::SessionView;
 use kennel_core::api::{
     ByRequest, CreateRequest, InspectView, PruneAnswer, PruneRequest, StdinFrom, StopAnswer,
     StopRequest,
 };
+use kennel_core::{SessionId, SessionView};
 use serde::Deserialize;
 use tokio::sync::oneshot;
 
@@ -114,6 +114,10 @@ pub(super) async fn prune(
     Body(request): Body<PruneRequest>,
 ) -> Answered<PruneAnswer> {
     let before_ms = request.older_than_ms.map(|age| clock::now_ms().saturating_sub(age));
-    let removed = api.ask(|answer| Command::Prune { before_ms, answer }).await?;
-    Ok(Json(PruneAnswer { removed: removed.iter().map(ToString::to_string).collect() }))
+    let pruned = api.ask(|answer| Command::Prune { before_ms, answer }).await?;
+    let texts = |ids: &[SessionId]| ids.iter().map(ToString::to_string).collect();
+    Ok(Json(PruneAnswer {
+        removed: texts(&pruned.removed),
+        with_worktrees: texts(&pruned.with_worktrees),
+    }))
 }

@@ -14,6 +14,7 @@ use tokio::sync::oneshot;
 use super::Owner;
 use super::runtime::{Before, Runtime};
 use super::step::phase_name;
+use super::worktrees::Asker;
 use crate::clock;
 use crate::message::{Answer, Census, Command, Inspected, Keepers, Message, Pack, Until};
 use crate::order::NewLaunch;
@@ -71,6 +72,7 @@ impl Owner {
             Command::Census { answer } => drop(answer.send(self.census())),
             Command::Keepers { answer } => self.list_keepers(answer),
             Command::Note { session, kind, cause } => self.note(session, kind, cause),
+            Command::Worktree(command) => self.worktree_command(command),
             Command::Leave(leave) => self.leave(leave),
         }
     }
@@ -85,12 +87,15 @@ impl Owner {
 
     // A new session.
 
-    fn create(
+    pub(super) fn create(
         &mut self,
         launch: Box<NewLaunch>,
         tether: Option<oneshot::Receiver<()>>,
         waiter: Waiter,
     ) {
+        if launch.wants_plan() && self.leaving.is_none() {
+            return self.plan_worktree(launch, Asker { tether, waiter });
+        }
         match self.admit(launch) {
             Ok(id) => {
                 if let Some(tether) = tether {
@@ -102,7 +107,7 @@ impl Owner {
         }
     }
 
-    fn admit(&mut self, launch: Box<NewLaunch>) -> Result<SessionId, Refused> {
+    fn admit(&mut self, mut launch: Box<NewLaunch>) -> Result<SessionId, Refused> {
         if self.leaving.is_some() {
             return Err(Refused::leaving());
         }
@@ -116,7 +121,7 @@ impl Owner {
         let random = random().map_err(|error| Refused::internal(format!("no random: {error}")))?;
         let created_ms = clock::now_ms();
         #[expect(clippy::cast_possible_truncation, reason = "some random bits of many")]
-        let id = self.ids.next(created_ms, random[0] as u32);
+        let id = launch.id.take().unwrap_or_else(|| self.ids.next(created_ms, random[0] as u32));
         let token = LaunchToken::new(random[1]);
         let owed = vec![Owed { what: OwedKind::RuntimeFiles, failures: 0, why: None }];
         let spec = launch.spec.clone();
@@ -263,7 +268,7 @@ impl Owner {
     }
 }
 
-fn random() -> std::io::Result<[u128; 2]> {
+pub(super) fn random() -> std::io::Result<[u128; 2]> {
     let mut bytes = [0_u8; 32];
     let mut filled = 0;
     while filled < bytes.len() {

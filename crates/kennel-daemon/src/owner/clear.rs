@@ -10,7 +10,7 @@ use tokio::task::spawn_blocking;
 
 use super::Owner;
 use crate::clock;
-use crate::message::{Answer, Message, Removal};
+use crate::message::{Answer, Message, Pruned, Removal};
 use crate::refused::Refused;
 use crate::register::{NewEvent, Retention, WriteError};
 
@@ -27,14 +27,15 @@ impl Owner {
         }
     }
 
-    pub(super) fn prune(&mut self, before_ms: Option<u64>, answer: Answer<Vec<SessionId>>) {
+    pub(super) fn prune(&mut self, before_ms: Option<u64>, answer: Answer<Pruned>) {
         let old = |id: &SessionId| {
             let ended = self.runtimes.get(id).and_then(|runtime| runtime.times.ended_ms);
             before_ms.is_none_or(|before| ended.is_none_or(|ended| ended < before))
         };
-        let ids = self.world.sessions().map(|session| session.id.clone());
-        let ids = ids.filter(|id| self.removable(id).is_ok() && old(id)).collect();
-        self.remove_folders(ids, Removal::Prune(answer));
+        let ids = || self.world.sessions().map(|session| session.id.clone()).filter(old);
+        let with_worktrees = ids().filter(|id| self.kept_worktree(id).is_some()).collect();
+        let ids = ids().filter(|id| self.removable(id).is_ok()).collect();
+        self.remove_folders(ids, Removal::Prune { with_worktrees, answer });
     }
 
     /// Whether a session is over and done with, and nobody is removing it.
@@ -47,6 +48,12 @@ impl Owner {
         }
         if session.underway.writing != Writing::Settled {
             return Err(RemoveError::Unrecorded(id.clone()).into());
+        }
+        if let Some(path) = self.kept_worktree(id) {
+            let text = format!("session {id} has left a worktree that is kept: {path}");
+            return Err(Refused::conflict(text).hint(format!(
+                "`kennel worktrees rm {id}` removes it, or says what would be lost"
+            )));
         }
         if self.runtimes.get(id).is_some_and(|runtime| runtime.removing) {
             return Err(Refused::conflict(format!("session {id} is being removed")));
@@ -153,8 +160,10 @@ fn tell(done: Removal, removed: Vec<SessionId>, wrong: Option<Refused>) {
         (Removal::Trim, None) => {}
         (Removal::Trim, Some(wrong)) => tracing::warn!(?wrong, "not all could be removed"),
         (Removal::One(answer), wrong) => drop(answer.send(wrong.map_or(Ok(()), Err))),
-        (Removal::Prune(answer), None) => drop(answer.send(Ok(removed))),
-        (Removal::Prune(answer), Some(wrong)) => drop(answer.send(Err(wrong))),
+        (Removal::Prune { with_worktrees, answer }, None) => {
+            drop(answer.send(Ok(Pruned { removed, with_worktrees })));
+        }
+        (Removal::Prune { answer, .. }, Some(wrong)) => drop(answer.send(Err(wrong))),
     }
 }
 

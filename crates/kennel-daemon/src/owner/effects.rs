@@ -50,16 +50,16 @@ impl Owner {
                 self.tell_keeper(id, Request::Dismiss, Deadline::Dismissed);
                 point("daemon.stop.dismissed");
             }
-            Effect::Make { what, .. } => {
-                let why = "this version makes no worktrees".to_owned();
-                let event = Event::MakeFailed { what, why };
-                self.bus.send(Message::Happened { session: id.clone(), event }).ok();
-            }
+            // What a former launch has left is found there, and taken as it is.
+            Effect::Make { what, again: _ } => self.make_worktree(id, what),
             // Nobody can ask for it so far.
             Effect::AwaitReady | Effect::StopAwaiting => {}
             Effect::Stop { grace } => self.stop_keeper(id, grace),
             Effect::EndPen => self.end_pen(id),
             Effect::Probe => self.probe(id),
+            Effect::CleanUp { what: what @ OwedKind::Worktree { .. } } => {
+                self.remove_worktree(id, what);
+            }
             Effect::CleanUp { what } => self.clean_up(id, what),
             Effect::Release => self.release(id),
             Effect::RetryLater => self.retry_later(id),

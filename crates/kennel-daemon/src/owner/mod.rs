@@ -18,6 +18,7 @@ mod runtime;
 mod spares;
 mod step;
 mod timers;
+mod worktrees;
 
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::Arc;
@@ -28,6 +29,7 @@ use tokio::sync::{Semaphore, mpsc, oneshot};
 
 use crate::clock;
 use crate::config::ExitReason;
+use crate::effects::worktree::Environment;
 use crate::home::Home;
 use crate::message::{Bus, Keepers, Message};
 use crate::register::{Register, Stored};
@@ -35,6 +37,8 @@ use crate::yard_link::YardSender;
 use leave::Leaving;
 use runtime::Runtime;
 use spares::Spares;
+use worktrees::Ground;
+pub(crate) use worktrees::{WorktreeCommand, WorktreeNews};
 
 /// How many launches are probed at once.
 const PROBES: usize = 64;
@@ -54,6 +58,10 @@ pub(crate) struct Beginning {
     pub(crate) live_most: usize,
     /// Whether the home's last daemon ran before the last restart of the machine.
     pub(crate) rebooted: bool,
+    /// Where worktrees go.
+    pub(crate) worktrees: std::path::PathBuf,
+    /// The daemon's own environment, for git where no client's is known.
+    pub(crate) environment: Environment,
     /// Told when every session was looked at once.
     pub(crate) adopted: oneshot::Sender<()>,
 }
@@ -88,6 +96,7 @@ pub(crate) struct Owner {
     live_most: usize,
     live: usize,
     ended_since_trim: usize,
+    ground: Ground,
     leaving: Option<Leaving>,
     /// The number of the bound that counts.
     leave_bound: u64,
@@ -123,6 +132,7 @@ impl Owner {
             live_most: beginning.live_most,
             live: 0,
             ended_since_trim: 0,
+            ground: Ground::new(beginning.worktrees, beginning.environment),
             leaving: None,
             leave_bound: 0,
             exit: None,
@@ -174,6 +184,7 @@ impl Owner {
             }
             Message::TrimDue => self.trim(),
             Message::SparesOverdue => self.spares_overdue(),
+            Message::Worktree(news) => self.worktree_news(*news),
             Message::LeaveOverdue { number } => self.leave_overdue(number),
         }
     }

@@ -1,6 +1,7 @@
 //! What the daemon has of a session beyond what the core decides by.
 
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use kennel_core::Session;
@@ -9,6 +10,7 @@ use tokio::sync::watch;
 use tokio::task::AbortHandle;
 
 use crate::deadline::Deadline;
+use crate::effects::worktree::Environment;
 use crate::effects::yard_proof::KeeperFate;
 use crate::keeper_link::KeeperLink;
 use crate::order::NewLaunch;
@@ -21,11 +23,15 @@ const FIRST_PAUSE: Duration = Duration::from_millis(250);
 const LAST_PAUSE: Duration = Duration::from_secs(30);
 
 /// See the module. At most two descriptors: the link's and the agent's.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub(super) struct Runtime {
     pub(super) times: Times,
     /// Until its keeper is asked for: what the keeper will be told, environment and all.
     pub(super) launch: Option<Box<NewLaunch>>,
+    /// While its worktree is made: set if nobody wants it any more.
+    pub(super) making: Option<Arc<AtomicBool>>,
+    /// What git needs of its client's environment, to remove its worktree with.
+    pub(super) git_environment: Option<Environment>,
     pub(super) link: Option<KeeperLink>,
     /// Whether its keeper has greeted, over any link.
     pub(super) greeted: bool,

@@ -101,6 +101,7 @@ impl Owner {
         let (ended, live) = (session.has_ended(), session.is_live());
         if now.stop_wanted && !before.stop_wanted {
             self.report(news, id, "wanted_stopped", event);
+            self.call_off_making(id);
         }
         if now.phase == before.phase {
             return;
@@ -201,6 +202,7 @@ fn kind_of(event: &Event, effects: &[(SessionId, Effect)]) -> Option<&'static st
         Event::StillAlive { .. } => Some("still_alive"),
         Event::KeeperLost => Some("keeper_lost"),
         Event::CleanUpFailed { .. } => Some("clean_up_failed"),
+        Event::Kept { .. } => Some("kept"),
         Event::Probed(kennel_core::Probe::Running { .. }) => Some("adopted"),
         _ => None,
     }

@@ -96,6 +96,10 @@ impl DaemonSettings {
         let mut refused = Vec::new();
         for (key, text) in &self.0 {
             let applied = match key.as_str() {
+                "worktrees" => {
+                    config.worktrees = Some(text.into());
+                    Ok(())
+                }
                 "ended_kept" => count(text).map(|number| config.ended_kept = number),
                 _ => Err("there is nothing of this name to set".to_owned()),
             };

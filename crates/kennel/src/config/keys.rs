@@ -26,6 +26,7 @@ pub(crate) const KEYS: &[Key] = &[
     Key::flag("attach", "detach_keys"),
     Key::flag("prune", "older_than"),
     Key::daemon("ended_kept", Kind::Count, Some("1000")),
+    Key::daemon("worktrees", Kind::Folder, None),
 ];
 
 /// Flags of `run` that can't be set, and why: for those who try.
@@ -34,6 +35,7 @@ pub(super) const NOT_OFFERED: &[(&str, &str)] = &[
     ("cwd", "the folder is that of whoever runs it; --cwd names another"),
     ("env", "what is secret does not belong in this file; --env and --env-file set variables"),
     ("env_file", "what is secret does not belong in this file; --env and --env-file set variables"),
+    ("worktree", "whether a session has a worktree is for each to say; --worktree does"),
     ("command", "it is what `kennel run` is given"),
     ("profile", "it stands above all sections: profile = \"NAME\""),
 ];
@@ -73,7 +75,7 @@ pub(super) enum Meaning {
 
 /// How something of the daemon's is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[cfg_attr(not(test), expect(dead_code, reason = "the daemon has use for a number only, so far"))]
+#[cfg_attr(not(test), expect(dead_code, reason = "the daemon has no use for the others, so far"))]
 pub(super) enum Kind {
     /// A number.
     Count,

@@ -2,6 +2,7 @@
 
 mod finding;
 mod machine;
+mod owed;
 mod print;
 mod promise;
 mod trial;
@@ -13,6 +14,7 @@ use serde::Serialize;
 use crate::config::{Config, WhichProfile};
 use crate::exit_code;
 use crate::failure::Failure;
+use crate::home::Home;
 use crate::print as paper;
 use finding::{Finding, State};
 use trial::Trial;
@@ -46,8 +48,12 @@ struct Diagnosis {
 }
 
 /// Examines the machine and prints what was found.
-pub(crate) fn doctor(config: &Config, args: &DoctorArgs) -> Result<u8, Failure> {
-    let diagnosis = examine(config);
+pub(crate) fn doctor(
+    config: &Config,
+    home: Option<&Home>,
+    args: &DoctorArgs,
+) -> Result<u8, Failure> {
+    let diagnosis = examine(config, home);
     if args.json {
         paper::json(&diagnosis)?;
     } else {
@@ -56,7 +62,7 @@ pub(crate) fn doctor(config: &Config, args: &DoctorArgs) -> Result<u8, Failure> 
     Ok(if diagnosis.sound { 0 } else { 1 })
 }
 
-fn examine(config: &Config) -> Diagnosis {
+fn examine(config: &Config, home: Option<&Home>) -> Diagnosis {
     let pens = [
         ("cgroup", HeldKind::Cgroup),
         ("subtree", HeldKind::Subtree),
@@ -70,7 +76,11 @@ fn examine(config: &Config) -> Diagnosis {
         version: env!("CARGO_PKG_VERSION"),
         sound: pen.is_some(),
         pen,
-        findings: machine::findings().into_iter().chain(configuration(config)).collect(),
+        findings: machine::findings()
+            .into_iter()
+            .chain(configuration(config))
+            .chain(owed::findings(home))
+            .collect(),
         cannot_promise: promise::cannot(pen, works("pidns")),
         advice: promise::advice(&pens),
         pens: pens.into(),

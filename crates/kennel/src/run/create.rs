@@ -9,6 +9,7 @@ use rustix::event::{PollFd, PollFlags};
 use rustix::termios::isatty;
 
 use super::foreground::await_record;
+use super::worktree::is_asked_for;
 use super::{RunArgs, surroundings};
 use crate::connect::{AskError, Daemon, Patience, Sent, find_inside, leave_stdin, receive};
 use crate::exit_code;
@@ -69,6 +70,7 @@ impl Plan {
             ..SessionSpec::default()
         };
         args.limits.fill(&mut spec);
+        args.worktree.fill(&mut spec);
         let request = CreateRequest {
             spec,
             argv: args.command.iter().map(|arg| text(arg)).collect(),
@@ -204,7 +206,8 @@ fn find_own(daemon: &Daemon, plan: &Plan) -> Option<SessionView> {
     let sessions = daemon.get::<Vec<SessionView>>("/v1/sessions?all=true").ok()?;
     let ours = |session: &SessionView| {
         let created = moment::parse(&session.created_at);
-        session.spec == plan.request.spec && created.is_some_and(|ms| ms + 1000 >= plan.asked_at)
+        is_asked_for(&session.spec, &plan.request.spec)
+            && created.is_some_and(|ms| ms + 1000 >= plan.asked_at)
     };
     sessions.into_iter().filter(ours).max_by(|a, b| a.id.cmp(&b.id))
 }

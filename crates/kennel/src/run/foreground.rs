@@ -19,6 +19,8 @@ use crate::verdict::{self, Verdict};
 
 /// How long the daemon may take to put on record what we know already.
 const RECORD: Duration = Duration::from_secs(5);
+/// The same, if it has a worktree to look through and to remove.
+const WORKTREE: Duration = Duration::from_secs(60);
 /// How often a daemon that has vanished is looked for …
 const MOST_LOSSES: u32 = 40;
 /// … and the pause before each look.
@@ -118,7 +120,8 @@ fn settle(
     outcome: Option<&Outcome>,
     signals: &Signals,
 ) -> Settled {
-    let deadline = outcome.map(|_| Instant::now() + RECORD);
+    let patience = if session.spec.worktree.is_some() { WORKTREE } else { RECORD };
+    let deadline = outcome.map(|_| Instant::now() + patience);
     let recorded = await_record(daemon, &session.id, deadline, signals);
     let surprises = match &recorded {
         Ok(Some(settled)) => verdict::surprises(settled),

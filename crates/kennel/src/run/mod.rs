@@ -12,6 +12,7 @@ mod create;
 mod foreground;
 mod limits;
 mod surroundings;
+mod worktree;
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -30,6 +31,7 @@ use crate::quantity::{Lease, parse_lease, parse_name, parse_size, parse_time};
 use crate::verdict::{self, Verdict};
 use create::Created;
 use limits::LimitArgs;
+use worktree::WorktreeArgs;
 
 /// The flags of `kennel run`.
 #[derive(Debug, Args)]
@@ -90,6 +92,8 @@ pub(crate) struct RunArgs {
     pub(crate) env_file: Vec<PathBuf>,
     #[command(flatten)]
     pub(crate) limits: LimitArgs,
+    #[command(flatten)]
+    pub(crate) worktree: WorktreeArgs,
     /// The command and its arguments
     #[arg(required = true, trailing_var_arg = true, value_name = "COMMAND")]
     pub(crate) command: Vec<OsString>,
@@ -136,6 +140,7 @@ pub(crate) fn run(home: &Home, args: &RunArgs) -> Result<u8, Failure> {
     if let Some(failure) = verdict::launch_failure(&session) {
         return Err(failure);
     }
+    worktree::tell(&session.spec);
     if args.detach {
         // A stop may have been quicker.
         if session.exit == Some(Exit::NeverRan) {

@@ -71,6 +71,7 @@ fn text(view: &InspectView, ink: Ink) -> String {
     asked(&mut page, &view.session);
     processes(&mut page, view);
     owed(&mut page, &view.session);
+    kept(&mut page, &view.session);
     if !view.timeline.is_empty() {
         page.section("History");
         for event in &view.timeline {
@@ -110,6 +111,10 @@ fn asked(page: &mut Page, session: &SessionView) {
     page.section("Asked for");
     page.entry("command", tame(&shell_words(&spec.argv)));
     page.entry("in", tame(&spec.cwd));
+    if let Some(worktree) = &spec.worktree {
+        let (path, branch) = (tame(&worktree.path), tame(&worktree.branch));
+        page.entry("worktree", format!("{path}, branch {branch}"));
+    }
     page.entry("by", tame(&spec.asked_by));
     page.entry(
         "streams",
@@ -225,6 +230,19 @@ fn owed(page: &mut Page, session: &SessionView) {
             (times, Some(why)) => format!("; tried {times} times: {}", tame(why)),
         };
         page.line(format!("{what}{failures}"));
+    }
+}
+
+fn kept(page: &mut Page, session: &SessionView) {
+    if session.kept.is_empty() {
+        return;
+    }
+    page.section("Kept");
+    for kept in &session.kept {
+        if let OwedKind::Worktree { path, branch, .. } = &kept.what {
+            let (path, branch, why) = (tame(path), tame(branch), tame(&kept.why));
+            page.line(format!("the worktree {path} with branch {branch}: {why}"));
+        }
     }
 }
 

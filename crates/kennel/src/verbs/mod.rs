@@ -19,6 +19,7 @@ mod signal_name;
 pub(crate) mod stop;
 pub(crate) mod strays;
 pub(crate) mod wait;
+pub(crate) mod worktrees;
 
 use std::fmt::Display;
 

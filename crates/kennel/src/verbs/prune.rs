@@ -36,6 +36,12 @@ pub(crate) fn prune(home: &Home, args: &PruneArgs) -> Result<u8, Failure> {
         0 => say("nothing to remove"),
         number => say(&format!("{} removed", counted(number, "session"))),
     }
+    if !answer.with_worktrees.is_empty() {
+        let left = counted(answer.with_worktrees.len(), "session");
+        say(&format!(
+            "{left} left on record, with a worktree that is kept: see `kennel worktrees`"
+        ));
+    }
     Ok(0)
 }
 

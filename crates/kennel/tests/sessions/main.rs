@@ -20,3 +20,4 @@ mod shutdown;
 mod small_disk;
 mod surroundings;
 mod walk;
+mod worktrees;

@@ -13,7 +13,7 @@ use crate::sweep;
 use crate::target::Target;
 
 /// Sessions before the first look: until then caches fill up, and more than are kept on record.
-const WARM_UP: usize = 1500;
+const WARM_UP: usize = 10_000;
 /// What the daemon's memory may grow by and still be flat: a hundred bytes a session, of ten thousand.
 const DAEMON_SLACK_KB: u64 = 1024;
 /// The same for the yard: some pages.

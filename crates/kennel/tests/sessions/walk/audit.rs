@@ -11,6 +11,7 @@ use super::part::{CODE, Noted, Part};
 use super::story::Story;
 use super::victims::Victims;
 use crate::journal::Journal;
+use crate::worktrees::Repo;
 
 /// How long everything may take to settle.
 const PATIENCE: Duration = Duration::from_secs(40);
@@ -33,6 +34,8 @@ pub(crate) struct Audit<'a> {
     pub(crate) bystander_harmed: bool,
     pub(crate) subject_harmed: bool,
     pub(crate) yard_killed: bool,
+    /// The repository of which the subject has a worktree.
+    pub(crate) repo: Option<&'a Repo<'a>>,
     /// The journals of both just before the kill.
     pub(crate) before: [Journal; 2],
     /// What became of the commands of the story.
@@ -54,6 +57,9 @@ impl Audit<'_> {
         self.check_end(&self.bystander, &sessions, self.bystander_harmed, &self.before[0]);
         self.check_end(&self.subject, &sessions, self.subject_harmed, &self.before[1]);
         self.end_what_nobody_could_see();
+        if let Some(repo) = self.repo {
+            repo.assert_settled();
+        }
         self.scene.stop_daemon();
     }
 
@@ -128,7 +134,7 @@ impl Audit<'_> {
         let Some(act) = self.acts.last().filter(|act| act.code == 0) else { return };
         let phase = subject.map(|session| session["phase"].as_str().unwrap_or_default());
         match self.story {
-            Story::Launch | Story::Exit => {
+            Story::Launch | Story::Worktree | Story::Exit | Story::WorktreeExit => {
                 let id = subject.map(|session| session["id"].clone());
                 assert_eq!(id, Some(Value::from(act.stdout.trim_end())), "{act:?}");
             }

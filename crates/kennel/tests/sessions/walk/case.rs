@@ -10,6 +10,7 @@ use super::part::Part;
 use super::story::Story;
 use super::victims::{Victims, keepers};
 use crate::journal::Journal;
+use crate::worktrees::Repo;
 
 /// How long a story may take to come to its point.
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -38,7 +39,8 @@ impl Case {
         let faults = Faults::new(scene);
         let story = Story::passing(self.point);
         let bystander = Part::new("bystander", false);
-        let subject = Part::new("subject", story.ends_by_itself());
+        let repo = story.has_worktree().then(|| Repo::new(scene));
+        let subject = Part::new("subject", story.ends_by_itself()).in_worktree_of(repo.as_ref());
         let bystander_id = bystander.launch(scene);
         let bystander_keeper = *keepers(scene).first().expect("the bystander's keeper");
         let mut acts = story.prepare(scene, &faults, &subject);
@@ -70,6 +72,7 @@ impl Case {
             subject_harmed: story == Story::KeeperDeath
                 || killed.keeper.is_some_and(|pid| pid != bystander_keeper),
             yard_killed: killed.yard.is_some(),
+            repo: repo.as_ref(),
             before,
             acts,
         };

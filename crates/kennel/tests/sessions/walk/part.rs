@@ -1,11 +1,13 @@
 //! One agent of a story, and what is known of it without a word from Kennel.
 
 use std::fs;
+use std::path::PathBuf;
 
 use kennel_testing::{Running, Scene};
 use serde_json::Value;
 
 use crate::journal::Journal;
+use crate::worktrees::Repo;
 
 /// The code with which an agent ends that ends by itself.
 pub(crate) const CODE: u8 = 7;
@@ -16,6 +18,8 @@ pub(crate) struct Part {
     pub(crate) name: &'static str,
     /// Whether its agent ends by itself.
     ends: bool,
+    /// The repository of which it gets a worktree.
+    repo: Option<PathBuf>,
 }
 
 /// What an agent has noted of itself.
@@ -31,7 +35,12 @@ pub(crate) enum Noted {
 
 impl Part {
     pub(crate) fn new(name: &'static str, ends: bool) -> Self {
-        Self { name, ends }
+        Self { name, ends, repo: None }
+    }
+
+    /// The same, in a worktree of this repository.
+    pub(crate) fn in_worktree_of(self, repo: Option<&Repo<'_>>) -> Self {
+        Self { repo: repo.map(|repo| repo.path.clone()), ..self }
     }
 
     /// Starts `kennel run -d`, and does not wait for it.
@@ -42,8 +51,13 @@ impl Part {
         let (agent, code) = (scene.fake_agent(), CODE.to_string());
         let mut argv = vec![agent.as_str(), "work", lock, log];
         argv.extend(self.ends.then_some(code.as_str()));
-        let flags = ["-d", "--name", self.name, "--linger", "10ms", "--grace", "2s"];
-        Running::start(scene.run_command(&flags, &argv))
+        let mut flags = vec!["-d", "--name", self.name, "--linger", "10ms", "--grace", "2s"];
+        flags.extend(self.repo.as_ref().map(|_| "--worktree"));
+        let mut command = scene.run_command(&flags, &argv);
+        if let Some(repo) = &self.repo {
+            command.current_dir(repo);
+        }
+        Running::start(command)
     }
 
     /// Starts it, and waits until its agent is up.

@@ -17,8 +17,12 @@ pub(crate) enum Story {
     Launch,
     /// It is stopped before its agent runs.
     Cancel,
+    /// One with a worktree is launched.
+    Worktree,
     /// Its agent ends by itself.
     Exit,
+    /// One with a worktree ends.
+    WorktreeExit,
     /// It is stopped.
     Stop,
     /// Its keeper is killed.
@@ -48,6 +52,8 @@ impl Story {
             ("yard", "reaped") => Self::Exit,
             ("yard", "daemon") => Self::Adoption,
             ("daemon", "start" | "adopt") => Self::Adoption,
+            ("daemon", "worktree") if rest.starts_with("worktree.remove") => Self::WorktreeExit,
+            ("daemon", "worktree") => Self::Worktree,
             ("daemon", "launch") => Self::Launch,
             ("daemon", "record") if rest.starts_with("record.intent") => Self::Launch,
             ("daemon", "record" | "exit" | "clean_up" | "release") => Self::Exit,
@@ -63,14 +69,19 @@ impl Story {
 
     /// Whether the agent of its session ends by itself.
     pub(crate) fn ends_by_itself(self) -> bool {
-        matches!(self, Self::Exit | Self::Removal)
+        matches!(self, Self::Exit | Self::WorktreeExit | Self::Removal)
+    }
+
+    /// Whether its session gets a worktree.
+    pub(crate) fn has_worktree(self) -> bool {
+        matches!(self, Self::Worktree | Self::WorktreeExit)
     }
 
     /// Everything before the point may be passed.
     #[track_caller]
     pub(crate) fn prepare(self, scene: &Scene, faults: &Faults, subject: &Part) -> Vec<Running> {
         match self {
-            Self::Launch | Self::Exit => Vec::new(),
+            Self::Launch | Self::Worktree | Self::Exit | Self::WorktreeExit => Vec::new(),
             Self::Cancel => {
                 faults.arm(BEFORE_LAUNCH);
                 let starting = subject.start(scene);
@@ -95,7 +106,9 @@ impl Story {
     pub(crate) fn begin(self, scene: &Scene, subject: &Part, bystanders: i32) -> Option<Running> {
         let start = |args: &[&str]| Some(Running::start(scene.kennel(args)));
         match self {
-            Self::Launch | Self::Exit => Some(subject.start(scene)),
+            Self::Launch | Self::Worktree | Self::Exit | Self::WorktreeExit => {
+                Some(subject.start(scene))
+            }
             Self::Cancel => start(&["stop", subject.name]),
             Self::Stop => start(&["stop", subject.name]),
             Self::Removal => start(&["rm", subject.name]),

@@ -1,0 +1,45 @@
+//! Worktrees: listed, looked through, removed.
+
+use axum::Json;
+use axum::extract::{Path, Query, State};
+use kennel_core::api::{WorktreeLosses, WorktreesView};
+use serde::Deserialize;
+
+use super::Api;
+use crate::message::Command;
+use crate::owner::WorktreeCommand;
+use crate::refused::Refused;
+
+/// How one shall be removed.
+#[derive(Debug, Default, Deserialize)]
+pub(super) struct How {
+    /// Even if something is lost.
+    #[serde(default)]
+    force: bool,
+    /// Who wants it, for the event log.
+    #[serde(default)]
+    by: String,
+}
+
+pub(super) async fn list(State(api): State<Api>) -> Result<Json<WorktreesView>, Refused> {
+    api.ask(|answer| Command::Worktree(WorktreeCommand::List { answer })).await.map(Json)
+}
+
+pub(super) async fn losses(
+    State(api): State<Api>,
+    Path(reference): Path<String>,
+) -> Result<Json<WorktreeLosses>, Refused> {
+    let asked = |answer| Command::Worktree(WorktreeCommand::Losses { reference, answer });
+    api.ask(asked).await.map(Json)
+}
+
+pub(super) async fn remove(
+    State(api): State<Api>,
+    Path(reference): Path<String>,
+    how: Result<Query<How>, axum::extract::rejection::QueryRejection>,
+) -> Result<Json<WorktreeLosses>, Refused> {
+    let Query(How { force, by }) = how.map_err(|wrong| Refused::invalid(wrong.body_text()))?;
+    let asked =
+        |answer| Command::Worktree(WorktreeCommand::Remove { reference, force, by, answer });
+    api.ask(asked).await.map(Json)
+}

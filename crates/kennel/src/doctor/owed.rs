@@ -1,0 +1,52 @@
+//! What sessions have left behind: still to be removed, or kept for a person to decide on.
+
+use kennel_core::api::WorktreesView;
+use kennel_core::{Phase, SessionView, WorktreeState};
+
+use super::finding::{Finding, State};
+use crate::connect::{Daemon, Start};
+use crate::home::Home;
+use crate::words::counted;
+
+/// Nothing if no daemon runs: the doctor starts none.
+pub(super) fn findings(home: Option<&Home>) -> Vec<Finding> {
+    let Some(daemon) = home.and_then(|home| Daemon::connect(home, Start::Never).ok()) else {
+        return Vec::new();
+    };
+    let sessions = daemon.get::<Vec<SessionView>>("/v1/sessions?all=true");
+    let worktrees = daemon.get::<WorktreesView>("/v1/worktrees");
+    match (sessions, worktrees) {
+        (Ok(sessions), Ok(worktrees)) => {
+            [owed(&sessions), kept(&worktrees)].into_iter().flatten().collect()
+        }
+        (Err(error), _) | (_, Err(error)) => {
+            let text = format!("the daemon can't be asked what is owed: {error}");
+            vec![Finding::new("owed", State::Bad, text)]
+        }
+    }
+}
+
+/// What could not be removed so far.
+fn owed(sessions: &[SessionView]) -> Option<Finding> {
+    let ended = sessions.iter().filter(|session| session.phase >= Phase::Reaped);
+    let mut stubborn = ended.flat_map(|session| {
+        let failed = session.owed.iter().filter(|owed| owed.failures > 0);
+        failed.map(move |owed| (session, owed))
+    });
+    let (session, owed) = stubborn.next()?;
+    let count = 1 + stubborn.count();
+    let text = format!(
+        "{} could not be cleaned up so far, and is tried again; of session {}, {} times: {}",
+        counted(count, "leftover"),
+        session.id,
+        owed.failures,
+        owed.why.as_deref().unwrap_or("unknown"),
+    );
+    Some(Finding::new("owed", State::Bad, text))
+}
+
+fn kept(found: &WorktreesView) -> Option<Finding> {
+    let kept = found.worktrees.iter().filter(|tree| tree.state == WorktreeState::Kept).count();
+    let text = format!("{} kept (`kennel worktrees`)", counted(kept, "worktree"));
+    (kept > 0).then(|| Finding::new("worktrees", State::Good, text))
+}

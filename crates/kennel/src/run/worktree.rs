@@ -1,0 +1,92 @@
+//! A worktree for the session.
+
+use clap::Args;
+use kennel_core::{SessionSpec, WorktreeSpec};
+
+use crate::failure::say;
+use crate::print::tame;
+
+/// The flags of `kennel run` about a worktree.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Worktree")]
+pub(crate) struct WorktreeArgs {
+    /// Run it in a git worktree of its own, on this branch, or on a new one
+    /// named kennel/ID. When all has ended, the worktree is removed; but if
+    /// something of value is in it, it is kept: see `kennel worktrees`
+    #[arg(long, value_name = "BRANCH", num_args = 0..=1, require_equals = true)]
+    #[expect(clippy::option_option, reason = "that is how clap tells a flag without a value")]
+    pub(crate) worktree: Option<Option<String>>,
+}
+
+impl WorktreeArgs {
+    /// Puts them into what is asked for.
+    pub(super) fn fill(&self, spec: &mut SessionSpec) {
+        spec.worktree = self.worktree.clone().map(WorktreeSpec::asked);
+    }
+}
+
+/// Whether this session is one that was asked for so: what was decided on its worktree is not part of the request.
+pub(super) fn is_asked_for(session: &SessionSpec, asked: &SessionSpec) -> bool {
+    let worktree = session.worktree.as_ref().map(WorktreeSpec::as_asked);
+    SessionSpec { worktree, ..session.clone() } == *asked
+}
+
+/// Tells where the session's worktree is, and what is not in it.
+pub(super) fn tell(spec: &SessionSpec) {
+    if let Some(worktree) = &spec.worktree {
+        for line in lines(worktree) {
+            say(&line);
+        }
+    }
+}
+
+fn lines(worktree: &WorktreeSpec) -> Vec<String> {
+    let (path, branch) = (tame(&worktree.path), tame(&worktree.branch));
+    let mut lines = vec![format!("in the worktree {path}, on branch {branch}")];
+    match worktree.uncommitted {
+        Some(false) => {}
+        Some(true) => {
+            lines.push("changes of your checkout that are not committed are not in it".to_owned());
+        }
+        None => lines.push(
+            "it could not be told whether your checkout has changes that are not committed; they are not in it"
+                .to_owned(),
+        ),
+    }
+    lines
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_not_in_it_is_said() {
+        let worktree = |uncommitted| WorktreeSpec {
+            path: "/w/repo-1".into(),
+            branch: "kennel/1".into(),
+            uncommitted,
+            ..WorktreeSpec::default()
+        };
+        let where_it_is = "in the worktree /w/repo-1, on branch kennel/1";
+        assert_eq!(lines(&worktree(Some(false))), [where_it_is]);
+        let dirty = lines(&worktree(Some(true)));
+        assert_eq!(dirty[0], where_it_is);
+        assert!(dirty[1].contains("not committed"), "{dirty:?}");
+        assert!(lines(&worktree(None))[1].contains("could not be told"));
+    }
+
+    #[test]
+    fn our_own_session_is_known_whatever_was_decided_on_its_worktree() {
+        let asked = SessionSpec {
+            worktree: Some(WorktreeSpec::asked(Some("b".into()))),
+            ..SessionSpec::default()
+        };
+        let mut planned = asked.clone();
+        if let Some(worktree) = &mut planned.worktree {
+            worktree.record = Some("{}".into());
+        }
+        assert!(is_asked_for(&planned, &asked));
+        assert!(!is_asked_for(&planned, &SessionSpec::default()));
+    }
+}

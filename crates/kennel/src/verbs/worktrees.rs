@@ -1,0 +1,251 @@
+//! `kennel worktrees`: those of sessions; and the removal of those that are kept.
+
+use std::fmt::Write as _;
+use std::io::{self, BufRead};
+
+use clap::{Args, Subcommand};
+use kennel_core::api::{LossesView, WorktreeLosses, WorktreesView};
+use kennel_core::{WorktreeState, WorktreeView};
+use rustix::termios::isatty;
+
+use super::{asked_by, for_each};
+use crate::connect::{Daemon, Patience, Start, escape, receive};
+use crate::exit_code;
+use crate::failure::Failure;
+use crate::home::Home;
+use crate::print::{self, Ink, Tone, print, tame};
+use crate::table::{Cell, Column, Table};
+use crate::words::counted;
+
+/// The flags of `kennel worktrees`.
+#[derive(Debug, Args)]
+#[command(after_help = exit_code::PLAIN_HELP)]
+pub(crate) struct WorktreesArgs {
+    /// Print JSON, for programs
+    #[arg(long)]
+    json: bool,
+    #[command(subcommand)]
+    verb: Option<WorktreesVerb>,
+}
+
+#[derive(Debug, Subcommand)]
+enum WorktreesVerb {
+    /// Remove worktrees that are kept
+    ///
+    /// Only those in which nothing of value is left, unless --force says otherwise. What is lost is told.
+    Rm(RmArgs),
+}
+
+/// The flags of `kennel worktrees rm`.
+#[derive(Debug, Args)]
+#[command(after_help = exit_code::SHORT_HELP)]
+struct RmArgs {
+    /// With all that is in them, and their branches if Kennel made those
+    #[arg(short, long)]
+    force: bool,
+    /// Don't ask
+    #[arg(short, long)]
+    yes: bool,
+    /// Folders or branches of worktrees; or sessions, by name or id
+    #[arg(required = true, value_name = "WORKTREE")]
+    worktrees: Vec<String>,
+}
+
+/// Lists worktrees, or removes some.
+pub(crate) fn worktrees(home: &Home, args: &WorktreesArgs) -> Result<u8, Failure> {
+    let daemon = Daemon::connect(home, Start::IfNeeded)?;
+    if let Some(WorktreesVerb::Rm(args)) = &args.verb {
+        return for_each(&args.worktrees, |reference| remove(&daemon, args, reference));
+    }
+    let found: WorktreesView = daemon.get("/v1/worktrees")?;
+    if args.json {
+        print::json(&found)?;
+    } else {
+        print(&text(&found, print::width(), Ink::of_stdout()))?;
+    }
+    Ok(0)
+}
+
+fn remove(daemon: &Daemon, args: &RmArgs, reference: &str) -> Result<(), Failure> {
+    let path = format!("/v1/worktrees/{}", escape(reference));
+    // Judging takes as long as git does.
+    let ask = |method, target: &str| {
+        daemon.send(method, target, None::<&()>, Patience::Endless).and_then(receive)
+    };
+    if args.force && !args.yes && isatty(rustix::stdio::stdin()) {
+        let found: WorktreeLosses = ask("GET", &format!("{path}/losses"))?;
+        print(&would_be_lost(&found))?;
+        if !confirmed()? {
+            return Err(Failure::because(exit_code::REFUSED, "left as it is"));
+        }
+    }
+    let by = escape(&asked_by("worktrees rm"));
+    let target = format!("{path}?force={}&by={by}", args.force);
+    let removed: WorktreeLosses = ask("DELETE", &target)?;
+    print(&was_lost(&removed))
+}
+
+fn confirmed() -> Result<bool, Failure> {
+    print("Remove it? [y/N] ")?;
+    let mut answer = String::new();
+    io::stdin().lock().read_line(&mut answer).map_err(Failure::internal)?;
+    Ok(matches!(answer.trim(), "y" | "Y" | "yes"))
+}
+
+fn would_be_lost(found: &WorktreeLosses) -> String {
+    let path = tame(&found.worktree.path);
+    match losses(&found.losses) {
+        lost if lost.is_empty() => format!("{path}: nothing would be lost\n"),
+        lost => format!("{path}: this would be lost:\n{lost}"),
+    }
+}
+
+fn was_lost(removed: &WorktreeLosses) -> String {
+    let path = tame(&removed.worktree.path);
+    match losses(&removed.losses) {
+        lost if lost.is_empty() => format!("{path}: removed, nothing was lost\n"),
+        lost => format!("{path}: removed, and this was lost:\n{lost}"),
+    }
+}
+
+/// What exactly, a line each.
+fn losses(losses: &LossesView) -> String {
+    let mut out = String::new();
+    let mut line = |text: &str| {
+        let _never_fails = writeln!(out, "  {}", tame(text));
+    };
+    if let Some(why) = &losses.unknown {
+        line(&format!("unknown, so it may be anything: {why}"));
+    }
+    for why in &losses.why {
+        line(why);
+    }
+    let more = |out: &mut dyn FnMut(&str), shown: usize, all: u64| {
+        let rest = all.saturating_sub(shown as u64);
+        if rest > 0 {
+            out(&format!("    and {rest} more"));
+        }
+    };
+    for commit in &losses.newest {
+        let id = commit.id.get(..10).unwrap_or(&commit.id);
+        line(&format!("    commit {id} {}", commit.subject));
+    }
+    more(&mut line, losses.newest.len(), losses.commits);
+    for path in &losses.changed {
+        line(&format!("    file {path}"));
+    }
+    more(&mut line, losses.changed.len(), losses.changes);
+    out
+}
+
+/// The worktrees, for people.
+fn text(found: &WorktreesView, width: Option<usize>, ink: Ink) -> String {
+    if found.worktrees.is_empty() {
+        return "no worktrees\n".to_owned();
+    }
+    let columns = [
+        Column::whole("SESSION"),
+        Column::whole("STATE"),
+        Column::cut("BRANCH", 12),
+        Column::cut("WORKTREE", 20),
+        Column::cut("REPOSITORY", 12).spare(),
+    ];
+    let mut table = Table::new(&columns);
+    for worktree in &found.worktrees {
+        let (state, tone) = state(worktree);
+        table.row(vec![
+            Cell::new(worktree.name.as_deref().unwrap_or(&worktree.session)),
+            Cell::toned(state, tone),
+            Cell::new(tame(&worktree.branch)),
+            Cell::new(tame(&worktree.path)),
+            Cell::new(tame(&worktree.repo)),
+        ]);
+    }
+    let mut out = table.text(width, ink);
+    let reasons: Vec<String> = found.worktrees.iter().filter_map(why).collect();
+    if !reasons.is_empty() {
+        out += "\n";
+        out += &reasons.concat();
+    }
+    out
+}
+
+fn state(worktree: &WorktreeView) -> (&'static str, Tone) {
+    match worktree.state {
+        WorktreeState::InUse => ("in use", Tone::Good),
+        WorktreeState::Owed if worktree.failures > 0 => ("owed", Tone::Bad),
+        WorktreeState::Owed => ("owed", Tone::Busy),
+        WorktreeState::Kept => ("kept", Tone::Plain),
+    }
+}
+
+/// Why one is still there.
+pub(crate) fn why(worktree: &WorktreeView) -> Option<String> {
+    let name = worktree.name.as_deref().unwrap_or(&worktree.session);
+    if let Some(why) = &worktree.kept_because {
+        return Some(format!("{name} is kept: {}\n", tame(why)));
+    }
+    let why = worktree.failed_because.as_ref()?;
+    let times = counted(usize::try_from(worktree.failures).unwrap_or(usize::MAX), "time");
+    Some(format!("{name} is to be removed; tried {times}: {}\n", tame(why)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use kennel_core::api::CommitView;
+
+    fn worktree(state: WorktreeState) -> WorktreeView {
+        WorktreeView {
+            session: "0c3k5d9wq2fa".into(),
+            name: None,
+            state,
+            repo: "/src/repo/.git".into(),
+            path: "/w/repo-0c3k5d9wq2fa".into(),
+            branch: "kennel/0c3k5d9wq2fa".into(),
+            kept_because: (state == WorktreeState::Kept).then(|| "1 commit".into()),
+            failures: u32::from(state == WorktreeState::Owed) * 2,
+            failed_because: (state == WorktreeState::Owed).then(|| "busy".into()),
+        }
+    }
+
+    #[test]
+    fn each_is_told_with_why_it_is_still_there() {
+        assert_eq!(text(&WorktreesView::default(), Some(80), Ink::Plain), "no worktrees\n");
+        let states = [WorktreeState::InUse, WorktreeState::Owed, WorktreeState::Kept];
+        let found = WorktreesView { worktrees: states.map(worktree).to_vec() };
+        assert_eq!(
+            text(&found, None, Ink::Plain),
+            "\
+SESSION       STATE   BRANCH               WORKTREE              REPOSITORY
+0c3k5d9wq2fa  in use  kennel/0c3k5d9wq2fa  /w/repo-0c3k5d9wq2fa  /src/repo/.git
+0c3k5d9wq2fa  owed    kennel/0c3k5d9wq2fa  /w/repo-0c3k5d9wq2fa  /src/repo/.git
+0c3k5d9wq2fa  kept    kennel/0c3k5d9wq2fa  /w/repo-0c3k5d9wq2fa  /src/repo/.git
+
+0c3k5d9wq2fa is to be removed; tried 2 times: busy
+0c3k5d9wq2fa is kept: 1 commit
+"
+        );
+    }
+
+    #[test]
+    fn what_is_lost_is_told_exactly() {
+        let lost = LossesView {
+            why: vec!["3 commits are on no other branch".into()],
+            commits: 3,
+            newest: vec![CommitView { id: "0123456789abcdef".into(), subject: "a \x1b[2J".into() }],
+            changes: 1,
+            changed: vec!["new.rs".into()],
+            unknown: None,
+        };
+        let worktree = worktree(WorktreeState::Kept);
+        assert_eq!(
+            was_lost(&WorktreeLosses { worktree: worktree.clone(), losses: lost }),
+            "/w/repo-0c3k5d9wq2fa: removed, and this was lost:\n  3 commits are on no other branch\n      \
+             commit 0123456789 a \\u{1b}[2J\n      and 2 more\n      file new.rs\n"
+        );
+        let nothing = WorktreeLosses { worktree, losses: LossesView::default() };
+        assert_eq!(was_lost(&nothing), "/w/repo-0c3k5d9wq2fa: removed, nothing was lost\n");
+        assert!(would_be_lost(&nothing).contains("nothing would be lost"));
+    }
+}
