@@ -9,6 +9,7 @@ use rustix::fd::OwnedFd;
 
 use crate::home::LockHomeError;
 use crate::register::OpenRegisterError;
+use crate::terms::Terms;
 
 /// Starts a yard, the way a client would.
 pub type StartYard = Box<dyn Fn() -> io::Result<()> + Send>;
@@ -27,13 +28,16 @@ pub struct DaemonConfig {
     pub start_yard: Option<StartYard>,
     /// How many ended sessions stay on record.
     pub ended_kept: usize,
+    /// On what terms sessions are taken in.
+    pub terms: Terms,
 }
 
 impl DaemonConfig {
     /// For this home, below the yard at the other end of `yard`.
     #[must_use]
     pub fn new(home: PathBuf, home_id: HomeId, yard: OwnedFd, version: String) -> Self {
-        Self { home, home_id, yard, version, start_yard: None, ended_kept: 1000 }
+        let terms = Terms::default();
+        Self { home, home_id, yard, version, start_yard: None, ended_kept: 1000, terms }
     }
 }
 
@@ -42,6 +46,7 @@ impl fmt::Debug for DaemonConfig {
         let mut out = f.debug_struct("DaemonConfig");
         out.field("home", &self.home).field("home_id", &self.home_id);
         out.field("version", &self.version).field("ended_kept", &self.ended_kept);
+        out.field("terms", &self.terms);
         out.finish_non_exhaustive()
     }
 }

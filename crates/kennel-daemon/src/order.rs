@@ -4,7 +4,7 @@ use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-use kennel_core::api::{CreateRequest, StdinFrom, Text};
+use kennel_core::api::{CreateRequest, ResumeRequest, StdinFrom, Text};
 use kennel_core::{LaunchToken, PenKind, SessionSpec};
 use kennel_keeper::protocol::{LaunchOrder, Stdin, TerminalOrder, TerminalSettings};
 use kennel_pen::holder::HeldKind;
@@ -23,6 +23,8 @@ const MOST_CHARACTERS: usize = 64;
 /// A request that makes sense. What is in it is exact, and is written down nowhere but for the spec.
 pub(crate) struct NewLaunch {
     pub(crate) spec: SessionSpec,
+    /// Whether it waits in line if it may not start at once.
+    pub(crate) queue: bool,
     argv: Vec<OsString>,
     env: Vec<(OsString, OsString)>,
     cwd: PathBuf,
@@ -46,6 +48,9 @@ impl NewLaunch {
         let mut spec = request.spec.with_zero_off();
         if let Some(name) = &spec.name {
             check_name(name)?;
+        }
+        if let Some(key) = &spec.key {
+            kennel_core::check_key(key).map_err(Refused::invalid)?;
         }
         let argv: Vec<OsString> =
             request.argv.into_iter().map(|arg| exact(arg, "argv")).collect::<Result<_, _>>()?;
@@ -85,7 +90,67 @@ impl NewLaunch {
         };
         let given = given.filter(|_| stdin == Stdin::Given);
         spec.stdin = terminal.is_some() || stdin == Stdin::Pipe;
-        Ok(Self { spec, argv, env, cwd, umask: request.umask, limits, terminal, stdin, given })
+        let (umask, queue) = (request.umask, request.queue);
+        Ok(Self { spec, queue, argv, env, cwd, umask, limits, terminal, stdin, given })
+    }
+
+    /// Another launch of what was asked for so, with somebody's surroundings.
+    pub(crate) fn resumed(
+        mut spec: SessionSpec,
+        request: ResumeRequest,
+        given: Option<OwnedFd>,
+    ) -> Result<Self, Refused> {
+        let replaced = |text: &String| text.contains(char::REPLACEMENT_CHARACTER);
+        if spec.argv.iter().chain([&spec.cwd]).any(replaced) {
+            let what = "its command or folder had bytes that are no UTF-8, which are not on record";
+            return Err(Refused::conflict(what).hint("start it anew with `kennel run`"));
+        }
+        // Its streams are of the same kind as before.
+        let stdin = match request.stdin {
+            _ if spec.stdin && spec.terminal.is_none() => StdinFrom::Pipe,
+            StdinFrom::Pipe => StdinFrom::Null,
+            other => other,
+        };
+        spec.asked_by = request.by;
+        spec.parent = request.parent;
+        spec.tethered = request.tethered;
+        let argv = spec.argv.iter().cloned().map(Text::Plain).collect();
+        let cwd = Text::Plain(spec.cwd.clone());
+        let request = CreateRequest {
+            spec,
+            argv,
+            env: request.env,
+            cwd,
+            umask: request.umask,
+            limits: request.limits,
+            stdin,
+            terminal_settings: request.terminal_settings,
+            stderr_apart: request.stderr_apart,
+            queue: request.queue,
+        };
+        Self::new(request, given)
+    }
+
+    /// The same once more. A standard input that was given is used up: there is none then.
+    pub(crate) fn once_more(&self) -> Self {
+        Self {
+            spec: self.spec.clone(),
+            queue: self.queue,
+            argv: self.argv.clone(),
+            env: self.env.clone(),
+            cwd: self.cwd.clone(),
+            umask: self.umask,
+            limits: self.limits.clone(),
+            terminal: self.terminal.clone(),
+            stdin: if self.stdin == Stdin::Given { Stdin::Null } else { self.stdin },
+            given: None,
+        }
+    }
+
+    /// What a former daemon would have launched.
+    pub(crate) fn kept(spec: SessionSpec, order: LaunchOrder) -> Self {
+        let LaunchOrder { argv, env, cwd, umask, limits, terminal, stdin, .. } = order;
+        Self { spec, queue: true, argv, env, cwd, umask, limits, terminal, stdin, given: None }
     }
 
     /// The order for the keeper, and what comes along as its standard input.

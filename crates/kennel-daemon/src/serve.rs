@@ -25,6 +25,7 @@ use crate::message::{Bus, Command, Leave, Message};
 use crate::owner::{Beginning, Owner};
 use crate::register::{NewEvent, Opened, Register, Stored, refuse_network};
 use crate::sweep::sweep;
+use crate::terms::Terms;
 use crate::yard_link::YardLink;
 
 /// How long a predecessor may take to leave.
@@ -72,8 +73,8 @@ pub fn serve(config: DaemonConfig) -> Result<ExitReason, DaemonError> {
         .max_blocking_threads(BLOCKING_THREADS)
         .build()
         .map_err(DaemonError::Runtime)?;
-    let DaemonConfig { yard, version, start_yard, ended_kept, .. } = config;
-    let began = Begun { home: home.clone(), yard, version, ended_kept };
+    let DaemonConfig { yard, version, start_yard, ended_kept, terms, .. } = config;
+    let began = Begun { home: home.clone(), yard, version, ended_kept, terms };
     let served = runtime.block_on(began.run(opened));
     // What still blocks on the disk is not waited for.
     runtime.shutdown_timeout(LAST_WORDS);
@@ -93,13 +94,14 @@ struct Begun {
     yard: rustix::fd::OwnedFd,
     version: String,
     ended_kept: usize,
+    terms: Terms,
 }
 
 impl Begun {
     async fn run(self, opened: Opened) -> Result<ExitReason, DaemonError> {
-        let Self { home, yard, version, ended_kept } = self;
+        let Self { home, yard, version, ended_kept, terms } = self;
         let (bus, messages) = mpsc::unbounded_channel();
-        let yard = YardLink::open(yard, YARD, bus.clone()).await.map_err(DaemonError::Yard)?;
+        let mut yard = YardLink::open(yard, YARD, bus.clone()).await.map_err(DaemonError::Yard)?;
         let rebooted = note_boot(&home).unwrap_or_else(|error| {
             tracing::warn!(%error, "the boot can't be noted");
             false
@@ -116,6 +118,8 @@ impl Begun {
             yard_sender: yard.sender(),
             bus: bus.clone(),
             ended_kept,
+            kept: yard.take_kept(),
+            terms,
             live_most: most_sessions(),
             rebooted,
             adopted,

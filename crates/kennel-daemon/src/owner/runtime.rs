@@ -11,6 +11,7 @@ use tokio::task::AbortHandle;
 use crate::deadline::Deadline;
 use crate::effects::yard_proof::KeeperFate;
 use crate::keeper_link::KeeperLink;
+use crate::message::Resume;
 use crate::order::NewLaunch;
 use crate::register::Times;
 use crate::waiters::Waiter;
@@ -26,6 +27,14 @@ pub(super) struct Runtime {
     pub(super) times: Times,
     /// Until its keeper is asked for: what the keeper will be told, environment and all.
     pub(super) launch: Option<Box<NewLaunch>>,
+    /// If it is launched again when it fails: what the next keeper will be told.
+    pub(super) again: Option<Box<NewLaunch>>,
+    /// Whether the yard keeps that, or its launch, for the next daemon.
+    pub(super) kept: bool,
+    /// Another launch is due then.
+    pub(super) restart: Option<AbortHandle>,
+    /// Those who want another launch after this one, which is about to end.
+    pub(super) resumers: Vec<Resume>,
     pub(super) link: Option<KeeperLink>,
     /// Whether its keeper has greeted, over any link.
     pub(super) greeted: bool,

@@ -1,6 +1,8 @@
 //! What sessions promise when daemon, keeper, yard, disk or clients fail them: seen with real processes and
 //! from outside. One file a behaviour.
 
+mod admission;
+mod again;
 mod baseline;
 mod births;
 mod children;
