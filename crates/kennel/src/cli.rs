@@ -65,7 +65,7 @@ enum Verb {
     /// command is left, or it is named and the exit code is 205.
     ///
     /// With -d, or after the detach keys, it goes on by itself.
-    Run(RunArgs),
+    Run(Box<RunArgs>),
     /// Launch a session that has ended again
     ///
     /// Its command, in its folder, with our environment. It keeps its id; the nth launch has _n behind it. However
@@ -303,7 +303,7 @@ mod tests {
         let first = ["kennel", "--config", path.to_str().unwrap(), "run"];
         let words = first.iter().chain(words).chain(&["--", "agent", "--grace", "1h"]);
         match Cli::read(words.map(OsString::from).collect()).unwrap().verb {
-            Verb::Run(args) => args,
+            Verb::Run(args) => *args,
             other => panic!("{other:?}"),
         }
     }

@@ -349,7 +349,9 @@ impl Scene {
 }
 
 fn is_infrastructure(process: &Process) -> bool {
-    ["kennel-yard", "kennel-daemon", "kennel-spare"].iter().any(|name| process.command.starts_with(name))
+    ["kennel-yard", "kennel-daemon", "kennel-spare"]
+        .iter()
+        .any(|name| process.command.starts_with(name))
 }
 
 /// Kills a process that was just seen to run a program of ours.

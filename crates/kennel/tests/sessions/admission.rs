@@ -125,7 +125,10 @@ fn a_foreground_run_waits_in_line_and_says_where() {
         let sessions = scene.sessions();
         sessions.iter().any(|it| it["name"] == "gone" && it["phase"] == "queued")
     });
-    let waits = scene.start(&["--queue", "--name", "waits"], &["exit", "3"]);
+    let errors = scene.path("work/errors");
+    let agent = scene.fake_agent();
+    let waits = scene.run_command(&["--queue", "--name", "waits"], &[&agent, "exit", "3"]);
+    let waits = Running::start_with_errors_in(waits, &errors);
     eventually("it waits", || {
         let sessions = scene.sessions();
         sessions.iter().any(|it| it["name"] == "waits" && it["queue_place"] == 2)
@@ -135,13 +138,11 @@ fn a_foreground_run_waits_in_line_and_says_where() {
     let left = scene.wait_phase("gone", "cleaned");
     assert_eq!(left["reason"]["kind"], "client_gone", "{left:#}");
     eventually("it is next", || place(&scene, "waits") == 1);
-    // Time for the client to look.
-    let looked = std::time::Instant::now() + std::time::Duration::from_secs(1);
-    eventually("it has looked", || std::time::Instant::now() > looked);
+    let said = || fs::read_to_string(&errors).unwrap_or_default();
+    eventually("it says so", || said().contains("number 1 in line"));
     scene.call_ok(&["stop", &first]);
     let waits = waits.wait();
     assert_eq!(waits.code, 3, "{waits:?}");
-    assert!(waits.stderr.contains("number 1 in line"), "{waits:?}");
     scene.assert_nothing_left();
     scene.stop_daemon();
 }

@@ -11,6 +11,7 @@ mod config;
 mod crash_walk;
 mod deaths;
 mod disk;
+mod docs;
 mod freezer;
 mod identity;
 mod inside;
