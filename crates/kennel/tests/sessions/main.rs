@@ -3,6 +3,7 @@
 
 mod admission;
 mod again;
+mod again_walk;
 mod baseline;
 mod births;
 mod children;
