@@ -142,7 +142,7 @@ impl Owner {
             (Relaunched::Admitted { id, effects }, Ok(Some((launch, _)))) => {
                 point("daemon.again.resumed");
                 self.begin(&id, launch, effects, "somebody wants it to go on");
-                self.forget_kept(after);
+                self.hand_on(after, &id);
                 if let Some(tether) = tether {
                     self.tie(&id, tether);
                 }
@@ -303,8 +303,7 @@ impl Owner {
             Relaunched::Admitted { id: next, effects } => {
                 point("daemon.again.restarted");
                 self.begin(&next, launch, effects, "it has failed, and is to be launched again");
-                self.forget_kept(id);
-                self.hand_on_waiters(id, &next);
+                self.hand_on(id, &next);
             }
             Relaunched::Already { .. } | Relaunched::Wait { .. } => {}
             Relaunched::Refused(RelaunchRefusal::CalledOff(_)) => {}
@@ -315,15 +314,14 @@ impl Owner {
         }
     }
 
-    /// Who waits for the end of a session waits for that of its next launch.
-    fn hand_on_waiters(&mut self, from: &SessionId, to: &SessionId) {
-        let former = self.runtimes.get_mut(from).map(|runtime| {
-            runtime.again = None;
-            std::mem::take(&mut runtime.waiters)
-        });
+    /// Who waits for the end of a session waits for that of its next launch; all else of the former one is over.
+    fn hand_on(&mut self, from: &SessionId, to: &SessionId) {
+        let former = self.runtimes.get_mut(from);
+        let waiters = former.map(|runtime| std::mem::take(&mut runtime.waiters));
         if let Some(runtime) = self.runtimes.get_mut(to) {
-            runtime.waiters.extend(former.into_iter().flatten());
+            runtime.waiters.extend(waiters.into_iter().flatten());
         }
+        self.settle_again(from);
     }
 
     /// Lets go of what no further launch needs.

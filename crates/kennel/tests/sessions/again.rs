@@ -243,6 +243,24 @@ fn a_stop_in_the_pause_calls_the_next_launch_off() {
     scene.stop_daemon();
 }
 
+#[test]
+fn a_resume_in_the_pause_is_the_next_launch_and_whoever_waits_waits_for_it() {
+    let Some(scene) = scene() else { return };
+    let argv = ["/bin/sh", "-c", "[ -e go ] || exit 3"];
+    let id = scene.launch_command(&["--restart", "on-failure"], &argv);
+    eventually("it waits for its next launch", || {
+        scene.session(&id)["relaunch"]["relaunch"] == "pending"
+    });
+    let waiting = Running::start(scene.kennel(&["wait", &id]));
+    std::fs::write(scene.path("work/go"), "").expect("a file");
+    let resumed = scene.call(&["resume", "-d", &id]);
+    assert_eq!((resumed.code, resumed.stdout.trim_end()), (0, format!("{id}_2").as_str()));
+    let waited = waiting.wait();
+    assert_eq!(waited.code, 0, "{waited:?}");
+    assert_eq!(scene.sessions().len(), 2);
+    scene.stop_daemon();
+}
+
 /// The yard keeps the environment for the next daemon, by memory.
 #[test]
 fn a_pause_outlives_the_daemon_and_the_environment_with_it() {
