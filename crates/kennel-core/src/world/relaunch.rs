@@ -12,6 +12,7 @@ use std::time::Duration;
 
 use crate::effect::Effect;
 use crate::id::{LaunchToken, SessionId};
+use crate::lifecycle::worktree;
 use crate::restart::{self, Decision, Facts, RelaunchState, Restarts, Why};
 use crate::session::{Kept, Owed, Phase, Reason, Session};
 
@@ -167,10 +168,9 @@ impl World {
     }
 
     fn is_taken_over(&self, id: &SessionId, kept: &Kept) -> bool {
-        self.launches(id).filter(|later| later.id > *id).any(|later| {
-            let owed = later.owed.iter().any(|owed| owed.what == kept.what);
-            owed || later.kept.iter().any(|other| other.what == kept.what)
-        })
+        // Each launch owes its worktree from the beginning. So one that has let go of it has removed it.
+        let has_it = |later: &Session| worktree(&later.spec).as_ref() == Some(&kept.what);
+        self.launches(id).any(|later| later.id > *id && has_it(later))
     }
 }
 
