@@ -161,9 +161,15 @@ impl World {
 
     /// What was made for sessions and is kept, and for which launch: but not what a later launch has taken over.
     pub fn kept(&self) -> impl Iterator<Item = (&SessionId, &Kept)> {
-        self.sessions.values().flat_map(move |session| {
-            let kept = session.kept.iter().filter(|kept| !self.is_taken_over(&session.id, kept));
-            kept.map(|kept| (&session.id, kept))
+        let ids = self.sessions.keys();
+        ids.flat_map(|id| self.kept_by(id).map(move |kept| (id, kept)))
+    }
+
+    /// The same for one launch.
+    pub fn kept_by(&self, id: &SessionId) -> impl Iterator<Item = &Kept> {
+        let session = self.sessions.get(id);
+        session.into_iter().flat_map(move |session| {
+            session.kept.iter().filter(|kept| !self.is_taken_over(&session.id, kept))
         })
     }
 
