@@ -84,6 +84,9 @@ pub struct CreateRequest {
 /// Another launch of a session that has ended: its command, in its folder, with these surroundings.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ResumeRequest {
+    /// After which launch: if there is a later one already, that is the answer. The latest one if not given.
+    #[serde(default)]
+    pub after: Option<SessionId>,
     /// As in [`CreateRequest`].
     pub env: Vec<(Text, Text)>,
     /// The client's umask.
@@ -315,6 +318,9 @@ pub struct InspectView {
     pub timeline: Vec<EventView>,
     /// Its launch.
     pub launch: LaunchView,
+    /// All launches of the session, the first one first.
+    #[serde(default)]
+    pub launches: Vec<SessionView>,
     /// The keeper's pid, while there is one.
     pub keeper_pid: Option<i32>,
     /// What could not be found out, and why.

@@ -52,7 +52,7 @@ use crate::session::{
 };
 use crate::spec::SessionSpec;
 
-fn worktree(spec: &SessionSpec) -> Option<OwedKind> {
+pub(crate) fn worktree(spec: &SessionSpec) -> Option<OwedKind> {
     let wanted = spec.worktree.as_ref()?;
     Some(OwedKind::Worktree {
         repo: wanted.repo.clone(),

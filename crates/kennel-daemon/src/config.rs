@@ -10,6 +10,7 @@ use rustix::fd::OwnedFd;
 
 use crate::home::LockHomeError;
 use crate::register::OpenRegisterError;
+use crate::terms::Terms;
 
 /// Starts a yard, the way a client would.
 pub type StartYard = Box<dyn Fn() -> io::Result<()> + Send>;
@@ -32,6 +33,8 @@ pub struct DaemonConfig {
     pub worktrees: Option<PathBuf>,
     /// The environment for git where no client's is known: for worktrees that a former daemon left.
     pub environment: Vec<(OsString, OsString)>,
+    /// On what terms sessions are taken in.
+    pub terms: Terms,
 }
 
 impl DaemonConfig {
@@ -47,6 +50,7 @@ impl DaemonConfig {
             ended_kept: 1000,
             worktrees: None,
             environment: Vec::new(),
+            terms: Terms::default(),
         }
     }
 }
@@ -57,6 +61,7 @@ impl fmt::Debug for DaemonConfig {
         out.field("home", &self.home).field("home_id", &self.home_id);
         out.field("version", &self.version).field("ended_kept", &self.ended_kept);
         out.field("worktrees", &self.worktrees);
+        out.field("terms", &self.terms);
         out.finish_non_exhaustive()
     }
 }

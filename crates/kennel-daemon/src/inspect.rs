@@ -26,7 +26,7 @@ const TIMELINE: usize = 1000;
 pub(crate) async fn inspect(home: &Home, register: &Register, known: Inspected) -> InspectView {
     let mut trouble = Vec::new();
     let (mut members, mut usage) = (Vec::new(), None);
-    let Inspected { view, launch, keeper_pid, id } = known;
+    let Inspected { view, launch, launches, keeper_pid, id } = known;
     if keeper_pid.is_some() {
         match timeout(PATIENCE, ask(home.session(&id))).await {
             Ok(Ok((found, used))) => (members, usage) = (found, Some(used)),
@@ -60,7 +60,7 @@ pub(crate) async fn inspect(home: &Home, register: &Register, known: Inspected) 
     if let Some(lost) = view.survivors.first() {
         trouble.push(format!("pid {} ({}) can't be ended: {}", lost.pid, lost.name, lost.why));
     }
-    InspectView { session: view, members, usage, timeline, launch, keeper_pid, trouble }
+    InspectView { session: view, members, usage, timeline, launch, launches, keeper_pid, trouble }
 }
 
 async fn ask(folder: std::path::PathBuf) -> Result<(Vec<MemberView>, UsageView), TalkError> {

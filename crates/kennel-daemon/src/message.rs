@@ -1,6 +1,6 @@
 //! What the owner of the state is told.
 
-use kennel_core::api::{DaemonView, StopAnswer, StopRequest};
+use kennel_core::api::{DaemonView, ResumeRequest, StopAnswer, StopRequest};
 use kennel_core::{Event, SessionId, SessionView};
 use kennel_keeper::protocol::{Report, YardReport};
 use rustix::fd::OwnedFd;
@@ -47,6 +47,12 @@ pub(crate) enum Message {
     Late { session: SessionId, deadline: Deadline },
     /// It is time for another try.
     RetryDue { session: SessionId },
+    /// The pause before another launch is over.
+    RestartDue { session: SessionId },
+    /// Somebody has ended or started: those in line may have their turn.
+    LineMoved,
+    /// The same, after a pause in which nobody could have theirs.
+    LineWatched,
     /// The client of a tethered session went before it had its answer.
     ClientGone { session: SessionId },
     /// Those who asked for a stop have waited long enough.
@@ -88,6 +94,8 @@ pub(crate) struct Pruned {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Until {
+    /// It is on record, and in line or running.
+    Accepted,
     /// It runs.
     #[default]
     Started,
@@ -106,6 +114,8 @@ pub(crate) enum Command {
         tether: Option<oneshot::Receiver<()>>,
         answer: Answer<SessionView>,
     },
+    /// Another launch of a session; answered as for a new one.
+    Resume(Resume),
     /// All sessions, or all that are not cleaned.
     List { all: bool, answer: Answer<Vec<SessionView>> },
     /// One session.
@@ -136,6 +146,25 @@ pub(crate) enum Command {
     Leave(Leave),
 }
 
+/// A wish for another launch.
+pub(crate) struct Resume {
+    pub(crate) reference: String,
+    pub(crate) request: ResumeRequest,
+    /// What was left at the deposit for it.
+    pub(crate) given: Option<OwnedFd>,
+    pub(crate) until: Until,
+    /// As for a new session.
+    pub(crate) tether: Option<oneshot::Receiver<()>>,
+    pub(crate) answer: Answer<SessionView>,
+}
+
+impl std::fmt::Debug for Resume {
+    /// Without the environment: it has secrets in it.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Resume").field("reference", &self.reference).finish_non_exhaustive()
+    }
+}
+
 /// How the daemon shall go.
 #[derive(Debug)]
 pub(crate) enum Leave {
@@ -152,6 +181,8 @@ pub(crate) enum Leave {
 pub(crate) struct Inspected {
     pub(crate) view: SessionView,
     pub(crate) launch: kennel_core::LaunchView,
+    /// All launches of the session, the first one first.
+    pub(crate) launches: Vec<SessionView>,
     pub(crate) keeper_pid: Option<i32>,
     pub(crate) id: SessionId,
 }

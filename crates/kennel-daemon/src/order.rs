@@ -4,7 +4,7 @@ use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-use kennel_core::api::{CreateRequest, StdinFrom, Text};
+use kennel_core::api::{CreateRequest, ResumeRequest, StdinFrom, Text};
 use kennel_core::{LaunchToken, PenKind, SessionId, SessionSpec, WorktreeSpec};
 use kennel_keeper::protocol::{LaunchOrder, Stdin, TerminalOrder, TerminalSettings};
 use kennel_pen::holder::HeldKind;
@@ -42,6 +42,8 @@ pub(crate) struct NewLaunch {
     pub(crate) spec: SessionSpec,
     /// The id that it will have, if that had to be known before.
     pub(crate) id: Option<SessionId>,
+    /// Whether it waits in line if it may not start at once.
+    pub(crate) queue: bool,
     argv: Vec<OsString>,
     env: Vec<(OsString, OsString)>,
     cwd: PathBuf,
@@ -65,6 +67,9 @@ impl NewLaunch {
         let mut spec = request.spec.with_zero_off();
         if let Some(name) = &spec.name {
             check_name(name)?;
+        }
+        if let Some(key) = &spec.key {
+            kennel_core::check_key(key).map_err(Refused::invalid)?;
         }
         let argv: Vec<OsString> =
             request.argv.into_iter().map(|arg| exact(arg, "argv")).collect::<Result<_, _>>()?;
@@ -106,8 +111,8 @@ impl NewLaunch {
         spec.stdin = terminal.is_some() || stdin == Stdin::Pipe;
         // What was decided on a worktree is ours to say.
         spec.worktree = spec.worktree.as_ref().map(WorktreeSpec::as_asked);
-        let (id, umask) = (None, request.umask);
-        Ok(Self { spec, id, argv, env, cwd, umask, limits, terminal, stdin, given })
+        let (umask, queue) = (request.umask, request.queue);
+        Ok(Self { spec, id: None, queue, argv, env, cwd, umask, limits, terminal, stdin, given })
     }
 
     /// Whether it asks for a worktree on which nobody has decided yet.
@@ -131,6 +136,71 @@ impl NewLaunch {
             *value = cwd.clone().into();
         }
         self.cwd = cwd;
+    }
+
+    /// Another launch of what was asked for so, with somebody's surroundings.
+    pub(crate) fn resumed(
+        mut spec: SessionSpec,
+        request: ResumeRequest,
+        given: Option<OwnedFd>,
+    ) -> Result<Self, Refused> {
+        let replaced = |text: &String| text.contains(char::REPLACEMENT_CHARACTER);
+        if spec.argv.iter().chain([&spec.cwd]).any(replaced) {
+            let what = "its command or folder had bytes that are no UTF-8, which are not on record";
+            return Err(Refused::conflict(what).hint("start it anew with `kennel run`"));
+        }
+        // Its streams are of the same kind as before.
+        let stdin = match request.stdin {
+            _ if spec.stdin && spec.terminal.is_none() => StdinFrom::Pipe,
+            StdinFrom::Pipe => StdinFrom::Null,
+            other => other,
+        };
+        spec.asked_by = request.by;
+        spec.parent = request.parent;
+        spec.tethered = request.tethered;
+        let argv = spec.argv.iter().cloned().map(Text::Plain).collect();
+        let cwd = Text::Plain(spec.cwd.clone());
+        // It has the worktree that was decided on for its first launch.
+        let worktree = spec.worktree.clone();
+        let request = CreateRequest {
+            spec,
+            argv,
+            env: request.env,
+            cwd,
+            umask: request.umask,
+            limits: request.limits,
+            stdin,
+            terminal_settings: request.terminal_settings,
+            stderr_apart: request.stderr_apart,
+            queue: request.queue,
+        };
+        let mut launch = Self::new(request, given)?;
+        launch.spec.worktree = worktree;
+        Ok(launch)
+    }
+
+    /// The same once more. A standard input that was given is used up: there is none then.
+    pub(crate) fn once_more(&self) -> Self {
+        Self {
+            spec: self.spec.clone(),
+            id: None,
+            queue: self.queue,
+            argv: self.argv.clone(),
+            env: self.env.clone(),
+            cwd: self.cwd.clone(),
+            umask: self.umask,
+            limits: self.limits.clone(),
+            terminal: self.terminal.clone(),
+            stdin: if self.stdin == Stdin::Given { Stdin::Null } else { self.stdin },
+            given: None,
+        }
+    }
+
+    /// What a former daemon would have launched.
+    pub(crate) fn kept(spec: SessionSpec, order: LaunchOrder) -> Self {
+        let LaunchOrder { argv, env, cwd, umask, limits, terminal, stdin, .. } = order;
+        let (id, queue, given) = (None, true, None);
+        Self { spec, id, queue, argv, env, cwd, umask, limits, terminal, stdin, given }
     }
 
     /// The order for the keeper, and what comes along as its standard input.

@@ -1,7 +1,7 @@
 //! Why somebody does not get what they asked for.
 
 use kennel_core::api::Problem;
-use kennel_core::{FindError, Refusal, RemoveError};
+use kennel_core::{FindError, Refusal, RelaunchRefusal, RemoveError};
 
 /// A refusal, as the API tells it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -127,12 +127,25 @@ impl From<Refusal> for Refused {
     }
 }
 
+impl From<RelaunchRefusal> for Refused {
+    fn from(refusal: RelaunchRefusal) -> Self {
+        match refusal {
+            RelaunchRefusal::Unknown(_) => Self::new(RefusedKind::NotFound, refusal),
+            RelaunchRefusal::Lost(_)
+            | RelaunchRefusal::Forgotten(_)
+            | RelaunchRefusal::CalledOff(_) => Self::conflict(refusal),
+            RelaunchRefusal::Refused(refusal) => refusal.into(),
+        }
+    }
+}
+
 impl From<RemoveError> for Refused {
     fn from(error: RemoveError) -> Self {
         match error {
             RemoveError::Unknown(_) => Self::new(RefusedKind::NotFound, error),
             RemoveError::Live(_) => Self::conflict(error).hint("stop it first"),
-            RemoveError::RelaunchPending(_) | RemoveError::Latest(_) => Self::conflict(error),
+            RemoveError::RelaunchPending(_) => Self::conflict(error).hint("stop it first"),
+            RemoveError::Latest(_) => Self::conflict(error),
             RemoveError::Unrecorded(_) => Self::conflict(error).hint("try again in a moment"),
         }
     }

@@ -26,6 +26,7 @@ use crate::message::{Bus, Command, Leave, Message};
 use crate::owner::{Beginning, Owner};
 use crate::register::{NewEvent, Opened, Register, Stored, refuse_network};
 use crate::sweep::sweep;
+use crate::terms::Terms;
 use crate::yard_link::YardLink;
 
 /// How long a predecessor may take to leave.
@@ -74,8 +75,10 @@ pub fn serve(config: DaemonConfig) -> Result<ExitReason, DaemonError> {
         .build()
         .map_err(DaemonError::Runtime)?;
     let DaemonConfig { yard, version, start_yard, ended_kept, worktrees, environment, .. } = config;
+    let terms = config.terms;
     let worktrees = worktrees.unwrap_or_else(|| home.worktrees());
-    let began = Begun { home: home.clone(), yard, version, ended_kept, worktrees, environment };
+    let began =
+        Begun { home: home.clone(), yard, version, ended_kept, worktrees, environment, terms };
     let served = runtime.block_on(began.run(opened));
     // What still blocks on the disk is not waited for.
     runtime.shutdown_timeout(LAST_WORDS);
@@ -97,13 +100,14 @@ struct Begun {
     ended_kept: usize,
     worktrees: PathBuf,
     environment: Environment,
+    terms: Terms,
 }
 
 impl Begun {
     async fn run(self, opened: Opened) -> Result<ExitReason, DaemonError> {
-        let Self { home, yard, version, ended_kept, worktrees, environment } = self;
+        let Self { home, yard, version, ended_kept, worktrees, environment, terms } = self;
         let (bus, messages) = mpsc::unbounded_channel();
-        let yard = YardLink::open(yard, YARD, bus.clone()).await.map_err(DaemonError::Yard)?;
+        let mut yard = YardLink::open(yard, YARD, bus.clone()).await.map_err(DaemonError::Yard)?;
         let rebooted = note_boot(&home).unwrap_or_else(|error| {
             tracing::warn!(%error, "the boot can't be noted");
             false
@@ -120,6 +124,8 @@ impl Begun {
             yard_sender: yard.sender(),
             bus: bus.clone(),
             ended_kept,
+            kept: yard.take_kept(),
+            terms,
             live_most: most_sessions(),
             rebooted,
             worktrees,

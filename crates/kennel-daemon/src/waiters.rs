@@ -6,7 +6,7 @@
 use std::time::Instant;
 
 use kennel_core::api::{ShutdownLine, StopAnswer, StopResult};
-use kennel_core::{Event, PenEnd, Phase, Session, SessionView, Writing};
+use kennel_core::{Event, PenEnd, Phase, RelaunchState, Session, SessionView, Writing};
 use tokio::sync::mpsc;
 
 use crate::message::Answer;
@@ -18,6 +18,8 @@ pub(crate) type ShutdownLines = mpsc::UnboundedSender<ShutdownLine>;
 /// Somebody who waits.
 #[derive(Debug)]
 pub(crate) enum Waiter {
+    /// Until it is on record, and in line or running, or will not.
+    Accepted(Answer<SessionView>),
     /// Until it runs, or will not.
     Started(Answer<SessionView>),
     /// Until it is over.
@@ -36,10 +38,14 @@ pub(crate) enum Waiter {
 pub(crate) enum Standing {
     /// Nothing is decided.
     Open,
+    /// It waits in line, and that is on record.
+    InLine,
     /// The program runs.
     Running,
     /// It can't be ended for now.
     Stuck,
+    /// This launch is over, and another one follows by itself.
+    Resting,
     /// It is over.
     Over,
 }
@@ -49,6 +55,8 @@ pub(crate) fn standing(session: &Session, event: Option<&Event>) -> Standing {
     let writing = matches!(session.underway.writing, Writing::UnderWay { .. });
     let stubborn = session.owed.iter().any(|owed| owed.failures > 0);
     match session.phase {
+        Phase::Queued if !writing && !session.is_stop_wanted() => Standing::InLine,
+        Phase::Cleaned if session.relaunch == RelaunchState::Pending => Standing::Resting,
         // With the last record under way nobody can say yet whether it is safe.
         Phase::Cleaned if !writing => Standing::Over,
         // What can't be removed for now must not keep anybody waiting.
@@ -75,9 +83,12 @@ impl Waiter {
     /// Whether this is what it waits for.
     pub(crate) fn is_due(&self, standing: Standing) -> bool {
         match self {
-            Self::Started(_) => standing != Standing::Open,
+            Self::Accepted(_) => standing != Standing::Open,
+            Self::Started(_) => !matches!(standing, Standing::Open | Standing::InLine),
             Self::Settled(_) => standing == Standing::Over,
-            Self::Stopped { .. } => matches!(standing, Standing::Over | Standing::Stuck),
+            Self::Stopped { .. } => {
+                matches!(standing, Standing::Over | Standing::Resting | Standing::Stuck)
+            }
         }
     }
 
@@ -89,7 +100,9 @@ impl Waiter {
     /// Whether nobody waits any more.
     pub(crate) fn is_abandoned(&self) -> bool {
         match self {
-            Self::Started(answer) | Self::Settled(answer) => answer.is_closed(),
+            Self::Accepted(answer) | Self::Started(answer) | Self::Settled(answer) => {
+                answer.is_closed()
+            }
             Self::Stopped { answer, .. } => answer.is_closed(),
         }
     }
@@ -98,7 +111,9 @@ impl Waiter {
     pub(crate) fn refuse(self, refused: Refused) {
         // Whoever has gone does not want to know.
         match self {
-            Self::Started(answer) | Self::Settled(answer) => drop(answer.send(Err(refused))),
+            Self::Accepted(answer) | Self::Started(answer) | Self::Settled(answer) => {
+                drop(answer.send(Err(refused)));
+            }
             Self::Stopped { answer, .. } => drop(answer.send(Err(refused))),
         }
     }
@@ -106,10 +121,12 @@ impl Waiter {
     /// Tells it.
     pub(crate) fn tell(self, view: SessionView, standing: Standing) {
         match self {
-            Self::Started(answer) | Self::Settled(answer) => drop(answer.send(Ok(view))),
+            Self::Accepted(answer) | Self::Started(answer) | Self::Settled(answer) => {
+                drop(answer.send(Ok(view)));
+            }
             Self::Stopped { answer, since, .. } => {
                 let result = match standing {
-                    Standing::Over => StopResult::Stopped,
+                    Standing::Over | Standing::Resting => StopResult::Stopped,
                     _ => StopResult::StillAlive,
                 };
                 drop(answer.send(Ok(stop_answer(result, view, since))));

@@ -1,10 +1,11 @@
 //! The daemon's connection to its yard, watched by a task of its own.
 
 use std::collections::VecDeque;
-use std::io;
+use std::fs::File;
+use std::io::{self, Read, Seek};
 use std::time::Duration;
 
-use kennel_keeper::protocol::{YardReport, YardRequest};
+use kennel_keeper::protocol::{LaunchOrder, YardReport, YardRequest};
 use kennel_keeper::{ClientError, YardClient};
 use kennel_sys::identity::Identity;
 use kennel_sys::pidfd;
@@ -37,6 +38,8 @@ pub(crate) type YardSender = mpsc::UnboundedSender<YardOrder>;
 pub(crate) struct YardLink {
     /// Which process it is.
     pub(crate) identity: Identity,
+    /// What a former daemon left with it.
+    kept: Vec<(String, LaunchOrder)>,
     orders: YardSender,
     task: JoinHandle<()>,
 }
@@ -49,6 +52,7 @@ impl YardLink {
         socket.get_ref().send(&YardRequest::Status, &[]).map_err(io::Error::other)?;
         let mut early = Vec::new();
         let pid = tokio::time::timeout(patience, hear_pid(&socket, &mut early)).await??;
+        let kept = hear_kept(&socket, &mut early, patience).await?;
         // The yard is our parent, or a test's: in either case it is there as long as it holds the socket.
         let gone = || io::Error::other("the yard is gone");
         let handle = pidfd::open(pid)?.ok_or_else(gone)?;
@@ -58,7 +62,12 @@ impl YardLink {
         }
         let (orders, queue) = mpsc::unbounded_channel();
         let task = tokio::spawn(attend(socket, queue, bus));
-        Ok(Self { identity, orders, task })
+        Ok(Self { identity, kept, orders, task })
+    }
+
+    /// What a former daemon left with it; once.
+    pub(crate) fn take_kept(&mut self) -> Vec<(String, LaunchOrder)> {
+        std::mem::take(&mut self.kept)
     }
 
     /// For those who have orders for it.
@@ -81,6 +90,62 @@ async fn hear_pid(socket: &AsyncFd<YardClient>, early: &mut Vec<YardReport>) -> 
             Some(YardReport::Status { pid, .. }) => return Ok(pid),
             Some(other) => early.push(other),
             None => socket.readable().await?.clear_ready(),
+        }
+    }
+}
+
+/// Asks for what a former daemon left. A yard that does not know the question keeps nothing.
+async fn hear_kept(
+    socket: &AsyncFd<YardClient>,
+    early: &mut Vec<YardReport>,
+    patience: Duration,
+) -> io::Result<Vec<(String, LaunchOrder)>> {
+    let ask = |after: &str| {
+        let request = YardRequest::Kept { after: after.to_owned() };
+        socket.get_ref().send(&request, &[]).map_err(io::Error::other)
+    };
+    ask("")?;
+    let (mut kept, mut last) = (Vec::new(), None);
+    let all = async {
+        loop {
+            let heard = socket.get_ref().receive_with_descriptors().map_err(io::Error::other)?;
+            match heard {
+                Some((YardReport::Kept { name }, files)) => {
+                    last = Some(name.clone());
+                    kept.extend(read_kept(files).map(|order| (name, order)));
+                }
+                Some((YardReport::KeptAll, _)) => match last.take() {
+                    Some(last) => ask(&last)?,
+                    None => return Ok(()),
+                },
+                Some((other, _)) => early.push(other),
+                None => socket.readable().await?.clear_ready(),
+            }
+        }
+    };
+    match tokio::time::timeout(patience, all).await {
+        Ok(heard) => heard.map(|()| kept),
+        Err(_) => {
+            tracing::warn!("the yard does not tell what it keeps");
+            Ok(Vec::new())
+        }
+    }
+}
+
+/// An order that was kept. Our position in the file is the former daemon's, so it is read from the start.
+fn read_kept(files: Vec<OwnedFd>) -> Option<LaunchOrder> {
+    let mut file = File::from(files.into_iter().next()?);
+    let mut bytes = Vec::new();
+    let read = file.rewind().and_then(|()| file.read_to_end(&mut bytes));
+    match read.map(|_| LaunchOrder::decode(&bytes)) {
+        Ok(Ok(order)) => Some(order),
+        Ok(Err(error)) => {
+            tracing::warn!(%error, "what the yard keeps makes no sense");
+            None
+        }
+        Err(error) => {
+            tracing::warn!(%error, "what the yard keeps can't be read");
+            None
         }
     }
 }

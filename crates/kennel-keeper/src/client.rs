@@ -143,8 +143,18 @@ impl YardClient {
     /// # Errors
     /// See [`ClientError`].
     pub fn receive(&self) -> Result<Option<YardReport>, ClientError> {
-        let Some((bytes, _)) = received(self.0.receive()?)? else { return Ok(None) };
-        Ok(Some(YardReport::decode(&bytes)?))
+        Ok(self.receive_with_descriptors()?.map(|(report, _)| report))
+    }
+
+    /// The same, with the descriptors that came along.
+    ///
+    /// # Errors
+    /// See [`ClientError`].
+    pub fn receive_with_descriptors(
+        &self,
+    ) -> Result<Option<(YardReport, Vec<OwnedFd>)>, ClientError> {
+        let Some((bytes, descriptors)) = received(self.0.receive()?)? else { return Ok(None) };
+        Ok(Some((YardReport::decode(&bytes)?, descriptors)))
     }
 }
 

@@ -45,6 +45,12 @@ pub enum MakeError {
         /// The branch.
         branch: String,
     },
+    /// The repository was removed or moved since the plan.
+    #[error("the repository {path} is not there any more")]
+    NoRepository {
+        /// Where it was.
+        path: PathBuf,
+    },
     /// Something else is there since the plan.
     #[error("there is something else at {path} by now")]
     Taken {
@@ -94,6 +100,9 @@ pub enum MakeError {
 /// # Errors
 /// See [`MakeError`].
 pub fn make(git: &Git, record: &Record) -> Result<Made, MakeError> {
+    if Kind::of(&record.repo)? == Kind::None {
+        return Err(MakeError::NoRepository { path: record.repo.clone() });
+    }
     let lock = lock_anew(git, record)?;
     let added = match Standing::of(record)? {
         Standing::Whole => Added::default(),

@@ -66,6 +66,12 @@ enum Verb {
     ///
     /// With -d, or after the detach keys, it goes on by itself.
     Run(Box<RunArgs>),
+    /// Launch a session that has ended again
+    ///
+    /// Its command, in its folder, with our environment. It keeps its id; the nth launch has _n behind it. However
+    /// many ask at once, there is one launch, and all get it for an answer; one that is about to end is waited for
+    /// first, and of one that runs nothing more is launched.
+    Resume(run::ResumeArgs),
     /// List sessions
     #[command(visible_alias = "ls")]
     Ps(ps::PsArgs),
@@ -223,6 +229,7 @@ impl Cli {
         let open = || Home::open(&self.home, &self.config).map_err(Failure::setup);
         match self.verb {
             Verb::Run(args) => run::run(&open()?, &args),
+            Verb::Resume(args) => run::resume(&open()?, &args),
             Verb::Ps(args) => ps::ps(&open()?, &args),
             Verb::Logs(args) => logs::logs(&open()?, &args),
             Verb::Attach(args) => attach::attach(&open()?, &args),

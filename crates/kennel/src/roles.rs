@@ -7,7 +7,7 @@ use std::path::PathBuf;
 
 use anyhow::{Context, anyhow};
 use kennel_daemon::{DaemonConfig, DaemonError, LockHomeError};
-use kennel_keeper::yard::{self, Ended, RESUME_VARIABLE, Resumed, YardConfig};
+use kennel_keeper::yard::{self, Ended, KEPT_VARIABLE, RESUME_VARIABLE, Resumed, YardConfig};
 use rustix::fd::OwnedFd;
 use rustix::fs::{Mode, OFlags};
 
@@ -50,6 +50,9 @@ fn be_yard() -> i32 {
         let home = home()?;
         let resumed = std::env::var(RESUME_VARIABLE).ok().map(|state| Resumed::parse(&state));
         let resumed = resumed.transpose().context("can't take over from the former program")?;
+        let kept = std::env::var(KEPT_VARIABLE).unwrap_or_default();
+        let resumed = resumed.map(|resumed| resumed.keeping(&kept)).transpose();
+        let resumed = resumed.context("can't take what the former program kept")?;
         Ok(yard::run(YardConfig { home: home.folder, home_id: home.id, resumed })?)
     })();
     match served {

@@ -20,6 +20,8 @@ pub(crate) struct Stopper {
 
 /// Who asks, in the event log.
 pub(crate) const BY_RUN: &str = "kennel run";
+/// The same, of another launch.
+pub(crate) const BY_RESUME: &str = "kennel resume";
 
 impl Stopper {
     pub(crate) fn new(home: &Home, session: &SessionView) -> Self {

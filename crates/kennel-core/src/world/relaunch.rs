@@ -12,6 +12,7 @@ use std::time::Duration;
 
 use crate::effect::Effect;
 use crate::id::{LaunchToken, SessionId};
+use crate::lifecycle::worktree;
 use crate::restart::{self, Decision, Facts, RelaunchState, Restarts, Why};
 use crate::session::{Kept, Owed, Phase, Reason, Session};
 
@@ -160,17 +161,22 @@ impl World {
 
     /// What was made for sessions and is kept, and for which launch: but not what a later launch has taken over.
     pub fn kept(&self) -> impl Iterator<Item = (&SessionId, &Kept)> {
-        self.sessions.values().flat_map(move |session| {
-            let kept = session.kept.iter().filter(|kept| !self.is_taken_over(&session.id, kept));
-            kept.map(|kept| (&session.id, kept))
+        let ids = self.sessions.keys();
+        ids.flat_map(|id| self.kept_by(id).map(move |kept| (id, kept)))
+    }
+
+    /// The same for one launch.
+    pub fn kept_by(&self, id: &SessionId) -> impl Iterator<Item = &Kept> {
+        let session = self.sessions.get(id);
+        session.into_iter().flat_map(move |session| {
+            session.kept.iter().filter(|kept| !self.is_taken_over(&session.id, kept))
         })
     }
 
     fn is_taken_over(&self, id: &SessionId, kept: &Kept) -> bool {
-        self.launches(id).filter(|later| later.id > *id).any(|later| {
-            let owed = later.owed.iter().any(|owed| owed.what == kept.what);
-            owed || later.kept.iter().any(|other| other.what == kept.what)
-        })
+        // Each launch owes its worktree from the beginning. So one that has let go of it has removed it.
+        let has_it = |later: &Session| worktree(&later.spec).as_ref() == Some(&kept.what);
+        self.launches(id).any(|later| later.id > *id && has_it(later))
     }
 }
 

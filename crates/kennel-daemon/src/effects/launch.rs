@@ -81,7 +81,7 @@ fn make_folder(folder: &Path) -> io::Result<()> {
 }
 
 /// The environment is in there: it goes by memory, never by disk.
-fn in_memory(bytes: &[u8]) -> io::Result<OwnedFd> {
+pub(crate) fn in_memory(bytes: &[u8]) -> io::Result<OwnedFd> {
     let mut file = File::from(rustix::fs::memfd_create("kennel-order", MemfdFlags::CLOEXEC)?);
     file.write_all(bytes)?;
     file.rewind()?;

@@ -5,6 +5,7 @@ mod daemon;
 mod events;
 mod input;
 mod listener;
+mod resume;
 mod sessions;
 mod stray;
 mod stream;
@@ -70,6 +71,7 @@ impl Api {
             .route(&of("inspect"), get(sessions::inspect))
             .route(&of("wait"), get(sessions::wait))
             .route(&of("stop"), post(sessions::stop))
+            .route(&of("resume"), post(resume::resume))
             .route(&of("forget"), post(sessions::forget))
             .route(&of("signal"), post(input::signal))
             .route(&of("input"), post(input::input))

@@ -40,7 +40,7 @@ pub(super) async fn list(
 #[derive(Debug, Default, Deserialize)]
 pub(super) struct Patience {
     #[serde(default)]
-    until: Until,
+    pub(super) until: Until,
 }
 
 pub(super) async fn create(

@@ -4,22 +4,21 @@ use std::time::{Duration, Instant};
 
 use kennel_core::api::{DaemonView, StopAnswer, StopRequest, StopResult};
 use kennel_core::{
-    Admitted, Event, LaunchToken, Owed, OwedKind, Phase, Reason, Session, SessionId, SessionView,
-    StopWish,
+    Admitted, Event, Keyed, LaunchToken, Phase, Reason, RelaunchState, Session, SessionId,
+    SessionView, StopWish,
 };
 use kennel_keeper::fault::point;
 use kennel_keeper::protocol::YardRequest;
 use tokio::sync::oneshot;
 
 use super::Owner;
-use super::runtime::{Before, Runtime};
-use super::step::phase_name;
+use super::admission::{Room, different};
+use super::again::owed;
 use super::worktrees::Asker;
 use crate::clock;
-use crate::message::{Answer, Census, Command, Inspected, Keepers, Message, Pack, Until};
+use crate::message::{Answer, Census, Command, Inspected, Keepers, Message, Pack};
 use crate::order::NewLaunch;
 use crate::refused::Refused;
-use crate::register::{NewEvent, Times};
 use crate::view;
 use crate::waiters::{Waiter, stop_answer};
 
@@ -32,14 +31,13 @@ impl Owner {
     pub(super) fn obey(&mut self, command: Command) {
         match command {
             Command::Create { launch, tether, until, answer } => {
-                let waiter = match until {
-                    Until::Started => Waiter::Started(answer),
-                    Until::Over => Waiter::Settled(answer),
-                };
-                self.create(launch, tether, waiter);
+                self.create(launch, tether, Waiter::until(until, answer));
             }
+            Command::Resume(resume) => self.resume(resume),
             Command::List { all, answer } => {
-                let wanted = self.world.sessions().filter(|session| all || session.is_live());
+                let pending = |session: &Session| session.relaunch == RelaunchState::Pending;
+                let shown = |session: &&Session| all || session.is_live() || pending(session);
+                let wanted = self.world.sessions().filter(shown);
                 let views = wanted.filter_map(|session| self.view(&session.id)).collect();
                 answer.send(Ok(views)).ok();
             }
@@ -77,7 +75,7 @@ impl Owner {
         }
     }
 
-    fn find(&self, reference: &str) -> Result<SessionId, Refused> {
+    pub(super) fn find(&self, reference: &str) -> Result<SessionId, Refused> {
         Ok(self.world.find(reference)?.clone())
     }
 
@@ -93,8 +91,18 @@ impl Owner {
         tether: Option<oneshot::Receiver<()>>,
         waiter: Waiter,
     ) {
-        if launch.wants_plan() && self.leaving.is_none() {
-            return self.plan_worktree(launch, Asker { tether, waiter });
+        match self.keyed(&launch.spec) {
+            Keyed::Free => {}
+            // Whoever asks again gets the answer of whoever asked first, and is not tied to it.
+            Keyed::Same(id) => return self.wait(&id, waiter),
+            Keyed::Different { by, fields } => return waiter.refuse(different(&by, &fields)),
+        }
+        if launch.wants_plan() {
+            // Who is refused in any case need not wait for git.
+            return match self.room_for(&launch) {
+                Ok(_) => self.plan_worktree(launch, Asker { tether, waiter }),
+                Err(refused) => waiter.refuse(refused),
+            };
         }
         match self.admit(launch) {
             Ok(id) => {
@@ -108,54 +116,25 @@ impl Owner {
     }
 
     fn admit(&mut self, mut launch: Box<NewLaunch>) -> Result<SessionId, Refused> {
-        if self.leaving.is_some() {
-            return Err(Refused::leaving());
-        }
-        if self.yard_sender.is_none() {
-            return Err(Refused::busy("the yard is gone, a new one is on its way"));
-        }
-        if self.live >= self.live_most {
-            return Err(Refused::busy(format!("{} sessions live already", self.live))
-                .hint("stop some, or allow the daemon more descriptors (ulimit -n)"));
-        }
+        let room = self.room_for(&launch)?;
         let random = random().map_err(|error| Refused::internal(format!("no random: {error}")))?;
-        let created_ms = clock::now_ms();
         #[expect(clippy::cast_possible_truncation, reason = "some random bits of many")]
-        let id = launch.id.take().unwrap_or_else(|| self.ids.next(created_ms, random[0] as u32));
-        let token = LaunchToken::new(random[1]);
-        let owed = vec![Owed { what: OwedKind::RuntimeFiles, failures: 0, why: None }];
-        let spec = launch.spec.clone();
-        let (by, is_child) = (spec.asked_by.clone(), spec.parent.is_some());
-        let session = Session::new(id.clone(), spec, token, owed);
-        let before = Before::from(&session);
+        let new = || self.ids.next(clock::now_ms(), random[0] as u32);
+        let id = launch.id.take().unwrap_or_else(new);
+        let session =
+            Session::new(id.clone(), launch.spec.clone(), LaunchToken::new(random[1]), owed());
+        let session = if room == Room::InLine { session.queued() } else { session };
         let effects = match self.world.admit(session) {
             Admitted::Refused(refusal) => return Err(refusal.into()),
             Admitted::Admitted { effects } => effects,
         };
         point("daemon.launch.admitted");
-        let mut runtime = Runtime::new(Times { created_ms, ..Times::default() });
-        runtime.launch = Some(launch);
-        self.runtimes.insert(id.clone(), runtime);
-        self.live += 1;
-        if is_child {
-            self.children.insert(id.clone());
-        }
-        let mut news = super::step::News::new();
-        news.entry(id.clone()).or_default().push(NewEvent {
-            time_ms: created_ms,
-            session: Some(id.clone()),
-            kind: phase_name(before.phase).to_owned(),
-            cause: "somebody asked for it".to_owned(),
-            by: Some(by).filter(|by| !by.is_empty()),
-        });
-        for (id, effect) in effects {
-            self.carry_out(&id, effect, &mut news);
-        }
+        self.begin(&id, launch, effects, "somebody asked for it");
         Ok(id)
     }
 
     /// Ends the session if its client goes before it has its answer.
-    fn tie(&self, id: &SessionId, tether: oneshot::Receiver<()>) {
+    pub(super) fn tie(&self, id: &SessionId, tether: oneshot::Receiver<()>) {
         let (bus, session) = (self.bus.clone(), id.clone());
         tokio::spawn(async move {
             if tether.await.is_err() {
@@ -170,7 +149,7 @@ impl Owner {
 
     // Waiting and stopping.
 
-    fn wait(&mut self, id: &SessionId, waiter: Waiter) {
+    pub(super) fn wait(&mut self, id: &SessionId, waiter: Waiter) {
         if let Some(runtime) = self.runtimes.get_mut(id) {
             runtime.waiters.push(waiter);
         }
@@ -186,7 +165,7 @@ impl Owner {
     fn stop(&mut self, id: &SessionId, wish: StopRequest, answer: Answer<StopAnswer>) {
         let since = Instant::now();
         let Some(session) = self.world.get(id) else { return };
-        if session.has_ended() {
+        if session.has_ended() && session.relaunch != RelaunchState::Pending {
             let gone = self.show(id).map(|v| stop_answer(StopResult::AlreadyGone, v, since));
             return drop(answer.send(gone));
         }
@@ -224,9 +203,10 @@ impl Owner {
     fn inspected(&self, id: SessionId) -> Result<Inspected, Refused> {
         let view = self.show(&id)?;
         let gone = || Refused::internal(format!("session {id} has gone"));
+        let launches = self.world.launches(&id).filter_map(|it| self.view(&it.id)).collect();
         let launch = view::launch(self.world.get(&id).ok_or_else(gone)?);
         let keeper_pid = self.runtimes.get(&id).and_then(|runtime| runtime.keeper_pid);
-        Ok(Inspected { view, launch, keeper_pid, id })
+        Ok(Inspected { view, launch, launches, keeper_pid, id })
     }
 
     fn daemon_view(&self) -> DaemonView {

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::io;
 use std::path::Path;
 
-use kennel_core::{Phase, RemoveError, SessionId, Writing};
+use kennel_core::{Phase, RelaunchState, RemoveError, SessionId, Writing};
 use kennel_keeper::fault::point;
 use tokio::task::spawn_blocking;
 
@@ -21,8 +21,8 @@ const EVENTS: u64 = 100_000;
 
 impl Owner {
     pub(super) fn remove(&mut self, id: SessionId, answer: Answer<()>) {
-        match self.removable(&id) {
-            Ok(()) => self.remove_folders(vec![id], Removal::One(answer)),
+        match self.removable_launches(&id) {
+            Ok(ids) => self.remove_folders(ids, Removal::One(answer)),
             Err(refused) => drop(answer.send(Err(refused))),
         }
     }
@@ -32,10 +32,23 @@ impl Owner {
             let ended = self.runtimes.get(id).and_then(|runtime| runtime.times.ended_ms);
             before_ms.is_none_or(|before| ended.is_none_or(|ended| ended < before))
         };
-        let ids = || self.world.sessions().map(|session| session.id.clone()).filter(old);
-        let with_worktrees = ids().filter(|id| self.kept_worktree(id).is_some()).collect();
-        let ids = ids().filter(|id| self.removable(id).is_ok()).collect();
+        // A session is as old as its latest launch.
+        let is_latest = |id: &SessionId| self.world.newest(id).is_some_and(|it| it.id == *id);
+        let latest = || {
+            let ids = self.world.sessions().map(|session| &session.id);
+            ids.filter(|id| is_latest(id) && old(id))
+        };
+        let ids = latest().filter_map(|id| self.removable_launches(id).ok()).flatten().collect();
+        let kept = latest().flat_map(|id| self.world.launches(id).map(|launch| &launch.id));
+        let with_worktrees = kept.filter(|id| self.kept_worktree(id).is_some()).cloned().collect();
         self.remove_folders(ids, Removal::Prune { with_worktrees, answer });
+    }
+
+    /// All launches of a session, the first one first, if all are over and done with.
+    fn removable_launches(&self, id: &SessionId) -> Result<Vec<SessionId>, Refused> {
+        let ids: Vec<_> = self.world.launches(id).map(|session| session.id.clone()).collect();
+        ids.iter().try_for_each(|id| self.removable(id))?;
+        Ok(ids)
     }
 
     /// Whether a session is over and done with, and nobody is removing it.
@@ -48,6 +61,9 @@ impl Owner {
         }
         if session.underway.writing != Writing::Settled {
             return Err(RemoveError::Unrecorded(id.clone()).into());
+        }
+        if session.relaunch == RelaunchState::Pending {
+            return Err(RemoveError::RelaunchPending(id.clone()).into());
         }
         if let Some(path) = self.kept_worktree(id) {
             let text = format!("session {id} has left a worktree that is kept: {path}");
@@ -83,10 +99,18 @@ impl Owner {
 
     pub(super) fn folders_removed(
         &mut self,
-        removed: Vec<SessionId>,
+        mut removed: Vec<SessionId>,
         failed: Vec<(SessionId, String)>,
         done: Removal,
     ) {
+        // The latest launch of a session goes last: from it the next one is numbered.
+        let elder_left =
+            |id: &SessionId| failed.iter().any(|(other, _)| other.is_kin_of(id) && other < id);
+        for id in removed.extract_if(.., |id| elder_left(id)) {
+            if let Some(runtime) = self.runtimes.get_mut(&id) {
+                runtime.removing = false;
+            }
+        }
         for (id, why) in &failed {
             tracing::warn!(session = %id, %why, "a session's folder can't be removed");
             if let Some(runtime) = self.runtimes.get_mut(id) {
@@ -147,8 +171,14 @@ impl Owner {
     }
 
     pub(super) fn remove_excess(&mut self, sessions: Vec<SessionId>) {
-        let excess: BTreeSet<_> =
+        let mut excess: BTreeSet<_> =
             sessions.into_iter().filter(|id| self.removable(id).is_ok()).collect();
+        // The latest launch of a session stays as long as an earlier one does.
+        let all = excess.clone();
+        excess.retain(|id| {
+            let is_latest = self.world.newest(id).is_some_and(|newest| newest.id == *id);
+            !is_latest || self.world.launches(id).all(|launch| all.contains(&launch.id))
+        });
         if !excess.is_empty() {
             self.remove_folders(excess.into_iter().collect(), Removal::Trim);
         }

@@ -177,6 +177,8 @@ impl Owner {
             YardReport::Ended { pid, name } => {
                 self.note(None, "orphan_ended", format!("pid {pid} ({name}) fell to the yard"));
             }
+            // Asked for once, before we began.
+            YardReport::Kept { .. } | YardReport::KeptAll => {}
             YardReport::Status { keepers, .. } => {
                 if let Some(answer) = self.keeper_lists.pop_front() {
                     let known = self.keepers.clone();

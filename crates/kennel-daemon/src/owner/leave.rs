@@ -108,9 +108,9 @@ impl Owner {
     /// A session's standing has changed while we leave.
     pub(super) fn told_while_leaving(&mut self, id: &SessionId, standing: Standing) {
         let result = match standing {
-            Standing::Over => StopResult::Stopped,
+            Standing::Over | Standing::Resting => StopResult::Stopped,
             Standing::Stuck => StopResult::StillAlive,
-            Standing::Open | Standing::Running => return,
+            Standing::Open | Standing::InLine | Standing::Running => return,
         };
         let Some(view) = self.view(id) else { return };
         let Some(Leaving::Stopping { since, pending, lines }) = &mut self.leaving else { return };

@@ -8,9 +8,12 @@
 //! timers ──────────┘<──────────────── what came of it ────────────────────────┘
 //! ```
 
+mod admission;
+mod again;
 mod ask;
 pub(crate) mod clear;
 mod effects;
+mod keep;
 mod keepers;
 mod leave;
 mod records;
@@ -24,15 +27,18 @@ use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::Arc;
 
 use kennel_core::{IdMaker, SessionId, World};
+use kennel_keeper::protocol::LaunchOrder;
 use kennel_sys::identity::Identity;
 use tokio::sync::{Semaphore, mpsc, oneshot};
 
 use crate::clock;
 use crate::config::ExitReason;
 use crate::effects::worktree::Environment;
+use crate::gauge::Gauge;
 use crate::home::Home;
 use crate::message::{Bus, Keepers, Message};
 use crate::register::{Register, Stored};
+use crate::terms::Terms;
 use crate::yard_link::YardSender;
 use leave::Leaving;
 use runtime::Runtime;
@@ -54,6 +60,10 @@ pub(crate) struct Beginning {
     pub(crate) bus: Bus,
     /// How many ended sessions are kept.
     pub(crate) ended_kept: usize,
+    /// What a former daemon left with the yard.
+    pub(crate) kept: Vec<(String, LaunchOrder)>,
+    /// On what terms sessions are taken in.
+    pub(crate) terms: Terms,
     /// How many sessions may live at once.
     pub(crate) live_most: usize,
     /// Whether the home's last daemon ran before the last restart of the machine.
@@ -93,8 +103,16 @@ pub(crate) struct Owner {
     rebooted: bool,
     saving_again: Option<std::time::Duration>,
     ended_kept: usize,
+    terms: Terms,
+    gauge: Gauge,
     live_most: usize,
     live: usize,
+    /// How many of the live ones wait in line.
+    queued: usize,
+    /// Whether we were told to look at the line.
+    line_told: bool,
+    /// Whether it is looked again at the line before long.
+    line_watched: bool,
     ended_since_trim: usize,
     ground: Ground,
     leaving: Option<Leaving>,
@@ -106,6 +124,7 @@ pub(crate) struct Owner {
 impl Owner {
     /// Takes over what is on record.
     pub(crate) fn new(beginning: Beginning) -> Self {
+        let gauge = Gauge::new(beginning.home.folder.clone(), beginning.yard.pid);
         let mut owner = Self {
             home: beginning.home,
             version: beginning.version,
@@ -129,8 +148,13 @@ impl Owner {
             rebooted: beginning.rebooted,
             saving_again: None,
             ended_kept: beginning.ended_kept,
+            terms: beginning.terms,
+            gauge,
             live_most: beginning.live_most,
             live: 0,
+            queued: 0,
+            line_told: false,
+            line_watched: false,
             ended_since_trim: 0,
             ground: Ground::new(beginning.worktrees, beginning.environment),
             leaving: None,
@@ -141,6 +165,8 @@ impl Owner {
             owner.ids.after(&stored.session.id);
         }
         owner.restore(beginning.sessions);
+        owner.take_kept(beginning.kept);
+        owner.take_up();
         owner
     }
 
@@ -176,6 +202,9 @@ impl Owner {
             Message::SaveAgain => self.save_again(),
             Message::Late { session, deadline } => self.late(&session, deadline),
             Message::RetryDue { session } => self.retry_due(&session),
+            Message::RestartDue { session } => self.restart_due(&session),
+            Message::LineMoved => self.line_moved(),
+            Message::LineWatched => self.line_watched(),
             Message::ClientGone { session } => self.client_gone(&session),
             Message::StopOverdue { session } => self.stop_overdue(&session),
             Message::Excess { sessions } => self.remove_excess(sessions),

@@ -13,6 +13,7 @@ use crate::deadline::Deadline;
 use crate::effects::worktree::Environment;
 use crate::effects::yard_proof::KeeperFate;
 use crate::keeper_link::KeeperLink;
+use crate::message::Resume;
 use crate::order::NewLaunch;
 use crate::register::Times;
 use crate::waiters::Waiter;
@@ -32,6 +33,14 @@ pub(super) struct Runtime {
     pub(super) making: Option<Arc<AtomicBool>>,
     /// What git needs of its client's environment, to remove its worktree with.
     pub(super) git_environment: Option<Environment>,
+    /// If it is launched again when it fails: what the next keeper will be told.
+    pub(super) again: Option<Box<NewLaunch>>,
+    /// Whether the yard keeps that, or its launch, for the next daemon.
+    pub(super) kept: bool,
+    /// Another launch is due then.
+    pub(super) restart: Option<AbortHandle>,
+    /// Those who want another launch after this one, which is about to end.
+    pub(super) resumers: Vec<Resume>,
     pub(super) link: Option<KeeperLink>,
     /// Whether its keeper has greeted, over any link.
     pub(super) greeted: bool,

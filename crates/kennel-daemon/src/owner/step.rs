@@ -72,6 +72,9 @@ impl Owner {
         for (id, effect) in effects {
             self.carry_out(&id, effect, &mut news);
         }
+        for (id, before) in &watched {
+            self.look_ahead(id, *before);
+        }
         for event in news.into_values().flatten() {
             self.register.log(event);
         }
@@ -134,6 +137,24 @@ impl Owner {
         }
     }
 
+    /// What a step of a session means for what follows it, and for those in line.
+    fn look_ahead(&mut self, id: &SessionId, before: Before) {
+        let Some(now) = self.world.get(id).map(|session| session.phase) else { return };
+        if now != before.phase {
+            if before.phase == Phase::Queued {
+                self.queued = self.queued.saturating_sub(1);
+                self.forget_if_needless(id);
+            }
+            if now == Phase::Cleaned {
+                self.consider_restart(id);
+            }
+            if now >= Phase::Running {
+                self.line_may_move();
+            }
+        }
+        self.settle_again(id);
+    }
+
     /// Tells those who wait for what a session is now.
     pub(super) fn tell_waiters(&mut self, id: &SessionId, event: Option<&Event>) {
         let Some(session) = self.world.get(id) else { return };
@@ -149,6 +170,7 @@ impl Owner {
                 waiter.tell(view.clone(), standing);
             }
         }
+        self.tell_resumers(id, standing);
         self.told_while_leaving(id, standing);
     }
 
@@ -157,7 +179,13 @@ impl Owner {
         let session = self.world.get(id)?;
         let runtime = self.runtimes.get(id)?;
         let folder = self.home.session(id);
-        Some(view::session(session, runtime.times, &folder, runtime.unsaved))
+        let mut view = view::session(session, runtime.times, &folder, runtime.unsaved);
+        view.kept = self.world.kept_by(id).cloned().collect();
+        view.launches = self.world.newest(id).map_or(1, |newest| newest.id.attempt());
+        if session.phase == Phase::Queued {
+            view.queue_place = self.world.place_in_line(id).map(|place| place as u64);
+        }
+        Some(view)
     }
 
     /// Puts something into the event log that is no step of a session.

@@ -377,8 +377,7 @@ impl Owner {
 
     /// The folder of a worktree that this session has left, and that nobody has removed or taken over.
     pub(super) fn kept_worktree(&self, id: &SessionId) -> Option<&str> {
-        let mut kept = self.world.kept().filter(|(of, _)| *of == id);
-        kept.next().map(|(_, kept)| path_of(&kept.what))
+        self.world.kept_by(id).next().map(|kept| path_of(&kept.what))
     }
 }
 

@@ -18,6 +18,21 @@ pub enum YardRequest {
         /// The path of the program; the same one if empty.
         program: String,
     },
+    /// From the daemon: keep this for the next one, under a name. With it comes a descriptor.
+    Keep {
+        /// The name. What was kept under it goes.
+        name: String,
+    },
+    /// From the daemon: that need not be kept any more.
+    Forget {
+        /// Its name.
+        name: String,
+    },
+    /// From the daemon: what is kept? A bounded number is told at once; nothing at all once that was all.
+    Kept {
+        /// Those whose names come after this one.
+        after: String,
+    },
     /// From anyone: is there a daemon? Start one if not.
     Start,
     /// From anyone: how are things?
@@ -57,6 +72,13 @@ pub enum YardReport {
         /// Its program.
         name: String,
     },
+    /// This is kept. With it comes its descriptor.
+    Kept {
+        /// Its name.
+        name: String,
+    },
+    /// That was all that is told at once.
+    KeptAll,
     /// How things are.
     Status {
         /// The yard's pid.
@@ -81,6 +103,9 @@ impl YardRequest {
             Self::Replace { program } => out.u8(3).text(program),
             Self::Start => out.u8(4),
             Self::Status => out.u8(5),
+            Self::Keep { name } => out.u8(6).text(name),
+            Self::Forget { name } => out.u8(7).text(name),
+            Self::Kept { after } => out.u8(8).text(after),
         };
         out.finish()
     }
@@ -97,6 +122,9 @@ impl YardRequest {
             3 => Self::Replace { program: input.text()? },
             4 => Self::Start,
             5 => Self::Status,
+            6 => Self::Keep { name: input.text()? },
+            7 => Self::Forget { name: input.text()? },
+            8 => Self::Kept { after: input.text()? },
             _ => return Err(Garbled),
         })
     }
@@ -125,6 +153,8 @@ impl YardReport {
                 });
                 out.u32(*version)
             }
+            Self::Kept { name } => out.u8(6).text(name),
+            Self::KeptAll => out.u8(7),
         };
         out.finish()
     }
@@ -150,6 +180,8 @@ impl YardReport {
                 keepers: input.list(Reader::i32)?,
                 version: input.u32()?,
             },
+            6 => Self::Kept { name: input.text()? },
+            7 => Self::KeptAll,
             _ => return Err(Garbled),
         })
     }

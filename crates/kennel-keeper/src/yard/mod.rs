@@ -6,6 +6,7 @@
 //! It has one thread and no runtime. A keeper is a fork of it: [`run`] does not come back in one.
 
 mod daemon;
+mod kept;
 mod orphans;
 mod resume;
 mod serve;
@@ -16,13 +17,14 @@ use std::path::PathBuf;
 use kennel_pen::HomeId;
 
 pub use daemon::{DAEMON, DaemonExit};
-pub use resume::{RESUME_VARIABLE, Resumed};
+pub use resume::{KEPT_VARIABLE, RESUME_VARIABLE, Resumed};
 
 use crate::keeper::reuse;
 use serve::{Served, Yard};
 
 /// The names of the points at which a yard can be stopped by a test.
-pub const POINTS: &[&str] = &["yard.fork", "yard.forked", "yard.reaped", "yard.daemon"];
+pub const POINTS: &[&str] =
+    &["yard.fork", "yard.forked", "yard.reaped", "yard.daemon", "yard.kept"];
 
 /// What a yard needs to know.
 #[derive(Debug)]

@@ -9,8 +9,13 @@ use std::process::Command;
 use rustix::fd::{AsRawFd, OwnedFd};
 use rustix::io::FdFlags;
 
+use super::kept::Kept;
+
 /// The variable by which the former program tells the newer one what it has.
 pub const RESUME_VARIABLE: &str = "KENNEL_YARD_RESUMES";
+
+/// The variable with what it keeps for the next daemon.
+pub const KEPT_VARIABLE: &str = "KENNEL_YARD_KEPT";
 
 /// What a former program of this process left.
 #[derive(Debug)]
@@ -19,6 +24,7 @@ pub struct Resumed {
     pub(super) home_lock: OwnedFd,
     pub(super) listener: OwnedFd,
     pub(super) keepers: Vec<i32>,
+    pub(super) kept: Kept,
 }
 
 impl Resumed {
@@ -39,7 +45,16 @@ impl Resumed {
             kennel_sys::descriptor::adopt(number)
         };
         let (lock, home_lock, listener) = (descriptor()?, descriptor()?, descriptor()?);
-        Ok(Self { lock, home_lock, listener, keepers: numbers.collect::<Result<_, _>>()? })
+        let keepers = numbers.collect::<Result<_, _>>()?;
+        Ok(Self { lock, home_lock, listener, keepers, kept: Kept::default() })
+    }
+
+    /// With what the value of [`KEPT_VARIABLE`] says.
+    ///
+    /// # Errors
+    /// As before.
+    pub fn keeping(self, text: &str) -> io::Result<Self> {
+        Ok(Self { kept: Kept::parse(text)?, ..self })
     }
 }
 
@@ -49,6 +64,7 @@ pub(super) fn become_program(
     home: &Path,
     descriptors: [&OwnedFd; 3],
     keepers: impl Iterator<Item = i32>,
+    kept: &Kept,
 ) -> io::Error {
     let keep = |fd: &OwnedFd| rustix::io::fcntl_setfd(fd, FdFlags::empty());
     let close = |fd: &OwnedFd| rustix::io::fcntl_setfd(fd, FdFlags::CLOEXEC);
@@ -62,10 +78,18 @@ pub(super) fn become_program(
     for keeper in keepers {
         state.push_str(&format!(" {keeper}"));
     }
+    let kept_text = match kept.hand_on() {
+        Ok(text) => text,
+        Err(error) => return error,
+    };
     let argument: OsString = home.into();
-    let error =
-        Command::new(program).arg0("kennel-yard").arg(argument).env(RESUME_VARIABLE, state).exec();
+    let mut command = Command::new(program);
+    command.arg0("kennel-yard").arg(argument).env(RESUME_VARIABLE, state);
+    let error = command.env(KEPT_VARIABLE, kept_text).exec();
     // Still the old program: nothing may leak into what it starts.
+    if let Err(error) = kept.take_back() {
+        return error;
+    }
     for fd in descriptors {
         if let Err(error) = close(fd) {
             return error.into();

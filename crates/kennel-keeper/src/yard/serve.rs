@@ -21,6 +21,7 @@ use rustix::net::{AddressFamily, SocketFlags, SocketType};
 use rustix::process::{Resource, Rlimit, Signal};
 
 use super::daemon::{Backoff, Daemon, DaemonExit};
+use super::kept::Kept;
 use super::orphans::{Left, Orphans};
 use super::resume::{Resumed, become_program};
 use super::{YARD_LOCK, YardConfig};
@@ -97,6 +98,8 @@ pub(super) struct Yard {
     orphans: Option<Orphans>,
     orphans_since: Option<Instant>,
     obituaries: Vec<Obituary>,
+    /// For the next daemon.
+    kept: Kept,
 }
 
 impl Yard {
@@ -104,13 +107,13 @@ impl Yard {
     pub(super) fn take(config: YardConfig) -> io::Result<Option<Self>> {
         let YardConfig { home, home_id, resumed } = config;
         rustix::thread::set_name(c"kennel-yard")?;
-        let (lock, home_lock, listener, keepers) = match resumed {
-            Some(Resumed { lock, home_lock, listener, keepers }) => {
-                (lock, home_lock, listener, keepers)
+        let (lock, home_lock, listener, keepers, kept) = match resumed {
+            Some(Resumed { lock, home_lock, listener, keepers, kept }) => {
+                (lock, home_lock, listener, keepers, kept)
             }
             None => {
                 let Some((lock, home_lock)) = take_locks(&home)? else { return Ok(None) };
-                (lock, home_lock, listen(&home)?, Vec::new())
+                (lock, home_lock, listen(&home)?, Vec::new(), Kept::default())
             }
         };
         kennel_sys::memory::prepare_to_fork();
@@ -150,6 +153,7 @@ impl Yard {
             orphans: None,
             orphans_since: None,
             obituaries: Vec::new(),
+            kept,
         }))
     }
 
@@ -305,6 +309,7 @@ impl Yard {
             &self.home,
             [&self.lock, &self.home_lock, &self.listener],
             keepers,
+            &self.kept,
         );
         complain(&format!("{} can't take over: {error}", program.display()));
     }
@@ -332,6 +337,9 @@ impl Yard {
                         Some(program.into()).filter(|path: &PathBuf| path.is_absolute());
                 }
                 Ok(YardRequest::Status) => self.tell_daemon(&self.status()),
+                Ok(YardRequest::Keep { name }) => self.kept.keep(name, descriptors),
+                Ok(YardRequest::Forget { name }) => self.kept.forget(&name),
+                Ok(YardRequest::Kept { after }) => self.kept.tell(&daemon.channel, &after),
                 Ok(YardRequest::Start) => {}
                 Err(error) => complain(&error.to_string()),
             }

@@ -10,7 +10,7 @@ use toml::de::DeValue;
 
 use super::flags;
 use super::keys::{Key, Kind, Meaning};
-use crate::quantity::parse_time;
+use crate::quantity::{parse_size, parse_time};
 
 /// Knows the flags.
 pub(super) struct Checker {
@@ -89,6 +89,7 @@ impl Kind {
         match self {
             Self::Count => count(text).map(drop),
             Self::Time => parse_time(text).map(drop),
+            Self::Size => parse_size(text).map(drop),
             Self::Folder if Path::new(text).is_absolute() => Ok(()),
             Self::Folder => Err(format!("{text:?} is not an absolute path")),
             Self::CountByName => count_by_name(text).map(drop),

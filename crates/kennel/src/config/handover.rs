@@ -9,14 +9,16 @@ use std::fs;
 use std::io;
 use std::path::Path;
 
+use kennel_core::admission::{NameCap, Pattern};
 use kennel_daemon::DaemonConfig;
 
-use super::check::count;
+use super::check::{count, count_by_name};
 use super::keys::DAEMON;
 use super::problem::ConfigError;
 use super::settings::WhichProfile;
 use crate::failure::Failure;
 use crate::home::Home;
+use crate::quantity::{parse_size, parse_time};
 
 /// The file in the home. If nothing is set, there is none.
 const FILE: &str = "daemon.settings";
@@ -101,6 +103,12 @@ impl DaemonSettings {
                     Ok(())
                 }
                 "ended_kept" => count(text).map(|number| config.ended_kept = number),
+                "max_live" => cap(text).map(|most| config.terms.caps.live = most),
+                "max_launching" => cap(text).map(|most| config.terms.caps.launching = most),
+                "max_live_by_name" => names(text).map(|names| config.terms.caps.names = names),
+                "key_retention" => parse_time(text).map(|time| config.terms.key_retention = time),
+                "min_free_disk" => parse_size(text).map(|size| config.terms.minima.disk = size),
+                "min_free_memory" => parse_size(text).map(|size| config.terms.minima.memory = size),
                 _ => Err("there is nothing of this name to set".to_owned()),
             };
             if let Err(why) = applied {
@@ -109,6 +117,22 @@ impl DaemonSettings {
         }
         refused
     }
+}
+
+/// A cap; 0 is none.
+fn cap(text: &str) -> Result<Option<u32>, String> {
+    most(count(text)?).map(|most| Some(most).filter(|most| *most > 0))
+}
+
+fn most(number: usize) -> Result<u32, String> {
+    u32::try_from(number).map_err(|_| format!("{number} is more than there can be"))
+}
+
+fn names(text: &str) -> Result<Vec<NameCap>, String> {
+    let caps = count_by_name(text)?
+        .into_iter()
+        .map(|(pattern, number)| Ok(NameCap { pattern: Pattern(pattern), most: most(number)? }));
+    caps.collect()
 }
 
 #[cfg(test)]
@@ -177,6 +201,7 @@ mod tests {
             let text = match kind {
                 Kind::Count => "1",
                 Kind::Time => "1s",
+                Kind::Size => "1M",
                 Kind::Folder => "/folder",
                 Kind::CountByName => "ci-*=1",
             };

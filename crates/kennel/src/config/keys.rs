@@ -22,11 +22,18 @@ pub(crate) const KEYS: &[Key] = &[
     Key::flag("run", "pids"),
     Key::flag("run", "cpu"),
     Key::flag("run", "best_effort"),
+    Key::flag("run", "queue"),
     Key::flag("stop", "grace"),
     Key::flag("attach", "detach_keys"),
     Key::flag("prune", "older_than"),
     Key::daemon("ended_kept", Kind::Count, Some("1000")),
     Key::daemon("worktrees", Kind::Folder, None),
+    Key::daemon("max_live", Kind::Count, None),
+    Key::daemon("max_launching", Kind::Count, None),
+    Key::daemon("max_live_by_name", Kind::CountByName, None),
+    Key::daemon("key_retention", Kind::Time, Some("24h")),
+    Key::daemon("min_free_disk", Kind::Size, Some("64M")),
+    Key::daemon("min_free_memory", Kind::Size, Some("64M")),
 ];
 
 /// Flags of `run` that can't be set, and why: for those who try.
@@ -36,6 +43,9 @@ pub(super) const NOT_OFFERED: &[(&str, &str)] = &[
     ("env", "what is secret does not belong in this file; --env and --env-file set variables"),
     ("env_file", "what is secret does not belong in this file; --env and --env-file set variables"),
     ("worktree", "whether a session has a worktree is for each to say; --worktree does"),
+    ("key", "a key is for one request; --key gives it"),
+    ("restart", "it is for one session; --restart says so"),
+    ("restart_unknown", "it is for one session; --restart-unknown says so"),
     ("command", "it is what `kennel run` is given"),
     ("profile", "it stands above all sections: profile = \"NAME\""),
 ];
@@ -75,12 +85,13 @@ pub(super) enum Meaning {
 
 /// How something of the daemon's is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[cfg_attr(not(test), expect(dead_code, reason = "the daemon has no use for the others, so far"))]
 pub(super) enum Kind {
     /// A number.
     Count,
     /// A time.
     Time,
+    /// A number of bytes.
+    Size,
     /// An absolute path.
     Folder,
     /// A table of numbers by patterns of names.

@@ -3,44 +3,72 @@
 use std::ffi::OsStr;
 use std::time::{Duration, Instant};
 
-use kennel_core::api::{CreateRequest, StdinFrom, Text};
+use kennel_core::api::{CreateRequest, ResumeRequest, StdinFrom, Text};
 use kennel_core::{Phase, SessionId, SessionSpec, SessionView};
 use rustix::event::{PollFd, PollFlags};
 use rustix::termios::isatty;
 
 use super::foreground::await_record;
-use super::worktree::is_asked_for;
-use super::{RunArgs, surroundings};
-use crate::connect::{AskError, Daemon, Patience, Sent, find_inside, leave_stdin, receive};
+use super::{ResumeArgs, RunArgs, surroundings};
+use crate::connect::{
+    AskError, Daemon, Patience, Sent, find_inside, leave_stdin, receive, session_path,
+};
 use crate::exit_code;
-use crate::failure::Failure;
+use crate::failure::{Failure, say};
 use crate::home::Home;
 use crate::live::{OwnTerminal, Signals, like_ours, poll, settings};
 use crate::moment;
-use crate::stopper::{BY_RUN, Stopper};
+use crate::stopper::{BY_RESUME, BY_RUN, Stopper};
 
 /// The pause between looks at a session whose daemon vanished over its launch.
 const LOOK_AGAIN: Duration = Duration::from_millis(20);
 
+/// How often we look where we stand in line.
+const LOOK_AT_LINE: Duration = Duration::from_millis(300);
+
 /// What to ask for.
 pub(super) struct Plan {
-    request: CreateRequest,
+    wish: Wish,
     /// Whether the agent gets our own standard input.
     own_stdin: bool,
+    /// Whether a place in line is answer enough.
+    until_accepted: bool,
+    /// Whether it may have to wait in line.
+    queue: bool,
+    asked_by: String,
     asked_at: u64,
+}
+
+/// A new session, or another launch of one.
+enum Wish {
+    Create(Box<CreateRequest>),
+    Resume { session: String, request: Box<ResumeRequest> },
+}
+
+impl Wish {
+    fn stdin(&mut self) -> &mut StdinFrom {
+        match self {
+            Self::Create(request) => &mut request.stdin,
+            Self::Resume { request, .. } => &mut request.stdin,
+        }
+    }
 }
 
 /// What came of asking.
 pub(super) enum Created {
     /// It runs, or its launch has failed.
-    Session(Box<SessionView>),
+    Session {
+        session: Box<SessionView>,
+        /// Whether it came to be because we asked: else somebody else was first.
+        ours: bool,
+    },
     /// A stop came before that; it has settled, if it was there at all.
     Stopped { signal: i32, session: Option<Box<SessionView>> },
 }
 
 impl Plan {
     pub(super) fn new(home: &Home, args: &RunArgs) -> anyhow::Result<Self> {
-        let env = surroundings::environment(args)?;
+        let env = surroundings::environment(&args.env_file, &args.env, args.name.as_deref())?;
         let cwd = surroundings::folder(args)?;
         let terminal = wants_terminal(args);
         let (stdin, own_stdin) = match (terminal, args.stdin, args.detach) {
@@ -61,16 +89,16 @@ impl Plan {
             linger: args.linger,
             lease: args.lease.0,
             tethered: !args.detach,
-            parent: find_inside(home)
-                .and_then(|inside| inside.session)
-                .and_then(|session| SessionId::parse(&session).ok()),
+            parent: parent(home),
             outlives_parent: args.stay,
             output_limit: args.output_limit,
-            asked_by: asked_by(),
+            asked_by: asked_by(BY_RUN),
             ..SessionSpec::default()
         };
         args.limits.fill(&mut spec);
         args.worktree.fill(&mut spec);
+        args.again.fill(&mut spec)?;
+        let asked_by = spec.asked_by.clone();
         let request = CreateRequest {
             spec,
             argv: args.command.iter().map(|arg| text(arg)).collect(),
@@ -81,9 +109,76 @@ impl Plan {
             stdin,
             terminal_settings: terminal.then(settings).flatten(),
             stderr_apart: terminal && !args.detach && !isatty(rustix::stdio::stderr()),
-            queue: false,
+            queue: args.again.queue,
         };
-        Ok(Self { request, own_stdin, asked_at: moment::now_ms() })
+        let wish = Wish::Create(Box::new(request));
+        Ok(Self::of(wish, own_stdin, args.detach, args.again.queue, asked_by))
+    }
+
+    fn of(wish: Wish, own_stdin: bool, detach: bool, queue: bool, asked_by: String) -> Self {
+        let until_accepted = detach && queue;
+        Self { wish, own_stdin, until_accepted, queue, asked_by, asked_at: moment::now_ms() }
+    }
+
+    /// Another launch, after this one.
+    pub(super) fn resume(
+        home: &Home,
+        args: &ResumeArgs,
+        latest: &SessionView,
+    ) -> anyhow::Result<Self> {
+        let env = surroundings::environment(&[], &[], latest.name.as_deref())?;
+        let spec = &latest.spec;
+        let terminal = spec.terminal.is_some();
+        let text = |text: &OsStr| Text::from(text);
+        // Not a name for the event log alone: by it we know whether it was us whom it was launched for.
+        let asked_by = asked_by(BY_RESUME);
+        let request = ResumeRequest {
+            after: SessionId::parse(&latest.id).ok(),
+            env: env.iter().map(|(name, value)| (text(name), text(value))).collect(),
+            umask: surroundings::umask(),
+            limits: surroundings::limits(),
+            stdin: StdinFrom::Null,
+            terminal_settings: terminal.then(settings).flatten(),
+            stderr_apart: terminal && !args.detach && !isatty(rustix::stdio::stderr()),
+            parent: parent(home),
+            tethered: !args.detach,
+            queue: args.queue,
+            by: asked_by.clone(),
+        };
+        let own_stdin = !terminal && !spec.stdin && !args.detach;
+        let wish = Wish::Resume { session: latest.session.clone(), request: Box::new(request) };
+        Ok(Self::of(wish, own_stdin, args.detach, args.queue, asked_by))
+    }
+}
+
+impl Plan {
+    fn created(&self, session: SessionView) -> Created {
+        let ours = session.spec.asked_by == self.asked_by;
+        Created::Session { session: Box::new(session), ours }
+    }
+}
+
+/// Where we stand in line, as far as it was told.
+#[derive(Default)]
+struct Line {
+    session: Option<String>,
+    told: Option<u64>,
+}
+
+impl Line {
+    /// Looks, and says so if it is news.
+    fn look(&mut self, daemon: &Daemon, plan: &Plan) {
+        let session = match &self.session {
+            Some(id) => daemon.session(id).ok(),
+            None => find_own(daemon, plan),
+        };
+        let Some(session) = session else { return };
+        let place = session.queue_place;
+        if place.is_some() && place != self.told {
+            self.told = place;
+            say(&format!("session {} waits, number {} in line", session.id, place.unwrap_or(0)));
+        }
+        self.session = Some(session.id);
     }
 }
 
@@ -98,9 +193,15 @@ fn wants_terminal(args: &RunArgs) -> bool {
 }
 
 /// Who asks, for the event log. It tells our own session from others, should the answer not reach us.
-fn asked_by() -> String {
+fn asked_by(verb: &str) -> String {
     let user = rustix::process::getuid().as_raw();
-    format!("{BY_RUN} (user {user}, pid {})", std::process::id())
+    format!("{verb} (user {user}, pid {})", std::process::id())
+}
+
+/// The session that we are in ourselves.
+fn parent(home: &Home) -> Option<SessionId> {
+    let inside = find_inside(home)?.session?;
+    SessionId::parse(&inside).ok()
 }
 
 /// Asks, and listens for signals meanwhile.
@@ -117,6 +218,7 @@ pub(super) fn create(
         Err(_) if daemon.find_again().is_ok() => ask(daemon, home, &mut plan)?,
         Err(failure) => return Err(failure),
     };
+    let mut line = Line::default();
     loop {
         if let Some(signal) = signals.next_end().map_err(Failure::internal)? {
             // The daemon sees us go, and ends what it may have started for us.
@@ -128,13 +230,18 @@ pub(super) fn create(
             return Ok(Created::Stopped { signal, session: session.map(Box::new) });
         }
         let mut fds = [PollFd::new(signals, PollFlags::IN), PollFd::new(&sent, PollFlags::IN)];
-        poll(&mut fds, None).map_err(Failure::internal)?;
+        // While we wait in line, we look now and then where we stand.
+        let look_at = (plan.queue && !plan.until_accepted).then(|| Instant::now() + LOOK_AT_LINE);
+        poll(&mut fds, look_at).map_err(Failure::internal)?;
         if !fds[1].revents().is_empty() {
             break;
         }
+        if look_at.is_some_and(|at| Instant::now() >= at) {
+            line.look(daemon, &plan);
+        }
     }
-    match receive(sent) {
-        Ok(session) => Ok(Created::Session(Box::new(session))),
+    match receive::<SessionView>(sent) {
+        Ok(session) => Ok(plan.created(session)),
         Err(error) if error.is_gone() => recover(daemon, &plan, error),
         Err(error) => Err(refused(error)),
     }
@@ -144,9 +251,19 @@ pub(super) fn create(
 fn ask(daemon: &Daemon, home: &Home, plan: &mut Plan) -> Result<Sent, Failure> {
     if plan.own_stdin {
         let ticket = leave_stdin(home).map_err(Failure::setup)?;
-        plan.request.stdin = StdinFrom::Deposit { ticket };
+        *plan.wish.stdin() = StdinFrom::Deposit { ticket };
     }
-    let sent = daemon.send("POST", "/v1/sessions", Some(&plan.request), Patience::Endless);
+    let until = if plan.until_accepted { "?until=accepted" } else { "" };
+    let sent = match &plan.wish {
+        Wish::Create(request) => {
+            let path = format!("/v1/sessions{until}");
+            daemon.send("POST", &path, Some(request), Patience::Endless)
+        }
+        Wish::Resume { session, request } => {
+            let path = session_path(session, &format!("/resume{until}"));
+            daemon.send("POST", &path, Some(request), Patience::Endless)
+        }
+    };
     sent.map_err(|error| Failure::from(error).code(exit_code::SETUP))
 }
 
@@ -179,7 +296,7 @@ fn recover(daemon: &Daemon, plan: &Plan, error: AskError) -> Result<Created, Fai
         match session.phase {
             // It was found running; or nobody granted it, so its keeper ended it.
             Phase::Running | Phase::Reaped | Phase::Cleaned => {
-                return Ok(Created::Session(Box::new(session)));
+                return Ok(plan.created(session));
             }
             Phase::Lost => {
                 let text = format!("nobody can tell any more whether session {} runs", session.id);
@@ -206,7 +323,7 @@ fn find_own(daemon: &Daemon, plan: &Plan) -> Option<SessionView> {
     let sessions = daemon.get::<Vec<SessionView>>("/v1/sessions?all=true").ok()?;
     let ours = |session: &SessionView| {
         let created = moment::parse(&session.created_at);
-        is_asked_for(&session.spec, &plan.request.spec)
+        session.spec.asked_by == plan.asked_by
             && created.is_some_and(|ms| ms + 1000 >= plan.asked_at)
     };
     sessions.into_iter().filter(ours).max_by(|a, b| a.id.cmp(&b.id))

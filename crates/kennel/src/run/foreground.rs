@@ -4,16 +4,17 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use anyhow::Context;
-use kennel_core::SessionView;
+use kennel_core::{Phase, SessionView};
 use kennel_keeper::protocol::{Outcome, Role};
 use rustix::event::{PollFd, PollFlags};
 
-use super::RunArgs;
 use crate::connect::{Daemon, Patience, Sent, receive, session_path};
 use crate::exit_code;
-use crate::failure::{Failure, say, start_line};
+use crate::failure::{Failure, note, say, start_line};
 use crate::home::Home;
-use crate::live::{self, Begin, End, Ends, Live, News, Output, OwnTerminal, Part, Signals};
+use crate::live::{
+    self, Begin, DetachKeys, End, Ends, Live, News, Output, OwnTerminal, Part, Signals,
+};
 use crate::stopper::Stopper;
 use crate::verdict::{self, Verdict};
 
@@ -30,7 +31,7 @@ const LOOK_AGAIN: Duration = Duration::from_millis(25);
 pub(super) fn conduct(
     daemon: &Daemon,
     home: &Home,
-    args: &RunArgs,
+    detach_keys: &DetachKeys,
     session: &SessionView,
     signals: &Signals,
 ) -> Result<u8, Failure> {
@@ -52,7 +53,7 @@ pub(super) fn conduct(
         sized: terminal,
         stdin: session.spec.stdin,
         read_only: false,
-        detach: Some(args.detach_keys.clone()),
+        detach: Some(detach_keys.clone()),
     };
     let part = Part::Owner(Stopper::new(home, session));
     let mut live = Live::new(keeper, signals, part, output, ends);
@@ -89,6 +90,20 @@ pub(super) fn conduct(
             settle(daemon, session, None, signals).tell()
         }
     }
+}
+
+/// Somebody else asked for this one first, and is in front of it or has left it to itself: we wait for its end.
+pub(super) fn await_others(
+    daemon: &Daemon,
+    session: &SessionView,
+    signals: &Signals,
+) -> Result<u8, Failure> {
+    if session.phase < Phase::Reaped {
+        let id = &session.id;
+        say(&format!("session {id} is there already; this waits for its end"));
+        note(&format!("hint: `kennel attach {id}` shows it; Control-C leaves it as it is"));
+    }
+    settle(daemon, session, None, signals).tell()
 }
 
 /// What the output has to say at the end.

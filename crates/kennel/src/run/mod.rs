@@ -8,9 +8,11 @@
 //! In the foreground the session is tied to this process: the keeper sees our socket close if we are killed,
 //! and ends the tree. What the agent prints is read from its journal.
 
+mod again;
 mod create;
 mod foreground;
 mod limits;
+mod resume;
 mod surroundings;
 mod worktree;
 
@@ -23,14 +25,16 @@ use kennel_core::{Exit, PenKind};
 
 use crate::connect::{Daemon, Start};
 use crate::exit_code;
-use crate::failure::Failure;
+use crate::failure::{Failure, say};
 use crate::home::Home;
 use crate::live::{DEFAULT_DETACH_KEYS, DetachKeys, Signals};
 use crate::print::print;
 use crate::quantity::{Lease, parse_lease, parse_name, parse_size, parse_time};
 use crate::verdict::{self, Verdict};
+use again::AgainArgs;
 use create::Created;
 use limits::LimitArgs;
+pub(crate) use resume::{ResumeArgs, resume};
 use worktree::WorktreeArgs;
 
 /// The flags of `kennel run`.
@@ -94,6 +98,8 @@ pub(crate) struct RunArgs {
     pub(crate) limits: LimitArgs,
     #[command(flatten)]
     pub(crate) worktree: WorktreeArgs,
+    #[command(flatten)]
+    pub(crate) again: AgainArgs,
     /// The command and its arguments
     #[arg(required = true, trailing_var_arg = true, value_name = "COMMAND")]
     pub(crate) command: Vec<OsString>,
@@ -130,8 +136,29 @@ pub(crate) fn run(home: &Home, args: &RunArgs) -> Result<u8, Failure> {
     let daemon = Daemon::connect(home, Start::IfNeeded)?;
     // From here on a signal waits to be read, so that none falls into a gap.
     let signals = Signals::listen().map_err(Failure::internal)?;
-    let session = match create::create(&daemon, home, plan, &signals)? {
-        Created::Session(session) => session,
+    let created = create::create(&daemon, home, plan, &signals)?;
+    let front = Front { detach: args.detach, detach_keys: &args.detach_keys };
+    see_through(&daemon, home, front, created, &signals)
+}
+
+/// How we stand before a session.
+#[derive(Debug, Clone, Copy)]
+struct Front<'a> {
+    /// We leave it to itself.
+    detach: bool,
+    detach_keys: &'a DetachKeys,
+}
+
+/// What follows the answer.
+fn see_through(
+    daemon: &Daemon,
+    home: &Home,
+    front: Front<'_>,
+    created: Created,
+    signals: &Signals,
+) -> Result<u8, Failure> {
+    let (session, ours) = match created {
+        Created::Session { session, ours } => (session, ours),
         Created::Stopped { signal, session: None } => return Ok(verdict::by_signal(signal)),
         Created::Stopped { signal, session: Some(session) } => {
             return Verdict::of(&session).stopped_by(signal).exit_code();
@@ -141,13 +168,20 @@ pub(crate) fn run(home: &Home, args: &RunArgs) -> Result<u8, Failure> {
         return Err(failure);
     }
     worktree::tell(&session.spec);
-    if args.detach {
+    if front.detach {
         // A stop may have been quicker.
         if session.exit == Some(Exit::NeverRan) {
             return Verdict::NeverRan.exit_code();
         }
+        if !ours {
+            say(&format!("session {} is there already", session.id));
+        }
         print(&format!("{}\n", session.id))?;
         return Ok(0);
     }
-    foreground::conduct(&daemon, home, args, &session, &signals)
+    if ours {
+        foreground::conduct(daemon, home, front.detach_keys, &session, signals)
+    } else {
+        foreground::await_others(daemon, &session, signals)
+    }
 }

@@ -37,7 +37,11 @@ const RESOURCES: [Resource; 16] = [
 
 /// The environment: the last word on a variable wins, first ours, then files, then `--env`. A session that we
 /// may be in ourselves leaves no mark in it.
-pub(super) fn environment(args: &RunArgs) -> anyhow::Result<Vec<(OsString, OsString)>> {
+pub(super) fn environment(
+    files: &[PathBuf],
+    given: &[OsString],
+    name: Option<&str>,
+) -> anyhow::Result<Vec<(OsString, OsString)>> {
     // One that no program could have set on purpose (`=x=y`) is not worth a refusal.
     let sound = |name: &OsStr| !name.is_empty() && !name.as_bytes().contains(&b'=');
     let mut variables = Variables::default();
@@ -47,17 +51,17 @@ pub(super) fn environment(args: &RunArgs) -> anyhow::Result<Vec<(OsString, OsStr
     for name in [HOME_COOKIE, SESSION_COOKIE, NAME] {
         variables.remove(name);
     }
-    for file in &args.env_file {
+    for file in files {
         let text = fs::read(file).with_context(|| format!("--env-file {}", file.display()))?;
         for (name, value) in parse_file(&text, file)? {
             variables.set(name, value);
         }
     }
-    for given in &args.env {
+    for given in given {
         let (name, value) = variable(given)?;
         variables.set(name, value);
     }
-    if let Some(name) = &args.name {
+    if let Some(name) = name {
         variables.set(NAME.into(), name.into());
     }
     Ok(variables.0)

@@ -25,12 +25,6 @@ impl WorktreeArgs {
     }
 }
 
-/// Whether this session is one that was asked for so: what was decided on its worktree is not part of the request.
-pub(super) fn is_asked_for(session: &SessionSpec, asked: &SessionSpec) -> bool {
-    let worktree = session.worktree.as_ref().map(WorktreeSpec::as_asked);
-    SessionSpec { worktree, ..session.clone() } == *asked
-}
-
 /// Tells where the session's worktree is, and what is not in it.
 pub(super) fn tell(spec: &SessionSpec) {
     if let Some(worktree) = &spec.worktree {
@@ -74,19 +68,5 @@ mod tests {
         assert_eq!(dirty[0], where_it_is);
         assert!(dirty[1].contains("not committed"), "{dirty:?}");
         assert!(lines(&worktree(None))[1].contains("could not be told"));
-    }
-
-    #[test]
-    fn our_own_session_is_known_whatever_was_decided_on_its_worktree() {
-        let asked = SessionSpec {
-            worktree: Some(WorktreeSpec::asked(Some("b".into()))),
-            ..SessionSpec::default()
-        };
-        let mut planned = asked.clone();
-        if let Some(worktree) = &mut planned.worktree {
-            worktree.record = Some("{}".into());
-        }
-        assert!(is_asked_for(&planned, &asked));
-        assert!(!is_asked_for(&planned, &SessionSpec::default()));
     }
 }

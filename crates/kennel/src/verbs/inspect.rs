@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use clap::Args;
 use kennel_core::api::{InspectView, MemberView};
-use kennel_core::{OwedKind, Phase, SessionView};
+use kennel_core::{OwedKind, Phase, RelaunchState, Restart, SessionView};
 use kennel_pen::Identity;
 
 use super::{events, exit_text};
@@ -69,6 +69,7 @@ fn text(view: &InspectView, ink: Ink) -> String {
     let mut page = Page { text: String::new(), ink };
     session(&mut page, &view.session);
     asked(&mut page, &view.session);
+    launches(&mut page, view);
     processes(&mut page, view);
     owed(&mut page, &view.session);
     kept(&mut page, &view.session);
@@ -92,6 +93,9 @@ fn session(page: &mut Page, session: &SessionView) {
     page.entry("id", &session.id);
     page.entry("name", session.name.as_deref().unwrap_or("-"));
     page.entry("phase", phase(session.phase));
+    if let Some(place) = session.queue_place {
+        page.entry("in line", format!("number {place}"));
+    }
     page.entry("wanted", &session.wanted);
     page.entry("exit", exit_text(session.exit.as_ref()));
     if let Some(why) = &session.reason {
@@ -128,12 +132,43 @@ fn asked(page: &mut Page, session: &SessionView) {
     page.entry("linger", span(spec.linger));
     page.entry("lease", spec.lease.map_or("off".to_owned(), span));
     page.entry("output", format!("at most {} on disk", size(spec.output_limit)));
+    if let Some(key) = &spec.key {
+        page.entry("key", tame(key));
+    }
+    if spec.restart != Restart::Never {
+        let unknown = if spec.restart_unknown { ", also if its end is unknown" } else { "" };
+        page.entry("restart", format!("{}{unknown}", spec.restart));
+    }
     if spec.tethered {
         page.entry("tied to", "the client that started it");
     }
     if let Some(parent) = &spec.parent {
         let stays = if spec.outlives_parent { "; it outlives that" } else { "; it ends with that" };
         page.entry("parent", format!("{parent}{stays}"));
+    }
+}
+
+/// What belongs to one session, if it was launched more than once or will be.
+fn launches(page: &mut Page, view: &InspectView) {
+    let follows = match &view.session.relaunch {
+        RelaunchState::Pending => Some("another launch follows, after a pause".to_owned()),
+        RelaunchState::CalledOff { by } => {
+            Some(format!("no other launch: called off by {}", tame(by)))
+        }
+        RelaunchState::Undecided | RelaunchState::Launched => None,
+    };
+    if view.launches.len() < 2 && follows.is_none() {
+        return;
+    }
+    page.section("Launches");
+    for launch in &view.launches {
+        let exit = exit_text(launch.exit.as_ref());
+        let line =
+            format!("{}  {}  {}, exit {exit}", launch.id, launch.created_at, phase(launch.phase));
+        page.line(line);
+    }
+    if let Some(follows) = follows {
+        page.line(follows);
     }
 }
 
@@ -305,6 +340,7 @@ mod tests {
                 by: None,
             }],
             launch: LaunchView { granted: true, identity: Some("boot 1 4711 inode 5".to_owned()) },
+            launches: vec![view_of_session()],
             keeper_pid: Some(4700),
             trouble: vec!["members: no answer".to_owned()],
         };

@@ -1,7 +1,7 @@
 //! `kennel ps`: a list of sessions.
 
 use clap::Args;
-use kennel_core::{Phase, SessionView};
+use kennel_core::{Phase, RelaunchState, SessionView};
 
 use super::exit_text;
 use crate::connect::{Daemon, Start};
@@ -59,7 +59,7 @@ fn text(sessions: &[SessionView], now: u64, width: Option<usize>, ink: Ink) -> S
         table.row(vec![
             Cell::toned(&session.id, faint),
             Cell::new(session.name.as_deref().unwrap_or("-")),
-            Cell::toned(phase(session.phase), tone(session)),
+            Cell::toned(standing(session), tone(session)),
             Cell::new(session.pid.map_or("-".to_owned(), |pid| pid.to_string())),
             Cell::new(moment::age(&session.created_at, now)),
             Cell::new(exit_text(session.exit.as_ref())),
@@ -69,8 +69,18 @@ fn text(sessions: &[SessionView], now: u64, width: Option<usize>, ink: Ink) -> S
     table.text(width, ink) + &notes(sessions)
 }
 
+/// The phase, and what is beyond it: a place in line, a launch that follows.
+fn standing(session: &SessionView) -> String {
+    match session.queue_place {
+        Some(place) => format!("{} ({place})", phase(session.phase)),
+        None if session.relaunch == RelaunchState::Pending => "restarting".to_owned(),
+        None => phase(session.phase).to_owned(),
+    }
+}
+
 fn tone(session: &SessionView) -> Tone {
     match session.phase {
+        _ if session.relaunch == RelaunchState::Pending => Tone::Busy,
         _ if !session.survivors.is_empty() && session.phase < Phase::Reaped => Tone::Bad,
         Phase::Running => Tone::Good,
         Phase::Lost => Tone::Bad,
@@ -112,7 +122,7 @@ fn notes(sessions: &[SessionView]) -> String {
 #[cfg(test)]
 pub(super) mod tests {
     use super::*;
-    use kennel_core::{Exit, PenKind, ReadyState, RelaunchState, SessionSpec, Survivor};
+    use kennel_core::{Exit, PenKind, ReadyState, SessionSpec, Survivor};
     use std::time::Duration;
 
     /// A session to show.
@@ -209,6 +219,18 @@ ID            NAME       PHASE     PID  EXIT  COMMAND
             text(&[], 0, Some(80), Ink::Plain),
             "ID  NAME  PHASE  PID  AGE  EXIT  COMMAND\n"
         );
+    }
+
+    #[test]
+    fn a_place_in_line_and_a_pause_are_shown() {
+        let mut queued = session();
+        queued.phase = Phase::Queued;
+        queued.queue_place = Some(3);
+        let mut pending = session();
+        pending.phase = Phase::Cleaned;
+        pending.relaunch = RelaunchState::Pending;
+        let shown = text(&[queued, pending], now(), None, Ink::Plain);
+        assert!(shown.contains(" queued (3) ") && shown.contains(" restarting "), "{shown}");
     }
 
     #[test]

@@ -15,7 +15,7 @@ fn usual(scene: &Scene) -> PathBuf {
     scene.path("home/.config/kennel/kennel.toml")
 }
 
-fn configure(scene: &Scene, text: &str) {
+pub(crate) fn configure(scene: &Scene, text: &str) {
     let path = usual(scene);
     fs::create_dir_all(path.parent().expect("a folder")).expect("mkdir");
     fs::write(path, text).expect("written");

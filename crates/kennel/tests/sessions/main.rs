@@ -1,6 +1,9 @@
 //! What sessions promise when daemon, keeper, yard, disk or clients fail them: seen with real processes and
 //! from outside. One file a behaviour.
 
+mod admission;
+mod again;
+mod again_walk;
 mod baseline;
 mod births;
 mod children;
@@ -9,6 +12,7 @@ mod config;
 mod crash_walk;
 mod deaths;
 mod disk;
+mod docs;
 mod freezer;
 mod identity;
 mod inside;

@@ -20,6 +20,10 @@ impl<'a> SmallDisk<'a> {
         let mut mount = Command::new("mount");
         mount.args(["-t", "tmpfs", "-o", "size=4m,mode=0755", "kennel-test"]).arg(&path);
         assert!(mount.status().expect("mount is there").success());
+        // So little room would be a reason to refuse sessions.
+        let config = path.join(".config/kennel");
+        fs::create_dir_all(&config).expect("a folder");
+        fs::write(config.join("kennel.toml"), "daemon.min_free_disk = 0\n").expect("written");
         Self { scene, path }
     }
 

@@ -288,4 +288,11 @@ fn a_later_launch_takes_over_the_worktree_that_was_kept() {
     assert!(matches!(world.relaunch(&id(1), person(2)), Relaunched::Admitted { .. }));
     assert_eq!(world.step(&second(), &Event::Recorded), [(second(), make(true))]);
     assert_eq!(world.kept().count(), 0, "it is in use");
+    drop(world.step(&second(), &Event::MakeFailed { what: tree(), why: "no room".into() }));
+    for event in [OwedKind::RuntimeFiles, tree()].map(|what| Event::CleanedUp { what }) {
+        drop(world.step(&second(), &event));
+    }
+    let owed = &world.get(&second()).unwrap().owed;
+    assert!(owed.iter().all(|owed| owed.what != tree()), "{owed:?}");
+    assert_eq!(world.kept().count(), 0, "the later launch has removed it");
 }

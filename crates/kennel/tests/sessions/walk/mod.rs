@@ -12,9 +12,22 @@ pub(crate) use part::{Noted, Part};
 pub(crate) use story::Story;
 pub(crate) use victims::Victims;
 
-/// Every named point of keeper, yard and daemon.
+/// Every named point of keeper, yard and daemon that a session passes which is launched at once and once.
 pub(crate) fn all_points() -> impl Iterator<Item = &'static str> {
+    points().filter(|point| !is_about_launches(point))
+}
+
+/// The others: only sessions pass them that are launched again, or wait for their turn.
+pub(crate) fn about_launches() -> impl Iterator<Item = &'static str> {
+    points().filter(|point| is_about_launches(point))
+}
+
+fn points() -> impl Iterator<Item = &'static str> {
     let keeper = kennel_keeper::KEEPER_POINTS.iter();
     let points = keeper.chain(kennel_keeper::yard::POINTS).chain(kennel_daemon::POINTS);
     points.copied()
+}
+
+fn is_about_launches(point: &str) -> bool {
+    ["daemon.again.", "daemon.line.", "yard.kept"].iter().any(|part| point.starts_with(part))
 }

@@ -1,0 +1,36 @@
+//! Another launch of a session.
+
+use axum::Json;
+use axum::extract::rejection::QueryRejection;
+use axum::extract::{Path, Query, State};
+use kennel_core::SessionView;
+use kennel_core::api::{ResumeRequest, StdinFrom};
+use tokio::sync::oneshot;
+
+use super::Api;
+use super::body::Body;
+use super::sessions::Patience;
+use crate::message::{Command, Resume};
+use crate::refused::Refused;
+
+pub(super) async fn resume(
+    State(api): State<Api>,
+    Path(reference): Path<String>,
+    patience: Result<Query<Patience>, QueryRejection>,
+    Body(request): Body<ResumeRequest>,
+) -> Result<Json<SessionView>, Refused> {
+    let until = patience.map_err(|wrong| Refused::invalid(wrong.body_text()))?.until;
+    let given = match &request.stdin {
+        StdinFrom::Deposit { ticket } => api.0.deposit.take(ticket),
+        StdinFrom::Null | StdinFrom::Pipe => None,
+    };
+    // If the client goes, this future is dropped, and the tether with it.
+    let (holds, tether) = oneshot::channel();
+    let tether = request.tethered.then_some(tether);
+    let resume =
+        |answer| Command::Resume(Resume { reference, request, given, until, tether, answer });
+    let view = api.ask(resume).await?;
+    // Nobody may be tied to it.
+    holds.send(()).ok();
+    Ok(Json(view))
+}

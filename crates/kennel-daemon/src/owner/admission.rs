@@ -1,0 +1,135 @@
+//! Who may start now, who waits in line, who is refused; and whose turn it is.
+
+use std::time::Duration;
+
+use kennel_core::admission::{Admission, Applicant, Caps, decide};
+use kennel_core::headroom::{Headroom, check};
+use kennel_core::{Event, Keyed, Session, SessionSpec};
+use kennel_keeper::fault::point;
+
+use super::Owner;
+use crate::clock;
+use crate::message::Message;
+use crate::order::NewLaunch;
+use crate::refused::Refused;
+
+/// How often it is looked at a line that only the machine holds up.
+const LOOK_AGAIN: Duration = Duration::from_secs(1);
+
+/// Where a launch that may come to be begins.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[must_use]
+pub(super) enum Room {
+    /// At once.
+    Now,
+    /// In line.
+    InLine,
+}
+
+impl Owner {
+    /// What the key of a request stands for.
+    pub(super) fn keyed(&self, spec: &SessionSpec) -> Keyed {
+        let now = clock::now_ms();
+        let ended_ago = |session: &Session| {
+            let ended = self.runtimes.get(&session.id)?.times.ended_ms?;
+            Some(Duration::from_millis(now.saturating_sub(ended)))
+        };
+        match self.world.by_key(spec, self.terms.key_retention, ended_ago) {
+            // Who asks again may do so from the foreground, or the other way round: it is the same work.
+            Keyed::Different { by, fields } if fields == ["tethered"] => Keyed::Same(by),
+            keyed => keyed,
+        }
+    }
+
+    /// Whether there is room for a launch. Nothing was made so far, so that a refusal leaves nothing behind.
+    pub(super) fn room_for(&mut self, launch: &NewLaunch) -> Result<Room, Refused> {
+        if self.leaving.is_some() {
+            return Err(Refused::leaving());
+        }
+        if self.yard_sender.is_none() {
+            return Err(Refused::busy("the yard is gone, a new one is on its way"));
+        }
+        if self.live >= self.live_most {
+            return Err(Refused::busy(format!(
+                "{} sessions are live, and there are descriptors for {}",
+                self.live, self.live_most
+            ))
+            .hint("stop some, or allow the daemon more descriptors (ulimit -n)"));
+        }
+        self.check_headroom(launch.spec.terminal.is_some())?;
+        if self.terms.caps == Caps::default() {
+            return Ok(Room::Now);
+        }
+        let census = self.world.census(&self.terms.caps);
+        let applicant = Applicant { name: launch.spec.name.as_deref(), may_queue: launch.queue };
+        match decide(&self.terms.caps, &census, applicant) {
+            Admission::Admit => Ok(Room::Now),
+            Admission::Queue { .. } => Ok(Room::InLine),
+            Admission::Refuse(over) => Err(Refused::busy(over)
+                .hint("stop some, wait in line with --queue, or raise the limit in kennel.toml")),
+        }
+    }
+
+    fn check_headroom(&mut self, wants_terminal: bool) -> Result<(), Refused> {
+        let measured = self.gauge.measured();
+        match check(&measured, &self.terms.minima, wants_terminal) {
+            Headroom::Fine => Ok(()),
+            Headroom::Short(shortages) => Err(Refused::busy(shortages)
+                .hint("what runs goes on; stop some sessions, or make room on the machine")),
+        }
+    }
+
+    // The line.
+
+    /// Somebody has ended or started: whoever waits may have their turn.
+    pub(super) fn line_may_move(&mut self) {
+        if self.queued > 0 && !std::mem::replace(&mut self.line_told, true) {
+            self.tell_self(Message::LineMoved);
+        }
+    }
+
+    /// Calls up those whose turn it is.
+    pub(super) fn line_moved(&mut self) {
+        self.line_told = false;
+        // The next daemon has the line too.
+        if self.queued == 0 || self.leaving.is_some() || self.yard_sender.is_none() {
+            return;
+        }
+        for id in self.world.next_in_line(&self.terms.caps) {
+            let session = self.world.get(&id);
+            let wants_terminal = session.is_some_and(|session| session.spec.terminal.is_some());
+            if self.check_headroom(wants_terminal).is_err() {
+                return self.watch_line();
+            }
+            point("daemon.line.turn_came");
+            self.happen(&id, &Event::TurnCame);
+        }
+    }
+
+    /// Nobody tells when the machine has room again.
+    fn watch_line(&mut self) {
+        if std::mem::replace(&mut self.line_watched, true) {
+            return;
+        }
+        let bus = self.bus.clone();
+        tokio::spawn(async move {
+            tokio::time::sleep(LOOK_AGAIN).await;
+            bus.send(Message::LineWatched).ok();
+        });
+    }
+
+    pub(super) fn line_watched(&mut self) {
+        self.line_watched = false;
+        self.line_moved();
+    }
+}
+
+/// How a request differs from the session that has its key.
+pub(super) fn different(by: &kennel_core::SessionId, fields: &[&str]) -> Refused {
+    let message = format!(
+        "session {by} has this key, and was asked for in another way: {} differ{}",
+        fields.join(", "),
+        if fields.len() == 1 { "s" } else { "" }
+    );
+    Refused::conflict(message).hint("another request needs another key")
+}

@@ -1,0 +1,48 @@
+//! `kennel resume`: another launch of a session that has ended.
+
+use clap::Args;
+use kennel_core::SessionView;
+
+use super::create::{self, Plan};
+use super::{Front, see_through};
+use crate::connect::{Daemon, Start};
+use crate::exit_code;
+use crate::failure::Failure;
+use crate::home::Home;
+use crate::live::{DEFAULT_DETACH_KEYS, DetachKeys, Signals};
+use crate::quantity::parse_session;
+
+/// The flags of `kennel resume`.
+#[derive(Debug, Args)]
+#[command(after_help = exit_code::HELP)]
+pub(crate) struct ResumeArgs {
+    /// Leave it running by itself, and print the launch's id
+    #[arg(short, long)]
+    pub(super) detach: bool,
+    /// Wait in line if there are too many sessions, instead of being refused
+    #[arg(long)]
+    pub(super) queue: bool,
+    /// The keys that leave it going by itself; none: no keys
+    #[arg(long, value_name = "KEYS", default_value = DEFAULT_DETACH_KEYS, value_parser = DetachKeys::parse)]
+    pub(super) detach_keys: DetachKeys,
+    /// Name, id, or the beginning of an id
+    #[arg(value_name = "SESSION", value_parser = parse_session)]
+    pub(super) session: String,
+}
+
+/// Launches it again; gives the exit code.
+pub(crate) fn resume(home: &Home, args: &ResumeArgs) -> Result<u8, Failure> {
+    let refused = |error| Failure::from(error).code(exit_code::SETUP);
+    let daemon = Daemon::connect(home, Start::IfNeeded)?;
+    let named = daemon.session(&args.session).map_err(refused)?;
+    // Whichever of its launches was named, the next one follows the latest.
+    let latest: SessionView = match named.attempt == named.launches {
+        true => named,
+        false => daemon.session(&named.session).map_err(refused)?,
+    };
+    let plan = Plan::resume(home, args, &latest).map_err(Failure::setup)?;
+    let signals = Signals::listen().map_err(Failure::internal)?;
+    let created = create::create(&daemon, home, plan, &signals)?;
+    let front = Front { detach: args.detach, detach_keys: &args.detach_keys };
+    see_through(&daemon, home, front, created, &signals)
+}

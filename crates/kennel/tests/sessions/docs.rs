@@ -1,0 +1,49 @@
+//! The examples of the documentation do what they say.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+
+use kennel_testing::{Pen, Running, Scene, Who};
+
+use crate::config::configure;
+
+fn page(name: &str) -> String {
+    let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../docs").join(name);
+    fs::read_to_string(path).expect("the page is there")
+}
+
+/// The texts of all blocks of a kind.
+fn blocks<'a>(page: &'a str, kind: &str) -> Vec<&'a str> {
+    let begin = format!("```{kind}\n");
+    let after = page.split(begin.as_str()).skip(1);
+    after.map(|text| text.split("```").next().expect("a block")).collect()
+}
+
+/// A program `agent`, for the examples to run.
+fn make_agent(folder: &Path) {
+    let path = folder.join("agent");
+    fs::write(&path, "#!/bin/sh\nexec sleep 100\n").expect("written");
+    fs::set_permissions(path, fs::Permissions::from_mode(0o755)).expect("chmod");
+}
+
+#[test]
+fn the_examples_about_limits_run() {
+    let Some(scene) = Scene::new(Who::Other, Pen::Subtree) else { return };
+    let page = page("limits.md");
+    configure(&scene, blocks(&page, "toml")[0]);
+    make_agent(&scene.path(""));
+    let scripts = blocks(&page, "sh");
+    assert!(scripts.len() >= 6, "{scripts:?}");
+    for script in scripts {
+        let mut command = scene.command(Path::new("/bin/sh"));
+        let path = std::env::var("PATH").unwrap_or_default();
+        command.env("PATH", format!("{}:{path}", scene.path("").display()));
+        command.env("KENNEL_HOME", scene.path("home/kennel"));
+        command.args(["-euc", script]);
+        let ended = Running::start(command).wait();
+        assert_eq!(ended.code, 0, "{script}\n{}{}", ended.stdout, ended.stderr);
+    }
+    scene.assert_nothing_left();
+    scene.stop_daemon();
+}
