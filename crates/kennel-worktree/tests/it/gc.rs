@@ -8,7 +8,7 @@ use crate::scene::{Scene, write};
 
 fn start_gc(scene: &Scene) -> Child {
     let mut gc = Command::new("git");
-    gc.args(["gc", "-q", "--prune=now", "--force"]).current_dir(&scene.repo);
+    gc.args(["gc", "-q", "--force"]).current_dir(&scene.repo);
     gc.env_clear().envs(scene.environment()).stderr(Stdio::null());
     gc.spawn().expect("git runs")
 }
