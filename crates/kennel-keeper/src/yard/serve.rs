@@ -89,6 +89,8 @@ pub(super) struct Yard {
     future: Future,
     /// Somebody asked for a daemon while the last one was about to leave.
     wanted_again: bool,
+    /// We were told to go, and nobody has asked for a daemon since.
+    told_to_go: bool,
     successor: Option<PathBuf>,
     /// Each with its key of the daemon's, if it was the present one that asked for it.
     keepers: HashMap<i32, Option<u64>>,
@@ -144,6 +146,7 @@ impl Yard {
             start_at: Some(Instant::now()),
             future: Future::Serve,
             wanted_again: false,
+            told_to_go: false,
             successor: None,
             keepers: keepers.into_iter().map(|pid| (pid, None)).collect(),
             visitors: Vec::new(),
@@ -251,6 +254,7 @@ impl Yard {
 
     /// Whoever stops us stops the daemon, which ends everything; then we leave.
     fn terminate_daemon(&mut self) -> io::Result<()> {
+        self.told_to_go = true;
         match &self.daemon {
             Some(daemon) => {
                 let _sent_or_gone = pidfd::send(&daemon.pidfd, Signal::TERM)?;
@@ -283,6 +287,10 @@ impl Yard {
             DaemonExit::Replaced => {
                 self.become_successor();
                 self.start_at = Some(Instant::now());
+            }
+            // It crashed before it could do as it was told: there is nothing that another one could end.
+            DaemonExit::Crashed if self.told_to_go && self.keepers.is_empty() => {
+                self.future = Future::Leave;
             }
             DaemonExit::Crashed => {
                 let pause = self.backoff.crashed(daemon.was_sound());
@@ -495,12 +503,16 @@ impl Yard {
     fn answer(&mut self, place: usize, bytes: &[u8]) {
         match YardRequest::decode(bytes) {
             Ok(YardRequest::Start) if self.daemon.is_none() => {
+                self.told_to_go = false;
                 self.future = Future::Serve;
                 self.backoff.forgive();
                 self.start_at = Some(Instant::now());
                 self.start_daemon_if_due();
             }
-            Ok(YardRequest::Start) => self.wanted_again = self.future == Future::Leave,
+            Ok(YardRequest::Start) => {
+                self.wanted_again = self.future == Future::Leave;
+                self.told_to_go = false;
+            }
             Ok(YardRequest::Status) => {}
             // Only the daemon says anything else, and not here.
             _ => return,
