@@ -10,6 +10,7 @@
 //! with the keepers, and the next one takes over from there.
 
 pub mod clock;
+mod caller;
 mod config;
 mod conversation;
 mod convert;
@@ -29,6 +30,7 @@ mod order;
 mod owner;
 mod points;
 mod processes;
+mod readiness;
 mod ready;
 mod refused;
 pub mod register;

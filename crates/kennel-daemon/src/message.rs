@@ -1,6 +1,6 @@
 //! What the owner of the state is told.
 
-use kennel_core::api::{DaemonView, StopAnswer, StopRequest};
+use kennel_core::api::{DaemonView, ReportRequest, StopAnswer, StopRequest};
 use kennel_core::{Event, SessionId, SessionView};
 use kennel_keeper::protocol::{Report, YardReport};
 use rustix::fd::OwnedFd;
@@ -78,6 +78,8 @@ pub(crate) enum Until {
     /// It runs.
     #[default]
     Started,
+    /// It is ready, as far as that was asked for; or over, if it does not come to that.
+    Ready,
     /// It is over.
     Over,
 }
@@ -115,6 +117,8 @@ pub(crate) enum Command {
     Census { answer: oneshot::Sender<Census> },
     /// Who the yard's keepers are, and which of them are known.
     Keepers { answer: oneshot::Sender<Keepers> },
+    /// An agent tells something; `from` says who, for the event log.
+    Report { request: ReportRequest, from: String, answer: Answer<()> },
     /// Something happened that belongs in the event log.
     Note { session: Option<SessionId>, kind: &'static str, cause: String },
     /// The daemon shall go.

@@ -6,7 +6,7 @@
 use std::time::Instant;
 
 use kennel_core::api::{ShutdownLine, StopAnswer, StopResult};
-use kennel_core::{Event, PenEnd, Phase, Session, SessionView, Writing};
+use kennel_core::{Event, PenEnd, Phase, ReadyState, Session, SessionView, Writing};
 use tokio::sync::mpsc;
 
 use crate::message::Answer;
@@ -20,6 +20,8 @@ pub(crate) type ShutdownLines = mpsc::UnboundedSender<ShutdownLine>;
 pub(crate) enum Waiter {
     /// Until it runs, or will not.
     Started(Answer<SessionView>),
+    /// Until it is ready, or won't be.
+    Ready(Answer<SessionView>),
     /// Until it is over.
     Settled(Answer<SessionView>),
     /// Until it is over, or can't be ended for now.
@@ -38,6 +40,8 @@ pub(crate) enum Standing {
     Open,
     /// The program runs.
     Running,
+    /// It runs, and is ready as far as that was asked for.
+    Ready,
     /// It can't be ended for now.
     Stuck,
     /// It is over.
@@ -55,7 +59,8 @@ pub(crate) fn standing(session: &Session, event: Option<&Event>) -> Standing {
         Phase::Reaped if stubborn && !writing => Standing::Over,
         Phase::Lost => Standing::Stuck,
         Phase::Reaped | Phase::Cleaned => Standing::Open,
-        Phase::Running => Standing::Running,
+        Phase::Running if session.ready == ReadyState::Waiting => Standing::Running,
+        Phase::Running => Standing::Ready,
         _ if session.is_stop_wanted() && event.is_some_and(tells_of_survivors) => Standing::Stuck,
         _ => Standing::Open,
     }
@@ -76,6 +81,7 @@ impl Waiter {
     pub(crate) fn is_due(&self, standing: Standing) -> bool {
         match self {
             Self::Started(_) => standing != Standing::Open,
+            Self::Ready(_) => !matches!(standing, Standing::Open | Standing::Running),
             Self::Settled(_) => standing == Standing::Over,
             Self::Stopped { .. } => matches!(standing, Standing::Over | Standing::Stuck),
         }
@@ -90,7 +96,9 @@ impl Waiter {
     pub(crate) fn refuse(self, refused: Refused) {
         // Whoever has gone does not want to know.
         match self {
-            Self::Started(answer) | Self::Settled(answer) => drop(answer.send(Err(refused))),
+            Self::Started(answer) | Self::Ready(answer) | Self::Settled(answer) => {
+                drop(answer.send(Err(refused)));
+            }
             Self::Stopped { answer, .. } => drop(answer.send(Err(refused))),
         }
     }
@@ -98,7 +106,9 @@ impl Waiter {
     /// Tells it.
     pub(crate) fn tell(self, view: SessionView, standing: Standing) {
         match self {
-            Self::Started(answer) | Self::Settled(answer) => drop(answer.send(Ok(view))),
+            Self::Started(answer) | Self::Ready(answer) | Self::Settled(answer) => {
+                drop(answer.send(Ok(view)));
+            }
             Self::Stopped { answer, since, .. } => {
                 let result = match standing {
                     Standing::Over => StopResult::Stopped,
@@ -143,7 +153,7 @@ mod tests {
         assert_eq!(standing(&session, None), Standing::Open);
         let born = Event::Born { identity: "x".into(), pid: 1, pen: None };
         run(&mut session, &[Event::Recorded, Event::KeeperReady, born, Event::Opened]);
-        assert_eq!(standing(&session, None), Standing::Running);
+        assert_eq!(standing(&session, None), Standing::Ready, "nobody asked for more");
         run(&mut session, &[Event::Gone { exit: Exit::Code { code: 0 }, reason: None }]);
         assert_eq!(session.phase, Phase::Cleaned);
         assert_eq!(standing(&session, None), Standing::Open);

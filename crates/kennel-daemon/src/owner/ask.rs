@@ -33,6 +33,7 @@ impl Owner {
             Command::Create { launch, tether, until, answer } => {
                 let waiter = match until {
                     Until::Started => Waiter::Started(answer),
+                    Until::Ready => Waiter::Ready(answer),
                     Until::Over => Waiter::Settled(answer),
                 };
                 self.create(launch, tether, waiter);
@@ -70,6 +71,7 @@ impl Owner {
             Command::Daemon { answer } => drop(answer.send(Ok(self.daemon_view()))),
             Command::Census { answer } => drop(answer.send(self.census())),
             Command::Keepers { answer } => self.list_keepers(answer),
+            Command::Report { request, from, answer } => self.hear_report(&request, &from, answer),
             Command::Note { session, kind, cause } => self.note(session, kind, cause),
             Command::Leave(leave) => self.leave(leave),
         }

@@ -55,8 +55,8 @@ impl Owner {
                 let event = Event::MakeFailed { what, why };
                 self.bus.send(Message::Happened { session: id.clone(), event }).ok();
             }
-            // Nobody can ask for it so far.
-            Effect::AwaitReady | Effect::StopAwaiting => {}
+            Effect::AwaitReady => self.await_ready(id),
+            Effect::StopAwaiting => self.stop_awaiting(id),
             Effect::Stop { grace } => self.stop_keeper(id, grace),
             Effect::EndPen => self.end_pen(id),
             Effect::Probe => self.probe(id),
@@ -231,7 +231,7 @@ impl Owner {
     }
 
     pub(super) fn probed(&mut self, id: &SessionId, found: Found) {
-        let Found { probe, keeper, ended_ms, owes } = found;
+        let Found { probe, keeper, ended_ms, owes, opened } = found;
         if let Some(keeper) = keeper {
             let number = self.number();
             let bus = self.bus.clone();
@@ -246,6 +246,7 @@ impl Owner {
         }
         if let Some(runtime) = self.runtimes.get_mut(id) {
             runtime.ended_ms = ended_ms.or(runtime.ended_ms);
+            runtime.opened = opened.or(runtime.opened);
         }
         if let Some(what) = owes {
             self.happen(id, &Event::Owes { what });

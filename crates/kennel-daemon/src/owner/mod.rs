@@ -13,6 +13,7 @@ pub(crate) mod clear;
 mod effects;
 mod keepers;
 mod leave;
+mod ready;
 mod records;
 mod runtime;
 mod step;

@@ -1,7 +1,7 @@
 //! What the daemon has of a session beyond what the core decides by.
 
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use kennel_core::Session;
 use rustix::fd::OwnedFd;
@@ -12,6 +12,7 @@ use crate::deadline::Deadline;
 use crate::effects::yard_proof::KeeperFate;
 use crate::keeper_link::KeeperLink;
 use crate::order::NewLaunch;
+use crate::readiness::Watching;
 use crate::register::Times;
 use crate::waiters::Waiter;
 
@@ -39,6 +40,10 @@ pub(super) struct Runtime {
     pause: Option<Duration>,
     /// Whether its pen was ended, or is being, without its keeper: none is asked for after that.
     pub(super) ending_pen: bool,
+    /// When its gate was opened.
+    pub(super) opened: Option<Instant>,
+    /// Somebody looks whether it is up.
+    pub(super) watching: Option<Watching>,
     /// The grace of the last stop.
     pub(super) grace: Duration,
     /// When it ended, by its keeper's word.
@@ -86,6 +91,7 @@ impl Runtime {
     /// Lets go of what only a living tree needs.
     pub(super) fn let_go(&mut self) {
         self.clear_deadlines();
+        self.watching = None;
         self.agent = None;
         self.launch = None;
     }
