@@ -1,6 +1,7 @@
 //! What a session came to, as an exit code and as words.
 
-use kennel_core::{Exit, Phase, Reason, SessionView, Survivor};
+use kennel_core::report::Activity;
+use kennel_core::{Exit, Phase, ReadyState, Reason, SessionView, Survivor};
 use kennel_keeper::protocol::{Cause, Outcome};
 use kennel_pen::Status;
 
@@ -139,6 +140,27 @@ pub(crate) fn phase(phase: Phase) -> &'static str {
         Phase::Reaped => "reaped",
         Phase::Cleaned => "ended",
     }
+}
+
+/// How a session is, for people: its phase, and whether it is ready if somebody asked.
+pub(crate) fn standing(session: &SessionView) -> &'static str {
+    match (session.phase, session.ready) {
+        (Phase::Running, ReadyState::Waiting) => "starting",
+        (Phase::Running, ReadyState::Ready) => "running (ready)",
+        (other, _) => phase(other),
+    }
+}
+
+/// What an agent told of itself last, for people.
+pub(crate) fn told(session: &SessionView) -> Option<String> {
+    let mut parts = Vec::new();
+    parts.extend(session.activity.map(|activity| match activity {
+        Activity::Busy => "busy".to_owned(),
+        Activity::Idle => "idle".to_owned(),
+    }));
+    parts.extend(session.progress.map(|percent| format!("{} %", u8::from(percent))));
+    parts.extend(session.title.as_ref().map(|title| title.as_ref().to_owned()));
+    (!parts.is_empty()).then(|| parts.join(", "))
 }
 
 /// Why a session ended, for people.

@@ -22,6 +22,8 @@ pub(crate) const KEYS: &[Key] = &[
     Key::flag("run", "pids"),
     Key::flag("run", "cpu"),
     Key::flag("run", "best_effort"),
+    Key::flag("run", "ready"),
+    Key::flag("run", "ready_timeout"),
     Key::flag("stop", "grace"),
     Key::flag("attach", "detach_keys"),
     Key::flag("prune", "older_than"),
@@ -35,6 +37,7 @@ pub(super) const NOT_OFFERED: &[(&str, &str)] = &[
     ("env", "what is secret does not belong in this file; --env and --env-file set variables"),
     ("env_file", "what is secret does not belong in this file; --env and --env-file set variables"),
     ("command", "it is what `kennel run` is given"),
+    ("wait_ready", "it is about one call; --wait-ready asks for it"),
     ("profile", "it stands above all sections: profile = \"NAME\""),
 ];
 

@@ -69,6 +69,7 @@ impl Plan {
             ..SessionSpec::default()
         };
         args.limits.fill(&mut spec);
+        args.ready.fill(&mut spec);
         let request = CreateRequest {
             spec,
             argv: args.command.iter().map(|arg| text(arg)).collect(),
@@ -105,14 +106,15 @@ fn asked_by() -> String {
 pub(super) fn create(
     daemon: &Daemon,
     home: &Home,
+    args: &RunArgs,
     mut plan: Plan,
     signals: &Signals,
 ) -> Result<Created, Failure> {
     let refused = |error: AskError| Failure::from(error).code(exit_code::SETUP);
-    let sent = match ask(daemon, home, &mut plan) {
+    let sent = match ask(daemon, home, args, &mut plan) {
         Ok(sent) => sent,
         // It vanished before it could hear us.
-        Err(_) if daemon.find_again().is_ok() => ask(daemon, home, &mut plan)?,
+        Err(_) if daemon.find_again().is_ok() => ask(daemon, home, args, &mut plan)?,
         Err(failure) => return Err(failure),
     };
     loop {
@@ -133,18 +135,18 @@ pub(super) fn create(
     }
     match receive(sent) {
         Ok(session) => Ok(Created::Session(Box::new(session))),
-        Err(error) if error.is_gone() => recover(daemon, &plan, error),
+        Err(error) if error.is_gone() => recover(daemon, args, &plan, error),
         Err(error) => Err(refused(error)),
     }
 }
 
 /// Leaves our standard input, if it is to be the agent's, and sends the request.
-fn ask(daemon: &Daemon, home: &Home, plan: &mut Plan) -> Result<Sent, Failure> {
+fn ask(daemon: &Daemon, home: &Home, args: &RunArgs, plan: &mut Plan) -> Result<Sent, Failure> {
     if plan.own_stdin {
         let ticket = leave_stdin(home).map_err(Failure::setup)?;
         plan.request.stdin = StdinFrom::Deposit { ticket };
     }
-    let sent = daemon.send("POST", "/v1/sessions", Some(&plan.request), Patience::Endless);
+    let sent = daemon.send("POST", args.ready.target(), Some(&plan.request), Patience::Endless);
     sent.map_err(|error| Failure::from(error).code(exit_code::SETUP))
 }
 
@@ -167,7 +169,12 @@ fn stop(
 }
 
 /// The daemon vanished over it. The next one knows whether the session came to be.
-fn recover(daemon: &Daemon, plan: &Plan, error: AskError) -> Result<Created, Failure> {
+fn recover(
+    daemon: &Daemon,
+    args: &RunArgs,
+    plan: &Plan,
+    error: AskError,
+) -> Result<Created, Failure> {
     daemon.find_again()?;
     loop {
         let Some(session) = find_own(daemon, plan) else {
@@ -176,7 +183,10 @@ fn recover(daemon: &Daemon, plan: &Plan, error: AskError) -> Result<Created, Fai
         };
         match session.phase {
             // It was found running; or nobody granted it, so its keeper ended it.
-            Phase::Running | Phase::Reaped | Phase::Cleaned => {
+            Phase::Running if args.ready.is_enough(&session) => {
+                return Ok(Created::Session(Box::new(session)));
+            }
+            Phase::Reaped | Phase::Cleaned => {
                 return Ok(Created::Session(Box::new(session)));
             }
             Phase::Lost => {
@@ -191,6 +201,7 @@ fn recover(daemon: &Daemon, plan: &Plan, error: AskError) -> Result<Created, Fai
             | Phase::Reserved
             | Phase::Launching
             | Phase::Starting
+            | Phase::Running
             | Phase::Stopping => {
                 let soon = Instant::now() + LOOK_AGAIN;
                 poll(&mut [], Some(soon)).map_err(Failure::internal)?;

@@ -11,6 +11,7 @@
 mod create;
 mod foreground;
 mod limits;
+mod ready;
 mod surroundings;
 
 use std::ffi::OsString;
@@ -30,6 +31,7 @@ use crate::quantity::{Lease, parse_lease, parse_name, parse_size, parse_time};
 use crate::verdict::{self, Verdict};
 use create::Created;
 use limits::LimitArgs;
+use ready::ReadyArgs;
 
 /// The flags of `kennel run`.
 #[derive(Debug, Args)]
@@ -90,6 +92,8 @@ pub(crate) struct RunArgs {
     pub(crate) env_file: Vec<PathBuf>,
     #[command(flatten)]
     pub(crate) limits: LimitArgs,
+    #[command(flatten)]
+    pub(crate) ready: ReadyArgs,
     /// The command and its arguments
     #[arg(required = true, trailing_var_arg = true, value_name = "COMMAND")]
     pub(crate) command: Vec<OsString>,
@@ -122,11 +126,12 @@ impl From<PenChoice> for PenKind {
 
 /// Runs the command; gives the exit code.
 pub(crate) fn run(home: &Home, args: &RunArgs) -> Result<u8, Failure> {
+    args.ready.check(args.detach)?;
     let plan = create::Plan::new(home, args).map_err(Failure::setup)?;
     let daemon = Daemon::connect(home, Start::IfNeeded)?;
     // From here on a signal waits to be read, so that none falls into a gap.
     let signals = Signals::listen().map_err(Failure::internal)?;
-    let session = match create::create(&daemon, home, plan, &signals)? {
+    let session = match create::create(&daemon, home, args, plan, &signals)? {
         Created::Session(session) => session,
         Created::Stopped { signal, session: None } => return Ok(verdict::by_signal(signal)),
         Created::Stopped { signal, session: Some(session) } => {
@@ -134,6 +139,9 @@ pub(crate) fn run(home: &Home, args: &RunArgs) -> Result<u8, Failure> {
         }
     };
     if let Some(failure) = verdict::launch_failure(&session) {
+        return Err(failure);
+    }
+    if let Some(failure) = ready::failure(&session).filter(|_| args.ready.wait_ready) {
         return Err(failure);
     }
     if args.detach {
