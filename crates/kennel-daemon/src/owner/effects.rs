@@ -15,6 +15,7 @@ use tokio::task::spawn_blocking;
 
 use super::Owner;
 use super::step::News;
+use crate::clock;
 use crate::convert::TimeLimits;
 use crate::deadline::Deadline;
 use crate::effects::clean_up::clean_up;
@@ -247,6 +248,11 @@ impl Owner {
         if let Some(runtime) = self.runtimes.get_mut(id) {
             runtime.ended_ms = ended_ms.or(runtime.ended_ms);
             runtime.opened = opened.or(runtime.opened);
+            // What was not written when the former daemon went is known by its keeper.
+            if let (None, Some(opened)) = (runtime.times.started_ms, opened) {
+                let ago = u64::try_from(opened.elapsed().as_millis()).unwrap_or(0);
+                runtime.times.started_ms = Some(clock::now_ms().saturating_sub(ago));
+            }
         }
         if let Some(what) = owes {
             self.happen(id, &Event::Owes { what });

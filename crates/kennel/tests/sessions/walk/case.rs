@@ -38,7 +38,7 @@ impl Case {
         let faults = Faults::new(scene);
         let story = Story::passing(self.point);
         let bystander = Part::new("bystander", false);
-        let subject = Part::new("subject", story.ends_by_itself());
+        let subject = Part::new("subject", story.ends_by_itself()).with(story.flags());
         let bystander_id = bystander.launch(scene);
         let bystander_keeper = *keepers(scene).first().expect("the bystander's keeper");
         let mut acts = story.prepare(scene, &faults, &subject);

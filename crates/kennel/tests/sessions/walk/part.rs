@@ -16,6 +16,8 @@ pub(crate) struct Part {
     pub(crate) name: &'static str,
     /// Whether its agent ends by itself.
     ends: bool,
+    /// More flags of `kennel run`.
+    flags: &'static [&'static str],
 }
 
 /// What an agent has noted of itself.
@@ -31,7 +33,12 @@ pub(crate) enum Noted {
 
 impl Part {
     pub(crate) fn new(name: &'static str, ends: bool) -> Self {
-        Self { name, ends }
+        Self { name, ends, flags: &[] }
+    }
+
+    /// With these flags.
+    pub(crate) fn with(self, flags: &'static [&'static str]) -> Self {
+        Self { flags, ..self }
     }
 
     /// Starts `kennel run -d`, and does not wait for it.
@@ -43,7 +50,7 @@ impl Part {
         let mut argv = vec![agent.as_str(), "work", lock, log];
         argv.extend(self.ends.then_some(code.as_str()));
         let flags = ["-d", "--name", self.name, "--linger", "10ms", "--grace", "2s"];
-        Running::start(scene.run_command(&flags, &argv))
+        Running::start(scene.run_command(&[&flags, self.flags].concat(), &argv))
     }
 
     /// Starts it, and waits until its agent is up.
