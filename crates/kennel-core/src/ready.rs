@@ -64,7 +64,9 @@ pub enum ReadinessError {
     #[error("{0:?} is no address to ask: that begins with http:// and goes on with a host")]
     Url(String),
     /// An address that needs TLS.
-    #[error("{0:?} can't be asked, since Kennel speaks no TLS: wait for http://, tcp:, line: or report instead")]
+    #[error(
+        "{0:?} can't be asked, since Kennel speaks no TLS: wait for http://, tcp:, line: or report instead"
+    )]
     Tls(String),
     /// It can't be one line.
     #[error("{0:?} has a control character in it")]

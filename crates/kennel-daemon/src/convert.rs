@@ -2,9 +2,7 @@
 
 use std::time::Duration;
 
-use kennel_core::{
-    Event, Exit, OwedKind, PenEnd, Probe, Reason, Report, SessionSpec, Survivor,
-};
+use kennel_core::{Event, Exit, OwedKind, PenEnd, Probe, Reason, Report, SessionSpec, Survivor};
 use kennel_keeper::protocol::{Cause, Outcome, Stage, State};
 use kennel_pen::Status;
 use kennel_sys::reap::Ended;

@@ -9,8 +9,8 @@
 //! message. The daemon may die at any instant: what it knows is in the register, in the sessions' folders and
 //! with the keepers, and the next one takes over from there.
 
-pub mod clock;
 mod caller;
+pub mod clock;
 mod config;
 mod conversation;
 mod convert;

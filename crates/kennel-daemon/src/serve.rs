@@ -163,11 +163,10 @@ fn listen(folder: &Path, shared: Shared) -> Result<tokio::task::JoinHandle<()>, 
     tokio::spawn(shared.deposit.clone().serve(deposits));
     let mut leaving = shared.leaving.clone();
     let routes = Api::new(shared).routes().into_make_service_with_connect_info::<Peer>();
-    let serving =
-        axum::serve(listener, routes).with_graceful_shutdown(async move {
-            // A sender that is gone means the same.
-            leaving.wait_for(|leaving| *leaving).await.ok();
-        });
+    let serving = axum::serve(listener, routes).with_graceful_shutdown(async move {
+        // A sender that is gone means the same.
+        leaving.wait_for(|leaving| *leaving).await.ok();
+    });
     Ok(tokio::spawn(async move {
         if let Err(error) = serving.await {
             tracing::error!(%error, "the API has failed");

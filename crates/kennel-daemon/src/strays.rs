@@ -64,11 +64,7 @@ pub(crate) fn end_of(home: &Home, census: &Census, session: &str) -> io::Result<
     end_if(home, census, |other| other == session)
 }
 
-fn end_if(
-    home: &Home,
-    census: &Census,
-    meant: impl Fn(&str) -> bool,
-) -> io::Result<StraysEnded> {
+fn end_if(home: &Home, census: &Census, meant: impl Fn(&str) -> bool) -> io::Result<StraysEnded> {
     let mut strays = find(home, census)?.strays;
     strays.retain(|stray| meant(&stray.session));
     let deadline = Instant::now() + PATIENCE;

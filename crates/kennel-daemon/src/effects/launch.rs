@@ -72,7 +72,8 @@ fn make_folder(folder: &Path) -> io::Result<()> {
 /// Nobody but the owner can read it, from the first moment on.
 fn write_token(folder: &Path, token: &str) -> io::Result<()> {
     let mut options = File::options();
-    let mut file = options.write(true).create_new(true).mode(0o600).open(folder.join(TOKEN_FILE))?;
+    let mut file =
+        options.write(true).create_new(true).mode(0o600).open(folder.join(TOKEN_FILE))?;
     file.write_all(token.as_bytes())
 }
 

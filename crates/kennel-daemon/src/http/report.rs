@@ -5,8 +5,8 @@
 
 use std::time::Duration;
 
-use axum::extract::connect_info::{ConnectInfo, Connected};
 use axum::extract::State;
+use axum::extract::connect_info::{ConnectInfo, Connected};
 use axum::http::StatusCode;
 use axum::serve::IncomingStream;
 use kennel_core::api::ReportRequest;

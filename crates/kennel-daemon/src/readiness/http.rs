@@ -158,7 +158,8 @@ mod tests {
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
         let url = format!("http://{}/health", listener.local_addr().unwrap());
         let serving = tokio::spawn(async move {
-            for answer in ["HTTP/1.1 503 no\r\n\r\n", "nonsense\r\n", "", "HTTP/1.1 200 OK\r\n\r\n"] {
+            for answer in ["HTTP/1.1 503 no\r\n\r\n", "nonsense\r\n", "", "HTTP/1.1 200 OK\r\n\r\n"]
+            {
                 let (mut stream, _) = listener.accept().await.unwrap();
                 let mut request = [0; 1024];
                 let length = stream.read(&mut request).await.unwrap();

@@ -31,7 +31,8 @@ pub(super) async fn matched(folder: &Path, pattern: &str) -> String {
             return std::future::pending().await;
         }
     };
-    let mut scan = Scan { folder: folder.join(JOURNAL), reader: None, matcher: Matcher::new(pattern) };
+    let mut scan =
+        Scan { folder: folder.join(JOURNAL), reader: None, matcher: Matcher::new(pattern) };
     let mut waker = Waker { folder: folder.to_owned(), keeper: None };
     loop {
         // Before the look: what comes after it wakes us.

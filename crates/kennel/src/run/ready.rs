@@ -68,7 +68,8 @@ pub(super) fn failure(session: &SessionView) -> Option<Failure> {
             return unsettled.exit_code().err();
         }
         (Some(Reason::NotReady { after }), _) => {
-            let text = format!("{called} was not ready within {}; all of it was ended", span(*after));
+            let text =
+                format!("{called} was not ready within {}; all of it was ended", span(*after));
             (exit_code::NOT_READY, text)
         }
         (None | Some(Reason::Exited), Verdict::Ended(code)) => {

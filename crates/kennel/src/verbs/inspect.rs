@@ -134,9 +134,9 @@ fn asked(page: &mut Page, session: &SessionView) {
         },
     );
     if spec.ready != Readiness::None {
-        let within = spec.ready_timeout.map_or("at any time".to_owned(), |time| {
-            format!("within {}", span(time))
-        });
+        let within = spec
+            .ready_timeout
+            .map_or("at any time".to_owned(), |time| format!("within {}", span(time)));
         page.entry("ready by", format!("{}, {within}", tame(&spec.ready.to_string())));
     }
     page.entry("grace", span(spec.grace));

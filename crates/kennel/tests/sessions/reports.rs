@@ -57,7 +57,11 @@ fn events(scene: &Scene, kind: &str) -> Vec<Value> {
 fn script(scene: &Scene, reports: &[&str]) -> String {
     let kennel = scene.path("kennel");
     let calls = reports.iter().map(|report| format!("{} report {report}", kennel.display()));
-    format!("{} && echo told && exec {} sleep", calls.collect::<Vec<_>>().join(" && "), scene.fake_agent())
+    format!(
+        "{} && echo told && exec {} sleep",
+        calls.collect::<Vec<_>>().join(" && "),
+        scene.fake_agent()
+    )
 }
 
 everywhere! {

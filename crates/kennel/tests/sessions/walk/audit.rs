@@ -74,7 +74,9 @@ impl Audit<'_> {
         let pid = session["pid"].as_i64().and_then(|pid| i32::try_from(pid).ok());
         match session["phase"].as_str() {
             // Its time will be over soon.
-            Some("running") if self.story == Story::Overdue && session["name"] == "subject" => false,
+            Some("running") if self.story == Story::Overdue && session["name"] == "subject" => {
+                false
+            }
             Some("running") => session["wanted"] == "running" && pid.is_some_and(alive),
             Some("cleaned") => true,
             Some("lost") => self.may_be_lost(session),
