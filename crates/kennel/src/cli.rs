@@ -65,7 +65,7 @@ enum Verb {
     /// command is left, or it is named and the exit code is 205.
     ///
     /// With -d, or after the detach keys, it goes on by itself.
-    Run(RunArgs),
+    Run(Box<RunArgs>),
     /// List sessions
     #[command(visible_alias = "ls")]
     Ps(ps::PsArgs),
@@ -302,7 +302,7 @@ mod tests {
         let first = ["kennel", "--config", path.to_str().unwrap(), "run"];
         let words = first.iter().chain(words).chain(&["--", "agent", "--grace", "1h"]);
         match Cli::read(words.map(OsString::from).collect()).unwrap().verb {
-            Verb::Run(args) => args,
+            Verb::Run(args) => *args,
             other => panic!("{other:?}"),
         }
     }

@@ -19,11 +19,11 @@ pub(crate) fn check(spec: &SessionSpec) -> Result<(), Refused> {
     match &spec.ready {
         Readiness::Line { pattern } => drop(lines::compile(pattern).map_err(wrong)?),
         Readiness::Http { url } => drop(Address::parse(url).map_err(wrong)?),
-        Readiness::Socket { path } if !path.starts_with('/') => {
-            if spec.cwd.contains(char::REPLACEMENT_CHARACTER) {
-                let why = format!("{path:?} is relative to a folder whose name is no text");
-                return Err(wrong(why).hint("give the whole path of the socket"));
-            }
+        Readiness::Socket { path }
+            if !path.starts_with('/') && spec.cwd.contains(char::REPLACEMENT_CHARACTER) =>
+        {
+            let why = format!("{path:?} is relative to a folder whose name is no text");
+            return Err(wrong(why).hint("give the whole path of the socket"));
         }
         _ => {}
     }
