@@ -201,6 +201,17 @@ mod tests {
     }
 
     #[test]
+    fn who_waits_for_readiness_waits_in_line_and_over_restarts_but_not_over_the_end() {
+        let waiter = Waiter::Ready(tokio::sync::oneshot::channel().0);
+        for waits in [Standing::Open, Standing::InLine, Standing::Running, Standing::Resting] {
+            assert!(!waiter.is_due(waits), "{waits:?}");
+        }
+        for told in [Standing::Ready, Standing::Stuck, Standing::Over] {
+            assert!(waiter.is_due(told), "{told:?}");
+        }
+    }
+
+    #[test]
     fn a_stop_is_stuck_only_by_news_of_survivors() {
         let mut session = session();
         let born = Event::Born { identity: "x".into(), pid: 1, pen: None };

@@ -10,6 +10,7 @@ use kennel_keeper::fault::point;
 use kennel_keeper::protocol::Request;
 
 use super::Owner;
+use crate::effects::worktree;
 use crate::message::Answer;
 use crate::readiness::Watch;
 use crate::refused::Refused;
@@ -27,6 +28,7 @@ impl Owner {
             timeout: session.spec.ready_timeout,
             opened,
             cwd: PathBuf::from(&session.spec.cwd),
+            worktree: worktree::planned(&session.spec),
             folder: self.home.session(id),
             bus: self.bus.clone(),
         };

@@ -19,7 +19,8 @@ use std::time::{Duration, Instant};
 
 use kennel_core::{Event, Readiness, SessionId};
 use kennel_keeper::fault::point;
-use tokio::task::AbortHandle;
+use kennel_worktree::Record;
+use tokio::task::{AbortHandle, spawn_blocking};
 
 use crate::message::{Bus, Message};
 
@@ -34,8 +35,10 @@ pub(crate) struct Watch {
     pub(crate) timeout: Option<Duration>,
     /// When that was. The clock stands still while the machine sleeps.
     pub(crate) opened: Instant,
-    /// What relative paths begin at.
+    /// What relative paths begin at, unless it has a worktree.
     pub(crate) cwd: PathBuf,
+    /// Its worktree.
+    pub(crate) worktree: Option<Record>,
     /// The folder with the session's journal.
     pub(crate) folder: PathBuf,
     pub(crate) bus: Bus,
@@ -82,6 +85,13 @@ impl Watch {
         }
     }
 
+    /// The folder that the agent was started in.
+    async fn agents_folder(&self) -> PathBuf {
+        let Some(record) = self.worktree.clone() else { return self.cwd.clone() };
+        let top = record.path.clone();
+        spawn_blocking(move || record.cwd()).await.unwrap_or(top)
+    }
+
     /// Comes with what was seen.
     async fn sign(&self) -> String {
         match &self.readiness {
@@ -89,7 +99,7 @@ impl Watch {
             Readiness::None | Readiness::Report => std::future::pending().await,
             Readiness::Line { pattern } => output::matched(&self.folder, pattern).await,
             Readiness::Socket { path } => {
-                let path = self.cwd.join(path);
+                let path = self.agents_folder().await.join(path);
                 attempt::until(|| attempt::socket(&path)).await;
                 format!("{} accepts", path.display())
             }

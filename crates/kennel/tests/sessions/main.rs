@@ -20,6 +20,7 @@ mod journal;
 mod output;
 mod pty;
 mod readiness;
+mod readiness_later;
 mod register;
 mod reports;
 mod shutdown;
