@@ -119,6 +119,9 @@ pub struct ReportRequest {
     /// What.
     #[serde(flatten)]
     pub report: Report,
+    /// The session that it is about, or the launch: `$KENNEL_SESSION`.
+    #[serde(default)]
+    pub session: String,
     /// The secret of its launch.
     pub token: Option<LaunchToken>,
 }

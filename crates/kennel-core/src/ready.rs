@@ -63,6 +63,11 @@ pub enum ReadinessError {
     /// No address that can be asked.
     #[error("{0:?} is no address to ask: that begins with http:// and goes on with a host")]
     Url(String),
+    /// An address that needs TLS.
+    #[error(
+        "{0:?} can't be asked, since Kennel speaks no TLS: wait for http://, tcp:, line: or report instead"
+    )]
+    Tls(String),
     /// It can't be one line.
     #[error("{0:?} has a control character in it")]
     Control(String),
@@ -96,6 +101,7 @@ impl FromStr for Readiness {
             "tcp" => tcp(rest),
             "http" if rest.starts_with("//") => http(text),
             "http" => http(rest),
+            "https" => Err(ReadinessError::Tls(text.to_owned())),
             _ => Err(ReadinessError::Kind(text.to_owned())),
         }
     }
@@ -125,6 +131,9 @@ fn tcp(rest: &str) -> Result<Readiness, ReadinessError> {
 
 /// Without TLS: what is asked is on this machine, most often.
 fn http(url: &str) -> Result<Readiness, ReadinessError> {
+    if url.starts_with("https:") {
+        return Err(ReadinessError::Tls(url.to_owned()));
+    }
     let host = url.strip_prefix("http://").and_then(|rest| rest.split(['/', '?', '#']).next());
     match host {
         Some(host) if !host.is_empty() && !url.contains(' ') => {
@@ -216,9 +225,11 @@ mod tests {
         for wrong in ["line:", "socket", "http:", "tcp::8"] {
             assert!(message(wrong).contains("after it, such as"), "{wrong}: {}", message(wrong));
         }
-        for wrong in ["http:localhost", "https://x", "http://", "http:///x", "http://a b"] {
-            let said = message(wrong);
-            assert!(said.contains("no address") || said.contains("nothing to wait"), "{said}");
+        for wrong in ["http:localhost", "http://", "http:///x", "http://a b"] {
+            assert!(message(wrong).contains("no address"), "{wrong}: {}", message(wrong));
+        }
+        for wrong in ["https://x", "http:https://x"] {
+            assert!(message(wrong).contains("no TLS"), "{wrong}: {}", message(wrong));
         }
         for wrong in ["", "now", "port:1"] {
             assert!(message(wrong).contains("say none, line:REGEX"), "{}", message(wrong));

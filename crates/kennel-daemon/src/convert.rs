@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use kennel_core::{Event, Exit, OwedKind, PenEnd, Probe, Reason, SessionSpec, Survivor};
+use kennel_core::{Event, Exit, OwedKind, PenEnd, Probe, Reason, Report, SessionSpec, Survivor};
 use kennel_keeper::protocol::{Cause, Outcome, Stage, State};
 use kennel_pen::Status;
 use kennel_sys::reap::Ended;
@@ -124,7 +124,7 @@ pub(crate) fn cause(event: &Event) -> String {
         Event::MakeFailed { why, .. } => format!("what it needs could not be made: {why}"),
         Event::BecameReady { how } => format!("it is ready: {how}"),
         Event::ReadyOverdue => owned("it was not ready in time"),
-        Event::Reported(_) => owned("its agent told so"),
+        Event::Reported(report) => report_text(report),
         Event::Exited { exit } => exit_text(exit),
         Event::Gone { exit, reason } => match reason {
             Some(Reason::LeaseOver) => format!("the lease ran out; {}", exit_text(exit)),
@@ -181,6 +181,18 @@ fn reason_text(reason: &Reason) -> String {
         Reason::KeeperDied => "its keeper died".into(),
         Reason::Rebooted => "the machine was restarted".into(),
         Reason::Forgotten { .. } => "it was given up".into(),
+    }
+}
+
+fn report_text(report: &Report) -> String {
+    match report {
+        Report::Ready => "its agent says that it is ready".into(),
+        Report::Busy => "its agent says that it works".into(),
+        Report::Idle => "its agent says that it waits".into(),
+        Report::Title { title } => format!("its agent says what it is about: {}", title.as_ref()),
+        Report::Progress { percent } => {
+            format!("its agent says that it is {} % done", u8::from(*percent))
+        }
     }
 }
 

@@ -1,6 +1,6 @@
 //! What the owner of the state is told.
 
-use kennel_core::api::{DaemonView, ResumeRequest, StopAnswer, StopRequest};
+use kennel_core::api::{DaemonView, ReportRequest, ResumeRequest, StopAnswer, StopRequest};
 use kennel_core::{Event, SessionId, SessionView};
 use kennel_keeper::protocol::{Report, YardReport};
 use rustix::fd::OwnedFd;
@@ -99,6 +99,8 @@ pub(crate) enum Until {
     /// It runs.
     #[default]
     Started,
+    /// It is ready, as far as that was asked for; or over, if it does not come to that.
+    Ready,
     /// It is over.
     Over,
 }
@@ -138,6 +140,8 @@ pub(crate) enum Command {
     Census { answer: oneshot::Sender<Census> },
     /// Who the yard's keepers are, and which of them are known.
     Keepers { answer: oneshot::Sender<Keepers> },
+    /// An agent tells something; `from` says who, for the event log.
+    Report { request: ReportRequest, from: String, answer: Answer<()> },
     /// Something happened that belongs in the event log.
     Note { session: Option<SessionId>, kind: &'static str, cause: String },
     /// Something about worktrees.

@@ -11,10 +11,10 @@ use kennel_pen::holder::HeldKind;
 use kennel_pen::{Limit, PenName, Size};
 use rustix::fd::OwnedFd;
 
+use crate::home::{API_SOCKET, TOKEN_FILE};
+use crate::readiness;
 use crate::refused::Refused;
 
-/// The variable by which an agent finds this home.
-const HOME_VARIABLE: &str = "KENNEL_HOME";
 /// Variables that tell git which repository, index or files to work on, whatever the folder (see
 /// `git rev-parse --local-env-vars`): a session that is started from a git hook has them.
 const LEADS_ELSEWHERE: &[&str] = &[
@@ -71,6 +71,7 @@ impl NewLaunch {
         if let Some(key) = &spec.key {
             kennel_core::check_key(key).map_err(Refused::invalid)?;
         }
+        readiness::check(&spec)?;
         let argv: Vec<OsString> =
             request.argv.into_iter().map(|arg| exact(arg, "argv")).collect::<Result<_, _>>()?;
         if argv.is_empty() {
@@ -212,8 +213,10 @@ impl NewLaunch {
         folder: PathBuf,
     ) -> (LaunchOrder, Option<OwnedFd>) {
         let mut env = self.env;
-        env.retain(|(name, _)| name != HOME_VARIABLE);
-        env.push((HOME_VARIABLE.into(), home.into()));
+        // Those of a session that we were asked from are not meant.
+        let own = own_variables(&name, token, home, &folder);
+        env.retain(|(name, _)| own.iter().all(|(own, _)| name != own));
+        env.extend(own.map(|(name, value)| (name.into(), value)));
         let spec = self.spec;
         let order = LaunchOrder {
             name,
@@ -247,6 +250,22 @@ impl NewLaunch {
         };
         (order, self.given)
     }
+}
+
+/// What an agent is told about its session, so that it can report: none of it is written down but for the token.
+fn own_variables(
+    name: &PenName,
+    token: &LaunchToken,
+    home: &Path,
+    folder: &Path,
+) -> [(&'static str, OsString); 5] {
+    [
+        ("KENNEL_HOME", home.into()),
+        ("KENNEL_SESSION", name.session.as_str().into()),
+        ("KENNEL_TOKEN", token.secret().into()),
+        ("KENNEL_TOKEN_FILE", folder.join(TOKEN_FILE).into()),
+        ("KENNEL_SOCKET", home.join(API_SOCKET).into()),
+    ]
 }
 
 /// Names are typed and printed: no blanks, nothing invisible, nothing that looks like an option.
@@ -389,7 +408,9 @@ pub(crate) mod tests {
     fn the_order_is_exact_and_knows_the_home() {
         let mut request = request(&["printf"]);
         request.argv.push(Text::Bytes { hex: "ff00".replace("00", "41") });
-        request.env.push((Text::Plain("KENNEL_HOME".into()), Text::Plain("/other".into())));
+        for name in ["KENNEL_HOME", "KENNEL_TOKEN", "KENNEL_SESSION"] {
+            request.env.push((Text::Plain(name.into()), Text::Plain("/other".into())));
+        }
         let launch = NewLaunch::new(request, None).unwrap();
         let name = PenName::random(kennel_pen::HomeId::random().unwrap()).unwrap();
         let (order, given) =
@@ -398,5 +419,15 @@ pub(crate) mod tests {
         assert_eq!(order.argv[1].as_bytes(), b"\xffA");
         let homes: Vec<_> = order.env.iter().filter(|(name, _)| name == "KENNEL_HOME").collect();
         assert_eq!(homes, [&("KENNEL_HOME".into(), "/home".into())]);
+        let told = |name: &str| {
+            let mut values = order.env.iter().filter(|(other, _)| other == name);
+            let value = values.next().map(|(_, value)| value.to_str().unwrap().to_owned());
+            assert!(values.next().is_none(), "{name} is told twice");
+            value.unwrap_or_else(|| panic!("{name} is not told"))
+        };
+        assert_eq!(told("KENNEL_SESSION"), order.name.session.as_str());
+        assert_eq!(told("KENNEL_TOKEN"), LaunchToken::new(1).secret());
+        assert_eq!(told("KENNEL_TOKEN_FILE"), "/home/s/token");
+        assert_eq!(told("KENNEL_SOCKET"), "/home/kennel.sock");
     }
 }

@@ -1,6 +1,7 @@
 //! Why somebody does not get what they asked for.
 
 use kennel_core::api::Problem;
+use kennel_core::report::Disbelief;
 use kennel_core::{FindError, Refusal, RelaunchRefusal, RemoveError};
 
 /// A refusal, as the API tells it.
@@ -22,6 +23,8 @@ pub(crate) enum RefusedKind {
     Busy,
     Gone,
     Internal,
+    /// A report is not believed, and this is why.
+    Disbelief(&'static str),
 }
 
 impl RefusedKind {
@@ -35,6 +38,7 @@ impl RefusedKind {
             Self::Busy => "busy",
             Self::Gone => "gone",
             Self::Internal => "internal",
+            Self::Disbelief(code) => code,
         }
     }
 
@@ -45,6 +49,7 @@ impl RefusedKind {
             Self::Invalid => 422,
             Self::Refused | Self::Busy | Self::Gone => 503,
             Self::Internal => 500,
+            Self::Disbelief(_) => 403,
         }
     }
 }
@@ -83,6 +88,11 @@ impl Refused {
     pub(crate) fn hint(mut self, hint: impl Into<String>) -> Self {
         self.hint = Some(hint.into());
         self
+    }
+
+    /// Whether it is a report that was not believed.
+    pub(crate) fn is_disbelief(&self) -> bool {
+        matches!(self.kind, RefusedKind::Disbelief(_))
     }
 
     pub(crate) fn status(&self) -> u16 {
@@ -136,6 +146,20 @@ impl From<RelaunchRefusal> for Refused {
             | RelaunchRefusal::CalledOff(_) => Self::conflict(refusal),
             RelaunchRefusal::Refused(refusal) => refusal.into(),
         }
+    }
+}
+
+impl From<Disbelief> for Refused {
+    fn from(why: Disbelief) -> Self {
+        let code = match &why {
+            Disbelief::NoToken => "no_token",
+            Disbelief::UnknownSession(_) => "unknown_session",
+            Disbelief::Spent { .. } => "spent",
+            Disbelief::TooEarly { .. } => "too_early",
+            Disbelief::Foreign(_) => "foreign",
+            Disbelief::UnknownToken => "unknown_token",
+        };
+        Self::new(RefusedKind::Disbelief(code), why)
     }
 }
 

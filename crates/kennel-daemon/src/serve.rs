@@ -20,7 +20,7 @@ use crate::config::{DaemonConfig, DaemonError, ExitReason};
 use crate::deposit::Deposit;
 use crate::effects::worktree::Environment;
 use crate::home::{API_SOCKET, DEPOSIT_SOCKET, DaemonLock, Home};
-use crate::http::{Api, OwnerOnly, Shared};
+use crate::http::{Api, OwnerOnly, Peer, Shared};
 use crate::log;
 use crate::message::{Bus, Command, Leave, Message};
 use crate::owner::{Beginning, Owner};
@@ -174,11 +174,11 @@ fn listen(folder: &Path, shared: Shared) -> Result<tokio::task::JoinHandle<()>, 
     let listener = OwnerOnly::bind(folder).map_err(failed(API_SOCKET))?;
     tokio::spawn(shared.deposit.clone().serve(deposits));
     let mut leaving = shared.leaving.clone();
-    let serving =
-        axum::serve(listener, Api::new(shared).routes()).with_graceful_shutdown(async move {
-            // A sender that is gone means the same.
-            leaving.wait_for(|leaving| *leaving).await.ok();
-        });
+    let routes = Api::new(shared).routes().into_make_service_with_connect_info::<Peer>();
+    let serving = axum::serve(listener, routes).with_graceful_shutdown(async move {
+        // A sender that is gone means the same.
+        leaving.wait_for(|leaving| *leaving).await.ok();
+    });
     Ok(tokio::spawn(async move {
         if let Err(error) = serving.await {
             tracing::error!(%error, "the API has failed");

@@ -56,9 +56,20 @@ pub(crate) fn find(home: &Home, census: &Census) -> io::Result<StraysView> {
 
 /// Ends all strays, and says what came of it. Blocks.
 pub(crate) fn end(home: &Home, census: &Census) -> io::Result<StraysEnded> {
-    let strays = find(home, census)?.strays;
+    end_if(home, census, |_| true)
+}
+
+/// Ends the strays of one session. Blocks.
+pub(crate) fn end_of(home: &Home, census: &Census, session: &str) -> io::Result<StraysEnded> {
+    end_if(home, census, |other| other == session)
+}
+
+fn end_if(home: &Home, census: &Census, meant: impl Fn(&str) -> bool) -> io::Result<StraysEnded> {
+    let mut strays = find(home, census)?.strays;
+    strays.retain(|stray| meant(&stray.session));
     let deadline = Instant::now() + PATIENCE;
-    for leftover in strayed_pens(home, census)? {
+    let pens = strayed_pens(home, census)?.into_iter();
+    for leftover in pens.filter(|pen| meant(pen.name().session.as_str())) {
         if let LeftoverEnd::StillAlive(pids) = leftover.end(deadline)? {
             tracing::warn!(pen = %leftover.name(), ?pids, "a stray pen can't be ended so far");
         }

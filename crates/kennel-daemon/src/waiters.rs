@@ -6,7 +6,7 @@
 use std::time::Instant;
 
 use kennel_core::api::{ShutdownLine, StopAnswer, StopResult};
-use kennel_core::{Event, PenEnd, Phase, RelaunchState, Session, SessionView, Writing};
+use kennel_core::{Event, PenEnd, Phase, ReadyState, RelaunchState, Session, SessionView, Writing};
 use tokio::sync::mpsc;
 
 use crate::message::Answer;
@@ -22,6 +22,8 @@ pub(crate) enum Waiter {
     Accepted(Answer<SessionView>),
     /// Until it runs, or will not.
     Started(Answer<SessionView>),
+    /// Until it is ready, or won't be.
+    Ready(Answer<SessionView>),
     /// Until it is over.
     Settled(Answer<SessionView>),
     /// Until it is over, or can't be ended for now.
@@ -42,6 +44,8 @@ pub(crate) enum Standing {
     InLine,
     /// The program runs.
     Running,
+    /// It runs, and is ready as far as that was asked for.
+    Ready,
     /// It can't be ended for now.
     Stuck,
     /// This launch is over, and another one follows by itself.
@@ -63,7 +67,8 @@ pub(crate) fn standing(session: &Session, event: Option<&Event>) -> Standing {
         Phase::Reaped if stubborn && !writing => Standing::Over,
         Phase::Lost => Standing::Stuck,
         Phase::Reaped | Phase::Cleaned => Standing::Open,
-        Phase::Running => Standing::Running,
+        Phase::Running if session.ready == ReadyState::Waiting => Standing::Running,
+        Phase::Running => Standing::Ready,
         _ if session.is_stop_wanted() && event.is_some_and(tells_of_survivors) => Standing::Stuck,
         _ => Standing::Open,
     }
@@ -85,6 +90,10 @@ impl Waiter {
         match self {
             Self::Accepted(_) => standing != Standing::Open,
             Self::Started(_) => !matches!(standing, Standing::Open | Standing::InLine),
+            // Not while it has yet to start, or is to be launched again: it may be ready then.
+            Self::Ready(_) => {
+                matches!(standing, Standing::Ready | Standing::Stuck | Standing::Over)
+            }
             Self::Settled(_) => standing == Standing::Over,
             Self::Stopped { .. } => {
                 matches!(standing, Standing::Over | Standing::Resting | Standing::Stuck)
@@ -100,9 +109,10 @@ impl Waiter {
     /// Whether nobody waits any more.
     pub(crate) fn is_abandoned(&self) -> bool {
         match self {
-            Self::Accepted(answer) | Self::Started(answer) | Self::Settled(answer) => {
-                answer.is_closed()
-            }
+            Self::Accepted(answer)
+            | Self::Started(answer)
+            | Self::Ready(answer)
+            | Self::Settled(answer) => answer.is_closed(),
             Self::Stopped { answer, .. } => answer.is_closed(),
         }
     }
@@ -111,7 +121,10 @@ impl Waiter {
     pub(crate) fn refuse(self, refused: Refused) {
         // Whoever has gone does not want to know.
         match self {
-            Self::Accepted(answer) | Self::Started(answer) | Self::Settled(answer) => {
+            Self::Accepted(answer)
+            | Self::Started(answer)
+            | Self::Ready(answer)
+            | Self::Settled(answer) => {
                 drop(answer.send(Err(refused)));
             }
             Self::Stopped { answer, .. } => drop(answer.send(Err(refused))),
@@ -121,7 +134,10 @@ impl Waiter {
     /// Tells it.
     pub(crate) fn tell(self, view: SessionView, standing: Standing) {
         match self {
-            Self::Accepted(answer) | Self::Started(answer) | Self::Settled(answer) => {
+            Self::Accepted(answer)
+            | Self::Started(answer)
+            | Self::Ready(answer)
+            | Self::Settled(answer) => {
                 drop(answer.send(Ok(view)));
             }
             Self::Stopped { answer, since, .. } => {
@@ -168,7 +184,7 @@ mod tests {
         assert_eq!(standing(&session, None), Standing::Open);
         let born = Event::Born { identity: "x".into(), pid: 1, pen: None };
         run(&mut session, &[Event::Recorded, Event::KeeperReady, born, Event::Opened]);
-        assert_eq!(standing(&session, None), Standing::Running);
+        assert_eq!(standing(&session, None), Standing::Ready, "nobody asked for more");
         run(&mut session, &[Event::Gone { exit: Exit::Code { code: 0 }, reason: None }]);
         assert_eq!(session.phase, Phase::Cleaned);
         assert_eq!(standing(&session, None), Standing::Open);
@@ -182,6 +198,17 @@ mod tests {
         );
         run(&mut session, &[Event::Recorded]);
         assert_eq!(standing(&session, None), Standing::Over);
+    }
+
+    #[test]
+    fn who_waits_for_readiness_waits_in_line_and_over_restarts_but_not_over_the_end() {
+        let waiter = Waiter::Ready(tokio::sync::oneshot::channel().0);
+        for waits in [Standing::Open, Standing::InLine, Standing::Running, Standing::Resting] {
+            assert!(!waiter.is_due(waits), "{waits:?}");
+        }
+        for told in [Standing::Ready, Standing::Stuck, Standing::Over] {
+            assert!(waiter.is_due(told), "{told:?}");
+        }
     }
 
     #[test]

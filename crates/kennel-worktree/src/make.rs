@@ -118,9 +118,7 @@ pub fn make(git: &Git, record: &Record) -> Result<Made, MakeError> {
         Standing::Unregistered => return Err(MakeError::Taken { path: record.path.clone() }),
         standing => return Err(MakeError::Standing { path: record.path.clone(), standing }),
     };
-    // Git says `sub/`.
-    let subfolder: PathBuf = record.path.join(&record.subfolder).components().collect();
-    let cwd = if subfolder.is_dir() { subfolder } else { record.path.clone() };
+    let cwd = record.cwd();
     let submodules = submodules(git, record)?;
     let Added { said, hook_failed } = added;
     Ok(Made { path: record.path.clone(), cwd, submodules, said, hook_failed })

@@ -29,6 +29,14 @@ pub struct Record {
 }
 
 impl Record {
+    /// Where whoever works in it starts: the folder in which the user stood, if the worktree has it. Looks at the disk.
+    #[must_use]
+    pub fn cwd(&self) -> PathBuf {
+        // Git says `sub/`.
+        let subfolder: PathBuf = self.path.join(&self.subfolder).components().collect();
+        if subfolder.is_dir() { subfolder } else { self.path.clone() }
+    }
+
     /// The branch for a session whose user named none.
     pub(crate) fn branch_of(session: &str) -> String {
         format!("kennel/{session}")

@@ -11,8 +11,8 @@ use crate::failure::{Failure, say};
 use crate::home::Home;
 use crate::run::{self, RunArgs};
 use crate::verbs::{
-    attach, completions, config, daemon, events, forget, inspect, kill, logs, prune, ps, rescue,
-    rm, send, signal, stop, strays, wait, worktrees,
+    attach, completions, config, daemon, events, forget, inspect, kill, logs, prune, ps, report,
+    rescue, rm, send, signal, stop, strays, wait, worktrees,
 };
 
 /// Runs coding agents, and owns every process of theirs: no strays.
@@ -98,6 +98,11 @@ enum Verb {
     Send(send::SendArgs),
     /// Send a signal to every process of a session
     Signal(signal::SignalArgs),
+    /// Tell Kennel how an agent is: for the agent itself, or a hook in it
+    ///
+    /// Works in a session only, by $KENNEL_SESSION and $KENNEL_TOKEN (or the file $KENNEL_TOKEN_FILE). Waits up to
+    /// 30 s for a daemon that is being restarted. What comes from a launch that has ended is refused.
+    Report(report::ReportArgs),
     /// Show everything about a session
     ///
     /// What was asked for, its processes, its pen, what it uses, and its history.
@@ -238,6 +243,7 @@ impl Cli {
             Verb::Kill(args) => kill::kill(&args),
             Verb::Send(args) => send::send(&open()?, &args),
             Verb::Signal(args) => signal::signal(&open()?, &args),
+            Verb::Report(args) => report::report(&open()?, args),
             Verb::Inspect(args) => inspect::inspect(&open()?, &args),
             Verb::Events(args) => events::events(&open()?, &args),
             Verb::Rm(args) => rm::rm(&open()?, &args),

@@ -17,6 +17,8 @@ pub(crate) const STILL_ALIVE: u8 = 205;
 pub(crate) const UNKNOWN: u8 = 206;
 /// Anything else that failed in Kennel itself.
 pub(crate) const INTERNAL: u8 = 207;
+/// With `--wait-ready`: the session was not ready in time, or ended with code 0 before it was.
+pub(crate) const NOT_READY: u8 = 208;
 
 /// The list as the help texts of verbs with an agent's code show it.
 pub(crate) const HELP: &str = "\
@@ -30,7 +32,8 @@ Kennel's (an agent that uses them itself is passed on all the same):
   205    a process could not be ended; it is named, and its keeper
          goes on trying
   206    the agent's status is unknown, or there is no such session
-  207    anything else that failed in Kennel itself";
+  207    anything else that failed in Kennel itself
+  208    with --wait-ready: it was not ready in time, or ended with 0 before";
 
 /// The list for verbs with the code of an agent that somebody else started.
 pub(crate) const OTHERS_HELP: &str = "\

@@ -1,6 +1,9 @@
 //! What a session came to, as an exit code and as words.
 
-use kennel_core::{Exit, OwedKind, Phase, Reason, SessionView, Survivor};
+use kennel_core::report::Activity;
+use kennel_core::{
+    Exit, OwedKind, Phase, ReadyState, Reason, RelaunchState, SessionView, Survivor,
+};
 use kennel_keeper::protocol::{Cause, Outcome};
 use kennel_pen::Status;
 
@@ -140,6 +143,33 @@ pub(crate) fn phase(phase: Phase) -> &'static str {
         Phase::Reaped => "reaped",
         Phase::Cleaned => "ended",
     }
+}
+
+/// How a session is, for people: its phase, and what is beyond it (a place in line, a launch that follows, whether
+/// it is ready if somebody asked).
+pub(crate) fn standing(session: &SessionView) -> String {
+    if let Some(place) = session.queue_place {
+        return format!("{} ({place})", phase(session.phase));
+    }
+    let standing = match (session.phase, session.ready) {
+        _ if session.relaunch == RelaunchState::Pending => "restarting",
+        (Phase::Running, ReadyState::Waiting) => "starting",
+        (Phase::Running, ReadyState::Ready) => "running (ready)",
+        (other, _) => phase(other),
+    };
+    standing.to_owned()
+}
+
+/// What an agent told of itself last, for people.
+pub(crate) fn told(session: &SessionView) -> Option<String> {
+    let mut parts = Vec::new();
+    parts.extend(session.activity.map(|activity| match activity {
+        Activity::Busy => "busy".to_owned(),
+        Activity::Idle => "idle".to_owned(),
+    }));
+    parts.extend(session.progress.map(|percent| format!("{} %", u8::from(percent))));
+    parts.extend(session.title.as_ref().map(|title| title.as_ref().to_owned()));
+    (!parts.is_empty()).then(|| parts.join(", "))
 }
 
 /// Why a session ended, for people.

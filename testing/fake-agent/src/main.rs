@@ -21,6 +21,7 @@ mod cgroup;
 mod failure;
 mod identity;
 mod json;
+mod listen;
 mod lock;
 mod output;
 mod presence;
@@ -144,6 +145,10 @@ const BEHAVIOURS: &[Behaviour] = &[
         "prints ROWSxCOLS of stdin, again at COUNT changes",
         terminal::winsize,
     ),
+    // Services
+    row("listen-socket", "PATH GO", "listens at the socket PATH once GO is there", listen::socket),
+    row("listen-tcp", "PORT GO", "listens at PORT once GO is there", listen::tcp),
+    row("serve-http", "PORT GO", "/health is 503, and 204 once GO is there", listen::http),
     // State
     row("report", "", "prints what it was started with as JSON", report::report),
     row("lock", "PATH LOG [SECS]", "holds PATH alone, or logs COLLISION and exits 70", lock::lock),

@@ -9,6 +9,8 @@ use kennel_keeper::KEEPER_SOCKET;
 use kennel_keeper::fault::point;
 use kennel_pen::{Claim, Leftover, LeftoverEnd, PenName};
 
+use crate::home::TOKEN_FILE;
+
 /// How long a cgroup that should be empty may take to be removed.
 const CGROUP: Duration = Duration::from_secs(2);
 
@@ -31,16 +33,17 @@ pub(crate) fn clean_up(what: OwedKind, folder: &Path, name: &PenName) -> Event {
 fn remove_runtime_files(folder: &Path) -> io::Result<()> {
     // The lock stays, free for good, as long as the folder: some file systems take the longer to make a file the
     // more were removed in the last minutes.
-    let socket = folder.join(KEEPER_SOCKET);
-    match std::fs::remove_file(&socket) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => {
-            Err(io::Error::new(error.kind(), format!("{}: {error}", socket.display())))
-        }
-        _ => {
-            point("daemon.clean_up.file_removed");
-            Ok(())
+    for name in [KEEPER_SOCKET, TOKEN_FILE] {
+        let path = folder.join(name);
+        match std::fs::remove_file(&path) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => {
+                let text = format!("{}: {error}", path.display());
+                return Err(io::Error::new(error.kind(), text));
+            }
+            _ => point("daemon.clean_up.file_removed"),
         }
     }
+    Ok(())
 }
 
 fn remove_pen(path: &Path, name: &PenName) -> io::Result<()> {
@@ -64,7 +67,7 @@ mod tests {
     fn files_are_removed_whether_or_not_they_are_there_and_output_stays() {
         let folder = tempfile::tempdir().unwrap();
         let name = PenName::random(kennel_pen::HomeId::random().unwrap()).unwrap();
-        for file in [KEEPER_SOCKET, "lock", "outcome"] {
+        for file in [KEEPER_SOCKET, TOKEN_FILE, "lock", "outcome"] {
             std::fs::write(folder.path().join(file), "x").unwrap();
         }
         for _ in 0..2 {

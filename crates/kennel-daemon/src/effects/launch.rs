@@ -2,7 +2,7 @@
 
 use std::fs::{DirBuilder, File};
 use std::io::{self, Seek, Write};
-use std::os::unix::fs::DirBuilderExt;
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use kennel_keeper::fault::point;
@@ -11,6 +11,7 @@ use kennel_sys::identity::Identity;
 use rustix::fd::OwnedFd;
 use rustix::fs::MemfdFlags;
 
+use crate::home::TOKEN_FILE;
 use crate::launch_lock;
 use crate::yard_link::YardOrder;
 
@@ -51,6 +52,8 @@ impl Preparation {
         point("daemon.launch.begun");
         make_folder(&self.folder).map_err(at("can't make"))?;
         point("daemon.launch.folder_made");
+        write_token(&self.folder, &self.order.token).map_err(at("can't write the token in"))?;
+        point("daemon.launch.token_written");
         let lock = launch_lock::make(&self.folder, &self.yard).map_err(at("can't lock"))?;
         point("daemon.launch.locked");
         let order = in_memory(&self.order.encode())?;
@@ -80,6 +83,14 @@ fn make_folder(folder: &Path) -> io::Result<()> {
     }
 }
 
+/// Nobody but the owner can read it, from the first moment on.
+fn write_token(folder: &Path, token: &str) -> io::Result<()> {
+    let mut options = File::options();
+    let mut file =
+        options.write(true).create_new(true).mode(0o600).open(folder.join(TOKEN_FILE))?;
+    file.write_all(token.as_bytes())
+}
+
 /// The environment is in there: it goes by memory, never by disk.
 pub(crate) fn in_memory(bytes: &[u8]) -> io::Result<OwnedFd> {
     let mut file = File::from(rustix::fs::memfd_create("kennel-order", MemfdFlags::CLOEXEC)?);
@@ -91,6 +102,7 @@ pub(crate) fn in_memory(bytes: &[u8]) -> io::Result<OwnedFd> {
 #[cfg(test)]
 mod tests {
     use std::io::Read;
+    use std::os::unix::fs::PermissionsExt;
 
     use kennel_pen::wire::Channel;
     use rustix::fd::AsFd;
@@ -124,6 +136,10 @@ mod tests {
         File::from(asked.descriptors[0].try_clone().unwrap()).read_to_end(&mut bytes).unwrap();
         assert_eq!(LaunchOrder::decode(&bytes), Ok(order.clone()));
         assert!(matches!(launch_lock::look(&folder).unwrap(), LockLook::Held(_)));
+        let secret = std::fs::read_to_string(folder.join(TOKEN_FILE)).unwrap();
+        assert_eq!(secret, token.secret());
+        let mode = std::fs::metadata(folder.join(TOKEN_FILE)).unwrap().permissions().mode();
+        assert_eq!(mode & 0o777, 0o600);
         assert!(preparation().prepare().is_err(), "nothing is launched twice");
         drop(asked);
         assert!(matches!(launch_lock::look(&folder).unwrap(), LockLook::Free(_)));

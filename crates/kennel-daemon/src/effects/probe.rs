@@ -61,6 +61,8 @@ pub(crate) struct Found {
     pub(crate) ended_ms: Option<u64>,
     /// What its keeper could not remove.
     pub(crate) owes: Option<OwedKind>,
+    /// When its gate was opened, by a clock that stands still while the machine sleeps.
+    pub(crate) opened: Option<std::time::Instant>,
 }
 
 /// A keeper that lives.
@@ -74,7 +76,7 @@ pub(crate) struct FoundKeeper {
 
 impl From<Probe> for Found {
     fn from(probe: Probe) -> Self {
-        Self { probe, keeper: None, ended_ms: None, owes: None }
+        Self { probe, keeper: None, ended_ms: None, owes: None, opened: None }
     }
 }
 
@@ -165,8 +167,10 @@ impl Search {
             .outcome
             .as_ref()
             .map(|outcome| found_outcome(outcome, pen.as_deref(), self.limits));
+        let opened = state.open_for_ms.map(Duration::from_millis);
+        let opened = opened.and_then(|ago| std::time::Instant::now().checked_sub(ago));
         let found = over.unwrap_or_else(|| convert::probe(&state, self.limits).into());
-        Ok(Found { keeper, ..found })
+        Ok(Found { keeper, opened, ..found })
     }
 
     /// The yard knows the parent of a keeper that is in a namespace of its own.
@@ -211,6 +215,7 @@ fn found_outcome(
         keeper: None,
         ended_ms: Some(outcome.ended_ms),
         owes: convert::owed(outcome, pen),
+        opened: None,
     }
 }
 

@@ -5,7 +5,7 @@ use std::ffi::{OsStr, OsString};
 use std::path::Path;
 
 use kennel_core::api::{CommitView, LossesView};
-use kennel_core::{Event, OwedKind, WorktreeSpec};
+use kennel_core::{Event, OwedKind, SessionSpec, WorktreeSpec};
 use kennel_keeper::fault::point;
 use kennel_worktree::{
     BranchFate, Checkout, Git, GitError, Losses, Made, MakeError, Plan, Record, Refusal,
@@ -87,6 +87,11 @@ pub(crate) fn record_of(what: &OwedKind) -> Result<Record, String> {
         return Err("there is no record of how it was made".to_owned());
     };
     serde_json::from_str(written).map_err(|error| format!("its record can't be read: {error}"))
+}
+
+/// What was decided on a session's worktree. One that can't be read was never made.
+pub(crate) fn planned(spec: &SessionSpec) -> Option<Record> {
+    serde_json::from_str(spec.worktree.as_ref()?.record.as_ref()?).ok()
 }
 
 /// Makes a worktree, or finds it made.

@@ -5,6 +5,7 @@ mod daemon;
 mod events;
 mod input;
 mod listener;
+mod report;
 mod resume;
 mod sessions;
 mod stray;
@@ -26,6 +27,7 @@ use crate::refused::{Refused, RefusedKind};
 use crate::register::Register;
 
 pub(crate) use listener::OwnerOnly;
+pub(crate) use report::Peer;
 
 /// The longest body: an environment may be large.
 const BODY: usize = 8 << 20;
@@ -75,6 +77,7 @@ impl Api {
             .route(&of("forget"), post(sessions::forget))
             .route(&of("signal"), post(input::signal))
             .route(&of("input"), post(input::input))
+            .route("/v1/report", post(report::report))
             .route("/v1/prune", post(sessions::prune))
             .route("/v1/strays", get(stray::find))
             .route("/v1/strays/end", post(stray::end))

@@ -16,12 +16,17 @@ pub(super) async fn find(State(api): State<Api>) -> Result<Json<StraysView>, Ref
 
 pub(super) async fn end(State(api): State<Api>) -> Result<Json<StraysEnded>, Refused> {
     let result = look(&api, strays::end).await?;
+    note(&api, &result);
+    Ok(Json(result))
+}
+
+/// Puts on record who was ended.
+pub(super) fn note(api: &Api, result: &StraysEnded) {
     for stray in &result.ended {
         let cause = format!("pid {} ({}) of session {}", stray.pid, stray.name, stray.session);
         let note = Command::Note { session: None, kind: "stray_ended", cause };
         api.0.bus.send(Message::Command(note)).ok();
     }
-    Ok(Json(result))
 }
 
 /// Looks through all processes, which takes a while.

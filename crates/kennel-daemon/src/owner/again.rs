@@ -45,6 +45,7 @@ impl Waiter {
         match until {
             Until::Accepted => Self::Accepted(answer),
             Until::Started => Self::Started(answer),
+            Until::Ready => Self::Ready(answer),
             Until::Over => Self::Settled(answer),
         }
     }

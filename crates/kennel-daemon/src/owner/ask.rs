@@ -69,6 +69,7 @@ impl Owner {
             Command::Daemon { answer } => drop(answer.send(Ok(self.daemon_view()))),
             Command::Census { answer } => drop(answer.send(self.census())),
             Command::Keepers { answer } => self.list_keepers(answer),
+            Command::Report { request, from, answer } => self.hear_report(&request, &from, answer),
             Command::Note { session, kind, cause } => self.note(session, kind, cause),
             Command::Worktree(command) => self.worktree_command(command),
             Command::Leave(leave) => self.leave(leave),

@@ -16,6 +16,7 @@ use tokio::task::spawn_blocking;
 use super::Owner;
 use super::spares::Spare;
 use super::step::News;
+use crate::clock;
 use crate::convert::TimeLimits;
 use crate::deadline::Deadline;
 use crate::effects::clean_up::clean_up;
@@ -52,8 +53,8 @@ impl Owner {
             }
             // What a former launch has left is found there, and taken as it is.
             Effect::Make { what, again: _ } => self.make_worktree(id, what),
-            // Nobody can ask for it so far.
-            Effect::AwaitReady | Effect::StopAwaiting => {}
+            Effect::AwaitReady => self.await_ready(id),
+            Effect::StopAwaiting => self.stop_awaiting(id),
             Effect::Stop { grace } => self.stop_keeper(id, grace),
             Effect::EndPen => self.end_pen(id),
             Effect::Probe => self.probe(id),
@@ -252,7 +253,7 @@ impl Owner {
     }
 
     pub(super) fn probed(&mut self, id: &SessionId, found: Found) {
-        let Found { probe, keeper, ended_ms, owes } = found;
+        let Found { probe, keeper, ended_ms, owes, opened } = found;
         if let Some(keeper) = keeper {
             let number = self.number();
             let bus = self.bus.clone();
@@ -267,6 +268,12 @@ impl Owner {
         }
         if let Some(runtime) = self.runtimes.get_mut(id) {
             runtime.ended_ms = ended_ms.or(runtime.ended_ms);
+            runtime.opened = opened.or(runtime.opened);
+            // What was not written when the former daemon went is known by its keeper.
+            if let (None, Some(opened)) = (runtime.times.started_ms, opened) {
+                let ago = u64::try_from(opened.elapsed().as_millis()).unwrap_or(0);
+                runtime.times.started_ms = Some(clock::now_ms().saturating_sub(ago));
+            }
         }
         if let Some(what) = owes {
             self.happen(id, &Event::Owes { what });

@@ -110,7 +110,7 @@ impl Owner {
         let result = match standing {
             Standing::Over | Standing::Resting => StopResult::Stopped,
             Standing::Stuck => StopResult::StillAlive,
-            Standing::Open | Standing::InLine | Standing::Running => return,
+            Standing::Open | Standing::InLine | Standing::Running | Standing::Ready => return,
         };
         let Some(view) = self.view(id) else { return };
         let Some(Leaving::Stopping { since, pending, lines }) = &mut self.leaving else { return };

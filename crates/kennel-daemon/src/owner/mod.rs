@@ -16,6 +16,7 @@ mod effects;
 mod keep;
 mod keepers;
 mod leave;
+mod ready;
 mod records;
 mod runtime;
 mod spares;

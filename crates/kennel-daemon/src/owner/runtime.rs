@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use kennel_core::Session;
 use rustix::fd::OwnedFd;
@@ -15,6 +15,7 @@ use crate::effects::yard_proof::KeeperFate;
 use crate::keeper_link::KeeperLink;
 use crate::message::Resume;
 use crate::order::NewLaunch;
+use crate::readiness::Watching;
 use crate::register::Times;
 use crate::waiters::Waiter;
 
@@ -54,6 +55,10 @@ pub(super) struct Runtime {
     pause: Option<Duration>,
     /// Whether its pen was ended, or is being, without its keeper: none is asked for after that.
     pub(super) ending_pen: bool,
+    /// When its gate was opened.
+    pub(super) opened: Option<Instant>,
+    /// Somebody looks whether it is up.
+    pub(super) watching: Option<Watching>,
     /// The grace of the last stop.
     pub(super) grace: Duration,
     /// When it ended, by its keeper's word.
@@ -101,6 +106,7 @@ impl Runtime {
     /// Lets go of what only a living tree needs.
     pub(super) fn let_go(&mut self) {
         self.clear_deadlines();
+        self.watching = None;
         self.agent = None;
         self.launch = None;
     }

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use kennel_core::{Effect, Event, Phase, SessionId, SessionView};
+use kennel_core::{Effect, Event, Phase, Report, SessionId, SessionView};
 use kennel_keeper::fault::point;
 
 use super::Owner;
@@ -232,6 +232,9 @@ fn kind_of(event: &Event, effects: &[(SessionId, Effect)]) -> Option<&'static st
         Event::CleanUpFailed { .. } => Some("clean_up_failed"),
         Event::Kept { .. } => Some("kept"),
         Event::Probed(kennel_core::Probe::Running { .. }) => Some("adopted"),
+        Event::BecameReady { .. } | Event::Reported(Report::Ready) => Some("ready"),
+        Event::ReadyOverdue => Some("not_ready"),
+        Event::Reported(_) => Some("reported"),
         _ => None,
     }
 }

@@ -23,6 +23,8 @@ pub(crate) const KEYS: &[Key] = &[
     Key::flag("run", "cpu"),
     Key::flag("run", "best_effort"),
     Key::flag("run", "queue"),
+    Key::flag("run", "ready"),
+    Key::flag("run", "ready_timeout"),
     Key::flag("stop", "grace"),
     Key::flag("attach", "detach_keys"),
     Key::flag("prune", "older_than"),
@@ -47,6 +49,7 @@ pub(super) const NOT_OFFERED: &[(&str, &str)] = &[
     ("restart", "it is for one session; --restart says so"),
     ("restart_unknown", "it is for one session; --restart-unknown says so"),
     ("command", "it is what `kennel run` is given"),
+    ("wait_ready", "it is about one call; --wait-ready asks for it"),
     ("profile", "it stands above all sections: profile = \"NAME\""),
 ];
 

@@ -167,6 +167,11 @@ impl Daemon {
         }
     }
 
+    /// The daemon of this home, which is there or soon will be: nobody starts one.
+    pub(crate) fn expected(home: &Home) -> Self {
+        Self { home: home.clone(), start: Start::Never }
+    }
+
     fn dial(&self) -> Result<UnixStream, AskError> {
         socket::stream(&self.home.folder, SOCKET).map_err(|error| {
             if AskError::is_no_daemon(&error) { AskError::NoDaemon } else { AskError::Call(error) }

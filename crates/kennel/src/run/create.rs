@@ -4,7 +4,7 @@ use std::ffi::OsStr;
 use std::time::{Duration, Instant};
 
 use kennel_core::api::{CreateRequest, ResumeRequest, StdinFrom, Text};
-use kennel_core::{Phase, SessionId, SessionSpec, SessionView};
+use kennel_core::{Phase, ReadyState, RelaunchState, SessionId, SessionSpec, SessionView};
 use rustix::event::{PollFd, PollFlags};
 use rustix::termios::isatty;
 
@@ -31,12 +31,43 @@ pub(super) struct Plan {
     wish: Wish,
     /// Whether the agent gets our own standard input.
     own_stdin: bool,
-    /// Whether a place in line is answer enough.
-    until_accepted: bool,
+    until: Until,
     /// Whether it may have to wait in line.
     queue: bool,
     asked_by: String,
     asked_at: u64,
+}
+
+/// How far it has come when we are answered.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Until {
+    /// It is in line, or runs.
+    Accepted,
+    /// It runs.
+    Started,
+    /// It is ready, or won't be.
+    Ready,
+}
+
+impl Until {
+    /// For one that is left to itself a place in line is enough, unless more is asked for.
+    fn of(detach: bool, queue: bool) -> Self {
+        if detach && queue { Self::Accepted } else { Self::Started }
+    }
+
+    fn query(self) -> &'static str {
+        match self {
+            Self::Accepted => "?until=accepted",
+            Self::Started => "",
+            Self::Ready => "?until=ready",
+        }
+    }
+
+    /// Whether one that runs or has ended has come that far. One that is launched again may still become ready.
+    fn is_come(self, session: &SessionView) -> bool {
+        let waiting = session.phase == Phase::Running && session.ready == ReadyState::Waiting;
+        self != Self::Ready || !(waiting || session.relaunch == RelaunchState::Pending)
+    }
 }
 
 /// A new session, or another launch of one.
@@ -99,6 +130,7 @@ impl Plan {
         args.worktree.fill(&mut spec);
         args.again.fill(&mut spec)?;
         let asked_by = spec.asked_by.clone();
+        args.ready.fill(&mut spec);
         let request = CreateRequest {
             spec,
             argv: args.command.iter().map(|arg| text(arg)).collect(),
@@ -112,12 +144,10 @@ impl Plan {
             queue: args.again.queue,
         };
         let wish = Wish::Create(Box::new(request));
-        Ok(Self::of(wish, own_stdin, args.detach, args.again.queue, asked_by))
-    }
-
-    fn of(wish: Wish, own_stdin: bool, detach: bool, queue: bool, asked_by: String) -> Self {
-        let until_accepted = detach && queue;
-        Self { wish, own_stdin, until_accepted, queue, asked_by, asked_at: moment::now_ms() }
+        let queue = args.again.queue;
+        let until =
+            if args.ready.wait_ready { Until::Ready } else { Until::of(args.detach, queue) };
+        Ok(Self { wish, own_stdin, until, queue, asked_by, asked_at: moment::now_ms() })
     }
 
     /// Another launch, after this one.
@@ -147,7 +177,8 @@ impl Plan {
         };
         let own_stdin = !terminal && !spec.stdin && !args.detach;
         let wish = Wish::Resume { session: latest.session.clone(), request: Box::new(request) };
-        Ok(Self::of(wish, own_stdin, args.detach, args.queue, asked_by))
+        let (until, queue) = (Until::of(args.detach, args.queue), args.queue);
+        Ok(Self { wish, own_stdin, until, queue, asked_by, asked_at: moment::now_ms() })
     }
 }
 
@@ -231,7 +262,8 @@ pub(super) fn create(
         }
         let mut fds = [PollFd::new(signals, PollFlags::IN), PollFd::new(&sent, PollFlags::IN)];
         // While we wait in line, we look now and then where we stand.
-        let look_at = (plan.queue && !plan.until_accepted).then(|| Instant::now() + LOOK_AT_LINE);
+        let look_at =
+            (plan.queue && plan.until != Until::Accepted).then(|| Instant::now() + LOOK_AT_LINE);
         poll(&mut fds, look_at).map_err(Failure::internal)?;
         if !fds[1].revents().is_empty() {
             break;
@@ -253,7 +285,7 @@ fn ask(daemon: &Daemon, home: &Home, plan: &mut Plan) -> Result<Sent, Failure> {
         let ticket = leave_stdin(home).map_err(Failure::setup)?;
         *plan.wish.stdin() = StdinFrom::Deposit { ticket };
     }
-    let until = if plan.until_accepted { "?until=accepted" } else { "" };
+    let until = plan.until.query();
     let sent = match &plan.wish {
         Wish::Create(request) => {
             let path = format!("/v1/sessions{until}");
@@ -295,7 +327,7 @@ fn recover(daemon: &Daemon, plan: &Plan, error: AskError) -> Result<Created, Fai
         };
         match session.phase {
             // It was found running; or nobody granted it, so its keeper ended it.
-            Phase::Running | Phase::Reaped | Phase::Cleaned => {
+            Phase::Running | Phase::Reaped | Phase::Cleaned if plan.until.is_come(&session) => {
                 return Ok(plan.created(session));
             }
             Phase::Lost => {
@@ -310,7 +342,10 @@ fn recover(daemon: &Daemon, plan: &Plan, error: AskError) -> Result<Created, Fai
             | Phase::Reserved
             | Phase::Launching
             | Phase::Starting
-            | Phase::Stopping => {
+            | Phase::Running
+            | Phase::Stopping
+            | Phase::Reaped
+            | Phase::Cleaned => {
                 let soon = Instant::now() + LOOK_AGAIN;
                 poll(&mut [], Some(soon)).map_err(Failure::internal)?;
             }
@@ -326,5 +361,6 @@ fn find_own(daemon: &Daemon, plan: &Plan) -> Option<SessionView> {
         session.spec.asked_by == plan.asked_by
             && created.is_some_and(|ms| ms + 1000 >= plan.asked_at)
     };
-    sessions.into_iter().filter(ours).max_by(|a, b| a.id.cmp(&b.id))
+    let order = |session: &SessionView| (session.session.clone(), session.attempt);
+    sessions.into_iter().filter(ours).max_by_key(order)
 }

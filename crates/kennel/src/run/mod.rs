@@ -12,6 +12,7 @@ mod again;
 mod create;
 mod foreground;
 mod limits;
+mod ready;
 mod resume;
 mod surroundings;
 mod worktree;
@@ -34,6 +35,7 @@ use crate::verdict::{self, Verdict};
 use again::AgainArgs;
 use create::Created;
 use limits::LimitArgs;
+use ready::ReadyArgs;
 pub(crate) use resume::{ResumeArgs, resume};
 use worktree::WorktreeArgs;
 
@@ -100,6 +102,8 @@ pub(crate) struct RunArgs {
     pub(crate) worktree: WorktreeArgs,
     #[command(flatten)]
     pub(crate) again: AgainArgs,
+    #[command(flatten)]
+    pub(crate) ready: ReadyArgs,
     /// The command and its arguments
     #[arg(required = true, trailing_var_arg = true, value_name = "COMMAND")]
     pub(crate) command: Vec<OsString>,
@@ -132,12 +136,17 @@ impl From<PenChoice> for PenKind {
 
 /// Runs the command; gives the exit code.
 pub(crate) fn run(home: &Home, args: &RunArgs) -> Result<u8, Failure> {
+    args.ready.check(args.detach)?;
     let plan = create::Plan::new(home, args).map_err(Failure::setup)?;
     let daemon = Daemon::connect(home, Start::IfNeeded)?;
     // From here on a signal waits to be read, so that none falls into a gap.
     let signals = Signals::listen().map_err(Failure::internal)?;
     let created = create::create(&daemon, home, plan, &signals)?;
-    let front = Front { detach: args.detach, detach_keys: &args.detach_keys };
+    let front = Front {
+        detach: args.detach,
+        wait_ready: args.ready.wait_ready,
+        detach_keys: &args.detach_keys,
+    };
     see_through(&daemon, home, front, created, &signals)
 }
 
@@ -146,6 +155,8 @@ pub(crate) fn run(home: &Home, args: &RunArgs) -> Result<u8, Failure> {
 struct Front<'a> {
     /// We leave it to itself.
     detach: bool,
+    /// We do so only when it is up.
+    wait_ready: bool,
     detach_keys: &'a DetachKeys,
 }
 
@@ -165,6 +176,9 @@ fn see_through(
         }
     };
     if let Some(failure) = verdict::launch_failure(&session) {
+        return Err(failure);
+    }
+    if let Some(failure) = ready::failure(&session).filter(|_| front.wait_ready) {
         return Err(failure);
     }
     worktree::tell(&session.spec);

@@ -43,6 +43,6 @@ pub(crate) fn resume(home: &Home, args: &ResumeArgs) -> Result<u8, Failure> {
     let plan = Plan::resume(home, args, &latest).map_err(Failure::setup)?;
     let signals = Signals::listen().map_err(Failure::internal)?;
     let created = create::create(&daemon, home, plan, &signals)?;
-    let front = Front { detach: args.detach, detach_keys: &args.detach_keys };
+    let front = Front { detach: args.detach, wait_ready: false, detach_keys: &args.detach_keys };
     see_through(&daemon, home, front, created, &signals)
 }

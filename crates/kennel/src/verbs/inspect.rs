@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use clap::Args;
 use kennel_core::api::{InspectView, MemberView};
-use kennel_core::{OwedKind, Phase, RelaunchState, Restart, SessionView};
+use kennel_core::{OwedKind, Phase, Readiness, ReadyState, RelaunchState, Restart, SessionView};
 use kennel_pen::Identity;
 
 use super::{events, exit_text};
@@ -16,7 +16,7 @@ use crate::failure::Failure;
 use crate::home::Home;
 use crate::print::{self, Ink, Tone, print, tame};
 use crate::quantity::{parse_session, size, span};
-use crate::verdict::{phase, reason};
+use crate::verdict::{phase, reason, told};
 use crate::words::shell_words;
 
 /// The flags of `kennel inspect`.
@@ -96,6 +96,20 @@ fn session(page: &mut Page, session: &SessionView) {
     if let Some(place) = session.queue_place {
         page.entry("in line", format!("number {place}"));
     }
+    if session.ready != ReadyState::Unasked {
+        page.entry(
+            "ready",
+            match session.ready {
+                ReadyState::Ready => "yes",
+                ReadyState::Missed => "no, it was not in time",
+                ReadyState::Waiting if session.phase >= Phase::Reaped => "no, it ended before",
+                ReadyState::Waiting | ReadyState::Unasked => "not yet",
+            },
+        );
+    }
+    if let Some(told) = told(session) {
+        page.entry("told", tame(&told));
+    }
     page.entry("wanted", &session.wanted);
     page.entry("exit", exit_text(session.exit.as_ref()));
     if let Some(why) = &session.reason {
@@ -128,6 +142,12 @@ fn asked(page: &mut Page, session: &SessionView) {
             (None, false) => "pipes".to_owned(),
         },
     );
+    if spec.ready != Readiness::None {
+        let within = spec
+            .ready_timeout
+            .map_or("at any time".to_owned(), |time| format!("within {}", span(time)));
+        page.entry("ready by", format!("{}, {within}", tame(&spec.ready.to_string())));
+    }
     page.entry("grace", span(spec.grace));
     page.entry("linger", span(spec.linger));
     page.entry("lease", spec.lease.map_or("off".to_owned(), span));

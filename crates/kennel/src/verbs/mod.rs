@@ -11,6 +11,7 @@ pub(crate) mod kill;
 pub(crate) mod logs;
 pub(crate) mod prune;
 pub(crate) mod ps;
+pub(crate) mod report;
 pub(crate) mod rescue;
 pub(crate) mod rm;
 pub(crate) mod send;

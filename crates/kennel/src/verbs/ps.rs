@@ -1,7 +1,7 @@
 //! `kennel ps`: a list of sessions.
 
 use clap::Args;
-use kennel_core::{Phase, RelaunchState, SessionView};
+use kennel_core::{Phase, ReadyState, RelaunchState, SessionView};
 
 use super::exit_text;
 use crate::connect::{Daemon, Start};
@@ -11,7 +11,7 @@ use crate::home::Home;
 use crate::moment;
 use crate::print::{self, Ink, Tone, print, tame};
 use crate::table::{Cell, Column, Table};
-use crate::verdict::phase;
+use crate::verdict::{standing, told};
 use crate::words::shell_words;
 
 /// The flags of `kennel ps`.
@@ -44,44 +44,41 @@ pub(crate) fn ps(home: &Home, args: &PsArgs) -> Result<u8, Failure> {
 }
 
 fn text(sessions: &[SessionView], now: u64, width: Option<usize>, ink: Ink) -> String {
-    let columns = [
+    let agents_told = sessions.iter().any(|session| told(session).is_some());
+    let mut columns = vec![
         Column::whole("ID"),
         Column::cut("NAME", 12),
         Column::whole("PHASE"),
         Column::number("PID").spare(),
         Column::number("AGE").spare(),
         Column::whole("EXIT"),
-        Column::cut("COMMAND", 10),
     ];
+    columns.extend(agents_told.then_some(Column::cut("TOLD", 12)));
+    columns.push(Column::cut("COMMAND", 10));
     let mut table = Table::new(&columns);
     for session in sessions {
         let faint = if session.phase >= Phase::Reaped { Tone::Faint } else { Tone::Plain };
-        table.row(vec![
+        let mut row = vec![
             Cell::toned(&session.id, faint),
             Cell::new(session.name.as_deref().unwrap_or("-")),
             Cell::toned(standing(session), tone(session)),
             Cell::new(session.pid.map_or("-".to_owned(), |pid| pid.to_string())),
             Cell::new(moment::age(&session.created_at, now)),
             Cell::new(exit_text(session.exit.as_ref())),
-            Cell::toned(tame(&shell_words(&session.spec.argv)), faint),
-        ]);
+        ];
+        let told = told(session).map_or("-".to_owned(), |told| tame(&told));
+        row.extend(agents_told.then(|| Cell::toned(told, faint)));
+        row.push(Cell::toned(tame(&shell_words(&session.spec.argv)), faint));
+        table.row(row);
     }
     table.text(width, ink) + &notes(sessions)
-}
-
-/// The phase, and what is beyond it: a place in line, a launch that follows.
-fn standing(session: &SessionView) -> String {
-    match session.queue_place {
-        Some(place) => format!("{} ({place})", phase(session.phase)),
-        None if session.relaunch == RelaunchState::Pending => "restarting".to_owned(),
-        None => phase(session.phase).to_owned(),
-    }
 }
 
 fn tone(session: &SessionView) -> Tone {
     match session.phase {
         _ if session.relaunch == RelaunchState::Pending => Tone::Busy,
         _ if !session.survivors.is_empty() && session.phase < Phase::Reaped => Tone::Bad,
+        Phase::Running if session.ready == ReadyState::Waiting => Tone::Busy,
         Phase::Running => Tone::Good,
         Phase::Lost => Tone::Bad,
         Phase::Cleaned => Tone::Faint,
@@ -122,7 +119,7 @@ fn notes(sessions: &[SessionView]) -> String {
 #[cfg(test)]
 pub(super) mod tests {
     use super::*;
-    use kennel_core::{Exit, PenKind, ReadyState, SessionSpec, Survivor};
+    use kennel_core::{Exit, PenKind, SessionSpec, Survivor};
     use std::time::Duration;
 
     /// A session to show.
@@ -211,6 +208,25 @@ ID            NAME       PHASE     PID  EXIT  COMMAND
         );
         let shown = text(&[session()], now(), Some(55), Ink::Plain);
         assert!(shown.starts_with("ID            NAME       PHASE    EXIT  COMMAND\n"), "{shown}");
+    }
+
+    #[test]
+    fn what_agents_tell_is_shown_if_one_does() {
+        let mut up = session();
+        up.ready = ReadyState::Ready;
+        up.activity = Some(kennel_core::report::Activity::Busy);
+        up.progress = Some(40_u64.try_into().unwrap());
+        up.title = Some("the login page".to_owned().try_into().unwrap());
+        let mut waiting = session();
+        waiting.ready = ReadyState::Waiting;
+        assert_eq!(
+            text(&[up, waiting], now(), None, Ink::Plain),
+            "\
+ID            NAME       PHASE             PID  AGE  EXIT  TOLD                        COMMAND
+0c3k5d9wq2fa  fix-login  running (ready)  4711   5m  -     busy, 40 %, the login page  claude -p 'fix the login page'
+0c3k5d9wq2fa  fix-login  starting         4711   5m  -     -                           claude -p 'fix the login page'
+"
+        );
     }
 
     #[test]

@@ -28,6 +28,7 @@ pub(crate) fn assert_cleaned(scene: &Scene, reference: &str) {
     assert_eq!(session["phase"], "cleaned", "{session:#}");
     let folder = scene.session_folder(session["id"].as_str().expect("an id"));
     assert!(!folder.join("keeper.sock").exists(), "its socket is left: {session:#}");
+    assert!(!folder.join("token").exists(), "its token is left: {session:#}");
     eventually("its lock is free", || is_free(&folder.join("lock")));
 }
 

@@ -79,6 +79,10 @@ impl Audit<'_> {
     fn is_settled(&self, session: &Value) -> bool {
         let pid = session["pid"].as_i64().and_then(|pid| i32::try_from(pid).ok());
         match session["phase"].as_str() {
+            // Its time will be over soon.
+            Some("running") if self.story == Story::Overdue && session["name"] == "subject" => {
+                false
+            }
             Some("running") => session["wanted"] == "running" && pid.is_some_and(alive),
             Some("cleaned") => true,
             Some("lost") => self.may_be_lost(session),
@@ -134,7 +138,12 @@ impl Audit<'_> {
         let Some(act) = self.acts.last().filter(|act| act.code == 0) else { return };
         let phase = subject.map(|session| session["phase"].as_str().unwrap_or_default());
         match self.story {
-            Story::Launch | Story::Worktree | Story::Exit | Story::WorktreeExit => {
+            Story::Launch
+            | Story::Worktree
+            | Story::Exit
+            | Story::WorktreeExit
+            | Story::Ready
+            | Story::Overdue => {
                 let id = subject.map(|session| session["id"].clone());
                 assert_eq!(id, Some(Value::from(act.stdout.trim_end())), "{act:?}");
             }
@@ -145,6 +154,11 @@ impl Audit<'_> {
             Story::Removal => assert_eq!(phase, None, "{act:?}"),
             Story::Shutdown => assert_eq!(phase, Some("cleaned"), "{act:?}"),
             Story::Restart if !self.subject_harmed => assert_eq!(phase, Some("running"), "{act:?}"),
+            Story::Report if !self.subject_harmed => {
+                let told = subject.map(|session| session["activity"].clone());
+                assert_eq!(told, Some("busy".into()), "{act:?}");
+            }
+            Story::Report => {}
             Story::Restart | Story::KeeperDeath | Story::Adoption => {}
         }
     }
@@ -174,6 +188,7 @@ impl Audit<'_> {
         assert_eq!(session["phase"], "cleaned", "{session:#}");
         let folder = PathBuf::from(session["folder"].as_str().expect("a folder"));
         assert!(!folder.join("keeper.sock").exists(), "the socket of {session:#}");
+        assert!(!folder.join("token").exists(), "the token of {session:#}");
         eventually("its lock is free", || is_free(&folder.join("lock")));
         self.check_exit(session, noted, harmed);
         if self.story == Story::Removal && part.name == "subject" {

@@ -40,7 +40,9 @@ impl Case {
         let story = Story::passing(self.point);
         let bystander = Part::new("bystander", false);
         let repo = story.has_worktree().then(|| Repo::new(scene));
-        let subject = Part::new("subject", story.ends_by_itself()).in_worktree_of(repo.as_ref());
+        let subject = Part::new("subject", story.ends_by_itself())
+            .in_worktree_of(repo.as_ref())
+            .with(story.flags());
         let bystander_id = bystander.launch(scene);
         let bystander_keeper = *keepers(scene).first().expect("the bystander's keeper");
         let mut acts = story.prepare(scene, &faults, &subject);

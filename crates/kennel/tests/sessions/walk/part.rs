@@ -20,6 +20,8 @@ pub(crate) struct Part {
     ends: bool,
     /// The repository of which it gets a worktree.
     repo: Option<PathBuf>,
+    /// More flags of `kennel run`.
+    flags: &'static [&'static str],
 }
 
 /// What an agent has noted of itself.
@@ -35,12 +37,17 @@ pub(crate) enum Noted {
 
 impl Part {
     pub(crate) fn new(name: &'static str, ends: bool) -> Self {
-        Self { name, ends, repo: None }
+        Self { name, ends, repo: None, flags: &[] }
     }
 
     /// The same, in a worktree of this repository.
     pub(crate) fn in_worktree_of(self, repo: Option<&Repo<'_>>) -> Self {
         Self { repo: repo.map(|repo| repo.path.clone()), ..self }
+    }
+
+    /// The same, with these flags.
+    pub(crate) fn with(self, flags: &'static [&'static str]) -> Self {
+        Self { flags, ..self }
     }
 
     /// Starts `kennel run -d`, and does not wait for it.
@@ -53,6 +60,7 @@ impl Part {
         argv.extend(self.ends.then_some(code.as_str()));
         let mut flags = vec!["-d", "--name", self.name, "--linger", "10ms", "--grace", "2s"];
         flags.extend(self.repo.as_ref().map(|_| "--worktree"));
+        flags.extend(self.flags);
         let mut command = scene.run_command(&flags, &argv);
         if let Some(repo) = &self.repo {
             command.current_dir(repo);

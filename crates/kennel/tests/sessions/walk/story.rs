@@ -6,6 +6,7 @@ use kennel_testing::{Faults, Running, Scene, signal};
 
 use super::part::Part;
 use super::victims::keepers;
+use crate::reports::reporting;
 
 /// A point that holds a keeper before it launches anything.
 const BEFORE_LAUNCH: &str = "keeper.hello";
@@ -23,6 +24,12 @@ pub(crate) enum Story {
     Exit,
     /// One with a worktree ends.
     WorktreeExit,
+    /// It becomes ready.
+    Ready,
+    /// It is not ready in time.
+    Overdue,
+    /// Its agent reports something.
+    Report,
     /// It is stopped.
     Stop,
     /// Its keeper is killed.
@@ -55,6 +62,9 @@ impl Story {
             ("daemon", "worktree") if rest.starts_with("worktree.remove") => Self::WorktreeExit,
             ("daemon", "worktree") => Self::Worktree,
             ("daemon", "launch") => Self::Launch,
+            ("daemon", "ready") if rest == "ready.overdue" => Self::Overdue,
+            ("daemon", "ready") => Self::Ready,
+            ("daemon", "report") => Self::Report,
             ("daemon", "record") if rest.starts_with("record.intent") => Self::Launch,
             ("daemon", "record" | "exit" | "clean_up" | "release") => Self::Exit,
             ("daemon", "stop") if rest.starts_with("stop.dismiss") => Self::Cancel,
@@ -77,11 +87,25 @@ impl Story {
         matches!(self, Self::Worktree | Self::WorktreeExit)
     }
 
+    /// What its session is asked for besides.
+    pub(crate) fn flags(self) -> &'static [&'static str] {
+        match self {
+            Self::Ready => &["--ready", "line:ready", "--wait-ready"],
+            Self::Overdue => &["--ready", "report", "--ready-timeout", "300ms"],
+            _ => &[],
+        }
+    }
+
     /// Everything before the point may be passed.
     #[track_caller]
     pub(crate) fn prepare(self, scene: &Scene, faults: &Faults, subject: &Part) -> Vec<Running> {
         match self {
-            Self::Launch | Self::Worktree | Self::Exit | Self::WorktreeExit => Vec::new(),
+            Self::Launch
+            | Self::Worktree
+            | Self::Exit
+            | Self::WorktreeExit
+            | Self::Ready
+            | Self::Overdue => Vec::new(),
             Self::Cancel => {
                 faults.arm(BEFORE_LAUNCH);
                 let starting = subject.start(scene);
@@ -94,7 +118,12 @@ impl Story {
                 scene.wait_phase(subject.name, "cleaned");
                 Vec::new()
             }
-            Self::Stop | Self::KeeperDeath | Self::Adoption | Self::Restart | Self::Shutdown => {
+            Self::Report
+            | Self::Stop
+            | Self::KeeperDeath
+            | Self::Adoption
+            | Self::Restart
+            | Self::Shutdown => {
                 subject.launch(scene);
                 Vec::new()
             }
@@ -106,9 +135,13 @@ impl Story {
     pub(crate) fn begin(self, scene: &Scene, subject: &Part, bystanders: i32) -> Option<Running> {
         let start = |args: &[&str]| Some(Running::start(scene.kennel(args)));
         match self {
-            Self::Launch | Self::Worktree | Self::Exit | Self::WorktreeExit => {
-                Some(subject.start(scene))
-            }
+            Self::Launch
+            | Self::Worktree
+            | Self::Exit
+            | Self::WorktreeExit
+            | Self::Ready
+            | Self::Overdue => Some(subject.start(scene)),
+            Self::Report => Some(Running::start(reporting(scene, subject.name, &["busy"]))),
             Self::Cancel => start(&["stop", subject.name]),
             Self::Stop => start(&["stop", subject.name]),
             Self::Removal => start(&["rm", subject.name]),

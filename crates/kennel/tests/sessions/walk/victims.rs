@@ -57,6 +57,8 @@ fn is_yard(process: &Process) -> bool {
 pub(crate) fn keepers(scene: &Scene) -> Vec<i32> {
     let Some(yard) = yard(scene) else { return Vec::new() };
     let children = scene.all_processes().into_iter().filter(|process| process.parent == yard);
-    let is_keeper = |p: &Process| !p.command.starts_with("kennel-daemon") && p.state != 'Z';
+    let others = ["kennel-daemon", "kennel-spare"];
+    let is_keeper =
+        |p: &Process| !others.iter().any(|name| p.command.starts_with(name)) && p.state != 'Z';
     children.filter(is_keeper).map(|process| process.pid).collect()
 }

@@ -1,0 +1,91 @@
+//! What agents tell of themselves.
+//!
+//! A report that is refused changes nothing, and nobody is ended for it. But whoever brings it is looked at: if the
+//! launch that it belongs to is over, what is left of that launch is ended, as any stray may be.
+
+use std::time::Duration;
+
+use axum::extract::State;
+use axum::extract::connect_info::{ConnectInfo, Connected};
+use axum::http::StatusCode;
+use axum::serve::IncomingStream;
+use kennel_core::api::ReportRequest;
+use kennel_keeper::fault::point;
+use kennel_sys::pidfd;
+use tokio::task::spawn_blocking;
+use tokio::time::timeout;
+
+use super::body::Body;
+use super::{Api, OwnerOnly, stray};
+use crate::caller::Caller;
+use crate::message::Command;
+use crate::refused::Refused;
+use crate::{keeper_process, strays, sweep};
+
+/// How long what an agent told may take to be on record before it is answered all the same.
+const ON_RECORD: Duration = Duration::from_secs(5);
+/// How long a caller may take to read why it was refused.
+const READS_IT: Duration = Duration::from_secs(2);
+
+/// Who is at the other end of a connection, as the kernel noted it.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Peer {
+    pid: Option<i32>,
+}
+
+impl Connected<IncomingStream<'_, OwnerOnly>> for Peer {
+    fn connect_info(stream: IncomingStream<'_, OwnerOnly>) -> Self {
+        Self { pid: stream.io().peer_cred().ok().and_then(|peer| peer.pid()) }
+    }
+}
+
+pub(super) async fn report(
+    State(api): State<Api>,
+    ConnectInfo(peer): ConnectInfo<Peer>,
+    Body(request): Body<ReportRequest>,
+) -> Result<StatusCode, Refused> {
+    let caller = find(&api, peer).await?;
+    let from = caller.to_string();
+    let heard = api.ask(|answer| Command::Report { request, from, answer }).await;
+    if let Err(refused) = heard {
+        if refused.is_disbelief() {
+            tokio::spawn(look_again(api, caller));
+        }
+        return Err(refused);
+    }
+    // Not before it is written: if the daemon is killed now, the next one knows of it. With a disk that takes
+    // nothing it counts as long as this daemon lives.
+    if timeout(ON_RECORD, api.0.register.catch_up()).await.is_err() {
+        tracing::warn!("a report is not on record yet");
+    }
+    point("daemon.report.written");
+    Ok(StatusCode::NO_CONTENT)
+}
+
+/// Which launch the caller belongs to, seen while it waits for its answer.
+async fn find(api: &Api, peer: Peer) -> Result<Caller, Refused> {
+    let Some(pid) = peer.pid else { return Ok(Caller::default()) };
+    let census = sweep::census(&api.0.bus).await.map_err(|_| Refused::gone())?;
+    let home = api.0.home.clone();
+    spawn_blocking(move || Caller::find(pid, &home, &census)).await.map_err(Refused::internal)
+}
+
+/// Ends what is left of the caller's launch, if that is over. A launch that lives, or is being ended, has its keeper.
+async fn look_again(api: Api, caller: Caller) {
+    let Caller { pid: Some(pid), session: Some(session) } = caller else { return };
+    // It may be among those who are ended: it shall know why it was refused.
+    if let Ok(Some(handle)) = pidfd::open(pid) {
+        drop(timeout(READS_IT, keeper_process::ended(&handle)).await);
+    }
+    let Ok(census) = sweep::census(&api.0.bus).await else { return };
+    if census.live.contains_key(&session) {
+        return;
+    }
+    let home = api.0.home.clone();
+    let ended = spawn_blocking(move || strays::end_of(&home, &census, &session)).await;
+    match ended {
+        Ok(Ok(ended)) => stray::note(&api, &ended),
+        Ok(Err(error)) => tracing::warn!(%error, "what is left of a launch can't be looked for"),
+        Err(error) => tracing::warn!(%error, "nobody looked for what is left of a launch"),
+    }
+}

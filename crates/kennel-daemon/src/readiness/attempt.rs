@@ -1,0 +1,86 @@
+//! Asking again and again whether somebody accepts.
+
+use std::future::Future;
+use std::io;
+use std::path::Path;
+use std::time::Duration;
+
+use rustix::fd::AsRawFd;
+use rustix::fs::{Mode, OFlags};
+use tokio::net::{TcpStream, UnixStream};
+use tokio::time::timeout;
+
+/// How long one attempt may take.
+const ATTEMPT: Duration = Duration::from_secs(5);
+/// The first pause after one that failed; it doubles …
+const FIRST_PAUSE: Duration = Duration::from_millis(20);
+/// … up to this: a local connection costs next to nothing, and somebody waits.
+const LAST_PAUSE: Duration = Duration::from_millis(300);
+
+/// Until an attempt succeeds. Why others fail is of no interest: it is not up yet.
+pub(super) async fn until<F: Future<Output = io::Result<()>>>(mut attempt: impl FnMut() -> F) {
+    let mut pause = FIRST_PAUSE;
+    loop {
+        match timeout(ATTEMPT, attempt()).await {
+            Ok(Ok(())) => return,
+            Ok(Err(error)) => tracing::trace!(%error, "not ready yet"),
+            Err(_) => tracing::trace!("not ready yet: no answer"),
+        }
+        tokio::time::sleep(pause).await;
+        pause = (pause * 2).min(LAST_PAUSE);
+    }
+}
+
+/// Whether somebody accepts at this socket.
+pub(super) async fn socket(path: &Path) -> io::Result<()> {
+    let (Some(folder), Some(name)) = (path.parent(), path.file_name()) else {
+        return Err(io::ErrorKind::NotFound.into());
+    };
+    // Through a descriptor of its folder, however long the path is.
+    let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    let folder = rustix::fs::open(folder, flags, Mode::empty())?;
+    let short = Path::new("/proc/self/fd").join(folder.as_raw_fd().to_string()).join(name);
+    UnixStream::connect(short).await.map(drop)
+}
+
+/// Whether somebody accepts at this port.
+pub(super) async fn tcp(host: &str, port: u16) -> io::Result<()> {
+    TcpStream::connect((host, port)).await.map(drop)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_socket_is_ready_when_it_accepts_and_not_when_it_is_only_there() {
+        let folder = tempfile::tempdir().unwrap();
+        // Longer than an address may be.
+        let deep = folder.path().join("d".repeat(120));
+        std::fs::create_dir(&deep).unwrap();
+        let path = deep.join("a.sock");
+        assert!(socket(&path).await.is_err());
+        let inside = rustix::fs::open(&deep, OFlags::PATH, Mode::empty()).unwrap();
+        let short = format!("/proc/self/fd/{}/a.sock", inside.as_raw_fd());
+        let listener = std::os::unix::net::UnixListener::bind(&short).unwrap();
+        socket(&path).await.unwrap();
+        drop(listener);
+        assert!(path.exists());
+        assert!(socket(&path).await.is_err(), "nobody listens there any more");
+        std::fs::remove_file(&path).unwrap();
+        std::fs::write(&path, "a plain file").unwrap();
+        assert!(socket(&path).await.is_err());
+    }
+
+    #[tokio::test]
+    async fn it_is_tried_until_it_works() {
+        let mut left = 3;
+        until(|| {
+            left -= 1;
+            let failed = left > 0;
+            async move { if failed { Err(io::ErrorKind::NotFound.into()) } else { Ok(()) } }
+        })
+        .await;
+        assert_eq!(left, 0);
+    }
+}

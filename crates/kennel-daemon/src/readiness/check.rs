@@ -1,0 +1,68 @@
+//! What can't be waited for is refused before anything is made.
+
+use kennel_core::{Readiness, SessionSpec};
+
+use super::http::Address;
+use super::lines;
+use crate::refused::Refused;
+
+/// Whether this can be waited for. Nothing of it is asked yet.
+pub(crate) fn check(spec: &SessionSpec) -> Result<(), Refused> {
+    let wrong = |why: String| Refused::invalid(format!("ready: {why}"));
+    // It may not have come as text: what has no form as text makes no sense.
+    let text = spec.ready.to_string();
+    match text.parse::<Readiness>() {
+        Err(error) => return Err(wrong(error.to_string())),
+        Ok(again) if again != spec.ready => return Err(wrong(format!("{text:?} makes no sense"))),
+        Ok(_) => {}
+    }
+    match &spec.ready {
+        Readiness::Line { pattern } => drop(lines::compile(pattern).map_err(wrong)?),
+        Readiness::Http { url } => drop(Address::parse(url).map_err(wrong)?),
+        Readiness::Socket { path }
+            if !path.starts_with('/') && spec.cwd.contains(char::REPLACEMENT_CHARACTER) =>
+        {
+            let why = format!("{path:?} is relative to a folder whose name is no text");
+            return Err(wrong(why).hint("give the whole path of the socket"));
+        }
+        _ => {}
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn refusal(ready: Readiness) -> String {
+        let spec = SessionSpec { ready, cwd: "/".into(), ..SessionSpec::default() };
+        check(&spec).unwrap_err().problem().message
+    }
+
+    #[test]
+    fn what_makes_no_sense_is_refused_by_name() {
+        let line = |pattern: &str| Readiness::Line { pattern: pattern.into() };
+        let said = refusal(line("up("));
+        assert!(said.contains("up(") && said.contains("unclosed group"), "{said}");
+        assert!(!said.contains('\n'), "{said}");
+        assert!(refusal(line("(a{1000}){1000}")).contains("too big"));
+        assert!(refusal(line("a\nb")).contains("control"));
+        assert!(refusal(line("")).contains("regular expression"));
+        assert!(refusal(Readiness::Tcp { host: "h".into(), port: 0 }).contains("port"));
+        assert!(refusal(Readiness::Socket { path: "a\0b".into() }).contains("control"));
+        let http = |url: &str| Readiness::Http { url: url.into() };
+        assert!(refusal(http("https://localhost/")).contains("no TLS"));
+        assert!(refusal(http("http://me:secret@localhost/")).contains("password"));
+        assert!(refusal(http("http://localhost:99999/")).contains("port"));
+    }
+
+    #[test]
+    fn a_path_below_a_folder_without_a_text_name_must_be_whole() {
+        let ready = Readiness::Socket { path: "a.sock".into() };
+        let cwd = "/\u{fffd}".to_owned();
+        let mut spec = SessionSpec { ready, cwd, ..SessionSpec::default() };
+        assert!(check(&spec).is_err());
+        spec.ready = Readiness::Socket { path: "/a.sock".into() };
+        assert!(check(&spec).is_ok());
+    }
+}

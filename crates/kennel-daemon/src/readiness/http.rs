@@ -1,0 +1,177 @@
+//! Whether an address answers with 2xx: as much HTTP/1.1 as that needs.
+
+use std::io;
+
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+
+/// The most of an answer that is read: its head, and those of what came before it.
+const LONGEST_HEAD: usize = 16 * 1024;
+
+/// Where to ask, and for what.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Address {
+    host: String,
+    port: u16,
+    /// Host and port as they were written.
+    authority: String,
+    /// Path and query.
+    target: String,
+}
+
+impl Address {
+    /// Takes `http://HOST[:PORT][/PATH][?QUERY][#…]` apart.
+    pub(super) fn parse(url: &str) -> Result<Self, String> {
+        let rest = url.strip_prefix("http://").ok_or_else(|| format!("{url:?} is not http://"))?;
+        let rest = rest.split('#').next().unwrap_or_default();
+        let (authority, target) = rest.split_at(rest.find(['/', '?']).unwrap_or(rest.len()));
+        if authority.contains('@') {
+            return Err("a name or password in an address is not used, and would be shown".into());
+        }
+        let bracketed = authority.strip_prefix('[').and_then(|rest| rest.split_once(']'));
+        let (host, port) = match bracketed {
+            Some((host, port)) => (host, port.strip_prefix(':')),
+            None => match authority.split_once(':') {
+                Some((host, port)) => (host, Some(port)),
+                None => (authority, None),
+            },
+        };
+        if host.is_empty() {
+            return Err(format!("{url:?} has no host"));
+        }
+        let port = match port {
+            None => 80,
+            Some(text) => {
+                let number = text.parse().ok().filter(|port| *port != 0);
+                number.ok_or_else(|| format!("{text:?} is no port: that is 1 to 65535"))?
+            }
+        };
+        let target = match target.chars().next() {
+            None => "/".to_owned(),
+            Some('?') => format!("/{target}"),
+            Some(_) => target.to_owned(),
+        };
+        if !target.is_ascii() || target.contains(char::is_whitespace) {
+            return Err(format!("{url:?} has characters that must be written as %XX"));
+        }
+        Ok(Self { host: host.to_owned(), port, authority: authority.to_owned(), target })
+    }
+}
+
+/// Asks once; fine if the answer is 2xx.
+pub(super) async fn answers(url: &str) -> io::Result<()> {
+    let address = Address::parse(url).map_err(io::Error::other)?;
+    let mut stream = TcpStream::connect((address.host.as_str(), address.port)).await?;
+    let request = format!(
+        "GET {} HTTP/1.1\r\nHost: {}\r\nUser-Agent: kennel\r\nAccept: */*\r\nConnection: close\r\n\r\n",
+        address.target, address.authority
+    );
+    stream.write_all(request.as_bytes()).await?;
+    let mut head = Vec::new();
+    loop {
+        match verdict(&head)? {
+            Verdict::Status(200..=299) => return Ok(()),
+            Verdict::Status(other) => return Err(io::Error::other(format!("status {other}"))),
+            Verdict::Unfinished if head.len() >= LONGEST_HEAD => {
+                return Err(io::Error::other("an answer without an end"));
+            }
+            Verdict::Unfinished => {}
+        }
+        if stream.read_buf(&mut head).await? == 0 {
+            return Err(io::ErrorKind::UnexpectedEof.into());
+        }
+    }
+}
+
+/// What an answer says so far.
+#[derive(Debug, PartialEq, Eq)]
+#[must_use]
+enum Verdict {
+    Status(u16),
+    Unfinished,
+}
+
+fn verdict(mut text: &[u8]) -> io::Result<Verdict> {
+    loop {
+        let Some(end) = text.iter().position(|byte| *byte == b'\n') else {
+            return Ok(Verdict::Unfinished);
+        };
+        let line = String::from_utf8_lossy(&text[..end]);
+        let mut words = line.trim_end().splitn(3, ' ');
+        let version = words.next().unwrap_or_default();
+        let status = words.next().and_then(|word| word.parse::<u16>().ok());
+        match status {
+            Some(status @ 200..=599) if version.starts_with("HTTP/1.") => {
+                return Ok(Verdict::Status(status));
+            }
+            // More is to come: the answer proper follows.
+            Some(100..=199) if version.starts_with("HTTP/1.") => {}
+            _ => return Err(io::Error::other("what answers does not speak HTTP/1")),
+        }
+        let Some(next) = text.windows(4).position(|window| window == b"\r\n\r\n") else {
+            return Ok(Verdict::Unfinished);
+        };
+        text = &text[next + 4..];
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parsed(url: &str) -> (String, u16, String, String) {
+        let Address { host, port, authority, target } = Address::parse(url).unwrap();
+        (host, port, authority, target)
+    }
+
+    #[test]
+    fn an_address_is_taken_apart() {
+        let is = |host: &str, port, authority: &str, target: &str| {
+            (host.to_owned(), port, authority.to_owned(), target.to_owned())
+        };
+        assert_eq!(parsed("http://a"), is("a", 80, "a", "/"));
+        assert_eq!(parsed("http://a:81/x/y?z#w"), is("a", 81, "a:81", "/x/y?z"));
+        assert_eq!(parsed("http://a?q=1"), is("a", 80, "a", "/?q=1"));
+        assert_eq!(parsed("http://[::1]:8/"), is("::1", 8, "[::1]:8", "/"));
+        for wrong in ["https://a", "http://", "http://:8", "http://a:b", "http://a/ü", "http://u@a"]
+        {
+            assert!(Address::parse(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn an_answer_is_judged_as_soon_as_its_first_line_is_there() {
+        let verdict = |text: &str| verdict(text.as_bytes()).ok();
+        assert_eq!(verdict(""), Some(Verdict::Unfinished));
+        assert_eq!(verdict("HTTP/1.1 20"), Some(Verdict::Unfinished));
+        assert_eq!(verdict("HTTP/1.1 204\r\n"), Some(Verdict::Status(204)));
+        assert_eq!(verdict("HTTP/1.0 503 not yet\n"), Some(Verdict::Status(503)));
+        let early = "HTTP/1.1 103 Early Hints\r\nLink: x\r\n\r\n";
+        assert_eq!(verdict(early), Some(Verdict::Unfinished));
+        assert_eq!(verdict(&format!("{early}HTTP/1.1 200 OK\r\n")), Some(Verdict::Status(200)));
+        assert_eq!(verdict("SSH-2.0-OpenSSH\r\n"), None);
+        assert_eq!(verdict("HTTP/1.1 abc\r\n"), None);
+    }
+
+    #[tokio::test]
+    async fn only_2xx_is_ready() {
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let url = format!("http://{}/health", listener.local_addr().unwrap());
+        let serving = tokio::spawn(async move {
+            for answer in ["HTTP/1.1 503 no\r\n\r\n", "nonsense\r\n", "", "HTTP/1.1 200 OK\r\n\r\n"]
+            {
+                let (mut stream, _) = listener.accept().await.unwrap();
+                let mut request = [0; 1024];
+                let length = stream.read(&mut request).await.unwrap();
+                assert!(request[..length].starts_with(b"GET /health HTTP/1.1\r\nHost: 127.0.0.1:"));
+                stream.write_all(answer.as_bytes()).await.unwrap();
+            }
+        });
+        for _ in 0..3 {
+            assert!(answers(&url).await.is_err());
+        }
+        answers(&url).await.unwrap();
+        serving.await.unwrap();
+        assert!(answers(&url).await.is_err(), "nobody is there any more");
+    }
+}

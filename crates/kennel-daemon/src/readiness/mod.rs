@@ -1,0 +1,116 @@
+//! Whether a session is up: looks for the sign that was asked for, and minds the time.
+//!
+//! ```text
+//! AwaitReady ──> watch ──┬── the sign is seen ───> BecameReady
+//!                        └── the time is over ───> ReadyOverdue
+//! StopAwaiting, or its end: the task is dropped, at whatever step it is
+//! ```
+//! A watch decides nothing and keeps nothing: a new daemon begins another one, with the rest of the time.
+
+mod attempt;
+mod check;
+mod http;
+mod lines;
+mod output;
+mod strip;
+
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use kennel_core::{Event, Readiness, SessionId};
+use kennel_keeper::fault::point;
+use kennel_worktree::Record;
+use tokio::task::{AbortHandle, spawn_blocking};
+
+use crate::message::{Bus, Message};
+
+pub(crate) use check::check;
+
+/// What is watched.
+#[derive(Debug)]
+pub(crate) struct Watch {
+    pub(crate) session: SessionId,
+    pub(crate) readiness: Readiness,
+    /// How long it may take, from when the gate was opened.
+    pub(crate) timeout: Option<Duration>,
+    /// When that was. The clock stands still while the machine sleeps.
+    pub(crate) opened: Instant,
+    /// What relative paths begin at, unless it has a worktree.
+    pub(crate) cwd: PathBuf,
+    /// Its worktree.
+    pub(crate) worktree: Option<Record>,
+    /// The folder with the session's journal.
+    pub(crate) folder: PathBuf,
+    pub(crate) bus: Bus,
+}
+
+/// A watch that goes on; dropped, it ends.
+#[derive(Debug)]
+pub(crate) struct Watching(AbortHandle);
+
+impl Drop for Watching {
+    fn drop(&mut self) {
+        self.0.abort();
+    }
+}
+
+impl Watch {
+    /// Begins.
+    pub(crate) fn begin(self) -> Watching {
+        point("daemon.ready.begun");
+        Watching(tokio::spawn(self.run()).abort_handle())
+    }
+
+    async fn run(self) {
+        let event = tokio::select! {
+            // What is there when the time is over counts.
+            biased;
+            how = self.sign() => {
+                point("daemon.ready.seen");
+                Event::BecameReady { how }
+            }
+            () = self.time_is_over() => {
+                point("daemon.ready.overdue");
+                Event::ReadyOverdue
+            }
+        };
+        self.bus.send(Message::Happened { session: self.session, event }).ok();
+    }
+
+    async fn time_is_over(&self) {
+        // A clock that can't reach so far means for ever.
+        match self.timeout.and_then(|timeout| self.opened.checked_add(timeout)) {
+            Some(until) => tokio::time::sleep_until(until.into()).await,
+            None => std::future::pending().await,
+        }
+    }
+
+    /// The folder that the agent was started in.
+    async fn agents_folder(&self) -> PathBuf {
+        let Some(record) = self.worktree.clone() else { return self.cwd.clone() };
+        let top = record.path.clone();
+        spawn_blocking(move || record.cwd()).await.unwrap_or(top)
+    }
+
+    /// Comes with what was seen.
+    async fn sign(&self) -> String {
+        match &self.readiness {
+            // The agent's word comes another way.
+            Readiness::None | Readiness::Report => std::future::pending().await,
+            Readiness::Line { pattern } => output::matched(&self.folder, pattern).await,
+            Readiness::Socket { path } => {
+                let path = self.agents_folder().await.join(path);
+                attempt::until(|| attempt::socket(&path)).await;
+                format!("{} accepts", path.display())
+            }
+            Readiness::Tcp { host, port } => {
+                attempt::until(|| attempt::tcp(host, *port)).await;
+                format!("{host} port {port} accepts")
+            }
+            Readiness::Http { url } => {
+                attempt::until(|| http::answers(url)).await;
+                format!("{url} answers")
+            }
+        }
+    }
+}

@@ -1,0 +1,146 @@
+//! A line in the journal of a session: read from its files, woken by its keeper.
+
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use kennel_keeper::journal::{Item, Reader};
+use kennel_keeper::protocol::{Report, Request, Role};
+use tokio::task::spawn_blocking;
+use tokio::time::{sleep, timeout};
+
+use super::lines::{Matcher, compile};
+use crate::conversation::{Conversation, TalkError};
+
+/// The journal's folder in that of the session.
+const JOURNAL: &str = "journal";
+/// The pause between looks if no keeper wakes us: it has no room for us, or is about to end.
+const UNWOKEN: Duration = Duration::from_millis(250);
+/// The shortest pause between looks: an agent that prints much is not looked at for every line.
+const SHORTEST: Duration = Duration::from_millis(20);
+/// How long a keeper may take to greet.
+const GREETING: Duration = Duration::from_secs(2);
+
+/// Comes with the first line that matches.
+pub(super) async fn matched(folder: &Path, pattern: &str) -> String {
+    let pattern = match compile(pattern) {
+        Ok(pattern) => pattern,
+        // It was checked when it was asked for; an older or newer version may see it differently.
+        Err(why) => {
+            tracing::error!(%why, "a session can't become ready");
+            return std::future::pending().await;
+        }
+    };
+    let mut scan =
+        Scan { folder: folder.join(JOURNAL), reader: None, matcher: Matcher::new(pattern) };
+    let mut waker = Waker { folder: folder.to_owned(), keeper: None };
+    loop {
+        // Before the look: what comes after it wakes us.
+        waker.listen().await;
+        let (again, found) = match spawn_blocking(move || scan.go_on()).await {
+            Ok(looked) => looked,
+            // The daemon leaves.
+            Err(_) => return std::future::pending().await,
+        };
+        scan = again;
+        match found {
+            Ok(Some(found)) => return found,
+            Ok(None) => {}
+            Err(error) => tracing::warn!(%error, "a journal can't be read for now"),
+        }
+        waker.woken().await;
+    }
+}
+
+/// How far the journal was read.
+struct Scan {
+    folder: PathBuf,
+    reader: Option<Reader>,
+    matcher: Matcher,
+}
+
+impl Scan {
+    /// Reads to the end, or to a line that matches. Blocks on the disk.
+    fn go_on(mut self) -> (Self, io::Result<Option<String>>) {
+        let found = self.look();
+        (self, found)
+    }
+
+    fn look(&mut self) -> io::Result<Option<String>> {
+        let reader = match &mut self.reader {
+            Some(reader) => reader,
+            none => none.insert(Reader::open(&self.folder)?),
+        };
+        loop {
+            match reader.next()? {
+                Item::Data { stream, data, .. } => {
+                    if let Some(found) = self.matcher.take(stream, data) {
+                        return Ok(Some(found));
+                    }
+                }
+                Item::Gap { .. } => self.matcher.gap(),
+                Item::End => return Ok(self.matcher.pause()),
+            }
+        }
+    }
+}
+
+/// Says when there may be more.
+struct Waker {
+    folder: PathBuf,
+    keeper: Option<Conversation>,
+}
+
+impl Waker {
+    /// Has the keeper tell us, if it can.
+    async fn listen(&mut self) {
+        if self.keeper.is_some() {
+            return;
+        }
+        let follow = async {
+            let keeper = Conversation::begin(&self.folder)?;
+            keeper.greet(Role::Client).await?;
+            keeper.say(&Request::Follow).await?;
+            Ok::<_, TalkError>(keeper)
+        };
+        self.keeper = timeout(GREETING, follow).await.ok().and_then(Result::ok);
+    }
+
+    async fn woken(&mut self) {
+        let Some(keeper) = &self.keeper else { return sleep(UNWOKEN).await };
+        let grown = keeper.hear(|report, _| matches!(report, Report::Grown(_)).then_some(()));
+        if grown.await.is_err() {
+            self.keeper = None;
+            return sleep(UNWOKEN).await;
+        }
+        sleep(SHORTEST).await;
+        if keeper.pass_over().is_err() {
+            self.keeper = None;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use kennel_keeper::journal::{STDOUT, Writer};
+
+    use super::*;
+
+    #[tokio::test]
+    async fn a_line_is_found_whether_it_comes_before_or_after_the_look() {
+        let folder = tempfile::tempdir().unwrap();
+        let journal = folder.path().join(JOURNAL);
+        let waiting = tokio::spawn({
+            let folder = folder.path().to_owned();
+            async move { matched(&folder, "up [0-9]").await }
+        });
+        tokio::task::yield_now().await;
+        let mut writer = Writer::create(&journal, 1 << 20).unwrap();
+        let _appended = writer.append(STDOUT, 1, b"not yet\nup ");
+        let _appended = writer.append(STDOUT, 1, b"7 and more");
+        let found = timeout(Duration::from_secs(20), waiting).await.unwrap().unwrap();
+        assert_eq!(found, "it printed \"up 7 and more\"");
+        let again = timeout(Duration::from_secs(20), matched(folder.path(), "^not")).await;
+        assert_eq!(again.unwrap(), "it printed \"not yet\"");
+    }
+}

@@ -1,0 +1,86 @@
+//! By what a session is known to be up, and waiting for that.
+
+use std::time::Duration;
+
+use clap::Args;
+use kennel_core::{Readiness, ReadyState, Reason, SessionSpec, SessionView};
+
+use crate::exit_code;
+use crate::failure::Failure;
+use crate::print::tame;
+use crate::quantity::{parse_time, span};
+use crate::verdict::{self, Verdict};
+
+/// The flags of `kennel run` about readiness.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Readiness")]
+pub(crate) struct ReadyArgs {
+    /// By what it is known to be up: line:REGEX (of its output), socket:PATH,
+    /// tcp:[HOST:]PORT, http://URL, report (see `kennel report`), or none
+    #[arg(long, value_name = "SIGN", default_value = "none")]
+    pub(crate) ready: Readiness,
+    /// End it if it is not up by then, not counting sleep of the machine;
+    /// 0: wait for ever
+    #[arg(long, value_name = "TIME", default_value = "2m", value_parser = parse_time)]
+    pub(crate) ready_timeout: Duration,
+    /// With -d: come back when it is up; if it won't be, fail when all of it is
+    /// gone
+    #[arg(long)]
+    pub(crate) wait_ready: bool,
+}
+
+impl ReadyArgs {
+    /// Puts them into what is asked for.
+    pub(super) fn fill(&self, spec: &mut SessionSpec) {
+        spec.ready = self.ready.clone();
+        let asked = self.ready != Readiness::None && !self.ready_timeout.is_zero();
+        spec.ready_timeout = asked.then_some(self.ready_timeout);
+    }
+
+    /// What is wrong with them, if anything is.
+    pub(super) fn check(&self, detach: bool) -> Result<(), Failure> {
+        if self.wait_ready && !detach {
+            let text = "--wait-ready is for a session that is left to itself";
+            return Err(Failure::because(exit_code::USAGE, text).hint("add -d"));
+        }
+        Ok(())
+    }
+}
+
+/// Why a session that was waited for is not ready, if it is not.
+pub(super) fn failure(session: &SessionView) -> Option<Failure> {
+    if matches!(session.ready, ReadyState::Unasked | ReadyState::Ready) {
+        return None;
+    }
+    let (verdict, called) = (Verdict::of(session), session.name.as_ref().unwrap_or(&session.id));
+    let (code, text) = match (&session.reason, verdict) {
+        (_, unsettled @ (Verdict::StillAlive(_) | Verdict::Unknown(_))) => {
+            return unsettled.exit_code().err();
+        }
+        (Some(Reason::NotReady { after }), _) => {
+            let text =
+                format!("{called} was not ready within {}; all of it was ended", span(*after));
+            (exit_code::NOT_READY, text)
+        }
+        (None | Some(Reason::Exited), Verdict::Ended(code)) => {
+            let text = format!("{called} ended before it was ready, with exit code {code}");
+            (own(code), text)
+        }
+        (Some(reason), Verdict::Ended(code)) => {
+            let why = tame(&verdict::reason(reason));
+            (own(code), format!("{called} was ended before it was ready: {why}"))
+        }
+        (_, Verdict::Failed { .. } | Verdict::NeverRan | Verdict::StoppedBefore(_)) => {
+            (exit_code::NOT_READY, format!("{called} was never run"))
+        }
+    };
+    Some(Failure::because(code, text).hint(format!("`kennel logs {called}` shows what it printed")))
+}
+
+/// The agent's own code; but 0 would say that it is ready.
+fn own(code: i32) -> u8 {
+    match u8::try_from(code & 0xff) {
+        Ok(0) | Err(_) => exit_code::NOT_READY,
+        Ok(code) => code,
+    }
+}

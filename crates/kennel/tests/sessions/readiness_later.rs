@@ -1,0 +1,109 @@
+//! Readiness of sessions that wait in line, are launched again, or have a worktree.
+
+use std::collections::HashSet;
+use std::fs;
+
+use kennel_testing::{Pen, Running, Scene, Who, eventually};
+
+use crate::config::configure;
+use crate::worktrees::Repo;
+
+fn scene() -> Option<Scene> {
+    Scene::new(Who::Other, Pen::Subtree)
+}
+
+/// A place in line is enough for `--queue -d`, but not if somebody waits for more.
+#[test]
+fn who_waits_for_readiness_waits_in_line_too() {
+    let Some(scene) = scene() else { return };
+    configure(&scene, "daemon.max_live = 1\n");
+    scene.launch_command(&["--name", "first"], &["/bin/sleep", "100"]);
+    let flags = ["-d", "--queue", "--wait-ready", "--ready", "line:^up$", "--name", "x"];
+    let agent = ["/bin/sh", "-c", "echo up; sleep 100"];
+    let errors = scene.path("errors");
+    let mut waiting = Running::start_with_errors_in(scene.run_command(&flags, &agent), &errors);
+    eventually("it waits in line", || {
+        scene.sessions().iter().any(|it| it["name"] == "x" && it["queue_place"] == 1)
+    });
+    // The line is asked after now and then: by when that is told, an answer would have come.
+    eventually("it was told where it stands", || {
+        fs::read_to_string(&errors).is_ok_and(|said| said.contains("number 1 in line"))
+    });
+    assert!(!waiting.has_ended(), "it came back while it was in line");
+    scene.call_ok(&["stop", "first"]);
+    let ended = waiting.wait();
+    assert_eq!(ended.code, 0, "{ended:?}");
+    assert_eq!(scene.session("x")["ready"], "ready");
+    scene.call_ok(&["stop", "x"]);
+    scene.stop_daemon();
+}
+
+/// Who ends in line, or is not launched again, won't be ready.
+#[test]
+fn who_waits_for_readiness_is_told_when_it_wont_come() {
+    let Some(scene) = scene() else { return };
+    configure(&scene, "daemon.max_live = 1\n");
+    scene.launch_command(&["--name", "first"], &["/bin/sleep", "100"]);
+    let flags = ["-d", "--queue", "--wait-ready", "--ready", "line:^up$", "--name", "x"];
+    let waiting = Running::start(scene.run_command(&flags, &["/bin/sleep", "100"]));
+    eventually("it waits in line", || {
+        scene.sessions().iter().any(|it| it["name"] == "x" && it["queue_place"] == 1)
+    });
+    scene.call_ok(&["stop", "x"]);
+    let ended = waiting.wait();
+    assert_ne!(ended.code, 0, "{ended:?}");
+    assert!(ended.stderr.contains("never run"), "{ended:?}");
+    scene.call_ok(&["stop", "first"]);
+    let restart = ["--restart", "on-failure:1", "-d", "--wait-ready", "--ready", "report"];
+    let ended = Running::start(scene.run_command(&restart, &["/bin/sh", "-c", "exit 3"])).wait();
+    assert_eq!(ended.code, 3, "{ended:?}");
+    let launches = scene.sessions().iter().filter(|it| it["exit"]["code"] == 3).count();
+    assert_eq!(launches, 2, "told only after the last one");
+    scene.stop_daemon();
+}
+
+/// The pause is waited over; and each launch has a token of its own, in its environment and its file.
+#[test]
+fn one_that_is_launched_again_becomes_ready_and_has_another_token() {
+    let Some(scene) = scene() else { return };
+    let script = "echo $KENNEL_SESSION $KENNEL_TOKEN $(cat $KENNEL_TOKEN_FILE) >> told; \
+        [ -e failed ] || { : > failed; exit 3; }; echo up; [ -e go ] || sleep 100";
+    let flags = ["-d", "--restart", "on-failure", "--wait-ready", "--ready", "line:^up$"];
+    let ended = Running::start(scene.run_command(&flags, &["/bin/sh", "-c", script])).wait();
+    assert_eq!(ended.code, 0, "{ended:?}");
+    let second = ended.stdout.trim_end();
+    let id = second.strip_suffix("_2").expect("the second launch");
+    assert_eq!(scene.session(second)["ready"], "ready");
+    scene.call_ok(&["stop", second]);
+    fs::write(scene.path("work/go"), "").expect("a file");
+    let resumed = scene.call(&["resume", "-d", id]);
+    assert_eq!(resumed.code, 0, "{resumed:?}");
+    let third = format!("{id}_3");
+    eventually("it is cleaned up", || scene.session(&third)["phase"] == "cleaned");
+    let told = fs::read_to_string(scene.path("work/told")).expect("told");
+    let told: Vec<Vec<&str>> = told.lines().map(|line| line.split(' ').collect()).collect();
+    let sessions: Vec<_> = told.iter().map(|words| words[0]).collect();
+    assert_eq!(sessions, [id, second, third.as_str()]);
+    assert!(told.iter().all(|words| words.len() == 3 && words[1] == words[2]), "{told:?}");
+    let tokens: HashSet<_> = told.iter().map(|words| words[1]).collect();
+    assert_eq!(tokens.len(), 3, "each its own");
+    scene.stop_daemon();
+}
+
+/// A relative path begins where the agent does.
+#[test]
+fn a_socket_in_a_worktree_makes_it_ready() {
+    let Some(scene) = scene() else { return };
+    let repo = Repo::new(&scene);
+    let flags = ["-d", "--worktree", "--wait-ready", "--ready", "socket:ignored", "--name", "x"];
+    let go = scene.path("work/go");
+    fs::write(&go, "").expect("a file");
+    let script = format!("exec {} listen-socket ignored {}", scene.fake_agent(), go.display());
+    for folder in [repo.path.clone(), repo.path.join("sub")] {
+        let ended = repo.start_in(&folder, &flags, &script).wait();
+        assert_eq!(ended.code, 0, "{ended:?}");
+        assert_eq!(scene.session("x")["ready"], "ready");
+        scene.call_ok(&["stop", "x"]);
+    }
+    scene.stop_daemon();
+}
