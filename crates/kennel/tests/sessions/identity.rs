@@ -119,7 +119,7 @@ const NUMBERS_BECOME_ANOTHERS: &str = r#"
     $KENNEL run -d --pen $PEN --name x -- $AGENT sleep
     until [ -s $FAKE_AGENT_PIDS ]; do sleep 0.01; done
     agent=$(cut -d' ' -f1 $FAKE_AGENT_PIDS)
-    keeper=$(sed -n 's/^keeper //p' $KENNEL_HOME/sessions/*/identity)
+    keeper=$(sed -n 's/^keeper //p' $KENNEL_HOME/sessions/*/lock)
     yard=$(cat $KENNEL_HOME/yard.lock)
     daemon=$($KENNEL daemon status --json | sed -n 's/^ *"pid": \([0-9]*\).*/\1/p')
     kill -STOP $yard $daemon $keeper
