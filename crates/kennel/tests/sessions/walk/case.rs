@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use kennel_testing::{Ended, Faults, Pen, Running, Scene, Who};
+use kennel_testing::{Ended, Faults, Pen, Process, Running, Scene, Who, eventually};
 
 use super::audit::Audit;
 use super::part::Part;
@@ -56,6 +56,14 @@ impl Case {
         let folder = other_folder(scene, &bystander_id);
         let before = [Some(scene.session_folder(&bystander_id)), folder.clone()]
             .map(|folder| folder.map(|folder| Journal::read(&folder)).unwrap_or_default());
+        if story == Story::KeeperDeath && self.pen == Pen::Subtree {
+            // With the yard dead as well, whoever it had not ended yet could not be seen any more.
+            let yard = scene.yard();
+            let is_orphan = |p: &Process| p.parent == yard && !p.command.starts_with("kennel-");
+            eventually("the yard has ended the orphans", || {
+                !scene.all_processes().iter().any(|p| p.state != 'Z' && is_orphan(p))
+            });
+        }
         let killed = self.victims.kill(scene, keeper);
         story.let_go(&faults);
         faults.disarm(self.point);
