@@ -59,7 +59,8 @@ impl Case {
         if story == Story::KeeperDeath && self.pen == Pen::Subtree {
             // With the yard dead as well, whoever it had not ended yet could not be seen any more.
             let yard = scene.yard();
-            let is_orphan = |p: &Process| p.parent == yard && !p.command.starts_with("kennel-");
+            let is_orphan =
+                |p: &Process| Some(p.parent) == yard && !p.command.starts_with("kennel-");
             eventually("the yard has ended the orphans", || {
                 !scene.all_processes().iter().any(|p| p.state != 'Z' && is_orphan(p))
             });
