@@ -16,7 +16,8 @@ use crate::verdict::{self, Verdict};
 #[command(next_help_heading = "Readiness")]
 pub(crate) struct ReadyArgs {
     /// By what it is known to be up: line:REGEX (of its output), socket:PATH,
-    /// tcp:[HOST:]PORT, http://URL, report (see `kennel report`), or none
+    /// tcp:PORT or tcp:HOST:PORT, http://URL, report (see `kennel report`),
+    /// or none
     #[arg(long, value_name = "SIGN", default_value = "none")]
     pub(crate) ready: Readiness,
     /// End it if it is not up by then, not counting sleep of the machine;
