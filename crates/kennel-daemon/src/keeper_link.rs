@@ -59,9 +59,11 @@ impl KeeperLink {
     }
 
     /// From now on this is the link to the keeper of another session, by another number.
-    pub(crate) fn is_now(&mut self, session: SessionId, number: u64) {
+    ///
+    /// If the keeper has gone it is not, and never will be: the end of the link is or was told by its former number.
+    pub(crate) fn is_now(&mut self, session: SessionId, number: u64) -> bool {
         self.number = number;
-        self.words.send(Say::IsNow(session, number)).ok();
+        self.words.send(Say::IsNow(session, number)).is_ok()
     }
 }
 
@@ -86,6 +88,13 @@ impl Attendant {
         if let Over::Closed(why) = self.carry().await {
             if !matches!(why, ClientError::Closed) {
                 tracing::warn!(session = %self.session, %why, "the link to a keeper broke");
+            }
+            // Whose keeper it was meant to be last is who must hear of it.
+            self.queue.close();
+            while let Ok(said) = self.queue.try_recv() {
+                if let Say::IsNow(session, number) = said {
+                    (self.session, self.number) = (session, number);
+                }
             }
             let message = Message::KeeperClosed { session: self.session, link: self.number };
             self.bus.send(message).ok();

@@ -103,9 +103,8 @@ impl Owner {
         let folder = self.home.session(id);
         let token = &session.launch.token;
         let (order, stdin) = launch.order(name, token, &self.home.folder, folder.clone());
-        let socket = match self.spares.take() {
-            Some(Spare { pid, mut link, .. }) => {
-                link.is_now(id.clone(), number);
+        let socket = match self.spares.take(id, number) {
+            Some(Spare { pid, link, .. }) => {
                 runtime.link = Some(link);
                 runtime.keeper_pid = Some(pid);
                 self.keepers.insert(pid, id.clone());

@@ -32,10 +32,13 @@ pub(super) struct Spares {
 }
 
 impl Spares {
-    /// The last one in, which has the warmest memory; those that are gone are passed over.
-    pub(super) fn take(&mut self) -> Option<Spare> {
-        std::iter::from_fn(|| self.waiting.pop())
-            .find(|spare| spare.link.socket.get_ref().is_connected())
+    /// The last one in, which has the warmest memory, as the keeper of this session, by this number of its link; those
+    /// that are gone are passed over.
+    pub(super) fn take(&mut self, id: &SessionId, number: u64) -> Option<Spare> {
+        std::iter::from_fn(|| self.waiting.pop()).find_map(|mut spare| {
+            let connected = spare.link.socket.get_ref().is_connected();
+            (connected && spare.link.is_now(id.clone(), number)).then_some(spare)
+        })
     }
 
     /// Lets go of those for whom this holds; they leave when they see it.
