@@ -88,12 +88,13 @@ fn a_git_that_is_orphaned_in_its_work_is_ended_and_its_rest_removed() {
 fn a_worktree_is_removed_by_whichever_daemon_sees_the_end() {
     let Some(scene) = Scene::new(Who::Other, Pen::Subtree) else { return };
     let repo = Repo::new(&scene);
-    let script = "while [ ! -e ../../../../work/go ]; do sleep 0.01; done";
-    let run = repo.start(&["--worktree", "-d", "--name", "x"], script).wait();
+    let go = scene.path("work/go");
+    let script = format!("while [ ! -e {} ]; do sleep 0.01; done", go.display());
+    let run = repo.start(&["--worktree", "-d", "--name", "x"], &script).wait();
     assert_eq!(run.code, 0, "{run:?}");
     scene.call_ok(&["daemon", "restart"]);
     assert_eq!(repo.listed()[0]["state"], "in_use");
-    std::fs::write(scene.path("work/go"), "").expect("a file");
+    std::fs::write(go, "").expect("a file");
     assert_eq!(scene.call(&["wait", "x"]).code, 0);
     repo.assert_settled();
     scene.stop_daemon();
