@@ -25,6 +25,7 @@ use crate::limits::{LimitError, PenLimits};
 use crate::member::Member;
 use crate::name::PenName;
 use crate::place::{Place, place, settle, take_place};
+use crate::removal::{NotRemoved, RemoveError};
 use crate::status::Status;
 use crate::subtree::{self, Marked, Step};
 
@@ -556,28 +557,6 @@ pub(crate) fn poll(fds: &mut [PollFd<'_>], deadline: Option<Instant>) -> io::Res
         Ok(_) | Err(rustix::io::Errno::INTR) => Ok(Woken::Changed),
         Err(error) => Err(error.into()),
     }
-}
-
-/// A pen that could not be removed.
-#[derive(Debug, thiserror::Error)]
-#[error("pen {} could not be removed", .pen.name)]
-pub struct RemoveError {
-    /// The pen, still owned.
-    pub pen: Box<Pen>,
-    /// Why.
-    #[source]
-    pub why: NotRemoved,
-}
-
-/// Why a pen could not be removed.
-#[derive(Debug, thiserror::Error)]
-pub enum NotRemoved {
-    /// Somebody is in it.
-    #[error("somebody is in it")]
-    Occupied,
-    /// A call failed.
-    #[error(transparent)]
-    Call(CallError),
 }
 
 thread_local! {

@@ -5,6 +5,7 @@
 //!
 //! It has one thread and no runtime. A keeper is a fork of it: [`run`] does not come back in one.
 
+mod begin;
 mod daemon;
 mod kept;
 mod orphans;

@@ -1,10 +1,8 @@
 //! The yard's own loop.
 
 use std::collections::{HashMap, HashSet};
-use std::fs::OpenOptions;
-use std::io::{self, Write};
-use std::os::unix::fs::OpenOptionsExt;
-use std::path::{Path, PathBuf};
+use std::io;
+use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use kennel_pen::wire::{Channel, Received};
@@ -15,17 +13,16 @@ use kennel_sys::reap::{self, Ended, Reaped};
 use kennel_sys::signals::{self, SignalFd};
 use rustix::event::{PollFd, PollFlags};
 use rustix::fd::{AsFd, OwnedFd};
-use rustix::fs::{FlockOperation, Mode, OFlags};
 use rustix::io::Errno;
-use rustix::net::{AddressFamily, SocketFlags, SocketType};
-use rustix::process::{Resource, Rlimit, Signal};
+use rustix::net::SocketFlags;
+use rustix::process::Signal;
 
+use super::YardConfig;
+use super::begin::{listen, raise_limits, take_locks};
 use super::daemon::{Backoff, Daemon, DaemonExit};
 use super::kept::Kept;
 use super::orphans::{Left, Orphans};
 use super::resume::{Resumed, become_program};
-use super::{YARD_LOCK, YardConfig};
-use crate::client::{BACKLOG, YARD_SOCKET, address, open_folder};
 use crate::fault;
 use crate::keeper::{Birthright, DESCRIPTORS, Inherited, Legacy};
 use crate::protocol::{LONGEST_REQUEST, VERSION, YardReport, YardRequest};
@@ -532,66 +529,11 @@ impl Yard {
     }
 }
 
-/// The soft limits are those of whichever client came first: they are none of the others'. Agents get their own
-/// client's. Where one can't be raised we go on with what there is.
-fn raise_limits() {
-    let all = [
-        Resource::Nofile, // the daemon has two descriptors for each session
-        Resource::Cpu,
-        Resource::Fsize,
-        Resource::As,
-        Resource::Data,
-        Resource::Rss,
-        Resource::Nproc,
-        Resource::Memlock,
-        Resource::Msgqueue,
-        Resource::Sigpending,
-        Resource::Locks,
-    ];
-    for resource in all {
-        let maximum = rustix::process::getrlimit(resource).maximum;
-        rustix::process::setrlimit(resource, Rlimit { current: maximum, maximum }).ok();
-    }
-}
-
 fn describe(ended: Ended) -> String {
     match ended {
         Ended::Code(code) => format!("exited with code {code}"),
         Ended::Signal { signal, .. } => format!("ended by signal {signal}"),
     }
-}
-
-/// Takes the yard's locks; `None` if another has one.
-fn take_locks(home: &Path) -> io::Result<Option<(OwnedFd, OwnedFd)>> {
-    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
-    let folder = rustix::fs::open(home, flags, Mode::empty())?;
-    let mut options = OpenOptions::new();
-    let options = options.read(true).write(true).create(true).truncate(false).mode(0o600);
-    let mut file = options.open(home.join(YARD_LOCK))?;
-    for fd in [folder.as_fd(), file.as_fd()] {
-        match rustix::fs::flock(fd, FlockOperation::NonBlockingLockExclusive) {
-            Ok(()) => {}
-            Err(Errno::WOULDBLOCK) => return Ok(None),
-            Err(error) => return Err(error.into()),
-        }
-    }
-    file.set_len(0)?;
-    writeln!(file, "{}", std::process::id())?;
-    Ok(Some((file.into(), folder)))
-}
-
-/// Listens in the home. A socket file that is there is a dead yard's: we have the lock.
-fn listen(home: &Path) -> io::Result<OwnedFd> {
-    let folder = open_folder(home)?;
-    match std::fs::remove_file(home.join(YARD_SOCKET)) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
-        _ => {}
-    }
-    let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
-    let socket = rustix::net::socket_with(AddressFamily::UNIX, SocketType::SEQPACKET, flags, None)?;
-    rustix::net::bind(&socket, &address(&folder, YARD_SOCKET)?)?;
-    rustix::net::listen(&socket, BACKLOG)?;
-    Ok(socket)
 }
 
 /// A line for the yard's log, which is its standard error.

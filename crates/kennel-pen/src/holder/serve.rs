@@ -28,8 +28,9 @@ use crate::command::{AgentEnd, AgentEnds, CallerEnds};
 use crate::end::End;
 use crate::ground::Ground;
 use crate::launch::LaunchError;
-use crate::pen::{NotRemoved, Pen, Woken, poll};
+use crate::pen::{Pen, Woken, poll};
 use crate::policy::{Due, Policy};
+use crate::removal::NotRemoved;
 
 /// How long the caller may take for the next step of a launch. It is a program, not a person.
 const CALLER: Duration = Duration::from_secs(60);
