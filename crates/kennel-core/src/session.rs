@@ -8,7 +8,7 @@ use crate::id::{LaunchToken, SessionId};
 use crate::ready::ReadyState;
 use crate::report::Reported;
 use crate::restart::{RelaunchState, Restarts};
-use crate::spec::SessionSpec;
+use crate::spec::{SessionSpec, is_unset};
 
 /// One launch of a session, as far as decisions need it. A session that is launched again has several of these;
 /// see [`crate::World::relaunch`].
@@ -25,33 +25,35 @@ pub struct Session {
     /// Its launch.
     pub launch: Launch,
     /// Why it ended, or is about to.
+    #[serde(default, skip_serializing_if = "is_unset")]
     pub reason: Option<Reason>,
     /// How the agent ended.
+    #[serde(default, skip_serializing_if = "is_unset")]
     pub exit: Option<Exit>,
     /// What is left to be removed.
     pub owed: Vec<Owed>,
     /// Those who could not be ended so far.
     pub survivors: Vec<Survivor>,
     /// Why nothing could be observed, if that was so once.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "is_unset")]
     pub lost: Option<LostBecause>,
     /// What was made for it and has something of value: it is not removed.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "is_unset")]
     pub kept: Vec<Kept>,
     /// Whether it is up.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "is_unset")]
     pub ready: ReadyState,
     /// What its agent has told.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "is_unset")]
     pub reported: Reported,
     /// How often it was launched again by itself.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "is_unset")]
     pub restarts: Restarts,
     /// Whether another launch follows this one.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "is_unset")]
     pub relaunch: RelaunchState,
     /// Where it stands in line, while it is [`Phase::Queued`]: the lowest is next.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "is_unset")]
     pub ticket: u64,
     /// What this daemon has under way for it. It is on no record: it dies with the daemon.
     #[serde(skip)]

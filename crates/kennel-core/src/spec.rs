@@ -19,12 +19,14 @@ pub use key::{KeyError, check_key};
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SessionSpec {
     /// A name for people.
+    #[serde(default, skip_serializing_if = "is_unset")]
     pub name: Option<String>,
     /// The command and its arguments; bytes that are no UTF-8 are replaced here, for people to read.
     pub argv: Vec<String>,
     /// The folder it starts in.
     pub cwd: String,
     /// Set if it gets a terminal of its own.
+    #[serde(default, skip_serializing_if = "is_unset")]
     pub terminal: Option<Terminal>,
     /// Whether its standard input can be written to (always so with a terminal).
     pub stdin: bool,
@@ -39,6 +41,7 @@ pub struct SessionSpec {
     /// Whether it ends when the client that started it goes without a word.
     pub tethered: bool,
     /// The session that started this one.
+    #[serde(default, skip_serializing_if = "is_unset")]
     pub parent: Option<SessionId>,
     /// Whether it goes on when its parent has ended.
     pub outlives_parent: bool,
@@ -47,43 +50,43 @@ pub struct SessionSpec {
     /// Who asked: a user, a program; for the event log.
     pub asked_by: String,
     /// The same key twice is the same session; see [`crate::World::by_key`].
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "is_unset")]
     pub key: Option<String>,
     /// By what it is known to be up.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "is_unset")]
     pub ready: Readiness,
     /// How long it may take to be ready; none: for ever.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "is_unset")]
     pub ready_timeout: Option<Duration>,
     /// How long it may take in all, awake; none: for ever.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "is_unset")]
     pub timeout: Option<Duration>,
     /// How long it may do nothing; none: for ever.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "is_unset")]
     pub idle: Option<Duration>,
     /// How long it may print nothing; none: for ever.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "is_unset")]
     pub silence: Option<Duration>,
     /// Whether it is launched again when it fails.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "is_unset")]
     pub restart: Restart,
     /// Whether that goes for a launch whose end nobody knows too: it may have run.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "is_unset")]
     pub restart_unknown: bool,
     /// The most memory of its pen, in bytes.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "is_unset")]
     pub memory: Option<u64>,
     /// The most processes and threads of its pen.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "is_unset")]
     pub pids: Option<u64>,
     /// The most CPU of its pen, in thousandths of a core.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "is_unset")]
     pub cpu: Option<u32>,
     /// Whether it runs without those limits where they can't be set.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "is_unset")]
     pub best_effort: bool,
     /// A worktree that is made for it.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "is_unset")]
     pub worktree: Option<WorktreeSpec>,
 }
 
@@ -120,6 +123,11 @@ impl Default for SessionSpec {
             worktree: None,
         }
     }
+}
+
+/// Whether a value says nothing: it is left out of the record, which is written twice for each session.
+pub(crate) fn is_unset<T: Default + PartialEq>(value: &T) -> bool {
+    *value == T::default()
 }
 
 impl SessionSpec {

@@ -7,17 +7,14 @@
 //!
 //! ```text
 //! streams to 0-2, gate to 3 -> close the rest -> session -> terminal -> umask -> limits -> folder
-//!    -> GATE (a byte: go on; end-of-file: die) -> ignored signals to default -> unblock -> exec
+//!    -> signals to default -> GATE (a byte: go on; end-of-file: die) -> unblock -> exec
 //! ```
 //! All that can fail comes before the gate, so whoever opens it knows that only the exec can fail.
-//! Handlers were cleared by the clone itself; which signals are ignored the parent finds out while we are
-//! on our way to the gate.
+//! Handlers were cleared by the clone itself, but ignored signals are still ignored. To find out which would take
+//! as many calls as to reset them all, and whoever waits at the gate has the time.
 
 use core::ffi::{c_char, c_void};
-use core::sync::atomic::{
-    AtomicI32, AtomicU32, AtomicU64,
-    Ordering::{Acquire, Relaxed},
-};
+use core::sync::atomic::{AtomicI32, AtomicU32, Ordering::Relaxed};
 
 use crate::raw::syscall;
 
@@ -34,6 +31,8 @@ const NOTHING_YET: isize = -(libc::EAGAIN as isize);
 const LOOKS: u32 = 100;
 /// The size of the kernel's signal set.
 const SIGSET: usize = 8;
+/// The highest signal; those that libc uses itself are among them.
+const LAST_SIGNAL: usize = 64;
 
 /// How far the new process has come. The order is the order in which it happens.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -98,8 +97,6 @@ pub(crate) struct Shared {
     /// Which of the limits failed.
     pub(crate) detail: AtomicU32,
     pub(crate) calls: AtomicU32,
-    /// The signals that the parent ignores, the first in the lowest bit; there before the gate is opened.
-    pub(crate) ignored: AtomicU64,
     pub(crate) orders: Orders,
 }
 
@@ -220,11 +217,11 @@ impl Child<'_> {
             // SAFETY: as above.
             unsafe { self.call(libc::SYS_chdir, [orders.folder as usize, 0, 0, 0, 0, 0])? };
         }
+        // SAFETY: as above.
+        unsafe { self.reset_signals() };
         self.at(Step::Gate);
         // SAFETY: as above.
         unsafe { self.wait_at_gate()? };
-        // SAFETY: as above.
-        unsafe { self.reset_ignored_signals() };
         self.at(Step::Exec);
         let none = 0_u64;
         let set = [libc::SIG_SETMASK as usize, &raw const none as usize, 0, SIGSET, 0, 0];
@@ -236,12 +233,11 @@ impl Child<'_> {
         Err(Stop::Failed(libc::ENOEXEC)) // a successful exec does not come back
     }
 
-    /// Can't fail: they are signals that the parent ignores, so none of the two that can't be.
-    unsafe fn reset_ignored_signals(&self) {
+    /// Fails only for the two whose disposition is fixed.
+    unsafe fn reset_signals(&self) {
         let default = KernelAction { handler: libc::SIG_DFL, flags: 0, restorer: 0, mask: 0 };
-        let mut ignored = self.shared.ignored.load(Acquire);
-        while ignored != 0 {
-            let signal = ignored.trailing_zeros().wrapping_add(1) as usize;
+        let mut signal = 1_usize;
+        while signal <= LAST_SIGNAL {
             // SAFETY: see `run`.
             unsafe {
                 syscall(
@@ -249,7 +245,7 @@ impl Child<'_> {
                     [signal, &raw const default as usize, 0, SIGSET, 0, 0],
                 )
             };
-            ignored &= ignored.wrapping_sub(1);
+            signal = signal.wrapping_add(1);
         }
     }
 

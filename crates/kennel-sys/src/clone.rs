@@ -11,7 +11,7 @@
 //! seen without another descriptor.
 
 use std::ffi::CString;
-use std::sync::atomic::{AtomicI32, AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicI32, AtomicU32, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
 use std::{io, ptr};
@@ -25,7 +25,7 @@ use rustix::thread::futex;
 use crate::child::{GO, KernelLimit, Orders, Shared, Step, main};
 use crate::fault::{self, CallError, call};
 use crate::raw::{self, CloneArgs};
-use crate::signals::{AllBlocked, ignored_signals};
+use crate::signals::AllBlocked;
 
 /// Enough for the few frames of [`main`], unoptimised builds included.
 const STACK: usize = 64 * 1024;
@@ -162,8 +162,6 @@ pub fn start(start: Start<'_>) -> Result<Gated, CallError> {
     // SAFETY: the kernel put a new descriptor there, which is ours alone.
     let pidfd = unsafe { OwnedFd::from_raw_fd(pidfd) };
     let pid = Pid::from_raw(pid).expect("the kernel gives no pid 0");
-    // The process is on its way to the gate meanwhile.
-    memory.shared().ignored.store(ignored_signals(), Ordering::Release);
     Ok(Gated { pid, pidfd, gate, gate_reader: reader, memory })
 }
 
@@ -287,7 +285,6 @@ impl Memory {
             errno: AtomicI32::new(0),
             detail: AtomicU32::new(0),
             calls: AtomicU32::new(0),
-            ignored: AtomicU64::new(0),
             orders: Orders {
                 streams: start.streams.map(|fd| fd.as_raw_fd()),
                 gate: gate.as_raw_fd(),

@@ -108,20 +108,6 @@ pub fn unblock_all() {
     set_mask(&0, None);
 }
 
-/// The signals that this process ignores, the first in the lowest bit.
-pub(crate) fn ignored_signals() -> u64 {
-    // The kernel's own call, since libc's hides the two signals that it uses itself.
-    let is_ignored = |signal: usize| {
-        // Handler, flags, restorer, mask.
-        let mut action = [0_usize; 4];
-        let args = [signal, 0, action.as_mut_ptr() as usize, 8, 0, 0];
-        // SAFETY: no new action; the old one is written to `action`, which has the kernel's layout.
-        let asked = unsafe { syscall(libc::SYS_rt_sigaction, args) };
-        asked == 0 && action[0] == libc::SIG_IGN
-    };
-    (1..=64).filter(|signal| is_ignored(*signal)).fold(0, |all, signal| all | 1 << (signal - 1))
-}
-
 /// Whether this process ignores the signal, as one started by `nohup` ignores HUP.
 #[must_use]
 pub fn is_ignored(signal: i32) -> bool {

@@ -14,7 +14,7 @@ use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use super::desk::{Desk, Word};
 use super::hold::{Held, hold};
 use super::limits;
-use super::settle_in::{self, Legacy, Namespace};
+use super::settle_in::{self, Namespace};
 use super::{Inherited, never_ran, now_ms};
 use crate::fault;
 use crate::journal::Writer;
@@ -87,9 +87,18 @@ pub(super) fn launch_and_hold(
     given: Given<'_>,
 ) -> (Outcome, Option<OutcomeFile>) {
     let Given { stdin, inherited, lock } = given;
-    let noted = settle_in::note_keeper(lock).map_err(|error| no_folder(order, &error));
-    if let Err(not) = noted.and_then(|()| await_word(desk, None, &Word::Go)) {
-        return (never_ran(not.cause()), OutcomeFile::reserve(&order.folder.join(OUTCOME)).ok());
+    // While the daemon writes the row.
+    let Room { file, journal } = match prepare(desk, order, lock) {
+        Ok(room) => room,
+        Err(not) => {
+            let file = OutcomeFile::reserve(&order.folder.join(OUTCOME)).ok();
+            return (never_ran(not.cause()), file);
+        }
+    };
+    let likelier = inherited.legacy.raise_for_agent();
+    fault::point("keeper.prepared");
+    if let Err(not) = await_word(desk, None, &Word::Go) {
+        return (never_ran(not.cause()), Some(file));
     }
     fault::point("keeper.go");
     let mut pen = match make_pen(order, namespace, &inherited.ground) {
@@ -97,41 +106,40 @@ pub(super) fn launch_and_hold(
             unmet.iter().for_each(|error| desk.trouble(with_causes(error)));
             pen
         }
-        Err(not) => {
-            return (
-                never_ran(not.cause()),
-                OutcomeFile::reserve(&order.folder.join(OUTCOME)).ok(),
-            );
-        }
+        Err(not) => return (never_ran(not.cause()), Some(file)),
     };
     fault::point("keeper.pen");
-    let surroundings = Surroundings { legacy: inherited.legacy, lock };
-    match launch(desk, &mut pen, order, stdin, surroundings) {
-        Ok(Opened { ends, file, journal }) => {
+    let launched = launch(desk, &mut pen, order, stdin, lock);
+    drop(likelier);
+    let outcome = match launched {
+        Ok(ends) => {
+            settle_in::settle_down();
             fault::point("keeper.opened");
-            (hold(Held::new(desk, pen, order, ends, journal)), Some(file))
+            hold(Held::new(desk, pen, order, ends, journal))
         }
-        Err(not) => {
-            let outcome = end_failed_launch(desk, pen, not);
-            (outcome, OutcomeFile::reserve(&order.folder.join(OUTCOME)).ok())
-        }
-    }
+        Err(not) => end_failed_launch(desk, pen, not),
+    };
+    (outcome, Some(file))
 }
 
-/// A program that runs.
-struct Opened {
-    ends: CallerEnds,
+/// Where what comes of a launch is put down.
+struct Room {
     file: OutcomeFile,
     journal: Writer,
 }
 
-/// All that can fail for want of room comes before anything runs.
-fn prepare(desk: &mut Desk, order: &LaunchOrder) -> Result<(OutcomeFile, Writer), NotLaunched> {
+/// All that can fail for want of room comes before there is anything to be run.
+fn prepare(
+    desk: &mut Desk,
+    order: &LaunchOrder,
+    lock: BorrowedFd<'_>,
+) -> Result<Room, NotLaunched> {
     let mut prepared = || {
+        settle_in::note_keeper(lock)?;
         let file = OutcomeFile::reserve(&order.folder.join(OUTCOME))?;
         let journal = Writer::create(&order.folder.join("journal"), order.output_limit)?;
         desk.listen(&order.folder)?;
-        Ok((file, journal))
+        Ok(Room { file, journal })
     };
     prepared().map_err(|error: io::Error| no_folder(order, &error))
 }
@@ -147,13 +155,6 @@ pub(super) struct Given<'a> {
     pub(super) inherited: &'a Inherited,
     /// The file of the launch's lock.
     pub(super) lock: BorrowedFd<'a>,
-}
-
-/// What an agent's birth needs of the keeper's own.
-#[derive(Clone, Copy)]
-struct Surroundings<'a> {
-    legacy: Legacy,
-    lock: BorrowedFd<'a>,
 }
 
 /// The pen, and the limits that it could not be given.
@@ -193,8 +194,8 @@ fn launch(
     pen: &mut Pen,
     order: &mut LaunchOrder,
     stdin: Option<OwnedFd>,
-    surroundings: Surroundings<'_>,
-) -> Result<Opened, NotLaunched> {
+    lock: BorrowedFd<'_>,
+) -> Result<CallerEnds, NotLaunched> {
     let (limits, lower) = limits::attainable(&order.limits);
     order.limits = limits;
     for Limit { resource, hard, .. } in lower {
@@ -202,7 +203,6 @@ fn launch(
             "limit {resource} is {hard}, lower than asked for: the daemon was started with no more"
         ));
     }
-    let likelier = surroundings.legacy.raise_for_agent();
     let cgroup = pen.cgroup_path().map(ToOwned::to_owned);
     let gated = pen.launch(command(order, stdin)?)?;
     if let (Some(terminal), Some(fd)) = (&order.terminal, &gated.ends.terminal)
@@ -210,20 +210,16 @@ fn launch(
     {
         settings.apply_to(fd.as_fd())?;
     }
-    settle_in::note_agent(surroundings.lock, gated.identity(), cgroup.as_deref())?;
+    settle_in::note_agent(lock, gated.identity(), cgroup.as_deref())?;
     let agent = gated.pidfd().map(|fd| fd.try_clone_to_owned()).transpose()?;
     desk.born(gated.identity().clone(), cgroup.as_deref(), agent);
     fault::point("keeper.born");
-    // While the daemon thinks.
-    let (file, journal) = prepare(desk, order)?;
     await_word(desk, Some(&gated), &Word::Open)?;
     fault::point("keeper.granted");
     desk.stage(Stage::Running);
     let ends = gated.open(Instant::now() + EXEC)?;
     desk.tell_all(&Report::Running);
-    drop(likelier);
-    settle_in::settle_down();
-    Ok(Opened { ends, file, journal })
+    Ok(ends)
 }
 
 /// Waits for this word of the daemon's. Anything that means the end means that nothing is run: a stop, a

@@ -39,6 +39,7 @@ use settle_in::Side;
 pub const POINTS: &[&str] = &[
     "keeper.forked",
     "keeper.hello",
+    "keeper.prepared",
     "keeper.go",
     "keeper.pen",
     "keeper.born",
