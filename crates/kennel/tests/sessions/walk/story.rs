@@ -50,9 +50,8 @@ impl Story {
         let (who, rest) = point.split_once('.').expect("WHO.POINT");
         let step = rest.split('.').next().unwrap_or_default();
         match (who, step) {
-            ("keeper", "forked" | "hello" | "go" | "pen" | "born" | "granted" | "opened") => {
-                Self::Launch
-            }
+            ("keeper", "forked" | "hello" | "prepared" | "go" | "pen") => Self::Launch,
+            ("keeper", "born" | "granted" | "opened") => Self::Launch,
             ("keeper", "exited" | "empty" | "outcome" | "told" | "released") => Self::Exit,
             ("keeper", "stopping") => Self::Stop,
             ("yard", "fork" | "forked") => Self::Launch,
