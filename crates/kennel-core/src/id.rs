@@ -97,6 +97,10 @@ pub(crate) fn parse_first_launch(text: &str) -> Option<SessionId> {
 
 impl Ord for SessionId {
     fn cmp(&self, other: &Self) -> Ordering {
+        // Every look at the table of sessions compares a dozen of them.
+        if self.0.len() == LENGTH && other.0.len() == LENGTH {
+            return self.0.cmp(&other.0);
+        }
         let by_session = self.base_str().cmp(other.base_str());
         by_session.then_with(|| self.attempt().cmp(&other.attempt()))
     }

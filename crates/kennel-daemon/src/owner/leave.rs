@@ -112,6 +112,9 @@ impl Owner {
             Standing::Stuck => StopResult::StillAlive,
             Standing::Open | Standing::InLine | Standing::Running | Standing::Ready => return,
         };
+        if !matches!(self.leaving, Some(Leaving::Stopping { .. })) {
+            return;
+        }
         let Some(view) = self.view(id) else { return };
         let Some(Leaving::Stopping { since, pending, lines }) = &mut self.leaving else { return };
         if pending.remove(id) {

@@ -165,7 +165,8 @@ impl Owner {
         let Some(runtime) = self.runtimes.get_mut(id) else { return };
         let due: Vec<_> =
             runtime.waiters.extract_if(.., |waiter| waiter.is_due(standing)).collect();
-        if let Some(view) = self.view(id).filter(|_| !due.is_empty()) {
+        let view = if due.is_empty() { None } else { self.view(id) };
+        if let Some(view) = view {
             for waiter in due {
                 waiter.tell(view.clone(), standing);
             }

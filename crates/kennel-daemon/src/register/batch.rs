@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::fmt;
 
 use kennel_core::{Phase, SessionId};
-use rusqlite::{Connection, TransactionBehavior};
+use rusqlite::Connection;
 use tokio::sync::oneshot;
 
 use super::entry::{NewEvent, Stored};
@@ -154,12 +154,10 @@ pub(super) enum Failure {
 
 /// Writes all of them in one transaction, or none. Gives the numbers of each one's events.
 pub(super) fn transact<'a>(
-    connection: &mut Connection,
+    connection: &Connection,
     items: impl Iterator<Item = &'a Item>,
 ) -> Result<Vec<Vec<u64>>, Failure> {
-    let transaction = connection
-        .transaction_with_behavior(TransactionBehavior::Immediate)
-        .map_err(Failure::Begin)?;
+    let transaction = Transaction::begin(connection).map_err(Failure::Begin)?;
     let items: Vec<_> = items.collect();
     // A row is written once, as it is at the end. (But not for a session that is removed in between.)
     let removes = items.iter().any(|item| matches!(item.change, Change::Remove(_)));
@@ -168,9 +166,34 @@ pub(super) fn transact<'a>(
     let outdated = |place: usize| {
         items[place].saves().and_then(|id| last.get(id)).is_some_and(|last| *last > place)
     };
-    let written = (0..items.len()).map(|place| items[place].write(&transaction, outdated(place)));
+    let written = (0..items.len()).map(|place| items[place].write(connection, outdated(place)));
     let seqs: rusqlite::Result<Vec<_>> = written.collect();
     let seqs = seqs.map_err(Failure::Inside)?;
     transaction.commit().map_err(Failure::Inside)?;
     Ok(seqs)
+}
+
+/// A transaction whose own statements are not parsed anew each time; undone unless committed.
+struct Transaction<'a>(&'a Connection);
+
+impl<'a> Transaction<'a> {
+    fn begin(connection: &'a Connection) -> rusqlite::Result<Self> {
+        connection.prepare_cached("BEGIN IMMEDIATE")?.execute([])?;
+        Ok(Self(connection))
+    }
+
+    fn commit(self) -> rusqlite::Result<()> {
+        self.0.prepare_cached("COMMIT")?.execute([]).map(drop)
+    }
+}
+
+impl Drop for Transaction<'_> {
+    fn drop(&mut self) {
+        // A commit that succeeded has ended it, and so have some failures.
+        if !self.0.is_autocommit()
+            && let Err(error) = self.0.execute_batch("ROLLBACK")
+        {
+            tracing::error!(%error, "a transaction of the register could not be undone");
+        }
+    }
 }
