@@ -5,8 +5,9 @@
 //! systemd-run --user --scope -p Delegate=yes target/debug/deps/limits-…
 //! ```
 //! (not `cargo test`: cargo would be in that cgroup too, and it must have nobody in it but Kennel's).
-//! Root makes a cgroup of its own for it, and another one that belongs to another user, and tries both. A process
-//! of its own, with one thread: all its children belong to the pen that it has.
+//! Root tries them where it is, if limits can be had there: in a scope of the same kind. Else it makes a cgroup of its
+//! own for it, and another one that belongs to another user, and tries both. (Not where systemd runs: it removes a scope
+//! that we leave.) A process of its own, with one thread: all its children belong to the pen that it has.
 
 use std::fs;
 use std::io::Read;
@@ -51,7 +52,7 @@ fn main() -> ExitCode {
         wait_for_word();
     }
     refusals();
-    if settled || !is_root() {
+    if settled || !is_root() || are_offered() {
         return try_all();
     }
     match prepare_hierarchy() {
@@ -61,6 +62,11 @@ fn main() -> ExitCode {
             ExitCode::SUCCESS
         }
     }
+}
+
+/// Whether all of them can be had where we are.
+fn are_offered() -> bool {
+    Ground::survey(&home()).limits().iter().all(|offer| offer.why_not.is_none())
 }
 
 /// What can't be had is refused with a reason, or told, everywhere.
@@ -92,6 +98,7 @@ fn refusals() {
         let Err(CreateError::Limit(error)) = refused else { panic!("{refused:?}") };
         assert_eq!(error.to_string(), why.to_string(), "what was told beforehand");
         println!("refused: {error}");
+        println!("test a limit on {} is refused ... ok", offer.controller);
         let limits = PenLimits { best_effort: true, ..limits };
         let made = Pen::create_limited(&ground, name(), Kind::Auto, &limits);
         let (pen, unmet) = made.expect("a pen without the limit");
@@ -189,10 +196,9 @@ fn try_all() -> ExitCode {
         }
     }
     for (name, case) in CASES {
-        println!("{name}");
         case(&ground);
+        println!("test {name} ... ok");
     }
-    println!("{} passed, 0 failed", CASES.len());
     ExitCode::SUCCESS
 }
 
