@@ -12,6 +12,13 @@ pub(crate) fn workspace() -> PathBuf {
     here.parent().unwrap_or(here).to_owned()
 }
 
+/// Where cargo puts what it builds: the folder of the one that we were built into, whoever has set it.
+pub(crate) fn target_folder() -> anyhow::Result<PathBuf> {
+    let own = std::env::current_exe().context("our own path")?;
+    let target = own.parent().and_then(Path::parent).context("no target folder")?;
+    Ok(target.to_owned())
+}
+
 /// The cargo that runs us, in the workspace. The environment is the caller's: `RUSTFLAGS` and the like
 /// are nobody's business here.
 pub(crate) fn cargo(arguments: &[&str]) -> Command {

@@ -3,7 +3,9 @@
 mod agents;
 mod bench;
 mod cargo;
+mod programs;
 mod test;
+mod vm;
 
 use std::process::ExitCode;
 
@@ -20,6 +22,9 @@ usage: cargo xtask COMMAND
   agents [NAME...]  install real agent CLIs from npm, at pinned versions:
                     claude, codex, gemini, opencode, or those named
   bench ARGS...     build the benchmarks for release and run them: bench pen [--quick]
+  vm                make a small Debian machine and run the tests of pens, keepers and limits in it,
+                    under systemd, as root and as a user with a delegated cgroup
+  vm FILTER         only those in test programs with FILTER in their names: kennel-pen/limits
 
 environment:
   KENNEL_AGENTS_DIR          where the agent CLIs are [default: .agents in the workspace]
@@ -62,6 +67,8 @@ fn dispatch(arguments: &[&str]) -> Result<(), Failure> {
         ["test", filter] if !filter.starts_with('-') => test::some(filter)?,
         ["agents", names @ ..] => install_agents(names)?,
         ["bench", arguments @ ..] if !arguments.is_empty() => bench::bench(arguments)?,
+        ["vm"] => vm::run(None)?,
+        ["vm", filter] if !filter.starts_with('-') => vm::run(Some(filter))?,
         _ => return Err(Failure::Usage),
     }
     Ok(())

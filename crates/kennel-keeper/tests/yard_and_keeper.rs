@@ -103,7 +103,7 @@ fn run_all() -> ExitCode {
         let mut command = Command::new(std::env::current_exe().unwrap());
         command.arg0("kennel-yard").arg(home.path()).env("SCENE", name);
         let mut yard = command.spawn().unwrap();
-        let deadline = Instant::now() + Duration::from_secs(30);
+        let deadline = Instant::now() + Duration::from_secs(120);
         let ended = loop {
             match yard.try_wait().unwrap() {
                 Some(status) => break status.success(),

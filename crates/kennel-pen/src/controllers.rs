@@ -20,6 +20,7 @@ use rustix::fs::Access;
 use rustix::io::Errno;
 
 use crate::limits::{Controller, NoController};
+use crate::systemd::{self, Delegation};
 
 /// The leaf for Kennel's own processes.
 pub(crate) const SUPERVISOR: &str = "kennel-supervisor";
@@ -92,13 +93,13 @@ impl<'a> Place<'a> {
     /// This folder on this machine.
     pub(crate) fn here(folder: &'a Path) -> Self {
         let by_root = rustix::process::geteuid().is_root();
-        let systemd = Path::new("/run/systemd/system").exists();
+        let has_systemd = Path::new("/run/systemd/system").exists();
         let who = if by_root { Asker::Root } else { Asker::User };
         let top = crate::ground::cgroup_mount().map(|mount| mount.join("cgroup.controllers"));
         Self {
             folder,
             is_root: !folder.join("cgroup.type").exists(),
-            is_managed: systemd && is_managed(folder, who, is_marked),
+            is_managed: has_systemd && is_managed(folder, who, is_marked, systemd::delegation),
             by_root,
             version_one: version_one(),
             at_top: top
@@ -253,9 +254,15 @@ enum Asker {
     User,
 }
 
-/// Whether this folder is in a unit that systemd has kept for itself. It marks those that it has delegated, which
-/// older versions let only root see: then, that a user can write here is all there is to go by.
-fn is_managed(folder: &Path, asker: Asker, is_marked: impl Fn(&Path) -> bool) -> bool {
+/// Whether this folder is in a unit that systemd has kept for itself. The system's manager marks those that it has
+/// delegated. A user's manager does not, and is asked. If neither tells, that a user can write here is all there is to
+/// go by.
+fn is_managed(
+    folder: &Path,
+    asker: Asker,
+    is_marked: impl Fn(&Path) -> bool,
+    ask: impl Fn(&str) -> Delegation,
+) -> bool {
     let is_unit = |folder: &&Path| {
         let kind = folder.extension().and_then(|kind| kind.to_str());
         matches!(kind, Some("service" | "scope"))
@@ -263,9 +270,16 @@ fn is_managed(folder: &Path, asker: Asker, is_marked: impl Fn(&Path) -> bool) ->
     let Some(unit) = folder.ancestors().find(is_unit) else {
         return false; // made by somebody else, for somebody else
     };
-    // A user's own manager is a unit too, and always delegated: its mark tells that marks can be seen.
-    let sees_marks = || unit.ancestors().skip(1).any(&is_marked);
-    !is_marked(unit) && (asker == Asker::Root || sees_marks())
+    if is_marked(unit) {
+        return false;
+    }
+    // A user's manager is a unit itself, of the system's.
+    let is_users = unit.ancestors().skip(1).any(|above| is_unit(&above));
+    match (asker, unit.file_name().and_then(|name| name.to_str())) {
+        (Asker::Root, _) => true,
+        (Asker::User, Some(name)) if is_users => ask(name) == Delegation::Kept,
+        (Asker::User, _) => false,
+    }
 }
 
 fn is_marked(folder: &Path) -> bool {

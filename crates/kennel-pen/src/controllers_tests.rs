@@ -172,15 +172,34 @@ fn a_unit_is_ours_if_systemd_says_so() {
     let marks = |marked: &'static [&'static str]| {
         move |folder: &Path| marked.iter().any(|name| folder.ends_with(name))
     };
-    let managed = |folder: &str, asker, marked| is_managed(Path::new(folder), asker, marks(marked));
+    let nobody = |unit: &str| panic!("asked about {unit}");
+    let managed =
+        |folder: &str, asker, marked| is_managed(Path::new(folder), asker, marks(marked), nobody);
     for asker in [Asker::Root, Asker::User] {
         assert!(!managed(&scope, asker, &["user@7.service", "a.scope"]));
         assert!(!managed(&pens, asker, &["user@7.service", "a.scope"]), "what is below, too");
-        assert!(managed(&scope, asker, &["user@7.service"]), "it is the manager's, not ours");
         assert!(!managed("/c/by-hand/pens", asker, &[]));
     }
-    assert!(managed("/c/system.slice/x.service", Asker::Root, &[]));
-    assert!(!managed(&scope, Asker::User, &[]), "no mark can be seen, and it can be written to");
+    let service = "/c/system.slice/x.service";
+    assert!(managed(service, Asker::Root, &[]));
+    assert!(managed(&scope, Asker::Root, &["user@7.service"]), "it is the manager's, not ours");
+    assert!(!managed(service, Asker::User, &[]), "that it can be written to is all there is");
+}
+
+#[test]
+fn the_manager_of_a_user_is_asked_about_its_units() {
+    let mark = |folder: &Path| folder.ends_with("user@7.service");
+    let managed = |answer| {
+        let ask = |unit: &str| {
+            assert_eq!(unit, "a.scope");
+            answer
+        };
+        let folder = "/c/user.slice/user@7.service/app.slice/a.scope/pens";
+        is_managed(Path::new(folder), Asker::User, mark, ask)
+    };
+    assert!(managed(Delegation::Kept));
+    assert!(!managed(Delegation::Given));
+    assert!(!managed(Delegation::Unknown), "that it can be written to is all there is");
 }
 
 #[test]

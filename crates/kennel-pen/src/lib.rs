@@ -61,6 +61,7 @@ mod program;
 mod removal;
 mod status;
 mod subtree;
+mod systemd;
 mod vitals;
 pub mod wire;
 

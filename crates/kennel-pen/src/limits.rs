@@ -170,7 +170,7 @@ pub enum NoController {
     SwitchedOff(Controller),
     /// systemd manages this folder and has not handed it over.
     #[error(
-        "systemd manages this cgroup; start Kennel in a unit with Delegate=yes (systemd-run --scope -p Delegate=yes kennel …)"
+        "systemd manages this cgroup; start Kennel in a unit with Delegate=yes (systemd-run --user --scope -p Delegate=yes kennel …, as root without --user)"
     )]
     NotDelegated,
     /// Others are in the folder, which must have none but Kennel's.

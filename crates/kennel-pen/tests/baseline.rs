@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use kennel_pen::holder::{HeldKind, HolderProgram, Order, reap_holders};
 use kennel_pen::{Command, HomeId, PenName};
-use kennel_testing::{cgroup_mount, eventually, is_root, soon};
+use kennel_testing::{cgroups_named, eventually, may_make_cgroups, soon};
 
 fn descriptors() -> usize {
     fs::read_dir("/proc/self/fd").expect("our own descriptors").count()
@@ -20,19 +20,18 @@ fn children() -> usize {
 }
 
 fn pens(home: &HomeId) -> usize {
-    let Some(mount) = cgroup_mount() else {
-        return 0;
-    };
-    let entries = fs::read_dir(mount).expect("the cgroups can be listed").flatten();
-    entries.filter(|entry| entry.file_name().to_string_lossy().contains(home.as_str())).count()
+    cgroups_named(home.as_str()).len()
 }
 
 #[test]
 fn a_thousand_failing_launches_leave_everything_at_the_baseline() {
     let home = HomeId::random().expect("random bytes");
     let program = HolderProgram::at(env!("CARGO_BIN_EXE_kennel-holder"));
-    let kinds: &[HeldKind] =
-        if is_root() { &[HeldKind::Cgroup, HeldKind::Subtree] } else { &[HeldKind::Subtree] };
+    let kinds: &[HeldKind] = if may_make_cgroups() {
+        &[HeldKind::Cgroup, HeldKind::Subtree]
+    } else {
+        &[HeldKind::Subtree]
+    };
     let order = |kind, program: &str| {
         let name = PenName::random(home.clone()).expect("random bytes");
         Order::new(name, Command::new(program)).kind(kind)

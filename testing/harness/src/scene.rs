@@ -8,8 +8,9 @@ use std::process::{Command, Stdio};
 use tempfile::TempDir;
 
 use crate::condition::eventually;
+use crate::delegated;
 use crate::faults;
-use crate::look::{Process, cgroup_mount, is_root, processes_below};
+use crate::look::{Process, is_root, processes_below};
 use crate::running::{Ended, Running};
 use crate::skip::skip;
 
@@ -57,14 +58,17 @@ impl Scene {
             skip(&what(), "the tests don't run as root");
             return None;
         }
-        if pen == Pen::Cgroup && (cgroup_mount().is_none() || !is_root()) {
+        let ground = delegated::ground();
+        if pen == Pen::Cgroup && ground.is_none() {
             skip(&what(), "no cgroup v2, or no right to make one for the test");
             return None;
         }
+        // (Without root a scene with a subtree pen has no cgroup: what it could write to, Kennel could too.)
+        let ground = ground.filter(|_| is_root() || pen == Pen::Cgroup);
         let folder =
             tempfile::Builder::new().prefix("kennel-scene-").tempdir().expect("a temp folder");
         fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o755)).expect("chmod");
-        let scene = Self { cgroup: make_cgroup(folder.path()), folder, who, pen };
+        let scene = Self { cgroup: make_cgroup(folder.path(), ground), folder, who, pen };
         for program in ["kennel", "fake-agent"] {
             scene.link(program);
         }
@@ -150,8 +154,9 @@ impl Scene {
     #[must_use]
     pub fn command(&self, program: &Path) -> Command {
         let mut command = Command::new("/bin/sh");
-        // The shell only moves itself, then becomes the program.
-        command.args(["-c", r#"[ -z "$SCENE" ] || echo $$ > "$SCENE/cgroup.procs" || exit 99; unset SCENE; exec "$@""#]);
+        // The shell only moves itself, then becomes the program. Where pens have limits nobody may be in the folder
+        // above them, so Kennel's own are in a leaf.
+        command.args(["-c", r#"[ ! -d "$SCENE/kennel-supervisor" ] || SCENE=$SCENE/kennel-supervisor; [ -z "$SCENE" ] || echo $$ > "$SCENE/cgroup.procs" || exit 99; unset SCENE; exec "$@""#]);
         command.arg("sh");
         if self.who == Who::Other && is_root() {
             let (user, group) = (format!("--reuid={OTHER}"), format!("--regid={OTHER}"));
@@ -284,8 +289,10 @@ impl Scene {
             return Vec::new();
         };
         let entries = fs::read_dir(cgroup).expect("the scene's cgroup can be listed");
-        let is_pen =
-            |entry: &fs::DirEntry| entry.file_name().to_string_lossy().starts_with("kennel-");
+        let is_pen = |entry: &fs::DirEntry| {
+            let name = entry.file_name();
+            name.to_string_lossy().starts_with("kennel-") && name != "kennel-supervisor"
+        };
         entries.flatten().filter(is_pen).map(|entry| entry.path()).collect()
     }
 
@@ -363,10 +370,10 @@ fn kill(pid: i32) {
     }
 }
 
-fn make_cgroup(folder: &Path) -> Option<PathBuf> {
+fn make_cgroup(folder: &Path, ground: Option<&Path>) -> Option<PathBuf> {
     let name = folder.file_name()?;
-    let path = cgroup_mount().filter(|_| is_root())?.join(name);
-    fs::create_dir(&path).expect("a cgroup can be made by root");
+    let path = ground?.join(name);
+    fs::create_dir(&path).expect("a cgroup can be made");
     Some(path)
 }
 

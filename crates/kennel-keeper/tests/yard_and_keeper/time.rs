@@ -53,7 +53,7 @@ impl Launch {
     }
 
     fn wait_output(&self, wanted: &str) -> String {
-        let deadline = Instant::now() + Duration::from_secs(10);
+        let deadline = Instant::now() + Duration::from_secs(60);
         loop {
             let text = String::from_utf8(self.output()).unwrap();
             if text.contains(wanted) {

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use kennel_pen::holder::{Gated, HeldError, HeldKind, HolderProgram, Order};
 use kennel_pen::{Command, HomeId, PenName};
-use kennel_testing::{alive, cgroup_mount, eventually, is_root};
+use kennel_testing::{alive, cgroups_named, eventually, may_make_cgroups};
 use tempfile::TempDir;
 
 /// A home and a folder of its own.
@@ -24,12 +24,12 @@ impl Place {
     /// The kinds of pen that this machine offers to this user.
     pub(crate) fn kinds() -> Vec<HeldKind> {
         let mut kinds = vec![HeldKind::Subtree];
-        if is_root() && cgroup_mount().is_some() {
+        if may_make_cgroups() {
             kinds.push(HeldKind::Cgroup);
         } else {
             kennel_testing::skip(
                 "kennel-pen's own tests in a cgroup pen",
-                "needs root and cgroup v2",
+                "needs root, or a delegated cgroup",
             );
         }
         kinds
@@ -66,15 +66,7 @@ impl Place {
     }
 
     pub(crate) fn pens(&self) -> Vec<PathBuf> {
-        let Some(mount) = cgroup_mount() else {
-            return Vec::new();
-        };
-        let prefix = format!("kennel-{}-", self.home);
-        let entries = std::fs::read_dir(mount).expect("the cgroups can be listed").flatten();
-        entries
-            .map(|entry| entry.path())
-            .filter(|path| path.to_string_lossy().contains(&prefix))
-            .collect()
+        cgroups_named(&format!("kennel-{}-", self.home))
     }
 
     /// Looks from outside that nothing is left, before long.

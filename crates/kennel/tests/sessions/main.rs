@@ -17,6 +17,7 @@ mod freezer;
 mod identity;
 mod inside;
 mod journal;
+mod limits;
 mod output;
 mod pty;
 mod readiness;
