@@ -268,7 +268,7 @@ everywhere! {
     fn what_is_in_a_session_is_refused(scene: Scene) {
         let kennel = scene.path("kennel");
         let script = format!(
-            "{0} adopt; echo first $?; env -i {0} --home {1} adopt; echo second $?; exec {2} sleep",
+            "exec 2>&1; {0} adopt; echo first $?; env -i {0} --home {1} adopt; echo second $?; exec {2} sleep",
             kennel.display(),
             scene.kennel_home().display(),
             scene.fake_agent()
