@@ -74,9 +74,9 @@ enum Verb {
     Resume(run::ResumeArgs),
     /// Follow a process that you started yourself, as a session
     ///
-    /// For an agent in your own terminal: it is listed, its end is noticed, and it can report. Kennel never ends it:
-    /// neither limits nor caps, `stop --all` or `daemon stop` do; only `kennel stop` with its name or id, which
-    /// signals this one process. What it starts is not held in a pen. `kennel forget` lets go of it.
+    /// For an agent in your own terminal: it is listed, its end is noticed, and it can report. No limit, no cap, no
+    /// `stop --all` and no `daemon stop` ends it; only `kennel stop` with its name or id does, and signals this one
+    /// process. What it starts is not held in a pen. `kennel forget` lets go of it.
     ///
     /// PID is a process of yours outside of any session; without it, the parent of `kennel adopt` is meant. That is
     /// your shell if you type it there, and the agent if that runs it directly. If the agent runs it by a shell

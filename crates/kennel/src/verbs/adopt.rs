@@ -23,6 +23,7 @@ const TIMES: u32 = 5;
 /// The flags of `kennel adopt`.
 #[derive(Debug, Args)]
 #[command(after_help = "\
+Examples:
   kennel adopt --name fix $$             in a shell: the shell itself
   eval \"$(kennel adopt --env $$)\"        the same, and it can `kennel report`
   kennel adopt $PPID                     in a hook that runs by `sh -c`: the

@@ -274,7 +274,7 @@ everywhere! {
             scene.fake_agent()
         );
         let id = scene.launch_command(&["--name", "x"], &["/bin/sh", "-c", &script]);
-        eventually("it has asked", || scene.output(&id).contains("ready"));
+        eventually("it has asked twice", || scene.output(&id).contains("\nready"));
         let output = scene.output(&id);
         assert!(output.contains("first 1") && output.contains("second 1"), "{output}");
         assert_eq!(output.matches(&format!("inside session {id}")).count(), 2, "{output}");
