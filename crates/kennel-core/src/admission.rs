@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use crate::session::{Phase, Session};
+use crate::session::{Phase, Session, StartedBy};
 
 /// How many there may be at once. None: any number.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -87,9 +87,11 @@ impl Census {
         Self { live: 0, launching: 0, names: vec![0; caps.names.len()], in_line: 0 }
     }
 
-    /// Counts one that may have a process, or will: not one in line, nor one that was seen to end.
+    /// Counts one that may have a process, or will: not one in line, nor one that was seen to end. One that a user
+    /// started runs whatever the caps are: it takes nobody's place.
     pub fn count(&mut self, caps: &Caps, session: &Session) {
-        if session.phase == Phase::Queued || session.has_ended() {
+        let ours = session.started_by == StartedBy::Kennel;
+        if !ours || session.phase == Phase::Queued || session.has_ended() {
             return;
         }
         self.add(caps, session.spec.name.as_deref());

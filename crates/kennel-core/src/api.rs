@@ -6,7 +6,7 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use serde::{Deserialize, Serialize};
 
 use crate::id::{LaunchToken, SessionId};
-use crate::report::Report;
+use crate::report::{Report, Title};
 use crate::session::Survivor;
 use crate::spec::SessionSpec;
 use crate::view::{EventView, LaunchView, SessionView, WorktreeView};
@@ -111,6 +111,39 @@ pub struct ResumeRequest {
     /// Who asks, for the event log.
     #[serde(default)]
     pub by: String,
+}
+
+/// A process that a user started, to be followed as a session.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AdoptRequest {
+    /// Its pid.
+    pub pid: i32,
+    /// Which process exactly, for those who have seen to it that the pid is nobody else's: as
+    /// `boot namespace pid inode|tick number`. Without it whoever has the pid now is meant.
+    #[serde(default)]
+    pub identity: Option<String>,
+    /// A name for people.
+    #[serde(default)]
+    pub name: Option<String>,
+    /// What it is about.
+    #[serde(default)]
+    pub title: Option<Title>,
+    /// Who asks, for the event log.
+    #[serde(default)]
+    pub by: String,
+}
+
+/// What it can report with, as an agent that Kennel has started can.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AdoptAnswer {
+    /// The session that follows it.
+    pub session: SessionView,
+    /// The secret for its reports.
+    pub token: LaunchToken,
+    /// A file with the same, which only its owner can read.
+    pub token_file: String,
+    /// The daemon's socket.
+    pub socket: String,
 }
 
 /// What an agent tells of itself.

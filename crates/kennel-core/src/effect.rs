@@ -30,7 +30,7 @@ pub enum Effect {
     /// Tell the keeper, or whoever is about to become it, that nothing shall be launched: it ends what it
     /// has made and says so.
     Dismiss,
-    /// Tell the keeper to end everything.
+    /// Tell the keeper to end everything. If a user started it, and there is none: end that process, and no other.
     Stop {
         /// KILL follows TERM after this long.
         grace: Duration,
@@ -42,7 +42,8 @@ pub enum Effect {
     StopAwaiting,
     /// End the pen without the keeper: it is dead, or gets killed now.
     EndPen,
-    /// Find out what became of a launch.
+    /// Find out what became of a launch. If a user started it: look for that very process; while it is there,
+    /// follow it ([`crate::Event::Gone`] when it has ended).
     Probe,
     /// Remove this, or what there is of it; it is fine if nothing is, or if what is there is somebody else's. Of a
     /// launch that a former daemon left, a process of that daemon may still be making it. [`crate::Event::CleanedUp`],

@@ -27,8 +27,8 @@ pub use ready::{Readiness, ReadinessError, ReadyState};
 pub use report::{Report, Reported};
 pub use restart::{RelaunchState, Restart, RestartError, Restarts};
 pub use session::{
-    Exit, Kept, Launch, Look, LostBecause, Owed, OwedKind, Phase, Reason, Session, Survivor,
-    Underway, Wanted, Writing,
+    Exit, Kept, Launch, Look, LostBecause, Owed, OwedKind, Phase, Reason, Session, StartedBy,
+    Survivor, Underway, Wanted, Writing,
 };
 pub use spec::{KeyError, PenKind, SessionSpec, Terminal, WorktreeSpec, check_key};
 pub use view::{EventView, LaunchView, SessionView, WorktreeState, WorktreeView};

@@ -20,6 +20,8 @@
 //! session is ended without looking for anybody: as soon as the wish is on record, and nobody makes anything for
 //! it.
 //!
+//! A session that a user started in their own terminal goes another way: see `terminal.rs`.
+//!
 //! A session that is launched again begins anew, as a further value with an id of its own; see
 //! [`crate::World::relaunch`].
 //!
@@ -39,6 +41,7 @@ mod prepare;
 mod ready;
 mod record;
 mod stop;
+mod terminal;
 #[cfg(test)]
 mod tests;
 
@@ -48,7 +51,7 @@ use crate::id::{LaunchToken, SessionId};
 use crate::report::Reported;
 use crate::restart::{RelaunchState, Restarts};
 use crate::session::{
-    Exit, Launch, Look, Owed, OwedKind, Phase, Session, Underway, Wanted, Writing,
+    Exit, Launch, Look, Owed, OwedKind, Phase, Session, StartedBy, Underway, Wanted, Writing,
 };
 use crate::spec::SessionSpec;
 
@@ -99,6 +102,7 @@ impl Session {
             restarts: Restarts::default(),
             relaunch: RelaunchState::default(),
             ticket: 0,
+            started_by: StartedBy::Kennel,
             // What `first_effects` asks for.
             underway: Underway {
                 writing: Writing::UnderWay { phase, outdated: false },
@@ -125,12 +129,16 @@ impl Session {
     #[must_use]
     pub fn first_effects(&self) -> Vec<Effect> {
         let record = Effect::Record { durable: true };
-        if self.underway.unlaunched { vec![record] } else { vec![record, Effect::StartKeeper] }
+        let needs_keeper = self.started_by == StartedBy::Kennel && !self.underway.unlaunched;
+        if needs_keeper { vec![record, Effect::StartKeeper] } else { vec![record] }
     }
 
     /// Takes an event in, and says what is to be done. See the module's drawing.
     #[must_use]
     pub fn step(&mut self, event: &Event) -> Vec<Effect> {
+        if self.started_by == StartedBy::Terminal {
+            return self.step_terminal(event);
+        }
         if event.is_of_keeper() && self.underway.unlaunched {
             return Vec::new();
         }

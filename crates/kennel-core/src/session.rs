@@ -55,9 +55,24 @@ pub struct Session {
     /// Where it stands in line, while it is [`Phase::Queued`]: the lowest is next.
     #[serde(default, skip_serializing_if = "is_unset")]
     pub ticket: u64,
+    /// Who started it.
+    #[serde(default)]
+    pub started_by: StartedBy,
     /// What this daemon has under way for it. It is on no record: it dies with the daemon.
     #[serde(skip)]
     pub underway: Underway,
+}
+
+/// Who started a session's process.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum StartedBy {
+    /// Kennel: it has a keeper and a pen.
+    #[default]
+    Kennel,
+    /// A user, in their own terminal: it is followed, and nothing but a stop that names it ends it. There is neither
+    /// keeper nor pen, and what it starts is not held.
+    Terminal,
 }
 
 /// What is wanted. It never goes back from `Stopped` to `Running`.
@@ -81,7 +96,7 @@ pub enum Phase {
     Queued,
     /// On record; what it needs is being made. No keeper exists, nor was any asked for.
     Making,
-    /// On record, or about to be; no process of the agent's exists.
+    /// On record, or about to be; no process of the agent's exists. If a user started it: it is not followed yet.
     Reserved,
     /// The keeper makes pen and process; the gate is shut.
     Launching,

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use crate::ready::ReadyState;
 use crate::report::{Activity, Percent, Title};
 use crate::restart::RelaunchState;
-use crate::session::{Exit, Kept, Owed, Phase, Reason, Survivor};
+use crate::session::{Exit, Kept, Owed, Phase, Reason, StartedBy, Survivor};
 use crate::spec::SessionSpec;
 
 /// A session, as `--json` and the API show it.
@@ -78,6 +78,9 @@ pub struct SessionView {
     /// What was made for it and is kept, since it has something of value.
     #[serde(default)]
     pub kept: Vec<Kept>,
+    /// Who started it.
+    #[serde(default)]
+    pub started_by: StartedBy,
 }
 
 /// A worktree that was made for a session, or is about to be.

@@ -4,10 +4,10 @@ use std::io;
 use std::time::Duration;
 
 use kennel_core::api::{InspectView, MemberView, UsageView};
-use kennel_core::{EventView, PenKind};
+use kennel_core::{EventView, PenKind, Phase, StartedBy};
 use kennel_keeper::protocol::{Report, Request, Role};
 use kennel_pen::{Member, Usage};
-use kennel_sys::identity::Stat;
+use kennel_sys::identity::{Identity, Stat};
 use tokio::task::spawn_blocking;
 use tokio::time::timeout;
 
@@ -39,6 +39,12 @@ pub(crate) async fn inspect(home: &Home, register: &Register, known: Inspected) 
     // In a namespace of its own the keeper speaks of numbers that mean others here.
     if let (PenKind::Pidns, Some(keeper)) = (view.spec.pen, keeper_pid) {
         members = seen_from_here(keeper).unwrap_or_else(|error| {
+            trouble.push(format!("its processes can't be listed: {error}"));
+            Vec::new()
+        });
+    }
+    if view.started_by == StartedBy::Terminal && view.phase < Phase::Reaped {
+        members = started_by_a_user(launch.identity.as_deref()).unwrap_or_else(|error| {
             trouble.push(format!("its processes can't be listed: {error}"));
             Vec::new()
         });
@@ -92,13 +98,27 @@ fn member(member: &Member) -> MemberView {
     }
 }
 
+/// A process that a user started, and those below it now: nobody holds them together.
+fn started_by_a_user(identity: Option<&str>) -> io::Result<Vec<MemberView>> {
+    let Some(identity) = identity.and_then(Identity::parse) else { return Ok(Vec::new()) };
+    if !identity.exists()? {
+        return Ok(Vec::new());
+    }
+    seen_from(vec![identity.pid])
+}
+
 /// Those below the init of a namespace, which is the only child of the process that we know as keeper.
 fn seen_from_here(keeper: i32) -> io::Result<Vec<MemberView>> {
-    let mut members = Vec::new();
     let mut pending = Vec::new();
     for init in processes::children_of(keeper)? {
         pending.extend(processes::children_of(init)?);
     }
+    seen_from(pending)
+}
+
+/// These and all below them, as of now.
+fn seen_from(mut pending: Vec<i32>) -> io::Result<Vec<MemberView>> {
+    let mut members: Vec<MemberView> = Vec::new();
     while let Some(pid) = pending.pop() {
         let Some(stat) = Stat::read(pid)? else { continue };
         pending.extend(processes::children_of(pid)?);

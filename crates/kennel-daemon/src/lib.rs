@@ -9,6 +9,7 @@
 //! message. The daemon may die at any instant: what it knows is in the register, in the sessions' folders and
 //! with the keepers, and the next one takes over from there.
 
+mod adoptee;
 mod caller;
 pub mod clock;
 mod config;

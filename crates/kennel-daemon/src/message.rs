@@ -6,9 +6,11 @@ use kennel_keeper::protocol::{Report, YardReport};
 use rustix::fd::OwnedFd;
 use tokio::sync::{mpsc, oneshot};
 
+use crate::adoptee::Adoptee;
 use crate::deadline::Deadline;
 use crate::effects::launch::Prepared;
 use crate::effects::probe::Found;
+use crate::effects::terminal::{Handle, Sighting};
 use crate::order::NewLaunch;
 use crate::owner::{WorktreeCommand, WorktreeNews};
 use crate::refused::Refused;
@@ -31,6 +33,8 @@ pub(crate) enum Message {
     Prepared { session: SessionId, prepared: std::io::Result<Prepared> },
     /// What a probe found.
     Probed { session: SessionId, found: Box<Found> },
+    /// What a look for a process saw that a user started.
+    Sighted { session: SessionId, sighting: Box<Sighting> },
     /// A keeper says something.
     Keeper { session: SessionId, link: u64, report: Report, descriptors: Vec<OwnedFd> },
     /// The connection to a keeper has ended.
@@ -116,6 +120,10 @@ pub(crate) enum Command {
         tether: Option<oneshot::Receiver<()>>,
         answer: Answer<SessionView>,
     },
+    /// A process that a user started is followed from now on; answered once it is.
+    Adopt { adoptee: Box<Adoptee>, answer: Answer<SessionView> },
+    /// The process of such a session.
+    Handle { reference: String, answer: Answer<Handle> },
     /// Another launch of a session; answered as for a new one.
     Resume(Resume),
     /// All sessions, or all that are not cleaned.
@@ -128,7 +136,7 @@ pub(crate) enum Command {
     Wait { reference: String, answer: Answer<SessionView> },
     /// The end of a session.
     Stop { reference: String, wish: StopRequest, answer: Answer<StopAnswer> },
-    /// A lost session is given up.
+    /// A lost session is given up, or one that a user started.
     Forget { reference: String, by: String, answer: Answer<SessionView> },
     /// A session that is over is removed.
     Remove { reference: String, answer: Answer<()> },

@@ -269,7 +269,7 @@ fn own_variables(
 }
 
 /// Names are typed and printed: no blanks, nothing invisible, nothing that looks like an option.
-fn check_name(name: &str) -> Result<(), Refused> {
+pub(crate) fn check_name(name: &str) -> Result<(), Refused> {
     let sound = |c: char| !c.is_whitespace() && !c.is_control() && c != '/';
     let length = name.chars().count();
     if (1..=LONGEST_NAME).contains(&length) && name.chars().all(sound) && !name.starts_with('-') {

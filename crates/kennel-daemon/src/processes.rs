@@ -88,6 +88,22 @@ pub(crate) fn command(pid: i32) -> String {
     words.join(" ")
 }
 
+/// The words of the command line, for people to read.
+pub(crate) fn arguments(pid: i32) -> Vec<String> {
+    let bytes = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+    let text = bytes.strip_suffix(&[0]).unwrap_or(&bytes);
+    if text.is_empty() {
+        return Vec::new();
+    }
+    text.split(|byte| *byte == 0).map(|word| String::from_utf8_lossy(word).into_owned()).collect()
+}
+
+/// The folder that a process stands in, for people to read.
+pub(crate) fn folder(pid: i32) -> Option<String> {
+    let path = fs::read_link(format!("/proc/{pid}/cwd")).ok()?;
+    Some(path.to_string_lossy().into_owned())
+}
+
 /// The path of a process's cgroup in the hierarchy.
 pub(crate) fn cgroup(pid: i32) -> Option<String> {
     let text = fs::read_to_string(format!("/proc/{pid}/cgroup")).ok()?;

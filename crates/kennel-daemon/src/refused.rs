@@ -143,6 +143,7 @@ impl From<RelaunchRefusal> for Refused {
             RelaunchRefusal::Unknown(_) => Self::new(RefusedKind::NotFound, refusal),
             RelaunchRefusal::Lost(_)
             | RelaunchRefusal::Forgotten(_)
+            | RelaunchRefusal::NotLaunched(_)
             | RelaunchRefusal::CalledOff(_) => Self::conflict(refusal),
             RelaunchRefusal::Refused(refusal) => refusal.into(),
         }

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use kennel_core::{Exit, LaunchView, PenKind, Session, SessionView};
+use kennel_core::{Exit, LaunchView, PenKind, Session, SessionView, StartedBy};
 
 use crate::clock::rfc3339;
 use crate::register::Times;
@@ -16,6 +16,7 @@ pub(crate) fn session(
 ) -> SessionView {
     let launch = &session.launch;
     let pen = match (&launch.pen, &launch.identity) {
+        _ if session.started_by == StartedBy::Terminal => None,
         (Some(path), _) => Some(path.clone()),
         (None, Some(_)) if session.spec.pen == PenKind::Pidns => Some("pidns".to_owned()),
         (None, Some(_)) => Some("subtree".to_owned()),
@@ -50,6 +51,7 @@ pub(crate) fn session(
         queue_place: None,
         key: session.spec.key.clone(),
         kept: session.kept.clone(),
+        started_by: session.started_by,
     }
 }
 

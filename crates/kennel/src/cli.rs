@@ -11,8 +11,8 @@ use crate::failure::{Failure, say};
 use crate::home::Home;
 use crate::run::{self, RunArgs};
 use crate::verbs::{
-    attach, completions, config, daemon, events, forget, inspect, kill, logs, prune, ps, report,
-    rescue, rm, send, signal, stop, strays, wait, worktrees,
+    adopt, attach, completions, config, daemon, events, forget, inspect, kill, logs, prune, ps,
+    report, rescue, rm, send, signal, stop, strays, wait, worktrees,
 };
 
 /// Runs coding agents, and owns every process of theirs: no strays.
@@ -72,6 +72,17 @@ enum Verb {
     /// many ask at once, there is one launch, and all get it for an answer; one that is about to end is waited for
     /// first, and of one that runs nothing more is launched.
     Resume(run::ResumeArgs),
+    /// Follow a process that you started yourself, as a session
+    ///
+    /// For an agent in your own terminal: it is listed, its end is noticed, and it can report. No limit, no cap, no
+    /// `stop --all` and no `daemon stop` ends it; only `kennel stop` with its name or id does, and signals this one
+    /// process. What it starts is not held in a pen. `kennel forget` lets go of it.
+    ///
+    /// PID is a process of yours outside of any session; without it, the parent of `kennel adopt` is meant. That is
+    /// your shell if you type it there, and the agent if that runs it directly. If the agent runs it by a shell
+    /// (`sh -c`), it is that shell, which may be gone soon: say $PPID there. Asked twice for one process, it is one
+    /// session.
+    Adopt(adopt::AdoptArgs),
     /// List sessions
     #[command(visible_alias = "ls")]
     Ps(ps::PsArgs),
@@ -89,7 +100,8 @@ enum Verb {
     Wait(wait::WaitArgs),
     /// End sessions, the whole tree of each
     ///
-    /// Says of each whether it was stopped, was gone already, or is still alive, and why.
+    /// Says of each whether it was stopped, was gone already, or is still alive, and why. Of a session that was adopted
+    /// only the one process is ended, and only if it is named; --all leaves it alone.
     Stop(stop::StopArgs),
     /// What others call `stop --now`
     #[command(hide = true)]
@@ -97,6 +109,8 @@ enum Verb {
     /// Type something into a session
     Send(send::SendArgs),
     /// Send a signal to every process of a session
+    ///
+    /// Of one that was adopted: to its one process.
     Signal(signal::SignalArgs),
     /// Tell Kennel how an agent is: for the agent itself, or a hook in it
     ///
@@ -112,6 +126,8 @@ enum Verb {
     /// Every step of every session, from the event log.
     Events(events::EventsArgs),
     /// Remove ended sessions from the record, with their output
+    ///
+    /// One that was adopted is let go, and goes on by itself.
     Rm(rm::RmArgs),
     /// Remove all sessions that have ended
     Prune(prune::PruneArgs),
@@ -126,10 +142,10 @@ enum Verb {
     /// of a live session that another daemon started for it (docker, cron, a tmux server) are shown as
     /// `outside`: they are not Kennel's, and are left alone.
     Strays(strays::StraysArgs),
-    /// Give up a session that is lost
+    /// Give up a session that is lost, or let go of one that was adopted
     ///
     /// For when nobody can tell any more whether it has ended. That is recorded as what it is, and not as
-    /// its end.
+    /// its end. One that was adopted goes on by itself.
     Forget(forget::ForgetArgs),
     /// List and end what is there, without daemon and records
     ///
@@ -235,6 +251,7 @@ impl Cli {
         match self.verb {
             Verb::Run(args) => run::run(&open()?, &args),
             Verb::Resume(args) => run::resume(&open()?, &args),
+            Verb::Adopt(args) => adopt::adopt(&open()?, args),
             Verb::Ps(args) => ps::ps(&open()?, &args),
             Verb::Logs(args) => logs::logs(&open()?, &args),
             Verb::Attach(args) => attach::attach(&open()?, &args),

@@ -2,7 +2,7 @@
 
 use kennel_core::report::Activity;
 use kennel_core::{
-    Exit, OwedKind, Phase, ReadyState, Reason, RelaunchState, SessionView, Survivor,
+    Exit, OwedKind, Phase, ReadyState, Reason, RelaunchState, SessionView, StartedBy, Survivor,
 };
 use kennel_keeper::protocol::{Cause, Outcome};
 use kennel_pen::Status;
@@ -152,6 +152,7 @@ pub(crate) fn standing(session: &SessionView) -> String {
         return format!("{} ({place})", phase(session.phase));
     }
     let standing = match (session.phase, session.ready) {
+        (Phase::Running, _) if session.started_by == StartedBy::Terminal => "running (terminal)",
         _ if session.relaunch == RelaunchState::Pending => "restarting",
         (Phase::Running, ReadyState::Waiting) => "starting",
         (Phase::Running, ReadyState::Ready) => "running (ready)",

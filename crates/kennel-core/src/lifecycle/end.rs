@@ -237,12 +237,18 @@ impl Session {
 
     /// Given up, not reaped: nobody saw it end.
     pub(super) fn on_forgotten(&mut self, by: &str) -> Vec<Effect> {
-        let mut effects = Vec::new();
         if self.phase != Phase::Lost {
-            return effects;
+            return Vec::new();
         }
-        self.reason = Some(Reason::Forgotten { by: by.to_owned() });
-        let untold = self.exit_untold("it was given up, and nobody saw it end");
+        let reason = Reason::Forgotten { by: by.to_owned() };
+        self.give_up(reason, "it was given up, and nobody saw it end")
+    }
+
+    /// It is not owned any more, whatever becomes of it.
+    pub(super) fn give_up(&mut self, reason: Reason, why: &str) -> Vec<Effect> {
+        let mut effects = Vec::new();
+        self.reason = Some(reason);
+        let untold = self.exit_untold(why);
         self.learn(&untold);
         self.underway.look = Look::Unneeded;
         self.give_up_waiting();

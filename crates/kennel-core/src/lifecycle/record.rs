@@ -32,17 +32,21 @@ impl Session {
         effects
     }
 
-    pub(super) fn on_recorded(&mut self) -> Vec<Effect> {
-        let Writing::UnderWay { phase, outdated } = self.underway.writing else {
-            return Vec::new();
-        };
+    /// A durable record was written; the phase in it, if one was waited for.
+    pub(super) fn settle_record(&mut self, effects: &mut Vec<Effect>) -> Option<Phase> {
+        let Writing::UnderWay { phase, outdated } = self.underway.writing else { return None };
         self.underway.writing = Writing::Settled;
-        let mut effects = Vec::new();
         if outdated {
-            self.record_durably(&mut effects);
+            self.record_durably(effects);
         } else if phase < self.phase && self.phase == Phase::Cleaned {
-            self.note(&mut effects);
+            self.note(effects);
         }
+        Some(phase)
+    }
+
+    pub(super) fn on_recorded(&mut self) -> Vec<Effect> {
+        let mut effects = Vec::new();
+        let Some(phase) = self.settle_record(&mut effects) else { return effects };
         if phase >= Phase::Reaped && !self.underway.released {
             self.underway.released = true;
             effects.push(Effect::Release);

@@ -3,6 +3,7 @@
 use std::fmt;
 
 use crate::id::{SessionId, parse_first_launch};
+use crate::session::{Session, StartedBy};
 
 use super::World;
 
@@ -92,6 +93,16 @@ impl World {
             1 => self.newest(&id).map(|session| &session.id),
             _ => self.sessions.get_key_value(&id).map(|(id, _)| id),
         }
+    }
+
+    /// The session that follows the process with this identity, if one does.
+    #[must_use]
+    pub fn follower_of(&self, identity: &str) -> Option<&Session> {
+        self.sessions.values().find(|session| {
+            session.started_by == StartedBy::Terminal
+                && !session.has_ended()
+                && session.launch.identity.as_deref() == Some(identity)
+        })
     }
 
     pub(super) fn live_by_name(&self, name: &str) -> Option<&SessionId> {

@@ -14,7 +14,7 @@ use crate::effect::Effect;
 use crate::id::{LaunchToken, SessionId};
 use crate::lifecycle::worktree;
 use crate::restart::{self, Decision, Facts, RelaunchState, Restarts, Why};
-use crate::session::{Kept, Owed, Phase, Reason, Session};
+use crate::session::{Kept, Owed, Phase, Reason, Session, StartedBy};
 
 use super::{Admitted, Effects, Refusal, World, tagged};
 
@@ -89,6 +89,9 @@ pub enum RelaunchRefusal {
     /// The former launch was given up.
     #[error("session {0} was given up, and nobody saw it end; start another one")]
     Forgotten(SessionId),
+    /// A user started it.
+    #[error("session {0} was started in a terminal: there is no launch of it to repeat")]
+    NotLaunched(SessionId),
     /// The policy wanted it, but somebody wants the end.
     #[error("the next launch of session {0} was called off")]
     CalledOff(SessionId),
@@ -121,6 +124,9 @@ impl World {
         };
         if newest.id > *after {
             return Relaunched::Already { id: newest.id.clone() };
+        }
+        if newest.started_by == StartedBy::Terminal {
+            return Relaunched::Refused(RelaunchRefusal::NotLaunched(newest.id.clone()));
         }
         if let Some(answer) = not_now(newest, &how.by) {
             return answer;

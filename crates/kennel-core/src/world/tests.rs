@@ -1,3 +1,4 @@
+mod adopting;
 mod lining_up;
 mod relaunching;
 

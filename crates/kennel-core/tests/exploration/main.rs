@@ -24,6 +24,7 @@ mod oracle;
 mod plot;
 mod scene;
 mod search;
+mod terminal;
 
 use action::Setting;
 use alone::{Alone, Asked, Real};

@@ -4,5 +4,6 @@ pub(crate) mod clean_up;
 pub(crate) mod end_pen;
 pub(crate) mod launch;
 pub(crate) mod probe;
+pub(crate) mod terminal;
 pub(crate) mod worktree;
 pub(crate) mod yard_proof;

@@ -5,8 +5,10 @@ use std::time::Duration;
 use axum::extract::{Path, State};
 use axum::http::StatusCode;
 use kennel_core::api::{InputRequest, SignalRequest, Text};
-use kennel_core::{Phase, SessionView};
+use kennel_core::{Phase, SessionView, StartedBy};
 use kennel_keeper::protocol::{LONGEST_INPUT, Report, Request, Role};
+use kennel_sys::pidfd::{self, Sent};
+use rustix::process::Signal;
 use tokio::time::timeout;
 
 use super::Api;
@@ -29,6 +31,9 @@ pub(super) async fn signal(
 ) -> Result<StatusCode, Refused> {
     if !(1..=LAST_SIGNAL).contains(&signal) {
         return Err(Refused::invalid(format!("there is no signal {signal}")));
+    }
+    if show(&api, &reference).await?.started_by == StartedBy::Terminal {
+        return signal_process(&api, reference, signal).await;
     }
     let conversation = begin(&api, reference).await?;
     let told = async {
@@ -81,9 +86,31 @@ pub(super) async fn input(
     Ok(StatusCode::NO_CONTENT)
 }
 
+/// A session that a user started is one process, and has no keeper.
+async fn signal_process(api: &Api, reference: String, number: i32) -> Result<StatusCode, Refused> {
+    let signal = Signal::from_named_raw(number);
+    let signal = signal.ok_or_else(|| Refused::invalid(format!("there is no signal {number}")))?;
+    let named = reference.clone();
+    let handle = api.ask(|answer| Command::Handle { reference, answer }).await?;
+    match pidfd::send(handle.get_ref(), signal).map_err(Refused::internal)? {
+        Sent::Yes => Ok(StatusCode::NO_CONTENT),
+        Sent::Gone => Err(Refused::conflict(format!("session {named} does not run"))),
+        Sent::NotPermitted => Err(Refused::conflict("its process may not be signalled by us")),
+    }
+}
+
+async fn show(api: &Api, reference: &str) -> Result<SessionView, Refused> {
+    let reference = reference.to_owned();
+    api.ask(|answer| Command::Show { reference, answer }).await
+}
+
 /// A connection to the keeper of a session that runs.
 async fn begin(api: &Api, reference: String) -> Result<Conversation, Refused> {
-    let view = api.ask(|answer| Command::Show { reference, answer }).await?;
+    let view = show(api, &reference).await?;
+    if view.started_by == StartedBy::Terminal {
+        let text = format!("session {} was started in a terminal of its own", view.id);
+        return Err(Refused::conflict(text).hint("type into it there"));
+    }
     if !matches!(view.phase, Phase::Running | Phase::Stopping) {
         return Err(not_running(&view));
     }

@@ -1,5 +1,6 @@
 //! The API: JSON over HTTP at a socket that is the owner's alone.
 
+mod adopt;
 mod body;
 mod daemon;
 mod events;
@@ -77,6 +78,7 @@ impl Api {
             .route(&of("forget"), post(sessions::forget))
             .route(&of("signal"), post(input::signal))
             .route(&of("input"), post(input::input))
+            .route("/v1/adopt", post(adopt::adopt))
             .route("/v1/report", post(report::report))
             .route("/v1/prune", post(sessions::prune))
             .route("/v1/strays", get(stray::find))

@@ -63,7 +63,7 @@ pub(super) async fn report(
 }
 
 /// Which launch the caller belongs to, seen while it waits for its answer.
-async fn find(api: &Api, peer: Peer) -> Result<Caller, Refused> {
+pub(super) async fn find(api: &Api, peer: Peer) -> Result<Caller, Refused> {
     let Some(pid) = peer.pid else { return Ok(Caller::default()) };
     let census = sweep::census(&api.0.bus).await.map_err(|_| Refused::gone())?;
     let home = api.0.home.clone();

@@ -104,6 +104,9 @@ impl Owner {
 
     fn resume_after(&self, resume: &Resume) -> Result<SessionId, Refused> {
         let found = self.find(&resume.reference)?;
+        if self.is_terminal(&found) {
+            return Err(RelaunchRefusal::NotLaunched(found).into());
+        }
         match &resume.request.after {
             None => Ok(found),
             Some(after) if after.is_kin_of(&found) => Ok(after.clone()),

@@ -33,6 +33,10 @@ impl Owner {
             Command::Create { launch, tether, until, answer } => {
                 self.create(launch, tether, Waiter::until(until, answer));
             }
+            Command::Adopt { adoptee, answer } => self.adopt(*adoptee, answer),
+            Command::Handle { reference, answer } => {
+                drop(answer.send(self.handle_of(&reference)));
+            }
             Command::Resume(resume) => self.resume(resume),
             Command::List { all, answer } => {
                 let pending = |session: &Session| session.relaunch == RelaunchState::Pending;
@@ -57,10 +61,10 @@ impl Owner {
                 Ok(id) => self.stop(&id, wish, answer),
                 Err(refused) => drop(answer.send(Err(refused))),
             },
-            Command::Forget { reference, by, answer } => {
-                let forgotten = self.find(&reference).and_then(|id| self.forget(&id, by));
-                answer.send(forgotten).ok();
-            }
+            Command::Forget { reference, by, answer } => match self.find(&reference) {
+                Ok(id) if self.is_terminal(&id) => self.let_go_of(&id, by, answer),
+                found => drop(answer.send(found.and_then(|id| self.forget(&id, by)))),
+            },
             Command::Remove { reference, answer } => match self.find(&reference) {
                 Ok(id) => self.remove(id, answer),
                 Err(refused) => drop(answer.send(Err(refused))),

@@ -55,8 +55,10 @@ impl Owner {
             Effect::Make { what, again: _ } => self.make_worktree(id, what),
             Effect::AwaitReady => self.await_ready(id),
             Effect::StopAwaiting => self.stop_awaiting(id),
+            Effect::Stop { grace } if self.is_terminal(id) => self.end_process(id, grace),
             Effect::Stop { grace } => self.stop_keeper(id, grace),
             Effect::EndPen => self.end_pen(id),
+            Effect::Probe if self.is_terminal(id) => self.look_for(id),
             Effect::Probe => self.probe(id),
             Effect::CleanUp { what: what @ OwedKind::Worktree { .. } } => {
                 self.remove_worktree(id, what);

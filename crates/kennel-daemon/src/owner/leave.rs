@@ -10,7 +10,7 @@ use std::collections::HashSet;
 use std::time::{Duration, Instant};
 
 use kennel_core::api::{ShutdownLine, StopResult};
-use kennel_core::{Event, Phase, Reason, SessionId, StopWish, Wanted};
+use kennel_core::{Event, Phase, Reason, Session, SessionId, StartedBy, StopWish, Wanted};
 use kennel_keeper::fault::point;
 use kennel_keeper::protocol::YardRequest;
 
@@ -50,8 +50,11 @@ impl Owner {
     fn begin_stop(&mut self, grace: Option<Duration>, line: Option<ShutdownLines>) {
         point("daemon.leave.stop");
         self.note(None, "daemon_stopping", "everything is to end".to_owned());
+        // What a user started goes on.
+        let ends =
+            |session: &&Session| session.is_live() && session.started_by == StartedBy::Kennel;
         let live: HashSet<SessionId> =
-            self.world.sessions().filter(|s| s.is_live()).map(|s| s.id.clone()).collect();
+            self.world.sessions().filter(ends).map(|s| s.id.clone()).collect();
         let mut lines = match self.leaving.take() {
             Some(Leaving::Stopping { lines, .. } | Leaving::Draining { lines, .. }) => lines,
             None => Vec::new(),
@@ -67,7 +70,7 @@ impl Owner {
         for id in live {
             self.retry_now(&id);
         }
-        let longest = self.world.sessions().filter(|s| s.is_live()).map(|s| match s.wanted {
+        let longest = self.world.sessions().filter(ends).map(|s| match s.wanted {
             Wanted::Stopped { grace } => grace,
             Wanted::Running => s.spec.grace,
         });

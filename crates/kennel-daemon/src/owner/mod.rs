@@ -21,6 +21,7 @@ mod records;
 mod runtime;
 mod spares;
 mod step;
+mod terminal;
 mod timers;
 mod worktrees;
 
@@ -193,6 +194,7 @@ impl Owner {
             Message::Happened { session, event } => self.happen(&session, &event),
             Message::Prepared { session, prepared } => self.prepared(&session, prepared),
             Message::Probed { session, found } => self.probed(&session, *found),
+            Message::Sighted { session, sighting } => self.sighted(&session, *sighting),
             Message::Keeper { session, link, report, descriptors } => {
                 self.keeper_says(&session, link, report, descriptors);
             }

@@ -10,6 +10,7 @@ use tokio::sync::watch;
 use tokio::task::AbortHandle;
 
 use crate::deadline::Deadline;
+use crate::effects::terminal::{Errand, Handle};
 use crate::effects::worktree::Environment;
 use crate::effects::yard_proof::KeeperFate;
 use crate::keeper_link::KeeperLink;
@@ -67,6 +68,17 @@ pub(super) struct Runtime {
     pub(super) unsaved: bool,
     /// Whether its folder is being removed.
     pub(super) removing: bool,
+    /// The process of a session that a user started, while it is there.
+    pub(super) followed: Option<Followed>,
+}
+
+/// A process that is followed, without a keeper.
+pub(super) struct Followed {
+    pub(super) handle: Handle,
+    /// Tells of its end.
+    pub(super) _following: Errand,
+    /// Ends it, if somebody wants that.
+    pub(super) ending: Option<Errand>,
 }
 
 impl Runtime {
@@ -109,6 +121,7 @@ impl Runtime {
         self.watching = None;
         self.agent = None;
         self.launch = None;
+        self.followed = None;
     }
 }
 

@@ -1,6 +1,6 @@
 //! Every statement on the register's tables.
 
-use kennel_core::{EventView, Phase, SessionId, Wanted};
+use kennel_core::{EventView, Phase, SessionId, StartedBy, Wanted};
 use rusqlite::{Connection, OptionalExtension, Row, params};
 
 use super::entry::{EventQuery, NewEvent, Stored, Times};
@@ -23,12 +23,13 @@ pub(super) fn save(connection: &Connection, stored: &Stored) -> rusqlite::Result
     connection
         .prepare_cached(
             "INSERT INTO sessions
-                 (id, name, phase, wanted, created_ms, started_ms, ended_ms, session)
-             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)
+                 (id, name, phase, wanted, created_ms, started_ms, ended_ms, session, started_by)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)
              ON CONFLICT (id) DO UPDATE SET
                  name = excluded.name, phase = excluded.phase, wanted = excluded.wanted,
                  created_ms = excluded.created_ms, started_ms = excluded.started_ms,
-                 ended_ms = excluded.ended_ms, session = excluded.session",
+                 ended_ms = excluded.ended_ms, session = excluded.session,
+                 started_by = excluded.started_by",
         )?
         .execute(params![
             session.id.as_str(),
@@ -39,6 +40,7 @@ pub(super) fn save(connection: &Connection, stored: &Stored) -> rusqlite::Result
             times.started_ms.map(signed),
             times.ended_ms.map(signed),
             json,
+            started_by_text(session.started_by),
         ])
         .map(drop)
 }
@@ -209,6 +211,13 @@ fn phase_text(phase: Phase) -> &'static str {
         Phase::Lost => "lost",
         Phase::Reaped => "reaped",
         Phase::Cleaned => "cleaned",
+    }
+}
+
+fn started_by_text(started_by: StartedBy) -> &'static str {
+    match started_by {
+        StartedBy::Kennel => "kennel",
+        StartedBy::Terminal => "terminal",
     }
 }
 

@@ -10,7 +10,7 @@ use rusqlite::{Connection, TransactionBehavior};
 pub(super) const APPLICATION_ID: i64 = 0x4b65_6e6c;
 
 /// The step at index n leads from version n to n + 1.
-pub(super) const STEPS: &[&str] = &[VERSION_1];
+pub(super) const STEPS: &[&str] = &[VERSION_1, VERSION_2];
 
 /// Events have no reference to sessions: they outlive them. `AUTOINCREMENT`, so that a number is never
 /// given twice, even if the newest events were dropped.
@@ -44,6 +44,10 @@ const VERSION_1: &str = "
 
     CREATE INDEX events_of_session ON events (session, seq) WHERE session IS NOT NULL;
 ";
+
+/// A program that does not know of sessions which a user started would take them for its own, and end them: so it must
+/// not read such a file.
+const VERSION_2: &str = "ALTER TABLE sessions ADD COLUMN started_by TEXT NOT NULL DEFAULT 'kennel'";
 
 /// What a file says about itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

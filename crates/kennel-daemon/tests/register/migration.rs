@@ -1,6 +1,6 @@
 //! Registers of former versions, as they were made then.
 
-use kennel_core::Phase;
+use kennel_core::{Phase, StartedBy};
 use kennel_daemon::register::Durability;
 use rusqlite::{Connection, params};
 
@@ -75,4 +75,28 @@ fn a_register_of_version_1_is_read_and_goes_on() {
     assert_eq!(by, [Some("me".to_owned()), None]);
     register.close();
     assert_eq!(scene.open().sessions, [stored(1, Phase::Cleaned)]);
+    assert_eq!(started_by(&scene), ["kennel"]);
+}
+
+fn started_by(scene: &Scene) -> Vec<String> {
+    let database = Connection::open(scene.path()).unwrap();
+    let mut statement = database.prepare("SELECT started_by FROM sessions ORDER BY id").unwrap();
+    statement.query_map([], |row| row.get(0)).unwrap().map(Result::unwrap).collect()
+}
+
+/// A program that takes every session for its own must not read this.
+#[test]
+fn who_started_a_session_is_on_record_and_older_programs_keep_off() {
+    let scene = Scene::new();
+    version_1(&scene);
+    let register = scene.open().register;
+    let mut own = stored(2, Phase::Running);
+    own.session.started_by = StartedBy::Terminal;
+    wait(register.save(own.clone(), Vec::new(), Durability::Durable)).unwrap();
+    register.close();
+    assert_eq!(scene.open().sessions, [stored(1, Phase::Running), own]);
+    assert_eq!(started_by(&scene), ["kennel", "terminal"]);
+    let database = Connection::open(scene.path()).unwrap();
+    let version = database.query_row("PRAGMA user_version", [], |row| row.get::<_, i64>(0));
+    assert_eq!(version.unwrap(), 2, "version 1 refuses what is newer");
 }

@@ -376,9 +376,18 @@ pub(crate) fn environment(
 ) -> impl Iterator<Item = (OsString, OsString)> {
     const KEPT: [&str; 7] = ["HOME", "PATH", "LANG", "USER", "LOGNAME", "TZ", "TMPDIR"];
     const BEGINNINGS: [&str; 3] = ["XDG_", "LC_", "KENNEL_"];
-    // The last one is for the very process that it was set for.
-    const LEFT_OUT: [&str; 4] =
-        [HOME_COOKIE, SESSION_COOKIE, "KENNEL_SESSION_NAME", RESUME_VARIABLE];
+    // A session's own, which a shell that was adopted has too; the last one is for the very process that it was
+    // set for.
+    const LEFT_OUT: [&str; 8] = [
+        HOME_COOKIE,
+        SESSION_COOKIE,
+        "KENNEL_SESSION",
+        "KENNEL_SESSION_NAME",
+        "KENNEL_TOKEN",
+        "KENNEL_TOKEN_FILE",
+        "KENNEL_SOCKET",
+        RESUME_VARIABLE,
+    ];
     ours.filter(|(name, _)| {
         let Some(name) = name.to_str() else { return false };
         let wanted = KEPT.contains(&name) || BEGINNINGS.iter().any(|part| name.starts_with(part));
@@ -431,6 +440,10 @@ mod tests {
             ("API_KEY", "secret"),
             ("KENNEL_HOME_ID", "x"),
             ("KENNEL_SESSION_ID", "y"),
+            ("KENNEL_SESSION", "y"),
+            ("KENNEL_TOKEN", "secret"),
+            ("KENNEL_TOKEN_FILE", "/home/u/token"),
+            ("KENNEL_SOCKET", "/home/u/kennel.sock"),
             ("KENNEL_YARD_RESUMES", "1 2 3"),
             ("KENNEL_LOG", "debug"),
             ("XDG_RUNTIME_DIR", "/run/u"),

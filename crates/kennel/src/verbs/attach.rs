@@ -8,7 +8,7 @@ use kennel_core::{Phase, SessionView};
 use kennel_keeper::protocol::Role;
 use rustix::termios::isatty;
 
-use super::{called, exit_text};
+use super::{called, exit_text, refuse_terminal};
 use crate::connect::{Daemon, Start};
 use crate::exit_code;
 use crate::failure::{Failure, say, start_line};
@@ -44,6 +44,7 @@ pub(crate) fn attach(home: &Home, args: &AttachArgs) -> Result<u8, Failure> {
     let unknown = |failure: Failure| failure.code(exit_code::UNKNOWN);
     let daemon = Daemon::connect(home, Start::IfNeeded)?;
     let session = daemon.session(&args.session).map_err(|error| unknown(error.into()))?;
+    refuse_terminal(&session, "it can't be attached to").map_err(unknown)?;
     let folder = Path::new(&session.folder);
     let Some(keeper) = live::reach(folder, Role::Client).context("can't reach the keeper")? else {
         return Err(unknown(not_running(&session)));

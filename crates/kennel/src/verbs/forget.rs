@@ -2,6 +2,7 @@
 
 use clap::Args;
 use kennel_core::api::ByRequest;
+use kennel_core::{SessionView, StartedBy};
 
 use super::{asked_by, called, for_each};
 use crate::connect::{Daemon, Start, session_path};
@@ -28,6 +29,14 @@ pub(crate) fn forget(home: &Home, args: &ForgetArgs) -> Result<u8, Failure> {
         daemon
             .tell(&session_path(&session.id, "/forget"), &ByRequest { by: asked_by("forget") })
             .map_err(|error| error.about(&session))?;
-        print(&format!("{}: given up; nobody saw it end\n", called(&session)))
+        print(&format!("{}: {}\n", called(&session), told(&session)))
     })
+}
+
+/// What was done, for people.
+fn told(session: &SessionView) -> &'static str {
+    match session.started_by {
+        StartedBy::Kennel => "given up; nobody saw it end",
+        StartedBy::Terminal => "let go; it goes on by itself",
+    }
 }

@@ -6,7 +6,9 @@ use std::time::Duration;
 
 use clap::Args;
 use kennel_core::api::{InspectView, MemberView};
-use kennel_core::{OwedKind, Phase, Readiness, ReadyState, RelaunchState, Restart, SessionView};
+use kennel_core::{
+    OwedKind, Phase, Readiness, ReadyState, RelaunchState, Restart, SessionView, StartedBy,
+};
 use kennel_pen::Identity;
 
 use super::{events, exit_text};
@@ -115,6 +117,13 @@ fn session(page: &mut Page, session: &SessionView) {
     if let Some(why) = &session.reason {
         page.entry("reason", tame(&reason(why)));
     }
+    page.entry(
+        "started by",
+        match session.started_by {
+            StartedBy::Kennel => "kennel",
+            StartedBy::Terminal => "terminal: it is followed, and left alone",
+        },
+    );
     page.entry("created", &session.created_at);
     page.entry("started", session.started_at.as_deref().unwrap_or("-"));
     page.entry("ended", session.ended_at.as_deref().unwrap_or("-"));
@@ -134,6 +143,9 @@ fn asked(page: &mut Page, session: &SessionView) {
         page.entry("worktree", format!("{path}, branch {branch}"));
     }
     page.entry("by", tame(&spec.asked_by));
+    if session.started_by == StartedBy::Terminal {
+        return;
+    }
     page.entry(
         "streams",
         match (&spec.terminal, spec.stdin) {
@@ -196,6 +208,10 @@ fn processes(page: &mut Page, view: &InspectView) {
     page.section("Processes");
     let number = |pid: Option<i32>| pid.map_or("-".to_owned(), |pid| pid.to_string());
     page.entry("agent", agent(view.launch.identity.as_deref()));
+    if view.session.started_by == StartedBy::Terminal {
+        page.entry("pen", "none: what it starts is not held");
+        return members(page, view);
+    }
     page.entry("keeper", number(view.keeper_pid));
     page.entry("pen", tame(view.session.pen.as_deref().unwrap_or("-")));
     if view.session.phase != Phase::Running {
@@ -207,6 +223,10 @@ fn processes(page: &mut Page, view: &InspectView) {
         page.entry("memory", size(usage.memory_bytes));
         page.entry("count", usage.processes.to_string());
     }
+    members(page, view);
+}
+
+fn members(page: &mut Page, view: &InspectView) {
     for line in tree(&view.members) {
         page.line(line);
     }

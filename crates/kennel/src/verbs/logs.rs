@@ -16,6 +16,7 @@ use rustix::event::{PollFd, PollFlags};
 use rustix::termios::isatty;
 use serde::Serialize;
 
+use super::refuse_terminal;
 use crate::connect::{Daemon, Start};
 use crate::exit_code;
 use crate::failure::{Failure, say};
@@ -91,6 +92,7 @@ impl StreamChoice {
 pub(crate) fn logs(home: &Home, args: &LogsArgs) -> Result<u8, Failure> {
     let daemon = Daemon::connect(home, Start::IfNeeded)?;
     let session = daemon.session(&args.session)?;
+    refuse_terminal(&session, "what it prints is seen there alone")?;
     let folder = Path::new(&session.folder);
     // Before the first look, so that nothing that is printed meanwhile goes unnoticed.
     let keeper = if args.follow { find_keeper(&daemon, &session)? } else { None };

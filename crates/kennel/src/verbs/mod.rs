@@ -1,5 +1,6 @@
 //! The verbs of the command line, one file each. `run` and `doctor` have folders of their own.
 
+pub(crate) mod adopt;
 pub(crate) mod attach;
 pub(crate) mod completions;
 pub(crate) mod config;
@@ -24,7 +25,7 @@ pub(crate) mod worktrees;
 
 use std::fmt::Display;
 
-use kennel_core::{Exit, SessionView};
+use kennel_core::{Exit, SessionView, StartedBy};
 
 use crate::exit_code;
 use crate::failure::{Failure, report};
@@ -37,6 +38,17 @@ fn asked_by(verb: &str) -> String {
 /// How people call a session: by its name, else by its id.
 fn called(session: &SessionView) -> &str {
     session.name.as_deref().unwrap_or(&session.id)
+}
+
+/// What needs a keeper can't be done with a session that has none.
+fn refuse_terminal(session: &SessionView, what: &str) -> Result<(), Failure> {
+    if session.started_by == StartedBy::Kennel {
+        return Ok(());
+    }
+    let called = called(session);
+    let text = format!("session {called} was started in a terminal of its own: {what}");
+    Err(Failure::because(exit_code::REFUSED, text)
+        .hint(format!("`kennel inspect {called}` shows what is known of it")))
 }
 
 /// How an agent ended, in a word or two.

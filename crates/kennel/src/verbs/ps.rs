@@ -119,7 +119,7 @@ fn notes(sessions: &[SessionView]) -> String {
 #[cfg(test)]
 pub(super) mod tests {
     use super::*;
-    use kennel_core::{Exit, PenKind, SessionSpec, Survivor};
+    use kennel_core::{Exit, PenKind, SessionSpec, StartedBy, Survivor};
     use std::time::Duration;
 
     /// A session to show.
@@ -169,6 +169,7 @@ pub(super) mod tests {
             queue_place: None,
             key: None,
             kept: Vec::new(),
+            started_by: StartedBy::Kennel,
         }
     }
 
@@ -247,6 +248,14 @@ ID            NAME       PHASE             PID  AGE  EXIT  TOLD                 
         pending.relaunch = RelaunchState::Pending;
         let shown = text(&[queued, pending], now(), None, Ink::Plain);
         assert!(shown.contains(" queued (3) ") && shown.contains(" restarting "), "{shown}");
+    }
+
+    #[test]
+    fn one_that_a_user_started_is_marked() {
+        let mut own = session();
+        own.started_by = StartedBy::Terminal;
+        let shown = text(&[own], now(), None, Ink::Plain);
+        assert!(shown.contains(" running (terminal) "), "{shown}");
     }
 
     #[test]

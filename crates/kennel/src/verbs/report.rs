@@ -50,7 +50,7 @@ enum What {
     },
 }
 
-fn parse_title(text: &str) -> Result<Title, String> {
+pub(super) fn parse_title(text: &str) -> Result<Title, String> {
     Title::try_from(text.to_owned()).map_err(|error| error.to_string())
 }
 
@@ -82,7 +82,7 @@ fn variable(name: &str) -> Option<String> {
 
 fn outside() -> Failure {
     Failure::because(exit_code::SETUP, "we are in no session: KENNEL_SESSION is not set")
-        .hint("only what `kennel run` has started can report, with the environment it was given")
+        .hint("what `kennel run` has started can report, and what `eval \"$(kennel adopt --env $$)\"` was run in")
 }
 
 /// The secret of our launch.

@@ -1,7 +1,8 @@
 //! `kennel rm`: ended sessions, off the record.
 
 use clap::Args;
-use kennel_core::api::StopRequest;
+use kennel_core::api::{ByRequest, StopRequest};
+use kennel_core::{Phase, StartedBy};
 
 use super::{asked_by, for_each, stop};
 use crate::connect::{Daemon, Start, session_path};
@@ -29,7 +30,13 @@ pub(crate) fn rm(home: &Home, args: &RmArgs) -> Result<u8, Failure> {
     for_each(&args.sessions, |reference| {
         // Which one is meant is settled now: its name may be another's later.
         let session = daemon.session(reference)?;
-        if args.force {
+        if session.started_by == StartedBy::Terminal {
+            // It is not ours to end, and goes on.
+            if session.phase < Phase::Reaped {
+                let request = ByRequest { by: asked_by("rm") };
+                daemon.tell(&session_path(&session.id, "/forget"), &request)?;
+            }
+        } else if args.force {
             let request = StopRequest { grace_ms: None, now: true, by: asked_by("rm --force") };
             stop::stop_quietly(&daemon, &session.id, &request)?;
         }

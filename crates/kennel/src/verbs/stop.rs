@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use clap::Args;
 use kennel_core::api::{StopAnswer, StopRequest, StopResult};
-use kennel_core::{Phase, SessionView};
+use kennel_core::{Phase, SessionView, StartedBy};
 use rustix::event::{PollFd, PollFlags};
 use rustix::process::{Resource, Rlimit};
 use rustix::termios::isatty;
@@ -24,7 +24,7 @@ use crate::verdict::by_signal;
 #[derive(Debug, Args)]
 #[command(after_help = exit_code::ENDING_HELP)]
 pub(crate) struct StopArgs {
-    /// All sessions
+    /// All sessions but those that were adopted
     #[arg(short, long, conflicts_with = "sessions")]
     all: bool,
     /// How long to wait between TERM and KILL [default: the session's own]
@@ -82,7 +82,12 @@ fn once_each(named: &[String]) -> Vec<String> {
 
 fn live_sessions(daemon: &Daemon) -> Result<Vec<String>, Failure> {
     let sessions: Vec<SessionView> = daemon.get("/v1/sessions?all=false")?;
-    Ok(sessions.into_iter().map(|session| session.id).collect())
+    let (ours, others): (Vec<_>, Vec<_>) =
+        sessions.into_iter().partition(|session| session.started_by == StartedBy::Kennel);
+    for session in others {
+        say(&format!("{}: started in a terminal, and left alone", called(&session)));
+    }
+    Ok(ours.into_iter().map(|session| session.id).collect())
 }
 
 /// All at once, so that it takes one grace and not one for each.

@@ -159,7 +159,7 @@ fn a_recorded_number_that_became_anothers_is_not_touched() {
 }
 
 /// Runs a script as the first process of a pid namespace of its own.
-fn in_container(scene: &Scene, script: &str) -> Ended {
+pub(crate) fn in_container(scene: &Scene, script: &str) -> Ended {
     let mut command = scene.command(Path::new("unshare"));
     command.args(["--pid", "--fork", "--mount-proc", "--kill-child", "sh", "-uc", script]);
     command.env("KENNEL_HOME", scene.kennel_home()).env("KENNEL", scene.path("kennel"));

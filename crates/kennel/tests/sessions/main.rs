@@ -2,6 +2,7 @@
 //! from outside. One file a behaviour.
 
 mod admission;
+mod adopt;
 mod again;
 mod again_walk;
 mod baseline;

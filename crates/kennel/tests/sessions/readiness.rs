@@ -274,7 +274,7 @@ const DOCS: &str = include_str!("../../../../docs/readiness.md");
 #[test]
 fn the_examples_in_the_docs_work() {
     let examples: Vec<_> = DOCS.split("```sh\n").skip(1).collect();
-    assert_eq!(examples.len(), 4, "all are found");
+    assert_eq!(examples.len(), 5, "all are found");
     for example in examples {
         let Some(scene) = scene() else { return };
         let script = example.split("```").next().expect("its end");

@@ -13,6 +13,7 @@ use kennel_core::SessionView;
 use kennel_core::api::InputRequest;
 use kennel_keeper::journal::{Item, Reader, STDERR};
 
+use super::refuse_terminal;
 use crate::connect::{Daemon, Start, session_path};
 use crate::exit_code;
 use crate::failure::Failure;
@@ -66,6 +67,7 @@ pub(crate) fn send(home: &Home, args: &SendArgs) -> Result<u8, Failure> {
     }
     let daemon = Daemon::connect(home, Start::IfNeeded)?;
     let session = daemon.session(&args.session)?;
+    refuse_terminal(&session, "type into it there")?;
     if args.text == ["-"] && !args.keys {
         send_stdin(&daemon, &session)?;
     } else {

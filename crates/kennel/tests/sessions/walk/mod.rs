@@ -14,12 +14,21 @@ pub(crate) use victims::Victims;
 
 /// Every named point of keeper, yard and daemon that a session passes which is launched at once and once.
 pub(crate) fn all_points() -> impl Iterator<Item = &'static str> {
-    points().filter(|point| !is_about_launches(point))
+    points().filter(|point| !is_about_launches(point) && !is_about_terminals(point))
 }
 
 /// The others: only sessions pass them that are launched again, or wait for their turn.
 pub(crate) fn about_launches() -> impl Iterator<Item = &'static str> {
     points().filter(|point| is_about_launches(point))
+}
+
+/// Those that only a session passes which a user started.
+pub(crate) fn about_terminals() -> impl Iterator<Item = &'static str> {
+    points().filter(|point| is_about_terminals(point))
+}
+
+fn is_about_terminals(point: &str) -> bool {
+    point.starts_with("daemon.terminal.")
 }
 
 fn points() -> impl Iterator<Item = &'static str> {

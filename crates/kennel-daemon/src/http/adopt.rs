@@ -1,0 +1,53 @@
+//! Processes that users started, followed as sessions.
+
+use axum::Json;
+use axum::extract::State;
+use axum::extract::connect_info::ConnectInfo;
+use axum::http::StatusCode;
+use kennel_core::api::{AdoptAnswer, AdoptRequest};
+use kennel_core::{LaunchToken, Phase, Reason, SessionView};
+use tokio::task::spawn_blocking;
+
+use super::body::Body;
+use super::{Api, Peer, report};
+use crate::adoptee::Adoptee;
+use crate::home::{API_SOCKET, TOKEN_FILE};
+use crate::message::Command;
+use crate::refused::Refused;
+use crate::sweep;
+
+pub(super) async fn adopt(
+    State(api): State<Api>,
+    ConnectInfo(peer): ConnectInfo<Peer>,
+    Body(request): Body<AdoptRequest>,
+) -> Result<(StatusCode, Json<AdoptAnswer>), Refused> {
+    let asker = report::find(&api, peer).await?;
+    let census = sweep::census(&api.0.bus).await.map_err(|_| Refused::gone())?;
+    let home = api.0.home.clone();
+    let found = spawn_blocking(move || Adoptee::find(request, &asker, &home, &census)).await;
+    let adoptee = Box::new(found.map_err(Refused::internal)??);
+    let session = api.ask(|answer| Command::Adopt { adoptee, answer }).await?;
+    if session.phase >= Phase::Stopping {
+        return Err(not_adopted(&session));
+    }
+    let folder = std::path::PathBuf::from(&session.folder);
+    let token_file = folder.join(TOKEN_FILE);
+    // It goes when the process does.
+    let token = tokio::fs::read_to_string(&token_file).await;
+    let token =
+        serde_json::from_value::<LaunchToken>(token.map_err(|_| not_adopted(&session))?.into());
+    let answer = AdoptAnswer {
+        session,
+        token: token.map_err(Refused::internal)?,
+        token_file: token_file.display().to_string(),
+        socket: api.0.home.folder.join(API_SOCKET).display().to_string(),
+    };
+    Ok((StatusCode::CREATED, Json(answer)))
+}
+
+fn not_adopted(session: &SessionView) -> Refused {
+    match &session.reason {
+        Some(Reason::Failed { why, .. }) => Refused::busy(format!("it can't be adopted: {why}")),
+        _ => Refused::conflict(format!("session {} has ended, or is about to", session.id)),
+    }
+}
