@@ -136,7 +136,7 @@ impl From<PenChoice> for PenKind {
 
 /// Runs the command; gives the exit code.
 pub(crate) fn run(home: &Home, args: &RunArgs) -> Result<u8, Failure> {
-    args.ready.check(args.detach)?;
+    ready::check(args.ready.wait_ready, args.detach)?;
     let plan = create::Plan::new(home, args).map_err(Failure::setup)?;
     let daemon = Daemon::connect(home, Start::IfNeeded)?;
     // From here on a signal waits to be read, so that none falls into a gap.
