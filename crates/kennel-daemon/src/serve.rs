@@ -132,6 +132,7 @@ impl Begun {
             environment,
             adopted,
         });
+        clock::follow_leaps();
         let owner = tokio::spawn(owner.run(messages));
         heed_signals(&bus).map_err(DaemonError::Runtime)?;
         // Who asks before every session was looked at would be told what was, not what is.

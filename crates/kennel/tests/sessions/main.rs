@@ -14,6 +14,7 @@ mod deaths;
 mod disk;
 mod docs;
 mod freezer;
+mod ghosts;
 mod identity;
 mod inside;
 mod journal;
