@@ -8,6 +8,8 @@ use std::process::Stdio;
 use kennel_testing::{Pen, Running, Scene, Who, eventually, everywhere, signal};
 use serde_json::Value;
 
+use crate::walk::Victims;
+
 fn scene() -> Option<Scene> {
     Scene::new(Who::Other, Pen::Subtree)
 }
@@ -323,9 +325,8 @@ everywhere! {
         let id = scene.launch_ready(&["--name", "x"], &["env-i"]);
         let over = scene.launch(&[], &["exit", "0"]);
         scene.call_ok(&["wait", &over]);
-        for pid in [scene.yard(), scene.daemon()].into_iter().flatten() {
-            signal(pid, "KILL");
-        }
+        // As if at one moment: a daemon that sees its yard go starts another one.
+        Victims { daemon: true, keeper: false, yard: true }.kill(&scene, None);
         let register = scene.kennel_home().join("register.db");
         fs::rename(&register, scene.path("home/away")).expect("moved");
         let found = scene.call_json(&["rescue", "--json"]);
