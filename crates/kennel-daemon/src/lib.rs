@@ -36,6 +36,7 @@ mod ready;
 mod refused;
 pub mod register;
 mod serve;
+mod sockets;
 mod strays;
 mod sweep;
 mod terms;
