@@ -117,6 +117,7 @@ impl Owner {
     }
 
     fn admit(&mut self, mut launch: Box<NewLaunch>) -> Result<SessionId, Refused> {
+        self.check_name(launch.spec.name.as_deref())?;
         let room = self.room_for(&launch)?;
         let random = random().map_err(|error| Refused::internal(format!("no random: {error}")))?;
         #[expect(clippy::cast_possible_truncation, reason = "some random bits of many")]
@@ -132,6 +133,15 @@ impl Owner {
         point("daemon.launch.admitted");
         self.begin(&id, launch, effects, "somebody asked for it");
         Ok(id)
+    }
+
+    /// A name goes before the beginning of an id: whoever types one and means the other would end the wrong session.
+    fn check_name(&self, name: Option<&str>) -> Result<(), Refused> {
+        let mistaken = name.and_then(|name| Some((name, self.world.mistaken_for(name)?)));
+        mistaken.map_or(Ok(()), |(name, id)| {
+            let text = format!("{name:?} is no name for a session: the id {id} begins so");
+            Err(Refused::conflict(text).hint("choose a name that people can tell from an id"))
+        })
     }
 
     /// Ends the session if its client goes before it has its answer.
