@@ -53,6 +53,8 @@ pub(crate) enum Message {
     LineMoved,
     /// The same, after a pause in which nobody could have theirs.
     LineWatched,
+    /// The client of a session in line has had its time to come back.
+    ClientOverdue { session: SessionId },
     /// The client of a tethered session went before it had its answer.
     ClientGone { session: SessionId },
     /// Those who asked for a stop have waited long enough.
@@ -113,6 +115,14 @@ pub(crate) enum Command {
         launch: Box<NewLaunch>,
         until: Until,
         /// Set for a tethered session: dropped without a word if the client goes before it has its answer.
+        tether: Option<oneshot::Receiver<()>>,
+        answer: Answer<SessionView>,
+    },
+    /// The same once more, by a client whose daemon was killed over it: that made this session.
+    AskAgain {
+        session: SessionId,
+        launch: Box<NewLaunch>,
+        until: Until,
         tether: Option<oneshot::Receiver<()>>,
         answer: Answer<SessionView>,
     },

@@ -33,6 +33,9 @@ impl Owner {
             Command::Create { launch, tether, until, answer } => {
                 self.create(launch, tether, Waiter::until(until, answer));
             }
+            Command::AskAgain { session, launch, tether, until, answer } => {
+                self.ask_again(&session, launch, tether, Waiter::until(until, answer));
+            }
             Command::Resume(resume) => self.resume(resume),
             Command::List { all, answer } => {
                 let pending = |session: &Session| session.relaunch == RelaunchState::Pending;
@@ -94,8 +97,12 @@ impl Owner {
     ) {
         match self.keyed(&launch.spec) {
             Keyed::Free => {}
-            // Whoever asks again gets the answer of whoever asked first, and is not tied to it.
-            Keyed::Same(id) => return self.wait(&id, waiter),
+            // Whoever asks again gets the answer of whoever asked first, and is not tied to it, unless that is
+            // the same who has lost a daemon.
+            Keyed::Same(id) => {
+                self.rejoin(&id, launch, tether);
+                return self.wait(&id, waiter);
+            }
             Keyed::Different { by, fields } => return waiter.refuse(different(&by, &fields)),
         }
         if launch.wants_plan() {

@@ -26,6 +26,9 @@ const LOOK_AGAIN: Duration = Duration::from_millis(20);
 /// How often a request that may be repeated is, if daemons vanish over it one after the other.
 const MOST_LOSSES: u32 = 50;
 
+/// How long a daemon that was sound serves.
+const SOUND: Duration = Duration::from_secs(30);
+
 /// How often we look where we stand in line.
 const LOOK_AT_LINE: Duration = Duration::from_millis(300);
 
@@ -79,7 +82,11 @@ impl Until {
 
 /// A new session, or another launch of one.
 enum Wish {
-    Create(Box<CreateRequest>),
+    Create {
+        request: Box<CreateRequest>,
+        /// The session that it has made already, for a daemon that is no more.
+        made: Option<String>,
+    },
     Resume {
         session: String,
         request: Box<ResumeRequest>,
@@ -91,7 +98,7 @@ enum Wish {
 impl Wish {
     fn stdin(&mut self) -> &mut StdinFrom {
         match self {
-            Self::Create(request) => &mut request.stdin,
+            Self::Create { request, .. } => &mut request.stdin,
             Self::Resume { request, .. } => &mut request.stdin,
         }
     }
@@ -155,7 +162,7 @@ impl Plan {
             stderr_apart: terminal && !args.detach && !isatty(rustix::stdio::stderr()),
             queue: args.again.queue,
         };
-        let wish = Wish::Create(Box::new(request));
+        let wish = Wish::Create { request: Box::new(request), made: None };
         let queue = args.again.queue;
         let until = Until::of(args.ready.wait_ready, args.detach, queue);
         Ok(Self { wish, own_stdin, until, queue, asked_by, asked_at: moment::now_ms() })
@@ -199,10 +206,20 @@ impl Plan {
 }
 
 impl Plan {
-    /// Whether the same request, made again, has the same answer: by its key, or by the launch that it follows.
+    /// Notes that our session waits in line. It may have lost what only we have: environment and streams.
+    fn note_in_line(&mut self, daemon: &Daemon) {
+        let in_line = |session: &SessionView| session.phase == Phase::Queued;
+        let found = if self.queue { find_own(daemon, self).filter(in_line) } else { None };
+        if let Wish::Create { made, .. } = &mut self.wish {
+            *made = found.map(|session| session.id);
+        }
+    }
+
+    /// Whether the same request, made again, has the same answer: by its key, by the session that it has made, or by
+    /// the launch that it follows.
     fn may_be_repeated(&self) -> bool {
         match &self.wish {
-            Wish::Create(request) => request.spec.key.is_some(),
+            Wish::Create { request, made } => request.spec.key.is_some() || made.is_some(),
             // After one that runs there would be another one, if it has ended meanwhile.
             Wish::Resume { running, .. } => running.is_none(),
         }
@@ -268,12 +285,8 @@ pub(super) fn create(
     signals: &Signals,
 ) -> Result<Created, Failure> {
     let refused = |error: AskError| Failure::from(error).code(exit_code::SETUP);
-    let mut sent = match ask(daemon, home, &mut plan) {
-        Ok(sent) => sent,
-        // It vanished before it could hear us.
-        Err(_) if daemon.find_again().is_ok() => ask(daemon, home, &mut plan)?,
-        Err(failure) => return Err(failure),
-    };
+    let mut sent = ask_whoever_is_there(daemon, home, &mut plan)?;
+    let mut asked_at = Instant::now();
     let mut line = Line::default();
     let mut losses = 0;
     loop {
@@ -288,11 +301,18 @@ pub(super) fn create(
         }
         match receive::<SessionView>(sent) {
             Ok(session) => return Ok(plan.created(session)),
-            Err(error) if error.is_gone() && plan.may_be_repeated() && losses < MOST_LOSSES => {
-                losses += 1;
-                sent = ask_next(daemon, home, &mut plan)?;
+            Err(error) if error.is_gone() => {
+                // One that served for a while was sound; one that goes again and again is not.
+                losses = if asked_at.elapsed() > SOUND { 1 } else { losses + 1 };
+                pause()?;
+                daemon.find_again()?;
+                plan.note_in_line(daemon);
+                if losses > MOST_LOSSES || !plan.may_be_repeated() {
+                    return recover(daemon, &plan, error);
+                }
+                sent = ask_whoever_is_there(daemon, home, &mut plan)?;
+                asked_at = Instant::now();
             }
-            Err(error) if error.is_gone() => return recover(daemon, &plan, error),
             Err(error) => return Err(refused(error)),
         }
     }
@@ -324,12 +344,16 @@ fn await_answer(
     }
 }
 
-/// Asks the daemon that comes after one that vanished over the same request.
-fn ask_next(daemon: &Daemon, home: &Home, plan: &mut Plan) -> Result<Sent, Failure> {
-    let soon = Instant::now() + LOOK_AGAIN;
-    poll(&mut [], Some(soon)).map_err(Failure::internal)?;
-    daemon.find_again()?;
-    ask(daemon, home, plan)
+/// Asks; once more if the daemon vanished before it could hear us.
+fn ask_whoever_is_there(daemon: &Daemon, home: &Home, plan: &mut Plan) -> Result<Sent, Failure> {
+    match ask(daemon, home, plan) {
+        Err(_) if daemon.find_again().is_ok() => ask(daemon, home, plan),
+        asked => asked,
+    }
+}
+
+fn pause() -> Result<(), Failure> {
+    poll(&mut [], Some(Instant::now() + LOOK_AGAIN)).map_err(Failure::internal)
 }
 
 /// Leaves our standard input, if it is to be the agent's, and sends the request.
@@ -340,8 +364,10 @@ fn ask(daemon: &Daemon, home: &Home, plan: &mut Plan) -> Result<Sent, Failure> {
     }
     let until = plan.until.query();
     let sent = match &plan.wish {
-        Wish::Create(request) => {
-            let path = format!("/v1/sessions{until}");
+        Wish::Create { request, made } => {
+            let between = if until.is_empty() { '?' } else { '&' };
+            let rejoin = made.as_ref().map(|id| format!("{between}rejoin={id}"));
+            let path = format!("/v1/sessions{until}{}", rejoin.unwrap_or_default());
             daemon.send("POST", &path, Some(request), Patience::Endless)
         }
         Wish::Resume { session, request, .. } => {
@@ -372,7 +398,6 @@ fn stop(
 
 /// The daemon vanished over it. The next one knows whether the session came to be.
 fn recover(daemon: &Daemon, plan: &Plan, error: AskError) -> Result<Created, Failure> {
-    daemon.find_again()?;
     loop {
         let Some(session) = find_own(daemon, plan).or_else(|| find_running(daemon, plan)) else {
             let error = anyhow::Error::from(error).context("nothing was started");
@@ -398,10 +423,7 @@ fn recover(daemon: &Daemon, plan: &Plan, error: AskError) -> Result<Created, Fai
             | Phase::Running
             | Phase::Stopping
             | Phase::Reaped
-            | Phase::Cleaned => {
-                let soon = Instant::now() + LOOK_AGAIN;
-                poll(&mut [], Some(soon)).map_err(Failure::internal)?;
-            }
+            | Phase::Cleaned => pause()?,
         }
     }
 }
