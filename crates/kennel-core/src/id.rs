@@ -84,6 +84,12 @@ impl SessionId {
     }
 }
 
+/// Whether this text can mean a session or one of its launches by itself, so that it is no name for another.
+#[must_use]
+pub fn looks_like_id(text: &str) -> bool {
+    SessionId::parse(text).is_ok() || parse_first_launch(text).is_some()
+}
+
 /// A number as it is written: without a sign or leading zeros, so that one launch has one id.
 fn parse_attempt(text: &str) -> Option<u32> {
     let plain = !text.starts_with('0') && text.bytes().all(|byte| byte.is_ascii_digit());

@@ -22,7 +22,7 @@ mod world;
 
 pub use effect::Effect;
 pub use event::{Event, PenEnd, Probe, StopWish};
-pub use id::{IdMaker, LaunchToken, ParseIdError, SessionId};
+pub use id::{IdMaker, LaunchToken, ParseIdError, SessionId, looks_like_id};
 pub use ready::{Readiness, ReadinessError, ReadyState};
 pub use report::{Report, Reported};
 pub use restart::{RelaunchState, Restart, RestartError, Restarts};

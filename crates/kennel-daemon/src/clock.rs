@@ -4,6 +4,8 @@
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use kennel_keeper::fault::leap;
+
 const DAY_MS: u64 = 86_400_000;
 /// 9999-12-31T23:59:59.999Z: RFC 3339 has four digits for the year.
 const LAST_MS: u64 = 253_402_300_799_999;
@@ -19,9 +21,35 @@ pub struct ParseTimeError(String);
 /// Milliseconds since 1970, now. 0 if the clock stands before that.
 #[must_use]
 pub fn now_ms() -> u64 {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default() + leap();
     u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
 }
+
+/// Has the timers of this runtime follow when a test moves the clock forward, from where it stands now.
+#[cfg(feature = "faults")]
+pub(crate) fn follow_leaps() {
+    use std::time::Duration;
+
+    const LOOK_AGAIN: Duration = Duration::from_millis(10);
+    let mut followed = leap();
+    tokio::spawn(async move {
+        loop {
+            tokio::time::sleep(LOOK_AGAIN).await;
+            let further = leap().saturating_sub(followed);
+            if !further.is_zero() {
+                followed += further;
+                // Only a clock that stands still can be moved.
+                tokio::time::pause();
+                tokio::time::advance(further).await;
+                tokio::time::resume();
+            }
+        }
+    });
+}
+
+/// Only tests move clocks.
+#[cfg(not(feature = "faults"))]
+pub(crate) fn follow_leaps() {}
 
 /// As RFC 3339 in UTC with milliseconds: `2026-03-01T14:05:09.250Z`. What is too late for four digits of
 /// a year becomes the last moment that is not.

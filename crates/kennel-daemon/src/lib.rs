@@ -37,6 +37,7 @@ mod ready;
 mod refused;
 pub mod register;
 mod serve;
+mod sockets;
 mod strays;
 mod sweep;
 mod terms;

@@ -57,6 +57,8 @@ pub(crate) enum Message {
     LineMoved,
     /// The same, after a pause in which nobody could have theirs.
     LineWatched,
+    /// The client of a session in line has had its time to come back.
+    ClientOverdue { session: SessionId },
     /// The client of a tethered session went before it had its answer.
     ClientGone { session: SessionId },
     /// Those who asked for a stop have waited long enough.
@@ -124,6 +126,14 @@ pub(crate) enum Command {
     Adopt { adoptee: Box<Adoptee>, answer: Answer<SessionView> },
     /// The process of such a session.
     Handle { reference: String, answer: Answer<Handle> },
+    /// The same once more, by a client whose daemon was killed over it: that made this session.
+    AskAgain {
+        session: SessionId,
+        launch: Box<NewLaunch>,
+        until: Until,
+        tether: Option<oneshot::Receiver<()>>,
+        answer: Answer<SessionView>,
+    },
     /// Another launch of a session; answered as for a new one.
     Resume(Resume),
     /// All sessions, or all that are not cleaned.

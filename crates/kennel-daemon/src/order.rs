@@ -272,6 +272,10 @@ fn own_variables(
 pub(crate) fn check_name(name: &str) -> Result<(), Refused> {
     let sound = |c: char| !c.is_whitespace() && !c.is_control() && c != '/';
     let length = name.chars().count();
+    if kennel_core::looks_like_id(name) {
+        let text = format!("{name:?} is no name for a session: it looks like the id of one");
+        return Err(Refused::invalid(text).hint("choose a name that people can tell from an id"));
+    }
     if (1..=LONGEST_NAME).contains(&length) && name.chars().all(sound) && !name.starts_with('-') {
         return Ok(());
     }

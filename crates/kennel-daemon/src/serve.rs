@@ -5,7 +5,7 @@
 //! ```
 
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Duration;
 
 use kennel_core::SessionId;
@@ -19,12 +19,13 @@ use crate::clock;
 use crate::config::{DaemonConfig, DaemonError, ExitReason};
 use crate::deposit::Deposit;
 use crate::effects::worktree::Environment;
-use crate::home::{API_SOCKET, DEPOSIT_SOCKET, DaemonLock, Home};
-use crate::http::{Api, OwnerOnly, Peer, Shared};
+use crate::home::{DaemonLock, Home};
+use crate::http::Shared;
 use crate::log;
 use crate::message::{Bus, Command, Leave, Message};
 use crate::owner::{Beginning, Owner};
 use crate::register::{NewEvent, Opened, Register, Stored, refuse_network};
+use crate::sockets;
 use crate::sweep::sweep;
 use crate::terms::Terms;
 use crate::yard_link::YardLink;
@@ -82,7 +83,7 @@ pub fn serve(config: DaemonConfig) -> Result<ExitReason, DaemonError> {
     let served = runtime.block_on(began.run(opened));
     // What still blocks on the disk is not waited for.
     runtime.shutdown_timeout(LAST_WORDS);
-    remove_sockets(&home.folder);
+    sockets::remove(&home.folder);
     drop(lock);
     let yard_gone = matches!(served, Ok(ExitReason::YardGone) | Err(DaemonError::Yard(_)));
     if let Some(start_yard) = start_yard.filter(|_| yard_gone)
@@ -132,6 +133,7 @@ impl Begun {
             environment,
             adopted,
         });
+        clock::follow_leaps();
         let owner = tokio::spawn(owner.run(messages));
         heed_signals(&bus).map_err(DaemonError::Runtime)?;
         // Who asks before every session was looked at would be told what was, not what is.
@@ -146,7 +148,7 @@ impl Begun {
             home: home.clone(),
             leaving,
         };
-        let listening = listen(&home.folder, shared)?;
+        let listening = sockets::listen(&home.folder, shared)?;
         point("daemon.start.listening");
         tokio::spawn(sweep(home, bus.clone()));
         tokio::spawn(trim_now_and_then(bus));
@@ -162,28 +164,6 @@ impl Begun {
         }
         Ok(reason)
     }
-}
-
-/// Listens at both sockets, until told to leave.
-fn listen(folder: &Path, shared: Shared) -> Result<tokio::task::JoinHandle<()>, DaemonError> {
-    let failed = |name: &str| {
-        let path = folder.join(name);
-        move |source| DaemonError::Listen { path, source }
-    };
-    let deposits = Deposit::listen(folder).map_err(failed(DEPOSIT_SOCKET))?;
-    let listener = OwnerOnly::bind(folder).map_err(failed(API_SOCKET))?;
-    tokio::spawn(shared.deposit.clone().serve(deposits));
-    let mut leaving = shared.leaving.clone();
-    let routes = Api::new(shared).routes().into_make_service_with_connect_info::<Peer>();
-    let serving = axum::serve(listener, routes).with_graceful_shutdown(async move {
-        // A sender that is gone means the same.
-        leaving.wait_for(|leaving| *leaving).await.ok();
-    });
-    Ok(tokio::spawn(async move {
-        if let Err(error) = serving.await {
-            tracing::error!(%error, "the API has failed");
-        }
-    }))
 }
 
 /// The sessions that are ours. Those of a home that this one is a copy of live on there, or do not: here they
@@ -264,18 +244,6 @@ fn heed_signals(bus: &Bus) -> io::Result<()> {
 async fn trim_now_and_then(bus: Bus) {
     while bus.send(Message::TrimDue).is_ok() {
         tokio::time::sleep(TRIM).await;
-    }
-}
-
-/// Nobody listens there any more. We have the lock, so they are ours.
-fn remove_sockets(folder: &Path) {
-    for name in [API_SOCKET, DEPOSIT_SOCKET] {
-        match std::fs::remove_file(folder.join(name)) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => {
-                tracing::warn!(%error, name, "a socket could not be removed");
-            }
-            _ => {}
-        }
     }
 }
 

@@ -1,21 +1,31 @@
 //! Named points at which a test stops or kills this process.
 //!
 //! With the feature `faults`, a process that comes to a point whose name is in the file named by
-//! `KENNEL_FAULTS` does what the file says; without the feature a point is nothing.
+//! `KENNEL_FAULTS` does what the file says; without the feature a point is nothing. In the same way a test moves
+//! clocks forward, since nobody waits an hour to see what an hour does.
 
 /// A point on the way. See the module.
 #[cfg(not(feature = "faults"))]
 #[inline(always)]
 pub fn point(_name: &'static str) {}
 
+/// How far a test has moved the clocks forward. See the module.
+#[cfg(not(feature = "faults"))]
+#[inline(always)]
+#[must_use]
+pub fn leap() -> std::time::Duration {
+    std::time::Duration::ZERO
+}
+
 #[cfg(feature = "faults")]
-pub use armed::point;
+pub use armed::{leap, point};
 
 #[cfg(feature = "faults")]
 mod armed {
     use std::fs;
     use std::path::PathBuf;
     use std::sync::OnceLock;
+    use std::time::Duration;
 
     /// The folder by which a test talks to us: `NAME` there means that we announce ourselves by making
     /// `NAME.reached` with our pid in it, and stand still until `NAME` is gone.
@@ -34,7 +44,15 @@ mod armed {
         let reached = folder.join(format!("{name}.reached"));
         fs::write(&reached, std::process::id().to_string()).ok();
         while wish.exists() {
-            std::thread::sleep(std::time::Duration::from_millis(1));
+            std::thread::sleep(Duration::from_millis(1));
         }
+    }
+
+    /// How many seconds the file `clock` in that folder names; none without one.
+    #[must_use]
+    pub fn leap() -> Duration {
+        let text = folder().and_then(|folder| fs::read_to_string(folder.join("clock")).ok());
+        let seconds = text.and_then(|text| text.trim().parse().ok());
+        Duration::from_secs(seconds.unwrap_or(0))
     }
 }

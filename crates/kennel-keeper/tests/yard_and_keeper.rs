@@ -39,6 +39,7 @@ const SCENES: &[(&str, Scene)] = &[
     ("a_program_that_is_not_there_is_told_with_its_code", not_there),
     ("a_stop_reaches_those_who_left", stop_reaches_all),
     ("a_killed_keeper_leaves_nothing_to_the_yard", killed_keeper),
+    ("orphans_are_asked_to_end_before_they_are_killed", orphans_are_asked_first),
     ("anyone_may_ask_and_only_a_daemon_grants", anyone_may_ask),
     ("without_a_daemon_the_lease_runs_out", lease),
     ("a_tethered_launch_ends_with_its_owner", tether),
@@ -403,6 +404,51 @@ fn stop_reaches_all(daemon: &mut Daemon) {
     assert!(!exists(daemonized));
     launch.tell(&Request::Release);
     daemon.keeper_ended(&mut launch);
+}
+
+/// TERM first, so that they can put things away; who does not heed it is killed before long.
+fn orphans_are_asked_first(daemon: &mut Daemon) {
+    let home = daemon.home.display().to_string();
+    let deaf = "trap \"\" TERM; echo deaf; while :; do sleep 1000; done";
+    // Nobody reads any more what a shell says of its children.
+    let tidy = format!(
+        "trap \": > {home}/tidied; exit\" TERM; echo tidy; exec 2> /dev/null; while :; do sleep 0.01; done"
+    );
+    let script = format!("(setsid sh -c '{deaf}' &); (setsid sh -c '{tidy}' &); exec sleep 1000");
+    let order = daemon.order("a", &script);
+    let mut launch = daemon.fork(&order);
+    let agent = launch.run();
+    while launch.output().iter().filter(|byte| **byte == b'\n').count() < 2 {
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    let below: Vec<i32> = descendants(launch.pid);
+    assert!(below.len() >= 3 && below.contains(&agent), "{below:?}");
+    let since = Instant::now();
+    let pid = rustix::process::Pid::from_raw(launch.pid).unwrap();
+    rustix::process::kill_process(pid, Signal::KILL).unwrap();
+    assert_eq!(daemon.keeper_ended(&mut launch), ("ended by signal 9".into(), Vec::new()));
+    assert!(below.iter().all(|pid| !exists(*pid)), "one survives");
+    assert!(daemon.home.join("tidied").exists(), "it was not asked");
+    assert!((1..10).contains(&since.elapsed().as_secs()), "{:?}", since.elapsed());
+    // And the yard sleeps.
+    let (yard, before) = (rustix::process::getppid().unwrap().as_raw_pid(), ticks());
+    std::thread::sleep(Duration::from_millis(500));
+    assert!(ticks() - before <= 2, "the yard {yard} is busy");
+}
+
+/// The CPU time of the yard, our parent, in ticks.
+fn ticks() -> u64 {
+    let yard = rustix::process::getppid().unwrap().as_raw_pid();
+    let stat = fs::read_to_string(format!("/proc/{yard}/stat")).unwrap();
+    let fields: Vec<_> = stat.rsplit_once(')').unwrap().1.split_ascii_whitespace().collect();
+    fields[11].parse::<u64>().unwrap() + fields[12].parse::<u64>().unwrap()
+}
+
+/// Everyone below a process.
+fn descendants(pid: i32) -> Vec<i32> {
+    let list = fs::read_to_string(format!("/proc/{pid}/task/{pid}/children")).unwrap_or_default();
+    let children = list.split_ascii_whitespace().map(|child| child.parse::<i32>().unwrap());
+    children.flat_map(|child| [vec![child], descendants(child)].concat()).collect()
 }
 
 fn killed_keeper(daemon: &mut Daemon) {

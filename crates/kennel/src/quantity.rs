@@ -72,6 +72,16 @@ pub(crate) fn parse_name(text: &str) -> Result<String, String> {
     }
 }
 
+/// The name of a new session.
+pub(crate) fn parse_new_name(text: &str) -> Result<String, String> {
+    if kennel_core::looks_like_id(text) {
+        return Err(
+            "it looks like the id of a session; choose a name that people can tell from one".into(),
+        );
+    }
+    parse_name(text)
+}
+
 /// Which session is meant: a name, an id, or the beginning of one.
 pub(crate) fn parse_session(text: &str) -> Result<String, String> {
     parse_name(text).map_err(|_| format!("{text:?} can be neither a name nor an id of a session"))

@@ -10,8 +10,8 @@
 //! * Every process of a behaviour that lives on appends `PID ROLE\n` to the file named by
 //!   `FAKE_AGENT_PIDS`, so that a test can see from outside who lives.
 //! * When all of them have done so the agent prints `ready\n`, so that a test need not guess. The
-//!   behaviours whose output is their point (`flood`, `echo`, `cat-tty-line`, `report`, `winsize`,
-//!   `uid`) and those that end at once (`exit`, `signal`, `die`) do not.
+//!   behaviours whose output is their point (`flood`, `echo`, `cat-tty-line`, `post`, `report`,
+//!   `winsize`, `uid`) and those that end at once (`exit`, `signal`, `die`) do not.
 //! * Nothing lives longer than five minutes, whatever the test forgets to end.
 //! * A failure prints one line to stderr and exits with one of the codes of [`failure`].
 
@@ -24,6 +24,7 @@ mod json;
 mod listen;
 mod lock;
 mod output;
+mod post;
 mod presence;
 mod report;
 mod signals;
@@ -149,6 +150,7 @@ const BEHAVIOURS: &[Behaviour] = &[
     row("listen-socket", "PATH GO", "listens at the socket PATH once GO is there", listen::socket),
     row("listen-tcp", "PORT GO", "listens at PORT once GO is there", listen::tcp),
     row("serve-http", "PORT GO", "/health is 503, and 204 once GO is there", listen::http),
+    row("post", "SOCKET PATH BODY", "sends BODY to PATH at SOCKET, prints the answer", post::post),
     // State
     row("report", "", "prints what it was started with as JSON", report::report),
     row("lock", "PATH LOG [SECS]", "holds PATH alone, or logs COLLISION and exits 70", lock::lock),

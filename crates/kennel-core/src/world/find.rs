@@ -84,6 +84,12 @@ impl World {
         }
     }
 
+    /// A session that this name would be mistaken for, since its id begins so.
+    #[must_use]
+    pub fn mistaken_for(&self, name: &str) -> Option<&SessionId> {
+        self.beginning_with(name).into_iter().next()
+    }
+
     fn exact(&self, reference: &str) -> Option<&SessionId> {
         if let Some(first) = parse_first_launch(reference) {
             return self.sessions.get_key_value(&first).map(|(id, _)| id);

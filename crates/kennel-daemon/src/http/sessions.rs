@@ -41,6 +41,8 @@ pub(super) async fn list(
 pub(super) struct Patience {
     #[serde(default)]
     pub(super) until: Until,
+    /// The session that the same request has made, if a daemon was killed over it: its client is back.
+    rejoin: Option<SessionId>,
 }
 
 pub(super) async fn create(
@@ -48,7 +50,8 @@ pub(super) async fn create(
     patience: Result<Query<Patience>, axum::extract::rejection::QueryRejection>,
     Body(request): Body<CreateRequest>,
 ) -> Result<(StatusCode, Json<SessionView>), Refused> {
-    let until = patience.map_err(|wrong| Refused::invalid(wrong.body_text()))?.until;
+    let Query(Patience { until, rejoin }) =
+        patience.map_err(|wrong| Refused::invalid(wrong.body_text()))?;
     let given = match &request.stdin {
         StdinFrom::Deposit { ticket } => api.0.deposit.take(ticket),
         StdinFrom::Null | StdinFrom::Pipe => None,
@@ -57,7 +60,11 @@ pub(super) async fn create(
     // If the client goes, this future is dropped, and the tether with it.
     let (holds, tether) = oneshot::channel();
     let tether = launch.spec.tethered.then_some(tether);
-    let view = api.ask(|answer| Command::Create { launch, tether, until, answer }).await?;
+    let create = |answer| match rejoin {
+        None => Command::Create { launch, tether, until, answer },
+        Some(session) => Command::AskAgain { session, launch, tether, until, answer },
+    };
+    let view = api.ask(create).await?;
     // Nobody may be tied to it.
     holds.send(()).ok();
     Ok((StatusCode::CREATED, Json(view)))

@@ -96,8 +96,11 @@ impl Owner {
             return;
         }
         for id in self.world.next_in_line(&self.terms.caps) {
-            let session = self.world.get(&id);
-            let wants_terminal = session.is_some_and(|session| session.spec.terminal.is_some());
+            let Some(session) = self.world.get(&id) else { continue };
+            if self.is_awaited(session) {
+                continue; // it keeps its place
+            }
+            let wants_terminal = session.spec.terminal.is_some();
             if self.check_headroom(wants_terminal).is_err() {
                 return self.watch_line();
             }

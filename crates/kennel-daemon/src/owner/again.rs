@@ -152,7 +152,11 @@ impl Owner {
                 }
                 self.wait(&id, Waiter::until(until, answer));
             }
-            (Relaunched::Already { id }, _) => self.wait(&id, Waiter::until(until, answer)),
+            (Relaunched::Already { id }, prepared) => {
+                let given = prepared.err().flatten();
+                let resume = Resume { reference, request, given, until, tether, answer };
+                self.rejoin_resumed(&id, resume);
+            }
             (Relaunched::Wait { id }, prepared) => {
                 let given = prepared.err().flatten();
                 let request =
@@ -207,7 +211,9 @@ impl Owner {
         let queued: Vec<_> = queued.map(|session| session.id.clone()).collect();
         self.queued = queued.len();
         for id in &queued {
-            if !self.has_launch(id) {
+            if self.world.get(id).is_some_and(|session| self.is_awaited(session)) {
+                self.await_client(id);
+            } else if !self.has_launch(id) {
                 let why = LOST_ENVIRONMENT.to_owned();
                 self.call_off(id, Reason::Failed { code: 207, why });
             }
@@ -227,7 +233,7 @@ impl Owner {
         self.runtimes.get(id).is_some_and(|runtime| runtime.launch.is_some())
     }
 
-    fn call_off(&mut self, id: &SessionId, reason: Reason) {
+    pub(super) fn call_off(&mut self, id: &SessionId, reason: Reason) {
         self.happen(id, &Event::StopAsked(StopWish { grace: None, reason }));
     }
 

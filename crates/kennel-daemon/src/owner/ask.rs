@@ -37,6 +37,9 @@ impl Owner {
             Command::Handle { reference, answer } => {
                 drop(answer.send(self.handle_of(&reference)));
             }
+            Command::AskAgain { session, launch, tether, until, answer } => {
+                self.ask_again(&session, launch, tether, Waiter::until(until, answer));
+            }
             Command::Resume(resume) => self.resume(resume),
             Command::List { all, answer } => {
                 let pending = |session: &Session| session.relaunch == RelaunchState::Pending;
@@ -98,8 +101,12 @@ impl Owner {
     ) {
         match self.keyed(&launch.spec) {
             Keyed::Free => {}
-            // Whoever asks again gets the answer of whoever asked first, and is not tied to it.
-            Keyed::Same(id) => return self.wait(&id, waiter),
+            // Whoever asks again gets the answer of whoever asked first, and is not tied to it, unless that is
+            // the same who has lost a daemon.
+            Keyed::Same(id) => {
+                self.rejoin(&id, launch, tether);
+                return self.wait(&id, waiter);
+            }
             Keyed::Different { by, fields } => return waiter.refuse(different(&by, &fields)),
         }
         if launch.wants_plan() {
@@ -121,6 +128,7 @@ impl Owner {
     }
 
     fn admit(&mut self, mut launch: Box<NewLaunch>) -> Result<SessionId, Refused> {
+        self.check_name(launch.spec.name.as_deref())?;
         let room = self.room_for(&launch)?;
         let random = random().map_err(|error| Refused::internal(format!("no random: {error}")))?;
         #[expect(clippy::cast_possible_truncation, reason = "some random bits of many")]
@@ -136,6 +144,15 @@ impl Owner {
         point("daemon.launch.admitted");
         self.begin(&id, launch, effects, "somebody asked for it");
         Ok(id)
+    }
+
+    /// A name goes before the beginning of an id: whoever types one and means the other would end the wrong session.
+    fn check_name(&self, name: Option<&str>) -> Result<(), Refused> {
+        let mistaken = name.and_then(|name| Some((name, self.world.mistaken_for(name)?)));
+        mistaken.map_or(Ok(()), |(name, id)| {
+            let text = format!("{name:?} is no name for a session: the id {id} begins so");
+            Err(Refused::conflict(text).hint("choose a name that people can tell from an id"))
+        })
     }
 
     /// Ends the session if its client goes before it has its answer.

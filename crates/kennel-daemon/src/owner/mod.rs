@@ -18,6 +18,7 @@ mod keepers;
 mod leave;
 mod ready;
 mod records;
+mod rejoin;
 mod runtime;
 mod spares;
 mod step;
@@ -208,6 +209,7 @@ impl Owner {
             Message::RestartDue { session } => self.restart_due(&session),
             Message::LineMoved => self.line_moved(),
             Message::LineWatched => self.line_watched(),
+            Message::ClientOverdue { session } => self.client_overdue(&session),
             Message::ClientGone { session } => self.client_gone(&session),
             Message::StopOverdue { session } => self.stop_overdue(&session),
             Message::Excess { sessions } => self.remove_excess(sessions),

@@ -1,20 +1,34 @@
 //! Those who fell to the yard.
+//!
+//! They get a TERM first, and a moment to act on it: a git that is killed at once leaves its lock files, and nobody
+//! would know that they are nobody's. The moment is one for all, from the first of them on, so that those who keep
+//! coming can't draw it out.
 
 use std::io;
 use std::time::{Duration, Instant};
 
 use kennel_pen::{End, HomeId, NotRemoved, Pen, PenName, SessionId, Strangers};
 use kennel_sys::reap::Ended;
+use rustix::process::Signal;
 
+/// How long they may take to end after TERM.
+pub(super) const GRACE: Duration = Duration::from_secs(1);
 /// The length of one bout of killing, between which requests are heard.
 const BOUT: Duration = Duration::from_millis(250);
 
 /// The orphans, seen as a pen in which all children are but the daemon and the keepers.
-pub(super) struct Orphans(Pen);
+pub(super) struct Orphans {
+    pen: Pen,
+    /// Whether all that we know of had their TERM.
+    asked: bool,
+}
 
 /// What is left of them.
+#[must_use]
 pub(super) enum Left {
     Nobody,
+    /// They were asked to end, and may still do so.
+    Asked,
     These(Vec<String>),
 }
 
@@ -26,17 +40,28 @@ impl Orphans {
         // First of all: a pen that does not know them would strike at them when it is dropped.
         let known = Strangers::of(known.iter().copied())?;
         let pen = Pen::take_over(name, None, None, known).map_err(io::Error::other)?;
-        Ok(Self(pen))
+        Ok(Self { pen, asked: false })
+    }
+
+    /// There may be others, who were not asked to end.
+    pub(super) fn look_again(&mut self) {
+        self.asked = false;
     }
 
     /// A child that is none.
     pub(super) fn add_known(&mut self, pid: i32) -> io::Result<()> {
-        self.0.add_stranger(pid)
+        self.pen.add_stranger(pid)
     }
 
-    /// Ends them, for a while.
-    pub(super) fn end(&mut self) -> io::Result<Left> {
-        match self.0.end(Instant::now() + BOUT)? {
+    /// Ends them: asks them until this moment, which never blocks; then kills them, for a while.
+    pub(super) fn end(&mut self, kill_at: Instant) -> io::Result<Left> {
+        if Instant::now() < kill_at {
+            if !std::mem::replace(&mut self.asked, true) {
+                self.pen.signal(Signal::TERM)?;
+            }
+            return if self.pen.is_empty()? { self.settle() } else { Ok(Left::Asked) };
+        }
+        match self.pen.end(Instant::now() + BOUT)? {
             End::Empty => self.settle(),
             End::StillAlive(survivors) => {
                 Ok(Left::These(survivors.iter().map(ToString::to_string).collect()))
@@ -47,7 +72,7 @@ impl Orphans {
     /// Over and done with: a pen that is dropped otherwise counts as abandoned, and the next one would begin by
     /// killing every child.
     fn settle(&mut self) -> io::Result<Left> {
-        match self.0.try_remove() {
+        match self.pen.try_remove() {
             Ok(()) => Ok(Left::Nobody),
             Err(NotRemoved::Occupied) => {
                 Ok(Left::These(vec!["one that fell to the yard just now".to_owned()]))
@@ -58,6 +83,6 @@ impl Orphans {
 
     /// The known ones that have ended meanwhile.
     pub(super) fn known_ended(&mut self) -> Vec<(i32, Ended)> {
-        self.0.strangers_ended()
+        self.pen.strangers_ended()
     }
 }

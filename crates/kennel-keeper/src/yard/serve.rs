@@ -21,14 +21,14 @@ use super::YardConfig;
 use super::begin::{listen, raise_limits, take_locks};
 use super::daemon::{Backoff, Daemon, DaemonExit};
 use super::kept::Kept;
-use super::orphans::{Left, Orphans};
+use super::orphans::{GRACE, Left, Orphans};
 use super::resume::{Resumed, become_program};
 use crate::fault;
 use crate::keeper::{Birthright, DESCRIPTORS, Inherited, Legacy};
 use crate::protocol::{LONGEST_REQUEST, VERSION, YardReport, YardRequest};
 
-/// How long orphans may take to end before a keeper's end is told with those left.
-const PATIENCE: Duration = Duration::from_secs(2);
+/// How long orphans may take to end, the grace included, before a keeper's end is told with those left.
+const PATIENCE: Duration = Duration::from_secs(3);
 /// The pause between bouts once patience is over.
 const PROBE: Duration = Duration::from_secs(1);
 /// The pause after something went wrong.
@@ -211,8 +211,11 @@ impl Yard {
         let channels = self.daemon.iter().map(|daemon| &daemon.channel).chain(&self.visitors);
         fds.extend(channels.map(|channel| PollFd::new(channel, PollFlags::IN)));
         let now = Instant::now();
-        let orphans = self.orphans_since.map(|since| {
-            if now.saturating_duration_since(since) < PATIENCE { now } else { now + PROBE }
+        // Those who were asked to end are our children: we hear of it.
+        let orphans = self.orphans_since.map(|since| match now.saturating_duration_since(since) {
+            asked if asked < GRACE => since + GRACE,
+            killed if killed < PATIENCE => now,
+            _ => now + PROBE,
         });
         let timeout = [self.start_at, orphans].into_iter().flatten().min().map(|at| {
             let left = at.saturating_duration_since(now);
@@ -423,17 +426,21 @@ impl Yard {
 
     fn suspect_orphans(&mut self) {
         self.orphans_since.get_or_insert_with(Instant::now);
+        if let Some(orphans) = &mut self.orphans {
+            orphans.look_again();
+        }
     }
 
     /// Ends those who fell to us; then tells of the keepers whose they were.
     fn end_orphans(&mut self) -> io::Result<()> {
         let mut left = Vec::new();
         if let Some(since) = self.orphans_since {
-            match self.end_some_orphans() {
+            match self.end_some_orphans(since + GRACE) {
                 Ok(Left::Nobody) => {
                     self.orphans = None;
                     self.orphans_since = None;
                 }
+                Ok(Left::Asked) => {}
                 Ok(Left::These(these)) => left = these,
                 Err(error) => {
                     complain(&format!("orphans can't be ended: {error}"));
@@ -457,7 +464,7 @@ impl Yard {
         Ok(())
     }
 
-    fn end_some_orphans(&mut self) -> io::Result<Left> {
+    fn end_some_orphans(&mut self, kill_at: Instant) -> io::Result<Left> {
         let orphans = match &mut self.orphans {
             Some(orphans) => orphans,
             none => {
@@ -466,7 +473,7 @@ impl Yard {
                 none.insert(Orphans::gather(&self.home_id, &known)?)
             }
         };
-        let left = orphans.end();
+        let left = orphans.end(kill_at);
         for (pid, ended) in orphans.known_ended() {
             self.child_ended(pid, ended);
         }

@@ -23,6 +23,12 @@ use crate::stopper::{BY_RESUME, BY_RUN, Stopper};
 /// The pause between looks at a session whose daemon vanished over its launch.
 const LOOK_AGAIN: Duration = Duration::from_millis(20);
 
+/// How often a request that may be repeated is, if daemons vanish over it one after the other.
+const MOST_LOSSES: u32 = 50;
+
+/// How long a daemon that was sound serves.
+const SOUND: Duration = Duration::from_secs(30);
+
 /// How often we look where we stand in line.
 const LOOK_AT_LINE: Duration = Duration::from_millis(300);
 
@@ -51,8 +57,12 @@ enum Until {
 
 impl Until {
     /// For one that is left to itself a place in line is enough, unless more is asked for.
-    fn of(detach: bool, queue: bool) -> Self {
-        if detach && queue { Self::Accepted } else { Self::Started }
+    fn of(wait_ready: bool, detach: bool, queue: bool) -> Self {
+        match (wait_ready, detach && queue) {
+            (true, _) => Self::Ready,
+            (false, true) => Self::Accepted,
+            (false, false) => Self::Started,
+        }
     }
 
     fn query(self) -> &'static str {
@@ -72,14 +82,23 @@ impl Until {
 
 /// A new session, or another launch of one.
 enum Wish {
-    Create(Box<CreateRequest>),
-    Resume { session: String, request: Box<ResumeRequest> },
+    Create {
+        request: Box<CreateRequest>,
+        /// The session that it has made already, for a daemon that is no more.
+        made: Option<String>,
+    },
+    Resume {
+        session: String,
+        request: Box<ResumeRequest>,
+        /// The launch that was running when we looked: it is the answer, unless it was about to end by then.
+        running: Option<String>,
+    },
 }
 
 impl Wish {
     fn stdin(&mut self) -> &mut StdinFrom {
         match self {
-            Self::Create(request) => &mut request.stdin,
+            Self::Create { request, .. } => &mut request.stdin,
             Self::Resume { request, .. } => &mut request.stdin,
         }
     }
@@ -143,10 +162,9 @@ impl Plan {
             stderr_apart: terminal && !args.detach && !isatty(rustix::stdio::stderr()),
             queue: args.again.queue,
         };
-        let wish = Wish::Create(Box::new(request));
+        let wish = Wish::Create { request: Box::new(request), made: None };
         let queue = args.again.queue;
-        let until =
-            if args.ready.wait_ready { Until::Ready } else { Until::of(args.detach, queue) };
+        let until = Until::of(args.ready.wait_ready, args.detach, queue);
         Ok(Self { wish, own_stdin, until, queue, asked_by, asked_at: moment::now_ms() })
     }
 
@@ -176,13 +194,37 @@ impl Plan {
             by: asked_by.clone(),
         };
         let own_stdin = !terminal && !spec.stdin && !args.detach;
-        let wish = Wish::Resume { session: latest.session.clone(), request: Box::new(request) };
-        let (until, queue) = (Until::of(args.detach, args.queue), args.queue);
+        let wish = Wish::Resume {
+            session: latest.session.clone(),
+            request: Box::new(request),
+            running: runs(latest).then(|| latest.id.clone()),
+        };
+        let queue = args.queue;
+        let until = Until::of(args.wait_ready, args.detach, queue);
         Ok(Self { wish, own_stdin, until, queue, asked_by, asked_at: moment::now_ms() })
     }
 }
 
 impl Plan {
+    /// Notes that our session waits in line. It may have lost what only we have: environment and streams.
+    fn note_in_line(&mut self, daemon: &Daemon) {
+        let in_line = |session: &SessionView| session.phase == Phase::Queued;
+        let found = if self.queue { find_own(daemon, self).filter(in_line) } else { None };
+        if let Wish::Create { made, .. } = &mut self.wish {
+            *made = found.map(|session| session.id);
+        }
+    }
+
+    /// Whether the same request, made again, has the same answer: by its key, by the session that it has made, or by
+    /// the launch that it follows.
+    fn may_be_repeated(&self) -> bool {
+        match &self.wish {
+            Wish::Create { request, made } => request.spec.key.is_some() || made.is_some(),
+            // After one that runs there would be another one, if it has ended meanwhile.
+            Wish::Resume { running, .. } => running.is_none(),
+        }
+    }
+
     fn created(&self, session: SessionView) -> Created {
         let ours = session.spec.asked_by == self.asked_by;
         Created::Session { session: Box::new(session), ours }
@@ -243,15 +285,12 @@ pub(super) fn create(
     signals: &Signals,
 ) -> Result<Created, Failure> {
     let refused = |error: AskError| Failure::from(error).code(exit_code::SETUP);
-    let sent = match ask(daemon, home, &mut plan) {
-        Ok(sent) => sent,
-        // It vanished before it could hear us.
-        Err(_) if daemon.find_again().is_ok() => ask(daemon, home, &mut plan)?,
-        Err(failure) => return Err(failure),
-    };
+    let mut sent = ask_whoever_is_there(daemon, home, &mut plan)?;
+    let mut asked_at = Instant::now();
     let mut line = Line::default();
+    let mut losses = 0;
     loop {
-        if let Some(signal) = signals.next_end().map_err(Failure::internal)? {
+        if let Some(signal) = await_answer(daemon, &plan, &sent, &mut line, signals)? {
             // The daemon sees us go, and ends what it may have started for us.
             drop(sent);
             let session = match find_own(daemon, &plan) {
@@ -260,23 +299,61 @@ pub(super) fn create(
             };
             return Ok(Created::Stopped { signal, session: session.map(Box::new) });
         }
-        let mut fds = [PollFd::new(signals, PollFlags::IN), PollFd::new(&sent, PollFlags::IN)];
+        match receive::<SessionView>(sent) {
+            Ok(session) => return Ok(plan.created(session)),
+            Err(error) if error.is_gone() => {
+                // One that served for a while was sound; one that goes again and again is not.
+                losses = if asked_at.elapsed() > SOUND { 1 } else { losses + 1 };
+                pause()?;
+                daemon.find_again()?;
+                plan.note_in_line(daemon);
+                if losses > MOST_LOSSES || !plan.may_be_repeated() {
+                    return recover(daemon, &plan, error);
+                }
+                sent = ask_whoever_is_there(daemon, home, &mut plan)?;
+                asked_at = Instant::now();
+            }
+            Err(error) => return Err(refused(error)),
+        }
+    }
+}
+
+/// Waits until there is an answer to be read; or gives the signal that tells us to end.
+fn await_answer(
+    daemon: &Daemon,
+    plan: &Plan,
+    sent: &Sent,
+    line: &mut Line,
+    signals: &Signals,
+) -> Result<Option<i32>, Failure> {
+    loop {
+        if let Some(signal) = signals.next_end().map_err(Failure::internal)? {
+            return Ok(Some(signal));
+        }
+        let mut fds = [PollFd::new(signals, PollFlags::IN), PollFd::new(sent, PollFlags::IN)];
         // While we wait in line, we look now and then where we stand.
         let look_at =
             (plan.queue && plan.until != Until::Accepted).then(|| Instant::now() + LOOK_AT_LINE);
         poll(&mut fds, look_at).map_err(Failure::internal)?;
         if !fds[1].revents().is_empty() {
-            break;
+            return Ok(None);
         }
         if look_at.is_some_and(|at| Instant::now() >= at) {
-            line.look(daemon, &plan);
+            line.look(daemon, plan);
         }
     }
-    match receive::<SessionView>(sent) {
-        Ok(session) => Ok(plan.created(session)),
-        Err(error) if error.is_gone() => recover(daemon, &plan, error),
-        Err(error) => Err(refused(error)),
+}
+
+/// Asks; once more if the daemon vanished before it could hear us.
+fn ask_whoever_is_there(daemon: &Daemon, home: &Home, plan: &mut Plan) -> Result<Sent, Failure> {
+    match ask(daemon, home, plan) {
+        Err(_) if daemon.find_again().is_ok() => ask(daemon, home, plan),
+        asked => asked,
     }
+}
+
+fn pause() -> Result<(), Failure> {
+    poll(&mut [], Some(Instant::now() + LOOK_AGAIN)).map_err(Failure::internal)
 }
 
 /// Leaves our standard input, if it is to be the agent's, and sends the request.
@@ -287,11 +364,13 @@ fn ask(daemon: &Daemon, home: &Home, plan: &mut Plan) -> Result<Sent, Failure> {
     }
     let until = plan.until.query();
     let sent = match &plan.wish {
-        Wish::Create(request) => {
-            let path = format!("/v1/sessions{until}");
+        Wish::Create { request, made } => {
+            let between = if until.is_empty() { '?' } else { '&' };
+            let rejoin = made.as_ref().map(|id| format!("{between}rejoin={id}"));
+            let path = format!("/v1/sessions{until}{}", rejoin.unwrap_or_default());
             daemon.send("POST", &path, Some(request), Patience::Endless)
         }
-        Wish::Resume { session, request } => {
+        Wish::Resume { session, request, .. } => {
             let path = session_path(session, &format!("/resume{until}"));
             daemon.send("POST", &path, Some(request), Patience::Endless)
         }
@@ -319,9 +398,8 @@ fn stop(
 
 /// The daemon vanished over it. The next one knows whether the session came to be.
 fn recover(daemon: &Daemon, plan: &Plan, error: AskError) -> Result<Created, Failure> {
-    daemon.find_again()?;
     loop {
-        let Some(session) = find_own(daemon, plan) else {
+        let Some(session) = find_own(daemon, plan).or_else(|| find_running(daemon, plan)) else {
             let error = anyhow::Error::from(error).context("nothing was started");
             return Err(Failure::internal(error));
         };
@@ -345,11 +423,21 @@ fn recover(daemon: &Daemon, plan: &Plan, error: AskError) -> Result<Created, Fai
             | Phase::Running
             | Phase::Stopping
             | Phase::Reaped
-            | Phase::Cleaned => {
-                let soon = Instant::now() + LOOK_AGAIN;
-                poll(&mut [], Some(soon)).map_err(Failure::internal)?;
-            }
+            | Phase::Cleaned => pause()?,
         }
+    }
+}
+
+/// Whether a launch goes on, so that none follows it just now.
+fn runs(session: &SessionView) -> bool {
+    session.phase < Phase::Stopping && session.wanted == "running" && session.exit.is_none()
+}
+
+/// The launch that was running already when we asked for one, and has been our answer.
+fn find_running(daemon: &Daemon, plan: &Plan) -> Option<SessionView> {
+    match &plan.wish {
+        Wish::Resume { running: Some(id), .. } => daemon.session(id).ok(),
+        _ => None,
     }
 }
 

@@ -30,7 +30,7 @@ use crate::failure::{Failure, say};
 use crate::home::Home;
 use crate::live::{DEFAULT_DETACH_KEYS, DetachKeys, Signals};
 use crate::print::print;
-use crate::quantity::{Lease, parse_lease, parse_name, parse_size, parse_time};
+use crate::quantity::{Lease, parse_lease, parse_new_name, parse_size, parse_time};
 use crate::verdict::{self, Verdict};
 use again::AgainArgs;
 use create::Created;
@@ -84,7 +84,7 @@ pub(crate) struct RunArgs {
     #[arg(long, value_name = "NAME")]
     pub(crate) profile: Option<String>,
     /// A name for the session, told to it as $KENNEL_SESSION_NAME
-    #[arg(long, value_name = "NAME", value_parser = parse_name)]
+    #[arg(long, value_name = "NAME", value_parser = parse_new_name)]
     pub(crate) name: Option<String>,
     /// The folder to start in [default: this one]
     #[arg(long, value_name = "DIR")]
@@ -136,7 +136,7 @@ impl From<PenChoice> for PenKind {
 
 /// Runs the command; gives the exit code.
 pub(crate) fn run(home: &Home, args: &RunArgs) -> Result<u8, Failure> {
-    args.ready.check(args.detach)?;
+    ready::check(args.ready.wait_ready, args.detach)?;
     let plan = create::Plan::new(home, args).map_err(Failure::setup)?;
     let daemon = Daemon::connect(home, Start::IfNeeded)?;
     // From here on a signal waits to be read, so that none falls into a gap.

@@ -37,15 +37,15 @@ impl ReadyArgs {
         let asked = self.ready != Readiness::None && !self.ready_timeout.is_zero();
         spec.ready_timeout = asked.then_some(self.ready_timeout);
     }
+}
 
-    /// What is wrong with them, if anything is.
-    pub(super) fn check(&self, detach: bool) -> Result<(), Failure> {
-        if self.wait_ready && !detach {
-            let text = "--wait-ready is for a session that is left to itself";
-            return Err(Failure::because(exit_code::USAGE, text).hint("add -d"));
-        }
-        Ok(())
+/// Whoever stays in front of a session sees for himself when it is up.
+pub(super) fn check(wait_ready: bool, detach: bool) -> Result<(), Failure> {
+    if wait_ready && !detach {
+        let text = "--wait-ready is for a session that is left to itself";
+        return Err(Failure::because(exit_code::USAGE, text).hint("add -d"));
     }
+    Ok(())
 }
 
 /// Why a session that was waited for is not ready, if it is not.

@@ -4,7 +4,7 @@ use clap::Args;
 use kennel_core::SessionView;
 
 use super::create::{self, Plan};
-use super::{Front, see_through};
+use super::{Front, ready, see_through};
 use crate::connect::{Daemon, Start};
 use crate::exit_code;
 use crate::failure::Failure;
@@ -19,6 +19,10 @@ pub(crate) struct ResumeArgs {
     /// Leave it running by itself, and print the launch's id
     #[arg(short, long)]
     pub(super) detach: bool,
+    /// With -d: come back when it is up, as it was asked for when it was first
+    /// run; if it won't be, fail when all of it is gone
+    #[arg(long)]
+    pub(super) wait_ready: bool,
     /// Wait in line if there are too many sessions, instead of being refused
     #[arg(long)]
     pub(super) queue: bool,
@@ -32,6 +36,7 @@ pub(crate) struct ResumeArgs {
 
 /// Launches it again; gives the exit code.
 pub(crate) fn resume(home: &Home, args: &ResumeArgs) -> Result<u8, Failure> {
+    ready::check(args.wait_ready, args.detach)?;
     let refused = |error| Failure::from(error).code(exit_code::SETUP);
     let daemon = Daemon::connect(home, Start::IfNeeded)?;
     let named = daemon.session(&args.session).map_err(refused)?;
@@ -43,6 +48,7 @@ pub(crate) fn resume(home: &Home, args: &ResumeArgs) -> Result<u8, Failure> {
     let plan = Plan::resume(home, args, &latest).map_err(Failure::setup)?;
     let signals = Signals::listen().map_err(Failure::internal)?;
     let created = create::create(&daemon, home, plan, &signals)?;
-    let front = Front { detach: args.detach, wait_ready: false, detach_keys: &args.detach_keys };
+    let front =
+        Front { detach: args.detach, wait_ready: args.wait_ready, detach_keys: &args.detach_keys };
     see_through(&daemon, home, front, created, &signals)
 }

@@ -32,6 +32,8 @@ pub(crate) fn signal(home: &Home, args: &SignalArgs) -> Result<u8, Failure> {
     let signal = args.option.or(args.signal);
     let signal = signal.ok_or_else(|| Failure::because(exit_code::USAGE, "no signal was named"))?;
     let request = SignalRequest { signal };
-    daemon.tell(&session_path(&args.session, "/signal"), &request)?;
+    let session = daemon.session(&args.session)?;
+    let told = daemon.tell(&session_path(&session.id, "/signal"), &request);
+    told.map_err(|error| error.about(&session))?;
     Ok(0)
 }

@@ -5,6 +5,7 @@ use std::fs;
 use kennel_testing::{Pen, Running, Scene, Who, eventually, signal};
 use serde_json::Value;
 
+use crate::births::scene_with_points;
 use crate::config::configure;
 
 fn scene(config: &str) -> Option<Scene> {
@@ -202,5 +203,91 @@ fn without_room_on_the_machine_nothing_new_is_started() {
     assert!(refused.stderr.contains("of memory are available"), "{refused:?}");
     assert_eq!(scene.session(&id)["phase"], "running");
     scene.call_ok(&["stop", &id]);
+    scene.stop_daemon();
+}
+
+/// The daemon is killed twice: whoever waits in line keeps the place, the streams and the session.
+#[test]
+fn a_foreground_run_in_line_outlives_the_daemon() {
+    let Some(scene) = scene("daemon.max_live = 1\n") else { return };
+    let first = scene.launch(&[], &["sleep"]);
+    let text = scene.path("work/text");
+    fs::write(&text, "by standard input").expect("a file");
+    let script = ["/bin/sh", "-c", "cat; echo; echo $WORD; exit 7"];
+    let mut command = scene.run_command(&["--queue", "--name", "x", "-e", "WORD=kept"], &script);
+    command.stdin(fs::File::open(&text).expect("it is there"));
+    let waiting = Running::start(command);
+    let in_line = |name: &str, place: u64| {
+        let sessions = scene.sessions();
+        sessions.iter().any(|it| it["name"] == name && it["queue_place"] == place)
+    };
+    eventually("it waits in line", || in_line("x", 1));
+    let id = scene.session("x")["id"].clone();
+    let behind = scene.start(&["--queue", "--name", "y"], &["exit", "8"]);
+    eventually("another one waits behind it", || in_line("y", 2));
+    for round in 1..=2 {
+        let daemon = scene.daemon().expect("a daemon");
+        signal(daemon, "KILL");
+        eventually("there is another daemon", || scene.daemon().is_some_and(|pid| pid != daemon));
+        eventually("both are back", || {
+            let back = scene.call_ok(&["events"]).matches("rejoined").count() == 2 * round;
+            back && in_line("x", 1) && in_line("y", 2)
+        });
+    }
+    scene.call_ok(&["stop", &first]);
+    let ended = waiting.wait();
+    let said = (ended.code, ended.stdout.as_str());
+    assert_eq!(said, (7, "by standard input\nkept\n"), "{ended:?}");
+    assert_eq!(behind.wait().code, 8);
+    assert_eq!(scene.session("x")["id"], id, "it is the same session");
+    assert_eq!(scene.sessions().len(), 3);
+    scene.assert_nothing_left();
+    scene.stop_daemon();
+}
+
+/// Who went with the daemon is not waited for.
+#[test]
+fn a_client_in_line_that_was_killed_with_the_daemon_is_not_waited_for() {
+    let Some((scene, faults)) = scene_with_points(Who::Other, Pen::Subtree) else { return };
+    configure(&scene, "daemon.max_live = 1\n");
+    let first = scene.launch(&[], &["sleep"]);
+    let waiting = scene.start(&["--queue", "--name", "x"], &["sleep"]);
+    eventually("it waits in line", || {
+        scene.sessions().iter().any(|it| it["name"] == "x" && it["queue_place"] == 1)
+    });
+    let daemon = scene.daemon().expect("a daemon");
+    signal(daemon, "STOP");
+    waiting.signal("KILL");
+    signal(daemon, "KILL");
+    let _killed = waiting.wait();
+    eventually("there is another daemon", || scene.daemon().is_some_and(|pid| pid != daemon));
+    assert_eq!(scene.session("x")["queue_place"], 1, "it may come back");
+    faults.set_clock(std::time::Duration::from_secs(60));
+    let session = scene.wait_phase("x", "cleaned");
+    assert_eq!(session["reason"]["kind"], "client_gone", "{session:#}");
+    assert_eq!(session["exit"]["kind"], "never_ran", "{session:#}");
+    scene.call_ok(&["stop", &first]);
+    scene.stop_daemon();
+}
+
+/// The same for another launch.
+#[test]
+fn a_foreground_resume_in_line_outlives_the_daemon() {
+    let Some(scene) = scene("daemon.max_live = 1\n") else { return };
+    let ended = scene.launch_command(&["--name", "x"], &["/bin/sh", "-c", "echo $WORD; exit 7"]);
+    scene.wait_phase(&ended, "cleaned");
+    let first = scene.launch(&[], &["sleep"]);
+    let mut command = scene.kennel(&["resume", "--queue", "x"]);
+    command.env("WORD", "kept");
+    let waiting = Running::start(command);
+    let in_line = || scene.session("x")["queue_place"] == 1;
+    eventually("it waits in line", in_line);
+    let daemon = scene.daemon().expect("a daemon");
+    signal(daemon, "KILL");
+    eventually("it is back", || scene.call_ok(&["events"]).contains("rejoined") && in_line());
+    scene.call_ok(&["stop", &first]);
+    let waited = waiting.wait();
+    assert_eq!((waited.code, waited.stdout.as_str()), (7, "kept\n"), "{waited:?}");
+    assert_eq!(scene.session("x")["id"], format!("{ended}_2"));
     scene.stop_daemon();
 }

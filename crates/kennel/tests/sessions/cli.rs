@@ -8,6 +8,8 @@ use std::process::Stdio;
 use kennel_testing::{Pen, Running, Scene, Who, eventually, everywhere, signal};
 use serde_json::Value;
 
+use crate::walk::Victims;
+
 fn scene() -> Option<Scene> {
     Scene::new(Who::Other, Pen::Subtree)
 }
@@ -323,9 +325,8 @@ everywhere! {
         let id = scene.launch_ready(&["--name", "x"], &["env-i"]);
         let over = scene.launch(&[], &["exit", "0"]);
         scene.call_ok(&["wait", &over]);
-        for pid in [scene.yard(), scene.daemon()].into_iter().flatten() {
-            signal(pid, "KILL");
-        }
+        // As if at one moment: a daemon that sees its yard go starts another one.
+        Victims { daemon: true, keeper: false, yard: true }.kill(&scene, None);
         let register = scene.kennel_home().join("register.db");
         fs::rename(&register, scene.path("home/away")).expect("moved");
         let found = scene.call_json(&["rescue", "--json"]);
@@ -389,4 +390,66 @@ fn tables_have_no_colours_in_a_pipe() {
     }
     scene.call_ok(&["stop", "--all"]);
     scene.stop_daemon();
+}
+
+/// Whoever types one and means the other would end the wrong session.
+#[test]
+fn a_name_that_may_be_an_id_is_refused() {
+    let Some(scene) = scene() else { return };
+    for name in ["0snaezkwnksg", "0snaezkwnksg_1", "0snaezkwnksg_12"] {
+        let refused = scene.run(&["-d", "--name", name], &["sleep"]);
+        assert_eq!(refused.code, 201, "{refused:?}");
+        assert!(refused.stderr.contains("looks like the id of a session"), "{refused:?}");
+    }
+    let id = scene.launch_ready(&["--name", "fix"], &["sleep"]);
+    let refused = scene.run(&["-d", "--name", &id[..5]], &["sleep"]);
+    assert_eq!(refused.code, 202, "{refused:?}");
+    assert!(refused.stderr.contains(&format!("the id {id} begins so")), "{refused:?}");
+    let fine = scene.run(&["--name", "0snaezkwnks", "-d"], &["exit", "0"]);
+    assert_eq!(fine.code, 0, "{fine:?}");
+    scene.call_ok(&["stop", "fix"]);
+    scene.stop_daemon();
+}
+
+#[test]
+fn an_error_shows_the_name_that_was_typed() {
+    let Some(scene) = scene() else { return };
+    let id = scene.launch(&["--name", "fix"], &["exit", "0"]);
+    scene.wait_phase("fix", "cleaned");
+    for args in [&["send", "fix", "hello"][..], &["signal", "fix", "TERM"]] {
+        let refused = scene.call(args);
+        assert_eq!(refused.code, 1, "{refused:?}");
+        assert!(
+            refused.stderr.contains(&format!("session fix ({id}) does not run")),
+            "{refused:?}"
+        );
+    }
+    scene.stop_daemon();
+}
+
+/// Deleted sockets are made again by the daemon that lives; nobody is left waiting, or ended.
+#[test]
+fn a_daemon_whose_sockets_were_deleted_can_be_reached_again() {
+    let Some(scene) = scene() else { return };
+    let id = scene.launch_ready(&["--name", "x"], &["sleep"]);
+    let daemon = scene.daemon().expect("a daemon");
+    let waiting = Running::start(scene.kennel(&["wait", "x"]));
+    for name in ["kennel.sock", "deposit.sock"] {
+        let socket = scene.kennel_home().join(name);
+        for away in [None, Some(scene.path("home/away"))] {
+            match away {
+                None => fs::remove_file(&socket).expect("it was there"),
+                Some(away) => fs::rename(&socket, away).expect("it was there"),
+            }
+            assert_eq!(scene.session("x")["phase"], "running");
+            eventually("it is made again", || socket.exists());
+            let run = scene.run(&[], &["exit", "3"]);
+            assert_eq!(run.code, 3, "{run:?}");
+        }
+    }
+    assert_eq!(scene.daemon(), Some(daemon), "it is still the same");
+    scene.call_ok(&["stop", &id]);
+    assert_eq!(waiting.wait().code, 143, "who waited has heard of it");
+    scene.stop_daemon();
+    assert!(!scene.kennel_home().join("kennel.sock").exists(), "none is left");
 }

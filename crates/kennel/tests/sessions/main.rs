@@ -15,6 +15,7 @@ mod deaths;
 mod disk;
 mod docs;
 mod freezer;
+mod ghosts;
 mod identity;
 mod inside;
 mod journal;

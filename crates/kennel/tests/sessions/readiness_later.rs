@@ -107,3 +107,38 @@ fn a_socket_in_a_worktree_makes_it_ready() {
     }
     scene.stop_daemon();
 }
+
+/// By the sign that it was first run with, and with the same codes as `run`.
+#[test]
+fn a_resume_waits_for_readiness_too() {
+    let Some(scene) = scene() else { return };
+    let script = "[ ! -e end ] || exit $(cat end); [ ! -e up ] || echo up; exec sleep 100";
+    let flags =
+        ["--ready", "line:^up$", "--ready-timeout", "1s", "--grace", "100ms", "--name", "x"];
+    let end = |code: &str| fs::write(scene.path("work/end"), code).expect("a file");
+    end("0");
+    let id = scene.launch_command(&flags, &["/bin/sh", "-c", script]);
+    scene.wait_phase(&id, "cleaned");
+    let resume = |flags: &[&str]| scene.call(&[&["resume"], flags, &["x"]].concat());
+    let foreground = resume(&["--wait-ready"]);
+    assert_eq!(foreground.code, 201, "{foreground:?}");
+    assert!(foreground.stderr.contains("add -d"), "{foreground:?}");
+    assert_eq!(scene.sessions().len(), 1, "nothing was launched");
+    for (code, told) in [("3", 3), ("0", 208)] {
+        end(code);
+        let ended = resume(&["-d", "--wait-ready"]);
+        assert_eq!((ended.code, ended.stdout.as_str()), (told, ""), "{ended:?}");
+        assert!(ended.stderr.contains("ended before it was ready"), "{ended:?}");
+    }
+    fs::remove_file(scene.path("work/end")).expect("it is there");
+    let slow = resume(&["-d", "--wait-ready"]);
+    scene.assert_nothing_left();
+    assert_eq!((slow.code, slow.stdout.as_str()), (208, ""), "{slow:?}");
+    assert!(slow.stderr.contains("was not ready within 1s"), "{slow:?}");
+    fs::write(scene.path("work/up"), "").expect("a file");
+    let up = resume(&["-d", "--wait-ready"]);
+    assert_eq!((up.code, up.stdout.trim_end()), (0, format!("{id}_5").as_str()), "{up:?}");
+    assert_eq!(scene.session("x")["ready"], "ready");
+    scene.call_ok(&["stop", "x"]);
+    scene.stop_daemon();
+}

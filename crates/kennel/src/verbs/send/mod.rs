@@ -133,5 +133,6 @@ fn send_bytes(daemon: &Daemon, session: &SessionView, bytes: &[u8]) -> Result<()
 
 fn post(daemon: &Daemon, session: &SessionView, bytes: &[u8], eof: bool) -> Result<(), Failure> {
     let hex = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
-    Ok(daemon.tell(&session_path(&session.id, "/input"), &InputRequest { hex, eof })?)
+    let told = daemon.tell(&session_path(&session.id, "/input"), &InputRequest { hex, eof });
+    Ok(told.map_err(|error| error.about(session))?)
 }

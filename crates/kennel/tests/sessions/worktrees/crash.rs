@@ -83,6 +83,36 @@ fn a_git_that_is_orphaned_in_its_work_is_ended_and_its_rest_removed() {
     scene.stop_daemon();
 }
 
+/// A git that is killed at once leaves its locks, and then nobody can touch those branches any more.
+#[test]
+fn a_git_that_is_orphaned_with_a_lock_lets_go_of_it() {
+    let Some(scene) = Scene::new(Who::Other, Pen::Subtree) else { return };
+    let repo = Repo::new(&scene);
+    let (began, over) = (scene.path("work/began"), scene.path("work/over"));
+    // References are locked while this runs: the session's branch, and one that is none of ours.
+    let hold = format!(
+        "[ \"$1\" = prepared ] && [ ! -e {over} ] || exit 0\n\
+         [ -n \"$INNER\" ] || INNER=1 exec git update-ref refs/heads/mine HEAD\n\
+         touch {began}; exec sleep 100",
+        began = began.display(),
+        over = over.display()
+    );
+    repo.hook_at("reference-transaction", &hold);
+    let run = repo.start(&["--worktree", "-d", "--name", "x"], "true");
+    eventually("the hook runs", || began.exists());
+    let locks = || repo.shell("find .git -name '*.lock'");
+    assert!(locks().contains("refs/heads/mine.lock"), "{}", locks());
+    std::fs::write(over, "").expect("a file");
+    signal(scene.daemon().expect("a daemon"), "KILL");
+    let ended = run.wait();
+    assert_ne!(ended.code, 0, "{ended:?}");
+    scene.wait_phase("x", "cleaned");
+    assert_eq!(locks(), "", "what is locked stays so");
+    repo.assert_settled();
+    scene.assert_nothing_left_soon();
+    scene.stop_daemon();
+}
+
 /// The daemon goes in order while a session works in its worktree, and the next one removes it.
 #[test]
 fn a_worktree_is_removed_by_whichever_daemon_sees_the_end() {

@@ -70,7 +70,12 @@ impl<'a> Repo<'a> {
 
     /// Has git run this whenever it checks something out.
     pub(crate) fn hook(&self, script: &str) {
-        let path = self.path.join(".git/hooks/post-checkout");
+        self.hook_at("post-checkout", script);
+    }
+
+    /// The same for another hook.
+    pub(crate) fn hook_at(&self, name: &str, script: &str) {
+        let path = self.path.join(".git/hooks").join(name);
         fs::write(&path, format!("#!/bin/sh\n{script}\n")).expect("a file");
         fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).expect("chmod");
         self.scene.give(&path);
