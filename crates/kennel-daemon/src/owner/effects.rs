@@ -24,7 +24,7 @@ use crate::effects::end_pen::{Ending, KnownCgroup};
 use crate::effects::launch::{Preparation, Prepared};
 use crate::effects::probe::{self, Found, Search};
 use crate::effects::yard_proof::{KeeperFate, YardProof};
-use crate::keeper_link::KeeperLink;
+use crate::keeper_link::{Descent, KeeperLink};
 use crate::message::Message;
 use crate::ready;
 
@@ -113,7 +113,8 @@ impl Owner {
             None => {
                 let (ours, theirs) = Channel::pair()?;
                 let socket = ready::watch(KeeperClient::over(ours))?;
-                let link = KeeperLink::attend(id.clone(), number, socket, self.bus.clone());
+                let bus = self.bus.clone();
+                let link = KeeperLink::attend(id.clone(), number, Descent::Ours, socket, bus);
                 runtime.link = Some(link);
                 self.forks.insert(key, id.clone());
                 Some(theirs)
@@ -257,7 +258,8 @@ impl Owner {
             let number = self.number();
             let bus = self.bus.clone();
             if let Some(runtime) = self.runtimes.get_mut(id) {
-                let link = KeeperLink::attend(id.clone(), number, keeper.socket, bus);
+                let link =
+                    KeeperLink::attend(id.clone(), number, Descent::Found, keeper.socket, bus);
                 runtime.link = Some(link);
                 runtime.greeted = true;
                 runtime.keeper_pid = Some(keeper.pid);
