@@ -2,8 +2,27 @@
 
 use std::fs;
 use std::path::PathBuf;
+use std::time::Duration;
 
-use kennel_testing::{Pen, Running, Scene, Who, eventually, signal};
+use kennel_testing::{Pen, Running, Scene, Who, alive, eventually, signal};
+
+use crate::births::{assert_cleaned, scene_with_points};
+
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// A keeper that waits for a launch.
+fn spare(scene: &Scene) -> Option<i32> {
+    let all = scene.all_processes().into_iter();
+    all.filter(|p| p.state != 'Z' && p.command.starts_with("kennel-spare")).map(|p| p.pid).next()
+}
+
+/// Has a session end, so that its keeper waits for another; gives the keeper.
+#[track_caller]
+fn leave_a_spare(scene: &Scene) -> i32 {
+    scene.launch_command(&[], &["/bin/true"]);
+    eventually("its keeper is free", || spare(scene).is_some());
+    spare(scene).expect("just seen")
+}
 
 fn program(pid: i32) -> PathBuf {
     fs::read_link(format!("/proc/{pid}/exe")).expect("its program")
@@ -50,4 +69,52 @@ fn a_keeper_of_an_older_program_gets_no_further_launch() {
     assert_eq!(program(scene.keeper().expect("a keeper")), newer);
     scene.call_ok(&["stop", "--all"]);
     scene.stop_daemon();
+}
+
+/// It was nobody's keeper yet: another one is had.
+#[test]
+fn a_spare_keeper_that_dies_before_it_gets_its_launch_costs_nothing() {
+    for point in ["daemon.launch.begun", "daemon.launch.locked"] {
+        let Some((scene, faults)) = scene_with_points(Who::Other, Pen::Subtree) else { return };
+        let spare = leave_a_spare(&scene);
+        faults.arm(point);
+        let run = Running::start(scene.run_command(&["--name", "x"], &["/bin/sh", "-c", "exit 7"]));
+        faults.wait_reached(point, PATIENCE).expect("the launch is held");
+        signal(spare, "KILL");
+        eventually("it is dead", || !alive(spare));
+        // The daemon hears of that before it hears of us.
+        scene.call_ok(&["ps"]);
+        faults.disarm(point);
+        let run = run.wait();
+        assert_eq!(run.code, 7, "{point}: {run:?}\n{}", scene.logs());
+        scene.wait_phase("x", "cleaned");
+        assert_cleaned(&scene, "x");
+        scene.stop_daemon();
+    }
+}
+
+/// A disk that takes so long that the launch is given up meanwhile.
+#[test]
+fn what_is_made_for_a_launch_that_was_given_up_is_removed() {
+    for with_spare in [false, true] {
+        let Some((scene, faults)) = scene_with_points(Who::Other, Pen::Subtree) else { return };
+        scene.call_ok(&["daemon", "start"]);
+        if with_spare {
+            leave_a_spare(&scene);
+        }
+        faults.arm("daemon.launch.begun");
+        let run = Running::start(scene.run_command(&["-d", "--name", "x"], &["/bin/true"]));
+        faults.wait_reached("daemon.launch.begun", PATIENCE).expect("the launch is held");
+        let given_up = || scene.session("x")["wanted"] == "stopped";
+        eventually("nobody waits for its keeper any more", given_up);
+        faults.disarm("daemon.launch.begun");
+        let session = scene.wait_phase("x", "cleaned");
+        assert_eq!(session["exit"]["kind"], "never_ran", "{session:#}");
+        assert_ne!(run.wait().code, 0);
+        let folder = scene.session_folder(session["id"].as_str().expect("an id"));
+        eventually("all was made", || folder.join("lock").exists());
+        assert_cleaned(&scene, "x");
+        scene.assert_nothing_left();
+        scene.stop_daemon();
+    }
 }
