@@ -18,11 +18,21 @@ use crate::message::{Bus, Message};
 /// A connection to a keeper.
 pub(crate) type KeeperSocket = AsyncFd<KeeperClient>;
 
+/// Where a keeper comes from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Descent {
+    /// Our yard forked it for us: it is its child, and of the same program.
+    Ours,
+    /// It was there before us: it may be a former yard's child, or of an older program.
+    Found,
+}
+
 /// The owner's end of a link. Dropping it closes the connection.
 #[derive(Debug)]
 pub(crate) struct KeeperLink {
     /// Which link of the daemon's life this is, so that a late word of a former one is known as such.
     pub(crate) number: u64,
+    pub(crate) descent: Descent,
     words: mpsc::UnboundedSender<Say>,
     /// For those who must see whether the keeper is still at the other end.
     pub(crate) socket: Arc<KeeperSocket>,
@@ -39,12 +49,18 @@ enum Say {
 
 impl KeeperLink {
     /// Watches a connection; reports go to the bus.
-    pub(crate) fn attend(session: SessionId, number: u64, socket: KeeperSocket, bus: Bus) -> Self {
+    pub(crate) fn attend(
+        session: SessionId,
+        number: u64,
+        descent: Descent,
+        socket: KeeperSocket,
+        bus: Bus,
+    ) -> Self {
         let socket = Arc::new(socket);
         let (words, queue) = mpsc::unbounded_channel();
         let task = Attendant { session, number, socket: socket.clone(), queue, bus };
         tokio::spawn(task.run());
-        Self { number, words, socket }
+        Self { number, descent, words, socket }
     }
 
     /// Sends a request. If the keeper is gone, that is reported as the end of the link.

@@ -15,6 +15,9 @@ use crate::home::TOKEN_FILE;
 use crate::launch_lock;
 use crate::yard_link::YardOrder;
 
+/// How many descriptors come before the keeper's end of the socket: those of order and lock.
+pub(crate) const BEFORE_SOCKET: usize = 2;
+
 /// What a keeper needs to begin.
 #[derive(Debug)]
 pub(crate) struct Preparation {

@@ -7,7 +7,7 @@ use std::time::Duration;
 use kennel_core::{Effect, Event, OwedKind, PenKind, SessionId};
 use kennel_keeper::KeeperClient;
 use kennel_keeper::fault::point;
-use kennel_keeper::protocol::Request;
+use kennel_keeper::protocol::{Request, YardRequest};
 use kennel_pen::wire::Channel;
 use kennel_sys::identity::Identity;
 use rustix::fd::OwnedFd;
@@ -21,12 +21,13 @@ use crate::convert::TimeLimits;
 use crate::deadline::Deadline;
 use crate::effects::clean_up::clean_up;
 use crate::effects::end_pen::{Ending, KnownCgroup};
-use crate::effects::launch::{Preparation, Prepared};
+use crate::effects::launch::{BEFORE_SOCKET, Preparation, Prepared};
 use crate::effects::probe::{self, Found, Search};
 use crate::effects::yard_proof::{KeeperFate, YardProof};
-use crate::keeper_link::KeeperLink;
+use crate::keeper_link::{Descent, KeeperLink};
 use crate::message::Message;
 use crate::ready;
+use crate::yard_link::YardOrder;
 
 impl Owner {
     pub(super) fn carry_out(&mut self, id: &SessionId, effect: Effect, news: &mut News) {
@@ -112,18 +113,14 @@ impl Owner {
                 self.keepers.insert(pid, id.clone());
                 None
             }
-            None => {
-                let (ours, theirs) = Channel::pair()?;
-                let socket = ready::watch(KeeperClient::over(ours))?;
-                let link = KeeperLink::attend(id.clone(), number, socket, self.bus.clone());
-                runtime.link = Some(link);
-                self.forks.insert(key, id.clone());
-                Some(theirs)
-            }
+            None => Some(self.expect_keeper(id, number, key)?),
         };
         let yard = self.yard.clone();
         let preparation = Preparation { key, folder, order, socket, stdin, yard };
         let (bus, session) = (self.bus.clone(), id.clone());
+        if let Some(runtime) = self.runtimes.get_mut(id) {
+            runtime.preparing = true;
+        }
         spawn_blocking(move || {
             let prepared = preparation.prepare();
             bus.send(Message::Prepared { session, prepared }).ok();
@@ -132,10 +129,38 @@ impl Owner {
         Ok(())
     }
 
+    /// Makes the link to a keeper that the yard is asked for by this key; gives the keeper's end.
+    fn expect_keeper(&mut self, id: &SessionId, number: u64, key: u64) -> io::Result<OwnedFd> {
+        let (ours, theirs) = Channel::pair()?;
+        let socket = ready::watch(KeeperClient::over(ours))?;
+        let bus = self.bus.clone();
+        let link = KeeperLink::attend(id.clone(), number, Descent::Ours, socket, bus);
+        if let Some(runtime) = self.runtimes.get_mut(id) {
+            runtime.link = Some(link);
+            // What became of one that died before it knew of the launch says nothing about this one.
+            runtime.fate.send_replace(KeeperFate::Untold);
+        }
+        self.forks.insert(key, id.clone());
+        Ok(theirs)
+    }
+
     /// Asks the yard for the keeper, or a spare one, unless nobody wants it any more.
     pub(super) fn prepared(&mut self, id: &SessionId, prepared: io::Result<Prepared>) {
+        let (mut has_link, mut put_off) = (false, false);
+        if let Some(runtime) = self.runtimes.get_mut(id) {
+            runtime.preparing = false;
+            let connected = |link: &KeeperLink| link.socket.get_ref().is_connected();
+            has_link = runtime.link.as_ref().is_some_and(connected);
+            put_off = runtime.ending_pen;
+        }
         let wanted = self.world.get(id).is_some_and(|s| !s.has_ended() && !s.is_stop_wanted())
             && self.runtimes.get(id).is_some_and(|runtime| !runtime.ending_pen);
+        let prepared = match prepared {
+            Ok(Prepared::Spare(descriptors)) if wanted && !has_link => {
+                self.prepare_another(id, descriptors)
+            }
+            prepared => prepared,
+        };
         let why = match (prepared, &self.yard_sender) {
             (Err(error), _) => error.to_string(),
             (Ok(_), None) => "the yard is gone".to_owned(),
@@ -156,6 +181,23 @@ impl Owner {
         };
         self.forks.retain(|_, other| other != id);
         self.not_forked(id, why);
+        if put_off {
+            self.end_pen(id);
+        }
+    }
+
+    /// The spare keeper has died before it knew of the launch: the yard is asked for another.
+    fn prepare_another(
+        &mut self,
+        id: &SessionId,
+        mut descriptors: Vec<OwnedFd>,
+    ) -> io::Result<Prepared> {
+        self.forget_keeper(id);
+        let (number, key) = (self.number(), self.number());
+        let socket = self.expect_keeper(id, number, key)?;
+        descriptors.insert(BEFORE_SOCKET, socket);
+        self.arm(id, Deadline::Ready, Duration::ZERO);
+        Ok(Prepared::New(YardOrder { request: YardRequest::Fork { key }, descriptors }))
     }
 
     /// No keeper exists or will.
@@ -182,11 +224,14 @@ impl Owner {
     }
 
     fn end_pen(&mut self, id: &SessionId) {
-        let Some(ending) = self.ending(id) else { return };
         if let Some(runtime) = self.runtimes.get_mut(id) {
             runtime.clear_deadlines();
             runtime.ending_pen = true;
+            if runtime.preparing {
+                return; // what is just being made would be made after its clean-up: `prepared` comes back to this
+            }
         }
+        let Some(ending) = self.ending(id) else { return };
         let (bus, session) = (self.bus.clone(), id.clone());
         tokio::spawn(async move {
             for event in ending.run().await {
@@ -259,7 +304,8 @@ impl Owner {
             let number = self.number();
             let bus = self.bus.clone();
             if let Some(runtime) = self.runtimes.get_mut(id) {
-                let link = KeeperLink::attend(id.clone(), number, keeper.socket, bus);
+                let link =
+                    KeeperLink::attend(id.clone(), number, Descent::Found, keeper.socket, bus);
                 runtime.link = Some(link);
                 runtime.greeted = true;
                 runtime.keeper_pid = Some(keeper.pid);

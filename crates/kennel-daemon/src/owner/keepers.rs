@@ -147,6 +147,9 @@ impl Owner {
         if ended {
             runtime.clear_deadlines();
             self.forget_keeper(id);
+        } else if runtime.preparing {
+            // A spare one that does not know of the launch yet: when that is prepared, the yard is asked for another.
+            self.forget_keeper(id);
         } else if runtime.greeted || !asked_for {
             self.happen(id, &Event::KeeperLost);
         }

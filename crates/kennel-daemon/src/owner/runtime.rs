@@ -54,6 +54,8 @@ pub(super) struct Runtime {
     pub(super) deadlines: Vec<(Deadline, AbortHandle)>,
     pub(super) retry: Option<AbortHandle>,
     pause: Option<Duration>,
+    /// Whether folder, lock and order for its keeper are being made.
+    pub(super) preparing: bool,
     /// Whether its pen was ended, or is being, without its keeper: none is asked for after that.
     pub(super) ending_pen: bool,
     /// When its gate was opened.

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use kennel_core::SessionId;
 
 use super::Owner;
-use crate::keeper_link::KeeperLink;
+use crate::keeper_link::{Descent, KeeperLink};
 use crate::message::Message;
 
 /// How many are kept.
@@ -53,13 +53,19 @@ impl Owner {
         let leaving = self.leaving.is_some();
         let ended = self.world.get(id).is_none_or(|session| session.has_ended());
         let Some(runtime) = self.runtimes.get_mut(id) else { return };
-        let (Some(link), Some(pid)) = (runtime.link.take(), runtime.keeper_pid.take()) else {
-            return;
-        };
+        let Some(link) = runtime.link.take() else { return };
         runtime.clear_deadlines();
+        if link.descent == Descent::Found {
+            // What a former yard's leaves when it is killed would fall to nobody of ours, and an older program may
+            // not understand its orders. Its end may never be told of.
+            return self.forget_keeper(id);
+        }
+        // Whoever ends its pen without it, even now, goes by this very connection.
+        let passed_over = runtime.ending_pen;
+        let Some(pid) = runtime.keeper_pid.take() else { return };
         // Whoever asks the yard who its children are must find it among those that are known.
         self.keepers.insert(pid, id.clone());
-        if leaving || !ended || self.spares.waiting.len() >= MOST {
+        if leaving || !ended || passed_over || self.spares.waiting.len() >= MOST {
             return;
         }
         self.spares.waiting.push(Spare { pid, link, until: Instant::now() + KEPT });

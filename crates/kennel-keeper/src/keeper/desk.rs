@@ -25,6 +25,8 @@ const CONNECTIONS: usize = 64;
 const AT_ONCE: u32 = 64;
 /// The most messages that wait for one connection.
 const OUTBOX: usize = 256;
+/// The most words for a program that wait until it runs.
+const EARLY: usize = 64;
 /// How long a daemon may take to put an outcome on record before it goes to the disk as well.
 const TAKE: Duration = Duration::from_secs(5);
 /// The pause between attempts to bring an outcome to the disk.
@@ -75,6 +77,8 @@ pub(super) struct Desk {
     /// Whether somebody may stand before the door.
     knocked: bool,
     token: String,
+    /// What was said too early.
+    early: Vec<Word>,
     state: State,
     /// For daemons that come later.
     agent: Option<OwnedFd>,
@@ -99,6 +103,7 @@ impl Desk {
             listener: None,
             knocked: false,
             token,
+            early: Vec::new(),
             state,
             agent: None,
             daemon_gone_since: None,
@@ -281,6 +286,21 @@ impl Desk {
             since => since,
         };
         words
+    }
+
+    /// Puts by what was said before the program runs: for [`Self::said_early`].
+    pub(super) fn put_by(&mut self, words: impl IntoIterator<Item = Word>) {
+        for word in words {
+            if self.early.len() >= EARLY {
+                return self.tell_all(&Report::Refused("it does not run yet".to_owned()));
+            }
+            self.early.push(word);
+        }
+    }
+
+    /// What was put by, once.
+    pub(super) fn said_early(&mut self) -> Vec<Word> {
+        std::mem::take(&mut self.early)
     }
 
     /// Somebody may stand before the door: the next [`Self::serve`] looks.

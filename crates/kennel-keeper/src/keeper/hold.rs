@@ -139,7 +139,8 @@ impl<'a> Held<'a> {
             let empty = self.pen.is_empty()?;
             self.notice_exit();
             self.pump()?;
-            for word in self.desk.serve() {
+            let early = self.desk.said_early();
+            for word in early.into_iter().chain(self.desk.serve()) {
                 self.obey(word)?;
             }
             if empty {

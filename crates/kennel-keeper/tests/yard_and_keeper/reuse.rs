@@ -30,7 +30,7 @@ fn see_through(launch: &mut Launch, number: u32) {
 }
 
 #[track_caller]
-fn until(what: &str, mut holds: impl FnMut() -> bool) {
+pub(super) fn until(what: &str, mut holds: impl FnMut() -> bool) {
     let deadline = Instant::now() + Duration::from_secs(20);
     while !holds() {
         assert!(Instant::now() < deadline, "{what}");

@@ -26,6 +26,7 @@ mod readiness;
 mod readiness_later;
 mod register;
 mod reports;
+mod reuse;
 mod shutdown;
 mod small_disk;
 mod surroundings;
