@@ -110,6 +110,9 @@ pub(super) fn plan(built: &Built, filter: Option<&str>) -> Vec<Run> {
         }
     }
     runs.retain(|run| filter.is_none_or(|filter| run.name.contains(filter)));
+    // What the machine is there for comes first.
+    let first = ["kennel-pen/limits", "kennel/sessions", "kennel/doctor"];
+    runs.sort_by_key(|run| !first.contains(&run.name.as_str()));
     runs
 }
 
