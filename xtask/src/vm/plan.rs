@@ -36,10 +36,10 @@ struct Test {
 }
 
 impl Built {
-    /// All that the machine needs, by their paths in the folder.
-    pub(super) fn files(&self) -> impl Iterator<Item = &Path> {
-        let tests = self.tests.iter().map(|test| test.path.as_path());
-        tests.chain(self.started.iter().map(Path::new))
+    /// All that the machine needs for this plan, by their paths in the folder.
+    pub(super) fn files<'a>(&'a self, plan: &'a [Run]) -> BTreeSet<&'a Path> {
+        let run = plan.iter().map(|run| run.path.as_path());
+        run.chain(self.started.iter().map(Path::new)).collect()
     }
 }
 
