@@ -152,9 +152,15 @@ pub(crate) fn switch_on(
     }
     let word = format!("+{controller}");
     for _ in 0..ROUNDS {
+        // Looked at first: what can be handed out by threads, cpu and pids, the kernel hands down past processes too. It
+        // then takes them for the threads of one domain, and lets nobody into the folders below.
+        if !place.is_root && is_inhabited(files, place)? {
+            step_aside(files, place)?;
+            continue;
+        }
         match files.write(&place.file("cgroup.subtree_control"), &word) {
             Ok(()) => return Ok(()),
-            Err(error) if is(&error, Errno::BUSY) && !place.is_root => step_aside(files, place)?,
+            Err(error) if is(&error, Errno::BUSY) && !place.is_root => {} // somebody came meanwhile
             Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
                 return Err(not_handed_down(place));
             }
@@ -210,6 +216,12 @@ fn ours(files: &dyn Files, place: &Place<'_>) -> Result<Vec<i32>, NoController> 
         }
     }
     Ok(pids)
+}
+
+/// Whether a process is in the folder itself.
+fn is_inhabited(files: &dyn Files, place: &Place<'_>) -> Result<bool, NoController> {
+    let inside = files.read(&place.file("cgroup.procs"));
+    Ok(!inside.map_err(|error| failed("reading", &error))?.trim().is_empty())
 }
 
 /// Moves Kennel's own processes into the leaf: all of them, or none.

@@ -64,8 +64,12 @@ impl Files for Made {
         let procs = self.root.path().join("cgroup.procs");
         let inside = fs::read_to_string(&procs)?;
         match name.as_str() {
-            // The kernel's rule: none of one's own, if there are to be children with controllers.
-            "cgroup.subtree_control" if !inside.is_empty() => Err(Errno::BUSY.into()),
+            // The kernel's rule: none of one's own, if there are to be children with controllers. Those that know of
+            // threads it hands down all the same, and then nobody can be in the children.
+            "cgroup.subtree_control" if !inside.is_empty() && text == "+memory" => {
+                Err(Errno::BUSY.into())
+            }
+            "cgroup.subtree_control" if !inside.is_empty() => panic!("a threaded domain: {text}"),
             "cgroup.subtree_control" => fs::write(path, &text[1..]),
             _ => {
                 let stay = inside.lines().filter(|line| *line != text);
@@ -91,7 +95,6 @@ fn ours_step_aside_and_then_it_is_switched_on() {
     assert!(made.writes.borrow().is_empty(), "an offer changes nothing");
     switch_on(&made, &made.place(), Controller::Memory).unwrap();
     let expected = [
-        "cgroup.subtree_control: +memory",
         "kennel-supervisor/cgroup.procs: 1",
         "kennel-supervisor/cgroup.procs: 2",
         "cgroup.subtree_control: +memory",
@@ -101,6 +104,19 @@ fn ours_step_aside_and_then_it_is_switched_on() {
     made.writes.borrow_mut().clear();
     switch_on(&made, &made.place(), Controller::Memory).unwrap();
     assert!(made.writes.borrow().is_empty(), "once is enough");
+}
+
+#[test]
+fn ours_step_aside_for_what_the_kernel_would_hand_down_past_them() {
+    for controller in [Controller::Pids, Controller::Cpu] {
+        let made = Made::new("cpu memory pids\n", &[1]);
+        switch_on(&made, &made.place(), controller).unwrap();
+        let expected = [
+            "kennel-supervisor/cgroup.procs: 1".to_owned(),
+            format!("cgroup.subtree_control: +{controller}"),
+        ];
+        assert_eq!(*made.writes.borrow(), expected);
+    }
 }
 
 #[test]

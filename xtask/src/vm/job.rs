@@ -16,7 +16,7 @@ const SIZE: &str = "2G";
 pub(super) fn make(folder: &Path, built: &Built, plan: &[Run]) -> anyhow::Result<PathBuf> {
     let stage = folder.join("job");
     remove(&stage)?;
-    for file in built.files() {
+    for file in built.files(plan) {
         copy_stripped(&built.folder.join(file), &stage.join("files").join(file))?;
     }
     let target = built.folder.to_str().context("the target folder has a name that is no text")?;

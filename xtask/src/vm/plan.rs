@@ -36,10 +36,10 @@ struct Test {
 }
 
 impl Built {
-    /// All that the machine needs, by their paths in the folder.
-    pub(super) fn files(&self) -> impl Iterator<Item = &Path> {
-        let tests = self.tests.iter().map(|test| test.path.as_path());
-        tests.chain(self.started.iter().map(Path::new))
+    /// All that the machine needs for this plan, by their paths in the folder.
+    pub(super) fn files<'a>(&'a self, plan: &'a [Run]) -> BTreeSet<&'a Path> {
+        let run = plan.iter().map(|run| run.path.as_path());
+        run.chain(self.started.iter().map(Path::new)).collect()
     }
 }
 
@@ -110,6 +110,9 @@ pub(super) fn plan(built: &Built, filter: Option<&str>) -> Vec<Run> {
         }
     }
     runs.retain(|run| filter.is_none_or(|filter| run.name.contains(filter)));
+    // What the machine is there for comes first.
+    let first = ["kennel-pen/limits", "kennel/sessions", "kennel/doctor"];
+    runs.sort_by_key(|run| !first.contains(&run.name.as_str()));
     runs
 }
 
