@@ -201,7 +201,7 @@ impl Line {
     fn look(&mut self, daemon: &Daemon, plan: &Plan) {
         let session = match &self.session {
             Some(id) => daemon.session(id).ok(),
-            None => find_own(daemon, plan),
+            None => find_own(daemon, plan).ok().flatten(),
         };
         let Some(session) = session else { return };
         let place = session.queue_place;
@@ -254,7 +254,7 @@ pub(super) fn create(
         if let Some(signal) = signals.next_end().map_err(Failure::internal)? {
             // The daemon sees us go, and ends what it may have started for us.
             drop(sent);
-            let session = match find_own(daemon, &plan) {
+            let session = match find_own(daemon, &plan).map_err(|error| untold(&error))? {
                 Some(session) => stop(daemon, home, &session, signals, signal)?,
                 None => None,
             };
@@ -321,7 +321,8 @@ fn stop(
 fn recover(daemon: &Daemon, plan: &Plan, error: AskError) -> Result<Created, Failure> {
     daemon.find_again()?;
     loop {
-        let Some(session) = find_own(daemon, plan) else {
+        let found = find_own(daemon, plan).map_err(|error| untold(&error))?;
+        let Some(session) = found else {
             let error = anyhow::Error::from(error).context("nothing was started");
             return Err(Failure::internal(error));
         };
@@ -353,14 +354,20 @@ fn recover(daemon: &Daemon, plan: &Plan, error: AskError) -> Result<Created, Fai
     }
 }
 
+/// A list that can't be had does not say that we are not on it.
+fn untold(error: &AskError) -> Failure {
+    let text = format!("nobody can tell whether the session was started: {error}");
+    Failure::because(exit_code::UNKNOWN, text).hint("`kennel ps -a` lists it if it was")
+}
+
 /// Our own session among all others, if it is there.
-fn find_own(daemon: &Daemon, plan: &Plan) -> Option<SessionView> {
-    let sessions = daemon.get::<Vec<SessionView>>("/v1/sessions?all=true").ok()?;
+fn find_own(daemon: &Daemon, plan: &Plan) -> Result<Option<SessionView>, AskError> {
+    let sessions = daemon.get::<Vec<SessionView>>("/v1/sessions?all=true")?;
     let ours = |session: &SessionView| {
         let created = moment::parse(&session.created_at);
         session.spec.asked_by == plan.asked_by
             && created.is_some_and(|ms| ms + 1000 >= plan.asked_at)
     };
     let order = |session: &SessionView| (session.session.clone(), session.attempt);
-    sessions.into_iter().filter(ours).max_by_key(order)
+    Ok(sessions.into_iter().filter(ours).max_by_key(order))
 }
