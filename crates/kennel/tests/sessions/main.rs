@@ -24,7 +24,6 @@ mod readiness_later;
 mod register;
 mod reports;
 mod shutdown;
-mod small_disk;
 mod surroundings;
 mod walk;
 mod worktrees;
