@@ -4,6 +4,7 @@ mod agents;
 mod bench;
 mod cargo;
 mod test;
+mod torture;
 
 use std::process::ExitCode;
 
@@ -19,6 +20,9 @@ usage: cargo xtask COMMAND
   test FILTER       only build, and run the tests whose names contain FILTER
   agents [NAME...]  install real agent CLIs from npm, at pinned versions:
                     claude, codex, gemini, opencode, or those named
+  torture [--seconds N] [--seed S] [--epoch E]
+                    random verbs, kills, pauses, full disks and missing descriptors,
+                    then an audit from outside [default: 60 s, a seed of its own]
   bench ARGS...     build the benchmarks for release and run them: bench pen [--quick]
 
 environment:
@@ -61,6 +65,7 @@ fn dispatch(arguments: &[&str]) -> Result<(), Failure> {
         ["test"] => test::everything()?,
         ["test", filter] if !filter.starts_with('-') => test::some(filter)?,
         ["agents", names @ ..] => install_agents(names)?,
+        ["torture", arguments @ ..] => torture::torture(arguments)?,
         ["bench", arguments @ ..] if !arguments.is_empty() => bench::bench(arguments)?,
         _ => return Err(Failure::Usage),
     }
