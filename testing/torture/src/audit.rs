@@ -7,7 +7,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use kennel_core::{Phase, RelaunchState, SessionView};
-use kennel_testing::{Pen, Scene, alive};
+use kennel_testing::{Pen, Scene};
 use rustix::process::Signal;
 use serde_json::Value;
 
@@ -15,7 +15,7 @@ use crate::bystanders::Bystanders;
 use crate::judge::{Evidence, judge, may_be_lost};
 use crate::ledger::Ledger;
 use crate::output::Output;
-use crate::processes::{Found, Handle, Role, look, open_files, witness_folder};
+use crate::processes::{Found, Handle, Role, lives, look, open_files, witness_folder};
 use crate::witness::Witness;
 
 /// How long everything may take to settle.
@@ -113,7 +113,7 @@ impl Audit<'_> {
         let live =
             || all.iter().filter(|it| !matches!(it.phase, Phase::Queued | Phase::Cleaned)).count();
         match view.phase {
-            Phase::Running => view.wanted == "running" && view.pid.is_some_and(alive),
+            Phase::Running => view.wanted == "running" && view.pid.is_some_and(lives),
             Phase::Cleaned => view.relaunch != RelaunchState::Pending,
             Phase::Queued => live() >= self.cap,
             Phase::Lost => may_be_lost(view, &self.ledger.open().blows, true),

@@ -79,6 +79,7 @@ impl Client<'_> {
                 self.call(&["signal", &name, &signal.to_string()], vanishes);
             }
             Verb::Send { end } => {
+                self.ledger.note(&name, |it| it.typed = true);
                 let end = if *end { &["--eof"][..] } else { &[] };
                 self.call(&[&["send", &name, "hello", "--enter"], end].concat(), vanishes);
             }
@@ -222,7 +223,8 @@ impl Client<'_> {
     fn list_by_http(&self) {
         let listed = http::ask(&self.scene.kennel_home(), "GET", "/v1/sessions?all=true", "");
         match listed {
-            Ok(answer) if answer.status >= 500 => {
+            // 503: it is just leaving.
+            Ok(answer) if answer.status >= 500 && answer.status != 503 => {
                 self.ledger.wrong(format!("GET /v1/sessions: {answer:?}"));
             }
             _ => {}

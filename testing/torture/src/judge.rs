@@ -289,6 +289,9 @@ impl<'a> Case<'a> {
             }
         }
         let Some(lines) = self.asked.wish.job.lines() else { return };
+        if self.asked.wish.terminal && self.asked.typed {
+            return; // it shows what is typed, wherever it stands
+        }
         found.extend(output.disorder());
         let died = view.reason == Some(Reason::KeeperDied) && noted.is_some();
         if died && output.gaps.is_empty() && !self.blows.disk {

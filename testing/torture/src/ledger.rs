@@ -49,6 +49,8 @@ pub(crate) struct Asked {
     pub(crate) forgotten: bool,
     /// How often another launch was asked for.
     pub(crate) resumes: u32,
+    /// Whether somebody typed something, which a terminal shows in the middle of a line.
+    pub(crate) typed: bool,
     /// Signals that clients sent to it.
     pub(crate) signals: BTreeSet<i32>,
     /// Whether the tormentor killed one of its processes.
@@ -87,6 +89,7 @@ impl Asked {
             removal: false,
             forgotten: false,
             resumes: 0,
+            typed: false,
             signals: BTreeSet::new(),
             agent_killed: false,
         }

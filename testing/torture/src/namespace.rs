@@ -1,6 +1,6 @@
 //! A pid namespace of its own: nobody else's numbers are there to be hit, and when we end, everything in it does.
 
-use std::os::unix::process::ExitStatusExt;
+use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, ExitCode};
 
 use anyhow::Context;
@@ -12,7 +12,7 @@ pub(crate) const FIRST: &str = "__first";
 /// The word by which the one that does the work knows that it is inside.
 pub(crate) const INSIDE: &str = "__inside";
 
-/// Runs ourselves in a namespace, where that is possible.
+/// Becomes ourselves in a namespace, where that is possible: whoever kills us kills everything in it.
 pub(crate) fn enter(arguments: &[String]) -> anyhow::Result<ExitCode> {
     let own = std::env::current_exe().context("our own path")?;
     let mut command = if is_root() {
@@ -24,8 +24,7 @@ pub(crate) fn enter(arguments: &[String]) -> anyhow::Result<ExitCode> {
         command.arg(INSIDE);
         command
     };
-    let status = command.args(arguments).status().context("unshare is there")?;
-    Ok(code(status.code(), status.signal()))
+    Err(command.args(arguments).exec()).context("unshare is there")
 }
 
 /// The life of the first process in the namespace: whoever loses its parent falls to it, and is reaped.

@@ -44,12 +44,13 @@ impl Output {
 
     /// What is wrong with the order of its lines, if anything is.
     pub(crate) fn disorder(&self) -> Option<String> {
-        if !self.numbers.is_sorted_by(|a, b| a < b) {
-            return Some(format!("out of order: {:?}", self.numbers));
+        if let Some(pair) = self.numbers.windows(2).find(|pair| pair[0] >= pair[1]) {
+            return Some(format!("out of order: {} before {}", pair[0], pair[1]));
         }
-        let in_a_row = self.numbers.iter().zip(0..).all(|(number, wanted)| *number == wanted);
-        (self.gaps.is_empty() && !in_a_row)
-            .then(|| format!("lines are missing, and no gap is marked: {:?}", self.numbers))
+        let mut in_a_row = self.numbers.iter().zip(0..);
+        let missing = in_a_row.find(|(number, wanted)| *number != wanted).map(|(_, wanted)| wanted);
+        let missing = missing.filter(|_| self.gaps.is_empty())?;
+        Some(format!("line {missing} is missing, and no gap is marked"))
     }
 }
 

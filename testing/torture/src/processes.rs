@@ -45,6 +45,11 @@ pub(crate) fn look(scene: &Scene, bystanders: &BTreeSet<i32>) -> Vec<Found> {
     others.map(|process| Found { role: role(scene, &process, yard), process }).collect()
 }
 
+/// Whether there is a process with this number that has not ended.
+pub(crate) fn lives(pid: i32) -> bool {
+    Process::look(pid).is_some_and(|process| is_alive(&process))
+}
+
 /// One whose first thread has ended looks like a zombie, and runs.
 fn is_alive(process: &Process) -> bool {
     let threads = || fs::read_dir(format!("/proc/{}/task", process.pid)).map_or(0, Iterator::count);

@@ -27,6 +27,15 @@ pub(crate) enum Victim {
     Git(u32),
 }
 
+/// What it lacks: calls fail for real.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Lack {
+    /// No descriptor can be had.
+    Descriptors,
+    /// No process and no thread can be had, but by root.
+    Processes,
+}
+
 /// What is done.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Blow {
@@ -34,8 +43,8 @@ pub(crate) enum Blow {
     Kill(Vec<Victim>),
     /// It stands still for so long.
     Pause(Victim, u32),
-    /// It has no descriptors left for so long.
-    Starve(Victim, u32),
+    /// It lacks something for so long.
+    Starve(Victim, Lack, u32),
     /// There is no room on the disk for so long.
     FillDisk(u32),
     /// Whoever comes to this of the named points stands still for so long at most, and is killed or goes on.
@@ -68,7 +77,10 @@ impl Torment {
         let blow = match weighted(rng, &kinds) {
             Kind::Kill => Blow::Kill(victims(rng)),
             Kind::Pause => Blow::Pause(victim(rng), rng.u32(5..1200)),
-            Kind::Starve => Blow::Starve(starvable(rng), rng.u32(50..800)),
+            Kind::Starve => {
+                let lack = weighted(rng, &[(3, Lack::Descriptors), (1, Lack::Processes)]);
+                Blow::Starve(starvable(rng), lack, rng.u32(50..800))
+            }
             Kind::FillDisk => Blow::FillDisk(rng.u32(50..1000)),
             Kind::Hold => Blow::Hold {
                 point: rng.u32(..),
@@ -125,7 +137,8 @@ impl Blow {
                 _ => "several killed at once",
             },
             Self::Pause(..) => "paused",
-            Self::Starve(..) => "out of descriptors",
+            Self::Starve(_, Lack::Descriptors, _) => "out of descriptors",
+            Self::Starve(_, Lack::Processes, _) => "out of processes",
             Self::FillDisk(_) => "disk filled",
             Self::Hold { kill: true, .. } => "killed at a point",
             Self::Hold { kill: false, .. } => "held at a point",
@@ -147,7 +160,7 @@ mod tests {
             (0..1000).map(|_| Torment::draw(&mut rng)).collect::<Vec<_>>()
         };
         let names: BTreeSet<_> = plan(1).iter().map(|torment| torment.blow.name()).collect();
-        assert_eq!(names.len(), 13, "{names:?}");
+        assert_eq!(names.len(), 14, "{names:?}");
         assert_eq!(plan(1), plan(1));
         assert_ne!(plan(1), plan(2));
     }

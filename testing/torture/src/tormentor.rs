@@ -5,13 +5,13 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use fastrand::Rng;
-use kennel_testing::{Faults, Scene, SmallDisk};
+use kennel_testing::{Faults, Scene, SmallDisk, Who};
 use rustix::process::{Pid, Resource, Rlimit, Signal, getrlimit, prlimit};
 
 use crate::bystanders::{Bystanders, Taken};
 use crate::ledger::Ledger;
 use crate::processes::{Found, Handle, Role, look};
-use crate::torment::{Blow, Torment, Victim};
+use crate::torment::{Blow, Lack, Torment, Victim};
 
 /// See the module.
 pub(crate) struct Tormentor<'a> {
@@ -28,9 +28,10 @@ impl Tormentor<'_> {
     pub(crate) fn run(&self, rng: &mut Rng, until: Instant) {
         while Instant::now() < until {
             let torment = Torment::draw(rng);
-            if self.perform(&torment.blow) {
-                self.ledger.count(torment.blow.name());
+            if !self.perform(&torment.blow) {
+                continue; // nobody of that kind was there
             }
+            self.ledger.count(torment.blow.name());
             let pause = Duration::from_millis(torment.pause_ms.into());
             thread::sleep(pause.min(until.saturating_duration_since(Instant::now())));
         }
@@ -41,7 +42,7 @@ impl Tormentor<'_> {
         match blow {
             Blow::Kill(victims) => self.kill(victims),
             Blow::Pause(victim, ms) => self.pause(*victim, *ms),
-            Blow::Starve(victim, ms) => self.starve(*victim, *ms),
+            Blow::Starve(victim, lack, ms) => self.starve(*victim, *lack, *ms),
             Blow::FillDisk(ms) => self.fill_disk(*ms),
             Blow::Hold { point, at_most_ms, kill } => self.hold(*point, *at_most_ms, *kill),
             Blow::Renumber(which) => self.renumber(*which),
@@ -119,22 +120,26 @@ impl Tormentor<'_> {
         true
     }
 
-    /// Takes away its spare descriptors, and gives them back to it and to whom it has forked meanwhile.
-    fn starve(&self, victim: Victim, ms: u32) -> bool {
+    /// Takes away what it could have more of, and gives it back to it and to whom it has forked meanwhile.
+    fn starve(&self, victim: Victim, lack: Lack, ms: u32) -> bool {
         let Some((_, handle)) = self.find(victim) else { return false };
         let open = fs::read_dir(format!("/proc/{}/fd", handle.pid)).map_or(0, Iterator::count);
-        let usual = getrlimit(Resource::Nofile);
         let (Some(pid), true) = (Pid::from_raw(handle.pid), handle.is_there() && open > 0) else {
             return false;
         };
-        let scarce = Rlimit { current: Some(open as u64), maximum: usual.maximum };
-        let Ok(before) = prlimit(Some(pid), Resource::Nofile, scarce.clone()) else { return false };
+        let (resource, least) = match lack {
+            Lack::Descriptors => (Resource::Nofile, open as u64),
+            Lack::Processes if self.scene.who == Who::Root => return false,
+            Lack::Processes => (Resource::Nproc, 1),
+        };
+        let scarce = Rlimit { current: Some(least), maximum: getrlimit(resource).maximum };
+        let Ok(before) = prlimit(Some(pid), resource, scarce) else { return false };
         self.ledger.open().blows.starved = true;
         thread::sleep(Duration::from_millis(ms.into()));
         for other in self.look() {
             let kin = other.process.command.starts_with("kennel-");
             if let (true, Some(pid)) = (kin, Pid::from_raw(other.process.pid)) {
-                give_back(pid, &scarce, &before);
+                give_back(pid, resource, &scarce, &before);
             }
         }
         true
@@ -185,13 +190,14 @@ impl Tormentor<'_> {
 }
 
 /// Gives somebody back what he has had, if it is he who was deprived of it.
-fn give_back(pid: Pid, scarce: &Rlimit, before: &Rlimit) {
+fn give_back(pid: Pid, resource: Resource, scarce: &Rlimit, before: &Rlimit) {
+    let name = if resource == Resource::Nofile { "Max open files" } else { "Max processes" };
     let limits = fs::read_to_string(format!("/proc/{}/limits", pid.as_raw_nonzero()));
     let limits = limits.unwrap_or_default();
-    let line = limits.lines().find_map(|line| line.strip_prefix("Max open files"));
+    let line = limits.lines().find_map(|line| line.strip_prefix(name));
     let soft = line.and_then(|line| line.split_ascii_whitespace().next()?.parse::<u64>().ok());
     if soft.is_some() && soft == scarce.current {
         // It may have left just now.
-        prlimit(Some(pid), Resource::Nofile, before.clone()).ok();
+        prlimit(Some(pid), resource, *before).ok();
     }
 }
