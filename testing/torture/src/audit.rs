@@ -18,8 +18,11 @@ use crate::output::Output;
 use crate::processes::{Found, Handle, Role, lives, look, open_files, witness_folder};
 use crate::witness::Witness;
 
-/// How long everything may take to settle.
-const SETTLES: Duration = Duration::from_secs(90);
+#[cfg(test)]
+mod tests;
+
+/// How long everything may take to settle, on a machine that others use as well.
+pub(crate) const SETTLES: Duration = Duration::from_secs(90);
 /// The pause between looks.
 const LOOK_AGAIN: Duration = Duration::from_millis(30);
 
@@ -41,6 +44,8 @@ pub(crate) struct Audit<'a> {
     /// How many sessions may live at once.
     pub(crate) cap: usize,
     pub(crate) baseline: &'a Baseline,
+    /// How long everything may take to settle.
+    pub(crate) patience: Duration,
 }
 
 impl Audit<'_> {
@@ -93,7 +98,7 @@ impl Audit<'_> {
 
     /// Waits until nothing is under way any more.
     fn settle(&self, wrong: &mut Vec<String>) -> Option<()> {
-        let deadline = Instant::now() + SETTLES;
+        let deadline = Instant::now() + self.patience;
         loop {
             let sessions = self.sessions(wrong)?;
             let open: Vec<_> =
@@ -102,7 +107,7 @@ impl Audit<'_> {
                 return Some(());
             }
             if Instant::now() > deadline {
-                wrong.push(format!("does not settle in {SETTLES:?}: {open:#?}"));
+                wrong.push(format!("does not settle in {:?}: {open:#?}", self.patience));
                 return None;
             }
             thread::sleep(LOOK_AGAIN);
@@ -123,24 +128,10 @@ impl Audit<'_> {
 
     /// Everyone alive is a session's that lives, or Kennel's own.
     fn check_owners(&self, wrong: &mut Vec<String>) {
-        let deadline = Instant::now() + SETTLES;
+        let deadline = Instant::now() + self.patience;
         loop {
             let Some(sessions) = self.sessions(wrong) else { return };
-            let (running, lost) = (names(&sessions, Phase::Running), names(&sessions, Phase::Lost));
-            let strays: Vec<Found> = self
-                .look()
-                .into_iter()
-                .filter(|it| match &it.role {
-                    Role::Session(name) => {
-                        !running.contains(name) && !lost.contains(name) && !self.was_given_up(name)
-                    }
-                    Role::Keeper(Some(launch)) => {
-                        !sessions.iter().any(|it| it.id == *launch && it.phase == Phase::Running)
-                    }
-                    Role::Keeper(None) | Role::Git | Role::Other => true,
-                    Role::Yard | Role::Daemon | Role::Spare => false,
-                })
-                .collect();
+            let strays = strays(self.look(), &sessions, |name| self.was_given_up(name));
             if strays.is_empty() {
                 return;
             }
@@ -205,7 +196,7 @@ impl Audit<'_> {
 
     /// Only what has something of value is kept, and all of that.
     fn check_worktrees(&self, wrong: &mut Vec<String>) {
-        let deadline = Instant::now() + SETTLES;
+        let deadline = Instant::now() + self.patience;
         let listed = loop {
             let Some(text) = self.expect_ok(&["worktrees", "--json"], wrong) else { return };
             let view: Value = serde_json::from_str(&text).unwrap_or_default();
@@ -214,7 +205,7 @@ impl Audit<'_> {
                 break listed;
             }
             if Instant::now() > deadline {
-                wrong.push(format!("worktrees are owed for {SETTLES:?}: {listed:#?}"));
+                wrong.push(format!("worktrees are owed for {:?}: {listed:#?}", self.patience));
                 return;
             }
             thread::sleep(LOOK_AGAIN);
@@ -273,7 +264,7 @@ impl Audit<'_> {
                     wrong.push(format!("{file} is left of {view:?}"));
                 }
             }
-            let deadline = Instant::now() + SETTLES;
+            let deadline = Instant::now() + self.patience;
             while !kennel_testing::is_free(&folder.join("lock")) {
                 if Instant::now() > deadline {
                     wrong.push(format!("the lock is held of {view:?}"));
@@ -293,7 +284,7 @@ impl Audit<'_> {
     }
 
     fn check_baseline(&self, wrong: &mut Vec<String>) {
-        let deadline = Instant::now() + SETTLES;
+        let deadline = Instant::now() + self.patience;
         loop {
             let now = baseline(self.scene, self.bystanders);
             if let Some(now) = &now
@@ -321,7 +312,7 @@ impl Audit<'_> {
 
     /// After the daemon has left: no process, no pen, no socket.
     fn check_nothing_left(&self, wrong: &mut Vec<String>) {
-        let deadline = Instant::now() + SETTLES;
+        let deadline = Instant::now() + self.patience;
         let cgroup_of_others = "kennel-0123456789abcdef-0c3k5d9wq2fa";
         loop {
             let processes = self.look();
@@ -351,6 +342,24 @@ impl Audit<'_> {
             wrong.push(format!("in the log: {line}"));
         }
     }
+}
+
+/// Those who are neither Kennel's own nor of a session that runs, or that nobody can see any more.
+fn strays(
+    all: Vec<Found>,
+    sessions: &[SessionView],
+    given_up: impl Fn(&str) -> bool,
+) -> Vec<Found> {
+    let (running, lost) = (names(sessions, Phase::Running), names(sessions, Phase::Lost));
+    let runs =
+        |launch: &str| sessions.iter().any(|it| it.id == launch && it.phase == Phase::Running);
+    let is_stray = |it: &Found| match &it.role {
+        Role::Session(name) => !running.contains(name) && !lost.contains(name) && !given_up(name),
+        Role::Keeper(Some(launch)) => !runs(launch),
+        Role::Keeper(None) | Role::Git | Role::Other => true,
+        Role::Yard | Role::Daemon | Role::Spare => false,
+    };
+    all.into_iter().filter(is_stray).collect()
 }
 
 fn names(sessions: &[SessionView], phase: Phase) -> BTreeSet<String> {

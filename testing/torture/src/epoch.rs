@@ -12,7 +12,7 @@ use anyhow::{Context, ensure};
 use fastrand::Rng;
 use kennel_testing::{Faults, Pen, Running, Scene, SmallDisk, Who, eventually, is_root};
 
-use crate::audit::{Audit, Baseline, baseline, pens};
+use crate::audit::{Audit, Baseline, SETTLES, baseline, pens};
 use crate::bystanders::Bystanders;
 use crate::client::Client;
 use crate::draw::{Drawer, dice, in_a_hundred, weighted};
@@ -171,6 +171,7 @@ impl Stage<'_> {
                 bystanders: self.bystanders,
                 cap: plan.cap,
                 baseline: &baseline,
+                patience: SETTLES,
             };
             let begun = Instant::now();
             let wrong = audit.run();
