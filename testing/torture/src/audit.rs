@@ -214,7 +214,7 @@ impl Audit<'_> {
         let kept: BTreeSet<String> =
             listed.iter().filter_map(|it| it["name"].as_str().map(String::from)).collect();
         for name in &kept {
-            if !Witness::read(&folder, name).dirty {
+            if !Witness::read(&folder, name).dirty && !self.may_be_unjudged(name) {
                 wrong.push(format!(
                     "a worktree is kept that has nothing of value: {name} in {listed:#?}"
                 ));
@@ -234,6 +234,13 @@ impl Audit<'_> {
             fs::remove_file(folder.join(format!("{name}.dirty"))).ok();
         }
         self.check_repository(wrong);
+    }
+
+    /// Whether nobody could tell what is in its worktree: what was given up, and what git failed over, is kept.
+    fn may_be_unjudged(&self, name: &str) -> bool {
+        let deeds = self.ledger.open();
+        let given_up = deeds.asked.get(name).is_some_and(|asked| asked.forgotten);
+        given_up || deeds.blows.git > 0 || deeds.blows.disk || deeds.blows.starved
     }
 
     fn check_repository(&self, wrong: &mut Vec<String>) {

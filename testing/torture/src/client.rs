@@ -69,8 +69,10 @@ impl Client<'_> {
             Verb::Stop { now } => self.stop(&name, *now, vanishes),
             Verb::StopByHttp => self.stop_by_http(&name),
             Verb::StopAll => {
+                // Whoever comes to be meanwhile may be one of all.
                 self.ledger.open().note_all(|it| it.stop = true);
                 self.call(&["stop", "--all"], vanishes);
+                self.ledger.open().note_all(|it| it.stop = true);
             }
             Verb::Signal(signal) => {
                 self.ledger.note(&name, |it| {
@@ -97,6 +99,7 @@ impl Client<'_> {
             Verb::Prune => {
                 self.ledger.open().note_all(|it| it.removal = true);
                 self.call(&["prune"], vanishes);
+                self.ledger.open().note_all(|it| it.removal = true);
             }
             Verb::Forget => {
                 self.ledger.note(&name, |it| it.forgotten = true);

@@ -143,7 +143,7 @@ impl<'a> Case<'a> {
 
     /// What clients were told is true.
     fn judge_answers(&self, found: &mut Vec<String>) {
-        let once = !self.asked.wish.keyed && self.asked.resumes == 0;
+        let once = !self.asked.wish.keyed && self.asked.resumes == 0 && !self.may_be_gone();
         if self.asked.denied && once && !self.witness.launches.is_empty() {
             found.push("it was said that nothing was started, and it ran".to_owned());
         }
@@ -153,7 +153,11 @@ impl<'a> Case<'a> {
         let over = |view: &&&SessionView| {
             matches!(view.phase, Phase::Reaped | Phase::Cleaned | Phase::Lost)
         };
-        if self.asked.stopped && !self.launches.iter().all(|view| over(&view)) {
+        // A resume that was asked for before waits for the end, and launches it again.
+        if self.asked.stopped
+            && self.asked.resumes == 0
+            && !self.launches.iter().all(|view| over(&view))
+        {
             found.push("it was said to be stopped, and is not".to_owned());
         }
         if let [view] = self.launches[..]

@@ -68,9 +68,11 @@ pub(crate) struct Blows {
     pub(crate) yard: u32,
     /// How often the daemon was.
     pub(crate) daemon: u32,
+    /// How often a git was.
+    pub(crate) git: u32,
     /// Whether the disk was full.
     pub(crate) disk: bool,
-    /// Whether somebody had no descriptors left.
+    /// Whether calls failed, for want of descriptors or processes or since they were told to.
     pub(crate) starved: bool,
     /// Whether the daemon was told to end everything.
     pub(crate) shutdown: bool,

@@ -49,6 +49,8 @@ pub(crate) enum Blow {
     FillDisk(u32),
     /// Whoever comes to this of the named points stands still for so long at most, and is killed or goes on.
     Hold { point: u32, at_most_ms: u32, kill: bool },
+    /// Every call of this one of the named kinds fails for so long, in this one of some ways.
+    Fail { call: u32, errno: u32, ms: u32 },
     /// A process of an agent is killed, and a stranger gets its number.
     Renumber(u32),
 }
@@ -60,6 +62,7 @@ enum Kind {
     Starve,
     FillDisk,
     Hold,
+    Fail,
     Renumber,
 }
 
@@ -72,6 +75,7 @@ impl Torment {
             (8, Kind::Starve),
             (7, Kind::FillDisk),
             (30, Kind::Hold),
+            (10, Kind::Fail),
             (8, Kind::Renumber),
         ];
         let blow = match weighted(rng, &kinds) {
@@ -87,6 +91,9 @@ impl Torment {
                 at_most_ms: rng.u32(30..400),
                 kill: in_a_hundred(rng, 60),
             },
+            Kind::Fail => {
+                Blow::Fail { call: rng.u32(..), errno: rng.u32(..), ms: rng.u32(20..400) }
+            }
             Kind::Renumber => Blow::Renumber(rng.u32(..)),
         };
         Self { blow, pause_ms: rng.u32(5..250) }
@@ -142,6 +149,7 @@ impl Blow {
             Self::FillDisk(_) => "disk filled",
             Self::Hold { kill: true, .. } => "killed at a point",
             Self::Hold { kill: false, .. } => "held at a point",
+            Self::Fail { .. } => "calls failed",
             Self::Renumber(_) => "number taken by a stranger",
         }
     }
@@ -160,7 +168,7 @@ mod tests {
             (0..1000).map(|_| Torment::draw(&mut rng)).collect::<Vec<_>>()
         };
         let names: BTreeSet<_> = plan(1).iter().map(|torment| torment.blow.name()).collect();
-        assert_eq!(names.len(), 14, "{names:?}");
+        assert_eq!(names.len(), 15, "{names:?}");
         assert_eq!(plan(1), plan(1));
         assert_ne!(plan(1), plan(2));
     }

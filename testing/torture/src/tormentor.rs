@@ -6,12 +6,33 @@ use std::time::{Duration, Instant};
 
 use fastrand::Rng;
 use kennel_testing::{Faults, Scene, SmallDisk, Who};
+use rustix::io::Errno;
 use rustix::process::{Pid, Resource, Rlimit, Signal, getrlimit, prlimit};
 
 use crate::bystanders::{Bystanders, Taken};
 use crate::ledger::Ledger;
 use crate::processes::{Found, Handle, Role, look};
 use crate::torment::{Blow, Lack, Torment, Victim};
+
+/// Calls that are made to fail: those by which keepers and pens come to be and are told of.
+const CALLS: [&str; 14] = [
+    "clone3",
+    "dup",
+    "flock",
+    "memfd_create",
+    "mkdir",
+    "mmap",
+    "open",
+    "open /dev/null",
+    "pidfd identity",
+    "pipe2",
+    "recvmsg",
+    "sendmsg",
+    "signalfd",
+    "write gate",
+];
+/// What they fail with.
+const ERRORS: [Errno; 5] = [Errno::MFILE, Errno::NOMEM, Errno::AGAIN, Errno::IO, Errno::NOSPC];
 
 /// See the module.
 pub(crate) struct Tormentor<'a> {
@@ -45,6 +66,7 @@ impl Tormentor<'_> {
             Blow::Starve(victim, lack, ms) => self.starve(*victim, *lack, *ms),
             Blow::FillDisk(ms) => self.fill_disk(*ms),
             Blow::Hold { point, at_most_ms, kill } => self.hold(*point, *at_most_ms, *kill),
+            Blow::Fail { call, errno, ms } => self.fail(*call, *errno, *ms),
             Blow::Renumber(which) => self.renumber(*which),
         }
     }
@@ -108,7 +130,8 @@ impl Tormentor<'_> {
                     asked.agent_killed = true;
                 }
             }
-            Role::Git | Role::Other => {}
+            Role::Git => deeds.blows.git += 1,
+            Role::Other => {}
         }
     }
 
@@ -155,10 +178,10 @@ impl Tormentor<'_> {
     }
 
     fn hold(&self, point: u32, at_most_ms: u32, kill: bool) -> bool {
-        let points: Vec<&str> =
+        let points: Vec<&'static str> =
             [kennel_daemon::POINTS, kennel_keeper::KEEPER_POINTS, kennel_keeper::yard::POINTS]
                 .concat();
-        let point = points[usize::try_from(point).unwrap_or(0) % points.len()];
+        let point = pick(&points, point);
         let reached = self.scene.path("faults").join(format!("{point}.reached"));
         fs::remove_file(reached).ok();
         self.faults.arm(point);
@@ -174,6 +197,15 @@ impl Tormentor<'_> {
         handle.is_some()
     }
 
+    fn fail(&self, call: u32, errno: u32, ms: u32) -> bool {
+        let (call, errno) = (pick(&CALLS, call), pick(&ERRORS, errno));
+        self.ledger.open().blows.starved = true;
+        self.faults.fail(call, errno.raw_os_error());
+        thread::sleep(Duration::from_millis(ms.into()));
+        self.faults.let_succeed(call);
+        true
+    }
+
     fn renumber(&self, which: u32) -> bool {
         let Some((found, handle)) = self.find(Victim::Agent(which)) else { return false };
         handle.send(Signal::STOP);
@@ -187,6 +219,11 @@ impl Tormentor<'_> {
             }
         }
     }
+}
+
+/// One of these.
+fn pick<T: Copy>(all: &[T], which: u32) -> T {
+    all[usize::try_from(which).unwrap_or(0) % all.len()]
 }
 
 /// Gives somebody back what he has had, if it is he who was deprived of it.
