@@ -5,6 +5,7 @@ mod bench;
 mod cargo;
 mod programs;
 mod test;
+mod torture;
 mod vm;
 
 use std::process::ExitCode;
@@ -21,6 +22,9 @@ usage: cargo xtask COMMAND
   test FILTER       only build, and run the tests whose names contain FILTER
   agents [NAME...]  install real agent CLIs from npm, at pinned versions:
                     claude, codex, gemini, opencode, or those named
+  torture [--seconds N] [--seed S] [--epoch E]
+                    random verbs, kills, pauses, full disks and missing descriptors,
+                    then an audit from outside [default: 60 s, a seed of its own]
   bench ARGS...     build the benchmarks for release and run them: bench pen [--quick]
   vm                make a small Debian machine and run the tests of pens, keepers and limits in it,
                     under systemd, as root and as a user with a delegated cgroup
@@ -66,6 +70,7 @@ fn dispatch(arguments: &[&str]) -> Result<(), Failure> {
         ["test"] => test::everything()?,
         ["test", filter] if !filter.starts_with('-') => test::some(filter)?,
         ["agents", names @ ..] => install_agents(names)?,
+        ["torture", arguments @ ..] => torture::torture(arguments)?,
         ["bench", arguments @ ..] if !arguments.is_empty() => bench::bench(arguments)?,
         ["vm"] => vm::run(None)?,
         ["vm", filter] if !filter.starts_with('-') => vm::run(Some(filter))?,

@@ -4,12 +4,15 @@ mod leftovers;
 mod needs;
 mod skips;
 
+use std::process::Command;
+use std::thread;
 use std::time::{Duration, Instant};
 
-use anyhow::Context;
+use anyhow::{Context, anyhow};
 
 use crate::agents::{self, Agent, Outcome};
 use crate::cargo::{cargo, run, succeeds};
+use crate::torture;
 use skips::Skips;
 
 /// Everything, in order, up to the first failure.
@@ -23,8 +26,12 @@ pub(crate) fn everything() -> anyhow::Result<()> {
     steps.run("agents", || install_agents(&skips))?;
     let before = leftovers::look();
     steps.run("tests", || run_tests(&skips, None))?;
-    steps.run("examples in the docs", test_docs)?;
-    steps.run("docs", document)?;
+    steps.run("torture, and meanwhile the docs and their examples", || {
+        beside(torture_a_while, || {
+            test_docs()?;
+            document()
+        })
+    })?;
     steps.run("nothing left behind", || leftovers::check(&before))?;
     skips.print()?;
     steps.print();
@@ -115,6 +122,24 @@ fn run_tests(skips: &Skips, filter: Option<&str>) -> anyhow::Result<()> {
     run(&mut command)
 }
 
+/// A minute of what nobody thought of. It waits for processes most of the time, and the docs take a core.
+fn torture_a_while() -> anyhow::Result<()> {
+    run(Command::new(torture::built()?).args(["--seconds", "60"]))
+}
+
+/// Does both at once; the failure of either is one.
+fn beside(
+    first: impl FnOnce() -> anyhow::Result<()> + Send,
+    second: impl FnOnce() -> anyhow::Result<()>,
+) -> anyhow::Result<()> {
+    thread::scope(|scope| {
+        let first = scope.spawn(first);
+        let second = second();
+        first.join().map_err(|_| anyhow!("it panicked"))??;
+        second
+    })
+}
+
 fn test_docs() -> anyhow::Result<()> {
     run(&mut cargo(&["test", "--doc", "--workspace", "--all-features"]))
 }
@@ -124,4 +149,17 @@ fn document() -> anyhow::Result<()> {
     let flags = format!("{given} -D warnings");
     let mut command = cargo(&["doc", "--workspace", "--no-deps", "--all-features"]);
     run(command.env("RUSTDOCFLAGS", flags.trim_start()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use anyhow::bail;
+
+    #[test]
+    fn the_failure_of_either_of_two_is_one() {
+        assert!(beside(|| Ok(()), || Ok(())).is_ok());
+        assert!(beside(|| bail!("first"), || Ok(())).is_err());
+        assert!(beside(|| Ok(()), || bail!("second")).is_err());
+    }
 }

@@ -1,8 +1,9 @@
 //! Named points at which a test stops or kills this process.
 //!
-//! With the feature `faults`, a process that comes to a point whose name is in the file named by
-//! `KENNEL_FAULTS` does what the file says; without the feature a point is nothing. In the same way a test moves
-//! clocks forward, since nobody waits an hour to see what an hour does.
+//! With the feature `faults`, a process that comes to a point whose name is in the folder named by `KENNEL_FAULTS`
+//! stands still there, and while there is a file `call.NAME`, its calls of that name fail with the errno in it (see
+//! [`kennel_sys::fault`]; a `/` in the name is `_` there). Without the feature a point is nothing. In the same way a
+//! test moves clocks forward, since nobody waits an hour to see what an hour does.
 
 /// A point on the way. See the module.
 #[cfg(not(feature = "faults"))]
@@ -31,7 +32,18 @@ mod armed {
     /// `NAME.reached` with our pid in it, and stand still until `NAME` is gone.
     fn folder() -> Option<&'static PathBuf> {
         static FOLDER: OnceLock<Option<PathBuf>> = OnceLock::new();
-        FOLDER.get_or_init(|| std::env::var_os("KENNEL_FAULTS").map(PathBuf::from)).as_ref()
+        let find = || {
+            let folder = std::env::var_os("KENNEL_FAULTS").map(PathBuf::from)?;
+            kennel_sys::fault::ask(failing);
+            Some(folder)
+        };
+        FOLDER.get_or_init(find).as_ref()
+    }
+
+    /// The errno with which a call is to fail, if it is.
+    fn failing(call: &'static str) -> Option<i32> {
+        let wish = folder()?.join(format!("call.{}", call.replace('/', "_")));
+        fs::read_to_string(wish).ok()?.trim().parse().ok()
     }
 
     /// A point on the way.

@@ -9,9 +9,11 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use kennel_sys::fault::{CallError, call};
+use kennel_sys::pidfd;
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::fs::{AtFlags, Dir, FileType, FlockOperation, Mode, OFlags};
 use rustix::io::Errno;
+use rustix::process::Signal;
 
 use crate::limits::Setting;
 use crate::name::PenName;
@@ -177,6 +179,25 @@ impl Cgroup {
             Ok(_) | Err(Errno::NODEV) => Ok(()),
             Err(error) => Err(error.into()),
         }
+    }
+
+    /// Kills those in the folder and below one by one. A process whose first thread has ended is in the list, but
+    /// [`Self::kill`] does not reach the others of it: that signal goes to the dead thread alone.
+    pub(crate) fn kill_each(&self) -> io::Result<()> {
+        let handles: Vec<_> = self
+            .pids()?
+            .into_iter()
+            .map(|pid| pidfd::open(pid).map(|handle| handle.map(|handle| (pid, handle))))
+            .collect::<io::Result<Vec<_>>>()?;
+        // Whoever is still in the list has had its number since before the handle was opened, or got it after that
+        // of the handle was dead: then the signal reaches nobody.
+        let still_there = self.pids()?;
+        for (pid, handle) in handles.into_iter().flatten() {
+            if still_there.contains(&pid) {
+                let _told_by_who_is_left = pidfd::send(handle, Signal::KILL)?;
+            }
+        }
+        Ok(())
     }
 
     /// Whether a living process is in the folder or below.

@@ -160,11 +160,16 @@ impl Leftover {
     /// A call failed; what was there is still there.
     pub fn end(&self, deadline: Instant) -> io::Result<LeftoverEnd> {
         const PAUSE: Duration = Duration::from_millis(10);
+        let mut strikes = 0_u32;
         loop {
             if let Removed::Yes = self.cgroup.remove().map_err(io::Error::other)? {
                 return Ok(LeftoverEnd::Removed);
             }
             self.cgroup.kill()?;
+            if strikes > 0 {
+                self.cgroup.kill_each()?;
+            }
+            strikes = strikes.saturating_add(1);
             let now = Instant::now();
             if now >= deadline {
                 return Ok(LeftoverEnd::StillAlive(self.cgroup.pids()?));

@@ -2,8 +2,8 @@
 //!
 //! Every call on the launch path goes through [`call`], which names it in its error. With the feature
 //! `faults` a test [`arm`]s the thread: the nth call from then on fails with the given errno *without
-//! being made*, also if it is one of those that the new process makes before its exec. Without the
-//! feature nothing of this exists.
+//! being made*, also if it is one of those that the new process makes before its exec. Or a process has all its
+//! calls [`ask`] somebody. Without the feature nothing of this exists.
 
 use std::{fmt, io};
 
@@ -70,12 +70,23 @@ pub fn call<T, E: Into<io::Error>>(
 }
 
 #[cfg(feature = "faults")]
-pub use armed::{CHILD, Seen, arm, disarm};
+pub use armed::{CHILD, Seen, arm, ask, disarm};
 pub(crate) use armed::{child_budget, child_spent};
 
 #[cfg(feature = "faults")]
 mod armed {
     use std::cell::RefCell;
+    use std::sync::OnceLock;
+
+    /// Whom all calls of this process ask, if anybody.
+    static JUDGE: OnceLock<fn(&'static str) -> Option<i32>> = OnceLock::new();
+
+    /// From now on every call of this process, in whichever thread, asks `judge` with its name: an errno means that it
+    /// is not made, and fails with that. The first judge stays. What the new process does before its exec is not asked.
+    pub fn ask(judge: fn(&'static str) -> Option<i32>) {
+        // A second one is of no use to anybody.
+        JUDGE.set(judge).ok();
+    }
 
     thread_local! {
         static PLAN: RefCell<Option<Plan>> = const { RefCell::new(None) };
@@ -112,6 +123,9 @@ mod armed {
     }
 
     pub(super) fn strike(name: &'static str) -> Option<i32> {
+        if let Some(errno) = JUDGE.get().and_then(|judge| judge(name)) {
+            return Some(errno);
+        }
         PLAN.with_borrow_mut(|plan| {
             let plan = plan.as_mut()?;
             plan.seen.calls += 1;

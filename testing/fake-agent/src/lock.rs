@@ -7,7 +7,7 @@ use std::thread;
 use std::time::Duration;
 
 use rustix::fs::{FlockOperation, flock};
-use rustix::io::Errno;
+use rustix::io::{Errno, FdFlags, fcntl_setfd};
 
 use crate::args::Args;
 use crate::failure::{self, Failure, OrFail as _, Outcome};
@@ -64,6 +64,34 @@ pub(crate) fn work(mut args: Args) -> Outcome {
     }
 }
 
+/// Names the launch that a process belongs to, if Kennel started it.
+const LAUNCH_VARIABLE: &str = "KENNEL_SESSION";
+
+/// `alone PATH LOG BEHAVIOUR [ARGS..]`: any behaviour, under watch.
+///
+/// The log has `start PID LAUNCH` and, if it ends by itself, `end PID CODE`. Every descendant holds the lock as well,
+/// whatever it execs: so a launch that begins before the former one's last process is gone shows as a collision, and
+/// from outside everyone is known by the lock that he has open.
+pub(crate) fn alone(mut args: Args) -> Outcome {
+    let path = args.path("PATH")?;
+    let log = args.path("LOG")?;
+    let behaviour = args.remaining();
+    args.finish()?;
+    let launch = std::env::var(LAUNCH_VARIABLE).unwrap_or_else(|_| "-".to_owned());
+    let Some(lock) = take(&path)? else {
+        note_more(&log, "COLLISION", &launch)?;
+        return Ok(failure::COLLISION);
+    };
+    fcntl_setfd(&lock, FdFlags::empty()).or_fail(failure::SYSTEM, "handing the lock on")?;
+    note_more(&log, "start", &launch)?;
+    let code = match crate::run(behaviour) {
+        Ok(code) => code,
+        Err(failure) => failure.report(),
+    };
+    note_more(&log, "end", &code.to_string())?;
+    Ok(code)
+}
+
 /// Prints `line N`, for [`presence::LONGEST`] at most.
 fn print_lines(count: u32) -> Outcome {
     let longest = presence::LONGEST.as_millis() / BETWEEN_LINES.as_millis();
@@ -86,23 +114,10 @@ struct Alone {
 impl Alone {
     /// Takes the lock; none, and a note of that, if another has it.
     fn with(path: &Path, log: PathBuf) -> Result<Option<Self>, Failure> {
-        let file = OpenOptions::new()
-            .write(true)
-            .create(true)
-            .truncate(false)
-            .open(path)
-            .or_fail(failure::SYSTEM, format_args!("opening {path:?}"))?;
-        match flock(&file, FlockOperation::NonBlockingLockExclusive) {
-            Ok(()) => {}
-            Err(Errno::WOULDBLOCK) => {
-                note(&log, "COLLISION")?;
-                return Ok(None);
-            }
-            Err(error) => {
-                let doing = format!("locking {path:?}");
-                return Err(Failure::new(failure::SYSTEM, doing, error));
-            }
-        }
+        let Some(file) = take(path)? else {
+            note(&log, "COLLISION")?;
+            return Ok(None);
+        };
         note(&log, "start")?;
         presence::enrol("agent")?;
         Ok(Some(Self { log, _lock: file }))
@@ -114,9 +129,35 @@ impl Alone {
     }
 }
 
+/// Takes a lock; none if another has it.
+fn take(path: &Path) -> Result<Option<File>, Failure> {
+    let file = OpenOptions::new()
+        .write(true)
+        .create(true)
+        .truncate(false)
+        .open(path)
+        .or_fail(failure::SYSTEM, format_args!("opening {path:?}"))?;
+    match flock(&file, FlockOperation::NonBlockingLockExclusive) {
+        Ok(()) => Ok(Some(file)),
+        Err(Errno::WOULDBLOCK) => Ok(None),
+        Err(error) => {
+            let doing = format!("locking {path:?}");
+            Err(Failure::new(failure::SYSTEM, doing, error))
+        }
+    }
+}
+
+/// Appends `EVENT PID MORE` to the log.
+fn note_more(log: &Path, event: &str, more: &str) -> Result<(), Failure> {
+    write_down(log, &format!("{event} {} {more}\n", process::id()))
+}
+
 /// Appends `EVENT PID` to the log.
 fn note(log: &Path, event: &str) -> Result<(), Failure> {
-    let line = format!("{event} {}\n", process::id());
-    presence::append(log.as_os_str(), &line)
+    write_down(log, &format!("{event} {}\n", process::id()))
+}
+
+fn write_down(log: &Path, line: &str) -> Result<(), Failure> {
+    presence::append(log.as_os_str(), line)
         .or_fail(failure::SYSTEM, format_args!("writing to {log:?}"))
 }

@@ -95,6 +95,12 @@ const BEHAVIOURS: &[Behaviour] = &[
     row("chain-setsid", "N", "the same, each in a session of its own", |a| {
         tree::chain(a, Session::Own)
     }),
+    row(
+        "with-daemon",
+        "BEHAVIOUR [ARGS..]",
+        "a daemon with an empty environment, then that",
+        tree::with_daemon,
+    ),
     row("zombie", "", "a dead child that it never reaps", tree::zombie),
     row("hold-stdout", "", "a child keeps stdout open; the agent exits 0", tree::hold_stdout),
     row("daemonize-storm", "N", "N daemons in quick succession; exits 0", tree::storm),
@@ -117,6 +123,7 @@ const BEHAVIOURS: &[Behaviour] = &[
         "a child that survives TERM; the agent exits 3",
         signals::ignore_term_exit,
     ),
+    row("kill-parent", "", "ready, kills its parent, sleeps", signals::kill_parent),
     row("stop-self", "", "it and a setsid child stop themselves", signals::stop_self),
     // Cgroups
     row("move-cgroup", "PATH", "moves itself into the cgroup at PATH", cgroup::move_self),
@@ -137,6 +144,7 @@ const BEHAVIOURS: &[Behaviour] = &[
     row("thread-leader-exit", "", "the first thread ends, another runs on", thread::leader_exit),
     // Output and input
     row("flood", "BYTES [LINE]", "writes BYTES of numbered lines", output::flood),
+    row("lines", "COUNT PAUSE_MS CODE", "ready, COUNT numbered lines, exits CODE", output::lines),
     row("marker", "TEXT", "prints TEXT in two writes, then sleeps", output::marker),
     row("echo", "", "copies stdin to stdout", output::echo),
     row("cat-tty-line", "", "reads a line, prints got:LINE", terminal::cat_line),
@@ -160,6 +168,12 @@ const BEHAVIOURS: &[Behaviour] = &[
         "the same, with a daemon below it and numbered lines",
         lock::work,
     ),
+    row(
+        "alone",
+        "PATH LOG BEHAVIOUR [ARGS..]",
+        "logs start and end, the whole tree holds PATH alone",
+        lock::alone,
+    ),
     row("uid", "", "prints its real and effective uid", identity::uid),
     row("setuid-sleep", "", "becomes its effective user for good, sleeps", identity::setuid_sleep),
     // For itself
@@ -180,7 +194,7 @@ fn main() -> ExitCode {
 }
 
 /// Finds the behaviour and runs it.
-fn run(mut words: Vec<OsString>) -> Outcome {
+pub(crate) fn run(mut words: Vec<OsString>) -> Outcome {
     if words.is_empty() {
         return Err(Failure::usage(usage()));
     }

@@ -3,7 +3,7 @@
 use std::io::{self, Read as _, Write as _};
 use std::os::unix::ffi::OsStrExt as _;
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use crate::args::Args;
 use crate::failure::{self, Failure, OrFail as _, Outcome};
@@ -108,6 +108,25 @@ impl Lines {
             *digit = b'0';
         }
     }
+}
+
+/// `lines COUNT PAUSE_MS CODE`: output of which any lost piece shows, and an end of its own.
+pub(crate) fn lines(mut args: Args) -> Outcome {
+    let count: u32 = args.number("COUNT")?;
+    let pause = Duration::from_millis(args.number("PAUSE_MS")?);
+    let code = args.number("CODE")?;
+    args.finish()?;
+    presence::enrol("agent")?;
+    let deadline = Instant::now() + presence::LONGEST;
+    presence::ready();
+    for number in 0..count {
+        if Instant::now() > deadline {
+            return Ok(failure::TIME);
+        }
+        print(format!("line {number}\n").as_bytes())?;
+        thread::sleep(pause);
+    }
+    Ok(code)
 }
 
 /// `marker TEXT`: output that looks like a message of the supervisor, and comes in pieces.

@@ -10,8 +10,8 @@ use std::time::Instant;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fd::{AsFd as _, OwnedFd};
 use rustix::process::{
-    DumpableBehavior, Pid, PidfdFlags, Signal, WaitOptions, getpid, kill_process, pidfd_open,
-    pidfd_send_signal, set_dumpable_behavior, waitpid,
+    DumpableBehavior, Pid, PidfdFlags, Signal, WaitOptions, getpid, getppid, kill_process,
+    pidfd_open, pidfd_send_signal, set_dumpable_behavior, waitpid,
 };
 use signal_hook::consts::{SIGHUP, SIGINT, SIGSTOP, SIGTERM, SIGTSTP, SIGTTIN, SIGTTOU};
 use signal_hook::low_level::{emulate_default_handler, raise};
@@ -58,6 +58,22 @@ fn ignore_polite_signals() -> io::Result<()> {
         signal_hook::flag::register(signal, Arc::new(AtomicBool::new(false)))?;
     }
     Ok(())
+}
+
+/// `kill-parent`: an agent that kills whoever watches it.
+pub(crate) fn kill_parent(args: Args) -> Outcome {
+    args.finish()?;
+    presence::enrol("agent")?;
+    presence::ready();
+    // Our parent can't be gone without our getting another: by its handle, checked afterwards.
+    if let Some(parent) = getppid() {
+        let handle =
+            pidfd_open(parent, PidfdFlags::empty()).or_fail(failure::SYSTEM, "pidfd_open")?;
+        if getppid() == Some(parent) {
+            pidfd_send_signal(&handle, Signal::KILL).or_fail(failure::SYSTEM, "killing it")?;
+        }
+    }
+    presence::rest()
 }
 
 /// `stop-self`: TERM stays pending in a stopped process, so only KILL (or CONT as well) ends it.

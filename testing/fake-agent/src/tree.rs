@@ -81,6 +81,16 @@ pub(crate) fn empty_environment(args: Args, then: Then) -> Outcome {
     then.go()
 }
 
+/// `with-daemon BEHAVIOUR [ARGS..]`: any behaviour, with somebody below it that nothing gives away.
+pub(crate) fn with_daemon(mut args: Args) -> Outcome {
+    let behaviour = args.remaining();
+    args.finish()?;
+    let mut up = Up::new()?;
+    spawn::daemon(&mut up, |up| spawn::linger_without_environment(up, "daemon", None))?;
+    up.wait_for(1)?;
+    crate::run(behaviour)
+}
+
 /// `chain N`, `chain-setsid N`: a walk over the tree needs N steps to the last.
 pub(crate) fn chain(mut args: Args, session: Session) -> Outcome {
     let count = args.number("N")?;

@@ -315,6 +315,46 @@ fn work_is_numbered_alone_and_leaves_a_daemon() {
 }
 
 #[test]
+fn whoever_is_alone_is_so_with_its_whole_tree() {
+    let folder = Folder::new();
+    let (lock, log) = (folder.file("lock"), folder.file("log"));
+    let [lock_name, log_name] =
+        [&lock, &log].map(|path| path.to_str().expect("a plain path").to_owned());
+    let alone = ["alone", &lock_name, &log_name];
+    let agent = Agent::start(&[&alone[..], &["with-daemon", "lines", "2", "1", "6"]].concat());
+    let daemon = || agent.pids("daemon");
+    eventually("it has come to its end", || {
+        fs::read_to_string(&log).is_ok_and(|log| log.ends_with(" 6\n"))
+    });
+    let held = |pid: i32| {
+        let descriptors = fs::read_dir(format!("/proc/{pid}/fd")).expect("it lives");
+        descriptors.flatten().any(|fd| fs::read_link(fd.path()).is_ok_and(|to| to == lock))
+    };
+    assert!(held(daemon()[0]), "the daemon without environment holds the lock as well");
+    let second = run(&[&alone[..], &["exit", "0"]].concat());
+    assert_eq!(second.status.code(), Some(70));
+    let text = fs::read_to_string(&log).expect("the log");
+    let events: Vec<_> = text.lines().filter_map(|line| line.split(' ').next()).collect();
+    assert_eq!(events, ["start", "end", "COLLISION"], "{text}");
+}
+
+#[test]
+fn a_parent_is_killed_and_nobody_else() {
+    let mut shell = Command::new("/bin/sh");
+    shell.args(["-c", "\"$0\" kill-parent & wait", PROGRAM]).stdout(Stdio::null());
+    let folder = Folder::new();
+    let pids = folder.file("pids");
+    let mut shell = shell.env("FAKE_AGENT_PIDS", &pids).spawn().expect("a shell");
+    let status = shell.wait().expect("it ends");
+    assert_eq!(status.signal(), Some(9), "{status}");
+    let text = fs::read_to_string(&pids).expect("the agent's pid");
+    let (agent, _) = text.split_once(' ').expect("PID ROLE");
+    let agent = agent.parse().expect("a pid");
+    assert!(lives(agent), "it goes on");
+    end(agent);
+}
+
+#[test]
 fn flood_is_what_it_says() {
     let output = run(&["flood", "200000"]).stdout;
     assert_eq!(output.len(), 200_000);

@@ -41,6 +41,26 @@ impl Faults {
         fs::remove_file(self.0.join(point)).ok();
     }
 
+    /// Calls of this name fail from now on with this errno, of processes that have passed a point.
+    ///
+    /// # Panics
+    /// If that fails.
+    pub fn fail(&self, call: &str, errno: i32) {
+        // Whole at once: half of it would be another errno.
+        let file = self.0.join("call");
+        fs::write(&file, errno.to_string()).expect("a file");
+        fs::rename(file, self.call(call)).expect("renamed");
+    }
+
+    /// They don't any more.
+    pub fn let_succeed(&self, call: &str) {
+        fs::remove_file(self.call(call)).ok();
+    }
+
+    fn call(&self, call: &str) -> PathBuf {
+        self.0.join(format!("call.{}", call.replace('/', "_")))
+    }
+
     /// The pid of the one who came here last.
     #[must_use]
     pub fn reached(&self, point: &str) -> Option<i32> {

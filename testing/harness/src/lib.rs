@@ -13,6 +13,7 @@ mod look;
 mod running;
 mod scene;
 mod skip;
+mod small_disk;
 
 pub use condition::{DEADLINE, eventually, soon};
 pub use delegated::{cgroups_named, may_make_cgroups};
@@ -21,6 +22,7 @@ pub use look::{Process, alive, cgroup_mount, is_free, is_root, processes_below};
 pub use running::{Ended, Running, Screen, signal};
 pub use scene::{Pen, Scene, Who};
 pub use skip::skip;
+pub use small_disk::SmallDisk;
 
 /// Makes four tests of one scenario: both kinds of pen, as root and as another user.
 ///

@@ -328,7 +328,10 @@ impl Scene {
         if let Some(cgroup) = &self.cgroup {
             eventually("the scene's cgroup is emptied", || {
                 fs::write(cgroup.join("cgroup.kill"), "1").ok();
-                pids_in(cgroup).is_empty()
+                // That does not reach a process whose first thread has ended.
+                let left = pids_in(cgroup);
+                left.iter().for_each(|pid| kill(*pid));
+                left.is_empty()
             });
         }
         // Without a cgroup: yard and daemon first, so that they start nobody anew.
@@ -377,10 +380,15 @@ fn make_cgroup(folder: &Path, ground: Option<&Path>) -> Option<PathBuf> {
     Some(path)
 }
 
-/// Where cargo has put a program of this workspace: beside the folder of the test that runs.
+/// Where cargo has put a program of this workspace: beside the program that runs, or beside the folder of the test
+/// that does.
 fn built(program: &str) -> PathBuf {
-    let test = std::env::current_exe().expect("our own path");
-    let folder = test.parent().and_then(Path::parent).expect("target/PROFILE/deps/TEST");
+    let own = std::env::current_exe().expect("our own path");
+    let beside = own.parent().expect("target/PROFILE/PROGRAM").join(program);
+    if beside.exists() {
+        return beside;
+    }
+    let folder = own.parent().and_then(Path::parent).expect("target/PROFILE/deps/TEST");
     let path = folder.join(program);
     assert!(path.exists(), "{} is missing: cargo build --workspace --all-targets", path.display());
     path

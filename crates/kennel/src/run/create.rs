@@ -243,7 +243,7 @@ impl Line {
     fn look(&mut self, daemon: &Daemon, plan: &Plan) {
         let session = match &self.session {
             Some(id) => daemon.session(id).ok(),
-            None => find_own(daemon, plan),
+            None => find_own(daemon, plan).ok().flatten(),
         };
         let Some(session) = session else { return };
         let place = session.queue_place;
@@ -293,7 +293,7 @@ pub(super) fn create(
         if let Some(signal) = await_answer(daemon, &plan, &sent, &mut line, signals)? {
             // The daemon sees us go, and ends what it may have started for us.
             drop(sent);
-            let session = match find_own(daemon, &plan) {
+            let session = match find_own(daemon, &plan).map_err(|error| untold(&error))? {
                 Some(session) => stop(daemon, home, &session, signals, signal)?,
                 None => None,
             };
@@ -399,7 +399,8 @@ fn stop(
 /// The daemon vanished over it. The next one knows whether the session came to be.
 fn recover(daemon: &Daemon, plan: &Plan, error: AskError) -> Result<Created, Failure> {
     loop {
-        let Some(session) = find_own(daemon, plan).or_else(|| find_running(daemon, plan)) else {
+        let found = find_own(daemon, plan).map_err(|error| untold(&error))?;
+        let Some(session) = found.or_else(|| find_running(daemon, plan)) else {
             let error = anyhow::Error::from(error).context("nothing was started");
             return Err(Failure::internal(error));
         };
@@ -441,14 +442,20 @@ fn find_running(daemon: &Daemon, plan: &Plan) -> Option<SessionView> {
     }
 }
 
+/// A list that can't be had does not say that we are not on it.
+fn untold(error: &AskError) -> Failure {
+    let text = format!("nobody can tell whether the session was started: {error}");
+    Failure::because(exit_code::UNKNOWN, text).hint("`kennel ps -a` lists it if it was")
+}
+
 /// Our own session among all others, if it is there.
-fn find_own(daemon: &Daemon, plan: &Plan) -> Option<SessionView> {
-    let sessions = daemon.get::<Vec<SessionView>>("/v1/sessions?all=true").ok()?;
+fn find_own(daemon: &Daemon, plan: &Plan) -> Result<Option<SessionView>, AskError> {
+    let sessions = daemon.get::<Vec<SessionView>>("/v1/sessions?all=true")?;
     let ours = |session: &SessionView| {
         let created = moment::parse(&session.created_at);
         session.spec.asked_by == plan.asked_by
             && created.is_some_and(|ms| ms + 1000 >= plan.asked_at)
     };
     let order = |session: &SessionView| (session.session.clone(), session.attempt);
-    sessions.into_iter().filter(ours).max_by_key(order)
+    Ok(sessions.into_iter().filter(ours).max_by_key(order))
 }

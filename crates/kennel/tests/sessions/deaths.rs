@@ -283,3 +283,24 @@ fn a_cgroup_is_found_when_everyone_was_killed() {
         scene.stop_daemon();
     }
 }
+
+/// T5, when everyone was killed: `cgroup.kill` does not reach a process whose first thread has ended, and that looks
+/// like a zombie.
+#[test]
+fn a_process_whose_first_thread_has_ended_is_ended_when_everyone_was_killed() {
+    for pen in [Pen::Cgroup, Pen::Subtree] {
+        let Some(scene) = Scene::new(Who::Root, pen) else { continue };
+        let id = scene.launch_ready(&[], &["thread-leader-exit"]);
+        let agent = scene.pid_of("agent");
+        kill_all(&scene);
+        let phase = if pen == Pen::Cgroup { "cleaned" } else { "lost" };
+        scene.wait_phase(&id, phase);
+        eventually("no thread of it is left", || {
+            fs::read_dir(format!("/proc/{agent}/task")).map_or(0, Iterator::count) < 2
+        });
+        if pen == Pen::Subtree {
+            scene.call_ok(&["forget", &id]);
+        }
+        scene.stop_daemon();
+    }
+}

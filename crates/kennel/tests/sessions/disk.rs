@@ -1,10 +1,9 @@
 //! A disk that is full: the session lives, what is lost is marked, what can't be recorded is said.
 
 use kennel_keeper::journal::Why;
-use kennel_testing::{Pen, Scene, Who, eventually, signal};
+use kennel_testing::{Pen, Scene, SmallDisk, Who, eventually, signal};
 
 use crate::journal::Journal;
-use crate::small_disk::SmallDisk;
 
 /// S13
 #[test]

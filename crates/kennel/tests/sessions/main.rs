@@ -28,7 +28,6 @@ mod register;
 mod reports;
 mod reuse;
 mod shutdown;
-mod small_disk;
 mod surroundings;
 mod walk;
 mod worktrees;

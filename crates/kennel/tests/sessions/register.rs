@@ -4,10 +4,8 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 
-use kennel_testing::{Ended, Pen, Scene, Who, eventually, signal};
+use kennel_testing::{Ended, Pen, Scene, SmallDisk, Who, eventually, signal};
 use rustix::fs::FlockOperation;
-
-use crate::small_disk::SmallDisk;
 
 fn register(scene: &Scene) -> PathBuf {
     scene.kennel_home().join("register.db")

@@ -5,21 +5,37 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use kennel_testing::Scene;
+use crate::scene::Scene;
 
 /// A small file system with a scene's home on it. To be dropped before the scene.
-pub(crate) struct SmallDisk<'a> {
+#[derive(Debug)]
+pub struct SmallDisk<'a> {
     scene: &'a Scene,
     path: PathBuf,
 }
 
 impl<'a> SmallDisk<'a> {
-    /// Puts the home of a scene of root's on a small disk.
-    pub(crate) fn at_home(scene: &'a Scene) -> Self {
+    /// Puts the home of a scene on a small disk, of 4 MB. Only root can.
+    ///
+    /// # Panics
+    /// If that fails.
+    #[must_use]
+    pub fn at_home(scene: &'a Scene) -> Self {
+        Self::of_size(scene, "4m")
+    }
+
+    /// The same, of another size, as `mount` has it.
+    ///
+    /// # Panics
+    /// If that fails.
+    #[must_use]
+    pub fn of_size(scene: &'a Scene, size: &str) -> Self {
         let path = scene.path("home");
         let mut mount = Command::new("mount");
-        mount.args(["-t", "tmpfs", "-o", "size=4m,mode=0755", "kennel-test"]).arg(&path);
+        let options = format!("size={size},mode=0755");
+        mount.args(["-t", "tmpfs", "-o", &options, "kennel-test"]).arg(&path);
         assert!(mount.status().expect("mount is there").success());
+        scene.give(&path);
         // So little room would be a reason to refuse sessions.
         let config = path.join(".config/kennel");
         fs::create_dir_all(&config).expect("a folder");
@@ -32,7 +48,10 @@ impl<'a> SmallDisk<'a> {
     }
 
     /// Leaves no room on it.
-    pub(crate) fn fill(&self) {
+    ///
+    /// # Panics
+    /// If there is not even room for the file that takes the rest.
+    pub fn fill(&self) {
         let mut file = File::create(self.filling()).expect("a file");
         for size in [1 << 16, 1 << 12, 1] {
             while file.write_all(&vec![b'x'; size]).is_ok() {}
@@ -40,7 +59,10 @@ impl<'a> SmallDisk<'a> {
     }
 
     /// Makes room again.
-    pub(crate) fn free(&self) {
+    ///
+    /// # Panics
+    /// If it was not filled.
+    pub fn free(&self) {
         fs::remove_file(self.filling()).expect("removed");
     }
 }

@@ -1,0 +1,80 @@
+//! The audit notices what is left, with real processes.
+
+use std::path::Path;
+use std::process::Stdio;
+
+use kennel_testing::{Running, Who, eventually};
+
+use super::*;
+
+/// Audits a home in which nothing was asked for, after `meanwhile`.
+fn audit(meanwhile: impl FnOnce(&Scene) -> Option<Running>) -> Option<Vec<String>> {
+    let scene = Scene::new(Who::Root, Pen::Subtree)?;
+    std::fs::create_dir(witness_folder(&scene)).unwrap();
+    let mut git = scene.command(Path::new("git"));
+    git.args(["init", "-q", "repo"]);
+    assert_eq!(Running::start(git).wait().code, 0);
+    let (ledger, bystanders) = (Ledger::default(), Bystanders::default());
+    scene.call_ok(&["daemon", "start"]);
+    let mut before = None;
+    eventually("it is quiet", || {
+        before = baseline(&scene, &bystanders);
+        before.is_some()
+    });
+    let leaked = meanwhile(&scene);
+    let audit = Audit {
+        scene: &scene,
+        ledger: &ledger,
+        bystanders: &bystanders,
+        cap: 5,
+        baseline: &before.unwrap(),
+        patience: Duration::from_secs(2),
+    };
+    let wrong = audit.run();
+    drop(leaked);
+    Some(wrong)
+}
+
+#[test]
+fn what_is_clean_passes() {
+    if let Some(wrong) = audit(|_| None) {
+        assert_eq!(wrong, Vec::<String>::new());
+    }
+}
+
+#[test]
+fn a_leaked_process_is_seen() {
+    let leak = |scene: &Scene| {
+        let mut agent = scene.command(Path::new(&scene.fake_agent()));
+        agent.arg("sleep").stdout(Stdio::piped());
+        let mut agent = Running::start(agent);
+        agent.wait_ready();
+        Some(agent)
+    };
+    if let Some(wrong) = audit(leak) {
+        let text = wrong.join("\n");
+        assert!(text.contains("strays") && text.contains("left after the daemon"), "{text}");
+    }
+}
+
+#[test]
+fn a_session_that_nobody_asked_for_is_seen() {
+    let ask = |scene: &Scene| {
+        scene.launch(&["--name", "ghost"], &["exit", "0"]);
+        None
+    };
+    if let Some(wrong) = audit(ask) {
+        assert!(wrong.iter().any(|what| what.contains("nobody asked for")), "{wrong:#?}");
+    }
+}
+
+#[test]
+fn a_folder_of_no_session_is_seen() {
+    let leave = |scene: &Scene| {
+        std::fs::create_dir_all(scene.kennel_home().join("sessions/0aaaaaaaaaaa")).unwrap();
+        None
+    };
+    if let Some(wrong) = audit(leave) {
+        assert!(wrong.iter().any(|what| what.contains("on no record")), "{wrong:#?}");
+    }
+}

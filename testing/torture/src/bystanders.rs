@@ -1,0 +1,150 @@
+//! Processes that are none of Kennel's, and must be untouched at the end.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use kennel_testing::{Process, Scene};
+
+/// How long bystanders live if nobody ends them.
+const LIFE: &str = "900";
+/// How long a dead process may take to be reaped, so that its number is free.
+const REAPED: Duration = Duration::from_secs(1);
+/// Where the number of the next process can be had.
+const LAST_PID: &str = "/proc/sys/kernel/ns_last_pid";
+
+/// All of a scene.
+#[derive(Debug, Default)]
+pub(crate) struct Bystanders(Mutex<Vec<Bystander>>);
+
+#[derive(Debug)]
+struct Bystander {
+    what: String,
+    child: Child,
+}
+
+/// What came of taking a number.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[must_use]
+pub(crate) enum Taken {
+    /// A stranger has it.
+    Yes,
+    /// Somebody else was quicker, or it can't be done here.
+    No,
+}
+
+impl Bystanders {
+    fn open(&self) -> MutexGuard<'_, Vec<Bystander>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Those with names and cookies that look like Kennel's, and the user's own agent.
+    pub(crate) fn gather(scene: &Scene) -> anyhow::Result<Self> {
+        let all = Self::default();
+        for name in ["kennel-keeper", "kennel-yard", "kennel-daemon", "kennel-spare"] {
+            let mut bash = scene.command(Path::new("bash"));
+            bash.args([
+                "-c",
+                &format!("exec -a '{name} {}' sleep {LIFE}", scene.kennel_home().display()),
+            ]);
+            bash.env("KENNEL_HOME_ID", "0123456789abcdef").env("KENNEL_SESSION_ID", "0c3k5d9wq2fa");
+            all.add(format!("one that is called {name}"), bash)?;
+        }
+        let mut own = scene.command(Path::new(&scene.fake_agent()));
+        own.arg("sleep");
+        all.add("the user's own agent".to_owned(), own)?;
+        if scene.has_cgroup() {
+            let cgroup = scene.other_cgroup("kennel-0123456789abcdef-0c3k5d9wq2fa");
+            let pid = all.pids().iter().next().copied().unwrap_or_default();
+            fs::write(cgroup.join("cgroup.procs"), pid.to_string())?;
+        }
+        Ok(all)
+    }
+
+    fn add(&self, what: String, mut command: Command) -> anyhow::Result<()> {
+        let child =
+            command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn()?;
+        self.open().push(Bystander { what, child });
+        Ok(())
+    }
+
+    /// Their pids. They are our children, and not reaped: no other process has these.
+    pub(crate) fn pids(&self) -> BTreeSet<i32> {
+        self.open().iter().filter_map(|it| i32::try_from(it.child.id()).ok()).collect()
+    }
+
+    /// Has a stranger take the number of a process that was killed, as soon as it is reaped.
+    pub(crate) fn take_number(&self, pid: i32, whose: &str) -> Taken {
+        let deadline = Instant::now() + REAPED;
+        while Path::new(&format!("/proc/{pid}")).exists() {
+            if Instant::now() > deadline {
+                return Taken::No;
+            }
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        let set = fs::write(LAST_PID, (pid - 1).to_string());
+        let stranger = Command::new("sleep").arg(LIFE).env_clear().spawn();
+        let (Ok(()), Ok(mut child)) = (set, stranger) else { return Taken::No };
+        if i32::try_from(child.id()) == Ok(pid) {
+            let what = format!("a stranger with the number {pid} of {whose}");
+            self.open().push(Bystander { what, child });
+            return Taken::Yes;
+        }
+        child.kill().and_then(|()| child.wait()).ok();
+        Taken::No
+    }
+
+    /// Those who were hit.
+    pub(crate) fn hit(&self) -> Vec<String> {
+        let mut hit = Vec::new();
+        for Bystander { what, child } in self.open().iter_mut() {
+            let pid = i32::try_from(child.id()).unwrap_or_default();
+            match child.try_wait() {
+                Ok(None) => {}
+                ended => {
+                    hit.push(format!("{what} (pid {pid}) has ended: {ended:?}"));
+                    continue;
+                }
+            }
+            match Process::look(pid) {
+                Some(process) if process.state != 'T' => {}
+                other => hit.push(format!("{what} (pid {pid}) stands still: {other:?}")),
+            }
+        }
+        hit
+    }
+
+    /// Those who live.
+    pub(crate) fn count(&self) -> usize {
+        self.open().len()
+    }
+}
+
+impl Drop for Bystanders {
+    fn drop(&mut self) {
+        for bystander in self.open().iter_mut() {
+            bystander.child.kill().and_then(|()| bystander.child.wait().map(drop)).ok();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_who_was_hit_is_told() {
+        let all = Bystanders::default();
+        let mut sleep = Command::new("sleep");
+        sleep.arg(LIFE);
+        all.add("somebody".to_owned(), sleep).unwrap();
+        assert_eq!(all.hit(), Vec::<String>::new());
+        all.open()[0].child.kill().unwrap();
+        kennel_testing::eventually("it is told", || {
+            all.hit().first().is_some_and(|told| told.contains("somebody"))
+        });
+    }
+}
