@@ -56,7 +56,7 @@ pub struct Session {
     #[serde(default, skip_serializing_if = "is_unset")]
     pub ticket: u64,
     /// Who started it.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "is_unset")]
     pub started_by: StartedBy,
     /// What this daemon has under way for it. It is on no record: it dies with the daemon.
     #[serde(skip)]

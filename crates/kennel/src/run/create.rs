@@ -209,7 +209,9 @@ impl Plan {
     /// Notes that our session waits in line. It may have lost what only we have: environment and streams.
     fn note_in_line(&mut self, daemon: &Daemon) {
         let in_line = |session: &SessionView| session.phase == Phase::Queued;
-        let found = if self.queue { find_own(daemon, self).filter(in_line) } else { None };
+        // Without a list it is looked for again, and told if that can't be had either.
+        let own = || find_own(daemon, self).ok().flatten();
+        let found = if self.queue { own().filter(in_line) } else { None };
         if let Wish::Create { made, .. } = &mut self.wish {
             *made = found.map(|session| session.id);
         }
