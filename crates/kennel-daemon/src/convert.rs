@@ -44,6 +44,9 @@ impl From<&SessionSpec> for TimeLimits {
     }
 }
 
+/// Who has stopped a session, if only its keeper knows that somebody did.
+const UNRECORDED: &str = "somebody who told its keeper and is not on record";
+
 /// The end and its reason, if the keeper has one of its own.
 pub(crate) fn end_of(outcome: &Outcome, limits: TimeLimits) -> (Exit, Option<Reason>) {
     let exit = outcome.status.as_ref().map_or(Exit::NeverRan, exit);
@@ -56,6 +59,7 @@ pub(crate) fn end_of(outcome: &Outcome, limits: TimeLimits) -> (Exit, Option<Rea
         Cause::Failed { code, why } => Some(Reason::Failed { code: *code, why: why.clone() }),
         Cause::LeaseOver => Some(Reason::LeaseOver),
         Cause::OwnerGone => Some(Reason::ClientGone),
+        Cause::Stopped => Some(Reason::Stopped { by: UNRECORDED.to_owned() }),
     };
     (exit, reason)
 }
@@ -244,6 +248,15 @@ mod tests {
         let outcome = outcome(Some(Status::Code(0)), Cause::Idle);
         let (_, reason) = end_of(&outcome, TimeLimits::from(&spec));
         assert_eq!(reason, Some(Reason::Idle { limit }));
+    }
+
+    /// A daemon that is killed before it has written down that it wants the end must not make a failure of it, which
+    /// would be repeated.
+    #[test]
+    fn a_stop_that_only_the_keeper_knows_of_is_one() {
+        let killed = Status::Signal { signal: 9, core: false, oom: false };
+        let (_, reason) = end_of(&outcome(Some(killed), Cause::Stopped), TimeLimits::default());
+        assert!(matches!(reason, Some(Reason::Stopped { .. })), "{reason:?}");
     }
 
     #[test]

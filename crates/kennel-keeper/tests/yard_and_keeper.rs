@@ -403,6 +403,7 @@ fn stop_reaches_all(daemon: &mut Daemon) {
     assert_eq!(launch.says(), Report::Ending);
     let outcome = launch.gone();
     assert!(matches!(outcome.status, Some(Status::Signal { signal: 9, .. })), "{outcome:?}");
+    assert_eq!(outcome.cause, Cause::Stopped);
     assert!(!exists(daemonized));
     launch.tell(&Request::Release);
     daemon.keeper_ended(&mut launch);
@@ -577,7 +578,7 @@ fn tether(daemon: &mut Daemon) {
             let Report::State(state) = launch.says() else { panic!("no state") };
             assert_eq!(state.stage, Stage::Running);
             launch.tell(&Request::Kill);
-            assert_eq!(launch.gone().cause, Cause::Ended);
+            assert_eq!(launch.gone().cause, Cause::Stopped);
         } else {
             drop(owner);
             assert_eq!(launch.gone().cause, Cause::OwnerGone);

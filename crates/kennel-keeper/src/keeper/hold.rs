@@ -51,6 +51,8 @@ pub(super) struct Held<'a> {
     killing_since: Option<Instant>,
     told_survivors: bool,
     asked: bool,
+    /// And that before the agent had ended.
+    asked_in_time: bool,
     /// When memory is given back; none if it was.
     rest_at: Option<Instant>,
 }
@@ -100,6 +102,7 @@ impl<'a> Held<'a> {
             killing_since: None,
             told_survivors: false,
             asked: false,
+            asked_in_time: false,
             rest_at: Some(Instant::now() + REST),
         };
         if let Err(error) = held.connect(ends) {
@@ -309,15 +312,20 @@ impl<'a> Held<'a> {
         self.desk.tell_all(&Report::Ending);
     }
 
+    fn note_asked(&mut self) {
+        self.asked = true;
+        self.asked_in_time |= !self.told_exit;
+    }
+
     fn obey(&mut self, word: Word) -> io::Result<()> {
         match word {
             Word::Stop(grace) => {
-                self.asked = true;
+                self.note_asked();
                 self.ending();
                 self.policy.stop(Instant::now(), grace);
             }
             Word::Kill | Word::Dismiss => {
-                self.asked = true;
+                self.note_asked();
                 self.ending();
                 self.policy.kill();
             }
@@ -412,6 +420,14 @@ impl<'a> Held<'a> {
         }
     }
 
+    /// Whoever asked may have died before that was on record: then this is all that is known of it.
+    fn why(&self) -> Cause {
+        match &self.cause {
+            Cause::Ended if self.asked_in_time => Cause::Stopped,
+            cause => cause.clone(),
+        }
+    }
+
     fn finish(&mut self) -> io::Result<Outcome> {
         if let Err(error) = self.output.finish() {
             self.desk.trouble(format!("the last output could not be read: {error}"));
@@ -431,7 +447,7 @@ impl<'a> Held<'a> {
         let unseen = || Status::Unknown("the keeper did not see it end".into());
         Ok(Outcome {
             status: Some(self.pen.status().cloned().unwrap_or_else(unseen)),
-            cause: self.cause.clone(),
+            cause: self.why(),
             ended_ms: now_ms(),
             cpu,
             folder_left,

@@ -12,7 +12,7 @@ use kennel_pen::wire::{Garbled, Reader, Writer, read_status, write_status};
 /// Why it ended, as far as the keeper knows.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Cause {
-    /// The agent ended by itself, or somebody asked for the end.
+    /// The agent ended by itself; a keeper of an older version says so of all that it was asked to end, too.
     Ended,
     /// Nothing was launched, since that was called off.
     Dismissed,
@@ -33,6 +33,8 @@ pub enum Cause {
     Idle,
     /// It printed nothing for longer than may be.
     Silent,
+    /// Somebody asked for the end, before the agent ended by itself.
+    Stopped,
     /// A newer keeper's own reason, by its number. Reasons that are added after those above say nothing more than
     /// their number, so that the rest can be read by whoever does not know them.
     Other(u8),
@@ -65,6 +67,7 @@ impl Outcome {
             Cause::TimedOut => out.u8(5),
             Cause::Idle => out.u8(6),
             Cause::Silent => out.u8(7),
+            Cause::Stopped => out.u8(8),
             Cause::Other(number) => out.u8(*number),
         };
         out.u64(self.ended_ms).duration(self.cpu).bool(self.folder_left);
@@ -82,6 +85,7 @@ impl Outcome {
                 5 => Cause::TimedOut,
                 6 => Cause::Idle,
                 7 => Cause::Silent,
+                8 => Cause::Stopped,
                 number => Cause::Other(number),
             },
             ended_ms: input.u64()?,
@@ -197,7 +201,8 @@ mod tests {
             Cause::TimedOut,
             Cause::Idle,
             Cause::Silent,
-            Cause::Other(8),
+            Cause::Stopped,
+            Cause::Other(9),
             Cause::Other(255),
         ];
         for cause in causes {

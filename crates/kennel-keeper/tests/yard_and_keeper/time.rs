@@ -183,7 +183,7 @@ pub(super) fn zero_is_off(daemon: &mut Daemon) {
         lives_for(&launch, LIMIT);
         assert_eq!(woken(), before, "a keeper at rest does not wake up");
         launch.tell(&Request::Kill);
-        assert_eq!(launch.gone().cause, Cause::Ended);
+        assert_eq!(launch.gone().cause, Cause::Stopped);
         launch.settle(daemon);
     }
 }
@@ -271,7 +271,7 @@ pub(super) fn a_stop_is_no_limit(daemon: &mut Daemon) {
     launch.run();
     launch.wait_output("up");
     launch.tell(&Request::Stop { grace: None });
-    assert_eq!(launch.gone().cause, Cause::Ended, "the limits passed while it was being stopped");
+    assert_eq!(launch.gone().cause, Cause::Stopped, "the limits passed while it was being stopped");
     launch.settle(daemon);
 }
 

@@ -148,25 +148,6 @@ fn a_foreground_run_waits_in_line_and_says_where() {
     scene.stop_daemon();
 }
 
-/// Nobody can be tied to it any more: it is called off, and whoever waits is told why.
-#[test]
-fn a_foreground_run_in_line_is_told_when_its_daemon_dies() {
-    let Some(scene) = scene("daemon.max_live = 1\n") else { return };
-    scene.launch_ready(&[], &["sleep"]);
-    let waits = scene.start(&["--queue", "--name", "waits"], &["exit", "3"]);
-    eventually("it waits", || {
-        scene.sessions().iter().any(|it| it["name"] == "waits" && it["phase"] == "queued")
-    });
-    signal(scene.daemon().expect("a daemon"), "KILL");
-    let waits = waits.wait();
-    assert_eq!(waits.code, 207, "{waits:?}");
-    assert!(waits.stderr.contains("its environment went with the former daemon"), "{waits:?}");
-    let session = scene.session("waits");
-    assert_eq!(session["exit"]["kind"], "never_ran", "{session:#}");
-    scene.call_ok(&["stop", "--all"]);
-    scene.stop_daemon();
-}
-
 #[test]
 fn a_cap_on_a_name_holds_up_nobody_else() {
     let Some(scene) = scene("[daemon.max_live_by_name]\n'ci-*' = 1\n") else { return };
@@ -256,9 +237,10 @@ fn a_client_in_line_that_was_killed_with_the_daemon_is_not_waited_for() {
         scene.sessions().iter().any(|it| it["name"] == "x" && it["queue_place"] == 1)
     });
     let daemon = scene.daemon().expect("a daemon");
-    signal(daemon, "STOP");
-    waiting.signal("KILL");
+    // It sees nothing of the daemon's end, nor the daemon anything of its.
+    waiting.signal("STOP");
     signal(daemon, "KILL");
+    waiting.signal("KILL");
     let _killed = waiting.wait();
     eventually("there is another daemon", || scene.daemon().is_some_and(|pid| pid != daemon));
     assert_eq!(scene.session("x")["queue_place"], 1, "it may come back");
