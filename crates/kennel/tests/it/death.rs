@@ -2,9 +2,9 @@
 
 use kennel_testing::{Pen, Running, Scene, Who, eventually, everywhere, signal};
 
-/// The codes of a run whose keeper was killed: the KILL that its agent got, where the kernel tells that to
-/// others than the parent, or unknown.
-const LOST: [i32; 2] = [137, 206];
+/// The codes of a run whose keeper was killed: the yard's TERM or a KILL that its agent got, where the kernel tells
+/// that to others than the parent, or unknown.
+const LOST: [i32; 3] = [137, 143, 206];
 
 everywhere! {
     fn the_tree_does_not_survive_a_kill_of_kennel_run(scene: Scene) {
