@@ -3,6 +3,7 @@
 //!
 //! A world of its own, since there is neither keeper nor pen; and cores that are broken on purpose.
 
+use std::collections::hash_map::Entry;
 use std::collections::{HashMap, VecDeque};
 
 use kennel_core::{
@@ -288,9 +289,8 @@ fn explore(budget: Budget, step: Step) -> Result<usize, String> {
             let Some(next) = state.after(it, step) else { continue };
             let next = next.map_err(|what| wrong(&what, Some(it)))?;
             due |= DUE.contains(&it);
-            let print = format!("{next:?}");
-            if !known.contains_key(&print) {
-                known.insert(print, way.iter().copied().chain([it]).collect());
+            if let Entry::Vacant(new) = known.entry(format!("{next:?}")) {
+                new.insert(way.iter().copied().chain([it]).collect());
                 queue.push_back(next);
             }
         }
