@@ -289,8 +289,7 @@ fn explore(budget: Budget, step: Step) -> Result<usize, String> {
             let Some(next) = state.after(it, step) else { continue };
             let next = next.map_err(|what| wrong(&what, Some(it)))?;
             due |= DUE.contains(&it);
-            let print = format!("{next:?}");
-            if let Entry::Vacant(new) = known.entry(print) {
+            if let Entry::Vacant(new) = known.entry(format!("{next:?}")) {
                 new.insert(way.iter().copied().chain([it]).collect());
                 queue.push_back(next);
             }

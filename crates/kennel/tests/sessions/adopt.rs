@@ -190,7 +190,7 @@ everywhere! {
         for flags in [&["rm"][..], &["rm", "--force"]] {
             let third = adopt(&scene, &own, &[]);
             scene.call_ok(&[flags, &[&third]].concat());
-            assert!(!scene.sessions().iter().any(|it| it["id"] == Value::from(third.as_str())));
+            assert!(!scene.sessions().iter().any(|it| it["id"] == third.as_str()));
             assert!(!own.has_ended(), "{flags:?}");
         }
         end(own);
