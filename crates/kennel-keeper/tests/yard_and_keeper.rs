@@ -42,6 +42,7 @@ const SCENES: &[(&str, Scene)] = &[
     ("orphans_are_asked_to_end_before_they_are_killed", orphans_are_asked_first),
     ("anyone_may_ask_and_only_a_daemon_grants", anyone_may_ask),
     ("what_is_said_before_the_program_runs_is_not_lost", said_early),
+    ("who_is_refused_is_the_only_one_to_hear_of_it", refused_alone),
     ("without_a_daemon_the_lease_runs_out", lease),
     ("a_tethered_launch_ends_with_its_owner", tether),
     ("a_launch_in_which_nothing_goes_on_is_ended_as_idle", time::truly_idle),
@@ -537,6 +538,26 @@ fn said_early(daemon: &mut Daemon) {
     assert_eq!(launch.output(), b"early bird");
     drop(owner);
     assert_eq!(launch.gone().cause, Cause::OwnerGone, "it was seen to come");
+    launch.tell(&Request::Release);
+    daemon.keeper_ended(&mut launch);
+}
+
+fn refused_alone(daemon: &mut Daemon) {
+    let order = daemon.order("a", "sleep 1000");
+    let mut launch = daemon.fork(&order);
+    launch.run();
+    let [types, asks] = [launch.visit(), launch.visit()];
+    for client in [&types, &asks] {
+        client.send(&Request::Hello { version: 1, role: Role::Client }).unwrap();
+        assert!(matches!(says(client).0, Report::Hello { .. }));
+    }
+    types.send(&Request::Input(b"x".to_vec())).unwrap();
+    assert!(matches!(says(&types).0, Report::Refused(_)), "it has no standard input");
+    asks.send(&Request::Status).unwrap();
+    let answer = says(&asks).0;
+    assert!(matches!(answer, Report::State(_)), "{answer:?}");
+    launch.tell(&Request::Kill);
+    launch.gone();
     launch.tell(&Request::Release);
     daemon.keeper_ended(&mut launch);
 }

@@ -326,8 +326,8 @@ impl Ending {
         Ok(told.map(convert::exit_by_kernel))
     }
 
-    /// Whether the files that its keeper makes on its way show that it did not get as far as to a process: before
-    /// the gate opens it makes the note of the agent, and then the room for the outcome.
+    /// Whether the files that its keeper makes on its way show that it did not get as far as to a process: first it
+    /// makes the room for the outcome, and before the gate opens the note of the agent.
     fn was_never_opened(&self) -> io::Result<bool> {
         if self.identity.is_some() {
             return Ok(false);

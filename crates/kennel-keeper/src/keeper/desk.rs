@@ -43,7 +43,8 @@ pub(super) enum Word {
     Kill,
     Signal(i32),
     Resize(Size),
-    Input(Vec<u8>),
+    /// From the connection with this number.
+    Input(u64, Vec<u8>),
     CloseInput,
     /// Something was reported.
     Touch,
@@ -291,10 +292,14 @@ impl Desk {
     /// Puts by what was said before the program runs: for [`Self::said_early`].
     pub(super) fn put_by(&mut self, words: impl IntoIterator<Item = Word>) {
         for word in words {
-            if self.early.len() >= EARLY {
-                return self.tell_all(&Report::Refused("it does not run yet".to_owned()));
+            match word {
+                word if self.early.len() < EARLY => self.early.push(word),
+                Word::Input(from, _) | Word::Members(from) | Word::Usage(from) => {
+                    self.tell(from, &Report::Refused("it does not run yet".to_owned()));
+                }
+                // Nobody waits for an answer to these.
+                _ => {}
             }
-            self.early.push(word);
         }
     }
 
@@ -381,7 +386,7 @@ impl Desk {
             }
             (Request::Untether, _) => return self.refuse(place, "only the owner says that"),
             (Request::Signal(signal), _) => Word::Signal(signal),
-            (Request::Input(bytes), _) => Word::Input(bytes),
+            (Request::Input(bytes), _) => Word::Input(number, bytes),
             (Request::CloseInput, _) => Word::CloseInput,
             (Request::Resize(size), _) => Word::Resize(size),
             (Request::CloseOutput(stream), _) => Word::CloseOutput(stream),

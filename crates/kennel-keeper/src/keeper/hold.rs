@@ -338,7 +338,7 @@ impl<'a> Held<'a> {
                     terminal::resize(terminal.master.as_fd(), size)?;
                 }
             }
-            Word::Input(bytes) => self.take_input(&bytes),
+            Word::Input(from, bytes) => self.take_input(from, &bytes),
             Word::Touch => self.watch.input(),
             Word::CloseInput => {
                 self.watch.input();
@@ -368,17 +368,14 @@ impl<'a> Held<'a> {
         Ok(())
     }
 
-    fn take_input(&mut self, bytes: &[u8]) {
-        match self.input.take(bytes) {
-            Accepted::Yes => self.watch.input(),
-            Accepted::Full => {
-                let why = "the agent does not read its input, and too much waits already";
-                self.desk.tell_all(&Report::Refused(why.into()));
-            }
-            Accepted::Closed => {
-                self.desk.tell_all(&Report::Refused("its standard input is closed".into()));
-            }
-        }
+    /// Only who typed it hears that it is not taken: anybody else would take that for an answer of its own.
+    fn take_input(&mut self, from: u64, bytes: &[u8]) {
+        let why = match self.input.take(bytes) {
+            Accepted::Yes => return self.watch.input(),
+            Accepted::Full => "the agent does not read its input, and too much waits already",
+            Accepted::Closed => "its standard input is closed",
+        };
+        self.desk.tell(from, &Report::Refused(why.into()));
     }
 
     fn terminate(&mut self) -> io::Result<()> {
