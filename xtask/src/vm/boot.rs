@@ -15,7 +15,7 @@ use super::image::{Image, remove, tail};
 /// How long a probe may take: a machine that KVM carries is up in a few seconds.
 const PROBE: Duration = Duration::from_secs(30);
 /// How long a machine with a job may take to come up, emulated on a busy machine; and how often it is started.
-const COMING_UP: Duration = Duration::from_secs(180);
+const COMING_UP: Duration = Duration::from_secs(300);
 const STARTS: u32 = 3;
 /// How long all the tests may take, emulated.
 const LONGEST: Duration = Duration::from_secs(25 * 60);
@@ -196,7 +196,7 @@ impl Machine {
         command.args(accelerator.arguments());
         command.args(["-smp", "2", "-m", "2048", "-display", "none", "-no-reboot"]);
         command.arg("-kernel").arg(&image.kernel).arg("-initrd").arg(&image.initrd);
-        command.args(["-append", "root=/dev/vda rw console=ttyS0 panic=-1 quiet no_timer_check"]);
+        command.args(["-append", "root=/dev/vda rw console=ttyS0 panic=-1 no_timer_check"]);
         command.args(["-serial", &format!("file:{}", plain(&console)?)]);
         command.args(["-serial", &format!("file:{}", plain(&results)?)]);
         for disk in [Some(image.disk.as_path()), job].into_iter().flatten() {

@@ -123,7 +123,7 @@ fn doctor(who: &'static str) -> Run {
 /// What a test program is told; none if it is not run at all.
 fn arguments(name: &str) -> Option<&'static str> {
     match name {
-        "kennel/sessions" => Some("--test-threads=2 limits::"),
+        "kennel/sessions" => Some("--test-threads=1 limits::"),
         _ if name.starts_with("kennel/") || NOT_THERE.contains(&name) => None,
         _ => Some("--test-threads=2"),
     }

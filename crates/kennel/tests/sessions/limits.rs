@@ -17,7 +17,13 @@ fn scene(who: Who) -> Option<Scene> {
         skip("limits of sessions", &format!("the controllers here are: {}", list.trim()));
         return None;
     }
+    come_up(&scene);
     Some(scene)
+}
+
+/// On an emulated machine a daemon may take longer to come up than a client waits for it.
+fn come_up(scene: &Scene) {
+    eventually("a daemon is up", || scene.call(&["daemon", "start"]).code == 0);
 }
 
 macro_rules! as_root_and_as_a_user {
@@ -102,6 +108,7 @@ as_root_and_as_a_user! {
         scene.assert_nothing_left();
         scene.stop_daemon();
         // And whoever comes when all have gone.
+        come_up(&scene);
         let id = scene.launch_ready(&["--cpu", "0.5"], &["sleep"]);
         assert_eq!(of_the_pen(&scene, "cpu.max"), "50000 100000");
         scene.call_ok(&["stop", &id]);
