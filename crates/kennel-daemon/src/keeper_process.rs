@@ -7,7 +7,7 @@ use std::io;
 
 use kennel_sys::pidfd;
 use rustix::event::{PollFd, PollFlags};
-use rustix::fd::{BorrowedFd, OwnedFd};
+use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use crate::ready;
 
@@ -20,6 +20,13 @@ pub(crate) fn open(pid: i32, connection: BorrowedFd<'_>) -> io::Result<Option<Ow
     }
     let handle = pidfd::open(pid)?;
     Ok(if has_hung_up(connection)? { None } else { handle })
+}
+
+/// Whether the keeper with this pid, which holds the other end of `connection`, is a child of this process.
+pub(crate) fn is_child_of(parent: i32, pid: i32, connection: BorrowedFd<'_>) -> io::Result<bool> {
+    let Some(handle) = open(pid, connection)? else { return Ok(false) };
+    let info = pidfd::info(handle.as_fd(), pid)?;
+    Ok(info.is_some_and(|info| info.parent == parent))
 }
 
 /// Whether the other side of a connection is gone.
@@ -39,7 +46,6 @@ pub(crate) async fn ended(handle: &OwnedFd) -> io::Result<()> {
 #[cfg(test)]
 mod tests {
     use kennel_pen::wire::Channel;
-    use rustix::fd::AsFd;
 
     use super::*;
 
@@ -49,7 +55,11 @@ mod tests {
         let pid = i32::try_from(child.id()).unwrap();
         let (ours, theirs) = Channel::pair().unwrap();
         assert!(open(pid, ours.as_fd()).unwrap().is_some());
+        let own = rustix::process::getpid().as_raw_pid();
+        assert!(is_child_of(own, pid, ours.as_fd()).unwrap());
+        assert!(!is_child_of(1, pid, ours.as_fd()).unwrap());
         drop(theirs);
+        assert!(!is_child_of(own, pid, ours.as_fd()).unwrap());
         assert!(open(pid, ours.as_fd()).unwrap().is_none());
         child.kill().unwrap();
         child.wait().unwrap();

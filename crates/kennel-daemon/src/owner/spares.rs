@@ -3,9 +3,11 @@
 use std::time::{Duration, Instant};
 
 use kennel_core::SessionId;
+use rustix::fd::AsFd;
 
 use super::Owner;
 use crate::keeper_link::KeeperLink;
+use crate::keeper_process;
 use crate::message::Message;
 
 /// How many are kept.
@@ -61,6 +63,17 @@ impl Owner {
         self.keepers.insert(pid, id.clone());
         if leaving || !ended || self.spares.waiting.len() >= MOST {
             return;
+        }
+        // One that has outlived its yard is no child of ours: what falls from it would fall to nobody who ends it, and
+        // our yard would say of it, truly, that nobody is left below.
+        let connection = link.socket.get_ref().as_fd();
+        match keeper_process::is_child_of(self.yard.pid, pid, connection) {
+            Ok(true) => {}
+            Ok(false) => return,
+            Err(error) => {
+                tracing::warn!(pid, %error, "whose child a keeper is can't be seen: it is not used again");
+                return;
+            }
         }
         self.spares.waiting.push(Spare { pid, link, until: Instant::now() + KEPT });
         self.mind_spares();
