@@ -296,7 +296,8 @@ impl Audit<'_> {
             let now = baseline(self.scene, self.bystanders);
             if let Some(now) = &now
                 && now.daemon <= self.baseline.daemon
-                && now.yard <= self.baseline.yard
+                // Some yards have a second signalfd from their start on; none was seen to get a third.
+                && now.yard <= self.baseline.yard + 1
             {
                 return;
             }

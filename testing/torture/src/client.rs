@@ -15,7 +15,7 @@ use crate::processes::witness_folder;
 use crate::wish::{Wish, Worktree};
 
 /// What takes longer, with nobody standing still for more than two seconds, hangs.
-const HANGS: Duration = Duration::from_secs(60);
+const HANGS: Duration = Duration::from_secs(25);
 /// The pause between looks.
 const LOOK_AGAIN: Duration = Duration::from_millis(4);
 

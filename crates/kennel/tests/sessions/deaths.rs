@@ -4,7 +4,7 @@ use std::fs;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use kennel_testing::{Pen, Running, Scene, Who, alive, eventually, everywhere, signal};
+use kennel_testing::{Pen, Process, Running, Scene, Who, alive, eventually, everywhere, signal};
 
 use crate::births::{assert_cleaned, scene_with_points};
 use crate::freezer::FreezerGroup;
@@ -301,6 +301,31 @@ fn a_process_whose_first_thread_has_ended_is_ended_when_everyone_was_killed() {
         if pen == Pen::Subtree {
             scene.call_ok(&["forget", &id]);
         }
+        scene.stop_daemon();
+    }
+}
+
+/// A keeper that has outlived its yard is not used again: what falls from it would fall to nobody, and the yard that is
+/// there now would say that nobody is left.
+#[test]
+fn a_keeper_that_has_outlived_its_yard_gets_no_further_launch() {
+    for who in [Who::Root, Who::Other] {
+        let Some(scene) = Scene::new(who, Pen::Subtree) else { continue };
+        let first = scene.launch_ready(&[], &["sleep"]);
+        let keeper = scene.keeper().expect("a keeper");
+        let yard = scene.yard().expect("a yard");
+        signal(yard, "KILL");
+        eventually("there is another yard", || scene.yard().is_some_and(|pid| pid != yard));
+        assert_eq!(scene.session(&first)["phase"], "running");
+        scene.call_ok(&["stop", &first]);
+        let second = scene.launch_ready(&[], &["env-i"]);
+        let next = scene.keeper().expect("a keeper");
+        assert_ne!(next, keeper, "it is used again");
+        let parent = Process::look(next).map(|process| process.parent);
+        assert_eq!(parent, scene.yard(), "its keeper is the yard's child");
+        signal(next, "KILL");
+        scene.wait_phase(&second, "cleaned");
+        scene.assert_nothing_left();
         scene.stop_daemon();
     }
 }

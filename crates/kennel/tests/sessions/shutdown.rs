@@ -157,3 +157,22 @@ fn a_frozen_process_is_named_owned_and_reaped_once_thawed() {
         }
     }
 }
+
+/// A restart during which the yard dies: nobody but whoever asked for it is left to start the next daemon.
+#[test]
+fn a_restart_is_seen_through_when_the_yard_dies_meanwhile() {
+    let Some((scene, faults)) = scene_with_points(Who::Root, Pen::Cgroup) else { return };
+    let id = scene.launch_ready(&[], &["sleep"]);
+    faults.arm("daemon.leave.now");
+    let restart = Running::start(scene.kennel(&["daemon", "restart"]));
+    let before = faults.wait_reached("daemon.leave.now", PATIENCE).expect("it is about to leave");
+    signal(scene.yard().expect("a yard"), "KILL");
+    eventually("the yard is gone", || scene.yard().is_none());
+    faults.disarm("daemon.leave.now");
+    let restart = restart.wait();
+    assert_eq!(restart.code, 0, "{restart:?}");
+    assert!(scene.daemon().is_some_and(|pid| pid != before), "{restart:?}");
+    assert_eq!(scene.session(&id)["phase"], "running");
+    scene.call_ok(&["stop", &id]);
+    scene.stop_daemon();
+}

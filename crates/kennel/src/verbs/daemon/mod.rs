@@ -95,9 +95,11 @@ fn restart(home: &Home) -> Result<u8, Failure> {
     hand_over(home)?;
     daemon.tell("/v1/daemon/replace", &ReplaceRequest { program: Some(program) })?;
     let deadline = Instant::now() + REPLACE;
+    // If the yard dies meanwhile, nobody but us starts the next one.
+    let next = Daemon::connect(home, Start::IfNeeded)?;
     loop {
         // Between the two nobody may listen for a moment.
-        match daemon.view() {
+        match next.view() {
             Ok(now) if (now.pid, &now.started_at) != (before.pid, &before.started_at) => {
                 print(&running(&now))?;
                 return Ok(0);
