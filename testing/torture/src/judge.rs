@@ -296,6 +296,9 @@ impl<'a> Case<'a> {
         if self.asked.wish.terminal && self.asked.typed {
             return; // it shows what is typed, wherever it stands
         }
+        if self.asked.removal && output.numbers.is_empty() && output.gaps.is_empty() {
+            return; // a removal takes the output first, and may have been cut off there
+        }
         found.extend(output.disorder());
         let died = view.reason == Some(Reason::KeeperDied) && noted.is_some();
         if died && output.gaps.is_empty() && !self.blows.disk {

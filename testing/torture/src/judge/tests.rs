@@ -238,6 +238,18 @@ fn a_gap_that_is_not_marked_is_seen() {
 }
 
 #[test]
+fn a_removal_that_was_cut_off_may_have_taken_all_the_output_and_not_some_of_it() {
+    let mut world = World::sound();
+    world.output().numbers.pop();
+    world.asked().removal = true;
+    world.assert_wrong("lines are there");
+    world.output().numbers.clear();
+    world.assert_sound();
+    world.asked().removal = false;
+    world.assert_wrong("lines are there");
+}
+
+#[test]
 fn what_is_lost_without_need_is_seen() {
     let mut world = World::sound();
     world.sessions[0].phase = Phase::Lost;
