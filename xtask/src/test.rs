@@ -4,6 +4,7 @@ mod leftovers;
 mod needs;
 mod skips;
 
+use std::num::NonZero;
 use std::process::Command;
 use std::thread;
 use std::time::{Duration, Instant};
@@ -106,20 +107,25 @@ fn install_agents(skips: &Skips) -> anyhow::Result<()> {
 /// The tests, by nextest if there is one. Both runners go on after a failure, to name them all.
 fn run_tests(skips: &Skips, filter: Option<&str>) -> anyhow::Result<()> {
     let what = ["--workspace", "--all-features", "--no-fail-fast"];
+    let threads = threads().to_string();
     let mut command = if succeeds(&mut cargo(&["nextest", "--version"])) {
         let mut command = cargo(&["nextest", "run"]);
-        command.args(what);
+        command.args(what).args(["--test-threads", &threads]).args(filter);
         command
     } else {
         let mut command = cargo(&["test", "--all-targets"]);
-        command.args(what);
+        command.args(what).args(filter).args(["--", "--test-threads", &threads]);
         command
     };
-    command.args(filter);
     command.env("KENNEL_TEST_SKIPS", skips.path());
     // Tests run in another folder than we do.
     command.env("KENNEL_AGENTS_DIR", agents::cache_dir()?);
     run(&mut command)
+}
+
+/// How many tests at once: more than there are cores, since most of them wait for processes most of the time.
+fn threads() -> usize {
+    thread::available_parallelism().map_or(2, NonZero::get) * 3 / 2
 }
 
 /// A minute of what nobody thought of. It waits for processes most of the time, and the docs take a core.
