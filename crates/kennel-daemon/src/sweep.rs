@@ -9,6 +9,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use kennel_core::SessionId;
+use kennel_keeper::ClientError;
 use kennel_keeper::fault::point;
 use kennel_keeper::protocol::{Report, Request, Role, Stage};
 use kennel_pen::{Claim, Ground, Leftover, LeftoverEnd};
@@ -115,7 +116,11 @@ async fn sweep_folder(home: &Home, id: &SessionId) -> io::Result<&'static str> {
 async fn dismiss(folder: &Path) -> io::Result<()> {
     let deadline = tokio::time::Instant::now() + PATIENCE;
     let told = tokio::time::timeout_at(deadline, tell_to_leave(folder)).await;
-    told.map_err(io::Error::other)?.map_err(io::Error::other)?;
+    match told.map_err(io::Error::other)? {
+        // It has left by itself in mid-conversation, or is about to: the lock tells.
+        Ok(()) | Err(TalkError::Client(ClientError::Closed)) => {}
+        Err(error) => return Err(io::Error::other(error)),
+    }
     while matches!(launch_lock::look(folder)?, LockLook::Held(_)) {
         if tokio::time::Instant::now() >= deadline {
             return Err(io::Error::other("its keeper does not leave"));

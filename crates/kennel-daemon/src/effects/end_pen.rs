@@ -18,7 +18,7 @@ use std::time::Duration;
 use kennel_core::{Event, Exit, PenEnd, Survivor};
 use kennel_keeper::fault::point;
 use kennel_keeper::journal::{Item, Reader, Why, Writer};
-use kennel_keeper::protocol::OutcomeFile;
+use kennel_keeper::protocol::{OUTCOME_FILE, OutcomeFile};
 use kennel_pen::{Claim, Ground, Leftover, LeftoverEnd, PenName};
 use kennel_sys::clone::DISMISSED;
 use kennel_sys::identity::{self, Identity};
@@ -32,7 +32,6 @@ use tokio::time::{Instant, sleep, timeout_at};
 use crate::clock;
 use crate::conversation::Conversation;
 use crate::convert::{self, TimeLimits};
-use crate::effects::probe::OUTCOME;
 use crate::effects::yard_proof::{Proof, YardProof};
 use crate::keeper_link::KeeperSocket;
 use crate::keeper_note::{KeeperNote, NotedPen};
@@ -140,7 +139,7 @@ impl Ending {
         }
         point("daemon.end_pen.keeper_ended");
         self.learn_from_note()?;
-        if let Some(outcome) = OutcomeFile::read(&self.folder.join(OUTCOME))? {
+        if let Some(outcome) = OutcomeFile::read(&self.folder.join(OUTCOME_FILE))? {
             // It had seen the pen empty before it ended.
             let pen = match &self.cgroup {
                 KnownCgroup::At(path) => path.to_str(),
@@ -332,7 +331,7 @@ impl Ending {
         if self.identity.is_some() {
             return Ok(false);
         }
-        if !self.folder.join(OUTCOME).try_exists()? {
+        if !self.folder.join(OUTCOME_FILE).try_exists()? {
             return Ok(true);
         }
         match std::fs::read_to_string(self.folder.join(launch_lock::LOCK)) {

@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use kennel_core::{OwedKind, Probe};
 use kennel_keeper::fault::point;
-use kennel_keeper::protocol::{OutcomeFile, Report, Request, Role, State};
+use kennel_keeper::protocol::{OUTCOME_FILE, OutcomeFile, Report, Request, Role, State};
 use kennel_sys::identity::Stat;
 use kennel_sys::pidfd;
 use rustix::fd::{AsFd, OwnedFd};
@@ -31,8 +31,6 @@ use crate::launch_lock::{self, Era, LockLook};
 pub(crate) const PATIENCE: Duration = Duration::from_secs(3);
 /// The pause between looks for a keeper that holds its lock and does not listen yet.
 const PAUSE: Duration = Duration::from_millis(20);
-/// A keeper's outcome file in the session's folder.
-pub(crate) const OUTCOME: &str = "outcome";
 
 /// What a probe needs to know.
 #[derive(Debug)]
@@ -109,7 +107,7 @@ impl Search {
 
     /// No keeper exists or will.
     fn without_keeper(&self, era: Option<Era>) -> io::Result<Found> {
-        if let Some(outcome) = OutcomeFile::read(&self.folder.join(OUTCOME))? {
+        if let Some(outcome) = OutcomeFile::read(&self.folder.join(OUTCOME_FILE))? {
             return Ok(found_outcome(&outcome, noted_pen(&self.folder)?.as_deref(), self.limits));
         }
         let bygone = match era {
@@ -265,7 +263,7 @@ mod tests {
         drop(launch_lock::make(folder.path(), &me()).unwrap());
         let ours = Search { rebooted: true, ..search(folder.path()) };
         assert_eq!(probe(ours).await, Probe::NoKeeper, "the launch itself is of this boot");
-        let file = OutcomeFile::reserve(&folder.path().join(OUTCOME)).unwrap();
+        let file = OutcomeFile::reserve(&folder.path().join(OUTCOME_FILE)).unwrap();
         assert_eq!(probe(search(folder.path())).await, Probe::NoKeeper, "only room for one");
         let outcome = Outcome {
             status: Some(Status::Code(7)),

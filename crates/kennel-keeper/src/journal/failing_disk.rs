@@ -9,6 +9,7 @@ use std::sync::{Arc, Mutex};
 
 use super::disk::{Disk, TrueDisk};
 use super::{Appended, Item, Reader, Why, Writer};
+use crate::protocol::{OUTCOME_FILE, OutcomeFile};
 
 const LIMIT: u64 = 512 * 1024;
 
@@ -218,6 +219,18 @@ fn to_tell_a_loss_costs_nothing_old() {
         assert!(matches!(scene.writer.settle(1), Appended::Lost { bytes: 1000, .. }));
     }
     assert_eq!((scene.disk.given_up(), scene.writer.start()), (given_up, start));
+}
+
+/// A disk that is full from the first byte to the last: the journal itself can't say so.
+#[test]
+fn a_loss_that_the_journal_cant_tell_is_told_beside_it() {
+    let mut scene = Scene::new(|state| state.no_inodes = true);
+    let outcome = scene.folder.path().join(OUTCOME_FILE);
+    let _room = OutcomeFile::reserve(&outcome).unwrap();
+    assert_eq!(scene.append(1000), 1000);
+    assert_eq!(scene.read(0), (vec![], 0));
+    assert!(matches!(scene.writer.settle(1), Appended::Kept));
+    assert_eq!(scene.read(0), (vec![(0, Some(1000), Why::DiskFull)], 1000));
 }
 
 #[test]

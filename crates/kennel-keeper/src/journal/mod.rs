@@ -25,7 +25,8 @@
 //! than it was: that is a gap, and it is told.
 //!
 //! **Never in the way.** If a write fails, the oldest segment is given up for it. If that does not help, what
-//! could not be written is counted, and a gap is put into the journal as soon as writing works again.
+//! could not be written is counted, and a gap is put into the journal as soon as writing works again. If it never does,
+//! the loss is noted in the room set aside for the launch's outcome, and told at the journal's end.
 //!
 //! Nothing is synced: output survives the death of any process, not that of the machine.
 
@@ -36,6 +37,7 @@ mod format;
 mod reader;
 mod seal;
 mod segment;
+mod untold;
 mod writer;
 
 pub use format::{MAX_DATA, Why};

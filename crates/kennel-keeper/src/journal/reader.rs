@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use super::format::{Content, Why};
 use super::segment::{Segment, Walk, sequences};
+use super::untold;
 
 /// What comes next in a journal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -52,6 +53,8 @@ pub struct Reader {
     wanted: u64,
     /// To be said first: something may have been dropped before the first item.
     dropped_before: bool,
+    /// Whether it was said already that the end is missing.
+    told_untold: bool,
 }
 
 impl Reader {
@@ -61,7 +64,13 @@ impl Reader {
     /// The folder can't be read.
     pub fn open(folder: &Path) -> io::Result<Self> {
         sequences(folder)?;
-        Ok(Self { folder: folder.to_owned(), walk: None, wanted: 0, dropped_before: false })
+        Ok(Self {
+            folder: folder.to_owned(),
+            walk: None,
+            wanted: 0,
+            dropped_before: false,
+            told_untold: false,
+        })
     }
 
     /// The offset of the oldest byte kept.
@@ -194,7 +203,7 @@ impl Reader {
                 return Ok(step);
             }
             let after = self.walk.as_ref().map_or(0, |walk| walk.segment().head.sequence);
-            let Some(next) = self.following(after)? else { return Ok(Step::End) };
+            let Some(next) = self.following(after)? else { return self.step_at_end() };
             // Now nothing is added to ours any more: what was, since we looked, still counts.
             if let Some(step) = self.step_in_segment()? {
                 return Ok(step);
@@ -203,6 +212,17 @@ impl Reader {
                 return Ok(gap);
             }
         }
+    }
+
+    /// Nothing more is in the journal. What could not even be told there may be told beside it.
+    fn step_at_end(&mut self) -> io::Result<Step> {
+        if self.told_untold {
+            return Ok(Step::End);
+        }
+        let untold = untold::look(&self.folder)?;
+        self.told_untold = untold.is_some();
+        let (offset, why) = (self.wanted, Why::DiskFull);
+        Ok(untold.map_or(Step::End, |lost| Step::Gap { offset, lost: Some(lost), why }))
     }
 
     /// What comes next in our segment, as far as that is wanted.

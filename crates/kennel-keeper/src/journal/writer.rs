@@ -9,6 +9,7 @@ use super::disk::{Disk, TrueDisk};
 use super::format::{GAP_RECORD, MAX_DATA, RECORD_HEAD, Record, SEGMENT_HEAD, SegmentHead, Why};
 use super::seal::Seal;
 use super::segment::{Segment, Walk, path_of, sequences};
+use super::untold;
 
 /// Segments are never meant to be smaller.
 const MIN_SEGMENT: u64 = 64 * 1024;
@@ -212,14 +213,16 @@ impl Writer {
         Appended::Kept
     }
 
-    /// Tell in the journal what was lost, if that is still owed and possible. To be called at the end.
+    /// Tell what was lost, if that is still owed: in the journal, or else beside it. To be called at the end.
     pub fn settle(&mut self, time_ms: u64) -> Appended {
         if self.lost == 0 {
             return Appended::Kept;
         }
+        let bytes = self.lost;
         match self.place(time_ms, Piece::Owed) {
             Ok(_) => Appended::Kept,
-            Err(error) => Appended::Lost { bytes: self.lost, error },
+            Err(_) if untold::note(&self.folder, bytes).is_ok() => Appended::Kept,
+            Err(error) => Appended::Lost { bytes, error },
         }
     }
 

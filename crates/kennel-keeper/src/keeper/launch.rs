@@ -18,14 +18,14 @@ use super::settle_in::{self, Namespace};
 use super::{Inherited, never_ran, now_ms};
 use crate::fault;
 use crate::journal::Writer;
-use crate::protocol::{Cause, LaunchOrder, Outcome, OutcomeFile, Report, Stage, Stdin};
+use crate::protocol::{
+    Cause, LaunchOrder, OUTCOME_FILE, Outcome, OutcomeFile, Report, Stage, Stdin,
+};
 
 /// How long the daemon may take for its next word: it is a program, not a person, but its disk may be slow.
 const GRANT: Duration = Duration::from_secs(60);
 /// How long the exec may take: a program on a slow network file system, not a hanging one.
 const EXEC: Duration = Duration::from_secs(30);
-/// The name of the file with the outcome.
-const OUTCOME: &str = "outcome";
 /// How long a failed launch may take to be seen gone.
 const ENDING: Duration = Duration::from_secs(5);
 
@@ -91,7 +91,7 @@ pub(super) fn launch_and_hold(
     let Room { file, journal } = match prepare(desk, order, lock) {
         Ok(room) => room,
         Err(not) => {
-            let file = OutcomeFile::reserve(&order.folder.join(OUTCOME)).ok();
+            let file = OutcomeFile::reserve(&order.folder.join(OUTCOME_FILE)).ok();
             return (never_ran(not.cause()), file);
         }
     };
@@ -136,7 +136,7 @@ fn prepare(
 ) -> Result<Room, NotLaunched> {
     let mut prepared = || {
         settle_in::note_keeper(lock)?;
-        let file = OutcomeFile::reserve(&order.folder.join(OUTCOME))?;
+        let file = OutcomeFile::reserve(&order.folder.join(OUTCOME_FILE))?;
         let journal = Writer::create(&order.folder.join("journal"), order.output_limit)?;
         desk.listen(&order.folder)?;
         Ok(Room { file, journal })

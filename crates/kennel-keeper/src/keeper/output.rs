@@ -9,7 +9,7 @@ use rustix::fd::{AsFd, OwnedFd};
 use rustix::io::Errno;
 
 use super::now_ms;
-use crate::journal::Writer;
+use crate::journal::{Appended, Writer};
 
 /// The most that is read at once.
 const CHUNK: usize = 64 * 1024;
@@ -123,9 +123,13 @@ impl Output {
             }
         };
         self.sources.clear();
-        // If even that is not possible, nobody can be told but through this journal.
-        let _told = self.journal.settle(now_ms());
-        drained
+        match self.journal.settle(now_ms()) {
+            Appended::Kept => drained,
+            Appended::Lost { bytes, error } => {
+                let text = format!("{bytes} bytes of it are lost, which nothing tells: {error}");
+                drained.and(Err(io::Error::new(error.kind(), text)))
+            }
+        }
     }
 
     /// Whether anything came, and whether it was all short.

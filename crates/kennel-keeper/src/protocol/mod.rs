@@ -13,7 +13,8 @@ mod terminal;
 mod yard;
 
 pub use order::{LaunchOrder, Stdin, TerminalOrder};
-pub use outcome::{Cause, Outcome, OutcomeFile};
+pub use outcome::{Cause, OUTCOME_FILE, Outcome, OutcomeFile};
+pub(crate) use outcome::{OUTCOME_ROOM, UNTOLD_ROOM, checksum};
 pub use report::{Report, Stage, State};
 pub use request::{Request, Role};
 pub use terminal::TerminalSettings;

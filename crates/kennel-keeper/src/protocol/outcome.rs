@@ -99,7 +99,14 @@ impl Outcome {
 #[derive(Debug)]
 pub struct OutcomeFile(File);
 
-const ROOM: usize = 1024;
+/// The name of the file in the session's folder.
+pub const OUTCOME_FILE: &str = "outcome";
+/// The room that is set aside.
+pub(crate) const OUTCOME_ROOM: usize = 1024;
+/// The last of it is the journal's, which may have nowhere else to say that output is missing.
+pub(crate) const UNTOLD_ROOM: usize = 32;
+/// What is left.
+const ROOM: usize = OUTCOME_ROOM - UNTOLD_ROOM;
 const MAGIC: u32 = 0x4b45_4e31;
 
 impl OutcomeFile {
@@ -111,7 +118,7 @@ impl OutcomeFile {
         let mut options = OpenOptions::new();
         let file = options.write(true).create(true).truncate(true).mode(0o600).open(path)?;
         // Written, not merely allocated: some file systems promise nothing before that.
-        file.write_all_at(&[0; ROOM], 0)?;
+        file.write_all_at(&[0; OUTCOME_ROOM], 0)?;
         Ok(Self(file))
     }
 
@@ -180,7 +187,7 @@ fn decode(bytes: &[u8]) -> Result<Outcome, Garbled> {
 }
 
 /// FNV-1a: a torn write is told from a whole one; nobody is to be kept from forging.
-fn checksum(bytes: &[u8]) -> u64 {
+pub(crate) fn checksum(bytes: &[u8]) -> u64 {
     bytes.iter().fold(0xcbf2_9ce4_8422_2325, |sum, byte| {
         (sum ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3)
     })
@@ -237,7 +244,11 @@ mod tests {
         file.sync().unwrap();
         let read = OutcomeFile::read(&path).unwrap().unwrap();
         assert_eq!(read.status, outcome.status);
-        assert_eq!(std::fs::metadata(&path).unwrap().len(), ROOM as u64, "no more than its room");
+        assert_eq!(
+            std::fs::metadata(&path).unwrap().len(),
+            OUTCOME_ROOM as u64,
+            "no more than its room"
+        );
         let mut torn = std::fs::read(&path).unwrap();
         torn[40] ^= 1;
         assert!(decode(&torn).is_err());

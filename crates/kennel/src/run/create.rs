@@ -26,6 +26,9 @@ const LOOK_AGAIN: Duration = Duration::from_millis(20);
 /// How often a request that may be repeated is, if daemons vanish over it one after the other.
 const MOST_LOSSES: u32 = 50;
 
+/// How often a daemon may vanish over a request that came to nothing before that is told.
+const MOST_TRIES: u32 = 3;
+
 /// How long a daemon that was sound serves.
 const SOUND: Duration = Duration::from_secs(30);
 
@@ -310,7 +313,14 @@ pub(super) fn create(
                 daemon.find_again()?;
                 plan.note_in_line(daemon);
                 if losses > MOST_LOSSES || !plan.may_be_repeated() {
-                    return recover(daemon, &plan, error);
+                    match recover(daemon, &plan)? {
+                        Some(created) => return Ok(created),
+                        None if losses <= MOST_TRIES => {}
+                        None => {
+                            let error = anyhow::Error::from(error).context("nothing was started");
+                            return Err(Failure::internal(error));
+                        }
+                    }
                 }
                 sent = ask_whoever_is_there(daemon, home, &mut plan)?;
                 asked_at = Instant::now();
@@ -398,18 +408,16 @@ fn stop(
     await_record(daemon, &session.id, None, signals)
 }
 
-/// The daemon vanished over it. The next one knows whether the session came to be.
-fn recover(daemon: &Daemon, plan: &Plan, error: AskError) -> Result<Created, Failure> {
+/// The daemon vanished over it. The next one knows whether the session came to be: none if it did not, so that it can
+/// be asked for again.
+fn recover(daemon: &Daemon, plan: &Plan) -> Result<Option<Created>, Failure> {
     loop {
         let found = find_own(daemon, plan).map_err(|error| untold(&error))?;
-        let Some(session) = found.or_else(|| find_running(daemon, plan)) else {
-            let error = anyhow::Error::from(error).context("nothing was started");
-            return Err(Failure::internal(error));
-        };
+        let Some(session) = found.or_else(|| find_running(daemon, plan)) else { return Ok(None) };
         match session.phase {
             // It was found running; or nobody granted it, so its keeper ended it.
             Phase::Running | Phase::Reaped | Phase::Cleaned if plan.until.is_come(&session) => {
-                return Ok(plan.created(session));
+                return Ok(Some(plan.created(session)));
             }
             Phase::Lost => {
                 let text = format!("nobody can tell any more whether session {} runs", session.id);

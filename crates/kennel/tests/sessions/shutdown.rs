@@ -176,3 +176,24 @@ fn a_restart_is_seen_through_when_the_yard_dies_meanwhile() {
     scene.call_ok(&["stop", &id]);
     scene.stop_daemon();
 }
+
+/// Whoever asks while one daemon makes room for the next is not refused: nothing was started, so it is asked for again.
+#[test]
+fn what_is_asked_for_during_a_restart_is_started() {
+    let Some(scene) = Scene::new(Who::Root, Pen::Subtree) else { return };
+    scene.call_ok(&["daemon", "start"]);
+    std::thread::scope(|scope| {
+        let restarts =
+            scope.spawn(|| (0..5).map(|_| scene.call(&["daemon", "restart"]).code).max());
+        let mut names = 0;
+        while !restarts.is_finished() {
+            names += 1;
+            let name = format!("during-{names}");
+            let ended = scene.call(&["run", "-d", "--name", &name, "--", "/bin/true"]);
+            assert_eq!(ended.code, 0, "{}", ended.stderr);
+            assert_eq!(scene.call(&["wait", &name]).code, 0);
+        }
+        assert_eq!(restarts.join().expect("it did not panic"), Some(0));
+    });
+    scene.stop_daemon();
+}

@@ -7,7 +7,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use kennel_keeper::KeeperClient;
-use kennel_keeper::protocol::{OutcomeFile, Report, Request, Stage, State};
+use kennel_keeper::protocol::{OUTCOME_FILE, OutcomeFile, Report, Request, Stage, State};
 use kennel_pen::{Ground, PenName};
 use rustix::event::{PollFd, PollFlags};
 use rustix::fs::FlockOperation;
@@ -131,7 +131,7 @@ fn look(folder: &Path, home: &Home, trouble: &mut Vec<String>) -> SessionFound {
     } else {
         fs::read_to_string(folder.join("lock")).unwrap_or_default()
     };
-    let outcome = OutcomeFile::read(&folder.join("outcome")).ok().flatten();
+    let outcome = OutcomeFile::read(&folder.join(OUTCOME_FILE)).ok().flatten();
     let outcome = outcome.map(|outcome| match outcome.status {
         Some(status) => status.to_string(),
         None => format!("never ran: {:?}", outcome.cause),
