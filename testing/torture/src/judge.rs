@@ -283,7 +283,8 @@ impl<'a> Case<'a> {
         }
         for gap in &output.gaps {
             let caused = match gap {
-                Why::Dropped => false,
+                // In need of room the oldest output makes way for the newest.
+                Why::Dropped => self.blows.disk,
                 Why::DiskFull => self.blows.disk || self.blows.starved,
                 Why::KeeperDied => harmed,
                 Why::Damaged => false,
