@@ -152,7 +152,10 @@ fn failed_exec(ground: &Ground, kind: Kind) {
 
 fn deadlines(ground: &Ground, kind: Kind) {
     let mut pen = create(ground, kind);
-    run(&mut pen, agent(&["ignore-term"]));
+    let gated = pen.launch(agent(&["ignore-term"])).expect("launched");
+    let pid = gated.identity().pid;
+    gated.open(soon()).expect("opened");
+    eventually("it minds no TERM", || minds_no_term(pid));
     let shortly = || Instant::now() + Duration::from_millis(20);
     assert_eq!(pen.wait_agent(shortly()).expect("asked"), None);
     assert!(!pen.wait_empty(shortly()).expect("asked"));
@@ -160,6 +163,15 @@ fn deadlines(ground: &Ground, kind: Kind) {
     assert_eq!(pen.wait_agent(shortly()).expect("asked"), None);
     assert_eq!(pen.end(soon()).expect("ended"), End::Empty);
     pen.remove().expect("removed");
+}
+
+fn minds_no_term(pid: i32) -> bool {
+    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).expect("its status");
+    ["SigBlk:", "SigIgn:", "SigCgt:"].into_iter().any(|set| {
+        let mask = status.lines().find_map(|line| line.strip_prefix(set)).expect("a mask");
+        let mask = u64::from_str_radix(mask.trim(), 16).expect("a number");
+        mask & (1 << (rustix::process::Signal::TERM.as_raw() - 1)) != 0
+    })
 }
 
 fn remove_occupied(ground: &Ground, kind: Kind) {
