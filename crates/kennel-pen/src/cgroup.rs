@@ -32,6 +32,11 @@ impl CgroupBase {
         Ok(Self { path: path.to_owned(), fd: Arc::new(fd) })
     }
 
+    /// Removes a folder that nothing was ever launched into, as well as that goes: one with anybody in it stays.
+    fn remove_unused(&self, name: &str) {
+        let _best_effort = rustix::fs::unlinkat(&*self.fd, name, AtFlags::REMOVEDIR);
+    }
+
     /// Where it is.
     #[must_use]
     pub fn path(&self) -> &Path {
@@ -116,12 +121,13 @@ impl Cgroup {
                 Ok(Some(cgroup)) => return Ok(cgroup),
                 Ok(None) => {} // a sweeper saw it between mkdir and lock, and took it for a leftover
                 Err(error) => {
-                    let _best_effort =
-                        rustix::fs::unlinkat(&*base.fd, name.as_str(), AtFlags::REMOVEDIR);
+                    base.remove_unused(&name);
                     return Err(error);
                 }
             }
         }
+        // Whoever holds it may let go of it without removing it.
+        base.remove_unused(&name);
         Err(CallError::new("flock", Errno::BUSY).on(path.display()))
     }
 
@@ -414,5 +420,20 @@ mod tests {
         let failed = limits.settings().iter().filter_map(|s| bare.set(s).err()).collect::<Vec<_>>();
         assert_eq!(failed.len(), 3);
         assert!(failed[0].to_string().contains("pen/memory.max"), "{}", failed[0]);
+    }
+
+    /// As one finds it who comes while a sweeper has it, which then finds that it is nothing to be swept.
+    #[test]
+    fn a_folder_that_somebody_else_holds_is_not_left() {
+        let root = tempfile::tempdir().unwrap();
+        let name = PenName::random(crate::HomeId::random().unwrap()).unwrap();
+        let path = root.path().join(name.to_string());
+        fs::create_dir(&path).unwrap();
+        let held = fs::File::open(&path).unwrap();
+        rustix::fs::flock(&held, FlockOperation::NonBlockingLockExclusive).unwrap();
+        let base = CgroupBase::open(root.path()).unwrap();
+        let refused = Cgroup::create(&base, &name).unwrap_err();
+        assert_eq!(refused.errno(), Some(Errno::BUSY.raw_os_error()));
+        assert!(!path.exists());
     }
 }
