@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use kennel_core::api::{DaemonView, StopAnswer, StopRequest, StopResult};
 use kennel_core::{
-    Admitted, Event, Keyed, LaunchToken, Phase, Reason, RelaunchState, Session, SessionId,
+    Admitted, Event, Keyed, LaunchToken, Phase, Reason, RelaunchState, Restart, Session, SessionId,
     SessionView, StopWish,
 };
 use kennel_keeper::fault::point;
@@ -187,7 +187,7 @@ impl Owner {
     fn stop(&mut self, id: &SessionId, wish: StopRequest, answer: Answer<StopAnswer>) {
         let since = Instant::now();
         let Some(session) = self.world.get(id) else { return };
-        if session.has_ended() && session.relaunch != RelaunchState::Pending {
+        if session.has_ended() && !may_follow(session) {
             let gone = self.show(id).map(|v| stop_answer(StopResult::AlreadyGone, v, since));
             return drop(answer.send(gone));
         }
@@ -282,4 +282,15 @@ pub(super) fn random() -> std::io::Result<[u128; 2]> {
         *half = u128::from_le_bytes(*bytes);
     }
     Ok(halves)
+}
+
+/// Whether another launch may follow one that has ended. That is decided when it is cleaned up.
+fn may_follow(session: &Session) -> bool {
+    match session.relaunch {
+        RelaunchState::Pending => true,
+        RelaunchState::Undecided => {
+            session.spec.restart != Restart::Never && session.phase != Phase::Cleaned
+        }
+        RelaunchState::Launched | RelaunchState::CalledOff { .. } => false,
+    }
 }

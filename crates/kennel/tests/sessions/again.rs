@@ -321,3 +321,25 @@ fn what_may_have_run_is_not_repeated_unless_asked() {
         scene.stop_daemon();
     }
 }
+
+/// It has ended by itself, and what follows is decided when it is cleaned up: a stop in between is one all the same.
+#[test]
+fn a_stop_while_a_failed_launch_is_cleaned_up_calls_off_the_next() {
+    let Some((scene, faults)) = scene_with_points(Who::Other, Pen::Subtree) else { return };
+    scene.call_ok(&["daemon", "start"]);
+    faults.arm("daemon.clean_up.begun");
+    let id = scene.launch(&["--restart", "on-failure:2"], &["exit", "3"]);
+    faults.wait_reached("daemon.clean_up.begun", PATIENCE).expect("the clean-up is held");
+    let stop = Running::start(scene.kennel(&["stop", &id]));
+    let called_off = || scene.session(&id)["relaunch"]["relaunch"] == "called_off";
+    eventually("the stop is known", called_off);
+    faults.disarm("daemon.clean_up.begun");
+    let stop = stop.wait();
+    assert_eq!(stop.code, 0, "{stop:?}");
+    let session = scene.session(&id);
+    assert_eq!(session["phase"], "cleaned", "{session:#}");
+    assert_eq!(session["exit"]["code"], 3, "{session:#}");
+    assert_eq!(session["launches"], 1, "{session:#}");
+    assert!(called_off());
+    scene.stop_daemon();
+}
