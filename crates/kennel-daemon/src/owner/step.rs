@@ -233,7 +233,7 @@ fn kind_of(event: &Event, effects: &[(SessionId, Effect)]) -> Option<&'static st
         Event::Kept { .. } => Some("kept"),
         Event::Probed(kennel_core::Probe::Running { .. }) => Some("adopted"),
         Event::BecameReady { .. } | Event::Reported(Report::Ready) => Some("ready"),
-        Event::ReadyOverdue => Some("not_ready"),
+        Event::ReadyOverdue { .. } => Some("not_ready"),
         Event::Reported(_) => Some("reported"),
         _ => None,
     }
