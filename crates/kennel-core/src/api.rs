@@ -277,7 +277,7 @@ pub struct ByRequest {
     pub by: String,
 }
 
-/// What to prune.
+/// What to prune; the query of a `GET`, which only says what would be.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PruneRequest {
     /// Only what ended longer ago than this.
@@ -292,6 +292,9 @@ pub struct PruneAnswer {
     /// Those that stay on record since their worktree is kept.
     #[serde(default)]
     pub with_worktrees: Vec<String>,
+    /// Those that stay on record since their key is still held: asked for again, they are the answer.
+    #[serde(default)]
+    pub with_keys: Vec<String>,
 }
 
 /// The daemon.

@@ -61,7 +61,10 @@ pub enum Event {
         how: String,
     },
     /// It had its time to become ready.
-    ReadyOverdue,
+    ReadyOverdue {
+        /// What was seen last in place of the sign.
+        saw: Option<String>,
+    },
     /// Its agent told something, and was believed: see [`crate::report::judge`].
     Reported(Report),
     /// The agent itself has ended; others may be left.
@@ -147,7 +150,7 @@ impl Event {
             | Self::Made { .. }
             | Self::MakeFailed { .. }
             | Self::BecameReady { .. }
-            | Self::ReadyOverdue
+            | Self::ReadyOverdue { .. }
             | Self::Reported(_)
             | Self::StopAsked(_)
             | Self::Owes { .. }

@@ -160,7 +160,7 @@ impl Session {
             Event::Opened => self.on_opened(),
             Event::LaunchFailed { code, why } => self.on_launch_failed(*code, why),
             Event::BecameReady { .. } => self.on_became_ready(),
-            Event::ReadyOverdue => self.on_ready_overdue(),
+            Event::ReadyOverdue { saw } => self.on_ready_overdue(saw.as_ref()),
             Event::Reported(report) => self.on_reported(report),
             Event::Exited { exit } => self.on_exited(exit),
             Event::Gone { exit, reason } => self.on_gone(exit, reason.as_ref()),

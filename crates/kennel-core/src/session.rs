@@ -165,6 +165,9 @@ pub enum Reason {
     NotReady {
         /// The time it had.
         after: Duration,
+        /// What was seen last in place of the sign.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        saw: Option<String>,
     },
     /// It took longer than it may.
     TimedOut {

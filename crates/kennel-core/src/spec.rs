@@ -45,7 +45,7 @@ pub struct SessionSpec {
     pub parent: Option<SessionId>,
     /// Whether it goes on when its parent has ended.
     pub outlives_parent: bool,
-    /// The most bytes of output kept on disk.
+    /// The most bytes of output kept on disk: 128 KiB or more, which is what a journal needs.
     pub output_limit: u64,
     /// Who asked: a user, a program; for the event log.
     pub asked_by: String,

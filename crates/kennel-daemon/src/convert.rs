@@ -127,7 +127,8 @@ pub(crate) fn cause(event: &Event) -> String {
         Event::Made { .. } => owned("what it needs was made"),
         Event::MakeFailed { why, .. } => format!("what it needs could not be made: {why}"),
         Event::BecameReady { how } => format!("it is ready: {how}"),
-        Event::ReadyOverdue => owned("it was not ready in time"),
+        Event::ReadyOverdue { saw: None } => owned("it was not ready in time"),
+        Event::ReadyOverdue { saw: Some(saw) } => format!("it was not ready in time: {saw}"),
         Event::Reported(report) => report_text(report),
         Event::Exited { exit } => exit_text(exit),
         Event::Gone { exit, reason } => match reason {
@@ -178,7 +179,10 @@ fn reason_text(reason: &Reason) -> String {
         Reason::Shutdown => "the daemon is being stopped".into(),
         Reason::Failed { why, .. } => why.clone(),
         Reason::LeaseOver => "the lease ran out".into(),
-        Reason::NotReady { after } => format!("it was not ready within {after:?}"),
+        Reason::NotReady { after, saw: None } => format!("it was not ready within {after:?}"),
+        Reason::NotReady { after, saw: Some(saw) } => {
+            format!("it was not ready within {after:?}: {saw}")
+        }
         Reason::TimedOut { limit } => format!("it took longer than {limit:?}"),
         Reason::Idle { limit } => format!("it did nothing for {limit:?}"),
         Reason::Silent { limit } => format!("it printed nothing for {limit:?}"),

@@ -85,15 +85,30 @@ pub(crate) enum Removal {
     /// Somebody who wanted one removed.
     One(Answer<()>),
     /// Somebody who wanted all that are over removed.
-    Prune { with_worktrees: Vec<SessionId>, answer: Answer<Pruned> },
+    Prune { spared: Spared, answer: Answer<Pruned> },
 }
 
 /// What was pruned.
 #[derive(Debug, Default)]
 pub(crate) struct Pruned {
     pub(crate) removed: Vec<SessionId>,
-    /// Those that stay on record since their worktree is kept.
+    pub(crate) spared: Spared,
+}
+
+/// Those that are over and stay on record all the same.
+#[derive(Debug, Default)]
+pub(crate) struct Spared {
+    /// Their worktree is kept.
     pub(crate) with_worktrees: Vec<SessionId>,
+    /// Their key is still held.
+    pub(crate) with_keys: Vec<SessionId>,
+}
+
+/// Whether it is done, or only said.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Pruning {
+    Done,
+    OnlySaid,
 }
 
 /// How far a new session has come when whoever asked for it gets the answer.
@@ -151,7 +166,7 @@ pub(crate) enum Command {
     /// A session that is over is removed.
     Remove { reference: String, answer: Answer<()> },
     /// All that are over are removed, or those that ended before this time.
-    Prune { before_ms: Option<u64>, answer: Answer<Pruned> },
+    Prune { before_ms: Option<u64>, pruning: Pruning, answer: Answer<Pruned> },
     /// The daemon itself.
     Daemon { answer: Answer<DaemonView> },
     /// Which sessions there are, for those who look for what belongs to none.

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use kennel_core::api::{CreateRequest, ResumeRequest, StdinFrom, Text};
 use kennel_core::{LaunchToken, PenKind, SessionId, SessionSpec, WorktreeSpec};
+use kennel_keeper::journal::MIN_LIMIT;
 use kennel_keeper::protocol::{LaunchOrder, Stdin, TerminalOrder, TerminalSettings};
 use kennel_pen::holder::HeldKind;
 use kennel_pen::{Limit, PenName, Size};
@@ -72,6 +73,12 @@ impl NewLaunch {
             kennel_core::check_key(key).map_err(Refused::invalid)?;
         }
         readiness::check(&spec)?;
+        if spec.output_limit < MIN_LIMIT {
+            return Err(Refused::invalid(format!(
+                "output_limit {} is too little: a journal needs {MIN_LIMIT} bytes",
+                spec.output_limit
+            )));
+        }
         let argv: Vec<OsString> =
             request.argv.into_iter().map(|arg| exact(arg, "argv")).collect::<Result<_, _>>()?;
         if argv.is_empty() {
@@ -156,6 +163,8 @@ impl NewLaunch {
             StdinFrom::Pipe => StdinFrom::Null,
             other => other,
         };
+        // An older version took less, and kept as much as this.
+        spec.output_limit = spec.output_limit.max(MIN_LIMIT);
         spec.asked_by = request.by;
         spec.parent = request.parent;
         spec.tethered = request.tethered;
@@ -373,6 +382,11 @@ pub(crate) mod tests {
         assert!(refusal(|r| r.env.push((plain(""), plain("")))).contains("variable"));
         assert!(refusal(|r| r.umask = 0o1000).contains("umask"));
         assert!(refusal(|r| r.limits.push((7, 2, 1))).contains("soft"));
+        for too_little in [0, MIN_LIMIT - 1] {
+            let told = refusal(|r| r.spec.output_limit = too_little);
+            assert!(told.contains(&format!("output_limit {too_little} ")), "{told}");
+            assert!(told.contains("131072"), "{told}");
+        }
         assert!(refusal(|r| r.spec.name = Some("two words".into())).contains("two words"));
         assert!(refusal(|r| r.spec.name = Some("--all".into())).contains("--all"));
         let ticket = "0".repeat(32);

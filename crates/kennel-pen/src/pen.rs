@@ -492,6 +492,15 @@ impl Pen {
         Ok(())
     }
 
+    /// Sends HUP to those in it that ignore TERM, as an interactive shell does: that its terminal is gone is what they
+    /// end for. Whoever acts on TERM is left to it.
+    ///
+    /// # Errors
+    /// The listing failed, or the kernel refused other than by permission.
+    pub fn hang_up(&mut self) -> io::Result<()> {
+        subtree::hang_up(&self.strangers, Instant::now() + SIGNALLING)
+    }
+
     /// A process that was forked during one round is found in the next. Enough is enough: against those
     /// that fork faster than we look only a kill wins.
     pub(crate) fn signal_until_none_is_new(

@@ -207,6 +207,30 @@ pub(crate) fn signal(
     Ok(round)
 }
 
+/// Sends HUP to every descendant that ignores TERM.
+pub(crate) fn hang_up(strangers: &HashSet<Marked>, deadline: Instant) -> io::Result<()> {
+    walk(strangers, |found| {
+        if ignores_term(found.mark.pid) {
+            // Who may not be signalled is named when the grace is over.
+            let _sent = pidfd::send(&found.pidfd, Signal::HUP)?;
+        }
+        Ok(if deadline <= Instant::now() { Step::Enough } else { Step::On })
+    })
+}
+
+/// Whether a process ignores TERM, as far as `/proc` tells. Asked of a number of which we hold a handle: at worst the
+/// answer is about another, and one that has ended gets nothing.
+fn ignores_term(pid: i32) -> bool {
+    let status = read_whole(&format!("/proc/{pid}/status")).unwrap_or_default();
+    ignores(&String::from_utf8_lossy(&status), Signal::TERM)
+}
+
+fn ignores(status: &str, signal: Signal) -> bool {
+    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    let mask = mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).unwrap_or(0);
+    mask & (1 << (signal.as_raw() - 1)) != 0
+}
+
 /// The user a process belongs to, as far as `/proc` tells.
 pub(crate) fn owner_of(pid: i32) -> Option<u32> {
     fs::metadata(format!("/proc/{pid}")).ok().map(|meta| meta.uid())
@@ -228,6 +252,16 @@ mod tests {
         child.kill().expect("killed");
         child.wait().expect("reaped");
         assert!(!children_of(me).expect("listed").contains(&pid));
+    }
+
+    #[test]
+    fn who_ignores_a_signal_is_read_from_its_status() {
+        let bash = "Name:\tbash\nSigBlk:\t0000000000004000\nSigIgn:\t0000000000384004\n";
+        assert!(ignores(bash, Signal::TERM) && ignores(bash, Signal::QUIT));
+        assert!(!ignores(bash, Signal::HUP) && !ignores(bash, Signal::INT));
+        for other in ["", "SigIgn:\tnonsense\n", "SigBlk:\tffffffffffffffff\n"] {
+            assert!(!ignores(other, Signal::TERM), "{other:?}");
+        }
     }
 
     #[test]

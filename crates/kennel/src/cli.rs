@@ -100,6 +100,9 @@ enum Verb {
     Wait(wait::WaitArgs),
     /// End sessions, the whole tree of each
     ///
+    /// TERM to every process, KILL after the grace. In a terminal, those that ignore TERM get a HUP with it, as an
+    /// interactive shell does.
+    ///
     /// Says of each whether it was stopped, was gone already, or is still alive, and why. Of a session that was adopted
     /// only the one process is ended, and only if it is named; --all leaves it alone.
     Stop(stop::StopArgs),

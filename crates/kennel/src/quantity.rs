@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use kennel_keeper::journal::MIN_LIMIT;
+
 /// `10`, `10s`, `500ms`, `2m`, `1h`, `7d`, `1.5s`.
 pub(crate) fn parse_time(text: &str) -> Result<Duration, String> {
     let wrong = || format!("{text:?} is not a time; write for instance 500ms, 10s, 2m, 1h or 7d");
@@ -46,6 +48,17 @@ pub(crate) fn parse_size(text: &str) -> Result<u64, String> {
     let bytes = number.parse::<f64>().map_err(|_| wrong())? * 1024_f64.powi(power);
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "it is in range")]
     if (0.0..9e18).contains(&bytes) { Ok(bytes as u64) } else { Err(wrong()) }
+}
+
+/// How much output is kept: a size that a journal can hold to.
+pub(crate) fn parse_output_limit(text: &str) -> Result<u64, String> {
+    match parse_size(text)? {
+        bytes if bytes < MIN_LIMIT => Err(format!(
+            "{text:?} is too little: a journal needs {} ({MIN_LIMIT} bytes)",
+            size(MIN_LIMIT)
+        )),
+        bytes => Ok(bytes),
+    }
 }
 
 /// Cores, in thousandths: `0.5`, `2`.
@@ -127,6 +140,17 @@ pub(crate) fn span(time: Duration) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_output_limit_that_could_not_be_held_to_is_refused_with_the_least() {
+        assert_eq!(parse_output_limit("128K"), Ok(MIN_LIMIT));
+        assert_eq!(parse_output_limit("64M"), Ok(64 << 20));
+        for text in ["0", "1K", "127.9K", "131071"] {
+            let told = parse_output_limit(text).unwrap_err();
+            assert!(told.contains(text) && told.contains("128.0 KiB (131072 bytes)"), "{told}");
+        }
+        assert!(parse_output_limit("lots").unwrap_err().contains("not a size"));
+    }
 
     #[test]
     fn times_are_read_with_and_without_units() {

@@ -152,7 +152,10 @@ pub(crate) fn standing(session: &SessionView) -> String {
         return format!("{} ({place})", phase(session.phase));
     }
     let standing = match (session.phase, session.ready) {
-        (Phase::Running, _) if session.started_by == StartedBy::Terminal => "running (terminal)",
+        (Phase::Running, _) if session.started_by == StartedBy::Terminal => match session.exit {
+            None => "running (terminal)",
+            Some(_) => "ended (not reaped)",
+        },
         _ if session.relaunch == RelaunchState::Pending => "restarting",
         (Phase::Running, ReadyState::Waiting) => "starting",
         (Phase::Running, ReadyState::Ready) => "running (ready)",
@@ -183,7 +186,10 @@ pub(crate) fn reason(reason: &Reason) -> String {
         Reason::Shutdown => "the daemon was told to end everything".to_owned(),
         Reason::Failed { code, why } => format!("it could not be started ({code}): {why}"),
         Reason::LeaseOver => "no daemon came back within its lease".to_owned(),
-        Reason::NotReady { after } => format!("it was not ready within {after:?}"),
+        Reason::NotReady { after, saw: None } => format!("it was not ready within {after:?}"),
+        Reason::NotReady { after, saw: Some(saw) } => {
+            format!("it was not ready within {after:?}: {saw}")
+        }
         Reason::TimedOut { limit } => format!("it took longer than {limit:?}"),
         Reason::Idle { limit } => format!("it did nothing for {limit:?}"),
         Reason::Silent { limit } => format!("it printed nothing for {limit:?}"),

@@ -121,7 +121,7 @@ fn event() -> impl Strategy<Value = Event> {
         4 => Just(Event::Made { what: tree() }),
         1 => Just(Event::MakeFailed { what: tree(), why: why() }),
         2 => Just(Event::BecameReady { how: String::from("a sign") }),
-        1 => Just(Event::ReadyOverdue),
+        1 => Just(Event::ReadyOverdue { saw: None }),
         1 => prop_oneof![Just(Report::Ready), Just(Report::Busy)].prop_map(Event::Reported),
     ]
 }

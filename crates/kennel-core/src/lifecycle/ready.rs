@@ -39,13 +39,14 @@ impl Session {
         effects
     }
 
-    pub(super) fn on_ready_overdue(&mut self) -> Vec<Effect> {
+    pub(super) fn on_ready_overdue(&mut self, saw: Option<&String>) -> Vec<Effect> {
         let Some(after) = self.spec.ready_timeout else { return Vec::new() };
         if !self.may_become_ready() {
             return Vec::new();
         }
         self.ready = ReadyState::Missed;
-        self.on_stop_asked(&StopWish { grace: None, reason: Reason::NotReady { after } })
+        let reason = Reason::NotReady { after, saw: saw.cloned() };
+        self.on_stop_asked(&StopWish { grace: None, reason })
     }
 
     /// What was asked for decides what makes it ready: if that is a line or a port, the agent's word does not.

@@ -55,6 +55,8 @@ impl Session {
             Event::RecordFailed { why } => self.on_terminal_record_failed(why),
             Event::Restored => self.on_terminal_restored(),
             Event::Probed(probe) => self.on_terminal_probed(probe),
+            // Whoever started it has yet to take note of its end.
+            Event::Exited { exit } => self.on_exited(exit),
             Event::Gone { exit, reason } => self.on_gone(exit, reason.as_ref()),
             Event::StillAlive { survivors } => self.on_still_alive(survivors),
             Event::StopAsked(wish) => self.on_terminal_stop_asked(wish),
@@ -73,8 +75,7 @@ impl Session {
             | Event::Opened
             | Event::LaunchFailed { .. }
             | Event::BecameReady { .. }
-            | Event::ReadyOverdue
-            | Event::Exited { .. }
+            | Event::ReadyOverdue { .. }
             | Event::KeeperLost
             | Event::PenEnded(_)
             | Event::Owes { .. }

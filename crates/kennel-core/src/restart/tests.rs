@@ -52,7 +52,7 @@ fn only_a_failure_of_its_own_is_repeated() {
         (Reason::ClientGone, SIGNAL, Some(Why::Wanted)),
         (Reason::ParentEnded, SIGNAL, Some(Why::Wanted)),
         (Reason::Shutdown, SIGNAL, Some(Why::Wanted)),
-        (Reason::NotReady { after: limit }, SIGNAL, Some(Why::Time)),
+        (Reason::NotReady { after: limit, saw: None }, SIGNAL, Some(Why::Time)),
         (Reason::TimedOut { limit }, FAILED, Some(Why::Time)),
         (Reason::Idle { limit }, SIGNAL, Some(Why::Time)),
         (Reason::Silent { limit }, SIGNAL, Some(Why::Time)),

@@ -271,7 +271,7 @@ fn the_oracle_catches_a_late_sign_that_promotes() {
 fn the_oracle_catches_a_missed_deadline_that_drops_what_lives() {
     assert_kind_caught(Asked::Port, "2: let go while", |session, event| {
         let mut effects = session.step(event);
-        if *event == Event::ReadyOverdue && session.ready == ReadyState::Missed {
+        if matches!(event, Event::ReadyOverdue { .. }) && session.ready == ReadyState::Missed {
             let exit = Exit::Unknown { why: "it was not ready in time".into() };
             effects.extend(session.step(&Event::Gone { exit, reason: None }));
         }

@@ -95,7 +95,7 @@ impl From<Message> for Event {
             Message::MakeFailed => Self::MakeFailed { what: worktree(), why: why() },
             Message::Ready => Self::BecameReady { how: "the port accepts".into() },
             Message::Reported => Self::Reported(Report::Ready),
-            Message::Overdue => Self::ReadyOverdue,
+            Message::Overdue => Self::ReadyOverdue { saw: None },
         }
     }
 }

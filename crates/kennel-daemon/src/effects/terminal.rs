@@ -21,8 +21,10 @@ use tokio::time::timeout;
 use crate::home::TOKEN_FILE;
 use crate::{convert, processes, ready};
 
-/// How long its parent may take to reap it: before that nobody else is told how it ended.
-const REAPED: Duration = Duration::from_secs(1);
+/// How long its parent may take to reap it before that is told: until then nobody else hears how it ended …
+const REAPED_SOON: Duration = Duration::from_secs(1);
+/// … and how long it may take from there on. Init, or a parent that is busy, takes its time.
+const REAPED_LATE: Duration = Duration::from_secs(9);
 /// How long it may take to die of a KILL before that is told; doubled each time …
 const FIRST_PAUSE: Duration = Duration::from_secs(1);
 /// … up to this.
@@ -133,12 +135,31 @@ fn leave_token(folder: &Path, token: &str) -> io::Result<()> {
     file.write_all(token.as_bytes())
 }
 
-/// Waits until it has ended; says how, if the kernel tells.
-pub(crate) async fn follow(handle: Handle) -> Event {
+/// Waits until it has ended; says how, if the kernel tells. If its parent takes long to reap it, `tell` hears meanwhile
+/// that it has ended.
+pub(crate) async fn follow(handle: Handle, tell: impl FnOnce(Event)) -> Event {
     ended(&handle).await;
-    let exit = timeout(REAPED, reaped(&handle)).await.ok().flatten();
+    let mut told = timeout(REAPED_SOON, reaped(&handle)).await;
+    // An older kernel tells nobody but the parent, however long we wait.
+    if told.is_err() && pidfd::tells_more() {
+        tell(Event::Exited { exit: untold() });
+        told = timeout(REAPED_LATE, reaped(&handle)).await;
+    }
     point("daemon.terminal.ended");
-    Event::Gone { exit: exit.unwrap_or(Exit::Unknown { why: UNTOLD.to_owned() }), reason: None }
+    gone(told.ok().flatten())
+}
+
+/// The end of one that was ended: whoever asked for that does not wait for long to hear how.
+pub(crate) async fn gone_soon(handle: Handle) -> Event {
+    gone(timeout(REAPED_SOON, reaped(&handle)).await.ok().flatten())
+}
+
+fn gone(exit: Option<Exit>) -> Event {
+    Event::Gone { exit: exit.unwrap_or_else(untold), reason: None }
+}
+
+fn untold() -> Exit {
+    Exit::Unknown { why: UNTOLD.to_owned() }
 }
 
 /// Waits until it has ended, with all its threads.
@@ -228,7 +249,7 @@ mod tests {
         let token = folder.path().join("s").join(TOKEN_FILE);
         assert_eq!(fs::read_to_string(&token).unwrap(), "secret");
         assert_eq!(fs::metadata(&token).unwrap().permissions().mode() & 0o777, 0o600);
-        let following = tokio::spawn(follow(sighting.handle.unwrap()));
+        let following = tokio::spawn(follow(sighting.handle.unwrap(), |_| {}));
         child.kill().unwrap();
         child.wait().unwrap();
         let Event::Gone { exit, reason: None } = following.await.unwrap() else { panic!() };
@@ -246,9 +267,30 @@ mod tests {
         let (mut child, identity) = sleeper();
         let sighting = look(&identity, folder.path()).run().await;
         child.kill().unwrap();
-        let event = follow(sighting.handle.unwrap()).await;
+        let event = gone_soon(sighting.handle.clone().unwrap()).await;
         assert!(matches!(event, Event::Gone { exit: Exit::Unknown { .. }, .. }), "{event:?}");
         child.wait().unwrap();
+    }
+
+    #[tokio::test]
+    async fn who_reaps_it_late_is_waited_for_and_meanwhile_it_has_ended() {
+        if !pidfd::tells_more() {
+            return;
+        }
+        let folder = tempfile::tempdir().unwrap();
+        let (mut child, identity) = sleeper();
+        let sighting = look(&identity, folder.path()).run().await;
+        child.kill().unwrap();
+        let (meanwhile, told) = tokio::sync::oneshot::channel();
+        let following = tokio::spawn(follow(sighting.handle.unwrap(), |event| {
+            meanwhile.send(event).unwrap();
+        }));
+        let told = told.await.unwrap();
+        assert!(matches!(told, Event::Exited { exit: Exit::Unknown { .. } }), "{told:?}");
+        assert!(!following.is_finished());
+        child.wait().unwrap();
+        let exit = Exit::Signal { signal: 9, core: false, oom: false };
+        assert_eq!(following.await.unwrap(), Event::Gone { exit, reason: None });
     }
 
     #[tokio::test]

@@ -80,7 +80,7 @@ impl Api {
             .route(&of("input"), post(input::input))
             .route("/v1/adopt", post(adopt::adopt))
             .route("/v1/report", post(report::report))
-            .route("/v1/prune", post(sessions::prune))
+            .route("/v1/prune", get(sessions::would_prune).post(sessions::prune))
             .route("/v1/strays", get(stray::find))
             .route("/v1/strays/end", post(stray::end))
             .route("/v1/events", get(events::events))

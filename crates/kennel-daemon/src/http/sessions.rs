@@ -15,7 +15,7 @@ use super::Api;
 use super::body::Body;
 use crate::clock;
 use crate::inspect;
-use crate::message::{Command, Until};
+use crate::message::{Command, Pruning, Until};
 use crate::order::NewLaunch;
 use crate::refused::Refused;
 
@@ -120,11 +120,25 @@ pub(super) async fn prune(
     State(api): State<Api>,
     Body(request): Body<PruneRequest>,
 ) -> Answered<PruneAnswer> {
+    pruned(&api, &request, Pruning::Done).await
+}
+
+/// Says what a prune would remove. A method of its own: a daemon that does not know it removes nothing.
+pub(super) async fn would_prune(
+    State(api): State<Api>,
+    request: Result<Query<PruneRequest>, axum::extract::rejection::QueryRejection>,
+) -> Answered<PruneAnswer> {
+    let Query(request) = request.map_err(|wrong| Refused::invalid(wrong.body_text()))?;
+    pruned(&api, &request, Pruning::OnlySaid).await
+}
+
+async fn pruned(api: &Api, request: &PruneRequest, pruning: Pruning) -> Answered<PruneAnswer> {
     let before_ms = request.older_than_ms.map(|age| clock::now_ms().saturating_sub(age));
-    let pruned = api.ask(|answer| Command::Prune { before_ms, answer }).await?;
+    let pruned = api.ask(|answer| Command::Prune { before_ms, pruning, answer }).await?;
     let texts = |ids: &[SessionId]| ids.iter().map(ToString::to_string).collect();
     Ok(Json(PruneAnswer {
         removed: texts(&pruned.removed),
-        with_worktrees: texts(&pruned.with_worktrees),
+        with_worktrees: texts(&pruned.spared.with_worktrees),
+        with_keys: texts(&pruned.spared.with_keys),
     }))
 }

@@ -30,15 +30,23 @@ impl Owner {
     /// What the key of a request stands for.
     pub(super) fn keyed(&self, spec: &SessionSpec) -> Keyed {
         let now = clock::now_ms();
-        let ended_ago = |session: &Session| {
-            let ended = self.runtimes.get(&session.id)?.times.ended_ms?;
-            Some(Duration::from_millis(now.saturating_sub(ended)))
-        };
+        let ended_ago = |session: &Session| self.ended_ago(session, now);
         match self.world.by_key(spec, self.terms.key_retention, ended_ago) {
             // Who asks again may do so from the foreground, or the other way round: it is the same work.
             Keyed::Different { by, fields } if fields == ["tethered"] => Keyed::Same(by),
             keyed => keyed,
         }
+    }
+
+    /// Whether a session that is over is still the answer to its key.
+    pub(super) fn holds_key(&self, session: &Session) -> bool {
+        let ended_ago = || self.ended_ago(session, clock::now_ms());
+        session.spec.key.is_some() && ended_ago().is_some_and(|ago| ago < self.terms.key_retention)
+    }
+
+    fn ended_ago(&self, session: &Session, now_ms: u64) -> Option<Duration> {
+        let ended = self.runtimes.get(&session.id)?.times.ended_ms?;
+        Some(Duration::from_millis(now_ms.saturating_sub(ended)))
     }
 
     /// Whether there is room for a launch. Nothing was made so far, so that a refusal leaves nothing behind.

@@ -72,7 +72,9 @@ impl Owner {
                 Ok(id) => self.remove(id, answer),
                 Err(refused) => drop(answer.send(Err(refused))),
             },
-            Command::Prune { before_ms, answer } => self.prune(before_ms, answer),
+            Command::Prune { before_ms, pruning, answer } => {
+                self.prune(before_ms, pruning, answer);
+            }
             Command::Daemon { answer } => drop(answer.send(Ok(self.daemon_view()))),
             Command::Census { answer } => drop(answer.send(self.census())),
             Command::Keepers { answer } => self.list_keepers(answer),

@@ -10,7 +10,7 @@ use tokio::task::spawn_blocking;
 
 use super::Owner;
 use crate::clock;
-use crate::message::{Answer, Message, Pruned, Removal};
+use crate::message::{Answer, Message, Pruned, Pruning, Removal, Spared};
 use crate::refused::Refused;
 use crate::register::{NewEvent, Retention, WriteError};
 
@@ -27,21 +27,40 @@ impl Owner {
         }
     }
 
-    pub(super) fn prune(&mut self, before_ms: Option<u64>, answer: Answer<Pruned>) {
+    /// All that are over, and ended before a time, if one is given. A key that is still held is freed only by whoever
+    /// names its session.
+    pub(super) fn prune(
+        &mut self,
+        before_ms: Option<u64>,
+        pruning: Pruning,
+        answer: Answer<Pruned>,
+    ) {
         let old = |id: &SessionId| {
             let ended = self.runtimes.get(id).and_then(|runtime| runtime.times.ended_ms);
             before_ms.is_none_or(|before| ended.is_none_or(|ended| ended < before))
         };
         // A session is as old as its latest launch.
         let is_latest = |id: &SessionId| self.world.newest(id).is_some_and(|it| it.id == *id);
-        let latest = || {
-            let ids = self.world.sessions().map(|session| &session.id);
-            ids.filter(|id| is_latest(id) && old(id))
-        };
-        let ids = latest().filter_map(|id| self.removable_launches(id).ok()).flatten().collect();
-        let kept = latest().flat_map(|id| self.world.launches(id).map(|launch| &launch.id));
-        let with_worktrees = kept.filter(|id| self.kept_worktree(id).is_some()).cloned().collect();
-        self.remove_folders(ids, Removal::Prune { with_worktrees, answer });
+        let latest = self.world.sessions().map(|session| &session.id);
+        let latest = latest.filter(|id| is_latest(id) && old(id));
+        let (mut removed, mut spared) = (Vec::new(), Spared::default());
+        for id in latest {
+            let launches = || self.world.launches(id);
+            let kept = launches().filter(|launch| self.kept_worktree(&launch.id).is_some());
+            spared.with_worktrees.extend(kept.map(|launch| launch.id.clone()));
+            match self.removable_launches(id) {
+                Ok(_) if launches().any(|launch| self.holds_key(launch)) => {
+                    spared.with_keys.push(id.clone());
+                }
+                Ok(ids) => removed.extend(ids),
+                Err(_) => {}
+            }
+        }
+        match pruning {
+            // Whoever has gone does not want to know.
+            Pruning::OnlySaid => drop(answer.send(Ok(Pruned { removed, spared }))),
+            Pruning::Done => self.remove_folders(removed, Removal::Prune { spared, answer }),
+        }
     }
 
     /// All launches of a session, the first one first, if all are over and done with.
@@ -190,8 +209,8 @@ fn tell(done: Removal, removed: Vec<SessionId>, wrong: Option<Refused>) {
         (Removal::Trim, None) => {}
         (Removal::Trim, Some(wrong)) => tracing::warn!(?wrong, "not all could be removed"),
         (Removal::One(answer), wrong) => drop(answer.send(wrong.map_or(Ok(()), Err))),
-        (Removal::Prune { with_worktrees, answer }, None) => {
-            drop(answer.send(Ok(Pruned { removed, with_worktrees })));
+        (Removal::Prune { spared, answer }, None) => {
+            drop(answer.send(Ok(Pruned { removed, spared })));
         }
         (Removal::Prune { answer, .. }, Some(wrong)) => drop(answer.send(Err(wrong))),
     }

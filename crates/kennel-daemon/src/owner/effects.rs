@@ -317,9 +317,9 @@ impl Owner {
             runtime.ended_ms = ended_ms.or(runtime.ended_ms);
             runtime.opened = opened.or(runtime.opened);
             // What was not written when the former daemon went is known by its keeper.
-            if let (None, Some(opened)) = (runtime.times.started_ms, opened) {
+            if let Some(opened) = opened {
                 let ago = u64::try_from(opened.elapsed().as_millis()).unwrap_or(0);
-                runtime.times.started_ms = Some(clock::now_ms().saturating_sub(ago));
+                runtime.times.note_start(clock::now_ms().saturating_sub(ago));
             }
         }
         if let Some(what) = owes {

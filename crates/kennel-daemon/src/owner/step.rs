@@ -119,11 +119,10 @@ impl Owner {
             runtime.made_progress();
             let times = &mut runtime.times;
             if now.phase == Phase::Running && matches!(event, Event::Opened) {
-                times.started_ms.get_or_insert_with(clock::now_ms);
+                times.note_start(clock::now_ms());
             }
             if ended {
-                let told = runtime.ended_ms.unwrap_or_else(clock::now_ms);
-                times.ended_ms.get_or_insert(told);
+                times.note_end(runtime.ended_ms.unwrap_or_else(clock::now_ms));
                 runtime.let_go();
             }
         }
@@ -234,7 +233,7 @@ fn kind_of(event: &Event, effects: &[(SessionId, Effect)]) -> Option<&'static st
         Event::Kept { .. } => Some("kept"),
         Event::Probed(kennel_core::Probe::Running { .. }) => Some("adopted"),
         Event::BecameReady { .. } | Event::Reported(Report::Ready) => Some("ready"),
-        Event::ReadyOverdue => Some("not_ready"),
+        Event::ReadyOverdue { .. } => Some("not_ready"),
         Event::Reported(_) => Some("reported"),
         _ => None,
     }

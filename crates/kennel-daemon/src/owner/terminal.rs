@@ -111,8 +111,12 @@ impl Owner {
         if let (Some(handle), Some(runtime), true) = (handle, self.runtimes.get_mut(id), lives) {
             let (bus, session, followed) = (self.bus.clone(), id.clone(), handle.clone());
             let following = Errand::begin(async move {
-                let event = terminal::follow(followed).await;
-                bus.send(Message::Happened { session, event }).ok();
+                let tell = |event| {
+                    let session = session.clone();
+                    bus.send(Message::Happened { session, event }).ok();
+                };
+                let event = terminal::follow(followed, tell).await;
+                tell(event);
             });
             runtime.followed = Some(Followed { handle, _following: following, ending: None });
         }
@@ -129,12 +133,15 @@ impl Owner {
         // It is not followed if it has just ended, and its end is on its way.
         let Some(followed) = followed else { return };
         let (bus, session) = (self.bus.clone(), id.clone());
-        let tell = move |survivors: Vec<Survivor>| {
-            let event = Event::StillAlive { survivors };
+        let tell = move |event| {
             bus.send(Message::Happened { session: session.clone(), event }).ok();
         };
-        followed.ending =
-            Some(Errand::begin(terminal::end(followed.handle.clone(), pid, grace, tell)));
+        let handle = followed.handle.clone();
+        followed.ending = Some(Errand::begin(async move {
+            let alive = |survivors: Vec<Survivor>| tell(Event::StillAlive { survivors });
+            terminal::end(handle.clone(), pid, grace, alive).await;
+            tell(terminal::gone_soon(handle).await);
+        }));
     }
 
     /// A handle on its process, for those who have something for it.

@@ -10,6 +10,8 @@ use rustix::fs::{Mode, OFlags};
 use tokio::net::{TcpStream, UnixStream};
 use tokio::time::timeout;
 
+use super::observed::Observed;
+
 /// How long one attempt may take.
 const ATTEMPT: Duration = Duration::from_secs(5);
 /// The first pause after one that failed; it doubles …
@@ -17,14 +19,18 @@ const FIRST_PAUSE: Duration = Duration::from_millis(20);
 /// … up to this: a local connection costs next to nothing, and somebody waits.
 const LAST_PAUSE: Duration = Duration::from_millis(300);
 
-/// Until an attempt succeeds. Why others fail is of no interest: it is not up yet.
-pub(super) async fn until<F: Future<Output = io::Result<()>>>(mut attempt: impl FnMut() -> F) {
+/// Until an attempt succeeds. Why others fail is noted, for the case that none ever does.
+pub(super) async fn until<F: Future<Output = io::Result<()>>>(
+    observed: &Observed,
+    mut attempt: impl FnMut() -> F,
+) {
     let mut pause = FIRST_PAUSE;
+    observed.note("no answer");
     loop {
         match timeout(ATTEMPT, attempt()).await {
             Ok(Ok(())) => return,
-            Ok(Err(error)) => tracing::trace!(%error, "not ready yet"),
-            Err(_) => tracing::trace!("not ready yet: no answer"),
+            Ok(Err(error)) => observed.note_error(&error),
+            Err(_) => observed.note(format!("no answer within {ATTEMPT:?}")),
         }
         tokio::time::sleep(pause).await;
         pause = (pause * 2).min(LAST_PAUSE);
@@ -75,12 +81,14 @@ mod tests {
     #[tokio::test]
     async fn it_is_tried_until_it_works() {
         let mut left = 3;
-        until(|| {
+        let observed = Observed::default();
+        until(&observed, || {
             left -= 1;
             let failed = left > 0;
             async move { if failed { Err(io::ErrorKind::NotFound.into()) } else { Ok(()) } }
         })
         .await;
         assert_eq!(left, 0);
+        assert_eq!(observed.last().as_deref(), Some("no such socket"));
     }
 }

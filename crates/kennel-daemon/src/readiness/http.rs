@@ -71,7 +71,9 @@ pub(super) async fn answers(url: &str) -> io::Result<()> {
     loop {
         match verdict(&head)? {
             Verdict::Status(200..=299) => return Ok(()),
-            Verdict::Status(other) => return Err(io::Error::other(format!("status {other}"))),
+            Verdict::Status(other) => {
+                return Err(io::Error::other(format!("the last answer was {other}")));
+            }
             Verdict::Unfinished if head.len() >= LONGEST_HEAD => {
                 return Err(io::Error::other("an answer without an end"));
             }

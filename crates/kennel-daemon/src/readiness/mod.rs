@@ -11,6 +11,7 @@ mod attempt;
 mod check;
 mod http;
 mod lines;
+mod observed;
 mod output;
 mod strip;
 
@@ -25,6 +26,7 @@ use tokio::task::{AbortHandle, spawn_blocking};
 use crate::message::{Bus, Message};
 
 pub(crate) use check::check;
+use observed::Observed;
 
 /// What is watched.
 #[derive(Debug)]
@@ -62,16 +64,17 @@ impl Watch {
     }
 
     async fn run(self) {
+        let observed = Observed::default();
         let event = tokio::select! {
             // What is there when the time is over counts.
             biased;
-            how = self.sign() => {
+            how = self.sign(&observed) => {
                 point("daemon.ready.seen");
                 Event::BecameReady { how }
             }
             () = self.time_is_over() => {
                 point("daemon.ready.overdue");
-                Event::ReadyOverdue
+                Event::ReadyOverdue { saw: observed.last() }
             }
         };
         self.bus.send(Message::Happened { session: self.session, event }).ok();
@@ -92,23 +95,27 @@ impl Watch {
         spawn_blocking(move || record.cwd()).await.unwrap_or(top)
     }
 
-    /// Comes with what was seen.
-    async fn sign(&self) -> String {
+    /// Comes with what was seen. What was seen instead, so far, is noted.
+    async fn sign(&self, observed: &Observed) -> String {
         match &self.readiness {
+            Readiness::None => std::future::pending().await,
             // The agent's word comes another way.
-            Readiness::None | Readiness::Report => std::future::pending().await,
-            Readiness::Line { pattern } => output::matched(&self.folder, pattern).await,
+            Readiness::Report => {
+                observed.note("no report came");
+                std::future::pending().await
+            }
+            Readiness::Line { pattern } => output::matched(&self.folder, pattern, observed).await,
             Readiness::Socket { path } => {
                 let path = self.agents_folder().await.join(path);
-                attempt::until(|| attempt::socket(&path)).await;
+                attempt::until(observed, || attempt::socket(&path)).await;
                 format!("{} accepts", path.display())
             }
             Readiness::Tcp { host, port } => {
-                attempt::until(|| attempt::tcp(host, *port)).await;
+                attempt::until(observed, || attempt::tcp(host, *port)).await;
                 format!("{host} port {port} accepts")
             }
             Readiness::Http { url } => {
-                attempt::until(|| http::answers(url)).await;
+                attempt::until(observed, || http::answers(url)).await;
                 format!("{url} answers")
             }
         }

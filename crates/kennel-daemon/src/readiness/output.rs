@@ -10,6 +10,7 @@ use tokio::task::spawn_blocking;
 use tokio::time::{sleep, timeout};
 
 use super::lines::{Matcher, compile};
+use super::observed::Observed;
 use crate::conversation::{Conversation, TalkError};
 
 /// The journal's folder in that of the session.
@@ -22,17 +23,22 @@ const SHORTEST: Duration = Duration::from_millis(20);
 const GREETING: Duration = Duration::from_secs(2);
 
 /// Comes with the first line that matches.
-pub(super) async fn matched(folder: &Path, pattern: &str) -> String {
+pub(super) async fn matched(folder: &Path, pattern: &str, observed: &Observed) -> String {
     let pattern = match compile(pattern) {
         Ok(pattern) => pattern,
         // It was checked when it was asked for; an older or newer version may see it differently.
         Err(why) => {
             tracing::error!(%why, "a session can't become ready");
+            observed.note(why);
             return std::future::pending().await;
         }
     };
-    let mut scan =
-        Scan { folder: folder.join(JOURNAL), reader: None, matcher: Matcher::new(pattern) };
+    let mut scan = Scan {
+        folder: folder.join(JOURNAL),
+        reader: None,
+        matcher: Matcher::new(pattern),
+        printed: false,
+    };
     let mut waker = Waker { folder: folder.to_owned(), keeper: None };
     loop {
         // Before the look: what comes after it wakes us.
@@ -45,8 +51,12 @@ pub(super) async fn matched(folder: &Path, pattern: &str) -> String {
         scan = again;
         match found {
             Ok(Some(found)) => return found,
-            Ok(None) => {}
-            Err(error) => tracing::warn!(%error, "a journal can't be read for now"),
+            Ok(None) if scan.printed => observed.note("no line of its output matched"),
+            Ok(None) => observed.note("it printed nothing"),
+            Err(error) => {
+                observed.note(format!("its output can't be read: {error}"));
+                tracing::warn!(%error, "a journal can't be read for now");
+            }
         }
         waker.woken().await;
     }
@@ -57,6 +67,8 @@ struct Scan {
     folder: PathBuf,
     reader: Option<Reader>,
     matcher: Matcher,
+    /// Whether there was anything to read.
+    printed: bool,
 }
 
 impl Scan {
@@ -74,6 +86,7 @@ impl Scan {
         loop {
             match reader.next()? {
                 Item::Data { stream, data, .. } => {
+                    self.printed = true;
                     if let Some(found) = self.matcher.take(stream, data) {
                         return Ok(Some(found));
                     }
@@ -132,7 +145,7 @@ mod tests {
         let journal = folder.path().join(JOURNAL);
         let waiting = tokio::spawn({
             let folder = folder.path().to_owned();
-            async move { matched(&folder, "up [0-9]").await }
+            async move { matched(&folder, "up [0-9]", &Observed::default()).await }
         });
         tokio::task::yield_now().await;
         let mut writer = Writer::create(&journal, 1 << 20).unwrap();
@@ -140,7 +153,10 @@ mod tests {
         let _appended = writer.append(STDOUT, 1, b"7 and more");
         let found = timeout(Duration::from_secs(20), waiting).await.unwrap().unwrap();
         assert_eq!(found, "it printed \"up 7 and more\"");
-        let again = timeout(Duration::from_secs(20), matched(folder.path(), "^not")).await;
+        let observed = Observed::default();
+        let again = matched(folder.path(), "^not", &observed);
+        let again = timeout(Duration::from_secs(20), again).await;
         assert_eq!(again.unwrap(), "it printed \"not yet\"");
+        assert_eq!(observed.last(), None);
     }
 }

@@ -22,6 +22,21 @@ pub struct Times {
     pub ended_ms: Option<u64>,
 }
 
+impl Times {
+    /// Its program was seen to run, unless that is known already. A clock that was put back does not put it before
+    /// it was asked for.
+    pub fn note_start(&mut self, told_ms: u64) {
+        self.started_ms.get_or_insert(told_ms.max(self.created_ms));
+    }
+
+    /// It was seen to be gone, unless that is known already. Its keeper tells when, and the daemon noted the start when
+    /// it heard of it: a short one may have ended before.
+    pub fn note_end(&mut self, told_ms: u64) {
+        let earliest = self.created_ms.max(self.started_ms.unwrap_or(0));
+        self.ended_ms.get_or_insert(told_ms.max(earliest));
+    }
+}
+
 /// An event that has no number yet. Anybody who may read the log will see it: no secrets.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NewEvent {
@@ -74,4 +89,35 @@ pub struct Retained {
     /// Sessions beyond the bound, the one that ended first in front. They are still there: their folders
     /// go first, then [`Register::remove`](super::Register::remove).
     pub excess: Vec<SessionId>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_ends_before_it_started_or_starts_before_it_was_asked_for() {
+        let noted = |created_ms, started: Option<u64>, ended: u64| {
+            let mut times = Times { created_ms, ..Times::default() };
+            if let Some(started) = started {
+                times.note_start(started);
+            }
+            times.note_end(ended);
+            (times.created_ms, times.started_ms, times.ended_ms)
+        };
+        assert_eq!(noted(10, Some(12), 15), (10, Some(12), Some(15)));
+        assert_eq!(noted(10, Some(18), 15), (10, Some(18), Some(18)));
+        assert_eq!(noted(10, Some(8), 9), (10, Some(10), Some(10)));
+        assert_eq!(noted(10, None, 7), (10, None, Some(10)));
+    }
+
+    #[test]
+    fn the_first_word_counts() {
+        // A process that was there before it was adopted.
+        let mut times = Times { created_ms: 10, started_ms: Some(3), ended_ms: None };
+        times.note_start(12);
+        times.note_end(20);
+        times.note_end(30);
+        assert_eq!(times, Times { created_ms: 10, started_ms: Some(3), ended_ms: Some(20) });
+    }
 }

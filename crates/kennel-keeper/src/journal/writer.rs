@@ -15,7 +15,7 @@ use super::untold;
 const MIN_SEGMENT: u64 = 64 * 1024;
 /// Nor larger.
 const MAX_SEGMENT: u64 = 4 * 1024 * 1024;
-/// The least limit; a lower one counts as this.
+/// The least limit; a lower one counts as this, so whoever takes one from people refuses it.
 pub const MIN_LIMIT: u64 = 2 * MIN_SEGMENT;
 /// A piece of output is not split off if it were smaller than this.
 const MIN_PIECE: usize = 256;

@@ -388,7 +388,9 @@ impl<'a> Held<'a> {
             members.truncate(LONGEST_LIST);
             self.desk.tell_all(&Report::LeftBehind(members));
         }
-        self.pen.signal(Signal::TERM)
+        self.pen.signal(Signal::TERM)?;
+        // An interactive shell ignores TERM; with its terminal it goes.
+        if self.terminal.is_some() { self.pen.hang_up() } else { Ok(()) }
     }
 
     fn kill(&mut self) -> io::Result<()> {

@@ -140,6 +140,10 @@ fn every_mistake_in_a_file_is_told_with_its_place_and_a_remedy() {
             "FILE:2:16: \"5X\" is not a size; write for instance 512K, 64M or 1G",
         ),
         (
+            "[run]\noutput_limit = '1K'",
+            "FILE:2:16: \"1K\" is too little: a journal needs 128.0 KiB (131072 bytes)",
+        ),
+        (
             "[daemon]\nended_kept = -1",
             "FILE:2:14: \"-1\" is not a number; write for instance 0, 20 or 1000",
         ),

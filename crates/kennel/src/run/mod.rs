@@ -30,7 +30,7 @@ use crate::failure::{Failure, say};
 use crate::home::Home;
 use crate::live::{DEFAULT_DETACH_KEYS, DetachKeys, Signals};
 use crate::print::print;
-use crate::quantity::{Lease, parse_lease, parse_new_name, parse_size, parse_time};
+use crate::quantity::{Lease, parse_lease, parse_new_name, parse_output_limit, parse_time};
 use crate::verdict::{self, Verdict};
 use again::AgainArgs;
 use create::Created;
@@ -70,8 +70,9 @@ pub(crate) struct RunArgs {
     /// off: for ever
     #[arg(long, value_name = "TIME|off", default_value = "15m", value_parser = parse_lease)]
     pub(crate) lease: Lease,
-    /// How much of its output is kept on disk; the oldest is dropped
-    #[arg(long, value_name = "SIZE", default_value = "64M", value_parser = parse_size)]
+    /// How much of its output is kept on disk, 128K or more; the oldest is
+    /// dropped
+    #[arg(long, value_name = "SIZE", default_value = "64M", value_parser = parse_output_limit)]
     pub(crate) output_limit: u64,
     /// If an agent starts this session: go on when the agent's own has ended
     #[arg(long)]

@@ -58,9 +58,10 @@ pub(super) fn failure(session: &SessionView) -> Option<Failure> {
         (_, unsettled @ (Verdict::StillAlive(_) | Verdict::Unknown(_))) => {
             return unsettled.exit_code().err();
         }
-        (Some(Reason::NotReady { after }), _) => {
+        (Some(Reason::NotReady { after, saw }), _) => {
+            let saw = saw.as_ref().map_or(String::new(), |saw| format!(": {}", tame(saw)));
             let text =
-                format!("{called} was not ready within {}; all of it was ended", span(*after));
+                format!("{called} was not ready within {}{saw}; all of it was ended", span(*after));
             (exit_code::NOT_READY, text)
         }
         (None | Some(Reason::Exited), Verdict::Ended(code)) => {

@@ -21,6 +21,9 @@ pub(crate) struct PruneArgs {
     /// Only those that ended longer ago than this (90m, 12h, 7d)
     #[arg(long, value_name = "TIME", value_parser = parse_time)]
     older_than: Option<Duration>,
+    /// Only say what would be removed
+    #[arg(long)]
+    dry_run: bool,
 }
 
 /// Removes them; prints their names and ids.
@@ -30,16 +33,28 @@ pub(crate) fn prune(home: &Home, args: &PruneArgs) -> Result<u8, Failure> {
         args.older_than.map(|time| u64::try_from(time.as_millis()).unwrap_or(u64::MAX));
     // Their names are forgotten with them.
     let known: Vec<SessionView> = daemon.get("/v1/sessions?all=true")?;
-    let answer: PruneAnswer = daemon.post("/v1/prune", &PruneRequest { older_than_ms })?;
+    let answer: PruneAnswer = if args.dry_run {
+        let age = older_than_ms.map_or(String::new(), |age| format!("?older_than_ms={age}"));
+        daemon.get(&format!("/v1/prune{age}"))?
+    } else {
+        daemon.post("/v1/prune", &PruneRequest { older_than_ms })?
+    };
     print(&answer.removed.iter().map(|id| line(id, &known)).collect::<String>())?;
-    match answer.removed.len() {
-        0 => say("nothing to remove"),
-        number => say(&format!("{} removed", counted(number, "session"))),
+    match (answer.removed.len(), args.dry_run) {
+        (0, _) => say("nothing to remove"),
+        (number, false) => say(&format!("{} removed", counted(number, "session"))),
+        (number, true) => say(&format!("{} would be removed", counted(number, "session"))),
     }
     if !answer.with_worktrees.is_empty() {
         let left = counted(answer.with_worktrees.len(), "session");
         say(&format!(
             "{left} left on record, with a worktree that is kept: see `kennel worktrees`"
+        ));
+    }
+    if !answer.with_keys.is_empty() {
+        let left = counted(answer.with_keys.len(), "session");
+        say(&format!(
+            "{left} left on record, with a key that is still held (daemon.key_retention); `kennel rm` frees it"
         ));
     }
     Ok(0)

@@ -456,3 +456,25 @@ fn it_can_be_adopted_over_the_socket() {
     scene.wait_phase("by-curl", "cleaned");
     scene.stop_daemon();
 }
+
+/// Its parent takes its time: until then nobody else hears how it ended.
+#[test]
+fn one_whose_parent_reaps_it_late_has_its_status_all_the_same() {
+    if !kennel_sys::pidfd::tells_more() {
+        skip("the status of one that is reaped late", "the kernel tells its parent only");
+        return;
+    }
+    let Some(scene) = Scene::new(Who::Other, Pen::Subtree) else { return };
+    let mut command = scene.command(Path::new("/bin/sh"));
+    command.args(["-c", "while [ ! -e go ]; do sleep 0.01; done; exit 7"]);
+    let own = Running::start(command);
+    let id = adopt(&scene, &own, &["--name", "mine"]);
+    fs::write(scene.path("work/go"), "").expect("a file");
+    let list = || scene.call_ok(&["ps"]);
+    eventually("it has ended, and we have not reaped it", || list().contains("ended (not reaped)"));
+    assert_eq!(scene.session(&id)["phase"], "running");
+    assert_eq!(own.wait().code, 7);
+    let over = scene.wait_phase(&id, "cleaned");
+    assert_eq!(over["exit"], serde_json::json!({"kind": "code", "code": 7}), "{over:#}");
+    scene.stop_daemon();
+}

@@ -113,6 +113,33 @@ fn a_key_is_free_again_after_its_retention() {
     configure(&scene, "daemon.key_retention = '0s'\n");
     let id = scene.launch(&["--key", "k"], &["exit", "0"]);
     ended(&scene, &id);
+    let next = scene.launch(&["--key", "k"], &["exit", "0"]);
+    assert_ne!(next, id);
+    ended(&scene, &next);
+    scene.call_ok(&["prune"]);
+    assert_eq!(scene.sessions(), Vec::<Value>::new(), "no key is held");
+    scene.stop_daemon();
+}
+
+#[test]
+fn a_prune_leaves_keys_alone_that_are_still_held() {
+    let Some(scene) = scene() else { return };
+    let id = scene.launch(&["--key", "k"], &["exit", "0"]);
+    ended(&scene, &id);
+    let other = scene.launch(&["--name", "other"], &["exit", "0"]);
+    ended(&scene, &other);
+    // What is only said is not done.
+    let would = scene.call(&["prune", "--dry-run"]);
+    assert_eq!(would.stdout, format!("other ({other})\n"), "{would:?}");
+    assert!(would.stderr.contains("1 session would be removed"), "{would:?}");
+    assert_eq!(scene.sessions().len(), 2);
+    let none = scene.call(&["prune", "--dry-run", "--older-than", "1h"]);
+    assert_eq!((none.code, none.stdout.as_str()), (0, ""), "{none:?}");
+    let pruned = scene.call(&["prune"]);
+    assert_eq!(pruned.stdout, format!("other ({other})\n"), "{pruned:?}");
+    assert!(pruned.stderr.contains("1 session left on record, with a key"), "{pruned:?}");
+    assert_eq!(scene.launch(&["--key", "k"], &["exit", "0"]), id, "asked once");
+    scene.call_ok(&["rm", &id]);
     assert_ne!(scene.launch(&["--key", "k"], &["exit", "0"]), id);
     scene.stop_daemon();
 }

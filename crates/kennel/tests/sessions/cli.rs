@@ -270,6 +270,34 @@ fn ended_sessions_are_removed_and_live_ones_are_not() {
     scene.stop_daemon();
 }
 
+/// Times come from two clocks' readers, the daemon and the keeper.
+#[test]
+fn nothing_ends_before_it_has_started() {
+    let Some(scene) = scene() else { return };
+    for _ in 0..20 {
+        scene.launch_command(&[], &["true"]);
+    }
+    for session in scene.sessions() {
+        let session = scene.wait_phase(session["id"].as_str().expect("an id"), "cleaned");
+        let time = |field: &str| session[field].as_str().expect("a time").to_owned();
+        let times = ["created_at", "started_at", "ended_at"].map(time);
+        assert!(times.is_sorted(), "{times:?}");
+    }
+    scene.stop_daemon();
+}
+
+#[test]
+fn an_output_limit_that_could_not_be_held_to_is_refused() {
+    let Some(scene) = scene() else { return };
+    for limit in ["0", "1K", "127K"] {
+        let refused = scene.run(&["-d", "--output-limit", limit], &["exit", "0"]);
+        assert_eq!((refused.code, refused.stdout.as_str()), (201, ""), "{refused:?}");
+        assert!(refused.stderr.contains("128.0 KiB (131072 bytes)"), "{refused:?}");
+    }
+    scene.launch(&["--output-limit", "128K"], &["exit", "0"]);
+    scene.stop_daemon();
+}
+
 #[test]
 fn the_daemon_tells_of_itself() {
     let Some(scene) = scene() else { return };

@@ -214,3 +214,30 @@ fn one_who_looks_on_changes_nothing() {
     scene.call_ok(&["stop", "x"]);
     scene.stop_daemon();
 }
+
+everywhere! {
+    /// It ignores TERM, but not that its terminal is gone.
+    fn an_interactive_shell_is_stopped_long_before_its_grace_is_over(scene: Scene) {
+        let flags = ["--name", "x", "-t", "--grace", "60s", "-e", "PS1=at-your-service>"];
+        scene.launch_command(&flags, &["bash", "--norc", "-i"]);
+        eventually("it has a prompt", || scene.output("x").contains("at-your-service>"));
+        let since = std::time::Instant::now();
+        scene.call_ok(&["stop", "x"]);
+        assert!(since.elapsed().as_secs() < 30, "{:?}", since.elapsed());
+        let session = scene.session("x");
+        assert_eq!((&session["exit"]["kind"], &session["exit"]["signal"]), (&"signal".into(), &1.into()), "{session:#}");
+        scene.assert_nothing_left();
+        scene.stop_daemon();
+    }
+
+    /// Who acts on TERM has its whole grace, and nothing comes between.
+    fn whoever_acts_on_term_is_not_hung_up_on(scene: Scene) {
+        let script = "trap 'sleep 1; echo done; exit 5' TERM; echo up; while :; do sleep 0.05; done";
+        scene.launch_command(&["--name", "x", "-t", "--grace", "60s"], &["/bin/sh", "-c", script]);
+        eventually("it is up", || scene.output("x").contains("up"));
+        scene.call_ok(&["stop", "x"]);
+        assert!(scene.output("x").contains("done"));
+        assert_eq!(scene.session("x")["exit"]["code"], 5);
+        scene.stop_daemon();
+    }
+}

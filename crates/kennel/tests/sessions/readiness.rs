@@ -127,6 +127,40 @@ everywhere! {
     }
 }
 
+/// Whoever waits in vain is told what was seen instead.
+#[test]
+fn why_it_is_not_ready_is_told() {
+    let Some(scene) = Scene::new(Who::Other, Pen::Subtree) else { return };
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let address = listener.local_addr().expect("its address");
+    // It ends with the test.
+    std::thread::spawn(move || {
+        for stream in listener.incoming() {
+            let mut stream = stream.expect("a client");
+            let _read = std::io::Read::read(&mut stream, &mut [0; 1024]);
+            let _written = std::io::Write::write_all(&mut stream, b"HTTP/1.1 404 no\r\n\r\n");
+        }
+    });
+    for (ready, saw) in [
+        (format!("http://{address}/health"), "the last answer was 404"),
+        (format!("tcp:{}", free_port()), "connection refused"),
+        ("socket:never.sock".to_owned(), "no such socket"),
+        ("line:never".to_owned(), "no line of its output matched"),
+        ("report".to_owned(), "no report came"),
+    ] {
+        let flags = ["--ready", &ready, "--ready-timeout", "500ms"];
+        let ended = start_waiting(&scene, &flags, &["sleep"]).wait();
+        let why = format!("was not ready within 500ms: {saw}; all of it was ended");
+        let session = assert_ended_whole(&scene, &ended, 208, &why);
+        assert_eq!(session["reason"]["saw"], saw, "{session:#}");
+        let events = scene.call_ok(&["events", "--session", "x"]);
+        let line = events.lines().find(|line| line.contains("not_ready"));
+        assert!(line.is_some_and(|line| line.contains(saw)), "{saw} is not in {events}");
+        scene.call_ok(&["rm", "x"]);
+    }
+    scene.stop_daemon();
+}
+
 /// The folder of the only session.
 fn folder(scene: &Scene) -> std::path::PathBuf {
     let mut folders = fs::read_dir(scene.kennel_home().join("sessions")).expect("sessions");

@@ -28,6 +28,10 @@ fn ready() -> Event {
     Event::BecameReady { how: "the port accepts".into() }
 }
 
+fn overdue() -> Event {
+    Event::ReadyOverdue { saw: Some("connection refused".into()) }
+}
+
 #[test]
 fn it_is_awaited_from_when_it_runs_until_it_is_ready() {
     let mut session = launched(Readiness::Socket { path: "/s".into() });
@@ -35,7 +39,7 @@ fn it_is_awaited_from_when_it_runs_until_it_is_ready() {
     assert_eq!(session.step(&Event::Opened), [NOTE, Effect::AwaitReady]);
     assert_eq!(session.step(&ready()), [NOTE, Effect::StopAwaiting]);
     assert_eq!(session.ready, ReadyState::Ready);
-    for late in [ready(), Event::ReadyOverdue] {
+    for late in [ready(), overdue()] {
         assert_eq!(session.step(&late), []);
     }
     assert_eq!((session.ready, session.is_stop_wanted()), (ReadyState::Ready, false));
@@ -46,7 +50,7 @@ fn who_is_not_asked_is_neither_ready_nor_late() {
     let mut session = after(launched(Readiness::None), &[]);
     assert_eq!(session.step(&Event::Opened), [NOTE]);
     let report = Event::Reported(Report::Ready);
-    for nothing in [ready(), Event::ReadyOverdue, report] {
+    for nothing in [ready(), overdue(), report] {
         assert_eq!(session.step(&nothing), []);
     }
     assert_eq!((session.ready, session.is_stop_wanted()), (ReadyState::Unasked, false));
@@ -56,11 +60,14 @@ fn who_is_not_asked_is_neither_ready_nor_late() {
 fn who_is_late_is_ended_and_cleaned_up_before_it_has_failed() {
     let mut session = waiting();
     let stop = Effect::Stop { grace: GRACE };
-    assert_eq!(session.step(&Event::ReadyOverdue), [stop, RECORD, Effect::StopAwaiting]);
+    assert_eq!(session.step(&overdue()), [stop, RECORD, Effect::StopAwaiting]);
     assert_eq!((session.ready, session.phase), (ReadyState::Missed, Phase::Stopping));
-    assert_eq!(session.reason, Some(Reason::NotReady { after: LIMIT }));
+    assert_eq!(
+        session.reason,
+        Some(Reason::NotReady { after: LIMIT, saw: Some("connection refused".into()) })
+    );
     // Whatever comes now is late.
-    for late in [ready(), Event::ReadyOverdue, Event::Reported(Report::Ready)] {
+    for late in [ready(), overdue(), Event::Reported(Report::Ready)] {
         assert_eq!(session.step(&late), [], "{late:?}");
         assert_eq!((session.ready, session.phase), (ReadyState::Missed, Phase::Stopping));
     }
@@ -75,7 +82,7 @@ fn after_a_stop_a_sign_is_late() {
     let mut session = waiting();
     let effects = session.step(&stop(None));
     assert_eq!(effects.last(), Some(&Effect::StopAwaiting));
-    for late in [ready(), Event::ReadyOverdue] {
+    for late in [ready(), overdue()] {
         assert_eq!(session.step(&late), []);
     }
     assert_eq!(session.ready, ReadyState::Waiting);
@@ -87,7 +94,7 @@ fn when_the_agent_has_exited_a_sign_is_late() {
     let mut session = waiting();
     let effects = session.step(&Event::Exited { exit: CODE });
     assert_eq!(effects, [NOTE, Effect::StopAwaiting]);
-    for late in [ready(), Event::ReadyOverdue] {
+    for late in [ready(), overdue()] {
         assert_eq!(session.step(&late), []);
     }
     assert_eq!(session.reason, Some(Reason::Exited));
@@ -97,7 +104,7 @@ fn when_the_agent_has_exited_a_sign_is_late() {
 fn without_a_deadline_nobody_is_late() {
     let mut session = waiting();
     session.spec.ready_timeout = None;
-    assert_eq!(session.step(&Event::ReadyOverdue), []);
+    assert_eq!(session.step(&overdue()), []);
     assert_eq!(session.ready, ReadyState::Waiting);
 }
 

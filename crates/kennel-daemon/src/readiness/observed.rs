@@ -1,0 +1,48 @@
+//! What was seen last in place of a sign: whoever waits in vain wants to know.
+
+use std::io;
+use std::sync::{Mutex, PoisonError};
+
+/// See the module.
+#[derive(Debug, Default)]
+pub(super) struct Observed(Mutex<Option<String>>);
+
+impl Observed {
+    pub(super) fn note(&self, what: impl Into<String>) {
+        // A text is whole, whoever was interrupted.
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(what.into());
+    }
+
+    /// An attempt to connect, or to ask, came to this.
+    pub(super) fn note_error(&self, error: &io::Error) {
+        self.note(match error.kind() {
+            io::ErrorKind::ConnectionRefused => "connection refused".to_owned(),
+            io::ErrorKind::NotFound => "no such socket".to_owned(),
+            io::ErrorKind::UnexpectedEof => {
+                "the connection was closed without an answer".to_owned()
+            }
+            _ => error.to_string(),
+        });
+    }
+
+    pub(super) fn last(&self) -> Option<String> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_last_one_counts_in_words_that_people_know() {
+        let observed = Observed::default();
+        assert_eq!(observed.last(), None);
+        observed.note_error(&io::ErrorKind::NotFound.into());
+        assert_eq!(observed.last().as_deref(), Some("no such socket"));
+        observed.note_error(&io::Error::from_raw_os_error(111));
+        assert_eq!(observed.last().as_deref(), Some("connection refused"));
+        observed.note_error(&io::Error::other("the last answer was 404"));
+        assert_eq!(observed.last().as_deref(), Some("the last answer was 404"));
+    }
+}
