@@ -147,11 +147,19 @@ pub enum Admission {
     Refuse(Over),
 }
 
+/// `1 session is live`, `2 sessions are live`.
+fn are(figure: u32, which: &str, what: &str) -> String {
+    match figure {
+        1 => format!("1 session{which} is {what}"),
+        _ => format!("{figure} sessions{which} are {what}"),
+    }
+}
+
 /// Which cap is reached: the figure, and the limit.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Over {
     /// All.
-    #[error("{figure} sessions are live, and the limit is {limit}")]
+    #[error("{}, and the limit is {limit}", are(*figure, "", "live"))]
     Live {
         /// How many there are.
         figure: u32,
@@ -159,7 +167,7 @@ pub enum Over {
         limit: u32,
     },
     /// Launches.
-    #[error("{figure} sessions are being launched, and the limit is {limit} at once")]
+    #[error("{}, and the limit is {limit} at once", are(*figure, "", "being launched"))]
     Launching {
         /// How many there are.
         figure: u32,
@@ -167,7 +175,7 @@ pub enum Over {
         limit: u32,
     },
     /// Those with such a name.
-    #[error("{figure} sessions with a name like {pattern:?} are live, and the limit is {limit}")]
+    #[error("{}, and the limit is {limit}", are(*figure, &format!(" with a name like {pattern:?}"), "live"))]
     Name {
         /// What the name looks like.
         pattern: String,

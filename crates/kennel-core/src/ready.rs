@@ -5,8 +5,8 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-/// What is waited for. Written as `none`, `line:REGEX`, `socket:PATH`, `tcp:PORT`, `tcp:HOST:PORT`, `http:URL`,
-/// `report`.
+/// What is waited for. Written as `none`, `line:REGEX`, `socket:PATH`, `tcp:PORT`, `tcp:HOST:PORT`,
+/// `http://HOST/PATH`, `report`.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", tag = "kind")]
 pub enum Readiness {
@@ -44,7 +44,7 @@ pub enum Readiness {
 pub enum ReadinessError {
     /// Of no kind.
     #[error(
-        "{0:?} is nothing to wait for: say none, line:REGEX, socket:PATH, tcp:PORT, tcp:HOST:PORT, http:URL or report"
+        "{0:?} is nothing to wait for: say none, line:REGEX, socket:PATH, tcp:PORT, tcp:HOST:PORT, http://HOST/PATH or report"
     )]
     Kind(String),
     /// The kind is known, but what comes after it is missing.

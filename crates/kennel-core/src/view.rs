@@ -81,6 +81,10 @@ pub struct SessionView {
     /// Who started it.
     #[serde(default)]
     pub started_by: StartedBy,
+    /// What went wrong in its launch and did not keep it from running, such as a limit that is not held: as far as
+    /// the daemon that runs has heard it. The event log has all of it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub trouble: Vec<String>,
 }
 
 /// A worktree that was made for a session, or is about to be.

@@ -168,7 +168,8 @@ impl From<RemoveError> for Refused {
     fn from(error: RemoveError) -> Self {
         match error {
             RemoveError::Unknown(_) => Self::new(RefusedKind::NotFound, error),
-            RemoveError::Live(_) => Self::conflict(error).hint("stop it first"),
+            RemoveError::Live(_) => Self::conflict(error)
+                .hint("stop it first (`kennel stop`); `kennel rm -f` kills and removes it"),
             RemoveError::RelaunchPending(_) => Self::conflict(error).hint("stop it first"),
             RemoveError::Latest(_) => Self::conflict(error),
             RemoveError::Unrecorded(_) => Self::conflict(error).hint("try again in a moment"),

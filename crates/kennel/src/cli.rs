@@ -12,7 +12,7 @@ use crate::home::Home;
 use crate::run::{self, RunArgs};
 use crate::verbs::{
     adopt, attach, completions, config, daemon, events, forget, inspect, kill, logs, prune, ps,
-    report, rescue, rm, send, signal, stop, strays, wait, worktrees,
+    report, rescue, rm, send, signal, stop, strays, unknown, wait, worktrees,
 };
 
 /// Runs coding agents, and owns every process of theirs: no strays.
@@ -177,8 +177,8 @@ enum Verb {
 pub(crate) enum Unread {
     /// The command line was not understood, or help was asked for.
     Usage(clap::Error),
-    /// The configuration was not understood.
-    Config(Failure),
+    /// The configuration was not understood, or something else was meant than what was written.
+    Refused(Failure),
 }
 
 impl From<clap::Error> for Unread {
@@ -215,10 +215,17 @@ impl Cli {
     /// The command line, with the configuration's defaults where it says nothing.
     pub(crate) fn read(words: Vec<OsString>) -> Result<Self, Unread> {
         let mut command = configuration::command();
-        let given = command.try_get_matches_from_mut(&words)?;
+        let given = match command.try_get_matches_from_mut(&words) {
+            Ok(given) => given,
+            Err(error) => {
+                let explained = unknown::explain(&command, &words, &error);
+                return Err(explained.map_or(Unread::Usage(error), Unread::Refused));
+            }
+        };
         let mut cli = Self::from_arg_matches(&given)?;
         cli.config = Config::new(cli.file.config.take());
-        match cli.defaults(&command, &given).map_err(Unread::Config)? {
+        cli.check(&words).map_err(Unread::Refused)?;
+        match cli.defaults(&command, &given).map_err(Unread::Refused)? {
             Some((section, defaults)) => {
                 let command = configuration::with_defaults(section, defaults);
                 let read = Self::from_arg_matches(&command.try_get_matches_from(words)?)?;
@@ -226,6 +233,19 @@ impl Cli {
             }
             None => Ok(cli),
         }
+    }
+
+    /// What can be told from the words alone.
+    fn check(&self, words: &[OsString]) -> Result<(), Failure> {
+        if let Verb::Run(args) = &self.verb {
+            args.check_words(words)?;
+        }
+        // A file that this very command names must be there, whether or not it has use for it. `kennel config`
+        // has words of its own for that.
+        if self.config.named_by_flag().is_some() && !matches!(self.verb, Verb::Config(_)) {
+            self.config.settings(WhichProfile::Nobodys)?;
+        }
+        Ok(())
     }
 
     /// The defaults that differ from those built in, and whose they are.
@@ -385,6 +405,67 @@ mod tests {
         let file = "profile = 'a'\n[profiles.a]\ngrace = 1\n[profiles.b]\ngrace = 2\n";
         assert_eq!(run_with(file, &[]).grace, Duration::from_secs(1));
         assert_eq!(run_with(file, &["--profile", "b"]).grace, Duration::from_secs(2));
+    }
+
+    fn read(words: &[&str]) -> Result<Cli, Unread> {
+        Cli::read(words.iter().map(OsString::from).collect())
+    }
+
+    #[test]
+    fn a_file_that_is_named_must_be_there_for_every_verb() {
+        for verb in [&["ps"][..], &["stop", "x"], &["inspect", "x"], &["daemon", "status"]] {
+            let words = [&["kennel", "--config", "/no/such/file"][..], verb].concat();
+            assert!(matches!(read(&words), Err(Unread::Refused(_))), "{verb:?}");
+        }
+        assert!(read(&["kennel", "--config", "/no/such/file", "config", "path"]).is_ok());
+    }
+
+    #[test]
+    fn a_branch_without_an_equals_sign_is_not_taken_for_a_program() {
+        let run = |words: &[&str]| read(&[&["kennel", "run"][..], words].concat());
+        let refused = run(&["--worktree", "feature", "--", "true"]);
+        assert!(matches!(refused, Err(Unread::Refused(_))), "{refused:?}");
+        for sound in [
+            &["--worktree=feature", "--", "true"][..],
+            &["--worktree", "--", "feature", "--", "true"],
+            &["--worktree", "feature", "true"],
+            &["--worktree", "-d", "--", "true"],
+            &["agent", "--worktree", "feature", "--", "true"],
+        ] {
+            assert!(run(sound).is_ok(), "{sound:?}");
+        }
+    }
+
+    #[test]
+    fn a_number_below_zero_is_answered_by_whoever_reads_it() {
+        for (words, told) in [
+            (&["run", "--timeout", "-1s", "--", "x"][..], "\"-1s\" is not a time"),
+            (&["run", "--lease", "-1", "--", "x"], "\"-1\" is not a time"),
+            (&["run", "--ready-timeout", "-1s", "--", "x"], "\"-1s\" is not a time"),
+            (&["run", "--pids", "-3", "--", "x"], "\"-3\" is no limit on processes"),
+            (&["run", "--memory", "-1G", "--", "x"], "\"-1G\" is not a size"),
+            (&["run", "--cpu", "-1", "--", "x"], "\"-1\" is no limit on CPU"),
+            (&["run", "--output-limit", "-1", "--", "x"], "\"-1\" is not a size"),
+            (&["logs", "-n", "-1", "x"], "\"-1\" is no number of lines"),
+            (&["logs", "--since", "-1m", "x"], "\"-1m\" is no moment"),
+            (&["adopt", "-5"], "\"-5\" is not a pid"),
+            (&["prune", "--older-than", "-1d"], "\"-1d\" is not a time"),
+            (&["stop", "-t", "-1s", "x"], "\"-1s\" is not a time"),
+        ] {
+            let words = [&["kennel"][..], words].concat();
+            let Err(Unread::Usage(error)) = read(&words) else { panic!("{words:?}") };
+            let text = error.to_string();
+            assert!(text.contains(told) && !text.contains("tip:"), "{words:?}: {text}");
+        }
+    }
+
+    #[test]
+    fn a_command_to_paste_is_on_one_line() {
+        let mut command = configuration::command();
+        command.build();
+        let help = command.find_subcommand_mut("completions").unwrap().render_help().to_string();
+        let commands = help.lines().filter(|line| line.trim().starts_with("kennel completions"));
+        assert_eq!(commands.filter(|line| line.contains(" > ~/")).count(), 3, "{help}");
     }
 
     #[test]

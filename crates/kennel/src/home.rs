@@ -46,6 +46,9 @@ impl Home {
 
     /// The home in this folder, made if it isn't there.
     pub(crate) fn at(folder: PathBuf) -> anyhow::Result<Self> {
+        if folder.metadata().is_ok_and(|found| !found.is_dir()) {
+            bail!("the home {} is not a folder", folder.display());
+        }
         DirBuilder::new()
             .recursive(true)
             .mode(0o700)

@@ -27,7 +27,7 @@ fn main() -> ExitCode {
     let code = match cli::Cli::read(std::env::args_os().collect()) {
         Ok(cli) => cli.perform().unwrap_or_else(failure::report),
         Err(cli::Unread::Usage(error)) => failure::usage(&error),
-        Err(cli::Unread::Config(failure)) => failure::report(failure),
+        Err(cli::Unread::Refused(failure)) => failure::report(failure),
     };
     ExitCode::from(code)
 }

@@ -4,20 +4,40 @@ use std::time::Duration;
 
 use kennel_keeper::journal::MIN_LIMIT;
 
-/// `10`, `10s`, `500ms`, `2m`, `1h`, `7d`, `1.5s`.
+/// The longest time that can be set: 100 years. More is a slip, and no clock counts it.
+const LONGEST: Duration = Duration::from_secs(36_500 * 86_400);
+
+/// `10`, `10s`, `500ms`, `2m`, `1h`, `7d`, `1.5s`; also several, the largest unit first: `1h30m`.
 pub(crate) fn parse_time(text: &str) -> Result<Duration, String> {
     let wrong = || format!("{text:?} is not a time; write for instance 500ms, 10s, 2m, 1h or 7d");
-    let (number, unit) = split(text);
-    let seconds = match unit {
-        "" | "s" => 1.0,
-        "ms" => 0.001,
-        "m" => 60.0,
-        "h" => 3600.0,
-        "d" => 86_400.0,
-        _ => return Err(wrong()),
-    };
-    let number = number.parse::<f64>().map_err(|_| wrong())?;
-    Duration::try_from_secs_f64(number * seconds).map_err(|_| wrong())
+    let mut total = 0.0;
+    let mut rest = text;
+    let mut last = f64::INFINITY;
+    loop {
+        let (number, after) = split(rest);
+        let (unit, next) = after.split_at(after.find(is_of_number).unwrap_or(after.len()));
+        let seconds = match unit {
+            "" if rest.len() == text.len() => 1.0,
+            "s" => 1.0,
+            "ms" => 0.001,
+            "m" => 60.0,
+            "h" => 3600.0,
+            "d" => 86_400.0,
+            _ => return Err(wrong()),
+        };
+        if seconds >= last {
+            return Err(wrong());
+        }
+        total += number.parse::<f64>().map_err(|_| wrong())? * seconds;
+        if next.is_empty() {
+            break;
+        }
+        (rest, last) = (next, seconds);
+    }
+    match Duration::try_from_secs_f64(total) {
+        Ok(time) if time <= LONGEST => Ok(time),
+        _ => Err(format!("{text:?} is too long a time; the longest is 36500d (100 years)")),
+    }
 }
 
 /// A lease: a time, or `off` for none.
@@ -46,8 +66,32 @@ pub(crate) fn parse_size(text: &str) -> Result<u64, String> {
         _ => return Err(wrong()),
     };
     let bytes = number.parse::<f64>().map_err(|_| wrong())? * 1024_f64.powi(power);
+    if bytes >= 9e18 {
+        return Err(format!("{text:?} is too large a size; the largest is 8000000T"));
+    }
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "it is in range")]
-    if (0.0..9e18).contains(&bytes) { Ok(bytes as u64) } else { Err(wrong()) }
+    Ok(bytes as u64)
+}
+
+/// The most memory of a session. 0 is refused: it may be meant as none at all, or as no limit.
+pub(crate) fn parse_memory(text: &str) -> Result<u64, String> {
+    match parse_size(text)? {
+        0 => Err(format!(
+            "{text:?} is no limit on memory; write for instance 512M or 4G, or leave it out for none"
+        )),
+        bytes => Ok(bytes),
+    }
+}
+
+/// The most processes of a session.
+pub(crate) fn parse_pids(text: &str) -> Result<u64, String> {
+    let number = text.parse::<u64>().ok().filter(|number| *number > 0);
+    number.ok_or_else(|| {
+        format!(
+            "{text:?} is no limit on processes; write a whole number from 1 on, for instance 500, \
+             or leave it out for none"
+        )
+    })
 }
 
 /// How much output is kept: a size that a journal can hold to.
@@ -63,15 +107,23 @@ pub(crate) fn parse_output_limit(text: &str) -> Result<u64, String> {
 
 /// Cores, in thousandths: `0.5`, `2`.
 pub(crate) fn parse_cores(text: &str) -> Result<u32, String> {
-    let wrong = || format!("{text:?} is no number of cores; write for instance 0.5 or 2");
+    let wrong = || {
+        format!(
+            "{text:?} is no limit on CPU; write a number of cores, for instance 0.5 or 2, \
+             or leave it out for none"
+        )
+    };
     let cores = text.parse::<f64>().map_err(|_| wrong())? * 1000.0;
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "it is in range")]
     if (1.0..=1e9).contains(&cores) { Ok(cores.round() as u32) } else { Err(wrong()) }
 }
 
 fn split(text: &str) -> (&str, &str) {
-    let digits = text.find(|c: char| c != '.' && !c.is_ascii_digit()).unwrap_or(text.len());
-    text.split_at(digits)
+    text.split_at(text.find(|c| !is_of_number(c)).unwrap_or(text.len()))
+}
+
+fn is_of_number(c: char) -> bool {
+    c == '.' || c.is_ascii_digit()
 }
 
 /// The name of a session.
@@ -162,11 +214,21 @@ mod tests {
             ("1.5s", 1500),
             ("0", 0),
             ("7d", 604_800_000),
+            ("1h30m", 5_400_000),
+            ("1d2h3m4s5ms", 93_784_005),
+            ("36500d", 3_153_600_000_000),
         ] {
             assert_eq!(parse_time(text), Ok(Duration::from_millis(milliseconds)), "{text}");
         }
-        for text in ["", "s", "-1", "1y", "10 s", "1e9", "..", "99999999999999999999h"] {
-            assert!(parse_time(text).is_err(), "{text}");
+        for text in
+            ["", "s", "-1", "-1s", "1y", "10 s", "1e9", "..", "1h30", "30m1h", "1m1m", "1h m"]
+        {
+            let told = parse_time(text).unwrap_err();
+            assert!(told.contains(&format!("{text:?} is not a time")), "{told}");
+        }
+        for text in ["99999999999999999999", "99999999999999999999h", "36501d", "36500d1s"] {
+            let told = parse_time(text).unwrap_err();
+            assert!(told.contains("too long") && told.contains("36500d"), "{told}");
         }
         assert_eq!(parse_lease("off"), Ok(Lease(None)));
         assert_eq!(parse_lease("1m"), Ok(Lease(Some(Duration::from_secs(60)))));
@@ -188,6 +250,22 @@ mod tests {
         for text in ["", "K", "-1", "1X", "1 M", "1e3", "99999999999T", "i", "5ibb"] {
             assert!(parse_size(text).is_err(), "{text}");
         }
+        assert!(parse_size("99999999999T").unwrap_err().contains("too large"));
+    }
+
+    #[test]
+    fn a_limit_of_nothing_is_refused_and_told_what_to_write() {
+        let refusals = ["0", "0M", "-3", "x"].map(parse_memory).map(Result::unwrap_err);
+        let refusals = refusals
+            .into_iter()
+            .chain(["0", "-3", "1.5", ""].map(parse_pids).map(Result::unwrap_err));
+        let refusals = refusals.chain(["0", "-1", "x"].map(parse_cores).map(Result::unwrap_err));
+        for told in refusals {
+            assert!(told.contains("write"), "{told}");
+        }
+        assert_eq!(parse_memory("1M"), Ok(1 << 20));
+        assert_eq!(parse_pids("500"), Ok(500));
+        assert_eq!(parse_cores("0.5"), Ok(500));
     }
 
     #[test]

@@ -49,6 +49,16 @@ impl Owner {
         Some(Duration::from_millis(now_ms.saturating_sub(ended)))
     }
 
+    /// As many sessions live as there are descriptors for.
+    pub(super) fn out_of_descriptors(&self) -> Refused {
+        let are = if self.live == 1 { "session is" } else { "sessions are" };
+        Refused::busy(format!(
+            "{} {are} live, and there are descriptors for {}",
+            self.live, self.live_most
+        ))
+        .hint("stop some, or allow the daemon more descriptors (ulimit -n)")
+    }
+
     /// Whether there is room for a launch. Nothing was made so far, so that a refusal leaves nothing behind.
     pub(super) fn room_for(&mut self, launch: &NewLaunch) -> Result<Room, Refused> {
         if self.leaving.is_some() {
@@ -58,11 +68,7 @@ impl Owner {
             return Err(Refused::busy("the yard is gone, a new one is on its way"));
         }
         if self.live >= self.live_most {
-            return Err(Refused::busy(format!(
-                "{} sessions are live, and there are descriptors for {}",
-                self.live, self.live_most
-            ))
-            .hint("stop some, or allow the daemon more descriptors (ulimit -n)"));
+            return Err(self.out_of_descriptors());
         }
         self.check_headroom(launch.spec.terminal.is_some())?;
         if self.terms.caps == Caps::default() {
@@ -137,10 +143,38 @@ impl Owner {
 
 /// How a request differs from the session that has its key.
 pub(super) fn different(by: &kennel_core::SessionId, fields: &[&str]) -> Refused {
+    let words: Vec<_> = fields.iter().map(|field| word_for(field)).collect();
     let message = format!(
         "session {by} has this key, and was asked for in another way: {} differ{}",
-        fields.join(", "),
+        words.join(", "),
         if fields.len() == 1 { "s" } else { "" }
     );
     Refused::conflict(message).hint("another request needs another key")
+}
+
+/// A field of a request, for people.
+fn word_for(field: &str) -> String {
+    match field {
+        "argv" => "the command".to_owned(),
+        "cwd" => "the folder".to_owned(),
+        "stdin" => "standard input (-i)".to_owned(),
+        "terminal" => "the terminal (-t)".to_owned(),
+        "tethered" => "being left to itself (-d)".to_owned(),
+        "outlives_parent" => "--stay".to_owned(),
+        "parent" => "the session that asks".to_owned(),
+        flag => format!("--{}", flag.replace('_', "-")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_differs_is_told_in_words_of_the_command_line() {
+        let id = kennel_core::SessionId::parse("0c3k5d9wq2fa").unwrap();
+        let told = |fields: &[&str]| different(&id, fields).problem().message;
+        assert!(told(&["argv"]).ends_with(": the command differs"));
+        assert!(told(&["cwd", "output_limit"]).ends_with(": the folder, --output-limit differ"));
+    }
 }

@@ -149,7 +149,7 @@ impl Owner {
     }
 
     /// A name goes before the beginning of an id: whoever types one and means the other would end the wrong session.
-    fn check_name(&self, name: Option<&str>) -> Result<(), Refused> {
+    pub(super) fn check_name(&self, name: Option<&str>) -> Result<(), Refused> {
         let mistaken = name.and_then(|name| Some((name, self.world.mistaken_for(name)?)));
         mistaken.map_or(Ok(()), |(name, id)| {
             let text = format!("{name:?} is no name for a session: the id {id} begins so");

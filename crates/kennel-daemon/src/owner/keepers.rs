@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use kennel_core::{Event, SessionId};
+use kennel_core::{Event, Phase, SessionId};
 use kennel_keeper::fault::point;
 use kennel_keeper::protocol::{Outcome, Report, YardReport};
 use kennel_pen::Identity;
@@ -70,10 +70,19 @@ impl Owner {
                 self.arm(id, Deadline::Finished, ASK_AGAIN);
             }
             Report::Free => self.keeper_free(id),
-            Report::Trouble(text) => self.note(Some(id.clone()), "trouble", text),
+            Report::Trouble(text) => self.trouble_heard(id, text),
             Report::Refused(why) => tracing::warn!(session = %id, %why, "a keeper refuses"),
             Report::Grown(_) | Report::InputTaken(_) | Report::Members(_) | Report::Usage(_) => {}
         }
+    }
+
+    /// What goes wrong in a launch that goes on all the same is part of the answer to whoever asked for it.
+    fn trouble_heard(&mut self, id: &SessionId, text: String) {
+        let launching = self.world.get(id).is_some_and(|session| session.phase < Phase::Running);
+        if let Some(runtime) = self.runtimes.get_mut(id).filter(|_| launching) {
+            runtime.trouble.push(text.clone());
+        }
+        self.note(Some(id.clone()), "trouble", text);
     }
 
     /// Whether this is the link that counts: late words over a former one mean nothing.

@@ -66,6 +66,8 @@ pub(super) struct Runtime {
     pub(super) grace: Duration,
     /// When it ended, by its keeper's word.
     pub(super) ended_ms: Option<u64>,
+    /// What its keeper had trouble with before the agent ran.
+    pub(super) trouble: Vec<String>,
     /// Whether its last record failed.
     pub(super) unsaved: bool,
     /// Whether its folder is being removed.

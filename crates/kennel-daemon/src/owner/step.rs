@@ -181,6 +181,7 @@ impl Owner {
         let folder = self.home.session(id);
         let mut view = view::session(session, runtime.times, &folder, runtime.unsaved);
         view.kept = self.world.kept_by(id).cloned().collect();
+        view.trouble.clone_from(&runtime.trouble);
         view.launches = self.world.newest(id).map_or(1, |newest| newest.id.attempt());
         if session.phase == Phase::Queued {
             view.queue_place = self.world.place_in_line(id).map(|place| place as u64);

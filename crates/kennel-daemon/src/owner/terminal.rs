@@ -48,12 +48,9 @@ impl Owner {
         if self.leaving.is_some() {
             return Err(Refused::leaving());
         }
+        self.check_name(adoptee.spec.name.as_deref())?;
         if self.live >= self.live_most {
-            return Err(Refused::busy(format!(
-                "{} sessions are live, and there are descriptors for {}",
-                self.live, self.live_most
-            ))
-            .hint("stop some, or allow the daemon more descriptors (ulimit -n)"));
+            return Err(self.out_of_descriptors());
         }
         let random = random().map_err(|error| Refused::internal(format!("no random: {error}")))?;
         #[expect(clippy::cast_possible_truncation, reason = "some random bits of many")]

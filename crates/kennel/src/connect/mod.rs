@@ -95,7 +95,7 @@ impl AskError {
         match (self, &session.name) {
             (Self::Problem(mut problem), Some(name)) => {
                 let both = format!("{name} ({})", session.id);
-                problem.message = problem.message.replace(&session.id, &both);
+                problem.message = replace_word(&problem.message, &session.id, &both);
                 Self::Problem(problem)
             }
             (other, _) => other,
@@ -288,6 +288,35 @@ impl Daemon {
     }
 }
 
+/// The text with a word of it replaced, where that stands alone: in a path, or in a longer word, it is a part of
+/// something else.
+fn replace_word(text: &str, word: &str, by: &str) -> String {
+    // A sentence may go on right after it, but for a file name with a dot in it.
+    let joins = |c: char| c.is_alphanumeric() || matches!(c, '/' | '_' | '-');
+    let joins_after = |rest: &str| {
+        let mut next = rest.chars();
+        match next.next() {
+            Some('.') => next.next().is_some_and(char::is_alphanumeric),
+            Some(c) => joins(c),
+            None => false,
+        }
+    };
+    let mut out = String::new();
+    let mut done = 0;
+    for (at, found) in text.match_indices(word) {
+        let end = at + found.len();
+        let before = text[..at].chars().next_back();
+        if before.is_some_and(|c| joins(c) || c == '.') || joins_after(&text[end..]) {
+            continue;
+        }
+        out.push_str(&text[done..at]);
+        out.push_str(by);
+        done = end;
+    }
+    out.push_str(&text[done..]);
+    out
+}
+
 /// The path of something about a session.
 pub(crate) fn session_path(reference: &str, what: &str) -> String {
     format!("/v1/sessions/{}{what}", escape(reference))
@@ -312,4 +341,29 @@ fn accepted(sent: Sent) -> Result<http::Response<UnixStream>, AskError> {
 pub(crate) fn receive<T: DeserializeOwned>(sent: Sent) -> Result<T, AskError> {
     let text = accepted(sent)?.bytes().map_err(AskError::reading)?;
     serde_json::from_slice(&text).map_err(|error| AskError::Garbled(error.into()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_id_gets_its_name_only_where_it_stands_alone() {
+        let both = "fix (0abc)";
+        let told = |text: &str| replace_word(text, "0abc", both);
+        assert_eq!(told("session 0abc has not ended"), "session fix (0abc) has not ended");
+        assert_eq!(told("0abc, and \"0abc\": 0abc."), format!("{both}, and \"{both}\": {both}."));
+        for text in [
+            "can't remove /home/u/sessions/0abc/journal",
+            "in sessions/0abc",
+            "0abc/journal",
+            "0abc.lock",
+            "launch 0abc_2",
+            "x0abc and 0abcd",
+            "kennel-0abc",
+        ] {
+            assert_eq!(told(text), text);
+        }
+        assert_eq!(told("0abc: can't remove /s/0abc"), "fix (0abc): can't remove /s/0abc");
+    }
 }

@@ -29,7 +29,7 @@ use crate::exit_code;
 use crate::failure::{Failure, say};
 use crate::home::Home;
 use crate::live::{DEFAULT_DETACH_KEYS, DetachKeys, Signals};
-use crate::print::print;
+use crate::print::{print, tame};
 use crate::quantity::{Lease, parse_lease, parse_new_name, parse_output_limit, parse_time};
 use crate::verdict::{self, Verdict};
 use again::AgainArgs;
@@ -60,19 +60,19 @@ pub(crate) struct RunArgs {
     #[arg(long, value_name = "KEYS", default_value = DEFAULT_DETACH_KEYS, value_parser = DetachKeys::parse)]
     pub(crate) detach_keys: DetachKeys,
     /// How long a stop waits between TERM and KILL (500ms, 10s, 2m)
-    #[arg(long, value_name = "TIME", default_value = "10s", value_parser = parse_time)]
+    #[arg(long, value_name = "TIME", default_value = "10s", value_parser = parse_time, allow_hyphen_values = true)]
     pub(crate) grace: Duration,
     /// How long what the command leaves behind may go on after its exit,
     /// before it gets a TERM and, a second later, a KILL
-    #[arg(long, value_name = "TIME", default_value = "2s", value_parser = parse_time)]
+    #[arg(long, value_name = "TIME", default_value = "2s", value_parser = parse_time, allow_hyphen_values = true)]
     pub(crate) linger: Duration,
     /// How long it goes on if Kennel's daemon is gone and does not come back;
     /// off: for ever
-    #[arg(long, value_name = "TIME|off", default_value = "15m", value_parser = parse_lease)]
+    #[arg(long, value_name = "TIME|off", default_value = "15m", value_parser = parse_lease, allow_hyphen_values = true)]
     pub(crate) lease: Lease,
     /// How much of its output is kept on disk, 128K or more; the oldest is
     /// dropped
-    #[arg(long, value_name = "SIZE", default_value = "64M", value_parser = parse_output_limit)]
+    #[arg(long, value_name = "SIZE", default_value = "64M", value_parser = parse_output_limit, allow_hyphen_values = true)]
     pub(crate) output_limit: u64,
     /// If an agent starts this session: go on when the agent's own has ended
     #[arg(long)]
@@ -110,6 +110,13 @@ pub(crate) struct RunArgs {
     pub(crate) command: Vec<OsString>,
 }
 
+impl RunArgs {
+    /// Refuses what is written in a way that means something else.
+    pub(crate) fn check_words(&self, words: &[OsString]) -> Result<(), Failure> {
+        self.worktree.check_words(words, &self.command)
+    }
+}
+
 /// Which pen to make.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum PenChoice {
@@ -138,6 +145,7 @@ impl From<PenChoice> for PenKind {
 /// Runs the command; gives the exit code.
 pub(crate) fn run(home: &Home, args: &RunArgs) -> Result<u8, Failure> {
     ready::check(args.ready.wait_ready, args.detach)?;
+    ready::check_sign(args.ready.wait_ready, &args.ready.ready)?;
     let plan = create::Plan::new(home, args).map_err(Failure::setup)?;
     let daemon = Daemon::connect(home, Start::IfNeeded)?;
     // From here on a signal waits to be read, so that none falls into a gap.
@@ -183,6 +191,10 @@ fn see_through(
         return Err(failure);
     }
     worktree::tell(&session.spec);
+    if ours {
+        // It runs all the same, but not as it was asked for.
+        session.trouble.iter().for_each(|trouble| say(&tame(trouble)));
+    }
     if front.detach {
         // A stop may have been quicker.
         if session.exit == Some(Exit::NeverRan) {

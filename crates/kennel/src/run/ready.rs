@@ -16,13 +16,13 @@ use crate::verdict::{self, Verdict};
 #[command(next_help_heading = "Readiness")]
 pub(crate) struct ReadyArgs {
     /// By what it is known to be up: line:REGEX (of its output), socket:PATH,
-    /// tcp:PORT or tcp:HOST:PORT, http://URL, report (see `kennel report`),
-    /// or none
+    /// tcp:PORT or tcp:HOST:PORT, http://HOST/PATH, report (see `kennel
+    /// report`), or none
     #[arg(long, value_name = "SIGN", default_value = "none")]
     pub(crate) ready: Readiness,
     /// End it if it is not up by then, not counting sleep of the machine;
     /// 0: wait for ever
-    #[arg(long, value_name = "TIME", default_value = "2m", value_parser = parse_time)]
+    #[arg(long, value_name = "TIME", default_value = "2m", value_parser = parse_time, allow_hyphen_values = true)]
     pub(crate) ready_timeout: Duration,
     /// With -d: come back when it is up; if it won't be, fail when all of it is
     /// gone
@@ -44,6 +44,16 @@ pub(super) fn check(wait_ready: bool, detach: bool) -> Result<(), Failure> {
     if wait_ready && !detach {
         let text = "--wait-ready is for a session that is left to itself";
         return Err(Failure::because(exit_code::USAGE, text).hint("add -d"));
+    }
+    Ok(())
+}
+
+/// Without a sign there is nothing to wait for, and whoever asks would take a start for more than it is.
+pub(super) fn check_sign(wait_ready: bool, sign: &Readiness) -> Result<(), Failure> {
+    if wait_ready && *sign == Readiness::None {
+        let text = "--wait-ready has nothing to wait for: nobody said by what it is known to be up";
+        return Err(Failure::because(exit_code::USAGE, text)
+            .hint("`kennel run --ready SIGN` says it, for instance --ready tcp:8080"));
     }
     Ok(())
 }
@@ -84,5 +94,17 @@ fn own(code: i32) -> u8 {
     match u8::try_from(code & 0xff) {
         Ok(0) | Err(_) => exit_code::NOT_READY,
         Ok(code) => code,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nobody_waits_for_a_sign_that_was_not_named() {
+        assert!(check_sign(true, &Readiness::None).is_err());
+        assert!(check_sign(false, &Readiness::None).is_ok());
+        assert!(check_sign(true, &Readiness::Report).is_ok());
     }
 }

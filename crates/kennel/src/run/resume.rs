@@ -45,6 +45,7 @@ pub(crate) fn resume(home: &Home, args: &ResumeArgs) -> Result<u8, Failure> {
         true => named,
         false => daemon.session(&named.session).map_err(refused)?,
     };
+    ready::check_sign(args.wait_ready, &latest.spec.ready)?;
     let plan = Plan::resume(home, args, &latest).map_err(Failure::setup)?;
     let signals = Signals::listen().map_err(Failure::internal)?;
     let created = create::create(&daemon, home, plan, &signals)?;

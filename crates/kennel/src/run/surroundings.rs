@@ -5,7 +5,7 @@ use std::fs;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, bail};
+use anyhow::{Context, anyhow, bail};
 use kennel_pen::{HOME_COOKIE, SESSION_COOKIE};
 use rustix::fs::Mode;
 use rustix::process::Resource;
@@ -14,6 +14,18 @@ use super::RunArgs;
 
 /// The variable with the session's name.
 const NAME: &str = "KENNEL_SESSION_NAME";
+
+/// What Kennel itself sets for the agent: another value would be lost, or lead it astray.
+const OWN: [&str; 8] = [
+    HOME_COOKIE,
+    SESSION_COOKIE,
+    NAME,
+    "KENNEL_HOME",
+    "KENNEL_SESSION",
+    "KENNEL_SOCKET",
+    "KENNEL_TOKEN",
+    "KENNEL_TOKEN_FILE",
+];
 
 /// All that a process can be limited in.
 const RESOURCES: [Resource; 16] = [
@@ -113,15 +125,32 @@ pub(super) fn limits() -> Vec<(u32, u64, u64)> {
 /// `NAME=VALUE`, or `NAME` alone: then ours, which must be there.
 fn variable(given: &OsStr) -> anyhow::Result<(OsString, OsString)> {
     if let Some((name, value)) = split(given.as_bytes()) {
-        if name.is_empty() {
-            bail!("--env {given:?}: the name is missing");
-        }
+        // The value may be a secret, so it is not shown.
+        check_name(&name).map_err(|why| anyhow!("--env {}: {why}", name.display()))?;
         return Ok((name, value));
     }
+    check_name(given).map_err(|why| anyhow!("--env {}: {why}", given.display()))?;
     let value = std::env::var_os(given).with_context(|| {
         format!("--env {}: it is not set here, and no value was given", given.to_string_lossy())
     })?;
     Ok((given.to_owned(), value))
+}
+
+/// Whether a variable of this name can be set; else why not.
+fn check_name(name: &OsStr) -> Result<(), String> {
+    let blank = |byte: &u8| byte.is_ascii_whitespace() || byte.is_ascii_control();
+    if name.is_empty() {
+        return Err("the name of the variable is missing".to_owned());
+    }
+    if name.as_bytes().iter().any(blank) {
+        let why =
+            "the name of a variable has no blanks: write NAME=VALUE, without any before the =";
+        return Err(why.to_owned());
+    }
+    match OWN.iter().find(|own| name == **own) {
+        Some(own) => Err(format!("{own} is set by Kennel itself, to tell the agent its session")),
+        None => Ok(()),
+    }
 }
 
 fn split(text: &[u8]) -> Option<(OsString, OsString)> {
@@ -139,10 +168,14 @@ fn parse_file(text: &[u8], file: &Path) -> anyhow::Result<Vec<(OsString, OsStrin
             continue;
         }
         let bare = line.strip_prefix(b"export ").map_or(line, <[u8]>::trim_ascii_start);
+        let place = || format!("--env-file {}: line {}", file.display(), number + 1);
         match split(bare) {
-            Some((name, value)) if !name.is_empty() => variables.push((name, value)),
+            Some((name, value)) if !name.is_empty() => {
+                check_name(&name).map_err(|why| anyhow!("{}: {why}", place()))?;
+                variables.push((name, value));
+            }
             // The line itself may be a secret, so it is not shown.
-            _ => bail!("--env-file {}: line {} is not NAME=VALUE", file.display(), number + 1),
+            _ => bail!("{} is not NAME=VALUE", place()),
         }
     }
     Ok(variables)
@@ -154,11 +187,11 @@ mod tests {
 
     #[test]
     fn a_file_of_variables_is_taken_as_it_is() {
-        let text = b"# comment\n\nA=1\nB = two words \nC=a=b\r\nD=\"q\"\nexport  E=e\nexport=f";
+        let text = b"# comment\n\nA=1\nB= two words \nC=a=b\r\nD=\"q\"\nexport  E=e\nexport=f";
         let variables = parse_file(text, Path::new("f")).unwrap();
         let expected = [
             ("A", "1"),
-            ("B ", " two words "),
+            ("B", " two words "),
             ("C", "a=b"),
             ("D", "\"q\""),
             ("E", "e"),
@@ -171,6 +204,11 @@ mod tests {
     fn a_bad_line_is_named_by_number_and_never_shown() {
         let error = parse_file(b"A=1\nsecret", Path::new("f")).unwrap_err().to_string();
         assert_eq!(error, "--env-file f: line 2 is not NAME=VALUE");
+        let error = parse_file(b"A=1\nsecret = 2", Path::new("f")).unwrap_err().to_string();
+        assert!(error.starts_with("--env-file f: line 2: the name"), "{error}");
+        assert!(!error.contains("secret"), "{error}");
+        let error = parse_file(b"\nKENNEL_HOME=/x", Path::new("f")).unwrap_err().to_string();
+        assert!(error.starts_with("--env-file f: line 2: KENNEL_HOME is set by Kennel"), "{error}");
     }
 
     #[test]
@@ -198,6 +236,16 @@ mod tests {
         let error = variable("KENNEL_NO_SUCH_VARIABLE".as_ref()).unwrap_err().to_string();
         assert!(error.contains("KENNEL_NO_SUCH_VARIABLE") && error.contains("not set"), "{error}");
         assert!(variable("=x".as_ref()).is_err());
+        for (given, told) in [
+            ("A B=secret", "--env A B: the name of a variable has no blanks"),
+            ("A\t=secret", "the name of a variable has no blanks"),
+            ("KENNEL_TOKEN=secret", "--env KENNEL_TOKEN: KENNEL_TOKEN is set by Kennel"),
+            ("KENNEL_SESSION_ID=secret", "is set by Kennel"),
+            ("KENNEL_HOME", "is set by Kennel"),
+        ] {
+            let error = variable(given.as_ref()).unwrap_err().to_string();
+            assert!(error.contains(told) && !error.contains("secret"), "{error}");
+        }
         assert_eq!(variable("A=b=c".as_ref()).unwrap(), ("A".into(), "b=c".into()));
     }
 }

@@ -1,9 +1,12 @@
 //! A worktree for the session.
 
+use std::ffi::OsString;
+
 use clap::Args;
 use kennel_core::{SessionSpec, WorktreeSpec};
 
-use crate::failure::say;
+use crate::exit_code;
+use crate::failure::{Failure, say};
 use crate::print::tame;
 
 /// The flags of `kennel run` about a worktree.
@@ -22,6 +25,28 @@ impl WorktreeArgs {
     /// Puts them into what is asked for.
     pub(super) fn fill(&self, spec: &mut SessionSpec) {
         spec.worktree = self.worktree.clone().map(WorktreeSpec::asked);
+    }
+
+    /// `--worktree BRANCH -- COMMAND` would run BRANCH as a program.
+    pub(super) fn check_words(
+        &self,
+        words: &[OsString],
+        command: &[OsString],
+    ) -> Result<(), Failure> {
+        let bare = matches!(self.worktree, Some(None));
+        let before = words.iter().take_while(|word| *word != "--").collect::<Vec<_>>();
+        let ended = before.len() < words.len();
+        match (&before[..], command) {
+            ([.., flag, branch], [program, ..])
+                if bare && ended && *flag == "--worktree" && *branch == program =>
+            {
+                let branch = branch.to_string_lossy();
+                let text = format!("{branch:?} after --worktree would be the program to run");
+                Err(Failure::because(exit_code::USAGE, text)
+                    .hint(format!("for a branch write --worktree={branch}")))
+            }
+            _ => Ok(()),
+        }
     }
 }
 

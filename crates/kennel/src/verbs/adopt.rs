@@ -14,7 +14,7 @@ use crate::exit_code;
 use crate::failure::Failure;
 use crate::home::Home;
 use crate::print::{self, print};
-use crate::quantity::parse_name;
+use crate::quantity::parse_new_name;
 use crate::words::quote;
 
 /// How often it is asked for again if the daemon vanishes over it: the same process is the same session.
@@ -34,7 +34,7 @@ command line was not understood; 202 if home or daemon can't be used; 207 if
 Kennel itself failed.")]
 pub(crate) struct AdoptArgs {
     /// A name for it, which no live session has
-    #[arg(long, value_name = "NAME", value_parser = parse_name)]
+    #[arg(long, value_name = "NAME", value_parser = parse_new_name)]
     name: Option<String>,
     /// What it is about, for `kennel ps`
     #[arg(long, value_name = "TEXT", value_parser = parse_title)]
@@ -47,8 +47,13 @@ pub(crate) struct AdoptArgs {
     #[arg(long)]
     json: bool,
     /// Which process [default: the one that called us]
-    #[arg(value_name = "PID", value_parser = clap::value_parser!(i32).range(1..))]
+    #[arg(value_name = "PID", value_parser = parse_pid, allow_negative_numbers = true)]
     pid: Option<i32>,
+}
+
+fn parse_pid(text: &str) -> Result<i32, String> {
+    let number = text.parse::<i32>().ok().filter(|number| *number > 0);
+    number.ok_or_else(|| format!("{text:?} is not a pid; that is a number, as `ps` shows it"))
 }
 
 /// Registers it; prints the session's id.
@@ -132,6 +137,15 @@ fn variables(home: &Home, answer: &AdoptAnswer) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_is_no_pid_is_told_as_such() {
+        for text in ["abc", "-5", "0", "", "99999999999"] {
+            let told = parse_pid(text).unwrap_err();
+            assert!(told.starts_with(&format!("{text:?} is not a pid")), "{told}");
+        }
+        assert_eq!(parse_pid("4711"), Ok(4711));
+    }
 
     #[test]
     fn the_parent_is_known_and_nobody_is_no_process() {

@@ -8,7 +8,7 @@ use kennel_core::{Phase, SessionView};
 use kennel_keeper::protocol::Role;
 use rustix::termios::isatty;
 
-use super::{called, exit_text, refuse_terminal};
+use super::{called, ended_text, refuse_terminal};
 use crate::connect::{Daemon, Start};
 use crate::exit_code;
 use crate::failure::{Failure, say, start_line};
@@ -119,7 +119,7 @@ fn not_running(session: &SessionView) -> Failure {
     let id = called(session);
     let state = match session.phase {
         Phase::Cleaned | Phase::Reaped => {
-            format!("it has ended, exit {}", exit_text(session.exit.as_ref()))
+            format!("it has ended, {}", ended_text(session.exit.as_ref()))
         }
         other => format!("it is {}", phase(other)),
     };

@@ -10,9 +10,12 @@ use crate::print::bytes;
 /// The flags of `kennel completions`.
 #[derive(Debug, Args)]
 #[command(after_help = "\
-bash:  kennel completions bash > ~/.local/share/bash-completion/completions/kennel
-zsh:   kennel completions zsh > ~/.zfunc/_kennel
-fish:  kennel completions fish > ~/.config/fish/completions/kennel.fish")]
+bash:
+  kennel completions bash > ~/.local/share/bash-completion/completions/kennel
+zsh:
+  kennel completions zsh > ~/.zfunc/_kennel
+fish:
+  kennel completions fish > ~/.config/fish/completions/kennel.fish")]
 pub(crate) struct CompletionsArgs {
     /// Which shell
     #[arg(value_enum)]

@@ -7,11 +7,12 @@ use std::time::Duration;
 use clap::Args;
 use kennel_core::api::{InspectView, MemberView};
 use kennel_core::{
-    OwedKind, Phase, Readiness, ReadyState, RelaunchState, Restart, SessionView, StartedBy,
+    OwedKind, Phase, Readiness, ReadyState, RelaunchState, Restart, SessionSpec, SessionView,
+    StartedBy,
 };
 use kennel_pen::Identity;
 
-use super::{events, exit_text};
+use super::{ended_text, events, exit_text};
 use crate::connect::{Daemon, Start, session_path};
 use crate::exit_code;
 use crate::failure::Failure;
@@ -114,6 +115,9 @@ fn session(page: &mut Page, session: &SessionView) {
     }
     page.entry("wanted", &session.wanted);
     page.entry("exit", exit_text(session.exit.as_ref()));
+    for trouble in &session.trouble {
+        page.entry("trouble", tame(trouble));
+    }
     if let Some(why) = &session.reason {
         page.entry("reason", tame(&reason(why)));
     }
@@ -160,6 +164,7 @@ fn asked(page: &mut Page, session: &SessionView) {
             .map_or("at any time".to_owned(), |time| format!("within {}", span(time)));
         page.entry("ready by", format!("{}, {within}", tame(&spec.ready.to_string())));
     }
+    limits(page, spec);
     page.entry("grace", span(spec.grace));
     page.entry("linger", span(spec.linger));
     page.entry("lease", spec.lease.map_or("off".to_owned(), span));
@@ -180,6 +185,28 @@ fn asked(page: &mut Page, session: &SessionView) {
     }
 }
 
+/// How long it may take and how much it may use, as far as somebody said so.
+fn limits(page: &mut Page, spec: &SessionSpec) {
+    for (name, time) in [("timeout", spec.timeout), ("idle", spec.idle), ("silence", spec.silence)]
+    {
+        if let Some(time) = time {
+            page.entry(name, format!("at most {}", span(time)));
+        }
+    }
+    if let Some(bytes) = spec.memory {
+        page.entry("memory", format!("at most {}", size(bytes)));
+    }
+    if let Some(most) = spec.pids {
+        page.entry("pids", format!("at most {most}"));
+    }
+    if let Some(thousandths) = spec.cpu {
+        page.entry("cpu", format!("at most {} cores", f64::from(thousandths) / 1000.0));
+    }
+    if spec.best_effort {
+        page.entry("best effort", "yes: it runs without those limits that can't be set");
+    }
+}
+
 /// What belongs to one session, if it was launched more than once or will be.
 fn launches(page: &mut Page, view: &InspectView) {
     let follows = match &view.session.relaunch {
@@ -194,9 +221,9 @@ fn launches(page: &mut Page, view: &InspectView) {
     }
     page.section("Launches");
     for launch in &view.launches {
-        let exit = exit_text(launch.exit.as_ref());
+        let ended = ended_text(launch.exit.as_ref());
         let line =
-            format!("{}  {}  {}, exit {exit}", launch.id, launch.created_at, phase(launch.phase));
+            format!("{}  {}  {}, {ended}", launch.id, launch.created_at, phase(launch.phase));
         page.line(line);
     }
     if let Some(follows) = follows {
@@ -363,6 +390,45 @@ mod tests {
     fn a_circle_in_a_torn_listing_does_no_harm() {
         assert!(tree(&[member(1, 2, "a"), member(2, 1, "b")]).is_empty());
         assert_eq!(tree(&[member(5, 5, "a")]).len(), 1);
+    }
+
+    #[test]
+    fn what_was_asked_for_is_on_the_page_where_it_was() {
+        let mut session = view_of_session();
+        let page_of = |session: &SessionView| {
+            let mut page = Page { text: String::new(), ink: Ink::Plain };
+            asked(&mut page, session);
+            page.text
+        };
+        let plain = page_of(&session);
+        for name in ["timeout", "idle", "silence", "memory", "pids", "cpu", "best effort"] {
+            assert!(!plain.contains(&format!("\n  {name} ")), "{name} in {plain}");
+        }
+        session.spec = SessionSpec {
+            timeout: Some(Duration::from_secs(5400)),
+            idle: Some(Duration::from_secs(60)),
+            silence: Some(Duration::from_secs(30)),
+            memory: Some(4 << 30),
+            pids: Some(500),
+            cpu: Some(1500),
+            best_effort: true,
+            ready: Readiness::Report,
+            ready_timeout: Some(Duration::from_secs(120)),
+            restart: "on-failure:3".parse().unwrap(),
+            key: Some("7f3a".to_owned()),
+            ..session.spec
+        };
+        let page = page_of(&session);
+        for part in [
+            "  timeout     at most 1h 30m\n  idle        at most 1m\n  silence     at most 30s\n",
+            "  memory      at most 4.0 GiB\n  pids        at most 500\n  cpu         at most 1.5 cores\n",
+            "  best effort yes",
+            "  ready by    report, within 2m\n",
+            "  restart     on-failure:3\n",
+            "  key         7f3a\n",
+        ] {
+            assert!(page.contains(part), "{part}\nis not in\n{page}");
+        }
     }
 
     #[test]

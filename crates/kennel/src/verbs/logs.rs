@@ -38,10 +38,10 @@ pub(crate) struct LogsArgs {
     #[arg(short, long)]
     follow: bool,
     /// Only what was printed since then: 10m (ago), 2026-01-31T12:00:00Z
-    #[arg(long, value_name = "TIME", value_parser = parse_since)]
+    #[arg(long, value_name = "TIME", value_parser = parse_since, allow_hyphen_values = true)]
     since: Option<u64>,
     /// Only the last lines
-    #[arg(short = 'n', long, value_name = "N|all", value_parser = parse_tail)]
+    #[arg(short = 'n', long, value_name = "N|all", value_parser = parse_tail, allow_hyphen_values = true)]
     tail: Option<Tail>,
     /// Only standard output (or the terminal), or only standard error
     #[arg(long, value_enum)]
@@ -67,7 +67,10 @@ enum Tail {
 fn parse_tail(text: &str) -> Result<Tail, String> {
     match text {
         "all" => Ok(Tail::All),
-        text => text.parse().map(Tail::Lines).map_err(|_| "write a number of lines, or all".into()),
+        text => text
+            .parse()
+            .map(Tail::Lines)
+            .map_err(|_| format!("{text:?} is no number of lines; write for instance 20, or all")),
     }
 }
 

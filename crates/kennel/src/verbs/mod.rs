@@ -20,6 +20,7 @@ pub(crate) mod signal;
 mod signal_name;
 pub(crate) mod stop;
 pub(crate) mod strays;
+pub(crate) mod unknown;
 pub(crate) mod wait;
 pub(crate) mod worktrees;
 
@@ -68,6 +69,14 @@ fn exit_text(exit: Option<&Exit>) -> String {
     }
 }
 
+/// The same as part of a sentence.
+fn ended_text(exit: Option<&Exit>) -> String {
+    match exit {
+        Some(Exit::NeverRan) => exit_text(exit),
+        _ => format!("exit {}", exit_text(exit)),
+    }
+}
+
 /// Does something with each session that was named. One that fails is told, and does not keep the others from
 /// their turn.
 fn for_each<S: Display>(
@@ -106,5 +115,7 @@ mod tests {
         ] {
             assert_eq!(exit_text(exit.as_ref()), text);
         }
+        assert_eq!(ended_text(Some(&Exit::Code { code: 3 })), "exit 3");
+        assert_eq!(ended_text(Some(&Exit::NeverRan)), "never ran");
     }
 }

@@ -1,10 +1,11 @@
 //! `kennel prune`: all sessions that have ended, off the record.
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use clap::Args;
-use kennel_core::SessionView;
 use kennel_core::api::{PruneAnswer, PruneRequest};
+use kennel_core::{SessionId, SessionView};
 
 use crate::connect::{Daemon, Start};
 use crate::exit_code;
@@ -19,7 +20,7 @@ use crate::words::counted;
 #[command(after_help = exit_code::PLAIN_HELP)]
 pub(crate) struct PruneArgs {
     /// Only those that ended longer ago than this (90m, 12h, 7d)
-    #[arg(long, value_name = "TIME", value_parser = parse_time)]
+    #[arg(long, value_name = "TIME", value_parser = parse_time, allow_hyphen_values = true)]
     older_than: Option<Duration>,
     /// Only say what would be removed
     #[arg(long)]
@@ -39,14 +40,15 @@ pub(crate) fn prune(home: &Home, args: &PruneArgs) -> Result<u8, Failure> {
     } else {
         daemon.post("/v1/prune", &PruneRequest { older_than_ms })?
     };
-    print(&answer.removed.iter().map(|id| line(id, &known)).collect::<String>())?;
-    match (answer.removed.len(), args.dry_run) {
+    let removed = sessions_of(&answer.removed);
+    print(&removed.iter().map(|id| line(id, &known)).collect::<String>())?;
+    match (removed.len(), args.dry_run) {
         (0, _) => say("nothing to remove"),
         (number, false) => say(&format!("{} removed", counted(number, "session"))),
         (number, true) => say(&format!("{} would be removed", counted(number, "session"))),
     }
     if !answer.with_worktrees.is_empty() {
-        let left = counted(answer.with_worktrees.len(), "session");
+        let left = counted(sessions_of(&answer.with_worktrees).len(), "session");
         say(&format!(
             "{left} left on record, with a worktree that is kept: see `kennel worktrees`"
         ));
@@ -60,10 +62,31 @@ pub(crate) fn prune(home: &Home, args: &PruneArgs) -> Result<u8, Failure> {
     Ok(0)
 }
 
+/// The sessions of these launches, each once.
+fn sessions_of(launches: &[String]) -> BTreeSet<String> {
+    let session = |id: &String| match SessionId::parse(id) {
+        Ok(id) => id.base().to_string(),
+        Err(_) => id.clone(),
+    };
+    launches.iter().map(session).collect()
+}
+
 fn line(id: &str, known: &[SessionView]) -> String {
-    let session = known.iter().find(|session| session.id == id);
+    let session = known.iter().find(|session| session.session == id);
     match session.and_then(|session| session.name.as_deref()) {
         Some(name) => format!("{name} ({id})\n"),
         None => format!("{id}\n"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn launches_of_one_session_are_one() {
+        let ids = ["0c3k5d9wq2fa", "0c3k5d9wq2fa_2", "0c3k5d9wq2fb"].map(ToOwned::to_owned);
+        let sessions: Vec<_> = sessions_of(&ids).into_iter().collect();
+        assert_eq!(sessions, ["0c3k5d9wq2fa", "0c3k5d9wq2fb"]);
     }
 }

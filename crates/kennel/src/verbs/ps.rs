@@ -158,6 +158,7 @@ pub(super) mod tests {
             survivors: Vec::new(),
             folder: "/home/u/.local/state/kennel/sessions/0c3k5d9wq2fa".to_owned(),
             unrecorded: false,
+            trouble: Vec::new(),
             session: "0c3k5d9wq2fa".to_owned(),
             attempt: 1,
             launches: 1,

@@ -10,7 +10,7 @@ use rustix::event::{PollFd, PollFlags};
 use rustix::process::{Resource, Rlimit};
 use rustix::termios::isatty;
 
-use super::{asked_by, called, exit_text};
+use super::{asked_by, called, ended_text};
 use crate::connect::{AskError, Daemon, Patience, Sent, Start, find_inside, receive, session_path};
 use crate::exit_code;
 use crate::failure::{Failure, note, report, say, start_line};
@@ -28,7 +28,7 @@ pub(crate) struct StopArgs {
     #[arg(short, long, conflicts_with = "sessions")]
     all: bool,
     /// How long to wait between TERM and KILL [default: the session's own]
-    #[arg(short = 't', long, value_name = "TIME", value_parser = parse_time)]
+    #[arg(short = 't', long, value_name = "TIME", value_parser = parse_time, allow_hyphen_values = true)]
     grace: Option<Duration>,
     /// Even if this is inside a session, which is ended too
     #[arg(long)]
@@ -37,7 +37,7 @@ pub(crate) struct StopArgs {
     #[arg(long, conflicts_with = "grace")]
     now: bool,
     /// Names, ids, or beginnings of ids
-    #[arg(required_unless_present = "all", value_name = "SESSION", value_parser = parse_session)]
+    #[arg(value_name = "SESSION", value_parser = parse_session)]
     sessions: Vec<String>,
 }
 
@@ -51,6 +51,10 @@ struct Asked {
 
 /// Stops sessions; says what became of each as soon as that is known.
 pub(crate) fn stop(home: &Home, args: &StopArgs) -> Result<u8, Failure> {
+    if !args.all && args.sessions.is_empty() {
+        return Err(Failure::because(exit_code::USAGE, "no SESSION was named")
+            .hint("`kennel ps` lists them; `kennel stop --all` ends all of them"));
+    }
     if args.all && !args.from_inside {
         refuse_inside(home)?;
     }
@@ -199,13 +203,10 @@ pub(super) fn line(answer: &StopAnswer) -> String {
     match answer.result {
         StopResult::Stopped => {
             let took = span(Duration::from_millis(answer.took_ms));
-            format!(
-                "{session}: stopped in {took}, exit {}",
-                exit_text(answer.session.exit.as_ref())
-            )
+            format!("{session}: stopped in {took}, {}", ended_text(answer.session.exit.as_ref()))
         }
         StopResult::AlreadyGone => {
-            format!("{session}: already gone, exit {}", exit_text(answer.session.exit.as_ref()))
+            format!("{session}: already gone, {}", ended_text(answer.session.exit.as_ref()))
         }
         StopResult::StillAlive => {
             let mut line = format!("{session}: still alive; Kennel goes on trying");

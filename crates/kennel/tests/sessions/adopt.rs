@@ -55,6 +55,23 @@ fn report(scene: &Scene, id: &str, args: &[&str]) -> Ended {
     Running::start(command).wait()
 }
 
+/// A name that is taken for an id ends the wrong session, whoever started it.
+#[test]
+fn it_gets_no_name_that_is_taken_for_an_id() {
+    let Some(scene) = Scene::new(Who::Other, Pen::Subtree) else { return };
+    let id = scene.launch_ready(&[], &["sleep"]);
+    let own = own(&scene, &["sleep"]);
+    let pid = own.pid().to_string();
+    refused(&scene, &["adopt", "--name", &id[..6], &pid], &format!("the id {id} begins so"));
+    let like_an_id = scene.call(&["adopt", "--name", "0c3k5d9wq2fa", &pid]);
+    assert_eq!(like_an_id.code, 201, "{like_an_id:?}");
+    assert!(like_an_id.stderr.contains("looks like the id"), "{like_an_id:?}");
+    assert_eq!(scene.sessions().len(), 1, "the launched one");
+    scene.call_ok(&["stop", &id]);
+    end(own);
+    scene.stop_daemon();
+}
+
 everywhere! {
     fn it_is_listed_and_its_end_is_noticed(scene: Scene) {
         let own = own(&scene, &["sleep"]);

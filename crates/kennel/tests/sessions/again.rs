@@ -96,7 +96,9 @@ fn another_request_under_a_key_is_refused_with_what_differs() {
     ended(&scene, &id);
     let other = scene.run(&["-d", "--key", "k", "--grace", "2s"], &["exit", "4"]);
     assert_eq!((other.code, other.stdout.as_str()), (202, ""), "{other:?}");
-    let told = format!("session {id} has this key, and was asked for in another way: argv, grace");
+    let told = format!(
+        "session {id} has this key, and was asked for in another way: the command, --grace"
+    );
     assert!(other.stderr.contains(&told), "{other:?}");
     assert_eq!(scene.launch(&["--key", "k", "--grace", "1s"], &["exit", "3"]), id);
     let wrong = scene.run(&["-d", "--key", "a b"], &["exit", "0"]);

@@ -30,4 +30,5 @@ mod reuse;
 mod shutdown;
 mod surroundings;
 mod walk;
+mod words;
 mod worktrees;

@@ -14,7 +14,9 @@ use crate::words::counted;
 
 /// The flags of `kennel daemon status`.
 #[derive(Debug, Args)]
-#[command(after_help = exit_code::SHORT_HELP)]
+#[command(after_help = "\
+Exit codes: 0 if it runs; 1 if not; 201 if the command line was not
+understood; 202 if the home can't be used; 207 if Kennel itself failed.")]
 pub(crate) struct StatusArgs {
     /// Print JSON, for programs; pid is null if no daemon runs
     #[arg(long)]

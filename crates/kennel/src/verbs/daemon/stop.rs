@@ -31,7 +31,7 @@ pub(crate) struct StopArgs {
     #[arg(long, conflicts_with = "grace")]
     keep: bool,
     /// How long to wait between TERM and KILL [default: each session's own]
-    #[arg(long, value_name = "TIME", value_parser = parse_time)]
+    #[arg(long, value_name = "TIME", value_parser = parse_time, allow_hyphen_values = true)]
     grace: Option<Duration>,
     /// Even if this is inside a session, which is ended too
     #[arg(long)]

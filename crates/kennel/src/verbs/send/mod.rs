@@ -9,8 +9,8 @@ use std::path::Path;
 
 use anyhow::Context;
 use clap::Args;
-use kennel_core::SessionView;
 use kennel_core::api::InputRequest;
+use kennel_core::{Phase, SessionView};
 use kennel_keeper::journal::{Item, Reader, STDERR};
 
 use super::refuse_terminal;
@@ -134,5 +134,14 @@ fn send_bytes(daemon: &Daemon, session: &SessionView, bytes: &[u8]) -> Result<()
 fn post(daemon: &Daemon, session: &SessionView, bytes: &[u8], eof: bool) -> Result<(), Failure> {
     let hex = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
     let told = daemon.tell(&session_path(&session.id, "/input"), &InputRequest { hex, eof });
-    Ok(told.map_err(|error| error.about(session))?)
+    told.map_err(|error| {
+        let failure = Failure::from(error.about(session));
+        // Whether it has one is settled by how it was started.
+        match session.spec.stdin || session.phase != Phase::Running {
+            true => failure,
+            false => failure.hint(
+                "it was started without an input that can be sent to: `kennel run -i` keeps one open, `-t` gives a terminal",
+            ),
+        }
+    })
 }

@@ -1,0 +1,85 @@
+//! What people are told when they write something that can't be, or that will not be as they asked.
+
+use std::fs;
+
+use kennel_testing::{Pen, Scene, Who};
+
+fn scene() -> Option<Scene> {
+    Scene::new(Who::Other, Pen::Subtree)
+}
+
+/// Whoever asks for a limit and does not get it must hear so at once.
+#[test]
+fn a_limit_that_is_not_held_is_told_with_why() {
+    let Some(scene) = scene() else { return };
+    let flags = ["--memory", "1G", "--pids", "50", "--best-effort"];
+    let in_front = scene.run(&flags, &["exit", "3"]);
+    assert_eq!(in_front.code, 3, "{in_front:?}");
+    let apart = scene.run(&[&["-d", "--name", "apart"], &flags[..]].concat(), &["sleep"]);
+    assert_eq!(apart.code, 0, "{apart:?}");
+    for ended in [&in_front, &apart] {
+        for limit in ["memory", "pids"] {
+            let told = format!("kennel: no limit on {limit}: the pen was asked to be one without");
+            assert!(ended.stderr.contains(&told), "{ended:?}");
+        }
+    }
+    let page = scene.call_ok(&["inspect", "apart"]);
+    assert!(page.contains("  trouble     no limit on memory"), "{page}");
+    assert!(page.contains("  memory      at most 1.0 GiB\n"), "{page}");
+    let held = scene.run(&["--best-effort"], &["exit", "0"]);
+    assert_eq!((held.code, held.stderr.as_str()), (0, ""), "nothing was asked for");
+    scene.call_ok(&["stop", "apart"]);
+    scene.stop_daemon();
+}
+
+#[test]
+fn what_cant_be_done_is_told_with_what_can() {
+    let Some(scene) = scene() else { return };
+    let id = scene.launch_ready(&["--name", "x"], &["sleep"]);
+    for (args, code, told) in [
+        (&["send", "x", "hi"][..], 1, "`kennel run -i`"),
+        (&["rm", "x"], 1, "kennel rm -f"),
+        (&["stop"], 201, "--all"),
+        (&["status"], 201, "kennel daemon status"),
+        (&["exec", "x", "ls"], 201, "kennel send"),
+        (&["--config", "/no/such/file", "ps"], 201, "/no/such/file (named by --config)"),
+        (&["run", "-d", "--wait-ready", "--", "true"], 201, "--ready"),
+        (&["run", "--worktree", "feature", "--", "true"], 201, "--worktree=feature"),
+        (&["run", "-e", "KENNEL_TOKEN=s3", "--", "true"], 202, "KENNEL_TOKEN is set by Kennel"),
+        (&["resume", "-d", "--wait-ready", "x"], 201, "nothing to wait for"),
+    ] {
+        let refused = scene.call(args);
+        assert_eq!(refused.code, code, "{args:?}: {refused:?}");
+        assert!(refused.stderr.contains(told), "{args:?}: {refused:?}");
+        assert_eq!(refused.stdout, "", "{args:?}");
+    }
+    assert_eq!(scene.session("x")["id"], id.as_str(), "nothing else was started");
+    assert_eq!(scene.session("x")["phase"], "running");
+    scene.call_ok(&["stop", "x"]);
+    scene.stop_daemon();
+}
+
+#[test]
+fn a_home_that_is_a_file_is_called_so() {
+    let Some(scene) = scene() else { return };
+    let file = scene.path("file");
+    fs::write(&file, "mine").expect("written");
+    let file = file.to_str().expect("a plain path");
+    let refused = scene.call(&["--home", file, "ps"]);
+    assert_eq!(refused.code, 202, "{refused:?}");
+    assert!(refused.stderr.contains("is not a folder"), "{refused:?}");
+    assert_eq!(fs::read_to_string(file).expect("still there"), "mine");
+}
+
+#[test]
+fn what_is_pruned_is_counted_by_sessions() {
+    let Some(scene) = scene() else { return };
+    let id = scene.launch(&["--name", "x"], &["exit", "0"]);
+    scene.wait_phase(&id, "cleaned");
+    assert_eq!(scene.call(&["resume", "x"]).code, 0);
+    scene.wait_phase(&format!("{id}_2"), "cleaned");
+    let pruned = scene.call(&["prune"]);
+    assert_eq!((pruned.code, pruned.stdout), (0, format!("x ({id})\n")), "{}", pruned.stderr);
+    assert!(pruned.stderr.contains("1 session removed"), "{}", pruned.stderr);
+    scene.stop_daemon();
+}
