@@ -139,13 +139,13 @@ fn leave_token(folder: &Path, token: &str) -> io::Result<()> {
 /// that it has ended.
 pub(crate) async fn follow(handle: Handle, tell: impl FnOnce(Event)) -> Event {
     ended(&handle).await;
+    point("daemon.terminal.ended");
     let mut told = timeout(REAPED_SOON, reaped(&handle)).await;
     // An older kernel tells nobody but the parent, however long we wait.
     if told.is_err() && pidfd::tells_more() {
         tell(Event::Exited { exit: untold() });
         told = timeout(REAPED_LATE, reaped(&handle)).await;
     }
-    point("daemon.terminal.ended");
     gone(told.ok().flatten())
 }
 
