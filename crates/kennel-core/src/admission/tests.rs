@@ -43,7 +43,7 @@ fn a_refusal_has_the_figure_and_the_limit() {
             other => format!("{other:?}"),
         };
     assert_eq!(message(&live, None), "2 sessions are live, and the limit is 2");
-    let expected = "1 sessions are being launched, and the limit is 1 at once";
+    let expected = "1 session is being launched, and the limit is 1 at once";
     assert_eq!(message(&launching, None), expected);
     let expected = "1 session with a name like \"rev-*\" is live, and the limit is 1";
     assert_eq!(message(&names, Some("rev-b")), expected);

@@ -154,7 +154,7 @@ fn a_cap_on_a_name_holds_up_nobody_else() {
     scene.launch(&["--name", "ci-1"], &["sleep"]);
     let refused = scene.run(&["-d", "--name", "ci-2"], &["sleep"]);
     assert_eq!(refused.code, 202, "{refused:?}");
-    let told = "1 sessions with a name like \"ci-*\" are live, and the limit is 1";
+    let told = "1 session with a name like \"ci-*\" is live, and the limit is 1";
     assert!(refused.stderr.contains(told), "{refused:?}");
     scene.launch(&["--name", "other"], &["sleep"]);
     scene.launch(&["--name", "ci-3", "--queue"], &["sleep"]);

@@ -184,9 +184,11 @@ fn the_daemons_settings_survive_its_crash_and_a_restart_reads_them_anew() {
     eventually("two are kept", || on_record(&scene) == 2);
     run_some(&scene, 1);
     // The yard's end, too: the daemon starts another, and that a daemon.
-    let yard = scene.yard().expect("a yard");
+    let (yard, daemon) = (scene.yard().expect("a yard"), scene.daemon().expect("a daemon"));
     signal(yard, "KILL");
     eventually("another yard is there", || scene.yard().is_some_and(|pid| pid != yard));
+    // A client that comes before would start one itself, with what is set for it: nothing.
+    eventually("and its daemon", || scene.daemon().is_some_and(|pid| pid != daemon));
     eventually("two are kept", || on_record(&scene) == 2);
     // As built in: many are kept.
     scene.call_ok(&["daemon", "restart"]);

@@ -25,6 +25,7 @@ everywhere! {
         launch_caller(&scene);
         // Both: a yard alone would bring its daemon back, which is none of the caller's.
         Victims { daemon: true, keeper: false, yard: true }.kill(&scene, None);
+        eventually("both are gone", || (scene.yard(), scene.daemon()) == (None, None));
         fs::write(scene.path("work/go"), "").expect("a file");
         eventually("the agent has called", || scene.path("work/done").exists());
         for how in ["with", "without", "apart"] {
