@@ -187,6 +187,12 @@ impl Daemon {
         }
     }
 
+    /// The same after a moment: one that leaves may still listen.
+    pub(crate) fn find_again_later(&self) -> Result<(), Failure> {
+        start::pause(&[], LOOK_AGAIN);
+        self.find_again()
+    }
+
     /// Sends a request, and does not wait for the answer: see [`receive`].
     pub(crate) fn send(
         &self,

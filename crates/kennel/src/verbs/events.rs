@@ -44,6 +44,9 @@ fn parse_beginning(text: &str) -> Result<Beginning, String> {
     text.parse().map(Beginning::Number).or_else(|_| parse_since(text).map(Beginning::Moment))
 }
 
+/// How often a daemon may vanish before it has answered.
+const MOST_LOSSES: u32 = 50;
+
 /// Shows events.
 pub(crate) fn events(home: &Home, args: &EventsArgs) -> Result<u8, Failure> {
     let daemon = Daemon::connect(home, Start::IfNeeded)?;
@@ -53,12 +56,15 @@ pub(crate) fn events(home: &Home, args: &EventsArgs) -> Result<u8, Failure> {
         Some(Beginning::Moment(moment)) => (None, moment),
         None => (None, 0),
     };
+    let mut losses = 0;
     loop {
         let lines = daemon.lines::<EventView>("GET", &target(args, since), None::<&()>);
         let lines = match lines {
             Ok(lines) => lines,
-            Err(error) if args.follow && error.is_gone() => {
-                daemon.find_again()?;
+            // Nothing was shown yet.
+            Err(error) if error.is_gone() && (args.follow || losses < MOST_LOSSES) => {
+                losses += 1;
+                daemon.find_again_later()?;
                 continue;
             }
             Err(error) => return Err(error.into()),

@@ -115,6 +115,8 @@ impl Story {
             Self::Removal => {
                 subject.launch(scene);
                 scene.wait_phase(subject.name, "cleaned");
+                // And on record as such: before that it can't be removed.
+                let _code = scene.call(&["wait", subject.name]);
                 Vec::new()
             }
             Self::Report
