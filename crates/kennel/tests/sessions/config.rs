@@ -6,6 +6,8 @@ use std::path::PathBuf;
 use kennel_testing::{Ended, Pen, Running, Scene, Who, eventually, signal};
 use serde_json::Value;
 
+use crate::walk::Victims;
+
 fn scene() -> Option<Scene> {
     Scene::new(Who::Other, Pen::Subtree)
 }
@@ -141,9 +143,8 @@ fn a_session_can_be_stopped_with_a_wrong_file() {
     let stopped = scene.call(&["stop", "one"]);
     assert_eq!(stopped.code, 0, "{stopped:?}");
     assert!(stopped.stderr.contains("kennel.toml:1:9: "), "{stopped:?}");
-    for pid in [scene.yard(), scene.daemon()].into_iter().flatten() {
-        signal(pid, "KILL");
-    }
+    // As if at one moment: a daemon that sees its yard go starts another one.
+    Victims { daemon: true, keeper: false, yard: true }.kill(&scene, None);
     eventually("both are gone", || (scene.yard(), scene.daemon()) == (None, None));
     let stopped = scene.call(&["stop", "two"]);
     assert_eq!(stopped.code, 0, "{stopped:?}");
