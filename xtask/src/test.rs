@@ -128,9 +128,12 @@ fn threads() -> usize {
     thread::available_parallelism().map_or(2, NonZero::get) * 3 / 2
 }
 
+/// The same plan each time, so that what fails is not the luck of the draw: new ones are drawn by hand.
+const SEED: &str = "7";
+
 /// A minute of what nobody thought of. It waits for processes most of the time, and the docs take a core.
 fn torture_a_while() -> anyhow::Result<()> {
-    run(Command::new(torture::built()?).args(["--seconds", "60"]))
+    run(Command::new(torture::built()?).args(["--seconds", "60", "--seed", SEED]))
 }
 
 /// Does both at once; the failure of either is one.
