@@ -297,7 +297,7 @@ impl Cli {
             Verb::Doctor(args) => {
                 doctor::doctor(&self.config, Home::find(&self.home).as_ref(), &args)
             }
-            Verb::Completions(args) => completions::completions(&args),
+            Verb::Completions(args) => completions::completions(&self.home, &args),
         }
     }
 }

@@ -408,6 +408,53 @@ fn completions_are_for_a_shell_to_read() {
     assert_eq!(scene.yard(), None, "nothing was started for it");
 }
 
+/// Sessions where a session is meant, by a daemon that runs; none is started for it.
+#[test]
+fn names_of_sessions_are_completed() {
+    let Some(scene) = scene() else { return };
+    let script = scene.path("work/completions");
+    fs::write(&script, scene.call_ok(&["completions", "bash"])).expect("written");
+    let kennel = scene.path("kennel").display().to_string();
+    let complete = |words: &str| {
+        let mut bash = scene.command(std::path::Path::new("bash"));
+        // As bash calls it: with the program, the word that is typed, and the one before it.
+        let words = words.trim_start_matches("kennel ");
+        let script = format!(
+            "source ./completions; COMP_WORDS=('{kennel}' {words}); \
+             COMP_CWORD=$((${{#COMP_WORDS[@]}} - 1)); \
+             _kennel_or_session '{kennel}' \"${{COMP_WORDS[COMP_CWORD]}}\" \
+             \"${{COMP_WORDS[COMP_CWORD - 1]}}\"; printf '%s\\n' \"${{COMPREPLY[@]}}\""
+        );
+        bash.args(["-c", &script]);
+        bash.env("KENNEL_HOME", scene.kennel_home());
+        let ended = Running::start(bash).wait();
+        assert_eq!(ended.code, 0, "{words}: {ended:?}");
+        ended.stdout.lines().map(ToOwned::to_owned).collect::<Vec<_>>()
+    };
+    assert_eq!(complete("kennel stop ''"), [""], "no daemon, no sessions");
+    assert_eq!(scene.yard(), None, "nothing was started for it");
+    let live = scene.launch_ready(&["--name", "login-page"], &["sleep"]);
+    let over = scene.launch(&["--name", "logged"], &["exit", "0"]);
+    scene.wait_phase(&over, "cleaned");
+    for words in ["stop log", "stop --grace 5s log", "stop other log", "--home x send log"] {
+        assert_eq!(complete(&format!("kennel {words}")), ["login-page"], "{words}");
+    }
+    assert_eq!(complete("kennel stop ''"), ["login-page", live.as_str()]);
+    for words in
+        ["logs log", "logs -f log", "rm x log", "events --session log", "events --session = log"]
+    {
+        assert_eq!(complete(&format!("kennel {words}")), ["logged", "login-page"], "{words}");
+    }
+    assert_eq!(complete("kennel st"), ["stop", "strays"], "verbs as before");
+    assert_eq!(complete("kennel stop --gr"), ["--grace"], "flags as before");
+    for words in ["logs login-page log", "stop --grace log", "signal login-page log"] {
+        let offered = complete(&format!("kennel {words}"));
+        assert!(!offered.iter().any(|word| word == "login-page"), "{words}: {offered:?}");
+    }
+    scene.call_ok(&["stop", "login-page"]);
+    scene.stop_daemon();
+}
+
 /// Colours are for terminals.
 #[test]
 fn tables_have_no_colours_in_a_pipe() {
