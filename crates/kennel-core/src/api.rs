@@ -1,5 +1,6 @@
 //! The shapes of the daemon's HTTP API, shared by daemon and clients.
 
+use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 
@@ -316,6 +317,32 @@ pub struct DaemonView {
     pub live: u64,
     /// All that are on record.
     pub total: u64,
+    /// What it was started with; none from an older version.
+    #[serde(default)]
+    pub settings: Option<SettingsView>,
+}
+
+/// The settings of a daemon, as they are in force: from kennel.toml and the environment of whoever started it. The names
+/// are those of the configuration.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct SettingsView {
+    /// How many sessions may live at once; none: any number.
+    pub max_live: Option<u32>,
+    /// How many may be launched at once; none: any number.
+    pub max_launching: Option<u32>,
+    /// How many with such names may live at once.
+    pub max_live_by_name: BTreeMap<String, u32>,
+    /// How long the key of one that has ended stands for it.
+    pub key_retention_ms: u64,
+    /// How many that have ended stay on record.
+    pub ended_kept: u64,
+    /// So many bytes must be free on the disk.
+    pub min_free_disk: u64,
+    /// So many bytes of memory must be free.
+    pub min_free_memory: u64,
+    /// Where worktrees go.
+    pub worktrees: String,
 }
 
 /// A process of a session, in `inspect`.

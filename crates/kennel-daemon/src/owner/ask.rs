@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use kennel_core::api::{DaemonView, StopAnswer, StopRequest, StopResult};
+use kennel_core::api::{DaemonView, SettingsView, StopAnswer, StopRequest, StopResult};
 use kennel_core::{
     Admitted, Event, Keyed, LaunchToken, Phase, Reason, RelaunchState, Restart, Session, SessionId,
     SessionView, StopWish,
@@ -19,6 +19,7 @@ use crate::clock;
 use crate::message::{Answer, Census, Command, Inspected, Keepers, Message, Pack};
 use crate::order::NewLaunch;
 use crate::refused::Refused;
+use crate::terms::Terms;
 use crate::view;
 use crate::waiters::{Waiter, stop_answer};
 
@@ -243,6 +244,22 @@ impl Owner {
             started_at: clock::rfc3339(self.started_ms),
             live: self.live as u64,
             total: self.world.sessions().len() as u64,
+            settings: Some(self.settings_view()),
+        }
+    }
+
+    fn settings_view(&self) -> SettingsView {
+        let Terms { caps, minima, key_retention } = &self.terms;
+        let names = caps.names.iter().map(|cap| (cap.pattern.to_string(), cap.most));
+        SettingsView {
+            max_live: caps.live,
+            max_launching: caps.launching,
+            max_live_by_name: names.collect(),
+            key_retention_ms: u64::try_from(key_retention.as_millis()).unwrap_or(u64::MAX),
+            ended_kept: self.ended_kept as u64,
+            min_free_disk: minima.disk,
+            min_free_memory: minima.memory,
+            worktrees: self.ground.place().display().to_string(),
         }
     }
 

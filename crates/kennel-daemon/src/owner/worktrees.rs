@@ -8,7 +8,7 @@
 //! ```
 
 use std::collections::HashSet;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -80,6 +80,11 @@ impl Ground {
     pub(super) fn new(place: PathBuf, environment: Environment) -> Self {
         let permits = Arc::new(Semaphore::new(GITS));
         Self { place, environment, permits, clearing: HashSet::new() }
+    }
+
+    /// Where they go.
+    pub(super) fn place(&self) -> &Path {
+        &self.place
     }
 }
 

@@ -292,3 +292,25 @@ fn a_file_that_can_be_read_once_is_enough() {
     assert!(handed.contains("\"ended_kept\": \"3\""), "{handed}");
     scene.stop_daemon();
 }
+
+/// A cap may come from the environment of whoever started the daemon, where nobody else would look for it.
+#[test]
+fn the_settings_in_force_are_shown() {
+    let Some(scene) = scene() else { return };
+    configure(&scene, "[daemon]\nkey_retention = '2h'\nmax_live_by_name = { 'ci-*' = 3 }\n");
+    let started = call_with(&scene, &[("KENNEL_DAEMON_MAX_LIVE", "5")], &["daemon", "start"]);
+    assert_eq!(started.code, 0, "{started:?}");
+    // What is said later changes nothing for the one that runs.
+    configure(&scene, "[daemon]\nkey_retention = '3h'\n");
+    let settings = &scene.call_json(&["daemon", "status", "--json"])["settings"];
+    assert_eq!(settings["max_live"], 5, "{settings:#}");
+    assert_eq!(settings["max_launching"], Value::Null, "{settings:#}");
+    assert_eq!(settings["max_live_by_name"], serde_json::json!({"ci-*": 3}), "{settings:#}");
+    assert_eq!(settings["key_retention_ms"], 7_200_000, "{settings:#}");
+    assert_eq!(settings["ended_kept"], 1000, "{settings:#}");
+    let text = scene.call_ok(&["daemon", "status"]);
+    for line in ["max_live          5", "max_live_by_name  ci-* = 3", "key_retention     2h"] {
+        assert!(text.contains(line), "{line} is not in {text}");
+    }
+    scene.stop_daemon();
+}

@@ -1,7 +1,9 @@
 //! `kennel daemon status`.
 
+use std::time::Duration;
+
 use clap::Args;
-use kennel_core::api::DaemonView;
+use kennel_core::api::{DaemonView, SettingsView};
 use serde_json::json;
 
 use crate::connect::{Daemon, Start, Yard};
@@ -10,6 +12,7 @@ use crate::failure::{Failure, say};
 use crate::home::Home;
 use crate::moment;
 use crate::print::{self, print};
+use crate::quantity::{size, span};
 use crate::words::counted;
 
 /// The flags of `kennel daemon status`.
@@ -59,11 +62,40 @@ sessions   {} live, {} on record
         view.live,
         view.total
     );
+    out += &view.settings.as_ref().map(in_force).unwrap_or_default();
     let own = env!("CARGO_PKG_VERSION");
     if view.version != own {
         out += &format!("\nThis program is version {own}; `kennel daemon restart` brings it.\n");
     }
     out
+}
+
+/// The settings that it was started with, as they are called in kennel.toml.
+fn in_force(settings: &SettingsView) -> String {
+    let cap = |most: Option<u32>| most.map_or("any number".to_owned(), |most| most.to_string());
+    let by_name = settings.max_live_by_name.iter().map(|(name, most)| format!("{name} = {most}"));
+    let by_name = by_name.collect::<Vec<_>>().join(", ");
+    let by_name = if by_name.is_empty() { "-".to_owned() } else { by_name };
+    format!(
+        "
+In force, from when it was started:
+max_live          {}
+max_launching     {}
+max_live_by_name  {by_name}
+key_retention     {}
+ended_kept        {}
+min_free_disk     {}
+min_free_memory   {}
+worktrees         {}
+",
+        cap(settings.max_live),
+        cap(settings.max_launching),
+        span(Duration::from_millis(settings.key_retention_ms)),
+        settings.ended_kept,
+        size(settings.min_free_disk),
+        size(settings.min_free_memory),
+        settings.worktrees,
+    )
 }
 
 fn not_running(home: &Home, json: bool) -> Result<u8, Failure> {
@@ -110,12 +142,30 @@ mod tests {
             started_at: "2026-01-31T12:00:00.000Z".to_owned(),
             live: 3,
             total: 40,
+            settings: None,
         };
         let now = moment::parse("2026-01-31T14:00:00Z").unwrap();
         let shown = text(&view, now);
         assert!(shown.starts_with("daemon     runs, pid 12\nyard       pid 11\n"), "{shown}");
         assert!(shown.contains("(2h ago)") && shown.contains("3 live, 40 on record"), "{shown}");
-        assert!(!shown.contains("restart"));
+        assert!(!shown.contains("restart") && !shown.contains("In force"), "{shown}");
+        view.settings = Some(SettingsView {
+            max_live: Some(7),
+            max_live_by_name: [("ci-*".to_owned(), 2)].into(),
+            key_retention_ms: 90_000,
+            min_free_disk: 64 << 20,
+            ..SettingsView::default()
+        });
+        let shown = text(&view, now);
+        for line in [
+            "max_live          7\n",
+            "max_launching     any number\n",
+            "max_live_by_name  ci-* = 2\n",
+            "key_retention     1m 30s\n",
+            "min_free_disk     64.0 MiB\n",
+        ] {
+            assert!(shown.contains(line), "{line} is not in {shown}");
+        }
         view.version = "0.0.1".to_owned();
         assert!(text(&view, now).contains("`kennel daemon restart` brings it"));
     }
