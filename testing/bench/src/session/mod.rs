@@ -102,6 +102,7 @@ impl Run {
         let folder = base.join(format!("session-bench-{}", std::process::id()));
         guard.owe(Kind::Folder, &folder)?;
         fs::create_dir_all(&folder).with_context(|| folder.display().to_string())?;
+        disk::spread(&folder);
         Ok(Self {
             quick: choice.quick,
             peers: choice.peers,
@@ -132,7 +133,8 @@ impl Run {
     }
 
     fn home_in(&mut self, base: PathBuf, name: &str) -> Result<Home> {
-        let folder = base.join(name);
+        // The name decides on the part of the disk: see [`disk::spread`].
+        let folder = base.join(format!("{name}-{}", std::process::id()));
         self.guard.owe(Kind::Home, &folder)?;
         let home = Home::start(folder)?;
         self.homes.push(home.id.clone());

@@ -77,6 +77,8 @@ impl Supervisord {
             let text = String::from_utf8_lossy(&answer.body);
             match () {
                 () if text.contains("ALREADY_STARTED") => {}
+                // It had ended before supervisord looked.
+                () if text.contains("ABNORMAL_TERMINATION") => return Ok(()),
                 () if text.contains("<fault>") => bail!("{text}"),
                 () => return Ok(()),
             }
