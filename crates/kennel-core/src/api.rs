@@ -4,7 +4,9 @@ use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 
-use serde::{Deserialize, Serialize};
+use serde::de::value::MapAccessDeserializer;
+use serde::de::{MapAccess, Visitor};
+use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::id::{LaunchToken, SessionId};
 use crate::report::{Report, Title};
@@ -13,7 +15,7 @@ use crate::spec::SessionSpec;
 use crate::view::{EventView, LaunchView, SessionView, WorktreeView};
 
 /// Text that need not be UTF-8: a plain string where it is, else its bytes in hex. Lossless.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(untagged)]
 pub enum Text {
     /// UTF-8.
@@ -34,6 +36,40 @@ impl From<&OsStr> for Text {
                 Self::Bytes { hex }
             }
         }
+    }
+}
+
+/// Written out, since the derived one takes a copy of each text first: a request has an environment of them.
+impl<'de> Deserialize<'de> for Text {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        from.deserialize_any(ReadText)
+    }
+}
+
+struct ReadText;
+
+impl<'de> Visitor<'de> for ReadText {
+    type Value = Text;
+
+    fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("a string, or an object with the bytes as \"hex\"")
+    }
+
+    fn visit_str<E>(self, text: &str) -> Result<Text, E> {
+        Ok(Text::Plain(text.to_owned()))
+    }
+
+    fn visit_string<E>(self, text: String) -> Result<Text, E> {
+        Ok(Text::Plain(text))
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Text, A::Error> {
+        #[derive(Deserialize)]
+        struct Bytes {
+            hex: String,
+        }
+        let Bytes { hex } = Bytes::deserialize(MapAccessDeserializer::new(map))?;
+        Ok(Text::Bytes { hex })
     }
 }
 
