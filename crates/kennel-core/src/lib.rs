@@ -4,6 +4,7 @@
 //! what is to be done ([`Effect`]s); whoever carries those out reports back by further events.
 
 pub mod admission;
+mod agent;
 pub mod api;
 mod effect;
 mod event;
@@ -17,9 +18,11 @@ pub mod restart;
 mod sample;
 mod session;
 mod spec;
+pub mod verdict;
 mod view;
 mod world;
 
+pub use agent::{AgentSpec, Permissions, PlanSeat, Seat, Wish};
 pub use effect::Effect;
 pub use event::{Event, PenEnd, Probe, StopWish};
 pub use id::{IdMaker, LaunchToken, ParseIdError, SessionId, looks_like_id};
@@ -31,6 +34,7 @@ pub use session::{
     Survivor, Underway, Wanted, Writing,
 };
 pub use spec::{KeyError, PenKind, SessionSpec, Terminal, WorktreeSpec, check_key};
+pub use verdict::{Judged, Usage, Verdict, VerdictKind, Work};
 pub use view::{EventView, LaunchView, SessionView, WorktreeState, WorktreeView};
 pub use world::{
     Admitted, FindError, Keyed, Refusal, Relaunch, RelaunchBy, RelaunchRefusal, Relaunched,

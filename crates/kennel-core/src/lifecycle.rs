@@ -103,6 +103,7 @@ impl Session {
             relaunch: RelaunchState::default(),
             ticket: 0,
             started_by: StartedBy::Kennel,
+            judged: None,
             // What `first_effects` asks for.
             underway: Underway {
                 writing: Writing::UnderWay { phase, outdated: false },

@@ -9,6 +9,7 @@ use crate::ready::ReadyState;
 use crate::report::Reported;
 use crate::restart::{RelaunchState, Restarts};
 use crate::spec::{SessionSpec, is_unset};
+use crate::verdict::Judged;
 
 /// One launch of a session, as far as decisions need it. A session that is launched again has several of these;
 /// see [`crate::World::relaunch`].
@@ -58,6 +59,9 @@ pub struct Session {
     /// Who started it.
     #[serde(default, skip_serializing_if = "is_unset")]
     pub started_by: StartedBy,
+    /// What became of its prompt, if it is one.
+    #[serde(default, skip_serializing_if = "is_unset")]
+    pub judged: Option<Judged>,
     /// What this daemon has under way for it. It is on no record: it dies with the daemon.
     #[serde(skip)]
     pub underway: Underway,

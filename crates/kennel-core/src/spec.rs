@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+use crate::agent::AgentSpec;
 use crate::id::SessionId;
 use crate::ready::Readiness;
 use crate::restart::Restart;
@@ -88,6 +89,9 @@ pub struct SessionSpec {
     /// A worktree that is made for it.
     #[serde(default, skip_serializing_if = "is_unset")]
     pub worktree: Option<WorktreeSpec>,
+    /// Set if it is a prompt to an agent: Kennel makes the command then, and judges what came of it.
+    #[serde(default, skip_serializing_if = "is_unset")]
+    pub agent: Option<Box<AgentSpec>>,
 }
 
 /// A plain session of no command: for `..SessionSpec::default()`.
@@ -121,6 +125,7 @@ impl Default for SessionSpec {
             cpu: None,
             best_effort: false,
             worktree: None,
+            agent: None,
         }
     }
 }

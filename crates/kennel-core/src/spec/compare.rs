@@ -1,6 +1,7 @@
 //! Whether two requests ask for the same.
 
 use super::{SessionSpec, WorktreeSpec};
+use crate::agent::AgentSpec;
 
 /// What was decided on a worktree is not part of the request.
 fn asked(worktree: Option<&WorktreeSpec>) -> Option<WorktreeSpec> {
@@ -41,10 +42,13 @@ impl SessionSpec {
             cpu,
             best_effort,
             worktree,
+            agent,
         } = self;
+        let prompt = |agent: &Option<Box<AgentSpec>>| agent.as_ref().map(|it| it.as_asked());
         let same = [
             ("name", *name == other.name),
-            ("argv", *argv == other.argv),
+            // The command of a prompt is what was decided on it.
+            ("argv", agent.is_some() && other.agent.is_some() || *argv == other.argv),
             ("cwd", *cwd == other.cwd),
             ("terminal", terminal.is_some() == other.terminal.is_some()),
             ("stdin", *stdin == other.stdin),
@@ -69,6 +73,7 @@ impl SessionSpec {
             ("cpu", *cpu == other.cpu),
             ("best_effort", *best_effort == other.best_effort),
             ("worktree", asked(worktree.as_ref()) == asked(other.worktree.as_ref())),
+            ("agent", prompt(agent) == prompt(&other.agent)),
         ];
         same.into_iter().filter(|(_, same)| !same).map(|(field, _)| field).collect()
     }
