@@ -11,9 +11,11 @@ mod event;
 pub mod headroom;
 mod id;
 mod lifecycle;
+mod member;
 mod ready;
 pub mod report;
 pub mod restart;
+pub mod retry;
 #[cfg(test)]
 mod sample;
 mod session;
@@ -26,6 +28,7 @@ pub use agent::{AgentSpec, Permissions, PlanSeat, Seat, Wish};
 pub use effect::Effect;
 pub use event::{Event, PenEnd, Probe, StopWish};
 pub use id::{IdMaker, LaunchToken, ParseIdError, SessionId, looks_like_id};
+pub use member::{LastVerdict, Member, MemberNameError};
 pub use ready::{Readiness, ReadinessError, ReadyState};
 pub use report::{Report, Reported};
 pub use restart::{RelaunchState, Restart, RestartError, Restarts};
@@ -37,6 +40,6 @@ pub use spec::{KeyError, PenKind, SessionSpec, Terminal, WorktreeSpec, check_key
 pub use verdict::{Judged, Usage, Verdict, VerdictKind, Work};
 pub use view::{EventView, LaunchView, SessionView, WorktreeState, WorktreeView};
 pub use world::{
-    Admitted, FindError, Keyed, Refusal, Relaunch, RelaunchBy, RelaunchRefusal, Relaunched,
-    RemoveError, World,
+    Admitted, Changes, FindError, Judgement, Keyed, MemberRemoveError, MemberTaken, Refusal,
+    Relaunch, RelaunchBy, RelaunchRefusal, Relaunched, RemoveError, World,
 };
