@@ -307,8 +307,10 @@ impl<'a> Case<'a> {
         }
         let ended = noted.and_then(|noted| noted.end).is_some() && view.phase == Phase::Cleaned;
         let whole = output.gaps.is_empty() && !harmed;
-        let by_itself =
-            matches!(view.exit, Some(Exit::Code { .. })) && self.asked.wish.job.end() != End::Never;
+        // One that has lost a descendant, or its disk, gives up with a code of its own.
+        let as_wished =
+            |code: i32| u8::try_from(code).map(End::Code) == Ok(self.asked.wish.job.end());
+        let by_itself = matches!(view.exit, Some(Exit::Code { code }) if as_wished(code));
         if ended && whole && by_itself && output.numbers.len() != lines as usize {
             found.push(format!("{} of {lines} lines are there", output.numbers.len()));
         }
