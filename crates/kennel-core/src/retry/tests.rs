@@ -1,0 +1,307 @@
+use proptest::prelude::*;
+
+use super::*;
+use crate::verdict::{EvidenceSource, Usage, Verdict};
+
+const BLAMED: [VerdictKind; 4] = [
+    VerdictKind::Overloaded,
+    VerdictKind::RateLimited,
+    VerdictKind::Server,
+    VerdictKind::Unreachable,
+];
+const WORKS: [Work; 3] = [Work::None, Work::Unknown, Work::Tools];
+
+fn judged(kind: VerdictKind, work: Work) -> Judged {
+    Judged {
+        verdict: Verdict::new(kind, EvidenceSource::Result, "as it said"),
+        conversation: None,
+        usage: Usage::default(),
+        work,
+        turns: None,
+        tools: 0,
+    }
+}
+
+/// Asked of a member that has a conversation; three retries.
+fn asked() -> AgentSpec {
+    AgentSpec { conversation: Some("c1".into()), retries: 3, ..AgentSpec::default() }
+}
+
+fn facts<'a>(agent: &'a AgentSpec, judged: &'a Judged) -> Facts<'a> {
+    Facts {
+        agent,
+        judged,
+        attempts: 1,
+        stale_before: false,
+        since_first: Duration::ZERO,
+        called_off: false,
+        may_have_run: false,
+        jitter: 0,
+    }
+}
+
+fn why(facts: &Facts<'_>) -> Option<Why> {
+    match decide(facts) {
+        Decision::Again { .. } => None,
+        Decision::Done(why) => Some(why),
+    }
+}
+
+/// Every verdict, if nothing else stands in the way.
+#[test]
+fn each_kind_has_its_answer() {
+    for (kind, expected) in [
+        (VerdictKind::Succeeded, Some(Why::Succeeded)),
+        (VerdictKind::Auth, Some(Why::NotThatKind)),
+        (VerdictKind::StaleConversation, None),
+        (VerdictKind::Overloaded, None),
+        (VerdictKind::RateLimited, None),
+        (VerdictKind::Server, None),
+        (VerdictKind::Unreachable, None),
+        (VerdictKind::UntrustedFolder, Some(Why::NotThatKind)),
+        (VerdictKind::MaxTurns, Some(Why::NotThatKind)),
+        (VerdictKind::RefusedFlags, Some(Why::NotThatKind)),
+        (VerdictKind::Cancelled, Some(Why::CalledOff)),
+        (VerdictKind::TimedOut, Some(Why::NotThatKind)),
+        (VerdictKind::Killed, Some(Why::NotThatKind)),
+        (VerdictKind::Crashed, Some(Why::NotThatKind)),
+        (VerdictKind::Unknown, Some(Why::NotThatKind)),
+    ] {
+        let (agent, judged) = (asked(), judged(kind, Work::None));
+        assert_eq!(why(&facts(&agent, &judged)), expected, "{kind}");
+    }
+}
+
+/// One row of the table of everything that matters.
+#[derive(Debug)]
+struct Row {
+    agent: AgentSpec,
+    judged: Judged,
+    attempts: u32,
+    stale_before: bool,
+    called_off: bool,
+    may_have_run: bool,
+}
+
+/// The digits of a number, each with its own base.
+struct Digits(usize);
+
+impl Digits {
+    fn next(&mut self, base: usize) -> usize {
+        let digit = self.0 % base;
+        self.0 /= base;
+        digit
+    }
+
+    fn flag(&mut self) -> bool {
+        self.next(2) == 1
+    }
+}
+
+fn rows() -> impl Iterator<Item = Row> {
+    let wishes = [Wish::Continue, Wish::Fresh, Wish::Resume { id: "c1".into() }];
+    let every = VerdictKind::ALL.len() * WORKS.len() * wishes.len() * 2 * 2 * 2 * 2 * 2 * 5 * 2 * 2;
+    (0..every).map(move |number| {
+        let mut digit = Digits(number);
+        let mut judged = judged(VerdictKind::ALL[digit.next(15)], WORKS[digit.next(3)]);
+        let wish = wishes[digit.next(3)].clone();
+        let conversation = digit.flag().then(|| "c1".to_owned());
+        let replay = digit.flag();
+        let (stale_before, called_off, may_have_run) = (digit.flag(), digit.flag(), digit.flag());
+        let attempts = 1 + u32::try_from(digit.next(5)).unwrap();
+        let retries = if digit.flag() { 2 } else { 0 };
+        judged.turns = digit.flag().then_some(1);
+        let agent = AgentSpec { wish, conversation, replay, retries, ..AgentSpec::default() };
+        Row { agent, judged, attempts, stale_before, called_off, may_have_run }
+    })
+}
+
+/// Said once more, the other way round: what must be so if it is tried again, and that it is tried again if all of that is so.
+#[test]
+fn it_is_tried_again_exactly_if_all_of_this_holds() {
+    let (mut again, mut fresh) = (0, 0);
+    for row in rows() {
+        let mut facts = facts(&row.agent, &row.judged);
+        facts.attempts = row.attempts;
+        facts.stale_before = row.stale_before;
+        facts.called_off = row.called_off;
+        facts.may_have_run = row.may_have_run;
+        let kind = row.judged.verdict.kind;
+        let tries = (row.attempts - 1).saturating_sub(u32::from(row.stale_before));
+        let nothing_done = row.judged.work == Work::None && !row.may_have_run;
+        let blamed = BLAMED.contains(&kind)
+            && !row.called_off
+            && (nothing_done || row.agent.replay)
+            && tries < row.agent.retries;
+        let said_at_once = row.judged.work == Work::Unknown && row.judged.turns.is_none();
+        let nothing_begun = (row.judged.work == Work::None || said_at_once) && !row.may_have_run;
+        let stale = kind == VerdictKind::StaleConversation
+            && !row.called_off
+            && row.agent.wish == Wish::Continue
+            && row.agent.conversation.is_some()
+            && !row.stale_before
+            && (nothing_begun || row.agent.replay);
+        match decide(&facts) {
+            Decision::Again { how: Again::Same, after } => {
+                assert!(blamed && after >= SHORTEST_PAUSE, "{row:?}");
+                again += 1;
+            }
+            Decision::Again { how: Again::Fresh, after } => {
+                assert!(stale && after.is_zero(), "{row:?}");
+                fresh += 1;
+            }
+            Decision::Done(why) => assert!(!blamed && !stale, "{why:?} {row:?}"),
+        }
+    }
+    assert!(again > 0 && fresh > 0);
+}
+
+#[test]
+fn the_reason_told_is_the_one_that_a_person_can_do_something_about() {
+    let overloaded = judged(VerdictKind::Overloaded, Work::None);
+    let stale = judged(VerdictKind::StaleConversation, Work::None);
+    let explicit = AgentSpec { wish: Wish::Resume { id: "c1".into() }, ..asked() };
+    let none = AgentSpec { retries: 0, ..asked() };
+    assert_eq!(why(&facts(&explicit, &stale)), Some(Why::ExplicitConversation));
+    assert_eq!(why(&facts(&none, &overloaded)), Some(Why::TooOften));
+    let asked = asked();
+    let twice = Facts { stale_before: true, attempts: 2, ..facts(&asked, &stale) };
+    assert_eq!(why(&twice), Some(Why::StaleTwice));
+    let called_off = Facts { called_off: true, ..facts(&asked, &overloaded) };
+    assert_eq!(why(&called_off), Some(Why::CalledOff));
+    for (kind, work, expected) in [
+        (VerdictKind::Overloaded, Work::Tools, Why::DidWork),
+        (VerdictKind::Overloaded, Work::Unknown, Why::MayHaveRun),
+        (VerdictKind::StaleConversation, Work::Tools, Why::DidWork),
+        // Over its limit of time, with work done.
+        (VerdictKind::TimedOut, Work::Tools, Why::NotThatKind),
+    ] {
+        let judged = judged(kind, work);
+        assert_eq!(why(&facts(&asked, &judged)), Some(expected), "{kind} {work:?}");
+    }
+}
+
+/// Granted, then daemon and keeper die: whatever was asked for, nobody saw that the provider is to blame.
+#[test]
+fn what_may_have_run_without_a_verdict_is_never_repeated() {
+    for replay in [false, true] {
+        let agent = AgentSpec { replay, ..asked() };
+        let judged = judged(VerdictKind::Unknown, Work::Unknown);
+        let facts = Facts { may_have_run: true, ..facts(&agent, &judged) };
+        assert_eq!(why(&facts), Some(Why::MayHaveRun));
+    }
+}
+
+/// An agent that speaks of a conversation that is not there, after it has worked for a while, has one.
+#[test]
+fn stale_is_what_is_said_before_anything_is_done() {
+    let asked = asked();
+    let mut stale = judged(VerdictKind::StaleConversation, Work::Unknown);
+    assert_eq!(why(&facts(&asked, &stale)), None);
+    stale.usage.output_tokens = 1;
+    assert_eq!(why(&facts(&asked, &stale)), Some(Why::DidWork));
+    let mut stale = judged(VerdictKind::StaleConversation, Work::None);
+    stale.tools = 1;
+    assert_eq!(why(&facts(&asked, &stale)), Some(Why::DidWork), "whatever the sum says");
+}
+
+#[test]
+fn the_pauses_grow_to_a_limit() {
+    let pauses: Vec<_> = (0..10).map(|tries| pause(tries, None, 0).as_secs()).collect();
+    assert_eq!(pauses, [2, 4, 8, 16, 32, 64, 128, 256, 300, 300]);
+    let most = pause(0, None, u16::MAX);
+    assert!(
+        most > Duration::from_millis(2_499) && most <= Duration::from_millis(2_500),
+        "{most:?}"
+    );
+}
+
+#[test]
+fn no_try_begins_after_the_time_for_it() {
+    let agent = AgentSpec { retry_within_ms: Some(10_000), ..asked() };
+    let overloaded = judged(VerdictKind::Overloaded, Work::None);
+    let stale = judged(VerdictKind::StaleConversation, Work::None);
+    let at = |judged, ms| {
+        why(&Facts { since_first: Duration::from_millis(ms), ..facts(&agent, judged) })
+    };
+    assert_eq!(at(&overloaded, 8_000), None);
+    assert_eq!(at(&overloaded, 8_001), Some(Why::TooLong));
+    assert_eq!(at(&stale, 10_000), None);
+    assert_eq!(at(&stale, 10_001), Some(Why::TooLong));
+    let mut later = judged(VerdictKind::RateLimited, Work::None);
+    later.verdict.retry_after = Some(Duration::from_secs(11));
+    assert_eq!(at(&later, 0), Some(Why::TooLong), "the provider wants more than there is");
+}
+
+#[test]
+fn reasons_are_sentences_for_an_event() {
+    for why in [Why::Succeeded, Why::StaleTwice, Why::TooLong, Why::MayHaveRun] {
+        let text = why.to_string();
+        assert!(text.starts_with(char::is_lowercase) && !text.ends_with('.'), "{text}");
+    }
+}
+
+fn any_kind() -> impl Strategy<Value = VerdictKind> {
+    // Mostly those that are tried again: the rest ends a history at once.
+    prop_oneof![
+        4 => prop::sample::select(BLAMED.to_vec()),
+        2 => Just(VerdictKind::StaleConversation),
+        1 => prop::sample::select(VerdictKind::ALL.to_vec()),
+    ]
+}
+
+fn any_step() -> impl Strategy<Value = (VerdictKind, Work, Option<Duration>, u16, u64)> {
+    let work = prop::sample::select(WORKS.to_vec());
+    let retry_after = prop::option::of((0..400_u64).prop_map(Duration::from_secs));
+    (any_kind(), work, retry_after, any::<u16>(), 0..60_000_u64)
+}
+
+proptest! {
+    /// Whatever becomes of each launch: so many at most, none too late, one at most without its conversation.
+    #[test]
+    fn a_history_of_launches_is_bounded(
+        steps in prop::collection::vec(any_step(), 1..40),
+        retries in 0..6_u32,
+        within in prop::option::of(0..900_000_u64),
+        replay: bool,
+    ) {
+        let mut agent = AgentSpec { retries, retry_within_ms: within, replay, ..asked() };
+        let (mut attempts, mut fresh, mut now) = (1, 0, Duration::ZERO);
+        for (kind, work, retry_after, jitter, took) in steps {
+            now += Duration::from_millis(took);
+            let mut judged = judged(kind, work);
+            judged.verdict.retry_after = retry_after;
+            let stale_before = fresh > 0;
+            let since_first = now;
+            let facts = Facts { attempts, stale_before, since_first, jitter, ..facts(&agent, &judged) };
+            let Decision::Again { after, how } = decide(&facts) else { break };
+            prop_assert!(work == Work::None || replay || how == Again::Fresh && work != Work::Tools);
+            now += after;
+            attempts += 1;
+            prop_assert!(within.is_none_or(|within| now <= Duration::from_millis(within)));
+            if how == Again::Fresh {
+                fresh += 1;
+                agent.conversation = None;
+            } else {
+                prop_assert!(BLAMED.contains(&kind));
+                prop_assert!(after >= retry_after.unwrap_or_default());
+            }
+        }
+        prop_assert!(fresh <= 1);
+        prop_assert!(attempts <= 1 + retries + fresh, "{} launches", attempts);
+    }
+
+    /// Longer with every try, with chance, and with the provider's word; and never less than that.
+    #[test]
+    fn pauses_are_monotone(tries in 0..u32::MAX, said in prop::option::of(0..u64::MAX), jitter in 0..u16::MAX) {
+        let said = said.map(Duration::from_secs);
+        let one = pause(tries, said, jitter);
+        prop_assert!(one >= said.unwrap_or_default() && one >= SHORTEST_PAUSE);
+        prop_assert!(pause(tries + 1, said, jitter) >= one);
+        prop_assert!(pause(tries, said, jitter + 1) >= one);
+        let longer = said.unwrap_or_default().saturating_add(Duration::from_secs(1));
+        prop_assert!(pause(tries, Some(longer), jitter) >= one);
+        let least = said.unwrap_or_default().max(LONGEST_PAUSE);
+        prop_assert!(one <= least.saturating_add(least / 4));
+    }
+}
