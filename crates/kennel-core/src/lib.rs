@@ -11,6 +11,7 @@ mod event;
 pub mod headroom;
 mod id;
 mod lifecycle;
+pub mod plan;
 mod ready;
 pub mod report;
 pub mod restart;
