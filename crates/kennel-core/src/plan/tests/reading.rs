@@ -187,7 +187,7 @@ fn what_can_not_be_run_is_refused_before_anything_starts() {
         (two("", "prompt = \" \""), "one.b: its prompt is empty"),
         (
             two("", "prompt = \"{{one.a}}\""),
-            "10:13: one.b: {{one.a}}: it is of the same stage, and has no answer yet",
+            "11:13: one.b: {{one.a}}: it is of the same stage, and has no answer yet",
         ),
         (two("", "prompt = \"{{one}}\""), "{{one}}: it is of the same stage"),
         (
@@ -201,7 +201,7 @@ fn what_can_not_be_run_is_refused_before_anything_starts() {
         ),
         (
             two("", "prompt = \"\"\"\n\nsee {{two.b\n\"\"\""),
-            "12:5: one.b: \"{{two.b\" has no }} on its line",
+            "13:5: one.b: \"{{two.b\" has no }} on its line",
         ),
         (
             two("", "prompt = 'x'\ncwd = '.'").replace("agent = \"claude\"", "member = \"ada\""),
