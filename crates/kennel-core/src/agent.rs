@@ -30,6 +30,9 @@ pub struct AgentSpec {
     /// Whether an attempt that did work, or may have, is tried again as well.
     #[serde(default, skip_serializing_if = "is_unset")]
     pub replay: bool,
+    /// Whether it ends if whoever asked goes without a word: they wait for it, tied.
+    #[serde(default, skip_serializing_if = "is_unset")]
+    pub tied: bool,
     /// The plan that it is a part of, if it is.
     #[serde(default, skip_serializing_if = "is_unset")]
     pub plan: Option<PlanSeat>,
@@ -89,10 +92,10 @@ pub enum Wish {
 }
 
 impl AgentSpec {
-    /// As it was asked for, without what was decided on it.
+    /// As it was asked for, without what was decided on it. Whether somebody waits for it does not count.
     #[must_use]
     pub fn as_asked(&self) -> Self {
-        Self { conversation: None, ..self.clone() }
+        Self { conversation: None, tied: false, ..self.clone() }
     }
 }
 

@@ -8,10 +8,12 @@ use serde::de::value::MapAccessDeserializer;
 use serde::de::{MapAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
 
+use crate::agent::Seat;
 use crate::id::{LaunchToken, SessionId};
 use crate::report::{Report, Title};
 use crate::session::Survivor;
 use crate::spec::SessionSpec;
+use crate::verdict::{Usage, VerdictKind};
 use crate::view::{EventView, LaunchView, SessionView, WorktreeView};
 
 /// Text that need not be UTF-8: a plain string where it is, else its bytes in hex. Lossless.
@@ -116,6 +118,9 @@ pub struct CreateRequest {
     /// Whether it waits in line if it may not start at once.
     #[serde(default)]
     pub queue: bool,
+    /// What the agent is asked, if `spec.agent` is set: then there is neither `argv` nor `stdin`. Never written down.
+    #[serde(default)]
+    pub prompt: Option<String>,
 }
 
 /// Another launch of a session that has ended: its command, in its folder, with these surroundings.
@@ -148,6 +153,48 @@ pub struct ResumeRequest {
     /// Who asks, for the event log.
     #[serde(default)]
     pub by: String,
+}
+
+/// A new member.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct NewMember {
+    /// Its name.
+    pub name: String,
+    /// Who sits there.
+    pub seat: Seat,
+    /// The folder that it works in.
+    pub cwd: String,
+}
+
+/// A member, as programs are shown it. Field names are stable: added to, never changed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct MemberAnswer {
+    /// Its name.
+    pub name: String,
+    /// Who sits there.
+    pub seat: Seat,
+    /// The folder that it works in.
+    pub cwd: String,
+    /// The conversation that it had last.
+    pub conversation: Option<String>,
+    /// What it has used up so far.
+    pub usage: Usage,
+    /// How many attempts at prompts were judged.
+    pub attempts: u64,
+    /// What became of the last one.
+    pub last_verdict: Option<VerdictKind>,
+    /// Which session that was.
+    pub last_session: Option<String>,
+    /// When: RFC 3339.
+    pub last_at: Option<String>,
+    /// The session of the prompt that it works on.
+    pub busy_with: Option<String>,
+    /// Since when.
+    pub busy_since: Option<String>,
+    /// How many prompts wait for it in line.
+    pub waiting: u64,
+    /// When it was added.
+    pub created_at: String,
 }
 
 /// A process that a user started, to be followed as a session.

@@ -11,6 +11,7 @@ mod event;
 pub mod headroom;
 mod id;
 mod lifecycle;
+mod member;
 pub mod plan;
 mod ready;
 pub mod report;
@@ -30,6 +31,7 @@ pub use agent::{AgentSpec, Permissions, PlanSeat, Seat, Wish};
 pub use effect::Effect;
 pub use event::{Event, PenEnd, Probe, StopWish};
 pub use id::{IdMaker, LaunchToken, ParseIdError, SessionId, looks_like_id};
+pub use member::{LastVerdict, Member, MemberNameError};
 pub use ready::{Readiness, ReadinessError, ReadyState};
 pub use report::{Report, Reported};
 pub use restart::{RelaunchState, Restart, RestartError, Restarts};
@@ -42,6 +44,6 @@ pub use time::{TimeError, parse_time};
 pub use verdict::{Judged, Usage, Verdict, VerdictKind, Work};
 pub use view::{EventView, LaunchView, SessionView, WorktreeState, WorktreeView};
 pub use world::{
-    Admitted, FindError, Keyed, Refusal, Relaunch, RelaunchBy, RelaunchRefusal, Relaunched,
-    RemoveError, World,
+    Admitted, Changes, FindError, Judgement, Keyed, MemberRemoveError, MemberTaken, Refusal,
+    Relaunch, RelaunchBy, RelaunchRefusal, Relaunched, RemoveError, World,
 };

@@ -89,6 +89,9 @@ pub struct SessionSpec {
     /// A worktree that is made for it.
     #[serde(default, skip_serializing_if = "is_unset")]
     pub worktree: Option<WorktreeSpec>,
+    /// The signal that asks it to end, if it is not TERM.
+    #[serde(default, skip_serializing_if = "is_unset")]
+    pub stop_signal: Option<i32>,
     /// Set if it is a prompt to an agent: Kennel makes the command then, and judges what came of it.
     #[serde(default, skip_serializing_if = "is_unset")]
     pub agent: Option<Box<AgentSpec>>,
@@ -125,6 +128,7 @@ impl Default for SessionSpec {
             cpu: None,
             best_effort: false,
             worktree: None,
+            stop_signal: None,
             agent: None,
         }
     }
@@ -136,6 +140,12 @@ pub(crate) fn is_unset<T: Default + PartialEq>(value: &T) -> bool {
 }
 
 impl SessionSpec {
+    /// Whether another launch may follow by itself when one has ended.
+    #[must_use]
+    pub fn repeats(&self) -> bool {
+        self.restart != Restart::Never || self.agent.is_some()
+    }
+
     /// With each limit of zero taken for none: 0 means off, not at once.
     #[must_use]
     pub fn with_zero_off(mut self) -> Self {

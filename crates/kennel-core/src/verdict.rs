@@ -112,7 +112,10 @@ impl Verdict {
     /// With as much of the text as is kept: its beginning, on the border of a character.
     #[must_use]
     pub fn new(kind: VerdictKind, source: EvidenceSource, evidence: &str) -> Self {
-        let end = evidence.floor_char_boundary(MOST_EVIDENCE);
+        let mut end = evidence.len().min(MOST_EVIDENCE);
+        while !evidence.is_char_boundary(end) {
+            end -= 1;
+        }
         Self { kind, source, evidence: evidence[..end].to_owned(), retry_after: None }
     }
 }

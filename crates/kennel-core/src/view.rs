@@ -7,6 +7,7 @@ use crate::report::{Activity, Percent, Title};
 use crate::restart::RelaunchState;
 use crate::session::{Exit, Kept, Owed, Phase, Reason, StartedBy, Survivor};
 use crate::spec::SessionSpec;
+use crate::verdict::Judged;
 
 /// A session, as `--json` and the API show it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -81,6 +82,9 @@ pub struct SessionView {
     /// Who started it.
     #[serde(default)]
     pub started_by: StartedBy,
+    /// What became of its prompt, if it is one and that is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub judged: Option<Judged>,
     /// What went wrong in its launch and did not keep it from running, such as a limit that is not held: as far as
     /// the daemon that runs has heard it. The event log has all of it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]

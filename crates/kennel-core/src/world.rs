@@ -6,19 +6,22 @@ use std::time::Duration;
 use crate::effect::Effect;
 use crate::event::{Event, StopWish};
 use crate::id::SessionId;
+use crate::member::Member;
 use crate::restart::RelaunchState;
 use crate::session::{Phase, Reason, Session, Wanted, Writing};
 
 mod find;
 mod key;
 mod line;
+mod members;
 mod relaunch;
 #[cfg(test)]
 mod tests;
 
 pub use find::FindError;
 pub use key::Keyed;
-pub use relaunch::{Relaunch, RelaunchBy, RelaunchRefusal, Relaunched};
+pub use members::{Judgement, MemberRemoveError, MemberTaken};
+pub use relaunch::{Changes, Relaunch, RelaunchBy, RelaunchRefusal, Relaunched};
 
 /// What is to be done, and for whom.
 type Effects = Vec<(SessionId, Effect)>;
@@ -30,6 +33,7 @@ pub struct World {
     children: BTreeMap<SessionId, BTreeSet<SessionId>>,
     names: BTreeMap<String, BTreeSet<SessionId>>,
     keys: BTreeMap<String, BTreeSet<SessionId>>,
+    members: BTreeMap<String, Member>,
     draining: bool,
 }
 
@@ -110,6 +114,17 @@ impl World {
             let session = self.sessions.get_mut(id);
             let todo = session.map(|session| session.step(&Event::Restored)).unwrap_or_default();
             effects.extend(tagged(id, todo));
+        }
+        // That the next launch was made may have been on no record yet when that was.
+        for id in &ids {
+            let superseded = self.newest(id).is_some_and(|newest| newest.id != *id);
+            let session = self
+                .sessions
+                .get_mut(id)
+                .filter(|session| superseded && session.relaunch == RelaunchState::Pending);
+            if let Some(session) = session {
+                effects.extend(tagged(id, session.settle_relaunch(RelaunchState::Launched)));
+            }
         }
         // Children were told of their parent's end, but the record of that may have been lost. A parent that is
         // not on record any more was cleaned up.
@@ -273,7 +288,8 @@ impl World {
             return Err(RemoveError::Unrecorded(id.clone()));
         }
         let is_latest = self.newest(id).is_some_and(|newest| newest.id == *id);
-        if is_latest && session.relaunch == RelaunchState::Pending {
+        let asked = session.awaits_verdict() || session.relaunch == RelaunchState::Pending;
+        if is_latest && asked {
             return Err(RemoveError::RelaunchPending(id.clone()));
         }
         Ok(())

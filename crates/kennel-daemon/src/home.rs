@@ -61,6 +61,8 @@ impl Home {
 /// The socket with the API, in the home.
 pub(crate) const API_SOCKET: &str = "kennel.sock";
 /// The file with a launch's secret, in the session's folder, for those of its processes that have no environment.
+/// The journal's folder in that of a session.
+pub(crate) const JOURNAL: &str = "journal";
 pub(crate) const TOKEN_FILE: &str = "token";
 /// The socket at which standard inputs are left, in the home.
 pub(crate) const DEPOSIT_SOCKET: &str = "deposit.sock";

@@ -32,6 +32,7 @@ mod order;
 mod owner;
 mod points;
 mod processes;
+mod prompt;
 mod readiness;
 mod ready;
 mod refused;

@@ -1,7 +1,7 @@
 //! What the owner of the state is told.
 
 use kennel_core::api::{DaemonView, ReportRequest, ResumeRequest, StopAnswer, StopRequest};
-use kennel_core::{Event, SessionId, SessionView};
+use kennel_core::{Event, Judged, SessionId, SessionView};
 use kennel_keeper::protocol::{Report, YardReport};
 use rustix::fd::OwnedFd;
 use tokio::sync::{mpsc, oneshot};
@@ -12,7 +12,7 @@ use crate::effects::launch::Prepared;
 use crate::effects::probe::Found;
 use crate::effects::terminal::{Handle, Sighting};
 use crate::order::NewLaunch;
-use crate::owner::{WorktreeCommand, WorktreeNews};
+use crate::owner::{MemberCommand, WorktreeCommand, WorktreeNews};
 use crate::refused::Refused;
 use crate::register::WriteError;
 use crate::waiters::ShutdownLines;
@@ -73,6 +73,14 @@ pub(crate) enum Message {
     SparesOverdue,
     /// News of a worktree.
     Worktree(Box<WorktreeNews>),
+    /// What became of a prompt.
+    Judged { session: SessionId, judged: Box<Judged> },
+    /// Who asked has had its time to come and wait.
+    TieOverdue { session: SessionId },
+    /// A new member could not be put on record.
+    MemberNotAdded { name: String },
+    /// A member is not on record as it is.
+    MemberUnsaved { name: String },
     /// A leave has taken as long as it may.
     LeaveOverdue { number: u64 },
 }
@@ -157,8 +165,8 @@ pub(crate) enum Command {
     Show { reference: String, answer: Answer<SessionView> },
     /// One session, with what a look at its processes needs.
     Inspect { reference: String, answer: Answer<Inspected> },
-    /// One session, once it is over.
-    Wait { reference: String, answer: Answer<SessionView> },
+    /// One session, once it is over; it ends if the tether is dropped without a word.
+    Wait { reference: String, tether: Option<oneshot::Receiver<()>>, answer: Answer<SessionView> },
     /// The end of a session.
     Stop { reference: String, wish: StopRequest, answer: Answer<StopAnswer> },
     /// A lost session is given up, or one that a user started.
@@ -179,6 +187,8 @@ pub(crate) enum Command {
     Note { session: Option<SessionId>, kind: &'static str, cause: String },
     /// Something about worktrees.
     Worktree(WorktreeCommand),
+    /// Something about members.
+    Member(MemberCommand),
     /// The daemon shall go.
     Leave(Leave),
 }

@@ -3,6 +3,7 @@
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use kennel_core::api::{CreateRequest, ResumeRequest, StdinFrom, Text};
 use kennel_core::{LaunchToken, PenKind, SessionId, SessionSpec, WorktreeSpec};
@@ -13,6 +14,7 @@ use kennel_pen::{Limit, PenName, Size};
 use rustix::fd::OwnedFd;
 
 use crate::home::{API_SOCKET, TOKEN_FILE};
+use crate::prompt;
 use crate::readiness;
 use crate::refused::Refused;
 
@@ -53,6 +55,8 @@ pub(crate) struct NewLaunch {
     terminal: Option<TerminalOrder>,
     stdin: Stdin,
     given: Option<OwnedFd>,
+    /// What it reads from its standard input, if it is a prompt.
+    prompt: Option<Arc<[u8]>>,
 }
 
 impl std::fmt::Debug for NewLaunch {
@@ -81,9 +85,13 @@ impl NewLaunch {
         }
         let argv: Vec<OsString> =
             request.argv.into_iter().map(|arg| exact(arg, "argv")).collect::<Result<_, _>>()?;
-        if argv.is_empty() {
+        if argv.is_empty() && spec.agent.is_none() {
             return Err(Refused::invalid("argv is empty: there is nothing to run"));
         }
+        if let Some(signal) = spec.stop_signal {
+            check_signal(signal)?;
+        }
+        let prompt = prompt::check(&mut spec, &argv, request.prompt)?;
         let env = request.env.into_iter().map(variable).collect::<Result<_, _>>()?;
         let cwd = PathBuf::from(exact(request.cwd, "cwd")?);
         if !cwd.is_absolute() {
@@ -106,6 +114,7 @@ impl NewLaunch {
             return Err(Refused::invalid("terminal_settings has too many special characters"));
         }
         let stdin = match (&request.stdin, &given) {
+            _ if prompt.is_some() => Stdin::Given,
             _ if terminal.is_some() => Stdin::Null,
             (StdinFrom::Null, _) => Stdin::Null,
             (StdinFrom::Pipe, _) => Stdin::Pipe,
@@ -120,7 +129,8 @@ impl NewLaunch {
         // What was decided on a worktree is ours to say.
         spec.worktree = spec.worktree.as_ref().map(WorktreeSpec::as_asked);
         let (umask, queue) = (request.umask, request.queue);
-        Ok(Self { spec, id: None, queue, argv, env, cwd, umask, limits, terminal, stdin, given })
+        let (id, prompt) = (None, prompt.map(Arc::from));
+        Ok(Self { spec, id, queue, argv, env, cwd, umask, limits, terminal, stdin, given, prompt })
     }
 
     /// Whether it asks for a worktree on which nobody has decided yet.
@@ -128,8 +138,33 @@ impl NewLaunch {
         self.spec.worktree.as_ref().is_some_and(|worktree| worktree.record.is_none())
     }
 
+    /// Whether it has a worktree, or asks for one.
+    pub(crate) fn has_worktree(&self) -> bool {
+        self.spec.worktree.is_some()
+    }
+
     pub(crate) fn env(&self) -> &Vec<(OsString, OsString)> {
         &self.env
+    }
+
+    /// The command of a prompt was decided on. What the client has set in its environment stays.
+    pub(crate) fn set_command(&mut self, argv: Vec<String>, env: Vec<(String, String)>) {
+        self.spec.argv.clone_from(&argv);
+        self.argv = argv.into_iter().map(OsString::from).collect();
+        for (name, value) in env {
+            if self.env.iter().all(|(set, _)| *set != *name) {
+                self.env.push((name.into(), value.into()));
+            }
+        }
+    }
+
+    /// It starts in this folder, whatever the client's is.
+    pub(crate) fn set_folder(&mut self, cwd: &str) {
+        cwd.clone_into(&mut self.spec.cwd);
+        self.cwd = PathBuf::from(cwd);
+        for (_, value) in self.env.iter_mut().filter(|(name, _)| name == "PWD") {
+            *value = cwd.into();
+        }
     }
 
     /// The folder that the client stands in.
@@ -183,6 +218,7 @@ impl NewLaunch {
             terminal_settings: request.terminal_settings,
             stderr_apart: request.stderr_apart,
             queue: request.queue,
+            prompt: None,
         };
         let mut launch = Self::new(request, given)?;
         launch.spec.worktree = worktree;
@@ -201,16 +237,20 @@ impl NewLaunch {
             umask: self.umask,
             limits: self.limits.clone(),
             terminal: self.terminal.clone(),
-            stdin: if self.stdin == Stdin::Given { Stdin::Null } else { self.stdin },
+            stdin: match self.stdin {
+                Stdin::Given if self.prompt.is_none() => Stdin::Null,
+                same => same,
+            },
             given: None,
+            prompt: self.prompt.clone(),
         }
     }
 
     /// What a former daemon would have launched.
     pub(crate) fn kept(spec: SessionSpec, order: LaunchOrder) -> Self {
-        let LaunchOrder { argv, env, cwd, umask, limits, terminal, stdin, .. } = order;
-        let (id, queue, given) = (None, true, None);
-        Self { spec, id, queue, argv, env, cwd, umask, limits, terminal, stdin, given }
+        let LaunchOrder { argv, env, cwd, umask, limits, terminal, stdin, prompt, .. } = order;
+        let (id, queue, given, prompt) = (None, true, None, prompt.map(Arc::from));
+        Self { spec, id, queue, argv, env, cwd, umask, limits, terminal, stdin, given, prompt }
     }
 
     /// The order for the keeper, and what comes along as its standard input.
@@ -256,6 +296,8 @@ impl NewLaunch {
             pids: spec.pids,
             cpu: spec.cpu,
             best_effort: spec.best_effort,
+            stop_signal: spec.stop_signal,
+            prompt: self.prompt.map(|prompt| prompt.to_vec()),
         };
         (order, self.given)
     }
@@ -291,6 +333,13 @@ pub(crate) fn check_name(name: &str) -> Result<(), Refused> {
     Err(Refused::invalid(format!("{name:?} is no name for a session")).hint(format!(
         "a name has 1 to {LONGEST_NAME} characters without blanks or /, and does not begin with -"
     )))
+}
+
+fn check_signal(number: i32) -> Result<(), Refused> {
+    if rustix::process::Signal::from_named_raw(number).is_some() {
+        return Ok(());
+    }
+    Err(Refused::invalid(format!("stop_signal {number} is no signal")))
 }
 
 fn exact(text: Text, what: &str) -> Result<OsString, Refused> {
@@ -360,6 +409,7 @@ pub(crate) mod tests {
             terminal_settings: None,
             stderr_apart: false,
             queue: false,
+            prompt: None,
         }
     }
 

@@ -63,6 +63,10 @@ impl Refused {
         Self::new(RefusedKind::Invalid, message)
     }
 
+    pub(crate) fn not_found(message: impl ToString) -> Self {
+        Self::new(RefusedKind::NotFound, message)
+    }
+
     pub(crate) fn conflict(message: impl ToString) -> Self {
         Self::new(RefusedKind::Conflict, message)
     }
@@ -143,6 +147,7 @@ impl From<RelaunchRefusal> for Refused {
             RelaunchRefusal::Unknown(_) => Self::new(RefusedKind::NotFound, refusal),
             RelaunchRefusal::Lost(_)
             | RelaunchRefusal::Forgotten(_)
+            | RelaunchRefusal::Prompt(_)
             | RelaunchRefusal::NotLaunched(_)
             | RelaunchRefusal::CalledOff(_) => Self::conflict(refusal),
             RelaunchRefusal::Refused(refusal) => refusal.into(),

@@ -114,6 +114,7 @@ impl Begun {
             false
         });
         let register = opened.register.clone();
+        let members = opened.members.clone();
         let sessions = whose(opened, &home);
         let (adopted, all_adopted) = oneshot::channel();
         let owner = Owner::new(Beginning {
@@ -121,6 +122,7 @@ impl Begun {
             version,
             register: register.clone(),
             sessions,
+            members,
             yard: yard.identity.clone(),
             yard_sender: yard.sender(),
             bus: bus.clone(),

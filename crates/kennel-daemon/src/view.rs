@@ -52,6 +52,7 @@ pub(crate) fn session(
         key: session.spec.key.clone(),
         kept: session.kept.clone(),
         started_by: session.started_by,
+        judged: session.judged.clone(),
         trouble: Vec::new(),
     }
 }

@@ -176,6 +176,8 @@ impl Daemon {
             pids: None,
             cpu: None,
             best_effort: false,
+            stop_signal: None,
+            prompt: None,
         }
     }
 

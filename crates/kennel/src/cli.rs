@@ -5,14 +5,15 @@ use std::path::PathBuf;
 
 use clap::{ArgMatches, Args, Command, FromArgMatches, Parser, Subcommand};
 
+use crate::ask::{self, AnswerArgs, AskArgs};
 use crate::config::{self as configuration, Config, ConfigError, WhichProfile};
 use crate::doctor::{self, DoctorArgs};
 use crate::failure::{Failure, say};
 use crate::home::Home;
 use crate::run::{self, RunArgs};
 use crate::verbs::{
-    adopt, attach, completions, config, daemon, events, forget, inspect, kill, logs, prune, ps,
-    report, rescue, rm, send, signal, stop, strays, unknown, wait, worktrees,
+    adopt, attach, completions, config, daemon, events, forget, inspect, kill, logs, member, prune,
+    ps, report, rescue, rm, send, signal, stop, strays, unknown, wait, worktrees,
 };
 
 /// Runs coding agents, and owns every process of theirs: no strays.
@@ -66,6 +67,23 @@ enum Verb {
     ///
     /// With -d, or after the detach keys, it goes on by itself.
     Run(Box<RunArgs>),
+    /// Give a prompt to an agent, and print its answer
+    ///
+    /// To a member, which goes on with the conversation that it had last, or to an agent. On a terminal it is shown what
+    /// the agent does. The prompt goes to it by standard input, and is written down nowhere.
+    ///
+    /// The verdict is made from all that the agent tells, and not from its exit code alone. If the provider is to blame
+    /// (too much to do, failed, not reached) it is tried again, unless the agent did work already; each try begins when
+    /// nothing of the one before is left. Control-C stops it wholly; once more kills it.
+    Ask(Box<AskArgs>),
+    /// Wait for the answer to a prompt that was left to itself, and print it
+    Answer(AnswerArgs),
+    /// Add, list, show or remove members: named seats for agents
+    ///
+    /// A member has an agent, a folder and a conversation that goes on from prompt to prompt. It works on one prompt at
+    /// a time.
+    #[command(visible_alias = "members")]
+    Member(member::MemberArgs),
     /// Launch a session that has ended again
     ///
     /// Its command, in its folder, with our environment. It keeps its id; the nth launch has _n behind it. However
@@ -273,6 +291,9 @@ impl Cli {
         let open = || Home::open(&self.home, &self.config).map_err(Failure::setup);
         match self.verb {
             Verb::Run(args) => run::run(&open()?, &args),
+            Verb::Ask(args) => ask::ask(&open()?, &args),
+            Verb::Answer(args) => ask::answer(&open()?, &args),
+            Verb::Member(args) => member::member(&open()?, &args),
             Verb::Resume(args) => run::resume(&open()?, &args),
             Verb::Adopt(args) => adopt::adopt(&open()?, args),
             Verb::Ps(args) => ps::ps(&open()?, &args),

@@ -1,5 +1,6 @@
 //! `kennel`: runs coding agents and owns every process of theirs.
 
+mod ask;
 mod cli;
 mod config;
 mod connect;

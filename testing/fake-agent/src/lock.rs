@@ -65,7 +65,7 @@ pub(crate) fn work(mut args: Args) -> Outcome {
 }
 
 /// Names the launch that a process belongs to, if Kennel started it.
-const LAUNCH_VARIABLE: &str = "KENNEL_SESSION";
+pub(crate) const LAUNCH_VARIABLE: &str = "KENNEL_SESSION";
 
 /// `alone PATH LOG BEHAVIOUR [ARGS..]`: any behaviour, under watch.
 ///
@@ -130,7 +130,7 @@ impl Alone {
 }
 
 /// Takes a lock; none if another has it.
-fn take(path: &Path) -> Result<Option<File>, Failure> {
+pub(crate) fn take(path: &Path) -> Result<Option<File>, Failure> {
     let file = OpenOptions::new()
         .write(true)
         .create(true)
@@ -148,7 +148,7 @@ fn take(path: &Path) -> Result<Option<File>, Failure> {
 }
 
 /// Appends `EVENT PID MORE` to the log.
-fn note_more(log: &Path, event: &str, more: &str) -> Result<(), Failure> {
+pub(crate) fn note_more(log: &Path, event: &str, more: &str) -> Result<(), Failure> {
     write_down(log, &format!("{event} {} {more}\n", process::id()))
 }
 

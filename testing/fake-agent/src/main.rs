@@ -18,6 +18,7 @@
 mod args;
 mod bomb;
 mod cgroup;
+mod claude;
 mod failure;
 mod identity;
 mod json;
@@ -176,6 +177,8 @@ const BEHAVIOURS: &[Behaviour] = &[
     ),
     row("uid", "", "prints its real and effective uid", identity::uid),
     row("setuid-sleep", "", "becomes its effective user for good, sleeps", identity::setuid_sleep),
+    // Agent CLIs
+    row("claude", "[FLAGS..]", "speaks as Claude Code does, by a script", claude::claude),
     // For itself
     row(
         spawn::LINGER,
@@ -186,7 +189,16 @@ const BEHAVIOURS: &[Behaviour] = &[
 ];
 
 fn main() -> ExitCode {
-    let code = match run(std::env::args_os().skip(1).collect()) {
+    let mut words: Vec<OsString> = std::env::args_os().collect();
+    // Under the name of an agent CLI it is one.
+    let own = words.first().map(std::path::Path::new).and_then(std::path::Path::file_name);
+    let itself = words.get(1).is_some_and(|word| word == spawn::LINGER);
+    if own.is_some_and(|own| own == "claude") && !itself {
+        words[0] = "claude".into();
+    } else if !words.is_empty() {
+        words.remove(0);
+    }
+    let code = match run(words) {
         Ok(code) => code,
         Err(failure) => failure.report(),
     };

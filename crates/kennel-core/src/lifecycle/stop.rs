@@ -4,8 +4,9 @@ use std::time::Duration;
 
 use crate::effect::Effect;
 use crate::event::StopWish;
-use crate::restart::{self, Decision, Facts, RelaunchState, Restart};
+use crate::restart::{self, Decision, Facts, RelaunchState};
 use crate::session::{Look, Phase, Reason, Session, Wanted};
+use crate::verdict::Judged;
 
 /// What a wish changed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -67,7 +68,8 @@ impl Session {
     /// the next waits for its pause to be over. Whether that is news.
     fn call_off_relaunch(&mut self, reason: &Reason) -> bool {
         let follows = match self.relaunch {
-            RelaunchState::Undecided if self.is_live() => self.spec.restart != Restart::Never,
+            RelaunchState::Undecided if self.is_live() => self.spec.repeats(),
+            RelaunchState::Undecided if self.spec.agent.is_some() => self.awaits_verdict(),
             RelaunchState::Undecided => {
                 let decision = restart::decide(&Facts::of(self, Duration::ZERO));
                 matches!(decision, Decision::Relaunch { .. })
@@ -91,6 +93,12 @@ impl Session {
     /// What follows this launch is known now.
     pub(crate) fn settle_relaunch(&mut self, state: RelaunchState) -> Vec<Effect> {
         self.relaunch = state;
+        self.noted()
+    }
+
+    /// What became of it is known now.
+    pub(crate) fn settle_verdict(&mut self, judged: Judged) -> Vec<Effect> {
+        self.judged = Some(judged);
         self.noted()
     }
 

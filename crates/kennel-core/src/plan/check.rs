@@ -8,6 +8,7 @@ use super::name::{Name, Place};
 use super::problem::{Complaint, PlanError, Problem, Spot};
 use super::spec::{PlanAgent, PlanSpec, Prompt, StageSpec, Who, WorktreeWish};
 use super::template::{INPUT, Reference, Template};
+use crate::member::Member;
 use crate::slip::did_you_mean;
 
 /// The most agents of a plan.
@@ -156,10 +157,10 @@ impl<'a> Checking<'a> {
             Who::Agent(name) if name.trim().is_empty() => {
                 self.wrong("agent", "`agent` is empty; write for instance \"claude\"")
             }
-            Who::Member(name) if name.trim().is_empty() => {
-                self.wrong("member", "`member` is empty")
-            }
-            Who::Member(_) => {
+            Who::Member(name) => {
+                if let Err(error) = Member::check_name(name) {
+                    self.wrong("member", error);
+                }
                 for (key, given) in
                     [("cwd", agent.cwd.is_some()), ("worktree", agent.worktree.is_some())]
                 {

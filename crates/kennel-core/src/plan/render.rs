@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use super::name::{Name, Place};
 use super::problem::{PlanError, Problem};
 use super::spec::{PlanSpec, Prompt, StageSpec};
-use super::template::{NoValue, Reference, Template, TemplateError};
+use super::template::{NoValue, Reference, Template, TemplateError, beginning};
 use crate::slip::did_you_mean;
 
 /// The most bytes of an answer that go into a prompt.
@@ -140,9 +140,9 @@ fn told(place: &Place, answer: Answer<'_>) -> String {
         Answer::Missing(why) => format!("[no answer from {place}: {why}]"),
         Answer::Given(text) if text.len() <= LONGEST_ANSWER => text.into_owned(),
         Answer::Given(text) => {
-            let end = text.floor_char_boundary(LONGEST_ANSWER);
-            let left_out = text.len() - end;
-            format!("{}\n[{left_out} more bytes from {place} are left out]", &text[..end])
+            let kept = beginning(&text, LONGEST_ANSWER);
+            let left_out = text.len() - kept.len();
+            format!("{kept}\n[{left_out} more bytes from {place} are left out]")
         }
     }
 }

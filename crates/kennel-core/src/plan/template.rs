@@ -167,8 +167,16 @@ impl Reference {
 /// The beginning of a line, for people.
 fn shown(text: &str) -> String {
     const MOST: usize = 60;
-    let line = text.lines().next().unwrap_or_default();
-    line[..line.floor_char_boundary(MOST)].to_owned()
+    beginning(text.lines().next().unwrap_or_default(), MOST).to_owned()
+}
+
+/// At most so many bytes of a text, up to the border of a character.
+pub(super) fn beginning(text: &str, most: usize) -> &str {
+    let mut end = text.len().min(most);
+    while !text.is_char_boundary(end) {
+        end -= 1;
+    }
+    &text[..end]
 }
 
 #[cfg(test)]

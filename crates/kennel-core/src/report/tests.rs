@@ -87,7 +87,8 @@ fn a_former_launch_is_not_believed_for_the_later_one() {
     let gone = Event::Gone { exit: Exit::Code { code: 1 }, reason: None };
     tell(&mut world, &id(1), &[gone, Event::Recorded]);
     let by = RelaunchBy::Person { who: "ada".into(), parent: None, tethered: false };
-    let how = Relaunch { token: LaunchToken::new(2), owed: Vec::new(), queued: false, by };
+    let how =
+        Relaunch { token: LaunchToken::new(2), owed: Vec::new(), queued: false, by, changes: None };
     let Relaunched::Admitted { id: second, .. } = world.relaunch(&id(1), how) else { panic!() };
     tell(&mut world, &second, &run());
     for named in [id(1).as_str(), second.as_str()] {

@@ -42,6 +42,7 @@ impl SessionSpec {
             cpu,
             best_effort,
             worktree,
+            stop_signal,
             agent,
         } = self;
         let prompt = |agent: &Option<Box<AgentSpec>>| agent.as_ref().map(|it| it.as_asked());
@@ -73,6 +74,7 @@ impl SessionSpec {
             ("cpu", *cpu == other.cpu),
             ("best_effort", *best_effort == other.best_effort),
             ("worktree", asked(worktree.as_ref()) == asked(other.worktree.as_ref())),
+            ("stop_signal", *stop_signal == other.stop_signal),
             ("agent", prompt(agent) == prompt(&other.agent)),
         ];
         same.into_iter().filter(|(_, same)| !same).map(|(field, _)| field).collect()
@@ -130,6 +132,7 @@ mod tests {
                 serde_json::json!({"rows": 1, "columns": 1}),
                 serde_json::json!({"kind": "report"}),
                 serde_json::json!({"policy": "on_failure", "most": 3}),
+                serde_json::json!({"seat": {"agent": "claude"}}),
                 serde_json::json!({"repo": "r", "path": "p", "branch": "b", "base": null}),
             ];
             let changed = candidates.into_iter().find_map(|value| {

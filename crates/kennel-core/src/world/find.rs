@@ -135,6 +135,14 @@ impl World {
         latest
     }
 
+    /// The name of a member that looks like this one, the likeliest.
+    #[must_use]
+    pub fn member_like(&self, name: &str) -> Option<&str> {
+        let most = (name.chars().count() / 3).clamp(1, 4);
+        let near = self.members.keys().map(|other| (distance(name, other), other.as_str()));
+        near.filter(|(distance, _)| *distance <= most).min().map(|(_, other)| other)
+    }
+
     fn near(&self, reference: &str) -> Vec<String> {
         let length = reference.chars().count();
         let most = largest_slip(reference);

@@ -1,5 +1,7 @@
 //! The line: who waits to start, in which order, and whose turn it is.
 
+use std::collections::BTreeSet;
+
 use crate::admission::{self, Caps, Census};
 use crate::id::SessionId;
 use crate::session::{Phase, Session};
@@ -46,7 +48,14 @@ impl World {
         let mut census = Census::nobody(caps);
         self.sessions.values().for_each(|session| census.count(caps, session));
         let mut next = Vec::new();
+        let mut taken: BTreeSet<&str> = BTreeSet::new();
         for session in self.line() {
+            // Whoever waits for a member holds up nobody who does not.
+            if let Some(member) = session.spec.agent.as_ref().and_then(|it| it.member.as_deref())
+                && (self.busy_with(member).is_some() || !taken.insert(member))
+            {
+                continue;
+            }
             let name = session.spec.name.as_deref();
             if admission::over(caps, &census, name).is_none() {
                 census.add(caps, name);

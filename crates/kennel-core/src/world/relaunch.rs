@@ -15,6 +15,7 @@ use crate::id::{LaunchToken, SessionId};
 use crate::lifecycle::worktree;
 use crate::restart::{self, Decision, Facts, RelaunchState, Restarts, Why};
 use crate::session::{Kept, Owed, Phase, Reason, Session, StartedBy};
+use crate::spec::SessionSpec;
 
 use super::{Admitted, Effects, Refusal, World, tagged};
 
@@ -29,6 +30,17 @@ pub struct Relaunch {
     pub queued: bool,
     /// Who wants it.
     pub by: RelaunchBy,
+    /// In what it differs from the former launch.
+    pub changes: Option<Changes>,
+}
+
+/// In what another attempt at a prompt differs from the former one.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Changes {
+    /// The command.
+    pub argv: Vec<String>,
+    /// The conversation that goes on; none: a new one.
+    pub conversation: Option<String>,
 }
 
 /// Who wants another launch.
@@ -81,6 +93,9 @@ pub enum RelaunchRefusal {
     /// There is no such session.
     #[error("there is no session {0}")]
     Unknown(SessionId),
+    /// It is a prompt, which is on no record.
+    #[error("session {0} is a prompt, which Kennel does not write down; ask again")]
+    Prompt(SessionId),
     /// Nobody knows whether the former launch still runs.
     #[error(
         "session {0} is lost: nobody can tell whether it still runs; forget it, and start another one"
@@ -98,6 +113,15 @@ pub enum RelaunchRefusal {
     /// As for a new session.
     #[error(transparent)]
     Refused(#[from] Refusal),
+}
+
+impl Changes {
+    pub(super) fn apply(self, spec: &mut SessionSpec) {
+        spec.argv = self.argv;
+        if let Some(agent) = &mut spec.agent {
+            agent.conversation = self.conversation;
+        }
+    }
 }
 
 impl World {
@@ -127,6 +151,10 @@ impl World {
         }
         if newest.started_by == StartedBy::Terminal {
             return Relaunched::Refused(RelaunchRefusal::NotLaunched(newest.id.clone()));
+        }
+        let by_person = matches!(how.by, RelaunchBy::Person { .. });
+        if newest.spec.agent.is_some() && by_person && !newest.is_asking() {
+            return Relaunched::Refused(RelaunchRefusal::Prompt(newest.id.clone()));
         }
         if let Some(answer) = not_now(newest, &how.by) {
             return answer;
@@ -211,6 +239,9 @@ fn not_now(former: &Session, by: &RelaunchBy) -> Option<Relaunched> {
 
 fn next_launch(former: &Session, how: Relaunch) -> Session {
     let mut spec = former.spec.clone();
+    if let Some(changes) = how.changes {
+        changes.apply(&mut spec);
+    }
     let restarts = match how.by {
         RelaunchBy::Person { who, parent, tethered } => {
             spec.asked_by = who;

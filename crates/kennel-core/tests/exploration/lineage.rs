@@ -134,7 +134,7 @@ impl Mind for Lineage {
     fn resume(&self, world: &mut World) -> Effects {
         let by = RelaunchBy::Person { who: "a client".into(), parent: None, tethered: false };
         let token = LaunchToken::new(2);
-        let how = Relaunch { token, owed: vec![files()], queued: false, by };
+        let how = Relaunch { token, owed: vec![files()], queued: false, by, changes: None };
         self.numbered((self.resume)(world, &self.ids[FIRST], how))
     }
 

@@ -45,7 +45,10 @@ pub(crate) enum Prepared {
 
 impl Preparation {
     /// Makes folder and lock, and puts together what the yard is asked. Blocks on the disk.
-    pub(crate) fn prepare(self) -> io::Result<Prepared> {
+    pub(crate) fn prepare(mut self) -> io::Result<Prepared> {
+        if let Some(prompt) = self.order.prompt.take() {
+            self.stdin = Some(in_memory(&prompt)?);
+        }
         let at = |what: &'static str| {
             let folder = self.folder.display().to_string();
             move |error: io::Error| {

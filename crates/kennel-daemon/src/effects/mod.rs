@@ -2,6 +2,7 @@
 
 pub(crate) mod clean_up;
 pub(crate) mod end_pen;
+pub(crate) mod judge;
 pub(crate) mod launch;
 pub(crate) mod probe;
 pub(crate) mod terminal;

@@ -6,6 +6,7 @@ mod daemon;
 mod events;
 mod input;
 mod listener;
+mod members;
 mod report;
 mod resume;
 mod sessions;
@@ -30,8 +31,8 @@ use crate::register::Register;
 pub(crate) use listener::OwnerOnly;
 pub(crate) use report::Peer;
 
-/// The longest body: an environment may be large.
-const BODY: usize = 8 << 20;
+/// The longest body: an environment may be large, and so may a prompt.
+const BODY: usize = 16 << 20;
 
 /// What every request may need.
 #[derive(Debug, Clone)]
@@ -78,6 +79,8 @@ impl Api {
             .route(&of("forget"), post(sessions::forget))
             .route(&of("signal"), post(input::signal))
             .route(&of("input"), post(input::input))
+            .route("/v1/members", get(members::list).post(members::add))
+            .route("/v1/members/{name}", get(members::show).delete(members::remove))
             .route("/v1/adopt", post(adopt::adopt))
             .route("/v1/report", post(report::report))
             .route("/v1/prune", get(sessions::would_prune).post(sessions::prune))

@@ -85,11 +85,25 @@ pub(super) async fn inspect(
     Ok(Json(inspect::inspect(&api.0.home, &api.0.register, known).await))
 }
 
+/// Whether a session ends with whoever waits for it.
+#[derive(Debug, Default, Deserialize)]
+pub(super) struct Tied {
+    #[serde(default)]
+    tied: bool,
+}
+
 pub(super) async fn wait(
     State(api): State<Api>,
     Path(reference): Path<String>,
+    tied: Result<Query<Tied>, axum::extract::rejection::QueryRejection>,
 ) -> Answered<SessionView> {
-    api.ask(|answer| Command::Wait { reference, answer }).await.map(Json)
+    let Query(Tied { tied }) = tied.map_err(|wrong| Refused::invalid(wrong.body_text()))?;
+    // If the client goes, this future is dropped, and the tether with it.
+    let (holds, tether) = oneshot::channel();
+    let tether = tied.then_some(tether);
+    let answer = api.ask(|answer| Command::Wait { reference, tether, answer }).await;
+    holds.send(()).ok();
+    answer.map(Json)
 }
 
 pub(super) async fn stop(

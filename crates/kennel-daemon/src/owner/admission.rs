@@ -61,6 +61,17 @@ impl Owner {
 
     /// Whether there is room for a launch. Nothing was made so far, so that a refusal leaves nothing behind.
     pub(super) fn room_for(&mut self, launch: &NewLaunch) -> Result<Room, Refused> {
+        // Who is refused for this need not wait for the rest; a further attempt has its member already.
+        let busy = launch.spec.agent.as_deref().and_then(|agent| self.busy(agent));
+        match self.room_for_again(launch)? {
+            room if busy.is_none() => Ok(room),
+            _ if launch.queue => Ok(Room::InLine),
+            _ => Err(busy.unwrap_or_else(Refused::leaving)),
+        }
+    }
+
+    /// The same for a further launch by itself.
+    pub(super) fn room_for_again(&mut self, launch: &NewLaunch) -> Result<Room, Refused> {
         if self.leaving.is_some() {
             return Err(Refused::leaving());
         }
@@ -119,7 +130,10 @@ impl Owner {
                 return self.watch_line();
             }
             point("daemon.line.turn_came");
-            self.happen(&id, &Event::TurnCame);
+            match self.resettle_prompt(&id) {
+                Ok(()) => self.happen(&id, &Event::TurnCame),
+                Err(refused) => self.turn_down(&id, &refused),
+            }
         }
     }
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 use kennel_core::restart::Decision;
 use kennel_core::{
     Effect, Event, LaunchToken, Owed, OwedKind, Phase, Reason, Relaunch, RelaunchBy,
-    RelaunchRefusal, RelaunchState, Relaunched, Restart, Session, SessionId, StopWish,
+    RelaunchRefusal, RelaunchState, Relaunched, Session, SessionId, StopWish,
 };
 use kennel_keeper::fault::point;
 
@@ -29,7 +29,7 @@ const LOST_ENVIRONMENT: &str = "its environment went with the former daemon";
 /// A session for which a keeper of the future may need what the client has sent.
 fn repeats(session: &Session) -> bool {
     // One that is tied to a client has nobody to be tied to any more.
-    session.spec.restart != Restart::Never && !session.spec.tethered
+    session.spec.repeats() && !session.spec.tethered
 }
 
 /// What every launch owes.
@@ -73,6 +73,9 @@ impl Owner {
         self.queued += usize::from(phase == Phase::Queued);
         if is_child {
             self.children.insert(id.clone());
+        }
+        if id.attempt() == 1 {
+            self.expect_tie(id);
         }
         self.keep(id);
         let mut news = News::new();
@@ -141,7 +144,7 @@ impl Owner {
             parent: request.parent.clone(),
             tethered: request.tethered,
         };
-        let how = Relaunch { token, owed: owed(), queued, by };
+        let how = Relaunch { token, owed: owed(), queued, by, changes: None };
         match (self.world.relaunch(after, how), prepared) {
             (Relaunched::Admitted { id, effects }, Ok(Some((launch, _)))) => {
                 point("daemon.again.resumed");
@@ -223,6 +226,7 @@ impl Owner {
         for id in &ended {
             self.consider_restart(id);
         }
+        self.take_up_prompts();
         for id in &ended {
             self.settle_again(id);
         }
@@ -246,6 +250,10 @@ impl Owner {
         if session.phase != Phase::Cleaned || !repeats(session) || decided(session) {
             return;
         }
+        // What follows a prompt is decided by what became of it.
+        if session.spec.agent.is_some() {
+            return;
+        }
         let ran = self.ran(id);
         let (decision, effects) = self.world.consider_restart(id, ran);
         let mut news = News::new();
@@ -254,10 +262,8 @@ impl Owner {
         }
         let Decision::Relaunch { after } = decision else { return };
         point("daemon.again.pending");
-        if self.runtimes.get(id).is_none_or(|runtime| runtime.again.is_none()) {
-            let by = format!("the daemon: {LOST_ENVIRONMENT}");
-            self.note(Some(id.clone()), "not_restarted", LOST_ENVIRONMENT.to_owned());
-            return self.call_off(id, Reason::Stopped { by });
+        if !self.has_again(id) {
+            return self.give_up_again(id);
         }
         self.note(
             Some(id.clone()),
@@ -265,6 +271,18 @@ impl Owner {
             format!("it is launched again in {after:?}"),
         );
         self.arm_restart(id, after);
+    }
+
+    /// Whether there is all that another launch needs.
+    pub(super) fn has_again(&self, id: &SessionId) -> bool {
+        self.runtimes.get(id).is_some_and(|runtime| runtime.again.is_some())
+    }
+
+    /// There is not: a former daemon had it.
+    pub(super) fn give_up_again(&mut self, id: &SessionId) {
+        let by = format!("the daemon: {LOST_ENVIRONMENT}");
+        self.note(Some(id.clone()), "not_restarted", LOST_ENVIRONMENT.to_owned());
+        self.call_off(id, Reason::Stopped { by });
     }
 
     /// How long its program ran.
@@ -277,7 +295,7 @@ impl Owner {
     }
 
     /// Time asleep does not count.
-    fn arm_restart(&mut self, id: &SessionId, after: Duration) {
+    pub(super) fn arm_restart(&mut self, id: &SessionId, after: Duration) {
         let (bus, session) = (self.bus.clone(), id.clone());
         let timer = tokio::spawn(async move {
             tokio::time::sleep(after).await;
@@ -300,15 +318,23 @@ impl Owner {
         let Some(mut launch) = again.map(|launch| Box::new(launch.once_more())) else { return };
         // Nobody is there to be refused: it waits for its turn.
         launch.queue = true;
-        let (room, token) = match (self.room_for(&launch), token()) {
+        let (room, token) = match (self.room_for_again(&launch), token()) {
             (Ok(room), Ok(token)) => (room, token),
             (Err(refused), _) | (_, Err(refused)) => {
                 self.note(Some(id.clone()), "restart_put_off", refused.problem().message);
                 return self.arm_restart(id, NO_ROOM);
             }
         };
+        let changes = match self.next_attempt(id, &mut launch) {
+            Ok(changes) => changes,
+            Err(refused) => {
+                let why = refused.problem().message;
+                self.note(Some(id.clone()), "not_restarted", why.clone());
+                return self.call_off(id, Reason::Stopped { by: format!("the daemon: {why}") });
+            }
+        };
         let by = RelaunchBy::Policy { ran: self.ran(id) };
-        let how = Relaunch { token, owed: owed(), queued: room == Room::InLine, by };
+        let how = Relaunch { token, owed: owed(), queued: room == Room::InLine, by, changes };
         match self.world.relaunch(id, how) {
             Relaunched::Admitted { id: next, effects } => {
                 point("daemon.again.restarted");
@@ -337,7 +363,8 @@ impl Owner {
     /// Lets go of what no further launch needs.
     pub(super) fn settle_again(&mut self, id: &SessionId) {
         let Some(session) = self.world.get(id) else { return };
-        if session.phase != Phase::Cleaned || session.relaunch == RelaunchState::Pending {
+        let pending = session.relaunch == RelaunchState::Pending || session.awaits_verdict();
+        if session.phase != Phase::Cleaned || pending {
             return;
         }
         let Some(runtime) = self.runtimes.get_mut(id) else { return };

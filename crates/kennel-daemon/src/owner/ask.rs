@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use kennel_core::api::{DaemonView, SettingsView, StopAnswer, StopRequest, StopResult};
 use kennel_core::{
-    Admitted, Event, Keyed, LaunchToken, Phase, Reason, RelaunchState, Restart, Session, SessionId,
+    Admitted, Event, Keyed, LaunchToken, Phase, Reason, RelaunchState, Session, SessionId,
     SessionView, StopWish,
 };
 use kennel_keeper::fault::point;
@@ -44,7 +44,9 @@ impl Owner {
             Command::Resume(resume) => self.resume(resume),
             Command::List { all, answer } => {
                 let pending = |session: &Session| session.relaunch == RelaunchState::Pending;
-                let shown = |session: &&Session| all || session.is_live() || pending(session);
+                let shown = |session: &&Session| {
+                    all || session.is_live() || pending(session) || session.is_asking()
+                };
                 let wanted = self.world.sessions().filter(shown);
                 let views = wanted.filter_map(|session| self.view(&session.id)).collect();
                 answer.send(Ok(views)).ok();
@@ -57,8 +59,13 @@ impl Owner {
                 let inspected = self.find(&reference).and_then(|id| self.inspected(id));
                 answer.send(inspected).ok();
             }
-            Command::Wait { reference, answer } => match self.find(&reference) {
-                Ok(id) => self.wait(&id, Waiter::Settled(answer)),
+            Command::Wait { reference, tether, answer } => match self.find(&reference) {
+                Ok(id) => {
+                    if let Some(tether) = tether {
+                        self.tie_prompt(&id, tether);
+                    }
+                    self.wait(&id, Waiter::Settled(answer));
+                }
                 Err(refused) => drop(answer.send(Err(refused))),
             },
             Command::Stop { reference, wish, answer } => match self.find(&reference) {
@@ -82,6 +89,7 @@ impl Owner {
             Command::Report { request, from, answer } => self.hear_report(&request, &from, answer),
             Command::Note { session, kind, cause } => self.note(session, kind, cause),
             Command::Worktree(command) => self.worktree_command(command),
+            Command::Member(command) => self.member_command(command),
             Command::Leave(leave) => self.leave(leave),
         }
     }
@@ -102,6 +110,10 @@ impl Owner {
         tether: Option<oneshot::Receiver<()>>,
         waiter: Waiter,
     ) {
+        let mut launch = launch;
+        if let Err(refused) = self.settle_prompt(&mut launch) {
+            return waiter.refuse(refused);
+        }
         match self.keyed(&launch.spec) {
             Keyed::Free => {}
             // Whoever asks again gets the answer of whoever asked first, and is not tied to it, unless that is
@@ -169,7 +181,9 @@ impl Owner {
     }
 
     pub(super) fn client_gone(&mut self, id: &SessionId) {
-        self.ask_stop(id, None, Reason::ClientGone);
+        // A prompt may have been tried again meanwhile.
+        let Some(id) = self.world.newest(id).map(|session| session.id.clone()) else { return };
+        self.ask_stop(&id, None, Reason::ClientGone);
     }
 
     // Waiting and stopping.
@@ -308,7 +322,7 @@ fn may_follow(session: &Session) -> bool {
     match session.relaunch {
         RelaunchState::Pending => true,
         RelaunchState::Undecided => {
-            session.spec.restart != Restart::Never && session.phase != Phase::Cleaned
+            session.spec.repeats() && session.phase != Phase::Cleaned || session.awaits_verdict()
         }
         RelaunchState::Launched | RelaunchState::CalledOff { .. } => false,
     }

@@ -15,8 +15,9 @@ use crate::yard_link::YardOrder;
 /// be tied to it again.
 fn is_needed(session: &Session) -> bool {
     let waits = session.phase == Phase::Queued;
-    let repeats = session.spec.restart != Restart::Never
-        && (session.is_live() || session.relaunch == RelaunchState::Pending);
+    let goes_on =
+        session.is_live() || session.relaunch == RelaunchState::Pending || session.awaits_verdict();
+    let repeats = session.spec.repeats() && goes_on;
     !session.spec.tethered && (waits || repeats)
 }
 
@@ -69,7 +70,7 @@ impl Owner {
             match (session, runtime) {
                 (Some(session), Some(runtime)) if is_needed(session) || is_undecided(session) => {
                     let launch = Box::new(NewLaunch::kept(session.spec.clone(), order));
-                    if session.spec.restart != Restart::Never {
+                    if session.spec.repeats() {
                         runtime.again = Some(Box::new(launch.once_more()));
                     }
                     if session.phase == Phase::Queued {

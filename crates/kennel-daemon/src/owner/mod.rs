@@ -16,6 +16,8 @@ mod effects;
 mod keep;
 mod keepers;
 mod leave;
+mod members;
+mod prompts;
 mod ready;
 mod records;
 mod rejoin;
@@ -29,7 +31,7 @@ mod worktrees;
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::Arc;
 
-use kennel_core::{IdMaker, SessionId, World};
+use kennel_core::{IdMaker, Member, SessionId, World};
 use kennel_keeper::protocol::LaunchOrder;
 use kennel_sys::identity::Identity;
 use tokio::sync::{Semaphore, mpsc, oneshot};
@@ -44,6 +46,8 @@ use crate::register::{Register, Stored};
 use crate::terms::Terms;
 use crate::yard_link::YardSender;
 use leave::Leaving;
+pub(crate) use members::MemberCommand;
+use members::Seats;
 use runtime::Runtime;
 use spares::Spares;
 use worktrees::Ground;
@@ -58,6 +62,7 @@ pub(crate) struct Beginning {
     pub(crate) version: String,
     pub(crate) register: Register,
     pub(crate) sessions: Vec<Stored>,
+    pub(crate) members: Vec<Member>,
     pub(crate) yard: Identity,
     pub(crate) yard_sender: YardSender,
     pub(crate) bus: Bus,
@@ -118,6 +123,7 @@ pub(crate) struct Owner {
     line_watched: bool,
     ended_since_trim: usize,
     ground: Ground,
+    seats: Seats,
     leaving: Option<Leaving>,
     /// The number of the bound that counts.
     leave_bound: u64,
@@ -160,6 +166,7 @@ impl Owner {
             line_watched: false,
             ended_since_trim: 0,
             ground: Ground::new(beginning.worktrees, beginning.environment),
+            seats: Seats::default(),
             leaving: None,
             leave_bound: 0,
             exit: None,
@@ -167,6 +174,7 @@ impl Owner {
         for stored in &beginning.sessions {
             owner.ids.after(&stored.session.id);
         }
+        owner.world.restore_members(beginning.members);
         owner.restore(beginning.sessions);
         owner.take_kept(beginning.kept);
         owner.take_up();
@@ -219,6 +227,10 @@ impl Owner {
             Message::TrimDue => self.trim(),
             Message::SparesOverdue => self.spares_overdue(),
             Message::Worktree(news) => self.worktree_news(*news),
+            Message::Judged { session, judged } => self.judged(&session, *judged),
+            Message::TieOverdue { session } => self.tie_overdue(&session),
+            Message::MemberNotAdded { name } => self.member_not_added(&name),
+            Message::MemberUnsaved { name } => self.member_unsaved(name),
             Message::LeaveOverdue { number } => self.leave_overdue(number),
         }
     }

@@ -62,7 +62,7 @@ impl Owner {
         }
     }
 
-    fn save_again_later(&mut self) {
+    pub(super) fn save_again_later(&mut self) {
         if self.saving_again.is_some() {
             return;
         }
@@ -83,7 +83,8 @@ impl Owner {
         let unsaved = self.runtimes.iter().filter(|(_, runtime)| runtime.unsaved);
         let ids: Vec<SessionId> = unsaved.map(|(id, _)| id.clone()).collect();
         let pause = self.saving_again.take().unwrap_or(FIRST_PAUSE);
-        if ids.is_empty() {
+        let members = self.save_members_again();
+        if ids.is_empty() && !members {
             return;
         }
         for id in &ids {

@@ -146,6 +146,7 @@ impl Owner {
             }
             if now == Phase::Cleaned {
                 self.consider_restart(id);
+                self.judge(id);
             }
             if now >= Phase::Running {
                 self.line_may_move();

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::fmt;
 
-use kennel_core::{Phase, SessionId};
+use kennel_core::{Member, Phase, SessionId};
 use rusqlite::Connection;
 use tokio::sync::oneshot;
 
@@ -31,6 +31,10 @@ pub(super) enum Change {
     Remove(Vec<SessionId>),
     /// The register is this home's.
     Claim(String),
+    /// This member is as follows.
+    SaveMember(Box<Member>),
+    /// This member is forgotten.
+    RemoveMember(String),
 }
 
 /// When it is committed, and what that means.
@@ -138,6 +142,8 @@ impl Item {
             Change::Save(stored) => rows::save(connection, stored)?,
             Change::Remove(ids) => ids.iter().try_for_each(|id| rows::remove(connection, id))?,
             Change::Claim(home_id) => rows::claim(connection, home_id)?,
+            Change::SaveMember(member) => rows::save_member(connection, member)?,
+            Change::RemoveMember(name) => rows::remove_member(connection, name)?,
         }
         self.events.iter().map(|event| rows::add_event(connection, event)).collect()
     }

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 
-use kennel_core::{EventView, Phase, SessionId};
+use kennel_core::{EventView, Member, Phase, SessionId};
 use tokio::sync::{oneshot, watch};
 
 use super::batch::{Call, Change, Item, Reply, Urgency};
@@ -45,6 +45,8 @@ struct Shared {
 pub struct Opened {
     /// The handle.
     pub register: Register,
+    /// All members.
+    pub members: Vec<Member>,
     /// All sessions on record, those that are over too; the oldest id first.
     pub sessions: Vec<Stored>,
     /// Whether it was made under another home's id: a copied folder. Stays so until [`Register::claim`].
@@ -67,7 +69,7 @@ impl Register {
         let path = open::resolve(path)?;
         let flushes = Arc::default();
         let Ready { database, contents } = open::open(&path, home_id, &flushes)?;
-        let Contents { sessions, other_home, last_seq } = contents;
+        let Contents { sessions, members, other_home, last_seq } = contents;
         let unwritable = database.as_ref().err().cloned();
         let (inlet, outlet) = queue();
         let (seq_sender, latest_seq) = watch::channel(last_seq);
@@ -92,7 +94,7 @@ impl Register {
         let writer = Mutex::new(Some(thread));
         let shared = Shared { commands, latest_seq, flushes, readers, writer };
         let register = Self { shared: Arc::new(shared) };
-        Ok(Opened { register, sessions, other_home, last_seq, unwritable })
+        Ok(Opened { register, sessions, members, other_home, last_seq, unwritable })
     }
 
     /// Records a session as it is now, and what happened, together. The answer has the numbers of the
@@ -133,6 +135,33 @@ impl Register {
         };
         let change = Change::Save(Box::new(stored));
         self.write(Item { change, events, urgency, reply });
+    }
+
+    /// Records a member as it is now; calls back as [`Register::save_then`] does.
+    pub fn save_member(
+        &self,
+        member: Member,
+        then: impl FnOnce(Result<(), WriteError>) + Send + 'static,
+    ) {
+        self.change_then(Change::SaveMember(Box::new(member)), then);
+    }
+
+    /// Removes a member from the record.
+    pub fn remove_member(
+        &self,
+        name: &str,
+        then: impl FnOnce(Result<(), WriteError>) + Send + 'static,
+    ) {
+        self.change_then(Change::RemoveMember(name.to_owned()), then);
+    }
+
+    fn change_then(
+        &self,
+        change: Change,
+        then: impl FnOnce(Result<(), WriteError>) + Send + 'static,
+    ) {
+        let (events, reply) = (Vec::new(), Reply::Call(Call::new(then)));
+        self.write(Item { change, events, urgency: Urgency::Durable, reply });
     }
 
     /// Records an event. If that fails it is kept in memory for a while and tried again.

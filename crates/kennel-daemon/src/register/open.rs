@@ -14,6 +14,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
+use kennel_core::Member;
 use rusqlite::Connection;
 
 use super::database::{Database, connect, flush_folder};
@@ -38,6 +39,7 @@ pub(super) struct Ready {
 #[derive(Debug)]
 pub(super) struct Contents {
     pub(super) sessions: Vec<Stored>,
+    pub(super) members: Vec<Member>,
     pub(super) other_home: bool,
     pub(super) last_seq: u64,
 }
@@ -154,16 +156,23 @@ fn load(
     home_id: &str,
 ) -> Result<Contents, OpenRegisterError> {
     let failed = |error: rusqlite::Error| OpenRegisterError::from_sqlite(path, &error);
-    let sessions = rows::sessions(connection).map_err(|error| match error {
+    let unreadable = |error: LoadError| match error {
         LoadError::Sqlite(error) => failed(error),
         // A session that we can't read may be alive: better no daemon than one that doesn't know of it.
-        unreadable @ LoadError::Session { .. } => {
+        unreadable => {
             OpenRegisterError::Damaged { path: path.to_owned(), why: unreadable.to_string() }
         }
-    })?;
+    };
+    let sessions = rows::sessions(connection).map_err(unreadable)?;
+    let members = rows::members(connection).map_err(unreadable)?;
     let home = rows::home(connection).map_err(failed)?;
     let other_home = home.is_some_and(|home| home != home_id);
-    Ok(Contents { sessions, other_home, last_seq: rows::last_seq(connection).map_err(failed)? })
+    Ok(Contents {
+        sessions,
+        members,
+        other_home,
+        last_seq: rows::last_seq(connection).map_err(failed)?,
+    })
 }
 
 /// Whether there is nothing here, or an empty file.

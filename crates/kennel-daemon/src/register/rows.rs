@@ -1,6 +1,6 @@
 //! Every statement on the register's tables.
 
-use kennel_core::{EventView, Phase, SessionId, StartedBy, Wanted};
+use kennel_core::{EventView, Member, Phase, SessionId, StartedBy, Wanted};
 use rusqlite::{Connection, OptionalExtension, Row, params};
 
 use super::entry::{EventQuery, NewEvent, Stored, Times};
@@ -13,6 +13,8 @@ pub(super) enum LoadError {
     Sqlite(#[from] rusqlite::Error),
     #[error("session {id} can't be read: {why}")]
     Session { id: String, why: String },
+    #[error("member {name:?} can't be read: {why}")]
+    Member { name: String, why: String },
 }
 
 /// What every statement on a session's row says of it.
@@ -51,6 +53,37 @@ pub(super) fn remove(connection: &Connection, id: &SessionId) -> rusqlite::Resul
         .prepare_cached("DELETE FROM sessions WHERE id = ?1")?
         .execute([id.as_str()])
         .map(drop)
+}
+
+/// What every statement on a member's row says of it.
+pub(super) fn save_member(connection: &Connection, member: &Member) -> rusqlite::Result<()> {
+    let json = serde_json::to_string(member)
+        .map_err(|error| rusqlite::Error::ToSqlConversionFailure(error.into()))?;
+    connection
+        .prepare_cached(
+            "INSERT INTO members (name, member) VALUES (?1, ?2)
+             ON CONFLICT (name) DO UPDATE SET member = excluded.member",
+        )?
+        .execute(params![member.name, json])
+        .map(drop)
+}
+
+/// Removes a member's row, if it is there.
+pub(super) fn remove_member(connection: &Connection, name: &str) -> rusqlite::Result<()> {
+    connection.prepare_cached("DELETE FROM members WHERE name = ?1")?.execute([name]).map(drop)
+}
+
+/// All members.
+pub(super) fn members(connection: &Connection) -> Result<Vec<Member>, LoadError> {
+    let mut statement = connection.prepare("SELECT name, member FROM members ORDER BY name")?;
+    let mut rows = statement.query([])?;
+    let mut found = Vec::new();
+    while let Some(row) = rows.next()? {
+        let (name, json): (String, String) = (row.get(0)?, row.get(1)?);
+        let member = serde_json::from_str(&json);
+        found.push(member.map_err(|error| LoadError::Member { name, why: error.to_string() })?);
+    }
+    Ok(found)
 }
 
 /// Adds an event; gives its number.

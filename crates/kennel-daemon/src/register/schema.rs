@@ -10,7 +10,7 @@ use rusqlite::{Connection, TransactionBehavior};
 pub(super) const APPLICATION_ID: i64 = 0x4b65_6e6c;
 
 /// The step at index n leads from version n to n + 1.
-pub(super) const STEPS: &[&str] = &[VERSION_1, VERSION_2];
+pub(super) const STEPS: &[&str] = &[VERSION_1, VERSION_2, VERSION_3];
 
 /// Events have no reference to sessions: they outlive them. `AUTOINCREMENT`, so that a number is never
 /// given twice, even if the newest events were dropped.
@@ -48,6 +48,14 @@ const VERSION_1: &str = "
 /// A program that does not know of sessions which a user started would take them for its own, and end them: so it must
 /// not read such a file.
 const VERSION_2: &str = "ALTER TABLE sessions ADD COLUMN started_by TEXT NOT NULL DEFAULT 'kennel'";
+
+/// A program that does not know of prompts would neither judge them nor try them again, and forget whose they are.
+const VERSION_3: &str = "
+    CREATE TABLE members (
+        name    TEXT PRIMARY KEY,
+        member  TEXT NOT NULL
+    ) STRICT, WITHOUT ROWID
+";
 
 /// What a file says about itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

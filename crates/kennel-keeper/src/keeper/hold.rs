@@ -53,6 +53,8 @@ pub(super) struct Held<'a> {
     asked: bool,
     /// And that before the agent had ended.
     asked_in_time: bool,
+    /// What asks the agent to end, if not TERM: as long as it lives.
+    stop_signal: Option<Signal>,
     /// When memory is given back; none if it was.
     rest_at: Option<Instant>,
 }
@@ -103,6 +105,7 @@ impl<'a> Held<'a> {
             told_survivors: false,
             asked: false,
             asked_in_time: false,
+            stop_signal: order.stop_signal.and_then(Signal::from_named_raw),
             rest_at: Some(Instant::now() + REST),
         };
         if let Err(error) = held.connect(ends) {
@@ -141,6 +144,7 @@ impl<'a> Held<'a> {
         loop {
             let empty = self.pen.is_empty()?;
             self.notice_exit();
+            self.turn_to_the_rest()?;
             self.pump()?;
             let early = self.desk.said_early();
             for word in early.into_iter().chain(self.desk.serve()) {
@@ -306,6 +310,14 @@ impl<'a> Held<'a> {
         }
     }
 
+    /// The agent has a signal of its own for its end; what it has left does not know of that.
+    fn turn_to_the_rest(&mut self) -> io::Result<()> {
+        if self.told_exit && self.stop_signal.take().is_some() && self.asked {
+            self.pen.signal(Signal::TERM)?;
+        }
+        Ok(())
+    }
+
     fn ending(&mut self) {
         fault::point("keeper.stopping");
         self.desk.stage(Stage::Ending);
@@ -388,7 +400,10 @@ impl<'a> Held<'a> {
             members.truncate(LONGEST_LIST);
             self.desk.tell_all(&Report::LeftBehind(members));
         }
-        self.pen.signal(Signal::TERM)?;
+        self.pen.signal(self.stop_signal.unwrap_or(Signal::TERM))?;
+        if self.stop_signal.is_some() {
+            self.pen.signal(Signal::CONT)?;
+        }
         // An interactive shell ignores TERM; with its terminal it goes.
         if self.terminal.is_some() { self.pen.hang_up() } else { Ok(()) }
     }

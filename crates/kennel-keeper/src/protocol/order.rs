@@ -59,6 +59,11 @@ pub struct LaunchOrder {
     pub cpu: Option<u32>,
     /// Whether it runs without those of the last three that can't be had here.
     pub best_effort: bool,
+    /// The signal that asks it to end, if it is not TERM.
+    pub stop_signal: Option<i32>,
+    /// What its standard input has in it, for a further launch: only in orders that the yard keeps for the next
+    /// daemon. A keeper gets it as a descriptor.
+    pub prompt: Option<Vec<u8>>,
 }
 
 /// Where standard input comes from.
@@ -146,6 +151,12 @@ impl LaunchOrder {
             });
         }
         out.bool(self.best_effort);
+        out.option(self.stop_signal, |out, signal| {
+            out.u32(signal.unsigned_abs());
+        });
+        out.option(self.prompt.as_ref(), |out, prompt| {
+            out.bytes(prompt);
+        });
         out.finish()
     }
 
@@ -195,6 +206,9 @@ impl LaunchOrder {
             pids: input.option_if_said(Reader::u64)?,
             cpu: input.option_if_said(|input| u32::try_from(input.u64()?).map_err(|_| Garbled))?,
             best_effort: !input.0.is_empty() && input.bool()?,
+            stop_signal: input
+                .option_if_said(|input| i32::try_from(input.u32()?).map_err(|_| Garbled))?,
+            prompt: input.option_if_said(|input| Ok(input.bytes()?.to_vec()))?,
         };
         if order.argv.is_empty() { Err(Garbled) } else { Ok(order) }
     }
@@ -242,6 +256,8 @@ mod tests {
             pids: Some(9),
             cpu: Some(10),
             best_effort: true,
+            stop_signal: Some(2),
+            prompt: Some(b"go".to_vec()),
         }
     }
 
@@ -254,8 +270,8 @@ mod tests {
     #[test]
     fn an_order_of_an_older_daemon_has_no_limits() {
         let bytes = order().encode();
-        // Six limits with their marks, and one word.
-        let older = &bytes[..bytes.len() - 6 * 9 - 1];
+        // Six limits with their marks, one word, a signal and a prompt with theirs.
+        let older = &bytes[..bytes.len() - 6 * 9 - 1 - 5 - (1 + 8 + 2)];
         let none = LaunchOrder {
             timeout: None,
             idle: None,
@@ -264,6 +280,8 @@ mod tests {
             pids: None,
             cpu: None,
             best_effort: false,
+            stop_signal: None,
+            prompt: None,
             ..order()
         };
         assert_eq!(LaunchOrder::decode(older), Ok(none));

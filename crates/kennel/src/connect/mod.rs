@@ -329,7 +329,7 @@ pub(crate) fn session_path(reference: &str, what: &str) -> String {
 }
 
 /// Waits for an answer that is no refusal.
-fn accepted(sent: Sent) -> Result<http::Response<UnixStream>, AskError> {
+pub(crate) fn accepted(sent: Sent) -> Result<http::Response<UnixStream>, AskError> {
     let response = sent.receive().map_err(AskError::reading)?;
     if (200..300).contains(&response.status) {
         return Ok(response);

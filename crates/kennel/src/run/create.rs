@@ -122,7 +122,7 @@ pub(super) enum Created {
 impl Plan {
     pub(super) fn new(home: &Home, args: &RunArgs) -> anyhow::Result<Self> {
         let env = surroundings::environment(&args.env_file, &args.env, args.name.as_deref())?;
-        let cwd = surroundings::folder(args)?;
+        let cwd = surroundings::folder(args.cwd.as_deref())?;
         let terminal = wants_terminal(args);
         let (stdin, own_stdin) = match (terminal, args.stdin, args.detach) {
             (true, _, _) => (StdinFrom::Null, false),
@@ -164,6 +164,7 @@ impl Plan {
             terminal_settings: terminal.then(settings).flatten(),
             stderr_apart: terminal && !args.detach && !isatty(rustix::stdio::stderr()),
             queue: args.again.queue,
+            prompt: None,
         };
         let wish = Wish::Create { request: Box::new(request), made: None };
         let queue = args.again.queue;

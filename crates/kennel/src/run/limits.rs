@@ -39,7 +39,7 @@ pub(crate) struct LimitArgs {
 
 impl LimitArgs {
     /// Puts them into what is asked for.
-    pub(super) fn fill(&self, spec: &mut SessionSpec) {
+    pub(crate) fn fill(&self, spec: &mut SessionSpec) {
         spec.timeout = Some(self.timeout);
         spec.idle = Some(self.idle);
         spec.silence = Some(self.silence);

@@ -14,7 +14,7 @@ mod foreground;
 mod limits;
 mod ready;
 mod resume;
-mod surroundings;
+pub(crate) mod surroundings;
 mod worktree;
 
 use std::ffi::OsString;
@@ -34,10 +34,10 @@ use crate::quantity::{Lease, parse_lease, parse_new_name, parse_output_limit, pa
 use crate::verdict::{self, Verdict};
 use again::AgainArgs;
 use create::Created;
-use limits::LimitArgs;
+pub(crate) use limits::LimitArgs;
 use ready::ReadyArgs;
 pub(crate) use resume::{ResumeArgs, resume};
-use worktree::WorktreeArgs;
+pub(crate) use worktree::WorktreeArgs;
 
 /// The flags of `kennel run`.
 #[derive(Debug, Args)]

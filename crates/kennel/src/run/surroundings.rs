@@ -10,8 +10,6 @@ use kennel_pen::{HOME_COOKIE, SESSION_COOKIE};
 use rustix::fs::Mode;
 use rustix::process::Resource;
 
-use super::RunArgs;
-
 /// The variable with the session's name.
 const NAME: &str = "KENNEL_SESSION_NAME";
 
@@ -49,7 +47,7 @@ const RESOURCES: [Resource; 16] = [
 
 /// The environment: the last word on a variable wins, first ours, then files, then `--env`. A session that we
 /// may be in ourselves leaves no mark in it.
-pub(super) fn environment(
+pub(crate) fn environment(
     files: &[PathBuf],
     given: &[OsString],
     name: Option<&str>,
@@ -97,8 +95,8 @@ impl Variables {
 }
 
 /// The folder to start in.
-pub(super) fn folder(args: &RunArgs) -> anyhow::Result<PathBuf> {
-    match &args.cwd {
+pub(crate) fn folder(cwd: Option<&Path>) -> anyhow::Result<PathBuf> {
+    match cwd {
         Some(cwd) => std::path::absolute(cwd).with_context(|| format!("--cwd {}", cwd.display())),
         None => std::env::current_dir()
             .context("the folder that we are in is gone; --cwd names another"),
@@ -106,14 +104,14 @@ pub(super) fn folder(args: &RunArgs) -> anyhow::Result<PathBuf> {
 }
 
 /// Our umask. It can only be read by setting it, and no other thread makes files yet.
-pub(super) fn umask() -> u32 {
+pub(crate) fn umask() -> u32 {
     let ours = rustix::process::umask(Mode::from_raw_mode(0o077));
     rustix::process::umask(ours);
     ours.as_raw_mode()
 }
 
 /// Our limits: resource, soft, hard; the largest number is none.
-pub(super) fn limits() -> Vec<(u32, u64, u64)> {
+pub(crate) fn limits() -> Vec<(u32, u64, u64)> {
     let number = |limit: Option<u64>| limit.unwrap_or(u64::MAX);
     let limit = |resource: Resource| {
         let limit = rustix::process::getrlimit(resource);

@@ -23,7 +23,7 @@ pub(crate) struct WorktreeArgs {
 
 impl WorktreeArgs {
     /// Puts them into what is asked for.
-    pub(super) fn fill(&self, spec: &mut SessionSpec) {
+    pub(crate) fn fill(&self, spec: &mut SessionSpec) {
         spec.worktree = self.worktree.clone().map(WorktreeSpec::asked);
     }
 

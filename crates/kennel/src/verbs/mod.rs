@@ -10,6 +10,7 @@ pub(crate) mod forget;
 pub(crate) mod inspect;
 pub(crate) mod kill;
 pub(crate) mod logs;
+pub(crate) mod member;
 pub(crate) mod prune;
 pub(crate) mod ps;
 pub(crate) mod report;

@@ -171,6 +171,7 @@ pub(super) mod tests {
             key: None,
             kept: Vec::new(),
             started_by: StartedBy::Kennel,
+            judged: None,
         }
     }
 

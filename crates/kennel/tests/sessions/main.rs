@@ -5,6 +5,7 @@ mod admission;
 mod adopt;
 mod again;
 mod again_walk;
+mod asks;
 mod baseline;
 mod births;
 mod children;

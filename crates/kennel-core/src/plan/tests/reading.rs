@@ -217,6 +217,10 @@ fn what_can_not_be_run_is_refused_before_anything_starts() {
             "one.b: the branch \"fix\" is that of another agent",
         ),
         (with("").replace("\"claude\"", "\"\""), "one.a: `agent` is empty"),
+        (
+            with("").replace("agent = \"claude\"", "member = \"a b\""),
+            "6:10: one.a: \"a b\" is no name for a member",
+        ),
     ] {
         let told = told(&text);
         assert!(told.contains(expected), "{text}\n{told}\n{expected}");
@@ -302,7 +306,7 @@ proptest::proptest! {
         junk in "[\\[\\]{}=\"'.\nnameprostg 0-9]{0,40}",
     ) {
         let text = with("timeout = \"1m\"\nargs = [\"x\"]\nworktree = true");
-        let cut = text.floor_char_boundary(cut % text.len());
+        let cut = cut % text.len();
         let text = format!("{}{junk}{}", &text[..cut], &text[cut..]);
         match PlanSpec::parse(&text) {
             Ok(plan) => proptest::prop_assert_eq!(plan.check(), Ok(())),

@@ -70,7 +70,13 @@ fn it_is_not_launched_again_however_it_stands() {
     let mut world = following();
     for _ in 0..2 {
         let by = RelaunchBy::Person { who: "me".into(), parent: None, tethered: false };
-        let how = Relaunch { token: LaunchToken::new(9), owed: Vec::new(), queued: false, by };
+        let how = Relaunch {
+            token: LaunchToken::new(9),
+            owed: Vec::new(),
+            queued: false,
+            by,
+            changes: None,
+        };
         let refused = Relaunched::Refused(RelaunchRefusal::NotLaunched(id(1)));
         assert_eq!(world.relaunch(&id(1), how), refused);
         drop(world.step(&id(1), &Event::Forgotten { by: "me".into() }));

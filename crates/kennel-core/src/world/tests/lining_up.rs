@@ -168,7 +168,8 @@ fn a_key_stands_for_the_latest_launch() {
     run(&mut world, 1);
     drop(end(&mut world, 1));
     let by = RelaunchBy::Person { who: "ada".into(), parent: None, tethered: true };
-    let how = Relaunch { token: LaunchToken::new(2), owed: Vec::new(), queued: false, by };
+    let how =
+        Relaunch { token: LaunchToken::new(2), owed: Vec::new(), queued: false, by, changes: None };
     assert!(matches!(world.relaunch(&id(1), how), Relaunched::Admitted { .. }));
     assert_eq!(looked_up(&world, &keyed(2).spec, 0), Keyed::Same(id(1).next_attempt()));
 }

@@ -2,13 +2,37 @@
 
 use super::*;
 use crate::restart::{Decision, Restart, Why};
-use crate::sample::{tree, worktree};
+use crate::sample::{asking, tree, worktree};
 use crate::session::{Kept, Owed, OwedKind};
 
 fn person(token: u128) -> Relaunch {
     let by = RelaunchBy::Person { who: "ada".into(), parent: None, tethered: false };
     let files = Owed { what: OwedKind::RuntimeFiles, failures: 0, why: None };
-    Relaunch { token: LaunchToken::new(token), owed: vec![files], queued: false, by }
+    Relaunch { token: LaunchToken::new(token), owed: vec![files], queued: false, by, changes: None }
+}
+
+/// The row of the new launch is durable before that of the former one says so.
+#[test]
+fn a_launch_that_was_followed_does_not_pend_after_a_crash() {
+    let mut world = World::default();
+    let former = Session {
+        phase: Phase::Cleaned,
+        relaunch: RelaunchState::Pending,
+        ..asking(|spec| spec.restart = Restart::OnFailure { most: None })
+    };
+    let next = Session::new(
+        former.id.next_attempt(),
+        former.spec.clone(),
+        LaunchToken::new(3),
+        Vec::new(),
+    );
+    let id = former.id.clone();
+    let effects = world.restore([former.clone(), next]);
+    assert_eq!(world.get(&id).unwrap().relaunch, RelaunchState::Launched);
+    assert!(effects.iter().any(|(whose, _)| *whose == id), "and that is put on record");
+    let mut alone = World::default();
+    let _effects = alone.restore([former]);
+    assert_eq!(alone.get(&id).unwrap().relaunch, RelaunchState::Pending);
 }
 
 fn policy() -> Relaunch {

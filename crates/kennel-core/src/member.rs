@@ -1,0 +1,176 @@
+//! A member: a named seat for an agent, with a folder and a conversation of its own.
+
+use serde::{Deserialize, Serialize};
+
+use crate::agent::Seat;
+use crate::id::SessionId;
+use crate::spec::is_unset;
+use crate::verdict::{Judged, Usage, VerdictKind};
+
+/// The longest name.
+const LONGEST_NAME: usize = 64;
+
+/// A named seat. Whether it is busy is nowhere written down: it is if a session of its lives.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Member {
+    /// Its name.
+    pub name: String,
+    /// Who sits there.
+    pub seat: Seat,
+    /// The folder that it works in.
+    pub cwd: String,
+    /// The conversation that it had last.
+    #[serde(default, skip_serializing_if = "is_unset")]
+    pub conversation: Option<String>,
+    /// What it has used up so far.
+    #[serde(default, skip_serializing_if = "is_unset")]
+    pub usage: Usage,
+    /// How many prompts were judged, each attempt by itself.
+    #[serde(default, skip_serializing_if = "is_unset")]
+    pub attempts: u64,
+    /// What became of the last one.
+    #[serde(default, skip_serializing_if = "is_unset")]
+    pub last: Option<LastVerdict>,
+    /// When it was added: milliseconds since 1970.
+    pub created_ms: u64,
+}
+
+/// What became of a member's last prompt.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LastVerdict {
+    /// The launch.
+    pub session: SessionId,
+    /// What.
+    pub kind: VerdictKind,
+    /// When: milliseconds since 1970.
+    pub at_ms: u64,
+}
+
+/// Text that is no name of a member.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "{0:?} is no name for a member: it has 1 to {LONGEST_NAME} letters, digits, '-', '_' or '.', and begins with a \
+     letter or digit"
+)]
+pub struct MemberNameError(String);
+
+impl Member {
+    /// Checks a name: it is typed, printed, and part of plans.
+    ///
+    /// # Errors
+    /// It won't do.
+    pub fn check_name(name: &str) -> Result<(), MemberNameError> {
+        let sound = |c: char| c.is_alphanumeric() || matches!(c, '-' | '_' | '.');
+        let begins = name.chars().next().is_some_and(char::is_alphanumeric);
+        if begins && name.chars().count() <= LONGEST_NAME && name.chars().all(sound) {
+            Ok(())
+        } else {
+            Err(MemberNameError(name.to_owned()))
+        }
+    }
+
+    /// An attempt of its was judged. The conversation goes on if there was one; a dead one is forgotten, unless
+    /// it was another one than the member's.
+    pub(crate) fn learn(
+        &mut self,
+        session: &SessionId,
+        asked: Option<&str>,
+        judged: &Judged,
+        at_ms: u64,
+    ) {
+        // A daemon that died before the session's own record was written judges it again.
+        if self.last.as_ref().is_some_and(|last| last.session == *session) {
+            return;
+        }
+        let kind = judged.verdict.kind;
+        self.usage += judged.usage;
+        self.attempts = self.attempts.saturating_add(1);
+        self.last = Some(LastVerdict { session: session.clone(), kind, at_ms });
+        match kind {
+            VerdictKind::StaleConversation => {
+                if asked.is_some() && self.conversation.as_deref() == asked {
+                    self.conversation = None;
+                }
+            }
+            // Whoever was not let in has no conversation that could go on.
+            VerdictKind::Auth | VerdictKind::RefusedFlags | VerdictKind::UntrustedFolder => {}
+            _ => {
+                if let Some(id) = &judged.conversation {
+                    self.conversation = Some(id.clone());
+                }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::verdict::{EvidenceSource, Verdict, Work};
+
+    fn member(conversation: Option<&str>) -> Member {
+        Member {
+            name: "a".into(),
+            seat: Seat::default(),
+            cwd: "/".into(),
+            conversation: conversation.map(ToOwned::to_owned),
+            usage: Usage::default(),
+            attempts: 0,
+            last: None,
+            created_ms: 0,
+        }
+    }
+
+    fn judged(kind: VerdictKind, conversation: Option<&str>) -> Judged {
+        Judged {
+            verdict: Verdict::new(kind, EvidenceSource::Result, ""),
+            conversation: conversation.map(ToOwned::to_owned),
+            usage: Usage { input_tokens: 2, ..Usage::default() },
+            work: Work::None,
+            turns: None,
+            tools: 0,
+        }
+    }
+
+    fn after(before: Option<&str>, asked: Option<&str>, judged: &Judged) -> Option<String> {
+        let mut member = member(before);
+        member.learn(&SessionId::parse("0c3k5d9wq2fa").unwrap(), asked, judged, 1);
+        assert_eq!((member.attempts, member.usage.input_tokens), (1, 2));
+        assert_eq!(member.last.unwrap().kind, judged.verdict.kind);
+        member.conversation
+    }
+
+    #[test]
+    fn it_goes_on_with_what_it_had_last() {
+        let told = judged(VerdictKind::Succeeded, Some("new"));
+        assert_eq!(after(None, None, &told).as_deref(), Some("new"));
+        assert_eq!(after(Some("old"), Some("old"), &told).as_deref(), Some("new"));
+        let silent = judged(VerdictKind::Crashed, None);
+        assert_eq!(after(Some("old"), Some("old"), &silent).as_deref(), Some("old"));
+    }
+
+    #[test]
+    fn a_dead_conversation_is_forgotten_unless_it_was_another_one() {
+        let stale = judged(VerdictKind::StaleConversation, Some("old"));
+        assert_eq!(after(Some("old"), Some("old"), &stale), None);
+        assert_eq!(after(Some("old"), Some("other"), &stale).as_deref(), Some("old"));
+        assert_eq!(after(Some("old"), None, &stale).as_deref(), Some("old"));
+    }
+
+    #[test]
+    fn a_prompt_that_was_not_let_in_leaves_no_conversation() {
+        let told = judged(VerdictKind::Auth, Some("new"));
+        assert_eq!(after(Some("old"), Some("old"), &told).as_deref(), Some("old"));
+    }
+
+    #[test]
+    fn names_are_plain() {
+        for name in ["a", "Anna-2", "über.x", "7"] {
+            Member::check_name(name).unwrap();
+        }
+        for name in ["", "-a", ".a", "a b", "a/b", "a{b}", &"x".repeat(65)] {
+            let told = Member::check_name(name).unwrap_err().to_string();
+            assert!(told.starts_with(&format!("{name:?}")), "{told}");
+        }
+    }
+}

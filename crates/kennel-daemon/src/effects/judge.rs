@@ -1,0 +1,84 @@
+//! Judging a prompt: its whole output is read again, and held against how it ended.
+
+use std::io;
+use std::path::Path;
+
+use kennel_agents::{Agent, Because, End, Ended, Finished, Reader, Stream};
+use kennel_core::verdict::{EvidenceSource, Judged, Usage, Verdict, VerdictKind, Work};
+use kennel_core::{Exit, Reason, Session};
+use kennel_keeper::journal::{self, Item};
+
+use crate::home::JOURNAL;
+
+/// What became of it. Output that can't be read leaves it unknown. Blocks on the disk.
+pub(crate) fn judge(session: &Session, folder: &Path) -> Judged {
+    let read = || -> Result<Judged, String> {
+        let spec = session.spec.agent.as_deref().ok_or("it is no prompt")?;
+        let agent = Agent::of(&spec.seat).map_err(|error| error.to_string())?;
+        let mut reader = agent.reader();
+        read(&mut reader, &folder.join(JOURNAL)).map_err(|error| error.to_string())?;
+        let Finished { judged, .. } = reader.finish(&ended(session), &mut |_| {});
+        Ok(judged)
+    };
+    read().unwrap_or_else(|why| {
+        tracing::warn!(session = %session.id, why, "a prompt can't be judged");
+        let why = format!("its output can't be read: {why}");
+        Judged {
+            verdict: Verdict::new(VerdictKind::Unknown, EvidenceSource::Kennel, &why),
+            conversation: None,
+            usage: Usage::default(),
+            work: Work::Unknown,
+            turns: None,
+            tools: 0,
+        }
+    })
+}
+
+fn read(reader: &mut Reader, journal: &Path) -> io::Result<()> {
+    let mut journal = journal::Reader::open(journal)?;
+    loop {
+        match journal.next()? {
+            Item::Data { stream, data, .. } => {
+                let stream = if stream == 2 { Stream::Stderr } else { Stream::Stdout };
+                reader.read(stream, data, &mut |_| {});
+            }
+            Item::Gap { lost, .. } => reader.lost(lost.unwrap_or(0)),
+            Item::End => return Ok(()),
+        }
+    }
+}
+
+/// How it ended, in the words of those who judge.
+pub(crate) fn ended(session: &Session) -> Ended {
+    let end = match (&session.exit, &session.reason) {
+        (Some(Exit::Code { code }), _) => End::Exited(*code),
+        (Some(Exit::Signal { signal, .. }), _) => End::Signaled(*signal),
+        (_, Some(Reason::Failed { why, .. })) => End::NotStarted(why.clone()),
+        _ if !session.launch.granted => {
+            End::NotStarted("it was called off before it began".to_owned())
+        }
+        _ => End::Unknown,
+    };
+    let because = match &session.reason {
+        None | Some(Reason::Exited | Reason::KeeperDied | Reason::Failed { .. }) => Because::Itself,
+        Some(Reason::Stopped { .. } | Reason::ClientGone) => Because::Stopped,
+        Some(Reason::TimedOut { .. } | Reason::Idle { .. } | Reason::Silent { .. }) => {
+            Because::TimedOut
+        }
+        Some(other) => Because::Kennel { why: why(other) },
+    };
+    Ended { end, because }
+}
+
+fn why(reason: &Reason) -> String {
+    match reason {
+        Reason::ParentEnded => "the session that started it has ended",
+        Reason::Shutdown => "the daemon was told to end everything",
+        Reason::LeaseOver => "no daemon came back within the lease",
+        Reason::NotReady { .. } => "it was not ready in time",
+        Reason::Rebooted => "the machine was restarted",
+        Reason::Forgotten { .. } => "it was given up",
+        _ => "it was ended",
+    }
+    .to_owned()
+}

@@ -1,0 +1,56 @@
+//! Members: listed, shown, added, removed.
+
+use axum::Json;
+use axum::extract::{Path, Query, State};
+use axum::http::StatusCode;
+use kennel_core::api::{MemberAnswer, NewMember};
+use serde::Deserialize;
+
+use super::Api;
+use super::body::Body;
+use crate::message::Command;
+use crate::owner::MemberCommand;
+use crate::refused::Refused;
+
+type Answered<T> = Result<Json<T>, Refused>;
+
+pub(super) async fn list(State(api): State<Api>) -> Answered<Vec<MemberAnswer>> {
+    api.ask(|answer| Command::Member(MemberCommand::List { answer })).await.map(Json)
+}
+
+pub(super) async fn show(
+    State(api): State<Api>,
+    Path(name): Path<String>,
+) -> Answered<MemberAnswer> {
+    api.ask(|answer| Command::Member(MemberCommand::Show { name, answer })).await.map(Json)
+}
+
+pub(super) async fn add(
+    State(api): State<Api>,
+    Body(member): Body<NewMember>,
+) -> Result<(StatusCode, Json<MemberAnswer>), Refused> {
+    let added = api.ask(|answer| Command::Member(MemberCommand::Add { member, answer })).await?;
+    Ok((StatusCode::CREATED, Json(added)))
+}
+
+/// How a member is removed.
+#[derive(Debug, Default, Deserialize)]
+pub(super) struct How {
+    /// Even if it is busy.
+    #[serde(default)]
+    force: bool,
+    /// Who asks, for the event log.
+    #[serde(default)]
+    by: String,
+}
+
+pub(super) async fn remove(
+    State(api): State<Api>,
+    Path(name): Path<String>,
+    how: Result<Query<How>, axum::extract::rejection::QueryRejection>,
+) -> Result<StatusCode, Refused> {
+    let Query(How { force, by }) = how.map_err(|wrong| Refused::invalid(wrong.body_text()))?;
+    let remove = |answer| Command::Member(MemberCommand::Remove { name, force, by, answer });
+    api.ask(remove).await?;
+    Ok(StatusCode::NO_CONTENT)
+}

@@ -1,0 +1,45 @@
+//! `kennel answer`: what became of a prompt that was left to itself.
+
+use clap::Args;
+
+use super::outcome::{self, EXIT_CODES, Form};
+use crate::connect::{Daemon, Start};
+use crate::exit_code;
+use crate::failure::Failure;
+use crate::home::Home;
+use crate::quantity::parse_session;
+
+/// The flags of `kennel answer`.
+#[derive(Debug, Args)]
+#[command(after_help = EXIT_CODES)]
+pub(crate) struct AnswerArgs {
+    /// Print everything in one JSON object
+    #[arg(long)]
+    json: bool,
+    /// Don't wait if it is not over yet, but say so
+    #[arg(long)]
+    no_wait: bool,
+    /// Name, id, or the beginning of an id
+    #[arg(value_name = "SESSION", value_parser = parse_session)]
+    session: String,
+}
+
+/// Waits for the answer, and prints it; gives the exit code.
+pub(crate) fn answer(home: &Home, args: &AnswerArgs) -> Result<u8, Failure> {
+    let daemon = Daemon::connect(home, Start::IfNeeded)?;
+    let session = daemon.session(&args.session)?;
+    if session.spec.agent.is_none() {
+        let text = format!("session {} is no prompt", session.id);
+        return Err(Failure::because(exit_code::REFUSED, text)
+            .hint(format!("`kennel logs {}` shows what it printed", session.id)));
+    }
+    let session = match args.no_wait && session.judged.is_none() {
+        true => {
+            let text = format!("session {} is not over", session.id);
+            return Err(Failure::because(exit_code::REFUSED, text));
+        }
+        false => daemon.wait(&session.session)?,
+    };
+    let form = if args.json { Form::Json } else { Form::Text };
+    outcome::tell(&session, form, None)
+}

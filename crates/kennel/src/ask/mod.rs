@@ -1,0 +1,56 @@
+//! `kennel ask`: a prompt to an agent, and its answer.
+//!
+//! ```text
+//! kennel ask ──HTTP── daemon: a session, judged when it has ended, tried again if that helps
+//!     │                  │
+//!     ├── waits, tied ───┘            if we are killed, the daemon ends it
+//!     └── reads the journal, and shows what the agent does
+//! ```
+
+mod answer;
+mod args;
+mod follow;
+mod outcome;
+mod request;
+mod seat;
+mod show;
+
+use rustix::termios::isatty;
+
+use crate::connect::{Daemon, Start};
+use crate::failure::Failure;
+use crate::home::Home;
+use crate::live::Signals;
+use crate::print::print;
+
+pub(crate) use answer::{AnswerArgs, answer};
+pub(crate) use args::AskArgs;
+pub(crate) use outcome::{dollars, tokens};
+pub(crate) use seat::SeatArgs;
+
+use follow::Followed;
+use show::Show;
+
+/// Asks; gives the exit code.
+pub(crate) fn ask(home: &Home, args: &AskArgs) -> Result<u8, Failure> {
+    let request = request::request(home, args)?;
+    let daemon = Daemon::connect(home, Start::IfNeeded)?;
+    // From here on a signal waits to be read, so that none falls into a gap.
+    let signals = Signals::listen().map_err(Failure::internal)?;
+    let session = request::send(&daemon, &request)?;
+    if args.detach {
+        print(&format!("{}\n", session.session))?;
+        return Ok(0);
+    }
+    let show = if args.stream {
+        Show::lines()
+    } else if !args.json && !args.quiet && isatty(rustix::stdio::stderr()) {
+        Show::people()
+    } else {
+        Show::nothing()
+    };
+    // Whoever asked for the same before us is the one that it ends with.
+    let ours = session.spec.asked_by == request.spec.asked_by;
+    let Followed { session, signal } = follow::follow(&daemon, session, ours, &signals, show)?;
+    outcome::tell(&session, args.form(), signal)
+}

@@ -1,0 +1,211 @@
+//! What became of a prompt: in words, as JSON, and as an exit code.
+
+use std::path::Path;
+
+use anyhow::Context;
+use kennel_agents::{Agent, Because, End, Ended, Finished, Stream};
+use kennel_core::verdict::Judged;
+use kennel_core::{Exit, Reason, SessionView, Usage, VerdictKind};
+use kennel_keeper::journal::{Item, Reader, STDERR};
+use serde::Serialize;
+
+use crate::exit_code;
+use crate::failure::{Failure, say};
+use crate::print::{self, print, tame};
+use crate::verdict::by_signal;
+
+/// The published exit codes of `ask` and `answer`.
+pub(crate) const EXIT_CODES: &str = "\
+Exit codes, by verdict:
+    0  succeeded              18  refused_flags
+   10  auth                   19  crashed
+   11  stale_conversation     20  unknown
+   12  overloaded            124  timed_out
+   13  rate_limited          130  cancelled
+   14  server                137  killed
+   15  unreachable             1  refused, or no such session or member
+   16  untrusted_folder      201  the command line was not understood
+   17  max_turns             202  home or daemon can't be used; 207 Kennel failed";
+
+/// In which form it is printed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Form {
+    /// The answer alone; anything else on standard error.
+    Text,
+    Json,
+    /// On one line.
+    JsonLine,
+}
+
+/// The exit code of a verdict.
+pub(super) fn exit_code_of(kind: VerdictKind) -> u8 {
+    match kind {
+        VerdictKind::Succeeded => 0,
+        VerdictKind::Auth => 10,
+        VerdictKind::StaleConversation => 11,
+        VerdictKind::Overloaded => 12,
+        VerdictKind::RateLimited => 13,
+        VerdictKind::Server => 14,
+        VerdictKind::Unreachable => 15,
+        VerdictKind::UntrustedFolder => 16,
+        VerdictKind::MaxTurns => 17,
+        VerdictKind::RefusedFlags => 18,
+        VerdictKind::Crashed => 19,
+        VerdictKind::Unknown => 20,
+        VerdictKind::TimedOut => 124,
+        VerdictKind::Cancelled => 130,
+        VerdictKind::Killed => 137,
+    }
+}
+
+/// A prompt that is over, for programs. Field names are stable: added to, never changed.
+#[derive(Debug, Serialize)]
+struct Told<'a> {
+    session: &'a str,
+    attempts: u32,
+    member: Option<&'a str>,
+    agent: &'a str,
+    verdict: VerdictKind,
+    evidence: &'a str,
+    answer: Option<&'a str>,
+    conversation: Option<&'a str>,
+    usage: Usage,
+    turns: Option<u32>,
+    tools: u32,
+    reason: Option<&'a Reason>,
+    exit: Option<&'a Exit>,
+}
+
+/// Prints what became of it; gives the exit code.
+pub(super) fn tell(session: &SessionView, form: Form, signal: Option<i32>) -> Result<u8, Failure> {
+    let Some(judged) = &session.judged else {
+        if let Some(signal) = signal {
+            return Ok(by_signal(signal));
+        }
+        // Nobody waits longer than for the last word, but for one that nobody can see any more.
+        let text = format!("nobody can tell what became of session {}", session.id);
+        return Err(Failure::because(exit_code::UNKNOWN, text));
+    };
+    let answer = answer_of(session)?;
+    let spec = session.spec.agent.as_deref();
+    let told = Told {
+        session: &session.session,
+        attempts: session.launches,
+        member: spec.and_then(|spec| spec.member.as_deref()),
+        agent: spec.map_or("", |spec| spec.seat.agent.as_str()),
+        verdict: judged.verdict.kind,
+        evidence: &judged.verdict.evidence,
+        answer: answer.as_deref(),
+        conversation: judged.conversation.as_deref(),
+        usage: judged.usage,
+        turns: judged.turns,
+        tools: judged.tools,
+        reason: session.reason.as_ref(),
+        exit: session.exit.as_ref(),
+    };
+    match form {
+        Form::Json => print::json(&told)?,
+        Form::JsonLine => print::json_line(&told)?,
+        Form::Text => print_text(session, judged, answer.as_deref())?,
+    }
+    Ok(match (judged.verdict.kind, signal) {
+        (VerdictKind::Cancelled, Some(signal)) => by_signal(signal),
+        (kind, _) => exit_code_of(kind),
+    })
+}
+
+fn print_text(session: &SessionView, judged: &Judged, answer: Option<&str>) -> Result<(), Failure> {
+    if let Some(answer) = answer.filter(|answer| !answer.trim().is_empty()) {
+        let end = if answer.ends_with('\n') { "" } else { "\n" };
+        print(&format!("{answer}{end}"))?;
+    }
+    if judged.verdict.kind == VerdictKind::Succeeded {
+        return Ok(());
+    }
+    let evidence = tame(judged.verdict.evidence.lines().next().unwrap_or_default());
+    let attempts = match session.launches {
+        0 | 1 => String::new(),
+        more => format!(", after {more} attempts"),
+    };
+    say(&format!("{}{attempts}: {evidence}", judged.verdict.kind));
+    if let Some(hint) = hint(judged.verdict.kind, session) {
+        say(&hint);
+    }
+    Ok(())
+}
+
+fn hint(kind: VerdictKind, session: &SessionView) -> Option<String> {
+    let agent = session.spec.agent.as_deref().map_or("the agent", |spec| spec.seat.agent.as_str());
+    Some(match kind {
+        VerdictKind::Auth => format!("log in to {agent} in a terminal, or set its key"),
+        VerdictKind::StaleConversation => "without --resume a new conversation is begun".to_owned(),
+        VerdictKind::UntrustedFolder => {
+            format!("start {agent} in {} once, and say that you trust it", session.spec.cwd)
+        }
+        VerdictKind::MaxTurns => "--turns allows more".to_owned(),
+        VerdictKind::Crashed | VerdictKind::Unknown | VerdictKind::RefusedFlags => {
+            format!("`kennel logs {}` has all that it printed", session.id)
+        }
+        _ => return None,
+    })
+}
+
+/// The answer, from what the agent printed.
+pub(super) fn answer_of(session: &SessionView) -> Result<Option<String>, Failure> {
+    let Some(spec) = session.spec.agent.as_deref() else { return Ok(None) };
+    let agent = Agent::of(&spec.seat).map_err(Failure::internal)?;
+    let mut words = agent.reader();
+    let journal = Path::new(&session.folder).join("journal");
+    let mut journal = Reader::open(&journal).context("can't read the output")?;
+    loop {
+        match journal.next().context("can't read the output")? {
+            Item::Data { stream, data, .. } => {
+                let stream = if stream == STDERR { Stream::Stderr } else { Stream::Stdout };
+                words.read(stream, data, &mut |_| {});
+            }
+            Item::Gap { lost, .. } => words.lost(lost.unwrap_or(0)),
+            Item::End => break,
+        }
+    }
+    let end = match &session.exit {
+        Some(Exit::Code { code }) => End::Exited(*code),
+        Some(Exit::Signal { signal, .. }) => End::Signaled(*signal),
+        _ => End::Unknown,
+    };
+    let ended = Ended { end, because: Because::Itself };
+    let Finished { answer, .. } = words.finish(&ended, &mut |_| {});
+    Ok(answer)
+}
+
+/// Tokens, for people; nothing if there are none.
+pub(crate) fn tokens(usage: &Usage) -> Option<String> {
+    let all = usage.input_tokens + usage.cached_tokens + usage.output_tokens;
+    (all > 0).then(|| match all {
+        0..10_000 => format!("{all} tokens"),
+        _ => format!("{}k tokens", all / 1000),
+    })
+}
+
+/// The cost, for people; nothing if there is none.
+pub(crate) fn dollars(usage: &Usage) -> Option<String> {
+    #[expect(clippy::cast_precision_loss, reason = "for people")]
+    let dollars = usage.cost_micros as f64 / 1e6;
+    (usage.cost_micros > 0).then(|| format!("${dollars:.2}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_verdict_has_a_code_of_its_own_and_is_published() {
+        let mut codes: Vec<_> = VerdictKind::ALL.map(exit_code_of).to_vec();
+        for kind in VerdictKind::ALL {
+            let line = format!("{}  {}", exit_code_of(kind), kind.name());
+            assert!(EXIT_CODES.contains(&line), "{line}");
+        }
+        codes.sort_unstable();
+        codes.dedup();
+        assert_eq!(codes.len(), VerdictKind::ALL.len());
+    }
+}

@@ -1,0 +1,214 @@
+//! Showing what an agent does, while it does it.
+
+use std::io::Write as _;
+use std::time::{Duration, Instant};
+
+use kennel_agents::Happening;
+use kennel_core::{SessionView, Usage};
+use serde::Serialize;
+
+use super::outcome::{dollars, tokens};
+use crate::failure::Failure;
+use crate::print::{self, tame};
+
+/// The longest text of a line that is shown of a tool or of the model's words.
+const WIDEST: usize = 100;
+/// How often the line that tells how it goes is written anew.
+const TICK: Duration = Duration::from_millis(200);
+/// What moves as long as it goes on.
+const SPINNER: [&str; 4] = ["|", "/", "-", "\\"];
+
+/// Who is shown what happens.
+pub(super) struct Show {
+    form: Form,
+    begun: Instant,
+    ticked: Instant,
+    turn: usize,
+    usage: Usage,
+    /// Whether the line that tells how it goes stands on the terminal.
+    status: bool,
+    /// A line of the model's words that has not ended yet.
+    line: String,
+    failure: Option<Failure>,
+    place: Option<u64>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Form {
+    Nothing,
+    /// On standard error, which is a terminal.
+    People,
+    /// On standard output, for programs.
+    Lines,
+}
+
+/// What happened, for programs.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "snake_case", tag = "event")]
+enum Line<'a> {
+    Attempt { session: &'a str, attempt: u32 },
+    Queued { session: &'a str, place: Option<u64> },
+    Conversation { id: &'a str },
+    Text { text: &'a str },
+    Thinking { text: &'a str },
+    ToolBegan { id: &'a str, name: &'a str, about: &'a str },
+    ToolEnded { id: &'a str, failed: bool },
+    Usage { usage: Usage },
+    Retrying { why: &'a str, after_ms: Option<u64> },
+    Notice { text: &'a str },
+}
+
+impl Show {
+    fn new(form: Form) -> Self {
+        let now = Instant::now();
+        Self {
+            form,
+            begun: now,
+            ticked: now,
+            turn: 0,
+            usage: Usage::default(),
+            status: false,
+            line: String::new(),
+            failure: None,
+            place: None,
+        }
+    }
+
+    pub(super) fn nothing() -> Self {
+        Self::new(Form::Nothing)
+    }
+
+    pub(super) fn people() -> Self {
+        Self::new(Form::People)
+    }
+
+    pub(super) fn lines() -> Self {
+        Self::new(Form::Lines)
+    }
+
+    /// An attempt begins.
+    pub(super) fn attempt(&mut self, session: &SessionView) {
+        self.line(&Line::Attempt { session: &session.id, attempt: session.attempt });
+        if session.attempt > 1 {
+            self.say(&format!("asking again, attempt {}", session.attempt));
+        }
+    }
+
+    /// It waits in line.
+    pub(super) fn queued(&mut self, session: &SessionView) {
+        if self.place == session.queue_place {
+            return;
+        }
+        self.place = session.queue_place;
+        self.line(&Line::Queued { session: &session.id, place: session.queue_place });
+        if let Some(place) = session.queue_place {
+            self.say(&format!("waits, number {place} in line"));
+        }
+    }
+
+    pub(super) fn stopping(&mut self, now: bool) {
+        self.say(if now { "killing it" } else { "stopping it; once more kills it" });
+    }
+
+    /// Something happened.
+    pub(super) fn happening(&mut self, happening: &Happening<'_>) {
+        match happening {
+            Happening::Conversation(id) => self.line(&Line::Conversation { id }),
+            Happening::Text(text) => {
+                self.line(&Line::Text { text });
+                self.words(text);
+            }
+            Happening::Thinking(text) => self.line(&Line::Thinking { text }),
+            Happening::ToolBegan { id, name, about } => {
+                self.line(&Line::ToolBegan { id, name, about });
+                self.say(&format!("{name}: {about}"));
+            }
+            Happening::ToolEnded { id, failed } => {
+                self.line(&Line::ToolEnded { id, failed: *failed });
+                if *failed {
+                    self.say("the tool failed");
+                }
+            }
+            Happening::Usage(usage) => {
+                self.usage = *usage;
+                self.line(&Line::Usage { usage: *usage });
+            }
+            Happening::Retrying { why, after } => {
+                let after_ms = after.map(|after| u64::try_from(after.as_millis()).unwrap_or(0));
+                self.line(&Line::Retrying { why, after_ms });
+                self.say(&format!("the agent tries again by itself: {why}"));
+            }
+            Happening::Notice(text) => {
+                self.line(&Line::Notice { text });
+                self.say(text);
+            }
+        }
+    }
+
+    /// The model's words, a line at a time.
+    fn words(&mut self, text: &str) {
+        if self.form != Form::People {
+            return;
+        }
+        self.line.push_str(text);
+        if !self.line.ends_with('\n') {
+            self.line.push('\n');
+        }
+        for line in std::mem::take(&mut self.line).lines().filter(|line| !line.trim().is_empty()) {
+            self.say(line);
+        }
+    }
+
+    /// A line for people.
+    fn say(&mut self, text: &str) {
+        if self.form != Form::People {
+            return;
+        }
+        self.wipe();
+        let text = tame(text.lines().next().unwrap_or_default());
+        let cut: String = text.chars().take(WIDEST).collect();
+        let more = if cut.len() < text.len() { "…" } else { "" };
+        // Whoever can't be shown anything misses only this.
+        writeln!(std::io::stderr(), "  {cut}{more}").ok();
+    }
+
+    fn line(&mut self, line: &Line<'_>) {
+        if self.form == Form::Lines && self.failure.is_none() {
+            self.failure = print::json_line(line).err();
+        }
+    }
+
+    /// How it goes, now and then.
+    pub(super) fn tick(&mut self) {
+        if self.form != Form::People || self.ticked.elapsed() < TICK {
+            return;
+        }
+        self.ticked = Instant::now();
+        self.turn = (self.turn + 1) % SPINNER.len();
+        let text = format!(
+            "{} {} s{}{}",
+            SPINNER[self.turn],
+            self.begun.elapsed().as_secs(),
+            tokens(&self.usage).map(|text| format!(", {text}")).unwrap_or_default(),
+            dollars(&self.usage).map(|text| format!(", {text}")).unwrap_or_default(),
+        );
+        write!(std::io::stderr(), "\r\x1b[2K{text}").ok();
+        self.status = true;
+    }
+
+    fn wipe(&mut self) {
+        if std::mem::take(&mut self.status) {
+            write!(std::io::stderr(), "\r\x1b[2K").ok();
+        }
+    }
+
+    /// Whether what was to be printed could be.
+    pub(super) fn printed(&mut self) -> Result<(), Failure> {
+        self.failure.take().map_or(Ok(()), Err)
+    }
+
+    /// It is over.
+    pub(super) fn end(&mut self) {
+        self.wipe();
+    }
+}

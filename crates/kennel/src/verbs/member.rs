@@ -1,0 +1,224 @@
+//! `kennel member`: named seats for agents.
+
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand};
+use kennel_core::api::{MemberAnswer, NewMember};
+use kennel_core::{Permissions, Usage};
+
+use super::{asked_by, for_each};
+use crate::ask::{SeatArgs, dollars, tokens};
+use crate::connect::{Daemon, Patience, Start, accepted, escape};
+use crate::exit_code;
+use crate::failure::Failure;
+use crate::home::Home;
+use crate::print::{self, Ink, Tone, print, tame};
+use crate::run::surroundings;
+use crate::table::{Cell, Column, Table};
+
+/// The flags of `kennel member`.
+#[derive(Debug, Args)]
+#[command(after_help = exit_code::SHORT_HELP)]
+pub(crate) struct MemberArgs {
+    #[command(subcommand)]
+    verb: MemberVerb,
+}
+
+#[derive(Debug, Subcommand)]
+enum MemberVerb {
+    /// Add a member
+    Add(AddArgs),
+    /// List members
+    #[command(visible_alias = "ls")]
+    List(ListArgs),
+    /// Show everything about a member
+    Show(ShowArgs),
+    /// Remove members; what they have written stays where it is
+    ///
+    /// One that is busy is not removed, unless --force says so: then its prompt is stopped, and its end waited for.
+    Rm(RmArgs),
+}
+
+/// The flags of `kennel member add`.
+#[derive(Debug, Args)]
+#[command(after_help = exit_code::SHORT_HELP)]
+struct AddArgs {
+    /// Who sits there: claude, codex, gemini, opencode, or one that
+    /// --description tells of
+    #[arg(long, value_name = "AGENT")]
+    agent: String,
+    /// The folder that it works in [default: this one]
+    #[arg(long, value_name = "DIR")]
+    cwd: Option<PathBuf>,
+    #[command(flatten)]
+    seat: SeatArgs,
+    /// A name for it
+    #[arg(value_name = "NAME")]
+    name: String,
+}
+
+/// The flags of `kennel member list`.
+#[derive(Debug, Args)]
+#[command(after_help = exit_code::PLAIN_HELP)]
+struct ListArgs {
+    /// Print JSON, for programs: an array of members
+    #[arg(long)]
+    json: bool,
+}
+
+/// The flags of `kennel member show`.
+#[derive(Debug, Args)]
+#[command(after_help = exit_code::SHORT_HELP)]
+struct ShowArgs {
+    /// Print JSON, for programs
+    #[arg(long)]
+    json: bool,
+    /// Its name
+    #[arg(value_name = "MEMBER")]
+    name: String,
+}
+
+/// The flags of `kennel member rm`.
+#[derive(Debug, Args)]
+#[command(after_help = exit_code::SHORT_HELP)]
+struct RmArgs {
+    /// Even if it is busy: its prompt is ended first
+    #[arg(short, long)]
+    force: bool,
+    /// Their names
+    #[arg(required = true, value_name = "MEMBER")]
+    names: Vec<String>,
+}
+
+/// Does what was asked.
+pub(crate) fn member(home: &Home, args: &MemberArgs) -> Result<u8, Failure> {
+    let daemon = Daemon::connect(home, Start::IfNeeded)?;
+    match &args.verb {
+        MemberVerb::Add(args) => add(&daemon, args),
+        MemberVerb::List(args) => {
+            let members: Vec<MemberAnswer> = daemon.get("/v1/members")?;
+            if args.json {
+                print::json(&members)?;
+            } else {
+                print(&list(&members, print::width(), Ink::of_stdout()))?;
+            }
+            Ok(0)
+        }
+        MemberVerb::Show(args) => {
+            let member: MemberAnswer = daemon.get(&path(&args.name))?;
+            if args.json {
+                print::json(&member)?;
+            } else {
+                print(&details(&member))?;
+            }
+            Ok(0)
+        }
+        MemberVerb::Rm(args) => for_each(&args.names, |name| {
+            let by = escape(&asked_by("member rm"));
+            let target = format!("{}?force={}&by={by}", path(name), args.force);
+            // A prompt that is ended takes its time.
+            accepted(daemon.send("DELETE", &target, None::<&()>, Patience::Endless)?)?;
+            print(&format!("{name}: removed\n"))
+        }),
+    }
+}
+
+fn path(name: &str) -> String {
+    format!("/v1/members/{}", escape(name))
+}
+
+fn add(daemon: &Daemon, args: &AddArgs) -> Result<u8, Failure> {
+    let cwd = surroundings::folder(args.cwd.as_deref()).map_err(Failure::setup)?;
+    if !cwd.is_dir() {
+        let text = format!("--cwd {}: there is no such folder", cwd.display());
+        return Err(Failure::because(exit_code::SETUP, text));
+    }
+    let Some(cwd) = cwd.to_str().map(ToOwned::to_owned) else {
+        let text = format!("--cwd {}: its name is no UTF-8", cwd.display());
+        return Err(Failure::because(exit_code::SETUP, text));
+    };
+    let member = NewMember { name: args.name.clone(), seat: args.seat.seat(&args.agent)?, cwd };
+    let added: MemberAnswer = daemon.post("/v1/members", &member)?;
+    print(&format!("{}\n", added.name))?;
+    Ok(0)
+}
+
+fn list(members: &[MemberAnswer], width: Option<usize>, ink: Ink) -> String {
+    if members.is_empty() {
+        return "no members; `kennel member add NAME --agent claude` adds one\n".to_owned();
+    }
+    let columns = [
+        Column::whole("NAME"),
+        Column::whole("AGENT"),
+        Column::whole("STATE"),
+        Column::whole("LAST"),
+        Column::whole("USED").spare(),
+        Column::cut("FOLDER", 12),
+    ];
+    let mut table = Table::new(&columns);
+    for member in members {
+        let state = match &member.busy_with {
+            Some(session) => Cell::toned(format!("busy: {session}"), Tone::Good),
+            None => Cell::new("free"),
+        };
+        table.row(vec![
+            Cell::new(tame(&member.name)),
+            Cell::new(tame(&member.seat.agent)),
+            state,
+            Cell::new(member.last_verdict.map_or("-".to_owned(), |kind| kind.to_string())),
+            Cell::new(used(&member.usage)),
+            Cell::new(tame(&member.cwd)),
+        ]);
+    }
+    table.text(width, ink)
+}
+
+fn used(usage: &Usage) -> String {
+    let parts: Vec<_> = [tokens(usage), dollars(usage)].into_iter().flatten().collect();
+    if parts.is_empty() { "-".to_owned() } else { parts.join(", ") }
+}
+
+fn details(member: &MemberAnswer) -> String {
+    let none = || "-".to_owned();
+    let mut lines = vec![
+        ("name", tame(&member.name)),
+        ("agent", tame(&member.seat.agent)),
+        ("folder", tame(&member.cwd)),
+        ("model", member.seat.model.as_deref().map_or_else(none, tame)),
+        ("turns", member.seat.turns.map_or_else(none, |turns| turns.to_string())),
+        ("permissions", permissions(member.seat.permissions).to_owned()),
+        ("conversation", member.conversation.as_deref().map_or_else(none, tame)),
+        ("attempts", member.attempts.to_string()),
+        ("used", used(&member.usage)),
+        ("last", member.last_verdict.map_or_else(none, |kind| kind.to_string())),
+        ("added", member.created_at.clone()),
+    ];
+    if let Some(session) = &member.last_session {
+        let at = member.last_at.as_deref().unwrap_or_default();
+        lines.insert(10, ("last session", format!("{session} at {at}")));
+    }
+    if !member.seat.args.is_empty() {
+        lines.insert(6, ("arguments", tame(&member.seat.args.join(" "))));
+    }
+    let state = match (&member.busy_with, &member.busy_since) {
+        (Some(session), since) => {
+            format!("busy with {session} since {}", since.as_deref().unwrap_or("just now"))
+        }
+        (None, _) => "free".to_owned(),
+    };
+    let waiting = match member.waiting {
+        0 => String::new(),
+        more => format!(", {more} in line"),
+    };
+    lines.insert(1, ("state", format!("{state}{waiting}")));
+    lines.iter().map(|(name, value)| format!("{name:<13} {value}\n")).collect()
+}
+
+fn permissions(permissions: Permissions) -> &'static str {
+    match permissions {
+        Permissions::Default => "as its own settings say",
+        Permissions::ReadOnly => "read only",
+        Permissions::Edit => "change files in its folder",
+        Permissions::All => "anything",
+    }
+}

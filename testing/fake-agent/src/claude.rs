@@ -1,0 +1,190 @@
+//! An agent CLI with a script: started under the name `claude` it speaks as Claude Code does with
+//! `--output-format stream-json`, and does, launch by launch, what the lines of a file say.
+//!
+//! The folder `$FAKE_CLAUDE` has the file `script`, one line a launch (the last one goes for all further ones), and gets the
+//! file `log`: `start PID LAUNCH CONVERSATION PROMPT` for each launch, `COLLISION PID` for one that was not alone. All its
+//! descendants hold the lock too.
+
+use std::fs;
+use std::io::Read as _;
+use std::path::PathBuf;
+
+use rustix::io::{FdFlags, fcntl_setfd};
+
+use crate::args::Args;
+use crate::failure::{self, Failure, OrFail as _, Outcome};
+use crate::json::Json;
+use crate::lock::{LAUNCH_VARIABLE, note_more, take};
+use crate::output::print;
+use crate::presence;
+use crate::spawn::{self, Session, Up};
+
+/// Names the folder.
+const FOLDER: &str = "FAKE_CLAUDE";
+
+/// `claude [FLAGS..]`
+pub(crate) fn claude(mut args: Args) -> Outcome {
+    let words: Vec<String> =
+        args.remaining().iter().map(|word| word.to_string_lossy().into_owned()).collect();
+    let folder = std::env::var_os(FOLDER).map(PathBuf::from);
+    let folder = folder.ok_or_else(|| Failure::usage(format!("{FOLDER} is not set")))?;
+    let resumed = words.iter().position(|word| word == "--resume").and_then(|at| words.get(at + 1));
+    let launch = std::env::var(LAUNCH_VARIABLE).unwrap_or_else(|_| "-".to_owned());
+    let Some(lock) = take(&folder.join("lock"))? else {
+        note_more(&folder.join("log"), "COLLISION", &launch)?;
+        return Ok(failure::COLLISION);
+    };
+    fcntl_setfd(&lock, FdFlags::empty()).or_fail(failure::SYSTEM, "handing the lock on")?;
+    let mut prompt = String::new();
+    std::io::stdin().read_to_string(&mut prompt).or_fail(failure::SYSTEM, "reading the prompt")?;
+    let before = fs::read_to_string(folder.join("log")).unwrap_or_default();
+    let number = before.lines().filter(|line| line.starts_with("start ")).count();
+    let conversation = resumed.map_or("fresh", String::as_str);
+    let first = prompt.lines().next().unwrap_or_default();
+    note_more(&folder.join("log"), "start", &format!("{launch} {conversation} {first}"))?;
+    let script = fs::read_to_string(folder.join("script"));
+    let script = script.or_fail(failure::SYSTEM, "reading the script")?;
+    let lines: Vec<_> = script.lines().collect();
+    let line = lines.get(number).or(lines.last()).copied().unwrap_or("ok");
+    let id = match resumed {
+        Some(id) => id.clone(),
+        None => format!("00000000-0000-4000-8000-{:012}", number + 1),
+    };
+    presence::enrol("agent")?;
+    Play { id, resumed: resumed.is_some() }.act(line)
+}
+
+struct Play {
+    id: String,
+    resumed: bool,
+}
+
+impl Play {
+    fn act(&self, line: &str) -> Outcome {
+        let (word, rest) = line.split_once(' ').unwrap_or((line, ""));
+        match word {
+            "ok" => {
+                self.init()?;
+                self.text(rest)?;
+                self.result(false, None, rest)?;
+                Ok(0)
+            }
+            "overloaded" => {
+                self.fail(529, "API Error: 529 Overloaded. This is a server-side issue")
+            }
+            "rate" => self.fail(429, "API Error: Request rejected (429) · too many"),
+            "server" => self.fail(500, "API Error: 500 Internal server error."),
+            "auth" => self.fail(401, "Invalid API key · Fix external API key"),
+            "stale" if self.resumed => {
+                print(format!("{}\n", self.stale()).as_bytes())?;
+                eprintln!("No conversation found with session ID: {}", self.id);
+                Ok(1)
+            }
+            "stale" => self.act("ok after all"),
+            "crash" => {
+                self.init()?;
+                Ok(3)
+            }
+            "tool" => {
+                self.init()?;
+                self.tool()?;
+                self.act(rest)
+            }
+            "hang" => {
+                self.init()?;
+                presence::rest()
+            }
+            // A tool that daemonizes, as many do.
+            "leak" => {
+                self.init()?;
+                self.tool()?;
+                let mut up = Up::new()?;
+                spawn::sleeper(&mut up, "tool", Session::Own)?;
+                spawn::daemon(&mut up, |up| spawn::linger_without_environment(up, "daemon", None))?;
+                up.wait_for(2)?;
+                self.act(rest)
+            }
+            "nonsense" => {
+                print(b"{\"type\":\"something_new\",\"done\":true}\n")?;
+                Ok(0)
+            }
+            _ => Err(Failure::usage(format!("the script has no meaning at {line:?}"))),
+        }
+    }
+
+    fn fail(&self, status: i64, text: &str) -> Outcome {
+        self.init()?;
+        self.result(true, Some(status), text)?;
+        Ok(1)
+    }
+
+    fn line(&self, kind: &str, mut fields: Vec<(String, Json)>) -> Outcome {
+        let mut all = vec![("type".to_owned(), Json::text(kind))];
+        all.append(&mut fields);
+        all.push(("session_id".to_owned(), Json::text(self.id.clone())));
+        print(format!("{}\n", Json::Object(all)).as_bytes())?;
+        Ok(0)
+    }
+
+    fn init(&self) -> Outcome {
+        self.line("system", fields([("subtype", Json::text("init")), ("cwd", Json::text("/"))]))
+    }
+
+    fn text(&self, text: &str) -> Outcome {
+        let part = fields([("type", Json::text("text")), ("text", Json::text(text))]);
+        self.assistant(part)
+    }
+
+    fn tool(&self) -> Outcome {
+        let input = Json::Object(fields([("command", Json::text("make"))]));
+        self.assistant(fields([
+            ("type", Json::text("tool_use")),
+            ("id", Json::text("toolu_1")),
+            ("name", Json::text("Bash")),
+            ("input", input),
+        ]))
+    }
+
+    fn assistant(&self, part: Vec<(String, Json)>) -> Outcome {
+        let message = Json::Object(fields([
+            ("role", Json::text("assistant")),
+            ("content", Json::List(vec![Json::Object(part)])),
+        ]));
+        self.line("assistant", fields([("message", message)]))
+    }
+
+    fn stale(&self) -> Json {
+        let mut all = fields([
+            ("type", Json::text("result")),
+            ("subtype", Json::text("error_during_execution")),
+            ("is_error", Json::Bool(true)),
+            ("num_turns", Json::Number(0)),
+        ]);
+        all.push(("session_id".to_owned(), Json::text(self.id.clone())));
+        let error = Json::text(format!("No conversation found with session ID: {}", self.id));
+        all.push(("errors".to_owned(), Json::List(vec![error])));
+        Json::Object(all)
+    }
+
+    fn result(&self, is_error: bool, status: Option<i64>, text: &str) -> Outcome {
+        let usage = Json::Object(fields([
+            ("input_tokens", Json::Number(10)),
+            ("output_tokens", Json::Number(5)),
+        ]));
+        let mut all = fields([
+            ("subtype", Json::text("success")),
+            ("is_error", Json::Bool(is_error)),
+            ("num_turns", Json::Number(1)),
+            ("result", Json::text(text)),
+            ("usage", usage),
+        ]);
+        if let Some(status) = status {
+            all.push(("api_error_status".to_owned(), Json::Number(status)));
+        }
+        self.line("result", all)
+    }
+}
+
+fn fields<const N: usize>(fields: [(&str, Json); N]) -> Vec<(String, Json)> {
+    fields.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
+}
