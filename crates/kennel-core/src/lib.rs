@@ -12,6 +12,7 @@ pub mod headroom;
 mod id;
 mod lifecycle;
 mod member;
+pub mod plan;
 mod ready;
 pub mod report;
 pub mod restart;
@@ -19,7 +20,9 @@ pub mod retry;
 #[cfg(test)]
 mod sample;
 mod session;
+mod slip;
 mod spec;
+mod time;
 pub mod verdict;
 mod view;
 mod world;
@@ -37,6 +40,7 @@ pub use session::{
     Survivor, Underway, Wanted, Writing,
 };
 pub use spec::{KeyError, PenKind, SessionSpec, Terminal, WorktreeSpec, check_key};
+pub use time::{TimeError, parse_time};
 pub use verdict::{Judged, Usage, Verdict, VerdictKind, Work};
 pub use view::{EventView, LaunchView, SessionView, WorktreeState, WorktreeView};
 pub use world::{

@@ -4,40 +4,9 @@ use std::time::Duration;
 
 use kennel_keeper::journal::MIN_LIMIT;
 
-/// The longest time that can be set: 100 years. More is a slip, and no clock counts it.
-const LONGEST: Duration = Duration::from_secs(36_500 * 86_400);
-
 /// `10`, `10s`, `500ms`, `2m`, `1h`, `7d`, `1.5s`; also several, the largest unit first: `1h30m`.
 pub(crate) fn parse_time(text: &str) -> Result<Duration, String> {
-    let wrong = || format!("{text:?} is not a time; write for instance 500ms, 10s, 2m, 1h or 7d");
-    let mut total = 0.0;
-    let mut rest = text;
-    let mut last = f64::INFINITY;
-    loop {
-        let (number, after) = split(rest);
-        let (unit, next) = after.split_at(after.find(is_of_number).unwrap_or(after.len()));
-        let seconds = match unit {
-            "" if rest.len() == text.len() => 1.0,
-            "s" => 1.0,
-            "ms" => 0.001,
-            "m" => 60.0,
-            "h" => 3600.0,
-            "d" => 86_400.0,
-            _ => return Err(wrong()),
-        };
-        if seconds >= last {
-            return Err(wrong());
-        }
-        total += number.parse::<f64>().map_err(|_| wrong())? * seconds;
-        if next.is_empty() {
-            break;
-        }
-        (rest, last) = (next, seconds);
-    }
-    match Duration::try_from_secs_f64(total) {
-        Ok(time) if time <= LONGEST => Ok(time),
-        _ => Err(format!("{text:?} is too long a time; the longest is 36500d (100 years)")),
-    }
+    kennel_core::parse_time(text).map_err(|error| error.to_string())
 }
 
 /// A lease: a time, or `off` for none.

@@ -4,6 +4,7 @@ use std::fmt;
 
 use crate::id::{SessionId, parse_first_launch};
 use crate::session::{Session, StartedBy};
+use crate::slip::{distance, largest_slip};
 
 use super::World;
 
@@ -144,8 +145,7 @@ impl World {
 
     fn near(&self, reference: &str) -> Vec<String> {
         let length = reference.chars().count();
-        // A slip a third of the word, so that a short one is not like everything.
-        let most = (length / 3).clamp(1, 4);
+        let most = largest_slip(reference);
         let mut near: Vec<(usize, &str)> = Vec::new();
         let names = self.names.keys().map(String::as_str);
         // What was meant as an id may be its beginning.
@@ -165,43 +165,4 @@ impl World {
 
 fn beginning(id: &str, length: usize) -> &str {
     id.get(..length).unwrap_or(id)
-}
-
-/// How many letters must be put in, left out, changed or swapped with their neighbour.
-fn distance(a: &str, b: &str) -> usize {
-    let (a, b): (Vec<char>, Vec<char>) = (a.chars().collect(), b.chars().collect());
-    let mut before_last: Vec<usize> = Vec::new();
-    let mut last: Vec<usize> = (0..=b.len()).collect();
-    for (i, from) in a.iter().enumerate() {
-        let mut row = vec![i + 1];
-        for (j, to) in b.iter().enumerate() {
-            let changed = last[j] + usize::from(from != to);
-            let mut least = changed.min(last[j + 1] + 1).min(row[j] + 1);
-            if i > 0 && j > 0 && *from == b[j - 1] && a[i - 1] == *to {
-                least = least.min(before_last[j - 1] + 1);
-            }
-            row.push(least);
-        }
-        before_last = std::mem::replace(&mut last, row);
-    }
-    last[b.len()]
-}
-
-#[cfg(test)]
-mod tests {
-    use super::distance;
-
-    #[test]
-    fn a_slip_of_the_finger_is_one() {
-        for (a, b, wanted) in [
-            ("claude", "claude", 0),
-            ("cluade", "claude", 1),
-            ("claud", "claude", 1),
-            ("clayde", "claude", 1),
-            ("", "abc", 3),
-            ("kitten", "sitting", 3),
-        ] {
-            assert_eq!((distance(a, b), distance(b, a)), (wanted, wanted), "{a} {b}");
-        }
-    }
 }

@@ -1,0 +1,148 @@
+//! Prompts as they are asked: with what somebody said, and with the answers so far.
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+
+use super::name::{Name, Place};
+use super::problem::{PlanError, Problem};
+use super::spec::{PlanSpec, Prompt, StageSpec};
+use super::template::{NoValue, Reference, Template, TemplateError, beginning};
+use crate::slip::did_you_mean;
+
+/// The most bytes of an answer that go into a prompt.
+pub const LONGEST_ANSWER: usize = 256 << 10;
+
+/// What somebody said who runs a plan: a value for each of its inputs.
+#[derive(Debug, Clone, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[serde(transparent)]
+pub struct Inputs(BTreeMap<Name, String>);
+
+/// What an agent of an earlier stage has answered.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Answer<'a> {
+    /// This.
+    Given(Cow<'a, str>),
+    /// Nothing, and why.
+    Missing(Cow<'a, str>),
+}
+
+/// Why a prompt can't be made.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum PromptError {
+    /// Nobody is there.
+    #[error("there is no agent {0} in this plan")]
+    NoAgent(Place),
+    /// It is in a file.
+    #[error("the prompt of {place} is in the file {file:?}, which was not read")]
+    NotRead {
+        /// Whose.
+        place: Place,
+        /// Which.
+        file: String,
+    },
+    /// It was not checked.
+    #[error("the prompt of {place}: {error}")]
+    Template {
+        /// Whose.
+        place: Place,
+        /// What is wrong.
+        #[source]
+        error: TemplateError,
+    },
+    /// Nobody said.
+    #[error("the prompt of {place}: {error}")]
+    NoValue {
+        /// Whose.
+        place: Place,
+        /// For what.
+        #[source]
+        error: NoValue,
+    },
+}
+
+impl PlanSpec {
+    /// A value for each input: what was said, else its default.
+    ///
+    /// # Errors
+    /// Something was said that the plan has no use for, or nothing where it must be.
+    pub fn fill_inputs(&self, said: &BTreeMap<String, String>) -> Result<Inputs, PlanError> {
+        let mut problems = Vec::new();
+        let mut wrong = |text| problems.push(Problem { at: None, text });
+        for name in said.keys() {
+            if !self.inputs.keys().any(|known| known.as_str() == name) {
+                let near = did_you_mean(name, self.inputs.keys().map(Name::as_str));
+                wrong(format!("the plan {} has no input {name:?}{near}", self.name));
+            }
+        }
+        let mut inputs = BTreeMap::new();
+        for (name, input) in &self.inputs {
+            match said.get(name.as_str()).or(input.default.as_ref()) {
+                Some(value) => drop(inputs.insert(name.clone(), value.clone())),
+                None => {
+                    let about = input.about.as_ref().map(|about| format!(" ({about})"));
+                    let about = about.unwrap_or_default();
+                    wrong(format!(
+                        "the plan {} needs the input {name}{about}: say --set {name}=…",
+                        self.name
+                    ));
+                }
+            }
+        }
+        PlanError::none_of(problems)?;
+        Ok(Inputs(inputs))
+    }
+
+    /// What the agent at this place is asked. An answer that is missing is no error: the plan goes on without it, or it
+    /// would have failed. In its place is `[no answer from STAGE.AGENT: why]`.
+    ///
+    /// # Errors
+    /// There is no such agent, or the plan was not checked.
+    pub fn prompt<'a>(
+        &self,
+        place: &Place,
+        inputs: &Inputs,
+        answer: &dyn Fn(&Place) -> Answer<'a>,
+    ) -> Result<String, PromptError> {
+        let agent = self.agent(place).ok_or_else(|| PromptError::NoAgent(place.clone()))?;
+        let text = match &agent.prompt {
+            Prompt::Text(text) => text,
+            Prompt::File(file) => {
+                return Err(PromptError::NotRead { place: place.clone(), file: file.clone() });
+            }
+        };
+        let template = Template::parse(text)
+            .map_err(|error| PromptError::Template { place: place.clone(), error })?;
+        let value = |reference: &Reference| match reference {
+            Reference::Input(name) => inputs.0.get(name).map(|said| Cow::Owned(said.clone())),
+            Reference::Agent(place) => self.agent(place).map(|_| told(place, answer(place)).into()),
+            Reference::Stage(name) => {
+                let stage = self.stages.iter().find(|stage| stage.name == *name)?;
+                Some(all_told(stage, answer).into())
+            }
+        };
+        template
+            .render(&value)
+            .map_err(|error| PromptError::NoValue { place: place.clone(), error })
+    }
+}
+
+/// All answers of a stage, each below its name.
+fn all_told<'a>(stage: &StageSpec, answer: &dyn Fn(&Place) -> Answer<'a>) -> String {
+    let answers = stage.agents.iter().map(|agent| {
+        let place = stage.place(agent);
+        format!("## {}\n\n{}\n", agent.name, told(&place, answer(&place)).trim_end())
+    });
+    answers.collect::<Vec<_>>().join("\n")
+}
+
+fn told(place: &Place, answer: Answer<'_>) -> String {
+    match answer {
+        Answer::Missing(why) => format!("[no answer from {place}: {why}]"),
+        Answer::Given(text) if text.len() <= LONGEST_ANSWER => text.into_owned(),
+        Answer::Given(text) => {
+            let kept = beginning(&text, LONGEST_ANSWER);
+            let left_out = text.len() - kept.len();
+            format!("{kept}\n[{left_out} more bytes from {place} are left out]")
+        }
+    }
+}

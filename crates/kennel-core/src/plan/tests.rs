@@ -1,0 +1,4 @@
+mod reading;
+mod rendering;
+mod steps;
+mod views;

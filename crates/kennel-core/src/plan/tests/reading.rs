@@ -1,0 +1,321 @@
+use std::time::Duration;
+
+use crate::agent::Permissions;
+use crate::plan::*;
+
+const HEAD: &str = "name = \"p\"\n[[stage]]\nname = \"one\"\n";
+
+/// An agent of the last stage.
+fn agent(name: &str, more: &str) -> String {
+    format!("[[stage.agent]]\nname = \"{name}\"\nagent = \"claude\"\n{more}\n")
+}
+
+/// A plan with one agent, of which this is said; its prompt is on line 7.
+fn with(more: &str) -> String {
+    format!("{HEAD}{}", agent("a", &format!("prompt = \"p\"\n{more}")))
+}
+
+fn told(text: &str) -> String {
+    PlanSpec::parse(text).expect_err("it is read").to_string()
+}
+
+#[test]
+fn everything_is_read() {
+    let text = r#"
+name = "research"
+about = "all"
+timeout = "1h30m"
+concurrency = 4
+[inputs]
+topic = { default = "x", about = "what" }
+must = {}
+[[stage]]
+name = "one"
+need = 1
+stop_rest = true
+  [[stage.agent]]
+  name = "a"
+  agent = "claude"
+  model = "opus"
+  turns = 0x14
+  permissions = "read_only"
+  args = ["--a", "b"]
+  cwd = "sub"
+  timeout = 90
+  worktree = "fix"
+  on_failure = "fail_plan"
+  retries = 2
+  prompt = "about {{input.topic}}"
+  [[stage.agent]]
+  name = "b"
+  member = "ada"
+  prompt_file = "b.md"
+[[stage]]
+name = "two"
+  [[stage.agent]]
+  name = "a"
+  agent = "codex"
+  worktree = true
+  prompt = "{{one.a}} {{ one }}"
+"#;
+    let plan = PlanSpec::parse(text).unwrap();
+    assert_eq!((plan.name.as_str(), plan.concurrency), ("research", Some(4)));
+    assert_eq!(plan.timeout, Some(Duration::from_secs(5400)));
+    assert_eq!(plan.inputs[&Name::parse("topic").unwrap()].default.as_deref(), Some("x"));
+    assert_eq!(plan.inputs[&Name::parse("must").unwrap()], InputSpec::default());
+    let places: Vec<_> = plan.agents().map(|(it, agent)| it.place(agent).to_string()).collect();
+    assert_eq!(places, ["one.a", "one.b", "two.a"]);
+    let (stage, agents) = (&plan.stages[0], &plan.stages[0].agents);
+    assert_eq!((stage.need, stage.stop_rest), (Some(1), true));
+    let expected = PlanAgent {
+        name: Name::parse("a").unwrap(),
+        who: Who::Agent("claude".into()),
+        model: Some("opus".into()),
+        turns: Some(20),
+        permissions: Some(Permissions::ReadOnly),
+        args: vec!["--a".into(), "b".into()],
+        cwd: Some("sub".into()),
+        timeout: Some(Duration::from_secs(90)),
+        worktree: Some(WorktreeWish::Branch("fix".into())),
+        on_failure: Some(OnFailure::FailPlan),
+        retries: Some(2),
+        prompt: Prompt::Text("about {{input.topic}}".into()),
+    };
+    assert_eq!(agents[0], expected);
+    assert_eq!(agents[1].who, Who::Member("ada".into()));
+    let policies = agents.iter().map(|agent| stage.on_failure(agent));
+    assert!(policies.eq([OnFailure::FailPlan, OnFailure::Continue]), "the stage counts");
+    assert_eq!(plan.stages[1].on_failure(&plan.stages[1].agents[0]), OnFailure::FailPlan);
+    assert_eq!(plan.stages[1].agents[0].worktree, Some(WorktreeWish::Own));
+    assert_eq!(plan.prompt_files(), [(Place::parse("one.b").unwrap(), "b.md".to_owned())]);
+    let json = serde_json::to_string(&plan).unwrap();
+    assert_eq!(serde_json::from_str::<PlanSpec>(&json).unwrap(), plan);
+}
+
+#[test]
+fn a_slip_is_told_with_its_line_and_what_was_meant() {
+    for (text, expected) in [
+        (
+            "name = \"p\"\ntiemout = 1".into(),
+            "2:1: unknown key `tiemout` in a plan; did you mean timeout?",
+        ),
+        (with("promt = 1"), "8:1: unknown key `promt` in [[stage.agent]]; did you mean prompt?"),
+        (with("x = 1"), "8:1: unknown key `x` in [[stage.agent]]; there are: name, agent, member,"),
+        (
+            with("permissions = \"readonly\""),
+            "8:15: `permissions` can't be \"readonly\"; did you mean read_only?",
+        ),
+        (
+            with("on_failure = \"stop\""),
+            "8:14: `on_failure` can't be \"stop\"; there are: fail_plan, continue",
+        ),
+        (
+            with("timeout = \"20x\""),
+            "8:11: `timeout`: \"20x\" is not a time; write for instance 500ms",
+        ),
+        (with("timeout = true"), "8:11: `timeout` is a time, like \"20m\", and not a boolean"),
+        (with("turns = \"2\""), "8:9: `turns` is a number, and not a string"),
+        (with("turns = -2"), "8:9: `turns` is a number from 0 to 4294967295, and not -2"),
+        (with("args = \"x\""), "8:8: `args` is a list of strings, and not a string"),
+        (with("args = [1]"), "8:9: `args` is a list of strings, and not an integer"),
+        (
+            with("worktree = 1"),
+            "8:12: `worktree` is true for a branch of its own, or the name of a branch",
+        ),
+        (with("member = \"ada\""), "4:1: it has both `agent` and `member`"),
+        (with("prompt_file = \"x\""), "4:1: it has both `prompt` and `prompt_file`"),
+        (format!("{HEAD}{}", agent("a", "")), "4:1: it has no `prompt`, nor a `prompt_file`"),
+        (
+            format!("{HEAD}[[stage.agent]]\nname = 'a'\nprompt = 'p'"),
+            "4:1: it has neither `agent` nor `member`",
+        ),
+        ("name = \"p\"\n[stage]".into(), "`stage` is written as [[stage]], with two brackets"),
+        ("name = \"a b\"".into(), "1:8: \"a b\" is no name: that is 1 to 40 letters"),
+        ("name = 1".into(), "1:8: `name` is a string, and not an integer"),
+        ("[[stage]]".into(), "1:1: a plan has no `name`"),
+        ("name = \"p\"\n[[stage]]\n".into(), "2:1: [[stage]] has no `name`"),
+        (
+            "name = \"p\"\n[inputs]\ntopic = \"x\"".into(),
+            "3:9: the input topic is a table: write topic = { default = \"…\" }",
+        ),
+        (
+            "name = \"p\"\n[inputs]\ntopic = { defualt = \"x\" }".into(),
+            "3:11: unknown key `defualt` in the input topic; did you mean default?",
+        ),
+        ("name = ".into(), "1:8: "),
+    ] {
+        let told = told(&text);
+        assert!(told.contains(expected), "{text}\n{told}\n{expected}");
+    }
+}
+
+#[test]
+fn what_can_not_be_run_is_refused_before_anything_starts() {
+    let two = |first: &str, second: &str| {
+        let (one, two) = (agent("a", "prompt = 'p'"), agent("b", second));
+        format!("name = \"p\"\n{first}[[stage]]\nname = \"one\"\n{one}{two}")
+    };
+    let stage = |more: &str| format!("{HEAD}{more}\n{}", agent("a", "prompt = 'p'"));
+    for (text, expected) in [
+        ("name = \"p\"".into(), "1:1: there is no stage: write [[stage]]"),
+        ("name = \"p\"\n[[stage]]\nname = \"one\"".into(), "2:1: stage one: it has no agent"),
+        (format!("concurrency = 0\n{}", with("")), "1:15: `concurrency` is 0"),
+        (format!("timeout = \"0\"\n{}", with("")), "1:11: `timeout` is 0"),
+        (
+            format!("timeout = \"1m\"\n{}", with("timeout = \"1h\"")),
+            "9:11: one.a: its `timeout` of 3600s is longer than that of the whole plan, 60s",
+        ),
+        (stage("need = 0"), "4:8: stage one: `need` is 0"),
+        (stage("need = 2"), "4:8: stage one: `need` is 2, and it has 1 of them"),
+        (
+            stage("stop_rest = true"),
+            "4:13: stage one: `stop_rest` says when the rest is not needed",
+        ),
+        (with("turns = 0"), "8:9: one.a: `turns` is 0"),
+        (with("timeout = 0"), "8:11: one.a: `timeout` is 0"),
+        (with("retries = 101"), "8:11: one.a: `retries` is 101, and the most is 100"),
+        (with("args = [\"a\\u0000\"]"), "8:8: one.a: an argument can't have a NUL"),
+        (
+            format!("{}{}", with(""), agent("a", "prompt = 'p'")),
+            "10:8: one.a: there is another agent of this name in its stage",
+        ),
+        (
+            format!("{}\n[[stage]]\nname = 'one'\n{}", with(""), agent("b", "prompt = 'p'")),
+            "11:8: stage one: there is another stage of this name",
+        ),
+        (with("").replace("one", "input"), "3:8: stage input: a stage can't be called that"),
+        (two("", "prompt = \" \""), "one.b: its prompt is empty"),
+        (
+            two("", "prompt = \"{{one.a}}\""),
+            "11:13: one.b: {{one.a}}: it is of the same stage, and has no answer yet",
+        ),
+        (two("", "prompt = \"{{one}}\""), "{{one}}: it is of the same stage"),
+        (
+            two("", "prompt = \"{{input.x}}\""),
+            "{{input.x}}: there is no input x in [inputs]; there are none",
+        ),
+        (two("[inputs]\ntopic = {}\n", "prompt = \"{{input.topci}}\""), "did you mean topic?"),
+        (
+            two("[inputs]\ntopic = {}\n", "prompt = \"{{inputs.topic}}\""),
+            "there is no earlier stage inputs; did you mean input?",
+        ),
+        (
+            two("", "prompt = \"\"\"\n\nsee {{two.b\n\"\"\""),
+            "13:5: one.b: \"{{two.b\" has no }} on its line",
+        ),
+        (
+            two("", "prompt = 'x'\ncwd = '.'").replace("agent = \"claude\"", "member = \"ada\""),
+            "a member works in its own folder: leave `cwd` out",
+        ),
+        (
+            two("", "prompt = 'x'").replace("agent = \"claude\"", "member = \"ada\""),
+            "one.b: \"ada\" is asked twice in one stage",
+        ),
+        (
+            two("", "prompt = 'x'\nworktree = 'fix'")
+                .replace("prompt = 'p'", "prompt = 'p'\nworktree = 'fix'"),
+            "one.b: the branch \"fix\" is that of another agent",
+        ),
+        (with("").replace("\"claude\"", "\"\""), "one.a: `agent` is empty"),
+        (
+            with("").replace("agent = \"claude\"", "member = \"a b\""),
+            "6:10: one.a: \"a b\" is no name for a member",
+        ),
+    ] {
+        let told = told(&text);
+        assert!(told.contains(expected), "{text}\n{told}\n{expected}");
+    }
+}
+
+#[test]
+fn prompts_refer_to_earlier_stages_only() {
+    let plan = |first: &str, second: &str| {
+        let (one, two) = (agent("a", first), agent("b", second));
+        format!("name = \"p\"\n[[stage]]\nname = \"one\"\n{one}[[stage]]\nname = \"two\"\n{two}")
+    };
+    assert!(PlanSpec::parse(&plan("prompt = 'p'", "prompt = '{{one.a}}{{one}}'")).is_ok());
+    for (first, second, expected) in [
+        ("{{two.b}}", "p", "one.a: {{two.b}}: it is of a later stage"),
+        ("{{two}}", "p", "one.a: {{two}}: it is of a later stage"),
+        (
+            "p",
+            "{{one.aa}}",
+            "two.b: {{one.aa}}: there is no agent aa in the stage one; did you mean a?",
+        ),
+        ("p", "{{oen}}", "two.b: {{oen}}: there is no earlier stage oen; did you mean one?"),
+        ("p", "{{two.b}}", "it is of the same stage"),
+    ] {
+        let (first, second) = (format!("prompt = '{first}'"), format!("prompt = '{second}'"));
+        let told = told(&plan(&first, &second));
+        assert!(told.contains(expected), "{told}");
+    }
+}
+
+#[test]
+fn all_mistakes_are_told_at_once_in_their_order() {
+    let error = PlanSpec::parse(&with("turns = 0\nretries = 1000\nprompt2 = 1")).unwrap_err();
+    assert_eq!(error.problems().len(), 1, "what is not understood goes first: {error}");
+    let error = PlanSpec::parse(&with("retries = 1000\nturns = 0")).unwrap_err();
+    let lines = error.in_file("x.toml");
+    let lines: Vec<_> = lines.lines().collect();
+    assert!(lines[0].starts_with("x.toml:8:11: one.a: `retries`"), "{lines:?}");
+    assert!(lines[1].starts_with("x.toml:9:9: one.a: `turns`"), "{lines:?}");
+}
+
+#[test]
+fn a_plan_that_came_another_way_is_checked_too() {
+    let mut plan = PlanSpec::parse(&with("")).unwrap();
+    assert_eq!(plan.check(), Ok(()));
+    plan.stages[0].need = Some(7);
+    let error = plan.check().unwrap_err();
+    assert_eq!(error.in_file("x"), "x: stage one: `need` is 7, and it has 1 of them");
+    let broken = serde_json::to_string(&plan).unwrap().replace("\"one\"", "\"o.ne\"");
+    let error = serde_json::from_str::<PlanSpec>(&broken).unwrap_err();
+    assert!(error.to_string().contains("is no name"), "{error}");
+}
+
+#[test]
+fn a_prompt_from_a_file_is_checked_when_it_is_put_in() {
+    let text = with("").replace("prompt = \"p\"", "prompt_file = \"a.md\"");
+    let mut plan = PlanSpec::parse(&text).unwrap();
+    let place = Place::parse("one.a").unwrap();
+    assert_eq!(plan.prompt_files(), [(place.clone(), "a.md".to_owned())]);
+    let error = plan.put_prompt(&place, "{{x}}").unwrap_err();
+    assert!(error.to_string().starts_with("one.a: {{x}}: there is no earlier stage x"), "{error}");
+    assert_eq!(plan.put_prompt(&place, "go on"), Ok(()));
+    assert!(plan.prompt_files().is_empty());
+    let nobody = Place::parse("one.z").unwrap();
+    let error = plan.put_prompt(&nobody, "x").unwrap_err();
+    assert_eq!(error.to_string(), "there is no agent one.z in this plan");
+}
+
+#[test]
+fn too_much_of_it_is_refused() {
+    let many: String = (0..=MOST_AGENTS).map(|n| agent(&format!("a{n}"), "prompt = 'p'")).collect();
+    let error = told(&format!("{HEAD}{many}"));
+    assert_eq!(error, "1:1: there are 201 agents, and the most is 200");
+    let long = "x".repeat(LONGEST_PROMPT + 1);
+    let error = told(&format!("{HEAD}{}", agent("a", &format!("prompt = '{long}'"))));
+    assert!(error.contains("its prompt has 1048577 bytes, and the most is 1048576"), "{error}");
+}
+
+proptest::proptest! {
+    #[test]
+    fn no_text_makes_it_panic(
+        cut in 0..1200_usize,
+        junk in "[\\[\\]{}=\"'.\nnameprostg 0-9]{0,40}",
+    ) {
+        let text = with("timeout = \"1m\"\nargs = [\"x\"]\nworktree = true");
+        let cut = cut % text.len();
+        let text = format!("{}{junk}{}", &text[..cut], &text[cut..]);
+        match PlanSpec::parse(&text) {
+            Ok(plan) => proptest::prop_assert_eq!(plan.check(), Ok(())),
+            Err(error) => {
+                let lines = text.lines().count() + 1;
+                for problem in error.problems() {
+                    proptest::prop_assert!(problem.at.is_some_and(|(line, _)| line <= lines));
+                }
+            }
+        }
+    }
+}

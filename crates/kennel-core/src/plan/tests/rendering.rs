@@ -1,0 +1,97 @@
+use std::collections::BTreeMap;
+
+use crate::plan::*;
+
+fn plan() -> PlanSpec {
+    PlanSpec::parse(
+        r#"
+name = "p"
+[inputs]
+topic = { about = "what it is about" }
+tone = { default = "dry" }
+[[stage]]
+name = "one"
+need = 1
+[[stage.agent]]
+name = "a"
+agent = "claude"
+prompt = "{{input.topic}}, {{input.tone}}: {{{{"
+[[stage.agent]]
+name = "b"
+agent = "claude"
+prompt_file = "b.md"
+[[stage]]
+name = "two"
+[[stage.agent]]
+name = "z"
+agent = "claude"
+prompt = "{{one.b}}|{{one}}"
+"#,
+    )
+    .unwrap()
+}
+
+fn said(pairs: &[(&str, &str)]) -> BTreeMap<String, String> {
+    pairs.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect()
+}
+
+fn place(text: &str) -> Place {
+    Place::parse(text).unwrap()
+}
+
+fn nothing<'a>(_: &Place) -> Answer<'a> {
+    Answer::Missing("nobody asked".into())
+}
+
+#[test]
+fn inputs_are_what_was_said_else_their_default() {
+    let plan = plan();
+    let inputs = plan.fill_inputs(&said(&[("topic", "{{one}}")])).unwrap();
+    let prompt = plan.prompt(&place("one.a"), &inputs, &nothing).unwrap();
+    assert_eq!(prompt, "{{one}}, dry: {{");
+    let again: Inputs = serde_json::from_str(&serde_json::to_string(&inputs).unwrap()).unwrap();
+    assert_eq!(again, inputs);
+}
+
+#[test]
+fn an_input_that_is_missing_or_unknown_is_told_before_anything_starts() {
+    let error = plan().fill_inputs(&said(&[("tpoic", "x")])).unwrap_err().to_string();
+    let expected = "the plan p has no input \"tpoic\"; did you mean topic?\n\
+                    the plan p needs the input topic (what it is about): say --set topic=…";
+    assert_eq!(error, expected);
+}
+
+#[test]
+fn answers_are_put_in_and_those_that_are_missing_are_named() {
+    let plan = plan();
+    let inputs = plan.fill_inputs(&said(&[("topic", "x")])).unwrap();
+    let answer = |of: &Place| match of.agent.as_str() {
+        "a" => Answer::Given("it is {{so}}\n\n".into()),
+        _ => Answer::Missing("timed_out".into()),
+    };
+    let prompt = plan.prompt(&place("two.z"), &inputs, &answer).unwrap();
+    let expected = "[no answer from one.b: timed_out]|## a\n\nit is {{so}}\n\n## b\n\n\
+                    [no answer from one.b: timed_out]\n";
+    assert_eq!(prompt, expected);
+}
+
+#[test]
+fn an_answer_that_is_too_long_is_cut_and_that_is_told() {
+    let plan = plan();
+    let inputs = plan.fill_inputs(&said(&[("topic", "x")])).unwrap();
+    let long = "ü".repeat(LONGEST_ANSWER);
+    let prompt =
+        plan.prompt(&place("two.z"), &inputs, &|_| Answer::Given((&*long).into())).unwrap();
+    let cut = format!("[{LONGEST_ANSWER} more bytes from one.b are left out]|");
+    assert!(prompt.contains(&cut) && prompt.len() < 3 * LONGEST_ANSWER + 1000);
+}
+
+#[test]
+fn what_was_not_read_or_is_not_there_is_no_prompt() {
+    let plan = plan();
+    let told =
+        |text| plan.prompt(&place(text), &Inputs::default(), &nothing).unwrap_err().to_string();
+    assert_eq!(told("one.b"), "the prompt of one.b is in the file \"b.md\", which was not read");
+    assert_eq!(told("one.x"), "there is no agent one.x in this plan");
+    assert_eq!(told("one.a"), "the prompt of one.a: there is no value for {{input.topic}}");
+}

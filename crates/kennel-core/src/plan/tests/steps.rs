@@ -1,0 +1,359 @@
+use proptest::prelude::*;
+
+use crate::plan::*;
+use crate::sample;
+use crate::verdict::{Usage, VerdictKind};
+
+/// Stages of so many agents, with what is said of each stage.
+fn plan(top: &str, stages: &[(usize, &str)]) -> PlanSpec {
+    let mut text = format!("name = \"p\"\n{top}\n");
+    for (number, (agents, more)) in stages.iter().enumerate() {
+        text.push_str(&format!("[[stage]]\nname = \"s{number}\"\n{more}\n"));
+        for agent in 0..*agents {
+            let said = format!("name = \"a{agent}\"\nagent = \"claude\"\nprompt = \"p\"\n");
+            text.push_str(&format!("[[stage.agent]]\n{said}"));
+        }
+    }
+    PlanSpec::parse(&text).unwrap()
+}
+
+fn place(text: &str) -> Place {
+    Place::parse(text).unwrap()
+}
+
+/// A plan that is run by hand.
+struct Run {
+    spec: PlanSpec,
+    state: PlanState,
+}
+
+impl Run {
+    fn new(spec: PlanSpec) -> Self {
+        Self { state: PlanState::new(&spec), spec }
+    }
+
+    fn tell(&mut self, event: PlanEvent) -> Heard {
+        self.state.happened(&self.spec, &event)
+    }
+
+    fn taken(&mut self, event: PlanEvent) {
+        assert_eq!(self.tell(event.clone()), Heard::Taken, "{event:?}");
+    }
+
+    /// Asks this one, and it is at work.
+    fn ask(&mut self, at: &str) {
+        let ask = self.state.agent(&place(at)).unwrap().asks + 1;
+        self.taken(PlanEvent::Asking { place: place(at), ask });
+        self.taken(PlanEvent::Asked { place: place(at), ask, session: sample::id(ask.into()) });
+    }
+
+    fn judge(&mut self, at: &str, verdict: VerdictKind) {
+        let ask = self.state.agent(&place(at)).unwrap().asks;
+        let usage = Usage { output_tokens: 10, ..Usage::default() };
+        let session = sample::id(ask.into());
+        self.taken(PlanEvent::Judged { place: place(at), ask, session, verdict, usage });
+    }
+
+    fn cancel(&mut self) -> Heard {
+        self.tell(PlanEvent::CancelWanted { by: "ada".into() })
+    }
+
+    /// What is to be done: `ask s0.a0`.
+    fn next(&self) -> Vec<String> {
+        let shown = |action| match action {
+            Action::Ask { place, ask: 1 } => format!("ask {place}"),
+            Action::Ask { place, ask } => format!("ask {place} {ask}"),
+            Action::Stop { place, .. } => format!("stop {place}"),
+            Action::Finish(outcome) => format!("finish {:?}", outcome.result),
+        };
+        self.state.next(&self.spec).into_iter().map(shown).collect()
+    }
+
+    fn finish(&mut self) -> PlanOutcome {
+        let actions = self.state.next(&self.spec);
+        let [Action::Finish(outcome)] = &actions[..] else { panic!("{:?}", self.next()) };
+        let outcome = outcome.clone();
+        self.taken(PlanEvent::Finished);
+        assert!(self.next().is_empty());
+        outcome
+    }
+}
+
+#[test]
+fn stages_come_one_after_the_other() {
+    let mut run = Run::new(plan("", &[(2, ""), (1, "")]));
+    assert_eq!(run.next(), ["ask s0.a0", "ask s0.a1"]);
+    run.ask("s0.a0");
+    run.ask("s0.a1");
+    assert!(run.next().is_empty());
+    run.judge("s0.a1", VerdictKind::Succeeded);
+    assert!(run.next().is_empty());
+    run.judge("s0.a0", VerdictKind::Succeeded);
+    assert_eq!(run.next(), ["ask s1.a0"]);
+    run.ask("s1.a0");
+    run.judge("s1.a0", VerdictKind::Succeeded);
+    let outcome = run.finish();
+    assert_eq!(outcome.result, PlanResult::Succeeded);
+    assert_eq!(
+        (outcome.why.as_str(), outcome.usage.output_tokens),
+        ("every agent has answered", 30)
+    );
+}
+
+#[test]
+fn a_failure_ends_the_plan_and_stops_the_others() {
+    let mut run = Run::new(plan("", &[(3, ""), (1, "")]));
+    run.ask("s0.a0");
+    run.ask("s0.a1");
+    run.judge("s0.a0", VerdictKind::Auth);
+    assert_eq!(run.next(), ["stop s0.a1"]);
+    let late = PlanEvent::Asking { place: place("s0.a2"), ask: 1 };
+    assert_eq!(run.tell(late), Heard::Ignored(Ignored::NotNow));
+    run.judge("s0.a1", VerdictKind::Cancelled);
+    let outcome = run.finish();
+    assert_eq!((outcome.result, outcome.why.as_str()), (PlanResult::Failed, "s0.a0: auth"));
+    let lines: Vec<_> =
+        outcome.agents.iter().map(|it| format!("{}: {}", it.place, it.why)).collect();
+    assert_eq!(
+        lines,
+        [
+            "s0.a0: auth",
+            "s0.a1: stopped, and seen to be gone",
+            "s0.a2: not asked: the plan had failed before",
+            "s1.a0: not asked: the plan had failed before",
+        ]
+    );
+}
+
+#[test]
+fn enough_of_a_stage_is_enough() {
+    // The others may finish, and are waited for.
+    let mut run = Run::new(plan("", &[(3, "need = 1"), (1, "")]));
+    run.ask("s0.a0");
+    run.ask("s0.a1");
+    run.judge("s0.a0", VerdictKind::Succeeded);
+    assert_eq!(run.next(), ["ask s0.a2"]);
+    run.ask("s0.a2");
+    run.judge("s0.a1", VerdictKind::Crashed);
+    run.judge("s0.a2", VerdictKind::Killed);
+    assert_eq!(run.next(), ["ask s1.a0"]);
+    run.ask("s1.a0");
+    run.judge("s1.a0", VerdictKind::Succeeded);
+    let why = "every stage has what it needs; 2 agents have not answered";
+    assert_eq!(run.finish().why, why);
+    // Or they are stopped.
+    let mut run = Run::new(plan("", &[(3, "need = 1\nstop_rest = true"), (1, "")]));
+    run.ask("s0.a0");
+    run.ask("s0.a1");
+    run.judge("s0.a0", VerdictKind::Succeeded);
+    assert_eq!(run.next(), ["stop s0.a1"]);
+    let phase = &run.state.agent(&place("s0.a2")).unwrap().phase;
+    assert_eq!(*phase, AgentPhase::Skipped { why: Skip::NotNeeded });
+    run.judge("s0.a1", VerdictKind::Cancelled);
+    assert_eq!(run.next(), ["ask s1.a0"]);
+}
+
+#[test]
+fn a_stage_that_can_not_have_enough_fails_at_once() {
+    let mut run = Run::new(plan("", &[(3, "need = 2")]));
+    run.ask("s0.a0");
+    run.ask("s0.a1");
+    run.ask("s0.a2");
+    run.judge("s0.a0", VerdictKind::Crashed);
+    assert!(run.next().is_empty(), "two can still succeed");
+    run.judge("s0.a2", VerdictKind::TimedOut);
+    assert_eq!(run.next(), ["stop s0.a1"]);
+    run.judge("s0.a1", VerdictKind::Succeeded);
+    let outcome = run.finish();
+    assert_eq!(outcome.result, PlanResult::Failed);
+    assert_eq!(outcome.why, "stage s0 needs 2, and 1 could still answer (s0.a2: timed_out)");
+    assert_eq!(outcome.agents[1].result, AgentResult::Succeeded, "as it was");
+}
+
+#[test]
+fn a_cancel_reaches_whoever_is_being_asked() {
+    let mut run = Run::new(plan("", &[(2, ""), (1, "")]));
+    run.taken(PlanEvent::Asking { place: place("s0.a0"), ask: 1 });
+    assert_eq!(run.cancel(), Heard::Taken);
+    assert_eq!(run.next(), ["stop s0.a0"]);
+    let session = sample::id(7);
+    run.taken(PlanEvent::Asked { place: place("s0.a0"), ask: 1, session: session.clone() });
+    assert_eq!(run.next(), ["stop s0.a0"]);
+    assert_eq!(run.cancel(), Heard::Ignored(Ignored::Known));
+    let later = PlanEvent::Judged {
+        place: place("s0.a0"),
+        ask: 1,
+        // A further launch of the same session.
+        session: session.next_attempt(),
+        verdict: VerdictKind::Cancelled,
+        usage: Usage::default(),
+    };
+    run.taken(later.clone());
+    assert_eq!(run.tell(later), Heard::Ignored(Ignored::Late));
+    assert_eq!(run.cancel(), Heard::Ignored(Ignored::Over));
+    let outcome = run.finish();
+    assert_eq!((outcome.result, outcome.why.as_str()), (PlanResult::Cancelled, "cancelled by ada"));
+    assert_eq!(outcome.agents[0].session, Some(session));
+}
+
+#[test]
+fn a_cancel_is_the_last_word_on_why() {
+    let mut run = Run::new(plan("timeout = '1h'", &[(2, "")]));
+    run.ask("s0.a0");
+    run.taken(PlanEvent::TimeOver);
+    assert_eq!(run.tell(PlanEvent::TimeOver), Heard::Ignored(Ignored::Known));
+    assert_eq!(run.state.outcome(&run.spec).why, "it took longer than its time of 3600s");
+    assert_eq!(run.cancel(), Heard::Taken);
+    assert_eq!(run.tell(PlanEvent::TimeOver), Heard::Ignored(Ignored::Known));
+    run.judge("s0.a0", VerdictKind::Cancelled);
+    assert_eq!(run.finish().result, PlanResult::Cancelled);
+}
+
+#[test]
+fn a_session_that_comes_too_late_is_nobodys() {
+    let mut run = Run::new(plan("", &[(1, "")]));
+    run.taken(PlanEvent::Asking { place: place("s0.a0"), ask: 1 });
+    run.taken(PlanEvent::NotAsked { place: place("s0.a0"), ask: 1 });
+    assert_eq!(run.next(), ["ask s0.a0 2"]);
+    run.taken(PlanEvent::Asking { place: place("s0.a0"), ask: 2 });
+    let asked = |ask| PlanEvent::Asked { place: place("s0.a0"), ask, session: sample::id(1) };
+    assert_eq!(run.tell(asked(1)), Heard::Ignored(Ignored::Late));
+    run.taken(asked(2));
+    assert_eq!(run.tell(asked(2)), Heard::Ignored(Ignored::Known));
+    let nobody = PlanEvent::NotAsked { place: place("x.y"), ask: 1 };
+    assert_eq!(run.tell(nobody), Heard::Ignored(Ignored::NoAgent(place("x.y"))));
+}
+
+#[test]
+fn a_resume_asks_only_who_has_not_answered() {
+    let mut run = Run::new(plan("", &[(3, ""), (1, "")]));
+    for at in ["s0.a0", "s0.a1", "s0.a2"] {
+        run.ask(at);
+    }
+    assert_eq!(run.tell(PlanEvent::Resumed { replay: false }), Heard::Ignored(Ignored::NotOver));
+    run.judge("s0.a0", VerdictKind::Succeeded);
+    assert_eq!(run.cancel(), Heard::Taken);
+    run.judge("s0.a1", VerdictKind::Cancelled);
+    run.judge("s0.a2", VerdictKind::Crashed);
+    run.finish();
+    run.taken(PlanEvent::Resumed { replay: false });
+    assert_eq!(run.next(), ["ask s0.a1 2", "ask s0.a2 2"]);
+    run.ask("s0.a1");
+    run.ask("s0.a2");
+    run.judge("s0.a1", VerdictKind::Succeeded);
+    run.judge("s0.a2", VerdictKind::Succeeded);
+    run.ask("s1.a0");
+    run.judge("s1.a0", VerdictKind::Succeeded);
+    assert_eq!(run.finish().result, PlanResult::Succeeded);
+    let nothing = Heard::Ignored(Ignored::NothingLeft);
+    assert_eq!(run.tell(PlanEvent::Resumed { replay: true }), nothing);
+}
+
+#[test]
+fn what_may_have_run_is_asked_again_only_if_that_is_wanted() {
+    let mut run = Run::new(plan("", &[(2, "")]));
+    run.ask("s0.a0");
+    run.judge("s0.a0", VerdictKind::Unknown);
+    run.finish();
+    let heard = run.tell(PlanEvent::Resumed { replay: false });
+    let Heard::Ignored(why @ Ignored::MayHaveRun(_)) = heard else { panic!("{heard:?}") };
+    assert!(why.to_string().starts_with("s0.a0 may have run"), "{why}");
+    assert!(run.next().is_empty(), "it is as it was");
+    run.taken(PlanEvent::Resumed { replay: true });
+    assert_eq!(run.next(), ["ask s0.a0 2", "ask s0.a1"]);
+    // One that may fail does not keep the others.
+    let mut run = Run::new(plan("", &[(2, "need = 1")]));
+    run.ask("s0.a0");
+    run.judge("s0.a0", VerdictKind::Unknown);
+    assert_eq!(run.cancel(), Heard::Taken);
+    run.finish();
+    run.taken(PlanEvent::Resumed { replay: false });
+    assert_eq!(run.next(), ["ask s0.a1"]);
+}
+
+#[test]
+fn a_stage_that_others_have_built_upon_is_left_as_it_is() {
+    let mut run = Run::new(plan("", &[(2, "need = 1"), (1, "")]));
+    run.ask("s0.a0");
+    run.ask("s0.a1");
+    run.judge("s0.a0", VerdictKind::Succeeded);
+    run.judge("s0.a1", VerdictKind::Crashed);
+    run.ask("s1.a0");
+    run.judge("s1.a0", VerdictKind::Overloaded);
+    run.finish();
+    run.taken(PlanEvent::Resumed { replay: false });
+    assert_eq!(run.next(), ["ask s1.a0 2"]);
+}
+
+#[test]
+fn a_record_is_read_as_it_was_written() {
+    let mut run = Run::new(plan("", &[(3, "need = 1"), (1, "")]));
+    run.ask("s0.a0");
+    run.taken(PlanEvent::Asking { place: place("s0.a1"), ask: 1 });
+    let why = "busy".to_owned();
+    run.taken(PlanEvent::Refused { place: place("s0.a1"), ask: 1, why });
+    run.judge("s0.a0", VerdictKind::RateLimited);
+    assert_eq!(run.cancel(), Heard::Taken);
+    let json = serde_json::to_string(&run.state).unwrap();
+    assert_eq!(serde_json::from_str::<PlanState>(&json).unwrap(), run.state);
+}
+
+fn any_event() -> impl Strategy<Value = PlanEvent> {
+    let place = prop::sample::select(vec!["s0.a0", "s0.a1", "s1.a0", "s1.a1", "s2.a0", "no.body"])
+        .prop_map(place);
+    let verdict = prop::sample::select(VerdictKind::ALL.to_vec());
+    let session = (1..3_u64).prop_map(sample::id);
+    (0..24_u8, place, 1..4_u32, session, verdict).prop_map(
+        |(kind, place, ask, session, verdict)| {
+            let usage = Usage::default();
+            match kind {
+                0..=7 => PlanEvent::Asking { place, ask },
+                8..=11 => PlanEvent::Asked { place, ask, session },
+                12 => PlanEvent::NotAsked { place, ask },
+                13 => PlanEvent::Refused { place, ask, why: "busy".into() },
+                14..=18 => PlanEvent::Judged { place, ask, session, verdict, usage },
+                19 => PlanEvent::CancelWanted { by: "ada".into() },
+                20 => PlanEvent::TimeOver,
+                21..=22 => PlanEvent::Finished,
+                _ => PlanEvent::Resumed { replay: ask > 1 },
+            }
+        },
+    )
+}
+
+proptest! {
+    /// Whatever is told, true or not.
+    #[test]
+    fn no_history_breaks_the_laws(events in prop::collection::vec(any_event(), 0..80)) {
+        let spec = plan("concurrency = 2", &[(2, "need = 1\nstop_rest = true"), (2, ""), (1, "")]);
+        let mut state = PlanState::new(&spec);
+        for event in events {
+            let before = state.clone();
+            let heard = state.happened(&spec, &event);
+            prop_assert_eq!(heard == Heard::Taken, state != before, "{:?}", event);
+            let alive = state.agents.iter().filter(|it| it.phase.may_be_alive()).count();
+            prop_assert!(alive <= 2);
+            for (one, other) in before.agents.iter().zip(&state.agents) {
+                let again = one.phase.is_over() && !other.phase.is_over();
+                let resumed = matches!(event, PlanEvent::Resumed { .. });
+                prop_assert!(!again || resumed);
+                prop_assert!(!one.phase.has_succeeded() || other.phase.has_succeeded());
+                prop_assert!(other.asks >= one.asks);
+                let dropped = one.phase.may_be_alive() && !other.phase.may_be_alive();
+                let told = matches!(
+                    event,
+                    PlanEvent::Judged { .. } | PlanEvent::Refused { .. } | PlanEvent::NotAsked { .. }
+                );
+                prop_assert!(!dropped || told, "{:?} let go of somebody", event);
+            }
+            let actions = state.next(&spec);
+            let asks = actions.iter().filter(|it| matches!(it, Action::Ask { .. })).count();
+            let stops = actions.iter().filter(|it| matches!(it, Action::Stop { .. })).count();
+            let finishes = actions.iter().filter(|it| matches!(it, Action::Finish(_))).count();
+            prop_assert!(state.ending.is_none() || asks == 0 && stops == alive);
+            prop_assert_eq!(finishes == 1, state.is_over() && !state.finished);
+            // Something is to be done, or somebody is at work, or it is over.
+            prop_assert!(!actions.is_empty() || alive > 0 || state.finished);
+        }
+    }
+}

@@ -1,0 +1,42 @@
+//! The plans in the documents can be run.
+
+use std::collections::BTreeMap;
+
+use kennel_core::plan::{Answer, Place, PlanSpec, PlanState};
+
+const EXAMPLE: &str = include_str!("../../../../docs/plans/research.toml");
+const PAGE: &str = include_str!("../../../../docs/plans.md");
+
+#[test]
+fn the_example_is_read_and_its_prompts_can_be_made() {
+    let plan = PlanSpec::parse(EXAMPLE).unwrap_or_else(|error| panic!("{error}"));
+    let stages: Vec<_> = plan.stages.iter().map(|stage| stage.name.as_str()).collect();
+    assert_eq!(stages, ["research", "plan", "review"]);
+    assert!(plan.fill_inputs(&BTreeMap::new()).is_err(), "it needs a topic");
+    let said = BTreeMap::from([("topic".to_owned(), "a better mousetrap".to_owned())]);
+    let inputs = plan.fill_inputs(&said).unwrap();
+    for (stage, agent) in plan.agents() {
+        let answer = |_: &Place| Answer::Given("found".into());
+        let prompt = plan.prompt(&stage.place(agent), &inputs, &answer).unwrap();
+        assert!(!prompt.contains("{{"), "{prompt}");
+        let named = prompt.contains("a better mousetrap") || prompt.contains("found");
+        assert!(named, "{prompt}");
+    }
+    let asked = PlanState::new(&plan).next(&plan);
+    assert_eq!(asked.len(), 3, "{asked:?}");
+}
+
+/// Every block of TOML on the page is a plan, and the slip that it shows is told as it shows it.
+#[test]
+fn the_page_is_true() {
+    let blocks: Vec<_> =
+        PAGE.split("```toml\n").skip(1).filter_map(|rest| rest.split("```").next()).collect();
+    assert!(!blocks.is_empty());
+    for block in &blocks {
+        let plan = PlanSpec::parse(block).unwrap_or_else(|error| panic!("{error}\n{block}"));
+        assert_eq!(plan.check(), Ok(()));
+    }
+    let slip = blocks[0].replace("{{input.folder}}", "{{input.foldr}}");
+    let told = PlanSpec::parse(&slip).unwrap_err().in_file("tidy.toml");
+    assert!(PAGE.contains(&format!("kennel: {told}\n")), "{told}");
+}
