@@ -8,11 +8,13 @@ mod test;
 mod torture;
 mod vm;
 
+use std::path::PathBuf;
 use std::process::ExitCode;
 
-use anyhow::ensure;
+use anyhow::{Context, ensure};
 
-use crate::agents::{Agent, Outcome};
+use crate::agents::{Agent, Installed, Outcome};
+use crate::cargo::{cargo, run, workspace};
 
 const USAGE: &str = "\
 usage: cargo xtask COMMAND
@@ -22,6 +24,9 @@ usage: cargo xtask COMMAND
   test FILTER       only build, and run the tests whose names contain FILTER
   agents [NAME...]  install real agent CLIs from npm, at pinned versions:
                     claude, codex, gemini, opencode, or those named
+  agents record [NAME...]
+                    run them against the mock of their model APIs and write down what they print, for the
+                    tests of kennel-agents [default: those that are installed]; some take minutes
   torture [--seconds N] [--seed S] [--epoch E]
                     random verbs, kills, pauses, full disks and missing descriptors,
                     then an audit from outside [default: 60 s, a seed of its own]
@@ -69,6 +74,7 @@ fn dispatch(arguments: &[&str]) -> Result<(), Failure> {
         ["help" | "--help" | "-h"] => println!("{USAGE}"),
         ["test"] => test::everything()?,
         ["test", filter] if !filter.starts_with('-') => test::some(filter)?,
+        ["agents", "record", names @ ..] => record_agents(names)?,
         ["agents", names @ ..] => install_agents(names)?,
         ["torture", arguments @ ..] => torture::torture(arguments)?,
         ["bench", arguments @ ..] if !arguments.is_empty() => bench::bench(arguments)?,
@@ -83,15 +89,43 @@ fn dispatch(arguments: &[&str]) -> Result<(), Failure> {
 fn install_agents(names: &[&str]) -> anyhow::Result<()> {
     let wanted = match names {
         [] => Agent::ALL.to_vec(),
-        names => names.iter().map(|name| name.parse()).collect::<Result<_, _>>()?,
+        names => parse_agents(names)?,
     };
-    let mut missing = Vec::new();
-    for installed in agents::install(&wanted)? {
-        // How it went, with the path or the reason, has been told on the way.
-        if let Outcome::Unavailable(_) = installed.outcome {
-            missing.push(installed.agent.name());
+    programs_of(&wanted).map(drop)
+}
+
+/// Records these agents anew, or those that are installed.
+fn record_agents(names: &[&str]) -> anyhow::Result<()> {
+    let wanted = match names {
+        [] => Agent::ALL.into_iter().filter(|agent| agents::is_installed(*agent)).collect(),
+        names => parse_agents(names)?,
+    };
+    ensure!(!wanted.is_empty(), "no agent is installed; `cargo xtask agents` does it");
+    let mut command = cargo(&["run", "-p", "kennel-agents", "--example", "record", "--"]);
+    command.arg(workspace().join("crates/kennel-agents/fixtures"));
+    for (agent, program) in programs_of(&wanted)? {
+        let program = program.canonicalize().context("an installed program")?;
+        command.arg(format!("{}={}", agent.name(), program.display()));
+    }
+    run(&mut command)
+}
+
+fn parse_agents(names: &[&str]) -> anyhow::Result<Vec<Agent>> {
+    names.iter().map(|name| name.parse()).collect()
+}
+
+/// The programs of these agents, which are installed if they aren't; a failure if one can't be had.
+fn programs_of(wanted: &[Agent]) -> anyhow::Result<Vec<(Agent, PathBuf)>> {
+    let (mut programs, mut missing) = (Vec::new(), Vec::new());
+    for Installed { agent, outcome } in agents::install(wanted)? {
+        match outcome {
+            Outcome::AlreadyThere(program) | Outcome::Fresh(program) => {
+                programs.push((agent, program));
+            }
+            // The reason has been told on the way.
+            Outcome::Unavailable(_) => missing.push(agent.name()),
         }
     }
     ensure!(missing.is_empty(), "not available: {}", missing.join(", "));
-    Ok(())
+    Ok(programs)
 }

@@ -74,6 +74,9 @@ const REFUSALS: &[Refusal] = &[
     Refusal { has: "Not logged in", kind: VerdictKind::Auth },
 ];
 
+/// Parts of messages, if somebody has asked for them: the most of the output then, and all of it comes again whole.
+const PARTIAL: &[u8] = b"{\"type\":\"stream_event\"";
+
 /// Its output.
 #[derive(Debug, Default)]
 pub(crate) struct Claude {
@@ -166,6 +169,9 @@ impl From<Tokens> for Usage {
 
 impl Dialect for Claude {
     fn line(&mut self, line: &[u8], seen: &mut Seen, tell: Tell<'_>) -> Understood {
+        if line.starts_with(PARTIAL) {
+            return Understood::Yes;
+        }
         let Ok(line) = serde_json::from_slice::<Line<'_>>(line) else { return Understood::No };
         match &*line.kind {
             "system" => system(&line, seen, tell),

@@ -9,9 +9,11 @@ use serde::Deserialize;
 use crate::agent::{AgentError, Part};
 use crate::invocation::Invocation;
 use crate::json::{About, Count, Text};
+use crate::judge::{End, Ended};
 use crate::manners::{Manners, PoliteSignal};
-use crate::reader::{Dialect, Happening, Refusal, Tell, Understood};
-use crate::seen::{Failure, Seen};
+use crate::reader::{Dialect, Happening, Refusal, Ruled, Streams, Tell, Understood};
+use crate::seen::{Failure, Seen, Told};
+use crate::words;
 
 pub(crate) const MANNERS: Manners = Manners {
     signal: PoliteSignal::Term,
@@ -136,7 +138,7 @@ impl Dialect for Gemini {
 
     fn error_line(&mut self, line: &str, seen: &mut Seen, tell: Tell<'_>) {
         if line.starts_with("Attempt ") && line.contains("Retrying") {
-            let after = crate::words::wait_in(line);
+            let after = words::wait_in(line);
             seen.wait = after.or(seen.wait);
             seen.retries(line, after, tell);
         }
@@ -144,6 +146,20 @@ impl Dialect for Gemini {
 
     fn refusals(&self) -> &[Refusal] {
         REFUSALS
+    }
+
+    /// Of some errors its result tells only the provider's own words. Then what it tried again for says more, if its
+    /// code, which is the status modulo 256, is the same.
+    fn rule(&self, seen: &Seen, _: &Streams<'_>, ended: &Ended) -> Option<Ruled> {
+        let Some(Told::Failure(failure)) = &seen.told else { return None };
+        let status = words::status_in(seen.trouble.as_deref()?)?;
+        let same = ended.end == End::Exited(i32::try_from(status & 255).ok()?);
+        if failure.kind != VerdictKind::Unknown || !same {
+            return None;
+        }
+        let kind = words::by_status(status, &failure.text)?;
+        let told = Told::Failure(Failure { kind, ..failure.clone() });
+        Some(Ruled { told, refused: false })
     }
 }
 

@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 use std::fmt;
 
+use kennel_core::verdict::beginning_of;
 use serde::de::{Deserialize, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 
 /// A string, borrowed where nothing in it is escaped. Anything else than a string is read over, and is empty.
@@ -277,7 +278,7 @@ pub(crate) fn one_line(text: &str) -> String {
         }
         line.extend(word.chars().filter(|c| !c.is_control()).take(MOST_ABOUT));
         if line.len() > MOST_ABOUT {
-            line.truncate(line.floor_char_boundary(MOST_ABOUT));
+            line.truncate(beginning_of(&line, MOST_ABOUT).len());
             line.push('…');
             break;
         }

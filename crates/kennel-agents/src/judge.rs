@@ -16,7 +16,7 @@
 //! 8. A code by which programs say that a signal ended them: `killed`.
 //! 9. Anything else: `crashed`, or `unknown` if even its exit is.
 
-use kennel_core::verdict::EvidenceSource;
+use kennel_core::verdict::{EvidenceSource, MOST_EVIDENCE};
 use kennel_core::{Verdict, VerdictKind};
 
 use crate::reader::{Dialect, Streams};
@@ -204,8 +204,9 @@ fn without_a_word(
 
 /// As much of the end of a text as is kept.
 fn end_of(text: &str) -> &str {
-    let from = text.len().saturating_sub(kennel_core::verdict::MOST_EVIDENCE);
-    &text[text.ceil_char_boundary(from)..]
+    let from = text.len().saturating_sub(MOST_EVIDENCE);
+    let from = (from..=text.len()).find(|at| text.is_char_boundary(*at));
+    &text[from.unwrap_or(text.len())..]
 }
 
 /// What the last error line says whose words are known.

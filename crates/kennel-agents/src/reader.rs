@@ -104,7 +104,7 @@ pub(crate) trait Dialect: Send {
     /// The texts by which it says that it does not even begin.
     fn refusals(&self) -> &[Refusal];
 
-    /// What it is to have told, though it has no words for it: for what a user has described.
+    /// What it is to have told, though its own result does not say so.
     fn rule(&self, _seen: &Seen, _streams: &Streams<'_>, _ended: &Ended) -> Option<Ruled> {
         None
     }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use kennel_core::verdict::EvidenceSource;
+use kennel_core::verdict::{EvidenceSource, beginning_of};
 use kennel_core::{Usage, VerdictKind};
 
 use crate::json::About;
@@ -98,12 +98,12 @@ impl Seen {
         if text.is_empty() {
             return;
         }
-        if std::mem::take(&mut self.new_text) {
-            self.answer = None;
-        }
         let answer = self.answer.get_or_insert_default();
+        if std::mem::take(&mut self.new_text) {
+            answer.clear();
+        }
         let room = MOST_LINE.saturating_sub(answer.len());
-        answer.push_str(&text[..text.floor_char_boundary(room)]);
+        answer.push_str(beginning_of(text, room));
         tell(Happening::Text(text));
     }
 

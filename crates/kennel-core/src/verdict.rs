@@ -112,12 +112,16 @@ impl Verdict {
     /// With as much of the text as is kept: its beginning, on the border of a character.
     #[must_use]
     pub fn new(kind: VerdictKind, source: EvidenceSource, evidence: &str) -> Self {
-        let mut end = evidence.len().min(MOST_EVIDENCE);
-        while !evidence.is_char_boundary(end) {
-            end -= 1;
-        }
-        Self { kind, source, evidence: evidence[..end].to_owned(), retry_after: None }
+        let evidence = beginning_of(evidence, MOST_EVIDENCE).to_owned();
+        Self { kind, source, evidence, retry_after: None }
     }
+}
+
+/// At most so many bytes of the beginning of a text, up to the border of a character.
+#[must_use]
+pub fn beginning_of(text: &str, most: usize) -> &str {
+    let end = (0..=most.min(text.len())).rev().find(|at| text.is_char_boundary(*at));
+    &text[..end.unwrap_or(0)]
 }
 
 /// Where the evidence of a verdict was seen.

@@ -218,7 +218,7 @@ fn marked(mark: &MarkText, line: &Value) -> Option<String> {
     let value = line.pointer(&mark.at)?;
     let fits = match (&mark.is, value) {
         (Some(is), Value::String(text)) => text == is,
-        (Some(is), other) => other.to_string() == *is,
+        (Some(is), other) => serde_json::from_str::<Value>(is).is_ok_and(|is| is == *other),
         (None, Value::Null) => false,
         (None, _) => true,
     };

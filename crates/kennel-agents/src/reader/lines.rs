@@ -98,7 +98,10 @@ mod tests {
 
     use super::*;
 
-    fn all(most: usize, pieces: &[&[u8]]) -> (Vec<(bool, Vec<u8>)>, Option<Vec<u8>>) {
+    /// Lines, each with whether it is whole, and the rest.
+    type Got = (Vec<(bool, Vec<u8>)>, Option<Vec<u8>>);
+
+    fn all(most: usize, pieces: &[&[u8]]) -> Got {
         let mut lines = Lines::new(most);
         let mut got = Vec::new();
         for piece in pieces {

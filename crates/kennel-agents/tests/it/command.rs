@@ -1,0 +1,260 @@
+//! What is started, and agents that a user has described.
+
+use kennel_agents::{Agent, AgentError, Because, End, Ended, PoliteSignal, UsageOf};
+use kennel_core::VerdictKind::*;
+use kennel_core::verdict::EvidenceSource;
+use kennel_core::{Permissions, Seat, Work};
+
+use crate::recorded::{agent, exited, judged};
+
+const UUID: &str = "01234567-89ab-4cde-8f01-23456789abcd";
+
+fn seat(agent: &str) -> Seat {
+    Seat { agent: agent.to_owned(), ..Seat::default() }
+}
+
+fn full(agent: &str) -> Seat {
+    Seat {
+        model: Some("m".to_owned()),
+        permissions: Permissions::All,
+        args: vec!["--extra".to_owned(), "two words".to_owned()],
+        ..seat(agent)
+    }
+}
+
+fn one_shot(seat: &Seat, conversation: Option<&str>) -> String {
+    Agent::of(seat).unwrap().one_shot(seat, conversation).unwrap().argv.join(" ")
+}
+
+fn interactive(seat: &Seat, conversation: Option<&str>) -> String {
+    Agent::of(seat).unwrap().interactive(seat, conversation).unwrap().argv.join(" ")
+}
+
+#[test]
+fn a_prompt_is_never_an_argument() {
+    assert_eq!(one_shot(&seat("claude"), None), "claude -p --output-format stream-json --verbose");
+    assert_eq!(one_shot(&seat("codex"), None), "codex exec --json -");
+    assert_eq!(one_shot(&seat("gemini"), None), "gemini --output-format stream-json");
+    assert_eq!(one_shot(&seat("opencode"), None), "opencode run --format json");
+}
+
+#[test]
+fn a_seat_is_told_in_each_ones_own_words() {
+    let turns = Seat { turns: Some(3), ..full("claude") };
+    assert_eq!(
+        one_shot(&turns, Some(UUID)),
+        format!(
+            "claude -p --output-format stream-json --verbose --model m --permission-mode bypassPermissions \
+             --resume {UUID} --max-turns 3 --extra two words"
+        )
+    );
+    assert_eq!(
+        one_shot(&full("codex"), Some(UUID)),
+        format!(
+            "codex exec resume --json --model m --dangerously-bypass-approvals-and-sandbox --extra two words {UUID} -"
+        )
+    );
+    assert_eq!(
+        one_shot(&full("gemini"), Some(UUID)),
+        format!(
+            "gemini --output-format stream-json --model m --approval-mode yolo --resume {UUID} --extra two words"
+        )
+    );
+    assert_eq!(
+        one_shot(&full("opencode"), Some("ses_abc123")),
+        "opencode run --format json --model m --session ses_abc123 --auto --extra two words"
+    );
+}
+
+#[test]
+fn reading_only_is_asked_for_by_what_is_allowed() {
+    let only = |agent| one_shot(&Seat { permissions: Permissions::ReadOnly, ..seat(agent) }, None);
+    assert!(only("claude").contains("--tools=Read,"));
+    assert!(!only("claude").contains("Bash"));
+    assert!(only("codex").contains("sandbox_mode=\"read-only\""));
+    assert!(only("gemini").contains("--approval-mode plan"));
+    assert!(only("opencode").contains("--agent plan"));
+}
+
+#[test]
+fn on_a_terminal_it_is_a_plain_start() {
+    assert_eq!(interactive(&seat("claude"), None), "claude");
+    assert_eq!(interactive(&seat("claude"), Some(UUID)), format!("claude --resume {UUID}"));
+    assert_eq!(interactive(&seat("codex"), Some(UUID)), format!("codex resume {UUID}"));
+    assert_eq!(interactive(&seat("gemini"), Some(UUID)), format!("gemini --resume {UUID}"));
+    assert_eq!(interactive(&seat("opencode"), Some("ses_a")), "opencode --session ses_a");
+}
+
+#[test]
+fn what_an_agent_cant_be_told_is_an_error_before_the_start() {
+    for cli in ["codex", "gemini", "opencode"] {
+        let seat = Seat { turns: Some(2), ..seat(cli) };
+        let error = Agent::of(&seat).unwrap().one_shot(&seat, None).unwrap_err();
+        assert!(error.to_string().contains("how many turns"), "{error}");
+    }
+    let none = Seat { turns: Some(0), ..seat("claude") };
+    assert_eq!(agent("claude").one_shot(&none, None), Err(AgentError::NoTurns));
+}
+
+#[test]
+fn an_agent_that_nobody_knows_is_an_error_with_those_that_are_known() {
+    let error = Agent::of(&seat("cluade")).unwrap_err().to_string();
+    assert!(error.contains("did you mean \"claude\""), "{error}");
+    assert!(error.contains("codex, gemini, opencode"), "{error}");
+    let error = Agent::of(&seat("emacs")).unwrap_err().to_string();
+    assert!(!error.contains("did you mean"), "{error}");
+}
+
+#[test]
+fn ids_are_checked_before_the_start() {
+    for cli in ["claude", "codex", "gemini"] {
+        assert_eq!(agent(cli).check_conversation(UUID), Ok(()));
+        for bad in ["", "not-a-uuid", "latest", "3", "--last", &UUID[1..], &format!("{UUID}0")] {
+            let error = agent(cli).check_conversation(bad).unwrap_err();
+            assert!(error.to_string().contains("UUID"), "{error}");
+            assert!(agent(cli).one_shot(&seat(cli), Some(bad)).is_err(), "{cli} {bad}");
+        }
+        let shifted = "0123456-789ab-4cde-8f01-23456789abcd";
+        assert!(agent(cli).check_conversation(shifted).is_err());
+    }
+    assert_eq!(agent("opencode").check_conversation("ses_e2356bc01ffe8YrzXB0zp9zzzz"), Ok(()));
+    for bad in ["", "ses_", UUID, "ses_a b", "ses_--x", "x"] {
+        assert!(agent("opencode").check_conversation(bad).is_err(), "{bad}");
+    }
+}
+
+#[test]
+fn versions_are_read_as_they_are_printed() {
+    for (cli, printed, version) in [
+        ("claude", "2.1.197 (Claude Code)\n", "2.1.197"),
+        ("codex", "codex-cli 0.166.0\n", "0.166.0"),
+        ("gemini", "0.61.0\n", "0.61.0"),
+        ("opencode", "1.18.33\n", "1.18.33"),
+    ] {
+        assert_eq!(agent(cli).read_version(printed).as_deref(), Some(version));
+        assert_eq!(agent(cli).version_args(), ["--version"]);
+        assert_eq!(agent(cli).program(), cli);
+    }
+    assert_eq!(agent("claude").read_version("what?\n"), None);
+}
+
+#[test]
+fn manners_are_each_ones_own() {
+    assert_eq!(agent("claude").manners().signal, PoliteSignal::Int);
+    assert!(agent("gemini").manners().whole_tree);
+    assert_eq!(agent("codex").usage_of(), UsageOf::Conversation);
+    assert_eq!(agent("claude").usage_of(), UsageOf::Attempt);
+}
+
+/// The example of the documentation.
+fn example() -> String {
+    let docs = include_str!("../../../../docs/agents.md");
+    let from = docs.find("```toml\n").expect("an example") + 8;
+    let length = docs[from..].find("```").expect("its end");
+    docs[from..from + length].to_owned()
+}
+
+fn described(text: &str) -> Result<Agent, AgentError> {
+    Agent::of(&Seat { description: Some(text.to_owned()), ..seat("mine") })
+}
+
+#[test]
+fn the_example_of_the_documentation_works() {
+    let agent = described(&example()).unwrap();
+    assert_eq!((agent.name(), agent.program()), ("mine", "my-agent"));
+    let seat = Seat { model: Some("m".to_owned()), args: vec!["-x".to_owned()], ..seat("mine") };
+    let start = agent.one_shot(&seat, Some("c-12")).unwrap();
+    assert_eq!(
+        start.argv.join(" "),
+        "my-agent run --json --model m --continue c-12 -x --file /dev/stdin"
+    );
+    assert_eq!(agent.one_shot(&self::seat("mine"), None).unwrap().argv.len(), 5);
+    assert!(agent.check_conversation("nonsense").is_err());
+    assert_eq!(agent.manners().signal, PoliteSignal::Int);
+
+    let stdout = "{\"type\":\"start\",\"id\":\"c-12\"}\n{\"type\":\"say\",\"text\":\"hello\"}\n";
+    let done = format!("{stdout}{{\"type\":\"done\",\"usage\":{{\"in\":5,\"out\":2}}}}\n");
+    let finished = judged(&agent, &done, "", &exited(0));
+    assert_eq!(finished.judged.verdict.kind, Succeeded);
+    assert_eq!(finished.answer.as_deref(), Some("hello"));
+    assert_eq!(finished.judged.conversation.as_deref(), Some("c-12"));
+    assert_eq!(finished.judged.usage.input_tokens, 5);
+    assert_eq!(finished.judged.work, Work::None);
+    assert_eq!(judged(&agent, stdout, "", &exited(0)).judged.verdict.kind, Crashed);
+
+    let tool = "{\"type\":\"tool\",\"tool\":\"shell\"}\n";
+    assert_eq!(judged(&agent, tool, "", &exited(1)).judged.work, Work::Tools);
+    let error = "{\"error\":{\"message\":\"busy\",\"status\":529}}\n";
+    assert_eq!(judged(&agent, error, "", &exited(1)).judged.verdict.kind, Overloaded);
+    let stale = judged(&agent, "", "no such conversation: c-12\n", &exited(4));
+    assert_eq!(stale.judged.verdict.kind, StaleConversation);
+    assert_eq!(stale.judged.verdict.source, EvidenceSource::Stderr);
+    assert_eq!(stale.judged.work, Work::None);
+    assert_eq!(judged(&agent, "", "", &exited(77)).judged.verdict.kind, Auth);
+    let stopped = Ended { end: End::Exited(77), because: Because::Stopped };
+    assert_eq!(judged(&agent, "", "", &stopped).judged.verdict.kind, Cancelled);
+}
+
+#[test]
+fn plain_text_and_code_0_is_an_answer_unless_a_rule_says_otherwise() {
+    let agent = described("program = \"say\"").unwrap();
+    let finished = judged(&agent, "two\nlines\n", "", &exited(0));
+    assert_eq!(finished.judged.verdict.kind, Succeeded);
+    assert_eq!(finished.answer.as_deref(), Some("two\nlines\n"));
+    assert_eq!(finished.judged.work, Work::Unknown, "nobody tells of its tools");
+    assert_eq!(judged(&agent, "", "", &exited(0)).judged.verdict.kind, Crashed);
+    assert_eq!(judged(&agent, "half", "", &exited(1)).judged.verdict.kind, Crashed);
+
+    let strict = "program = \"say\"\n[[verdict]]\nkind = \"succeeded\"\nstream = \"stdout\"\nmatches = \"^Done\"";
+    let agent = described(strict).unwrap();
+    assert_eq!(judged(&agent, "x\nDone.\n", "", &exited(0)).judged.verdict.kind, Succeeded);
+    assert_ne!(judged(&agent, "x\n", "Done.", &exited(0)).judged.verdict.kind, Succeeded);
+}
+
+#[test]
+fn a_mistake_in_a_description_is_told_with_its_place() {
+    for (text, told) in [
+        ("", "missing field `program`"),
+        ("program = \"\"", "program:"),
+        ("program = \"x\"\nprogramm = 1", "unknown field `programm`"),
+        ("program = \"x\"\nprogramm = 1", "line 2"),
+        ("program = \"x\"\nargs = [\"{modell}\"]", "{modell}"),
+        ("program = \"x\"\nargs = [\"a{args}\"]", "{args}"),
+        ("program = \"x\"\nargs = [1]", "an argument is a text"),
+        ("program = \"x\"\nconversation = \"(\"", "conversation:"),
+        ("program = \"x\"\noutput.text = \"/a\"", "output.format"),
+        ("program = \"x\"\noutput.format = \"json_lines\"", "output.text"),
+        ("program = \"x\"\noutput.format = \"json_lines\"\noutput.text = \"a\"", "JSON pointer"),
+        ("program = \"x\"\nstop.signal = \"hup\"", "hup"),
+        ("program = \"x\"\npermissions.some = []", "some"),
+        ("program = \"x\"\n[[verdict]]\nkind = \"auth\"", "verdict 1"),
+        ("program = \"x\"\n[[verdict]]\nkind = \"killed\"\nexit = 1", "killed"),
+        ("program = \"x\"\n[[verdict]]\nkind = \"fine\"\nexit = 1", "fine"),
+        ("program = \"x\"\n[[verdict]]\nkind = \"auth\"\nmatches = \"[\"", "verdict 1"),
+        (
+            "program = \"x\"\n[[verdict]]\nkind = \"auth\"\nmatches = \"a\"\ncontains = \"a\"",
+            "not both",
+        ),
+    ] {
+        let error = described(text).expect_err(text).to_string();
+        assert!(error.contains(told), "{text}\n{error}");
+    }
+    let built_in = Seat { description: Some("program = \"x\"".to_owned()), ..seat("claude") };
+    assert!(Agent::of(&built_in).unwrap_err().to_string().contains("built in"));
+}
+
+#[test]
+fn what_is_not_described_cant_be_asked_for() {
+    let agent = described("program = \"x\"").unwrap();
+    let base = seat("mine");
+    for bad in [
+        Seat { model: Some("m".to_owned()), ..base.clone() },
+        Seat { turns: Some(1), ..base.clone() },
+        Seat { permissions: Permissions::ReadOnly, ..base.clone() },
+    ] {
+        assert!(agent.one_shot(&bad, None).is_err(), "{bad:?}");
+    }
+    assert!(agent.one_shot(&base, Some("c")).is_err());
+    assert!(agent.interactive(&base, None).is_err());
+    assert!(agent.check_conversation("--flag").is_err());
+}
