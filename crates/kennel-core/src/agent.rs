@@ -104,6 +104,8 @@ impl AgentSpec {
 pub struct PlanSeat {
     /// The plan's id.
     pub plan: String,
-    /// The agent's name in it.
+    /// The agent's name in it: `STAGE.AGENT`.
     pub name: String,
+    /// For the how manieth time it is asked.
+    pub ask: u32,
 }

@@ -10,9 +10,10 @@ use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::agent::Seat;
 use crate::id::{LaunchToken, SessionId};
+use crate::plan::PlanSpec;
 use crate::report::{Report, Title};
 use crate::session::Survivor;
-use crate::spec::SessionSpec;
+use crate::spec::{PenKind, SessionSpec};
 use crate::verdict::{Usage, VerdictKind};
 use crate::view::{EventView, LaunchView, SessionView, WorktreeView};
 
@@ -195,6 +196,53 @@ pub struct MemberAnswer {
     pub waiting: u64,
     /// When it was added.
     pub created_at: String,
+}
+
+/// A run of a plan, with the surroundings of whoever wants it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PlanRequest {
+    /// The plan, with all its prompts.
+    pub spec: PlanSpec,
+    /// A value for each of its inputs.
+    #[serde(default)]
+    pub inputs: BTreeMap<String, String>,
+    /// As in [`CreateRequest`].
+    pub env: Vec<(Text, Text)>,
+    /// The folder in which agents work that name none, exactly.
+    pub cwd: Text,
+    /// The client's umask.
+    pub umask: u32,
+    /// The client's limits: resource, soft, hard.
+    pub limits: Vec<(u32, u64, u64)>,
+    /// Which pen its sessions get.
+    #[serde(default)]
+    pub pen: PenKind,
+    /// Whether it is cancelled if whoever wants it goes without a word: they wait for it, tied.
+    #[serde(default)]
+    pub tied: bool,
+    /// Who asks, for the event log.
+    #[serde(default)]
+    pub by: String,
+}
+
+/// The same plan once more, for what is not done.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PlanResumeRequest {
+    /// That goes for what may have run, too.
+    #[serde(default)]
+    pub replay: bool,
+    /// As in [`PlanRequest`].
+    pub env: Vec<(Text, Text)>,
+    /// The client's umask.
+    pub umask: u32,
+    /// The client's limits: resource, soft, hard.
+    pub limits: Vec<(u32, u64, u64)>,
+    /// As in [`PlanRequest`].
+    #[serde(default)]
+    pub tied: bool,
+    /// Who asks, for the event log.
+    #[serde(default)]
+    pub by: String,
 }
 
 /// A process that a user started, to be followed as a session.

@@ -12,7 +12,7 @@ use crate::effects::launch::Prepared;
 use crate::effects::probe::Found;
 use crate::effects::terminal::{Handle, Sighting};
 use crate::order::NewLaunch;
-use crate::owner::{MemberCommand, WorktreeCommand, WorktreeNews};
+use crate::owner::{MemberCommand, PlanCommand, PlanNews, WorktreeCommand, WorktreeNews};
 use crate::refused::Refused;
 use crate::register::WriteError;
 use crate::waiters::ShutdownLines;
@@ -77,6 +77,22 @@ pub(crate) enum Message {
     Judged { session: SessionId, judged: Box<Judged> },
     /// Who asked has had its time to come and wait.
     TieOverdue { session: SessionId },
+    /// Something is to be done for a plan.
+    PlanTurn { plan: SessionId },
+    /// A plan could not be put on record.
+    PlanDropped { plan: SessionId },
+    /// A plan is not on record as it is.
+    PlanUnsaved { plan: SessionId },
+    /// That is tried again.
+    PlanSaveAgain { plan: SessionId },
+    /// A plan has no time left.
+    PlanTimeOver { plan: SessionId },
+    /// Who wants a plan has had its time to come and wait.
+    PlanTieOverdue { plan: SessionId },
+    /// Who wanted a plan went without a word.
+    PlanClientGone { plan: SessionId },
+    /// News of an agent that a plan asks.
+    PlanNews(Box<PlanNews>),
     /// A new member could not be put on record.
     MemberNotAdded { name: String },
     /// A member is not on record as it is.
@@ -187,6 +203,8 @@ pub(crate) enum Command {
     Note { session: Option<SessionId>, kind: &'static str, cause: String },
     /// Something about worktrees.
     Worktree(WorktreeCommand),
+    /// Something about plans.
+    Plan(PlanCommand),
     /// Something about members.
     Member(MemberCommand),
     /// The daemon shall go.

@@ -133,6 +133,29 @@ impl NewLaunch {
         Ok(Self { spec, id, queue, argv, env, cwd, umask, limits, terminal, stdin, given, prompt })
     }
 
+    /// The surroundings of a client, of which prompts are made later: see [`NewLaunch::asking`].
+    pub(crate) fn surroundings(
+        env: Vec<(Text, Text)>,
+        cwd: Text,
+        umask: u32,
+        limits: Vec<(u32, u64, u64)>,
+    ) -> Result<Self, Refused> {
+        let request = CreateRequest {
+            spec: SessionSpec::default(),
+            argv: vec![Text::Plain("true".to_owned())],
+            env,
+            cwd,
+            umask,
+            limits,
+            stdin: StdinFrom::Null,
+            terminal_settings: None,
+            stderr_apart: false,
+            queue: true,
+            prompt: None,
+        };
+        Self::new(request, None)
+    }
+
     /// Whether it asks for a worktree on which nobody has decided yet.
     pub(crate) fn wants_plan(&self) -> bool {
         self.spec.worktree.as_ref().is_some_and(|worktree| worktree.record.is_none())
@@ -155,6 +178,20 @@ impl NewLaunch {
             if self.env.iter().all(|(set, _)| *set != *name) {
                 self.env.push((name.into(), value.into()));
             }
+        }
+    }
+
+    /// A prompt with the surroundings of this one.
+    pub(crate) fn asking(&self, spec: SessionSpec, prompt: &str) -> Self {
+        let mut spec = spec.with_zero_off();
+        spec.stdin = false;
+        Self {
+            spec,
+            id: None,
+            queue: true,
+            stdin: Stdin::Given,
+            prompt: Some(Arc::from(prompt.as_bytes())),
+            ..self.once_more()
         }
     }
 

@@ -86,7 +86,7 @@ pub(crate) fn conversation(wish: &Wish, last: Option<&str>) -> Option<String> {
 
 /// By which the same prompt is known again: FNV-1a, 128 bits. It guards against a mistake, not against somebody who
 /// wants two prompts to look the same: that would be the owner of the home.
-fn sum(prompt: &str) -> String {
+pub(crate) fn sum(prompt: &str) -> String {
     const BASIS: u128 = 0x6c62_272e_07bb_0142_62b8_2175_6295_c58d;
     const PRIME: u128 = 0x0000_0000_0100_0000_0000_0000_0000_013b;
     let mixed = |sum: u128, byte: &u8| (sum ^ u128::from(*byte)).wrapping_mul(PRIME);

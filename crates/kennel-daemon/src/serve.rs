@@ -114,7 +114,7 @@ impl Begun {
             false
         });
         let register = opened.register.clone();
-        let members = opened.members.clone();
+        let (members, plans) = (opened.members.clone(), opened.plans.clone());
         let sessions = whose(opened, &home);
         let (adopted, all_adopted) = oneshot::channel();
         let owner = Owner::new(Beginning {
@@ -123,6 +123,7 @@ impl Begun {
             register: register.clone(),
             sessions,
             members,
+            plans,
             yard: yard.identity.clone(),
             yard_sender: yard.sender(),
             bus: bus.clone(),

@@ -10,6 +10,7 @@ use crate::config::{self as configuration, Config, ConfigError, WhichProfile};
 use crate::doctor::{self, DoctorArgs};
 use crate::failure::{Failure, say};
 use crate::home::Home;
+use crate::plan;
 use crate::run::{self, RunArgs};
 use crate::verbs::{
     adopt, attach, completions, config, daemon, events, forget, inspect, kill, logs, member, prune,
@@ -84,6 +85,9 @@ enum Verb {
     /// a time.
     #[command(visible_alias = "members")]
     Member(member::MemberArgs),
+    /// Run, list, show, cancel or go on with plans: several agents with one cancel
+    #[command(visible_alias = "plans")]
+    Plan(plan::PlanArgs),
     /// Launch a session that has ended again
     ///
     /// Its command, in its folder, with our environment. It keeps its id; the nth launch has _n behind it. However
@@ -294,6 +298,7 @@ impl Cli {
             Verb::Ask(args) => ask::ask(&open()?, &args),
             Verb::Answer(args) => ask::answer(&open()?, &args),
             Verb::Member(args) => member::member(&open()?, &args),
+            Verb::Plan(args) => plan::plan(&open()?, &args),
             Verb::Resume(args) => run::resume(&open()?, &args),
             Verb::Adopt(args) => adopt::adopt(&open()?, args),
             Verb::Ps(args) => ps::ps(&open()?, &args),

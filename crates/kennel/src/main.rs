@@ -10,6 +10,7 @@ mod failure;
 mod home;
 mod live;
 mod moment;
+mod plan;
 mod print;
 mod quantity;
 mod roles;

@@ -1,7 +1,7 @@
 //! An agent CLI with a script: started under the name `claude` it speaks as Claude Code does with
 //! `--output-format stream-json`, and does, launch by launch, what the lines of a file say.
 //!
-//! The folder `$FAKE_CLAUDE` has the file `script`, one line a launch (the last one goes for all further ones), and gets the
+//! The folder `$FAKE_CLAUDE`, or `claude` where it is started, has the file `script`, one line a launch (the last one goes for all further ones), and gets the
 //! file `log`: `start PID LAUNCH CONVERSATION PROMPT` for each launch, `COLLISION PID` for one that was not alone. All its
 //! descendants hold the lock too.
 
@@ -26,8 +26,10 @@ const FOLDER: &str = "FAKE_CLAUDE";
 pub(crate) fn claude(mut args: Args) -> Outcome {
     let words: Vec<String> =
         args.remaining().iter().map(|word| word.to_string_lossy().into_owned()).collect();
-    let folder = std::env::var_os(FOLDER).map(PathBuf::from);
-    let folder = folder.ok_or_else(|| Failure::usage(format!("{FOLDER} is not set")))?;
+    let folder = match std::env::var_os(FOLDER) {
+        Some(folder) => PathBuf::from(folder),
+        None => PathBuf::from("claude"),
+    };
     let resumed = words.iter().position(|word| word == "--resume").and_then(|at| words.get(at + 1));
     let launch = std::env::var(LAUNCH_VARIABLE).unwrap_or_else(|_| "-".to_owned());
     let Some(lock) = take(&folder.join("lock"))? else {

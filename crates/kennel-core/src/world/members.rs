@@ -10,10 +10,17 @@ use crate::id::SessionId;
 use crate::member::Member;
 use crate::restart::RelaunchState;
 use crate::retry;
-use crate::session::{Exit, Phase, Session};
+use crate::session::{Exit, Phase, Reason, Session};
 use crate::verdict::{Judged, VerdictKind};
 
 use super::{Changes, Effects, World, tagged};
+
+/// The code of Kennel's own failures.
+const INTERNAL: u8 = 207;
+/// How often a prompt is launched again that never ran because of them …
+const OUR_TRIES: u32 = 3;
+/// … and after which pause.
+const OUR_PAUSE: Duration = Duration::from_millis(250);
 
 /// Why a member was not added.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -154,7 +161,13 @@ impl World {
             may_have_run: matches!(session.exit, Some(Exit::Unknown { .. })),
             jitter,
         };
-        let decision = retry::decide(&facts);
+        let decision = match retry::decide(&facts) {
+            // It never ran, and that was our fault: nothing is repeated.
+            retry::Decision::Done(_) if !called_off && was_our_fault(session) => {
+                retry::Decision::Again { after: OUR_PAUSE, how: retry::Again::Same }
+            }
+            decision => decision,
+        };
         let mut effects = Vec::new();
         let news = session.relaunch == RelaunchState::Undecided;
         if matches!(decision, retry::Decision::Again { .. }) && news {
@@ -182,6 +195,13 @@ impl World {
         });
         Judgement::News { effects, learnt }
     }
+}
+
+/// Whether a prompt was never asked because Kennel itself failed: its daemon was killed before it could grant the launch.
+/// A few times: what fails so again and again is no accident.
+fn was_our_fault(session: &Session) -> bool {
+    let internal = matches!(session.reason, Some(Reason::Failed { code: INTERNAL, .. }));
+    session.exit == Some(Exit::NeverRan) && internal && session.id.attempt() <= OUR_TRIES
 }
 
 /// What a verdict changed.

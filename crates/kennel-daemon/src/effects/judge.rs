@@ -34,6 +34,17 @@ pub(crate) fn judge(session: &Session, folder: &Path) -> Judged {
     })
 }
 
+/// The answer of a prompt that has succeeded. Blocks on the disk.
+pub(crate) fn answer(session: &Session, folder: &Path) -> Option<String> {
+    let spec = session.spec.agent.as_deref()?;
+    let mut reader = Agent::of(&spec.seat).ok()?.reader();
+    if let Err(error) = read(&mut reader, &folder.join(JOURNAL)) {
+        tracing::warn!(session = %session.id, %error, "an answer can't be read");
+        return None;
+    }
+    reader.finish(&ended(session), &mut |_| {}).answer
+}
+
 fn read(reader: &mut Reader, journal: &Path) -> io::Result<()> {
     let mut journal = journal::Reader::open(journal)?;
     loop {

@@ -7,6 +7,7 @@ mod events;
 mod input;
 mod listener;
 mod members;
+mod plans;
 mod report;
 mod resume;
 mod sessions;
@@ -81,6 +82,11 @@ impl Api {
             .route(&of("input"), post(input::input))
             .route("/v1/members", get(members::list).post(members::add))
             .route("/v1/members/{name}", get(members::show).delete(members::remove))
+            .route("/v1/plans", get(plans::list).post(plans::run))
+            .route("/v1/plans/{reference}", get(plans::show))
+            .route("/v1/plans/{reference}/wait", get(plans::wait))
+            .route("/v1/plans/{reference}/cancel", post(plans::cancel))
+            .route("/v1/plans/{reference}/resume", post(plans::resume))
             .route("/v1/adopt", post(adopt::adopt))
             .route("/v1/report", post(report::report))
             .route("/v1/prune", get(sessions::would_prune).post(sessions::prune))

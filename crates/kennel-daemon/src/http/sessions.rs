@@ -89,7 +89,7 @@ pub(super) async fn inspect(
 #[derive(Debug, Default, Deserialize)]
 pub(super) struct Tied {
     #[serde(default)]
-    tied: bool,
+    pub(super) tied: bool,
 }
 
 pub(super) async fn wait(

@@ -227,6 +227,7 @@ impl Owner {
             self.consider_restart(id);
         }
         self.take_up_prompts();
+        self.take_up_plans();
         for id in &ended {
             self.settle_again(id);
         }

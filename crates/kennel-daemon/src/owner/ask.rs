@@ -89,6 +89,7 @@ impl Owner {
             Command::Report { request, from, answer } => self.hear_report(&request, &from, answer),
             Command::Note { session, kind, cause } => self.note(session, kind, cause),
             Command::Worktree(command) => self.worktree_command(command),
+            Command::Plan(command) => self.plan_command(command),
             Command::Member(command) => self.member_command(command),
             Command::Leave(leave) => self.leave(leave),
         }

@@ -2,7 +2,7 @@
 //!
 //! It has an environment in it, and so goes by memory, never by disk.
 
-use kennel_core::{Phase, RelaunchState, Restart, Session, SessionId};
+use kennel_core::{LaunchToken, Phase, RelaunchState, Restart, Session, SessionId, SessionSpec};
 use kennel_keeper::fault::point;
 use kennel_keeper::protocol::{LaunchOrder, YardRequest};
 
@@ -44,6 +44,28 @@ impl Owner {
         }
     }
 
+    /// Leaves with the yard what the agents of a plan will be launched with.
+    pub(super) fn keep_plan(&self, id: &SessionId, launch: &NewLaunch) {
+        let (Some(name), Some(yard)) = (self.home.pen_name(id), &self.yard_sender) else { return };
+        let (folder, token) = (self.home.session(id), LaunchToken::new(0));
+        let (order, _) = launch.once_more().order(name, &token, &self.home.folder, folder);
+        match in_memory(&order.encode()) {
+            Ok(order) => {
+                let request = YardRequest::Keep { name: id.to_string() };
+                yard.send(YardOrder { request, descriptors: vec![order] }).ok();
+                point("daemon.plan.kept");
+            }
+            Err(error) => tracing::warn!(plan = %id, %error, "nothing is kept for the next daemon"),
+        }
+    }
+
+    /// The plan is over.
+    pub(super) fn forget_kept_plan(&self, id: &SessionId) {
+        if let Some(yard) = &self.yard_sender {
+            yard.send(YardRequest::Forget { name: id.to_string() }.into()).ok();
+        }
+    }
+
     /// It is needed no more.
     pub(super) fn forget_kept(&mut self, id: &SessionId) {
         let Some(runtime) = self.runtimes.get_mut(id) else { return };
@@ -77,6 +99,10 @@ impl Owner {
                         runtime.launch = Some(launch);
                     }
                     runtime.kept = true;
+                }
+                _ if id.as_ref().is_some_and(|id| self.plans.wants_kept(id)) => {
+                    let launch = NewLaunch::kept(SessionSpec::default(), order);
+                    self.plans.take_kept(id.as_ref(), Box::new(launch));
                 }
                 _ => {
                     if let Some(yard) = &self.yard_sender {

@@ -17,6 +17,7 @@ mod keep;
 mod keepers;
 mod leave;
 mod members;
+mod plans;
 mod prompts;
 mod ready;
 mod records;
@@ -42,12 +43,14 @@ use crate::effects::worktree::Environment;
 use crate::gauge::Gauge;
 use crate::home::Home;
 use crate::message::{Bus, Keepers, Message};
-use crate::register::{Register, Stored};
+use crate::register::{PlanRecord, Register, Stored};
 use crate::terms::Terms;
 use crate::yard_link::YardSender;
 use leave::Leaving;
 pub(crate) use members::MemberCommand;
 use members::Seats;
+use plans::Plans;
+pub(crate) use plans::{NewPlan, PlanCommand, PlanNews, resume_surroundings};
 use runtime::Runtime;
 use spares::Spares;
 use worktrees::Ground;
@@ -63,6 +66,7 @@ pub(crate) struct Beginning {
     pub(crate) register: Register,
     pub(crate) sessions: Vec<Stored>,
     pub(crate) members: Vec<Member>,
+    pub(crate) plans: Vec<PlanRecord>,
     pub(crate) yard: Identity,
     pub(crate) yard_sender: YardSender,
     pub(crate) bus: Bus,
@@ -124,6 +128,7 @@ pub(crate) struct Owner {
     ended_since_trim: usize,
     ground: Ground,
     seats: Seats,
+    plans: Plans,
     leaving: Option<Leaving>,
     /// The number of the bound that counts.
     leave_bound: u64,
@@ -167,6 +172,7 @@ impl Owner {
             ended_since_trim: 0,
             ground: Ground::new(beginning.worktrees, beginning.environment),
             seats: Seats::default(),
+            plans: Plans::new(beginning.plans),
             leaving: None,
             leave_bound: 0,
             exit: None,
@@ -174,6 +180,8 @@ impl Owner {
         for stored in &beginning.sessions {
             owner.ids.after(&stored.session.id);
         }
+        let plans: Vec<_> = owner.plans.ids().cloned().collect();
+        plans.iter().for_each(|id| owner.ids.after(id));
         owner.world.restore_members(beginning.members);
         owner.restore(beginning.sessions);
         owner.take_kept(beginning.kept);
@@ -228,6 +236,14 @@ impl Owner {
             Message::SparesOverdue => self.spares_overdue(),
             Message::Worktree(news) => self.worktree_news(*news),
             Message::Judged { session, judged } => self.judged(&session, *judged),
+            Message::PlanTurn { plan } => self.plan_turn(&plan),
+            Message::PlanDropped { plan } => self.plan_dropped(&plan),
+            Message::PlanUnsaved { plan } => self.plan_unsaved(plan),
+            Message::PlanSaveAgain { plan } => self.plan_save_again(&plan),
+            Message::PlanTimeOver { plan } => self.plan_time_over(&plan),
+            Message::PlanTieOverdue { plan } => self.plan_tie_overdue(&plan),
+            Message::PlanClientGone { plan } => self.plan_client_gone(&plan),
+            Message::PlanNews(news) => self.plan_news(*news),
             Message::TieOverdue { session } => self.tie_overdue(&session),
             Message::MemberNotAdded { name } => self.member_not_added(&name),
             Message::MemberUnsaved { name } => self.member_unsaved(name),

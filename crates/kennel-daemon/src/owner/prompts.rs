@@ -167,6 +167,7 @@ impl Owner {
         }
         self.settle_again(id);
         self.tell_waiters(id, None);
+        self.tell_plan(id);
         self.line_may_move();
         self.leave_if_done();
     }

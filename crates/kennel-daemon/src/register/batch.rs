@@ -7,7 +7,7 @@ use kennel_core::{Member, Phase, SessionId};
 use rusqlite::Connection;
 use tokio::sync::oneshot;
 
-use super::entry::{NewEvent, Stored};
+use super::entry::{NewEvent, PlanRecord, Stored};
 use super::error::WriteError;
 use super::rows;
 
@@ -35,6 +35,10 @@ pub(super) enum Change {
     SaveMember(Box<Member>),
     /// This member is forgotten.
     RemoveMember(String),
+    /// This plan is as follows.
+    SavePlan(Box<PlanRecord>),
+    /// This plan is forgotten.
+    RemovePlan(SessionId),
 }
 
 /// When it is committed, and what that means.
@@ -143,6 +147,8 @@ impl Item {
             Change::Remove(ids) => ids.iter().try_for_each(|id| rows::remove(connection, id))?,
             Change::Claim(home_id) => rows::claim(connection, home_id)?,
             Change::SaveMember(member) => rows::save_member(connection, member)?,
+            Change::SavePlan(plan) => rows::save_plan(connection, plan)?,
+            Change::RemovePlan(id) => rows::remove_plan(connection, id)?,
             Change::RemoveMember(name) => rows::remove_member(connection, name)?,
         }
         self.events.iter().map(|event| rows::add_event(connection, event)).collect()

@@ -1,6 +1,7 @@
 //! What is put on record, and what is asked of it.
 
-use kennel_core::{Session, SessionId};
+use kennel_core::plan::{Inputs, PlanSpec, PlanState};
+use kennel_core::{PenKind, Session, SessionId};
 
 /// A session, as it is on record.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -9,6 +10,34 @@ pub struct Stored {
     pub session: Session,
     /// When things happened to it.
     pub times: Times,
+}
+
+/// A plan, as it is on record.
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub struct PlanRecord {
+    /// The id of this run of it.
+    pub id: SessionId,
+    /// What was asked for.
+    pub spec: PlanSpec,
+    /// What was said for its inputs.
+    pub inputs: Inputs,
+    /// The folder in which agents work that name none.
+    pub cwd: String,
+    /// Which pen its sessions get.
+    pub pen: PenKind,
+    /// How it stands.
+    pub state: PlanState,
+    /// Whether it is cancelled if whoever wants it goes without a word.
+    #[serde(default)]
+    pub tied: bool,
+    /// Who asked for it.
+    pub asked_by: String,
+    /// When: milliseconds since 1970.
+    pub created_ms: u64,
+    /// When its time began to count.
+    pub begun_ms: u64,
+    /// When it was over.
+    pub ended_ms: Option<u64>,
 }
 
 /// When things happened to a session: milliseconds since 1970.

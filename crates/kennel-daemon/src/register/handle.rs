@@ -9,7 +9,7 @@ use kennel_core::{EventView, Member, Phase, SessionId};
 use tokio::sync::{oneshot, watch};
 
 use super::batch::{Call, Change, Item, Reply, Urgency};
-use super::entry::{Durability, EventQuery, NewEvent, Retained, Retention, Stored};
+use super::entry::{Durability, EventQuery, NewEvent, PlanRecord, Retained, Retention, Stored};
 use super::error::{OpenRegisterError, ReadError, WriteError};
 use super::open::{self, Contents, Ready};
 use super::queue::{Inlet, queue};
@@ -47,6 +47,8 @@ pub struct Opened {
     pub register: Register,
     /// All members.
     pub members: Vec<Member>,
+    /// All plans, the oldest first.
+    pub plans: Vec<PlanRecord>,
     /// All sessions on record, those that are over too; the oldest id first.
     pub sessions: Vec<Stored>,
     /// Whether it was made under another home's id: a copied folder. Stays so until [`Register::claim`].
@@ -69,7 +71,7 @@ impl Register {
         let path = open::resolve(path)?;
         let flushes = Arc::default();
         let Ready { database, contents } = open::open(&path, home_id, &flushes)?;
-        let Contents { sessions, members, other_home, last_seq } = contents;
+        let Contents { sessions, members, plans, other_home, last_seq } = contents;
         let unwritable = database.as_ref().err().cloned();
         let (inlet, outlet) = queue();
         let (seq_sender, latest_seq) = watch::channel(last_seq);
@@ -94,7 +96,7 @@ impl Register {
         let writer = Mutex::new(Some(thread));
         let shared = Shared { commands, latest_seq, flushes, readers, writer };
         let register = Self { shared: Arc::new(shared) };
-        Ok(Opened { register, sessions, members, other_home, last_seq, unwritable })
+        Ok(Opened { register, sessions, members, plans, other_home, last_seq, unwritable })
     }
 
     /// Records a session as it is now, and what happened, together. The answer has the numbers of the
@@ -153,6 +155,20 @@ impl Register {
         then: impl FnOnce(Result<(), WriteError>) + Send + 'static,
     ) {
         self.change_then(Change::RemoveMember(name.to_owned()), then);
+    }
+
+    /// Records a plan as it is now; calls back as [`Register::save_then`] does.
+    pub fn save_plan(
+        &self,
+        plan: PlanRecord,
+        then: impl FnOnce(Result<(), WriteError>) + Send + 'static,
+    ) {
+        self.change_then(Change::SavePlan(Box::new(plan)), then);
+    }
+
+    /// Removes a plan from the record. If that fails, the next daemon finds it, and removes it.
+    pub fn remove_plan(&self, id: SessionId) {
+        drop(self.change(Change::RemovePlan(id), Vec::new()));
     }
 
     fn change_then(

@@ -18,7 +18,7 @@ use kennel_core::Member;
 use rusqlite::Connection;
 
 use super::database::{Database, connect, flush_folder};
-use super::entry::Stored;
+use super::entry::{PlanRecord, Stored};
 use super::error::{OpenRegisterError, WriteError};
 use super::rows::{self, LoadError};
 use super::schema::{self, Found};
@@ -40,6 +40,7 @@ pub(super) struct Ready {
 pub(super) struct Contents {
     pub(super) sessions: Vec<Stored>,
     pub(super) members: Vec<Member>,
+    pub(super) plans: Vec<PlanRecord>,
     pub(super) other_home: bool,
     pub(super) last_seq: u64,
 }
@@ -165,11 +166,13 @@ fn load(
     };
     let sessions = rows::sessions(connection).map_err(unreadable)?;
     let members = rows::members(connection).map_err(unreadable)?;
+    let plans = rows::plans(connection).map_err(unreadable)?;
     let home = rows::home(connection).map_err(failed)?;
     let other_home = home.is_some_and(|home| home != home_id);
     Ok(Contents {
         sessions,
         members,
+        plans,
         other_home,
         last_seq: rows::last_seq(connection).map_err(failed)?,
     })

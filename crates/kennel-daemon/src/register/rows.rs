@@ -3,7 +3,7 @@
 use kennel_core::{EventView, Member, Phase, SessionId, StartedBy, Wanted};
 use rusqlite::{Connection, OptionalExtension, Row, params};
 
-use super::entry::{EventQuery, NewEvent, Stored, Times};
+use super::entry::{EventQuery, NewEvent, PlanRecord, Stored, Times};
 use crate::clock;
 
 /// A row that is there and means nothing to us.
@@ -13,6 +13,8 @@ pub(super) enum LoadError {
     Sqlite(#[from] rusqlite::Error),
     #[error("session {id} can't be read: {why}")]
     Session { id: String, why: String },
+    #[error("plan {id} can't be read: {why}")]
+    Plan { id: String, why: String },
     #[error("member {name:?} can't be read: {why}")]
     Member { name: String, why: String },
 }
@@ -71,6 +73,37 @@ pub(super) fn save_member(connection: &Connection, member: &Member) -> rusqlite:
 /// Removes a member's row, if it is there.
 pub(super) fn remove_member(connection: &Connection, name: &str) -> rusqlite::Result<()> {
     connection.prepare_cached("DELETE FROM members WHERE name = ?1")?.execute([name]).map(drop)
+}
+
+/// What every statement on a plan's row says of it.
+pub(super) fn save_plan(connection: &Connection, plan: &PlanRecord) -> rusqlite::Result<()> {
+    let json = serde_json::to_string(plan)
+        .map_err(|error| rusqlite::Error::ToSqlConversionFailure(error.into()))?;
+    connection
+        .prepare_cached(
+            "INSERT INTO plans (id, plan) VALUES (?1, ?2)
+             ON CONFLICT (id) DO UPDATE SET plan = excluded.plan",
+        )?
+        .execute(params![plan.id.as_str(), json])
+        .map(drop)
+}
+
+/// Removes a plan's row, if it is there.
+pub(super) fn remove_plan(connection: &Connection, id: &SessionId) -> rusqlite::Result<()> {
+    connection.prepare_cached("DELETE FROM plans WHERE id = ?1")?.execute([id.as_str()]).map(drop)
+}
+
+/// All plans, the oldest first.
+pub(super) fn plans(connection: &Connection) -> Result<Vec<PlanRecord>, LoadError> {
+    let mut statement = connection.prepare("SELECT id, plan FROM plans ORDER BY id")?;
+    let mut rows = statement.query([])?;
+    let mut found = Vec::new();
+    while let Some(row) = rows.next()? {
+        let (id, json): (String, String) = (row.get(0)?, row.get(1)?);
+        let plan = serde_json::from_str(&json);
+        found.push(plan.map_err(|error| LoadError::Plan { id, why: error.to_string() })?);
+    }
+    Ok(found)
 }
 
 /// All members.

@@ -54,6 +54,11 @@ const VERSION_3: &str = "
     CREATE TABLE members (
         name    TEXT PRIMARY KEY,
         member  TEXT NOT NULL
+    ) STRICT, WITHOUT ROWID;
+
+    CREATE TABLE plans (
+        id    TEXT PRIMARY KEY,
+        plan  TEXT NOT NULL
     ) STRICT, WITHOUT ROWID
 ";
 

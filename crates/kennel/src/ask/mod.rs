@@ -25,7 +25,7 @@ use crate::print::print;
 
 pub(crate) use answer::{AnswerArgs, answer};
 pub(crate) use args::AskArgs;
-pub(crate) use outcome::{dollars, tokens};
+pub(crate) use outcome::{answer_of, dollars, tokens};
 pub(crate) use seat::SeatArgs;
 
 use follow::Followed;

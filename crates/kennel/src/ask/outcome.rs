@@ -151,7 +151,7 @@ fn hint(kind: VerdictKind, session: &SessionView) -> Option<String> {
 }
 
 /// The answer, from what the agent printed.
-pub(super) fn answer_of(session: &SessionView) -> Result<Option<String>, Failure> {
+pub(crate) fn answer_of(session: &SessionView) -> Result<Option<String>, Failure> {
     let Some(spec) = session.spec.agent.as_deref() else { return Ok(None) };
     let agent = Agent::of(&spec.seat).map_err(Failure::internal)?;
     let mut words = agent.reader();

@@ -22,6 +22,7 @@ mod inside;
 mod journal;
 mod limits;
 mod output;
+mod plans;
 mod pty;
 mod readiness;
 mod readiness_later;

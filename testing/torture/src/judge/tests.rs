@@ -106,6 +106,7 @@ fn view(id: &str) -> SessionView {
         survivors: Vec::new(),
         folder: String::new(),
         unrecorded: false,
+        judged: None,
         trouble: Vec::new(),
         session: session_of(id).into(),
         attempt: 1,

@@ -1,0 +1,704 @@
+//! Plans: what the core says of one is done here, one action after the other.
+//!
+//! An agent of a plan is a prompt like any other. That it is about to be asked is queued for the record before its
+//! session is, so that no session of a plan is on record of which the plan does not know.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use kennel_core::api::{PlanRequest, PlanResumeRequest};
+use kennel_core::plan::{
+    Action, Answer as PlanAnswer, Heard, Ignored, Place, PlanEvent, PlanState, PlanView, Who,
+    WorktreeWish,
+};
+use kennel_core::{
+    AgentSpec, Permissions, PlanSeat, Reason, Seat, Session, SessionId, SessionSpec, Usage, Wish,
+    WorktreeSpec,
+};
+use kennel_keeper::fault::point;
+use tokio::sync::oneshot;
+use tokio::task::{AbortHandle, spawn_blocking};
+
+use super::Owner;
+use super::ask::random;
+use crate::clock;
+use crate::effects::judge;
+use crate::message::{Answer, Message};
+use crate::order::NewLaunch;
+use crate::prompt;
+use crate::refused::Refused;
+use crate::register::PlanRecord;
+use crate::waiters::Waiter;
+
+/// How many plans that are over stay on record.
+const ENDED_KEPT: usize = 200;
+/// How long whoever wants a plan may take to come and wait for it: also after a restart of the daemon.
+const TIE: Duration = Duration::from_secs(15);
+/// How often an agent of a plan is tried again by itself, if the plan does not say.
+const RETRIES: u32 = 3;
+/// No further try begins after this long.
+const RETRY_WITHIN_MS: u64 = 10 * 60 * 1000;
+/// How much of an agent's output is kept.
+const OUTPUT: u64 = 64 << 20;
+
+/// What somebody wants of plans.
+#[derive(Debug)]
+pub(crate) enum PlanCommand {
+    /// A new run; answered when it is on record.
+    Run { record: Box<NewPlan>, answer: Answer<PlanView> },
+    /// All of them.
+    List { answer: Answer<Vec<PlanView>> },
+    /// One.
+    Show { reference: String, answer: Answer<PlanView> },
+    /// One, once it is over; it is cancelled if the tether is dropped without a word.
+    Wait { reference: String, tether: Option<oneshot::Receiver<()>>, answer: Answer<PlanView> },
+    /// The end of one; answered when it is over.
+    Cancel { reference: String, by: String, answer: Answer<PlanView> },
+    /// One that is over goes on; answered when that is on record.
+    Resume {
+        reference: String,
+        replay: bool,
+        tied: bool,
+        by: String,
+        launch: Box<NewLaunch>,
+        answer: Answer<PlanView>,
+    },
+}
+
+/// A run of a plan that makes sense.
+pub(crate) struct NewPlan {
+    request: PlanRequest,
+    inputs: kennel_core::plan::Inputs,
+    cwd: String,
+    launch: Box<NewLaunch>,
+}
+
+impl std::fmt::Debug for NewPlan {
+    /// Without the environment: it has secrets in it.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("NewPlan").field("name", &self.request.spec.name).finish_non_exhaustive()
+    }
+}
+
+impl NewPlan {
+    /// Takes a request.
+    pub(crate) fn new(mut request: PlanRequest) -> Result<Self, Refused> {
+        request.spec.check().map_err(Refused::invalid)?;
+        if let Some((place, file)) = request.spec.prompt_files().first() {
+            return Err(Refused::invalid(format!("the prompt of {place} is in the file {file:?}")));
+        }
+        let inputs = request.spec.fill_inputs(&request.inputs).map_err(Refused::invalid)?;
+        request.inputs = BTreeMap::new();
+        let env = std::mem::take(&mut request.env);
+        let limits = std::mem::take(&mut request.limits);
+        let launch = NewLaunch::surroundings(env, request.cwd.clone(), request.umask, limits)?;
+        let Some(cwd) = launch.cwd().to_str().map(ToOwned::to_owned) else {
+            return Err(Refused::invalid("the name of the folder is no UTF-8"));
+        };
+        Ok(Self { request, inputs, cwd, launch: Box::new(launch) })
+    }
+}
+
+/// What is needed to go on with a plan.
+pub(crate) fn resume_surroundings(request: &mut PlanResumeRequest) -> Result<NewLaunch, Refused> {
+    let env = std::mem::take(&mut request.env);
+    let limits = std::mem::take(&mut request.limits);
+    let root = kennel_core::api::Text::Plain("/".to_owned());
+    NewLaunch::surroundings(env, root, request.umask, limits)
+}
+
+/// News of an agent that a plan asks.
+#[derive(Debug)]
+pub(crate) struct PlanNews {
+    plan: SessionId,
+    place: Place,
+    ask: u32,
+    what: What,
+}
+
+#[derive(Debug)]
+enum What {
+    /// What it is asked.
+    Prompt(Result<String, String>),
+    /// There is a session, or why not.
+    Asked(Result<SessionId, String>),
+}
+
+/// All plans.
+#[derive(Default)]
+pub(super) struct Plans(BTreeMap<SessionId, Run>);
+
+struct Run {
+    record: PlanRecord,
+    /// What its agents are launched with: none if that went with a former daemon and yard.
+    launch: Option<Box<NewLaunch>>,
+    waiters: Vec<Answer<PlanView>>,
+    timer: Option<AbortHandle>,
+    /// Whether somebody waits for it, tied.
+    tied: bool,
+}
+
+impl Plans {
+    pub(super) fn new(records: Vec<PlanRecord>) -> Self {
+        let run = |record: PlanRecord| {
+            let id = record.id.clone();
+            (id, Run { record, launch: None, waiters: Vec::new(), timer: None, tied: false })
+        };
+        Self(records.into_iter().map(run).collect())
+    }
+
+    pub(super) fn ids(&self) -> impl Iterator<Item = &SessionId> {
+        self.0.keys()
+    }
+
+    pub(super) fn wants_kept(&self, id: &SessionId) -> bool {
+        self.0.get(id).is_some_and(|run| !run.record.state.finished)
+    }
+
+    pub(super) fn take_kept(&mut self, id: Option<&SessionId>, launch: Box<NewLaunch>) {
+        if let Some(run) = id.and_then(|id| self.0.get_mut(id)) {
+            run.launch = Some(launch);
+        }
+    }
+}
+
+impl Run {
+    fn view(&self) -> PlanView {
+        let PlanRecord { id, spec, state, created_ms, ended_ms, .. } = &self.record;
+        let created = clock::rfc3339(*created_ms);
+        state.view(spec, id.as_str(), created, ended_ms.map(clock::rfc3339))
+    }
+
+    fn happened(&mut self, event: &PlanEvent) -> Heard {
+        self.record.state.happened(&self.record.spec, event)
+    }
+}
+
+impl Owner {
+    pub(super) fn plan_command(&mut self, command: PlanCommand) {
+        match command {
+            PlanCommand::Run { record, answer } => self.run_plan(*record, answer),
+            PlanCommand::List { answer } => {
+                drop(answer.send(Ok(self.plans.0.values().map(Run::view).collect())));
+            }
+            PlanCommand::Show { reference, answer } => {
+                let found = self.find_plan(&reference);
+                drop(answer.send(found.and_then(|id| self.plan_view(&id))));
+            }
+            PlanCommand::Wait { reference, tether, answer } => match self.find_plan(&reference) {
+                Ok(id) => {
+                    if let Some(tether) = tether {
+                        self.tie_plan(&id, tether);
+                    }
+                    self.await_plan(&id, answer);
+                }
+                Err(refused) => drop(answer.send(Err(refused))),
+            },
+            PlanCommand::Cancel { reference, by, answer } => match self.find_plan(&reference) {
+                Ok(id) => {
+                    self.cancel_plan(&id, by);
+                    self.await_plan(&id, answer);
+                }
+                Err(refused) => drop(answer.send(Err(refused))),
+            },
+            PlanCommand::Resume { reference, replay, tied, by, launch, answer } => {
+                let resumed = self
+                    .find_plan(&reference)
+                    .and_then(|id| self.resume_plan(id, replay, tied, &by, launch));
+                drop(answer.send(resumed));
+            }
+        }
+    }
+
+    fn plan_view(&self, id: &SessionId) -> Result<PlanView, Refused> {
+        let gone = || Refused::not_found(format!("there is no plan {id}"));
+        self.plans.0.get(id).map(Run::view).ok_or_else(gone)
+    }
+
+    /// By its id, the beginning of one, or the name: of several runs of that the one that is not over, or the last.
+    fn find_plan(&self, reference: &str) -> Result<SessionId, Refused> {
+        let all = || self.plans.0.values();
+        let named = || all().filter(|run| run.record.spec.name.as_str() == reference);
+        let by_name = named().rev().find(|run| !run.record.state.finished).or(named().next_back());
+        if let Some(run) = by_name {
+            return Ok(run.record.id.clone());
+        }
+        let begins =
+            |run: &&Run| !reference.is_empty() && run.record.id.as_str().starts_with(reference);
+        let mut found = all().filter(begins).map(|run| &run.record.id);
+        match (found.next(), found.next()) {
+            (Some(id), None) => Ok(id.clone()),
+            (Some(_), Some(_)) => {
+                let text = format!("{reference:?} may be one of several plans");
+                Err(Refused::conflict(text).hint("give more characters of the id"))
+            }
+            (None, _) => Err(Refused::not_found(format!("there is no plan {reference:?}"))
+                .hint("`kennel plan list` lists all")),
+        }
+    }
+
+    // Begun, waited for, cancelled, gone on with.
+
+    fn run_plan(&mut self, new: NewPlan, answer: Answer<PlanView>) {
+        if self.leaving.is_some() {
+            return drop(answer.send(Err(Refused::leaving())));
+        }
+        let random = match random() {
+            Ok(random) => random,
+            Err(error) => {
+                let refused = Refused::internal(format!("no random: {error}"));
+                return drop(answer.send(Err(refused)));
+            }
+        };
+        #[expect(clippy::cast_possible_truncation, reason = "some random bits of many")]
+        let id = self.ids.next(clock::now_ms(), random[0] as u32);
+        let NewPlan { request, inputs, cwd, launch } = new;
+        let now = clock::now_ms();
+        let record = PlanRecord {
+            id: id.clone(),
+            state: PlanState::new(&request.spec),
+            spec: request.spec,
+            inputs,
+            cwd,
+            pen: request.pen,
+            tied: request.tied,
+            asked_by: request.by,
+            created_ms: now,
+            begun_ms: now,
+            ended_ms: None,
+        };
+        let cause = format!("plan {} ({})", record.spec.name, record.asked_by);
+        let run =
+            Run { record, launch: Some(launch), waiters: Vec::new(), timer: None, tied: false };
+        let view = run.view();
+        self.plans.0.insert(id.clone(), run);
+        self.note(None, "plan_begun", format!("{id}: {cause}"));
+        self.begin_plan(&id);
+        let (bus, record) = (self.bus.clone(), self.plans.0[&id].record.clone());
+        // Nobody is asked before the plan is on record.
+        self.register.save_plan(record, move |result| match result {
+            Ok(()) => {
+                drop(answer.send(Ok(view)));
+                bus.send(Message::PlanTurn { plan: id }).ok();
+            }
+            Err(why) => {
+                let refused = Refused::busy(format!("the plan can't be put on record: {why}"));
+                drop(answer.send(Err(refused)));
+                bus.send(Message::PlanDropped { plan: id }).ok();
+            }
+        });
+        self.trim_plans();
+    }
+
+    /// It is on no record: so there is none.
+    pub(super) fn plan_dropped(&mut self, id: &SessionId) {
+        self.plans.0.remove(id);
+        self.forget_kept_plan(id);
+    }
+
+    /// What every run needs, whoever begins it or goes on with it.
+    fn begin_plan(&mut self, id: &SessionId) {
+        let Some(run) = self.plans.0.get(id) else { return };
+        if let Some(launch) = &run.launch {
+            self.keep_plan(id, launch);
+        }
+        let bus = self.bus.clone();
+        if run.record.tied {
+            let (bus, plan) = (bus.clone(), id.clone());
+            tokio::spawn(async move {
+                tokio::time::sleep(TIE).await;
+                bus.send(Message::PlanTieOverdue { plan }).ok();
+            });
+        }
+        let Some(limit) = run.record.spec.timeout else { return };
+        let gone = Duration::from_millis(clock::now_ms().saturating_sub(run.record.begun_ms));
+        let plan = id.clone();
+        let timer = tokio::spawn(async move {
+            tokio::time::sleep(limit.saturating_sub(gone)).await;
+            bus.send(Message::PlanTimeOver { plan }).ok();
+        });
+        if let Some(run) = self.plans.0.get_mut(id)
+            && let Some(former) = run.timer.replace(timer.abort_handle())
+        {
+            former.abort();
+        }
+    }
+
+    fn await_plan(&mut self, id: &SessionId, answer: Answer<PlanView>) {
+        let Some(run) = self.plans.0.get_mut(id) else { return };
+        if run.record.state.finished {
+            drop(answer.send(Ok(run.view())));
+        } else {
+            run.waiters.push(answer);
+        }
+    }
+
+    fn tie_plan(&mut self, id: &SessionId, tether: oneshot::Receiver<()>) {
+        if let Some(run) = self.plans.0.get_mut(id) {
+            run.tied = true;
+        }
+        let (bus, plan) = (self.bus.clone(), id.clone());
+        tokio::spawn(async move {
+            if tether.await.is_err() {
+                bus.send(Message::PlanClientGone { plan }).ok();
+            }
+        });
+    }
+
+    pub(super) fn plan_tie_overdue(&mut self, id: &SessionId) {
+        if self.plans.0.get(id).is_some_and(|run| !run.tied) {
+            self.plan_client_gone(id);
+        }
+    }
+
+    pub(super) fn plan_client_gone(&mut self, id: &SessionId) {
+        self.cancel_plan(id, "the loss of its client".to_owned());
+    }
+
+    pub(super) fn plan_time_over(&mut self, id: &SessionId) {
+        self.plan_event(id, &PlanEvent::TimeOver);
+    }
+
+    fn cancel_plan(&mut self, id: &SessionId, by: String) {
+        point("daemon.plan.cancelled");
+        self.plan_event(id, &PlanEvent::CancelWanted { by });
+    }
+
+    fn resume_plan(
+        &mut self,
+        id: SessionId,
+        replay: bool,
+        tied: bool,
+        by: &str,
+        launch: Box<NewLaunch>,
+    ) -> Result<PlanView, Refused> {
+        if self.leaving.is_some() {
+            return Err(Refused::leaving());
+        }
+        let gone = || Refused::not_found(format!("there is no plan {id}"));
+        let run = self.plans.0.get_mut(&id).ok_or_else(gone)?;
+        if let Heard::Ignored(why) = run.happened(&PlanEvent::Resumed { replay }) {
+            let refused = Refused::conflict(&why);
+            return Err(match why {
+                Ignored::MayHaveRun(_) => refused.hint("--replay asks it again all the same"),
+                Ignored::NotOver => refused.hint("`kennel plan show` tells how it stands"),
+                _ => refused,
+            });
+        }
+        run.launch = Some(launch);
+        run.record.tied = tied;
+        run.tied = false;
+        run.record.begun_ms = clock::now_ms();
+        run.record.ended_ms = None;
+        self.note(None, "plan_resumed", format!("{id}, by {by}"));
+        self.begin_plan(&id);
+        self.save_plan(&id);
+        self.plan_turn(&id);
+        self.plan_view(&id)
+    }
+
+    // What happens to it.
+
+    fn plan_event(&mut self, id: &SessionId, event: &PlanEvent) {
+        let Some(run) = self.plans.0.get_mut(id) else { return };
+        match run.happened(event) {
+            Heard::Taken => {
+                self.save_plan(id);
+                self.plan_turn(id);
+            }
+            Heard::Ignored(why) => tracing::debug!(plan = %id, %why, "of no use to the plan"),
+        }
+    }
+
+    fn save_plan(&self, id: &SessionId) {
+        let Some(run) = self.plans.0.get(id) else { return };
+        let (plan, bus) = (id.clone(), self.bus.clone());
+        self.register.save_plan(run.record.clone(), move |result| {
+            if let Err(why) = result {
+                tracing::error!(%plan, %why, "a plan is not on record as it is");
+                bus.send(Message::PlanUnsaved { plan }).ok();
+            }
+        });
+    }
+
+    /// A record that failed is tried again with the next turn, and now and then.
+    pub(super) fn plan_unsaved(&mut self, id: SessionId) {
+        let bus = self.bus.clone();
+        tokio::spawn(async move {
+            tokio::time::sleep(Duration::from_secs(1)).await;
+            bus.send(Message::PlanSaveAgain { plan: id }).ok();
+        });
+    }
+
+    pub(super) fn plan_save_again(&mut self, id: &SessionId) {
+        self.save_plan(id);
+    }
+
+    /// Does what is to be done now.
+    pub(super) fn plan_turn(&mut self, id: &SessionId) {
+        let Some(run) = self.plans.0.get(id) else { return };
+        for action in run.record.state.next(&run.record.spec) {
+            match action {
+                // The next daemon goes on.
+                Action::Ask { .. } if self.leaving.is_some() => {}
+                Action::Ask { place, ask } => self.begin_ask(id, &place, ask),
+                Action::Stop { place, ask } => self.stop_agent(id, &place, ask),
+                Action::Finish(_) => return self.finish_plan(id),
+            }
+        }
+    }
+
+    fn begin_ask(&mut self, id: &SessionId, place: &Place, ask: u32) {
+        let Some(run) = self.plans.0.get_mut(id) else { return };
+        let event = PlanEvent::Asking { place: place.clone(), ask };
+        if run.happened(&event) != Heard::Taken {
+            return;
+        }
+        self.save_plan(id);
+        point("daemon.plan.asking");
+        self.write_prompt(id, place, ask);
+    }
+
+    /// The answers so far are in the output of earlier sessions: they are read apart from us.
+    fn write_prompt(&mut self, id: &SessionId, place: &Place, ask: u32) {
+        let Some(run) = self.plans.0.get(id) else { return };
+        let (spec, inputs) = (run.record.spec.clone(), run.record.inputs.clone());
+        let states = run.record.state.agents.clone();
+        let session = |session: &SessionId| {
+            let newest = self.world.newest(session)?;
+            Some((newest.clone(), self.home.session(&newest.id)))
+        };
+        let sessions: Vec<_> = states
+            .iter()
+            .filter(|agent| agent.phase.has_succeeded())
+            .filter_map(|agent| Some((agent.place.clone(), session(agent.phase.session()?)?)))
+            .collect();
+        let (bus, plan, place) = (self.bus.clone(), id.clone(), place.clone());
+        spawn_blocking(move || {
+            let answers: BTreeMap<Place, String> = sessions
+                .into_iter()
+                .filter_map(|(place, (session, folder))| {
+                    Some((place, judge::answer(&session, &folder)?))
+                })
+                .collect();
+            let answer = |of: &Place| match answers.get(of) {
+                Some(text) => PlanAnswer::Given(text.as_str().into()),
+                None => {
+                    let state = states.iter().find(|agent| agent.place == *of);
+                    let why =
+                        state.map_or("it is not there", |agent| match agent.phase.verdict() {
+                            Some(verdict) => verdict.name(),
+                            None => "it was not asked",
+                        });
+                    PlanAnswer::Missing(why.into())
+                }
+            };
+            let prompt = spec.prompt(&place, &inputs, &answer).map_err(|error| error.to_string());
+            let what = What::Prompt(prompt);
+            bus.send(Message::PlanNews(Box::new(PlanNews { plan, place, ask, what }))).ok();
+        });
+    }
+
+    pub(super) fn plan_news(&mut self, news: PlanNews) {
+        let PlanNews { plan, place, ask, what } = news;
+        match what {
+            What::Prompt(Ok(prompt)) => self.ask_agent(&plan, place, ask, &prompt),
+            What::Asked(Ok(session)) => {
+                self.plan_event(&plan, &PlanEvent::Asked { place: place.clone(), ask, session });
+                // It may have been over before we heard that it was there.
+                self.tell_plan_of(&plan, &place, ask);
+            }
+            What::Prompt(Err(why)) | What::Asked(Err(why)) => {
+                self.plan_event(&plan, &PlanEvent::Refused { place, ask, why });
+            }
+        }
+    }
+
+    fn ask_agent(&mut self, id: &SessionId, place: Place, ask: u32, prompt: &str) {
+        let refuse = |why: &str| What::Asked(Err(why.to_owned()));
+        let news = |what| PlanNews { plan: id.clone(), place: place.clone(), ask, what };
+        let Some(run) = self.plans.0.get(id) else { return };
+        // A cancel came first: there is no session, and there will be none.
+        if run.record.state.is_unwanted(&run.record.spec, &place) {
+            let why = refuse("the plan was cancelled before");
+            return self.plan_news(news(why));
+        }
+        let Some(launch) = &run.launch else {
+            let why = refuse("its environment went with the former daemon; resume the plan");
+            return self.plan_news(news(why));
+        };
+        let Some(spec) = session_spec(&run.record, &place, ask, prompt) else { return };
+        let mut launch = launch.asking(spec, prompt);
+        launch.set_folder(&launch.spec.cwd.clone());
+        let (answer, answered) = oneshot::channel();
+        let (bus, plan) = (self.bus.clone(), id.clone());
+        let place_told = place.clone();
+        tokio::spawn(async move {
+            let what = match answered.await {
+                Ok(Ok(view)) => {
+                    let view: kennel_core::SessionView = view;
+                    SessionId::parse(&view.session).map_err(|error| error.to_string())
+                }
+                Ok(Err(refused)) => {
+                    let refused: Refused = refused;
+                    Err(refused.problem().message)
+                }
+                // The daemon leaves: the next one looks for the session.
+                Err(_) => return,
+            };
+            let what = What::Asked(what);
+            let news = PlanNews { plan, place: place_told, ask, what };
+            bus.send(Message::PlanNews(Box::new(news))).ok();
+        });
+        point("daemon.plan.asked");
+        self.create(Box::new(launch), None, Waiter::Accepted(answer));
+    }
+
+    /// Ends the session of an agent, if there is one by now; else it is ended when there is.
+    fn stop_agent(&mut self, id: &SessionId, place: &Place, ask: u32) {
+        let Some(session) = self.session_of(id, place, ask) else { return };
+        if session.is_asking() && !session.is_stop_wanted() {
+            let session = session.id.clone();
+            let by = format!("plan {id}");
+            self.call_off(&session, Reason::Stopped { by });
+        }
+    }
+
+    /// The newest launch of an agent's session.
+    fn session_of(&self, plan: &SessionId, place: &Place, ask: u32) -> Option<&Session> {
+        let (plan, name) = (plan.as_str(), place.to_string());
+        let ours = |session: &&Session| {
+            let seat = session.spec.agent.as_ref().and_then(|agent| agent.plan.as_ref());
+            seat.is_some_and(|seat| seat.plan == plan && seat.name == name && seat.ask == ask)
+        };
+        self.world.sessions().rev().find(ours)
+    }
+
+    /// A prompt was judged, and that is its last word: if a plan has asked it, it hears so.
+    pub(super) fn tell_plan(&mut self, id: &SessionId) {
+        let session = self.world.get(id);
+        let seat = session.and_then(|it| it.spec.agent.as_ref()).and_then(|it| it.plan.clone());
+        let Some(seat) = seat else { return };
+        let (Ok(plan), Ok(place)) = (SessionId::parse(&seat.plan), Place::parse(&seat.name)) else {
+            return;
+        };
+        self.tell_plan_of(&plan, &place, seat.ask);
+    }
+
+    fn tell_plan_of(&mut self, plan: &SessionId, place: &Place, ask: u32) {
+        let Some(session) = self.session_of(plan, place, ask) else { return };
+        let Some(judged) = session.judged.as_ref().filter(|_| !session.is_asking()) else { return };
+        let (verdict, session) = (judged.verdict.kind, session.id.clone());
+        let mut usage = Usage::default();
+        for launch in self.world.launches(&session) {
+            usage += launch.judged.as_ref().map(|judged| judged.usage).unwrap_or_default();
+        }
+        let place = place.clone();
+        self.plan_event(plan, &PlanEvent::Judged { place, ask, session, verdict, usage });
+    }
+
+    fn finish_plan(&mut self, id: &SessionId) {
+        let Some(run) = self.plans.0.get_mut(id) else { return };
+        if run.happened(&PlanEvent::Finished) != Heard::Taken {
+            return;
+        }
+        run.record.ended_ms = Some(clock::now_ms());
+        run.launch = None;
+        if let Some(timer) = run.timer.take() {
+            timer.abort();
+        }
+        let (view, waiters) = (run.view(), std::mem::take(&mut run.waiters));
+        self.save_plan(id);
+        point("daemon.plan.finished");
+        self.forget_kept_plan(id);
+        self.note(None, "plan_over", format!("{id}: {}", view.why.as_deref().unwrap_or("over")));
+        for waiter in waiters {
+            drop(waiter.send(Ok(view.clone())));
+        }
+    }
+
+    fn trim_plans(&mut self) {
+        let over = self.plans.0.values().filter(|run| run.record.state.finished);
+        let over: Vec<_> = over.map(|run| run.record.id.clone()).collect();
+        for id in over.iter().take(over.len().saturating_sub(ENDED_KEPT)) {
+            self.plans.0.remove(id);
+            self.register.remove_plan(id.clone());
+        }
+    }
+
+    /// Goes on with what a former daemon left.
+    pub(super) fn take_up_plans(&mut self) {
+        let ids: Vec<_> = self.plans.0.keys().cloned().collect();
+        for id in ids {
+            let Some(run) = self.plans.0.get(&id).filter(|run| !run.record.state.finished) else {
+                continue;
+            };
+            let agents: Vec<_> =
+                run.record.state.agents.iter().map(|it| (it.place.clone(), it.asks)).collect();
+            self.begin_plan(&id);
+            for (place, ask) in agents {
+                let session = self.session_of(&id, &place, ask).map(|session| session.id.base());
+                let event = match session {
+                    Some(session) => PlanEvent::Asked { place: place.clone(), ask, session },
+                    None => PlanEvent::NotAsked { place: place.clone(), ask },
+                };
+                if let Some(run) = self.plans.0.get_mut(&id)
+                    && run.happened(&event) == Heard::Taken
+                {
+                    self.save_plan(&id);
+                }
+                self.tell_plan_of(&id, &place, ask);
+            }
+            self.plan_turn(&id);
+        }
+    }
+}
+
+/// What the daemon is asked for, for one agent.
+fn session_spec(record: &PlanRecord, place: &Place, ask: u32, prompt: &str) -> Option<SessionSpec> {
+    let agent = record.spec.agent(place)?;
+    let (seat, member, wish) = match &agent.who {
+        Who::Agent(name) => {
+            let seat = Seat {
+                agent: name.clone(),
+                description: None,
+                model: agent.model.clone(),
+                turns: agent.turns,
+                permissions: agent.permissions.unwrap_or(Permissions::Default),
+                args: agent.args.clone(),
+            };
+            (seat, None, Wish::Fresh)
+        }
+        Who::Member(name) => (Seat::default(), Some(name.clone()), Wish::Continue),
+    };
+    let cwd = match &agent.cwd {
+        Some(cwd) => std::path::Path::new(&record.cwd).join(cwd).to_str()?.to_owned(),
+        None => record.cwd.clone(),
+    };
+    let spec = AgentSpec {
+        seat,
+        member,
+        wish,
+        prompt_sum: prompt::sum(prompt),
+        retries: agent.retries.unwrap_or(RETRIES),
+        retry_within_ms: Some(RETRY_WITHIN_MS),
+        plan: Some(PlanSeat { plan: record.id.to_string(), name: place.to_string(), ask }),
+        ..AgentSpec::default()
+    };
+    Some(SessionSpec {
+        cwd,
+        pen: record.pen,
+        linger: Duration::from_secs(2),
+        lease: Some(Duration::from_secs(15 * 60)),
+        output_limit: OUTPUT,
+        asked_by: format!("plan {} ({place})", record.id),
+        key: Some(place.ask_key(record.id.as_str(), ask)),
+        timeout: agent.timeout,
+        worktree: agent.worktree.as_ref().map(|wish| match wish {
+            WorktreeWish::Own => WorktreeSpec::asked(None),
+            WorktreeWish::Branch(branch) => WorktreeSpec::asked(Some(branch.clone())),
+        }),
+        agent: Some(Box::new(spec)),
+        ..SessionSpec::default()
+    })
+}

@@ -1,0 +1,157 @@
+//! Plans, for people.
+
+use std::fmt::Write as _;
+use std::time::Duration;
+
+use kennel_core::Usage;
+use kennel_core::plan::{PlanAgentStatus, PlanAgentView, PlanSpec, PlanStatus, PlanView, Who};
+
+use crate::ask::{dollars, tokens};
+use crate::print::{Ink, Tone, tame};
+use crate::table::{Cell, Column, Table};
+use crate::words::counted;
+
+/// What moves as long as an agent works.
+const SPINNER: [&str; 4] = ["|", "/", "-", "\\"];
+
+pub(super) fn list(plans: &[PlanView], width: Option<usize>, ink: Ink) -> String {
+    if plans.is_empty() {
+        return "no plans; `kennel plan run FILE` runs one\n".to_owned();
+    }
+    let mut table = Table::new(&[
+        Column::whole("ID"),
+        Column::whole("NAME"),
+        Column::whole("STATE"),
+        Column::whole("AGENTS"),
+        Column::whole("BEGUN").spare(),
+        Column::cut("WHY", 12),
+    ]);
+    for plan in plans {
+        let agents = || plan.stages.iter().flat_map(|stage| &stage.agents);
+        let done = agents().filter(|it| it.state == PlanAgentStatus::Succeeded).count();
+        table.row(vec![
+            Cell::new(plan.id.clone()),
+            Cell::new(tame(&plan.name)),
+            Cell::toned(status(plan.state), tone(plan.state)),
+            Cell::new(format!("{done}/{}", agents().count())),
+            Cell::new(plan.created_at.clone()),
+            Cell::new(plan.why.as_deref().map_or_else(String::new, tame)),
+        ]);
+    }
+    table.text(width, ink)
+}
+
+fn status(status: PlanStatus) -> &'static str {
+    match status {
+        PlanStatus::Running => "running",
+        PlanStatus::Stopping => "stopping",
+        PlanStatus::Succeeded => "succeeded",
+        PlanStatus::Failed => "failed",
+        PlanStatus::TimedOut => "timed out",
+        PlanStatus::Cancelled => "cancelled",
+    }
+}
+
+fn tone(status: PlanStatus) -> Tone {
+    match status {
+        PlanStatus::Running | PlanStatus::Succeeded => Tone::Good,
+        PlanStatus::Failed | PlanStatus::TimedOut => Tone::Bad,
+        PlanStatus::Stopping | PlanStatus::Cancelled => Tone::Plain,
+    }
+}
+
+/// What became of it, and of each agent.
+pub(super) fn summary(plan: &PlanView) -> String {
+    let why = plan.why.as_deref().map(|why| format!(": {}", tame(why))).unwrap_or_default();
+    let mut text = format!("plan {} ({}) {}{why}\n", plan.name, plan.id, status(plan.state));
+    for stage in &plan.stages {
+        let need = match stage.need {
+            Some(need) => format!(", {need} of {} needed", stage.agents.len()),
+            None => String::new(),
+        };
+        writeln!(text, "{}{need}", stage.name).ok();
+        for agent in &stage.agents {
+            writeln!(text, "  {}", line(agent, agent_status(agent.state))).ok();
+        }
+    }
+    let used = used(&plan.usage);
+    if !used.is_empty() {
+        writeln!(text, "used: {used}").ok();
+    }
+    text
+}
+
+/// How it goes, in a line for each agent.
+pub(super) fn board(plan: &PlanView, turn: usize, elapsed: Duration) -> String {
+    let mut text = String::new();
+    for stage in &plan.stages {
+        for agent in &stage.agents {
+            let mark = match agent.state {
+                PlanAgentStatus::Asking | PlanAgentStatus::Running | PlanAgentStatus::Stopping => {
+                    SPINNER[turn % SPINNER.len()]
+                }
+                PlanAgentStatus::Succeeded => "+",
+                PlanAgentStatus::Failed => "!",
+                PlanAgentStatus::Cancelled | PlanAgentStatus::Skipped => "x",
+                PlanAgentStatus::Waiting => ".",
+            };
+            writeln!(text, "{mark} {}.{}", stage.name, line(agent, agent_status(agent.state))).ok();
+        }
+    }
+    let used = used(&plan.usage);
+    let comma = if used.is_empty() { "" } else { ", " };
+    writeln!(text, "{} {} s{comma}{used}", status(plan.state), elapsed.as_secs()).ok();
+    text
+}
+
+fn line(agent: &PlanAgentView, status: &str) -> String {
+    let who = agent.member.as_deref().or(agent.agent.as_deref()).unwrap_or_default();
+    let session = agent.session.as_deref().map(|id| format!(" ({id})")).unwrap_or_default();
+    let used = match used(&agent.usage) {
+        none if none.is_empty() => none,
+        some => format!(", {some}"),
+    };
+    let over = matches!(
+        agent.state,
+        PlanAgentStatus::Failed | PlanAgentStatus::Cancelled | PlanAgentStatus::Skipped
+    );
+    let why = if over { format!(": {}", tame(&agent.why)) } else { String::new() };
+    let asks = match agent.asks {
+        0 | 1 => String::new(),
+        more => format!(", asked {}", counted(more as usize, "time")),
+    };
+    format!("{:<16} {:<10} {status}{why}{session}{asks}{used}", agent.name, tame(who))
+}
+
+fn agent_status(status: PlanAgentStatus) -> &'static str {
+    match status {
+        PlanAgentStatus::Waiting => "waiting",
+        PlanAgentStatus::Asking => "being asked",
+        PlanAgentStatus::Running => "running",
+        PlanAgentStatus::Stopping => "stopping",
+        PlanAgentStatus::Succeeded => "succeeded",
+        PlanAgentStatus::Failed => "failed",
+        PlanAgentStatus::Cancelled => "cancelled",
+        PlanAgentStatus::Skipped => "skipped",
+    }
+}
+
+fn used(usage: &Usage) -> String {
+    [tokens(usage), dollars(usage)].into_iter().flatten().collect::<Vec<_>>().join(", ")
+}
+
+/// What a plan would do.
+pub(super) fn outline(spec: &PlanSpec) -> String {
+    let mut text = format!("plan {} is sound\n", spec.name);
+    for stage in &spec.stages {
+        writeln!(text, "{}", stage.name).ok();
+        for agent in &stage.agents {
+            let who = match &agent.who {
+                Who::Agent(name) => name.clone(),
+                Who::Member(name) => format!("member {name}"),
+            };
+            writeln!(text, "  {:<16} {}", agent.name.as_str(), tame(&who)).ok();
+        }
+    }
+    text
+}

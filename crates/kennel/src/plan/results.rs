@@ -1,0 +1,39 @@
+//! What the agents of a plan have answered, as files.
+
+use std::fs;
+use std::path::Path;
+
+use anyhow::Context;
+use kennel_core::plan::{PlanAgentStatus, PlanView};
+
+use crate::ask::answer_of;
+use crate::connect::Daemon;
+use crate::failure::Failure;
+
+/// The folder must be there before hours of work are for nothing.
+pub(super) fn check(folder: Option<&Path>) -> Result<(), Failure> {
+    let Some(folder) = folder else { return Ok(()) };
+    fs::create_dir_all(folder)
+        .with_context(|| format!("--results {}", folder.display()))
+        .map_err(Failure::setup)
+}
+
+/// Writes them.
+pub(super) fn write(daemon: &Daemon, plan: &PlanView, folder: &Path) -> Result<(), Failure> {
+    let put = |name: &str, text: &str| {
+        let path = folder.join(name);
+        fs::write(&path, text).with_context(|| path.display().to_string()).map_err(Failure::setup)
+    };
+    for stage in &plan.stages {
+        let done = stage.agents.iter().filter(|it| it.state == PlanAgentStatus::Succeeded);
+        for agent in done {
+            let Some(session) = &agent.session else { continue };
+            let session = daemon.session(session)?;
+            let answer = answer_of(&session)?.unwrap_or_default();
+            let end = if answer.ends_with('\n') { "" } else { "\n" };
+            put(&format!("{}.{}.md", stage.name, agent.name), &format!("{answer}{end}"))?;
+        }
+    }
+    let text = serde_json::to_string_pretty(plan).map_err(Failure::internal)?;
+    put("plan.json", &format!("{text}\n"))
+}

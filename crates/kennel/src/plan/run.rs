@@ -1,0 +1,136 @@
+//! Running a plan from a file, and going on with one.
+
+use std::collections::BTreeMap;
+use std::ffi::{OsStr, OsString};
+use std::path::Path;
+
+use anyhow::Context;
+use kennel_core::api::{PlanRequest, PlanResumeRequest, Text};
+use kennel_core::plan::{PlanSpec, PlanView};
+
+use super::follow::follow;
+use super::results;
+use super::{OutputArgs, ResumePlanArgs, RunPlanArgs, asked_by, exit_code_of, path, print};
+use crate::connect::{Daemon, Start};
+use crate::exit_code;
+use crate::failure::Failure;
+use crate::home::Home;
+use crate::live::Signals;
+use crate::print::{json, print as put};
+use crate::run::surroundings;
+
+/// Runs a plan; gives the exit code.
+pub(super) fn run(home: &Home, args: &RunPlanArgs) -> Result<u8, Failure> {
+    let spec = read(&args.file)?;
+    let inputs = inputs(&args.inputs)?;
+    spec.fill_inputs(&inputs).map_err(|error| usage(&error))?;
+    if args.check {
+        put(&print::outline(&spec))?;
+        return Ok(0);
+    }
+    results::check(args.output.results.as_deref())?;
+    let cwd = surroundings::folder(args.cwd.as_deref()).map_err(Failure::setup)?;
+    let request = PlanRequest {
+        spec,
+        inputs,
+        env: environment()?,
+        cwd: Text::from(cwd.as_os_str()),
+        umask: surroundings::umask(),
+        limits: surroundings::limits(),
+        pen: args.pen.into(),
+        tied: !args.detach,
+        by: asked_by("plan run"),
+    };
+    let daemon = Daemon::connect(home, Start::IfNeeded)?;
+    // From here on a signal waits to be read, so that none falls into a gap.
+    let signals = Signals::listen().map_err(Failure::internal)?;
+    let plan: PlanView = daemon.post("/v1/plans", &request)?;
+    see_through(&daemon, plan, args.detach, &args.output, &signals)
+}
+
+/// Goes on with a plan; gives the exit code.
+pub(super) fn resume(home: &Home, args: &ResumePlanArgs) -> Result<u8, Failure> {
+    results::check(args.output.results.as_deref())?;
+    let request = PlanResumeRequest {
+        replay: args.replay,
+        env: environment()?,
+        umask: surroundings::umask(),
+        limits: surroundings::limits(),
+        tied: !args.detach,
+        by: asked_by("plan resume"),
+    };
+    let daemon = Daemon::connect(home, Start::IfNeeded)?;
+    let signals = Signals::listen().map_err(Failure::internal)?;
+    let plan: PlanView = daemon.post(&path(&args.plan, "/resume"), &request)?;
+    see_through(&daemon, plan, args.detach, &args.output, &signals)
+}
+
+fn see_through(
+    daemon: &Daemon,
+    plan: PlanView,
+    detach: bool,
+    output: &OutputArgs,
+    signals: &Signals,
+) -> Result<u8, Failure> {
+    if detach {
+        put(&format!("{}\n", plan.id))?;
+        return Ok(0);
+    }
+    let plan = follow(daemon, plan, signals, output.quiet || output.json)?;
+    if let Some(folder) = &output.results {
+        results::write(daemon, &plan, folder)?;
+    }
+    if output.json {
+        json(&plan)?;
+    } else {
+        put(&print::summary(&plan))?;
+    }
+    Ok(exit_code_of(plan.state))
+}
+
+fn environment() -> Result<Vec<(Text, Text)>, Failure> {
+    let variables: Vec<(OsString, OsString)> =
+        surroundings::environment(&[], &[], None).map_err(Failure::setup)?;
+    let text = |text: &OsStr| Text::from(text);
+    Ok(variables.iter().map(|(name, value)| (text(name), text(value))).collect())
+}
+
+fn usage(error: &dyn std::fmt::Display) -> Failure {
+    Failure::because(exit_code::USAGE, error.to_string())
+}
+
+/// Reads a plan, and the files with its prompts, which lie beside it.
+fn read(file: &Path) -> Result<PlanSpec, Failure> {
+    let text = std::fs::read_to_string(file)
+        .with_context(|| file.display().to_string())
+        .map_err(Failure::setup)?;
+    let name = file.display().to_string();
+    let wrong = |error: kennel_core::plan::PlanError| {
+        Failure::because(exit_code::USAGE, error.in_file(&name))
+    };
+    let mut spec = PlanSpec::parse(&text).map_err(wrong)?;
+    let folder = file.parent().unwrap_or(Path::new("."));
+    for (place, prompt) in spec.prompt_files() {
+        let path = folder.join(&prompt);
+        let text = std::fs::read_to_string(&path)
+            .with_context(|| format!("the prompt of {place}: {}", path.display()))
+            .map_err(Failure::setup)?;
+        spec.put_prompt(&place, &text).map_err(wrong)?;
+    }
+    Ok(spec)
+}
+
+fn inputs(said: &[String]) -> Result<BTreeMap<String, String>, Failure> {
+    let mut inputs = BTreeMap::new();
+    for text in said {
+        let Some((name, value)) = text.split_once('=') else {
+            let text = format!("--set {text:?} has no value: write NAME=VALUE");
+            return Err(Failure::because(exit_code::USAGE, text));
+        };
+        if inputs.insert(name.to_owned(), value.to_owned()).is_some() {
+            let text = format!("--set {name}: it is said twice");
+            return Err(Failure::because(exit_code::USAGE, text));
+        }
+    }
+    Ok(inputs)
+}
