@@ -165,7 +165,7 @@ impl Ran {
             .process_group(0);
         // Whatever the program's file is called here.
         let words = std::iter::once(OsStr::new(name)).chain(command.get_args());
-        let mut argv: Vec<String> = words.map(|word| word.to_string_lossy().into_owned()).collect();
+        let argv: Vec<String> = words.map(|word| word.to_string_lossy().into_owned()).collect();
         let began = Instant::now();
         let mut child = command.spawn().context("can't be started")?;
         let (status, timed_out) = wait(&mut child, began + LIMIT)?;
