@@ -25,7 +25,7 @@ const READING: &str = "--tools=Read,Glob,Grep,LS,NotebookRead,WebFetch,WebSearch
 pub(crate) const MANNERS: Manners = Manners {
     signal: PoliteSignal::Int,
     whole_tree: false,
-    why: "an interrupt ends its tool, and it tells a result; a TERM leaves the tool alive, and may begin another turn",
+    why: "an interrupt ends its tool, and it tells a result; a TERM leaves the tool alive. After its result, while a background task is left, either may have it begin another turn",
 };
 
 pub(crate) fn one_shot(seat: &Seat, conversation: Option<&str>) -> Result<Invocation, AgentError> {
@@ -84,6 +84,8 @@ pub(crate) struct Claude {
     before: Usage,
     /// The message that is told now, in several lines, and what it has used up.
     message: (String, Usage),
+    /// The most that a result has told: there may be several, and a later one is of no less.
+    told: Usage,
 }
 
 #[derive(Deserialize, Default)]
@@ -266,7 +268,14 @@ impl Claude {
         if let Some(tokens) = line.usage {
             let cost = line.total_cost_usd.0.unwrap_or(0.0) * 1e6;
             // Saturates, and makes 0 of what is negative or not a number.
-            seen.uses_up(Usage { cost_micros: cost.round() as u64, ..tokens.into() }, tell);
+            let now = Usage { cost_micros: cost.round() as u64, ..tokens.into() };
+            self.told = Usage {
+                input_tokens: now.input_tokens.max(self.told.input_tokens),
+                cached_tokens: now.cached_tokens.max(self.told.cached_tokens),
+                output_tokens: now.output_tokens.max(self.told.output_tokens),
+                cost_micros: now.cost_micros.max(self.told.cost_micros),
+            };
+            seen.uses_up(self.told, tell);
         }
         if line.num_turns.0 > 0 {
             seen.turns = Some(u32::try_from(line.num_turns.0).unwrap_or(u32::MAX));

@@ -139,6 +139,8 @@ pub struct Reader {
     stderr: Lines,
     /// What was said on standard error.
     errors: Noise,
+    /// Whether the beginning of the next line may be missing.
+    torn: bool,
     seen: Seen,
 }
 
@@ -155,16 +157,17 @@ impl Reader {
             stdout: Lines::new(MOST_LINE),
             stderr: Lines::new(MOST_ERROR_LINE),
             errors: Noise::default(),
+            torn: false,
             seen: Seen::default(),
         }
     }
 
     /// Takes the next bytes of a stream, and tells what they tell.
     pub fn read(&mut self, stream: Stream, bytes: &[u8], tell: &mut dyn FnMut(Happening<'_>)) {
-        let Self { dialect, stdout, stderr, errors, seen } = self;
+        let Self { dialect, stdout, stderr, errors, torn, seen } = self;
         match stream {
             Stream::Stdout => stdout.read(bytes, &mut |next| match next {
-                Next::Line(line) => read_line(&mut **dialect, line, seen, tell),
+                Next::Line(line) => read_line(&mut **dialect, line, torn, seen, tell),
                 Next::TooLong(line) => {
                     seen.gap();
                     seen.strange(line);
@@ -183,14 +186,23 @@ impl Reader {
         }
     }
 
-    /// So many bytes of the output are missing here. It goes on with the next line, and whatever the missing part may
-    /// have told is unknown: that no tool was seen does not mean any more that none was run.
+    /// So many bytes of the output are missing here. It goes on with the next whole line, and whatever the missing part
+    /// may have told is unknown: that no tool was seen does not mean any more that none was run.
     pub fn lost(&mut self, bytes: u64) {
         if bytes > 0 {
             self.seen.gap();
+            self.torn = true;
             self.stdout.lost();
             self.stderr.lost();
         }
+    }
+
+    /// Whether it has told how it came out, and nothing came after that, though its process may stay.
+    ///
+    /// To be stopped now it is best killed at once: a polite signal has one agent begin another turn.
+    #[must_use]
+    pub fn has_told(&self) -> bool {
+        self.seen.told.is_some()
     }
 
     /// There will be no more output: how it came out.
@@ -198,7 +210,7 @@ impl Reader {
     pub fn finish(mut self, ended: &Ended, tell: &mut dyn FnMut(Happening<'_>)) -> Finished {
         if let Some(line) = self.stdout.rest() {
             // A line without an end may be whole. If it isn't, it is not understood.
-            read_line(&mut *self.dialect, line, &mut self.seen, tell);
+            read_line(&mut *self.dialect, line, &mut self.torn, &mut self.seen, tell);
         }
         if let Some(line) = self.stderr.rest() {
             let line = plain(&String::from_utf8_lossy(line));
@@ -223,11 +235,19 @@ impl Reader {
     }
 }
 
-fn read_line(dialect: &mut dyn Dialect, line: &[u8], seen: &mut Seen, tell: Tell<'_>) {
+fn read_line(
+    dialect: &mut dyn Dialect,
+    line: &[u8],
+    torn: &mut bool,
+    seen: &mut Seen,
+    tell: Tell<'_>,
+) {
+    let torn = std::mem::take(torn);
     if line.iter().all(u8::is_ascii_whitespace) {
         return;
     }
-    if dialect.line(line, seen, tell) == Understood::No {
+    // The end of a line is nothing that has to be understood.
+    if dialect.line(line, seen, tell) == Understood::No && !torn {
         seen.strange(line);
     }
 }

@@ -1,4 +1,4 @@
-//! Benchmarks of Kennel: `kennel-bench pen|session [--quick] [SECTION...]`.
+//! Benchmarks of Kennel: `kennel-bench pen|session|ask [--quick] [SECTION...]`.
 //!
 //! Every figure is a median with its ratio to a peer or to a raw floor that was measured in the same
 //! run. They take turns in an order that changes, so that noise hits all alike. For pens each contender
@@ -8,6 +8,7 @@
 //! itself could not be done.
 
 mod agent;
+mod ask;
 mod baseline;
 mod big_caller;
 mod bombs;
@@ -29,6 +30,7 @@ use std::process::ExitCode;
 
 const USAGE: &str = "usage: kennel-bench pen [--quick] [SECTION...]
        kennel-bench session [--quick] [--peers] [--dir DIR] [SECTION...]
+       kennel-bench ask [--quick] [SECTION...]
 
 sections of pen (all of them unless some are named):
   launch    launch /bin/true, reap it, remove the pen; against peers and a raw floor
@@ -47,6 +49,9 @@ sections of session:
   echo      how a flooding session slows another's echo
   sweep     what 10,000 sessions leave behind
 
+sections of ask:
+  parse     read 100 MB of an agent's output; against a search for the ends of its lines
+
   --quick   fewer rounds and smaller numbers
   --peers   install supervisord, pm2 and conmon beside this program, and measure them too
   --dir     where the homes go [default: beside this program]: it must be on a disk
@@ -63,6 +68,10 @@ fn main() -> ExitCode {
         },
         Some((first, rest)) if first == "session" => match session::Choice::parse(rest) {
             Some(choice) => session::run(&choice),
+            None => return usage(),
+        },
+        Some((first, rest)) if first == "ask" => match ask::Choice::parse(rest) {
+            Some(choice) => ask::run(&choice),
             None => return usage(),
         },
         Some((first, rest)) if session::has_role(first) => session::take_role(first, rest),

@@ -72,12 +72,11 @@ impl Lines {
         self.begun.shrink_to(ROOM);
     }
 
-    /// Some bytes are missing: what has begun will never be whole, and what comes is the middle of a line.
-    ///
-    /// If the gap ended at the end of a line, that line is given up too.
+    /// Some bytes are missing: what has begun will never be whole. What comes next is the end of a line, or a whole one;
+    /// no end of a message is a message by itself, so whoever reads it knows.
     pub(crate) fn lost(&mut self) {
         self.clear();
-        self.skipping = true;
+        self.skipping = false;
     }
 
     /// The rest, which has no end.
@@ -134,14 +133,15 @@ mod tests {
     }
 
     #[test]
-    fn after_a_gap_it_goes_on_with_the_next_line() {
+    fn after_a_gap_nothing_of_before_is_in_a_line() {
         let mut lines = Lines::new(100);
         let mut got = Vec::new();
         let mut keep = |next: Next<'_>| got.push(format!("{next:?}"));
         lines.read(b"half a li", &mut keep);
         lines.lost();
         lines.read(b"ddle of a line\nwhole\n", &mut keep);
-        assert_eq!(got, [format!("{:?}", Next::Line(b"whole"))]);
+        let expected = [&b"ddle of a line"[..], b"whole"];
+        assert_eq!(got, expected.map(|line| format!("{:?}", Next::Line(line))));
     }
 
     proptest! {

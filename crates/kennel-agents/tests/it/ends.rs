@@ -20,7 +20,7 @@ fn cut(recorded: &Recorded, has: &str) -> Recorded {
     let text = String::from_utf8(recorded.stdout.clone()).unwrap();
     let at = text.find(has).unwrap_or_else(|| panic!("{has}: {text}"));
     let end = at + text[at..].find('\n').unwrap() + 1;
-    Recorded { stdout: text[..end].as_bytes().to_vec(), ..recorded.clone() }
+    Recorded { stdout: text.as_bytes()[..end].to_vec(), ..recorded.clone() }
 }
 
 #[test]
@@ -71,6 +71,19 @@ fn a_turn_after_the_result_takes_it_back() {
     let mut run = Recorded { ended: by(Because::Stopped, End::Exited(143)), ..ok };
     run.stdout.extend(again.stdout);
     assert_eq!(kind(&run), Cancelled);
+}
+
+#[test]
+fn it_is_known_when_it_has_told_its_end() {
+    for cli in ["claude", "codex", "gemini", "opencode"] {
+        let mut reader = agent(cli).reader();
+        let ok = Recorded::of(cli, "tool");
+        let (most, last) = ok.stdout.split_at(ok.stdout.len() - 20);
+        reader.read(Stream::Stdout, most, &mut |_| {});
+        assert!(!reader.has_told(), "{cli}");
+        reader.read(Stream::Stdout, last, &mut |_| {});
+        assert!(reader.has_told(), "{cli}");
+    }
 }
 
 #[test]
@@ -215,6 +228,19 @@ fn a_gap_leaves_nobody_sure_that_no_tool_ran() {
         let judged = reader.finish(&tool.ended, &mut |_| {}).judged;
         assert_eq!((judged.verdict.kind, judged.work), (Succeeded, Work::Tools), "{cli}");
     }
+}
+
+#[test]
+fn a_gap_between_two_lines_costs_none_of_them() {
+    let ok = Recorded::of("codex", "ok");
+    let at = ok.stdout.iter().rposition(|byte| *byte == b'{').unwrap();
+    let at = ok.stdout[..at].iter().rposition(|byte| *byte == b'\n').unwrap() + 1;
+    let mut reader = agent("codex").reader();
+    reader.read(Stream::Stdout, &ok.stdout[..at], &mut |_| {});
+    reader.lost(100);
+    reader.read(Stream::Stdout, &ok.stdout[at..], &mut |_| {});
+    let judged = reader.finish(&ok.ended, &mut |_| {}).judged;
+    assert_eq!((judged.verdict.kind, judged.work), (Succeeded, Work::Unknown));
 }
 
 #[test]
