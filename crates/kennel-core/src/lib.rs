@@ -31,7 +31,7 @@ pub use agent::{AgentSpec, Permissions, PlanSeat, Seat, Wish};
 pub use effect::Effect;
 pub use event::{Event, PenEnd, Probe, StopWish};
 pub use id::{IdMaker, LaunchToken, ParseIdError, SessionId, looks_like_id};
-pub use member::{LastVerdict, Member, MemberNameError};
+pub use member::{LastVerdict, Member, MemberNameError, UsageScope};
 pub use ready::{Readiness, ReadinessError, ReadyState};
 pub use report::{Report, Reported};
 pub use restart::{RelaunchState, Restart, RestartError, Restarts};

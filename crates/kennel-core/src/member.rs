@@ -25,6 +25,9 @@ pub struct Member {
     /// What it has used up so far.
     #[serde(default, skip_serializing_if = "is_unset")]
     pub usage: Usage,
+    /// What the agent told last for the whole conversation, if it is one that tells no less: it counts once.
+    #[serde(default, skip_serializing_if = "is_unset")]
+    pub told: Usage,
     /// How many prompts were judged, each attempt by itself.
     #[serde(default, skip_serializing_if = "is_unset")]
     pub attempts: u64,
@@ -33,6 +36,15 @@ pub struct Member {
     pub last: Option<LastVerdict>,
     /// When it was added: milliseconds since 1970.
     pub created_ms: u64,
+}
+
+/// What the usage is of that an agent tells.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum UsageScope {
+    /// Of this attempt.
+    Attempt,
+    /// Of the whole conversation, former prompts included.
+    Conversation,
 }
 
 /// What became of a member's last prompt.
@@ -76,6 +88,7 @@ impl Member {
         session: &SessionId,
         asked: Option<&str>,
         judged: &Judged,
+        scope: UsageScope,
         at_ms: u64,
     ) {
         // A daemon that died before the session's own record was written judges it again.
@@ -83,7 +96,15 @@ impl Member {
             return;
         }
         let kind = judged.verdict.kind;
-        self.usage += judged.usage;
+        let goes_on = asked.is_some() && self.conversation.as_deref() == asked;
+        self.usage += match scope {
+            UsageScope::Conversation if goes_on => judged.usage.beyond(&self.told),
+            UsageScope::Conversation | UsageScope::Attempt => judged.usage,
+        };
+        // An attempt that told nothing has not begun the count anew.
+        if judged.usage != Usage::default() {
+            self.told = judged.usage;
+        }
         self.attempts = self.attempts.saturating_add(1);
         self.last = Some(LastVerdict { session: session.clone(), kind, at_ms });
         match kind {
@@ -115,6 +136,7 @@ mod tests {
             cwd: "/".into(),
             conversation: conversation.map(ToOwned::to_owned),
             usage: Usage::default(),
+            told: Usage::default(),
             attempts: 0,
             last: None,
             created_ms: 0,
@@ -134,7 +156,8 @@ mod tests {
 
     fn after(before: Option<&str>, asked: Option<&str>, judged: &Judged) -> Option<String> {
         let mut member = member(before);
-        member.learn(&SessionId::parse("0c3k5d9wq2fa").unwrap(), asked, judged, 1);
+        let id = SessionId::parse("0c3k5d9wq2fa").unwrap();
+        member.learn(&id, asked, judged, UsageScope::Attempt, 1);
         assert_eq!((member.attempts, member.usage.input_tokens), (1, 2));
         assert_eq!(member.last.unwrap().kind, judged.verdict.kind);
         member.conversation
@@ -161,6 +184,23 @@ mod tests {
     fn a_prompt_that_was_not_let_in_leaves_no_conversation() {
         let told = judged(VerdictKind::Auth, Some("new"));
         assert_eq!(after(Some("old"), Some("old"), &told).as_deref(), Some("old"));
+    }
+
+    #[test]
+    fn what_is_told_of_a_whole_conversation_counts_once() {
+        let mut member = member(None);
+        let mut prompt = |number: u32, asked: Option<&str>, tokens, conversation| {
+            let usage = Usage { input_tokens: tokens, ..Usage::default() };
+            let judged = Judged { usage, ..judged(VerdictKind::Succeeded, Some(conversation)) };
+            let id = SessionId::parse(&format!("0c3k5d9wq2f{number}")).unwrap();
+            member.learn(&id, asked, &judged, UsageScope::Conversation, 1);
+            member.usage.input_tokens
+        };
+        assert_eq!(prompt(1, None, 10, "a"), 10);
+        assert_eq!(prompt(2, Some("a"), 25, "a"), 25);
+        assert_eq!(prompt(3, Some("a"), 0, "a"), 25, "it told nothing");
+        assert_eq!(prompt(4, Some("a"), 30, "a"), 30);
+        assert_eq!(prompt(5, None, 7, "b"), 37, "another one");
     }
 
     #[test]

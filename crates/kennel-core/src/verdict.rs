@@ -154,6 +154,19 @@ pub struct Usage {
     pub cost_micros: u64,
 }
 
+impl Usage {
+    /// What is in it beyond what is in another one.
+    #[must_use]
+    pub fn beyond(&self, other: &Self) -> Self {
+        Self {
+            input_tokens: self.input_tokens.saturating_sub(other.input_tokens),
+            cached_tokens: self.cached_tokens.saturating_sub(other.cached_tokens),
+            output_tokens: self.output_tokens.saturating_sub(other.output_tokens),
+            cost_micros: self.cost_micros.saturating_sub(other.cost_micros),
+        }
+    }
+}
+
 impl std::ops::AddAssign for Usage {
     fn add_assign(&mut self, more: Self) {
         let add = |to: &mut u64, more: u64| *to = to.saturating_add(more);

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use crate::effect::Effect;
 use crate::id::SessionId;
-use crate::member::Member;
+use crate::member::{Member, UsageScope};
 use crate::restart::RelaunchState;
 use crate::retry;
 use crate::session::{Exit, Phase, Reason, Session};
@@ -177,7 +177,13 @@ impl World {
     }
 
     /// A prompt that has ended was judged: once, whoever says so again.
-    pub fn judge(&mut self, id: &SessionId, judged: Judged, at_ms: u64) -> Judgement {
+    pub fn judge(
+        &mut self,
+        id: &SessionId,
+        judged: Judged,
+        scope: UsageScope,
+        at_ms: u64,
+    ) -> Judgement {
         let Some(session) = self.sessions.get_mut(id).filter(|session| session.awaits_verdict())
         else {
             return Judgement::Old;
@@ -190,7 +196,7 @@ impl World {
         let effects = tagged(id, effects).collect();
         let member = member.and_then(|name| self.members.get_mut(&name));
         let learnt = member.map(|member| {
-            member.learn(id, conversation.as_deref(), &judged, at_ms);
+            member.learn(id, conversation.as_deref(), &judged, scope, at_ms);
             Box::new(member.clone())
         });
         Judgement::News { effects, learnt }

@@ -116,6 +116,7 @@ impl Owner {
             cwd,
             conversation: None,
             usage: kennel_core::Usage::default(),
+            told: kennel_core::Usage::default(),
             attempts: 0,
             last: None,
             created_ms: clock::now_ms(),

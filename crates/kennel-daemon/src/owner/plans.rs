@@ -657,19 +657,18 @@ impl Owner {
 /// What the daemon is asked for, for one agent.
 fn session_spec(record: &PlanRecord, place: &Place, ask: u32, prompt: &str) -> Option<SessionSpec> {
     let agent = record.spec.agent(place)?;
-    let (seat, member, wish) = match &agent.who {
-        Who::Agent(name) => {
-            let seat = Seat {
-                agent: name.clone(),
-                description: None,
-                model: agent.model.clone(),
-                turns: agent.turns,
-                permissions: agent.permissions.unwrap_or(Permissions::Default),
-                args: agent.args.clone(),
-            };
-            (seat, None, Wish::Fresh)
-        }
-        Who::Member(name) => (Seat::default(), Some(name.clone()), Wish::Continue),
+    let (name, member, wish) = match &agent.who {
+        Who::Agent(name) => (name.clone(), None, Wish::Fresh),
+        // What is said here goes before what its own seat says.
+        Who::Member(name) => (String::new(), Some(name.clone()), Wish::Continue),
+    };
+    let seat = Seat {
+        agent: name,
+        description: None,
+        model: agent.model.clone(),
+        turns: agent.turns,
+        permissions: agent.permissions.unwrap_or(Permissions::Default),
+        args: agent.args.clone(),
     };
     let cwd = match &agent.cwd {
         Some(cwd) => std::path::Path::new(&record.cwd).join(cwd).to_str()?.to_owned(),

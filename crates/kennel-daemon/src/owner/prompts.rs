@@ -8,10 +8,11 @@
 
 use std::time::Duration;
 
-use kennel_agents::Agent;
+use kennel_agents::{Agent, UsageOf};
 use kennel_core::retry::{self, Again};
 use kennel_core::{
-    AgentSpec, Changes, Event, Judged, Judgement, Phase, RelaunchState, Session, SessionId,
+    AgentSpec, Changes, Event, Judged, Judgement, Permissions, Phase, RelaunchState, Session,
+    SessionId, UsageScope,
 };
 use kennel_keeper::fault::point;
 use tokio::sync::oneshot;
@@ -42,7 +43,7 @@ impl Owner {
         let mut last = None;
         if let Some(name) = &agent.member {
             let member = self.world.member(name).ok_or_else(|| self.no_member(name))?;
-            agent.seat = member.seat.clone();
+            agent.seat = seat_of(&member.seat, &agent.seat);
             folder = Some(member.cwd.clone());
             last = member.conversation.as_deref();
         }
@@ -144,7 +145,10 @@ impl Owner {
     /// It is known.
     pub(super) fn judged(&mut self, id: &SessionId, judged: Judged) {
         let kind = judged.verdict.kind;
-        let Judgement::News { effects, learnt } = self.world.judge(id, judged, clock::now_ms())
+        let spec = self.world.get(id).and_then(|session| session.spec.agent.as_deref());
+        let scope = spec.map_or(UsageScope::Attempt, |spec| usage_scope(&spec.seat));
+        let Judgement::News { effects, learnt } =
+            self.world.judge(id, judged, scope, clock::now_ms())
         else {
             return;
         };
@@ -263,6 +267,28 @@ impl Owner {
 pub(super) fn check_seat(seat: &kennel_core::Seat) -> Result<(), Refused> {
     let agent = Agent::of(seat).map_err(Refused::invalid)?;
     agent.one_shot(seat, None).map_err(Refused::invalid).map(drop)
+}
+
+/// What the usage is of that an agent tells.
+fn usage_scope(seat: &kennel_core::Seat) -> UsageScope {
+    match Agent::of(seat).map(|agent| agent.usage_of()) {
+        Ok(UsageOf::Conversation) => UsageScope::Conversation,
+        Ok(UsageOf::Attempt) | Err(_) => UsageScope::Attempt,
+    }
+}
+
+/// A member's seat, with what a plan says otherwise.
+fn seat_of(member: &kennel_core::Seat, said: &kennel_core::Seat) -> kennel_core::Seat {
+    let mut seat = member.clone();
+    seat.model = said.model.clone().or(seat.model);
+    seat.turns = said.turns.or(seat.turns);
+    if said.permissions != Permissions::Default {
+        seat.permissions = said.permissions;
+    }
+    if !said.args.is_empty() {
+        seat.args.clone_from(&said.args);
+    }
+    seat
 }
 
 /// With which conversation the next attempt begins.
