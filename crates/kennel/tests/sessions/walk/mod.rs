@@ -14,7 +14,10 @@ pub(crate) use victims::Victims;
 
 /// Every named point of keeper, yard and daemon that a session passes which is launched at once and once.
 pub(crate) fn all_points() -> impl Iterator<Item = &'static str> {
-    points().filter(|point| !is_about_launches(point) && !is_about_terminals(point))
+    let others = |point: &&str| {
+        is_about_launches(point) || is_about_terminals(point) || is_about_prompts(point)
+    };
+    points().filter(move |point| !others(point))
 }
 
 /// The others: only sessions pass them that are launched again, or wait for their turn.
@@ -29,6 +32,11 @@ pub(crate) fn about_terminals() -> impl Iterator<Item = &'static str> {
 
 fn is_about_terminals(point: &str) -> bool {
     point.starts_with("daemon.terminal.")
+}
+
+/// Those that only prompts, members and plans pass: `asks` and `plans` kill the daemon there.
+fn is_about_prompts(point: &str) -> bool {
+    ["daemon.judge.", "daemon.member.", "daemon.plan."].iter().any(|part| point.starts_with(part))
 }
 
 fn points() -> impl Iterator<Item = &'static str> {
