@@ -361,7 +361,20 @@ impl Owner {
 
     fn cancel_plan(&mut self, id: &SessionId, by: String) {
         point("daemon.plan.cancelled");
-        self.plan_event(id, &PlanEvent::CancelWanted { by });
+        let Some(run) = self.plans.0.get_mut(id) else { return };
+        if run.happened(&PlanEvent::CancelWanted { by }) != Heard::Taken {
+            return;
+        }
+        // On record before it is done, so that the next daemon knows why all have ended; and done even if it can't be
+        // put on record.
+        let (plan, bus, record) = (id.clone(), self.bus.clone(), run.record.clone());
+        self.register.save_plan(record, move |result| {
+            if let Err(why) = result {
+                tracing::error!(%plan, %why, "the cancel of a plan is not on record");
+                bus.send(Message::PlanUnsaved { plan: plan.clone() }).ok();
+            }
+            bus.send(Message::PlanTurn { plan }).ok();
+        });
     }
 
     fn resume_plan(

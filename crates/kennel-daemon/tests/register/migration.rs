@@ -98,5 +98,5 @@ fn who_started_a_session_is_on_record_and_older_programs_keep_off() {
     assert_eq!(started_by(&scene), ["kennel", "terminal"]);
     let database = Connection::open(scene.path()).unwrap();
     let version = database.query_row("PRAGMA user_version", [], |row| row.get::<_, i64>(0));
-    assert_eq!(version.unwrap(), 2, "version 1 refuses what is newer");
+    assert!(version.unwrap() >= 2, "version 1 refuses what is newer");
 }

@@ -309,7 +309,8 @@ fn a_cancel_survives_a_daemon_that_is_killed_over_it() {
         faults.disarm(point);
         signal(held, "KILL");
         let told = running.wait();
-        assert_eq!(told.code, 130, "{point}: {told:?}");
+        let events = office.scene.call_ok(&["events"]);
+        assert_eq!(told.code, 130, "{point}: {told:?}\n{events}");
         for (pid, role) in office.scene.pids() {
             assert!(!alive(pid), "{point}: {role} lives");
         }
