@@ -14,7 +14,9 @@ pub(crate) use victims::Victims;
 
 /// Every named point of keeper, yard and daemon that a session passes which is launched at once and once.
 pub(crate) fn all_points() -> impl Iterator<Item = &'static str> {
-    points().filter(|point| !is_about_launches(point) && !is_about_terminals(point))
+    points().filter(|point| {
+        !is_about_launches(point) && !is_about_terminals(point) && !is_about_prompts(point)
+    })
 }
 
 /// The others: only sessions pass them that are launched again, or wait for their turn.
@@ -25,6 +27,15 @@ pub(crate) fn about_launches() -> impl Iterator<Item = &'static str> {
 /// Those that only a session passes which a user started.
 pub(crate) fn about_terminals() -> impl Iterator<Item = &'static str> {
     points().filter(|point| is_about_terminals(point))
+}
+
+/// Those that only prompts pass, or members.
+pub(crate) fn about_prompts() -> impl Iterator<Item = &'static str> {
+    points().filter(|point| is_about_prompts(point))
+}
+
+fn is_about_prompts(point: &str) -> bool {
+    point.starts_with("daemon.judge.") || point.starts_with("daemon.member.")
 }
 
 fn is_about_terminals(point: &str) -> bool {
