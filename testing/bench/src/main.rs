@@ -1,4 +1,4 @@
-//! Benchmarks of Kennel: `kennel-bench pen|session [--quick] [SECTION...]`.
+//! Benchmarks of Kennel: `kennel-bench pen|session|ask [--quick] [SECTION...]`.
 //!
 //! Every figure is a median with its ratio to a peer or to a raw floor that was measured in the same
 //! run. They take turns in an order that changes, so that noise hits all alike. For pens each contender
@@ -27,8 +27,11 @@ mod worker;
 
 use std::process::ExitCode;
 
+use session::Bench;
+
 const USAGE: &str = "usage: kennel-bench pen [--quick] [SECTION...]
        kennel-bench session [--quick] [--peers] [--dir DIR] [SECTION...]
+       kennel-bench ask [--quick] [--dir DIR] [SECTION...]
 
 sections of pen (all of them unless some are named):
   launch    launch /bin/true, reap it, remove the pen; against peers and a raw floor
@@ -47,6 +50,11 @@ sections of session:
   echo      how a flooding session slows another's echo
   sweep     what 10,000 sessions leave behind
 
+sections of ask:
+  first-call  to the first API call of Claude Code, by hand and by `kennel ask`; memory
+  parse       100 MB of an agent's output
+  many        50 members asked at once
+
   --quick   fewer rounds and smaller numbers
   --peers   install supervisord, pm2 and conmon beside this program, and measure them too
   --dir     where the homes go [default: beside this program]: it must be on a disk
@@ -61,10 +69,13 @@ fn main() -> ExitCode {
             Some(choice) => pen::run(&choice),
             None => return usage(),
         },
-        Some((first, rest)) if first == "session" => match session::Choice::parse(rest) {
-            Some(choice) => session::run(&choice),
-            None => return usage(),
-        },
+        Some((first, rest)) if first == "session" || first == "ask" => {
+            let bench = if first == "ask" { Bench::Ask } else { Bench::Session };
+            match session::Choice::parse(bench, rest) {
+                Some(choice) => session::run(&choice),
+                None => return usage(),
+            }
+        }
         Some((first, rest)) if session::has_role(first) => session::take_role(first, rest),
         Some((first, rest)) if first == worker::ARGUMENT => worker::serve(rest),
         Some((first, rest)) if first == chain::ARGUMENT => return chain::link(rest),

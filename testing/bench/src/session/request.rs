@@ -46,5 +46,6 @@ fn request(argv: &[&str], terminal: Option<Terminal>) -> CreateRequest {
         terminal_settings: None,
         stderr_apart: false,
         queue: false,
+        prompt: None,
     }
 }
