@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context as _, Result, ensure};
 use kennel_agents::Agent;
 use kennel_core::{Permissions, Seat};
-use mock_llm::{Cli, Server};
+use mock_llm::{Cli, Commands, Server};
 use rustix::process::{Pid, Signal, kill_process};
 
 use super::super::Run;
@@ -85,8 +85,7 @@ impl Desk {
         fs::create_dir_all(folder.join("bin"))?;
         symlink(program, folder.join("bin/claude"))?;
         let (bell, calls) = channel();
-        let none: [(&str, &str); 0] = [];
-        let server = Server::start_at(0, none, Bell(bell))?;
+        let server = Server::start_at(0, Commands::default(), Bell(bell))?;
         Ok(Self { server, program: program.to_owned(), folder, calls })
     }
 
@@ -192,10 +191,14 @@ fn look_at_memory(run: &mut Run, home: &Home, desk: &Desk) -> Result<()> {
     // Its memory grows for a moment yet.
     std::thread::sleep(Duration::from_secs(1));
     let client = asking.id().cast_signed();
-    let keepers = home.ask_yard(false)?.1;
-    let mut tree = Vec::new();
-    for &keeper in &keepers {
-        tree.extend(below(keeper)?);
+    // A keeper without a process waits for the next session.
+    let (mut keepers, mut tree) = (Vec::new(), Vec::new());
+    for keeper in home.ask_yard(false)?.1 {
+        let below = below(keeper)?;
+        if !below.is_empty() {
+            keepers.push(keeper);
+            tree.extend(below);
+        }
     }
     let sum = |pids: &[i32]| -> Result<(u64, u64)> {
         let all = pids.iter().map(|&pid| Memory::of(pid)).collect::<Result<Vec<_>>>()?;

@@ -14,22 +14,22 @@ use crate::target::Target;
 /// How much is read at once, as from a journal.
 const PIECE: usize = 64 << 10;
 /// A megabyte, as those count who sell disks.
-const MEGABYTE: f64 = 1e6;
+const MEGABYTE: usize = 1_000_000;
 
 /// Section 2.
 #[expect(clippy::cast_precision_loss, reason = "megabytes")]
 pub(in super::super) fn section(run: &mut Run) -> Result<()> {
-    let (total, rounds) = if run.quick { (20, 3) } else { (100, 7) };
+    let (total, rounds): (usize, usize) = if run.quick { (20, 3) } else { (100, 7) };
     println!("2. reading {total} MB of stream-json");
     let block = conversation();
-    let times = (total as f64 * MEGABYTE / block.len() as f64).ceil() as usize;
+    let times = (total * MEGABYTE).div_ceil(block.len());
     let (mut rates, mut most) = (Vec::new(), 0);
     for _ in 0..rounds {
         let before = forget_peak()?;
         let begun = Instant::now();
         read(&block, times)?;
         let seconds = begun.elapsed().as_secs_f64();
-        rates.push((block.len() * times) as f64 / MEGABYTE / seconds);
+        rates.push((block.len() * times) as f64 / MEGABYTE as f64 / seconds);
         most = most.max(peak()?.saturating_sub(before));
     }
     rates.sort_unstable_by(f64::total_cmp);
@@ -45,7 +45,7 @@ pub(in super::super) fn section(run: &mut Run) -> Result<()> {
 /// Reads the block so many times, and then a result.
 fn read(block: &[u8], times: usize) -> Result<()> {
     let mut reader = Agent::of(&Seat { agent: "claude".into(), ..Seat::default() })?.reader();
-    let mut happenings = 0_u64;
+    let mut happenings = 0;
     for _ in 0..times {
         for piece in block.chunks(PIECE) {
             reader.read(Stream::Stdout, piece, &mut |_| happenings += 1);
@@ -59,7 +59,7 @@ fn read(block: &[u8], times: usize) -> Result<()> {
     let ended = Ended { end: End::Exited(0), because: Because::Itself };
     let Finished { judged, .. } = reader.finish(&ended, &mut |_| {});
     ensure!(judged.verdict.kind == VerdictKind::Succeeded, "it was not understood: {judged:?}");
-    ensure!(happenings as usize > times, "nothing was told of it");
+    ensure!(happenings > times, "nothing was told of it");
     Ok(())
 }
 
