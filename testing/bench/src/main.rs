@@ -8,7 +8,6 @@
 //! itself could not be done.
 
 mod agent;
-mod ask;
 mod baseline;
 mod big_caller;
 mod bombs;
@@ -28,9 +27,11 @@ mod worker;
 
 use std::process::ExitCode;
 
+use session::Bench;
+
 const USAGE: &str = "usage: kennel-bench pen [--quick] [SECTION...]
        kennel-bench session [--quick] [--peers] [--dir DIR] [SECTION...]
-       kennel-bench ask [--quick] [SECTION...]
+       kennel-bench ask [--quick] [--dir DIR] [SECTION...]
 
 sections of pen (all of them unless some are named):
   launch    launch /bin/true, reap it, remove the pen; against peers and a raw floor
@@ -50,7 +51,9 @@ sections of session:
   sweep     what 10,000 sessions leave behind
 
 sections of ask:
-  parse     read 100 MB of an agent's output; against a search for the ends of its lines
+  first-call  to the first API call of Claude Code, by hand and by `kennel ask`; memory
+  parse       100 MB of an agent's output
+  many        50 members asked at once
 
   --quick   fewer rounds and smaller numbers
   --peers   install supervisord, pm2 and conmon beside this program, and measure them too
@@ -66,14 +69,13 @@ fn main() -> ExitCode {
             Some(choice) => pen::run(&choice),
             None => return usage(),
         },
-        Some((first, rest)) if first == "session" => match session::Choice::parse(rest) {
-            Some(choice) => session::run(&choice),
-            None => return usage(),
-        },
-        Some((first, rest)) if first == "ask" => match ask::Choice::parse(rest) {
-            Some(choice) => ask::run(&choice),
-            None => return usage(),
-        },
+        Some((first, rest)) if first == "session" || first == "ask" => {
+            let bench = if first == "ask" { Bench::Ask } else { Bench::Session };
+            match session::Choice::parse(bench, rest) {
+                Some(choice) => session::run(&choice),
+                None => return usage(),
+            }
+        }
         Some((first, rest)) if session::has_role(first) => session::take_role(first, rest),
         Some((first, rest)) if first == worker::ARGUMENT => worker::serve(rest),
         Some((first, rest)) if first == chain::ARGUMENT => return chain::link(rest),

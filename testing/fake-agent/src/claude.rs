@@ -17,6 +17,7 @@ use crate::json::Json;
 use crate::lock::{LAUNCH_VARIABLE, note_more, take};
 use crate::output::print;
 use crate::presence;
+use crate::signals::ignore_polite_signals;
 use crate::spawn::{self, Session, Up};
 
 /// Names the folder.
@@ -104,6 +105,19 @@ impl Play {
                 spawn::sleeper(&mut up, "tool", Session::Own)?;
                 spawn::daemon(&mut up, |up| spawn::linger_without_environment(up, "daemon", None))?;
                 up.wait_for(2)?;
+                self.act(rest)
+            }
+            // What it leaves does not go when asked to.
+            "deaf" => {
+                self.init()?;
+                let mut up = Up::new()?;
+                spawn::fork(&mut up, |up| {
+                    Session::Own.enter()?;
+                    ignore_polite_signals().or_fail(failure::SYSTEM, "handling signals")?;
+                    spawn::come_up(up, "deaf")?;
+                    presence::rest()
+                })?;
+                up.wait_for(1)?;
                 self.act(rest)
             }
             "nonsense" => {

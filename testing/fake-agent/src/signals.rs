@@ -53,7 +53,7 @@ fn survive_polite_signals(children: usize, then: Then) -> Outcome {
 ///
 /// That is as good as `SIG_IGN` for whoever sends them, and a fork inherits it. There is no safe
 /// call that ignores a signal.
-fn ignore_polite_signals() -> io::Result<()> {
+pub(crate) fn ignore_polite_signals() -> io::Result<()> {
     for signal in [SIGTERM, SIGINT, SIGHUP] {
         signal_hook::flag::register(signal, Arc::new(AtomicBool::new(false)))?;
     }

@@ -5,6 +5,7 @@
 //! cgroup of its own that everything in it is born into, whatever pen Kennel itself uses. So "nothing is
 //! left" is seen from outside: no process in that cgroup, none that runs a program of that folder, no pen.
 
+mod agents;
 mod calls;
 mod condition;
 mod delegated;
@@ -15,6 +16,7 @@ mod scene;
 mod skip;
 mod small_disk;
 
+pub use agents::installed_agent;
 pub use condition::{DEADLINE, eventually, soon};
 pub use delegated::{cgroups_named, may_make_cgroups};
 pub use faults::Faults;

@@ -8,11 +8,13 @@
 //! CLIs are found where `cargo xtask agents` puts them; those that aren't there are skipped, loudly.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use kennel_testing::{Ended, Pen, Process, Running, Scene, Who, eventually, signal, skip};
+use kennel_testing::{
+    Ended, Pen, Process, Running, Scene, Who, eventually, installed_agent, signal,
+};
 use mock_llm::{Cli, Server};
 use rustix::process::{Pid, getsid};
 
@@ -121,7 +123,7 @@ impl Act {
     /// Starts it, and waits until its strays are about. `None`, said loudly, if that is not possible
     /// here.
     fn start(case: Case, then: Then) -> Option<Self> {
-        let program = installed(case.cli)?;
+        let program = installed_agent(case.cli.name())?;
         let scene = Scene::new(case.who, case.pen)?;
         let mark = unique_mark();
         let script = script(&mark, then, &scene.path(GO));
@@ -196,11 +198,11 @@ impl Act {
 /// `kennel run` of this CLI in the scene, with the tool as the mock's answer.
 fn command(scene: &Scene, cli: Cli, program: &Path, server: &Server) -> Command {
     let home = scene.path("agent");
-    let program = within_reach(scene, program);
+    let program = scene.within_reach(program);
     let invocation = cli
         .invocation(&program, server, "bash:tool", &home)
         .expect("its configuration can be written");
-    give_all(scene, &home);
+    scene.give_all(&home);
     let argv = invocation.argv.iter();
     let argv: Vec<&str> = argv.map(|word| word.to_str().expect("text")).collect();
     let mut command = scene.run_command(&FLAGS, &argv);
@@ -235,57 +237,6 @@ fn unique_mark() -> String {
     static ACTS: AtomicU32 = AtomicU32::new(0);
     let act = ACTS.fetch_add(1, Ordering::Relaxed);
     format!("{:08}{act:03}", std::process::id())
-}
-
-/// The CLI's program as `cargo xtask agents` has installed it; of several versions the last installed.
-fn installed(cli: Cli) -> Option<PathBuf> {
-    let folder = match std::env::var_os("KENNEL_AGENTS_DIR") {
-        Some(folder) if !folder.is_empty() => PathBuf::from(folder),
-        _ => Path::new(env!("CARGO_MANIFEST_DIR")).join("../../.agents"),
-    };
-    let name = cli.name();
-    let versions = fs::read_dir(&folder).into_iter().flatten().flatten();
-    let finished = versions
-        .filter(|entry| {
-            let folder = entry.file_name();
-            folder.to_str().is_some_and(|folder| folder.starts_with(&format!("{name}-")))
-        })
-        .filter_map(|entry| {
-            let finished = entry.path().join(".finished").metadata().ok()?;
-            Some((finished.modified().ok()?, entry.path()))
-        })
-        .max();
-    if finished.is_none() {
-        let why = format!("not installed; `cargo xtask agents {name}` does it");
-        skip(&format!("the real {name}"), &why);
-    }
-    let (_, version) = finished?;
-    let program = version.join("node_modules/.bin").join(name);
-    // The scene's work folder is not ours.
-    Some(program.canonicalize().expect("an installed program"))
-}
-
-/// The program where the scene's user can run it: the workspace may be in a folder that is closed to
-/// others. That works for programs of one file.
-fn within_reach(scene: &Scene, program: &Path) -> PathBuf {
-    if scene.who == Who::Root {
-        return program.to_owned();
-    }
-    let link = scene.path("agent-program");
-    if fs::hard_link(program, &link).is_err() {
-        fs::copy(program, &link).expect("a copy of the program");
-    }
-    link
-}
-
-/// Makes a folder and all in it the scene's user's own.
-fn give_all(scene: &Scene, path: &Path) {
-    scene.give(path);
-    if path.is_dir() {
-        for entry in fs::read_dir(path).expect("our own folder") {
-            give_all(scene, &entry.expect("our own folder").path());
-        }
-    }
 }
 
 /// Every process of the machine.

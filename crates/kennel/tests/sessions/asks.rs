@@ -10,16 +10,16 @@ use crate::births::scene_with_points;
 use crate::walk::Victims;
 
 /// A scene with a scripted agent, and members.
-struct Company {
-    scene: Scene,
+pub(crate) struct Company {
+    pub(crate) scene: Scene,
 }
 
 impl Company {
-    fn new(who: Who, pen: Pen, script: &[&str]) -> Option<Self> {
+    pub(crate) fn new(who: Who, pen: Pen, script: &[&str]) -> Option<Self> {
         Scene::new(who, pen).map(|scene| Self::in_scene(scene, script))
     }
 
-    fn in_scene(scene: Scene, script: &[&str]) -> Self {
+    pub(crate) fn in_scene(scene: Scene, script: &[&str]) -> Self {
         for folder in ["bin", "work/claude"] {
             fs::create_dir(scene.path(folder)).expect("mkdir");
             scene.give(&scene.path(folder));
@@ -31,26 +31,26 @@ impl Company {
     }
 
     /// What the agent does from its next launch on.
-    fn script(&self, lines: &[&str]) {
+    pub(crate) fn script(&self, lines: &[&str]) {
         let done = vec!["ok"; self.launches().len()];
         let text = [&done[..], lines].concat().join("\n");
         fs::write(self.scene.path("work/claude/script"), text + "\n").expect("a script");
     }
 
-    fn log(&self) -> Vec<String> {
+    pub(crate) fn log(&self) -> Vec<String> {
         let text = fs::read_to_string(self.scene.path("work/claude/log")).unwrap_or_default();
         text.lines().map(ToOwned::to_owned).collect()
     }
 
     /// Which conversation each launch went on with, `fresh` if none.
-    fn launches(&self) -> Vec<String> {
+    pub(crate) fn launches(&self) -> Vec<String> {
         let log = self.log();
         assert!(!log.iter().any(|line| line.starts_with("COLLISION")), "two at once: {log:?}");
         let started = log.iter().filter(|line| line.starts_with("start "));
         started.map(|line| line.split(' ').nth(3).expect("a conversation").to_owned()).collect()
     }
 
-    fn kennel(&self, args: &[&str]) -> std::process::Command {
+    pub(crate) fn kennel(&self, args: &[&str]) -> std::process::Command {
         let mut command = self.scene.kennel(args);
         let path = std::env::var("PATH").expect("a PATH");
         command.env("PATH", format!("{}:{path}", self.scene.path("bin").display()));
@@ -58,34 +58,34 @@ impl Company {
         command
     }
 
-    fn start(&self, args: &[&str]) -> Running {
+    pub(crate) fn start(&self, args: &[&str]) -> Running {
         let args = [&["ask", "--pen", self.scene.pen_name()], args].concat();
         Running::start(self.kennel(&args))
     }
 
-    fn ask(&self, args: &[&str]) -> Ended {
+    pub(crate) fn ask(&self, args: &[&str]) -> Ended {
         self.start(args).wait()
     }
 
-    fn add(&self, name: &str) {
+    pub(crate) fn add(&self, name: &str) {
         self.scene.call_ok(&["member", "add", name, "--agent", "claude"]);
     }
 
-    fn member(&self, name: &str) -> Value {
+    pub(crate) fn member(&self, name: &str) -> Value {
         self.scene.call_json(&["member", "show", name, "--json"])
     }
 
-    fn wait_launches(&self, count: usize) {
+    pub(crate) fn wait_launches(&self, count: usize) {
         eventually("it is launched", || self.launches().len() == count);
     }
 
-    fn events(&self, kind: &str) -> Vec<Value> {
+    pub(crate) fn events(&self, kind: &str) -> Vec<Value> {
         let text = self.scene.call_ok(&["events", "--json"]);
         let all = text.lines().map(|line| serde_json::from_str::<Value>(line).expect("JSON"));
         all.filter(|event| event["kind"] == kind).collect()
     }
 
-    fn end(self) {
+    pub(crate) fn end(self) {
         self.scene.stop_daemon();
         self.scene.assert_nothing_left_soon();
     }

@@ -12,15 +12,15 @@ const AT_ONCE: usize = 8;
 
 /// What Kennel holds.
 #[derive(Debug, PartialEq, Eq)]
-struct Held {
-    daemon: usize,
-    yard: usize,
-    pens: usize,
-    processes: usize,
-    folders: usize,
+pub(crate) struct Held {
+    pub(crate) daemon: usize,
+    pub(crate) yard: usize,
+    pub(crate) pens: usize,
+    pub(crate) processes: usize,
+    pub(crate) folders: usize,
 }
 
-fn held(scene: &Scene) -> Held {
+pub(crate) fn held(scene: &Scene) -> Held {
     let count = |path: &Path| fs::read_dir(path).map_or(0, Iterator::count);
     let descriptors =
         |pid: Option<i32>| count(Path::new(&format!("/proc/{}/fd", pid.expect("it runs"))));

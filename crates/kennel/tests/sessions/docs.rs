@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use kennel_testing::{Pen, Running, Scene, Who};
 
+use crate::asks::Company;
 use crate::config::configure;
 
 fn page(name: &str) -> String {
@@ -36,14 +37,47 @@ fn the_examples_about_limits_run() {
     let scripts = blocks(&page, "sh");
     assert!(scripts.len() >= 6, "{scripts:?}");
     for script in scripts {
-        let mut command = scene.command(Path::new("/bin/sh"));
-        let path = std::env::var("PATH").unwrap_or_default();
-        command.env("PATH", format!("{}:{path}", scene.path("").display()));
-        command.env("KENNEL_HOME", scene.path("home/kennel"));
-        command.args(["-euc", script]);
-        let ended = Running::start(command).wait();
-        assert_eq!(ended.code, 0, "{script}\n{}{}", ended.stdout, ended.stderr);
+        run(&scene, script, &[]);
     }
     scene.assert_nothing_left();
     scene.stop_daemon();
+}
+
+/// Runs an example as a shell would, with these folders of the scene first in its `PATH`.
+#[track_caller]
+fn run(scene: &Scene, script: &str, more: &[&str]) {
+    let mut command = scene.command(Path::new("/bin/sh"));
+    let mut path = std::env::var("PATH").unwrap_or_default();
+    for folder in [""].iter().chain(more) {
+        path = format!("{}:{path}", scene.path(folder).display());
+    }
+    command.env("PATH", path).env("KENNEL_HOME", scene.path("home/kennel"));
+    command.env("FAKE_CLAUDE", scene.path("work/claude"));
+    command.args(["-euc", script]);
+    let ended = Running::start(command).wait();
+    assert_eq!(ended.code, 0, "{script}\n{}{}", ended.stdout, ended.stderr);
+}
+
+/// With a Claude Code that follows a script, a line for each launch of the page.
+#[test]
+fn the_examples_about_asking_run() {
+    let script = [
+        "ok a kennel",
+        "ok with care",
+        "ok it mends things",
+        "ok it is",
+        "ok mended",
+        "overloaded",
+        "hang",
+        "ok here I am",
+    ];
+    let Some(company) = Company::new(Who::Other, Pen::Subtree, &script) else { return };
+    let page = page("asking.md");
+    let scripts = blocks(&page, "sh");
+    assert!(scripts.len() >= 5, "{scripts:?}");
+    for script in scripts {
+        run(&company.scene, script, &["bin"]);
+    }
+    assert_eq!(company.launches().len(), script.len());
+    company.end();
 }

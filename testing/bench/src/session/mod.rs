@@ -1,9 +1,11 @@
-//! `kennel-bench session`: what a session costs, from its request to the end of its record.
+//! `kennel-bench session`: what a session costs, from its request to the end of its record. And `kennel-bench ask`: what a
+//! prompt does.
 //!
 //! Each section has homes of its own, with yard and daemon of a release build, and asks the daemon over its
 //! socket. A guard sees to it that nothing is left, however this ends.
 
 mod adoption;
+mod ask;
 mod disk;
 mod echo;
 mod endurance;
@@ -46,8 +48,28 @@ const SECTIONS: &[(&str, Section)] = &[
     ("sweep", endurance::section),
 ];
 
+const ASK_SECTIONS: &[(&str, Section)] =
+    &[("first-call", ask::first_call), ("parse", ask::parse), ("many", ask::many)];
+
+/// Which benchmark: both are done in the same manner.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Bench {
+    Session,
+    Ask,
+}
+
+impl Bench {
+    fn sections(self) -> &'static [(&'static str, Section)] {
+        match self {
+            Self::Session => SECTIONS,
+            Self::Ask => ASK_SECTIONS,
+        }
+    }
+}
+
 /// What was asked for.
 pub(crate) struct Choice {
+    bench: Bench,
     quick: bool,
     peers: bool,
     folder: Option<PathBuf>,
@@ -57,15 +79,16 @@ pub(crate) struct Choice {
 
 impl Choice {
     /// Understands the command line; `None` if it can't.
-    pub(crate) fn parse(words: &[String]) -> Option<Self> {
-        let mut choice = Self { quick: false, peers: false, folder: None, sections: Vec::new() };
+    pub(crate) fn parse(bench: Bench, words: &[String]) -> Option<Self> {
+        let mut choice =
+            Self { bench, quick: false, peers: false, folder: None, sections: Vec::new() };
         let mut words = words.iter();
         while let Some(word) = words.next() {
             match word.as_str() {
                 "--quick" => choice.quick = true,
                 "--peers" => choice.peers = true,
                 "--dir" => choice.folder = Some(words.next()?.into()),
-                name if SECTIONS.iter().any(|(known, _)| *known == name) => {
+                name if bench.sections().iter().any(|(known, _)| *known == name) => {
                     choice.sections.push(word.clone());
                 }
                 _ => return None,
@@ -176,7 +199,7 @@ pub(crate) fn run(choice: &Choice) -> Result<()> {
 }
 
 fn sections(run: &mut Run, choice: &Choice) -> Result<()> {
-    for (name, section) in SECTIONS {
+    for (name, section) in choice.bench.sections() {
         if choice.wants(name) {
             section(run).with_context(|| format!("section {name}"))?;
         }

@@ -14,10 +14,10 @@ pub(crate) use victims::Victims;
 
 /// Every named point of keeper, yard and daemon that a session passes which is launched at once and once.
 pub(crate) fn all_points() -> impl Iterator<Item = &'static str> {
-    let others = |point: &&str| {
-        is_about_launches(point) || is_about_terminals(point) || is_about_prompts(point)
-    };
-    points().filter(move |point| !others(point))
+    points().filter(|point| {
+        let of_its_own = is_about_terminals(point) || is_about_prompts(point);
+        !is_about_launches(point) && !of_its_own && !is_about_plans(point)
+    })
 }
 
 /// The others: only sessions pass them that are launched again, or wait for their turn.
@@ -30,13 +30,22 @@ pub(crate) fn about_terminals() -> impl Iterator<Item = &'static str> {
     points().filter(|point| is_about_terminals(point))
 }
 
-fn is_about_terminals(point: &str) -> bool {
-    point.starts_with("daemon.terminal.")
+/// Those that only prompts pass, or members.
+pub(crate) fn about_prompts() -> impl Iterator<Item = &'static str> {
+    points().filter(|point| is_about_prompts(point))
 }
 
-/// Those that only prompts, members and plans pass: `asks` and `plans` kill the daemon there.
+/// Those that only plans pass: `plans` kills the daemon there.
+fn is_about_plans(point: &str) -> bool {
+    point.starts_with("daemon.plan.")
+}
+
 fn is_about_prompts(point: &str) -> bool {
-    ["daemon.judge.", "daemon.member.", "daemon.plan."].iter().any(|part| point.starts_with(part))
+    point.starts_with("daemon.judge.") || point.starts_with("daemon.member.")
+}
+
+fn is_about_terminals(point: &str) -> bool {
+    point.starts_with("daemon.terminal.")
 }
 
 fn points() -> impl Iterator<Item = &'static str> {

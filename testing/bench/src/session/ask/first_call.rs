@@ -1,0 +1,245 @@
+//! From the command to the agent's first call of its provider, and the memory meanwhile: the real Claude Code, by hand and
+//! through `kennel ask`, against a mock of its provider.
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::fs;
+use std::io::{self, Write};
+use std::os::unix::fs::symlink;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context as _, Result, ensure};
+use kennel_agents::Agent;
+use kennel_core::{Permissions, Seat};
+use mock_llm::{Cli, Commands, Server};
+use rustix::process::{Pid, Signal, kill_process};
+
+use super::super::Run;
+use super::super::home::{Home, LONG, program};
+use super::super::process::Memory;
+use super::super::turns::{Contender, take_turns};
+use crate::launch::print_measured;
+use crate::stats::nanoseconds;
+use crate::target::Target;
+use crate::worker::Rounds;
+
+/// Section 1.
+#[expect(clippy::cast_precision_loss, reason = "milliseconds")]
+pub(in super::super) fn section(run: &mut Run) -> Result<()> {
+    println!("1. from the command to the agent's first call of its provider");
+    let Some(program) = kennel_testing::installed_agent("claude") else {
+        println!("  skipped: `cargo xtask agents claude` installs it\n");
+        return Ok(());
+    };
+    let home = run.home("first-call")?;
+    let desk = Desk::new(run.folder.join("claude"), &program)?;
+    let mut contenders: Vec<Box<dyn Contender + '_>> = vec![
+        Box::new(ByHand { desk: &desk }),
+        Box::new(ThroughKennel { desk: &desk, home: &home.folder }),
+    ];
+    let turns = if run.quick { 5 } else { 21 };
+    let measured = take_turns(&mut contenders, Rounds { warm_up: 2, turns, batch: 1 })?;
+    drop(contenders);
+    let by_hand = measured[0].time();
+    print_measured(&measured, &[("by hand", by_hand)]);
+    let more = measured[1].time().median() as f64 - by_hand.median() as f64;
+    println!("  more through Kennel, of the medians: {:.2} ms", more / 1e6);
+    let what = "ask: more time to the first call of the provider";
+    run.targets.push(Target::at_most(what, more / 1e6, 20.0, "ms"));
+    look_at_memory(run, &home, &desk)?;
+    println!();
+    home.stop()?;
+    Ok(())
+}
+
+/// What all runs of the agent share: its configuration, and its provider.
+struct Desk {
+    server: Server,
+    program: PathBuf,
+    folder: PathBuf,
+    calls: Receiver<Instant>,
+}
+
+/// Rings when the provider is called.
+struct Bell(Sender<Instant>);
+
+impl Write for Bell {
+    fn write(&mut self, line: &[u8]) -> io::Result<usize> {
+        // A line comes in parts; the first one is the moment.
+        if line.contains(&b'{') {
+            self.0.send(Instant::now()).ok();
+        }
+        Ok(line.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+impl Desk {
+    fn new(folder: PathBuf, program: &Path) -> Result<Self> {
+        fs::create_dir_all(folder.join("bin"))?;
+        symlink(program, folder.join("bin/claude"))?;
+        let (bell, calls) = channel();
+        let server = Server::start_at(0, Commands::default(), Bell(bell))?;
+        Ok(Self { server, program: program.to_owned(), folder, calls })
+    }
+
+    /// The agent's environment in a scenario of its provider's.
+    fn environment(&self, scenario: &str) -> Result<BTreeMap<OsString, OsString>> {
+        let home = self.folder.join("home");
+        let invocation = Cli::Claude.invocation(&self.program, &self.server, scenario, &home)?;
+        let mut env = invocation.env;
+        let path = std::env::var_os("PATH").unwrap_or_default();
+        let mut all = self.folder.join("bin").into_os_string();
+        all.push(":");
+        all.push(path);
+        env.insert("PATH".into(), all);
+        Ok(env)
+    }
+
+    fn cwd(&self) -> PathBuf {
+        self.folder.join("home/work")
+    }
+
+    /// The moment of the next call.
+    fn call(&self) -> Result<Instant> {
+        self.calls.recv_timeout(LONG).context("the provider is not called")
+    }
+
+    /// Waits for the end of a run, and forgets its further calls.
+    fn over(&self, mut child: Child) -> Result<()> {
+        let status = child.wait()?;
+        ensure!(status.success(), "it ended with {status}");
+        while self.calls.try_recv().is_ok() {}
+        Ok(())
+    }
+}
+
+fn seat() -> Seat {
+    Seat { agent: "claude".into(), permissions: Permissions::All, ..Seat::default() }
+}
+
+/// As a script would run it.
+struct ByHand<'a> {
+    desk: &'a Desk,
+}
+
+impl Contender for ByHand<'_> {
+    fn name(&self) -> String {
+        "claude by hand".to_owned()
+    }
+
+    fn round(&mut self) -> Result<u64> {
+        let env = self.desk.environment("ok")?;
+        let invocation = Agent::of(&seat())?.one_shot(&seat(), None)?;
+        let mut command = Command::new(&self.desk.program);
+        command.args(&invocation.argv[1..]).env_clear().envs(&env).envs(invocation.env);
+        command.current_dir(self.desk.cwd()).stdin(Stdio::piped()).stdout(Stdio::null());
+        let begun = Instant::now();
+        let mut child = command.spawn().context("claude")?;
+        child.stdin.take().context("a pipe")?.write_all(b"hi")?;
+        let took = self.desk.call()?.duration_since(begun);
+        self.desk.over(child)?;
+        Ok(nanoseconds(took))
+    }
+}
+
+/// The same through Kennel.
+struct ThroughKennel<'a> {
+    desk: &'a Desk,
+    home: &'a Path,
+}
+
+impl ThroughKennel<'_> {
+    fn command(&self, scenario: &str) -> Result<Command> {
+        let mut command = Command::new(program()?);
+        command.arg("--home").arg(self.home);
+        command.args(["ask", "--agent", "claude", "--permissions", "all", "--cwd"]);
+        command.arg(self.desk.cwd()).arg("hi");
+        command.env_clear().envs(self.desk.environment(scenario)?);
+        command.stdin(Stdio::null()).stdout(Stdio::null());
+        Ok(command)
+    }
+}
+
+impl Contender for ThroughKennel<'_> {
+    fn name(&self) -> String {
+        "kennel ask --agent claude".to_owned()
+    }
+
+    fn round(&mut self) -> Result<u64> {
+        let mut command = self.command("ok")?;
+        let begun = Instant::now();
+        let child = command.spawn().context("kennel ask")?;
+        let took = self.desk.call()?.duration_since(begun);
+        self.desk.over(child)?;
+        Ok(nanoseconds(took))
+    }
+}
+
+/// What Kennel's processes have for one prompt, and what the agent's have, while it waits for its provider.
+#[expect(clippy::cast_precision_loss, reason = "kilobytes")]
+fn look_at_memory(run: &mut Run, home: &Home, desk: &Desk) -> Result<()> {
+    let mut command = ThroughKennel { desk, home: &home.folder }.command("hang")?;
+    let mut asking = command.spawn().context("kennel ask")?;
+    desk.call()?;
+    // Its memory grows for a moment yet.
+    std::thread::sleep(Duration::from_secs(1));
+    let client = asking.id().cast_signed();
+    // A keeper without a process waits for the next session.
+    let (mut keepers, mut tree) = (Vec::new(), Vec::new());
+    for keeper in home.ask_yard(false)?.1 {
+        let below = below(keeper)?;
+        if !below.is_empty() {
+            keepers.push(keeper);
+            tree.extend(below);
+        }
+    }
+    let sum = |pids: &[i32]| -> Result<(u64, u64)> {
+        let all = pids.iter().map(|&pid| Memory::of(pid)).collect::<Result<Vec<_>>>()?;
+        let dirty = all.iter().map(|memory| memory.private_dirty_kb).sum();
+        Ok((dirty, all.iter().map(|memory| memory.resident_kb).sum()))
+    };
+    let own = sum(&[&[client], &keepers[..]].concat())?;
+    let shared = sum(&[home.daemon()?, home.yard])?;
+    let agent = sum(&tree)?;
+    for (name, (dirty, resident)) in
+        [("kennel ask and keeper", own), ("daemon and yard", shared), ("the agent", agent)]
+    {
+        println!("  {name:<24}{dirty:>9} kB private dirty, {resident:>9} kB resident");
+    }
+    ensure!(agent.0 > 0, "no agent was seen");
+    let share = own.0 as f64 / agent.0 as f64 * 100.0;
+    let what = "ask: memory of a prompt's own processes, of the agent's";
+    run.targets.push(Target::at_most(what, share, 2.0, "%"));
+    kill_process(Pid::from_raw(client).context("a pid")?, Signal::INT)?;
+    asking.wait()?;
+    Ok(())
+}
+
+/// All processes below this one.
+fn below(ancestor: i32) -> Result<Vec<i32>> {
+    let mut parents = Vec::new();
+    for entry in fs::read_dir("/proc")?.flatten() {
+        let Some(pid) = entry.file_name().to_str().and_then(|name| name.parse::<i32>().ok()) else {
+            continue;
+        };
+        // One that has just ended is nobody's.
+        let stat = fs::read_to_string(entry.path().join("stat")).unwrap_or_default();
+        let parent = stat.rsplit_once(')').and_then(|(_, rest)| rest.split_whitespace().nth(1));
+        parents.extend(parent.and_then(|parent| Some((pid, parent.parse::<i32>().ok()?))));
+    }
+    let mut found = vec![ancestor];
+    let mut at = 0;
+    while let Some(&parent) = found.get(at) {
+        found.extend(parents.iter().filter(|(_, of)| *of == parent).map(|(pid, _)| *pid));
+        at += 1;
+    }
+    found.remove(0);
+    Ok(found)
+}
