@@ -384,7 +384,7 @@ impl Office {
 
     #[track_caller]
     fn assert_cancelled(&self, ended: Ended) {
-        self.scene.assert_nothing_left();
+        self.scene.assert_nothing_left_soon();
         let told = self.told(ended);
         assert_eq!((told.code, told.verdict.as_str()), (130, "cancelled"), "{told:?}");
         assert_eq!(told.launches, 1, "{told:?}");
@@ -462,8 +462,6 @@ macro_rules! agents {
 }
 
 agents! {
-    claude_in_a_cgroup_pen: Claude as Root in Cgroup;
     claude_of_another_user_in_a_subtree_pen: Claude as Other in Subtree;
     codex_in_a_cgroup_pen: Codex as Root in Cgroup;
-    codex_in_a_subtree_pen: Codex as Root in Subtree;
 }
