@@ -382,6 +382,48 @@ impl Office {
         self.close();
     }
 
+    /// The whole of it: three members, a plan over them, a cancel in the middle, a prompt that goes on.
+    fn plan_over_members(self) {
+        let folder = self.home().join("work");
+        let folder = folder.to_str().expect("a plain path");
+        for name in ["bert", "carl"] {
+            let seat = ["--agent", self.cli.name(), "--cwd", folder, "--permissions", "all"];
+            self.scene.call_ok(&[&["member", "add", name], &seat[..]].concat());
+        }
+        let first = self.ask("ok@first", &["anna", "remember the first word"]);
+        assert_eq!(first.code, 0, "{first:?}");
+        let mut plan = "name = \"work\"\n[[stage]]\nname = \"all\"\n".to_owned();
+        for name in ["anna", "bert", "carl"] {
+            plan += &format!(
+                "[[stage.agent]]\nname = \"{name}\"\nmember = \"{name}\"\nprompt = \"work\"\n"
+            );
+        }
+        let file = self.scene.path("work/plan.toml");
+        fs::write(&file, plan).expect("a plan");
+        let file = file.to_str().expect("a plain path");
+        let mut command = self.scene.kennel(&["plan", "run", "--pen", self.scene.pen_name(), file]);
+        command.envs(self.surroundings("bash:stay"));
+        let running = Running::start(command);
+        eventually("three tools run", || {
+            self.sleepers().iter().filter(|seconds| **seconds == 289).count() == 3
+        });
+        running.signal("INT");
+        let told = running.wait();
+        assert_eq!(told.code, 130, "{told:?}");
+        assert_eq!(told.stdout.matches("seen to be gone").count(), 3, "{told:?}");
+        assert_eq!(self.marked(), [], "after {told:?}");
+        let before = self.member()["conversation"].as_str().expect("a conversation").to_owned();
+        let told = self.ask("ok@after", &["anna", "and the second word"]);
+        assert_eq!((told.code, told.launches), (0, 1), "{told:?}");
+        let session = told.whole["session"].as_str().expect("a session");
+        let session = self.scene.session(session);
+        assert_eq!(session["spec"]["agent"]["conversation"], before.as_str(), "{session:#}");
+        let kept = self.files_of(told.conversation.as_deref().expect("a conversation"));
+        let text: String = kept.iter().map(|f| fs::read_to_string(f).expect("its file")).collect();
+        assert!(text.contains("the first word") && text.contains("the second word"), "{kept:?}");
+        self.close();
+    }
+
     #[track_caller]
     fn assert_cancelled(&self, ended: Ended) {
         self.scene.assert_nothing_left_soon();
@@ -464,4 +506,12 @@ macro_rules! agents {
 agents! {
     claude_of_another_user_in_a_subtree_pen: Claude as Other in Subtree;
     codex_in_a_cgroup_pen: Codex as Root in Cgroup;
+}
+
+/// What one does with it, from end to end.
+#[test]
+fn a_plan_over_three_members_is_cancelled_and_a_prompt_goes_on() {
+    if let Some(office) = Office::open(Cli::Claude, Who::Root, Pen::Cgroup) {
+        office.plan_over_members();
+    }
 }
