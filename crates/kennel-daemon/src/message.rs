@@ -88,7 +88,7 @@ pub(crate) enum Message {
     /// A plan has no time left.
     PlanTimeOver { plan: SessionId },
     /// Who wants a plan has had its time to come and wait.
-    PlanTieOverdue { plan: SessionId },
+    PlanTieOverdue { plan: SessionId, begun_ms: u64 },
     /// Who wanted a plan went without a word.
     PlanClientGone { plan: SessionId },
     /// News of an agent that a plan asks.

@@ -52,6 +52,7 @@ pub(crate) fn check(
     }
     // What was decided is ours to say.
     agent.conversation = None;
+    agent.plan = None;
     agent.prompt_sum = sum(&prompt);
     Ok(Some(prompt.into_bytes()))
 }

@@ -81,7 +81,7 @@ impl Owner {
         if session.underway.writing != Writing::Settled {
             return Err(RemoveError::Unrecorded(id.clone()).into());
         }
-        if session.relaunch == RelaunchState::Pending {
+        if session.relaunch == RelaunchState::Pending || session.awaits_verdict() {
             return Err(RemoveError::RelaunchPending(id.clone()).into());
         }
         if let Some(path) = self.kept_worktree(id) {

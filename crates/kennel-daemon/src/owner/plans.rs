@@ -8,12 +8,12 @@ use std::time::Duration;
 
 use kennel_core::api::{PlanRequest, PlanResumeRequest};
 use kennel_core::plan::{
-    Action, Answer as PlanAnswer, Heard, Ignored, Place, PlanEvent, PlanState, PlanView, Who,
-    WorktreeWish,
+    Action, AgentPhase, Answer as PlanAnswer, Heard, Ignored, Place, PlanEvent, PlanState,
+    PlanView, Who, WorktreeWish,
 };
 use kennel_core::{
-    AgentSpec, Permissions, PlanSeat, Reason, Seat, Session, SessionId, SessionSpec, Usage, Wish,
-    WorktreeSpec,
+    AgentSpec, Permissions, PlanSeat, Reason, Seat, Session, SessionId, SessionSpec, Usage,
+    VerdictKind, Wish, WorktreeSpec,
 };
 use kennel_keeper::fault::point;
 use tokio::sync::oneshot;
@@ -34,6 +34,8 @@ use crate::waiters::Waiter;
 const ENDED_KEPT: usize = 200;
 /// How long whoever wants a plan may take to come and wait for it: also after a restart of the daemon.
 const TIE: Duration = Duration::from_secs(15);
+/// How soon an agent that the machine has no room for is asked again.
+const NO_ROOM: Duration = Duration::from_secs(5);
 /// How often an agent of a plan is tried again by itself, if the plan does not say.
 const RETRIES: u32 = 3;
 /// No further try begins after this long.
@@ -122,6 +124,8 @@ enum What {
     Prompt(Result<String, String>),
     /// There is a session, or why not.
     Asked(Result<SessionId, String>),
+    /// There is none, and it may be asked again.
+    NotNow,
 }
 
 /// All plans.
@@ -304,10 +308,10 @@ impl Owner {
         }
         let bus = self.bus.clone();
         if run.record.tied {
-            let (bus, plan) = (bus.clone(), id.clone());
+            let (bus, plan, begun_ms) = (bus.clone(), id.clone(), run.record.begun_ms);
             tokio::spawn(async move {
                 tokio::time::sleep(TIE).await;
-                bus.send(Message::PlanTieOverdue { plan }).ok();
+                bus.send(Message::PlanTieOverdue { plan, begun_ms }).ok();
             });
         }
         let Some(limit) = run.record.spec.timeout else { return };
@@ -345,8 +349,12 @@ impl Owner {
         });
     }
 
-    pub(super) fn plan_tie_overdue(&mut self, id: &SessionId) {
-        if self.plans.0.get(id).is_some_and(|run| !run.tied) {
+    pub(super) fn plan_tie_overdue(&mut self, id: &SessionId, begun_ms: u64) {
+        let untied = |run: &Run| {
+            let this_run = run.record.begun_ms == begun_ms && run.record.tied;
+            this_run && !run.tied
+        };
+        if self.plans.0.get(id).is_some_and(untied) {
             self.plan_client_gone(id);
         }
     }
@@ -521,6 +529,7 @@ impl Owner {
                 // It may have been over before we heard that it was there.
                 self.tell_plan_of(&plan, &place, ask);
             }
+            What::NotNow => self.plan_event(&plan, &PlanEvent::NotAsked { place, ask }),
             What::Prompt(Err(why)) | What::Asked(Err(why)) => {
                 self.plan_event(&plan, &PlanEvent::Refused { place, ask, why });
             }
@@ -554,7 +563,19 @@ impl Owner {
                 }
                 Ok(Err(refused)) => {
                     let refused: Refused = refused;
-                    Err(refused.problem().message)
+                    match refused.problem().code.as_str() {
+                        // The daemon leaves: the next one looks for the session, and finds none.
+                        "refused" | "gone" => return,
+                        // The machine has no room for now.
+                        "busy" => {
+                            tokio::time::sleep(NO_ROOM).await;
+                            let news =
+                                PlanNews { plan, place: place_told, ask, what: What::NotNow };
+                            bus.send(Message::PlanNews(Box::new(news))).ok();
+                            return;
+                        }
+                        _ => Err(refused.problem().message),
+                    }
                 }
                 // The daemon leaves: the next one looks for the session.
                 Err(_) => return,
@@ -651,9 +672,18 @@ impl Owner {
             self.begin_plan(&id);
             for (place, ask) in agents {
                 let session = self.session_of(&id, &place, ask).map(|session| session.id.base());
-                let event = match session {
-                    Some(session) => PlanEvent::Asked { place: place.clone(), ask, session },
-                    None => PlanEvent::NotAsked { place: place.clone(), ask },
+                let known = self.plans.0.get(&id).and_then(|run| run.record.state.agent(&place));
+                let event = match (session, known.map(|agent| &agent.phase)) {
+                    (Some(session), _) => PlanEvent::Asked { place: place.clone(), ask, session },
+                    // Somebody has removed it: nobody will tell what became of it.
+                    (None, Some(AgentPhase::Asked { session })) => PlanEvent::Judged {
+                        place: place.clone(),
+                        ask,
+                        session: session.clone(),
+                        verdict: VerdictKind::Unknown,
+                        usage: Usage::default(),
+                    },
+                    (None, _) => PlanEvent::NotAsked { place: place.clone(), ask },
                 };
                 if let Some(run) = self.plans.0.get_mut(&id)
                     && run.happened(&event) == Heard::Taken

@@ -11,8 +11,8 @@ use std::time::Duration;
 use kennel_agents::{Agent, UsageOf};
 use kennel_core::retry::{self, Again};
 use kennel_core::{
-    AgentSpec, Changes, Event, Judged, Judgement, Permissions, Phase, RelaunchState, Session,
-    SessionId, UsageScope,
+    AgentSpec, Changes, Event, Judged, Judgement, Permissions, Phase, Reason, RelaunchState,
+    Session, SessionId, UsageScope,
 };
 use kennel_keeper::fault::point;
 use tokio::sync::oneshot;
@@ -84,7 +84,8 @@ impl Owner {
 
     /// The turn of a prompt in line has come: the conversation is that of now, not that of when it was asked.
     pub(super) fn resettle_prompt(&mut self, id: &SessionId) -> Result<(), Refused> {
-        let Some(runtime) = self.runtimes.get_mut(id) else { return Ok(()) };
+        let asks = self.world.get(id).is_some_and(|session| session.spec.agent.is_some());
+        let Some(runtime) = self.runtimes.get_mut(id).filter(|_| asks) else { return Ok(()) };
         let Some(mut launch) = runtime.launch.take() else { return Ok(()) };
         let settled = self.settle_prompt(&mut launch);
         if let Some(agent) = &launch.spec.agent {
@@ -191,7 +192,13 @@ impl Owner {
         let after = match decision {
             retry::Decision::Again { after, .. } => after,
             retry::Decision::Done(why) => {
-                return self.note(Some(id.clone()), "not_retried", why.to_string());
+                self.note(Some(id.clone()), "not_retried", why.to_string());
+                // What a former daemon was to do comes to nothing: so nobody shall wait for it.
+                let pending = |session: &Session| session.relaunch == RelaunchState::Pending;
+                if self.world.get(id).is_some_and(pending) {
+                    self.call_off(id, Reason::Stopped { by: format!("the daemon: {why}") });
+                }
+                return;
             }
         };
         point("daemon.again.pending");

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use kennel_core::{Effect, Event, Phase, Report, SessionId, SessionView};
+use kennel_core::{Effect, Event, Phase, RelaunchState, Report, SessionId, SessionView};
 use kennel_keeper::fault::point;
 
 use super::Owner;
@@ -153,6 +153,19 @@ impl Owner {
             }
         }
         self.settle_again(id);
+        self.called_off_if_so(id);
+    }
+
+    /// A prompt whose next attempt was called off during its pause is over with that: no phase tells.
+    fn called_off_if_so(&mut self, id: &SessionId) {
+        let over = self.world.get(id).is_some_and(|session| {
+            let called_off = matches!(session.relaunch, RelaunchState::CalledOff { .. });
+            called_off && session.judged.is_some() && !session.is_asking()
+        });
+        if over {
+            self.tell_plan(id);
+            self.line_may_move();
+        }
     }
 
     /// Tells those who wait for what a session is now.

@@ -244,6 +244,27 @@ fn a_busy_member_says_so_or_has_others_wait() {
     }
 }
 
+/// A prompt that is stopped in its pause lets the next one have its turn.
+#[test]
+fn a_stop_during_a_pause_makes_room_for_who_waits() {
+    let script = ["overloaded", "ok two"];
+    let Some(company) = Company::new(Who::Other, Pen::Subtree, &script) else { return };
+    company.add("anna");
+    let first = company.start(&["anna", "--retry-within", "1h", "hello"]);
+    eventually("it pauses", || !company.events("retry_pending").is_empty());
+    let busy = company.member("anna")["busy_with"].as_str().expect("a session").to_owned();
+    let removal = company.scene.call(&["rm", &busy]);
+    assert_eq!(removal.code, 1, "it is not over: {removal:?}");
+    let waiting = company.start(&["anna", "--queue", "second"]);
+    eventually("it waits", || company.member("anna")["waiting"] == 1);
+    company.scene.call_ok(&["stop", &busy]);
+    let told = waiting.wait();
+    assert_eq!((told.code, told.stdout.as_str()), (0, "two\n"), "{told:?}");
+    assert_eq!(first.wait().code, 12);
+    assert_eq!(company.launches().len(), 2);
+    company.end();
+}
+
 /// Four at once are one, and three that are told so.
 #[test]
 fn of_four_dispatches_at_once_one_runs() {

@@ -168,6 +168,24 @@ fn one_cancel_reaches_every_agent() {
     }
 }
 
+/// An agent that pauses before its next attempt has no process, and is cancelled all the same.
+#[test]
+fn a_cancel_reaches_an_agent_that_pauses() {
+    let Some(office) = Office::new(Who::Other, Pen::Subtree) else { return };
+    office.desk("code", &["overloaded"]);
+    office.desk("docs", &["leak hang"]);
+    office.desk("planner", &["ok"]);
+    let running = office.run(&office.plan(RESEARCH), &[]);
+    eventually("it pauses", || office.scene.call_ok(&["events"]).contains("retry_pending"));
+    running.signal("INT");
+    let told = running.wait();
+    assert_eq!(told.code, 130, "{told:?}");
+    let launches = office.launches("code").len();
+    assert_eq!(office.scene.call_ok(&["strays"]), "no strays\n");
+    office.end();
+    assert!(launches <= 2, "{launches}");
+}
+
 /// The death of whoever wanted it is a cancel.
 #[test]
 fn a_plan_ends_with_who_wanted_it() {
