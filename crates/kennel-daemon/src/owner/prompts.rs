@@ -26,6 +26,7 @@ use crate::message::Message;
 use crate::order::NewLaunch;
 use crate::prompt;
 use crate::refused::Refused;
+use crate::register::NewEvent;
 
 /// How long whoever asked may take to come and wait for it: also after a restart of the daemon.
 const TIE: Duration = Duration::from_secs(15);
@@ -158,12 +159,22 @@ impl Owner {
             self.save_member(*member);
         }
         point("daemon.judge.learnt");
-        self.note(Some(id.clone()), "judged", kind.to_string());
+        tracing::info!(session = %id, verdict = kind.name(), "judged");
         // One record of both: a daemon that finds the verdict need not decide again.
         let decided = self.decide_retry(id);
         let mut news = News::new();
+        news.entry(id.clone()).or_default().push(NewEvent {
+            time_ms: clock::now_ms(),
+            session: Some(id.clone()),
+            kind: "judged".to_owned(),
+            cause: kind.to_string(),
+            by: None,
+        });
         for (id, effect) in effects {
             self.carry_out(&id, effect, &mut news);
+        }
+        for event in news.into_values().flatten() {
+            self.register.log(event);
         }
         point("daemon.judge.judged");
         self.follow_retry(id, decided);
