@@ -312,9 +312,14 @@ impl<'a> Held<'a> {
 
     /// The agent has a signal of its own for its end; what it has left does not know of that.
     fn turn_to_the_rest(&mut self) -> io::Result<()> {
-        if self.told_exit && self.stop_signal.take().is_some() && self.asked {
+        if !self.told_exit || self.stop_signal.is_none() {
+            return Ok(());
+        }
+        // Only then: if it fails, it is tried again with the next turn.
+        if self.asked {
             self.pen.signal(Signal::TERM)?;
         }
+        self.stop_signal = None;
         Ok(())
     }
 
