@@ -6,7 +6,8 @@
 //! descendants hold the lock too.
 
 use std::fs;
-use std::io::Read as _;
+use std::io::{Read as _, Write as _};
+use std::net::TcpStream;
 use std::path::PathBuf;
 
 use rustix::io::{FdFlags, fcntl_setfd};
@@ -71,6 +72,18 @@ impl Play {
                 self.text(rest)?;
                 self.result(false, None, rest)?;
                 Ok(0)
+            }
+            // Calls its provider, as the first thing; it does not wait for the answer.
+            "call" => {
+                let (address, rest) = rest.split_once(' ').unwrap_or((rest, ""));
+                let call = format!(
+                    "POST /s/ok/v1/messages HTTP/1.1\r\nHost: {address}\r\nContent-Length: 2\r\n\r\n{{}}"
+                );
+                let provider = TcpStream::connect(address);
+                let mut provider = provider.or_fail(failure::SYSTEM, "calling the provider")?;
+                let sent = provider.write_all(call.as_bytes());
+                sent.or_fail(failure::SYSTEM, "calling the provider")?;
+                self.act(rest)
             }
             "overloaded" => {
                 self.fail(529, "API Error: 529 Overloaded. This is a server-side issue")

@@ -1,5 +1,8 @@
 //! From the command to the agent's first call of its provider, and the memory meanwhile: the real Claude Code, by hand and
 //! through `kennel ask`, against a mock of its provider.
+//!
+//! Claude Code takes half a second, give or take a tenth, which hides what Kennel takes: so the same is done with an
+//! agent that calls its provider as its first thing, and the aim is for the difference there.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -21,13 +24,13 @@ use super::super::Run;
 use super::super::home::{Home, LONG, program};
 use super::super::process::Memory;
 use super::super::turns::{Contender, take_turns};
+use crate::agent;
 use crate::launch::print_measured;
 use crate::stats::nanoseconds;
 use crate::target::Target;
 use crate::worker::Rounds;
 
 /// Section 1.
-#[expect(clippy::cast_precision_loss, reason = "milliseconds")]
 pub(in super::super) fn section(run: &mut Run) -> Result<()> {
     println!("1. from the command to the agent's first call of its provider");
     let Some(program) = kennel_testing::installed_agent("claude") else {
@@ -36,23 +39,31 @@ pub(in super::super) fn section(run: &mut Run) -> Result<()> {
     };
     let home = run.home("first-call")?;
     let desk = Desk::new(run.folder.join("claude"), &program)?;
-    let mut contenders: Vec<Box<dyn Contender + '_>> = vec![
-        Box::new(ByHand { desk: &desk }),
-        Box::new(ThroughKennel { desk: &desk, home: &home.folder }),
-    ];
-    let turns = if run.quick { 5 } else { 21 };
-    let measured = take_turns(&mut contenders, Rounds { warm_up: 2, turns, batch: 1 })?;
-    drop(contenders);
-    let by_hand = measured[0].time();
-    print_measured(&measured, &[("by hand", by_hand)]);
-    let more = measured[1].time().median() as f64 - by_hand.median() as f64;
-    println!("  more through Kennel, of the medians: {:.2} ms", more / 1e6);
+    compare(&home, &desk, "claude", if run.quick { 5 } else { 21 })?;
+    let quick = Desk::new(run.folder.join("quick"), &agent::path()?)?;
+    let more = compare(&home, &quick, "at once", 51)?;
     let what = "ask: more time to the first call of the provider";
-    run.targets.push(Target::at_most(what, more / 1e6, 20.0, "ms"));
+    run.targets.push(Target::at_most(what, more, 20.0, "ms"));
     look_at_memory(run, &home, &desk)?;
     println!();
     home.stop()?;
     Ok(())
+}
+
+/// Prints both ways; returns by how many milliseconds Kennel's is longer.
+#[expect(clippy::cast_precision_loss, reason = "milliseconds")]
+fn compare(home: &Home, desk: &Desk, name: &'static str, turns: usize) -> Result<f64> {
+    let mut contenders: Vec<Box<dyn Contender + '_>> = vec![
+        Box::new(ByHand { name, desk }),
+        Box::new(ThroughKennel { name, desk, home: &home.folder }),
+    ];
+    let measured = take_turns(&mut contenders, Rounds { warm_up: 2, turns, batch: 1 })?;
+    drop(contenders);
+    let by_hand = measured[0].time();
+    print_measured(&measured, &[("by hand", by_hand)]);
+    let more = (measured[1].time().median() as f64 - by_hand.median() as f64) / 1e6;
+    println!("  more through Kennel, of the medians: {more:.2} ms");
+    Ok(more)
 }
 
 /// What all runs of the agent share: its configuration, and its provider.
@@ -86,6 +97,8 @@ impl Desk {
         symlink(program, folder.join("bin/claude"))?;
         let (bell, calls) = channel();
         let server = Server::start_at(0, Commands::default(), Bell(bell))?;
+        // For the agent that does what is written.
+        fs::write(folder.join("script"), format!("call 127.0.0.1:{} ok done\n", server.port()))?;
         Ok(Self { server, program: program.to_owned(), folder, calls })
     }
 
@@ -99,6 +112,7 @@ impl Desk {
         all.push(":");
         all.push(path);
         env.insert("PATH".into(), all);
+        env.insert("FAKE_CLAUDE".into(), self.folder.clone().into_os_string());
         Ok(env)
     }
 
@@ -126,18 +140,19 @@ fn seat() -> Seat {
 
 /// As a script would run it.
 struct ByHand<'a> {
+    name: &'static str,
     desk: &'a Desk,
 }
 
 impl Contender for ByHand<'_> {
     fn name(&self) -> String {
-        "claude by hand".to_owned()
+        format!("{}, by hand", self.name)
     }
 
     fn round(&mut self) -> Result<u64> {
         let env = self.desk.environment("ok")?;
         let invocation = Agent::of(&seat())?.one_shot(&seat(), None)?;
-        let mut command = Command::new(&self.desk.program);
+        let mut command = Command::new(self.desk.folder.join("bin/claude"));
         command.args(&invocation.argv[1..]).env_clear().envs(&env).envs(invocation.env);
         command.current_dir(self.desk.cwd()).stdin(Stdio::piped()).stdout(Stdio::null());
         let begun = Instant::now();
@@ -151,6 +166,7 @@ impl Contender for ByHand<'_> {
 
 /// The same through Kennel.
 struct ThroughKennel<'a> {
+    name: &'static str,
     desk: &'a Desk,
     home: &'a Path,
 }
@@ -169,7 +185,7 @@ impl ThroughKennel<'_> {
 
 impl Contender for ThroughKennel<'_> {
     fn name(&self) -> String {
-        "kennel ask --agent claude".to_owned()
+        format!("{}, kennel ask", self.name)
     }
 
     fn round(&mut self) -> Result<u64> {
@@ -185,7 +201,7 @@ impl Contender for ThroughKennel<'_> {
 /// What Kennel's processes have for one prompt, and what the agent's have, while it waits for its provider.
 #[expect(clippy::cast_precision_loss, reason = "kilobytes")]
 fn look_at_memory(run: &mut Run, home: &Home, desk: &Desk) -> Result<()> {
-    let mut command = ThroughKennel { desk, home: &home.folder }.command("hang")?;
+    let mut command = ThroughKennel { name: "", desk, home: &home.folder }.command("hang")?;
     let mut asking = command.spawn().context("kennel ask")?;
     desk.call()?;
     // Its memory grows for a moment yet.
