@@ -6,6 +6,7 @@ use crate::spec::is_unset;
 
 /// A prompt to an agent. The prompt itself is not here: like the environment it goes by memory, and is on no record.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct AgentSpec {
     /// Who is asked, and how.
     pub seat: Seat,
@@ -40,6 +41,7 @@ pub struct AgentSpec {
 
 /// An agent program, and how it is used.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Seat {
     /// `claude`, `codex`, `gemini`, `opencode`, or the name of one that is described.
     pub agent: String,
@@ -62,6 +64,7 @@ pub struct Seat {
 
 /// What an agent may do without asking; there is nobody to be asked.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Permissions {
     /// What its own settings say.
@@ -77,6 +80,7 @@ pub enum Permissions {
 
 /// Which conversation a prompt shall belong to.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case", tag = "conversation")]
 pub enum Wish {
     /// The one that the member had last, if it had one: if that turns out not to be there any more, a new one.
@@ -101,6 +105,7 @@ impl AgentSpec {
 
 /// A place in a plan.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct PlanSeat {
     /// The plan's id.
     pub plan: String,

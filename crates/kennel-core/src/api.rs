@@ -1,85 +1,36 @@
 //! The shapes of the daemon's HTTP API, shared by daemon and clients.
 
+mod environment;
+mod list;
+mod problem;
+#[cfg(feature = "schema")]
+mod schema;
+mod start;
 mod text;
 
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+pub use environment::Environment;
+pub use list::{ListRequest, Order, SessionPage};
+pub use problem::Problem;
+pub use start::{CreateRequest, NothingElse, ResumeRequest, StdinFrom, TerminalSettings};
 pub use text::Text;
 
 use crate::agent::Seat;
-use crate::id::{LaunchToken, SessionId};
+use crate::id::LaunchToken;
 use crate::plan::PlanSpec;
 use crate::report::{Report, Title};
 use crate::session::Survivor;
-use crate::spec::{PenKind, SessionSpec};
+use crate::spec::PenKind;
 use crate::verdict::{Usage, VerdictKind};
 use crate::view::{EventView, LaunchView, SessionView, WorktreeView};
 
-/// A new session.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct CreateRequest {
-    /// What may be written down.
-    pub spec: SessionSpec,
-    /// The command, exactly.
-    pub argv: Vec<Text>,
-    /// Its environment, exactly: all of it but for Kennel's own cookie. Never written down.
-    pub env: Vec<(Text, Text)>,
-    /// The folder to start in, exactly.
-    pub cwd: Text,
-    /// The client's umask.
-    pub umask: u32,
-    /// The client's limits: resource, soft, hard.
-    pub limits: Vec<(u32, u64, u64)>,
-    /// Where standard input comes from, if there is no terminal.
-    pub stdin: StdinFrom,
-    /// The settings of the client's terminal.
-    pub terminal_settings: Option<TerminalSettings>,
-    /// Whether standard error is apart from the terminal.
-    pub stderr_apart: bool,
-    /// Whether it waits in line if it may not start at once.
-    #[serde(default)]
-    pub queue: bool,
-    /// What the agent is asked, if `spec.agent` is set: then there is neither `argv` nor `stdin`. Never written down.
-    #[serde(default)]
-    pub prompt: Option<String>,
-}
-
-/// Another launch of a session that has ended: its command, in its folder, with these surroundings.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct ResumeRequest {
-    /// After which launch: if there is a later one already, that is the answer. The latest one if not given.
-    #[serde(default)]
-    pub after: Option<SessionId>,
-    /// As in [`CreateRequest`].
-    pub env: Vec<(Text, Text)>,
-    /// The client's umask.
-    pub umask: u32,
-    /// The client's limits: resource, soft, hard.
-    pub limits: Vec<(u32, u64, u64)>,
-    /// Where standard input comes from, if there is no terminal.
-    pub stdin: StdinFrom,
-    /// The settings of the client's terminal.
-    pub terminal_settings: Option<TerminalSettings>,
-    /// Whether standard error is apart from the terminal.
-    pub stderr_apart: bool,
-    /// The session that asks, if one does.
-    #[serde(default)]
-    pub parent: Option<SessionId>,
-    /// Whether it ends when the client goes without a word.
-    #[serde(default)]
-    pub tethered: bool,
-    /// Whether it waits in line if it may not start at once.
-    #[serde(default)]
-    pub queue: bool,
-    /// Who asks, for the event log.
-    #[serde(default)]
-    pub by: String,
-}
-
 /// A new member.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
 pub struct NewMember {
     /// Its name.
     pub name: String,
@@ -91,6 +42,7 @@ pub struct NewMember {
 
 /// A member, as programs are shown it. Field names are stable: added to, never changed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct MemberAnswer {
     /// Its name.
     pub name: String,
@@ -122,6 +74,8 @@ pub struct MemberAnswer {
 
 /// A run of a plan, with the surroundings of whoever wants it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
 pub struct PlanRequest {
     /// The plan, with all its prompts.
     pub spec: PlanSpec,
@@ -129,12 +83,15 @@ pub struct PlanRequest {
     #[serde(default)]
     pub inputs: BTreeMap<String, String>,
     /// As in [`CreateRequest`].
-    pub env: Vec<(Text, Text)>,
+    #[serde(default = "Environment::of_nobody")]
+    pub env: Environment,
     /// The folder in which agents work that name none, exactly.
     pub cwd: Text,
     /// The client's umask.
+    #[serde(default = "start::umask")]
     pub umask: u32,
     /// The client's limits: resource, soft, hard.
+    #[serde(default)]
     pub limits: Vec<(u32, u64, u64)>,
     /// Which pen its sessions get.
     #[serde(default)]
@@ -149,15 +106,20 @@ pub struct PlanRequest {
 
 /// The same plan once more, for what is not done.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
 pub struct PlanResumeRequest {
     /// That goes for what may have run, too.
     #[serde(default)]
     pub replay: bool,
     /// As in [`PlanRequest`].
-    pub env: Vec<(Text, Text)>,
+    #[serde(default = "Environment::of_nobody")]
+    pub env: Environment,
     /// The client's umask.
+    #[serde(default = "start::umask")]
     pub umask: u32,
     /// The client's limits: resource, soft, hard.
+    #[serde(default)]
     pub limits: Vec<(u32, u64, u64)>,
     /// As in [`PlanRequest`].
     #[serde(default)]
@@ -169,6 +131,8 @@ pub struct PlanResumeRequest {
 
 /// A process that a user started, to be followed as a session.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
 pub struct AdoptRequest {
     /// Its pid.
     pub pid: i32,
@@ -189,6 +153,7 @@ pub struct AdoptRequest {
 
 /// What it can report with, as an agent that Kennel has started can.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct AdoptAnswer {
     /// The session that follows it.
     pub session: SessionView,
@@ -202,6 +167,7 @@ pub struct AdoptAnswer {
 
 /// What an agent tells of itself.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ReportRequest {
     /// What.
     #[serde(flatten)]
@@ -213,32 +179,10 @@ pub struct ReportRequest {
     pub token: Option<LaunchToken>,
 }
 
-/// Where standard input comes from.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case", tag = "from")]
-pub enum StdinFrom {
-    /// From nowhere.
-    Null,
-    /// From whoever sends some.
-    Pipe,
-    /// From a descriptor that was left at the deposit under this ticket.
-    Deposit {
-        /// 32 hex digits.
-        ticket: String,
-    },
-}
-
-/// What `termios` has, as numbers.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct TerminalSettings {
-    /// Input, output, control and local modes.
-    pub modes: [u32; 4],
-    /// The special characters.
-    pub characters: Vec<u8>,
-}
-
 /// A wish for the end of a session.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
 pub struct StopRequest {
     /// Between TERM and KILL; the session's own grace if not given.
     pub grace_ms: Option<u64>,
@@ -252,6 +196,7 @@ pub struct StopRequest {
 
 /// What came of a stop.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum StopResult {
     /// It was seen to end.
@@ -264,6 +209,7 @@ pub enum StopResult {
 
 /// The answer to a stop.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct StopAnswer {
     /// What came of it.
     pub result: StopResult,
@@ -277,6 +223,7 @@ pub struct StopAnswer {
 
 /// One line of the answer to a stop of the daemon.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(untagged)]
 pub enum ShutdownLine {
     /// This became of a session.
@@ -290,6 +237,8 @@ pub enum ShutdownLine {
 
 /// How the daemon shall go.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
 pub struct ShutdownRequest {
     /// Leave the sessions running.
     #[serde(default)]
@@ -300,6 +249,8 @@ pub struct ShutdownRequest {
 
 /// A planned restart.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
 pub struct ReplaceRequest {
     /// The program to start; the same one if not given.
     pub program: Option<String>,
@@ -307,6 +258,8 @@ pub struct ReplaceRequest {
 
 /// A signal.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
 pub struct SignalRequest {
     /// Its number.
     pub signal: i32,
@@ -314,6 +267,8 @@ pub struct SignalRequest {
 
 /// Input.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
 pub struct InputRequest {
     /// The bytes, in hex.
     #[serde(default)]
@@ -325,6 +280,8 @@ pub struct InputRequest {
 
 /// Who does it, for the event log.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
 pub struct ByRequest {
     /// Who.
     #[serde(default)]
@@ -333,6 +290,8 @@ pub struct ByRequest {
 
 /// What to prune; the query of a `GET`, which only says what would be.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
 pub struct PruneRequest {
     /// Only what ended longer ago than this.
     pub older_than_ms: Option<u64>,
@@ -340,6 +299,7 @@ pub struct PruneRequest {
 
 /// What was pruned.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct PruneAnswer {
     /// The ids.
     pub removed: Vec<String>,
@@ -353,6 +313,7 @@ pub struct PruneAnswer {
 
 /// The daemon.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct DaemonView {
     /// Its pid.
     pub pid: i32,
@@ -378,6 +339,7 @@ pub struct DaemonView {
 /// The settings of a daemon, as they are in force: from kennel.toml and the environment of whoever started it. The names
 /// are those of the configuration.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct SettingsView {
     /// How many sessions may live at once; none: any number.
@@ -400,6 +362,7 @@ pub struct SettingsView {
 
 /// A process of a session, in `inspect`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct MemberView {
     /// Its pid.
     pub pid: i32,
@@ -415,6 +378,7 @@ pub struct MemberView {
 
 /// What a pen uses.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct UsageView {
     /// CPU time of all its processes.
     pub cpu_ms: u64,
@@ -426,6 +390,7 @@ pub struct UsageView {
 
 /// Everything about a session.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct InspectView {
     /// The session.
     pub session: SessionView,
@@ -448,6 +413,7 @@ pub struct InspectView {
 
 /// A process that bears this home's mark and belongs to no live session.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct StrayView {
     /// Its pid.
     pub pid: i32,
@@ -463,6 +429,7 @@ pub struct StrayView {
 
 /// What was found.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct StraysView {
     /// Those of no live session.
     pub strays: Vec<StrayView>,
@@ -472,6 +439,7 @@ pub struct StraysView {
 
 /// What came of ending strays.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct StraysEnded {
     /// These are gone.
     pub ended: Vec<StrayView>,
@@ -481,6 +449,7 @@ pub struct StraysEnded {
 
 /// The worktrees of sessions: those in use, and those that are kept.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct WorktreesView {
     /// The worktrees.
     pub worktrees: Vec<WorktreeView>,
@@ -488,6 +457,7 @@ pub struct WorktreesView {
 
 /// What would be lost with a worktree, or was.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct LossesView {
     /// Everything, each in a sentence with its figure; empty: nothing.
     pub why: Vec<String>,
@@ -505,6 +475,7 @@ pub struct LossesView {
 
 /// A commit.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct CommitView {
     /// Its id.
     pub id: String,
@@ -514,22 +485,12 @@ pub struct CommitView {
 
 /// A worktree, and what would be lost with it or was.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct WorktreeLosses {
     /// The worktree.
     pub worktree: WorktreeView,
     /// What.
     pub losses: LossesView,
-}
-
-/// What went wrong.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Problem {
-    /// `not_found`, `ambiguous`, `conflict`, `refused`, `invalid`, `internal`: stable.
-    pub code: String,
-    /// For people.
-    pub message: String,
-    /// What to do, if there is something.
-    pub hint: Option<String>,
 }
 
 #[cfg(test)]

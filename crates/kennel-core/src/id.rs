@@ -19,6 +19,7 @@ const ATTEMPT_MARK: char = '_';
 /// again keeps them, and the nth launch has `_n` behind them. Later ones sort later, and the launches of a
 /// session stand together, in their order.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(try_from = "String", into = "String")]
 pub struct SessionId(String);
 

@@ -12,6 +12,7 @@ pub mod headroom;
 mod id;
 mod lifecycle;
 mod member;
+mod millis;
 pub mod plan;
 mod ready;
 pub mod report;
@@ -39,7 +40,10 @@ pub use session::{
     Exit, Kept, Launch, Look, LostBecause, Owed, OwedKind, Phase, Reason, Session, StartedBy,
     Survivor, Underway, Wanted, Writing,
 };
-pub use spec::{KeyError, PenKind, SessionSpec, Terminal, WorktreeSpec, check_key};
+pub use spec::{
+    KeyError, PenKind, SessionSpec, Terminal, USUAL_LEASE, USUAL_LINGER, USUAL_OUTPUT,
+    WorktreeSpec, check_key,
+};
 pub use time::{TimeError, parse_time};
 pub use verdict::{Judged, Usage, Verdict, VerdictKind, Work};
 pub use view::{EventView, LaunchView, SessionView, WorktreeState, WorktreeView};

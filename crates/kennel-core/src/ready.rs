@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 /// What is waited for. Written as `none`, `line:REGEX`, `socket:PATH`, `tcp:PORT`, `tcp:HOST:PORT`,
 /// `http://HOST/PATH`, `report`.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case", tag = "kind")]
 pub enum Readiness {
     /// Nothing: it is not asked.
@@ -160,6 +161,7 @@ impl fmt::Display for Readiness {
 
 /// Whether a session is up. It never goes back.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum ReadyState {
     /// Nobody asked.

@@ -13,6 +13,7 @@ const LONGEST_TITLE: usize = 200;
 
 /// Something that an agent, or a hook in it, tells.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case", tag = "report")]
 pub enum Report {
     /// It is up.
@@ -48,6 +49,7 @@ pub enum ReportError {
 
 /// A line for people.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(try_from = "String", into = "String")]
 pub struct Title(String);
 
@@ -80,6 +82,7 @@ impl AsRef<str> for Title {
 
 /// From 0 to 100.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(try_from = "u64", into = "u8")]
 pub struct Percent(u8);
 
@@ -100,6 +103,7 @@ impl From<Percent> for u8 {
 
 /// Whether an agent works, by its own word.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Activity {
     /// It works.

@@ -18,6 +18,7 @@ const HEALTHY: Duration = Duration::from_secs(10 * 60);
 
 /// What is wanted when a launch has failed. Written as `never`, `on-failure`, `on-failure:N`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case", tag = "policy")]
 pub enum Restart {
     /// Nothing.
@@ -82,6 +83,7 @@ impl Restarts {
 
 /// How the next launch of a session stands, in its newest one.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case", tag = "relaunch")]
 pub enum RelaunchState {
     /// Nothing was decided.

@@ -69,6 +69,7 @@ pub struct Session {
 
 /// Who started a session's process.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum StartedBy {
     /// Kennel: it has a keeper and a pen.
@@ -94,6 +95,7 @@ pub enum Wanted {
 
 /// What was seen. The drawing is in the module of [`Session::step`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Phase {
     /// On record, and in line: others must end first. No keeper exists, nor was any asked for.
@@ -141,6 +143,7 @@ pub struct Launch {
 
 /// Why a session ended.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case", tag = "kind")]
 pub enum Reason {
     /// The agent ended by itself.
@@ -201,6 +204,7 @@ pub enum Reason {
 
 /// How an agent ended: its own word, or unknown.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case", tag = "kind")]
 pub enum Exit {
     /// It exited with this code.
@@ -228,6 +232,7 @@ pub enum Exit {
 
 /// Something that must be removed once the tree is gone. Recorded before it is made.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Owed {
     /// What.
     pub what: OwedKind,
@@ -239,6 +244,7 @@ pub struct Owed {
 
 /// What can be owed.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case", tag = "kind")]
 pub enum OwedKind {
     /// The keeper's socket, lock and identity file in the session's folder.
@@ -264,6 +270,7 @@ pub enum OwedKind {
 
 /// Something that was made for a session, and outlives it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Kept {
     /// What.
     pub what: OwedKind,
@@ -273,6 +280,7 @@ pub struct Kept {
 
 /// A process that could not be ended.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Survivor {
     /// Its pid, for people to read.
     pub pid: i32,

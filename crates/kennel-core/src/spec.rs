@@ -8,47 +8,70 @@ use serde::{Deserialize, Serialize};
 
 use crate::agent::AgentSpec;
 use crate::id::SessionId;
+use crate::millis;
 use crate::ready::Readiness;
 use crate::restart::Restart;
 
 mod compare;
 mod key;
+mod usual;
 
 pub use key::{KeyError, check_key};
+pub use usual::{USUAL_LEASE, USUAL_LINGER, USUAL_OUTPUT};
 
 /// A command, and how to run it. Fields are added only with a default, so that older rows can be read.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SessionSpec {
     /// A name for people.
     #[serde(default, skip_serializing_if = "is_unset")]
     pub name: Option<String>,
     /// The command and its arguments; bytes that are no UTF-8 are replaced here, for people to read.
+    #[serde(default, skip_serializing_if = "is_unset")]
     pub argv: Vec<String>,
     /// The folder it starts in.
+    #[serde(default, skip_serializing_if = "is_unset")]
     pub cwd: String,
     /// Set if it gets a terminal of its own.
     #[serde(default, skip_serializing_if = "is_unset")]
     pub terminal: Option<Terminal>,
     /// Whether its standard input can be written to (always so with a terminal).
+    #[serde(default, skip_serializing_if = "is_unset")]
     pub stdin: bool,
     /// Which pen.
+    #[serde(default)]
     pub pen: PenKind,
     /// How long a stop waits between TERM and KILL.
+    #[serde(rename = "grace_ms", alias = "grace", default = "usual::grace", with = "millis")]
+    #[cfg_attr(feature = "schema", schemars(with = "u64"))]
     pub grace: Duration,
     /// How long what it leaves behind may go on after its exit.
+    #[serde(rename = "linger_ms", alias = "linger", default = "usual::linger", with = "millis")]
+    #[cfg_attr(feature = "schema", schemars(with = "u64"))]
     pub linger: Duration,
     /// How long it goes on without a daemon; none: for ever.
+    #[serde(
+        rename = "lease_ms",
+        alias = "lease",
+        default = "usual::lease",
+        with = "millis::option"
+    )]
+    #[cfg_attr(feature = "schema", schemars(with = "Option<u64>"))]
     pub lease: Option<Duration>,
     /// Whether it ends when the client that started it goes without a word.
+    #[serde(default)]
     pub tethered: bool,
     /// The session that started this one.
     #[serde(default, skip_serializing_if = "is_unset")]
     pub parent: Option<SessionId>,
     /// Whether it goes on when its parent has ended.
+    #[serde(default)]
     pub outlives_parent: bool,
     /// The most bytes of output kept on disk: 128 KiB or more, which is what a journal needs.
+    #[serde(default = "usual::output_limit")]
     pub output_limit: u64,
     /// Who asked: a user, a program; for the event log.
+    #[serde(default)]
     pub asked_by: String,
     /// The same key twice is the same session; see [`crate::World::by_key`].
     #[serde(default, skip_serializing_if = "is_unset")]
@@ -57,16 +80,44 @@ pub struct SessionSpec {
     #[serde(default, skip_serializing_if = "is_unset")]
     pub ready: Readiness,
     /// How long it may take to be ready; none: for ever.
-    #[serde(default, skip_serializing_if = "is_unset")]
+    #[serde(
+        rename = "ready_timeout_ms",
+        alias = "ready_timeout",
+        default,
+        skip_serializing_if = "is_unset",
+        with = "millis::option"
+    )]
+    #[cfg_attr(feature = "schema", schemars(with = "Option<u64>"))]
     pub ready_timeout: Option<Duration>,
     /// How long it may take in all, awake; none: for ever.
-    #[serde(default, skip_serializing_if = "is_unset")]
+    #[serde(
+        rename = "timeout_ms",
+        alias = "timeout",
+        default,
+        skip_serializing_if = "is_unset",
+        with = "millis::option"
+    )]
+    #[cfg_attr(feature = "schema", schemars(with = "Option<u64>"))]
     pub timeout: Option<Duration>,
     /// How long it may do nothing; none: for ever.
-    #[serde(default, skip_serializing_if = "is_unset")]
+    #[serde(
+        rename = "idle_ms",
+        alias = "idle",
+        default,
+        skip_serializing_if = "is_unset",
+        with = "millis::option"
+    )]
+    #[cfg_attr(feature = "schema", schemars(with = "Option<u64>"))]
     pub idle: Option<Duration>,
     /// How long it may print nothing; none: for ever.
-    #[serde(default, skip_serializing_if = "is_unset")]
+    #[serde(
+        rename = "silence_ms",
+        alias = "silence",
+        default,
+        skip_serializing_if = "is_unset",
+        with = "millis::option"
+    )]
+    #[cfg_attr(feature = "schema", schemars(with = "Option<u64>"))]
     pub silence: Option<Duration>,
     /// Whether it is launched again when it fails.
     #[serde(default, skip_serializing_if = "is_unset")]
@@ -161,6 +212,7 @@ impl SessionSpec {
 /// A worktree of a git repository, and the branch in it. Whoever asks says which branch; the rest is what was decided
 /// on it, before the session was taken in.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct WorktreeSpec {
     /// The branch that was asked for; none: one of its own, named for the session.
@@ -196,6 +248,7 @@ impl WorktreeSpec {
 
 /// The size of a terminal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Terminal {
     /// Lines.
     pub rows: u16,
@@ -205,6 +258,7 @@ pub struct Terminal {
 
 /// Which pen is wanted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum PenKind {
     /// A cgroup where there is one, else only the subtree.

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+use crate::millis;
 use crate::spec::is_unset;
 
 /// The most bytes of text that are kept as evidence.
@@ -11,6 +12,7 @@ pub const MOST_EVIDENCE: usize = 2_000;
 
 /// What became of a prompt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum VerdictKind {
     /// The agent says that it has done what it was asked.
@@ -96,6 +98,7 @@ impl std::fmt::Display for VerdictKind {
 
 /// A verdict, and what it was made from.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Verdict {
     /// What became of it.
     pub kind: VerdictKind,
@@ -104,7 +107,14 @@ pub struct Verdict {
     /// What was seen there, word for word; at most [`MOST_EVIDENCE`] bytes of it.
     pub evidence: String,
     /// How long the provider says to wait before the next try.
-    #[serde(default, skip_serializing_if = "is_unset")]
+    #[serde(
+        rename = "retry_after_ms",
+        alias = "retry_after",
+        default,
+        skip_serializing_if = "is_unset",
+        with = "millis::option"
+    )]
+    #[cfg_attr(feature = "schema", schemars(with = "Option<u64>"))]
     pub retry_after: Option<Duration>,
 }
 
@@ -126,6 +136,7 @@ pub fn beginning_of(text: &str, most: usize) -> &str {
 
 /// Where the evidence of a verdict was seen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum EvidenceSource {
     /// In the result that the agent told in its own format.
@@ -142,6 +153,7 @@ pub enum EvidenceSource {
 
 /// What a prompt has used up.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct Usage {
     /// Tokens that the model has read, without those that were cached.
@@ -179,6 +191,7 @@ impl std::ops::AddAssign for Usage {
 
 /// Whether an attempt did something that a repetition would do twice.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Work {
     /// It did nothing: no tool was run, as far as it told, and it told everything.
@@ -192,6 +205,7 @@ pub enum Work {
 
 /// How an attempt at a prompt was judged. The answer itself is in its output.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Judged {
     /// What became of it.
     pub verdict: Verdict,

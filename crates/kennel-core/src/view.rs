@@ -11,6 +11,7 @@ use crate::verdict::Judged;
 
 /// A session, as `--json` and the API show it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SessionView {
     /// The id.
     pub id: String,
@@ -93,6 +94,7 @@ pub struct SessionView {
 
 /// A worktree that was made for a session, or is about to be.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct WorktreeView {
     /// The launch that it was made for, or that has it now.
     pub session: String,
@@ -119,6 +121,7 @@ pub struct WorktreeView {
 
 /// How a worktree stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum WorktreeState {
     /// Its session has not ended.
@@ -131,6 +134,7 @@ pub enum WorktreeState {
 
 /// An entry of the event log.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct EventView {
     /// Its number: without gaps, growing.
     pub seq: u64,
@@ -148,6 +152,7 @@ pub struct EventView {
 
 /// A launch, in `inspect`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct LaunchView {
     /// Whether its gate was told to open.
     pub granted: bool,

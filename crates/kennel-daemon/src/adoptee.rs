@@ -161,7 +161,7 @@ mod tests {
 
     fn find(request: AdoptRequest, census: &Census) -> Result<Adoptee, String> {
         let found = Adoptee::find(request, &Caller::default(), &home(), census);
-        found.map_err(|refused| refused.problem().message)
+        found.map_err(|refused| refused.problem().detail)
     }
 
     #[test]
@@ -211,7 +211,7 @@ mod tests {
         assert!(find(asking(pid), &census).unwrap_err().contains("session abc already"));
         let inside = Caller { pid: Some(pid), session: Some("abc".into()) };
         let refused = Adoptee::find(asking(pid), &inside, &home(), &Census::default());
-        assert!(refused.unwrap_err().problem().message.contains("inside session abc"));
+        assert!(refused.unwrap_err().problem().detail.contains("inside session abc"));
         child.kill().unwrap();
         child.wait().unwrap();
     }

@@ -1,6 +1,8 @@
 //! What the owner of the state is told.
 
-use kennel_core::api::{DaemonView, ReportRequest, ResumeRequest, StopAnswer, StopRequest};
+use kennel_core::api::{
+    DaemonView, ListRequest, ReportRequest, ResumeRequest, SessionPage, StopAnswer, StopRequest,
+};
 use kennel_core::{Event, Judged, SessionId, SessionView};
 use kennel_keeper::protocol::{Report, YardReport};
 use rustix::fd::OwnedFd;
@@ -175,8 +177,8 @@ pub(crate) enum Command {
     },
     /// Another launch of a session; answered as for a new one.
     Resume(Resume),
-    /// All sessions, or all that are not cleaned.
-    List { all: bool, answer: Answer<Vec<SessionView>> },
+    /// A page of sessions.
+    List { wish: ListRequest, answer: Answer<SessionPage> },
     /// One session.
     Show { reference: String, answer: Answer<SessionView> },
     /// One session, with what a look at its processes needs.

@@ -5,7 +5,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use kennel_core::api::{CreateRequest, ResumeRequest, StdinFrom, Text};
+use kennel_core::api::{CreateRequest, Environment, ResumeRequest, StdinFrom, Text};
 use kennel_core::{LaunchToken, PenKind, SessionId, SessionSpec, WorktreeSpec};
 use kennel_keeper::journal::MIN_LIMIT;
 use kennel_keeper::protocol::{LaunchOrder, Stdin, TerminalOrder, TerminalSettings};
@@ -94,6 +94,8 @@ impl NewLaunch {
         let prompt = prompt::check(&mut spec, &argv, request.prompt)?;
         let env = request.env.into_iter().map(variable).collect::<Result<_, _>>()?;
         let cwd = PathBuf::from(exact(request.cwd, "cwd")?);
+        spec.argv = argv.iter().map(|arg| arg.to_string_lossy().into_owned()).collect();
+        spec.cwd = cwd.to_string_lossy().into_owned();
         if !cwd.is_absolute() {
             return Err(Refused::invalid(format!("cwd {cwd:?} is not absolute")));
         }
@@ -135,23 +137,19 @@ impl NewLaunch {
 
     /// The surroundings of a client, of which prompts are made later: see [`NewLaunch::asking`].
     pub(crate) fn surroundings(
-        env: Vec<(Text, Text)>,
+        env: Environment,
         cwd: Text,
         umask: u32,
         limits: Vec<(u32, u64, u64)>,
     ) -> Result<Self, Refused> {
         let request = CreateRequest {
-            spec: SessionSpec::default(),
             argv: vec![Text::Plain("true".to_owned())],
             env,
             cwd,
             umask,
             limits,
-            stdin: StdinFrom::Null,
-            terminal_settings: None,
-            stderr_apart: false,
             queue: true,
-            prompt: None,
+            ..CreateRequest::default()
         };
         Self::new(request, None)
     }
@@ -255,7 +253,7 @@ impl NewLaunch {
             terminal_settings: request.terminal_settings,
             stderr_apart: request.stderr_apart,
             queue: request.queue,
-            prompt: None,
+            ..CreateRequest::default()
         };
         let mut launch = Self::new(request, given)?;
         launch.spec.worktree = worktree;
@@ -421,32 +419,15 @@ pub(crate) mod tests {
     pub(crate) fn request(argv: &[&str]) -> CreateRequest {
         CreateRequest {
             spec: SessionSpec {
-                name: None,
-                argv: argv.iter().map(ToString::to_string).collect(),
-                cwd: "/".into(),
-                terminal: None,
-                stdin: false,
-                pen: PenKind::Auto,
                 grace: Duration::from_secs(5),
-                linger: Duration::ZERO,
-                lease: None,
-                tethered: false,
-                parent: None,
-                outlives_parent: false,
-                output_limit: 1 << 20,
                 asked_by: "test".into(),
                 ..SessionSpec::default()
             },
             argv: argv.iter().map(|arg| Text::Plain((*arg).to_owned())).collect(),
-            env: vec![(Text::Plain("A".into()), Text::Plain("b".into()))],
+            env: Environment(vec![(Text::Plain("A".into()), Text::Plain("b".into()))]),
             cwd: Text::Plain("/".into()),
             umask: 0o22,
-            limits: Vec::new(),
-            stdin: StdinFrom::Null,
-            terminal_settings: None,
-            stderr_apart: false,
-            queue: false,
-            prompt: None,
+            ..CreateRequest::default()
         }
     }
 
@@ -455,7 +436,7 @@ pub(crate) mod tests {
         change(&mut request);
         let refused = NewLaunch::new(request, None).unwrap_err();
         assert_eq!(refused.problem().code, "invalid");
-        refused.problem().message
+        refused.problem().detail
     }
 
     #[test]
@@ -465,8 +446,8 @@ pub(crate) mod tests {
         assert!(refusal(|r| r.argv.push(plain("a\0b"))).contains("NUL"));
         assert!(refusal(|r| r.argv.push(Text::Bytes { hex: "f".into() })).contains("hex"));
         assert!(refusal(|r| r.cwd = plain("relative")).contains("absolute"));
-        assert!(refusal(|r| r.env.push((plain("A=B"), plain("")))).contains("A=B"));
-        assert!(refusal(|r| r.env.push((plain(""), plain("")))).contains("variable"));
+        assert!(refusal(|r| r.env.0.push((plain("A=B"), plain("")))).contains("A=B"));
+        assert!(refusal(|r| r.env.0.push((plain(""), plain("")))).contains("variable"));
         assert!(refusal(|r| r.umask = 0o1000).contains("umask"));
         assert!(refusal(|r| r.limits.push((7, 2, 1))).contains("soft"));
         for too_little in [0, MIN_LIMIT - 1] {
@@ -483,7 +464,7 @@ pub(crate) mod tests {
     #[test]
     fn a_refusal_shows_no_value_of_the_environment() {
         let secret = Text::Bytes { hex: "secret".into() };
-        let told = refusal(|r| r.env.push((Text::Plain("TOKEN".into()), secret)));
+        let told = refusal(|r| r.env.0.push((Text::Plain("TOKEN".into()), secret)));
         assert!(told.contains("TOKEN") && !told.contains("secret"), "{told}");
         let launch = NewLaunch::new(request(&["true"]), None).unwrap();
         assert!(!format!("{launch:?}").contains("\"b\""));
@@ -493,7 +474,7 @@ pub(crate) mod tests {
     fn in_a_worktree_nothing_leads_git_elsewhere() {
         let mut request = request(&["true"]);
         for (name, value) in [("PWD", "/old"), ("GIT_DIR", "/old/.git"), ("GIT_EDITOR", "vi")] {
-            request.env.push((Text::Plain(name.into()), Text::Plain(value.into())));
+            request.env.0.push((Text::Plain(name.into()), Text::Plain(value.into())));
         }
         let told = WorktreeSpec { record: Some("{}".into()), ..WorktreeSpec::default() };
         request.spec.worktree = Some(told);
@@ -514,7 +495,7 @@ pub(crate) mod tests {
         let mut request = request(&["printf"]);
         request.argv.push(Text::Bytes { hex: "ff00".replace("00", "41") });
         for name in ["KENNEL_HOME", "KENNEL_TOKEN", "KENNEL_SESSION"] {
-            request.env.push((Text::Plain(name.into()), Text::Plain("/other".into())));
+            request.env.0.push((Text::Plain(name.into()), Text::Plain("/other".into())));
         }
         let launch = NewLaunch::new(request, None).unwrap();
         let name = PenName::random(kennel_pen::HomeId::random().unwrap()).unwrap();

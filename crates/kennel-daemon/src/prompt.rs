@@ -107,7 +107,7 @@ mod tests {
     #[test]
     fn what_can_t_be_asked_is_refused_with_the_reason() {
         let told = |spec: &mut SessionSpec, argv: &[OsString], prompt: Option<&str>| {
-            check(spec, argv, prompt.map(ToOwned::to_owned)).unwrap_err().problem().message
+            check(spec, argv, prompt.map(ToOwned::to_owned)).unwrap_err().problem().detail
         };
         assert!(told(&mut SessionSpec::default(), &[], Some("x")).contains("no spec.agent"));
         assert!(told(&mut spec(), &[], None).contains("empty"));

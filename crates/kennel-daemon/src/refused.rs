@@ -42,6 +42,21 @@ impl RefusedKind {
         }
     }
 
+    /// In words, for people.
+    fn title(self) -> &'static str {
+        match self {
+            Self::NotFound => "Not found",
+            Self::Ambiguous => "More than one is meant",
+            Self::Conflict => "Not as things are now",
+            Self::Refused => "Nothing new is taken",
+            Self::Invalid => "The request makes no sense",
+            Self::Busy => "Not just now",
+            Self::Gone => "The daemon is leaving",
+            Self::Internal => "A fault in Kennel",
+            Self::Disbelief(_) => "The report is not believed",
+        }
+    }
+
     pub(crate) fn status(self) -> u16 {
         match self {
             Self::NotFound => 404,
@@ -104,9 +119,13 @@ impl Refused {
     }
 
     pub(crate) fn problem(&self) -> Problem {
+        let code = self.kind.code();
         Problem {
-            code: self.kind.code().to_owned(),
-            message: self.message.clone(),
+            kind: format!("urn:kennel:{code}"),
+            title: self.kind.title().to_owned(),
+            status: self.status(),
+            detail: self.message.clone(),
+            code: code.to_owned(),
             hint: self.hint.clone(),
         }
     }
@@ -212,7 +231,7 @@ mod tests {
             super::Refused::from(FindError::NotFound { reference: "cluade".into(), near });
         let problem = refused.problem();
         assert_eq!((refused.status(), problem.code.as_str()), (404, "not_found"));
-        assert!(problem.message.contains("claude"), "{problem:?}");
+        assert!(problem.detail.contains("claude"), "{problem:?}");
         assert!(problem.hint.unwrap().contains("ps -a"));
     }
 }

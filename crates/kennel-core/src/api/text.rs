@@ -20,6 +20,12 @@ pub enum Text {
     },
 }
 
+impl Default for Text {
+    fn default() -> Self {
+        Self::Plain(String::new())
+    }
+}
+
 impl From<&OsStr> for Text {
     fn from(text: &OsStr) -> Self {
         match text.to_str() {

@@ -9,6 +9,7 @@ const LONGEST: usize = 40;
 
 /// The name of a plan, a stage, an agent in it, or an input.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(try_from = "String", into = "String")]
 pub struct Name(String);
 
@@ -63,6 +64,7 @@ impl From<Name> for String {
 
 /// Where an agent is in its plan: written `STAGE.AGENT`, which no other agent of the plan is called.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(try_from = "String", into = "String")]
 pub struct Place {
     /// The stage.

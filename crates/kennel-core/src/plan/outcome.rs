@@ -23,6 +23,7 @@ pub struct PlanOutcome {
 
 /// What became of a plan as a whole.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum PlanResult {
     /// Every stage has what it needs.
@@ -37,6 +38,7 @@ pub enum PlanResult {
 
 /// What became of an agent.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct AgentOutcome {
     /// Which.
     pub place: Place,
@@ -52,6 +54,7 @@ pub struct AgentOutcome {
 
 /// What became of an agent, in one word.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum AgentResult {
     /// It has answered.

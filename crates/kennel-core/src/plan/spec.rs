@@ -7,10 +7,12 @@ use serde::{Deserialize, Serialize};
 
 use super::name::{Name, Place};
 use crate::agent::Permissions;
+use crate::millis;
 use crate::spec::is_unset;
 
 /// Stages of agents, one after the other. Fields are added only with a default, so that older records can be read.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct PlanSpec {
     /// What it is called.
     pub name: Name,
@@ -18,7 +20,14 @@ pub struct PlanSpec {
     #[serde(default, skip_serializing_if = "is_unset")]
     pub about: Option<String>,
     /// How long it may take in all; none: for ever.
-    #[serde(default, skip_serializing_if = "is_unset")]
+    #[serde(
+        rename = "timeout_ms",
+        alias = "timeout",
+        default,
+        skip_serializing_if = "is_unset",
+        with = "millis::option"
+    )]
+    #[cfg_attr(feature = "schema", schemars(with = "Option<u64>"))]
     pub timeout: Option<Duration>,
     /// How many agents may be at work at once; none: all of a stage.
     #[serde(default, skip_serializing_if = "is_unset")]
@@ -32,6 +41,7 @@ pub struct PlanSpec {
 
 /// Something that whoever runs a plan says.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct InputSpec {
     /// What it is if nobody says; none: somebody must.
     #[serde(default, skip_serializing_if = "is_unset")]
@@ -43,6 +53,7 @@ pub struct InputSpec {
 
 /// Agents that are at work at the same time.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct StageSpec {
     /// What it is called.
     pub name: Name,
@@ -58,6 +69,7 @@ pub struct StageSpec {
 
 /// One prompt to one agent.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct PlanAgent {
     /// What it is called in its stage.
     pub name: Name,
@@ -79,7 +91,14 @@ pub struct PlanAgent {
     #[serde(default, skip_serializing_if = "is_unset")]
     pub cwd: Option<String>,
     /// How long it may take; none: for ever.
-    #[serde(default, skip_serializing_if = "is_unset")]
+    #[serde(
+        rename = "timeout_ms",
+        alias = "timeout",
+        default,
+        skip_serializing_if = "is_unset",
+        with = "millis::option"
+    )]
+    #[cfg_attr(feature = "schema", schemars(with = "Option<u64>"))]
     pub timeout: Option<Duration>,
     /// A worktree that is made for it.
     #[serde(default, skip_serializing_if = "is_unset")]
@@ -96,6 +115,7 @@ pub struct PlanAgent {
 
 /// Who is asked.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Who {
     /// Whoever answers to this: `claude`, `codex`, … In a new conversation.
@@ -106,6 +126,7 @@ pub enum Who {
 
 /// A worktree, as it is asked for.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum WorktreeWish {
     /// On a branch of its own.
@@ -116,6 +137,7 @@ pub enum WorktreeWish {
 
 /// What the failure of an agent means.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum OnFailure {
     /// The plan has failed: all others are stopped.
@@ -126,6 +148,7 @@ pub enum OnFailure {
 
 /// The prompt of an agent, with references in it: see [`super::Template`].
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Prompt {
     /// This.

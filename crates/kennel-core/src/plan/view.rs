@@ -9,6 +9,7 @@ use crate::verdict::{Usage, VerdictKind};
 
 /// A plan, as `--json` and the API show it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct PlanView {
     /// The id of this run of it.
     pub id: String,
@@ -30,6 +31,7 @@ pub struct PlanView {
 
 /// How a plan stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum PlanStatus {
     /// Agents are at work, or about to be asked.
@@ -48,6 +50,7 @@ pub enum PlanStatus {
 
 /// A stage of a plan.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct StageView {
     /// Its name.
     pub name: String,
@@ -59,6 +62,7 @@ pub struct StageView {
 
 /// An agent of a plan.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct PlanAgentView {
     /// Its name in the stage.
     pub name: String,
@@ -82,6 +86,7 @@ pub struct PlanAgentView {
 
 /// How an agent of a plan stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum PlanAgentStatus {
     /// It was not asked.

@@ -4,6 +4,7 @@ use axum::Json;
 use axum::body::Bytes;
 use axum::extract::{FromRequest, Request};
 use axum::http::StatusCode;
+use axum::http::header::CONTENT_TYPE;
 use axum::response::{IntoResponse, Response};
 use serde::de::DeserializeOwned;
 
@@ -25,27 +26,40 @@ impl<T: DeserializeOwned, S: Send + Sync> FromRequest<S> for Body<T> {
 fn parse<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Refused> {
     let bytes = if bytes.is_empty() { b"{}" } else { bytes };
     serde_json::from_slice(bytes).map_err(|error| {
-        // Where, and not what: the text may quote a secret.
         let place = format!("line {}, column {}", error.line(), error.column());
         match error.classify() {
-            serde_json::error::Category::Data => {
-                Refused::invalid(format!("the body is not what is expected here, at {place}"))
-            }
+            serde_json::error::Category::Data => Refused::invalid(format!(
+                "the body is not what is expected here, at {place}{}",
+                field(&error)
+            )),
             _ => Refused::invalid(format!("the body is no JSON, at {place}")),
         }
     })
 }
 
+/// Which field is missing or should not be there. Anything else is not told: the text may quote a secret.
+fn field(error: &serde_json::Error) -> String {
+    let text = error.to_string();
+    let about_a_name = ["missing field", "unknown field", "duplicate field"];
+    if !about_a_name.iter().any(|words| text.starts_with(words)) {
+        return String::new();
+    }
+    let name = text.split(" at line ").next().unwrap_or_default();
+    format!(": {name}")
+}
+
 impl IntoResponse for Refused {
     fn into_response(self) -> Response {
         let status = StatusCode::from_u16(self.status());
-        (status.unwrap_or(StatusCode::INTERNAL_SERVER_ERROR), Json(self.problem())).into_response()
+        let status = status.unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+        let kind = [(CONTENT_TYPE, "application/problem+json")];
+        (status, kind, Json(self.problem())).into_response()
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use kennel_core::api::StopRequest;
+    use kennel_core::api::{CreateRequest, StopRequest};
 
     use super::*;
 
@@ -54,13 +68,19 @@ mod tests {
         assert_eq!(parse::<StopRequest>(b"").unwrap(), StopRequest::default());
         let wrong = parse::<StopRequest>(b"{\"now\": \"hunter2\"}").unwrap_err().problem();
         assert_eq!(wrong.code, "invalid");
-        assert!(wrong.message.contains("line 1") && !wrong.message.contains("hunter2"));
+        assert!(wrong.detail.contains("line 1") && !wrong.detail.contains("hunter2"));
         assert!(parse::<StopRequest>(b"{").is_err());
+        let told = |body: &[u8]| parse::<StopRequest>(body).unwrap_err().problem().detail;
+        assert!(told(b"{\"grase_ms\": 5}").contains("unknown field `grase_ms`"));
+        let told = |body: &[u8]| parse::<CreateRequest>(body).unwrap_err().problem().detail;
+        assert!(told(b"{\"argv\": []}").contains("missing field `cwd`"));
+        assert!(told(b"{\"cwd\": \"/\", \"grase_ms\": 5}").contains("unknown field `grase_ms`"));
     }
 
     #[test]
     fn a_refusal_is_a_problem_with_its_status() {
         let response = Refused::conflict("no").into_response();
         assert_eq!(response.status(), StatusCode::CONFLICT);
+        assert_eq!(response.headers()[CONTENT_TYPE], "application/problem+json");
     }
 }

@@ -4,8 +4,8 @@ use axum::Json;
 use axum::extract::{Path, Query, State};
 use axum::http::StatusCode;
 use kennel_core::api::{
-    ByRequest, CreateRequest, InspectView, PruneAnswer, PruneRequest, StdinFrom, StopAnswer,
-    StopRequest,
+    ByRequest, CreateRequest, InspectView, ListRequest, PruneAnswer, PruneRequest, SessionPage,
+    StdinFrom, StopAnswer, StopRequest,
 };
 use kennel_core::{SessionId, SessionView};
 use serde::Deserialize;
@@ -21,19 +21,12 @@ use crate::refused::Refused;
 
 type Answered<T> = Result<Json<T>, Refused>;
 
-/// Which sessions to list.
-#[derive(Debug, Default, Deserialize)]
-pub(super) struct Which {
-    #[serde(default)]
-    all: bool,
-}
-
 pub(super) async fn list(
     State(api): State<Api>,
-    which: Result<Query<Which>, axum::extract::rejection::QueryRejection>,
-) -> Answered<Vec<SessionView>> {
-    let all = which.map_err(|wrong| Refused::invalid(wrong.body_text()))?.all;
-    api.ask(|answer| Command::List { all, answer }).await.map(Json)
+    wish: Result<Query<ListRequest>, axum::extract::rejection::QueryRejection>,
+) -> Answered<SessionPage> {
+    let Query(wish) = wish.map_err(|wrong| Refused::invalid(wrong.body_text()))?;
+    api.ask(|answer| Command::List { wish, answer }).await.map(Json)
 }
 
 /// What the answer to a new session waits for.

@@ -187,7 +187,7 @@ mod tests {
     #[test]
     fn what_differs_is_told_in_words_of_the_command_line() {
         let id = kennel_core::SessionId::parse("0c3k5d9wq2fa").unwrap();
-        let told = |fields: &[&str]| different(&id, fields).problem().message;
+        let told = |fields: &[&str]| different(&id, fields).problem().detail;
         assert!(told(&["argv"]).ends_with(": the command differs"));
         assert!(told(&["cwd", "output_limit"]).ends_with(": the folder, --output-limit differ"));
     }

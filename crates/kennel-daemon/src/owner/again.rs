@@ -322,14 +322,14 @@ impl Owner {
         let (room, token) = match (self.room_for_again(&launch), token()) {
             (Ok(room), Ok(token)) => (room, token),
             (Err(refused), _) | (_, Err(refused)) => {
-                self.note(Some(id.clone()), "restart_put_off", refused.problem().message);
+                self.note(Some(id.clone()), "restart_put_off", refused.problem().detail);
                 return self.arm_restart(id, NO_ROOM);
             }
         };
         let changes = match self.next_attempt(id, &mut launch) {
             Ok(changes) => changes,
             Err(refused) => {
-                let why = refused.problem().message;
+                let why = refused.problem().detail;
                 self.note(Some(id.clone()), "not_restarted", why.clone());
                 return self.call_off(id, Reason::Stopped { by: format!("the daemon: {why}") });
             }

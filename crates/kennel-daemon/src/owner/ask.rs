@@ -2,7 +2,9 @@
 
 use std::time::{Duration, Instant};
 
-use kennel_core::api::{DaemonView, SettingsView, StopAnswer, StopRequest, StopResult};
+use kennel_core::api::{
+    DaemonView, SessionPage, SettingsView, StopAnswer, StopRequest, StopResult,
+};
 use kennel_core::{
     Admitted, Event, Keyed, LaunchToken, Phase, Reason, RelaunchState, Session, SessionId,
     SessionView, StopWish,
@@ -42,14 +44,10 @@ impl Owner {
                 self.ask_again(&session, launch, tether, Waiter::until(until, answer));
             }
             Command::Resume(resume) => self.resume(resume),
-            Command::List { all, answer } => {
-                let pending = |session: &Session| session.relaunch == RelaunchState::Pending;
-                let shown = |session: &&Session| {
-                    all || session.is_live() || pending(session) || session.is_asking()
-                };
-                let wanted = self.world.sessions().filter(shown);
-                let views = wanted.filter_map(|session| self.view(&session.id)).collect();
-                answer.send(Ok(views)).ok();
+            Command::List { wish, answer } => {
+                let (ids, next) = wish.page(self.world.sessions());
+                let sessions = ids.into_iter().filter_map(|id| self.view(id)).collect();
+                answer.send(Ok(SessionPage { sessions, next })).ok();
             }
             Command::Show { reference, answer } => {
                 let shown = self.find(&reference).and_then(|id| self.show(&id));

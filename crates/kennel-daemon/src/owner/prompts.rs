@@ -275,7 +275,7 @@ impl Owner {
 
     /// Ends a prompt whose turn came and which can't be asked any more.
     pub(super) fn turn_down(&mut self, id: &SessionId, refused: &Refused) {
-        let why = refused.problem().message;
+        let why = refused.problem().detail;
         let reason = kennel_core::Reason::Failed { code: 202, why };
         self.happen(id, &Event::StopAsked(kennel_core::StopWish { grace: None, reason }));
     }

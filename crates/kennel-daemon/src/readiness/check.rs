@@ -36,7 +36,7 @@ mod tests {
 
     fn refusal(ready: Readiness) -> String {
         let spec = SessionSpec { ready, cwd: "/".into(), ..SessionSpec::default() };
-        check(&spec).unwrap_err().problem().message
+        check(&spec).unwrap_err().problem().detail
     }
 
     #[test]

@@ -284,7 +284,7 @@ fn input(stage: &Stage) {
         "trap 'exit 3' USR1; read line; echo $line; \
         while :; do sleep 0.05; done",
     ]);
-    order["stdin"] = json!({"from": "pipe"});
+    order["stdin"] = json!("pipe");
     let session = stage.post("/v1/sessions", &order);
     let of = |what: &str| format!("/v1/sessions/{}/{what}", session["id"].as_str().unwrap());
     stage.post(&of("input"), &json!({"hex": "68690a", "eof": true}));
@@ -309,7 +309,7 @@ fn deposit(stage: &Stage) {
     let ticket = "00112233445566778899aabbccddeeff";
     stage.leave_at_deposit(ticket, &input);
     let mut order = stage.order(&["/bin/sh", "-c", "test \"$(cat)\" = 'from afar'"]);
-    order["stdin"] = json!({"from": "deposit", "ticket": ticket});
+    order["stdin"] = json!({"deposit": {"ticket": ticket}});
     let session = stage.post("/v1/sessions", &order);
     assert_eq!(stage.wait(&session)["exit_code"], 0);
     assert_eq!(stage.ask("POST", "/v1/sessions", Some(&order)).status, 422, "given once");
@@ -317,21 +317,21 @@ fn deposit(stage: &Stage) {
 
 fn tether(stage: &Stage) {
     let mut order = stage.order(&["/bin/sleep", "1000"]);
-    order["spec"]["tethered"] = json!(true);
+    order["tethered"] = json!(true);
     // Never waits for its answer.
     let stream = client::send(&stage.path("kennel.sock"), "POST", "/v1/sessions", Some(&order));
     stream.unwrap().flush().unwrap();
     // Whether the client was seen to go, or nobody came to hold the tether.
     stage.until("it has ended", || {
         let all = stage.get("/v1/sessions?all=true");
-        let sessions = all.as_array().unwrap();
+        let sessions = all["sessions"].as_array().unwrap();
         sessions.iter().all(|session| session["phase"] == "cleaned").then_some(())
     });
 }
 
 fn book_keeping(stage: &Stage) {
     let mut order = stage.order(&["/bin/sleep", "1000"]);
-    order["spec"]["name"] = json!("claude");
+    order["name"] = json!("claude");
     let session = stage.post("/v1/sessions", &order);
     let id = session["id"].as_str().unwrap();
     let by_name = stage.get("/v1/sessions/claude");
@@ -341,7 +341,7 @@ fn book_keeping(stage: &Stage) {
     assert_eq!((taken.status, &taken.json()["code"]), (409, &json!("conflict")));
     let slip = stage.ask("GET", "/v1/sessions/cluade", None);
     assert_eq!(slip.status, 404);
-    assert!(slip.json()["message"].as_str().unwrap().contains("claude"));
+    assert!(slip.json()["detail"].as_str().unwrap().contains("claude"));
     // What need not be durable is on record a moment later.
     let inspected = stage.until("its history is told", || {
         let inspected = stage.get("/v1/sessions/claude/inspect");
@@ -354,10 +354,10 @@ fn book_keeping(stage: &Stage) {
     assert_eq!(stage.ask("DELETE", "/v1/sessions/claude", None).status, 409);
     let not_lost = stage.ask("POST", "/v1/sessions/claude/forget", Some(&json!({"by": "me"})));
     assert_eq!(not_lost.status, 409);
-    assert_eq!(stage.get("/v1/sessions").as_array().unwrap().len(), 1);
+    assert_eq!(stage.get("/v1/sessions")["sessions"].as_array().unwrap().len(), 1);
     stage.stop(&session);
-    assert_eq!(stage.get("/v1/sessions").as_array().unwrap().len(), 0);
-    assert_eq!(stage.get("/v1/sessions?all=true").as_array().unwrap().len(), 1);
+    assert_eq!(stage.get("/v1/sessions")["sessions"].as_array().unwrap().len(), 0);
+    assert_eq!(stage.get("/v1/sessions?all=true")["sessions"].as_array().unwrap().len(), 1);
     assert_eq!(stage.ask("DELETE", "/v1/sessions/claude", None).status, 204);
     assert!(!std::path::Path::new(session["folder"].as_str().unwrap()).exists());
     let other = stage.run(&["/bin/true"]);
@@ -366,15 +366,15 @@ fn book_keeping(stage: &Stage) {
     assert_eq!(pruned["removed"], json!([]));
     let pruned = stage.post("/v1/prune", &json!({}));
     assert_eq!(pruned["removed"], json!([other["id"]]));
-    assert_eq!(stage.get("/v1/sessions?all=true"), json!([]));
+    assert_eq!(stage.get("/v1/sessions?all=true")["sessions"], json!([]));
 }
 
 fn parent(stage: &Stage) {
     let parent = stage.run(&["/bin/sleep", "1000"]);
     let mut order = stage.order(&["/bin/sleep", "1000"]);
-    order["spec"]["parent"] = parent["id"].clone();
+    order["parent"] = parent["id"].clone();
     let child = stage.post("/v1/sessions", &order);
-    order["spec"]["outlives_parent"] = json!(true);
+    order["outlives_parent"] = json!(true);
     let stays = stage.post("/v1/sessions", &order);
     stage.stop(&parent);
     let ended = stage.wait(&child);
@@ -389,7 +389,7 @@ fn many(stage: &Stage) {
     let descriptors = std::fs::read_dir(format!("/proc/{daemon}/fd")).unwrap().count();
     assert!(descriptors < 2 * MANY + 40, "{descriptors} descriptors");
     stage.kill_daemon();
-    let live = stage.get("/v1/sessions");
+    let live = stage.get("/v1/sessions")["sessions"].clone();
     assert_eq!(live.as_array().unwrap().len(), MANY);
     assert!(live.as_array().unwrap().iter().all(|session| session["phase"] == "running"));
     stage.until("every adoption is told", || {
@@ -420,7 +420,7 @@ fn nonsense(stage: &Stage) {
     assert_eq!(ask("GET", "/v1/nothing", &json!({})), (404, "not_found".to_owned()));
     assert_eq!(ask("PUT", "/v1/daemon", &json!({})), invalid);
     assert_eq!(ask("GET", "/v1/sessions?all=perhaps", &json!({})), invalid);
-    assert_eq!(stage.get("/v1/sessions?all=true"), json!([]), "and nothing was made");
+    assert_eq!(stage.get("/v1/sessions?all=true")["sessions"], json!([]), "and nothing was made");
     assert!(
         !stage.path("sessions").exists() || stage.path("sessions").read_dir().unwrap().count() == 0
     );

@@ -154,17 +154,10 @@ impl Stage {
     }
 
     pub(crate) fn order(&self, argv: &[&str]) -> Value {
-        let second = json!({"secs": 1, "nanos": 0});
         json!({
-            "spec": {
-                "name": null, "argv": argv, "cwd": "/", "terminal": null, "stdin": false,
-                "pen": self.pen, "grace": second, "linger": {"secs": 0, "nanos": 0},
-                "lease": {"secs": 60, "nanos": 0}, "tethered": false, "parent": null,
-                "outlives_parent": false, "output_limit": 1 << 20, "asked_by": "the test",
-            },
-            "argv": argv, "env": [["PATH", "/usr/bin:/bin"], ["SECRET", "hunter2"]], "cwd": "/",
-            "umask": 18, "limits": [], "stdin": {"from": "null"}, "terminal_settings": null,
-            "stderr_apart": false,
+            "argv": argv, "env": {"PATH": "/usr/bin:/bin", "SECRET": "hunter2"}, "cwd": "/",
+            "pen": self.pen, "grace_ms": 1000, "linger_ms": 0, "lease_ms": 60_000,
+            "output_limit": 1 << 20, "asked_by": "the test",
         })
     }
 

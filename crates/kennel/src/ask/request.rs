@@ -3,8 +3,10 @@
 use std::ffi::OsStr;
 use std::io::Read;
 
-use kennel_core::api::{CreateRequest, StdinFrom, Text};
-use kennel_core::{AgentSpec, SessionSpec, SessionView, Wish};
+use kennel_core::api::{CreateRequest, Text};
+use kennel_core::{
+    AgentSpec, SessionSpec, SessionView, USUAL_LEASE, USUAL_LINGER, USUAL_OUTPUT, Wish,
+};
 use rustix::termios::isatty;
 
 use super::args::AskArgs;
@@ -18,12 +20,6 @@ use crate::run::surroundings;
 const LONGEST: u64 = 4 << 20;
 /// How often a request with a key is repeated if daemons vanish over it.
 const MOST_LOSSES: u32 = 50;
-/// How much of its output is kept.
-const OUTPUT: u64 = 64 << 20;
-/// How long what an agent leaves behind may go on after its exit.
-const LINGER: std::time::Duration = std::time::Duration::from_secs(2);
-/// How long it goes on without a daemon.
-const LEASE: std::time::Duration = std::time::Duration::from_secs(15 * 60);
 
 /// Who is asked, and what.
 struct Words<'a> {
@@ -77,15 +73,14 @@ pub(super) fn request(home: &Home, args: &AskArgs) -> Result<CreateRequest, Fail
     };
     let mut spec = SessionSpec {
         name: args.name.clone(),
-        cwd: cwd.to_string_lossy().into_owned(),
         pen: args.pen.into(),
         grace: args.grace,
-        linger: LINGER,
-        lease: Some(LEASE),
+        linger: USUAL_LINGER,
+        lease: Some(USUAL_LEASE),
         parent: find_inside(home)
             .and_then(|inside| inside.session)
             .and_then(|id| kennel_core::SessionId::parse(&id).ok()),
-        output_limit: OUTPUT,
+        output_limit: USUAL_OUTPUT,
         asked_by: asked_by(),
         key: args.key.clone(),
         agent: Some(Box::new(agent)),
@@ -96,16 +91,13 @@ pub(super) fn request(home: &Home, args: &AskArgs) -> Result<CreateRequest, Fail
     let text = |text: &OsStr| Text::from(text);
     Ok(CreateRequest {
         spec,
-        argv: Vec::new(),
         env: env.iter().map(|(name, value)| (text(name), text(value))).collect(),
         cwd: text(cwd.as_os_str()),
         umask: surroundings::umask(),
         limits: surroundings::limits(),
-        stdin: StdinFrom::Null,
-        terminal_settings: None,
-        stderr_apart: false,
         queue: args.queue,
         prompt: Some(prompt(words.prompt)?),
+        ..CreateRequest::default()
     })
 }
 

@@ -11,7 +11,7 @@ use std::os::unix::net::UnixStream;
 use std::time::{Duration, Instant};
 
 use kennel_core::SessionView;
-use kennel_core::api::{DaemonView, Problem};
+use kennel_core::api::{DaemonView, Problem, SessionPage};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
@@ -55,8 +55,8 @@ pub(crate) enum Patience {
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum AskError {
     /// The daemon said no.
-    #[error("{}", .0.message)]
-    Problem(Problem),
+    #[error("{}", .0.detail)]
+    Problem(Box<Problem>),
     /// No daemon listens.
     #[error("no daemon runs for this home")]
     NoDaemon,
@@ -95,7 +95,7 @@ impl AskError {
         match (self, &session.name) {
             (Self::Problem(mut problem), Some(name)) => {
                 let both = format!("{name} ({})", session.id);
-                problem.message = replace_word(&problem.message, &session.id, &both);
+                problem.detail = replace_word(&problem.detail, &session.id, &both);
                 Self::Problem(problem)
             }
             (other, _) => other,
@@ -122,10 +122,11 @@ impl AskError {
 impl From<AskError> for Failure {
     fn from(error: AskError) -> Self {
         match error {
-            AskError::Problem(Problem { code, message, hint }) => {
+            AskError::Problem(problem) => {
+                let Problem { code, detail, hint, .. } = *problem;
                 let number =
                     if code == "internal" { exit_code::INTERNAL } else { exit_code::REFUSED };
-                let failure = Self::because(number, message);
+                let failure = Self::because(number, detail);
                 match hint {
                     Some(hint) => failure.hint(hint),
                     None => failure,
@@ -323,6 +324,22 @@ fn replace_word(text: &str, word: &str, by: &str) -> String {
     out
 }
 
+impl Daemon {
+    /// All sessions, or all that are not over, page by page.
+    pub(crate) fn sessions(&self, all: bool) -> Result<Vec<SessionView>, AskError> {
+        let mut sessions = Vec::new();
+        let mut after = String::new();
+        loop {
+            let page: SessionPage = self.get(&format!("/v1/sessions?all={all}{after}"))?;
+            sessions.extend(page.sessions);
+            match page.next {
+                Some(next) => after = format!("&after={next}"),
+                None => return Ok(sessions),
+            }
+        }
+    }
+}
+
 /// The path of something about a session.
 pub(crate) fn session_path(reference: &str, what: &str) -> String {
     format!("/v1/sessions/{}{what}", escape(reference))
@@ -336,11 +353,14 @@ pub(crate) fn accepted(sent: Sent) -> Result<http::Response<UnixStream>, AskErro
     }
     let status = response.status;
     let text = response.bytes().map_err(AskError::reading)?;
-    Err(AskError::Problem(serde_json::from_slice(&text).unwrap_or_else(|_| Problem {
+    let problem = serde_json::from_slice(&text).unwrap_or_else(|_| Problem {
         code: "internal".to_owned(),
-        message: format!("the daemon answered with HTTP status {status}"),
+        status,
+        detail: format!("the daemon answered with HTTP status {status}"),
         hint: Some("if it is an older one, `kennel daemon restart` brings this version".to_owned()),
-    })))
+        ..Problem::default()
+    });
+    Err(AskError::Problem(Box::new(problem)))
 }
 
 /// Waits for the answer to a request.

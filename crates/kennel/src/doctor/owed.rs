@@ -13,7 +13,7 @@ pub(super) fn findings(home: Option<&Home>) -> Vec<Finding> {
     let Some(daemon) = home.and_then(|home| Daemon::connect(home, Start::Never).ok()) else {
         return Vec::new();
     };
-    let sessions = daemon.get::<Vec<SessionView>>("/v1/sessions?all=true");
+    let sessions = daemon.sessions(true);
     let worktrees = daemon.get::<WorktreesView>("/v1/worktrees");
     match (sessions, worktrees) {
         (Ok(sessions), Ok(worktrees)) => {

@@ -5,7 +5,7 @@ use std::ffi::{OsStr, OsString};
 use std::path::Path;
 
 use anyhow::Context;
-use kennel_core::api::{PlanRequest, PlanResumeRequest, Text};
+use kennel_core::api::{Environment, PlanRequest, PlanResumeRequest, Text};
 use kennel_core::plan::{PlanSpec, PlanView};
 
 use super::follow::follow;
@@ -88,7 +88,7 @@ fn see_through(
     Ok(exit_code_of(plan.state))
 }
 
-fn environment() -> Result<Vec<(Text, Text)>, Failure> {
+fn environment() -> Result<Environment, Failure> {
     let variables: Vec<(OsString, OsString)> =
         surroundings::environment(&[], &[], None).map_err(Failure::setup)?;
     let text = |text: &OsStr| Text::from(text);

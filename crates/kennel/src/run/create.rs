@@ -133,10 +133,7 @@ impl Plan {
         let text = |text: &OsStr| Text::from(text);
         let mut spec = SessionSpec {
             name: args.name.clone(),
-            argv: args.command.iter().map(|arg| arg.to_string_lossy().into_owned()).collect(),
-            cwd: cwd.to_string_lossy().into_owned(),
             terminal: terminal.then(like_ours),
-            stdin: terminal || stdin == StdinFrom::Pipe,
             pen: args.pen.into(),
             grace: args.grace,
             linger: args.linger,
@@ -164,7 +161,7 @@ impl Plan {
             terminal_settings: terminal.then(settings).flatten(),
             stderr_apart: terminal && !args.detach && !isatty(rustix::stdio::stderr()),
             queue: args.again.queue,
-            prompt: None,
+            ..CreateRequest::default()
         };
         let wish = Wish::Create { request: Box::new(request), made: None };
         let queue = args.again.queue;
@@ -461,7 +458,7 @@ fn untold(error: &AskError) -> Failure {
 
 /// Our own session among all others, if it is there.
 fn find_own(daemon: &Daemon, plan: &Plan) -> Result<Option<SessionView>, AskError> {
-    let sessions = daemon.get::<Vec<SessionView>>("/v1/sessions?all=true")?;
+    let sessions = daemon.sessions(true)?;
     let ours = |session: &SessionView| {
         let created = moment::parse(&session.created_at);
         session.spec.asked_by == plan.asked_by

@@ -5,7 +5,6 @@
 
 use clap::{Arg, ArgAction, Args, Command, CommandFactory, ValueEnum};
 use clap_complete::Shell;
-use kennel_core::SessionView;
 
 use crate::cli::{Cli, HomeArgs};
 use crate::connect::{Daemon, Start};
@@ -70,12 +69,9 @@ pub(crate) fn completions(home: &HomeArgs, args: &CompletionsArgs) -> Result<u8,
 
 /// Names and ids, one on a line. Somebody is typing: what goes wrong is not told, and nothing is started or made.
 fn sessions(home: &HomeArgs, which: Which) -> String {
-    let path = match which {
-        Which::Live => "/v1/sessions",
-        Which::All => "/v1/sessions?all=true",
-    };
+    let all = which == Which::All;
     let daemon = Home::find(home).and_then(|home| Daemon::connect(&home, Start::Never).ok());
-    let known: Option<Vec<SessionView>> = daemon.and_then(|daemon| daemon.get(path).ok());
+    let known = daemon.and_then(|daemon| daemon.sessions(all).ok());
     let known = known.unwrap_or_default();
     let mut words: Vec<&str> = known.iter().filter_map(|session| session.name.as_deref()).collect();
     words.sort_unstable();

@@ -33,7 +33,7 @@ pub(crate) fn prune(home: &Home, args: &PruneArgs) -> Result<u8, Failure> {
     let older_than_ms =
         args.older_than.map(|time| u64::try_from(time.as_millis()).unwrap_or(u64::MAX));
     // Their names are forgotten with them.
-    let known: Vec<SessionView> = daemon.get("/v1/sessions?all=true")?;
+    let known = daemon.sessions(true)?;
     let answer: PruneAnswer = if args.dry_run {
         let age = older_than_ms.map_or(String::new(), |age| format!("?older_than_ms={age}"));
         daemon.get(&format!("/v1/prune{age}"))?

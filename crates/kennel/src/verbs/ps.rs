@@ -32,7 +32,7 @@ pub(crate) struct PsArgs {
 /// Lists sessions.
 pub(crate) fn ps(home: &Home, args: &PsArgs) -> Result<u8, Failure> {
     let daemon = Daemon::connect(home, Start::IfNeeded)?;
-    let sessions: Vec<SessionView> = daemon.get(&format!("/v1/sessions?all={}", args.all))?;
+    let sessions = daemon.sessions(args.all)?;
     if args.json {
         print::json(&sessions)?;
     } else if args.quiet {

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use clap::Args;
 use kennel_core::api::{StopAnswer, StopRequest, StopResult};
-use kennel_core::{Phase, SessionView, StartedBy};
+use kennel_core::{Phase, StartedBy};
 use rustix::event::{PollFd, PollFlags};
 use rustix::process::{Resource, Rlimit};
 use rustix::termios::isatty;
@@ -85,7 +85,7 @@ fn once_each(named: &[String]) -> Vec<String> {
 }
 
 fn live_sessions(daemon: &Daemon) -> Result<Vec<String>, Failure> {
-    let sessions: Vec<SessionView> = daemon.get("/v1/sessions?all=false")?;
+    let sessions = daemon.sessions(false)?;
     let (ours, others): (Vec<_>, Vec<_>) =
         sessions.into_iter().partition(|session| session.started_by == StartedBy::Kennel);
     for session in others {

@@ -39,7 +39,7 @@ fn launch(scene: &Scene, variables: &[(&str, &str)], flags: &[&str]) -> Value {
 }
 
 fn seconds(time: &Value) -> u64 {
-    time["secs"].as_u64().unwrap_or_else(|| panic!("{time} is no time"))
+    time.as_u64().unwrap_or_else(|| panic!("{time} is no time")) / 1000
 }
 
 #[test]
@@ -52,16 +52,16 @@ fn a_session_is_as_flag_environment_profile_and_file_say() {
     );
     let plain = launch(&scene, &[], &[]);
     let spec = &plain["spec"];
-    assert_eq!((seconds(&spec["grace"]), seconds(&spec["linger"])), (21, 22), "{spec:#}");
-    assert!(spec["lease"].is_null() && spec["outlives_parent"] == true, "{spec:#}");
+    assert_eq!((seconds(&spec["grace_ms"]), seconds(&spec["linger_ms"])), (21, 22), "{spec:#}");
+    assert!(spec["lease_ms"].is_null() && spec["outlives_parent"] == true, "{spec:#}");
     assert_eq!(plain["pen"], "subtree");
     let variables = [("KENNEL_RUN_GRACE", "41s"), ("KENNEL_RUN_STAY", "off")];
     let fast = launch(&scene, &variables, &["--profile", "fast", "--lease", "5m"]);
     let spec = &fast["spec"];
-    assert_eq!((seconds(&spec["grace"]), seconds(&spec["linger"])), (41, 32), "{spec:#}");
-    assert_eq!((seconds(&spec["lease"]), &spec["outlives_parent"]), (300, &Value::Bool(false)));
+    assert_eq!((seconds(&spec["grace_ms"]), seconds(&spec["linger_ms"])), (41, 32), "{spec:#}");
+    assert_eq!((seconds(&spec["lease_ms"]), &spec["outlives_parent"]), (300, &Value::Bool(false)));
     let flagged = launch(&scene, &variables, &["--grace", "51s", "--no-stay"]);
-    assert_eq!(seconds(&flagged["spec"]["grace"]), 51);
+    assert_eq!(seconds(&flagged["spec"]["grace_ms"]), 51);
     scene.stop_daemon();
 }
 
@@ -287,7 +287,7 @@ fn a_file_that_can_be_read_once_is_enough() {
     shell.env("AGENT", scene.fake_agent()).env("KENNEL_HOME", scene.kennel_home());
     let ended = Running::start(shell).wait();
     assert_eq!(ended.code, 0, "{ended:?}");
-    assert_eq!(seconds(&scene.session(ended.stdout.trim_end())["spec"]["grace"]), 17);
+    assert_eq!(seconds(&scene.session(ended.stdout.trim_end())["spec"]["grace_ms"]), 17);
     let handed = fs::read_to_string(scene.kennel_home().join("daemon.settings")).expect("left");
     assert!(handed.contains("\"ended_kept\": \"3\""), "{handed}");
     scene.stop_daemon();

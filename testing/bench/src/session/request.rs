@@ -1,10 +1,8 @@
 //! What the daemon is asked for.
 
-use std::time::Duration;
-
 use anyhow::Result;
-use kennel_core::api::{CreateRequest, StdinFrom, Text};
-use kennel_core::{PenKind, SessionSpec, Terminal};
+use kennel_core::api::{CreateRequest, Text};
+use kennel_core::{SessionSpec, Terminal, USUAL_LEASE, USUAL_LINGER, USUAL_OUTPUT};
 
 /// A request for a session, as the body of a POST: with the defaults of the command line, an empty
 /// environment and no input.
@@ -19,33 +17,18 @@ pub(crate) fn terminal_session(argv: &[&str]) -> Result<Vec<u8>> {
 
 fn request(argv: &[&str], terminal: Option<Terminal>) -> CreateRequest {
     let spec = SessionSpec {
-        name: None,
-        argv: argv.iter().map(|&word| word.to_owned()).collect(),
-        cwd: "/".to_owned(),
         terminal,
-        stdin: terminal.is_some(),
-        pen: PenKind::Auto,
-        grace: Duration::from_secs(10),
-        linger: Duration::from_secs(2),
-        lease: Some(Duration::from_secs(15 * 60)),
-        tethered: false,
-        parent: None,
-        outlives_parent: false,
-        output_limit: 64 << 20,
+        linger: USUAL_LINGER,
+        lease: Some(USUAL_LEASE),
+        output_limit: USUAL_OUTPUT,
         asked_by: "kennel-bench".to_owned(),
         ..SessionSpec::default()
     };
     CreateRequest {
         spec,
         argv: argv.iter().map(|&word| Text::Plain(word.to_owned())).collect(),
-        env: Vec::new(),
         cwd: Text::Plain("/".to_owned()),
         umask: 0o022,
-        limits: Vec::new(),
-        stdin: StdinFrom::Null,
-        terminal_settings: None,
-        stderr_apart: false,
-        queue: false,
-        prompt: None,
+        ..CreateRequest::default()
     }
 }

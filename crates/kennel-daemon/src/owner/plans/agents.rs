@@ -136,7 +136,7 @@ impl Owner {
                             bus.send(Message::PlanNews(Box::new(news))).ok();
                             return;
                         }
-                        _ => Err(refused.problem().message),
+                        _ => Err(refused.problem().detail),
                     }
                 }
                 // The daemon leaves: the next one looks for the session.

@@ -9,8 +9,8 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, ensure};
 use kennel_agents::Agent;
-use kennel_core::api::{CreateRequest, NewMember, StdinFrom, Text};
-use kennel_core::{AgentSpec, Seat, SessionSpec};
+use kennel_core::api::{CreateRequest, NewMember, Text};
+use kennel_core::{AgentSpec, Seat, SessionSpec, USUAL_LEASE, USUAL_LINGER, USUAL_OUTPUT};
 use serde_json::Value;
 
 use super::super::home::{Home, joined};
@@ -105,11 +105,9 @@ impl Desks {
         let folder = self.desk(desk);
         let agent = AgentSpec { member: Some(format!("m{desk}")), ..AgentSpec::default() };
         let spec = SessionSpec {
-            cwd: text(&folder)?,
-            grace: Duration::from_secs(10),
-            linger: Duration::from_secs(2),
-            lease: Some(Duration::from_secs(15 * 60)),
-            output_limit: 64 << 20,
+            linger: USUAL_LINGER,
+            lease: Some(USUAL_LEASE),
+            output_limit: USUAL_OUTPUT,
             asked_by: "kennel-bench".to_owned(),
             agent: Some(Box::new(agent)),
             ..SessionSpec::default()
@@ -117,19 +115,14 @@ impl Desks {
         let env = [("PATH", OsStr::new(&self.path)), ("FAKE_CLAUDE", folder.as_os_str())];
         let request = CreateRequest {
             spec,
-            argv: Vec::new(),
             env: env
                 .iter()
                 .map(|(name, value)| (Text::Plain((*name).into()), Text::from(*value)))
                 .collect(),
             cwd: Text::from(folder.as_os_str()),
             umask: 0o022,
-            limits: Vec::new(),
-            stdin: StdinFrom::Null,
-            terminal_settings: None,
-            stderr_apart: false,
-            queue: false,
             prompt: Some("hi".to_owned()),
+            ..CreateRequest::default()
         };
         let session: Value =
             client.post("/v1/sessions?until=accepted", &serde_json::to_vec(&request)?)?;

@@ -1,0 +1,150 @@
+//! The environment of a command, in JSON.
+
+use serde::de::{Error, MapAccess, SeqAccess, Visitor};
+use serde::ser::SerializeMap;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+use super::Text;
+
+/// Where the programs of a system are.
+const SYSTEM: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
+
+/// An environment, exactly, in its order. An object of names and values; where one of them is no UTF-8 or a name comes
+/// twice, a list of pairs. Its secrets are shown to nobody: not even by `{:?}`.
+#[derive(Clone, Default, PartialEq, Eq)]
+pub struct Environment(pub Vec<(Text, Text)>);
+
+impl std::fmt::Debug for Environment {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{} variables", self.0.len())
+    }
+}
+
+impl FromIterator<(Text, Text)> for Environment {
+    fn from_iter<I: IntoIterator<Item = (Text, Text)>>(variables: I) -> Self {
+        Self(variables.into_iter().collect())
+    }
+}
+
+impl IntoIterator for Environment {
+    type Item = (Text, Text);
+    type IntoIter = std::vec::IntoIter<(Text, Text)>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.0.into_iter()
+    }
+}
+
+impl Environment {
+    /// What a command gets if nobody says what: the programs of the system.
+    pub(crate) fn of_nobody() -> Self {
+        Self(vec![(Text::Plain("PATH".to_owned()), Text::Plain(SYSTEM.to_owned()))])
+    }
+
+    /// As an object can have it: all of it is text, and no name comes twice.
+    fn plain(&self) -> Option<Vec<(&str, &str)>> {
+        let pairs = self.0.iter().map(|pair| match pair {
+            (Text::Plain(name), Text::Plain(value)) => Some((name.as_str(), value.as_str())),
+            _ => None,
+        });
+        let pairs: Vec<_> = pairs.collect::<Option<_>>()?;
+        let mut names: Vec<_> = pairs.iter().map(|(name, _)| *name).collect();
+        names.sort_unstable();
+        names.windows(2).all(|two| two[0] != two[1]).then_some(pairs)
+    }
+}
+
+impl Serialize for Environment {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        let Some(pairs) = self.plain() else { return self.0.serialize(to) };
+        let mut map = to.serialize_map(Some(pairs.len()))?;
+        for (name, value) in pairs {
+            map.serialize_entry(name, value)?;
+        }
+        map.end()
+    }
+}
+
+impl<'de> Deserialize<'de> for Environment {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        from.deserialize_any(Read)
+    }
+}
+
+struct Read;
+
+impl<'de> Visitor<'de> for Read {
+    type Value = Environment;
+
+    fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("an object of names and values, or a list of pairs of them")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Environment, A::Error> {
+        let mut all: Vec<(Text, Text)> = Vec::with_capacity(map.size_hint().unwrap_or(0).min(4096));
+        while let Some((name, value)) = map.next_entry::<String, Text>()? {
+            all.push((Text::Plain(name), value));
+        }
+        let read = Environment(all);
+        match read.repeated() {
+            Some(name) => Err(A::Error::custom(format!("env has {name:?} twice"))),
+            None => Ok(read),
+        }
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Environment, A::Error> {
+        let mut all = Vec::with_capacity(list.size_hint().unwrap_or(0).min(4096));
+        while let Some(pair) = list.next_element()? {
+            all.push(pair);
+        }
+        Ok(Environment(all))
+    }
+}
+
+impl Environment {
+    /// A name that comes twice.
+    fn repeated(&self) -> Option<&str> {
+        let mut names: Vec<_> = self
+            .0
+            .iter()
+            .filter_map(|(name, _)| match name {
+                Text::Plain(name) => Some(name.as_str()),
+                Text::Bytes { .. } => None,
+            })
+            .collect();
+        names.sort_unstable();
+        names.windows(2).find(|two| two[0] == two[1]).map(|two| two[0])
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn plain(pairs: &[(&str, &str)]) -> Environment {
+        let text = |text: &str| Text::Plain(text.to_owned());
+        pairs.iter().map(|(name, value)| (text(name), text(value))).collect()
+    }
+
+    #[test]
+    fn it_is_an_object_where_it_can_be_and_survives_the_round_trip() {
+        let odd = Environment(vec![(Text::Plain("A".into()), Text::Bytes { hex: "ff".into() })]);
+        for (env, json) in [
+            (plain(&[("B", "1"), ("A", "")]), r#"{"B":"1","A":""}"#),
+            (plain(&[("A", "1"), ("A", "2")]), r#"[["A","1"],["A","2"]]"#),
+            (odd, r#"[["A",{"hex":"ff"}]]"#),
+            (plain(&[]), "{}"),
+        ] {
+            assert_eq!(serde_json::to_string(&env).unwrap(), json);
+            assert_eq!(serde_json::from_str::<Environment>(json).unwrap(), env);
+        }
+    }
+
+    #[test]
+    fn an_object_with_a_name_twice_is_refused_and_nothing_shows_values() {
+        let error = serde_json::from_str::<Environment>(r#"{"A":"x","A":"y"}"#).unwrap_err();
+        assert!(error.to_string().contains("env has \"A\" twice"), "{error}");
+        assert!(serde_json::from_str::<Environment>("3").is_err());
+        assert_eq!(format!("{:?}", plain(&[("KEY", "hunter2")])), "1 variables");
+    }
+}
