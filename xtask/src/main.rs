@@ -3,6 +3,7 @@
 mod agents;
 mod bench;
 mod cargo;
+mod openapi;
 mod programs;
 mod test;
 mod torture;
@@ -30,6 +31,7 @@ usage: cargo xtask COMMAND
   torture [--seconds N] [--seed S] [--epoch E]
                     random verbs, kills, pauses, full disks and missing descriptors,
                     then an audit from outside [default: 60 s, a seed of its own]
+  openapi           write the description of the API anew, from its code
   bench ARGS...     build the benchmarks for release and run them: bench pen [--quick]
   vm                make a small Debian machine and run the tests of pens, keepers and limits in it,
                     under systemd, as root and as a user with a delegated cgroup
@@ -76,6 +78,7 @@ fn dispatch(arguments: &[&str]) -> Result<(), Failure> {
         ["test", filter] if !filter.starts_with('-') => test::some(filter)?,
         ["agents", "record", names @ ..] => record_agents(names)?,
         ["agents", names @ ..] => install_agents(names)?,
+        ["openapi"] => openapi::write()?,
         ["torture", arguments @ ..] => torture::torture(arguments)?,
         ["bench", arguments @ ..] if !arguments.is_empty() => bench::bench(arguments)?,
         ["vm"] => vm::run(None)?,

@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 pub use environment::Environment;
-pub use list::{ListRequest, Order, SessionPage};
+pub use list::{LimitError, ListRequest, Order, SessionPage};
 pub use problem::Problem;
 pub use start::{CreateRequest, NothingElse, ResumeRequest, StdinFrom, TerminalSettings};
 pub use text::Text;

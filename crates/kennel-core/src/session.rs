@@ -5,6 +5,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use crate::id::{LaunchToken, SessionId};
+use crate::millis;
 use crate::ready::ReadyState;
 use crate::report::Reported;
 use crate::restart::{RelaunchState, Restarts};
@@ -171,6 +172,8 @@ pub enum Reason {
     /// It was not ready in time.
     NotReady {
         /// The time it had.
+        #[serde(rename = "after_ms", alias = "after", with = "millis")]
+        #[cfg_attr(feature = "schema", schemars(with = "u64"))]
         after: Duration,
         /// What was seen last in place of the sign.
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -179,16 +182,22 @@ pub enum Reason {
     /// It took longer than it may.
     TimedOut {
         /// The limit.
+        #[serde(rename = "limit_ms", alias = "limit", with = "millis")]
+        #[cfg_attr(feature = "schema", schemars(with = "u64"))]
         limit: Duration,
     },
     /// It did nothing for too long.
     Idle {
         /// The limit.
+        #[serde(rename = "limit_ms", alias = "limit", with = "millis")]
+        #[cfg_attr(feature = "schema", schemars(with = "u64"))]
         limit: Duration,
     },
     /// It printed nothing for too long.
     Silent {
         /// The limit.
+        #[serde(rename = "limit_ms", alias = "limit", with = "millis")]
+        #[cfg_attr(feature = "schema", schemars(with = "u64"))]
         limit: Duration,
     },
     /// Its keeper died.

@@ -48,6 +48,8 @@ mod yard_link;
 
 pub use config::{DaemonConfig, DaemonError, ExitReason, StartYard};
 pub use home::LockHomeError;
+#[cfg(feature = "schema")]
+pub use http::description::document as description;
 pub use points::POINTS;
 pub use serve::serve;
 pub use terms::Terms;

@@ -139,6 +139,7 @@ pub(crate) enum Pruning {
 
 /// How far a new session has come when whoever asked for it gets the answer.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Until {
     /// It is on record, and in line or running.

@@ -40,6 +40,7 @@ pub struct ListRequest {
     pub order: Option<Order>,
     /// At most so many: 1 to 1,000, which it is if nothing is said.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", schemars(range(min = 1, max = 1000)))]
     pub limit: Option<usize>,
     /// Those that come after this one: what the page before has as `next`.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -67,7 +68,23 @@ pub struct SessionPage {
     pub next: Option<SessionId>,
 }
 
+/// A page that nobody can be given.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("limit {0} is none: a page has 1 to {LONGEST_PAGE} sessions")]
+pub struct LimitError(usize);
+
 impl ListRequest {
+    /// Whether it makes sense.
+    ///
+    /// # Errors
+    /// It does not.
+    pub fn check(&self) -> Result<(), LimitError> {
+        match self.limit {
+            Some(limit) if !(1..=LONGEST_PAGE).contains(&limit) => Err(LimitError(limit)),
+            _ => Ok(()),
+        }
+    }
+
     /// Whether a session belongs to the list.
     #[must_use]
     pub fn wants(&self, session: &Session) -> bool {
@@ -94,7 +111,7 @@ impl ListRequest {
         &self,
         sessions: impl DoubleEndedIterator<Item = &'a Session>,
     ) -> (Vec<&'a SessionId>, Option<SessionId>) {
-        let limit = self.limit.unwrap_or(LONGEST_PAGE).clamp(1, LONGEST_PAGE);
+        let limit = self.limit.unwrap_or(LONGEST_PAGE);
         let wanted = sessions.filter(|session| self.wants(session)).map(|session| &session.id);
         let after = self.after.as_ref();
         let (ids, more): (Vec<_>, _) = match self.order.unwrap_or(Order::Oldest) {
@@ -176,6 +193,9 @@ mod tests {
         assert_eq!(list(ListRequest { phase: Some(Phase::Cleaned), ..plain.clone() }), "4");
         assert_eq!(list(ListRequest { name: Some("even".into()), ..plain.clone() }), "02");
         assert_eq!(list(ListRequest { member: Some("m".into()), ..plain.clone() }), "");
-        assert_eq!(list(ListRequest { limit: Some(0), ..plain }), "0", "a page has one at least");
+        for (limit, fine) in [(0, false), (1, true), (1000, true), (1001, false)] {
+            let request = ListRequest { limit: Some(limit), ..plain.clone() };
+            assert_eq!(request.check().is_ok(), fine, "{limit}");
+        }
     }
 }

@@ -10,6 +10,7 @@ use crate::spec::SessionSpec;
 /// A new session. All fields of the spec stand beside the others; what is left out is as on the command line.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", schemars(extend("additionalProperties" = false)))]
 pub struct CreateRequest {
     /// The command, exactly.
     #[serde(default)]

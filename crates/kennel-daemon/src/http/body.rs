@@ -2,9 +2,10 @@
 
 use axum::Json;
 use axum::body::Bytes;
-use axum::extract::{FromRequest, Request};
+use axum::extract::{FromRequest, FromRequestParts, Query, Request};
 use axum::http::StatusCode;
 use axum::http::header::CONTENT_TYPE;
+use axum::http::request::Parts;
 use axum::response::{IntoResponse, Response};
 use serde::de::DeserializeOwned;
 
@@ -20,6 +21,19 @@ impl<T: DeserializeOwned, S: Send + Sync> FromRequest<S> for Body<T> {
         let bytes = Bytes::from_request(request, state).await;
         let bytes = bytes.map_err(|rejection| Refused::invalid(rejection.body_text()))?;
         parse(&bytes).map(Self)
+    }
+}
+
+/// The parameters of a query.
+pub(super) struct Params<T>(pub(super) T);
+
+impl<T: DeserializeOwned, S: Send + Sync> FromRequestParts<S> for Params<T> {
+    type Rejection = Refused;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Refused> {
+        let read = Query::<T>::from_request_parts(parts, state).await;
+        let Query(read) = read.map_err(|rejection| Refused::invalid(rejection.body_text()))?;
+        Ok(Self(read))
     }
 }
 

@@ -5,14 +5,14 @@
 use std::time::Duration;
 
 use axum::body::Bytes;
-use axum::extract::rejection::QueryRejection;
-use axum::extract::{Query, State};
+use axum::extract::State;
 use axum::response::Response;
 use kennel_core::SessionId;
 use serde::Deserialize;
 use tokio::sync::mpsc;
 use tokio::task::spawn_blocking;
 
+use super::body::Params;
 use super::{Api, stream};
 use crate::message::Command;
 use crate::refused::Refused;
@@ -28,6 +28,8 @@ const CATCH_UP: Duration = Duration::from_secs(1);
 
 /// Which events.
 #[derive(Debug, Default, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
 pub(super) struct Which {
     #[serde(default)]
     since: u64,
@@ -38,9 +40,8 @@ pub(super) struct Which {
 
 pub(super) async fn events(
     State(api): State<Api>,
-    which: Result<Query<Which>, QueryRejection>,
+    Params(which): Params<Which>,
 ) -> Result<Response, Refused> {
-    let Query(which) = which.map_err(|wrong| Refused::invalid(wrong.body_text()))?;
     let session = match which.session {
         None => None,
         Some(reference) => Some(find(&api, reference).await?),

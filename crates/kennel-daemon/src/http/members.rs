@@ -1,13 +1,13 @@
 //! Members: listed, shown, added, removed.
 
 use axum::Json;
-use axum::extract::{Path, Query, State};
+use axum::extract::{Path, State};
 use axum::http::StatusCode;
 use kennel_core::api::{MemberAnswer, NewMember};
 use serde::Deserialize;
 
 use super::Api;
-use super::body::Body;
+use super::body::{Body, Params};
 use crate::message::Command;
 use crate::owner::MemberCommand;
 use crate::refused::Refused;
@@ -35,6 +35,8 @@ pub(super) async fn add(
 
 /// How a member is removed.
 #[derive(Debug, Default, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
 pub(super) struct How {
     /// Even if it is busy.
     #[serde(default)]
@@ -47,9 +49,8 @@ pub(super) struct How {
 pub(super) async fn remove(
     State(api): State<Api>,
     Path(name): Path<String>,
-    how: Result<Query<How>, axum::extract::rejection::QueryRejection>,
+    Params(How { force, by }): Params<How>,
 ) -> Result<StatusCode, Refused> {
-    let Query(How { force, by }) = how.map_err(|wrong| Refused::invalid(wrong.body_text()))?;
     let remove = |answer| Command::Member(MemberCommand::Remove { name, force, by, answer });
     api.ask(remove).await?;
     Ok(StatusCode::NO_CONTENT)

@@ -3,6 +3,9 @@
 mod adopt;
 mod body;
 mod daemon;
+pub(crate) mod description;
+mod endpoint;
+mod endpoints;
 mod events;
 mod input;
 mod listener;
@@ -20,7 +23,6 @@ use std::sync::Arc;
 use axum::Router;
 use axum::extract::DefaultBodyLimit;
 use axum::response::{IntoResponse, Response};
-use axum::routing::{delete, get, post};
 use tokio::sync::{oneshot, watch};
 
 use crate::deposit::Deposit;
@@ -65,37 +67,7 @@ impl Api {
 
     /// All routes.
     pub(crate) fn routes(self) -> Router {
-        let session = "/v1/sessions/{reference}";
-        let of = |what: &str| format!("{session}/{what}");
-        Router::new()
-            .route("/v1/daemon", get(daemon::show))
-            .route("/v1/daemon/stop", post(daemon::stop))
-            .route("/v1/daemon/replace", post(daemon::replace))
-            .route("/v1/sessions", get(sessions::list).post(sessions::create))
-            .route(session, get(sessions::show).delete(sessions::remove))
-            .route(&of("inspect"), get(sessions::inspect))
-            .route(&of("wait"), get(sessions::wait))
-            .route(&of("stop"), post(sessions::stop))
-            .route(&of("resume"), post(resume::resume))
-            .route(&of("forget"), post(sessions::forget))
-            .route(&of("signal"), post(input::signal))
-            .route(&of("input"), post(input::input))
-            .route("/v1/members", get(members::list).post(members::add))
-            .route("/v1/members/{name}", get(members::show).delete(members::remove))
-            .route("/v1/plans", get(plans::list).post(plans::run))
-            .route("/v1/plans/{reference}", get(plans::show))
-            .route("/v1/plans/{reference}/wait", get(plans::wait))
-            .route("/v1/plans/{reference}/cancel", post(plans::cancel))
-            .route("/v1/plans/{reference}/resume", post(plans::resume))
-            .route("/v1/adopt", post(adopt::adopt))
-            .route("/v1/report", post(report::report))
-            .route("/v1/prune", get(sessions::would_prune).post(sessions::prune))
-            .route("/v1/strays", get(stray::find))
-            .route("/v1/strays/end", post(stray::end))
-            .route("/v1/events", get(events::events))
-            .route("/v1/worktrees", get(worktrees::list))
-            .route("/v1/worktrees/{reference}", delete(worktrees::remove))
-            .route("/v1/worktrees/{reference}/losses", get(worktrees::losses))
+        endpoint::router(endpoints::all())
             .fallback(nothing_here)
             .method_not_allowed_fallback(not_this_way)
             .layer(DefaultBodyLimit::max(BODY))

@@ -1,14 +1,14 @@
 //! Plans: run, listed, shown, waited for, cancelled, gone on with.
 
 use axum::Json;
-use axum::extract::{Path, Query, State};
+use axum::extract::{Path, State};
 use axum::http::StatusCode;
 use kennel_core::api::{ByRequest, PlanRequest, PlanResumeRequest};
 use kennel_core::plan::PlanView;
 use tokio::sync::oneshot;
 
 use super::Api;
-use super::body::Body;
+use super::body::{Body, Params};
 use super::sessions::Tied;
 use crate::message::Command;
 use crate::owner::{NewPlan, PlanCommand, resume_surroundings};
@@ -39,9 +39,8 @@ pub(super) async fn show(
 pub(super) async fn wait(
     State(api): State<Api>,
     Path(reference): Path<String>,
-    tied: Result<Query<Tied>, axum::extract::rejection::QueryRejection>,
+    Params(Tied { tied }): Params<Tied>,
 ) -> Answered<PlanView> {
-    let Query(Tied { tied }) = tied.map_err(|wrong| Refused::invalid(wrong.body_text()))?;
     // If the client goes, this future is dropped, and the tether with it.
     let (holds, tether) = oneshot::channel();
     let tether = tied.then_some(tether);

@@ -1,14 +1,13 @@
 //! Another launch of a session.
 
 use axum::Json;
-use axum::extract::rejection::QueryRejection;
-use axum::extract::{Path, Query, State};
+use axum::extract::{Path, State};
 use kennel_core::SessionView;
 use kennel_core::api::{ResumeRequest, StdinFrom};
 use tokio::sync::oneshot;
 
 use super::Api;
-use super::body::Body;
+use super::body::{Body, Params};
 use super::sessions::Patience;
 use crate::message::{Command, Resume};
 use crate::refused::Refused;
@@ -16,10 +15,9 @@ use crate::refused::Refused;
 pub(super) async fn resume(
     State(api): State<Api>,
     Path(reference): Path<String>,
-    patience: Result<Query<Patience>, QueryRejection>,
+    Params(Patience { until, .. }): Params<Patience>,
     Body(request): Body<ResumeRequest>,
 ) -> Result<Json<SessionView>, Refused> {
-    let until = patience.map_err(|wrong| Refused::invalid(wrong.body_text()))?.until;
     let given = match &request.stdin {
         StdinFrom::Deposit { ticket } => api.0.deposit.take(ticket),
         StdinFrom::Null | StdinFrom::Pipe => None,

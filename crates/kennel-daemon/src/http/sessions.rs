@@ -1,7 +1,7 @@
 //! Sessions: made, listed, shown, waited for, stopped, given up, removed.
 
 use axum::Json;
-use axum::extract::{Path, Query, State};
+use axum::extract::{Path, State};
 use axum::http::StatusCode;
 use kennel_core::api::{
     ByRequest, CreateRequest, InspectView, ListRequest, PruneAnswer, PruneRequest, SessionPage,
@@ -12,7 +12,7 @@ use serde::Deserialize;
 use tokio::sync::oneshot;
 
 use super::Api;
-use super::body::Body;
+use super::body::{Body, Params};
 use crate::clock;
 use crate::inspect;
 use crate::message::{Command, Pruning, Until};
@@ -23,14 +23,16 @@ type Answered<T> = Result<Json<T>, Refused>;
 
 pub(super) async fn list(
     State(api): State<Api>,
-    wish: Result<Query<ListRequest>, axum::extract::rejection::QueryRejection>,
+    Params(wish): Params<ListRequest>,
 ) -> Answered<SessionPage> {
-    let Query(wish) = wish.map_err(|wrong| Refused::invalid(wrong.body_text()))?;
+    wish.check().map_err(Refused::invalid)?;
     api.ask(|answer| Command::List { wish, answer }).await.map(Json)
 }
 
 /// What the answer to a new session waits for.
 #[derive(Debug, Default, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
 pub(super) struct Patience {
     #[serde(default)]
     pub(super) until: Until,
@@ -40,11 +42,9 @@ pub(super) struct Patience {
 
 pub(super) async fn create(
     State(api): State<Api>,
-    patience: Result<Query<Patience>, axum::extract::rejection::QueryRejection>,
+    Params(Patience { until, rejoin }): Params<Patience>,
     Body(request): Body<CreateRequest>,
 ) -> Result<(StatusCode, Json<SessionView>), Refused> {
-    let Query(Patience { until, rejoin }) =
-        patience.map_err(|wrong| Refused::invalid(wrong.body_text()))?;
     let given = match &request.stdin {
         StdinFrom::Deposit { ticket } => api.0.deposit.take(ticket),
         StdinFrom::Null | StdinFrom::Pipe => None,
@@ -80,6 +80,8 @@ pub(super) async fn inspect(
 
 /// Whether a session ends with whoever waits for it.
 #[derive(Debug, Default, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
 pub(super) struct Tied {
     #[serde(default)]
     pub(super) tied: bool,
@@ -88,9 +90,8 @@ pub(super) struct Tied {
 pub(super) async fn wait(
     State(api): State<Api>,
     Path(reference): Path<String>,
-    tied: Result<Query<Tied>, axum::extract::rejection::QueryRejection>,
+    Params(Tied { tied }): Params<Tied>,
 ) -> Answered<SessionView> {
-    let Query(Tied { tied }) = tied.map_err(|wrong| Refused::invalid(wrong.body_text()))?;
     // If the client goes, this future is dropped, and the tether with it.
     let (holds, tether) = oneshot::channel();
     let tether = tied.then_some(tether);
@@ -133,9 +134,8 @@ pub(super) async fn prune(
 /// Says what a prune would remove. A method of its own: a daemon that does not know it removes nothing.
 pub(super) async fn would_prune(
     State(api): State<Api>,
-    request: Result<Query<PruneRequest>, axum::extract::rejection::QueryRejection>,
+    Params(request): Params<PruneRequest>,
 ) -> Answered<PruneAnswer> {
-    let Query(request) = request.map_err(|wrong| Refused::invalid(wrong.body_text()))?;
     pruned(&api, &request, Pruning::OnlySaid).await
 }
 

@@ -1,17 +1,20 @@
 //! Worktrees: listed, looked through, removed.
 
 use axum::Json;
-use axum::extract::{Path, Query, State};
+use axum::extract::{Path, State};
 use kennel_core::api::{WorktreeLosses, WorktreesView};
 use serde::Deserialize;
 
 use super::Api;
+use super::body::Params;
 use crate::message::Command;
 use crate::owner::WorktreeCommand;
 use crate::refused::Refused;
 
 /// How one shall be removed.
 #[derive(Debug, Default, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
 pub(super) struct How {
     /// Even if something is lost.
     #[serde(default)]
@@ -36,9 +39,8 @@ pub(super) async fn losses(
 pub(super) async fn remove(
     State(api): State<Api>,
     Path(reference): Path<String>,
-    how: Result<Query<How>, axum::extract::rejection::QueryRejection>,
+    Params(How { force, by }): Params<How>,
 ) -> Result<Json<WorktreeLosses>, Refused> {
-    let Query(How { force, by }) = how.map_err(|wrong| Refused::invalid(wrong.body_text()))?;
     let asked =
         |answer| Command::Worktree(WorktreeCommand::Remove { reference, force, by, answer });
     api.ask(asked).await.map(Json)
