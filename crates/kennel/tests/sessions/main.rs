@@ -13,6 +13,7 @@ mod baseline;
 mod births;
 mod children;
 mod cli;
+mod client;
 mod config;
 mod crash_walk;
 mod deaths;
