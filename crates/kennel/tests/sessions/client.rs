@@ -13,7 +13,7 @@ fn scene() -> Option<Scene> {
     Scene::new(Who::Root, Pen::Subtree)
 }
 
-fn request(scene: &Scene, argv: &[&str]) -> CreateRequest {
+pub(crate) fn request(scene: &Scene, argv: &[&str]) -> CreateRequest {
     let cwd = scene.path("work");
     let usual = CreateRequest::as_usual();
     CreateRequest {
@@ -28,11 +28,15 @@ fn request(scene: &Scene, argv: &[&str]) -> CreateRequest {
     }
 }
 
+pub(crate) fn kennel_of(scene: &Scene) -> Client {
+    Client::of_home(scene.kennel_home())
+}
+
 #[test]
 fn a_program_starts_lists_stops_and_waits_for_sessions() {
     let Some(scene) = scene() else { return };
     scene.call_ok(&["daemon", "start"]);
-    let kennel = Client::of_home(scene.kennel_home());
+    let kennel = kennel_of(&scene);
     let agent = scene.fake_agent();
     let mut ids = Vec::new();
     for name in ["a", "b", "c"] {
@@ -82,7 +86,7 @@ fn a_program_starts_lists_stops_and_waits_for_sessions() {
 fn input_is_read_and_what_is_refused_says_why() {
     let Some(scene) = scene() else { return };
     scene.call_ok(&["daemon", "start"]);
-    let kennel = Client::of_home(scene.kennel_home());
+    let kennel = kennel_of(&scene);
     let mut request = request(&scene, &["/bin/sh", "-c", "read line; test \"$line\" = hello"]);
     request.stdin = StdinFrom::Pipe;
     let session = kennel.create(&request, Until::Started).expect("a session");
