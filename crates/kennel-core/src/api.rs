@@ -1,12 +1,14 @@
 //! The shapes of the daemon's HTTP API, shared by daemon and clients.
 
 mod text;
+mod watch;
 
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
 pub use text::Text;
+pub use watch::{CheckView, ReadyView, SessionUsage};
 
 use crate::agent::Seat;
 use crate::id::{LaunchToken, SessionId};
