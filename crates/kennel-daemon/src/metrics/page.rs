@@ -63,7 +63,8 @@ fn strangers(out: &mut Exposition, tally: &Tally) {
     out.counter("kennel_strays_found_total", help, tally.strays_found.get());
     let help = "Strays that were ended, and seen to be gone.";
     out.counter("kennel_strays_ended_total", help, tally.strays_ended.get());
-    let help = "Processes that fell to the yard when their keeper died, and were ended.";
+    let help =
+        "Processes that fell to the yard when their keeper or the daemon died, and were ended.";
     out.counter("kennel_orphans_ended_total", help, tally.orphans_ended.get());
     let help = "Reports of agents that were believed.";
     out.counter("kennel_reports_taken_total", help, tally.reports_taken.get());

@@ -20,12 +20,14 @@ pub(crate) enum LookCommand {
 }
 
 /// Whether the owner can do its work.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Health {
     /// How many sessions have not been looked at since the daemon began.
     pub(crate) unprobed: usize,
     pub(crate) has_yard: bool,
     pub(crate) leaving: bool,
+    /// Why the machine has no room for another session, if it has none.
+    pub(crate) no_room: Option<String>,
 }
 
 /// A session, and whether somebody can be asked what it uses.
@@ -38,7 +40,7 @@ pub(crate) struct Penned {
 }
 
 impl Owner {
-    pub(super) fn look_command(&self, command: LookCommand) {
+    pub(super) fn look_command(&mut self, command: LookCommand) {
         // Whoever has gone does not want to know.
         match command {
             LookCommand::Gauges { answer } => drop(answer.send(Ok(self.gauges()))),
@@ -62,11 +64,13 @@ impl Owner {
         gauges
     }
 
-    fn health(&self) -> Health {
+    fn health(&mut self) -> Health {
+        let no_room = self.check_headroom(false).err();
         Health {
             unprobed: self.unprobed.len(),
             has_yard: self.yard_sender.is_some(),
             leaving: self.leaving.is_some(),
+            no_room: no_room.map(|refused| refused.problem().message),
         }
     }
 

@@ -49,8 +49,8 @@ async fn register(api: &Api) -> Result<(), String> {
 }
 
 /// What the owner knows.
-fn of_owner(health: Health) -> [CheckView; 3] {
-    let Health { unprobed, has_yard, leaving } = health;
+fn of_owner(health: Health) -> [CheckView; 4] {
+    let Health { unprobed, has_yard, leaving, no_room } = health;
     let failed = |passed: bool, why: &dyn Fn() -> String| if passed { Ok(()) } else { Err(why()) };
     [
         check(
@@ -59,6 +59,7 @@ fn of_owner(health: Health) -> [CheckView; 3] {
         ),
         check("yard", failed(has_yard, &|| "the yard is gone".to_owned())),
         check("serving", failed(!leaving, &|| "the daemon is leaving".to_owned())),
+        check("room", no_room.map_or(Ok(()), Err)),
     ]
 }
 
@@ -73,19 +74,20 @@ mod tests {
 
     #[test]
     fn each_trouble_fails_its_own_check() {
-        let well = Health { unprobed: 0, has_yard: true, leaving: false };
+        let well = Health { unprobed: 0, has_yard: true, leaving: false, no_room: None };
         let failed = |health| {
             let failed = of_owner(health).into_iter().filter(|check| !check.passed);
             failed.map(|check| (check.name, check.why.unwrap())).collect::<Vec<_>>()
         };
-        assert_eq!(failed(well), []);
+        assert_eq!(failed(well.clone()), []);
         let names = [
-            Health { unprobed: 3, ..well },
-            Health { has_yard: false, ..well },
-            Health { leaving: true, ..well },
+            Health { unprobed: 3, ..well.clone() },
+            Health { has_yard: false, ..well.clone() },
+            Health { leaving: true, ..well.clone() },
+            Health { no_room: Some("the disk is full".to_owned()), ..well },
         ]
         .map(|health| failed(health).pop().unwrap());
         assert_eq!(names[0], ("adoption".into(), "3 sessions have not been looked at yet".into()));
-        assert_eq!([&*names[1].0, &*names[2].0], ["yard", "serving"]);
+        assert_eq!([1, 2, 3].map(|index| &*names[index].0), ["yard", "serving", "room"]);
     }
 }
