@@ -14,7 +14,9 @@ use crate::effects::launch::Prepared;
 use crate::effects::probe::Found;
 use crate::effects::terminal::{Handle, Sighting};
 use crate::order::NewLaunch;
-use crate::owner::{MemberCommand, PlanCommand, PlanNews, WorktreeCommand, WorktreeNews};
+use crate::owner::{
+    LookCommand, MemberCommand, PlanCommand, PlanNews, WorktreeCommand, WorktreeNews,
+};
 use crate::refused::Refused;
 use crate::register::WriteError;
 use crate::waiters::ShutdownLines;
@@ -210,6 +212,8 @@ pub(crate) enum Command {
     Plan(PlanCommand),
     /// Something about members.
     Member(MemberCommand),
+    /// A look at how things are.
+    Look(LookCommand),
     /// The daemon shall go.
     Leave(Leave),
 }

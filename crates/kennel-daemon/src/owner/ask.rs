@@ -88,6 +88,7 @@ impl Owner {
             Command::Note { session, kind, cause } => self.note(session, kind, cause),
             Command::Worktree(command) => self.worktree_command(command),
             Command::Plan(command) => self.plan_command(command),
+            Command::Look(command) => self.look_command(command),
             Command::Member(command) => self.member_command(command),
             Command::Leave(leave) => self.leave(leave),
         }

@@ -2,6 +2,7 @@
 
 use std::io;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 use kennel_core::{Effect, Event, OwedKind, PenKind, SessionId};
@@ -26,6 +27,7 @@ use crate::effects::probe::{self, Found, Search};
 use crate::effects::yard_proof::{KeeperFate, YardProof};
 use crate::keeper_link::{Descent, KeeperLink};
 use crate::message::Message;
+use crate::metrics::note_output;
 use crate::ready;
 use crate::yard_link::YardOrder;
 
@@ -336,9 +338,16 @@ impl Owner {
     fn clean_up(&mut self, id: &SessionId, what: OwedKind) {
         let Some(name) = self.home.pen_name(id) else { return };
         let (bus, session, folder) = (self.bus.clone(), id.clone(), self.home.session(id));
+        let tally = Arc::clone(&self.tally);
         spawn_blocking(move || {
             let event = clean_up(what, &folder, &name);
+            let is_last_look =
+                matches!(&event, Event::CleanedUp { what } if *what == OwedKind::RuntimeFiles);
             bus.send(Message::Happened { session, event }).ok();
+            // Nobody waits for this.
+            if is_last_look {
+                note_output(&tally, &folder);
+            }
         });
     }
 

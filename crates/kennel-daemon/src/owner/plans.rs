@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use kennel_core::api::{PlanRequest, PlanResumeRequest};
 use kennel_core::plan::{
-    Action, AgentPhase, Heard, Ignored, Place, PlanEvent, PlanState, PlanView,
+    Action, AgentPhase, Heard, Ignored, Place, PlanEvent, PlanState, PlanStatus, PlanView,
 };
 use kennel_core::{SessionId, Usage, VerdictKind};
 use kennel_keeper::fault::point;
@@ -140,6 +140,10 @@ impl Plans {
 
     pub(super) fn ids(&self) -> impl Iterator<Item = &SessionId> {
         self.0.keys()
+    }
+
+    pub(super) fn statuses(&self) -> impl Iterator<Item = PlanStatus> {
+        self.0.values().map(|run| run.record.state.status(&run.record.spec))
     }
 
     pub(super) fn wants_kept(&self, id: &SessionId) -> bool {

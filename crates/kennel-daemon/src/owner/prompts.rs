@@ -160,6 +160,7 @@ impl Owner {
         }
         point("daemon.judge.learnt");
         tracing::info!(session = %id, verdict = kind.name(), "judged");
+        self.tally.judged(kind);
         // One record of both: a daemon that finds the verdict need not decide again.
         let decided = self.decide_retry(id);
         let mut news = News::new();

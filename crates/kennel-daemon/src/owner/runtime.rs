@@ -62,6 +62,10 @@ pub(super) struct Runtime {
     pub(super) opened: Option<Instant>,
     /// Somebody looks whether it is up.
     pub(super) watching: Option<Watching>,
+    /// When its launch was taken in, or had its turn; none once it runs, or if a former daemon took it in.
+    pub(super) accepted: Option<Instant>,
+    /// When its end was first wanted.
+    pub(super) stop_asked: Option<Instant>,
     /// The grace of the last stop.
     pub(super) grace: Duration,
     /// When it ended, by its keeper's word.

@@ -62,11 +62,13 @@ impl Owner {
         watched: Watched,
         effects: Vec<(SessionId, Effect)>,
     ) {
+        self.count_event(event, &effects);
         let mut news = News::new();
         if let (Some(kind), Some((id, _))) = (kind_of(event, &effects), watched.first()) {
             self.report(&mut news, id, kind, event);
         }
         for (id, before) in &watched {
+            self.count_step(id, *before, event);
             self.notice(&mut news, id, *before, event);
         }
         for (id, effect) in effects {
@@ -254,7 +256,8 @@ fn kind_of(event: &Event, effects: &[(SessionId, Effect)]) -> Option<&'static st
     }
 }
 
-pub(super) fn phase_name(phase: Phase) -> &'static str {
+/// A phase's name, as clients see it.
+pub(crate) fn phase_name(phase: Phase) -> &'static str {
     match phase {
         Phase::Queued => "queued",
         Phase::Making => "making",
