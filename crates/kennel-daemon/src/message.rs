@@ -85,8 +85,8 @@ pub(crate) enum Message {
     PlanUnsaved { plan: SessionId },
     /// That is tried again.
     PlanSaveAgain { plan: SessionId },
-    /// A plan has no time left.
-    PlanTimeOver { plan: SessionId },
+    /// Some of the time of a plan has passed.
+    PlanTimePassed { plan: SessionId },
     /// Who wants a plan has had its time to come and wait.
     PlanTieOverdue { plan: SessionId, begun_ms: u64 },
     /// Who wanted a plan went without a word.

@@ -240,7 +240,7 @@ impl Owner {
             Message::PlanDropped { plan } => self.plan_dropped(&plan),
             Message::PlanUnsaved { plan } => self.plan_unsaved(plan),
             Message::PlanSaveAgain { plan } => self.plan_save_again(&plan),
-            Message::PlanTimeOver { plan } => self.plan_time_over(&plan),
+            Message::PlanTimePassed { plan } => self.plan_time_passed(&plan),
             Message::PlanTieOverdue { plan, begun_ms } => self.plan_tie_overdue(&plan, begun_ms),
             Message::PlanClientGone { plan } => self.plan_client_gone(&plan),
             Message::PlanNews(news) => self.plan_news(*news),

@@ -4,9 +4,10 @@
 //! session is, so that no session of a plan is on record of which the plan does not know.
 
 mod agents;
+mod time;
 
 use std::collections::BTreeMap;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use kennel_core::api::{PlanRequest, PlanResumeRequest};
 use kennel_core::plan::{
@@ -24,6 +25,7 @@ use crate::message::{Answer, Message};
 use crate::order::NewLaunch;
 use crate::refused::Refused;
 use crate::register::PlanRecord;
+use time::Meter;
 
 /// How many plans that are over stay on record.
 const ENDED_KEPT: usize = 200;
@@ -124,6 +126,8 @@ struct Run {
     /// What its agents are launched with: none if that went with a former daemon and yard.
     launch: Option<Box<NewLaunch>>,
     waiters: Vec<Answer<PlanView>>,
+    /// Counts its time.
+    meter: Meter,
     timer: Option<AbortHandle>,
     /// Whether somebody waits for it, tied.
     tied: bool,
@@ -131,10 +135,7 @@ struct Run {
 
 impl Plans {
     pub(super) fn new(records: Vec<PlanRecord>) -> Self {
-        let run = |record: PlanRecord| {
-            let id = record.id.clone();
-            (id, Run { record, launch: None, waiters: Vec::new(), timer: None, tied: false })
-        };
+        let run = |record: PlanRecord| (record.id.clone(), Run::new(record, None));
         Self(records.into_iter().map(run).collect())
     }
 
@@ -154,6 +155,19 @@ impl Plans {
 }
 
 impl Run {
+    fn new(record: PlanRecord, launch: Option<Box<NewLaunch>>) -> Self {
+        let meter = Meter::from_record(record.spent_ms, Instant::now());
+        Self { record, launch, waiters: Vec::new(), meter, timer: None, tied: false }
+    }
+
+    /// What is put on record, with the time that it has spent by now.
+    fn noted(&mut self) -> PlanRecord {
+        if !self.record.state.finished {
+            self.record.spent_ms = self.meter.spent_ms(Instant::now());
+        }
+        self.record.clone()
+    }
+
     fn view(&self) -> PlanView {
         let PlanRecord { id, spec, state, created_ms, ended_ms, .. } = &self.record;
         let created = clock::rfc3339(*created_ms);
@@ -256,11 +270,11 @@ impl Owner {
             asked_by: request.by,
             created_ms: now,
             begun_ms: now,
+            spent_ms: 0,
             ended_ms: None,
         };
         let cause = format!("plan {} ({})", record.spec.name, record.asked_by);
-        let run =
-            Run { record, launch: Some(launch), waiters: Vec::new(), timer: None, tied: false };
+        let run = Run::new(record, Some(launch));
         let view = run.view();
         self.plans.0.insert(id.clone(), run);
         self.note(None, "plan_begun", format!("{id}: {cause}"));
@@ -293,26 +307,14 @@ impl Owner {
         if let Some(launch) = &run.launch {
             self.keep_plan(id, launch);
         }
-        let bus = self.bus.clone();
         if run.record.tied {
-            let (bus, plan, begun_ms) = (bus.clone(), id.clone(), run.record.begun_ms);
+            let (bus, plan, begun_ms) = (self.bus.clone(), id.clone(), run.record.begun_ms);
             tokio::spawn(async move {
                 tokio::time::sleep(TIE).await;
                 bus.send(Message::PlanTieOverdue { plan, begun_ms }).ok();
             });
         }
-        let Some(limit) = run.record.spec.timeout else { return };
-        let gone = Duration::from_millis(clock::now_ms().saturating_sub(run.record.begun_ms));
-        let plan = id.clone();
-        let timer = tokio::spawn(async move {
-            tokio::time::sleep(limit.saturating_sub(gone)).await;
-            bus.send(Message::PlanTimeOver { plan }).ok();
-        });
-        if let Some(run) = self.plans.0.get_mut(id)
-            && let Some(former) = run.timer.replace(timer.abort_handle())
-        {
-            former.abort();
-        }
+        self.mind_plan_time(id);
     }
 
     fn await_plan(&mut self, id: &SessionId, answer: Answer<PlanView>) {
@@ -350,10 +352,6 @@ impl Owner {
         self.cancel_plan(id, "the loss of its client".to_owned());
     }
 
-    pub(super) fn plan_time_over(&mut self, id: &SessionId) {
-        self.plan_event(id, &PlanEvent::TimeOver);
-    }
-
     fn cancel_plan(&mut self, id: &SessionId, by: String) {
         point("daemon.plan.cancelled");
         let Some(run) = self.plans.0.get_mut(id) else { return };
@@ -362,7 +360,7 @@ impl Owner {
         }
         // On record before it is done, so that the next daemon knows why all have ended; and done even if it can't be
         // put on record.
-        let (plan, bus, record) = (id.clone(), self.bus.clone(), run.record.clone());
+        let (plan, bus, record) = (id.clone(), self.bus.clone(), run.noted());
         self.register.save_plan(record, move |result| {
             if let Err(why) = result {
                 tracing::error!(%plan, %why, "the cancel of a plan is not on record");
@@ -397,6 +395,7 @@ impl Owner {
         run.record.tied = tied;
         run.tied = false;
         run.record.begun_ms = clock::now_ms();
+        run.meter = Meter::from_record(0, Instant::now());
         run.record.ended_ms = None;
         self.note(None, "plan_resumed", format!("{id}, by {by}"));
         self.begin_plan(&id);
@@ -418,10 +417,10 @@ impl Owner {
         }
     }
 
-    fn save_plan(&self, id: &SessionId) {
-        let Some(run) = self.plans.0.get(id) else { return };
+    fn save_plan(&mut self, id: &SessionId) {
+        let Some(run) = self.plans.0.get_mut(id) else { return };
         let (plan, bus) = (id.clone(), self.bus.clone());
-        self.register.save_plan(run.record.clone(), move |result| {
+        self.register.save_plan(run.noted(), move |result| {
             if let Err(why) = result {
                 tracing::error!(%plan, %why, "a plan is not on record as it is");
                 bus.send(Message::PlanUnsaved { plan }).ok();

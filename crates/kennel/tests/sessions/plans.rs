@@ -1,12 +1,13 @@
 //! Plans: several agents, one cancel; with a Claude Code that follows a script.
 
 use std::fs;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use kennel_testing::{Ended, Pen, Running, Scene, Who, alive, eventually, signal};
 use serde_json::Value;
 
 use crate::births::scene_with_points;
+use crate::walk::Victims;
 
 /// A scene with agents that each have a folder and a script of their own.
 struct Office {
@@ -257,6 +258,31 @@ fn a_plan_that_takes_too_long_is_ended() {
     office.desk("planner", &["ok"]);
     let told = office.run(&office.plan(&plan), &[]).wait();
     assert_eq!(told.code, 124, "{told:?}");
+    office.end();
+}
+
+/// Its time is what passes while a daemon minds it: neither that in which there was none, nor all anew with the next.
+#[test]
+fn a_plan_s_time_does_not_pass_while_no_daemon_runs() {
+    let Some(office) = Office::new(Who::Other, Pen::Subtree) else { return };
+    let limit = Duration::from_secs(6);
+    let plan = RESEARCH.replace("name = \"research\"", "name = \"research\"\ntimeout = \"6s\"");
+    office.desk("code", &["hang"]);
+    office.desk("docs", &["hang"]);
+    office.desk("planner", &["ok"]);
+    let begun = Instant::now();
+    assert_eq!(office.run(&office.plan(&plan), &["-d"]).wait().code, 0);
+    eventually("both are at work", || office.scene.pids().len() == 2);
+    eventually("some of it is spent", || begun.elapsed() > limit / 2);
+    Victims { daemon: true, keeper: false, yard: true }.kill(&office.scene, None);
+    let gone = Instant::now();
+    eventually("longer than its time", || gone.elapsed() > limit);
+    let back = Instant::now();
+    assert_eq!(office.show("research")["state"], "running");
+    eventually("its time is over", || office.show("research")["state"] == "timed_out");
+    let rest = back.elapsed();
+    assert!(rest < limit, "what was spent before counts: {rest:?}");
+    assert_eq!(office.launches("planner").len(), 0);
     office.end();
 }
 
