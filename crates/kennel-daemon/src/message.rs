@@ -1,5 +1,7 @@
 //! What the owner of the state is told.
 
+use std::time::Duration;
+
 use kennel_core::api::{DaemonView, ReportRequest, ResumeRequest, StopAnswer, StopRequest};
 use kennel_core::{Event, Judged, SessionId, SessionView};
 use kennel_keeper::protocol::{Report, YardReport};
@@ -77,6 +79,8 @@ pub(crate) enum Message {
     Judged { session: SessionId, judged: Box<Judged> },
     /// Who asked has had its time to come and wait.
     TieOverdue { session: SessionId },
+    /// How a prompt is to be stopped is known.
+    StopSettled { session: SessionId, grace: Duration },
     /// Something is to be done for a plan.
     PlanTurn { plan: SessionId },
     /// A plan could not be put on record.

@@ -236,6 +236,7 @@ impl Owner {
             Message::SparesOverdue => self.spares_overdue(),
             Message::Worktree(news) => self.worktree_news(*news),
             Message::Judged { session, judged } => self.judged(&session, *judged),
+            Message::StopSettled { session, grace } => self.stop_settled(&session, grace),
             Message::PlanTurn { plan } => self.plan_turn(&plan),
             Message::PlanDropped { plan } => self.plan_dropped(&plan),
             Message::PlanUnsaved { plan } => self.plan_unsaved(plan),
