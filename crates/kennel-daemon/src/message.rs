@@ -85,6 +85,8 @@ pub(crate) enum Message {
     PlanTurn { plan: SessionId },
     /// A plan could not be put on record.
     PlanDropped { plan: SessionId },
+    /// That a plan goes on could not be put on record; how it was.
+    PlanNotResumed { former: Box<crate::register::PlanRecord> },
     /// A plan is not on record as it is.
     PlanUnsaved { plan: SessionId },
     /// That is tried again.

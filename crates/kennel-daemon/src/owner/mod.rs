@@ -239,6 +239,7 @@ impl Owner {
             Message::StopSettled { session, grace } => self.stop_settled(&session, grace),
             Message::PlanTurn { plan } => self.plan_turn(&plan),
             Message::PlanDropped { plan } => self.plan_dropped(&plan),
+            Message::PlanNotResumed { former } => self.plan_not_resumed(*former),
             Message::PlanUnsaved { plan } => self.plan_unsaved(plan),
             Message::PlanSaveAgain { plan } => self.plan_save_again(&plan),
             Message::PlanTimePassed { plan } => self.plan_time_passed(&plan),

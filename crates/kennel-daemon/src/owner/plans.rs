@@ -4,16 +4,15 @@
 //! session is, so that no session of a plan is on record of which the plan does not know.
 
 mod agents;
+mod resume;
 mod time;
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 use kennel_core::api::{PlanRequest, PlanResumeRequest};
-use kennel_core::plan::{
-    Action, AgentPhase, Heard, Ignored, Place, PlanEvent, PlanState, PlanView,
-};
-use kennel_core::{SessionId, Usage, VerdictKind};
+use kennel_core::plan::{Action, AgentPhase, Heard, Place, PlanEvent, PlanState, PlanView};
+use kennel_core::{Session, SessionId, Usage, VerdictKind};
 use kennel_keeper::fault::point;
 use tokio::sync::oneshot;
 use tokio::task::AbortHandle;
@@ -25,6 +24,7 @@ use crate::message::{Answer, Message};
 use crate::order::NewLaunch;
 use crate::refused::Refused;
 use crate::register::PlanRecord;
+use resume::Resumption;
 use time::Meter;
 
 /// How many plans that are over stay on record.
@@ -109,6 +109,8 @@ pub(crate) struct PlanNews {
 
 #[derive(Debug)]
 enum What {
+    /// That it is about to be asked is on record, or why not.
+    Announced(Result<(), String>),
     /// What it is asked.
     Prompt(Result<String, String>),
     /// There is a session, or why not.
@@ -141,6 +143,13 @@ impl Plans {
 
     pub(super) fn ids(&self) -> impl Iterator<Item = &SessionId> {
         self.0.keys()
+    }
+
+    /// The plan that is not over and has asked this session, if one has: later agents get what it has answered.
+    pub(super) fn needing(&self, session: &Session) -> Option<&SessionId> {
+        let seat = session.spec.agent.as_ref()?.plan.as_ref()?;
+        let runs = self.0.values().find(|run| run.record.id.as_str() == seat.plan);
+        runs.filter(|run| !run.record.state.finished).map(|run| &run.record.id)
     }
 
     pub(super) fn wants_kept(&self, id: &SessionId) -> bool {
@@ -207,10 +216,10 @@ impl Owner {
                 Err(refused) => drop(answer.send(Err(refused))),
             },
             PlanCommand::Resume { reference, replay, tied, by, launch, answer } => {
-                let resumed = self
-                    .find_plan(&reference)
-                    .and_then(|id| self.resume_plan(id, replay, tied, &by, launch));
-                drop(answer.send(resumed));
+                match self.find_plan(&reference) {
+                    Ok(id) => self.resume_plan(id, Resumption { replay, tied, by, launch }, answer),
+                    Err(refused) => drop(answer.send(Err(refused))),
+                }
             }
         }
     }
@@ -370,40 +379,6 @@ impl Owner {
         });
     }
 
-    fn resume_plan(
-        &mut self,
-        id: SessionId,
-        replay: bool,
-        tied: bool,
-        by: &str,
-        launch: Box<NewLaunch>,
-    ) -> Result<PlanView, Refused> {
-        if self.leaving.is_some() {
-            return Err(Refused::leaving());
-        }
-        let gone = || Refused::not_found(format!("there is no plan {id}"));
-        let run = self.plans.0.get_mut(&id).ok_or_else(gone)?;
-        if let Heard::Ignored(why) = run.happened(&PlanEvent::Resumed { replay }) {
-            let refused = Refused::conflict(&why);
-            return Err(match why {
-                Ignored::MayHaveRun(_) => refused.hint("--replay asks it again all the same"),
-                Ignored::NotOver => refused.hint("`kennel plan show` tells how it stands"),
-                _ => refused,
-            });
-        }
-        run.launch = Some(launch);
-        run.record.tied = tied;
-        run.tied = false;
-        run.record.begun_ms = clock::now_ms();
-        run.meter = Meter::from_record(0, Instant::now());
-        run.record.ended_ms = None;
-        self.note(None, "plan_resumed", format!("{id}, by {by}"));
-        self.begin_plan(&id);
-        self.save_plan(&id);
-        self.plan_turn(&id);
-        self.plan_view(&id)
-    }
-
     // What happens to it.
 
     fn plan_event(&mut self, id: &SessionId, event: &PlanEvent) {
@@ -543,3 +518,6 @@ impl Owner {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -227,6 +227,30 @@ fn a_resume_runs_only_what_is_not_done() {
     office.end();
 }
 
+/// Nobody is asked, and nobody is told that it goes on, before that is on record; from then on it goes on by itself.
+#[test]
+fn a_resume_is_on_record_before_it_is_told() {
+    let Some((scene, faults)) = scene_with_points(Who::Other, Pen::Subtree) else { return };
+    let office = Office::in_scene(scene);
+    office.desk("code", &["ok flock"]);
+    office.desk("docs", &["auth"]);
+    office.desk("planner", &["ok done"]);
+    assert_eq!(office.run(&office.plan(RESEARCH), &[]).wait().code, 1);
+    office.desk("docs", &["ok fcntl"]);
+    let point = "daemon.plan.resumed";
+    faults.arm(point);
+    let mut running = office.start(&["resume", "-d", "research"]);
+    let held = faults.wait_reached(point, Duration::from_secs(20)).expect("it is held");
+    faults.disarm(point);
+    assert!(!running.has_ended(), "nobody is told yet");
+    assert_eq!(office.launches("docs").len(), 1, "nobody is asked yet");
+    signal(held, "KILL");
+    let _told_or_not = running.wait();
+    eventually("it goes on", || office.show("research")["state"] == "succeeded");
+    assert_eq!(office.launches("docs").len(), 2);
+    office.end();
+}
+
 /// As many as are needed; the failure of one that is not needed is told to those who come later.
 #[test]
 fn a_stage_may_need_some_of_its_agents() {
@@ -258,6 +282,23 @@ fn a_plan_that_takes_too_long_is_ended() {
     office.desk("planner", &["ok"]);
     let told = office.run(&office.plan(&plan), &[]).wait();
     assert_eq!(told.code, 124, "{told:?}");
+    office.end();
+}
+
+/// Whoever does not end when asked to is killed, with all that it started: so it is when the time is over, too.
+#[test]
+fn what_is_left_when_the_time_is_over_is_killed() {
+    let Some(office) = Office::new(Who::Other, Pen::Subtree) else { return };
+    let plan = RESEARCH.replace("name = \"research\"", "name = \"research\"\ntimeout = \"2s\"");
+    office.desk("code", &["ignore deaf hang"]);
+    office.desk("docs", &["ignore deaf hang"]);
+    office.desk("planner", &["ok"]);
+    let told = office.run(&office.plan(&plan), &[]).wait();
+    assert_eq!(told.code, 124, "{told:?}");
+    assert_eq!(office.scene.pids().len(), 4);
+    for (pid, role) in office.scene.pids() {
+        assert!(!alive(pid), "{role} lives");
+    }
     office.end();
 }
 
