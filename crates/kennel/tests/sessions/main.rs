@@ -6,6 +6,7 @@ mod adopt;
 mod again;
 mod again_walk;
 mod asks;
+mod asks_members;
 mod asks_real;
 mod asks_stories;
 mod asks_walk;
