@@ -138,11 +138,13 @@ impl Runtime {
 pub(super) struct Before {
     pub(super) phase: kennel_core::Phase,
     pub(super) stop_wanted: bool,
+    pub(super) awaits_verdict: bool,
 }
 
 impl From<&Session> for Before {
     fn from(session: &Session) -> Self {
-        Self { phase: session.phase, stop_wanted: session.is_stop_wanted() }
+        let (phase, stop_wanted) = (session.phase, session.is_stop_wanted());
+        Self { phase, stop_wanted, awaits_verdict: session.awaits_verdict() }
     }
 }
 

@@ -140,7 +140,8 @@ impl Owner {
 
     /// What a step of a session means for what follows it, and for those in line.
     fn look_ahead(&mut self, id: &SessionId, before: Before) {
-        let Some(now) = self.world.get(id).map(|session| session.phase) else { return };
+        let Some(session) = self.world.get(id) else { return };
+        let (now, awaits_verdict) = (session.phase, session.awaits_verdict());
         if now != before.phase {
             if before.phase == Phase::Queued {
                 self.queued = self.queued.saturating_sub(1);
@@ -148,11 +149,13 @@ impl Owner {
             }
             if now == Phase::Cleaned {
                 self.consider_restart(id);
-                self.judge(id);
             }
             if now >= Phase::Running {
                 self.line_may_move();
             }
+        }
+        if awaits_verdict && !before.awaits_verdict {
+            self.judge(id);
         }
         self.settle_again(id);
         self.called_off_if_so(id);

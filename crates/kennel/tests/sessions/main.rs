@@ -9,6 +9,7 @@ mod api_clients;
 mod api_metrics;
 mod api_verbs;
 mod asks;
+mod asks_members;
 mod asks_real;
 mod asks_stories;
 mod asks_walk;
