@@ -7,6 +7,7 @@
 mod cancels;
 mod office;
 mod stories;
+mod walkthrough;
 
 use kennel_testing::{Pen, Who};
 use mock_llm::Cli;
