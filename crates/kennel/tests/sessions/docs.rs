@@ -70,6 +70,7 @@ fn the_examples_about_asking_run() {
         "overloaded",
         "hang",
         "ok here I am",
+        "a chat",
     ];
     let Some(company) = Company::new(Who::Other, Pen::Subtree, &script) else { return };
     let page = page("asking.md");

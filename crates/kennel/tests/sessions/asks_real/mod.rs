@@ -87,3 +87,9 @@ slow!(opencode_of_another_user_in_a_subtree_pen: Opencode as Other in Subtree);
 fn a_plan_over_three_members_is_cancelled_and_a_prompt_goes_on() {
     tell(Cli::Claude, Who::Root, Pen::Cgroup, &[Office::plan_over_members]);
 }
+
+/// Its own screen, for a person.
+#[test]
+fn claude_is_talked_to_on_a_terminal() {
+    tell(Cli::Claude, Who::Other, Pen::Subtree, &[Office::is_talked_to, Office::answers]);
+}

@@ -143,6 +143,24 @@ impl Office {
         command
     }
 
+    /// The command for the own screen of Claude Code, which has been through its first questions.
+    pub(super) fn chat(&self, args: &[&str]) -> Command {
+        let folder = self.home().join("work");
+        let answered = serde_json::json!({
+            "hasCompletedOnboarding": true,
+            "theme": "dark",
+            "bypassPermissionsModeAccepted": true,
+            "customApiKeyResponses": { "approved": ["dummy"], "rejected": [] },
+            "projects": { folder.to_str().expect("a plain path"): { "hasTrustDialogAccepted": true } },
+        });
+        fs::create_dir_all(self.home().join(".claude")).expect("mkdir");
+        fs::write(self.home().join(".claude/.claude.json"), answered.to_string()).expect("written");
+        let flags = ["chat", "--pen", self.scene.pen_name()];
+        let mut command = self.scene.kennel(&[&flags, &GRACE[..], args].concat());
+        command.envs(self.surroundings("ok@chat"));
+        command
+    }
+
     pub(super) fn start(&self, scenario: &str, args: &[&str]) -> Running {
         Running::start(self.command(scenario, args))
     }

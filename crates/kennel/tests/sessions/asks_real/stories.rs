@@ -6,6 +6,7 @@ use kennel_testing::{Running, eventually};
 use mock_llm::Cli;
 
 use super::office::{GO, Office, dead_port};
+use crate::pty::{SIZE, detach, is_raw, on_a_terminal_with};
 
 /// How a conversation is called that nobody has had.
 fn nobodys(cli: Cli) -> &'static str {
@@ -171,6 +172,28 @@ impl Office {
         let told = self.told(ended);
         assert_eq!((told.code, told.verdict.as_str()), (0, "succeeded"), "{told:?}");
         assert_eq!((told.launches, &told.whole["tools"]), (1, &1.into()), "{told:?}");
+    }
+
+    /// Its screen is shown; the member is busy while it is left to itself, and nothing is left of it after a stop.
+    pub(super) fn is_talked_to(&self) {
+        let (mut screen, child) = on_a_terminal_with(&self.chat(&["--name", "c", "anna"]), SIZE);
+        eventually("our terminal is raw", || is_raw(&screen));
+        // Its last line; the words are apart, by keys that move its cursor.
+        screen.wait_for("bypass");
+        screen.press("hello");
+        screen.wait_for("hello");
+        screen.press("\r");
+        eventually("the model is asked", || self.calls("ok@chat") > 0);
+        let session = self.scene.session("c");
+        assert_eq!(self.member()["busy_with"], session["id"], "{session:#}");
+        let told = self.start("ok@busy", &["anna", "hello"]).wait();
+        assert!(told.code == 1 && told.stderr.contains("is busy"), "{told:?}");
+        detach(screen, child);
+        assert_eq!(self.scene.session("c")["phase"], "running");
+        let stopped = self.scene.call_ok(&["stop", "c"]);
+        assert!(stopped.contains("stopped"), "{stopped}");
+        self.scene.assert_nothing_left_soon();
+        assert_eq!(self.calls("ok@busy"), 0);
     }
 
     /// The whole of it: three members, a plan over them, a cancel in the middle, a prompt that goes on.
