@@ -1,10 +1,15 @@
 //! Chats: an agent's own screen for a person, with a Claude Code that follows a script. (The real one: `asks_real`.)
 
+use std::time::Duration;
+
 use kennel_testing::{Ended, Pen, Running, Who, alive, eventually};
 use serde_json::Value;
 
 use crate::asks::Company;
+use crate::births::scene_with_points;
 use crate::pty::{SIZE, code, detach, is_raw, on_a_terminal_with};
+
+const PATIENCE: Duration = Duration::from_secs(30);
 
 const CASES: [(Who, Pen); 4] = [
     (Who::Root, Pen::Cgroup),
@@ -171,4 +176,30 @@ fn what_is_no_chat_is_refused() {
     let told = company.scene.call(&["resume", "asked"]);
     assert!(told.code != 0 && told.stderr.contains("is a prompt"), "{told:?}");
     company.end();
+}
+
+/// The daemon is killed while it launches one: it comes to be once, or not at all, and the member is as busy as is true.
+#[test]
+fn a_daemon_that_dies_over_a_chat_leaves_one_or_none() {
+    for point in ["daemon.launch.admitted", "daemon.launch.born", "daemon.launch.granted"] {
+        let Some((scene, faults)) = scene_with_points(Who::Other, Pen::Subtree) else { return };
+        let company = Company::in_scene(scene, &["-"]);
+        company.add("anna");
+        faults.arm(point);
+        let chat = Running::start(company.chat(&["-d", "anna"]));
+        let held = faults.wait_reached(point, PATIENCE).expect("it is passed");
+        kennel_testing::signal(held, "KILL");
+        faults.disarm(point);
+        let told = chat.wait();
+        if told.code == 0 {
+            let id = told.stdout.trim_end();
+            assert_eq!(company.member("anna")["busy_with"], id, "{point}: {told:?}");
+            company.wait_launches(1);
+            company.scene.call_ok(&["stop", id]);
+        }
+        eventually("the member is free", || company.member("anna")["busy_with"].is_null());
+        assert!(company.launches().len() <= 1, "{point}: {told:?}");
+        company.assert_all_gone();
+        company.end();
+    }
 }
