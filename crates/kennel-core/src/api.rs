@@ -1,11 +1,13 @@
 //! The shapes of the daemon's HTTP API, shared by daemon and clients.
 
+mod answer;
 mod text;
 
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+pub use answer::AnswerView;
 pub use text::Text;
 
 use crate::agent::Seat;
