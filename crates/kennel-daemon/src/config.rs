@@ -4,6 +4,7 @@ use std::ffi::OsString;
 use std::fmt;
 use std::io;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use kennel_pen::HomeId;
 use rustix::fd::OwnedFd;
@@ -35,6 +36,8 @@ pub struct DaemonConfig {
     pub environment: Vec<(OsString, OsString)>,
     /// On what terms sessions are taken in.
     pub terms: Terms,
+    /// How long a client that does not read what it asked for is waited for; zero: for ever.
+    pub reader_patience: Duration,
 }
 
 impl DaemonConfig {
@@ -51,6 +54,7 @@ impl DaemonConfig {
             worktrees: None,
             environment: Vec::new(),
             terms: Terms::default(),
+            reader_patience: Duration::from_secs(60),
         }
     }
 }

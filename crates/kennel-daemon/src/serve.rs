@@ -20,7 +20,7 @@ use crate::config::{DaemonConfig, DaemonError, ExitReason};
 use crate::deposit::Deposit;
 use crate::effects::worktree::Environment;
 use crate::home::{DaemonLock, Home};
-use crate::http::Shared;
+use crate::http::{Live, Shared};
 use crate::log;
 use crate::message::{Bus, Command, Leave, Message};
 use crate::owner::{Beginning, Owner};
@@ -76,10 +76,19 @@ pub fn serve(config: DaemonConfig) -> Result<ExitReason, DaemonError> {
         .build()
         .map_err(DaemonError::Runtime)?;
     let DaemonConfig { yard, version, start_yard, ended_kept, worktrees, environment, .. } = config;
+    let reader_patience = config.reader_patience;
     let terms = config.terms;
     let worktrees = worktrees.unwrap_or_else(|| home.worktrees());
-    let began =
-        Begun { home: home.clone(), yard, version, ended_kept, worktrees, environment, terms };
+    let began = Begun {
+        home: home.clone(),
+        yard,
+        version,
+        ended_kept,
+        worktrees,
+        environment,
+        terms,
+        reader_patience,
+    };
     let served = runtime.block_on(began.run(opened));
     // What still blocks on the disk is not waited for.
     runtime.shutdown_timeout(LAST_WORDS);
@@ -102,11 +111,21 @@ struct Begun {
     worktrees: PathBuf,
     environment: Environment,
     terms: Terms,
+    reader_patience: Duration,
 }
 
 impl Begun {
     async fn run(self, opened: Opened) -> Result<ExitReason, DaemonError> {
-        let Self { home, yard, version, ended_kept, worktrees, environment, terms } = self;
+        let Self {
+            home,
+            yard,
+            version,
+            ended_kept,
+            worktrees,
+            environment,
+            terms,
+            reader_patience,
+        } = self;
         let (bus, messages) = mpsc::unbounded_channel();
         let mut yard = YardLink::open(yard, YARD, bus.clone()).await.map_err(DaemonError::Yard)?;
         let rebooted = note_boot(&home).unwrap_or_else(|error| {
@@ -149,6 +168,7 @@ impl Begun {
             register: register.clone(),
             deposit: Deposit::default(),
             home: home.clone(),
+            live: Live::new(reader_patience),
             leaving,
         };
         let listening = sockets::listen(&home.folder, shared)?;

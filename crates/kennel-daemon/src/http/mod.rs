@@ -1,18 +1,28 @@
 //! The API: JSON over HTTP at a socket that is the owner's alone.
 
 mod adopt;
+mod answer;
 mod body;
 mod daemon;
+mod event_stream;
 mod events;
+mod feed;
 mod input;
 mod listener;
+mod live;
 mod members;
+mod output;
+mod patient;
 mod plans;
+mod pull;
+mod pulse;
 mod report;
 mod resume;
 mod sessions;
+mod sse;
 mod stray;
 mod stream;
+mod terminal;
 mod worktrees;
 
 use std::sync::Arc;
@@ -30,6 +40,7 @@ use crate::refused::{Refused, RefusedKind};
 use crate::register::Register;
 
 pub(crate) use listener::OwnerOnly;
+pub(crate) use live::Live;
 pub(crate) use report::Peer;
 
 /// The longest body: an environment may be large, and so may a prompt.
@@ -46,6 +57,8 @@ pub(crate) struct Shared {
     pub(crate) register: Register,
     pub(crate) deposit: Deposit,
     pub(crate) home: Home,
+    /// What those share who look on while something happens.
+    pub(crate) live: Live,
     /// Becomes true when the daemon leaves: what would go on for ever ends then.
     pub(crate) leaving: watch::Receiver<bool>,
 }
@@ -61,6 +74,16 @@ impl Api {
         let sent = self.0.bus.send(Message::Command(command(answer)));
         sent.map_err(|_| Refused::gone())?;
         answered.await.unwrap_or_else(|_| Err(Refused::gone()))
+    }
+
+    /// Comes when nobody is in front of a session any more.
+    pub(crate) async fn all_detached(&self) {
+        self.0.live.all_detached().await;
+    }
+
+    /// How long a client that does not read is waited for; none: for ever.
+    pub(crate) fn patience(&self) -> Option<std::time::Duration> {
+        self.0.live.patience
     }
 
     /// All routes.
@@ -80,6 +103,9 @@ impl Api {
             .route(&of("forget"), post(sessions::forget))
             .route(&of("signal"), post(input::signal))
             .route(&of("input"), post(input::input))
+            .route(&of("output"), get(output::output))
+            .route(&of("terminal"), get(terminal::terminal))
+            .route(&of("answer"), get(answer::answer))
             .route("/v1/members", get(members::list).post(members::add))
             .route("/v1/members/{name}", get(members::show).delete(members::remove))
             .route("/v1/plans", get(plans::list).post(plans::run))
@@ -123,10 +149,10 @@ mod tests {
         let (bus, _messages) = tokio::sync::mpsc::unbounded_channel();
         let (_leave, leaving) = watch::channel(false);
         let home = Home { folder: home.path().to_owned(), id };
-        let deposit = Deposit::default();
+        let (deposit, live) = (Deposit::default(), Live::new(std::time::Duration::ZERO));
         let register = opened.register.clone();
         // It panics if two are in each other's way.
-        let routes = Api::new(Shared { bus, register, deposit, home, leaving }).routes();
+        let routes = Api::new(Shared { bus, register, deposit, home, live, leaving }).routes();
         drop(routes);
         opened.register.close();
     }

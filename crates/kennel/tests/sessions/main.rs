@@ -5,6 +5,7 @@ mod admission;
 mod adopt;
 mod again;
 mod again_walk;
+mod api;
 mod asks;
 mod asks_real;
 mod asks_stories;
