@@ -9,6 +9,7 @@ use kennel_pen::HomeId;
 use rustix::fd::OwnedFd;
 
 use crate::home::LockHomeError;
+use crate::http::ListenSettings;
 use crate::register::OpenRegisterError;
 use crate::terms::Terms;
 
@@ -35,6 +36,8 @@ pub struct DaemonConfig {
     pub environment: Vec<(OsString, OsString)>,
     /// On what terms sessions are taken in.
     pub terms: Terms,
+    /// How the API is had over TCP.
+    pub api: ListenSettings,
 }
 
 impl DaemonConfig {
@@ -51,6 +54,7 @@ impl DaemonConfig {
             worktrees: None,
             environment: Vec::new(),
             terms: Terms::default(),
+            api: ListenSettings::default(),
         }
     }
 }
@@ -61,7 +65,7 @@ impl fmt::Debug for DaemonConfig {
         out.field("home", &self.home).field("home_id", &self.home_id);
         out.field("version", &self.version).field("ended_kept", &self.ended_kept);
         out.field("worktrees", &self.worktrees);
-        out.field("terms", &self.terms);
+        out.field("terms", &self.terms).field("api", &self.api);
         out.finish_non_exhaustive()
     }
 }

@@ -48,6 +48,7 @@ mod yard_link;
 
 pub use config::{DaemonConfig, DaemonError, ExitReason, StartYard};
 pub use home::LockHomeError;
+pub use http::{ListenError, ListenSettings};
 pub use points::POINTS;
 pub use serve::serve;
 pub use terms::Terms;

@@ -23,6 +23,16 @@ pub(crate) enum RefusedKind {
     Busy,
     Gone,
     Internal,
+    /// Nobody knows who asks.
+    Unauthorized,
+    /// Who asks may not.
+    Forbidden,
+    /// Too much of it came.
+    TooMany,
+    /// Something else is asked for than what is here.
+    Misdirected,
+    /// It is longer than anything is.
+    TooLarge,
     /// A report is not believed, and this is why.
     Disbelief(&'static str),
 }
@@ -38,6 +48,11 @@ impl RefusedKind {
             Self::Busy => "busy",
             Self::Gone => "gone",
             Self::Internal => "internal",
+            Self::Unauthorized => "unauthorized",
+            Self::Forbidden => "forbidden",
+            Self::TooMany => "too_many",
+            Self::Misdirected => "misdirected",
+            Self::TooLarge => "too_large",
             Self::Disbelief(code) => code,
         }
     }
@@ -49,7 +64,11 @@ impl RefusedKind {
             Self::Invalid => 422,
             Self::Refused | Self::Busy | Self::Gone => 503,
             Self::Internal => 500,
-            Self::Disbelief(_) => 403,
+            Self::Unauthorized => 401,
+            Self::Forbidden | Self::Disbelief(_) => 403,
+            Self::TooLarge => 413,
+            Self::Misdirected => 421,
+            Self::TooMany => 429,
         }
     }
 }
@@ -189,7 +208,20 @@ mod tests {
     #[test]
     fn every_kind_has_a_code_of_its_own_and_a_status() {
         use RefusedKind::*;
-        let kinds = [NotFound, Ambiguous, Conflict, Refused, Invalid, Busy, Internal];
+        let kinds = [
+            NotFound,
+            Ambiguous,
+            Conflict,
+            Refused,
+            Invalid,
+            Busy,
+            Internal,
+            Unauthorized,
+            Forbidden,
+            TooMany,
+            Misdirected,
+            TooLarge,
+        ];
         let told = kinds.map(|kind| (kind.code(), kind.status()));
         assert_eq!(
             told,
@@ -201,6 +233,11 @@ mod tests {
                 ("invalid", 422),
                 ("busy", 503),
                 ("internal", 500),
+                ("unauthorized", 401),
+                ("forbidden", 403),
+                ("too_many", 429),
+                ("misdirected", 421),
+                ("too_large", 413),
             ]
         );
     }

@@ -20,7 +20,7 @@ use crate::config::{DaemonConfig, DaemonError, ExitReason};
 use crate::deposit::Deposit;
 use crate::effects::worktree::Environment;
 use crate::home::{DaemonLock, Home};
-use crate::http::Shared;
+use crate::http::{self, Access, AccessBeginning, ListenSettings, Shared};
 use crate::log;
 use crate::message::{Bus, Command, Leave, Message};
 use crate::owner::{Beginning, Owner};
@@ -76,14 +76,17 @@ pub fn serve(config: DaemonConfig) -> Result<ExitReason, DaemonError> {
         .build()
         .map_err(DaemonError::Runtime)?;
     let DaemonConfig { yard, version, start_yard, ended_kept, worktrees, environment, .. } = config;
-    let terms = config.terms;
+    let (terms, api) = (config.terms, config.api);
     let worktrees = worktrees.unwrap_or_else(|| home.worktrees());
     let began =
-        Begun { home: home.clone(), yard, version, ended_kept, worktrees, environment, terms };
+        Begun { home: home.clone(), yard, version, ended_kept, worktrees, environment, terms, api };
     let served = runtime.block_on(began.run(opened));
     // What still blocks on the disk is not waited for.
     runtime.shutdown_timeout(LAST_WORDS);
     sockets::remove(&home.folder);
+    if matches!(served, Ok(ExitReason::Stopped | ExitReason::Kept)) {
+        http::forget_addresses(&home.folder);
+    }
     drop(lock);
     let yard_gone = matches!(served, Ok(ExitReason::YardGone) | Err(DaemonError::Yard(_)));
     if let Some(start_yard) = start_yard.filter(|_| yard_gone)
@@ -102,11 +105,12 @@ struct Begun {
     worktrees: PathBuf,
     environment: Environment,
     terms: Terms,
+    api: ListenSettings,
 }
 
 impl Begun {
     async fn run(self, opened: Opened) -> Result<ExitReason, DaemonError> {
-        let Self { home, yard, version, ended_kept, worktrees, environment, terms } = self;
+        let Self { home, yard, version, ended_kept, worktrees, environment, terms, api } = self;
         let (bus, messages) = mpsc::unbounded_channel();
         let mut yard = YardLink::open(yard, YARD, bus.clone()).await.map_err(DaemonError::Yard)?;
         let rebooted = note_boot(&home).unwrap_or_else(|error| {
@@ -117,6 +121,14 @@ impl Begun {
         let (members, plans) = (opened.members.clone(), opened.plans.clone());
         let sessions = whose(opened, &home);
         let (adopted, all_adopted) = oneshot::channel();
+        let descriptors = descriptors();
+        let access = Access::new(AccessBeginning {
+            settings: api,
+            folder: home.folder.clone(),
+            version: version.clone(),
+            rebooted,
+            descriptors,
+        });
         let owner = Owner::new(Beginning {
             home: home.clone(),
             version,
@@ -130,7 +142,7 @@ impl Begun {
             ended_kept,
             kept: yard.take_kept(),
             terms,
-            live_most: most_sessions(),
+            live_most: most_sessions(descriptors),
             rebooted,
             worktrees,
             environment,
@@ -149,6 +161,7 @@ impl Begun {
             register: register.clone(),
             deposit: Deposit::default(),
             home: home.clone(),
+            access,
             leaving,
         };
         let listening = sockets::listen(&home.folder, shared)?;
@@ -212,15 +225,21 @@ fn note_boot(home: &Home) -> io::Result<bool> {
     Ok(before.is_some())
 }
 
-/// How many sessions there are descriptors for.
-fn most_sessions() -> usize {
+/// How many descriptors we may have: as many as the machine lets us.
+fn descriptors() -> u64 {
     let limit = rustix::process::getrlimit(Resource::Nofile);
     let raised = Rlimit { current: limit.maximum, maximum: limit.maximum };
     let current = match rustix::process::setrlimit(Resource::Nofile, raised) {
         Ok(()) => limit.maximum,
         Err(_) => limit.current,
     };
-    let most = current.unwrap_or(u64::MAX).saturating_sub(OTHER_DESCRIPTORS) / 2;
+    current.unwrap_or(u64::MAX)
+}
+
+/// How many sessions there are descriptors for. Connections over TCP have a part of them.
+fn most_sessions(descriptors: u64) -> usize {
+    let others = OTHER_DESCRIPTORS.saturating_add(http::most_connections(descriptors));
+    let most = descriptors.saturating_sub(others) / 2;
     usize::try_from(most).unwrap_or(usize::MAX)
 }
 

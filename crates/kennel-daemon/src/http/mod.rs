@@ -1,5 +1,6 @@
-//! The API: JSON over HTTP at a socket that is the owner's alone.
+//! The API: JSON over HTTP at a socket that is the owner's alone, and over TCP for those who have a token.
 
+mod access;
 mod adopt;
 mod body;
 mod daemon;
@@ -29,6 +30,8 @@ use crate::message::{Answer, Bus, Command, Message};
 use crate::refused::{Refused, RefusedKind};
 use crate::register::Register;
 
+pub(crate) use access::{Access, Beginning as AccessBeginning, forget_addresses, most_connections};
+pub use access::{ListenError, ListenSettings};
 pub(crate) use listener::OwnerOnly;
 pub(crate) use report::Peer;
 
@@ -46,6 +49,7 @@ pub(crate) struct Shared {
     pub(crate) register: Register,
     pub(crate) deposit: Deposit,
     pub(crate) home: Home,
+    pub(crate) access: Access,
     /// Becomes true when the daemon leaves: what would go on for ever ends then.
     pub(crate) leaving: watch::Receiver<bool>,
 }
@@ -96,6 +100,7 @@ impl Api {
             .route("/v1/worktrees", get(worktrees::list))
             .route("/v1/worktrees/{reference}", delete(worktrees::remove))
             .route("/v1/worktrees/{reference}/losses", get(worktrees::losses))
+            .merge(access::routes())
             .fallback(nothing_here)
             .method_not_allowed_fallback(not_this_way)
             .layer(DefaultBodyLimit::max(BODY))
@@ -126,7 +131,8 @@ mod tests {
         let deposit = Deposit::default();
         let register = opened.register.clone();
         // It panics if two are in each other's way.
-        let routes = Api::new(Shared { bus, register, deposit, home, leaving }).routes();
+        let access = Access::new(AccessBeginning::default());
+        let routes = Api::new(Shared { bus, register, deposit, home, access, leaving }).routes();
         drop(routes);
         opened.register.close();
     }

@@ -8,6 +8,7 @@ use kennel_core::plan::PlanView;
 use tokio::sync::oneshot;
 
 use super::Api;
+use super::access::Identity;
 use super::body::Body;
 use super::sessions::Tied;
 use crate::message::Command;
@@ -38,10 +39,15 @@ pub(super) async fn show(
 
 pub(super) async fn wait(
     State(api): State<Api>,
+    identity: Identity,
     Path(reference): Path<String>,
     tied: Result<Query<Tied>, axum::extract::rejection::QueryRejection>,
 ) -> Answered<PlanView> {
     let Query(Tied { tied }) = tied.map_err(|wrong| Refused::invalid(wrong.body_text()))?;
+    if tied {
+        // It ends with whoever waits, so that is no mere look.
+        identity.may_change()?;
+    }
     // If the client goes, this future is dropped, and the tether with it.
     let (holds, tether) = oneshot::channel();
     let tether = tied.then_some(tether);

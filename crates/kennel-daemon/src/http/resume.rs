@@ -8,6 +8,7 @@ use kennel_core::api::{ResumeRequest, StdinFrom};
 use tokio::sync::oneshot;
 
 use super::Api;
+use super::access::Identity;
 use super::body::Body;
 use super::sessions::Patience;
 use crate::message::{Command, Resume};
@@ -15,13 +16,17 @@ use crate::refused::Refused;
 
 pub(super) async fn resume(
     State(api): State<Api>,
+    identity: Identity,
     Path(reference): Path<String>,
     patience: Result<Query<Patience>, QueryRejection>,
     Body(request): Body<ResumeRequest>,
 ) -> Result<Json<SessionView>, Refused> {
     let until = patience.map_err(|wrong| Refused::invalid(wrong.body_text()))?.until;
     let given = match &request.stdin {
-        StdinFrom::Deposit { ticket } => api.0.deposit.take(ticket),
+        StdinFrom::Deposit { ticket } => {
+            identity.at_socket("a standard input is handed over")?;
+            api.0.deposit.take(ticket)
+        }
         StdinFrom::Null | StdinFrom::Pipe => None,
     };
     // If the client goes, this future is dropped, and the tether with it.

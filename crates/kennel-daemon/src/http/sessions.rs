@@ -12,6 +12,7 @@ use serde::Deserialize;
 use tokio::sync::oneshot;
 
 use super::Api;
+use super::access::Identity;
 use super::body::Body;
 use crate::clock;
 use crate::inspect;
@@ -47,13 +48,17 @@ pub(super) struct Patience {
 
 pub(super) async fn create(
     State(api): State<Api>,
+    identity: Identity,
     patience: Result<Query<Patience>, axum::extract::rejection::QueryRejection>,
     Body(request): Body<CreateRequest>,
 ) -> Result<(StatusCode, Json<SessionView>), Refused> {
     let Query(Patience { until, rejoin }) =
         patience.map_err(|wrong| Refused::invalid(wrong.body_text()))?;
     let given = match &request.stdin {
-        StdinFrom::Deposit { ticket } => api.0.deposit.take(ticket),
+        StdinFrom::Deposit { ticket } => {
+            identity.at_socket("a standard input is handed over")?;
+            api.0.deposit.take(ticket)
+        }
         StdinFrom::Null | StdinFrom::Pipe => None,
     };
     let launch = Box::new(NewLaunch::new(request, given)?);
@@ -94,10 +99,15 @@ pub(super) struct Tied {
 
 pub(super) async fn wait(
     State(api): State<Api>,
+    identity: Identity,
     Path(reference): Path<String>,
     tied: Result<Query<Tied>, axum::extract::rejection::QueryRejection>,
 ) -> Answered<SessionView> {
     let Query(Tied { tied }) = tied.map_err(|wrong| Refused::invalid(wrong.body_text()))?;
+    if tied {
+        // It ends with whoever waits, so that is no mere look.
+        identity.may_change()?;
+    }
     // If the client goes, this future is dropped, and the tether with it.
     let (holds, tether) = oneshot::channel();
     let tether = tied.then_some(tether);
