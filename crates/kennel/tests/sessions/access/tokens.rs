@@ -177,12 +177,18 @@ fn some_things_are_for_the_socket_alone() {
     }
     let id = scene.launch(&[], &["exit", "0"]);
     scene.wait_phase(&id, "cleaned");
-    let body = serde_json::json!({
-        "env": [], "umask": 18, "limits": [], "stdin": {"from": "deposit", "ticket": "0".repeat(32)},
-        "terminal_settings": null, "stderr_apart": false, "tethered": false, "terminal": null,
-    });
-    let answer = post(&tcp, &format!("/v1/sessions/{id}/resume"), &body);
-    assert_ne!(answer.status, 200, "{answer:?}");
+    let resume = |stdin: Value| {
+        let body = serde_json::json!({
+            "env": [], "umask": 18, "limits": [], "stdin": stdin,
+            "terminal_settings": null, "stderr_apart": false,
+        });
+        post(&tcp, &format!("/v1/sessions/{id}/resume"), &body)
+    };
+    let left = resume(serde_json::json!({"from": "deposit", "ticket": "0".repeat(32)}));
+    assert_eq!(left.status, 403, "{left:?}");
+    assert!(left.body.contains("not over TCP"), "{left:?}");
+    let again = resume(serde_json::json!({"from": "null"}));
+    assert_eq!(again.status, 200, "all else is as at the socket: {again:?}");
     assert_eq!(token(&scene), tcp.token, "nothing was rotated");
     scene.stop_daemon();
 }
