@@ -1,5 +1,6 @@
 //! The shapes of the daemon's HTTP API, shared by daemon and clients.
 
+mod access;
 mod answer;
 mod ask;
 mod environment;
@@ -15,6 +16,10 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+pub use access::{
+    LinkRequest, LinkView, ListenRequest, ListenState, ListenView, NewToken, RevokeAnswer, Scope,
+    SecretView, TokenKind, TokenView,
+};
 pub use answer::AnswerView;
 pub use ask::{AskError, AskRequest};
 pub use environment::Environment;
@@ -340,6 +345,9 @@ pub struct DaemonView {
     /// What it was started with; none from an older version.
     #[serde(default)]
     pub settings: Option<SettingsView>,
+    /// The API over TCP, if it was asked for.
+    #[serde(default)]
+    pub listen: Option<ListenView>,
 }
 
 /// The settings of a daemon, as they are in force: from kennel.toml and the environment of whoever started it. The names

@@ -10,6 +10,7 @@ use kennel_pen::HomeId;
 use rustix::fd::OwnedFd;
 
 use crate::home::LockHomeError;
+use crate::http::ListenSettings;
 use crate::register::OpenRegisterError;
 use crate::terms::Terms;
 
@@ -40,6 +41,8 @@ pub struct DaemonConfig {
     pub doctor: Vec<OsString>,
     /// How long a client that does not read what it asked for is waited for; zero: for ever.
     pub reader_patience: Duration,
+    /// How the API is had over TCP.
+    pub api: ListenSettings,
 }
 
 impl DaemonConfig {
@@ -58,6 +61,7 @@ impl DaemonConfig {
             terms: Terms::default(),
             doctor: Vec::new(),
             reader_patience: Duration::from_secs(60),
+            api: ListenSettings::default(),
         }
     }
 }
@@ -68,7 +72,7 @@ impl fmt::Debug for DaemonConfig {
         out.field("home", &self.home).field("home_id", &self.home_id);
         out.field("version", &self.version).field("ended_kept", &self.ended_kept);
         out.field("worktrees", &self.worktrees);
-        out.field("terms", &self.terms);
+        out.field("terms", &self.terms).field("api", &self.api);
         out.finish_non_exhaustive()
     }
 }

@@ -52,6 +52,7 @@ pub use config::{DaemonConfig, DaemonError, ExitReason, StartYard};
 pub use home::LockHomeError;
 #[cfg(feature = "schema")]
 pub use http::description::document as description;
+pub use http::{ListenError, ListenSettings};
 pub use points::POINTS;
 pub use serve::serve;
 pub use terms::Terms;

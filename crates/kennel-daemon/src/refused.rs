@@ -32,6 +32,14 @@ pub(crate) enum RefusedKind {
     Busy,
     Gone,
     Internal,
+    /// Nobody knows who asks.
+    Unauthorized,
+    /// Who asks may not.
+    Forbidden,
+    /// Too much of it came.
+    TooMany,
+    /// Something else is asked for than what is here.
+    Misdirected,
     /// A report is not believed, and this is why.
     Disbelief(&'static str),
 }
@@ -50,6 +58,10 @@ impl RefusedKind {
             Self::Busy => "busy",
             Self::Gone => "gone",
             Self::Internal => "internal",
+            Self::Unauthorized => "unauthorized",
+            Self::Forbidden => "forbidden",
+            Self::TooMany => "too_many",
+            Self::Misdirected => "misdirected",
             Self::Disbelief(code) => code,
         }
     }
@@ -68,6 +80,10 @@ impl RefusedKind {
             Self::Busy => "Not just now",
             Self::Gone => "The daemon is leaving",
             Self::Internal => "A fault in Kennel",
+            Self::Unauthorized => "Nobody is let in without a token",
+            Self::Forbidden => "This is not for you",
+            Self::TooMany => "Too many at once",
+            Self::Misdirected => "This is another host",
             Self::Disbelief(_) => "The report is not believed",
         }
     }
@@ -82,7 +98,10 @@ impl RefusedKind {
             Self::TooLarge => 413,
             Self::Refused | Self::Busy | Self::Gone => 503,
             Self::Internal => 500,
-            Self::Disbelief(_) => 403,
+            Self::Unauthorized => 401,
+            Self::Forbidden | Self::Disbelief(_) => 403,
+            Self::Misdirected => 421,
+            Self::TooMany => 429,
         }
     }
 }
@@ -233,8 +252,20 @@ mod tests {
     fn every_kind_has_a_code_of_its_own_and_a_status() {
         use RefusedKind::*;
         let kinds = [
-            NotFound, Ambiguous, Conflict, Refused, Invalid, Malformed, Method, TooLarge, Busy,
+            NotFound,
+            Ambiguous,
+            Conflict,
+            Refused,
+            Invalid,
+            Malformed,
+            Method,
+            TooLarge,
+            Busy,
             Internal,
+            Unauthorized,
+            Forbidden,
+            TooMany,
+            Misdirected,
         ];
         let told = kinds.map(|kind| (kind.code(), kind.status()));
         assert_eq!(
@@ -250,6 +281,10 @@ mod tests {
                 ("too_large", 413),
                 ("busy", 503),
                 ("internal", 500),
+                ("unauthorized", 401),
+                ("forbidden", 403),
+                ("too_many", 429),
+                ("misdirected", 421),
             ]
         );
     }

@@ -22,7 +22,7 @@ use crate::config::{DaemonConfig, DaemonError, ExitReason};
 use crate::deposit::Deposit;
 use crate::effects::worktree::Environment;
 use crate::home::{DaemonLock, Home};
-use crate::http::{Instruments, Live, Shared};
+use crate::http::{self, Access, AccessBeginning, Instruments, ListenSettings, Live, Shared};
 use crate::log;
 use crate::message::{Bus, Command, Leave, Message};
 use crate::metrics::Tally;
@@ -80,7 +80,7 @@ pub fn serve(config: DaemonConfig) -> Result<ExitReason, DaemonError> {
         .map_err(DaemonError::Runtime)?;
     let DaemonConfig { yard, version, start_yard, ended_kept, worktrees, environment, .. } = config;
     let (doctor, reader_patience) = (config.doctor, config.reader_patience);
-    let terms = config.terms;
+    let (terms, api) = (config.terms, config.api);
     let worktrees = worktrees.unwrap_or_else(|| home.worktrees());
     let began = Begun {
         home: home.clone(),
@@ -90,6 +90,7 @@ pub fn serve(config: DaemonConfig) -> Result<ExitReason, DaemonError> {
         worktrees,
         environment,
         terms,
+        api,
         doctor,
         reader_patience,
     };
@@ -97,6 +98,9 @@ pub fn serve(config: DaemonConfig) -> Result<ExitReason, DaemonError> {
     // What still blocks on the disk is not waited for.
     runtime.shutdown_timeout(LAST_WORDS);
     sockets::remove(&home.folder);
+    if matches!(served, Ok(ExitReason::Stopped | ExitReason::Kept)) {
+        http::forget_addresses(&home.folder);
+    }
     drop(lock);
     let yard_gone = matches!(served, Ok(ExitReason::YardGone) | Err(DaemonError::Yard(_)));
     if let Some(start_yard) = start_yard.filter(|_| yard_gone)
@@ -115,6 +119,7 @@ struct Begun {
     worktrees: PathBuf,
     environment: Environment,
     terms: Terms,
+    api: ListenSettings,
     doctor: Vec<OsString>,
     reader_patience: Duration,
 }
@@ -129,6 +134,7 @@ impl Begun {
             worktrees,
             environment,
             terms,
+            api,
             doctor,
             reader_patience,
         } = self;
@@ -143,6 +149,14 @@ impl Begun {
         let (members, plans) = (opened.members.clone(), opened.plans.clone());
         let sessions = whose(opened, &home);
         let (adopted, all_adopted) = oneshot::channel();
+        let descriptors = descriptors();
+        let access = Access::new(AccessBeginning {
+            settings: api,
+            folder: home.folder.clone(),
+            version: version.clone(),
+            rebooted,
+            descriptors,
+        });
         let owner = Owner::new(Beginning {
             home: home.clone(),
             version,
@@ -156,7 +170,7 @@ impl Begun {
             ended_kept,
             kept: yard.take_kept(),
             terms,
-            live_most: most_sessions(),
+            live_most: most_sessions(descriptors),
             rebooted,
             worktrees,
             environment,
@@ -178,6 +192,7 @@ impl Begun {
             home: home.clone(),
             instruments: Instruments::new(Arc::clone(&tally), doctor, leaving.clone()),
             live: Live::new(reader_patience),
+            access,
             leaving,
         };
         let listening = sockets::listen(&home.folder, shared)?;
@@ -241,15 +256,21 @@ fn note_boot(home: &Home) -> io::Result<bool> {
     Ok(before.is_some())
 }
 
-/// How many sessions there are descriptors for.
-fn most_sessions() -> usize {
+/// How many descriptors we may have: as many as the machine lets us.
+fn descriptors() -> u64 {
     let limit = rustix::process::getrlimit(Resource::Nofile);
     let raised = Rlimit { current: limit.maximum, maximum: limit.maximum };
     let current = match rustix::process::setrlimit(Resource::Nofile, raised) {
         Ok(()) => limit.maximum,
         Err(_) => limit.current,
     };
-    let most = current.unwrap_or(u64::MAX).saturating_sub(OTHER_DESCRIPTORS) / 2;
+    current.unwrap_or(u64::MAX)
+}
+
+/// How many sessions there are descriptors for. Connections over TCP have a part of them.
+fn most_sessions(descriptors: u64) -> usize {
+    let others = OTHER_DESCRIPTORS.saturating_add(http::most_connections(descriptors));
+    let most = descriptors.saturating_sub(others) / 2;
     usize::try_from(most).unwrap_or(usize::MAX)
 }
 

@@ -31,12 +31,15 @@ pub(crate) fn listen(folder: &Path, shared: Shared) -> Result<JoinHandle<()>, Da
     let deposit = shared.deposit.clone();
     // Before they are made, so that none goes unnoticed.
     let vanishing = Vanishing::watch(folder);
+    let api = Api::new(shared);
+    let mut servers = JoinSet::new();
+    servers.spawn(api.clone().serve_tcp());
     let sockets = Sockets {
         folder: folder.to_owned(),
         deposit_task: take_deposits(folder, &deposit)?,
         deposit,
-        api: Api::new(shared),
-        servers: JoinSet::new(),
+        api,
+        servers,
         retire: watch::Sender::new(false),
         leaving,
     };

@@ -13,8 +13,9 @@ use crate::home::Home;
 use crate::plan;
 use crate::run::{self, ChatArgs, RunArgs};
 use crate::verbs::{
-    adopt, attach, completions, config, daemon, events, forget, inspect, kill, logs, member, prune,
-    ps, report, rescue, rm, send, signal, stop, strays, unknown, wait, worktrees,
+    adopt, attach, completions, config, daemon, dashboard, events, forget, inspect, kill, logs,
+    member, prune, ps, report, rescue, rm, send, signal, stop, strays, token, unknown, wait,
+    worktrees,
 };
 
 /// Runs coding agents, and owns every process of theirs: no strays.
@@ -187,6 +188,16 @@ enum Verb {
     Rescue(rescue::RescueArgs),
     /// Start, stop or look after the daemon
     Daemon(daemon::DaemonArgs),
+    /// Open the daemon's page in a browser
+    ///
+    /// By a link that is good once, and for a minute; it lets this browser in for a week. If the API is not had over TCP
+    /// yet, it is from then on, at loopback.
+    Dashboard(dashboard::DashboardArgs),
+    /// Show, make, list, rotate or revoke tokens for the API over TCP
+    ///
+    /// What is done takes effect at once.
+    #[command(visible_alias = "tokens")]
+    Token(token::TokenArgs),
     /// Show what is set by kennel.toml and the environment
     ///
     /// A flag goes before a variable (KENNEL_RUN_GRACE for `run --grace`), that before a profile, that before
@@ -328,6 +339,8 @@ impl Cli {
             Verb::Forget(args) => forget::forget(&open()?, &args),
             Verb::Rescue(args) => rescue::rescue(&open()?, &args),
             Verb::Daemon(args) => daemon::daemon(&open()?, &args),
+            Verb::Dashboard(args) => dashboard::dashboard(&open()?, &args),
+            Verb::Token(args) => token::token(&open()?, &args),
             Verb::Config(args) => config::config(&self.config, &args),
             Verb::Doctor(args) => {
                 doctor::doctor(&self.config, Home::find(&self.home).as_ref(), &args)

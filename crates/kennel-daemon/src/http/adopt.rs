@@ -2,7 +2,6 @@
 
 use axum::Json;
 use axum::extract::State;
-use axum::extract::connect_info::ConnectInfo;
 use axum::http::StatusCode;
 use kennel_core::api::{AdoptAnswer, AdoptRequest};
 use kennel_core::{LaunchToken, Phase, Reason, SessionView};
@@ -18,7 +17,7 @@ use crate::sweep;
 
 pub(super) async fn adopt(
     State(api): State<Api>,
-    ConnectInfo(peer): ConnectInfo<Peer>,
+    peer: Peer,
     Body(request): Body<AdoptRequest>,
 ) -> Result<(StatusCode, Json<AdoptAnswer>), Refused> {
     let asker = report::find(&api, peer).await?;

@@ -12,6 +12,7 @@ use futures_core::Stream;
 use kennel_core::api::AskRequest;
 use tokio::sync::oneshot;
 
+use super::access::Identity;
 use super::body::Body;
 use super::sessions::{begin, take_key};
 use super::{Api, answer, sse};
@@ -20,6 +21,7 @@ use crate::refused::Refused;
 
 pub(super) async fn ask(
     State(api): State<Api>,
+    identity: Identity,
     headers: HeaderMap,
     Body(mut request): Body<AskRequest>,
 ) -> Result<Response, Refused> {
@@ -29,7 +31,7 @@ pub(super) async fn ask(
     let tied = streamed && !request.detach;
     request.detach = !tied;
     let request = request.into_session().map_err(Refused::invalid)?;
-    let view = begin(&api, request, Until::Accepted, None).await?;
+    let view = begin(&api, &identity, request, Until::Accepted, None).await?;
     if !streamed {
         return Ok((StatusCode::CREATED, Json(view)).into_response());
     }

@@ -18,7 +18,8 @@ use crate::message::{Command, Leave, Message};
 use crate::refused::Refused;
 
 pub(super) async fn show(State(api): State<Api>) -> Result<Json<DaemonView>, Refused> {
-    api.ask(|answer| Command::Daemon { answer }).await.map(Json)
+    let view = api.ask(|answer| Command::Daemon { answer }).await?;
+    Ok(Json(DaemonView { listen: api.0.access.view(), ..view }))
 }
 
 /// The lines about a shutdown. If the client goes, the shutdown goes on.

@@ -12,14 +12,14 @@ use kennel_core::{EventView, SessionView};
 
 use super::endpoint::{Endpoint, delete, get, post};
 use super::{
-    adopt, answer, ask, daemon, description, events, input, members, observe, output, plans,
-    report, resume, sessions, stray, terminal, worktrees,
+    access, adopt, answer, ask, daemon, description, events, input, members, observe, output,
+    plans, report, resume, sessions, stray, terminal, worktrees,
 };
 
 const LINES: &[&str] = &["application/x-ndjson"];
 
 pub(super) fn all() -> Vec<Endpoint> {
-    [sessions(), members(), plans(), observe::endpoints(), the_rest()]
+    [sessions(), members(), plans(), observe::endpoints(), access::endpoints(), the_rest()]
         .into_iter()
         .flatten()
         .collect()

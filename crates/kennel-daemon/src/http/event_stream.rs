@@ -166,7 +166,7 @@ mod tests {
 
     use std::sync::Arc;
 
-    use super::super::{Instruments, Live, Shared};
+    use super::super::{Access, AccessBeginning, Instruments, Live, Shared};
     use super::*;
     use crate::deposit::Deposit;
     use crate::home::Home;
@@ -188,8 +188,18 @@ mod tests {
             let home = Home { folder: folder.path().to_owned(), id };
             let (deposit, live) = (Deposit::default(), Live::new(Duration::ZERO));
             let register = opened.register;
+            let access = Access::new(AccessBeginning::default());
             let instruments = Instruments::new(Arc::default(), Vec::new(), leaving.clone());
-            let api = Api::new(Shared { bus, register, deposit, home, instruments, live, leaving });
+            let api = Api::new(Shared {
+                bus,
+                register,
+                deposit,
+                home,
+                instruments,
+                live,
+                access,
+                leaving,
+            });
             Self { api, _folder: folder, _leave: leave }
         }
 

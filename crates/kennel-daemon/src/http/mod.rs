@@ -1,5 +1,6 @@
-//! The API: JSON over HTTP at a socket that is the owner's alone.
+//! The API: JSON over HTTP at a socket that is the owner's alone, and over TCP for those who have a token.
 
+mod access;
 mod adopt;
 mod answer;
 mod ask;
@@ -46,6 +47,8 @@ use crate::message::{Answer, Bus, Command, Message};
 use crate::refused::{Refused, RefusedKind};
 use crate::register::Register;
 
+pub(crate) use access::{Access, Beginning as AccessBeginning, forget_addresses, most_connections};
+pub use access::{ListenError, ListenSettings};
 pub(crate) use listener::OwnerOnly;
 pub(crate) use live::Live;
 pub(crate) use observe::Instruments;
@@ -68,6 +71,7 @@ pub(crate) struct Shared {
     pub(crate) instruments: Instruments,
     /// What those share who look on while something happens.
     pub(crate) live: Live,
+    pub(crate) access: Access,
     /// Becomes true when the daemon leaves: what would go on for ever ends then.
     pub(crate) leaving: watch::Receiver<bool>,
 }
@@ -155,7 +159,8 @@ mod tests {
         let register = opened.register.clone();
         // It panics if two are in each other's way.
         let instruments = Instruments::new(Arc::default(), Vec::new(), leaving.clone());
-        let shared = Shared { bus, register, deposit, home, instruments, live, leaving };
+        let access = Access::new(AccessBeginning::default());
+        let shared = Shared { bus, register, deposit, home, instruments, live, access, leaving };
         let routes = Api::new(shared).routes();
         drop(routes);
         opened.register.close();

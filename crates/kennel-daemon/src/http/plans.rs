@@ -8,6 +8,7 @@ use kennel_core::plan::PlanView;
 use tokio::sync::oneshot;
 
 use super::Api;
+use super::access::Identity;
 use super::body::{Body, Params};
 use super::sessions::Tied;
 use crate::message::Command;
@@ -38,9 +39,14 @@ pub(super) async fn show(
 
 pub(super) async fn wait(
     State(api): State<Api>,
+    identity: Identity,
     Path(reference): Path<String>,
     Params(Tied { tied }): Params<Tied>,
 ) -> Answered<PlanView> {
+    if tied {
+        // It ends with whoever waits, so that is no mere look.
+        identity.may_change()?;
+    }
     // If the client goes, this future is dropped, and the tether with it.
     let (holds, tether) = oneshot::channel();
     let tether = tied.then_some(tether);

@@ -5,9 +5,10 @@
 
 use std::time::Duration;
 
-use axum::extract::State;
 use axum::extract::connect_info::{ConnectInfo, Connected};
+use axum::extract::{FromRequestParts, State};
 use axum::http::StatusCode;
+use axum::http::request::Parts;
 use axum::serve::IncomingStream;
 use kennel_core::api::ReportRequest;
 use kennel_keeper::fault::point;
@@ -16,7 +17,7 @@ use tokio::task::spawn_blocking;
 use tokio::time::timeout;
 
 use super::body::Body;
-use super::{Api, OwnerOnly, stray};
+use super::{Api, OwnerOnly, access, stray};
 use crate::caller::Caller;
 use crate::message::Command;
 use crate::refused::Refused;
@@ -39,9 +40,21 @@ impl Connected<IncomingStream<'_, OwnerOnly>> for Peer {
     }
 }
 
+impl<S: Send + Sync> FromRequestParts<S> for Peer {
+    type Rejection = Refused;
+
+    /// Only the home's socket knows.
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Refused> {
+        match parts.extensions.get::<ConnectInfo<Self>>() {
+            Some(ConnectInfo(peer)) => Ok(*peer),
+            None => Err(access::socket_only("who asks for this is known")),
+        }
+    }
+}
+
 pub(super) async fn report(
     State(api): State<Api>,
-    ConnectInfo(peer): ConnectInfo<Peer>,
+    peer: Peer,
     Body(request): Body<ReportRequest>,
 ) -> Result<StatusCode, Refused> {
     let caller = find(&api, peer).await?;

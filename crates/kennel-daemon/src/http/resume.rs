@@ -7,6 +7,7 @@ use kennel_core::api::{ResumeRequest, StdinFrom};
 use tokio::sync::oneshot;
 
 use super::Api;
+use super::access::Identity;
 use super::body::{Body, Params};
 use super::sessions::Patience;
 use crate::message::{Command, Resume};
@@ -14,12 +15,16 @@ use crate::refused::Refused;
 
 pub(super) async fn resume(
     State(api): State<Api>,
+    identity: Identity,
     Path(reference): Path<String>,
     Params(Patience { until, .. }): Params<Patience>,
     Body(request): Body<ResumeRequest>,
 ) -> Result<Json<SessionView>, Refused> {
     let given = match &request.stdin {
-        StdinFrom::Deposit { ticket } => api.0.deposit.take(ticket),
+        StdinFrom::Deposit { ticket } => {
+            identity.at_socket("a standard input is handed over")?;
+            api.0.deposit.take(ticket)
+        }
         StdinFrom::Null | StdinFrom::Pipe => None,
     };
     // If the client goes, this future is dropped, and the tether with it.

@@ -12,6 +12,7 @@ use serde::Deserialize;
 use tokio::sync::oneshot;
 
 use super::Api;
+use super::access::Identity;
 use super::body::{Body, Params};
 use crate::clock;
 use crate::inspect;
@@ -42,24 +43,29 @@ pub(super) struct Patience {
 
 pub(super) async fn create(
     State(api): State<Api>,
+    identity: Identity,
     Params(Patience { until, rejoin }): Params<Patience>,
     headers: HeaderMap,
     Body(mut request): Body<CreateRequest>,
 ) -> Result<(StatusCode, Json<SessionView>), Refused> {
     take_key(&headers, &mut request.spec.key)?;
-    let view = begin(&api, request, until, rejoin).await?;
+    let view = begin(&api, &identity, request, until, rejoin).await?;
     Ok((StatusCode::CREATED, Json(view)))
 }
 
 /// Begins a session, or finds the one that the same request has made.
 pub(super) async fn begin(
     api: &Api,
+    identity: &Identity,
     request: CreateRequest,
     until: Until,
     rejoin: Option<SessionId>,
 ) -> Result<SessionView, Refused> {
     let given = match &request.stdin {
-        StdinFrom::Deposit { ticket } => api.0.deposit.take(ticket),
+        StdinFrom::Deposit { ticket } => {
+            identity.at_socket("a standard input is handed over")?;
+            api.0.deposit.take(ticket)
+        }
         StdinFrom::Null | StdinFrom::Pipe => None,
     };
     let launch = Box::new(NewLaunch::new(request, given)?);
@@ -113,9 +119,14 @@ pub(super) struct Tied {
 
 pub(super) async fn wait(
     State(api): State<Api>,
+    identity: Identity,
     Path(reference): Path<String>,
     Params(Tied { tied }): Params<Tied>,
 ) -> Answered<SessionView> {
+    if tied {
+        // It ends with whoever waits, so that is no mere look.
+        identity.may_change()?;
+    }
     // If the client goes, this future is dropped, and the tether with it.
     let (holds, tether) = oneshot::channel();
     let tether = tied.then_some(tether);

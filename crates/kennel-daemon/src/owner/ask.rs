@@ -270,6 +270,8 @@ impl Owner {
             live: self.live as u64,
             total: self.world.sessions().len() as u64,
             settings: Some(self.settings_view()),
+            // Known to those who listen there.
+            listen: None,
         }
     }
 

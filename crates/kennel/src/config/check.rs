@@ -1,6 +1,7 @@
 //! Whether a value is one: by the very parser of the flag that it is a default for.
 
 use std::error::Error;
+use std::net::SocketAddr;
 use std::path::Path;
 
 use clap::builder::Resettable;
@@ -27,9 +28,14 @@ impl Checker {
         flags::find(&self.command, key.name.section, key.name.key)
     }
 
+    fn is_switch(&self, key: &Key) -> bool {
+        let of_daemon = matches!(key.meaning, Meaning::Daemon { kind: Kind::Switch, .. });
+        of_daemon || self.flag(key).is_some_and(is_switch)
+    }
+
     /// The text of a value in the environment, or what is wrong with it.
     pub(super) fn variable(&self, key: &Key, text: &str) -> Result<String, String> {
-        if self.flag(key).is_some_and(is_switch) {
+        if self.is_switch(key) {
             return switch(text).map(|on| on.to_string());
         }
         self.check(key, text)?;
@@ -40,7 +46,7 @@ impl Checker {
     pub(super) fn value(&self, key: &Key, value: &DeValue<'_>) -> Result<String, String> {
         let name = key.name.key;
         let kind = value.type_str();
-        let switch = self.flag(key).is_some_and(is_switch);
+        let switch = self.is_switch(key);
         let text = match (value, key.meaning) {
             (DeValue::Boolean(on), _) if switch => return Ok(on.to_string()),
             _ if switch => return Err(format!("`{name}` is true or false, and not {}", a(kind))),
@@ -54,6 +60,11 @@ impl Checker {
                     parts.push(format!("{}={number}", pattern.get_ref()));
                 }
                 parts.join(",")
+            }
+            (DeValue::Array(names), Meaning::Daemon { kind: Kind::Names, .. }) => {
+                let names = names.iter().map(|name| name.get_ref().as_str());
+                let names: Option<Vec<_>> = names.collect();
+                names.ok_or_else(|| format!("`{name}` is a list of strings"))?.join(",")
             }
             (_, Meaning::Daemon { kind: Kind::CountByName, .. }) => {
                 return Err(format!("`{name}` is a table of numbers, and not {}", a(kind)));
@@ -90,8 +101,11 @@ impl Kind {
             Self::Count => count(text).map(drop),
             Self::Time => parse_time(text).map(drop),
             Self::Size => parse_size(text).map(drop),
-            Self::Folder if Path::new(text).is_absolute() => Ok(()),
-            Self::Folder => Err(format!("{text:?} is not an absolute path")),
+            Self::Folder | Self::File if Path::new(text).is_absolute() => Ok(()),
+            Self::Folder | Self::File => Err(format!("{text:?} is not an absolute path")),
+            Self::Address => address(text).map(drop),
+            Self::Switch => switch(text).map(drop),
+            Self::Names => host_names(text).map(drop),
             Self::CountByName => count_by_name(text).map(drop),
         }
     }
@@ -100,6 +114,29 @@ impl Kind {
 /// A number.
 pub(super) fn count(text: &str) -> Result<usize, String> {
     text.parse().map_err(|_| format!("{text:?} is not a number; write for instance 0, 20 or 1000"))
+}
+
+/// An address with a port.
+pub(crate) fn address(text: &str) -> Result<SocketAddr, String> {
+    let loopback = text.strip_prefix("localhost:").map(|port| format!("127.0.0.1:{port}"));
+    let parsed = loopback.as_deref().unwrap_or(text).parse();
+    parsed.map_err(|_| {
+        format!("{text:?} is no address with a port; write for instance 127.0.0.1:7380 or [::1]:0")
+    })
+}
+
+/// `kennel.example,front.example:443`: names of hosts, with a port if it is another.
+pub(super) fn host_names(text: &str) -> Result<Vec<String>, String> {
+    let names = text.split(',').filter(|name| !name.is_empty()).map(|name| {
+        let (host, port) = name.rsplit_once(':').unwrap_or((name, "1"));
+        let allowed = |c: char| c.is_ascii_alphanumeric() || "-.".contains(c);
+        let sound = !host.is_empty() && host.chars().all(allowed) && port.parse::<u16>().is_ok();
+        match sound {
+            true => Ok(name.to_owned()),
+            false => Err(format!("{name:?} is no name of a host, like kennel.example")),
+        }
+    });
+    names.collect()
 }
 
 /// `ci-*=4,fix-?=2`: numbers by patterns of names.
@@ -139,7 +176,7 @@ pub(super) fn is_switch(flag: &Arg) -> bool {
     matches!(flag.get_action(), ArgAction::SetTrue)
 }
 
-fn switch(text: &str) -> Result<bool, String> {
+pub(super) fn switch(text: &str) -> Result<bool, String> {
     match text.to_ascii_lowercase().as_str() {
         "true" | "1" | "yes" | "on" => Ok(true),
         "false" | "0" | "no" | "off" => Ok(false),
@@ -208,6 +245,11 @@ mod tests {
             (Kind::Count, "20", "-1"),
             (Kind::Time, "10m", "10x"),
             (Kind::Folder, "/var/trees", "trees"),
+            (Kind::File, "/etc/key.pem", "key.pem"),
+            (Kind::Address, "localhost:0", "7380"),
+            (Kind::Address, "[::1]:7380", "kennel.example:7380"),
+            (Kind::Names, "a.example,b:443", "a b"),
+            (Kind::Switch, "true", "maybe"),
             (Kind::CountByName, "a=1", "a"),
         ] {
             assert_eq!(kind.check(good), Ok(()), "{kind:?}");

@@ -10,10 +10,10 @@ use std::io;
 use std::path::Path;
 
 use kennel_core::admission::{NameCap, Pattern};
-use kennel_daemon::DaemonConfig;
+use kennel_daemon::{DaemonConfig, ListenSettings};
 
-use super::check::{count, count_by_name};
-use super::keys::DAEMON;
+use super::check::{address, count, count_by_name, host_names, switch};
+use super::keys::{API, DAEMON, KeyName};
 use super::problem::ConfigError;
 use super::settings::WhichProfile;
 use crate::failure::Failure;
@@ -52,12 +52,43 @@ impl From<HandOverError> for Failure {
 /// Leaves in the home what the next daemon is to be started with.
 pub(crate) fn hand_over(home: &Home) -> Result<(), HandOverError> {
     let settings = home.config.settings(WhichProfile::Nobodys)?;
-    let ours = settings.layer.iter().filter(|(name, _)| name.section == DAEMON);
-    let values = ours.map(|(name, setting)| (name.key.to_owned(), setting.text.clone()));
+    let ours = settings.layer.iter().filter(|(name, _)| [DAEMON, API].contains(&name.section));
+    let values = ours.map(|(name, setting)| (called(name), setting.text.clone()));
     let path = home.path(FILE);
     DaemonSettings(values.collect())
         .write(&path)
         .map_err(|source| HandOverError::Write { path: path.display().to_string(), source })
+}
+
+/// How a key is called in the file.
+fn called(name: KeyName) -> String {
+    match name.section {
+        DAEMON => name.key.to_owned(),
+        _ => name.to_string(),
+    }
+}
+
+/// How the next daemon would have the API over TCP.
+pub(crate) fn listen_settings(home: &Home) -> Result<ListenSettings, ConfigError> {
+    let settings = home.config.settings(WhichProfile::Nobodys)?;
+    let mut listen = ListenSettings::default();
+    for (name, setting) in settings.layer.iter().filter(|(name, _)| name.section == API) {
+        // All of it was checked when it was read.
+        listen_setting(&mut listen, name.key, &setting.text).ok();
+    }
+    Ok(listen)
+}
+
+fn listen_setting(listen: &mut ListenSettings, key: &str, text: &str) -> Result<(), String> {
+    match key {
+        "listen" => listen.listen = Some(address(text)?),
+        "allow_remote" => listen.allow_remote = switch(text)?,
+        "tls_cert" => listen.tls_cert = Some(text.into()),
+        "tls_key" => listen.tls_key = Some(text.into()),
+        "names" => listen.names = host_names(text)?,
+        _ => return Err("there is nothing of this name to set".to_owned()),
+    }
+    Ok(())
 }
 
 /// What a daemon was told: keys and values.
@@ -110,7 +141,10 @@ impl DaemonSettings {
                 "min_free_disk" => parse_size(text).map(|size| config.terms.minima.disk = size),
                 "min_free_memory" => parse_size(text).map(|size| config.terms.minima.memory = size),
                 "reader_patience" => parse_time(text).map(|time| config.reader_patience = time),
-                _ => Err("there is nothing of this name to set".to_owned()),
+                key => match key.split_once('.') {
+                    Some((API, key)) => listen_setting(&mut config.api, key, text),
+                    _ => Err("there is nothing of this name to set".to_owned()),
+                },
             };
             if let Err(why) = applied {
                 refused.push(format!("{key}: {why}"));
@@ -195,7 +229,7 @@ mod tests {
     /// A key without a place to put it would be a promise that nobody keeps.
     #[test]
     fn every_key_of_the_daemons_has_its_place() {
-        for key in keys::of_section(DAEMON) {
+        for key in [DAEMON, API].into_iter().flat_map(keys::of_section) {
             let Meaning::Daemon { kind, .. } = key.meaning else {
                 panic!("{} is a flag", key.name)
             };
@@ -205,8 +239,12 @@ mod tests {
                 Kind::Size => "1M",
                 Kind::Folder => "/folder",
                 Kind::CountByName => "ci-*=1",
+                Kind::File => "/file",
+                Kind::Address => "127.0.0.1:1",
+                Kind::Switch => "true",
+                Kind::Names => "a.example",
             };
-            let refused = settings(&[(key.name.key, text)]).apply(&mut config());
+            let refused = settings(&[(called(key.name).as_str(), text)]).apply(&mut config());
             assert_eq!(refused, Vec::<String>::new());
         }
     }

@@ -37,6 +37,11 @@ pub(crate) const KEYS: &[Key] = &[
     Key::daemon("min_free_disk", Kind::Size, Some("64M")),
     Key::daemon("min_free_memory", Kind::Size, Some("64M")),
     Key::daemon("reader_patience", Kind::Time, Some("1m")),
+    Key::api("listen", Kind::Address, None),
+    Key::api("allow_remote", Kind::Switch, Some("false")),
+    Key::api("tls_cert", Kind::File, None),
+    Key::api("tls_key", Kind::File, None),
+    Key::api("names", Kind::Names, None),
 ];
 
 /// Flags of `run` that can't be set, and why: for those who try.
@@ -58,6 +63,8 @@ pub(super) const NOT_OFFERED: &[(&str, &str)] = &[
 pub(super) const PROFILED: &str = "run";
 /// The section of the daemon.
 pub(super) const DAEMON: &str = "daemon";
+/// The section of the API over TCP, which is the daemon's too.
+pub(crate) const API: &str = "api";
 
 /// One thing that can be set.
 #[derive(Debug, Clone, Copy)]
@@ -98,6 +105,14 @@ pub(super) enum Kind {
     Size,
     /// An absolute path.
     Folder,
+    /// The absolute path of a file.
+    File,
+    /// An address with a port.
+    Address,
+    /// True or false.
+    Switch,
+    /// Names of hosts.
+    Names,
     /// A table of numbers by patterns of names.
     CountByName,
 }
@@ -109,6 +124,10 @@ impl Key {
 
     const fn daemon(key: &'static str, kind: Kind, built_in: Option<&'static str>) -> Self {
         Self { name: KeyName { section: DAEMON, key }, meaning: Meaning::Daemon { kind, built_in } }
+    }
+
+    const fn api(key: &'static str, kind: Kind, built_in: Option<&'static str>) -> Self {
+        Self { name: KeyName { section: API, key }, meaning: Meaning::Daemon { kind, built_in } }
     }
 }
 

@@ -18,6 +18,8 @@ pub(crate) struct Place {
 /// Where a value comes from.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Origin {
+    /// A flag of this very command.
+    Flag(&'static str),
     /// A variable of the environment.
     Environment(String),
     /// A profile of the file.
@@ -69,6 +71,7 @@ impl fmt::Display for Place {
 impl fmt::Display for Origin {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
+            Self::Flag(flag) => write!(f, "--{flag}"),
             Self::Environment(variable) => write!(f, "env {variable}"),
             Self::Profile { name, place } => write!(f, "profile {name} in {place}"),
             Self::File(place) => place.fmt(f),

@@ -23,9 +23,10 @@ mod settings;
 #[cfg(test)]
 mod tests;
 
+pub(crate) use check::address;
 pub(crate) use flags::{Default, built_in, command, defaults, with_defaults};
-pub(crate) use handover::{DaemonSettings, HandOverError, hand_over};
-pub(crate) use keys::{KEYS, Key};
+pub(crate) use handover::{DaemonSettings, HandOverError, hand_over, listen_settings};
+pub(crate) use keys::{API, KEYS, Key};
 pub(crate) use layer::{Origin, Setting};
 pub(crate) use problem::ConfigError;
 pub(crate) use settings::{Config, Settings, WhichProfile};

@@ -6,8 +6,8 @@ use std::sync::{Arc, OnceLock};
 use super::check::Checker;
 use super::environment::Variables;
 use super::file::{self, Document};
-use super::keys::KeyName;
-use super::layer::{Layer, Setting};
+use super::keys::{Key, KeyName};
+use super::layer::{Layer, Origin, Setting};
 use super::location::{Location, NamedBy};
 use super::problem::{ConfigError, Problem, did_you_mean};
 
@@ -18,6 +18,8 @@ const PROFILE: &str = "KENNEL_PROFILE";
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Config {
     flag: Option<PathBuf>,
+    /// What flags of this command set for the daemon.
+    flags: Layer,
     // A file may be a pipe, which tells its text only once.
     read: Arc<OnceLock<Result<Read, ConfigError>>>,
 }
@@ -56,7 +58,14 @@ impl Config {
     /// With the file that the command line names, if it does.
     pub(crate) fn new(flag: Option<PathBuf>) -> Self {
         let flag = flag.map(|path| std::path::absolute(&path).unwrap_or(path));
-        Self { flag, read: Arc::default() }
+        Self { flag, flags: Layer::default(), read: Arc::default() }
+    }
+
+    /// The same, but with this as a flag of the command says; it is known to be sound.
+    #[must_use]
+    pub(crate) fn with_flag(mut self, key: &Key, flag: &'static str, text: String) -> Self {
+        self.flags.set(key.name, Setting { text, origin: Origin::Flag(flag) });
+        self
     }
 
     /// The file that the command line names, if it does.
@@ -68,7 +77,8 @@ impl Config {
     pub(crate) fn settings(&self, profile: WhichProfile<'_>) -> Result<Settings, ConfigError> {
         let read =
             self.read.get_or_init(|| Read::new(self.flag.as_deref(), Variables::ours())).as_ref();
-        read.map_err(Clone::clone)?.settings(profile)
+        let settings = read.map_err(Clone::clone)?.settings(profile)?;
+        Ok(Settings { layer: self.flags.clone().over(settings.layer), ..settings })
     }
 
     /// Where the file is, or would be.

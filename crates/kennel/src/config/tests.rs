@@ -119,7 +119,7 @@ fn every_mistake_in_a_file_is_told_with_its_place_and_a_remedy() {
         ("[rnu]", "FILE:1:2: unknown section [rnu]; did you mean [run]?"),
         (
             "[xyzzy]",
-            "FILE:1:2: unknown section [xyzzy]; there are: run, stop, attach, prune, daemon, profiles",
+            "FILE:1:2: unknown section [xyzzy]; there are: run, stop, attach, prune, daemon, api, profiles",
         ),
         ("run = 1", "FILE:1:1: [run] is a section, and not an integer"),
         ("profile = 1", "FILE:1:11: `profile` is a name, and not an integer"),

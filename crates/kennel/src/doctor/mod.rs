@@ -1,5 +1,6 @@
 //! `kennel doctor`: what this machine offers, found out by trying.
 
+mod api;
 mod finding;
 mod machine;
 mod owed;
@@ -80,6 +81,7 @@ fn examine(config: &Config, home: Option<&Home>) -> Diagnosis {
             .into_iter()
             .chain(configuration(config))
             .chain(owed::findings(home))
+            .chain(api::finding(home))
             .collect(),
         cannot_promise: promise::cannot(pen, works("pidns")),
         advice: promise::advice(&pens),

@@ -124,6 +124,7 @@ fn text(settings: &Settings, ink: Ink) -> String {
 fn for_programs(settings: &Settings) -> Value {
     let origin = |set: Option<&Setting>| match set.map(|set| &set.origin) {
         None => json!({"kind": "built in"}),
+        Some(Origin::Flag(flag)) => json!({"kind": "flag", "flag": flag}),
         Some(Origin::Environment(variable)) => json!({"kind": "env", "variable": variable}),
         Some(Origin::Profile { name, place }) => {
             json!({"kind": "profile", "profile": name, "file": *place.file, "line": place.line})

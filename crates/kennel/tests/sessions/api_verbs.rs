@@ -158,6 +158,25 @@ fn plans(kennel: &Noting, company: &Company) {
     assert!(sent.receive::<Value>().is_err(), "everything is done");
 }
 
+/// Those that are only for whoever is at the socket.
+const AT_SOCKET: &[&str] =
+    &["listen", "makeLink", "getToken", "listTokens", "addToken", "revokeToken", "rotateToken"];
+
+fn access(kennel: &Noting) {
+    let listen = kennel.post("/v1/access/listen", &json!({}));
+    assert!(
+        listen["url"].as_str().expect("a place").starts_with("http://127.0.0.1:"),
+        "{listen:#}"
+    );
+    let link = kennel.post("/v1/access/links", &json!({}));
+    assert!(link["url"].as_str().expect("a link").contains("/login?once="), "{link:#}");
+    kennel.get("/v1/access/token");
+    kennel.post("/v1/access/tokens", &json!({"name": "ci", "scope": "read_only"}));
+    kennel.post("/v1/access/tokens/ci/rotate", &json!({}));
+    assert!(kennel.get("/v1/access/tokens").as_array().is_some_and(|all| !all.is_empty()));
+    kennel.ask("DELETE", "/v1/access/tokens/ci", &Value::Null);
+}
+
 /// Those that other tests use, each with its reason.
 const ELSEWHERE: &[&str] = &[
     // They end or change the daemon: shutdown.rs.
@@ -175,7 +194,7 @@ const ELSEWHERE: &[&str] = &[
     "getWorktreeLosses",
 ];
 
-fn every_place(company: &Company, kennel: Client) {
+fn every_place(company: &Company, kennel: Client, at_socket: bool) {
     let kennel = Noting::new(kennel);
     kennel.note("GET", "/v1/openapi.json");
     let daemon = kennel.get("/v1/daemon");
@@ -194,7 +213,11 @@ fn every_place(company: &Company, kennel: Client) {
     );
     kennel.tell("GET", "/healthz", &Value::Null);
     kennel.tell("GET", "/metrics", &Value::Null);
-    let left: BTreeSet<_> = ELSEWHERE.iter().map(ToString::to_string).collect();
+    if at_socket {
+        access(&kennel);
+    }
+    let left = ELSEWHERE.iter().chain(if at_socket { &[] } else { AT_SOCKET });
+    let left: BTreeSet<_> = left.map(ToString::to_string).collect();
     assert_eq!(kennel.unused(), left);
     company.scene.assert_nothing_left_soon();
 }
@@ -203,7 +226,20 @@ fn every_place(company: &Company, kennel: Client) {
 fn every_place_of_the_api_is_used_over_the_socket() {
     let Some(company) = Company::new(Who::Root, Pen::Subtree, &["ok done"]) else { return };
     company.scene.call_ok(&["daemon", "start"]);
-    every_place(&company, kennel_of(&company.scene));
+    every_place(&company, kennel_of(&company.scene), true);
+    company.scene.stop_daemon();
+}
+
+#[test]
+fn every_place_of_the_api_is_used_over_tcp() {
+    let Some(company) = Company::new(Who::Root, Pen::Subtree, &["ok done"]) else { return };
+    company.scene.call_ok(&["daemon", "start", "--listen", "127.0.0.1:0"]);
+    let kennel = kennel_of(&company.scene);
+    let token: Value = kennel.get("/v1/access/token").expect("a token");
+    let daemon = kennel.daemon().expect("a daemon");
+    let address = daemon.listen.expect("it listens").address;
+    let token = token["secret"].as_str().expect("a secret").to_owned();
+    every_place(&company, Client::at_port(address.parse().expect("an address"), token), false);
     company.scene.stop_daemon();
 }
 

@@ -1,6 +1,7 @@
 //! What sessions promise when daemon, keeper, yard, disk or clients fail them: seen with real processes and
 //! from outside. One file a behaviour.
 
+mod access;
 mod admission;
 mod adopt;
 mod again;

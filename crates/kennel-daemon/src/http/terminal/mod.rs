@@ -16,11 +16,11 @@ mod typist;
 use axum::extract::ws::WebSocketUpgrade;
 use axum::extract::ws::rejection::WebSocketUpgradeRejection;
 use axum::extract::{Path, State};
-use axum::http::request::Parts;
 use axum::response::Response;
 use serde::Deserialize;
 
 use super::Api;
+use super::access::Identity;
 use super::body::Params;
 use super::output::{refuse_terminal, show};
 use crate::refused::Refused;
@@ -62,10 +62,10 @@ enum Replay {
 
 pub(super) async fn terminal(
     State(api): State<Api>,
+    identity: Identity,
     Path(reference): Path<String>,
     upgrade: Result<WebSocketUpgrade, WebSocketUpgradeRejection>,
     Params(mut manner): Params<Manner>,
-    parts: Parts,
 ) -> Result<Response, Refused> {
     let view = show(&api, reference).await?;
     refuse_terminal(&view, "it can't be attached to")?;
@@ -74,15 +74,10 @@ pub(super) async fn terminal(
     })?;
     let place = api.0.live.attach();
     let place = place.ok_or_else(|| Refused::busy("too many are attached already"))?;
-    manner.read_only |= !may_write(&parts);
+    manner.read_only |= identity.may_change().is_err();
     let upgrade = upgrade.max_message_size(LONGEST).max_frame_size(LONGEST);
     Ok(upgrade.on_upgrade(async move |socket| {
         Seat::new(api, view, manner, socket).attend().await;
         drop(place);
     }))
-}
-
-/// Whether who asks may type and change sizes, and not only look on.
-fn may_write(_request: &Parts) -> bool {
-    true
 }

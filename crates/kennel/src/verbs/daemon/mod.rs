@@ -1,5 +1,6 @@
 //! `kennel daemon`: looking after the daemon.
 
+mod listen;
 mod logs;
 mod status;
 mod stop;
@@ -11,8 +12,9 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, anyhow};
 use clap::{Args, Subcommand};
-use kennel_core::api::{DaemonView, ReplaceRequest};
+use kennel_core::api::{DaemonView, ListenState, ReplaceRequest};
 
+use self::listen::{ListenArgs, Must};
 use crate::config::hand_over;
 use crate::connect::{Daemon, Start, environment, may_start};
 use crate::exit_code;
@@ -37,13 +39,13 @@ pub(crate) struct DaemonArgs {
 #[derive(Debug, Subcommand)]
 enum DaemonVerb {
     /// Start it, if it does not run; most verbs do that by themselves
-    Start,
+    Start(ListenArgs),
     /// End every session, say what became of each, and end the daemon
     Stop(stop::StopArgs),
     /// Put this program in the place of the one that runs; sessions go on
     ///
     /// The new one has the settings that kennel.toml and the environment have now.
-    Restart,
+    Restart(ListenArgs),
     /// Say whether it runs; exits with 1 if not
     Status(status::StatusArgs),
     /// Show its log
@@ -54,42 +56,55 @@ enum DaemonVerb {
     /// in.
     Unit,
     /// Serve in the foreground, for a process manager
-    Run,
+    Run(ListenArgs),
 }
 
 /// Does it.
 pub(crate) fn daemon(home: &Home, args: &DaemonArgs) -> Result<u8, Failure> {
     match &args.verb {
-        DaemonVerb::Start => start(home),
+        DaemonVerb::Start(args) => start(home, args),
         DaemonVerb::Stop(args) => stop::stop(home, args),
-        DaemonVerb::Restart => restart(home),
+        DaemonVerb::Restart(args) => restart(home, args),
         DaemonVerb::Status(args) => status::status(home, args),
         DaemonVerb::Logs(args) => logs::logs(home, args),
         DaemonVerb::Unit => unit::unit(home),
-        DaemonVerb::Run => run(home),
+        DaemonVerb::Run(args) => run(&args.apply(home)?),
     }
 }
 
-fn start(home: &Home) -> Result<u8, Failure> {
-    if Daemon::connect(home, Start::Never).is_err() {
+fn start(home: &Home, args: &ListenArgs) -> Result<u8, Failure> {
+    let home = &args.apply(home)?;
+    let must = match Daemon::connect(home, Start::Never) {
+        Ok(_) => Must::IfAsked,
+        Err(_) => Must::IfSet,
+    };
+    if must == Must::IfSet {
         hand_over(home)?;
     }
     let daemon = Daemon::connect(home, Start::IfNeeded)?;
+    args.insist(home, &daemon, must)?;
+    if must == Must::IfAsked && args.is_asked() {
+        // The next one has it there too.
+        hand_over(home)?;
+    }
     print(&running(&daemon.view()?))?;
     Ok(0)
 }
 
 fn running(view: &DaemonView) -> String {
     let yard = view.yard_pid.map_or(String::new(), |pid| format!(", below yard {pid}"));
+    let open = view.listen.as_ref().filter(|listen| listen.state == ListenState::Open);
+    let api = open.map_or(String::new(), |listen| format!(", API at {}", listen.url));
     format!(
-        "the daemon runs: pid {}{yard}, version {}, home {}\n",
+        "the daemon runs: pid {}{yard}, version {}, home {}{api}\n",
         view.pid, view.version, view.home
     )
 }
 
 /// Puts this very program in its place.
-fn restart(home: &Home) -> Result<u8, Failure> {
-    let Ok(daemon) = Daemon::connect(home, Start::Never) else { return start(home) };
+fn restart(home: &Home, args: &ListenArgs) -> Result<u8, Failure> {
+    let home = &args.apply(home)?;
+    let Ok(daemon) = Daemon::connect(home, Start::Never) else { return start(home, args) };
     let before = daemon.view()?;
     let program = own_program().map_err(Failure::internal)?;
     hand_over(home)?;
@@ -101,7 +116,8 @@ fn restart(home: &Home) -> Result<u8, Failure> {
         // Between the two nobody may listen for a moment.
         match next.view() {
             Ok(now) if (now.pid, &now.started_at) != (before.pid, &before.started_at) => {
-                print(&running(&now))?;
+                args.insist(home, &next, Must::IfSet)?;
+                print(&running(&next.view()?))?;
                 return Ok(0);
             }
             Ok(_) => {}

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use clap::Args;
-use kennel_core::api::{DaemonView, SettingsView};
+use kennel_core::api::{DaemonView, ListenState, ListenView, SettingsView};
 use serde_json::json;
 
 use crate::connect::{Daemon, Start, Yard};
@@ -62,12 +62,24 @@ sessions   {} live, {} on record
         view.live,
         view.total
     );
+    out += &view.listen.as_ref().map(listening).unwrap_or_default();
     out += &view.settings.as_ref().map(in_force).unwrap_or_default();
     let own = env!("CARGO_PKG_VERSION");
     if view.version != own {
         out += &format!("\nThis program is version {own}; `kennel daemon restart` brings it.\n");
     }
     out
+}
+
+/// Where its API is had besides its socket.
+fn listening(listen: &ListenView) -> String {
+    match (listen.state, &listen.why) {
+        (ListenState::Open, _) => format!("API        {}\n", listen.url),
+        (ListenState::Failing, why) => {
+            let why = why.as_deref().unwrap_or("unknown");
+            format!("API        not over TCP for now, and tried again: {why}\n")
+        }
+    }
 }
 
 /// The settings that it was started with, as they are called in kennel.toml.
@@ -143,6 +155,7 @@ mod tests {
             live: 3,
             total: 40,
             settings: None,
+            listen: None,
         };
         let now = moment::parse("2026-01-31T14:00:00Z").unwrap();
         let shown = text(&view, now);

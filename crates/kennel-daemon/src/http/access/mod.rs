@@ -1,0 +1,225 @@
+//! Access over TCP: for programs by a token, for browsers by a link that is good once.
+//!
+//! ```text
+//! a connection ── seat ──(TLS)── head ── guard ──┬── routes, with an Identity
+//!                                 names, verdict ┘     pages: /, /login
+//! ```
+//! The home's own socket has none of this: there the kernel says who connects.
+//!
+//! | file | |
+//! |---|---|
+//! | `verdict`, `names`, `roll`, `links`, `throttle`, `settings` | decide; no clock, no I/O |
+//! | `store`, `private_file`, `addresses`, `secret` | what is on disk |
+//! | `door`, `serving`, `seats`, `wire`, `tls`, `timely` | connections |
+//! | `guard`, `pages`, `manage`, `identity` | requests |
+
+mod addresses;
+mod door;
+mod guard;
+mod identity;
+mod links;
+mod manage;
+mod names;
+mod pages;
+mod private_file;
+mod roll;
+mod seats;
+mod secret;
+mod serving;
+mod settings;
+mod store;
+mod throttle;
+mod timely;
+mod tls;
+mod verdict;
+mod wire;
+
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
+
+use axum::Router;
+use kennel_core::api::{ListenView, Scope};
+use tokio::sync::{mpsc, oneshot, watch};
+use tokio::task::spawn_blocking;
+
+use self::addresses::Addresses;
+use self::door::Ask;
+use self::guard::Gate;
+use self::links::Links;
+use self::roll::EntryId;
+use self::seats::{Room, Seats};
+use self::secret::Secret;
+use self::store::{Store, StoreError};
+use self::throttle::Throttle;
+use super::Api;
+use crate::refused::Refused;
+
+pub(crate) use identity::Identity;
+pub(in crate::http) use identity::socket_only;
+pub(in crate::http) use manage::endpoints;
+pub use settings::{ListenError, ListenSettings};
+
+/// The most connections over TCP; a quarter of them for those who have shown no secret. Fewer on a machine with few
+/// descriptors.
+const MOST_CONNECTIONS: u64 = 256;
+/// Of the descriptors at most this part.
+const OF_DESCRIPTORS: u64 = 8;
+
+/// What a daemon starts it with.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Beginning {
+    pub(crate) settings: ListenSettings,
+    pub(crate) folder: PathBuf,
+    pub(crate) version: String,
+    /// Whether the machine was booted since the last daemon.
+    pub(crate) rebooted: bool,
+    /// How many descriptors there are.
+    pub(crate) descriptors: u64,
+}
+
+/// Access over TCP.
+#[derive(Debug, Clone)]
+pub(crate) struct Access(Arc<Inner>);
+
+#[derive(Debug)]
+struct Inner {
+    beginning: Beginning,
+    store: Arc<Store>,
+    links: Mutex<Links>,
+    throttle: Mutex<Throttle>,
+    seats: Arc<Seats>,
+    asks: mpsc::Sender<Ask>,
+    /// For the task that keeps the door.
+    asked: Mutex<Option<mpsc::Receiver<Ask>>>,
+    listen: Mutex<Option<ListenView>>,
+}
+
+/// How many connections over TCP there may be, with so many descriptors.
+pub(crate) fn most_connections(descriptors: u64) -> u64 {
+    (descriptors / OF_DESCRIPTORS).clamp(8, MOST_CONNECTIONS)
+}
+
+/// Where it is had is forgotten: the daemon was told to stop.
+pub(crate) fn forget_addresses(folder: &Path) {
+    Addresses::new(folder).forget();
+}
+
+impl Access {
+    pub(crate) fn new(beginning: Beginning) -> Self {
+        let (asks, asked) = mpsc::channel(1);
+        let most = most_connections(beginning.descriptors) as usize;
+        Self(Arc::new(Inner {
+            store: Arc::new(Store::new(&beginning.folder)),
+            links: Mutex::default(),
+            throttle: Mutex::default(),
+            seats: Seats::new(Room { most, strangers: most / 4 }),
+            asks,
+            asked: Mutex::new(Some(asked)),
+            listen: Mutex::default(),
+            beginning,
+        }))
+    }
+
+    /// Where it is had; none if nobody wants it.
+    pub(crate) fn view(&self) -> Option<ListenView> {
+        lock(&self.0.listen).clone()
+    }
+
+    fn note_listen(&self, view: Option<ListenView>) -> Option<ListenView> {
+        std::mem::replace(&mut *lock(&self.0.listen), view)
+    }
+
+    fn settings(&self) -> &ListenSettings {
+        &self.0.beginning.settings
+    }
+
+    fn folder(&self) -> &Path {
+        &self.0.beginning.folder
+    }
+
+    fn rebooted(&self) -> bool {
+        self.0.beginning.rebooted
+    }
+
+    fn version(&self) -> &str {
+        &self.0.beginning.version
+    }
+
+    fn store(&self) -> &Store {
+        &self.0.store
+    }
+
+    fn seats(&self) -> Arc<Seats> {
+        self.0.seats.clone()
+    }
+
+    fn links(&self) -> MutexGuard<'_, Links> {
+        lock(&self.0.links)
+    }
+
+    fn throttle(&self) -> MutexGuard<'_, Throttle> {
+        lock(&self.0.throttle)
+    }
+
+    /// Does something with the tokens that may block.
+    async fn change<T: Send + 'static>(
+        &self,
+        change: impl FnOnce(&Store) -> Result<T, StoreError> + Send + 'static,
+    ) -> Result<T, StoreError> {
+        let store = self.0.store.clone();
+        let changed = spawn_blocking(move || change(&store)).await;
+        changed.unwrap_or_else(|error| Err(StoreError::Lost(error.to_string())))
+    }
+
+    /// Cuts the connections of those who are out; gives how many.
+    fn cut(&self, out: &[EntryId]) -> u64 {
+        self.0.seats.cut(out)
+    }
+
+    fn make_link(&self, scope: Scope) -> Result<Secret, Refused> {
+        let secret = Secret::random().map_err(Refused::internal)?;
+        self.links().add(secret.sum(), scope, Instant::now());
+        Ok(secret)
+    }
+
+    /// Has it open, here if an address is given.
+    async fn listen(&self, address: Option<SocketAddr>) -> Result<ListenView, Refused> {
+        let (answer, answered) = oneshot::channel();
+        let asked = self.0.asks.send(Ask { address, answer }).await;
+        asked.map_err(|_| Refused::gone())?;
+        answered.await.unwrap_or_else(|_| Err(Refused::gone()))
+    }
+}
+
+impl Api {
+    fn access(&self) -> &Access {
+        &self.0.access
+    }
+
+    /// Serves whoever comes over TCP, if that is wanted, until the daemon leaves.
+    pub(crate) async fn serve_tcp(self) {
+        let access = self.access().clone();
+        let leaving = self.0.leaving.clone();
+        let Some(asks) = lock(&access.0.asked).take() else { return };
+        door::keep(self, access, asks, leaving).await;
+    }
+
+    /// All routes, behind the guard.
+    fn tcp_routes(self, gate: Gate, pages: Router) -> Router {
+        let guard = axum::middleware::from_fn_with_state(gate, guard::guard);
+        self.routes().merge(pages).layer(guard)
+    }
+}
+
+/// Comes when the daemon leaves.
+async fn told_to_leave(leaving: &mut watch::Receiver<bool>) {
+    // A sender that is gone means the same.
+    drop(leaving.wait_for(|leaving| *leaving).await);
+}
+
+/// A thread that panicked with it has left it as it was, or changed in whole.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

@@ -1,0 +1,113 @@
+//! Files in the home that are the owner's alone.
+
+use std::fs::{self, File, OpenOptions, Permissions};
+use std::io::{self, Read, Write};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt};
+use std::path::Path;
+
+use rustix::fs::OFlags;
+
+/// The longest that is read.
+const LONGEST: u64 = 1 << 20;
+const OWNER_ONLY: u32 = 0o600;
+
+/// The text of a file, if it is there. One that others may read is mended; one that isn't ours, or no plain file, is
+/// refused.
+pub(super) fn read(path: &Path) -> io::Result<Option<String>> {
+    let flags = (OFlags::NOFOLLOW | OFlags::NONBLOCK).bits().cast_signed();
+    let mut file = match OpenOptions::new().read(true).custom_flags(flags).open(path) {
+        Ok(file) => file,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(error),
+    };
+    let found = file.metadata()?;
+    if !found.is_file() {
+        return Err(io::Error::other("it is not a plain file"));
+    }
+    if found.uid() != rustix::process::geteuid().as_raw() {
+        return Err(io::Error::other("it belongs to another user"));
+    }
+    if found.mode() & 0o077 != 0 {
+        file.set_permissions(Permissions::from_mode(OWNER_ONLY))?;
+        tracing::warn!(
+            path = %path.display(),
+            "others could read this file until now; if any did, `kennel token rotate` shuts them out"
+        );
+    }
+    let mut text = String::new();
+    Read::take(&mut file, LONGEST).read_to_string(&mut text)?;
+    Ok(Some(text))
+}
+
+/// Writes it in whole, or leaves what was there. Durable when it returns.
+pub(super) fn write(path: &Path, text: &str) -> io::Result<()> {
+    let draft = path.with_extension(format!("{}.new", extension(path)));
+    // What a killed one left may be anything, with any mode.
+    match fs::remove_file(&draft) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+        _ => {}
+    }
+    let written = (|| {
+        let mut options = OpenOptions::new();
+        let mut file = options.write(true).create_new(true).mode(OWNER_ONLY).open(&draft)?;
+        file.write_all(text.as_bytes())?;
+        file.sync_all()?;
+        fs::rename(&draft, path)?;
+        File::open(path.parent().unwrap_or(Path::new("/")))?.sync_all()
+    })();
+    if written.is_err() {
+        // What is left of it is in nobody's way.
+        fs::remove_file(&draft).ok();
+    }
+    written
+}
+
+/// It is not there when this returns.
+pub(super) fn remove(path: &Path) -> io::Result<()> {
+    match fs::remove_file(path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+        _ => Ok(()),
+    }
+}
+
+fn extension(path: &Path) -> String {
+    path.extension().unwrap_or_default().to_string_lossy().into_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn mode(path: &Path) -> u32 {
+        fs::metadata(path).unwrap().mode() & 0o777
+    }
+
+    #[test]
+    fn it_is_the_owners_alone_and_a_looser_mode_is_mended() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("api.token");
+        assert_eq!(read(&path).unwrap(), None);
+        write(&path, "one").unwrap();
+        assert_eq!((read(&path).unwrap().as_deref(), mode(&path)), (Some("one"), 0o600));
+        fs::set_permissions(&path, Permissions::from_mode(0o644)).unwrap();
+        assert_eq!((read(&path).unwrap().as_deref(), mode(&path)), (Some("one"), 0o600));
+        fs::write(folder.path().join("api.token.new"), "half").unwrap();
+        write(&path, "two").unwrap();
+        assert_eq!((read(&path).unwrap().as_deref(), mode(&path)), (Some("two"), 0o600));
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1, "no draft is left");
+        remove(&path).unwrap();
+        remove(&path).unwrap();
+    }
+
+    #[test]
+    fn a_link_or_a_pipe_in_its_place_is_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("api.token");
+        std::os::unix::fs::symlink("/dev/null", &path).unwrap();
+        assert!(read(&path).is_err());
+        fs::remove_file(&path).unwrap();
+        fs::create_dir(&path).unwrap();
+        assert!(read(&path).is_err());
+        assert!(write(&path, "x").is_err(), "a folder is not replaced");
+    }
+}

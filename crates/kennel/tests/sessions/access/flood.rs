@@ -1,0 +1,113 @@
+//! Clients that are slow, many or huge. Others notice nothing of them.
+
+use std::io::{Read, Write};
+use std::net::TcpStream;
+
+use kennel_testing::{Scene, eventually};
+
+use super::client::{Tcp, ends};
+use super::open;
+
+/// What others want meanwhile is done: at the socket, and over TCP.
+#[track_caller]
+fn others_are_served(scene: &Scene, tcp: &Tcp) {
+    assert_eq!(tcp.ask("GET", "/v1/daemon").status, 200);
+    let id = scene.launch(&[], &["exit", "0"]);
+    scene.call_ok(&["wait", &id]);
+    assert_eq!(tcp.ask("GET", &format!("/v1/sessions/{id}")).status, 200);
+}
+
+#[test]
+fn idle_connections_keep_nobody_out() {
+    let Some((scene, tcp)) = open() else { return };
+    // More than there is room for, by far. The first of them make way.
+    let mut idle: Vec<TcpStream> = (0..400).map(|_| tcp.connect()).collect();
+    others_are_served(&scene, &tcp);
+    let (first, last) = idle.split_at_mut(200);
+    assert!(first.iter_mut().all(ends), "the first ones were cut");
+    for stream in &mut *last {
+        stream.write_all(b"GET / HTTP/1.1\r\nHost: ").ok();
+    }
+    others_are_served(&scene, &tcp);
+    // Even if they take their time, they have only so much of it.
+    assert!(last.iter_mut().all(ends), "slow heads are not waited for");
+    others_are_served(&scene, &tcp);
+    scene.stop_daemon();
+}
+
+#[test]
+fn connections_that_are_known_are_bounded_too_and_the_socket_does_not_care() {
+    let Some((scene, tcp)) = open() else { return };
+    let mut streams = Vec::new();
+    let refused = loop {
+        assert!(streams.len() < 1000, "there is no bound");
+        let mut stream = tcp.connect();
+        stream.write_all(tcp.head("GET", "/v1/events?follow=true", &[]).as_bytes()).ok();
+        let mut first = [0; 12];
+        match stream.read_exact(&mut first) {
+            Ok(()) if &first == b"HTTP/1.1 200" => streams.push(stream),
+            Ok(()) => break String::from_utf8_lossy(&first).into_owned(),
+            Err(error) => panic!("no clear refusal: {error}"),
+        }
+    };
+    assert_eq!(refused, "HTTP/1.1 503");
+    let id = scene.launch(&[], &["exit", "0"]);
+    scene.call_ok(&["wait", &id]);
+    drop(streams);
+    let head = tcp.head("GET", "/v1/daemon", &[]);
+    let answers = || tcp.try_raw(head.as_bytes()).is_ok_and(|answer| answer.status == 200);
+    eventually("there is room again", answers);
+    scene.stop_daemon();
+}
+
+#[test]
+fn slow_bodies_are_given_up() {
+    let Some((scene, tcp)) = open() else { return };
+    let heads = [("POST", "/v1/sessions"), ("POST", "/v1/prune")];
+    let mut slow: Vec<TcpStream> = heads
+        .iter()
+        .map(|(method, target)| {
+            let mut stream = tcp.connect();
+            let head = tcp.head(method, target, &[("Content-Length", "1000")]);
+            stream.write_all(format!("{head}{{").as_bytes()).expect("sent");
+            stream
+        })
+        .collect();
+    others_are_served(&scene, &tcp);
+    for stream in &mut slow {
+        let mut answer = Vec::new();
+        // Told, or cut: but not waited for.
+        stream.read_to_end(&mut answer).ok();
+        assert!(!answer.starts_with(b"HTTP/1.1 2"), "{}", String::from_utf8_lossy(&answer));
+    }
+    others_are_served(&scene, &tcp);
+    scene.stop_daemon();
+}
+
+#[test]
+fn huge_requests_are_refused_and_cost_nothing() {
+    let Some((scene, tcp)) = open() else { return };
+    let huge = tcp.head("POST", "/v1/sessions", &[("Content-Length", "1099511627776")]);
+    assert_eq!(tcp.raw(huge.as_bytes()).status, 413);
+    // Without a token a body is not looked at, however long it says it is.
+    let stranger = tcp.with("POST", "/v1/sessions", &[("Content-Length", "1000000")]);
+    assert_eq!(stranger.status, 401);
+    // One that does not say how long it is, is read as far as any may be.
+    let mut endless = tcp.connect();
+    let head = tcp.head("POST", "/v1/sessions", &[("Transfer-Encoding", "chunked")]);
+    endless.write_all(head.as_bytes()).expect("sent");
+    let chunk = format!("10000\r\n{}\r\n", "[".repeat(0x10000));
+    let taken = (0..2000).take_while(|_| endless.write_all(chunk.as_bytes()).is_ok()).count();
+    assert!(taken < 2000, "128 MB were taken");
+    for head in [
+        format!("GET /{} HTTP/1.1\r\n\r\n", "x".repeat(100_000)),
+        format!("GET / HTTP/1.1\r\nX: {}\r\n\r\n", "x".repeat(100_000)),
+        format!("GET / HTTP/1.1\r\n{}\r\n", "X: y\r\n".repeat(1000)),
+    ] {
+        if let Ok(answer) = tcp.try_raw(head.as_bytes()) {
+            assert_eq!(answer.status / 100, 4, "{answer:?}");
+        }
+    }
+    others_are_served(&scene, &tcp);
+    scene.stop_daemon();
+}
