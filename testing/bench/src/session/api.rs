@@ -26,7 +26,6 @@ pub(super) fn events(run: &mut Run) -> Result<()> {
     let session = request::session(&IDLE)?;
     let first = start_session(&mut client, &session)?;
     let mut streams = Streams::open(&home, "/v1/events?format=sse&kind=running", subscribers)?;
-    streams.await_event()?;
     let (mut latencies, mut last_ones) = (Vec::new(), Vec::new());
     for _ in 0..rounds {
         let began = start_session(&mut client, &session)?;
@@ -93,8 +92,9 @@ impl Streams {
         for stream in &mut streams {
             stream.set_read_timeout(Some(LONG))?;
             let (mut head, mut piece) = (Vec::<u8>::new(), [0; 4096]);
-            // The first piece of every stream says how long to wait before coming back.
-            while !head.windows(6).any(|window| window == b"retry:") {
+            // The first piece of every stream says how long to wait before coming back, and has what was before.
+            while !head.windows(6).any(|window| window == b"retry:") || !head.ends_with(b"\n\n\r\n")
+            {
                 let read = stream.read(&mut piece)?;
                 ensure!(read > 0, "a stream was closed");
                 head.extend(&piece[..read]);
