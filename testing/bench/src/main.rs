@@ -59,6 +59,9 @@ sections of ask:
 sections of api:
   events    one event to 1,000 who follow the log
   idle      200 who follow a session that prints nothing
+  list      the list of 1,000 sessions, against supervisord's
+  create    a session over TCP, against one over the socket
+  terminal  a key's way through a WebSocket, against a terminal of our own
 
   --quick   fewer rounds and smaller numbers
   --peers   install supervisord, pm2 and conmon beside this program, and measure them too

@@ -85,7 +85,7 @@ impl Streams {
     fn open(home: &Home, path: &str, count: usize) -> Result<Self> {
         let mut streams = Vec::with_capacity(count);
         for _ in 0..count {
-            let mut stream = home.connect()?.into_stream();
+            let mut stream = home.connect()?.into_stream()?;
             write!(stream, "GET {path} HTTP/1.1\r\nHost: localhost\r\n\r\n")?;
             streams.push(stream);
         }

@@ -17,7 +17,7 @@ use crate::target::Target;
 use crate::worker::Rounds;
 
 /// An agent that gives back each key by itself: neither the terminal nor a buffer does it for it.
-const ECHO: [&str; 3] = ["/bin/sh", "-c", "stty raw -echo; echo; exec cat"];
+pub(super) const ECHO: [&str; 3] = ["/bin/sh", "-c", "stty raw -echo; echo; exec cat"];
 /// Between two keys: a quick typist with ten hands.
 const PAUSE: Duration = Duration::from_millis(3);
 

@@ -1,6 +1,7 @@
 //! As much of HTTP as is needed to ask a daemon many times over one connection.
 
-use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::io::{self, BufRead as _, BufReader, Read, Write};
+use std::net::TcpStream;
 use std::os::unix::net::UnixStream;
 use std::path::Path;
 
@@ -14,7 +15,37 @@ const SOCKET: &str = "kennel.sock";
 
 /// A connection that stays open.
 pub(crate) struct Client {
-    stream: BufReader<UnixStream>,
+    stream: BufReader<Wire>,
+    /// What each request says besides what it is about.
+    head: String,
+}
+
+/// What it runs over.
+enum Wire {
+    Unix(UnixStream),
+    Tcp(TcpStream),
+}
+
+impl Read for Wire {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        match self {
+            Self::Unix(stream) => stream.read(buffer),
+            Self::Tcp(stream) => stream.read(buffer),
+        }
+    }
+}
+
+impl Write for Wire {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        match self {
+            Self::Unix(stream) => stream.write(bytes),
+            Self::Tcp(stream) => stream.write(bytes),
+        }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
 }
 
 /// An answer.
@@ -34,12 +65,24 @@ impl Client {
     /// Connects to a socket.
     pub(crate) fn connect_to(path: &Path) -> Result<Self> {
         let stream = UnixStream::connect(path).context("nobody listens")?;
-        Ok(Self { stream: BufReader::new(stream) })
+        let head = "Host: localhost\r\n".to_owned();
+        Ok(Self { stream: BufReader::new(Wire::Unix(stream)), head })
     }
 
-    /// The connection itself, for an answer without end.
-    pub(crate) fn into_stream(self) -> UnixStream {
-        self.stream.into_inner()
+    /// Connects to a port of this machine, with a token.
+    pub(crate) fn connect_port(address: &str, token: &str) -> Result<Self> {
+        let stream = TcpStream::connect(address).context("nobody listens")?;
+        stream.set_nodelay(true)?;
+        let head = format!("Host: {address}\r\nAuthorization: Bearer {token}\r\n");
+        Ok(Self { stream: BufReader::new(Wire::Tcp(stream)), head })
+    }
+
+    /// The socket itself, for an answer without end.
+    pub(crate) fn into_stream(self) -> Result<UnixStream> {
+        match self.stream.into_inner() {
+            Wire::Unix(stream) => Ok(stream),
+            Wire::Tcp(_) => bail!("this is no socket of a home"),
+        }
     }
 
     /// Asks, and reads the whole answer.
@@ -57,8 +100,8 @@ impl Client {
     ) -> Result<Answer> {
         let length = body.len();
         let mut request = format!(
-            "{method} {target} HTTP/1.1\r\nHost: localhost\r\nContent-Type: {kind}\r\n\
-             Content-Length: {length}\r\n\r\n"
+            "{method} {target} HTTP/1.1\r\n{}Content-Type: {kind}\r\nContent-Length: {length}\r\n\r\n",
+            self.head
         )
         .into_bytes();
         request.extend_from_slice(body);
@@ -156,7 +199,7 @@ mod tests {
                   HTTP/1.1 409 Conflict\r\ncontent-length: 2\r\n\r\nno",
             )
             .unwrap();
-        let mut client = Client { stream: BufReader::new(ours) };
+        let mut client = Client { stream: BufReader::new(Wire::Unix(ours)), head: String::new() };
         assert_eq!(client.get::<Vec<u8>>("/a").unwrap(), [1]);
         assert_eq!(client.post::<Vec<u8>>("/b", b"{}").unwrap(), [2]);
         let refused = client.tell("DELETE", "/c", b"").unwrap_err().to_string();

@@ -15,10 +15,12 @@ mod generate;
 mod guard;
 mod home;
 mod http;
+mod listing;
 mod output;
 mod parallel;
 mod peers;
 mod process;
+mod programs;
 mod request;
 mod rest;
 mod serial;
@@ -52,7 +54,13 @@ const SECTIONS: &[(&str, Section)] = &[
 const ASK_SECTIONS: &[(&str, Section)] =
     &[("first-call", ask::first_call), ("parse", ask::parse), ("many", ask::many)];
 
-const API_SECTIONS: &[(&str, Section)] = &[("events", api::events), ("idle", api::idle)];
+const API_SECTIONS: &[(&str, Section)] = &[
+    ("events", api::events),
+    ("idle", api::idle),
+    ("list", listing::section),
+    ("create", programs::create),
+    ("terminal", programs::terminal),
+];
 
 /// Which benchmark: all are done in the same manner.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -59,7 +59,7 @@ pub(super) fn others(
     scratch: &std::path::Path,
 ) -> (Vec<Box<dyn Peer>>, Vec<Skipped>) {
     let (mut peers, mut skipped): (Vec<Box<dyn Peer>>, _) = (Vec::new(), Vec::new());
-    match Supervisord::start(guard, scratch) {
+    match Supervisord::start(guard, scratch, AT_ONCE) {
         Ok(peer) => peers.push(Box::new(peer)),
         Err(why) => skipped.push(format!("supervisord: {why}")),
     }

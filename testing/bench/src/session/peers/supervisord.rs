@@ -22,11 +22,11 @@ pub(crate) struct Supervisord {
 
 impl Supervisord {
     /// Installs it if need be, and starts it.
-    pub(crate) fn start(guard: &mut Guard, scratch: &Path) -> Started<Self> {
-        Self::try_start(guard, scratch).map_err(|error| format!("{error:#}"))
+    pub(crate) fn start(guard: &mut Guard, scratch: &Path, programs: usize) -> Started<Self> {
+        Self::try_start(guard, scratch, programs).map_err(|error| format!("{error:#}"))
     }
 
-    fn try_start(guard: &mut Guard, scratch: &Path) -> Result<Self> {
+    fn try_start(guard: &mut Guard, scratch: &Path, programs: usize) -> Result<Self> {
         let installed = folder("supervisord")?;
         let program = installed.join("bin/supervisord");
         if !program.is_file() {
@@ -48,7 +48,7 @@ impl Supervisord {
              supervisor.rpcinterface_factory = supervisor.rpcinterface:make_main_rpcinterface\n",
             own = own.display()
         );
-        for index in 0..AT_ONCE {
+        for index in 0..programs {
             text += &format!(
                 "[program:p{index}]\ncommand={TRUE}\nautostart=false\nautorestart=false\nstartsecs=0\n"
             );
@@ -62,6 +62,19 @@ impl Supervisord {
             std::thread::sleep(Duration::from_millis(10));
         }
         Ok(Self { socket, pid_file })
+    }
+
+    /// Asks for what it knows of all its programs.
+    pub(crate) fn list(&self, programs: usize) -> Result<()> {
+        const CALL: &[u8] =
+            b"<?xml version='1.0'?><methodCall><methodName>supervisor.getAllProcessInfo\
+            </methodName><params></params></methodCall>";
+        let mut client = Client::connect_to(&self.socket).context("its socket")?;
+        let answer = client.ask_with("POST", "/RPC2", "text/xml", CALL)?;
+        let text = String::from_utf8_lossy(&answer.body);
+        let told = text.matches("<name>statename</name>").count();
+        ensure!(told == programs, "{told} of {programs} programs were told of");
+        Ok(())
     }
 
     /// Starts the program once, when it is over; there is no call that waits for its end.
