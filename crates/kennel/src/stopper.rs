@@ -6,7 +6,7 @@ use std::time::Duration;
 use kennel_core::SessionView;
 use kennel_core::api::{StopAnswer, StopRequest};
 
-use crate::connect::{Daemon, Patience, Start, receive, session_path};
+use crate::connect::{Daemon, Patience, Sent, Start, session_path};
 use crate::home::Home;
 
 /// Stops one session, in the name of the foreground run that it belongs to.
@@ -43,6 +43,6 @@ impl Stopper {
         let path = session_path(&self.session, "/stop");
         // What came of it, the keeper tells.
         let sent = daemon.send("POST", &path, Some(&request), Patience::Endless);
-        sent.and_then(receive::<StopAnswer>).ok();
+        sent.and_then(Sent::receive::<StopAnswer>).ok();
     }
 }

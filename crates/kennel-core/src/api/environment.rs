@@ -1,5 +1,7 @@
 //! The environment of a command, in JSON.
 
+use std::ffi::OsString;
+
 use serde::de::{Error, MapAccess, SeqAccess, Visitor};
 use serde::ser::SerializeMap;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -23,6 +25,13 @@ impl std::fmt::Debug for Environment {
 impl FromIterator<(Text, Text)> for Environment {
     fn from_iter<I: IntoIterator<Item = (Text, Text)>>(variables: I) -> Self {
         Self(variables.into_iter().collect())
+    }
+}
+
+impl FromIterator<(OsString, OsString)> for Environment {
+    fn from_iter<I: IntoIterator<Item = (OsString, OsString)>>(variables: I) -> Self {
+        let text = |text: OsString| Text::from(text.as_os_str());
+        variables.into_iter().map(|(name, value)| (text(name), text(value))).collect()
     }
 }
 

@@ -5,7 +5,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::{Environment, Text};
 use crate::id::SessionId;
-use crate::spec::SessionSpec;
+use crate::spec::{SessionSpec, USUAL_LEASE, USUAL_LINGER, USUAL_OUTPUT};
 
 /// A new session. All fields of the spec stand beside the others; what is left out is as on the command line.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -49,6 +49,20 @@ pub struct CreateRequest {
     #[doc(hidden)]
     #[serde(flatten, skip_serializing)]
     pub nothing_else: NothingElse,
+}
+
+impl CreateRequest {
+    /// What the command line would ask for, without a command: for `..CreateRequest::as_usual()`.
+    #[must_use]
+    pub fn as_usual() -> Self {
+        let spec = SessionSpec {
+            linger: USUAL_LINGER,
+            lease: Some(USUAL_LEASE),
+            output_limit: USUAL_OUTPUT,
+            ..SessionSpec::default()
+        };
+        Self { env: Environment::of_nobody(), umask: umask(), spec, ..Self::default() }
+    }
 }
 
 /// No further fields: what `deny_unknown_fields` says where fields are flattened.
@@ -172,6 +186,17 @@ mod tests {
         );
         let path = Text::Plain("PATH".to_owned());
         assert!(request.env.0.len() == 1 && request.env.0[0].0 == path, "{:?}", request.env.0);
+        let words =
+            SessionSpec { argv: Vec::new(), cwd: String::new(), ..CreateRequest::as_usual().spec };
+        assert_eq!(
+            request,
+            CreateRequest {
+                argv: vec![Text::from("true")],
+                cwd: Text::from("/tmp"),
+                spec: words,
+                ..CreateRequest::as_usual()
+            }
+        );
         let bare: CreateRequest =
             serde_json::from_str(r#"{"argv": [], "cwd": "/", "env": {}, "lease_ms": null}"#)
                 .unwrap();

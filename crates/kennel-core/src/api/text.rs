@@ -26,6 +26,12 @@ impl Default for Text {
     }
 }
 
+impl From<&str> for Text {
+    fn from(text: &str) -> Self {
+        Self::Plain(text.to_owned())
+    }
+}
+
 impl From<&OsStr> for Text {
     fn from(text: &OsStr) -> Self {
         match text.to_str() {

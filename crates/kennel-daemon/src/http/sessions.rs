@@ -2,7 +2,7 @@
 
 use axum::Json;
 use axum::extract::{Path, State};
-use axum::http::StatusCode;
+use axum::http::{HeaderMap, StatusCode};
 use kennel_core::api::{
     ByRequest, CreateRequest, InspectView, ListRequest, PruneAnswer, PruneRequest, SessionPage,
     StdinFrom, StopAnswer, StopRequest,
@@ -43,8 +43,10 @@ pub(super) struct Patience {
 pub(super) async fn create(
     State(api): State<Api>,
     Params(Patience { until, rejoin }): Params<Patience>,
-    Body(request): Body<CreateRequest>,
+    headers: HeaderMap,
+    Body(mut request): Body<CreateRequest>,
 ) -> Result<(StatusCode, Json<SessionView>), Refused> {
+    take_key(&headers, &mut request.spec.key)?;
     let given = match &request.stdin {
         StdinFrom::Deposit { ticket } => api.0.deposit.take(ticket),
         StdinFrom::Null | StdinFrom::Pipe => None,
@@ -61,6 +63,17 @@ pub(super) async fn create(
     // Nobody may be tied to it.
     holds.send(()).ok();
     Ok((StatusCode::CREATED, Json(view)))
+}
+
+/// The key of a request may stand in its head, as other services have it.
+fn take_key(headers: &HeaderMap, key: &mut Option<String>) -> Result<(), Refused> {
+    let Some(given) = headers.get("idempotency-key") else { return Ok(()) };
+    let given = given.to_str().map_err(|_| Refused::invalid("Idempotency-Key is no plain text"))?;
+    if key.as_ref().is_some_and(|key| key != given) {
+        return Err(Refused::invalid("Idempotency-Key and key differ").hint("give one of them"));
+    }
+    *key = Some(given.to_owned());
+    Ok(())
 }
 
 pub(super) async fn show(
@@ -148,4 +161,27 @@ async fn pruned(api: &Api, request: &PruneRequest, pruning: Pruning) -> Answered
         with_worktrees: texts(&pruned.spared.with_worktrees),
         with_keys: texts(&pruned.spared.with_keys),
     }))
+}
+
+#[cfg(test)]
+mod tests {
+    use axum::http::HeaderValue;
+
+    use super::*;
+
+    #[test]
+    fn a_key_is_taken_from_the_head_unless_the_body_has_another() {
+        let mut headers = HeaderMap::new();
+        let mut key = Some("a".to_owned());
+        take_key(&headers, &mut key).unwrap();
+        assert_eq!(key.as_deref(), Some("a"));
+        headers.insert("Idempotency-Key", HeaderValue::from_static("b"));
+        assert!(take_key(&headers, &mut key).is_err());
+        let mut none = None;
+        take_key(&headers, &mut none).unwrap();
+        assert_eq!(none.as_deref(), Some("b"));
+        take_key(&headers, &mut none).unwrap();
+        headers.insert("Idempotency-Key", HeaderValue::from_bytes(b"\xff").unwrap());
+        assert!(take_key(&headers, &mut None).is_err());
+    }
 }

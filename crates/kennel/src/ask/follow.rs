@@ -13,7 +13,7 @@ use kennel_keeper::{ClientError, KeeperClient};
 use rustix::event::{PollFd, PollFlags};
 
 use super::show::Show;
-use crate::connect::{Daemon, Patience, Sent, receive, session_path};
+use crate::connect::{Daemon, Patience, Sent, session_path};
 use crate::failure::Failure;
 use crate::live::{self, Signals};
 
@@ -97,7 +97,7 @@ impl Course<'_> {
                 continue;
             }
             let Some(answer) = sent.take() else { continue };
-            match receive::<SessionView>(answer) {
+            match answer.receive::<SessionView>() {
                 Ok(over) => {
                     self.look(&over)?;
                     self.show.end();

@@ -10,7 +10,7 @@ use kennel_core::{
 use rustix::termios::isatty;
 
 use super::args::AskArgs;
-use crate::connect::{AskError, Daemon, Patience, find_inside, receive};
+use crate::connect::{AskError, Daemon, Patience, Sent, find_inside};
 use crate::exit_code;
 use crate::failure::Failure;
 use crate::home::Home;
@@ -137,7 +137,7 @@ pub(super) fn send(daemon: &Daemon, request: &CreateRequest) -> Result<SessionVi
     loop {
         let sent =
             daemon.send("POST", "/v1/sessions?until=accepted", Some(request), Patience::Endless);
-        match sent.and_then(receive::<SessionView>) {
+        match sent.and_then(Sent::receive::<SessionView>) {
             Ok(session) => return Ok(session),
             Err(error) if may_repeat(&error, request) && losses < MOST_LOSSES => {
                 losses += 1;

@@ -7,11 +7,11 @@ use std::io;
 use std::time::Duration;
 
 use anyhow::{Context, bail};
+use kennel_client::socket;
 use kennel_pen::wire::{Channel, Delivery, Received};
 use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::rand::{GetRandomFlags, getrandom};
 
-use super::socket;
 use crate::home::Home;
 
 const SOCKET: &str = "deposit.sock";

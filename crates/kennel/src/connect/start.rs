@@ -9,6 +9,7 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, anyhow, bail};
+use kennel_client::Client;
 use kennel_keeper::protocol::{YardReport, YardRequest};
 use kennel_keeper::yard::RESUME_VARIABLE;
 use kennel_keeper::{ClientError, YardClient};
@@ -21,7 +22,7 @@ use rustix::fd::{AsFd, OwnedFd};
 use rustix::fs::{FlockOperation, Mode, OFlags};
 use rustix::process::Signal;
 
-use super::{SOCKET, inside, socket};
+use super::inside;
 use crate::cli::ignored;
 use crate::config::{HandOverError, hand_over};
 use crate::exit_code;
@@ -238,7 +239,7 @@ impl Starter {
 }
 
 fn is_up(home: &Home) -> bool {
-    socket::stream(&home.folder, SOCKET).is_ok()
+    Client::of_home(&home.folder).dial().is_ok()
 }
 
 fn await_daemon(

@@ -9,7 +9,7 @@ use rustix::event::{PollFd, PollFlags};
 use rustix::termios::isatty;
 
 use super::{path, print};
-use crate::connect::{Daemon, Patience, Sent, receive};
+use crate::connect::{Daemon, Patience, Sent};
 use crate::failure::Failure;
 use crate::live::{Signals, poll};
 
@@ -46,7 +46,7 @@ pub(super) fn follow(
             }
             continue;
         }
-        match receive::<PlanView>(sent) {
+        match sent.receive::<PlanView>() {
             Ok(over) => {
                 board.wipe();
                 return Ok(over);

@@ -11,7 +11,7 @@ use clap::{Args, Subcommand};
 use kennel_core::api::ByRequest;
 use kennel_core::plan::{PlanStatus, PlanView};
 
-use crate::connect::{Daemon, Patience, Start, escape, receive};
+use crate::connect::{Daemon, Patience, Start, escape};
 use crate::exit_code;
 use crate::failure::Failure;
 use crate::home::Home;
@@ -178,7 +178,7 @@ fn cancel(home: &Home, args: &CancelArgs) -> Result<u8, Failure> {
     let path = path(&args.plan, "/cancel");
     // All of them are waited for.
     let sent = daemon.send("POST", &path, Some(&by), Patience::Endless)?;
-    let plan: PlanView = receive(sent)?;
+    let plan: PlanView = sent.receive()?;
     if args.json {
         json(&plan)?
     } else {

@@ -10,9 +10,7 @@ use rustix::termios::isatty;
 
 use super::foreground::await_record;
 use super::{ResumeArgs, RunArgs, surroundings};
-use crate::connect::{
-    AskError, Daemon, Patience, Sent, find_inside, leave_stdin, receive, session_path,
-};
+use crate::connect::{AskError, Daemon, Patience, Sent, find_inside, leave_stdin, session_path};
 use crate::exit_code;
 use crate::failure::{Failure, say};
 use crate::home::Home;
@@ -302,7 +300,7 @@ pub(super) fn create(
             };
             return Ok(Created::Stopped { signal, session: session.map(Box::new) });
         }
-        match receive::<SessionView>(sent) {
+        match sent.receive::<SessionView>() {
             Ok(session) => return Ok(plan.created(session)),
             Err(error) if error.is_gone() => {
                 // One that served for a while was sound; one that goes again and again is not.

@@ -8,7 +8,7 @@ use kennel_core::{Phase, SessionView};
 use kennel_keeper::protocol::{Outcome, Role};
 use rustix::event::{PollFd, PollFlags};
 
-use crate::connect::{Daemon, Patience, Sent, receive, session_path};
+use crate::connect::{Daemon, Patience, Sent, session_path};
 use crate::exit_code;
 use crate::failure::{Failure, note, say, start_line};
 use crate::home::Home;
@@ -167,7 +167,7 @@ pub(super) fn await_record(
         let sent = daemon.send("GET", &path, None::<&()>, Patience::Endless);
         let answer = match sent {
             Ok(sent) => match await_answer(&sent, deadline, signals)? {
-                Awaited::Answer => receive(sent),
+                Awaited::Answer => sent.receive(),
                 Awaited::Nothing => return Ok(None),
             },
             Err(error) => Err(error),

@@ -274,7 +274,7 @@ impl Printer {
                 STDERR => "stderr",
                 _ => "terminal",
             };
-            let data = std::os::unix::ffi::OsStrExt::from_bytes(data);
+            let data: &std::ffi::OsStr = std::os::unix::ffi::OsStrExt::from_bytes(data);
             let time = moment::format(time_ms);
             return print::json_line(&Piece { offset, time, stream: name, data: Text::from(data) });
         }

@@ -8,7 +8,7 @@ use kennel_core::{Permissions, Usage};
 
 use super::{asked_by, for_each};
 use crate::ask::{SeatArgs, dollars, tokens};
-use crate::connect::{Daemon, Patience, Start, accepted, escape};
+use crate::connect::{Daemon, Patience, Start, escape};
 use crate::exit_code;
 use crate::failure::Failure;
 use crate::home::Home;
@@ -117,7 +117,7 @@ pub(crate) fn member(home: &Home, args: &MemberArgs) -> Result<u8, Failure> {
             let by = escape(&asked_by("member rm"));
             let target = format!("{}?force={}&by={by}", path(name), args.force);
             // A prompt that is ended takes its time.
-            accepted(daemon.send("DELETE", &target, None::<&()>, Patience::Endless)?)?;
+            daemon.send("DELETE", &target, None::<&()>, Patience::Endless)?.accepted()?;
             print(&format!("{name}: removed\n"))
         }),
     }

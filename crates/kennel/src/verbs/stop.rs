@@ -11,7 +11,7 @@ use rustix::process::{Resource, Rlimit};
 use rustix::termios::isatty;
 
 use super::{asked_by, called, ended_text};
-use crate::connect::{AskError, Daemon, Patience, Sent, Start, find_inside, receive, session_path};
+use crate::connect::{AskError, Daemon, Patience, Sent, Start, find_inside, session_path};
 use crate::exit_code;
 use crate::failure::{Failure, note, report, say, start_line};
 use crate::home::Home;
@@ -163,7 +163,7 @@ pub(super) fn stop_quietly(
     session: &str,
     request: &StopRequest,
 ) -> Result<(), Failure> {
-    let answer = receive::<StopAnswer>(ask(daemon, session, request)?)?;
+    let answer: StopAnswer = ask(daemon, session, request)?.receive()?;
     match answer.result {
         StopResult::StillAlive => Err(Failure::because(exit_code::STILL_ALIVE, line(&answer))),
         StopResult::Stopped | StopResult::AlreadyGone => Ok(()),
@@ -178,7 +178,7 @@ fn settle(
     waiting: &mut Vec<Asked>,
 ) -> Result<u8, Failure> {
     let Asked { session, sent, times } = asked;
-    match receive::<StopAnswer>(sent) {
+    match sent.receive::<StopAnswer>() {
         Ok(answer) => {
             print(&format!("{}\n", line(&answer)))?;
             Ok(if answer.result == StopResult::StillAlive { exit_code::STILL_ALIVE } else { 0 })

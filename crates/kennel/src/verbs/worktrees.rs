@@ -9,7 +9,7 @@ use kennel_core::{WorktreeState, WorktreeView};
 use rustix::termios::isatty;
 
 use super::{asked_by, for_each};
-use crate::connect::{Daemon, Patience, Start, escape, receive};
+use crate::connect::{Daemon, Patience, Sent, Start, escape};
 use crate::exit_code;
 use crate::failure::Failure;
 use crate::home::Home;
@@ -70,7 +70,7 @@ fn remove(daemon: &Daemon, args: &RmArgs, reference: &str) -> Result<(), Failure
     let path = format!("/v1/worktrees/{}", escape(reference));
     // Judging takes as long as git does.
     let ask = |method, target: &str| {
-        daemon.send(method, target, None::<&()>, Patience::Endless).and_then(receive)
+        daemon.send(method, target, None::<&()>, Patience::Endless).and_then(Sent::receive)
     };
     if args.force && !args.yes && isatty(rustix::stdio::stdin()) {
         let found: WorktreeLosses = ask("GET", &format!("{path}/losses"))?;

@@ -17,13 +17,19 @@ fn short_path(folder: &Path, name: &str) -> io::Result<(OwnedFd, PathBuf)> {
 }
 
 /// Connects to a stream socket.
-pub(super) fn stream(folder: &Path, name: &str) -> io::Result<UnixStream> {
+///
+/// # Errors
+/// It can't be reached.
+pub fn stream(folder: &Path, name: &str) -> io::Result<UnixStream> {
     let (_open, path) = short_path(folder, name)?;
     UnixStream::connect(path)
 }
 
 /// Connects to a socket for messages; it never blocks.
-pub(super) fn messages(folder: &Path, name: &str) -> io::Result<OwnedFd> {
+///
+/// # Errors
+/// It can't be reached.
+pub fn messages(folder: &Path, name: &str) -> io::Result<OwnedFd> {
     let (_open, path) = short_path(folder, name)?;
     let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
     let socket = rustix::net::socket_with(AddressFamily::UNIX, SocketType::SEQPACKET, flags, None)?;

@@ -1,0 +1,109 @@
+//! The client crate against a real daemon.
+
+use kennel_client::{Client, ClientError, Events, Until};
+use kennel_core::api::{
+    CreateRequest, Environment, InputRequest, ListRequest, Order, SignalRequest, StdinFrom,
+    StopRequest, StopResult, Text,
+};
+use kennel_core::{Phase, SessionSpec};
+use kennel_testing::{Pen, Scene, Who};
+
+fn scene() -> Option<Scene> {
+    // The socket is the owner's alone, and it is us who connect.
+    Scene::new(Who::Root, Pen::Subtree)
+}
+
+pub(crate) fn request(scene: &Scene, argv: &[&str]) -> CreateRequest {
+    let cwd = scene.path("work");
+    let usual = CreateRequest::as_usual();
+    CreateRequest {
+        argv: argv.iter().map(|word| Text::from(*word)).collect(),
+        env: Environment(vec![
+            (Text::from("PATH"), Text::from("/usr/bin:/bin")),
+            (Text::from("FAKE_AGENT_PIDS"), Text::from(scene.path("work/pids").as_os_str())),
+        ]),
+        cwd: Text::from(cwd.as_os_str()),
+        spec: SessionSpec { pen: kennel_core::PenKind::Subtree, ..usual.spec.clone() },
+        ..usual
+    }
+}
+
+pub(crate) fn kennel_of(scene: &Scene) -> Client {
+    Client::of_home(scene.kennel_home())
+}
+
+#[test]
+fn a_program_starts_lists_stops_and_waits_for_sessions() {
+    let Some(scene) = scene() else { return };
+    scene.call_ok(&["daemon", "start"]);
+    let kennel = kennel_of(&scene);
+    let agent = scene.fake_agent();
+    let mut ids = Vec::new();
+    for name in ["a", "b", "c"] {
+        let mut request = request(&scene, &[&agent, "sleep"]);
+        request.spec.name = Some(name.to_owned());
+        request.spec.key = Some(format!("key-of-{name}"));
+        let session = kennel.create(&request, Until::Started).expect("a session");
+        assert_eq!(session.phase, Phase::Running, "{session:#?}");
+        let again = kennel.create(&request, Until::Started).expect("the same");
+        assert_eq!(again.id, session.id, "the same key is the same session");
+        ids.push(session.id);
+    }
+    let wish = ListRequest { limit: Some(2), order: Some(Order::Newest), ..ListRequest::default() };
+    let page = kennel.page(&wish).expect("a page");
+    assert_eq!((page.sessions.len(), page.sessions[0].id.as_str()), (2, ids[2].as_str()));
+    let all = kennel.sessions(&wish).expect("all pages");
+    assert_eq!(
+        all.iter().map(|session| &session.id).rev().collect::<Vec<_>>(),
+        ids.iter().collect::<Vec<_>>()
+    );
+    let stopped = kennel.stop("b", &StopRequest::default()).expect("an answer");
+    assert_eq!(stopped.result, StopResult::Stopped, "{stopped:#?}");
+    assert_eq!(
+        kennel.stop("b", &StopRequest::default()).expect("an answer").result,
+        StopResult::AlreadyGone
+    );
+    kennel.signal("a", &SignalRequest { signal: 9 }).expect("it is sent");
+    let over = kennel.wait("a").expect("its end");
+    assert_eq!(over.exit_code, Some(137), "{over:#?}");
+    let named = ListRequest { name: Some("a".to_owned()), all: true, ..ListRequest::default() };
+    assert_eq!(kennel.sessions(&named).expect("a list").len(), 1);
+    let events = kennel.events(&Events { session: Some(ids[0].clone()), ..Events::default() });
+    let kinds: Vec<_> =
+        events.expect("events").map(|event| event.expect("an event").kind).collect();
+    assert!(
+        kinds.iter().any(|kind| kind == "running") && kinds.iter().any(|kind| kind == "cleaned"),
+        "{kinds:?}"
+    );
+    kennel.stop("c", &StopRequest { now: true, ..StopRequest::default() }).expect("an answer");
+    assert!(kennel.strays().expect("a look").strays.is_empty());
+    kennel.remove("c").expect("it is over");
+    scene.assert_nothing_left_soon();
+    scene.stop_daemon();
+}
+
+#[test]
+fn input_is_read_and_what_is_refused_says_why() {
+    let Some(scene) = scene() else { return };
+    scene.call_ok(&["daemon", "start"]);
+    let kennel = kennel_of(&scene);
+    let mut request = request(&scene, &["/bin/sh", "-c", "read line; test \"$line\" = hello"]);
+    request.stdin = StdinFrom::Pipe;
+    let session = kennel.create(&request, Until::Started).expect("a session");
+    let hex = "68656c6c6f0a".to_owned();
+    kennel.input(&session.id, &InputRequest { hex, eof: true }).expect("it is read");
+    assert_eq!(kennel.wait(&session.id).expect("its end").exit_code, Some(0));
+    let refused = |error: ClientError| match error {
+        ClientError::Problem(problem) => (problem.status, problem.code),
+        other => panic!("{other}"),
+    };
+    let unknown = kennel.session("nobody").expect_err("nobody is called that");
+    assert_eq!(refused(unknown), (404, "not_found".to_owned()));
+    let wish = ListRequest { limit: Some(0), ..ListRequest::default() };
+    assert_eq!(refused(kennel.page(&wish).expect_err("no page")), (422, "invalid".to_owned()));
+    request.argv.clear();
+    let nothing = kennel.create(&request, Until::Started).expect_err("nothing to run");
+    assert_eq!(refused(nothing), (422, "invalid".to_owned()));
+    scene.stop_daemon();
+    assert!(matches!(kennel.daemon(), Err(ClientError::NoDaemon)));
+}
