@@ -1,5 +1,6 @@
 //! The shapes of the daemon's HTTP API, shared by daemon and clients.
 
+mod ask;
 mod environment;
 mod list;
 mod problem;
@@ -12,6 +13,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+pub use ask::{AskError, AskRequest};
 pub use environment::Environment;
 pub use list::{LimitError, ListRequest, Order, SessionPage};
 pub use problem::Problem;

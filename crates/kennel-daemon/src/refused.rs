@@ -20,6 +20,11 @@ pub(crate) enum RefusedKind {
     Conflict,
     Refused,
     Invalid,
+    /// It is no HTTP that anybody could understand.
+    Malformed,
+    /// The path is there, the method is not.
+    Method,
+    TooLarge,
     Busy,
     Gone,
     Internal,
@@ -35,6 +40,9 @@ impl RefusedKind {
             Self::Conflict => "conflict",
             Self::Refused => "refused",
             Self::Invalid => "invalid",
+            Self::Malformed => "malformed",
+            Self::Method => "method_not_allowed",
+            Self::TooLarge => "too_large",
             Self::Busy => "busy",
             Self::Gone => "gone",
             Self::Internal => "internal",
@@ -50,6 +58,9 @@ impl RefusedKind {
             Self::Conflict => "Not as things are now",
             Self::Refused => "Nothing new is taken",
             Self::Invalid => "The request makes no sense",
+            Self::Malformed => "The request can't be read",
+            Self::Method => "Not by this method",
+            Self::TooLarge => "The request is too large",
             Self::Busy => "Not just now",
             Self::Gone => "The daemon is leaving",
             Self::Internal => "A fault in Kennel",
@@ -62,6 +73,9 @@ impl RefusedKind {
             Self::NotFound => 404,
             Self::Ambiguous | Self::Conflict => 409,
             Self::Invalid => 422,
+            Self::Malformed => 400,
+            Self::Method => 405,
+            Self::TooLarge => 413,
             Self::Refused | Self::Busy | Self::Gone => 503,
             Self::Internal => 500,
             Self::Disbelief(_) => 403,
@@ -208,7 +222,10 @@ mod tests {
     #[test]
     fn every_kind_has_a_code_of_its_own_and_a_status() {
         use RefusedKind::*;
-        let kinds = [NotFound, Ambiguous, Conflict, Refused, Invalid, Busy, Internal];
+        let kinds = [
+            NotFound, Ambiguous, Conflict, Refused, Invalid, Malformed, Method, TooLarge, Busy,
+            Internal,
+        ];
         let told = kinds.map(|kind| (kind.code(), kind.status()));
         assert_eq!(
             told,
@@ -218,6 +235,9 @@ mod tests {
                 ("conflict", 409),
                 ("refused", 503),
                 ("invalid", 422),
+                ("malformed", 400),
+                ("method_not_allowed", 405),
+                ("too_large", 413),
                 ("busy", 503),
                 ("internal", 500),
             ]

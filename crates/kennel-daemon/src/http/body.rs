@@ -9,7 +9,7 @@ use axum::http::request::Parts;
 use axum::response::{IntoResponse, Response};
 use serde::de::DeserializeOwned;
 
-use crate::refused::Refused;
+use crate::refused::{Refused, RefusedKind};
 
 /// A JSON body. None at all is as good as an empty object.
 pub(super) struct Body<T>(pub(super) T);
@@ -19,7 +19,12 @@ impl<T: DeserializeOwned, S: Send + Sync> FromRequest<S> for Body<T> {
 
     async fn from_request(request: Request, state: &S) -> Result<Self, Refused> {
         let bytes = Bytes::from_request(request, state).await;
-        let bytes = bytes.map_err(|rejection| Refused::invalid(rejection.body_text()))?;
+        let bytes = bytes.map_err(|rejection| match rejection.status() {
+            StatusCode::PAYLOAD_TOO_LARGE => {
+                Refused::new(RefusedKind::TooLarge, "the body is larger than 16 MiB")
+            }
+            _ => Refused::new(RefusedKind::Malformed, rejection.body_text()),
+        })?;
         parse(&bytes).map(Self)
     }
 }

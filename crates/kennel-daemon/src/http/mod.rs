@@ -22,6 +22,9 @@ use std::sync::Arc;
 
 use axum::Router;
 use axum::extract::DefaultBodyLimit;
+use axum::http::StatusCode;
+use axum::http::header::CONTENT_TYPE;
+use axum::middleware::map_response;
 use axum::response::{IntoResponse, Response};
 use tokio::sync::{oneshot, watch};
 
@@ -71,6 +74,7 @@ impl Api {
             .fallback(nothing_here)
             .method_not_allowed_fallback(not_this_way)
             .layer(DefaultBodyLimit::max(BODY))
+            .layer(map_response(as_problem))
             .with_state(self)
     }
 }
@@ -80,7 +84,32 @@ async fn nothing_here() -> Response {
 }
 
 async fn not_this_way() -> Response {
-    Refused::invalid("this path does not know this method").into_response()
+    Refused::new(RefusedKind::Method, "this path does not know this method").into_response()
+}
+
+/// What the framework refuses by itself is told as we would tell it.
+async fn as_problem(response: Response) -> Response {
+    /// It says a sentence.
+    const LONGEST: usize = 4096;
+    let status = response.status();
+    let kind = response.headers().get(CONTENT_TYPE);
+    let is_text = kind.is_none_or(|kind| kind.as_bytes().starts_with(b"text/plain"));
+    if !(status.is_client_error() || status.is_server_error()) || !is_text {
+        return response;
+    }
+    let kind = match status {
+        StatusCode::NOT_FOUND => RefusedKind::NotFound,
+        StatusCode::METHOD_NOT_ALLOWED => RefusedKind::Method,
+        StatusCode::PAYLOAD_TOO_LARGE => RefusedKind::TooLarge,
+        status if status.is_client_error() => RefusedKind::Malformed,
+        _ => RefusedKind::Internal,
+    };
+    let said = axum::body::to_bytes(response.into_body(), LONGEST).await.unwrap_or_default();
+    let said = match String::from_utf8_lossy(&said) {
+        empty if empty.is_empty() => "the request can't be read".into(),
+        said => said,
+    };
+    Refused::new(kind, said).into_response()
 }
 
 #[cfg(test)]

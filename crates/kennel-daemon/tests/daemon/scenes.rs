@@ -418,7 +418,8 @@ fn nonsense(stage: &Stage) {
     order["argv"] = json!([{"hex": "zz"}]);
     assert_eq!(ask("POST", "/v1/sessions", &order), invalid);
     assert_eq!(ask("GET", "/v1/nothing", &json!({})), (404, "not_found".to_owned()));
-    assert_eq!(ask("PUT", "/v1/daemon", &json!({})), invalid);
+    let by_method = (405, "method_not_allowed".to_owned());
+    assert_eq!(ask("PUT", "/v1/daemon", &json!({})), by_method);
     assert_eq!(ask("GET", "/v1/sessions?all=perhaps", &json!({})), invalid);
     assert_eq!(stage.get("/v1/sessions?all=true")["sessions"], json!([]), "and nothing was made");
     assert!(

@@ -6,6 +6,7 @@ mod adopt;
 mod again;
 mod again_walk;
 mod api_clients;
+mod api_verbs;
 mod asks;
 mod asks_real;
 mod asks_stories;
