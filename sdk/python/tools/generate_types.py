@@ -107,6 +107,9 @@ class Module:
             return self.array(name, schema, lazy=lazy)
         if kind == "object":
             values = schema.get("additionalProperties")
+            patterns = list(schema.get("patternProperties", {}).values())
+            if values is False and len(patterns) == 1:
+                [values] = patterns
             if "properties" not in schema:
                 inner = "Any" if values in (None, True) else self.type_of(name + "Value", values, lazy=lazy)
                 return f"Dict[str, {inner}]"
