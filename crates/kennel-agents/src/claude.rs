@@ -25,6 +25,7 @@ const READING: &str = "--tools=Read,Glob,Grep,LS,NotebookRead,WebFetch,WebSearch
 pub(crate) const MANNERS: Manners = Manners {
     signal: PoliteSignal::Int,
     whole_tree: false,
+    kill_once_told: true,
     why: "an interrupt ends its tool, and it tells a result; a TERM leaves the tool alive. After its result, while a background task is left, either may have it begin another turn",
 };
 

@@ -16,6 +16,7 @@ use crate::seen::{Failure, Seen};
 pub(crate) const MANNERS: Manners = Manners {
     signal: PoliteSignal::Term,
     whole_tree: false,
+    kill_once_told: false,
     why: "its wrapper hands a TERM on, and it ends its tool before it goes",
 };
 

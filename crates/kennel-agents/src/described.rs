@@ -185,6 +185,7 @@ impl Description {
                     SignalName::None => PoliteSignal::None,
                 },
                 whole_tree: text.stop.whole_tree,
+                kill_once_told: false,
                 why: "its description says so",
             },
             env: text.env,

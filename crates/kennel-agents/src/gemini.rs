@@ -18,6 +18,7 @@ use crate::words;
 pub(crate) const MANNERS: Manners = Manners {
     signal: PoliteSignal::Term,
     whole_tree: true,
+    kill_once_told: false,
     why: "it starts itself again as a second process: a TERM to the first alone does nothing for longer than anybody waits",
 };
 

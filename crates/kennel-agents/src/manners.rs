@@ -7,6 +7,8 @@ pub struct Manners {
     pub signal: PoliteSignal,
     /// Whether everything in the pen gets it, and not only the program that was started.
     pub whole_tree: bool,
+    /// Whether it may begin another turn if it is asked to end after it has told its result: then it is killed at once.
+    pub kill_once_told: bool,
     /// Why it is done in this way, from what was measured.
     pub why: &'static str,
 }

@@ -18,6 +18,7 @@ use crate::seen::{Failure, Seen};
 pub(crate) const MANNERS: Manners = Manners {
     signal: PoliteSignal::Term,
     whole_tree: true,
+    kill_once_told: false,
     why: "a TERM ends it at once and leaves its tool alive, so the tool is asked as well",
 };
 

@@ -8,6 +8,7 @@ mod problem;
 mod schema;
 mod start;
 mod text;
+mod watch;
 
 use std::collections::BTreeMap;
 
@@ -19,6 +20,7 @@ pub use list::{LimitError, ListRequest, Order, SessionPage};
 pub use problem::Problem;
 pub use start::{CreateRequest, NothingElse, ResumeRequest, StdinFrom, TerminalSettings};
 pub use text::Text;
+pub use watch::{CheckView, ReadyView, SessionUsage};
 
 use crate::agent::Seat;
 use crate::id::LaunchToken;

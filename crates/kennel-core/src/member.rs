@@ -34,6 +34,9 @@ pub struct Member {
     /// What became of the last one.
     #[serde(default, skip_serializing_if = "is_unset")]
     pub last: Option<LastVerdict>,
+    /// Whose verdicts it has learnt that may not be on record themselves: they count once.
+    #[serde(default, skip_serializing_if = "is_unset")]
+    pub learnt: Vec<SessionId>,
     /// When it was added: milliseconds since 1970.
     pub created_ms: u64,
 }
@@ -81,6 +84,11 @@ impl Member {
         }
     }
 
+    /// Forgets whose verdicts it has learnt that can't be told again: they are on record.
+    pub(crate) fn settle_learnt(&mut self, unrecorded: impl Fn(&SessionId) -> bool) {
+        self.learnt.retain(unrecorded);
+    }
+
     /// An attempt of its was judged. The conversation goes on if there was one; a dead one is forgotten, unless
     /// it was another one than the member's.
     pub(crate) fn learn(
@@ -92,9 +100,11 @@ impl Member {
         at_ms: u64,
     ) {
         // A daemon that died before the session's own record was written judges it again.
-        if self.last.as_ref().is_some_and(|last| last.session == *session) {
+        let last = self.last.as_ref().is_some_and(|last| last.session == *session);
+        if last || self.learnt.contains(session) {
             return;
         }
+        self.learnt.push(session.clone());
         let kind = judged.verdict.kind;
         let goes_on = asked.is_some() && self.conversation.as_deref() == asked;
         self.usage += match scope {
@@ -139,6 +149,7 @@ mod tests {
             told: Usage::default(),
             attempts: 0,
             last: None,
+            learnt: Vec::new(),
             created_ms: 0,
         }
     }

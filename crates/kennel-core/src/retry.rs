@@ -32,6 +32,8 @@ pub struct Facts<'a> {
     pub since_first: Duration,
     /// Whether somebody wanted the end.
     pub called_off: bool,
+    /// Whether something of its can't be removed.
+    pub uncleaned: bool,
     /// Whether its gate was told to open, and nobody knows how it ended.
     pub may_have_run: bool,
     /// How much of the longest addition the pause gets, drawn by the caller: all prompts that failed at once shall not
@@ -90,6 +92,9 @@ pub enum Why {
     /// The next try would come too late.
     #[error("the next try would begin later than allowed")]
     TooLong,
+    /// No launch follows one that is not cleaned up, and nobody waits for ever.
+    #[error("what it left could not be removed")]
+    NotCleaned,
     /// Somebody wanted the end.
     #[error("its end was wanted")]
     CalledOff,
@@ -118,6 +123,7 @@ pub fn decide(facts: &Facts<'_>) -> Decision {
         | VerdictKind::Unknown => Err(Why::NotThatKind),
     };
     match decided {
+        Ok(_) if facts.uncleaned => Decision::Done(Why::NotCleaned),
         Ok((after, how)) => Decision::Again { after, how },
         Err(why) => Decision::Done(why),
     }

@@ -164,7 +164,7 @@ impl World {
             return Some(Refusal::NameTaken { name: name.clone(), by: by.clone() });
         }
         if let Some(key) = &session.spec.key
-            && let Some(by) = self.live_by_key(key)
+            && let Some(by) = self.live_by_key(key, &session.id)
         {
             return Some(Refusal::KeyTaken { key: key.clone(), by: by.clone() });
         }

@@ -35,6 +35,8 @@ pub struct DaemonConfig {
     pub environment: Vec<(OsString, OsString)>,
     /// On what terms sessions are taken in.
     pub terms: Terms,
+    /// The command that examines the machine, and says in JSON what it found; empty: nobody does.
+    pub doctor: Vec<OsString>,
 }
 
 impl DaemonConfig {
@@ -51,6 +53,7 @@ impl DaemonConfig {
             worktrees: None,
             environment: Vec::new(),
             terms: Terms::default(),
+            doctor: Vec::new(),
         }
     }
 }

@@ -75,7 +75,7 @@ fn free_descriptors(yard: i32) -> Option<u64> {
 }
 
 /// Newer kernels tell how many there are as the size of the folder; with others they are counted.
-fn open_descriptors(folder: &Path) -> Option<u64> {
+pub(crate) fn open_descriptors(folder: &Path) -> Option<u64> {
     match fs::metadata(folder).ok()?.len() {
         0 => u64::try_from(fs::read_dir(folder).ok()?.count()).ok(),
         count => Some(count),

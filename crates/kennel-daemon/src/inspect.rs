@@ -87,6 +87,18 @@ async fn ask(folder: std::path::PathBuf) -> Result<(Vec<MemberView>, UsageView),
     Ok((members.iter().map(member).collect(), usage_view(&usage)))
 }
 
+/// What a pen uses, and nothing else.
+pub(crate) async fn usage(folder: std::path::PathBuf) -> Result<UsageView, TalkError> {
+    let conversation = Conversation::begin(&folder)?;
+    conversation.greet(Role::Client).await?;
+    conversation.say(&Request::Usage).await?;
+    let usage = conversation.hear(|report, _| match report {
+        Report::Usage(usage) => Some(usage),
+        _ => None,
+    });
+    usage.await.map(|usage| usage_view(&usage))
+}
+
 /// A member as the keeper sees it, with what only a look at it tells.
 fn member(member: &Member) -> MemberView {
     MemberView {

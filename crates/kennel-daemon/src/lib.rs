@@ -28,6 +28,7 @@ mod keeper_process;
 mod launch_lock;
 pub mod log;
 mod message;
+mod metrics;
 mod order;
 mod owner;
 mod points;

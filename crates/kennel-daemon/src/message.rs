@@ -1,5 +1,7 @@
 //! What the owner of the state is told.
 
+use std::time::Duration;
+
 use kennel_core::api::{
     DaemonView, ListRequest, ReportRequest, ResumeRequest, SessionPage, StopAnswer, StopRequest,
 };
@@ -14,7 +16,9 @@ use crate::effects::launch::Prepared;
 use crate::effects::probe::Found;
 use crate::effects::terminal::{Handle, Sighting};
 use crate::order::NewLaunch;
-use crate::owner::{MemberCommand, PlanCommand, PlanNews, WorktreeCommand, WorktreeNews};
+use crate::owner::{
+    LookCommand, MemberCommand, PlanCommand, PlanNews, WorktreeCommand, WorktreeNews,
+};
 use crate::refused::Refused;
 use crate::register::WriteError;
 use crate::waiters::ShutdownLines;
@@ -79,16 +83,20 @@ pub(crate) enum Message {
     Judged { session: SessionId, judged: Box<Judged> },
     /// Who asked has had its time to come and wait.
     TieOverdue { session: SessionId },
+    /// How a prompt is to be stopped is known.
+    StopSettled { session: SessionId, grace: Duration },
     /// Something is to be done for a plan.
     PlanTurn { plan: SessionId },
     /// A plan could not be put on record.
     PlanDropped { plan: SessionId },
+    /// That a plan goes on could not be put on record; how it was.
+    PlanNotResumed { former: Box<crate::register::PlanRecord> },
     /// A plan is not on record as it is.
     PlanUnsaved { plan: SessionId },
     /// That is tried again.
     PlanSaveAgain { plan: SessionId },
-    /// A plan has no time left.
-    PlanTimeOver { plan: SessionId },
+    /// Some of the time of a plan has passed.
+    PlanTimePassed { plan: SessionId },
     /// Who wants a plan has had its time to come and wait.
     PlanTieOverdue { plan: SessionId, begun_ms: u64 },
     /// Who wanted a plan went without a word.
@@ -210,6 +218,8 @@ pub(crate) enum Command {
     Plan(PlanCommand),
     /// Something about members.
     Member(MemberCommand),
+    /// A look at how things are.
+    Look(LookCommand),
     /// The daemon shall go.
     Leave(Leave),
 }

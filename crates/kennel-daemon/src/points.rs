@@ -75,6 +75,7 @@ pub const POINTS: &[&str] = &[
     "daemon.member.added",
     "daemon.member.removed",
     "daemon.plan.kept",
+    "daemon.plan.resumed",
     "daemon.plan.asking",
     "daemon.plan.asked",
     "daemon.plan.cancelled",

@@ -12,6 +12,10 @@ pub(crate) struct Refused {
     hint: Option<String>,
 }
 
+/// The codes of reports that are not believed.
+pub(crate) const DISBELIEFS: [&str; 6] =
+    ["no_token", "unknown_session", "spent", "too_early", "foreign", "unknown_token"];
+
 /// The kinds of refusal: stable.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum RefusedKind {
@@ -121,6 +125,11 @@ impl Refused {
     pub(crate) fn hint(mut self, hint: impl Into<String>) -> Self {
         self.hint = Some(hint.into());
         self
+    }
+
+    /// Its code, as programs know it.
+    pub(crate) fn code(&self) -> &'static str {
+        self.kind.code()
     }
 
     /// Whether it is a report that was not believed.
@@ -242,6 +251,21 @@ mod tests {
                 ("internal", 500),
             ]
         );
+    }
+
+    #[test]
+    fn every_disbelief_has_a_code_that_is_listed() {
+        let launch = kennel_core::IdMaker::default().next(0, 1);
+        let name = String::new;
+        let all = [
+            Disbelief::NoToken,
+            Disbelief::UnknownSession(name()),
+            Disbelief::Spent { launch: launch.clone() },
+            Disbelief::TooEarly { launch },
+            Disbelief::Foreign(name()),
+            Disbelief::UnknownToken,
+        ];
+        assert_eq!(all.map(|why| super::Refused::from(why).code()), DISBELIEFS);
     }
 
     #[test]

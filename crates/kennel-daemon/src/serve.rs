@@ -4,8 +4,10 @@
 //! lock ── register ── yard ── adopt all ── listen ── serve ── leave ── close all ── exit code
 //! ```
 
+use std::ffi::OsString;
 use std::io;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 use kennel_core::SessionId;
@@ -20,9 +22,10 @@ use crate::config::{DaemonConfig, DaemonError, ExitReason};
 use crate::deposit::Deposit;
 use crate::effects::worktree::Environment;
 use crate::home::{DaemonLock, Home};
-use crate::http::Shared;
+use crate::http::{Instruments, Shared};
 use crate::log;
 use crate::message::{Bus, Command, Leave, Message};
+use crate::metrics::Tally;
 use crate::owner::{Beginning, Owner};
 use crate::register::{NewEvent, Opened, Register, Stored, refuse_network};
 use crate::sockets;
@@ -76,10 +79,19 @@ pub fn serve(config: DaemonConfig) -> Result<ExitReason, DaemonError> {
         .build()
         .map_err(DaemonError::Runtime)?;
     let DaemonConfig { yard, version, start_yard, ended_kept, worktrees, environment, .. } = config;
+    let doctor = config.doctor;
     let terms = config.terms;
     let worktrees = worktrees.unwrap_or_else(|| home.worktrees());
-    let began =
-        Begun { home: home.clone(), yard, version, ended_kept, worktrees, environment, terms };
+    let began = Begun {
+        home: home.clone(),
+        yard,
+        version,
+        ended_kept,
+        worktrees,
+        environment,
+        terms,
+        doctor,
+    };
     let served = runtime.block_on(began.run(opened));
     // What still blocks on the disk is not waited for.
     runtime.shutdown_timeout(LAST_WORDS);
@@ -102,11 +114,13 @@ struct Begun {
     worktrees: PathBuf,
     environment: Environment,
     terms: Terms,
+    doctor: Vec<OsString>,
 }
 
 impl Begun {
     async fn run(self, opened: Opened) -> Result<ExitReason, DaemonError> {
-        let Self { home, yard, version, ended_kept, worktrees, environment, terms } = self;
+        let Self { home, yard, version, ended_kept, worktrees, environment, terms, doctor } = self;
+        let tally = Arc::<Tally>::default();
         let (bus, messages) = mpsc::unbounded_channel();
         let mut yard = YardLink::open(yard, YARD, bus.clone()).await.map_err(DaemonError::Yard)?;
         let rebooted = note_boot(&home).unwrap_or_else(|error| {
@@ -134,6 +148,7 @@ impl Begun {
             rebooted,
             worktrees,
             environment,
+            tally: Arc::clone(&tally),
             adopted,
         });
         clock::follow_leaps();
@@ -149,11 +164,12 @@ impl Begun {
             register: register.clone(),
             deposit: Deposit::default(),
             home: home.clone(),
+            instruments: Instruments::new(Arc::clone(&tally), doctor, leaving.clone()),
             leaving,
         };
         let listening = sockets::listen(&home.folder, shared)?;
         point("daemon.start.listening");
-        tokio::spawn(sweep(home, bus.clone()));
+        tokio::spawn(sweep(home, bus.clone(), tally));
         tokio::spawn(trim_now_and_then(bus));
         // A panic in the owner is a crash of the daemon: the yard starts the next.
         let reason = owner.await.map_err(|error| DaemonError::Runtime(io::Error::other(error)))?;

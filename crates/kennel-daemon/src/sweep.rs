@@ -6,6 +6,7 @@
 
 use std::io;
 use std::path::Path;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use kennel_core::SessionId;
@@ -20,6 +21,7 @@ use crate::conversation::{Conversation, TalkError};
 use crate::home::Home;
 use crate::launch_lock::{self, Era, LockLook};
 use crate::message::{Bus, Census, Command, Message};
+use crate::metrics::Tally;
 use crate::owner::clear::remove_folder;
 use crate::strays;
 
@@ -31,12 +33,12 @@ const PEN: Duration = Duration::from_secs(5);
 const PAUSE: Duration = Duration::from_millis(20);
 
 /// Sweeps once.
-pub(crate) async fn sweep(home: Home, bus: Bus) {
+pub(crate) async fn sweep(home: Home, bus: Bus, tally: Arc<Tally>) {
     point("daemon.adopt.sweep");
     if let Err(error) = sweep_folders(&home, &bus).await {
         tracing::warn!(%error, "folders without a session can't be looked for");
     }
-    if let Err(error) = sweep_pens(&home, &bus).await {
+    if let Err(error) = sweep_pens(&home, &bus, &tally).await {
         tracing::warn!(%error, "pens without a session can't be looked for");
     }
     point("daemon.adopt.swept");
@@ -162,15 +164,19 @@ async fn tell_to_leave(folder: &Path) -> Result<(), TalkError> {
     conversation.say(&Request::Release).await
 }
 
-async fn sweep_pens(home: &Home, bus: &Bus) -> io::Result<()> {
-    let (home, census) = (home.clone(), census(bus).await?);
+async fn sweep_pens(home: &Home, bus: &Bus, tally: &Arc<Tally>) -> io::Result<()> {
+    let (home, census, tally) = (home.clone(), census(bus).await?, Arc::clone(tally));
     let swept = spawn_blocking(move || {
         let mut ended = Vec::new();
         for pen in strays::strayed_pens(&home, &census)? {
             let pids = pen.pids()?;
             let session = pen.name().session.to_string();
+            tally.strays_found.add(pids.len() as u64);
             match pen.end(Instant::now() + PEN)? {
-                LeftoverEnd::Removed => ended.push((session, pids.len())),
+                LeftoverEnd::Removed => {
+                    tally.strays_ended.add(pids.len() as u64);
+                    ended.push((session, pids.len()));
+                }
                 LeftoverEnd::StillAlive(pids) => {
                     tracing::warn!(session, ?pids, "a stray pen can't be ended so far");
                 }

@@ -61,7 +61,8 @@ pub(crate) fn standing(session: &Session, event: Option<&Event>) -> Standing {
     match session.phase {
         Phase::Queued if !writing && !session.is_stop_wanted() => Standing::InLine,
         Phase::Cleaned if session.relaunch == RelaunchState::Pending => Standing::Resting,
-        Phase::Cleaned if session.awaits_verdict() => Standing::Open,
+        // A prompt is over with its verdict, whatever of it can't be removed.
+        Phase::Reaped | Phase::Cleaned if session.is_asking() => Standing::Open,
         // With the last record under way nobody can say yet whether it is safe.
         Phase::Cleaned if !writing => Standing::Over,
         // What can't be removed for now must not keep anybody waiting.

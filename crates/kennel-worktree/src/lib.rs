@@ -24,7 +24,7 @@ mod lock;
 mod losses;
 mod make;
 mod plan;
-mod process;
+pub mod process;
 mod record;
 mod remove;
 mod size;

@@ -25,34 +25,46 @@ const CANCEL_INTERVAL: Duration = Duration::from_millis(50);
 
 /// What a program may use.
 #[derive(Debug, Clone)]
-pub(crate) struct Bounds {
-    pub(crate) deadline: Instant,
+pub struct Bounds {
+    /// How long.
+    pub deadline: Instant,
     /// The most bytes kept of each stream. The rest is read and dropped, so that the program can end.
-    pub(crate) most_output: usize,
-    pub(crate) cancel: Option<Arc<AtomicBool>>,
+    pub most_output: usize,
+    /// Set by whoever wants it to end before.
+    pub cancel: Option<Arc<AtomicBool>>,
 }
 
 /// What a program said until its end.
 #[derive(Debug)]
-pub(crate) struct Said {
-    pub(crate) status: ExitStatus,
-    pub(crate) out: Vec<u8>,
-    pub(crate) err: Vec<u8>,
+pub struct Said {
+    /// How it ended.
+    pub status: ExitStatus,
+    /// On its standard output.
+    pub out: Vec<u8>,
+    /// On its standard error.
+    pub err: Vec<u8>,
     /// Whether more came on its standard output than was kept.
-    pub(crate) cut: bool,
+    pub cut: bool,
 }
 
 /// Why a program was not run to its end. Nothing of it is left.
 #[derive(Debug)]
-pub(crate) enum RunError {
+pub enum RunError {
+    /// It could not be started.
     Start(io::Error),
+    /// It took longer than it may.
     Late,
+    /// Somebody wanted its end.
     Cancelled,
+    /// A call of the kernel's failed.
     Call(io::Error),
 }
 
-/// Runs a program to its end.
-pub(crate) fn run(command: &mut Command, bounds: &Bounds) -> Result<Said, RunError> {
+/// Runs a program to its end. Its standard output and error are ours.
+///
+/// # Errors
+/// It could not be run to its end; see [`RunError`].
+pub fn run(command: &mut Command, bounds: &Bounds) -> Result<Said, RunError> {
     let mut running = Running::start(command, bounds.most_output)?;
     match running.follow(bounds).map_err(RunError::Call)? {
         Followed::Ended => running.collect().map_err(RunError::Call),

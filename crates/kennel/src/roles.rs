@@ -1,7 +1,7 @@
 //! The other roles of this program, known by the name that it is called by. The only place that knows what
 //! yard and daemon are started with.
 
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 use std::io;
 use std::path::PathBuf;
 
@@ -75,6 +75,8 @@ fn be_daemon() -> i32 {
         let version = env!("CARGO_PKG_VERSION").to_owned();
         let mut config = DaemonConfig::new(home.folder.clone(), home.id.clone(), yard, version);
         config.environment = std::env::vars_os().collect();
+        config.doctor = ["/proc/self/exe", "doctor", "--json", "--home"].map(OsString::from).into();
+        config.doctor.push(home.folder.clone().into());
         heed_settings(&home, &mut config);
         config.start_yard =
             Some(Box::new(move || spawn_yard(&home).map(drop).map_err(io::Error::other)));

@@ -8,9 +8,12 @@
 use std::fs;
 use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
+use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
 
 use rustix::io::{FdFlags, fcntl_setfd};
+use signal_hook::consts::{SIGINT, SIGTERM};
+use signal_hook::low_level::pipe;
 
 use crate::args::Args;
 use crate::failure::{self, Failure, OrFail as _, Outcome};
@@ -55,12 +58,15 @@ pub(crate) fn claude(mut args: Args) -> Outcome {
         None => format!("00000000-0000-4000-8000-{:012}", number + 1),
     };
     presence::enrol("agent")?;
-    Play { id, resumed: resumed.is_some() }.act(line)
+    let log = folder.join("log");
+    Play { id, resumed: resumed.is_some(), log, launch }.act(line)
 }
 
 struct Play {
     id: String,
     resumed: bool,
+    log: PathBuf,
+    launch: String,
 }
 
 impl Play {
@@ -133,11 +139,36 @@ impl Play {
                 up.wait_for(1)?;
                 self.act(rest)
             }
+            // It does not go when asked to, nor does what it starts.
+            "ignore" => {
+                ignore_polite_signals().or_fail(failure::SYSTEM, "handling signals")?;
+                self.act(rest)
+            }
+            "again" => self.begin_again_when_asked_to_end(rest),
             "nonsense" => {
                 print(b"{\"type\":\"something_new\",\"done\":true}\n")?;
                 Ok(0)
             }
             _ => Err(Failure::usage(format!("the script has no meaning at {line:?}"))),
+        }
+    }
+
+    /// As Claude Code does while a background task is left: it has told its result, and a polite signal has it begin another
+    /// turn, which is in the log as `turn PID LAUNCH`.
+    fn begin_again_when_asked_to_end(&self, answer: &str) -> Outcome {
+        let (mut told, tells) = UnixStream::pair().or_fail(failure::SYSTEM, "a pair of sockets")?;
+        for signal in [SIGINT, SIGTERM] {
+            let tells = tells.try_clone().or_fail(failure::SYSTEM, "handling signals")?;
+            pipe::register(signal, tells).or_fail(failure::SYSTEM, "handling signals")?;
+        }
+        self.init()?;
+        self.text(answer)?;
+        self.result(false, None, answer)?;
+        let mut byte = [0];
+        loop {
+            told.read_exact(&mut byte).or_fail(failure::SYSTEM, "waiting for a signal")?;
+            note_more(&self.log, "turn", &self.launch)?;
+            self.text("another turn")?;
         }
     }
 

@@ -81,7 +81,7 @@ impl PlanState {
         PlanOutcome { result, why, agents: self.agents.iter().map(told).collect(), usage }
     }
 
-    fn result(&self, spec: &PlanSpec) -> (PlanResult, String) {
+    pub(super) fn result(&self, spec: &PlanSpec) -> (PlanResult, String) {
         match &self.ending {
             None => {
                 let missing = self.agents.iter().filter(|it| !it.phase.has_succeeded()).count();

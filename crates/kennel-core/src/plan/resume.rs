@@ -16,7 +16,7 @@ impl PlanState {
         next.ending = None;
         let mut left: Vec<Place> = Vec::new();
         for agent in next.agents.iter_mut().skip(self.begun(spec)) {
-            if agent.phase.may_have_run() && !replay {
+            if agent.may_have_run && !replay {
                 left.push(agent.place.clone());
             } else if !agent.phase.has_succeeded() {
                 agent.phase = AgentPhase::Waiting;

@@ -34,6 +34,10 @@ pub struct AgentState {
     /// What it has used up, all asks together.
     #[serde(default, skip_serializing_if = "is_unset")]
     pub usage: Usage,
+    /// Whether the last session that is over may have run, and nobody knows how it ended. It outlasts a resume that did not
+    /// come to ask it again.
+    #[serde(default, skip_serializing_if = "is_unset")]
+    pub may_have_run: bool,
 }
 
 /// What was seen of an agent. The drawing is in the module.
@@ -272,13 +276,6 @@ impl AgentPhase {
         matches!(self, Self::Done { .. })
     }
 
-    /// Whether it may have run, and nobody knows how it ended.
-    #[must_use]
-    pub fn may_have_run(&self) -> bool {
-        let verdict = VerdictKind::Unknown;
-        matches!(self, Self::Failed { why: Failure::Judged { verdict: it, .. } } if *it == verdict)
-    }
-
     /// Its session, if there is one.
     #[must_use]
     pub fn session(&self) -> Option<&SessionId> {
@@ -315,6 +312,7 @@ impl PlanState {
             phase: AgentPhase::Waiting,
             asks: 0,
             usage: Usage::default(),
+            may_have_run: false,
         });
         Self { agents: agents.collect(), ending: None, finished: false }
     }

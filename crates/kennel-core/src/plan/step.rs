@@ -248,6 +248,7 @@ impl PlanState {
         }
         let session = session.base();
         agent.usage += usage;
+        agent.may_have_run = verdict == VerdictKind::Unknown;
         agent.phase = match verdict {
             VerdictKind::Succeeded => AgentPhase::Done { session },
             VerdictKind::Cancelled => AgentPhase::Cancelled { session },

@@ -118,14 +118,7 @@ impl PlanState {
         ended_at: Option<String>,
     ) -> PlanView {
         let outcome = self.outcome(spec);
-        let state = match (self.is_over(), &self.ending, outcome.result) {
-            (false, None, _) => PlanStatus::Running,
-            (false, Some(_), _) => PlanStatus::Stopping,
-            (true, _, PlanResult::Succeeded) => PlanStatus::Succeeded,
-            (true, _, PlanResult::Failed) => PlanStatus::Failed,
-            (true, _, PlanResult::TimedOut) => PlanStatus::TimedOut,
-            (true, _, PlanResult::Cancelled) => PlanStatus::Cancelled,
-        };
+        let state = self.status(spec);
         let stages = spec.stages.iter().map(|stage| self.stage_view(spec, stage));
         PlanView {
             id: id.to_owned(),
@@ -136,6 +129,19 @@ impl PlanState {
             ended_at,
             stages: stages.collect(),
             usage: outcome.usage,
+        }
+    }
+
+    /// How it stands.
+    #[must_use]
+    pub fn status(&self, spec: &PlanSpec) -> PlanStatus {
+        match (self.is_over(), &self.ending, self.result(spec).0) {
+            (false, None, _) => PlanStatus::Running,
+            (false, Some(_), _) => PlanStatus::Stopping,
+            (true, _, PlanResult::Succeeded) => PlanStatus::Succeeded,
+            (true, _, PlanResult::Failed) => PlanStatus::Failed,
+            (true, _, PlanResult::TimedOut) => PlanStatus::TimedOut,
+            (true, _, PlanResult::Cancelled) => PlanStatus::Cancelled,
         }
     }
 

@@ -35,6 +35,7 @@ fn facts<'a>(agent: &'a AgentSpec, judged: &'a Judged) -> Facts<'a> {
         stale_before: false,
         since_first: Duration::ZERO,
         called_off: false,
+        uncleaned: false,
         may_have_run: false,
         jitter: 0,
     }
@@ -167,6 +168,8 @@ fn the_reason_told_is_the_one_that_a_person_can_do_something_about() {
     let asked = asked();
     let twice = Facts { stale_before: true, attempts: 2, ..facts(&asked, &stale) };
     assert_eq!(why(&twice), Some(Why::StaleTwice));
+    let uncleaned = Facts { uncleaned: true, ..facts(&asked, &overloaded) };
+    assert_eq!(why(&uncleaned), Some(Why::NotCleaned));
     let called_off = Facts { called_off: true, ..facts(&asked, &overloaded) };
     assert_eq!(why(&called_off), Some(Why::CalledOff));
     for (kind, work, expected) in [

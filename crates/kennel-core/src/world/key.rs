@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use crate::id::SessionId;
+use crate::restart::RelaunchState;
 use crate::session::Session;
 use crate::spec::SessionSpec;
 
@@ -26,7 +27,7 @@ pub enum Keyed {
 }
 
 impl World {
-    /// What the key of a request stands for: a session that lives, or ended less than `retention` ago.
+    /// What the key of a request stands for: a session that lives or goes on, or ended less than `retention` ago.
     /// `ended_ago` says how long ago one that is cleaned up was seen to end; none if nobody knows.
     pub fn by_key(
         &self,
@@ -37,12 +38,10 @@ impl World {
         let Some(ids) = spec.key.as_ref().and_then(|key| self.keys.get(key)) else {
             return Keyed::Free;
         };
-        let kept = |session: &&Session| {
-            session.is_live() || ended_ago(session).is_some_and(|ago| ago < retention)
-        };
+        let kept = |session: &&Session| ended_ago(session).is_some_and(|ago| ago < retention);
         let sessions = || ids.iter().rev().filter_map(|id| self.sessions.get(id));
         // The live one, wherever it stands: a former one may have been launched again.
-        let found = sessions().find(|it| it.is_live()).or_else(|| sessions().find(kept));
+        let found = sessions().find(|it| it.goes_on()).or_else(|| sessions().find(kept));
         let Some(found) = found else { return Keyed::Free };
         // As it was asked for at first: a later launch may have been asked for in another way.
         let first = self.launches(&found.id).next().unwrap_or(found);
@@ -52,8 +51,17 @@ impl World {
         }
     }
 
-    pub(super) fn live_by_key(&self, key: &str) -> Option<&SessionId> {
+    /// Who keeps a launch from having this key; a former launch of the same session does not.
+    pub(super) fn live_by_key(&self, key: &str, of: &SessionId) -> Option<&SessionId> {
         let mut ids = self.keys.get(key)?.iter().rev();
-        ids.find(|id| self.sessions.get(id).is_some_and(Session::is_live))
+        let holds = |it: &Session| it.is_live() || it.goes_on() && !it.id.is_kin_of(of);
+        ids.find(|id| self.sessions.get(id).is_some_and(holds))
+    }
+}
+
+impl Session {
+    /// Whether it lives, or nobody has spoken the last word on it: its verdict is due, or another launch.
+    fn goes_on(&self) -> bool {
+        self.is_live() || self.awaits_verdict() || self.relaunch == RelaunchState::Pending
     }
 }

@@ -21,6 +21,8 @@ const INTERNAL: u8 = 207;
 const OUR_TRIES: u32 = 3;
 /// … and after which pause.
 const OUR_PAUSE: Duration = Duration::from_millis(250);
+/// How often a removal has failed when nobody waits for it any more.
+const STUBBORN: u32 = 3;
 
 /// Why a member was not added.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -41,6 +43,14 @@ pub enum MemberRemoveError {
         /// With what.
         by: SessionId,
     },
+    /// A prompt waits for it: whoever gets the name next would get the prompt too.
+    #[error("session {by} waits in line for member {name:?}")]
+    Awaited {
+        /// The member.
+        name: String,
+        /// Which prompt.
+        by: SessionId,
+    },
 }
 
 impl Session {
@@ -52,14 +62,19 @@ impl Session {
     /// Whether it is a prompt on which the last word is not spoken.
     #[must_use]
     pub fn is_asking(&self) -> bool {
-        self.spec.agent.is_some()
-            && (self.is_live() || self.awaits_verdict() || self.relaunch == RelaunchState::Pending)
+        let open = self.judged.is_none() || self.relaunch == RelaunchState::Pending;
+        self.spec.agent.is_some() && open
     }
 
-    /// Whether it is a prompt that has ended and was not judged yet.
+    /// Whether it is a prompt that has ended and was not judged yet. What can't be removed does not keep it from that.
     #[must_use]
     pub fn awaits_verdict(&self) -> bool {
-        self.spec.agent.is_some() && self.phase == Phase::Cleaned && self.judged.is_none()
+        let over = match self.phase {
+            Phase::Cleaned => true,
+            Phase::Reaped => self.owed.iter().any(|owed| owed.failures >= STUBBORN),
+            _ => false,
+        };
+        self.spec.agent.is_some() && over && self.judged.is_none()
     }
 }
 
@@ -92,14 +107,18 @@ impl World {
         Ok(())
     }
 
-    /// Forgets a member that is not busy.
+    /// Forgets a member that is not busy, and that no prompt waits for.
     ///
     /// # Errors
-    /// It is, or there is none.
+    /// It is, or one does, or there is none.
     pub fn remove_member(&mut self, name: &str) -> Result<Member, MemberRemoveError> {
         if let Some(by) = self.busy_with(name) {
             let (name, by) = (name.to_owned(), by.id.clone());
             return Err(MemberRemoveError::Busy { name, by });
+        }
+        if let Some(by) = self.prompts_of(name).next() {
+            let (name, by) = (name.to_owned(), by.id.clone());
+            return Err(MemberRemoveError::Awaited { name, by });
         }
         self.members.remove(name).ok_or_else(|| MemberRemoveError::Unknown(name.to_owned()))
     }
@@ -111,6 +130,12 @@ impl World {
             session.is_prompt_of(member) && session.is_asking() && session.phase != Phase::Queued
         };
         self.sessions.values().rev().find(busy)
+    }
+
+    /// All prompts of a member on which the last word is not spoken, those in line too.
+    pub fn prompts_of<'a>(&'a self, member: &'a str) -> impl Iterator<Item = &'a Session> {
+        let asks = move |it: &&Session| it.is_prompt_of(member) && it.is_asking();
+        self.sessions.values().filter(asks)
     }
 
     /// The prompts of a member that wait in line.
@@ -148,7 +173,7 @@ impl World {
         let decided =
             !matches!(session.relaunch, RelaunchState::Undecided | RelaunchState::Pending);
         let called_off = matches!(session.relaunch, RelaunchState::CalledOff { .. }) || draining;
-        if session.phase != Phase::Cleaned || decided && !called_off {
+        if !session.has_ended() || decided && !called_off {
             return None;
         }
         let facts = retry::Facts {
@@ -158,12 +183,15 @@ impl World {
             stale_before,
             since_first,
             called_off,
+            uncleaned: session.phase != Phase::Cleaned,
             may_have_run: matches!(session.exit, Some(Exit::Unknown { .. })),
             jitter,
         };
         let decision = match retry::decide(&facts) {
             // It never ran, and that was our fault: nothing is repeated.
-            retry::Decision::Done(_) if !called_off && was_our_fault(session) => {
+            retry::Decision::Done(why)
+                if why != retry::Why::NotCleaned && !called_off && was_our_fault(session) =>
+            {
                 retry::Decision::Again { after: OUR_PAUSE, how: retry::Again::Same }
             }
             decision => decision,
@@ -176,13 +204,15 @@ impl World {
         Some((decision, effects))
     }
 
-    /// A prompt that has ended was judged: once, whoever says so again.
+    /// A prompt that has ended was judged: once, whoever says so again. `unrecorded` says of which former prompts that may
+    /// not be on record: those are judged again by the next daemon.
     pub fn judge(
         &mut self,
         id: &SessionId,
         judged: Judged,
         scope: UsageScope,
         at_ms: u64,
+        unrecorded: impl Fn(&SessionId) -> bool,
     ) -> Judgement {
         let Some(session) = self.sessions.get_mut(id).filter(|session| session.awaits_verdict())
         else {
@@ -197,6 +227,11 @@ impl World {
         let member = member.and_then(|name| self.members.get_mut(&name));
         let learnt = member.map(|member| {
             member.learn(id, conversation.as_deref(), &judged, scope, at_ms);
+            let sessions = &self.sessions;
+            member.settle_learnt(|other| {
+                let unjudged = sessions.get(other).is_some_and(|session| session.judged.is_none());
+                other == id || unjudged || unrecorded(other)
+            });
             Box::new(member.clone())
         });
         Judgement::News { effects, learnt }

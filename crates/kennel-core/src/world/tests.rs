@@ -1,4 +1,5 @@
 mod adopting;
+mod asking;
 mod lining_up;
 mod relaunching;
 

@@ -22,16 +22,44 @@ pub(crate) fn judge(session: &Session, folder: &Path) -> Judged {
     };
     read().unwrap_or_else(|why| {
         tracing::warn!(session = %session.id, why, "a prompt can't be judged");
-        let why = format!("its output can't be read: {why}");
-        Judged {
-            verdict: Verdict::new(VerdictKind::Unknown, EvidenceSource::Kennel, &why),
-            conversation: None,
-            usage: Usage::default(),
-            work: Work::Unknown,
-            turns: None,
-            tools: 0,
-        }
+        unjudged(&format!("its output can't be read: {why}"))
     })
+}
+
+/// Of what nobody could judge nothing is known.
+pub(crate) fn unjudged(why: &str) -> Judged {
+    Judged {
+        verdict: Verdict::new(VerdictKind::Unknown, EvidenceSource::Kennel, why),
+        conversation: None,
+        usage: Usage::default(),
+        work: Work::Unknown,
+        turns: None,
+        tools: 0,
+    }
+}
+
+/// Whether a prompt that runs has told its result, so that it is killed rather than asked to end. If nobody can tell, it is
+/// asked. Blocks on the disk.
+pub(crate) fn is_done_talking(session: &Session, folder: &Path) -> bool {
+    let Some(agent) = session.spec.agent.as_deref().and_then(|spec| Agent::of(&spec.seat).ok())
+    else {
+        return false;
+    };
+    let mut reader = agent.reader();
+    match read(&mut reader, &folder.join(JOURNAL)) {
+        Ok(()) => reader.has_told(),
+        Err(error) => {
+            tracing::warn!(session = %session.id, %error, "what it has told can't be read");
+            false
+        }
+    }
+}
+
+/// Whether that matters: how an agent is stopped does not depend on it otherwise.
+pub(crate) fn is_killed_once_told(session: &Session) -> bool {
+    let spec = session.spec.agent.as_deref();
+    let agent = spec.and_then(|spec| Agent::of(&spec.seat).ok());
+    agent.is_some_and(|agent| agent.manners().kill_once_told)
 }
 
 /// The answer of a prompt that has succeeded. Blocks on the disk.

@@ -1,5 +1,6 @@
 //! Carrying out what the core decides, apart from the owner of the state: what comes of it is told by message.
 
+pub(crate) mod apart;
 pub(crate) mod clean_up;
 pub(crate) mod end_pen;
 pub(crate) mod judge;

@@ -12,14 +12,17 @@ use kennel_core::{EventView, SessionView};
 
 use super::endpoint::{Endpoint, delete, get, post};
 use super::{
-    adopt, daemon, description, events, input, members, plans, report, resume, sessions, stray,
-    worktrees,
+    adopt, daemon, description, events, input, members, observe, plans, report, resume, sessions,
+    stray, worktrees,
 };
 
 const LINES: &[&str] = &["application/x-ndjson"];
 
 pub(super) fn all() -> Vec<Endpoint> {
-    [sessions(), members(), plans(), the_rest()].into_iter().flatten().collect()
+    [sessions(), members(), plans(), observe::endpoints(), the_rest()]
+        .into_iter()
+        .flatten()
+        .collect()
 }
 
 fn sessions() -> Vec<Endpoint> {

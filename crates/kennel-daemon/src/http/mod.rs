@@ -10,6 +10,7 @@ mod events;
 mod input;
 mod listener;
 mod members;
+mod observe;
 mod plans;
 mod report;
 mod resume;
@@ -35,6 +36,7 @@ use crate::refused::{Refused, RefusedKind};
 use crate::register::Register;
 
 pub(crate) use listener::OwnerOnly;
+pub(crate) use observe::Instruments;
 pub(crate) use report::Peer;
 
 /// The longest body: an environment may be large, and so may a prompt.
@@ -51,6 +53,7 @@ pub(crate) struct Shared {
     pub(crate) register: Register,
     pub(crate) deposit: Deposit,
     pub(crate) home: Home,
+    pub(crate) instruments: Instruments,
     /// Becomes true when the daemon leaves: what would go on for ever ends then.
     pub(crate) leaving: watch::Receiver<bool>,
 }
@@ -127,7 +130,9 @@ mod tests {
         let deposit = Deposit::default();
         let register = opened.register.clone();
         // It panics if two are in each other's way.
-        let routes = Api::new(Shared { bus, register, deposit, home, leaving }).routes();
+        let instruments = Instruments::new(Arc::default(), Vec::new(), leaving.clone());
+        let shared = Shared { bus, register, deposit, home, instruments, leaving };
+        let routes = Api::new(shared).routes();
         drop(routes);
         opened.register.close();
     }

@@ -22,6 +22,9 @@ pub(super) async fn end(State(api): State<Api>) -> Result<Json<StraysEnded>, Ref
 
 /// Puts on record who was ended.
 pub(super) fn note(api: &Api, result: &StraysEnded) {
+    let (ended, tally) = (result.ended.len(), &api.0.instruments.tally);
+    tally.strays_found.add((ended + result.still_alive.len()) as u64);
+    tally.strays_ended.add(ended as u64);
     for stray in &result.ended {
         let cause = format!("pid {} ({}) of session {}", stray.pid, stray.name, stray.session);
         let note = Command::Note { session: None, kind: "stray_ended", cause };

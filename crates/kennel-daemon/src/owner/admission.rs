@@ -95,7 +95,7 @@ impl Owner {
         }
     }
 
-    fn check_headroom(&mut self, wants_terminal: bool) -> Result<(), Refused> {
+    pub(super) fn check_headroom(&mut self, wants_terminal: bool) -> Result<(), Refused> {
         let measured = self.gauge.measured();
         match check(&measured, &self.terms.minima, wants_terminal) {
             Headroom::Fine => Ok(()),

@@ -1,6 +1,6 @@
 //! Launching a session again: because somebody asks, or because the restart policy wants it.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use kennel_core::restart::Decision;
 use kennel_core::{
@@ -68,6 +68,8 @@ impl Owner {
         let mut runtime = Runtime::new(Times { created_ms, ..Times::default() });
         runtime.again = repeats.then(|| Box::new(launch.once_more()));
         runtime.launch = Some(launch);
+        runtime.accepted = Some(Instant::now());
+        self.tally.launches.one_more();
         self.runtimes.insert(id.clone(), runtime);
         self.live += 1;
         self.queued += usize::from(phase == Phase::Queued);
@@ -339,6 +341,13 @@ impl Owner {
         match self.world.relaunch(id, how) {
             Relaunched::Admitted { id: next, effects } => {
                 point("daemon.again.restarted");
+                let tally = &self.tally;
+                let asks = launch.spec.agent.is_some();
+                if asks {
+                    tally.retries.one_more()
+                } else {
+                    tally.restarts.one_more()
+                }
                 self.begin(&next, launch, effects, "it has failed, and is to be launched again");
                 self.hand_on(id, &next);
             }

@@ -88,6 +88,7 @@ impl Owner {
             Command::Note { session, kind, cause } => self.note(session, kind, cause),
             Command::Worktree(command) => self.worktree_command(command),
             Command::Plan(command) => self.plan_command(command),
+            Command::Look(command) => self.look_command(command),
             Command::Member(command) => self.member_command(command),
             Command::Leave(leave) => self.leave(leave),
         }
@@ -216,6 +217,18 @@ impl Owner {
         };
         // A clock that can't reach so far means for ever, or as good as that.
         let until = since.checked_add(patience).unwrap_or(since + BEYOND_GRACE);
+        self.await_stopped(id, since, until, answer);
+        self.ask_stop(id, grace, Reason::Stopped { by: wish.by });
+    }
+
+    /// Answers when it is over, or can't be ended for now, or the time is over.
+    pub(super) fn await_stopped(
+        &mut self,
+        id: &SessionId,
+        since: Instant,
+        until: Instant,
+        answer: Answer<StopAnswer>,
+    ) {
         if let Some(runtime) = self.runtimes.get_mut(id) {
             runtime.waiters.push(Waiter::Stopped { answer, since, until });
         }
@@ -224,7 +237,6 @@ impl Owner {
             tokio::time::sleep_until(until.into()).await;
             bus.send(Message::StopOverdue { session }).ok();
         });
-        self.ask_stop(id, grace, Reason::Stopped { by: wish.by });
     }
 
     fn forget(&mut self, id: &SessionId, by: String) -> Result<SessionView, Refused> {

@@ -84,6 +84,10 @@ impl Owner {
         if session.relaunch == RelaunchState::Pending || session.awaits_verdict() {
             return Err(RemoveError::RelaunchPending(id.clone()).into());
         }
+        if let Some(plan) = self.plans.needing(session) {
+            let text = format!("session {id} is of plan {plan}, which is not over");
+            return Err(Refused::conflict(text).hint("it can be removed when the plan is over"));
+        }
         if let Some(path) = self.kept_worktree(id) {
             let text = format!("session {id} has left a worktree that is kept: {path}");
             return Err(Refused::conflict(text).hint(format!(

@@ -2,6 +2,7 @@
 
 use std::io;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 use kennel_core::{Effect, Event, OwedKind, PenKind, SessionId};
@@ -21,13 +22,18 @@ use crate::convert::TimeLimits;
 use crate::deadline::Deadline;
 use crate::effects::clean_up::clean_up;
 use crate::effects::end_pen::{Ending, KnownCgroup};
+use crate::effects::judge;
 use crate::effects::launch::{BEFORE_SOCKET, Preparation, Prepared};
 use crate::effects::probe::{self, Found, Search};
 use crate::effects::yard_proof::{KeeperFate, YardProof};
 use crate::keeper_link::{Descent, KeeperLink};
 use crate::message::Message;
+use crate::metrics::note_output;
 use crate::ready;
 use crate::yard_link::YardOrder;
+
+/// How long a stop waits to know whether a prompt has told its result.
+const LOOK: Duration = Duration::from_secs(1);
 
 impl Owner {
     pub(super) fn carry_out(&mut self, id: &SessionId, effect: Effect, news: &mut News) {
@@ -57,7 +63,7 @@ impl Owner {
             Effect::AwaitReady => self.await_ready(id),
             Effect::StopAwaiting => self.stop_awaiting(id),
             Effect::Stop { grace } if self.is_terminal(id) => self.end_process(id, grace),
-            Effect::Stop { grace } => self.stop_keeper(id, grace),
+            Effect::Stop { grace } => self.stop_politely(id, grace),
             Effect::EndPen => self.end_pen(id),
             Effect::Probe if self.is_terminal(id) => self.look_for(id),
             Effect::Probe => self.probe(id),
@@ -212,6 +218,33 @@ impl Owner {
 
     // Stop.
 
+    /// An agent that may begin anew when it is asked to end, once it has told its result, is not asked then but killed.
+    fn stop_politely(&mut self, id: &SessionId, grace: Duration) {
+        let asked = self.world.get(id).filter(|session| {
+            !grace.is_zero() && session.launch.granted && judge::is_killed_once_told(session)
+        });
+        let Some(session) = asked.cloned() else { return self.stop_keeper(id, grace) };
+        let (bus, id, folder) = (self.bus.clone(), id.clone(), self.home.session(id));
+        if let Some(runtime) = self.runtimes.get_mut(&id) {
+            runtime.grace = grace;
+        }
+        let look = spawn_blocking(move || judge::is_done_talking(&session, &folder));
+        tokio::spawn(async move {
+            // A stop does not wait for a disk.
+            let told = tokio::time::timeout(LOOK, look).await;
+            let grace = if matches!(told, Ok(Ok(true))) { Duration::ZERO } else { grace };
+            bus.send(Message::StopSettled { session: id, grace }).ok();
+        });
+    }
+
+    /// How it is to be stopped is known, unless somebody wants it sooner by now, or it has ended.
+    pub(super) fn stop_settled(&mut self, id: &SessionId, grace: Duration) {
+        let sooner = self.runtimes.get(id).is_none_or(|runtime| runtime.grace < grace);
+        if !sooner && self.world.get(id).is_some_and(|session| !session.has_ended()) {
+            self.stop_keeper(id, grace);
+        }
+    }
+
     fn stop_keeper(&mut self, id: &SessionId, grace: Duration) {
         point("daemon.stop.tell");
         if let Some(runtime) = self.runtimes.get_mut(id) {
@@ -336,9 +369,16 @@ impl Owner {
     fn clean_up(&mut self, id: &SessionId, what: OwedKind) {
         let Some(name) = self.home.pen_name(id) else { return };
         let (bus, session, folder) = (self.bus.clone(), id.clone(), self.home.session(id));
+        let tally = Arc::clone(&self.tally);
         spawn_blocking(move || {
             let event = clean_up(what, &folder, &name);
+            let is_last_look =
+                matches!(&event, Event::CleanedUp { what } if *what == OwedKind::RuntimeFiles);
             bus.send(Message::Happened { session, event }).ok();
+            // Nobody waits for this.
+            if is_last_look {
+                note_output(&tally, &folder);
+            }
         });
     }
 

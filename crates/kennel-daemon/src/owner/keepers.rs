@@ -187,6 +187,7 @@ impl Owner {
             }
             YardReport::KeeperEnded { pid, how, left } => self.keeper_ended(pid, &how, left),
             YardReport::Ended { pid, name } => {
+                self.tally.orphans_ended.one_more();
                 self.note(None, "orphan_ended", format!("pid {pid} ({name}) fell to the yard"));
             }
             // Asked for once, before we began.

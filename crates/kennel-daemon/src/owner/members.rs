@@ -1,9 +1,10 @@
 //! Members: added, shown, removed, and put on record.
 
 use std::collections::HashSet;
+use std::time::{Duration, Instant};
 
-use kennel_core::api::{MemberAnswer, NewMember};
-use kennel_core::{Event, Member, MemberRemoveError, Reason, SessionId, StopWish};
+use kennel_core::api::{MemberAnswer, NewMember, StopAnswer, StopResult};
+use kennel_core::{Event, Member, MemberRemoveError, Phase, Reason, SessionId, StopWish};
 use kennel_keeper::fault::point;
 
 use super::Owner;
@@ -12,7 +13,9 @@ use crate::clock;
 use crate::message::{Answer, Message};
 use crate::refused::Refused;
 use crate::register::WriteError;
-use crate::waiters::Waiter;
+
+/// How long a removal waits for prompts beyond their grace.
+const BEYOND_GRACE: Duration = Duration::from_secs(30);
 
 /// What somebody wants of members.
 #[derive(Debug)]
@@ -25,6 +28,20 @@ pub(crate) enum MemberCommand {
     Add { member: NewMember, answer: Answer<MemberAnswer> },
     /// One is forgotten; if it is busy and that is wanted, after its prompts have ended.
     Remove { name: String, force: bool, by: String, answer: Answer<()> },
+    /// The same, after this prompt has ended.
+    RemoveAfter(Box<RemoveAfter>),
+}
+
+/// A removal that has waited for a prompt, and may have to wait for another one.
+#[derive(Debug)]
+pub(crate) struct RemoveAfter {
+    name: String,
+    by: String,
+    /// The prompt.
+    ended: SessionId,
+    /// Nobody waits longer.
+    until: Instant,
+    answer: Answer<()>,
 }
 
 /// What the owner has of members beyond what the core decides by.
@@ -50,8 +67,9 @@ impl Owner {
             }
             MemberCommand::Add { member, answer } => self.add_member(member, answer),
             MemberCommand::Remove { name, force, by, answer } => {
-                self.remove_member(&name, force, &by, answer);
+                self.remove_member(&name, force, by, answer);
             }
+            MemberCommand::RemoveAfter(after) => self.remove_after(*after),
         }
     }
 
@@ -119,6 +137,7 @@ impl Owner {
             told: kennel_core::Usage::default(),
             attempts: 0,
             last: None,
+            learnt: Vec::new(),
             created_ms: clock::now_ms(),
         })
     }
@@ -130,7 +149,30 @@ impl Owner {
         }
     }
 
-    fn remove_member(&mut self, name: &str, force: bool, by: &str, answer: Answer<()>) {
+    fn remove_member(&mut self, name: &str, force: bool, by: String, answer: Answer<()>) {
+        match self.remove_now(name, &by, answer) {
+            None => {}
+            Some((busy, answer)) if force => {
+                let prompts = self.world.prompts_of(name).map(|session| session.spec.grace);
+                let patience = prompts.max().unwrap_or_default().saturating_add(BEYOND_GRACE);
+                let now = Instant::now();
+                let until = now.checked_add(patience).unwrap_or(now + BEYOND_GRACE);
+                self.remove_when_free(&busy, name, by, until, answer);
+            }
+            Some((busy, answer)) => {
+                let hint = "stop that session first; --force stops it, and waits for its end";
+                drop(answer.send(Err(Refused::conflict(busy).hint(hint))));
+            }
+        }
+    }
+
+    /// Removes a member, or says who keeps it from that.
+    fn remove_now(
+        &mut self,
+        name: &str,
+        by: &str,
+        answer: Answer<()>,
+    ) -> Option<(MemberRemoveError, Answer<()>)> {
         match self.world.remove_member(name) {
             Ok(member) => {
                 self.note(None, "member_removed", format!("member {:?}, by {by}", member.name));
@@ -140,37 +182,64 @@ impl Owner {
                 });
             }
             Err(MemberRemoveError::Unknown(name)) => drop(answer.send(Err(self.no_member(&name)))),
-            Err(busy) if !force => {
-                let hint = "stop that session first; --force stops it, and waits for its end";
-                drop(answer.send(Err(Refused::conflict(busy).hint(hint))));
-            }
-            Err(MemberRemoveError::Busy { name, by: session }) => {
-                self.remove_when_free(&name, &session, by, answer);
-            }
+            Err(busy) => return Some((busy, answer)),
         }
+        None
     }
 
     /// Ends what the member does, and all that waits for it; then it is removed.
-    fn remove_when_free(&mut self, name: &str, busy: &SessionId, by: &str, answer: Answer<()>) {
-        let waiting: Vec<_> = self.world.waits_for(name).map(|it| it.id.clone()).collect();
-        for id in waiting.iter().chain([busy]) {
-            let reason = Reason::Stopped { by: by.to_owned() };
+    fn remove_when_free(
+        &mut self,
+        busy: &MemberRemoveError,
+        name: &str,
+        by: String,
+        until: Instant,
+        answer: Answer<()>,
+    ) {
+        let (MemberRemoveError::Busy { by: ended, .. }
+        | MemberRemoveError::Awaited { by: ended, .. }) = busy
+        else {
+            return;
+        };
+        let prompts: Vec<_> = self.world.prompts_of(name).map(|it| it.id.clone()).collect();
+        for id in &prompts {
+            let reason = Reason::Stopped { by: by.clone() };
             self.happen(id, &Event::StopAsked(StopWish { grace: None, reason }));
         }
-        let (told, over) = tokio::sync::oneshot::channel();
-        let (bus, name, by) = (self.bus.clone(), name.to_owned(), by.to_owned());
+        let (told, over) = tokio::sync::oneshot::channel::<Result<StopAnswer, Refused>>();
+        let bus = self.bus.clone();
+        let after = RemoveAfter { name: name.to_owned(), by, ended: ended.clone(), until, answer };
+        let waits_for = ended.clone();
         tokio::spawn(async move {
             match over.await {
-                Ok(Ok(_)) => {
-                    let remove = MemberCommand::Remove { name, force: true, by, answer };
-                    let command = crate::message::Command::Member(remove);
-                    bus.send(Message::Command(command)).ok();
+                Ok(Ok(stopped)) if stopped.result == StopResult::StillAlive => {
+                    drop(after.answer.send(Err(not_ended(&after.name, &stopped))));
                 }
-                Ok(Err(refused)) => drop(answer.send(Err(refused))),
-                Err(_) => drop(answer.send(Err(Refused::gone()))),
+                Ok(Ok(_)) => {
+                    let command = MemberCommand::RemoveAfter(Box::new(after));
+                    bus.send(Message::Command(crate::message::Command::Member(command))).ok();
+                }
+                Ok(Err(refused)) => drop(after.answer.send(Err(refused))),
+                Err(_) => drop(after.answer.send(Err(Refused::gone()))),
             }
         });
-        self.wait(busy, Waiter::Settled(told));
+        self.await_stopped(&waits_for, Instant::now(), until, told);
+        self.tell_waiters(&waits_for, None);
+    }
+
+    /// Whoever came meanwhile is ended too, as long as there is time.
+    fn remove_after(&mut self, after: RemoveAfter) {
+        let RemoveAfter { name, by, ended, until, answer } = after;
+        let Some((busy, answer)) = self.remove_now(&name, &by, answer) else { return };
+        let same = matches!(
+            &busy,
+            MemberRemoveError::Busy { by, .. } | MemberRemoveError::Awaited { by, .. } if *by == ended
+        );
+        if same || Instant::now() >= until {
+            let hint = "its prompts were told to end; try again";
+            return drop(answer.send(Err(Refused::conflict(busy).hint(hint))));
+        }
+        self.remove_when_free(&busy, &name, by, until, answer);
     }
 
     // The record.
@@ -201,6 +270,29 @@ impl Owner {
         }
         !unsaved.is_empty()
     }
+}
+
+/// A member is not removed while somebody works for it: who, and why they can't be ended.
+fn not_ended(name: &str, stopped: &StopAnswer) -> Refused {
+    let (session, lost) = (&stopped.session, stopped.session.phase == Phase::Lost);
+    let mut left: Vec<_> = stopped
+        .survivors
+        .iter()
+        .map(|it| format!("{} (pid {}): {}", it.name, it.pid, it.why))
+        .collect();
+    left.extend(session.owed.iter().filter_map(|owed| owed.why.clone()));
+    let why = match (lost, left.is_empty()) {
+        (true, _) => "nobody can tell any more whether it runs".to_owned(),
+        (false, true) => "it takes longer than it should".to_owned(),
+        (false, false) => left.join("; "),
+    };
+    let text =
+        format!("member {name:?} stays: session {} can't be ended for now: {why}", session.id);
+    Refused::conflict(text).hint(if lost {
+        format!("`kennel forget {}` gives it up; then the member can be removed", session.session)
+    } else {
+        "the stop goes on; try again when it has ended".to_owned()
+    })
 }
 
 fn unwritten(why: &WriteError) -> Refused {

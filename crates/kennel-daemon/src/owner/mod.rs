@@ -12,10 +12,12 @@ mod admission;
 mod again;
 mod ask;
 pub(crate) mod clear;
+mod count;
 mod effects;
 mod keep;
 mod keepers;
 mod leave;
+mod look;
 mod members;
 mod plans;
 mod prompts;
@@ -43,16 +45,19 @@ use crate::effects::worktree::Environment;
 use crate::gauge::Gauge;
 use crate::home::Home;
 use crate::message::{Bus, Keepers, Message};
+use crate::metrics::Tally;
 use crate::register::{PlanRecord, Register, Stored};
 use crate::terms::Terms;
 use crate::yard_link::YardSender;
 use leave::Leaving;
+pub(crate) use look::{Health, LookCommand, Penned};
 pub(crate) use members::MemberCommand;
 use members::Seats;
 use plans::Plans;
 pub(crate) use plans::{NewPlan, PlanCommand, PlanNews, resume_surroundings};
 use runtime::Runtime;
 use spares::Spares;
+pub(crate) use step::phase_name;
 use worktrees::Ground;
 pub(crate) use worktrees::{WorktreeCommand, WorktreeNews};
 
@@ -84,6 +89,8 @@ pub(crate) struct Beginning {
     pub(crate) worktrees: std::path::PathBuf,
     /// The daemon's own environment, for git where no client's is known.
     pub(crate) environment: Environment,
+    /// What happens is counted there.
+    pub(crate) tally: Arc<Tally>,
     /// Told when every session was looked at once.
     pub(crate) adopted: oneshot::Sender<()>,
 }
@@ -117,6 +124,7 @@ pub(crate) struct Owner {
     ended_kept: usize,
     terms: Terms,
     gauge: Gauge,
+    tally: Arc<Tally>,
     live_most: usize,
     live: usize,
     /// How many of the live ones wait in line.
@@ -164,6 +172,7 @@ impl Owner {
             ended_kept: beginning.ended_kept,
             terms: beginning.terms,
             gauge,
+            tally: beginning.tally,
             live_most: beginning.live_most,
             live: 0,
             queued: 0,
@@ -236,11 +245,13 @@ impl Owner {
             Message::SparesOverdue => self.spares_overdue(),
             Message::Worktree(news) => self.worktree_news(*news),
             Message::Judged { session, judged } => self.judged(&session, *judged),
+            Message::StopSettled { session, grace } => self.stop_settled(&session, grace),
             Message::PlanTurn { plan } => self.plan_turn(&plan),
             Message::PlanDropped { plan } => self.plan_dropped(&plan),
+            Message::PlanNotResumed { former } => self.plan_not_resumed(*former),
             Message::PlanUnsaved { plan } => self.plan_unsaved(plan),
             Message::PlanSaveAgain { plan } => self.plan_save_again(&plan),
-            Message::PlanTimeOver { plan } => self.plan_time_over(&plan),
+            Message::PlanTimePassed { plan } => self.plan_time_passed(&plan),
             Message::PlanTieOverdue { plan, begun_ms } => self.plan_tie_overdue(&plan, begun_ms),
             Message::PlanClientGone { plan } => self.plan_client_gone(&plan),
             Message::PlanNews(news) => self.plan_news(*news),

@@ -4,15 +4,17 @@
 //! session is, so that no session of a plan is on record of which the plan does not know.
 
 mod agents;
+mod resume;
+mod time;
 
 use std::collections::BTreeMap;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use kennel_core::api::{PlanRequest, PlanResumeRequest};
 use kennel_core::plan::{
-    Action, AgentPhase, Heard, Ignored, Place, PlanEvent, PlanState, PlanView,
+    Action, AgentPhase, Heard, Place, PlanEvent, PlanState, PlanStatus, PlanView,
 };
-use kennel_core::{SessionId, Usage, VerdictKind};
+use kennel_core::{Session, SessionId, Usage, VerdictKind};
 use kennel_keeper::fault::point;
 use tokio::sync::oneshot;
 use tokio::task::AbortHandle;
@@ -24,6 +26,8 @@ use crate::message::{Answer, Message};
 use crate::order::NewLaunch;
 use crate::refused::Refused;
 use crate::register::PlanRecord;
+use resume::Resumption;
+use time::Meter;
 
 /// How many plans that are over stay on record.
 const ENDED_KEPT: usize = 200;
@@ -107,6 +111,8 @@ pub(crate) struct PlanNews {
 
 #[derive(Debug)]
 enum What {
+    /// That it is about to be asked is on record, or why not.
+    Announced(Result<(), String>),
     /// What it is asked.
     Prompt(Result<String, String>),
     /// There is a session, or why not.
@@ -124,6 +130,8 @@ struct Run {
     /// What its agents are launched with: none if that went with a former daemon and yard.
     launch: Option<Box<NewLaunch>>,
     waiters: Vec<Answer<PlanView>>,
+    /// Counts its time.
+    meter: Meter,
     timer: Option<AbortHandle>,
     /// Whether somebody waits for it, tied.
     tied: bool,
@@ -131,15 +139,23 @@ struct Run {
 
 impl Plans {
     pub(super) fn new(records: Vec<PlanRecord>) -> Self {
-        let run = |record: PlanRecord| {
-            let id = record.id.clone();
-            (id, Run { record, launch: None, waiters: Vec::new(), timer: None, tied: false })
-        };
+        let run = |record: PlanRecord| (record.id.clone(), Run::new(record, None));
         Self(records.into_iter().map(run).collect())
     }
 
     pub(super) fn ids(&self) -> impl Iterator<Item = &SessionId> {
         self.0.keys()
+    }
+
+    pub(super) fn statuses(&self) -> impl Iterator<Item = PlanStatus> {
+        self.0.values().map(|run| run.record.state.status(&run.record.spec))
+    }
+
+    /// The plan that is not over and has asked this session, if one has: later agents get what it has answered.
+    pub(super) fn needing(&self, session: &Session) -> Option<&SessionId> {
+        let seat = session.spec.agent.as_ref()?.plan.as_ref()?;
+        let runs = self.0.values().find(|run| run.record.id.as_str() == seat.plan);
+        runs.filter(|run| !run.record.state.finished).map(|run| &run.record.id)
     }
 
     pub(super) fn wants_kept(&self, id: &SessionId) -> bool {
@@ -154,6 +170,19 @@ impl Plans {
 }
 
 impl Run {
+    fn new(record: PlanRecord, launch: Option<Box<NewLaunch>>) -> Self {
+        let meter = Meter::from_record(record.spent_ms, Instant::now());
+        Self { record, launch, waiters: Vec::new(), meter, timer: None, tied: false }
+    }
+
+    /// What is put on record, with the time that it has spent by now.
+    fn noted(&mut self) -> PlanRecord {
+        if !self.record.state.finished {
+            self.record.spent_ms = self.meter.spent_ms(Instant::now());
+        }
+        self.record.clone()
+    }
+
     fn view(&self) -> PlanView {
         let PlanRecord { id, spec, state, created_ms, ended_ms, .. } = &self.record;
         let created = clock::rfc3339(*created_ms);
@@ -193,10 +222,10 @@ impl Owner {
                 Err(refused) => drop(answer.send(Err(refused))),
             },
             PlanCommand::Resume { reference, replay, tied, by, launch, answer } => {
-                let resumed = self
-                    .find_plan(&reference)
-                    .and_then(|id| self.resume_plan(id, replay, tied, &by, launch));
-                drop(answer.send(resumed));
+                match self.find_plan(&reference) {
+                    Ok(id) => self.resume_plan(id, Resumption { replay, tied, by, launch }, answer),
+                    Err(refused) => drop(answer.send(Err(refused))),
+                }
             }
         }
     }
@@ -256,11 +285,11 @@ impl Owner {
             asked_by: request.by,
             created_ms: now,
             begun_ms: now,
+            spent_ms: 0,
             ended_ms: None,
         };
         let cause = format!("plan {} ({})", record.spec.name, record.asked_by);
-        let run =
-            Run { record, launch: Some(launch), waiters: Vec::new(), timer: None, tied: false };
+        let run = Run::new(record, Some(launch));
         let view = run.view();
         self.plans.0.insert(id.clone(), run);
         self.note(None, "plan_begun", format!("{id}: {cause}"));
@@ -293,26 +322,14 @@ impl Owner {
         if let Some(launch) = &run.launch {
             self.keep_plan(id, launch);
         }
-        let bus = self.bus.clone();
         if run.record.tied {
-            let (bus, plan, begun_ms) = (bus.clone(), id.clone(), run.record.begun_ms);
+            let (bus, plan, begun_ms) = (self.bus.clone(), id.clone(), run.record.begun_ms);
             tokio::spawn(async move {
                 tokio::time::sleep(TIE).await;
                 bus.send(Message::PlanTieOverdue { plan, begun_ms }).ok();
             });
         }
-        let Some(limit) = run.record.spec.timeout else { return };
-        let gone = Duration::from_millis(clock::now_ms().saturating_sub(run.record.begun_ms));
-        let plan = id.clone();
-        let timer = tokio::spawn(async move {
-            tokio::time::sleep(limit.saturating_sub(gone)).await;
-            bus.send(Message::PlanTimeOver { plan }).ok();
-        });
-        if let Some(run) = self.plans.0.get_mut(id)
-            && let Some(former) = run.timer.replace(timer.abort_handle())
-        {
-            former.abort();
-        }
+        self.mind_plan_time(id);
     }
 
     fn await_plan(&mut self, id: &SessionId, answer: Answer<PlanView>) {
@@ -350,10 +367,6 @@ impl Owner {
         self.cancel_plan(id, "the loss of its client".to_owned());
     }
 
-    pub(super) fn plan_time_over(&mut self, id: &SessionId) {
-        self.plan_event(id, &PlanEvent::TimeOver);
-    }
-
     fn cancel_plan(&mut self, id: &SessionId, by: String) {
         point("daemon.plan.cancelled");
         let Some(run) = self.plans.0.get_mut(id) else { return };
@@ -362,7 +375,7 @@ impl Owner {
         }
         // On record before it is done, so that the next daemon knows why all have ended; and done even if it can't be
         // put on record.
-        let (plan, bus, record) = (id.clone(), self.bus.clone(), run.record.clone());
+        let (plan, bus, record) = (id.clone(), self.bus.clone(), run.noted());
         self.register.save_plan(record, move |result| {
             if let Err(why) = result {
                 tracing::error!(%plan, %why, "the cancel of a plan is not on record");
@@ -370,39 +383,6 @@ impl Owner {
             }
             bus.send(Message::PlanTurn { plan }).ok();
         });
-    }
-
-    fn resume_plan(
-        &mut self,
-        id: SessionId,
-        replay: bool,
-        tied: bool,
-        by: &str,
-        launch: Box<NewLaunch>,
-    ) -> Result<PlanView, Refused> {
-        if self.leaving.is_some() {
-            return Err(Refused::leaving());
-        }
-        let gone = || Refused::not_found(format!("there is no plan {id}"));
-        let run = self.plans.0.get_mut(&id).ok_or_else(gone)?;
-        if let Heard::Ignored(why) = run.happened(&PlanEvent::Resumed { replay }) {
-            let refused = Refused::conflict(&why);
-            return Err(match why {
-                Ignored::MayHaveRun(_) => refused.hint("--replay asks it again all the same"),
-                Ignored::NotOver => refused.hint("`kennel plan show` tells how it stands"),
-                _ => refused,
-            });
-        }
-        run.launch = Some(launch);
-        run.record.tied = tied;
-        run.tied = false;
-        run.record.begun_ms = clock::now_ms();
-        run.record.ended_ms = None;
-        self.note(None, "plan_resumed", format!("{id}, by {by}"));
-        self.begin_plan(&id);
-        self.save_plan(&id);
-        self.plan_turn(&id);
-        self.plan_view(&id)
     }
 
     // What happens to it.
@@ -418,10 +398,10 @@ impl Owner {
         }
     }
 
-    fn save_plan(&self, id: &SessionId) {
-        let Some(run) = self.plans.0.get(id) else { return };
+    fn save_plan(&mut self, id: &SessionId) {
+        let Some(run) = self.plans.0.get_mut(id) else { return };
         let (plan, bus) = (id.clone(), self.bus.clone());
-        self.register.save_plan(run.record.clone(), move |result| {
+        self.register.save_plan(run.noted(), move |result| {
             if let Err(why) = result {
                 tracing::error!(%plan, %why, "a plan is not on record as it is");
                 bus.send(Message::PlanUnsaved { plan }).ok();
@@ -544,3 +524,6 @@ impl Owner {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

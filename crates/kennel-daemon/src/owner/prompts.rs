@@ -11,17 +11,16 @@ use std::time::Duration;
 use kennel_agents::{Agent, UsageOf};
 use kennel_core::retry::{self, Again};
 use kennel_core::{
-    AgentSpec, Changes, Event, Judged, Judgement, Permissions, Phase, Reason, RelaunchState,
-    Session, SessionId, UsageScope,
+    AgentSpec, Changes, Event, Judged, Judgement, Permissions, Reason, RelaunchState, Session,
+    SessionId, UsageScope,
 };
 use kennel_keeper::fault::point;
 use tokio::sync::oneshot;
-use tokio::task::spawn_blocking;
 
 use super::Owner;
 use super::step::News;
 use crate::clock;
-use crate::effects::judge;
+use crate::effects::{apart::apart, judge};
 use crate::message::Message;
 use crate::order::NewLaunch;
 use crate::prompt;
@@ -138,10 +137,15 @@ impl Owner {
         let (session, folder) = (session.clone(), self.home.session(id));
         let bus = self.bus.clone();
         let id = id.clone();
-        spawn_blocking(move || {
-            let judged = Box::new(judge::judge(&session, &folder));
-            bus.send(Message::Judged { session: id, judged }).ok();
-        });
+        let failed = |why: String| judge::unjudged(&format!("Kennel failed to judge it: {why}"));
+        apart(
+            "a verdict",
+            move || judge::judge(&session, &folder),
+            failed,
+            move |judged| {
+                bus.send(Message::Judged { session: id, judged: Box::new(judged) }).ok();
+            },
+        );
     }
 
     /// It is known.
@@ -149,9 +153,10 @@ impl Owner {
         let kind = judged.verdict.kind;
         let spec = self.world.get(id).and_then(|session| session.spec.agent.as_deref());
         let scope = spec.map_or(UsageScope::Attempt, |spec| usage_scope(&spec.seat));
-        let Judgement::News { effects, learnt } =
-            self.world.judge(id, judged, scope, clock::now_ms())
-        else {
+        let runtimes = &self.runtimes;
+        let unrecorded = |id: &SessionId| runtimes.get(id).is_some_and(|runtime| runtime.unsaved);
+        let judgement = self.world.judge(id, judged, scope, clock::now_ms(), unrecorded);
+        let Judgement::News { effects, learnt } = judgement else {
             return;
         };
         // The member first: if we die in between, it knows whose verdict it has learnt already.
@@ -160,6 +165,7 @@ impl Owner {
         }
         point("daemon.judge.learnt");
         tracing::info!(session = %id, verdict = kind.name(), "judged");
+        self.tally.judged(kind);
         // One record of both: a daemon that finds the verdict need not decide again.
         let decided = self.decide_retry(id);
         let mut news = News::new();
@@ -251,23 +257,14 @@ impl Owner {
 
     /// Judges what a former daemon left, and goes on with its retries.
     pub(super) fn take_up_prompts(&mut self) {
-        let asked = self.world.sessions().filter(|session| session.spec.agent.is_some());
-        let (over, live): (Vec<_>, Vec<_>) =
-            asked.partition(|session| session.phase == Phase::Cleaned);
-        let live: Vec<_> = live.into_iter().map(|session| session.id.clone()).collect();
-        live.iter().for_each(|id| self.expect_tie(id));
-        let ids: Vec<_> = over
-            .into_iter()
-            .filter(|session| {
-                session.awaits_verdict() || session.relaunch == RelaunchState::Pending
-            })
-            .map(|session| session.id.clone())
-            .collect();
+        let ids: Vec<_> =
+            self.world.sessions().filter(|it| it.is_asking()).map(|it| it.id.clone()).collect();
         for id in ids {
             self.expect_tie(&id);
-            if self.world.get(&id).is_some_and(Session::awaits_verdict) {
+            let Some(session) = self.world.get(&id) else { continue };
+            if session.awaits_verdict() {
                 self.judge(&id);
-            } else {
+            } else if session.relaunch == RelaunchState::Pending {
                 self.consider_retry(&id);
             }
         }

@@ -51,13 +51,16 @@ impl Owner {
             Verdict::Believed { session } => {
                 self.happen(&session, &Event::Reported(request.report.clone()));
                 self.touch(&session);
+                self.tally.reports_taken.one_more();
                 Ok(())
             }
             Verdict::Refused(why) => {
                 let named = SessionId::parse(&request.session).ok();
                 let named = named.filter(|id| self.world.get(id).is_some());
                 self.note(named, "report_refused", format!("{why}; it came from {from}"));
-                Err(Refused::from(why))
+                let refused = Refused::from(why);
+                self.tally.reports_refused.one_more(refused.code());
+                Err(refused)
             }
         };
         point("daemon.report.judged");

@@ -62,6 +62,10 @@ pub(super) struct Runtime {
     pub(super) opened: Option<Instant>,
     /// Somebody looks whether it is up.
     pub(super) watching: Option<Watching>,
+    /// When its launch was taken in, or had its turn; none once it runs, or if a former daemon took it in.
+    pub(super) accepted: Option<Instant>,
+    /// When its end was first wanted.
+    pub(super) stop_asked: Option<Instant>,
     /// The grace of the last stop.
     pub(super) grace: Duration,
     /// When it ended, by its keeper's word.
@@ -134,11 +138,13 @@ impl Runtime {
 pub(super) struct Before {
     pub(super) phase: kennel_core::Phase,
     pub(super) stop_wanted: bool,
+    pub(super) awaits_verdict: bool,
 }
 
 impl From<&Session> for Before {
     fn from(session: &Session) -> Self {
-        Self { phase: session.phase, stop_wanted: session.is_stop_wanted() }
+        let (phase, stop_wanted) = (session.phase, session.is_stop_wanted());
+        Self { phase, stop_wanted, awaits_verdict: session.awaits_verdict() }
     }
 }
 

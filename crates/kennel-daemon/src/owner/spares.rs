@@ -41,6 +41,10 @@ impl Spares {
         })
     }
 
+    pub(super) fn count(&self) -> usize {
+        self.waiting.len()
+    }
+
     /// Lets go of those for whom this holds; they leave when they see it.
     pub(super) fn let_go(&mut self, of: impl Fn(&Spare) -> bool) {
         self.waiting.retain(|spare| !of(spare));

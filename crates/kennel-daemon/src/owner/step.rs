@@ -62,11 +62,13 @@ impl Owner {
         watched: Watched,
         effects: Vec<(SessionId, Effect)>,
     ) {
+        self.count_event(event, &effects);
         let mut news = News::new();
         if let (Some(kind), Some((id, _))) = (kind_of(event, &effects), watched.first()) {
             self.report(&mut news, id, kind, event);
         }
         for (id, before) in &watched {
+            self.count_step(id, *before, event);
             self.notice(&mut news, id, *before, event);
         }
         for (id, effect) in effects {
@@ -138,7 +140,8 @@ impl Owner {
 
     /// What a step of a session means for what follows it, and for those in line.
     fn look_ahead(&mut self, id: &SessionId, before: Before) {
-        let Some(now) = self.world.get(id).map(|session| session.phase) else { return };
+        let Some(session) = self.world.get(id) else { return };
+        let (now, awaits_verdict) = (session.phase, session.awaits_verdict());
         if now != before.phase {
             if before.phase == Phase::Queued {
                 self.queued = self.queued.saturating_sub(1);
@@ -146,11 +149,13 @@ impl Owner {
             }
             if now == Phase::Cleaned {
                 self.consider_restart(id);
-                self.judge(id);
             }
             if now >= Phase::Running {
                 self.line_may_move();
             }
+        }
+        if awaits_verdict && !before.awaits_verdict {
+            self.judge(id);
         }
         self.settle_again(id);
         self.called_off_if_so(id);
@@ -254,7 +259,8 @@ fn kind_of(event: &Event, effects: &[(SessionId, Effect)]) -> Option<&'static st
     }
 }
 
-pub(super) fn phase_name(phase: Phase) -> &'static str {
+/// A phase's name, as clients see it.
+pub(crate) fn phase_name(phase: Phase) -> &'static str {
     match phase {
         Phase::Queued => "queued",
         Phase::Making => "making",

@@ -34,8 +34,11 @@ pub struct PlanRecord {
     pub asked_by: String,
     /// When: milliseconds since 1970.
     pub created_ms: u64,
-    /// When its time began to count.
+    /// When it was begun, or gone on with last.
     pub begun_ms: u64,
+    /// How much of its time is spent since then: awake, and while a daemon ran.
+    #[serde(default)]
+    pub spent_ms: u64,
     /// When it was over.
     pub ended_ms: Option<u64>,
 }

@@ -14,6 +14,7 @@ use super::error::{OpenRegisterError, ReadError, WriteError};
 use super::open::{self, Contents, Ready};
 use super::queue::{Inlet, queue};
 use super::reader::Readers;
+use super::traffic::Traffic;
 use super::writer::{Command, Rest, Writer};
 
 /// Resolves when what was asked for is done, or can't be.
@@ -36,6 +37,7 @@ struct Shared {
     commands: Inlet,
     latest_seq: watch::Receiver<u64>,
     flushes: Arc<AtomicU64>,
+    traffic: Arc<Traffic>,
     readers: Arc<Readers>,
     writer: Mutex<Option<JoinHandle<()>>>,
 }
@@ -70,6 +72,7 @@ impl Register {
     pub fn open(path: &Path, home_id: &str) -> Result<Opened, OpenRegisterError> {
         let path = open::resolve(path)?;
         let flushes = Arc::default();
+        let traffic = Arc::<Traffic>::default();
         let Ready { database, contents } = open::open(&path, home_id, &flushes)?;
         let Contents { sessions, members, plans, other_home, last_seq } = contents;
         let unwritable = database.as_ref().err().cloned();
@@ -86,6 +89,7 @@ impl Register {
             latest_seq: seq_sender,
             readers: Arc::clone(&readers),
             flushes: Arc::clone(&flushes),
+            traffic: Arc::clone(&traffic),
             rest: Rest::default(),
         };
         let thread = thread::Builder::new()
@@ -94,7 +98,7 @@ impl Register {
             .map_err(|error| OpenRegisterError::from_io(&path, "its thread", &error))?;
         let commands = inlet(thread.thread().clone());
         let writer = Mutex::new(Some(thread));
-        let shared = Shared { commands, latest_seq, flushes, readers, writer };
+        let shared = Shared { commands, latest_seq, flushes, traffic, readers, writer };
         let register = Self { shared: Arc::new(shared) };
         Ok(Opened { register, sessions, members, plans, other_home, last_seq, unwritable })
     }
@@ -230,6 +234,21 @@ impl Register {
     #[must_use]
     pub fn flushes(&self) -> u64 {
         self.shared.flushes.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn traffic(&self) -> &Traffic {
+        &self.shared.traffic
+    }
+
+    /// Finds out whether it takes writes, with room for one more session, by one that changes nothing.
+    pub(crate) fn prove(&self) -> Answer<()> {
+        let (sender, answer) = oneshot::channel();
+        if let Err(unsent) = self.shared.commands.send(Command::Prove(sender))
+            && let Command::Prove(sender) = unsent.0
+        {
+            drop(sender.send(Err(WriteError::Closed)));
+        }
+        answer
     }
 
     /// Waits until everything that was queued is written. Whoever has a clone gets

@@ -25,6 +25,7 @@ mod queue;
 mod reader;
 mod rows;
 mod schema;
+mod traffic;
 mod wal;
 mod writer;
 

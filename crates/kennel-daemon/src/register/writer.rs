@@ -24,6 +24,7 @@ use super::open;
 use super::queue::{Next, Outlet};
 use super::reader::Readers;
 use super::rows;
+use super::traffic::Traffic;
 use crate::clock;
 
 /// How long a write that isn't durable waits for company.
@@ -44,6 +45,7 @@ const DROP_AT_ONCE: u64 = 5000;
 pub(super) enum Command {
     Write(Item),
     Retain(Retention, oneshot::Sender<Result<Retained, WriteError>>),
+    Prove(oneshot::Sender<Result<(), WriteError>>),
     Close,
 }
 
@@ -52,7 +54,7 @@ impl Command {
     pub(super) fn urgency(&self) -> Urgency {
         match self {
             Self::Write(item) => item.urgency,
-            Self::Retain(..) | Self::Close => Urgency::Now,
+            Self::Retain(..) | Self::Prove(_) | Self::Close => Urgency::Now,
         }
     }
 }
@@ -70,6 +72,7 @@ pub(super) struct Writer {
     pub(super) latest_seq: watch::Sender<u64>,
     pub(super) readers: Arc<Readers>,
     pub(super) flushes: Arc<AtomicU64>,
+    pub(super) traffic: Arc<Traffic>,
     pub(super) rest: Rest,
 }
 
@@ -176,6 +179,8 @@ impl Writer {
             Command::Retain(retention, reply) => {
                 self.rest.trims.push_back(Trim { retention, dropped: 0, reply });
             }
+            // Whoever has gone does not want to know.
+            Command::Prove(reply) => drop(reply.send(self.prove())),
             Command::Close => batch.closing = true,
         }
     }
@@ -186,7 +191,9 @@ impl Writer {
         if items.is_empty() {
             return;
         }
+        let begun = Instant::now();
         let results = self.write(&items);
+        self.count(begun.elapsed(), &results);
         self.rest.note(results.iter().find_map(|result| result.as_ref().err()));
         let newest = results.iter().flatten().flatten().max().copied();
         if let Some(newest) = newest {
@@ -198,6 +205,28 @@ impl Writer {
                 (reply, result) => reply.send(result),
             }
         }
+    }
+
+    fn count(&self, took: Duration, results: &[Result<Vec<u64>, WriteError>]) {
+        let failed = results.iter().filter(|result| result.is_err()).count();
+        if failed < results.len() {
+            self.traffic.commits.observe(took);
+        }
+        self.traffic.failed.add(failed as u64);
+        self.traffic.events.add(results.iter().flatten().map(|seqs| seqs.len() as u64).sum());
+    }
+
+    /// Says whether a session would be taken in now: there is room for what it has to say, and a write, of what is there
+    /// already, works.
+    fn prove(&mut self) -> Result<(), WriteError> {
+        let (path, home_id, expected) =
+            (self.path.clone(), self.home_id.clone(), self.live.len() + 1);
+        let database = self.sound_database()?;
+        database.make_room(expected)?;
+        let failed = |error: rusqlite::Error| WriteError::from_sqlite(&path, &error);
+        rows::claim(database.connection(), &home_id).map_err(failed)?;
+        database.committed();
+        Ok(())
     }
 
     fn write(&mut self, items: &[Item]) -> Vec<Result<Vec<u64>, WriteError>> {
@@ -300,6 +329,7 @@ impl Writer {
             match late {
                 Command::Write(item) => item.reply.send(Err(WriteError::Closed)),
                 Command::Retain(_, reply) => drop(reply.send(Err(WriteError::Closed))),
+                Command::Prove(reply) => drop(reply.send(Err(WriteError::Closed))),
                 Command::Close => {}
             }
         }
@@ -418,6 +448,7 @@ mod tests {
             live: HashSet::new(),
             latest_seq: watch::channel(0).0,
             flushes,
+            traffic: Arc::default(),
             rest: Rest::default(),
         }
     }
@@ -469,6 +500,32 @@ mod tests {
         drop(reader);
         commit(&mut writer, "d", Urgency::Durable).unwrap();
         assert_eq!(kinds(&writer), ["a", "b", "d"]);
+    }
+
+    #[test]
+    fn whether_it_takes_writes_is_tried_and_changes_nothing() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut writer = writer(folder.path().join("register.db"));
+        writer.prove().unwrap();
+        // Somebody else is writing, for longer than is waited for.
+        let other = rusqlite::Connection::open(&writer.path).unwrap();
+        other.execute_batch("BEGIN IMMEDIATE").unwrap();
+        let error = writer.prove().unwrap_err();
+        assert!(matches!(error, WriteError::Locked { .. }), "{error}");
+        drop(other);
+        writer.prove().unwrap();
+        assert_eq!(kinds(&writer), [""; 0]);
+    }
+
+    #[test]
+    fn what_is_written_is_counted_and_what_is_not() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut writer = writer(folder.path().join("register.db"));
+        commit(&mut writer, "a", Urgency::Durable).unwrap();
+        writer.database.as_mut().unwrap().break_flushes();
+        commit(&mut writer, "b", Urgency::Durable).unwrap_err();
+        let Traffic { commits, failed, events } = &*writer.traffic;
+        assert_eq!((commits.counted().count, failed.get(), events.get()), (1, 1, 1));
     }
 
     #[test]

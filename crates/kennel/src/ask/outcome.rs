@@ -5,7 +5,7 @@ use std::path::Path;
 use anyhow::Context;
 use kennel_agents::{Agent, Because, End, Ended, Finished, Stream};
 use kennel_core::verdict::Judged;
-use kennel_core::{Exit, Reason, SessionView, Usage, VerdictKind};
+use kennel_core::{Exit, Owed, Reason, SessionView, Usage, VerdictKind};
 use kennel_keeper::journal::{Item, Reader, STDERR};
 use serde::Serialize;
 
@@ -74,6 +74,8 @@ struct Told<'a> {
     tools: u32,
     reason: Option<&'a Reason>,
     exit: Option<&'a Exit>,
+    /// What of it could not be removed so far.
+    owed: &'a [Owed],
 }
 
 /// Prints what became of it; gives the exit code.
@@ -102,11 +104,15 @@ pub(super) fn tell(session: &SessionView, form: Form, signal: Option<i32>) -> Re
         tools: judged.tools,
         reason: session.reason.as_ref(),
         exit: session.exit.as_ref(),
+        owed: &session.owed,
     };
     match form {
         Form::Json => print::json(&told)?,
         Form::JsonLine => print::json_line(&told)?,
-        Form::Text => print_text(session, judged, answer.as_deref())?,
+        Form::Text => {
+            print_text(session, judged, answer.as_deref())?;
+            say_left(session);
+        }
     }
     Ok(match (judged.verdict.kind, signal) {
         (VerdictKind::Cancelled, Some(signal)) => by_signal(signal),
@@ -132,6 +138,14 @@ fn print_text(session: &SessionView, judged: &Judged, answer: Option<&str>) -> R
         say(&hint);
     }
     Ok(())
+}
+
+/// Its tree is gone, but something that was made for it is not.
+fn say_left(session: &SessionView) {
+    for owed in &session.owed {
+        let why = tame(owed.why.as_deref().unwrap_or("it could not be removed so far"));
+        say(&format!("session {} has left something, and its removal goes on: {why}", session.id));
+    }
 }
 
 fn hint(kind: VerdictKind, session: &SessionView) -> Option<String> {

@@ -92,6 +92,8 @@ fn sessions(kennel: &Noting, scene: &Scene) {
     assert_eq!(kennel.get("/v1/sessions/one")["id"], session["id"]);
     let inspected = kennel.get("/v1/sessions/one/inspect");
     assert!(!inspected["members"].as_array().expect("members").is_empty(), "{inspected:#}");
+    assert!(kennel.get("/v1/sessions/one/usage")["usage"]["processes"].as_u64() > Some(0));
+    assert_eq!(kennel.get("/v1/usage")[0]["id"], session["id"]);
     kennel.tell("POST", "/v1/sessions/one/signal", &json!({"signal": 10}));
     let over = kennel.get("/v1/sessions/one/wait");
     assert_eq!(over["exit_code"], 138, "{over:#}");
@@ -176,6 +178,12 @@ fn every_place(company: &Company, kennel: Client) {
     let events =
         kennel.kennel.lines::<Value>("GET", "/v1/events?since=0", None::<&()>).expect("events");
     assert!(events.map(|event| event.expect("an event")).any(|event| event["kind"] == "running"));
+    assert_eq!(kennel.get("/readyz")["ready"], true);
+    assert!(
+        kennel.get("/v1/doctor")["pen"].is_object() || kennel.get("/v1/doctor")["pen"].is_string()
+    );
+    kennel.tell("GET", "/healthz", &Value::Null);
+    kennel.tell("GET", "/metrics", &Value::Null);
     let left: BTreeSet<_> = ELSEWHERE.iter().map(ToString::to_string).collect();
     assert_eq!(kennel.unused(), left);
     company.scene.assert_nothing_left_soon();

@@ -1,12 +1,13 @@
 //! Plans: several agents, one cancel; with a Claude Code that follows a script.
 
 use std::fs;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use kennel_testing::{Ended, Pen, Running, Scene, Who, alive, eventually, signal};
 use serde_json::Value;
 
 use crate::births::scene_with_points;
+use crate::walk::Victims;
 
 /// A scene with agents that each have a folder and a script of their own.
 struct Office {
@@ -226,6 +227,30 @@ fn a_resume_runs_only_what_is_not_done() {
     office.end();
 }
 
+/// Nobody is asked, and nobody is told that it goes on, before that is on record; from then on it goes on by itself.
+#[test]
+fn a_resume_is_on_record_before_it_is_told() {
+    let Some((scene, faults)) = scene_with_points(Who::Other, Pen::Subtree) else { return };
+    let office = Office::in_scene(scene);
+    office.desk("code", &["ok flock"]);
+    office.desk("docs", &["auth"]);
+    office.desk("planner", &["ok done"]);
+    assert_eq!(office.run(&office.plan(RESEARCH), &[]).wait().code, 1);
+    office.desk("docs", &["ok fcntl"]);
+    let point = "daemon.plan.resumed";
+    faults.arm(point);
+    let mut running = office.start(&["resume", "-d", "research"]);
+    let held = faults.wait_reached(point, Duration::from_secs(20)).expect("it is held");
+    faults.disarm(point);
+    assert!(!running.has_ended(), "nobody is told yet");
+    assert_eq!(office.launches("docs").len(), 1, "nobody is asked yet");
+    signal(held, "KILL");
+    let _told_or_not = running.wait();
+    eventually("it goes on", || office.show("research")["state"] == "succeeded");
+    assert_eq!(office.launches("docs").len(), 2);
+    office.end();
+}
+
 /// As many as are needed; the failure of one that is not needed is told to those who come later.
 #[test]
 fn a_stage_may_need_some_of_its_agents() {
@@ -257,6 +282,48 @@ fn a_plan_that_takes_too_long_is_ended() {
     office.desk("planner", &["ok"]);
     let told = office.run(&office.plan(&plan), &[]).wait();
     assert_eq!(told.code, 124, "{told:?}");
+    office.end();
+}
+
+/// Whoever does not end when asked to is killed, with all that it started: so it is when the time is over, too.
+#[test]
+fn what_is_left_when_the_time_is_over_is_killed() {
+    let Some(office) = Office::new(Who::Other, Pen::Subtree) else { return };
+    let plan = RESEARCH.replace("name = \"research\"", "name = \"research\"\ntimeout = \"2s\"");
+    office.desk("code", &["ignore deaf hang"]);
+    office.desk("docs", &["ignore deaf hang"]);
+    office.desk("planner", &["ok"]);
+    let told = office.run(&office.plan(&plan), &[]).wait();
+    assert_eq!(told.code, 124, "{told:?}");
+    assert_eq!(office.scene.pids().len(), 4);
+    for (pid, role) in office.scene.pids() {
+        assert!(!alive(pid), "{role} lives");
+    }
+    office.end();
+}
+
+/// Its time is what passes while a daemon minds it: neither that in which there was none, nor all anew with the next.
+#[test]
+fn a_plan_s_time_does_not_pass_while_no_daemon_runs() {
+    let Some(office) = Office::new(Who::Other, Pen::Subtree) else { return };
+    let limit = Duration::from_secs(6);
+    let plan = RESEARCH.replace("name = \"research\"", "name = \"research\"\ntimeout = \"6s\"");
+    office.desk("code", &["hang"]);
+    office.desk("docs", &["hang"]);
+    office.desk("planner", &["ok"]);
+    let begun = Instant::now();
+    assert_eq!(office.run(&office.plan(&plan), &["-d"]).wait().code, 0);
+    eventually("both are at work", || office.scene.pids().len() == 2);
+    eventually("some of it is spent", || begun.elapsed() > limit / 2);
+    Victims { daemon: true, keeper: false, yard: true }.kill(&office.scene, None);
+    let gone = Instant::now();
+    eventually("longer than its time", || gone.elapsed() > limit);
+    let back = Instant::now();
+    assert_eq!(office.show("research")["state"], "running");
+    eventually("its time is over", || office.show("research")["state"] == "timed_out");
+    let rest = back.elapsed();
+    assert!(rest < limit, "what was spent before counts: {rest:?}");
+    assert_eq!(office.launches("planner").len(), 0);
     office.end();
 }
 

@@ -261,6 +261,11 @@ fn what_may_have_run_is_asked_again_only_if_that_is_wanted() {
     assert!(run.next().is_empty(), "it is as it was");
     run.taken(PlanEvent::Resumed { replay: true });
     assert_eq!(run.next(), ["ask s0.a0 2", "ask s0.a1"]);
+    // It was not asked after all: so all is as it was.
+    assert_eq!(run.cancel(), Heard::Taken);
+    run.finish();
+    let heard = run.tell(PlanEvent::Resumed { replay: false });
+    assert!(matches!(heard, Heard::Ignored(Ignored::MayHaveRun(_))), "{heard:?}");
     // One that may fail does not keep the others.
     let mut run = Run::new(plan("", &[(2, "need = 1")]));
     run.ask("s0.a0");

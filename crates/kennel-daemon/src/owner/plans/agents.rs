@@ -10,10 +10,9 @@ use kennel_core::{
 };
 use kennel_keeper::fault::point;
 use tokio::sync::oneshot;
-use tokio::task::spawn_blocking;
 
 use super::{PlanNews, What};
-use crate::effects::judge;
+use crate::effects::{apart::apart, judge};
 use crate::message::Message;
 use crate::owner::Owner;
 use crate::prompt;
@@ -23,6 +22,8 @@ use crate::waiters::Waiter;
 
 /// How soon an agent that the machine has no room for is asked again.
 const NO_ROOM: Duration = Duration::from_secs(5);
+/// How soon it is tried again to put on record that an agent is asked.
+const UNRECORDED: Duration = Duration::from_secs(1);
 /// How often an agent of a plan is tried again by itself, if the plan does not say.
 const RETRIES: u32 = 3;
 /// No further try begins after this long.
@@ -37,9 +38,27 @@ impl Owner {
         if run.happened(&event) != Heard::Taken {
             return;
         }
-        self.save_plan(id);
-        point("daemon.plan.asking");
-        self.write_prompt(id, place, ask);
+        // Nobody is asked before it is on record that somebody may be.
+        let (bus, record) = (self.bus.clone(), run.noted());
+        let (plan, place) = (id.clone(), place.clone());
+        self.register.save_plan(record, move |result| {
+            let what = What::Announced(result.map_err(|why| why.to_string()));
+            bus.send(Message::PlanNews(Box::new(PlanNews { plan, place, ask, what }))).ok();
+        });
+    }
+
+    fn announced(&mut self, plan: SessionId, place: Place, ask: u32, result: Result<(), String>) {
+        let Err(why) = result else {
+            point("daemon.plan.asking");
+            return self.write_prompt(&plan, &place, ask);
+        };
+        tracing::error!(%plan, %place, why, "that an agent is asked can't be put on record");
+        let bus = self.bus.clone();
+        tokio::spawn(async move {
+            tokio::time::sleep(UNRECORDED).await;
+            let news = PlanNews { plan, place, ask, what: What::NotNow };
+            bus.send(Message::PlanNews(Box::new(news))).ok();
+        });
     }
 
     /// The answers so far are in the output of earlier sessions: they are read apart from us.
@@ -57,7 +76,8 @@ impl Owner {
             .filter_map(|agent| Some((agent.place.clone(), session(agent.phase.session()?)?)))
             .collect();
         let (bus, plan, place) = (self.bus.clone(), id.clone(), place.clone());
-        spawn_blocking(move || {
+        let of = place.clone();
+        let write = move || {
             let answers: BTreeMap<Place, String> = sessions
                 .into_iter()
                 .filter_map(|(place, (session, folder))| {
@@ -76,7 +96,10 @@ impl Owner {
                     PlanAnswer::Missing(why.into())
                 }
             };
-            let prompt = spec.prompt(&place, &inputs, &answer).map_err(|error| error.to_string());
+            spec.prompt(&of, &inputs, &answer).map_err(|error| error.to_string())
+        };
+        let failed = |why: String| Err(format!("Kennel failed to write its prompt: {why}"));
+        apart("a prompt", write, failed, move |prompt| {
             let what = What::Prompt(prompt);
             bus.send(Message::PlanNews(Box::new(PlanNews { plan, place, ask, what }))).ok();
         });
@@ -85,6 +108,7 @@ impl Owner {
     pub(in crate::owner) fn plan_news(&mut self, news: PlanNews) {
         let PlanNews { plan, place, ask, what } = news;
         match what {
+            What::Announced(result) => self.announced(plan, place, ask, result),
             What::Prompt(Ok(prompt)) => self.ask_agent(&plan, place, ask, &prompt),
             What::Asked(Ok(session)) => {
                 self.plan_event(&plan, &PlanEvent::Asked { place: place.clone(), ask, session });

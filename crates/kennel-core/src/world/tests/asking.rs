@@ -1,0 +1,175 @@
+//! Prompts, and the members that they go to.
+
+use super::*;
+use crate::agent::{AgentSpec, Seat};
+use crate::member::{Member, UsageScope};
+use crate::restart::RelaunchState;
+use crate::retry;
+use crate::session::{Owed, OwedKind};
+use crate::verdict::{EvidenceSource, Judged, Usage, Verdict, VerdictKind, Work};
+
+const RETENTION: Duration = Duration::from_secs(60);
+
+fn prompt(number: u64) -> Session {
+    let agent = AgentSpec { member: Some("anna".into()), retries: 3, ..AgentSpec::default() };
+    let mut spec = spec();
+    spec.agent = Some(Box::new(agent));
+    spec.key = Some(format!("k{number}"));
+    let owed = vec![Owed { what: OwedKind::RuntimeFiles, failures: 0, why: None }];
+    Session::new(id(number), spec, LaunchToken::new(u128::from(number)), owed)
+}
+
+fn anna() -> Member {
+    Member {
+        name: "anna".into(),
+        seat: Seat::default(),
+        cwd: "/".into(),
+        conversation: None,
+        usage: Usage::default(),
+        told: Usage::default(),
+        attempts: 0,
+        last: None,
+        learnt: Vec::new(),
+        created_ms: 0,
+    }
+}
+
+fn company(sessions: impl IntoIterator<Item = Session>) -> World {
+    let mut world = world(sessions);
+    world.add_member(anna()).unwrap();
+    world
+}
+
+/// It runs, and its tree is gone.
+fn reap(world: &mut World, number: u64) {
+    run(world, number);
+    drop(end(world, number));
+    drop(world.step(&id(number), &Event::Recorded));
+    assert_eq!(world.get(&id(number)).unwrap().phase, Phase::Reaped);
+}
+
+fn clean(world: &mut World, number: u64) {
+    reap(world, number);
+    drop(world.step(&id(number), &Event::CleanedUp { what: OwedKind::RuntimeFiles }));
+    drop(world.step(&id(number), &Event::Recorded));
+    assert_eq!(world.get(&id(number)).unwrap().phase, Phase::Cleaned);
+}
+
+fn told(kind: VerdictKind) -> Judged {
+    Judged {
+        verdict: Verdict::new(kind, EvidenceSource::Result, ""),
+        conversation: None,
+        usage: Usage { output_tokens: 5, ..Usage::default() },
+        work: Work::None,
+        turns: None,
+        tools: 0,
+    }
+}
+
+fn judge(world: &mut World, number: u64, kind: VerdictKind, unrecorded: &[u64]) {
+    let unrecorded = |other: &SessionId| unrecorded.iter().any(|it| id(*it) == *other);
+    let judged = world.judge(&id(number), told(kind), UsageScope::Attempt, 1, unrecorded);
+    assert!(matches!(judged, Judgement::News { .. }));
+}
+
+#[test]
+fn what_can_t_be_removed_does_not_keep_a_prompt_from_its_verdict() {
+    let mut world = company([prompt(1)]);
+    reap(&mut world, 1);
+    let what = OwedKind::RuntimeFiles;
+    for tries in 1..=3 {
+        assert!(!world.get(&id(1)).unwrap().awaits_verdict(), "after {tries} tries");
+        assert!(world.busy_with("anna").is_some());
+        drop(world.step(&id(1), &Event::CleanUpFailed { what: what.clone(), why: "no".into() }));
+        drop(world.step(&id(1), &Event::RetryDue));
+    }
+    assert!(world.get(&id(1)).unwrap().awaits_verdict());
+    judge(&mut world, 1, VerdictKind::Overloaded, &[]);
+    let decided = world.consider_retry(&id(1), Duration::ZERO, 0).unwrap().0;
+    assert_eq!(decided, retry::Decision::Done(retry::Why::NotCleaned));
+    // Its tree is gone: the member is free, and what is left is still owed.
+    assert_eq!(world.busy_with("anna"), None);
+    let session = world.get(&id(1)).unwrap();
+    assert!(session.is_live() && !session.owed.is_empty(), "{session:?}");
+    assert_eq!(world.remove_member("anna").unwrap().usage.output_tokens, 5);
+    // It is removed after all: nothing more comes of that.
+    drop(world.step(&id(1), &Event::CleanedUp { what }));
+    let session = world.get(&id(1)).unwrap();
+    assert!(session.phase == Phase::Cleaned && !session.awaits_verdict() && !session.is_asking());
+}
+
+#[test]
+fn a_member_is_not_removed_while_a_prompt_waits_for_it() {
+    let mut world = company([prompt(1)]);
+    drop(world.admit(prompt(2).queued()));
+    let busy = MemberRemoveError::Busy { name: "anna".into(), by: id(1) };
+    assert_eq!(world.remove_member("anna"), Err(busy));
+    clean(&mut world, 1);
+    judge(&mut world, 1, VerdictKind::Succeeded, &[]);
+    assert_eq!(world.busy_with("anna"), None);
+    let awaited = MemberRemoveError::Awaited { name: "anna".into(), by: id(2) };
+    assert_eq!(world.remove_member("anna"), Err(awaited.clone()));
+    // One that is to end is not over yet: the next of that name would learn from it.
+    drop(world.step(&id(2), &Event::Recorded));
+    drop(world.step(&id(2), &stop(None)));
+    assert_eq!(world.remove_member("anna"), Err(awaited));
+    drop(world.step(&id(2), &Event::Recorded));
+    drop(world.step(&id(2), &Event::CleanedUp { what: OwedKind::RuntimeFiles }));
+    judge(&mut world, 2, VerdictKind::Cancelled, &[]);
+    world.remove_member("anna").unwrap();
+}
+
+#[test]
+fn a_prompt_that_goes_on_has_its_key_however_long_ago_an_attempt_ended() {
+    let mut world = company([prompt(1)]);
+    let same = prompt(1).spec;
+    let looked_up =
+        |world: &World, spec| world.by_key(spec, RETENTION, |_| Some(Duration::from_secs(1000)));
+    clean(&mut world, 1);
+    assert_eq!(looked_up(&world, &same), Keyed::Same(id(1)), "it awaits its verdict");
+    judge(&mut world, 1, VerdictKind::Overloaded, &[]);
+    drop(world.consider_retry(&id(1), Duration::ZERO, 0));
+    assert_eq!(world.get(&id(1)).unwrap().relaunch, RelaunchState::Pending);
+    assert_eq!(looked_up(&world, &same), Keyed::Same(id(1)), "it pauses");
+    let taken = Refusal::KeyTaken { key: "k1".into(), by: id(1) };
+    let mut other = prompt(3);
+    other.spec.key = Some("k1".into());
+    assert_eq!(refused(&mut world, other), taken);
+    // Its own next launch has the key too.
+    let by = RelaunchBy::Policy { ran: Duration::ZERO };
+    let (token, owed) = (LaunchToken::new(2), Vec::new());
+    let how = Relaunch { token, owed, queued: false, by, changes: None };
+    assert!(matches!(world.relaunch(&id(1), how), Relaunched::Admitted { .. }));
+    assert_eq!(looked_up(&world, &same), Keyed::Same(id(1).next_attempt()));
+    // And one that is over has not.
+    let mut world = company([prompt(1)]);
+    clean(&mut world, 1);
+    judge(&mut world, 1, VerdictKind::Succeeded, &[]);
+    assert_eq!(looked_up(&world, &same), Keyed::Free);
+}
+
+#[test]
+fn a_member_learns_once_from_a_prompt_whose_record_failed() {
+    let mut world = company([prompt(1)]);
+    clean(&mut world, 1);
+    let on_record = world.get(&id(1)).unwrap().clone();
+    judge(&mut world, 1, VerdictKind::Succeeded, &[]);
+    drop(world.admit(prompt(2)));
+    clean(&mut world, 2);
+    judge(&mut world, 2, VerdictKind::Succeeded, &[1]);
+    let member = world.member("anna").unwrap().clone();
+    assert_eq!((member.attempts, member.usage.output_tokens), (2, 10));
+    // The next daemon knows of no verdict on the first one.
+    let mut later = World::default();
+    later.restore_members([member.clone()]);
+    drop(later.restore([on_record]));
+    judge(&mut later, 1, VerdictKind::Succeeded, &[]);
+    let again = later.member("anna").unwrap();
+    assert_eq!((again.attempts, again.usage.output_tokens), (2, 10));
+    assert_eq!(again.last, member.last);
+    // What is on record is judged by nobody any more, and need not be known.
+    drop(later.admit(prompt(3)));
+    clean(&mut later, 3);
+    judge(&mut later, 3, VerdictKind::Succeeded, &[]);
+    assert_eq!(later.member("anna").unwrap().learnt, [id(3)]);
+}

@@ -1,0 +1,57 @@
+//! Work that blocks, done apart from the one who waits for it; whoever panics over it is heard of.
+
+use std::any::Any;
+
+use tokio::task::spawn_blocking;
+
+/// Does the work on a thread of its own, and hands on what came of it, once. If it panics, `failed` says what that comes to, with
+/// what it had to say: nobody shall wait for an answer that does not come.
+pub(crate) fn apart<T: Send + 'static>(
+    what: &'static str,
+    work: impl FnOnce() -> T + Send + 'static,
+    failed: impl FnOnce(String) -> T + Send + 'static,
+    done: impl FnOnce(T) + Send + 'static,
+) {
+    let work = spawn_blocking(work);
+    tokio::spawn(async move {
+        match work.await {
+            Ok(result) => done(result),
+            Err(error) => match error.try_into_panic() {
+                Ok(panic) => {
+                    let why = said(&*panic);
+                    tracing::error!(what, why, "a task has panicked");
+                    done(failed(why));
+                }
+                // The runtime ends, and the daemon with it: the next one begins anew.
+                Err(error) => tracing::debug!(what, %error, "a task was not done"),
+            },
+        }
+    });
+}
+
+fn said(panic: &(dyn Any + Send)) -> String {
+    let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
+    text.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_else(|| "a panic".to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tokio::sync::oneshot;
+
+    async fn told(work: impl FnOnce() -> String + Send + 'static) -> String {
+        let (sender, answer) = oneshot::channel();
+        let failed = |why| format!("failed: {why}");
+        apart("a test", work, failed, |told| drop(sender.send(told)));
+        answer.await.unwrap()
+    }
+
+    #[tokio::test]
+    async fn what_came_of_it_is_handed_on_even_if_that_is_a_panic() {
+        assert_eq!(told(|| "done".to_owned()).await, "done");
+        let number = 7;
+        assert_eq!(told(move || panic!("no {number}")).await, "failed: no 7");
+        assert_eq!(told(|| panic!("plain")).await, "failed: plain");
+        assert_eq!(told(move || std::panic::panic_any(number)).await, "failed: a panic");
+    }
+}

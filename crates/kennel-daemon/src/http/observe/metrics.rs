@@ -1,0 +1,22 @@
+//! Figures, for Prometheus.
+
+use axum::extract::State;
+use axum::http::header::CONTENT_TYPE;
+use axum::response::{IntoResponse, Response};
+
+use crate::http::Api;
+use crate::message::Command;
+use crate::metrics::{self, OwnProcess, Sources};
+use crate::owner::LookCommand;
+use crate::refused::Refused;
+
+pub(super) async fn metrics(State(api): State<Api>) -> Result<Response, Refused> {
+    let gauges = api.ask(|answer| Command::Look(LookCommand::Gauges { answer })).await?;
+    let text = metrics::page(&Sources {
+        tally: &api.0.instruments.tally,
+        gauges: &gauges,
+        register: &api.0.register,
+        own: OwnProcess::look(),
+    });
+    Ok(([(CONTENT_TYPE, metrics::CONTENT_TYPE)], text).into_response())
+}

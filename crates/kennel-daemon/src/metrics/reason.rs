@@ -1,0 +1,74 @@
+//! Names of reasons, without what only people want to know.
+
+use kennel_core::Reason;
+
+/// All of them, in the order of the core.
+pub(super) const REASONS: [&str; 14] = [
+    "exited",
+    "stopped",
+    "client_gone",
+    "parent_ended",
+    "shutdown",
+    "failed",
+    "lease_over",
+    "not_ready",
+    "timed_out",
+    "idle",
+    "silent",
+    "keeper_died",
+    "rebooted",
+    "forgotten",
+];
+
+/// Its name in JSON; one that is not known yet is the agent's own.
+pub(super) fn name(reason: Option<&Reason>) -> &'static str {
+    match reason {
+        None | Some(Reason::Exited) => "exited",
+        Some(Reason::Stopped { .. }) => "stopped",
+        Some(Reason::ClientGone) => "client_gone",
+        Some(Reason::ParentEnded) => "parent_ended",
+        Some(Reason::Shutdown) => "shutdown",
+        Some(Reason::Failed { .. }) => "failed",
+        Some(Reason::LeaseOver) => "lease_over",
+        Some(Reason::NotReady { .. }) => "not_ready",
+        Some(Reason::TimedOut { .. }) => "timed_out",
+        Some(Reason::Idle { .. }) => "idle",
+        Some(Reason::Silent { .. }) => "silent",
+        Some(Reason::KeeperDied) => "keeper_died",
+        Some(Reason::Rebooted) => "rebooted",
+        Some(Reason::Forgotten { .. }) => "forgotten",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    #[test]
+    fn names_are_those_in_json_and_all_are_counted() {
+        let (by, why) = (String::new(), String::new());
+        let limit = Duration::ZERO;
+        let all = [
+            Reason::Exited,
+            Reason::Stopped { by: by.clone() },
+            Reason::ClientGone,
+            Reason::ParentEnded,
+            Reason::Shutdown,
+            Reason::Failed { code: 1, why },
+            Reason::LeaseOver,
+            Reason::NotReady { after: limit, saw: None },
+            Reason::TimedOut { limit },
+            Reason::Idle { limit },
+            Reason::Silent { limit },
+            Reason::KeeperDied,
+            Reason::Rebooted,
+            Reason::Forgotten { by },
+        ];
+        assert_eq!(all.each_ref().map(|reason| name(Some(reason))), REASONS);
+        for reason in &all {
+            assert_eq!(serde_json::to_value(reason).unwrap()["kind"], name(Some(reason)));
+        }
+    }
+}

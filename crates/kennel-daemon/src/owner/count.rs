@@ -1,0 +1,53 @@
+//! Counting what happens to sessions.
+
+use std::time::Instant;
+
+use kennel_core::{Effect, Event, Phase, SessionId};
+
+use super::Owner;
+use super::runtime::Before;
+
+impl Owner {
+    /// Something happened, and this is to be done.
+    pub(super) fn count_event(&self, event: &Event, effects: &[(SessionId, Effect)]) {
+        if effects.is_empty() {
+            return; // it changed nothing
+        }
+        match event {
+            Event::KeeperLost => self.tally.keepers_lost.one_more(),
+            Event::CleanUpFailed { .. } => self.tally.clean_ups_failed.one_more(),
+            _ => {}
+        }
+    }
+
+    /// Counts what a step has changed of a session.
+    pub(super) fn count_step(&mut self, id: &SessionId, before: Before, event: &Event) {
+        let Some(session) = self.world.get(id) else { return };
+        let now = Before::from(session);
+        if now == before {
+            return;
+        }
+        let Some(runtime) = self.runtimes.get_mut(id) else { return };
+        if now.stop_wanted && !before.stop_wanted {
+            runtime.stop_asked = Some(Instant::now());
+        }
+        if before.phase == Phase::Queued && now.phase != Phase::Queued {
+            runtime.accepted = Some(Instant::now()); // what it waited for was its turn
+        }
+        if now.phase == Phase::Running
+            && matches!(event, Event::Opened)
+            && let Some(accepted) = runtime.accepted.take()
+        {
+            self.tally.launch.observe(accepted.elapsed());
+        }
+        if session.has_ended() && before.phase < Phase::Reaped {
+            self.tally.ended(session.reason.as_ref());
+            if !matches!(event, Event::Forgotten { .. }) {
+                self.tally.reaped.one_more();
+            }
+            if let Some(asked) = runtime.stop_asked.take() {
+                self.tally.stop.observe(asked.elapsed());
+            }
+        }
+    }
+}
