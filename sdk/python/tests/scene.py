@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import shutil
 import signal
@@ -29,6 +30,13 @@ def program(name: str) -> str:
 
 
 KENNEL = program("kennel")
+
+
+def needs(path: str) -> Callable[[type], type]:
+    """For tests of what the API has only if this is described."""
+    described = json.loads((ROOT / "crates/kennel-daemon/openapi.json").read_text())["paths"]
+    skip: Callable[[type], type] = unittest.skipUnless(path in described, f"the API has no {path}")
+    return skip
 
 
 class Scene(unittest.IsolatedAsyncioTestCase):

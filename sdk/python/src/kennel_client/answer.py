@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
+from contextlib import aclosing
 from dataclasses import dataclass, field
-from typing import Any, AsyncIterator, Mapping, cast
+from typing import Any, AsyncGenerator, Mapping, cast
 
 from .calls import Calls
 from .errors import PromptFailed
@@ -81,9 +82,10 @@ class Part:
         return Answer.of(self.data) if self.kind == "verdict" else None
 
 
-async def parts(calls: Calls, path: str) -> AsyncIterator[Part]:
+async def parts(calls: Calls, path: str) -> AsyncGenerator[Part, None]:
     """All of them, up to the verdict; over the death of a daemon, none is lost and none comes twice."""
-    async for event in follow(calls, path, {}):
-        yield Part(event.name, json.loads(event.data))
-        if event.name == "verdict":
-            return
+    async with aclosing(follow(calls, path, {})) as events:
+        async for event in events:
+            yield Part(event.name, json.loads(event.data))
+            if event.name == "verdict":
+                return

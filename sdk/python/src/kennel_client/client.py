@@ -5,9 +5,10 @@ from __future__ import annotations
 import os
 import ssl as tls
 import uuid
+from contextlib import aclosing
 from pathlib import Path
 from types import TracebackType
-from typing import Any, AsyncIterator, List, Literal, Mapping, Sequence, Tuple, cast
+from typing import Any, AsyncGenerator, List, Literal, Mapping, Sequence, Tuple, cast
 
 from . import answer as answers
 from . import events as log_of
@@ -198,7 +199,7 @@ class Kennel:
         timeout: float | None = None,
         queue: bool = False,
         spec: Mapping[str, Any] | None = None,
-    ) -> AsyncIterator[Part]:
+    ) -> AsyncGenerator[Part, None]:
         """The same as it comes: what the agent says and does, and as the last part what became of it.
 
         Closing the iterator before its end (`contextlib.aclosing`) stops the agent wholly.
@@ -207,8 +208,10 @@ class Kennel:
             prompt, agent, member, cwd, env, key, model, permissions, fresh, conversation, retries, timeout, queue, spec
         )
         async with Block(lambda: self._create(request, "accepted"), None) as session:
-            async for part in answers.parts(self._calls, path("v1", "sessions", session.id, "answer")):
-                yield part
+            place = path("v1", "sessions", session.id, "answer")
+            async with aclosing(answers.parts(self._calls, place)) as parts:
+                async for part in parts:
+                    yield part
 
     # Members
 
@@ -282,7 +285,7 @@ class Kennel:
         session: str | None = None,
         kinds: Sequence[str] = (),
         follow: bool = True,
-    ) -> AsyncIterator[Event]:
+    ) -> AsyncGenerator[Event, None]:
         """What has happened after that event (None: what is kept), and what happens, without end.
 
         Over the death of a daemon, none is lost and none comes twice; those that are not kept any more are told as

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
+from contextlib import aclosing
 from dataclasses import dataclass
-from typing import Any, AsyncIterator, Mapping, Sequence
+from typing import Any, AsyncGenerator, Mapping, Sequence
 
 from .calls import Calls
 from .errors import ConnectionLost, Unreachable
@@ -43,13 +44,14 @@ def _told(name: str, data: Any) -> Event:
     return Event.of(data)
 
 
-async def following(calls: Calls, query: Mapping[str, Scalar]) -> AsyncIterator[Event]:
+async def following(calls: Calls, query: Mapping[str, Scalar]) -> AsyncGenerator[Event, None]:
     """Events as they happen, without end."""
-    async for event in follow(calls, EVENTS, {**query, "follow": True}):
-        yield _told(event.name, json.loads(event.data))
+    async with aclosing(follow(calls, EVENTS, {**query, "follow": True})) as events:
+        async for event in events:
+            yield _told(event.name, json.loads(event.data))
 
 
-async def so_far(calls: Calls, query: Mapping[str, Scalar]) -> AsyncIterator[Event]:
+async def so_far(calls: Calls, query: Mapping[str, Scalar]) -> AsyncGenerator[Event, None]:
     """Events up to now."""
     losses = calls.losses()
     since = query.get("since")

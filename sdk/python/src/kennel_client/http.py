@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import json
 from dataclasses import dataclass, field
-from typing import AsyncIterator, Mapping, Union
+from typing import AsyncGenerator, Mapping, Union
 from urllib.parse import quote, urlencode
 
 from .address import Address
@@ -124,7 +124,7 @@ class Exchange:
             self._whole = not piece
         return bytes(self._body)
 
-    async def pieces(self, timeout: float | None = None) -> AsyncIterator[bytes]:
+    async def pieces(self, timeout: float | None = None) -> AsyncGenerator[bytes, None]:
         """The body as it comes; a silence that is longer counts as a loss."""
         while piece := await self.piece(timeout):
             yield piece

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
+from contextlib import aclosing
 from dataclasses import dataclass
-from typing import Any, AsyncIterator, Literal, Mapping
+from typing import Any, AsyncGenerator, Literal, Mapping
 
 from .calls import Calls
 from .http import Scalar
@@ -43,16 +44,21 @@ class Gap(Chunk):
     """For people."""
 
 
-async def read(calls: Calls, path: str, query: Mapping[str, Scalar]) -> AsyncIterator[Chunk]:
+async def read(calls: Calls, path: str, query: Mapping[str, Scalar]) -> AsyncGenerator[Chunk, None]:
     """Output as it is asked for; over the death of a daemon, nothing is lost and nothing comes twice."""
     follows = bool(query.get("follow"))
-    events = follow(calls, path, query, ends=not follows)
-    async for event in events:
-        told: Any = json.loads(event.data)
-        if event.name == "output":
-            data = told["text"].encode() if told.get("text") is not None else bytes.fromhex(told["hex"])
-            yield Chunk(data, told["stream"], told["offset"], told["time"])
-        elif event.name == "gap":
-            yield Gap(b"", "", told["offset"], "", told["lost"], told["why"], told["text"])
-        elif event.name == "end":
-            return
+    async with aclosing(follow(calls, path, query, ends=not follows)) as events:
+        async for event in events:
+            if event.name == "end":
+                return
+            if (piece := _piece(event.name, json.loads(event.data))) is not None:
+                yield piece
+
+
+def _piece(name: str, told: Any) -> Chunk | None:
+    if name == "output":
+        data = told["text"].encode() if told.get("text") is not None else bytes.fromhex(told["hex"])
+        return Chunk(data, told["stream"], told["offset"], told["time"])
+    if name == "gap":
+        return Gap(b"", "", told["offset"], "", told["lost"], told["why"], told["text"])
+    return None

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from dataclasses import dataclass, field
 from types import TracebackType
-from typing import Any, AsyncIterator, Awaitable, Callable, Literal, Mapping, cast
+from typing import Any, AsyncGenerator, Awaitable, Callable, Literal, Mapping, cast
 
 from . import output as printed
 from .calls import Calls, log
@@ -98,7 +98,7 @@ class Session:
 
     def output(
         self, *, follow: bool = False, stream: Stream = "both", tail: int | None = None, offset: int | None = None
-    ) -> AsyncIterator[Chunk]:
+    ) -> AsyncGenerator[Chunk, None]:
         """What it has printed; with `follow` until it has ended. From this offset on, or only the last lines."""
         query = {"follow": follow, "stream": stream, "tail": tail, "from": offset}
         return printed.read(self._calls, self._path("output"), query)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import AsyncIterator, Mapping
+from typing import AsyncGenerator, Mapping
 
 from .calls import Calls, is_leaving
 from .errors import ConnectionLost, KennelProblem, Unreachable
@@ -63,7 +63,7 @@ class Parser:
 
 async def follow(
     calls: Calls, path: str, query: Mapping[str, Scalar], *, ends: bool = False
-) -> AsyncIterator[ServerSent]:
+) -> AsyncGenerator[ServerSent, None]:
     """Events for as long as there are any: over the death of a daemon, none is lost and none comes twice.
 
     `ends` says that the stream is over when it comes to an orderly end; else there is more to come then.

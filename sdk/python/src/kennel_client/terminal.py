@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from types import TracebackType
-from typing import Any, AsyncIterator, Mapping
+from typing import Any, AsyncGenerator, Mapping
 
 from .calls import Calls
 from .errors import ConnectionLost, InputRefused, ProtocolError
@@ -33,6 +33,8 @@ class Terminal:
         self._replay = 0
         self.offset = 0
         """The place in the output up to which all was read."""
+        self.connections = 0
+        """How often it was connected: more than once if daemons died meanwhile."""
         self.outcome: Mapping[str, Any] | None = None
         """How the session ended, once it has."""
 
@@ -62,7 +64,7 @@ class Terminal:
         """There is no more input."""
         await self._say({"type": "eof"})
 
-    async def __aiter__(self) -> AsyncIterator[bytes]:
+    async def __aiter__(self) -> AsyncGenerator[bytes, None]:
         losses = self._calls.losses()
         while True:
             try:
@@ -112,6 +114,7 @@ class Terminal:
             socket.abort()
             raise ProtocolError("a terminal that does not say where it is")
         self._socket = socket
+        self.connections += 1
         self._replay, self.offset = told["replay"], told["offset"]
 
     async def _attach_again(self) -> None:

@@ -69,6 +69,19 @@ class ByRequest(TypedDict, total=False):
     """Who."""
 
 
+class _CheckViewRequired(TypedDict):
+    name: str
+    """Its name: stable."""
+    passed: bool
+    """Whether it is passed."""
+
+
+class CheckView(_CheckViewRequired, total=False):
+    """A check."""
+    why: str | None
+    """Why not, if not, for people."""
+
+
 class CommitView(TypedDict):
     """A commit."""
     id: str
@@ -78,16 +91,16 @@ class CommitView(TypedDict):
 
 
 class _CreateRequestRequired(TypedDict):
-    cwd: str
-    """The folder it starts in."""
+    cwd: Text
+    """The folder to start in, exactly."""
 
 
 class CreateRequest(_CreateRequestRequired, total=False):
     """A new session. All fields of the spec stand beside the others; what is left out is as on the command line."""
     agent: AgentSpec | None
     """Set if it is a prompt to an agent: Kennel makes the command then, and judges what came of it."""
-    argv: List[str]
-    """The command and its arguments; bytes that are no UTF-8 are replaced here, for people to read."""
+    argv: List[Text]
+    """The command, exactly."""
     asked_by: str
     """Who asked: a user, a program; for the event log."""
     best_effort: bool
@@ -139,8 +152,8 @@ class CreateRequest(_CreateRequestRequired, total=False):
     """How long it may print nothing; none: for ever."""
     stderr_apart: bool
     """Whether standard error is apart from the terminal."""
-    stdin: bool
-    """Whether its standard input can be written to (always so with a terminal)."""
+    stdin: StdinFrom
+    """Where standard input comes from, if there is no terminal."""
     stop_signal: int | None
     """The signal that asks it to end, if it is not TERM."""
     terminal: Terminal | None
@@ -631,6 +644,14 @@ class ReadinessReport(TypedDict):
     kind: Literal['report']
 
 
+class ReadyView(TypedDict):
+    """Whether the daemon can do its work now."""
+    checks: List[CheckView]
+    """All of them."""
+    ready: bool
+    """Whether every check is passed."""
+
+
 class ReasonExited(TypedDict):
     """The agent ended by itself."""
     kind: Literal['exited']
@@ -957,6 +978,23 @@ class SessionSpec(_SessionSpecRequired, total=False):
     """How long it may take in all, awake; none: for ever."""
     worktree: WorktreeSpec | None
     """A worktree that is made for it."""
+
+
+class _SessionUsageRequired(TypedDict):
+    id: str
+    """Its id."""
+    name: str | None
+    """Its name."""
+    phase: Phase
+    """How far it has come."""
+    usage: UsageView | None
+    """What its pen uses, while there is one and its keeper can be asked."""
+
+
+class SessionUsage(_SessionUsageRequired, total=False):
+    """What a session uses now."""
+    trouble: str | None
+    """Why that is not known, if somebody should know it."""
 
 
 class _SessionViewRequired(TypedDict):
