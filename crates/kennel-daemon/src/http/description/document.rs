@@ -5,6 +5,7 @@ use serde_json::{Map, Value, json};
 
 use super::super::endpoint::{Content, Endpoint, Shape};
 use super::super::endpoints;
+use super::bounds;
 use super::schemas::{self, Schemas};
 
 /// The description of the API, as the code has it.
@@ -45,6 +46,7 @@ pub fn document() -> String {
         "security": [{}, {"token": []}],
     });
     plain(&mut document);
+    bounds::tell(&mut document);
     let mut text = serde_json::to_string_pretty(&document).unwrap_or_default();
     text.push('\n');
     text
