@@ -39,7 +39,7 @@ usage: cargo xtask COMMAND
 
 environment:
   KENNEL_AGENTS_DIR          where the agent CLIs are [default: .agents in the workspace]
-  KENNEL_TEST_ALL_AGENTS=1   have `test` install gemini and opencode too, which are big";
+  KENNEL_TEST_FEW_AGENTS=1   keep `test` from installing gemini and opencode, which are big";
 
 /// What went wrong, by whose fault.
 enum Failure {

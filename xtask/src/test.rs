@@ -91,12 +91,12 @@ fn build() -> anyhow::Result<()> {
     run(&mut cargo(&["build", "--workspace", "--all-targets", "--all-features"]))
 }
 
-/// The agents that tests drive: two always, the big ones if they are wanted or there already.
+/// The agents that tests drive. Two can be left out: they are big, and start slowly.
 fn install_agents(skips: &Skips) -> anyhow::Result<()> {
-    let all = std::env::var_os("KENNEL_TEST_ALL_AGENTS").is_some_and(|value| value == "1");
+    let few = std::env::var_os("KENNEL_TEST_FEW_AGENTS").is_some_and(|value| value == "1");
     let mut wanted = Agent::ALL.to_vec();
     wanted.retain(|agent| {
-        all || matches!(agent, Agent::Claude | Agent::Codex) || agents::is_installed(*agent)
+        !few || matches!(agent, Agent::Claude | Agent::Codex) || agents::is_installed(*agent)
     });
     for installed in agents::install(&wanted)? {
         if let Outcome::Unavailable(why) = installed.outcome {

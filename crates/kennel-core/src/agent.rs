@@ -4,7 +4,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::spec::is_unset;
 
-/// A prompt to an agent. The prompt itself is not here: like the environment it goes by memory, and is on no record.
+/// A prompt to an agent, or a person's chat with it. The prompt itself is not here: like the environment it goes by memory,
+/// and is on no record.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct AgentSpec {
@@ -34,6 +35,9 @@ pub struct AgentSpec {
     /// Whether it ends if whoever asked goes without a word: they wait for it, tied.
     #[serde(default, skip_serializing_if = "is_unset")]
     pub tied: bool,
+    /// Whether it is no prompt: the agent is started on a terminal, for a person to talk to. It is not judged.
+    #[serde(default, skip_serializing_if = "is_unset")]
+    pub interactive: bool,
     /// The plan that it is a part of, if it is.
     #[serde(default, skip_serializing_if = "is_unset")]
     pub plan: Option<PlanSeat>,

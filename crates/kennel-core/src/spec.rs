@@ -143,7 +143,7 @@ pub struct SessionSpec {
     /// The signal that asks it to end, if it is not TERM.
     #[serde(default, skip_serializing_if = "is_unset")]
     pub stop_signal: Option<i32>,
-    /// Set if it is a prompt to an agent: Kennel makes the command then, and judges what came of it.
+    /// Set if it is a prompt to an agent, or a chat: Kennel makes the command then, and judges what came of a prompt.
     #[serde(default, skip_serializing_if = "is_unset")]
     pub agent: Option<Box<AgentSpec>>,
 }
@@ -191,10 +191,16 @@ pub(crate) fn is_unset<T: Default + PartialEq>(value: &T) -> bool {
 }
 
 impl SessionSpec {
+    /// Whether it is a prompt to an agent: it is judged when it has ended, and may be tried again.
+    #[must_use]
+    pub fn is_prompt(&self) -> bool {
+        self.agent.as_ref().is_some_and(|agent| !agent.interactive)
+    }
+
     /// Whether another launch may follow by itself when one has ended.
     #[must_use]
     pub fn repeats(&self) -> bool {
-        self.restart != Restart::Never || self.agent.is_some()
+        self.restart != Restart::Never || self.is_prompt()
     }
 
     /// With each limit of zero taken for none: 0 means off, not at once.

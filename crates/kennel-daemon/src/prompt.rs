@@ -21,7 +21,7 @@ pub(crate) struct Asking {
     pub(crate) stop_signal: Option<i32>,
 }
 
-/// Whether a request makes sense as a prompt, or as none; gives the prompt.
+/// Whether a request makes sense as a prompt, as a chat, or as neither; gives the prompt.
 pub(crate) fn check(
     spec: &mut SessionSpec,
     argv: &[OsString],
@@ -33,6 +33,23 @@ pub(crate) fn check(
             Some(_) => Err(Refused::invalid("there is a prompt, but no spec.agent to ask")),
         };
     };
+    // What was decided is ours to say.
+    agent.conversation = None;
+    agent.plan = None;
+    if !argv.is_empty() {
+        return Err(Refused::invalid("argv is Kennel's to make if spec.agent is set"));
+    }
+    if spec.restart != kennel_core::Restart::Never {
+        return Err(Refused::invalid("a prompt has no restart policy: see spec.agent.retries"));
+    }
+    if agent.interactive {
+        agent.prompt_sum = String::new();
+        return match (prompt, &spec.terminal) {
+            (None, Some(_)) => Ok(None),
+            (Some(_), _) => Err(Refused::invalid("in a chat the person types: there is no prompt")),
+            (None, None) => Err(Refused::invalid("a chat needs a terminal: see spec.terminal")),
+        };
+    }
     let prompt = prompt.unwrap_or_default();
     if prompt.trim().is_empty() {
         return Err(Refused::invalid("the prompt is empty: there is nothing to ask"));
@@ -41,18 +58,9 @@ pub(crate) fn check(
         let text = format!("the prompt has {} bytes, and may have {LONGEST}", prompt.len());
         return Err(Refused::invalid(text).hint("put it into a file, and have the agent read that"));
     }
-    if !argv.is_empty() {
-        return Err(Refused::invalid("argv is Kennel's to make if spec.agent is set"));
-    }
     if spec.terminal.is_some() {
         return Err(Refused::invalid("a prompt has no terminal"));
     }
-    if spec.restart != kennel_core::Restart::Never {
-        return Err(Refused::invalid("a prompt has no restart policy: see spec.agent.retries"));
-    }
-    // What was decided is ours to say.
-    agent.conversation = None;
-    agent.plan = None;
     agent.prompt_sum = sum(&prompt);
     Ok(Some(prompt.into_bytes()))
 }
@@ -65,13 +73,19 @@ pub(crate) fn asking(spec: &AgentSpec) -> Result<Asking, Refused> {
     if let Some(id) = conversation {
         agent.check_conversation(id).map_err(|error| wrong(&error))?;
     }
-    let invocation = agent.one_shot(&spec.seat, conversation).map_err(|error| wrong(&error))?;
+    let invocation = if spec.interactive {
+        agent.interactive(&spec.seat, conversation)
+    } else {
+        agent.one_shot(&spec.seat, conversation)
+    };
+    let invocation = invocation.map_err(|error| wrong(&error))?;
     Ok(Asking {
         argv: invocation.argv,
         env: invocation.env,
         stop_signal: match agent.manners().signal {
-            PoliteSignal::Int => Some(Signal::INT.as_raw()),
-            PoliteSignal::Term | PoliteSignal::None => None,
+            // On a terminal an interrupt is a key, which ends a turn and not the program.
+            PoliteSignal::Int if !spec.interactive => Some(Signal::INT.as_raw()),
+            PoliteSignal::Int | PoliteSignal::Term | PoliteSignal::None => None,
         },
     })
 }
@@ -117,6 +131,22 @@ mod tests {
         let message = told(&mut spec(), &[], Some(&long));
         assert!(message.contains("4194305 bytes") && !message.contains("xx"), "{message}");
         assert_eq!(check(&mut SessionSpec::default(), &[], None).unwrap(), None);
+    }
+
+    #[test]
+    fn a_chat_has_a_terminal_and_no_prompt() {
+        let mut chat = spec();
+        chat.agent.as_mut().unwrap().interactive = true;
+        let told = |spec: &mut SessionSpec, prompt: Option<&str>| {
+            check(spec, &[], prompt.map(ToOwned::to_owned)).map_err(|it| it.problem().detail)
+        };
+        assert!(told(&mut chat, None).unwrap_err().contains("needs a terminal"));
+        chat.terminal = Some(kennel_core::Terminal { rows: 24, columns: 80 });
+        assert!(told(&mut chat, Some("hello")).unwrap_err().contains("no prompt"));
+        assert_eq!(told(&mut chat, None).unwrap(), None);
+        let command = asking(chat.agent.as_ref().unwrap()).unwrap();
+        assert_eq!((command.argv, command.stop_signal), (vec!["claude".to_owned()], None));
+        assert_eq!(asking(spec().agent.as_ref().unwrap()).unwrap().stop_signal, Some(2));
     }
 
     #[test]

@@ -190,6 +190,7 @@ impl From<RelaunchRefusal> for Refused {
             RelaunchRefusal::Lost(_)
             | RelaunchRefusal::Forgotten(_)
             | RelaunchRefusal::Prompt(_)
+            | RelaunchRefusal::Chat(_)
             | RelaunchRefusal::NotLaunched(_)
             | RelaunchRefusal::CalledOff(_) => Self::conflict(refusal),
             RelaunchRefusal::Refused(refusal) => refusal.into(),

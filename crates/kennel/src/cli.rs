@@ -11,7 +11,7 @@ use crate::doctor::{self, DoctorArgs};
 use crate::failure::{Failure, say};
 use crate::home::Home;
 use crate::plan;
-use crate::run::{self, RunArgs};
+use crate::run::{self, ChatArgs, RunArgs};
 use crate::verbs::{
     adopt, attach, completions, config, daemon, events, forget, inspect, kill, logs, member, prune,
     ps, report, rescue, rm, send, signal, stop, strays, unknown, wait, worktrees,
@@ -77,6 +77,14 @@ enum Verb {
     /// (too much to do, failed, not reached) it is tried again, unless the agent did work already; each try begins when
     /// nothing of the one before is left. Control-C stops it wholly; once more kills it.
     Ask(Box<AskArgs>),
+    /// Talk to an agent: start it on a terminal, and come before it
+    ///
+    /// To a member, with the conversation that it had last, or to an agent. It is the agent's own program with its own
+    /// screen, in a session as any other: the detach keys leave it going by itself, `kennel attach` comes back to it, and
+    /// `kennel stop` leaves nothing of it. A member is busy meanwhile.
+    ///
+    /// What is said has no verdict, and which conversation it became is not learnt: the member keeps the one that it had.
+    Chat(Box<ChatArgs>),
     /// Wait for the answer to a prompt that was left to itself, and print it
     Answer(AnswerArgs),
     /// Add, list, show or remove members: named seats for agents
@@ -296,6 +304,7 @@ impl Cli {
         match self.verb {
             Verb::Run(args) => run::run(&open()?, &args),
             Verb::Ask(args) => ask::ask(&open()?, &args),
+            Verb::Chat(args) => run::chat(&open()?, &args),
             Verb::Answer(args) => ask::answer(&open()?, &args),
             Verb::Member(args) => member::member(&open()?, &args),
             Verb::Plan(args) => plan::plan(&open()?, &args),

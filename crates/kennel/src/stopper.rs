@@ -20,6 +20,8 @@ pub(crate) struct Stopper {
 
 /// Who asks, in the event log.
 pub(crate) const BY_RUN: &str = "kennel run";
+/// The same, of a person's talk with an agent.
+pub(crate) const BY_CHAT: &str = "kennel chat";
 /// The same, of another launch.
 pub(crate) const BY_RESUME: &str = "kennel resume";
 

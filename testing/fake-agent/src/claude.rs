@@ -2,7 +2,7 @@
 //! `--output-format stream-json`, and does, launch by launch, what the lines of a file say.
 //!
 //! The folder `$FAKE_CLAUDE`, or `claude` where it is started, has the file `script`, one line a launch (the last one goes for all further ones), and gets the
-//! file `log`: `start PID LAUNCH CONVERSATION PROMPT` for each launch, `COLLISION PID` for one that was not alone. All its
+//! file `log` (without `-p` it is on a terminal, and talks until somebody says `bye`): `start PID LAUNCH CONVERSATION PROMPT` for each launch, `COLLISION PID` for one that was not alone. All its
 //! descendants hold the lock too.
 
 use std::fs;
@@ -42,13 +42,21 @@ pub(crate) fn claude(mut args: Args) -> Outcome {
         return Ok(failure::COLLISION);
     };
     fcntl_setfd(&lock, FdFlags::empty()).or_fail(failure::SYSTEM, "handing the lock on")?;
+    let on_a_terminal = !words.iter().any(|word| word == "-p");
     let mut prompt = String::new();
-    std::io::stdin().read_to_string(&mut prompt).or_fail(failure::SYSTEM, "reading the prompt")?;
+    if !on_a_terminal {
+        let read = std::io::stdin().read_to_string(&mut prompt);
+        read.or_fail(failure::SYSTEM, "reading the prompt")?;
+    }
     let before = fs::read_to_string(folder.join("log")).unwrap_or_default();
     let number = before.lines().filter(|line| line.starts_with("start ")).count();
     let conversation = resumed.map_or("fresh", String::as_str);
     let first = prompt.lines().next().unwrap_or_default();
     note_more(&folder.join("log"), "start", &format!("{launch} {conversation} {first}"))?;
+    if on_a_terminal {
+        presence::enrol("agent")?;
+        return talk(conversation);
+    }
     let script = fs::read_to_string(folder.join("script"));
     let script = script.or_fail(failure::SYSTEM, "reading the script")?;
     let lines: Vec<_> = script.lines().collect();
@@ -60,6 +68,23 @@ pub(crate) fn claude(mut args: Args) -> Outcome {
     presence::enrol("agent")?;
     let log = folder.join("log");
     Play { id, resumed: resumed.is_some(), log, launch }.act(line)
+}
+
+/// A person is before it: it has a tool that leaks, and listens.
+fn talk(conversation: &str) -> Outcome {
+    let mut up = Up::new()?;
+    spawn::sleeper(&mut up, "tool", Session::Own)?;
+    spawn::daemon(&mut up, |up| spawn::linger_without_environment(up, "daemon", None))?;
+    up.wait_for(2)?;
+    print(format!("talking in {conversation}\n").as_bytes())?;
+    for line in std::io::stdin().lines() {
+        let line = line.or_fail(failure::SYSTEM, "listening")?;
+        if line == "bye" {
+            return Ok(7);
+        }
+        print(format!("heard {line}\n").as_bytes())?;
+    }
+    Ok(0)
 }
 
 struct Play {

@@ -13,6 +13,7 @@ use std::time::Duration;
 /// | text | meaning |
 /// |---|---|
 /// | `ok` | answer with a line of text and stop |
+/// | `numbered` | the same, and each time with another number |
 /// | `bash:NAME` | ask for the shell tool with the [command](crate::Commands) of that name; when its result comes, answer with text |
 /// | `bashbg:NAME` | the same as a background task, where the tool has such a thing |
 /// | `err:CODE`, `err:CODE:raN` | always fail with this HTTP status, with a `retry-after: N` header if asked for |
@@ -27,6 +28,8 @@ use std::time::Duration;
 pub enum Scenario {
     /// Answer with text.
     Ok,
+    /// Answer with text that no other answer has.
+    Numbered,
     /// Ask for the shell tool, then answer with text.
     Shell {
         /// The name of the command to run.
@@ -67,6 +70,7 @@ impl FromStr for Scenario {
         let parts: Vec<&str> = untagged.split(':').collect();
         match parts[..] {
             ["ok"] => Some(Scenario::Ok),
+            ["numbered"] => Some(Scenario::Numbered),
             ["bash", name] => shell(name, false),
             ["bashbg", name] => shell(name, true),
             ["err", code] => {
@@ -126,6 +130,7 @@ mod tests {
     #[test]
     fn every_form_is_read() {
         assert_eq!(parse("ok"), Scenario::Ok);
+        assert_eq!(parse("numbered@plan"), Scenario::Numbered);
         assert_eq!(
             parse("bash:sleep"),
             Scenario::Shell { command: "sleep".to_owned(), background: false }

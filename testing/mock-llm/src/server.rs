@@ -47,6 +47,8 @@ pub struct Request {
     pub status: Option<u16>,
     /// The names of the tools the request offered.
     pub tools: Vec<String>,
+    /// The whole body: the conversation, as the agent tells it.
+    pub body: String,
 }
 
 impl Server {
@@ -70,7 +72,7 @@ impl Server {
                 stopping: false,
                 connections: HashMap::new(),
                 accepted: 0,
-                failures: HashMap::new(),
+                counts: HashMap::new(),
                 requests: Vec::new(),
                 log: Box::new(log),
             }),
@@ -139,7 +141,7 @@ struct State {
     connections: HashMap<u64, TcpStream>,
     accepted: u64,
     /// How many requests each scenario has had that fails its first few.
-    failures: HashMap<String, u32>,
+    counts: HashMap<String, u32>,
     requests: Vec<Request>,
     log: Box<dyn Write + Send>,
 }
@@ -281,6 +283,7 @@ impl Shared {
         let (name, path) = split_target(&head.target);
         let post = head.method == "POST";
         let kind = Kind::of(path).filter(|_| post);
+        let text = String::from_utf8_lossy(body).into_owned();
         let body: Option<Value> = serde_json::from_slice(body).ok();
         let scenario = name.parse::<Scenario>();
         let delay = match &scenario {
@@ -312,6 +315,7 @@ impl Shared {
             kind,
             status: answer.status(),
             tools: tools.into_iter().map(str::to_owned).collect(),
+            body: text,
         });
         (answer, delay)
     }
@@ -334,18 +338,18 @@ impl Shared {
                     retry_after: *retry_after,
                 };
             }
-            Scenario::FailFirst { times, status } => {
-                let mut state = self.lock();
-                let had = state.failures.entry(name.to_owned()).or_insert(0);
-                *had += 1;
-                if *had <= *times {
-                    return Answer::error(*status, kind.error(*status));
-                }
+            Scenario::FailFirst { times, status } if self.count(name) <= *times => {
+                return Answer::error(*status, kind.error(*status));
             }
             Scenario::Hang => return Answer::Never,
             _ => {}
         }
+        let numbered;
         let turn = match Turn::next(scenario, &self.commands, kind.has_tool_result(body)) {
+            Ok(Turn::Say(_)) if *scenario == Scenario::Numbered => {
+                numbered = format!("answer number {}.", self.count(name));
+                Turn::Say(&numbered)
+            }
             Ok(turn) => turn,
             Err(name) => return Answer::complaint(400, &format!("no command is called {name}")),
         };
@@ -360,6 +364,14 @@ impl Shared {
                 },
             ),
         }
+    }
+
+    /// How often this was called for under this name, this time included.
+    fn count(&self, name: &str) -> u32 {
+        let mut state = self.lock();
+        let had = state.counts.entry(name.to_owned()).or_insert(0);
+        *had += 1;
+        *had
     }
 
     fn log(&self, request: Request) {

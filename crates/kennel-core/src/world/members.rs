@@ -1,7 +1,7 @@
 //! Members: who they are, who of them is busy, and what they have learnt.
 //!
-//! A member is busy with a prompt while that lives, until it was judged, and while it is to be tried again. So nobody
-//! has to set a busy member free: whatever ends the prompt does.
+//! A member is busy with a prompt while that lives, until it was judged, and while it is to be tried again; and with a
+//! chat while that lives. So nobody has to set a busy member free: whatever ends the prompt does.
 
 use std::time::Duration;
 
@@ -54,16 +54,17 @@ pub enum MemberRemoveError {
 }
 
 impl Session {
-    /// Whether it is a prompt of this member's.
-    fn is_prompt_of(&self, member: &str) -> bool {
+    /// Whether it is a prompt or a chat of this member's.
+    fn is_of(&self, member: &str) -> bool {
         self.spec.agent.as_ref().is_some_and(|agent| agent.member.as_deref() == Some(member))
     }
 
-    /// Whether it is a prompt on which the last word is not spoken.
+    /// Whether it is a prompt on which the last word is not spoken, or a chat that goes on.
     #[must_use]
     pub fn is_asking(&self) -> bool {
         let open = self.judged.is_none() || self.relaunch == RelaunchState::Pending;
-        self.spec.agent.is_some() && open
+        let talks = self.spec.agent.is_some() && self.is_live();
+        if self.spec.is_prompt() { open } else { talks }
     }
 
     /// Whether it is a prompt that has ended and was not judged yet. What can't be removed does not keep it from that.
@@ -74,7 +75,7 @@ impl Session {
             Phase::Reaped => self.owed.iter().any(|owed| owed.failures >= STUBBORN),
             _ => false,
         };
-        self.spec.agent.is_some() && over && self.judged.is_none()
+        self.spec.is_prompt() && over && self.judged.is_none()
     }
 }
 
@@ -123,27 +124,25 @@ impl World {
         self.members.remove(name).ok_or_else(|| MemberRemoveError::Unknown(name.to_owned()))
     }
 
-    /// The prompt that a member is busy with; not one that waits in line for its turn.
+    /// The prompt or chat that a member is busy with; not one that waits in line for its turn.
     #[must_use]
     pub fn busy_with(&self, member: &str) -> Option<&Session> {
         let busy = |session: &&Session| {
-            session.is_prompt_of(member) && session.is_asking() && session.phase != Phase::Queued
+            session.is_of(member) && session.is_asking() && session.phase != Phase::Queued
         };
         self.sessions.values().rev().find(busy)
     }
 
     /// All prompts of a member on which the last word is not spoken, those in line too.
     pub fn prompts_of<'a>(&'a self, member: &'a str) -> impl Iterator<Item = &'a Session> {
-        let asks = move |it: &&Session| it.is_prompt_of(member) && it.is_asking();
+        let asks = move |it: &&Session| it.is_of(member) && it.is_asking();
         self.sessions.values().filter(asks)
     }
 
     /// The prompts of a member that wait in line.
     pub fn waits_for<'a>(&'a self, member: &'a str) -> impl Iterator<Item = &'a Session> {
         self.sessions.values().filter(move |session| {
-            session.is_prompt_of(member)
-                && session.phase == Phase::Queued
-                && !session.is_stop_wanted()
+            session.is_of(member) && session.phase == Phase::Queued && !session.is_stop_wanted()
         })
     }
 

@@ -96,6 +96,9 @@ pub enum RelaunchRefusal {
     /// It is a prompt, which is on no record.
     #[error("session {0} is a prompt, which Kennel does not write down; ask again")]
     Prompt(SessionId),
+    /// It is a chat: whose turn it is, and with which conversation, is decided when one begins.
+    #[error("session {0} is a chat; `kennel chat` begins another one")]
+    Chat(SessionId),
     /// Nobody knows whether the former launch still runs.
     #[error(
         "session {0} is lost: nobody can tell whether it still runs; forget it, and start another one"
@@ -113,6 +116,15 @@ pub enum RelaunchRefusal {
     /// As for a new session.
     #[error(transparent)]
     Refused(#[from] Refusal),
+}
+
+impl RelaunchRefusal {
+    /// Why nobody has a prompt or a chat begin once more.
+    #[must_use]
+    pub fn of_agent(session: &Session) -> Self {
+        let id = session.id.clone();
+        if session.spec.is_prompt() { Self::Prompt(id) } else { Self::Chat(id) }
+    }
 }
 
 impl Changes {
@@ -154,7 +166,7 @@ impl World {
         }
         let by_person = matches!(how.by, RelaunchBy::Person { .. });
         if newest.spec.agent.is_some() && by_person && !newest.is_asking() {
-            return Relaunched::Refused(RelaunchRefusal::Prompt(newest.id.clone()));
+            return Relaunched::Refused(RelaunchRefusal::of_agent(newest));
         }
         if let Some(answer) = not_now(newest, &how.by) {
             return answer;

@@ -187,7 +187,11 @@ impl Owner {
         given: Option<rustix::fd::OwnedFd>,
     ) -> Result<(Box<NewLaunch>, Room), Refused> {
         let gone = || Refused::internal(format!("session {former} has gone"));
-        let spec = self.world.get(former).ok_or_else(gone)?.spec.clone();
+        let session = self.world.get(former).ok_or_else(gone)?;
+        if session.spec.agent.is_some() {
+            return Err(RelaunchRefusal::of_agent(session).into());
+        }
+        let spec = session.spec.clone();
         if self.runtimes.get(former).is_none_or(|runtime| runtime.removing) {
             return Err(Refused::conflict(format!("session {former} is being removed")));
         }

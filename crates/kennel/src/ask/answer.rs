@@ -28,7 +28,7 @@ pub(crate) struct AnswerArgs {
 pub(crate) fn answer(home: &Home, args: &AnswerArgs) -> Result<u8, Failure> {
     let daemon = Daemon::connect(home, Start::IfNeeded)?;
     let session = daemon.session(&args.session)?;
-    if session.spec.agent.is_none() {
+    if !session.spec.is_prompt() {
         let text = format!("session {} is no prompt", session.id);
         return Err(Failure::because(exit_code::REFUSED, text)
             .hint(format!("`kennel logs {}` shows what it printed", session.id)));

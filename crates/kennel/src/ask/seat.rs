@@ -15,7 +15,7 @@ pub(crate) struct SeatArgs {
     /// How many turns it may take, if it knows of turns
     #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) turns: Option<u32>,
-    /// What it may do without asking: there is nobody to be asked
+    /// What it may do without asking; `ask` has nobody to be asked
     #[arg(long, value_enum, default_value_t = PermissionChoice::Default)]
     pub(crate) permissions: PermissionChoice,
     /// Another argument for it, as it is; may be given several times

@@ -167,6 +167,15 @@ impl Plan {
         Ok(Self { wish, own_stdin, until, queue, asked_by, asked_at: moment::now_ms() })
     }
 
+    /// An agent on a terminal.
+    pub(super) fn chat(request: CreateRequest) -> Self {
+        let asked_by = request.spec.asked_by.clone();
+        let wish = Wish::Create { request: Box::new(request), made: None };
+        let (own_stdin, queue) = (false, false);
+        let until = Until::Started;
+        Self { wish, own_stdin, until, queue, asked_by, asked_at: moment::now_ms() }
+    }
+
     /// Another launch, after this one.
     pub(super) fn resume(
         home: &Home,
@@ -267,13 +276,13 @@ fn wants_terminal(args: &RunArgs) -> bool {
 }
 
 /// Who asks, for the event log. It tells our own session from others, should the answer not reach us.
-fn asked_by(verb: &str) -> String {
+pub(super) fn asked_by(verb: &str) -> String {
     let user = rustix::process::getuid().as_raw();
     format!("{verb} (user {user}, pid {})", std::process::id())
 }
 
 /// The session that we are in ourselves.
-fn parent(home: &Home) -> Option<SessionId> {
+pub(super) fn parent(home: &Home) -> Option<SessionId> {
     let inside = find_inside(home)?.session?;
     SessionId::parse(&inside).ok()
 }

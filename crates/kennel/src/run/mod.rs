@@ -9,6 +9,7 @@
 //! and ends the tree. What the agent prints is read from its journal.
 
 mod again;
+mod chat;
 mod create;
 mod foreground;
 mod limits;
@@ -33,6 +34,7 @@ use crate::print::{print, tame};
 use crate::quantity::{Lease, parse_lease, parse_new_name, parse_output_limit, parse_time};
 use crate::verdict::{self, Verdict};
 use again::AgainArgs;
+pub(crate) use chat::{ChatArgs, chat};
 use create::Created;
 pub(crate) use limits::LimitArgs;
 use ready::ReadyArgs;

@@ -9,13 +9,13 @@ use kennel_testing::{Pen, Running, Scene, Who};
 use crate::asks::Company;
 use crate::config::configure;
 
-fn page(name: &str) -> String {
+pub(crate) fn page(name: &str) -> String {
     let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../docs").join(name);
     fs::read_to_string(path).expect("the page is there")
 }
 
 /// The texts of all blocks of a kind.
-fn blocks<'a>(page: &'a str, kind: &str) -> Vec<&'a str> {
+pub(crate) fn blocks<'a>(page: &'a str, kind: &str) -> Vec<&'a str> {
     let begin = format!("```{kind}\n");
     let after = page.split(begin.as_str()).skip(1);
     after.map(|text| text.split("```").next().expect("a block")).collect()
@@ -70,6 +70,7 @@ fn the_examples_about_asking_run() {
         "overloaded",
         "hang",
         "ok here I am",
+        "a chat",
     ];
     let Some(company) = Company::new(Who::Other, Pen::Subtree, &script) else { return };
     let page = page("asking.md");

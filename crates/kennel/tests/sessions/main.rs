@@ -15,6 +15,7 @@ mod asks_stories;
 mod asks_walk;
 mod baseline;
 mod births;
+mod chats;
 mod children;
 mod cli;
 mod client;

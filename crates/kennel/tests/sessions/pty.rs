@@ -8,19 +8,23 @@ use kennel_sys::terminal::{self, Pty, Size};
 use kennel_testing::{Pen, Scene, Screen, Who, eventually, everywhere, skip};
 use rustix::termios::{LocalModes, tcgetattr};
 
-const SIZE: Size = Size { rows: 24, columns: 80 };
+pub(crate) const SIZE: Size = Size { rows: 24, columns: 80 };
 /// Control-P, Control-Q, as in docker.
 const DETACH: &str = "\u{10}\u{11}";
 
 /// `kennel ARGS…` on a terminal, as a person has it: below a shell that leads the session.
 fn on_a_terminal(scene: &Scene, args: &[&str], size: Size) -> (Screen, Child) {
+    on_a_terminal_with(&scene.kennel(args), size)
+}
+
+/// The same, with a command that is put together already.
+pub(crate) fn on_a_terminal_with(kennel: &Command, size: Size) -> (Screen, Child) {
     let Pty { master, slave } = terminal::open(size).expect("a terminal");
-    let kennel = scene.kennel(args);
     let mut command = Command::new("setsid");
     command.args(["--ctty", "--wait", "sh", "-c", r#""$@"; exit $?"#, "sh"]);
     command.arg(kennel.get_program()).args(kennel.get_args());
     command.env_clear().envs(kennel.get_envs().filter_map(|(name, value)| Some((name, value?))));
-    command.current_dir(scene.path("work")).env("TERM", "xterm");
+    command.current_dir(kennel.get_current_dir().expect("the scene's")).env("TERM", "xterm");
     let handle = || Stdio::from(slave.try_clone().expect("a handle"));
     command.stdin(handle()).stdout(handle()).stderr(handle());
     let child = command.spawn().expect("setsid is there");
@@ -34,21 +38,21 @@ fn attach(scene: &Scene, session: &str, size: Size) -> (Screen, Child) {
     (screen, child)
 }
 
-fn is_raw(screen: &Screen) -> bool {
+pub(crate) fn is_raw(screen: &Screen) -> bool {
     let settings = tcgetattr(screen.terminal()).expect("the settings of our terminal");
     !settings.local_modes.contains(LocalModes::ICANON)
 }
 
 /// Presses the keys that leave it going by itself.
 #[track_caller]
-fn detach(mut screen: Screen, child: Child) {
+pub(crate) fn detach(mut screen: Screen, child: Child) {
     screen.press(DETACH);
     screen.wait_for("goes on by itself");
     assert_eq!(code(child), 0);
     assert!(!is_raw(&screen), "our terminal is as it was");
 }
 
-fn code(mut child: Child) -> i32 {
+pub(crate) fn code(mut child: Child) -> i32 {
     let mut status = None;
     eventually("it ends", || {
         status = child.try_wait().expect("our child");
