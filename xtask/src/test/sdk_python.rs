@@ -15,8 +15,7 @@ const FOLDER: &str = "sdk/python";
 /// What its checks need, at fixed versions.
 const REQUIREMENTS: &str = "requirements-test.txt";
 
-const PYTHON: [Program; 1] =
-    [Program { name: "python3", packages: &["python3", "python3-venv"] }];
+const PYTHON: [Program; 1] = [Program { name: "python3", packages: &["python3", "python3-venv"] }];
 
 /// All of it. The tests need nothing but Python; what else there is needs packages, and is left out if there is no way to
 /// get them.
