@@ -35,6 +35,7 @@ mod agent;
 mod claude;
 mod codex;
 mod described;
+mod doing;
 mod gemini;
 mod invocation;
 mod json;
@@ -47,6 +48,7 @@ mod words;
 
 pub use agent::{Agent, AgentError, ConversationError, UsageOf};
 pub use described::DescriptionError;
+pub use doing::Doing;
 pub use invocation::Invocation;
 pub use judge::{Because, End, Ended};
 pub use manners::{Manners, PoliteSignal};

@@ -1,5 +1,6 @@
 //! The shapes of the daemon's HTTP API, shared by daemon and clients.
 
+mod answer;
 mod ask;
 mod environment;
 mod list;
@@ -14,6 +15,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+pub use answer::AnswerView;
 pub use ask::{AskError, AskRequest};
 pub use environment::Environment;
 pub use list::{LimitError, ListRequest, Order, SessionPage};

@@ -4,6 +4,7 @@ use std::ffi::OsString;
 use std::fmt;
 use std::io;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use kennel_pen::HomeId;
 use rustix::fd::OwnedFd;
@@ -37,6 +38,8 @@ pub struct DaemonConfig {
     pub terms: Terms,
     /// The command that examines the machine, and says in JSON what it found; empty: nobody does.
     pub doctor: Vec<OsString>,
+    /// How long a client that does not read what it asked for is waited for; zero: for ever.
+    pub reader_patience: Duration,
 }
 
 impl DaemonConfig {
@@ -54,6 +57,7 @@ impl DaemonConfig {
             environment: Vec::new(),
             terms: Terms::default(),
             doctor: Vec::new(),
+            reader_patience: Duration::from_secs(60),
         }
     }
 }

@@ -43,6 +43,7 @@ mod sockets;
 mod strays;
 mod sweep;
 mod terms;
+pub mod transcript;
 mod view;
 mod waiters;
 mod yard_link;

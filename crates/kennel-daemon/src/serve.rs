@@ -22,7 +22,7 @@ use crate::config::{DaemonConfig, DaemonError, ExitReason};
 use crate::deposit::Deposit;
 use crate::effects::worktree::Environment;
 use crate::home::{DaemonLock, Home};
-use crate::http::{Instruments, Shared};
+use crate::http::{Instruments, Live, Shared};
 use crate::log;
 use crate::message::{Bus, Command, Leave, Message};
 use crate::metrics::Tally;
@@ -79,7 +79,7 @@ pub fn serve(config: DaemonConfig) -> Result<ExitReason, DaemonError> {
         .build()
         .map_err(DaemonError::Runtime)?;
     let DaemonConfig { yard, version, start_yard, ended_kept, worktrees, environment, .. } = config;
-    let doctor = config.doctor;
+    let (doctor, reader_patience) = (config.doctor, config.reader_patience);
     let terms = config.terms;
     let worktrees = worktrees.unwrap_or_else(|| home.worktrees());
     let began = Begun {
@@ -91,6 +91,7 @@ pub fn serve(config: DaemonConfig) -> Result<ExitReason, DaemonError> {
         environment,
         terms,
         doctor,
+        reader_patience,
     };
     let served = runtime.block_on(began.run(opened));
     // What still blocks on the disk is not waited for.
@@ -115,11 +116,22 @@ struct Begun {
     environment: Environment,
     terms: Terms,
     doctor: Vec<OsString>,
+    reader_patience: Duration,
 }
 
 impl Begun {
     async fn run(self, opened: Opened) -> Result<ExitReason, DaemonError> {
-        let Self { home, yard, version, ended_kept, worktrees, environment, terms, doctor } = self;
+        let Self {
+            home,
+            yard,
+            version,
+            ended_kept,
+            worktrees,
+            environment,
+            terms,
+            doctor,
+            reader_patience,
+        } = self;
         let tally = Arc::<Tally>::default();
         let (bus, messages) = mpsc::unbounded_channel();
         let mut yard = YardLink::open(yard, YARD, bus.clone()).await.map_err(DaemonError::Yard)?;
@@ -165,6 +177,7 @@ impl Begun {
             deposit: Deposit::default(),
             home: home.clone(),
             instruments: Instruments::new(Arc::clone(&tally), doctor, leaving.clone()),
+            live: Live::new(reader_patience),
             leaving,
         };
         let listening = sockets::listen(&home.folder, shared)?;

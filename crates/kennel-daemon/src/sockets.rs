@@ -91,6 +91,8 @@ impl Sockets {
             }
         }
         while self.servers.join_next().await.is_some() {}
+        // These are no longer with those who serve.
+        self.api.all_detached().await;
     }
 
     fn make_again(&mut self) -> Result<(), DaemonError> {
@@ -109,7 +111,8 @@ impl Sockets {
     }
 
     fn listen_for_requests(&mut self) -> Result<(), DaemonError> {
-        let listener = OwnerOnly::bind(&self.folder).map_err(failed(&self.folder, API_SOCKET))?;
+        let listener = OwnerOnly::bind(&self.folder, self.api.patience())
+            .map_err(failed(&self.folder, API_SOCKET))?;
         let routes = self.api.clone().routes().into_make_service_with_connect_info::<Peer>();
         let (mut leaving, mut retired) = (self.leaving.clone(), self.retire.subscribe());
         let serving = axum::serve(listener, routes).with_graceful_shutdown(async move {

@@ -10,6 +10,7 @@
 //! are blocking programs of one thread. A keeper is forked from the yard without an exec, so that it costs
 //! neither time for loading a program nor memory of its own for what it does not touch.
 
+pub mod attach;
 mod client;
 pub mod fault;
 pub mod journal;

@@ -1,4 +1,4 @@
-//! Benchmarks of Kennel: `kennel-bench pen|session|ask [--quick] [SECTION...]`.
+//! Benchmarks of Kennel: `kennel-bench pen|session|ask|api [--quick] [SECTION...]`.
 //!
 //! Every figure is a median with its ratio to a peer or to a raw floor that was measured in the same
 //! run. They take turns in an order that changes, so that noise hits all alike. For pens each contender
@@ -32,6 +32,7 @@ use session::Bench;
 const USAGE: &str = "usage: kennel-bench pen [--quick] [SECTION...]
        kennel-bench session [--quick] [--peers] [--dir DIR] [SECTION...]
        kennel-bench ask [--quick] [--dir DIR] [SECTION...]
+       kennel-bench api [--quick] [--dir DIR] [SECTION...]
 
 sections of pen (all of them unless some are named):
   launch    launch /bin/true, reap it, remove the pen; against peers and a raw floor
@@ -55,6 +56,10 @@ sections of ask:
   parse       100 MB of an agent's output
   many        50 members asked at once
 
+sections of api:
+  events    one event to 1,000 who follow the log
+  idle      200 who follow a session that prints nothing
+
   --quick   fewer rounds and smaller numbers
   --peers   install supervisord, pm2 and conmon beside this program, and measure them too
   --dir     where the homes go [default: beside this program]: it must be on a disk
@@ -69,8 +74,12 @@ fn main() -> ExitCode {
             Some(choice) => pen::run(&choice),
             None => return usage(),
         },
-        Some((first, rest)) if first == "session" || first == "ask" => {
-            let bench = if first == "ask" { Bench::Ask } else { Bench::Session };
+        Some((first, rest)) if ["session", "ask", "api"].contains(&first.as_str()) => {
+            let bench = match first.as_str() {
+                "ask" => Bench::Ask,
+                "api" => Bench::Api,
+                _ => Bench::Session,
+            };
             match session::Choice::parse(bench, rest) {
                 Some(choice) => session::run(&choice),
                 None => return usage(),

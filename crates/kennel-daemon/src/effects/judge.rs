@@ -3,12 +3,13 @@
 use std::io;
 use std::path::Path;
 
-use kennel_agents::{Agent, Because, End, Ended, Finished, Reader, Stream};
+use kennel_agents::{Agent, Because, End, Ended, Finished, Reader};
 use kennel_core::verdict::{EvidenceSource, Judged, Usage, Verdict, VerdictKind, Work};
 use kennel_core::{Exit, Reason, Session};
-use kennel_keeper::journal::{self, Item};
+use kennel_keeper::journal;
 
 use crate::home::JOURNAL;
+use crate::transcript::read_on;
 
 /// What became of it. Output that can't be read leaves it unknown. Blocks on the disk.
 pub(crate) fn judge(session: &Session, folder: &Path) -> Judged {
@@ -74,17 +75,7 @@ pub(crate) fn answer(session: &Session, folder: &Path) -> Option<String> {
 }
 
 fn read(reader: &mut Reader, journal: &Path) -> io::Result<()> {
-    let mut journal = journal::Reader::open(journal)?;
-    loop {
-        match journal.next()? {
-            Item::Data { stream, data, .. } => {
-                let stream = if stream == 2 { Stream::Stderr } else { Stream::Stdout };
-                reader.read(stream, data, &mut |_| {});
-            }
-            Item::Gap { lost, .. } => reader.lost(lost.unwrap_or(0)),
-            Item::End => return Ok(()),
-        }
-    }
+    read_on(&mut journal::Reader::open(journal)?, reader, &mut |_| {})
 }
 
 /// How it ended, in the words of those who judge.

@@ -45,6 +45,8 @@ pub(super) enum Content {
     Stream(&'static [&'static str], Shape),
     /// Something of this media type.
     Other(&'static str),
+    /// From here on it is a WebSocket.
+    WebSocket,
 }
 
 /// See the module.
@@ -94,6 +96,13 @@ impl Endpoint {
     /// The answer is empty, with another status than 204.
     pub(super) fn status(mut self, status: u16) -> Self {
         self.status = status;
+        self
+    }
+
+    /// The answer is a WebSocket.
+    pub(super) fn web_socket(mut self) -> Self {
+        self.status = 101;
+        self.content = Content::WebSocket;
         self
     }
 

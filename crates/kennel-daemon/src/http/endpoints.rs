@@ -1,19 +1,19 @@
 //! Everything that the API has.
 
 use kennel_core::api::{
-    AdoptAnswer, AdoptRequest, ByRequest, CreateRequest, DaemonView, InputRequest, InspectView,
-    ListRequest, MemberAnswer, NewMember, PlanRequest, PlanResumeRequest, PruneAnswer,
-    PruneRequest, ReplaceRequest, ReportRequest, ResumeRequest, SessionPage, ShutdownLine,
-    ShutdownRequest, SignalRequest, StopAnswer, StopRequest, StraysEnded, StraysView,
-    WorktreeLosses, WorktreesView,
+    AdoptAnswer, AdoptRequest, AnswerView, AskRequest, ByRequest, CreateRequest, DaemonView,
+    InputRequest, InspectView, ListRequest, MemberAnswer, NewMember, PlanRequest,
+    PlanResumeRequest, PruneAnswer, PruneRequest, ReplaceRequest, ReportRequest, ResumeRequest,
+    SessionPage, ShutdownLine, ShutdownRequest, SignalRequest, StopAnswer, StopRequest,
+    StraysEnded, StraysView, WorktreeLosses, WorktreesView,
 };
 use kennel_core::plan::PlanView;
 use kennel_core::{EventView, SessionView};
 
 use super::endpoint::{Endpoint, delete, get, post};
 use super::{
-    adopt, daemon, description, events, input, members, observe, plans, report, resume, sessions,
-    stray, worktrees,
+    adopt, answer, ask, daemon, description, events, input, members, observe, output, plans,
+    report, resume, sessions, stray, terminal, worktrees,
 };
 
 const LINES: &[&str] = &["application/x-ndjson"];
@@ -98,6 +98,38 @@ fn sessions() -> Vec<Endpoint> {
             ("sendInput", "Sends input to a session"),
         )
         .body::<InputRequest>(),
+        get(
+            "/v1/sessions/{reference}/output",
+            output::output,
+            ("readOutput", "Tells what a session has printed, and what it prints"),
+        )
+        .query::<output::Wish>()
+        .stream::<serde_json::Value>(&[
+            "application/octet-stream",
+            "application/x-ndjson",
+            "text/event-stream",
+        ]),
+        get(
+            "/v1/sessions/{reference}/terminal",
+            terminal::terminal,
+            ("attach", "Sits down at the terminal of a session"),
+        )
+        .query::<terminal::Manner>()
+        .web_socket(),
+        get(
+            "/v1/sessions/{reference}/answer",
+            answer::answer,
+            ("getAnswer", "Tells what an agent has answered; as events, what it does meanwhile"),
+        )
+        .query::<answer::Manner>()
+        .answer::<AnswerView>(200),
+        post(
+            "/v1/ask",
+            ask::ask,
+            ("ask", "Asks a member or an agent; as events, the answer as it comes"),
+        )
+        .body::<AskRequest>()
+        .answer::<SessionView>(201),
         get("/v1/prune", sessions::would_prune, ("previewPrune", "Says what a prune would remove"))
             .query::<PruneRequest>()
             .answer::<PruneAnswer>(200),
@@ -197,7 +229,7 @@ fn the_rest() -> Vec<Endpoint> {
             ("listEvents", "Tells what has happened, and what happens"),
         )
         .query::<events::Which>()
-        .stream::<EventView>(LINES),
+        .stream::<EventView>(&["application/x-ndjson", "text/event-stream"]),
         get("/v1/worktrees", worktrees::list, ("listWorktrees", "Lists the worktrees of sessions"))
             .answer::<WorktreesView>(200),
         delete(

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use axum::body::Bytes;
 use axum::extract::State;
+use axum::http::HeaderMap;
 use axum::response::Response;
 use kennel_core::SessionId;
 use serde::Deserialize;
@@ -13,43 +14,79 @@ use tokio::sync::mpsc;
 use tokio::task::spawn_blocking;
 
 use super::body::Params;
-use super::{Api, stream};
+use super::event_stream::{self, Wanted};
+use super::{Api, sse, stream};
 use crate::message::Command;
 use crate::refused::Refused;
 use crate::register::{EventQuery, ReadError};
 
 /// How many are read at once.
-const PIECE: usize = 256;
+pub(super) const PIECE: usize = 256;
 /// How many lines wait for a slow client.
 const AHEAD: usize = 16;
 
 /// How long what has happened may take to get into the log before it is read all the same.
-const CATCH_UP: Duration = Duration::from_secs(1);
+pub(super) const CATCH_UP: Duration = Duration::from_secs(1);
 
 /// Which events.
 #[derive(Debug, Default, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub(super) struct Which {
-    #[serde(default)]
-    since: u64,
+    since: Option<u64>,
     session: Option<String>,
     #[serde(default)]
+    kind: Kinds,
+    #[serde(default)]
     follow: bool,
+    format: Option<Form>,
+}
+
+/// How they are told.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+enum Form {
+    Ndjson,
+    Sse,
+}
+
+/// Which kinds of events: some, by their names with commas between them, or all.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(from = "String")]
+pub(super) struct Kinds(Vec<String>);
+
+impl From<String> for Kinds {
+    fn from(text: String) -> Self {
+        Self(text.split(',').map(str::trim).filter(|k| !k.is_empty()).map(str::to_owned).collect())
+    }
+}
+
+impl Kinds {
+    pub(super) fn have(&self, kind: &str) -> bool {
+        self.0.is_empty() || self.0.iter().any(|wanted| wanted == kind)
+    }
 }
 
 pub(super) async fn events(
     State(api): State<Api>,
+    headers: HeaderMap,
     Params(which): Params<Which>,
 ) -> Result<Response, Refused> {
-    let session = match which.session {
+    let session = match which.session.clone() {
         None => None,
         Some(reference) => Some(find(&api, reference).await?),
     };
+    let Which { since, kind: kinds, follow, format, .. } = which;
+    let as_events = format.map_or_else(|| sse::is_accepted(&headers), |form| form == Form::Sse);
+    if as_events {
+        return event_stream::tell(api, Wanted { since, session, kinds }, &headers).await;
+    }
     let (lines, told) = mpsc::channel(AHEAD);
-    let query = EventQuery { since: which.since, session, limit: PIECE };
+    let query = EventQuery { since: since.unwrap_or(0), session, limit: PIECE };
     tokio::spawn(async move {
-        if let Err(error) = tell(&api, query, which.follow, &lines).await {
+        if let Err(error) = tell(&api, query, &kinds, follow, &lines).await {
             tracing::warn!(%error, "events can't be read");
         }
     });
@@ -69,6 +106,7 @@ async fn find(api: &Api, reference: String) -> Result<SessionId, Refused> {
 async fn tell(
     api: &Api,
     mut query: EventQuery,
+    kinds: &Kinds,
     follow: bool,
     lines: &mpsc::Sender<Bytes>,
 ) -> Result<(), ReadError> {
@@ -86,7 +124,8 @@ async fn tell(
         let events = events?;
         for event in &events {
             query.since = event.seq;
-            if let Some(line) = stream::line(event)
+            if kinds.have(&event.kind)
+                && let Some(line) = stream::line(event)
                 && lines.send(line).await.is_err()
             {
                 return Ok(());
@@ -103,5 +142,17 @@ async fn tell(
             _ = leaving.wait_for(|leaving| *leaving) => return Ok(()),
             () = lines.closed() => return Ok(()),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn kinds_are_told_apart_by_commas_and_none_means_all() {
+        let kinds = Kinds::from("running, reaped,".to_owned());
+        assert!(kinds.have("running") && kinds.have("reaped") && !kinds.have("reserved"));
+        assert!(Kinds::from(String::new()).have("anything"));
     }
 }

@@ -9,6 +9,7 @@ use rustix::fs::{Mode, OFlags};
 use tokio::net::unix::SocketAddr;
 use tokio::net::{UnixListener, UnixStream};
 
+use super::patient::Patient;
 use crate::home::API_SOCKET;
 
 /// The pause after no connection could be taken.
@@ -16,11 +17,15 @@ const PAUSE: Duration = Duration::from_millis(100);
 
 /// A listener that only takes connections of our own user.
 #[derive(Debug)]
-pub(crate) struct OwnerOnly(UnixListener);
+pub(crate) struct OwnerOnly {
+    listener: UnixListener,
+    /// How long one who does not read is waited for; none: for ever.
+    patience: Option<Duration>,
+}
 
 impl OwnerOnly {
     /// Listens in the home, in place of a predecessor: call it with the daemon's lock held.
-    pub(crate) fn bind(home: &Path) -> io::Result<Self> {
+    pub(crate) fn bind(home: &Path, patience: Option<Duration>) -> io::Result<Self> {
         let path = home.join(API_SOCKET);
         match std::fs::remove_file(&path) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
@@ -32,7 +37,7 @@ impl OwnerOnly {
         let listener =
             UnixListener::bind(format!("/proc/self/fd/{}/{API_SOCKET}", folder.as_raw_fd()))?;
         rustix::fs::chmod(&path, Mode::RUSR | Mode::WUSR)?;
-        Ok(Self(listener))
+        Ok(Self { listener, patience })
     }
 }
 
@@ -41,14 +46,14 @@ fn is_owner(stream: &UnixStream) -> io::Result<bool> {
 }
 
 impl axum::serve::Listener for OwnerOnly {
-    type Io = UnixStream;
+    type Io = Patient<UnixStream>;
     type Addr = SocketAddr;
 
-    async fn accept(&mut self) -> (UnixStream, SocketAddr) {
+    async fn accept(&mut self) -> (Patient<UnixStream>, SocketAddr) {
         loop {
-            match self.0.accept().await {
+            match self.listener.accept().await {
                 Ok((stream, address)) => match is_owner(&stream) {
-                    Ok(true) => return (stream, address),
+                    Ok(true) => return (Patient::new(stream, self.patience), address),
                     Ok(false) => tracing::warn!("another user was turned away"),
                     Err(error) => tracing::warn!(%error, "nobody knows who connects"),
                 },
@@ -61,7 +66,7 @@ impl axum::serve::Listener for OwnerOnly {
     }
 
     fn local_addr(&self) -> io::Result<SocketAddr> {
-        self.0.local_addr()
+        self.listener.local_addr()
     }
 }
 
@@ -75,7 +80,7 @@ mod tests {
     async fn the_socket_is_the_owners_alone_and_replaces_a_stale_one() {
         let home = tempfile::tempdir().unwrap();
         for _ in 0..2 {
-            let listener = OwnerOnly::bind(home.path()).unwrap();
+            let listener = OwnerOnly::bind(home.path(), None).unwrap();
             let mode = std::fs::metadata(home.path().join(API_SOCKET)).unwrap().permissions();
             assert_eq!(mode.mode() & 0o777, 0o600);
             drop(listener); // its file stays
@@ -87,6 +92,6 @@ mod tests {
         let home = tempfile::tempdir().unwrap();
         let deep = home.path().join("x".repeat(200));
         std::fs::create_dir(&deep).unwrap();
-        OwnerOnly::bind(&deep).unwrap();
+        OwnerOnly::bind(&deep, None).unwrap();
     }
 }

@@ -1,22 +1,33 @@
 //! The API: JSON over HTTP at a socket that is the owner's alone.
 
 mod adopt;
+mod answer;
+mod ask;
 mod body;
 mod daemon;
 pub(crate) mod description;
 mod endpoint;
 mod endpoints;
+mod event_stream;
 mod events;
+mod feed;
 mod input;
 mod listener;
+mod live;
 mod members;
 mod observe;
+mod output;
+mod patient;
 mod plans;
+mod pull;
+mod pulse;
 mod report;
 mod resume;
 mod sessions;
+mod sse;
 mod stray;
 mod stream;
+mod terminal;
 mod worktrees;
 
 use std::sync::Arc;
@@ -36,6 +47,7 @@ use crate::refused::{Refused, RefusedKind};
 use crate::register::Register;
 
 pub(crate) use listener::OwnerOnly;
+pub(crate) use live::Live;
 pub(crate) use observe::Instruments;
 pub(crate) use report::Peer;
 
@@ -54,6 +66,8 @@ pub(crate) struct Shared {
     pub(crate) deposit: Deposit,
     pub(crate) home: Home,
     pub(crate) instruments: Instruments,
+    /// What those share who look on while something happens.
+    pub(crate) live: Live,
     /// Becomes true when the daemon leaves: what would go on for ever ends then.
     pub(crate) leaving: watch::Receiver<bool>,
 }
@@ -69,6 +83,16 @@ impl Api {
         let sent = self.0.bus.send(Message::Command(command(answer)));
         sent.map_err(|_| Refused::gone())?;
         answered.await.unwrap_or_else(|_| Err(Refused::gone()))
+    }
+
+    /// Comes when nobody is in front of a session any more.
+    pub(crate) async fn all_detached(&self) {
+        self.0.live.all_detached().await;
+    }
+
+    /// How long a client that does not read is waited for; none: for ever.
+    pub(crate) fn patience(&self) -> Option<std::time::Duration> {
+        self.0.live.patience
     }
 
     /// All routes.
@@ -127,11 +151,11 @@ mod tests {
         let (bus, _messages) = tokio::sync::mpsc::unbounded_channel();
         let (_leave, leaving) = watch::channel(false);
         let home = Home { folder: home.path().to_owned(), id };
-        let deposit = Deposit::default();
+        let (deposit, live) = (Deposit::default(), Live::new(std::time::Duration::ZERO));
         let register = opened.register.clone();
         // It panics if two are in each other's way.
         let instruments = Instruments::new(Arc::default(), Vec::new(), leaving.clone());
-        let shared = Shared { bus, register, deposit, home, instruments, leaving };
+        let shared = Shared { bus, register, deposit, home, instruments, live, leaving };
         let routes = Api::new(shared).routes();
         drop(routes);
         opened.register.close();

@@ -35,7 +35,7 @@ pub(crate) struct Peer {
 
 impl Connected<IncomingStream<'_, OwnerOnly>> for Peer {
     fn connect_info(stream: IncomingStream<'_, OwnerOnly>) -> Self {
-        Self { pid: stream.io().peer_cred().ok().and_then(|peer| peer.pid()) }
+        Self { pid: stream.io().get_ref().peer_cred().ok().and_then(|peer| peer.pid()) }
     }
 }
 

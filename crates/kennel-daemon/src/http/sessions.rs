@@ -47,6 +47,17 @@ pub(super) async fn create(
     Body(mut request): Body<CreateRequest>,
 ) -> Result<(StatusCode, Json<SessionView>), Refused> {
     take_key(&headers, &mut request.spec.key)?;
+    let view = begin(&api, request, until, rejoin).await?;
+    Ok((StatusCode::CREATED, Json(view)))
+}
+
+/// Begins a session, or finds the one that the same request has made.
+pub(super) async fn begin(
+    api: &Api,
+    request: CreateRequest,
+    until: Until,
+    rejoin: Option<SessionId>,
+) -> Result<SessionView, Refused> {
     let given = match &request.stdin {
         StdinFrom::Deposit { ticket } => api.0.deposit.take(ticket),
         StdinFrom::Null | StdinFrom::Pipe => None,
@@ -62,11 +73,11 @@ pub(super) async fn create(
     let view = api.ask(create).await?;
     // Nobody may be tied to it.
     holds.send(()).ok();
-    Ok((StatusCode::CREATED, Json(view)))
+    Ok(view)
 }
 
 /// The key of a request may stand in its head, as other services have it.
-fn take_key(headers: &HeaderMap, key: &mut Option<String>) -> Result<(), Refused> {
+pub(super) fn take_key(headers: &HeaderMap, key: &mut Option<String>) -> Result<(), Refused> {
     let Some(given) = headers.get("idempotency-key") else { return Ok(()) };
     let given = given.to_str().map_err(|_| Refused::invalid("Idempotency-Key is no plain text"))?;
     if key.as_ref().is_some_and(|key| key != given) {

@@ -1,7 +1,7 @@
 //! What is put on record, and what is asked of it.
 
 use kennel_core::plan::{Inputs, PlanSpec, PlanState};
-use kennel_core::{PenKind, Session, SessionId};
+use kennel_core::{EventView, PenKind, Session, SessionId};
 
 /// A session, as it is on record.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -102,6 +102,15 @@ pub struct EventQuery {
     pub session: Option<SessionId>,
     /// At most so many, the oldest of them.
     pub limit: usize,
+}
+
+/// Events, and how far back there are any.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct EventPage {
+    /// Those that were asked for, the oldest first.
+    pub events: Vec<EventView>,
+    /// The number of the oldest event on record, seen at the same time; none if there is none.
+    pub oldest: Option<u64>,
 }
 
 /// How much is kept.

@@ -9,7 +9,9 @@ use kennel_core::{EventView, Member, Phase, SessionId};
 use tokio::sync::{oneshot, watch};
 
 use super::batch::{Call, Change, Item, Reply, Urgency};
-use super::entry::{Durability, EventQuery, NewEvent, PlanRecord, Retained, Retention, Stored};
+use super::entry::{
+    Durability, EventPage, EventQuery, NewEvent, PlanRecord, Retained, Retention, Stored,
+};
 use super::error::{OpenRegisterError, ReadError, WriteError};
 use super::open::{self, Contents, Ready};
 use super::queue::{Inlet, queue};
@@ -221,6 +223,14 @@ impl Register {
     /// The register can't be read.
     pub fn events(&self, query: EventQuery) -> Result<Vec<EventView>, ReadError> {
         self.shared.readers.events(&query)
+    }
+
+    /// The same, with how far back there are any.
+    ///
+    /// # Errors
+    /// The register can't be read.
+    pub fn event_page(&self, query: &EventQuery) -> Result<EventPage, ReadError> {
+        self.shared.readers.page(query)
     }
 
     /// The number of the newest event; moves after each commit that brings one.

@@ -29,7 +29,9 @@ mod traffic;
 mod wal;
 mod writer;
 
-pub use entry::{Durability, EventQuery, NewEvent, PlanRecord, Retained, Retention, Stored, Times};
+pub use entry::{
+    Durability, EventPage, EventQuery, NewEvent, PlanRecord, Retained, Retention, Stored, Times,
+};
 pub use error::{OpenRegisterError, ReadError, WriteError};
 pub use handle::{Answer, Opened, Register};
 pub use network::refuse_network;

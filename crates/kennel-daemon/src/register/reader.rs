@@ -7,7 +7,7 @@ use kennel_core::EventView;
 use rusqlite::{Connection, OpenFlags};
 
 use super::database::BUSY;
-use super::entry::EventQuery;
+use super::entry::{EventPage, EventQuery};
 use super::error::ReadError;
 use super::rows;
 
@@ -34,18 +34,34 @@ impl Readers {
     }
 
     pub(super) fn events(&self, query: &EventQuery) -> Result<Vec<EventView>, ReadError> {
+        self.read(|connection| rows::events(connection, query))
+    }
+
+    pub(super) fn page(&self, query: &EventQuery) -> Result<EventPage, ReadError> {
+        self.read(|connection| {
+            // Both as of the same moment; it ends when it is dropped.
+            let moment = connection.unchecked_transaction()?;
+            let oldest = rows::oldest_event(&moment)?;
+            Ok(EventPage { events: rows::events(&moment, query)?, oldest })
+        })
+    }
+
+    fn read<T>(
+        &self,
+        look: impl FnOnce(&Connection) -> rusqlite::Result<T>,
+    ) -> Result<T, ReadError> {
         let (connection, generation) = {
             let mut idle = self.idle();
             (idle.connections.pop(), idle.generation)
         };
         let failed = |error: rusqlite::Error| ReadError::new(&self.path, &error);
         let connection = connection.map_or_else(|| self.connect(), Ok).map_err(failed)?;
-        let events = rows::events(&connection, query).map_err(failed)?;
+        let seen = look(&connection).map_err(failed)?;
         let mut idle = self.idle();
         if idle.generation == generation && idle.connections.len() < KEPT {
             idle.connections.push(connection);
         }
-        Ok(events)
+        Ok(seen)
     }
 
     /// Lets go of every connection: of idle ones now, of others when they are done.

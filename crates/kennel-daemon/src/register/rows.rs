@@ -191,6 +191,14 @@ pub(super) fn events(
     }
 }
 
+/// The number of the oldest event on record.
+pub(super) fn oldest_event(connection: &Connection) -> rusqlite::Result<Option<u64>> {
+    let oldest: Option<i64> = connection
+        .prepare_cached("SELECT min(seq) FROM events")?
+        .query_row([], |row| row.get(0))?;
+    Ok(oldest.map(unsigned))
+}
+
 fn view(row: &Row<'_>) -> rusqlite::Result<EventView> {
     Ok(EventView {
         seq: unsigned(row.get(0)?),

@@ -29,7 +29,29 @@ pub enum Why {
     Damaged,
 }
 
+impl std::fmt::Display for Why {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.pad(match self {
+            Self::Dropped => "older than the limit allows",
+            Self::DiskFull => "the disk was full, or failed",
+            Self::KeeperDied => "the keeper was killed",
+            Self::Damaged => "the journal is damaged",
+        })
+    }
+}
+
 impl Why {
+    /// Its stable name.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Dropped => "dropped",
+            Self::DiskFull => "disk_full",
+            Self::KeeperDied => "keeper_died",
+            Self::Damaged => "damaged",
+        }
+    }
+
     fn code(self) -> u8 {
         match self {
             Self::Dropped => 0,

@@ -1,5 +1,6 @@
 //! Those that read a journal, while it is written or later.
 
+use std::collections::VecDeque;
 use std::io;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
@@ -149,6 +150,36 @@ impl Reader {
         }
         let start = self.start()?;
         self.seek(start)
+    }
+
+    /// Go to where the last `lines` lines of some of the streams begin. Reads all that is kept.
+    ///
+    /// # Errors
+    /// The journal can't be read.
+    pub fn seek_tail_of(&mut self, lines: usize, wanted: impl Fn(u8) -> bool) -> io::Result<()> {
+        let start = self.start()?;
+        self.seek(start)?;
+        let mut begins = VecDeque::new();
+        let mut at_line_start = true;
+        loop {
+            match self.next()? {
+                Item::Data { offset, stream, data, .. } if wanted(stream) => {
+                    for (at, byte) in data.iter().enumerate() {
+                        if at_line_start {
+                            begins.push_back(offset + at as u64);
+                        }
+                        at_line_start = *byte == b'\n';
+                        if begins.len() > lines {
+                            begins.pop_front();
+                        }
+                    }
+                }
+                Item::Data { .. } | Item::Gap { .. } => {}
+                Item::End => break,
+            }
+        }
+        let end = self.position();
+        self.seek(begins.front().copied().unwrap_or(end))
     }
 
     /// Go to the first output of that time or later. If older output was dropped, so that some of what was asked

@@ -4,10 +4,11 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use anyhow::Context;
-use kennel_agents::{Agent, Reader as Words, Stream};
+use kennel_agents::{Happening, Reader as Words};
 use kennel_core::api::StopRequest;
 use kennel_core::{Phase, SessionView};
-use kennel_keeper::journal::{Item, Reader, STDERR};
+use kennel_daemon::transcript;
+use kennel_keeper::journal::Reader;
 use kennel_keeper::protocol::{Report, Role};
 use kennel_keeper::{ClientError, KeeperClient};
 use rustix::event::{PollFd, PollFlags};
@@ -179,12 +180,8 @@ impl Course<'_> {
 
 impl Attempt {
     fn begin(session: &SessionView) -> Result<Self, Failure> {
-        let spec = session.spec.agent.as_deref();
-        let seat = spec.map(|spec| spec.seat.clone()).unwrap_or_default();
-        let agent = Agent::of(&seat).map_err(Failure::internal)?;
-        let journal = Path::new(&session.folder).join("journal");
-        let journal = Reader::open(&journal).context("can't read the output")?;
-        Ok(Self { id: session.id.clone(), keeper: None, journal, words: agent.reader() })
+        let (journal, words) = transcript::open(session).context("can't read the output")?;
+        Ok(Self { id: session.id.clone(), keeper: None, journal, words })
     }
 
     /// Whoever writes the journal tells when there is more.
@@ -205,15 +202,9 @@ impl Attempt {
     }
 
     fn drain(&mut self, show: &mut Show) -> Result<(), Failure> {
-        loop {
-            match self.journal.next().context("can't read the output")? {
-                Item::Data { stream, data, .. } => {
-                    let stream = if stream == STDERR { Stream::Stderr } else { Stream::Stdout };
-                    self.words.read(stream, data, &mut |happening| show.happening(&happening));
-                }
-                Item::Gap { lost, .. } => self.words.lost(lost.unwrap_or(0)),
-                Item::End => return show.printed(),
-            }
-        }
+        let tell = &mut |happening: Happening<'_>| show.happening(&happening);
+        transcript::read_on(&mut self.journal, &mut self.words, tell)
+            .context("can't read the output")?;
+        show.printed()
     }
 }

@@ -1,13 +1,10 @@
 //! What became of a prompt: in words, as JSON, and as an exit code.
 
-use std::path::Path;
-
 use anyhow::Context;
-use kennel_agents::{Agent, Because, End, Ended, Finished, Stream};
+use kennel_core::api::AnswerView;
 use kennel_core::verdict::Judged;
-use kennel_core::{Exit, Owed, Reason, SessionView, Usage, VerdictKind};
-use kennel_keeper::journal::{Item, Reader, STDERR};
-use serde::Serialize;
+use kennel_core::{SessionView, Usage, VerdictKind};
+use kennel_daemon::transcript;
 
 use crate::exit_code;
 use crate::failure::{Failure, say};
@@ -58,26 +55,6 @@ pub(super) fn exit_code_of(kind: VerdictKind) -> u8 {
     }
 }
 
-/// A prompt that is over, for programs. Field names are stable: added to, never changed.
-#[derive(Debug, Serialize)]
-struct Told<'a> {
-    session: &'a str,
-    attempts: u32,
-    member: Option<&'a str>,
-    agent: &'a str,
-    verdict: VerdictKind,
-    evidence: &'a str,
-    answer: Option<&'a str>,
-    conversation: Option<&'a str>,
-    usage: Usage,
-    turns: Option<u32>,
-    tools: u32,
-    reason: Option<&'a Reason>,
-    exit: Option<&'a Exit>,
-    /// What of it could not be removed so far.
-    owed: &'a [Owed],
-}
-
 /// Prints what became of it; gives the exit code.
 pub(super) fn tell(session: &SessionView, form: Form, signal: Option<i32>) -> Result<u8, Failure> {
     let Some(judged) = &session.judged else {
@@ -89,23 +66,7 @@ pub(super) fn tell(session: &SessionView, form: Form, signal: Option<i32>) -> Re
         return Err(Failure::because(exit_code::UNKNOWN, text));
     };
     let answer = answer_of(session)?;
-    let spec = session.spec.agent.as_deref();
-    let told = Told {
-        session: &session.session,
-        attempts: session.launches,
-        member: spec.and_then(|spec| spec.member.as_deref()),
-        agent: spec.map_or("", |spec| spec.seat.agent.as_str()),
-        verdict: judged.verdict.kind,
-        evidence: &judged.verdict.evidence,
-        answer: answer.as_deref(),
-        conversation: judged.conversation.as_deref(),
-        usage: judged.usage,
-        turns: judged.turns,
-        tools: judged.tools,
-        reason: session.reason.as_ref(),
-        exit: session.exit.as_ref(),
-        owed: &session.owed,
-    };
+    let told = AnswerView::of(session, answer.clone());
     match form {
         Form::Json => print::json(&told)?,
         Form::JsonLine => print::json_line(&told)?,
@@ -166,29 +127,10 @@ fn hint(kind: VerdictKind, session: &SessionView) -> Option<String> {
 
 /// The answer, from what the agent printed.
 pub(crate) fn answer_of(session: &SessionView) -> Result<Option<String>, Failure> {
-    let Some(spec) = session.spec.agent.as_deref() else { return Ok(None) };
-    let agent = Agent::of(&spec.seat).map_err(Failure::internal)?;
-    let mut words = agent.reader();
-    let journal = Path::new(&session.folder).join("journal");
-    let mut journal = Reader::open(&journal).context("can't read the output")?;
-    loop {
-        match journal.next().context("can't read the output")? {
-            Item::Data { stream, data, .. } => {
-                let stream = if stream == STDERR { Stream::Stderr } else { Stream::Stdout };
-                words.read(stream, data, &mut |_| {});
-            }
-            Item::Gap { lost, .. } => words.lost(lost.unwrap_or(0)),
-            Item::End => break,
-        }
+    if session.spec.agent.is_none() {
+        return Ok(None);
     }
-    let end = match &session.exit {
-        Some(Exit::Code { code }) => End::Exited(*code),
-        Some(Exit::Signal { signal, .. }) => End::Signaled(*signal),
-        _ => End::Unknown,
-    };
-    let ended = Ended { end, because: Because::Itself };
-    let Finished { answer, .. } = words.finish(&ended, &mut |_| {});
-    Ok(answer)
+    Ok(transcript::answer_of(session).context("can't read the output")?)
 }
 
 /// Tokens, for people; nothing if there are none.

@@ -3,7 +3,7 @@
 use std::io::Write as _;
 use std::time::{Duration, Instant};
 
-use kennel_agents::Happening;
+use kennel_agents::{Doing, Happening};
 use kennel_core::{SessionView, Usage};
 use serde::Serialize;
 
@@ -46,16 +46,16 @@ enum Form {
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "snake_case", tag = "event")]
 enum Line<'a> {
-    Attempt { session: &'a str, attempt: u32 },
-    Queued { session: &'a str, place: Option<u64> },
-    Conversation { id: &'a str },
-    Text { text: &'a str },
-    Thinking { text: &'a str },
-    ToolBegan { id: &'a str, name: &'a str, about: &'a str },
-    ToolEnded { id: &'a str, failed: bool },
-    Usage { usage: Usage },
-    Retrying { why: &'a str, after_ms: Option<u64> },
-    Notice { text: &'a str },
+    Attempt {
+        session: &'a str,
+        attempt: u32,
+    },
+    Queued {
+        session: &'a str,
+        place: Option<u64>,
+    },
+    #[serde(untagged)]
+    Doing(Doing<'a>),
 }
 
 impl Show {
@@ -112,36 +112,19 @@ impl Show {
 
     /// Something happened.
     pub(super) fn happening(&mut self, happening: &Happening<'_>) {
+        self.line(&Line::Doing(happening.into()));
         match happening {
-            Happening::Conversation(id) => self.line(&Line::Conversation { id }),
-            Happening::Text(text) => {
-                self.line(&Line::Text { text });
-                self.words(text);
-            }
-            Happening::Thinking(text) => self.line(&Line::Thinking { text }),
-            Happening::ToolBegan { id, name, about } => {
-                self.line(&Line::ToolBegan { id, name, about });
-                self.say(&format!("{name}: {about}"));
-            }
-            Happening::ToolEnded { id, failed } => {
-                self.line(&Line::ToolEnded { id, failed: *failed });
-                if *failed {
-                    self.say("the tool failed");
-                }
-            }
-            Happening::Usage(usage) => {
-                self.usage = *usage;
-                self.line(&Line::Usage { usage: *usage });
-            }
-            Happening::Retrying { why, after } => {
-                let after_ms = after.map(|after| u64::try_from(after.as_millis()).unwrap_or(0));
-                self.line(&Line::Retrying { why, after_ms });
+            Happening::Text(text) => self.words(text),
+            Happening::ToolBegan { name, about, .. } => self.say(&format!("{name}: {about}")),
+            Happening::ToolEnded { failed: true, .. } => self.say("the tool failed"),
+            Happening::Usage(usage) => self.usage = *usage,
+            Happening::Retrying { why, .. } => {
                 self.say(&format!("the agent tries again by itself: {why}"));
             }
-            Happening::Notice(text) => {
-                self.line(&Line::Notice { text });
-                self.say(text);
-            }
+            Happening::Notice(text) => self.say(text),
+            Happening::Conversation(_)
+            | Happening::Thinking(_)
+            | Happening::ToolEnded { failed: false, .. } => {}
         }
     }
 

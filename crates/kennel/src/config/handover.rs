@@ -109,6 +109,7 @@ impl DaemonSettings {
                 "key_retention" => parse_time(text).map(|time| config.terms.key_retention = time),
                 "min_free_disk" => parse_size(text).map(|size| config.terms.minima.disk = size),
                 "min_free_memory" => parse_size(text).map(|size| config.terms.minima.memory = size),
+                "reader_patience" => parse_time(text).map(|time| config.reader_patience = time),
                 _ => Err("there is nothing of this name to set".to_owned()),
             };
             if let Err(why) = applied {

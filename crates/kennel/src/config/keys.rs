@@ -36,6 +36,7 @@ pub(crate) const KEYS: &[Key] = &[
     Key::daemon("key_retention", Kind::Time, Some("24h")),
     Key::daemon("min_free_disk", Kind::Size, Some("64M")),
     Key::daemon("min_free_memory", Kind::Size, Some("64M")),
+    Key::daemon("reader_patience", Kind::Time, Some("1m")),
 ];
 
 /// Flags of `run` that can't be set, and why: for those who try.

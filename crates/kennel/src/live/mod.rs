@@ -11,11 +11,8 @@
 mod detach;
 mod guard;
 mod impatience;
-mod input;
 mod output;
 mod poll;
-mod screen;
-mod sequence;
 mod signals;
 mod terminal;
 
@@ -24,6 +21,8 @@ use std::io;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
+use kennel_keeper::attach::Input;
+pub(crate) use kennel_keeper::attach::{Mute, Tracker};
 use kennel_keeper::protocol::{Outcome, Report, Request, Role, VERSION};
 use kennel_keeper::{ClientError, KeeperClient};
 use kennel_pen::{Member, Size, Survivor};
@@ -40,10 +39,8 @@ pub(crate) use detach::{DEFAULT as DEFAULT_DETACH_KEYS, DetachKeys};
 use detach::{Typed, Watch};
 pub(crate) use guard::serve as serve_as_guard;
 use impatience::Impatience;
-use input::Input;
 pub(crate) use output::{Begin, News, Output, missing};
 pub(crate) use poll::poll;
-pub(crate) use screen::{Mute, Tracker};
 pub(crate) use signals::{Signals, Told};
 pub(crate) use terminal::{OwnTerminal, RawTerminal, like_ours, settings, size};
 

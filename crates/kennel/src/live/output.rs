@@ -8,19 +8,17 @@ use std::sync::mpsc::{self, Receiver, Sender, TryRecvError};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use kennel_keeper::attach::{Tracker, screen_of};
 use kennel_keeper::journal::{Item, Reader, STDERR, Why};
 use rustix::event::{EventfdFlags, PollFd, PollFlags, eventfd};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::io::Errno;
 
 use super::poll::poll;
-use super::screen::{Replay, Tracker};
 use super::signals::Signals;
 
 /// How long a terminal may take nothing at all before the rest of the output is given up.
 const STUCK: Duration = Duration::from_secs(2);
-/// How far back a screen is looked for.
-const FAR_BACK: u64 = 8 * 1024 * 1024;
 
 /// Where reading begins.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -235,17 +233,7 @@ impl Copier {
 
     /// Shows what is on the agent's screen.
     fn replay(&mut self, reader: &mut Reader) -> io::Result<()> {
-        let mut replay = Replay::default();
-        let from = reader.start()?.max(reader.end()?.saturating_sub(FAR_BACK));
-        reader.seek(from)?;
-        loop {
-            match reader.next()? {
-                Item::Data { stream, data, .. } if stream != STDERR => replay.feed(data),
-                Item::Data { .. } | Item::Gap { .. } => {}
-                Item::End => break,
-            }
-        }
-        let (shown, tracker) = replay.finish();
+        let (shown, tracker) = screen_of(reader)?;
         self.write(1, &shown);
         if let Some(ours) = &mut self.tracker {
             *ours = tracker;
@@ -273,12 +261,6 @@ impl Copier {
 
 /// What is missing in the output, for people.
 pub(crate) fn missing(lost: Option<u64>, why: Why) -> String {
-    let why = match why {
-        Why::Dropped => "older than the limit allows",
-        Why::DiskFull => "the disk was full, or failed",
-        Why::KeeperDied => "the keeper was killed",
-        Why::Damaged => "the journal is damaged",
-    };
     match lost {
         Some(1) => format!("1 byte of output is missing here: {why}"),
         Some(lost) => format!("{lost} bytes of output are missing here: {why}"),

@@ -1,6 +1,5 @@
 //! `kennel logs`: what a session has printed, and prints.
 
-use std::collections::VecDeque;
 use std::io::{self, Write};
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -166,7 +165,7 @@ fn find_beginning(reader: &mut Reader, args: &LogsArgs) -> io::Result<()> {
     }
     if let Some(Tail::Lines(lines)) = args.tail {
         match args.stream {
-            Some(stream) => tail_of_stream(reader, lines, stream)?,
+            Some(wanted) => reader.seek_tail_of(lines, |stream| wanted.shows(stream))?,
             None => reader.seek_tail(lines)?,
         }
         if from.is_some_and(|from| from > reader.position()) {
@@ -174,33 +173,6 @@ fn find_beginning(reader: &mut Reader, args: &LogsArgs) -> io::Result<()> {
         }
     }
     Ok(())
-}
-
-/// Goes to where the last lines of one stream begin.
-fn tail_of_stream(reader: &mut Reader, lines: usize, wanted: StreamChoice) -> io::Result<()> {
-    let start = reader.start()?;
-    reader.seek(start)?;
-    let mut begins = VecDeque::new();
-    let mut at_line_start = true;
-    loop {
-        match reader.next()? {
-            Item::Data { offset, stream, data, .. } if wanted.shows(stream) => {
-                for (at, byte) in data.iter().enumerate() {
-                    if at_line_start {
-                        begins.push_back(offset + at as u64);
-                    }
-                    at_line_start = *byte == b'\n';
-                    if begins.len() > lines {
-                        begins.pop_front();
-                    }
-                }
-            }
-            Item::Data { .. } | Item::Gap { .. } => {}
-            Item::End => break,
-        }
-    }
-    let end = reader.position();
-    reader.seek(begins.front().copied().unwrap_or(end))
 }
 
 /// A piece of output, for programs.
@@ -357,7 +329,7 @@ mod tests {
             (2, StreamChoice::Err, "worse\nworst"),
             (0, StreamChoice::Err, ""),
         ] {
-            tail_of_stream(&mut reader, lines, stream).unwrap();
+            reader.seek_tail_of(lines, |from| stream.shows(from)).unwrap();
             assert_eq!(rest(&mut reader, stream), expected, "{lines} of {stream:?}");
         }
     }

@@ -169,12 +169,7 @@ fn a_request_that_is_repeated_with_its_key_is_the_same_session() {
     let conflict =
         kennel.create(&by_header, Until::Started).expect_err("another command, the same key");
     assert!(matches!(conflict, ClientError::Problem(problem) if problem.status == 409));
-    assert_eq!(
-        scene.pids().iter().filter(|(_, role)| role == "agent").count(),
-        1,
-        "{:?}",
-        scene.pids()
-    );
+    assert_eq!(all(&kennel).len(), 1, "nothing else was begun");
     scene.call_ok(&["stop", "slow"]);
     scene.assert_nothing_left_soon();
     scene.stop_daemon();

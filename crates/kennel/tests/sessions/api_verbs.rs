@@ -123,6 +123,14 @@ fn members(kennel: &Noting, company: &Company) {
     kennel.post("/v1/members", &member);
     assert_eq!(kennel.get("/v1/members")[0]["name"], "ann");
     assert_eq!(kennel.get("/v1/members/ann")["seat"]["agent"], "claude");
+    let path = format!("{}:/usr/bin:/bin", scene.path("bin").display());
+    let question =
+        json!({"member": "ann", "prompt": "hello", "env": {"PATH": path}, "pen": "subtree"});
+    let asked = kennel.post("/v1/ask", &question);
+    let of =
+        |what: &str| format!("/v1/sessions/{}{what}", asked["session"].as_str().expect("an id"));
+    assert_eq!(kennel.get(&of("/answer?wait=true"))["answer"], "done");
+    kennel.tell("GET", &of("/output?format=raw"), &Value::Null);
     kennel.tell("DELETE", "/v1/members/ann?force=true&by=a%20test", &Value::Null);
 }
 
@@ -155,6 +163,8 @@ const ELSEWHERE: &[&str] = &[
     // They end or change the daemon: shutdown.rs.
     "stopDaemon",
     "replaceDaemon",
+    // It is a WebSocket: api/terminal.rs.
+    "attach",
     // It needs a session that is lost: deaths.rs.
     "forgetSession",
     // They need a process of the user's, or of an agent: adopt.rs, reports.rs.

@@ -5,6 +5,7 @@ mod admission;
 mod adopt;
 mod again;
 mod again_walk;
+mod api;
 mod api_clients;
 mod api_metrics;
 mod api_verbs;

@@ -37,6 +37,11 @@ impl Client {
         Ok(Self { stream: BufReader::new(stream) })
     }
 
+    /// The connection itself, for an answer without end.
+    pub(crate) fn into_stream(self) -> UnixStream {
+        self.stream.into_inner()
+    }
+
     /// Asks, and reads the whole answer.
     pub(crate) fn ask(&mut self, method: &str, target: &str, body: &[u8]) -> Result<Answer> {
         self.ask_with(method, target, "application/json", body)

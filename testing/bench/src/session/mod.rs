@@ -1,10 +1,11 @@
-//! `kennel-bench session`: what a session costs, from its request to the end of its record. And `kennel-bench ask`: what a
-//! prompt does.
+//! `kennel-bench session`: what a session costs, from its request to the end of its record. `kennel-bench ask`: what a
+//! prompt does. `kennel-bench api`: what those do who look on.
 //!
 //! Each section has homes of its own, with yard and daemon of a release build, and asks the daemon over its
 //! socket. A guard sees to it that nothing is left, however this ends.
 
 mod adoption;
+mod api;
 mod ask;
 mod disk;
 mod echo;
@@ -51,11 +52,14 @@ const SECTIONS: &[(&str, Section)] = &[
 const ASK_SECTIONS: &[(&str, Section)] =
     &[("first-call", ask::first_call), ("parse", ask::parse), ("many", ask::many)];
 
-/// Which benchmark: both are done in the same manner.
+const API_SECTIONS: &[(&str, Section)] = &[("events", api::events), ("idle", api::idle)];
+
+/// Which benchmark: all are done in the same manner.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Bench {
     Session,
     Ask,
+    Api,
 }
 
 impl Bench {
@@ -63,6 +67,7 @@ impl Bench {
         match self {
             Self::Session => SECTIONS,
             Self::Ask => ASK_SECTIONS,
+            Self::Api => API_SECTIONS,
         }
     }
 }

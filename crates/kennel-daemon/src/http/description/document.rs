@@ -73,7 +73,7 @@ fn operation(endpoint: &Endpoint, schemas: &mut Schemas, problem: &Value) -> Val
 
 fn content(content: Content, schemas: &mut Schemas) -> Option<Value> {
     match content {
-        Content::Nothing => None,
+        Content::Nothing | Content::WebSocket => None,
         Content::Json(shape) => {
             Some(json!({"application/json": {"schema": schemas.answered(shape)}}))
         }

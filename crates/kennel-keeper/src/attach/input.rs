@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use kennel_keeper::protocol::{LONGEST_INPUT, Request};
+use crate::protocol::{LONGEST_INPUT, Request};
 
 /// The most that is on its way, without a word from the keeper that it went on to the agent.
 const WINDOW: usize = 4 * LONGEST_INPUT;
@@ -11,7 +11,7 @@ const ENOUGH: usize = 64 * 1024;
 
 /// The queue.
 #[derive(Debug, Default)]
-pub(super) struct Input {
+pub struct Input {
     waiting: VecDeque<u8>,
     on_its_way: usize,
     /// Nothing more comes.
@@ -22,33 +22,36 @@ pub(super) struct Input {
 
 impl Input {
     /// Whether more should be read.
-    pub(super) fn wants_more(&self) -> bool {
+    #[must_use]
+    pub fn wants_more(&self) -> bool {
         !self.ended && self.waiting.len() < ENOUGH
     }
 
-    pub(super) fn add(&mut self, bytes: &[u8]) {
+    /// More was typed.
+    pub fn add(&mut self, bytes: &[u8]) {
         self.waiting.extend(bytes);
     }
 
     /// That was all; with `tell` the agent shall know.
-    pub(super) fn end(&mut self, tell: bool) {
+    pub fn end(&mut self, tell: bool) {
         self.ended = true;
         self.told |= !tell;
     }
 
     /// So much went on to the agent; maybe that of somebody else who types.
-    pub(super) fn taken(&mut self, bytes: u32) {
+    pub fn taken(&mut self, bytes: u32) {
         self.on_its_way = self.on_its_way.saturating_sub(bytes as usize);
     }
 
     /// Nothing that was sent was taken, and what waits is not wanted either.
-    pub(super) fn refused(&mut self) {
+    pub fn refused(&mut self) {
         self.on_its_way = 0;
         self.waiting.clear();
     }
 
     /// The next request to the keeper, if one may be sent now.
-    pub(super) fn next(&self) -> Option<Request> {
+    #[must_use]
+    pub fn next(&self) -> Option<Request> {
         let room = WINDOW.saturating_sub(self.on_its_way).min(LONGEST_INPUT);
         if self.waiting.is_empty() {
             return (self.ended && !self.told).then_some(Request::CloseInput);
@@ -57,7 +60,7 @@ impl Input {
     }
 
     /// It was sent.
-    pub(super) fn sent(&mut self, request: &Request) {
+    pub fn sent(&mut self, request: &Request) {
         match request {
             Request::Input(bytes) => {
                 self.waiting.drain(..bytes.len());

@@ -2,7 +2,7 @@
 
 /// A piece of it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Piece<'a> {
+pub(super) enum Piece<'a> {
     /// What is shown, line breaks and other single controls included.
     Text(&'a [u8]),
     /// A whole control sequence, from its escape character on.
@@ -34,14 +34,14 @@ const LONGEST: usize = 64 * 1024;
 
 /// Takes output apart as it comes, in whatever pieces.
 #[derive(Debug, Default)]
-pub(crate) struct Splitter {
+pub(super) struct Splitter {
     state: State,
     sequence: Vec<u8>,
 }
 
 impl Splitter {
     /// Takes the next output apart. A sequence that is not whole yet waits for its end.
-    pub(crate) fn feed(&mut self, bytes: &[u8], mut sink: impl FnMut(Piece<'_>)) {
+    pub(super) fn feed(&mut self, bytes: &[u8], mut sink: impl FnMut(Piece<'_>)) {
         let mut text_from = 0;
         for (at, &byte) in bytes.iter().enumerate() {
             if self.state == State::Text {
@@ -83,7 +83,7 @@ impl Splitter {
     }
 
     /// What waits for the end of its sequence.
-    pub(crate) fn waiting(&self) -> &[u8] {
+    pub(super) fn waiting(&self) -> &[u8] {
         &self.sequence
     }
 
@@ -118,19 +118,19 @@ impl Splitter {
 
 /// A control sequence `ESC [`, taken apart.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Control<'a> {
+pub(super) struct Control<'a> {
     /// `?`, `>`, `<` or `=` at its beginning.
-    pub(crate) private: Option<u8>,
+    pub(super) private: Option<u8>,
     /// Its numbers, as they are.
-    pub(crate) parameters: &'a str,
+    pub(super) parameters: &'a str,
     /// What stands before its last character.
-    pub(crate) intermediate: &'a [u8],
+    pub(super) intermediate: &'a [u8],
     /// Its last character.
-    pub(crate) last: u8,
+    pub(super) last: u8,
 }
 
 impl<'a> Control<'a> {
-    pub(crate) fn parse(sequence: &'a [u8]) -> Option<Self> {
+    pub(super) fn parse(sequence: &'a [u8]) -> Option<Self> {
         let body = sequence.strip_prefix(b"\x1b[")?;
         let (&last, body) = body.split_last()?;
         let (private, body) = match body.split_first() {
@@ -144,7 +144,7 @@ impl<'a> Control<'a> {
     }
 
     /// Its numbers.
-    pub(crate) fn numbers(&self) -> impl Iterator<Item = u16> + use<'a> {
+    pub(super) fn numbers(&self) -> impl Iterator<Item = u16> + use<'a> {
         self.parameters.split(';').filter_map(|number| number.parse().ok())
     }
 }

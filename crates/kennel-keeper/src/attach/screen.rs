@@ -2,8 +2,13 @@
 //! screen was last cleared.
 
 use std::collections::BTreeMap;
+use std::io;
 
 use super::sequence::{Control, Piece, Splitter};
+use crate::journal::{Item, Reader, STDERR};
+
+/// How far back a screen is looked for.
+const FAR_BACK: u64 = 8 * 1024 * 1024;
 
 /// The most output that is shown again if the screen was never cleared.
 const TAIL: usize = 64 * 1024;
@@ -19,7 +24,7 @@ const NO_STATE: [u16; 2] = [1048, 2026];
 
 /// The modes that a program has set on a terminal.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) struct Modes {
+pub struct Modes {
     private: BTreeMap<u16, bool>,
     keypad: bool,
     /// The kitty keyboard protocol: flags that were pushed.
@@ -31,7 +36,7 @@ pub(crate) struct Modes {
 
 impl Modes {
     /// Notes what a sequence changes.
-    pub(crate) fn note(&mut self, sequence: &[u8]) {
+    pub fn note(&mut self, sequence: &[u8]) {
         match sequence {
             b"\x1bc" => *self = Self::default(),
             b"\x1b=" => self.keypad = true,
@@ -70,7 +75,8 @@ impl Modes {
     }
 
     /// Whether arrow keys are to be sent in the way of applications.
-    pub(crate) fn application_cursor(&self) -> bool {
+    #[must_use]
+    pub fn application_cursor(&self) -> bool {
         self.private.get(&1) == Some(&true)
     }
 
@@ -86,7 +92,8 @@ impl Modes {
     }
 
     /// What brings a terminal at rest into these modes.
-    pub(crate) fn enter(&self) -> String {
+    #[must_use]
+    pub fn enter(&self) -> String {
         let mut out = String::new();
         if let Some(mode) = self.other_screen() {
             out += &format!("\x1b[?{mode}h");
@@ -107,7 +114,8 @@ impl Modes {
     }
 
     /// What brings a terminal in these modes back to rest; nothing if it is.
-    pub(crate) fn leave(&self) -> String {
+    #[must_use]
+    pub fn leave(&self) -> String {
         let mut out = String::new();
         for (mode, on) in self.changed() {
             out += &format!("\x1b[?{mode}{}", if on { 'l' } else { 'h' });
@@ -137,13 +145,15 @@ impl Modes {
 
 /// Keeps track of the modes in output as it is shown.
 #[derive(Debug, Default)]
-pub(crate) struct Tracker {
+pub struct Tracker {
     splitter: Splitter,
-    pub(crate) modes: Modes,
+    /// As they are by now.
+    pub modes: Modes,
 }
 
 impl Tracker {
-    pub(crate) fn look(&mut self, output: &[u8]) {
+    /// Takes in output that is shown.
+    pub fn look(&mut self, output: &[u8]) {
         let modes = &mut self.modes;
         self.splitter.feed(output, |piece| {
             if let Piece::Sequence(sequence) = piece {
@@ -155,7 +165,7 @@ impl Tracker {
 
 /// Gathers what must be shown to one who comes now.
 #[derive(Debug, Default)]
-pub(crate) struct Replay {
+pub struct Replay {
     splitter: Splitter,
     modes: Modes,
     shown: Vec<u8>,
@@ -164,7 +174,7 @@ pub(crate) struct Replay {
 
 impl Replay {
     /// Takes in past output.
-    pub(crate) fn feed(&mut self, output: &[u8]) {
+    pub fn feed(&mut self, output: &[u8]) {
         let Self { splitter, modes, shown, cleared } = self;
         splitter.feed(output, |piece| match piece {
             Piece::Text(text) => shown.extend(text),
@@ -194,7 +204,8 @@ impl Replay {
     }
 
     /// What to show, and the modes that it leaves the terminal in.
-    pub(crate) fn finish(mut self) -> (Vec<u8>, Tracker) {
+    #[must_use]
+    pub fn finish(mut self) -> (Vec<u8>, Tracker) {
         let limit = if self.cleared { SINCE_CLEARED } else { TAIL };
         if self.shown.len() > limit {
             self.forget_all_but(limit);
@@ -204,6 +215,23 @@ impl Replay {
         // A sequence that is not whole yet goes on where it was.
         out.extend(self.splitter.waiting());
         (out, Tracker { splitter: self.splitter, modes: self.modes })
+    }
+}
+
+/// What is on the screen of the session with this journal, up to its present end, where the reader is then.
+///
+/// # Errors
+/// The journal can't be read.
+pub fn screen_of(reader: &mut Reader) -> io::Result<(Vec<u8>, Tracker)> {
+    let mut replay = Replay::default();
+    let from = reader.start()?.max(reader.end()?.saturating_sub(FAR_BACK));
+    reader.seek(from)?;
+    loop {
+        match reader.next()? {
+            Item::Data { stream, data, .. } if stream != STDERR => replay.feed(data),
+            Item::Data { .. } | Item::Gap { .. } => {}
+            Item::End => return Ok(replay.finish()),
+        }
     }
 }
 
@@ -220,7 +248,7 @@ fn clears(sequence: &[u8]) -> bool {
 }
 
 /// Whether the terminal would answer: the answer would reach a program that has long forgotten the question.
-pub(crate) fn asks(sequence: &[u8]) -> bool {
+fn asks(sequence: &[u8]) -> bool {
     if let Some(control) = Control::parse(sequence) {
         return match (control.private, control.intermediate, control.last) {
             (_, [], b'c' | b'n') | (Some(b'?'), [], b'u' | b'm') | (Some(b'>'), [], b'q') => true,
@@ -242,10 +270,11 @@ pub(crate) fn asks(sequence: &[u8]) -> bool {
 
 /// Output without what a terminal would answer to, for showing it to people again.
 #[derive(Debug, Default)]
-pub(crate) struct Mute(Splitter);
+pub struct Mute(Splitter);
 
 impl Mute {
-    pub(crate) fn filter(&mut self, output: &[u8]) -> Vec<u8> {
+    /// The next output, without it.
+    pub fn filter(&mut self, output: &[u8]) -> Vec<u8> {
         let mut shown = Vec::with_capacity(output.len());
         self.0.feed(output, |piece| match piece {
             Piece::Text(text) => shown.extend(text),

@@ -1,0 +1,9 @@
+//! What anybody needs who sits in front of a session: what its screen shows by now, and how what is typed goes to its
+//! keeper.
+
+mod input;
+mod screen;
+mod sequence;
+
+pub use input::Input;
+pub use screen::{Modes, Mute, Replay, Tracker, screen_of};

@@ -1,0 +1,309 @@
+//! As much of HTTP, server-sent events and WebSockets as the tests need, from the other side.
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, Read, Write};
+use std::os::fd::AsRawFd;
+use std::os::unix::net::UnixStream;
+use std::time::Duration;
+
+use kennel_testing::{Scene, eventually, signal};
+use serde_json::Value;
+use tungstenite::WebSocket;
+
+/// Nothing takes longer unless something is wrong.
+const LONG: Duration = Duration::from_secs(30);
+
+/// Connects to the daemon, once there is one; however long the path of its home is.
+pub(crate) fn connect(scene: &Scene) -> UnixStream {
+    let mut connected = None;
+    eventually("the daemon listens", || {
+        connected = try_connect(scene).ok();
+        connected.is_some()
+    });
+    connected.expect("it was there")
+}
+
+fn try_connect(scene: &Scene) -> io::Result<UnixStream> {
+    let home = File::open(scene.kennel_home())?;
+    let stream = UnixStream::connect(format!("/proc/self/fd/{}/kennel.sock", home.as_raw_fd()))?;
+    stream.set_read_timeout(Some(LONG))?;
+    Ok(stream)
+}
+
+/// An answer that may go on for ever.
+pub(crate) struct Answer {
+    stream: BufReader<UnixStream>,
+    pub(crate) status: u16,
+    pub(crate) headers: BTreeMap<String, String>,
+    /// What is left of the chunk, or of the whole.
+    left: usize,
+    chunked: bool,
+    /// Whether the end was told, and not only seen.
+    pub(crate) whole: bool,
+}
+
+impl Answer {
+    pub(crate) fn get(scene: &Scene, target: &str, headers: &[(&str, &str)]) -> Self {
+        Self::try_get(scene, target, headers).expect("an answer")
+    }
+
+    /// The answer to a request with a body.
+    pub(crate) fn post(
+        scene: &Scene,
+        target: &str,
+        headers: &[(&str, &str)],
+        body: &Value,
+    ) -> Self {
+        let (body, length) = (body.to_string(), body.to_string().len().to_string());
+        let headers = [headers, &[("Content-Length", &length)]].concat();
+        Self::asked(scene, "POST", target, &headers, &body).expect("an answer")
+    }
+
+    /// The same, of a daemon that may be killed at any moment.
+    pub(crate) fn try_get(
+        scene: &Scene,
+        target: &str,
+        headers: &[(&str, &str)],
+    ) -> io::Result<Self> {
+        Self::asked(scene, "GET", target, headers, "")
+    }
+
+    fn asked(
+        scene: &Scene,
+        method: &str,
+        target: &str,
+        headers: &[(&str, &str)],
+        body: &str,
+    ) -> io::Result<Self> {
+        let mut stream = connect(scene);
+        let mut request = format!("{method} {target} HTTP/1.1\r\nHost: localhost\r\n");
+        for (name, value) in headers {
+            request += &format!("{name}: {value}\r\n");
+        }
+        stream.write_all((request + "\r\n" + body).as_bytes())?;
+        let mut stream = BufReader::new(stream);
+        let mut line = || -> io::Result<String> {
+            let mut line = String::new();
+            match stream.read_line(&mut line)? {
+                0 => Err(io::ErrorKind::UnexpectedEof.into()),
+                _ => Ok(line.trim_end().to_owned()),
+            }
+        };
+        let status = line()?.split(' ').nth(1).and_then(|code| code.parse().ok());
+        let mut headers = BTreeMap::new();
+        loop {
+            let line = line()?;
+            let Some((name, value)) = line.split_once(": ") else { break };
+            headers.insert(name.to_ascii_lowercase(), value.to_owned());
+        }
+        let chunked = headers.get("transfer-encoding").is_some_and(|how| how == "chunked");
+        let length = headers.get("content-length").and_then(|length| length.parse().ok());
+        let (status, left) = (status.expect("a status"), length.unwrap_or(0));
+        Ok(Self { stream, status, headers, left, chunked, whole: !chunked })
+    }
+
+    /// All of it, as text.
+    pub(crate) fn text(mut self) -> String {
+        let mut text = String::new();
+        self.read_to_string(&mut text).expect("text");
+        assert!(self.whole, "it was cut off after {} bytes", text.len());
+        text
+    }
+
+    /// All of it, a JSON object a line.
+    pub(crate) fn records(self) -> Vec<Value> {
+        let text = self.text();
+        text.lines().map(|line| serde_json::from_str(line).expect(line)).collect()
+    }
+
+    pub(crate) fn json(self) -> Value {
+        serde_json::from_str(&self.text()).expect("JSON")
+    }
+
+    pub(crate) fn events(self) -> Events {
+        assert_eq!(self.headers["content-type"], "text/event-stream");
+        Events(BufReader::new(self))
+    }
+}
+
+impl Read for Answer {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        if self.left == 0 && self.chunked && !self.whole {
+            let mut line = String::new();
+            if self.stream.read_line(&mut line)? == 0 {
+                return Ok(0);
+            }
+            self.left = usize::from_str_radix(line.trim_end(), 16).expect("a length");
+            if self.left == 0 {
+                self.whole = true;
+            }
+        }
+        let most = self.left.min(buffer.len());
+        if most == 0 {
+            return Ok(0);
+        }
+        let read = self.stream.read(&mut buffer[..most])?;
+        self.left -= read;
+        if self.left == 0 && self.chunked {
+            let mut end = [0; 2];
+            // A connection that was cut off here has no more.
+            self.stream.read_exact(&mut end).ok();
+        }
+        Ok(read)
+    }
+}
+
+/// Server-sent events; comments are passed over.
+pub(crate) struct Events(BufReader<Answer>);
+
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Event {
+    pub(crate) id: String,
+    pub(crate) event: String,
+    pub(crate) data: String,
+}
+
+impl Event {
+    pub(crate) fn json(&self) -> Value {
+        serde_json::from_str(&self.data).expect("JSON")
+    }
+}
+
+impl Iterator for Events {
+    type Item = Event;
+
+    /// None at the end, or when the connection is lost.
+    fn next(&mut self) -> Option<Event> {
+        let mut event = Event::default();
+        loop {
+            let mut line = String::new();
+            if self.0.read_line(&mut line).unwrap_or(0) == 0 || !line.ends_with('\n') {
+                return None;
+            }
+            match line.trim_end_matches('\n').split_once(": ") {
+                Some(("id", id)) => event.id = id.to_owned(),
+                Some(("event", name)) => event.event = name.to_owned(),
+                Some(("data", data)) => event.data += data,
+                _ if line == "\n" && event != Event::default() => return Some(event),
+                _ => {}
+            }
+        }
+    }
+}
+
+/// Follows as a browser does: it comes back after each end, with the id of what it has seen last.
+pub(crate) struct Returning<'a> {
+    scene: &'a Scene,
+    target: String,
+    events: Option<Events>,
+    pub(crate) last: Option<String>,
+}
+
+impl<'a> Returning<'a> {
+    pub(crate) fn new(scene: &'a Scene, target: impl Into<String>) -> Self {
+        Self { scene, target: target.into(), events: None, last: None }
+    }
+
+    /// The next event, of this daemon or another.
+    pub(crate) fn next(&mut self) -> Event {
+        loop {
+            if let Some(event) = self.events.as_mut().and_then(Iterator::next) {
+                self.last = Some(event.id.clone());
+                return event;
+            }
+            let mut headers = vec![("Accept", "text/event-stream")];
+            headers.extend(self.last.as_deref().map(|last| ("Last-Event-ID", last)));
+            let answer = Answer::try_get(self.scene, &self.target, &headers);
+            self.events = answer.ok().filter(|answer| answer.status == 200).map(Answer::events);
+        }
+    }
+}
+
+/// Kills the daemon; the yard starts the next one.
+pub(crate) fn crash_daemon(scene: &Scene) {
+    let before = scene.daemon().expect("a daemon");
+    signal(before, "KILL");
+    eventually("another daemon is there", || scene.daemon().is_some_and(|pid| pid != before));
+}
+
+/// How many descriptors the daemon has open.
+pub(crate) fn descriptors(scene: &Scene) -> usize {
+    let daemon = scene.daemon().expect("a daemon");
+    std::fs::read_dir(format!("/proc/{daemon}/fd")).map_or(0, Iterator::count)
+}
+
+/// The CPU time that the daemon has used, in clock ticks: hundredths of a second.
+pub(crate) fn ticks(scene: &Scene) -> u64 {
+    let daemon = scene.daemon().expect("a daemon");
+    let stat = std::fs::read_to_string(format!("/proc/{daemon}/stat")).expect("a process");
+    let fields: Vec<&str> = stat.rsplit(") ").next().expect("fields").split(' ').collect();
+    fields[11].parse::<u64>().expect("user") + fields[12].parse::<u64>().expect("system")
+}
+
+pub(crate) type Socket = WebSocket<UnixStream>;
+
+/// Sits down in front of a session; the first word is that it is so.
+pub(crate) fn attach(scene: &Scene, reference: &str, query: &str) -> (Socket, Value) {
+    let url = format!("ws://localhost/v1/sessions/{reference}/terminal{query}");
+    let (mut socket, _) = tungstenite::client(url, connect(scene)).expect("an upgrade");
+    let attached = word(&mut socket);
+    assert_eq!(attached["type"], "attached", "{attached}");
+    (socket, attached)
+}
+
+/// The next message but for pings and pongs.
+pub(crate) fn hear(socket: &mut Socket) -> tungstenite::Message {
+    loop {
+        match socket.read().expect("a message") {
+            tungstenite::Message::Ping(_) | tungstenite::Message::Pong(_) => {}
+            message => return message,
+        }
+    }
+}
+
+/// The next message, which is a text.
+pub(crate) fn word(socket: &mut Socket) -> Value {
+    match hear(socket) {
+        tungstenite::Message::Text(text) => serde_json::from_str(&text).expect("JSON"),
+        other => panic!("{other:?} is no text"),
+    }
+}
+
+/// Reads bytes until they have this in them.
+pub(crate) fn wait_for(socket: &mut Socket, wanted: &str) -> String {
+    let mut seen = Vec::new();
+    loop {
+        match hear(socket) {
+            tungstenite::Message::Binary(bytes) => seen.extend(bytes),
+            other => panic!("{other:?} before {wanted:?}; seen {seen:?}"),
+        }
+        let text = String::from_utf8_lossy(&seen);
+        if text.contains(wanted) {
+            return text.into_owned();
+        }
+    }
+}
+
+/// Reads until the other side closes; gives its code, and all bytes until then.
+pub(crate) fn wait_close(socket: &mut Socket) -> (u16, String) {
+    let mut seen = Vec::new();
+    loop {
+        match hear(socket) {
+            tungstenite::Message::Close(frame) => {
+                let code = frame.map_or(1005, |frame| frame.code.into());
+                return (code, String::from_utf8_lossy(&seen).into_owned());
+            }
+            tungstenite::Message::Binary(bytes) => seen.extend(bytes),
+            _ => {}
+        }
+    }
+}
+
+pub(crate) fn say(socket: &mut Socket, text: &str) {
+    socket.send(tungstenite::Message::text(text)).expect("it is sent");
+}
+
+pub(crate) fn press(socket: &mut Socket, keys: &str) {
+    socket.send(tungstenite::Message::binary(keys.as_bytes().to_vec())).expect("it is sent");
+}

@@ -1,0 +1,110 @@
+//! The event log as server-sent events.
+
+use std::io::Write;
+use std::time::Duration;
+
+use kennel_testing::{Pen, Scene, Who, eventually};
+
+use super::client::{Answer, Events, Returning, connect, crash_daemon, descriptors, ticks};
+
+fn scene() -> Option<Scene> {
+    Scene::new(Who::Root, Pen::Cgroup)
+}
+
+fn follow(scene: &Scene, query: &str) -> Events {
+    let headers = [("Accept", "text/event-stream")];
+    Answer::get(scene, &format!("/v1/events{query}"), &headers).events()
+}
+
+#[test]
+fn no_event_is_lost_or_told_twice_over_crashes() {
+    let Some(scene) = scene() else { return };
+    scene.call_ok(&["daemon", "start"]);
+    let mut follower = Returning::new(&scene, "/v1/events");
+    let mut last = 0;
+    let mut cleaned = 0;
+    for round in 0..4 {
+        scene.launch(&[], &["exit", "0"]);
+        if round % 2 == 1 {
+            crash_daemon(&scene);
+        }
+        while cleaned <= round {
+            let event = follower.next();
+            let number: u64 = event.id.parse().expect("a number");
+            assert_eq!(number, last + 1, "{event:?}");
+            assert_eq!(event.json()["seq"], number);
+            assert_eq!(event.json()["kind"], event.event);
+            cleaned += usize::from(event.event == "cleaned");
+            last = number;
+        }
+    }
+    scene.stop_daemon();
+}
+
+#[test]
+fn only_what_is_asked_for_is_told() {
+    let Some(scene) = scene() else { return };
+    let one = scene.launch(&[], &["exit", "0"]);
+    let other = scene.launch(&[], &["exit", "0"]);
+    for id in [&one, &other] {
+        scene.wait_phase(id, "cleaned");
+    }
+    let mut events = follow(&scene, &format!("?session={other}&kind=running,cleaned"));
+    for kind in ["running", "cleaned"] {
+        let event = events.next().expect("an event");
+        assert_eq!((event.event.as_str(), &event.json()["session"]), (kind, &other.clone().into()));
+    }
+    // The old form knows kinds, too.
+    let lines = Answer::get(&scene, "/v1/events?kind=cleaned", &[]).records();
+    assert!(lines.len() >= 2 && lines.iter().all(|line| line["kind"] == "cleaned"), "{lines:?}");
+    let far = [("Accept", "text/event-stream"), ("Last-Event-ID", "999999")];
+    let reset = Answer::get(&scene, "/v1/events", &far).events().next().expect("an event");
+    assert_eq!((reset.event.as_str(), &reset.json()["asked"]), ("reset", &999_999.into()));
+    let wrong = [("Accept", "text/event-stream"), ("Last-Event-ID", "x")];
+    assert_eq!(Answer::get(&scene, "/v1/events", &wrong).status, 422);
+    scene.stop_daemon();
+}
+
+#[test]
+fn many_who_wait_in_vain_cost_next_to_nothing_and_are_all_told() {
+    let Some(scene) = scene() else { return };
+    scene.launch(&[], &["exit", "0"]);
+    // What is kept open for the next who reads.
+    drop(follow(&scene, ""));
+    let before = descriptors(&scene);
+    let mut followers: Vec<_> = (0..200).map(|_| follow(&scene, "?kind=running")).collect();
+    for follower in &mut followers {
+        assert_eq!(follower.next().expect("the first").event, "running");
+    }
+    let used = ticks(&scene);
+    let watched = Duration::from_secs(3);
+    std::thread::sleep(watched); // what is measured is time
+    let used = ticks(&scene) - used;
+    println!("200 idle streams of events: {used} ticks of 10 ms in {} s", watched.as_secs());
+    assert!(used <= 15, "{used} ticks");
+    scene.launch(&[], &["exit", "0"]);
+    for follower in &mut followers {
+        assert_eq!(follower.next().expect("the second").event, "running");
+    }
+    drop(followers);
+    eventually("nothing is left", || descriptors(&scene) <= before + 4);
+    scene.stop_daemon();
+}
+
+/// Requests that are never read: what is sent to them fits into no buffer in the end.
+#[test]
+fn who_never_reads_is_in_nobodys_way() {
+    let Some(scene) = scene() else { return };
+    scene.launch(&[], &["exit", "0"]);
+    let mut silent: Vec<_> = (0..20).map(|_| connect(&scene)).collect();
+    for stream in &mut silent {
+        let request = "GET /v1/events?format=sse HTTP/1.1\r\nHost: localhost\r\n\r\n";
+        stream.write_all(request.as_bytes()).expect("it is sent");
+    }
+    let mut follower = follow(&scene, "?kind=cleaned&format=sse");
+    for _ in 0..5 {
+        scene.launch(&[], &["exit", "0"]);
+        assert_eq!(follower.next().expect("an event").event, "cleaned");
+    }
+    scene.stop_daemon();
+}

@@ -1,0 +1,7 @@
+//! The API as programs in any language use it: over the socket, by hand.
+
+mod answer;
+mod client;
+mod events;
+mod output;
+mod terminal;
