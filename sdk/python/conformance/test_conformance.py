@@ -106,6 +106,9 @@ def tamed(case: Case, world: World) -> bool:
 def tame_body(body: Dict[str, Any], world: World) -> None:
     if body.get("argv"):
         body["argv"] = ["/bin/true"]
+    if any(field in body for field in ("agent", "member", "spec")):
+        # No agent is found, whatever is installed here.
+        body["env"] = {}
     harmless = {"env": {}, "limits": [], "restart": {"policy": "never"}, "pen": "auto", "pid": world.idler.pid}
     for field, value in harmless.items():
         if field in body and not (field == "pid" and not is_pid(body[field])):

@@ -35,6 +35,7 @@ from .types import (
 )
 
 SESSIONS = "/v1/sessions"
+ASK = "/v1/ask"
 
 Until = Literal["accepted", "started", "ready"]
 
@@ -108,7 +109,7 @@ class Kennel:
         while it starts ends what has come of it before it goes on.
         """
         request = self._command(argv, cwd, env, name, key, stdin, terminal, grace, timeout, spec)
-        return Block(lambda: self._create(request, until), grace)
+        return Block(lambda: self._create(request, SESSIONS, until), grace)
 
     async def start(
         self,
@@ -127,7 +128,7 @@ class Kennel:
     ) -> Session:
         """The same without a block: it goes on until it ends by itself or is stopped, whatever becomes of us."""
         request = self._command(argv, cwd, env, name, key, stdin, terminal, grace, timeout, spec)
-        return await self._create(request, until)
+        return await self._create(request, SESSIONS, until)
 
     async def session(self, reference: str) -> Session:
         """The one with this id, this name, or with an id that begins so."""
@@ -164,7 +165,7 @@ class Kennel:
         permissions: Permissions = "default",
         fresh: bool = False,
         conversation: str | None = None,
-        retries: int = 0,
+        retries: int | None = None,
         timeout: float | None = None,
         queue: bool = False,
         check: bool = False,
@@ -177,7 +178,7 @@ class Kennel:
         request = self._prompt(
             prompt, agent, member, cwd, env, key, model, permissions, fresh, conversation, retries, timeout, queue, spec
         )
-        async with Block(lambda: self._create(request, "accepted"), None) as session:
+        async with Block(lambda: self._create(request, ASK), None) as session:
             place = path("v1", "sessions", session.id, "answer")
             answer = Answer.of(await self._calls.get(place, wait=True))
         return answer.check() if check else answer
@@ -195,7 +196,7 @@ class Kennel:
         permissions: Permissions = "default",
         fresh: bool = False,
         conversation: str | None = None,
-        retries: int = 0,
+        retries: int | None = None,
         timeout: float | None = None,
         queue: bool = False,
         spec: Mapping[str, Any] | None = None,
@@ -207,7 +208,7 @@ class Kennel:
         request = self._prompt(
             prompt, agent, member, cwd, env, key, model, permissions, fresh, conversation, retries, timeout, queue, spec
         )
-        async with Block(lambda: self._create(request, "accepted"), None) as session:
+        async with Block(lambda: self._create(request, ASK), None) as session:
             place = path("v1", "sessions", session.id, "answer")
             async with aclosing(answers.parts(self._calls, place)) as parts:
                 async for part in parts:
@@ -304,7 +305,7 @@ class Kennel:
 
     # How requests are made
 
-    async def _create(self, request: Mapping[str, Any], until: Until) -> Session:
+    async def _create(self, request: Mapping[str, Any], place: str, until: Until | None = None) -> Session:
         key = request["key"]
         parent = surroundings.parent(self._home_id) if self._home_id is not None else None
         body = {**request, "parent": request.get("parent", parent)}
@@ -317,7 +318,7 @@ class Kennel:
                 if made is not None or live([session.view]):
                     await session.stop()
 
-        start = Start(self._calls, Request("POST", SESSIONS, {"until": until}, body), again=True, end=end)
+        start = Start(self._calls, Request("POST", place, {"until": until}, body), again=True, end=end)
         return Session(self._calls, cast(SessionView, await start.run()))
 
     def _command(
@@ -339,6 +340,7 @@ class Kennel:
         return {
             **self._surroundings(cwd, env, name),
             **self._wishes(name, key, {"grace": grace, "timeout": timeout}),
+            "asked_by": surroundings.asked_by(),
             "argv": [surroundings.text(os.fspath(word)) for word in argv],
             **size,
             **(spec or {}),
@@ -356,39 +358,52 @@ class Kennel:
         permissions: Permissions,
         fresh: bool,
         conversation: str | None,
-        retries: int,
+        retries: int | None,
         timeout: float | None,
         queue: bool,
         spec: Mapping[str, Any] | None,
     ) -> Mapping[str, Any]:
         if (agent is None) == (member is None):
             raise ValueError("either an agent or a member is asked")
-        wish: Mapping[str, str] = {"conversation": "fresh" if fresh else "continue"}
-        if conversation is not None:
-            wish = {"conversation": "resume", "id": conversation}
-        seat = {"agent": agent or "", "model": model, "permissions": permissions}
-        return {
-            **self._surroundings(cwd, env, None),
-            **self._wishes(None, key, {"timeout": timeout}),
-            "prompt": prompt,
-            "agent": {"seat": seat, "member": member, "wish": wish, "retries": retries},
+        wishes = {
+            "agent": agent,
+            "member": member,
+            "model": model,
+            "permissions": permissions,
+            "fresh": fresh,
+            "resume": conversation,
+            "retries": retries,
             "queue": queue,
+            # It is stopped by whoever leaves the block, and goes on if only a connection is lost.
+            "detach": True,
+        }
+        around = self._surroundings(cwd, env, None) if member is None or cwd is not None else self._around(env, None)
+        # An agent's limits are not asked for.
+        around.pop("limits", None)
+        return {
+            **around,
+            **self._wishes(None, key, {"timeout": timeout}),
+            "by": surroundings.asked_by(),
+            "prompt": prompt,
+            **{name: value for name, value in wishes.items() if value is not None},
             **(spec or {}),
         }
 
     def _wishes(self, name: str | None, key: str | None, times: Mapping[str, float | None]) -> dict[str, Any]:
         # A key of our own: a repeated request is the same session, and one that is cancelled is found by it.
         key = f"kennel_client-{uuid.uuid4()}" if key is None else key
-        return {"key": key, "asked_by": surroundings.asked_by(), **({"name": name} if name else {}), **numbers(times)}
+        return {"key": key, **({"name": name} if name else {}), **numbers(times)}
 
     def _surroundings(
         self, cwd: str | os.PathLike[str] | None, env: Mapping[str, str] | None, name: str | None
     ) -> dict[str, Any]:
-        folder = surroundings.text(self._folder(cwd))
+        return {"cwd": surroundings.text(self._folder(cwd)), **self._around(env, name)}
+
+    def _around(self, env: Mapping[str, str] | None, name: str | None) -> dict[str, Any]:
+        """All but the folder."""
         if not self._calls.address.local:
-            return {"cwd": folder, **({"env": surroundings.environment(env, name)} if env is not None else {})}
+            return {} if env is None else {"env": surroundings.environment(env, name)}
         return {
-            "cwd": folder,
             "env": surroundings.environment(env, name),
             "umask": surroundings.umask(),
             "limits": surroundings.limits(),

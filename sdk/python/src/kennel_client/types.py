@@ -41,10 +41,12 @@ class _AgentSpecRequired(TypedDict):
 
 
 class AgentSpec(_AgentSpecRequired, total=False):
-    """A prompt to an agent. The prompt itself is not here: like the environment it goes by memory, and is on no
-    record."""
+    """A prompt to an agent, or a person's chat with it. The prompt itself is not here: like the environment it goes
+    by memory, and is on no record."""
     conversation: str | None
     """The conversation that this launch goes on with: what was made of the wish. None: it begins a new one."""
+    interactive: bool
+    """Whether it is no prompt: the agent is started on a terminal, for a person to talk to. It is not judged."""
     member: str | None
     """The member that is asked, if one is."""
     plan: PlanSeat | None
@@ -61,6 +63,105 @@ class AgentSpec(_AgentSpecRequired, total=False):
     """Whether it ends if whoever asked goes without a word: they wait for it, tied."""
     wish: Wish
     """Which conversation it belongs to, as it was asked."""
+
+
+class AnswerView(TypedDict):
+    """A prompt that is over. Field names are stable: added to, never changed."""
+    agent: str
+    """The agent."""
+    answer: str | None
+    """What it answered."""
+    attempts: int
+    """How many attempts there were."""
+    conversation: str | None
+    """The conversation that it belongs to."""
+    evidence: str
+    """By what that is known."""
+    exit: Exit | None
+    """How its process ended."""
+    member: str | None
+    """The member that was asked, if one was."""
+    owed: List[Owed]
+    """What of it could not be removed so far."""
+    reason: Reason | None
+    """Why it ended."""
+    session: str
+    """The session."""
+    source: EvidenceSource
+    """Where that was seen."""
+    tools: int
+    """How many tools it ran."""
+    turns: int | None
+    """How many turns it took, if it told."""
+    usage: Usage
+    """What it has used up; what it cost is in there."""
+    verdict: VerdictKind
+    """What became of it."""
+
+
+class _AskRequestRequired(TypedDict):
+    prompt: str
+    """What is asked. Never written down."""
+
+
+class AskRequest(_AskRequestRequired, total=False):
+    """A prompt to a member, or to an agent."""
+    agent: str | None
+    """Which agent is asked, if no member is: `claude`, `codex`, `gemini`, `opencode`, or one that is described."""
+    args: List[str]
+    """Further arguments, as they are."""
+    by: str
+    """Who asks, for the event log."""
+    cpu: int | None
+    """The most CPU of its pen, in thousandths of a core."""
+    cwd: Text | None
+    """The folder it works in: absolute; a member's own if none."""
+    description: str | None
+    """The description of an agent that Kennel has no code for, as TOML."""
+    detach: bool
+    """Whether it goes on if whoever asks goes before it is answered."""
+    env: Environment
+    """As in `CreateRequest`."""
+    fresh: bool
+    """In a new conversation."""
+    grace_ms: int | None
+    """How long a stop waits before KILL."""
+    key: str | None
+    """The same key twice is the same prompt."""
+    member: str | None
+    """Which member is asked. It has its own folder, agent, model, turns, permissions and arguments."""
+    memory: int | None
+    """The most memory of its pen, in bytes."""
+    model: str | None
+    """Which model; the agent's own choice if none."""
+    name: str | None
+    """A name for people."""
+    parent: SessionId | None
+    """The session that asks, if one does."""
+    pen: PenKind
+    """Which pen."""
+    permissions: Permissions
+    """What it may do without asking."""
+    pids: int | None
+    """The most processes and threads of its pen."""
+    queue: bool
+    """Whether it waits in line if the member is busy or there is no room."""
+    replay: bool
+    """Whether an attempt that did work, or may have, is tried again as well."""
+    resume: str | None
+    """In this conversation, and no other."""
+    retries: int | None
+    """How often it may be tried again by itself, if the provider is to blame; 3 if not given."""
+    retry_within_ms: int | None
+    """How long it may take in all before no further try is begun; ten minutes if not given, 0: for ever."""
+    timeout_ms: int | None
+    """How long an attempt may take, awake; none: for ever."""
+    turns: int | None
+    """How many turns it may take; the agent's own choice if none."""
+    umask: int
+    """The client's umask."""
+    worktree: str | None
+    """A worktree that is made for it, on this branch; `""`: on one of its own."""
 
 
 class ByRequest(TypedDict, total=False):
@@ -98,7 +199,8 @@ class _CreateRequestRequired(TypedDict):
 class CreateRequest(_CreateRequestRequired, total=False):
     """A new session. All fields of the spec stand beside the others; what is left out is as on the command line."""
     agent: AgentSpec | None
-    """Set if it is a prompt to an agent: Kennel makes the command then, and judges what came of it."""
+    """Set if it is a prompt to an agent, or a chat: Kennel makes the command then, and judges what came of a
+    prompt."""
     argv: List[Text]
     """The command, exactly."""
     asked_by: str
@@ -937,7 +1039,8 @@ class _SessionSpecRequired(TypedDict):
 class SessionSpec(_SessionSpecRequired, total=False):
     """A command, and how to run it. Fields are added only with a default, so that older rows can be read."""
     agent: AgentSpec | None
-    """Set if it is a prompt to an agent: Kennel makes the command then, and judges what came of it."""
+    """Set if it is a prompt to an agent, or a chat: Kennel makes the command then, and judges what came of a
+    prompt."""
     argv: List[str]
     """The command and its arguments; bytes that are no UTF-8 are replaced here, for people to read."""
     best_effort: bool
