@@ -20,7 +20,7 @@ use crate::cargo::{cargo, run, workspace};
 const USAGE: &str = "\
 usage: cargo xtask COMMAND
 
-  test              check everything: programs, format, lints, build, tests, docs, and that
+  test              check everything: programs, format, lints, build, tests, the Python client, docs, and that
                     the tests left nothing behind
   test FILTER       only build, and run the tests whose names contain FILTER
   agents [NAME...]  install real agent CLIs from npm, at pinned versions:

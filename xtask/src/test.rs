@@ -2,6 +2,7 @@
 
 mod leftovers;
 mod needs;
+mod sdk_python;
 mod skips;
 
 use std::num::NonZero;
@@ -27,6 +28,7 @@ pub(crate) fn everything() -> anyhow::Result<()> {
     steps.run("agents", || install_agents(&skips))?;
     let before = leftovers::look();
     steps.run("tests", || run_tests(&skips, None))?;
+    steps.run("the Python client", || sdk_python::check(&skips))?;
     steps.run("torture, and meanwhile the docs and their examples", || {
         beside(torture_a_while, || {
             test_docs()?;

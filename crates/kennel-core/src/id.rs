@@ -20,6 +20,7 @@ const ATTEMPT_MARK: char = '_';
 /// session stand together, in their order.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", schemars(extend("pattern" = "^[0-9a-hjkmnp-tv-z]{12}(_([2-9]|[1-9][0-9]{1,8}))?$")))]
 #[serde(try_from = "String", into = "String")]
 pub struct SessionId(String);
 

@@ -50,6 +50,8 @@ pub enum ReportError {
 /// A line for people.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", schemars(extend("minLength" = 1, "maxLength" = 200)))]
+#[cfg_attr(feature = "schema", schemars(extend("pattern" = r"^[^\u0000-\u001f\u007f-\u009f]*$")))]
 #[serde(try_from = "String", into = "String")]
 pub struct Title(String);
 
@@ -83,6 +85,7 @@ impl AsRef<str> for Title {
 /// From 0 to 100.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", schemars(extend("maximum" = 100)))]
 #[serde(try_from = "u64", into = "u8")]
 pub struct Percent(u8);
 

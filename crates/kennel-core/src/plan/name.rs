@@ -10,6 +10,7 @@ const LONGEST: usize = 40;
 /// The name of a plan, a stage, an agent in it, or an input.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", schemars(extend("pattern" = "^[A-Za-z0-9][A-Za-z0-9_-]{0,39}$")))]
 #[serde(try_from = "String", into = "String")]
 pub struct Name(String);
 

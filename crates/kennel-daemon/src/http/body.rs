@@ -51,7 +51,10 @@ fn parse<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Refused> {
                 "the body is not what is expected here, at {place}{}",
                 field(&error)
             )),
-            _ => Refused::invalid(format!("the body is no JSON, at {place}")),
+            // A choice that is given as a number counts among these, too.
+            _ => Refused::invalid(format!(
+                "the body is no JSON, or not what is expected here, at {place}"
+            )),
         }
     })
 }

@@ -5,6 +5,8 @@ use axum::http::header::CONTENT_TYPE;
 use axum::response::IntoResponse;
 
 #[cfg(feature = "schema")]
+mod bounds;
+#[cfg(feature = "schema")]
 mod document;
 #[cfg(feature = "schema")]
 mod schemas;

@@ -5,6 +5,7 @@ use serde_json::{Map, Value, json};
 
 use super::super::endpoint::{Content, Endpoint, Shape};
 use super::super::endpoints;
+use super::bounds;
 use super::schemas::{self, Schemas};
 
 /// The description of the API, as the code has it.
@@ -25,8 +26,9 @@ pub fn document() -> String {
     let (components, renamed) = schemas.into_components();
     for (path, method, mut schema) in bodies {
         renamed.apply(&mut schema);
+        let required = !takes_nothing(&schema, &components);
         let content = json!({"application/json": {"schema": schema}});
-        paths[path][method]["requestBody"] = json!({"required": false, "content": content});
+        paths[path][method]["requestBody"] = json!({"required": required, "content": content});
     }
     let mut document = json!({
         "openapi": "3.1.0",
@@ -44,6 +46,7 @@ pub fn document() -> String {
         "security": [{}, {"token": []}],
     });
     plain(&mut document);
+    bounds::tell(&mut document);
     let mut text = serde_json::to_string_pretty(&document).unwrap_or_default();
     text.push('\n');
     text
@@ -84,6 +87,14 @@ fn content(content: Content, schemas: &mut Schemas) -> Option<Value> {
         }
         Content::Other(kind) => Some(json!({kind: {}})),
     }
+}
+
+/// Whether a body may be left out, which is as good as an empty object.
+fn takes_nothing(schema: &Value, components: &Map<String, Value>) -> bool {
+    let named = reference(schema).rsplit('/').next().and_then(|name| components.get(name));
+    let schema = named.unwrap_or(schema);
+    let needs = |list: &str| schema[list].as_array().is_some_and(|items| !items.is_empty());
+    !["required", "oneOf", "anyOf"].into_iter().any(needs)
 }
 
 fn reference(schema: &Value) -> &str {

@@ -1,0 +1,150 @@
+"""Sessions: started, waited for, stopped, and what is refused."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from pathlib import Path
+
+from scene import Scene
+
+from kennel_client import Kennel, KennelProblem, Unreachable
+
+TREE = "setsid sleep 1000 & sleep 1000 & wait"
+
+
+class Sessions(Scene):
+    async def test_a_block_runs_a_command_with_our_surroundings(self) -> None:
+        os.environ["OURS"] = "a b"
+        async with self.connect() as kennel:
+            script = 'test "$OURS" = "a b" && test "$PWD" = "$1" && umask > "$1/umask"; exit 7'
+            where = str(self.folder)
+            async with kennel.run(["sh", "-c", script, "sh", where], cwd=where, name="first") as session:
+                self.assertEqual(session.name, "first")
+                outcome = await session.wait()
+            self.assertEqual((outcome.exit_code, outcome.exit), (7, {"kind": "code", "code": 7}))
+            self.assertFalse(outcome.succeeded)
+            with open("/proc/self/status") as status:
+                ours = next(line.split()[1] for line in status if line.startswith("Umask:"))
+            self.assertEqual((self.folder / "umask").read_text().strip(), ours)
+            await self.assert_empty(kennel)
+
+    async def test_leaving_the_block_ends_the_whole_tree(self) -> None:
+        async with self.connect() as kennel:
+            async with kennel.run(["sh", "-c", TREE], cwd=self.folder) as session:
+
+                async def three() -> bool:
+                    return len((await session.inspect())["members"]) >= 3
+
+                await self.until(three)
+                pids = [member["pid"] for member in (await session.inspect())["members"]]
+            self.assertEqual([pid for pid in pids if Path(f"/proc/{pid}").exists()], [])
+            await self.assert_gone(session)
+            await self.assert_empty(kennel)
+
+    async def test_an_error_in_the_block_is_raised_after_the_stop(self) -> None:
+        async with self.connect() as kennel:
+            with self.assertRaisesRegex(ZeroDivisionError, "division"):
+                async with kennel.run(["sleep", "1000"], cwd=self.folder) as session:
+                    1 / 0
+            await self.assert_gone(session)
+
+    async def test_a_stop_with_grace_says_what_came_of_it(self) -> None:
+        async with self.connect() as kennel:
+            script = ["sh", "-c", 'trap "" TERM; echo deaf; while :; do sleep 1; done']
+            spec = {"ready": {"kind": "line", "pattern": "^deaf"}}
+            deaf = await kennel.start(script, cwd=self.folder, until="ready", spec=spec)
+            answer = await deaf.stop(grace=0.2)
+            self.assertEqual(answer["result"], "stopped")
+            self.assertEqual((await deaf.wait()).exit, {"kind": "signal", "signal": 9, "core": False, "oom": False})
+            self.assertEqual((await deaf.stop())["result"], "already_gone")
+            await deaf.remove()
+            with self.assertRaises(KennelProblem) as caught:
+                await deaf.refresh()
+            self.assertEqual((caught.exception.code, caught.exception.status), ("not_found", 404))
+            self.assertIn("kennel ps -a", caught.exception.hint or "")
+
+    async def test_a_problem_has_code_status_detail_and_hint(self) -> None:
+        async with self.connect() as kennel:
+            async with kennel.run(["sleep", "1000"], cwd=self.folder, name="one"):
+                with self.assertRaises(KennelProblem) as caught:
+                    await kennel.start(["true"], cwd=self.folder, name="one")
+            problem = caught.exception
+            self.assertEqual((problem.code, problem.status), ("conflict", 409))
+            self.assertIn("one", problem.detail)
+            self.assertIn("another name", problem.hint or "")
+            with self.assertRaises(KennelProblem) as caught:
+                await kennel.start(["true"], cwd=self.folder, spec={"grase_ms": 1})
+            self.assertEqual(caught.exception.status, 422)
+
+    async def test_what_can_not_be_started_says_so(self) -> None:
+        async with self.connect() as kennel:
+            async with kennel.run(["no-such-program"], cwd=self.folder) as session:
+                outcome = await session.wait()
+            assert outcome.reason is not None and outcome.reason["kind"] == "failed"
+            self.assertEqual(outcome.exit, {"kind": "never_ran"})
+
+    async def test_input_goes_to_a_pipe_up_to_its_end(self) -> None:
+        async with self.connect() as kennel:
+            copy = ["sh", "-c", "cat > copy"]
+            async with kennel.run(copy, cwd=self.folder, stdin="pipe") as session:
+                await session.send("über\n")
+                await session.send(b"\xff", eof=True)
+                self.assertTrue((await session.wait()).succeeded)
+            self.assertEqual((self.folder / "copy").read_bytes(), "über\n".encode() + b"\xff")
+
+    async def test_a_daemon_that_does_not_run_is_started_or_said_to_be_missing(self) -> None:
+        self.kennel_program("daemon", "stop")
+        with self.assertRaises(Unreachable):
+            async with Kennel.connect(program=None, patience=0.3):
+                pass
+        async with self.connect() as kennel:
+            self.assertEqual((await kennel.daemon())["home"], str(self.home))
+
+    async def test_pages_are_put_together_and_names_found(self) -> None:
+        async with self.connect() as kennel:
+            ended = [await kennel.start(["true"], cwd=self.folder, name=f"n{number}") for number in range(3)]
+            for session in ended:
+                await session.wait()
+            self.assertEqual(len(await kennel.sessions(all=True)), 3)
+            self.assertEqual([one.id for one in await kennel.sessions(all=True, name="n1")], [ended[1].id])
+            self.assertEqual((await kennel.session("n2")).id, ended[2].id)
+            self.assertEqual(await kennel.sessions(), [])
+
+
+class Keys(Scene):
+    async def test_the_same_key_twice_is_the_same_session(self) -> None:
+        async with self.connect() as kennel:
+            once = await kennel.start(["sleep", "1000"], cwd=self.folder, key="k")
+            twice = await kennel.start(["sleep", "1000"], cwd=self.folder, key="k")
+            self.assertEqual(once.id, twice.id)
+            with self.assertRaises(KennelProblem) as caught:
+                await kennel.start(["sleep", "1001"], cwd=self.folder, key="k")
+            self.assertEqual(caught.exception.code, "conflict")
+            await once.stop()
+            await self.assert_empty(kennel)
+
+    async def test_starts_over_the_death_of_a_daemon_happen_once_each(self) -> None:
+        async with self.connect() as kennel:
+            log = self.folder / "log"
+            run = ["sh", "-c", f"echo $KENNEL_SESSION_ID >> {log}; sleep 1000"]
+            starts = [asyncio.create_task(kennel.start(run, cwd=self.folder)) for _ in range(8)]
+            await self.kill_daemon(kennel)
+            sessions = await asyncio.gather(*starts)
+            self.assertEqual(len({session.id for session in sessions}), 8)
+
+            async def settled() -> bool:
+                views = [await session.refresh() for session in sessions]
+                return all(view["phase"] in ("running", "reaped", "cleaned") for view in views)
+
+            await self.until(settled)
+            # One whose launch was not granted when its daemon died never ran: nothing is repeated unasked.
+            ran = {session.id for session in sessions if session.phase == "running"}
+
+            async def logged() -> bool:
+                return log.exists() and ran <= set(log.read_text().split())
+
+            await self.until(logged)
+            self.assertEqual(sorted(log.read_text().split()), sorted(ran))
+            await asyncio.gather(*(session.stop() for session in sessions))
+            await self.assert_empty(kennel)
