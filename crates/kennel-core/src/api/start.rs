@@ -12,6 +12,10 @@ use crate::spec::{SessionSpec, USUAL_LEASE, USUAL_LINGER, USUAL_OUTPUT};
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[cfg_attr(feature = "schema", schemars(extend("additionalProperties" = false)))]
 pub struct CreateRequest {
+    /// What may be written down. Its command, folder and input are those below, in words. It is the first, since of two
+    /// fields of one name the description has the later one.
+    #[serde(flatten, serialize_with = "without_those_below")]
+    pub spec: SessionSpec,
     /// The command, exactly.
     #[serde(default)]
     pub argv: Vec<Text>,
@@ -42,9 +46,6 @@ pub struct CreateRequest {
     /// What the agent is asked, if `agent` is set: then there is neither `argv` nor `stdin`. Never written down.
     #[serde(default)]
     pub prompt: Option<String>,
-    /// What may be written down. Its command, folder and input are those above, in words.
-    #[serde(flatten, serialize_with = "without_those_above")]
-    pub spec: SessionSpec,
     /// Whatever else there is, is a mistake.
     #[doc(hidden)]
     #[serde(flatten, skip_serializing)]
@@ -94,7 +95,7 @@ pub(super) fn umask() -> u32 {
     0o022
 }
 
-fn without_those_above<S: Serializer>(spec: &SessionSpec, to: S) -> Result<S::Ok, S::Error> {
+fn without_those_below<S: Serializer>(spec: &SessionSpec, to: S) -> Result<S::Ok, S::Error> {
     let (argv, cwd, stdin) = (Vec::new(), String::new(), false);
     SessionSpec { argv, cwd, stdin, ..spec.clone() }.serialize(to)
 }
