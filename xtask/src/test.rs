@@ -2,6 +2,7 @@
 
 mod leftovers;
 mod needs;
+mod sdk_typescript;
 mod skips;
 
 use std::num::NonZero;
@@ -27,6 +28,7 @@ pub(crate) fn everything() -> anyhow::Result<()> {
     steps.run("agents", || install_agents(&skips))?;
     let before = leftovers::look();
     steps.run("tests", || run_tests(&skips, None))?;
+    steps.run("the TypeScript client", || sdk_typescript::test(&skips))?;
     steps.run("torture, and meanwhile the docs and their examples", || {
         beside(torture_a_while, || {
             test_docs()?;
