@@ -61,7 +61,9 @@ function object(schema, indent) {
     const optional = needed ? `: ${told}` : `?: ${told} | undefined`;
     return `${comment(field.description, inner)}${inner}${key(name)}${optional};\n`;
   });
-  const rest = schema.additionalProperties;
+  // Names of a certain form are names all the same.
+  const [named] = Object.values(schema.patternProperties ?? {});
+  const rest = named ?? schema.additionalProperties;
   if (fields.length === 0) {
     return rest === false ? "Record<string, never>" : `Record<string, ${type(rest || undefined)}>`;
   }
