@@ -128,8 +128,9 @@ pub(super) async fn keep(
     };
     let Open { listener, names, tls, view } = open;
     let gate = Gate { access: door.access.clone(), names };
+    let patience = api.patience();
     let app = api.tcp_routes(gate.clone(), pages::routes(gate));
-    let serve = serving::serve(listener, tls, app, door.access.seats(), leaving);
+    let serve = serving::serve(listener, tls, app, door.access.seats(), patience, leaving);
     tokio::pin!(serve);
     loop {
         tokio::select! {

@@ -20,6 +20,7 @@ use tokio_rustls::TlsAcceptor;
 use super::seats::{Seat, Seats};
 use super::told_to_leave;
 use super::wire::Wire;
+use crate::http::patient::Patient;
 
 /// How long the head of a request may take, a connection may wait for its next one, and a handshake may last.
 const HEAD: Duration = Duration::from_secs(10);
@@ -38,6 +39,7 @@ pub(super) async fn serve(
     tls: Option<TlsAcceptor>,
     app: Router,
     seats: Arc<Seats>,
+    patience: Option<Duration>,
     mut leaving: watch::Receiver<bool>,
 ) {
     let mut connections = JoinSet::new();
@@ -52,6 +54,7 @@ pub(super) async fn serve(
                 if let Some((wire, seat)) = seat(&seats, stream, peer, tls.is_some()) {
                     let connection =
                         Connection { app: app.clone(), seat, leaving: leaving.clone() };
+                    let wire = Patient::new(wire, patience);
                     connections.spawn(connection.serve(wire, tls.clone()));
                 }
             }
@@ -93,7 +96,7 @@ struct Connection {
 }
 
 impl Connection {
-    async fn serve(self, wire: Wire, tls: Option<TlsAcceptor>) {
+    async fn serve(self, wire: Patient<Wire>, tls: Option<TlsAcceptor>) {
         let Some(tls) = tls else { return self.speak(wire).await };
         match tokio::time::timeout(HEAD, tls.accept(wire)).await {
             Ok(Ok(stream)) => self.speak(stream).await,

@@ -3,7 +3,7 @@
 use std::io::{Read, Write};
 use std::net::TcpStream;
 
-use kennel_testing::{Scene, eventually};
+use kennel_testing::{Running, Scene, eventually};
 
 use super::client::{Tcp, ends};
 use super::open;
@@ -110,4 +110,41 @@ fn huge_requests_are_refused_and_cost_nothing() {
     }
     others_are_served(&scene, &tcp);
     scene.stop_daemon();
+}
+
+/// Who asks for something long and never reads it is cut off, as at the socket.
+#[test]
+fn who_does_not_read_is_cut_off() {
+    let Some(scene) = super::scene() else { return };
+    let mut start = scene.kennel(&["daemon", "start", "--listen", "127.0.0.1:0"]);
+    start.env("KENNEL_DAEMON_READER_PATIENCE", "1s");
+    assert_eq!(Running::start(start).wait().code, 0);
+    let tcp = Tcp::of(&scene);
+    // More than the buffers of both sides take.
+    let flood = (64 << 20).to_string();
+    let id = scene.launch(&["--output-limit", "96M"], &["flood", &flood]);
+    scene.call_ok(&["wait", &id]);
+    let mut stuck = tcp.connect();
+    let target = format!("/v1/sessions/{id}/output?format=raw");
+    stuck.write_all(tcp.head("GET", &target, &[]).as_bytes()).expect("sent");
+    let local = stuck.local_addr().expect("an address").port();
+    let daemon = scene.daemon().expect("a daemon");
+    eventually("it is cut off", || !holds_connection_to(daemon, local));
+    others_are_served(&scene, &tcp);
+    scene.stop_daemon();
+}
+
+/// Whether a process has a connection over TCP with this port at its other end.
+fn holds_connection_to(pid: i32, port: u16) -> bool {
+    let sockets = std::fs::read_to_string(format!("/proc/{pid}/net/tcp")).expect("its sockets");
+    let other_end = format!(":{port:04X}");
+    sockets
+        .lines()
+        .filter_map(|line| {
+            let fields: Vec<_> = line.split_whitespace().collect();
+            // One that is established, and belongs to somebody.
+            (fields.get(3) == Some(&"01"))
+                .then(|| fields.get(2).is_some_and(|to| to.ends_with(&other_end)))
+        })
+        .any(|it| it)
 }
