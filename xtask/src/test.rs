@@ -3,6 +3,7 @@
 mod leftovers;
 mod needs;
 mod sdk_python;
+mod sdk_typescript;
 mod skips;
 
 use std::num::NonZero;
@@ -29,6 +30,7 @@ pub(crate) fn everything() -> anyhow::Result<()> {
     let before = leftovers::look();
     steps.run("tests", || run_tests(&skips, None))?;
     steps.run("the Python client", || sdk_python::check(&skips))?;
+    steps.run("the TypeScript client", || sdk_typescript::test(&skips))?;
     steps.run("torture, and meanwhile the docs and their examples", || {
         beside(torture_a_while, || {
             test_docs()?;

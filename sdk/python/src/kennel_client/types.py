@@ -278,6 +278,8 @@ class DaemonView(TypedDict):
     """The home."""
     home_id: str
     """Its id."""
+    listen: ListenView | None
+    """The API over TCP, if it was asked for."""
     live: int
     """Sessions that are not cleaned."""
     pid: int
@@ -411,6 +413,38 @@ class LaunchView(TypedDict):
     """The identity of its process."""
 
 
+class LinkRequest(TypedDict, total=False):
+    """A link by which a browser gets in, once."""
+    scope: Scope
+    """What the browser may do."""
+
+
+class LinkView(TypedDict):
+    """The link."""
+    url: str
+    """It has a secret in it."""
+    valid_s: int
+    """For how many seconds it is good."""
+
+
+class ListenRequest(TypedDict, total=False):
+    """Have the API over TCP."""
+    listen: str | None
+    """Where: address and port, 0 for any. As configured, else at loopback, if not given."""
+
+
+class ListenView(TypedDict):
+    """The API over TCP."""
+    address: str
+    """Address and port; the port that was found, if none was named."""
+    state: ListenState
+    """Whether it is there."""
+    url: str
+    """The same as a browser takes it."""
+    why: str | None
+    """Why it is not there."""
+
+
 class LossesView(TypedDict):
     """What would be lost with a worktree, or was."""
     changed: List[str]
@@ -479,6 +513,14 @@ class NewMember(TypedDict):
     """Its name."""
     seat: Seat
     """Who sits there."""
+
+
+class NewToken(TypedDict, total=False):
+    """A token that is wanted."""
+    name: str | None
+    """Its name; one is made up if not given."""
+    scope: Scope
+    """What it is to be good for."""
 
 
 class Owed(TypedDict):
@@ -990,6 +1032,12 @@ class ResumeRequest(TypedDict, total=False):
     """The client's umask."""
 
 
+class RevokeAnswer(TypedDict):
+    """What came of a revocation."""
+    cut: int
+    """How many connections were cut."""
+
+
 class _SeatRequired(TypedDict):
     agent: str
     """`claude`, `codex`, `gemini`, `opencode`, or the name of one that is described."""
@@ -1007,6 +1055,16 @@ class Seat(_SeatRequired, total=False):
     """What it may do without asking."""
     turns: int | None
     """How many turns it may take; the agent's own choice if none."""
+
+
+class SecretView(TypedDict):
+    """A token with its secret."""
+    cut: int
+    """How many connections of the former one were cut."""
+    secret: str
+    """What is to be said for it."""
+    token: TokenView
+    """The token."""
 
 
 class SessionPage(TypedDict):
@@ -1328,6 +1386,20 @@ class TextHex(TypedDict):
     hex: str
 
 
+class TokenView(TypedDict):
+    """Something that lets in, without its secret."""
+    expires_at: str | None
+    """When it is void by itself."""
+    kind: TokenKind
+    """What it is."""
+    made_at: str | None
+    """When it was made; unknown of the main one."""
+    name: str
+    """How it is called."""
+    scope: Scope
+    """What it is good for."""
+
+
 class Usage(TypedDict):
     """What a prompt has used up."""
     cached_tokens: int
@@ -1489,6 +1561,10 @@ LaunchToken = str
 """The secret of a launch."""
 
 
+ListenState = Literal['open', 'failing']
+"""Whether there is somebody at an address."""
+
+
 Name = str
 """The name of a plan, a stage, an agent in it, or an input."""
 
@@ -1558,6 +1634,10 @@ RestartInput = Union[RestartInputNever, RestartInputOnFailure]
 """What is wanted when a launch has failed. Written as `never`, `on-failure`, `on-failure:N`."""
 
 
+Scope = Literal['full', 'read_only']
+"""What somebody may do."""
+
+
 SessionId = str
 """The id of a session's launch: 12 characters, of which the first 8 are the time. A session that is launched again
 keeps them, and the nth launch has `_n` behind them. Later ones sort later, and the launches of a session stand
@@ -1586,6 +1666,10 @@ Text = Union[str, TextHex]
 
 Title = str
 """A line for people."""
+
+
+TokenKind = Literal['main', 'extra', 'browser']
+"""What an entry on the list of tokens is."""
 
 
 VerdictKind = Literal['succeeded', 'auth', 'stale_conversation', 'overloaded', 'rate_limited', 'server', 'unreachable', 'untrusted_folder', 'max_turns', 'refused_flags', 'cancelled', 'timed_out', 'killed', 'crashed', 'unknown']
