@@ -144,7 +144,12 @@ class Keys(Scene):
             async def logged() -> bool:
                 return log.exists() and ran <= set(log.read_text().split())
 
-            await self.until(logged)
+            try:
+                await self.until(logged)
+            except AssertionError:
+                silent = [session for session in sessions if session.id in ran - set(log.read_text().split())]
+                told = [(await session.inspect())["timeline"] for session in silent]
+                self.fail(f"they run and said nothing: {silent}, {told}")
             self.assertEqual(sorted(log.read_text().split()), sorted(ran))
             await asyncio.gather(*(session.stop() for session in sessions))
             await self.assert_empty(kennel)
