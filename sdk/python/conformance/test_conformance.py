@@ -35,7 +35,8 @@ EXAMPLES = int(os.environ.get("KENNEL_TEST_EXAMPLES", "8"))
 SLOWEST = 10
 """The seconds after which an answer counts as none."""
 
-LEFT_OUT = ["stopDaemon", "replaceDaemon"]
+# The last would open ports of this machine.
+LEFT_OUT = ["stopDaemon", "replaceDaemon", "listen"]
 
 schema = schemathesis.openapi.from_path(str(DESCRIPTION)).exclude(operation_id=LEFT_OUT)
 schema.config.generation.update(modes=list(schemathesis.GenerationMode))
@@ -96,7 +97,8 @@ def tamed(case: Case, world: World) -> bool:
         if query.get(name) in (True, "true"):
             query[name] = "false"
     if query.get("format") == "sse":
-        query["format"] = "ndjson"
+        # It would go on without end.
+        del query["format"]
     if isinstance(case.body, dict):
         body = case.body = whole_numbers(case.body)
         tame_body(body, world)

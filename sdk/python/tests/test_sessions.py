@@ -127,6 +127,7 @@ class Keys(Scene):
     async def test_starts_over_the_death_of_a_daemon_happen_once_each(self) -> None:
         async with self.connect() as kennel:
             log = self.folder / "log"
+            log.touch()  # if the daemon dies early enough, nobody runs
             run = ["sh", "-c", f"echo $KENNEL_SESSION_ID >> {log}; sleep 1000"]
             starts = [asyncio.create_task(kennel.start(run, cwd=self.folder)) for _ in range(8)]
             await self.kill_daemon(kennel)
@@ -142,9 +143,14 @@ class Keys(Scene):
             ran = {session.id for session in sessions if session.phase == "running"}
 
             async def logged() -> bool:
-                return log.exists() and ran <= set(log.read_text().split())
+                return ran <= set(log.read_text().split())
 
-            await self.until(logged)
+            try:
+                await self.until(logged)
+            except AssertionError:
+                silent = [session for session in sessions if session.id in ran - set(log.read_text().split())]
+                told = [(await session.inspect())["timeline"] for session in silent]
+                self.fail(f"they run and said nothing: {silent}, {told}")
             self.assertEqual(sorted(log.read_text().split()), sorted(ran))
             await asyncio.gather(*(session.stop() for session in sessions))
             await self.assert_empty(kennel)
