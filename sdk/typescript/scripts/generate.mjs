@@ -61,9 +61,11 @@ function object(schema, indent) {
     const optional = needed ? `: ${told}` : `?: ${told} | undefined`;
     return `${comment(field.description, inner)}${inner}${key(name)}${optional};\n`;
   });
-  const rest = schema.additionalProperties;
+  // Names that have a pattern may be any here.
+  const rest = schema.additionalProperties || Object.values(schema.patternProperties ?? {})[0];
   if (fields.length === 0) {
-    return rest === false ? "Record<string, never>" : `Record<string, ${type(rest || undefined)}>`;
+    const none = schema.additionalProperties === false && !rest;
+    return none ? "Record<string, never>" : `Record<string, ${type(rest || undefined)}>`;
   }
   return `{\n${fields.join("")}${indent}}`;
 }

@@ -669,7 +669,7 @@ export type PlanSpec = {
   /** How many agents may be at work at once; none: all of a stage. */
   concurrency?: number | null | undefined;
   /** What its prompts may refer to, besides answers. */
-  inputs?: Record<string, never> | undefined;
+  inputs?: Record<string, InputSpec> | undefined;
   /** What it is called. */
   name: Name;
   /** In their order. */
