@@ -61,11 +61,11 @@ function object(schema, indent) {
     const optional = needed ? `: ${told}` : `?: ${told} | undefined`;
     return `${comment(field.description, inner)}${inner}${key(name)}${optional};\n`;
   });
-  // Names of a certain form are names all the same.
-  const [named] = Object.values(schema.patternProperties ?? {});
-  const rest = named ?? schema.additionalProperties;
+  // Names that have a pattern may be any here.
+  const rest = schema.additionalProperties || Object.values(schema.patternProperties ?? {})[0];
   if (fields.length === 0) {
-    return rest === false ? "Record<string, never>" : `Record<string, ${type(rest || undefined)}>`;
+    const none = schema.additionalProperties === false && !rest;
+    return none ? "Record<string, never>" : `Record<string, ${type(rest || undefined)}>`;
   }
   return `{\n${fields.join("")}${indent}}`;
 }

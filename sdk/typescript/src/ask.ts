@@ -24,13 +24,13 @@ export type AskOptions = Surroundings &
   > & {
     prompt: string;
     /** Which member is asked; it has a folder, a model and a conversation of its own. */
-    member?: string;
+    member?: string | undefined;
     /** Which agent is asked, if no member is: `claude`, `codex`, `gemini`, `opencode`. */
-    agent?: string;
+    agent?: string | undefined;
     /** A new conversation (`fresh`), or this one and no other. The member's own if not said. */
-    conversation?: "fresh" | { resume: string };
+    conversation?: "fresh" | { resume: string } | undefined;
     /** Ends the agent with all its tools. */
-    signal?: AbortSignal;
+    signal?: AbortSignal | undefined;
   };
 
 /** As the API takes it. With `tied`, it ends if nobody waits for it. */
@@ -46,7 +46,7 @@ function request(options: AskOptions, tied: boolean, around: string | undefined)
   const seat = { agent: agent ?? "", args, description, model, permissions, turns };
   const patience = { retries: retries ?? RETRIES, retryWithinMs: retryWithinMs ?? RETRY_WITHIN, replay };
   const spec = { seat, member, wish, tied, ...snake(patience) };
-  const where = surroundings({ ...(cwd !== undefined && { cwd }), ...(env && { env }) });
+  const where = surroundings({ cwd, env });
   return { parent: around, ...snake(rest), ...where, agent: spec, prompt };
 }
 

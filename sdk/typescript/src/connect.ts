@@ -9,19 +9,19 @@ import type { Target } from "./transport.js";
 /** Where the daemon is, and how patiently it is asked. */
 export interface ConnectOptions {
   /** Its home; `$KENNEL_HOME`, `$XDG_STATE_HOME/kennel` or `~/.local/state/kennel` if not said. */
-  home?: string;
+  home?: string | undefined;
   /** Its address over TCP, in place of a home's socket. */
-  url?: string | URL;
+  url?: string | URL | undefined;
   /** The token for that. */
-  token?: string;
+  token?: string | undefined;
   /** Who may vouch for that, if it is https. */
-  ca?: string | Buffer;
+  ca?: string | Buffer | undefined;
   /** Start it if it does not run; only for a home. */
-  start?: boolean;
+  start?: boolean | undefined;
   /** The program that starts it; `kennel` in the `PATH` if not said. */
-  program?: string;
+  program?: string | undefined;
   /** How long a daemon that went is looked for: 30 s if not said. */
-  reconnectMs?: number;
+  reconnectMs?: number | undefined;
 }
 
 /** Where the home is, by the same rules as the command line's. */

@@ -5,12 +5,12 @@ import { pathOf, type Transport } from "./transport.js";
 /** Which events. */
 export interface EventOptions {
   /** Those after this one: its `seq`. From the first one that is kept if not said. */
-  since?: number;
+  since?: number | undefined;
   /** Of this session. */
-  session?: string;
+  session?: string | undefined;
   /** Of these kinds: `running`, `reaped`, … */
-  kinds?: readonly string[];
-  signal?: AbortSignal;
+  kinds?: readonly string[] | undefined;
+  signal?: AbortSignal | undefined;
 }
 
 /**

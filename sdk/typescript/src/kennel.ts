@@ -25,14 +25,14 @@ import { Transport } from "./transport.js";
 export type RunOptions = Surroundings &
   Camel<Omit<CreateRequest, "argv" | "cwd" | "env" | "umask" | "limits" | "asked_by" | "tethered" | "agent" | "prompt">> & {
     /** How far it has come when `run` is done: `started` if not said. */
-    until?: Until;
+    until?: Until | undefined;
     /** Stops it wholly, whether it has started or is about to. */
-    signal?: AbortSignal;
+    signal?: AbortSignal | undefined;
   };
 
 /** Which sessions. */
 export type ListOptions = Camel<Omit<Operations["listSessions"]["query"], "after" | "limit">> & {
-  signal?: AbortSignal;
+  signal?: AbortSignal | undefined;
 };
 
 /** A daemon, and all that it looks after. */
@@ -66,7 +66,7 @@ export class Kennel implements AsyncDisposable {
    */
   async run(argv: readonly string[], options: RunOptions = {}): Promise<Session> {
     const { cwd, env, until = "started", signal, ...rest } = options;
-    const where = surroundings({ ...(cwd !== undefined && { cwd }), ...(env && { env }) });
+    const where = surroundings({ cwd, env });
     const request = { parent: this.#around, ...snake(rest), ...where, argv: [...argv] };
     const { view } = await create(this.#transport, request, until, signal);
     return new Session(this.#transport, view, signal);

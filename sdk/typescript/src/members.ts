@@ -7,7 +7,7 @@ export interface NewMemberOptions {
   /** Who sits there: the agent, its model, what it may do. */
   seat: Seat;
   /** The folder that it works in; this process's own if not said. */
-  cwd?: string;
+  cwd?: string | undefined;
 }
 
 /** All members: named seats, each with a conversation of its own. */

@@ -4,16 +4,16 @@ import { pathOf, type Transport } from "./transport.js";
 /** Which output. */
 export interface OutputOptions {
   /** Goes on as it is printed, until the session's launch has ended. */
-  follow?: boolean;
+  follow?: boolean | undefined;
   /** Both if not said. A terminal has one, which counts as standard output. */
-  stream?: "stdout" | "stderr";
+  stream?: "stdout" | "stderr" | undefined;
   /** The first byte. */
-  from?: number;
+  from?: number | undefined;
   /** The byte after the last. */
-  to?: number;
+  to?: number | undefined;
   /** Only the last lines. */
-  tail?: number;
-  signal?: AbortSignal;
+  tail?: number | undefined;
+  signal?: AbortSignal | undefined;
 }
 
 /** Something that was printed; or, if `gap` is set, something that was and is lost. */

@@ -46,7 +46,7 @@ export class Patience {
     if (served && now - this.#begunAt > SOUND) this.heard();
     this.#lostAt ??= now;
     if (now - this.#lostAt >= this.limitMs) throw unreachable(cause);
-    await sleep(this.#pause, undefined, this.signal ? { signal: this.signal } : {}).catch((error: unknown) => {
+    await sleep(this.#pause, undefined, this.signal && { signal: this.signal }).catch((error: unknown) => {
       throw this.signal?.reason ?? error;
     });
     this.#pause = Math.min(this.#pause * 2, LONGEST_PAUSE);

@@ -6,13 +6,13 @@ import type { Transport } from "./transport.js";
 /** How a plan is run. */
 export interface PlanOptions extends Surroundings {
   /** A value for each of its inputs. */
-  inputs?: Record<string, string>;
+  inputs?: Record<string, string> | undefined;
   /** Which pen its sessions get. */
-  pen?: PenKind;
+  pen?: PenKind | undefined;
   /** Whether it is cancelled if whoever wants it goes: they wait for it, tied. */
-  tied?: boolean;
+  tied?: boolean | undefined;
   /** Cancels it. */
-  signal?: AbortSignal;
+  signal?: AbortSignal | undefined;
 }
 
 /** One run of a plan: several agents with one cancel. */
@@ -45,7 +45,7 @@ export class Plan implements AsyncDisposable {
   }
 
   /** Waits until it is over. With `tied`, it is cancelled if this process goes meanwhile. */
-  async wait(options: { signal?: AbortSignal; tied?: boolean } = {}): Promise<PlanView> {
+  async wait(options: { signal?: AbortSignal | undefined; tied?: boolean | undefined } = {}): Promise<PlanView> {
     const { signal, tied } = options;
     return (this.#view = await this.#transport.call("waitForPlan", { path: this.#path, query: { tied }, signal }));
   }

@@ -24,15 +24,15 @@ export interface Outcome {
 /** How to stop. */
 export interface StopOptions {
   /** Between TERM and KILL; the session's own grace if not said. */
-  graceMs?: number;
+  graceMs?: number | undefined;
   /** KILL at once. */
-  now?: boolean;
-  signal?: AbortSignal;
+  now?: boolean | undefined;
+  signal?: AbortSignal | undefined;
 }
 
 /** How to launch a session again. */
-export type ResumeOptions = Surroundings &
-  Camel<Omit<ResumeRequest, "by" | "env" | "limits" | "umask" | "tethered">> & { signal?: AbortSignal };
+export type ResumeOptions = Pick<Surroundings, "env"> &
+  Camel<Omit<ResumeRequest, "by" | "env" | "limits" | "umask" | "tethered">> & { signal?: AbortSignal | undefined };
 
 /** One agent, with everything that it starts, over all its launches. */
 export class Session implements AsyncDisposable {
@@ -88,7 +88,7 @@ export class Session implements AsyncDisposable {
   }
 
   /** Waits until it is over and nothing of it is left. With `tied`, it ends if this process goes meanwhile. */
-  async wait(options: { signal?: AbortSignal; tied?: boolean } = {}): Promise<Outcome> {
+  async wait(options: { signal?: AbortSignal | undefined; tied?: boolean | undefined } = {}): Promise<Outcome> {
     const { signal, tied } = options;
     // A stop that failed is told to whoever waits.
     await this.#ending;
@@ -154,8 +154,8 @@ export class Session implements AsyncDisposable {
 
   /** Launches it again, once it has ended. However many ask at once, there is one launch. */
   async resume(options: ResumeOptions = {}): Promise<void> {
-    const { cwd: _, env, signal, ...rest } = options;
-    const { env: variables, umask } = surroundings(env ? { env } : {});
+    const { env, signal, ...rest } = options;
+    const { env: variables, umask } = surroundings({ env });
     const after = rest.after ?? this.#view.id;
     const body = { ...snake(rest), after, env: variables, umask, by: asker() };
     this.#view = await this.#transport.call("resumeSession", { path: this.#path, body, signal, repeat: "safe" });

@@ -1,9 +1,9 @@
 /** Where and as what a command runs. */
 export interface Surroundings {
   /** The folder it starts in; this process's own if not said. */
-  cwd?: string;
+  cwd?: string | undefined;
   /** Its environment, exactly; this process's own if not said. */
-  env?: NodeJS.ProcessEnv;
+  env?: NodeJS.ProcessEnv | undefined;
 }
 
 /** What Kennel itself sets for the agent: ours would lead it astray. */

@@ -13,17 +13,17 @@ export interface Size {
 /** How to sit down in front of a session. */
 export interface AttachOptions {
   /** The size of your window; the session's terminal takes it. */
-  size?: Size;
+  size?: Size | undefined;
   /** What comes first: what makes a screen look as the agent's, nothing, or everything that is kept. */
-  replay?: "screen" | "none" | "all";
+  replay?: "screen" | "none" | "all" | undefined;
   /** Output from this offset on comes first. */
-  from?: number;
+  from?: number | undefined;
   /** So many of the last lines come first. */
-  tail?: number;
+  tail?: number | undefined;
   /** Only look on. */
-  readOnly?: boolean;
+  readOnly?: boolean | undefined;
   /** Leaves it. */
-  signal?: AbortSignal;
+  signal?: AbortSignal | undefined;
 }
 
 /** What the daemon says in between. */

@@ -27,7 +27,7 @@ export interface Asked {
   method: string;
   path: string;
   query?: Record<string, Queried> | undefined;
-  body?: unknown;
+  body?: unknown | undefined;
   headers?: Record<string, string> | undefined;
   signal?: AbortSignal | undefined;
 }
