@@ -103,6 +103,12 @@ impl Waiter {
         }
     }
 
+    /// Whether it is whoever asked for the session, and still there.
+    pub(crate) fn awaits_begin(&self) -> bool {
+        let asked = matches!(self, Self::Accepted(_) | Self::Started(_) | Self::Ready(_));
+        asked && !self.is_abandoned()
+    }
+
     /// Whether it has waited long enough.
     pub(crate) fn is_overdue(&self, now: Instant) -> bool {
         matches!(self, Self::Stopped { until, .. } if *until <= now)

@@ -1772,6 +1772,8 @@ export interface Operations {
     };
     query: {
       format?: "json" | "sse" | undefined;
+      /** Whether it ends if whoever hears the stream goes before it is over: for those who asked, and have lost a daemon. */
+      tied?: boolean | undefined;
       /** Whether to wait until it is over. */
       wait?: boolean | undefined;
     };

@@ -63,7 +63,7 @@ impl Session {
     #[must_use]
     pub fn is_asking(&self) -> bool {
         let open = self.judged.is_none() || self.relaunch == RelaunchState::Pending;
-        let talks = self.spec.agent.is_some() && self.is_live();
+        let talks = self.spec.agent.is_some() && !self.has_ended();
         if self.spec.is_prompt() { open } else { talks }
     }
 

@@ -16,6 +16,7 @@ use super::access::Identity;
 use super::body::Body;
 use super::sessions::{begin, take_key};
 use super::{Api, answer, sse};
+use crate::clock;
 use crate::message::{Command, Until};
 use crate::refused::Refused;
 
@@ -30,15 +31,25 @@ pub(super) async fn ask(
     // Who does not listen is not missed.
     let tied = streamed && !request.detach;
     request.detach = !tied;
+    let (began, by) = (clock::rfc3339(clock::now_ms()), request.by.clone());
     let request = request.into_session().map_err(Refused::invalid)?;
     let view = begin(&api, &identity, request, Until::Accepted, None).await?;
     if !streamed {
         return Ok((StatusCode::CREATED, Json(view)).into_response());
     }
-    let tether = tied.then(|| hold(&api, view.session.clone()));
-    let told = answer::stream(api, view, &headers).await?;
-    Ok(told
-        .map(|told| Content::from_stream(Held { told: told.into_data_stream(), _tether: tether })))
+    // Who only comes upon what another has asked for, by its key, does not end it by going; but whoever asked may be
+    // back after a crash.
+    let ours = view.created_at >= began || !by.is_empty() && view.spec.asked_by == by;
+    let reference = view.session.clone();
+    // Nothing was heard of it before, whatever the head says.
+    let told = answer::stream(api.clone(), view, &HeaderMap::new()).await?;
+    Ok(if tied && ours { held(&api, reference, told) } else { told })
+}
+
+/// An answer with which a prompt ends, if whoever hears it goes before it is over.
+pub(super) fn held(api: &Api, reference: String, told: Response) -> Response {
+    let tether = hold(api, reference);
+    told.map(|told| Content::from_stream(Held { told: told.into_data_stream(), _tether: tether }))
 }
 
 /// Ties the prompt to what is returned: it ends if that is dropped before it is over.
@@ -56,7 +67,7 @@ fn hold(api: &Api, reference: String) -> oneshot::Sender<()> {
 /// A stream that somebody hears; if they go, the prompt does.
 struct Held {
     told: BodyDataStream,
-    _tether: Option<oneshot::Sender<()>>,
+    _tether: oneshot::Sender<()>,
 }
 
 impl Stream for Held {

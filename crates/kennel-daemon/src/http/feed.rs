@@ -165,6 +165,9 @@ impl Feed {
                 }
                 Ok(Err(error)) => {
                     tracing::warn!(%error, "events can't be read");
+                    if news.receiver_count() == 0 {
+                        return;
+                    }
                     sleep(PAUSE).await;
                 }
                 Err(_) => return,

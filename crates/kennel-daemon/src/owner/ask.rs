@@ -190,7 +190,7 @@ impl Owner {
 
     pub(super) fn wait(&mut self, id: &SessionId, waiter: Waiter) {
         if let Some(runtime) = self.runtimes.get_mut(id) {
-            runtime.waiters.push(waiter);
+            runtime.await_with(waiter);
         }
         self.tell_waiters(id, None);
     }
@@ -230,7 +230,7 @@ impl Owner {
         answer: Answer<StopAnswer>,
     ) {
         if let Some(runtime) = self.runtimes.get_mut(id) {
-            runtime.waiters.push(Waiter::Stopped { answer, since, until });
+            runtime.await_with(Waiter::Stopped { answer, since, until });
         }
         let (bus, session) = (self.bus.clone(), id.clone());
         tokio::spawn(async move {

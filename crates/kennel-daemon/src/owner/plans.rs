@@ -337,6 +337,7 @@ impl Owner {
         if run.record.state.finished {
             drop(answer.send(Ok(run.view())));
         } else {
+            run.waiters.retain(|waiter| !waiter.is_closed());
             run.waiters.push(answer);
         }
     }

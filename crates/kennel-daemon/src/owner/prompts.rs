@@ -26,6 +26,7 @@ use crate::order::NewLaunch;
 use crate::prompt;
 use crate::refused::Refused;
 use crate::register::NewEvent;
+use crate::waiters::Waiter;
 
 /// How long whoever asked may take to come and wait for it: also after a restart of the daemon.
 const TIE: Duration = Duration::from_secs(15);
@@ -116,14 +117,24 @@ impl Owner {
 
     /// Somebody waits for it, and it ends with them.
     pub(super) fn tie_prompt(&mut self, id: &SessionId, tether: oneshot::Receiver<()>) {
-        self.seats.tied.insert(id.base());
+        // One that is over, or is none, needs no note.
+        if self.world.newest(id).is_some_and(|it| it.spec.is_prompt() && it.is_asking()) {
+            self.seats.tied.insert(id.base());
+        }
         self.tie(id, tether);
     }
 
     pub(super) fn tie_overdue(&mut self, session: &SessionId) {
-        if !self.seats.tied.contains(session) {
-            self.client_gone(session);
+        if self.seats.tied.contains(session) {
+            return;
         }
+        // Whoever asked for it may not have heard yet that it has begun: git takes its time.
+        let newest = self.world.newest(session).map(|newest| &newest.id);
+        let runtime = newest.and_then(|id| self.runtimes.get(id));
+        if runtime.is_some_and(|it| it.waiters.iter().any(Waiter::awaits_begin)) {
+            return self.expect_tie(session);
+        }
+        self.client_gone(session);
     }
 
     // The verdict.

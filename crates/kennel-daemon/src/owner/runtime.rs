@@ -90,6 +90,12 @@ pub(super) struct Followed {
 }
 
 impl Runtime {
+    /// Somebody waits; those who have gone are forgotten.
+    pub(super) fn await_with(&mut self, waiter: Waiter) {
+        self.waiters.retain(|waiter| !waiter.is_abandoned());
+        self.waiters.push(waiter);
+    }
+
     pub(super) fn new(times: Times) -> Self {
         Self { times, ..Self::default() }
     }
@@ -161,5 +167,16 @@ mod tests {
         assert_eq!(pauses[9], LAST_PAUSE);
         runtime.made_progress();
         assert_eq!(runtime.next_pause(), FIRST_PAUSE);
+    }
+
+    #[test]
+    fn those_who_waited_and_went_are_forgotten() {
+        let mut runtime = Runtime::default();
+        for _ in 0..1000 {
+            let (answer, answered) = tokio::sync::oneshot::channel();
+            runtime.await_with(Waiter::Settled(answer));
+            drop(answered);
+        }
+        assert_eq!(runtime.waiters.len(), 1);
     }
 }

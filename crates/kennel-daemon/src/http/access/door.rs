@@ -228,8 +228,7 @@ impl Door {
         let tls = spawn_blocking(move || files.map(|(cert, key)| tls::acceptor(&cert, &key)));
         let tls = tls.await.map_err(|error| OpenError::Lost(error.to_string()))?.transpose()?;
         // Nobody could come in without one, and programs look for its file.
-        let made = self.access.change(|store| store.main()).await?;
-        self.access.cut(&made.out);
+        self.access.change_and_cut(|store| store.main(), |made| made.out.clone()).await?;
         let listener = self.bind(wanted.address).await;
         let listener =
             listener.map_err(|source| OpenError::Bind { address: wanted.address, source })?;

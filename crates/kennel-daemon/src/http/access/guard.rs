@@ -80,7 +80,9 @@ impl Gate {
         let now = clock::now_ms();
         let identity = judge(&knock, &self.names, |sum, how| store.find(sum, how, now))?;
         if let Some(Identity { via: Via::Tcp { id, .. }, .. }) = &identity {
-            seat.known_by(*id);
+            if !seat.known_by(*id) {
+                return Err(Denial::Crowded);
+            }
             // Who revokes it from now on finds this connection; who has just done so did not.
             if !store.holds(*id) {
                 return Err(Denial::WrongSecret);
@@ -139,5 +141,6 @@ fn refused(denial: Denial) -> Refused {
         Denial::WrongSecret => say(RefusedKind::Unauthorized)
             .hint("it may have been rotated or revoked; `kennel token show` shows the present one"),
         Denial::ReadOnly => read_only(),
+        Denial::Crowded => say(RefusedKind::Busy).hint("close some of them first"),
     }
 }

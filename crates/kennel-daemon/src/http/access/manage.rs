@@ -9,9 +9,9 @@ use kennel_core::api::{
 };
 
 use super::identity::Identity;
+use super::links;
 use super::roll::{Entry, MAIN};
 use super::store::Made;
-use super::{Access, links};
 use crate::clock;
 use crate::http::Api;
 use crate::http::body::Body;
@@ -85,8 +85,9 @@ async fn link(
 
 async fn show(State(api): State<Api>, identity: Identity) -> Answered<SecretView> {
     at_socket(&identity)?;
-    let made = api.access().change(|store| store.main()).await?;
-    Ok(Json(told(api.access(), &made)))
+    let made = api.access().change_and_cut(|store| store.main(), |made| made.out.clone());
+    let (made, cut) = made.await?;
+    Ok(Json(told(&made, cut)))
 }
 
 async fn list(State(api): State<Api>, identity: Identity) -> Answered<Vec<TokenView>> {
@@ -105,8 +106,8 @@ async fn add(
     at_socket(&identity)?;
     let now = clock::now_ms();
     let add = move |store: &super::Store| store.add(name, TokenKind::Extra, scope, now);
-    let made = api.access().change(add).await?;
-    Ok((StatusCode::CREATED, Json(told(api.access(), &made))))
+    let (made, cut) = api.access().change_and_cut(add, |made| made.out.clone()).await?;
+    Ok((StatusCode::CREATED, Json(told(&made, cut))))
 }
 
 async fn rotate(
@@ -116,16 +117,16 @@ async fn rotate(
 ) -> Answered<SecretView> {
     at_socket(&identity)?;
     let now = clock::now_ms();
-    let made = api.access().change(move |store| {
+    let rotate = move |store: &super::Store| {
         if name == MAIN {
             // There may be none yet, and browsers are out with the one that there is.
             store.main()?;
         }
         store.rotate(&name, now)
-    });
-    let made = made.await?;
+    };
+    let (made, cut) = api.access().change_and_cut(rotate, |made| made.out.clone()).await?;
     tracing::info!(name = made.entry.name, "a token was rotated");
-    Ok(Json(told(api.access(), &made)))
+    Ok(Json(told(&made, cut)))
 }
 
 async fn revoke(
@@ -135,16 +136,16 @@ async fn revoke(
 ) -> Answered<RevokeAnswer> {
     at_socket(&identity)?;
     let named = name.clone();
-    let (out, saved) = api.access().change(move |store| store.revoke(&named)).await?;
-    let cut = api.access().cut(&[out]);
+    let revoke = move |store: &super::Store| store.revoke(&named);
+    let revoked = api.access().change_and_cut(revoke, |(out, _)| vec![*out]).await?;
+    let ((_, saved), cut) = revoked;
     tracing::info!(name, cut, "a token was revoked");
     saved?;
     Ok(Json(RevokeAnswer { cut }))
 }
 
-/// What was made; whoever is out for it is cut.
-fn told(access: &Access, made: &Made) -> SecretView {
-    let cut = access.cut(&made.out);
+/// What was made, and how many were cut for it.
+fn told(made: &Made, cut: u64) -> SecretView {
     SecretView { token: view(&made.entry), secret: made.secret.expose().to_owned(), cut }
 }
 

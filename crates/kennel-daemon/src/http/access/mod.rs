@@ -114,7 +114,7 @@ impl Access {
             store: Arc::new(Store::new(&beginning.folder)),
             links: Mutex::default(),
             throttle: Mutex::default(),
-            seats: Seats::new(Room { most, strangers: most / 4 }),
+            seats: Seats::new(Room { most, strangers: most / 4, each: most / 2 }),
             asks,
             asked: Mutex::new(Some(asked)),
             listen: Mutex::default(),
@@ -173,9 +173,20 @@ impl Access {
         changed.unwrap_or_else(|error| Err(StoreError::Lost(error.to_string())))
     }
 
-    /// Cuts the connections of those who are out; gives how many.
-    fn cut(&self, out: &[EntryId]) -> u64 {
-        self.0.seats.cut(out)
+    /// The same, and cuts the connections of those who are out by it; gives how many. Both are done, even if whoever
+    /// asked for it goes in the middle.
+    async fn change_and_cut<T: Send + 'static>(
+        &self,
+        change: impl FnOnce(&Store) -> Result<T, StoreError> + Send + 'static,
+        out: impl FnOnce(&T) -> Vec<EntryId> + Send + 'static,
+    ) -> Result<(T, u64), StoreError> {
+        let seats = self.0.seats.clone();
+        self.change(move |store| {
+            let changed = change(store)?;
+            let cut = seats.cut(&out(&changed));
+            Ok((changed, cut))
+        })
+        .await
     }
 
     fn make_link(&self, scope: Scope) -> Result<Secret, Refused> {

@@ -83,8 +83,7 @@ async fn login(
 async fn let_in(gate: &Gate, scope: Scope) -> Result<String, Refused> {
     let now = clock::now_ms();
     let add = move |store: &super::Store| store.add(None, TokenKind::Browser, scope, now);
-    let made = gate.access.change(add).await?;
-    gate.access.cut(&made.out);
+    let (made, _) = gate.access.change_and_cut(add, |made| made.out.clone()).await?;
     tracing::info!(name = made.entry.name, "a browser was let in");
     let secure = if gate.names.tls() { "; Secure" } else { "" };
     Ok(format!(

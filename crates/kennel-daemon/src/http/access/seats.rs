@@ -19,6 +19,8 @@ pub(super) struct Room {
     pub(super) most: usize,
     /// Of those who have shown no secret.
     pub(super) strangers: usize,
+    /// Of those who came by the same secret: others shall have some too.
+    pub(super) each: usize,
 }
 
 /// All connections.
@@ -107,13 +109,20 @@ impl Seats {
 }
 
 impl Seat {
-    /// Somebody got in over it.
-    pub(super) fn known_by(&self, entry: EntryId) {
-        if let Some(taken) = self.seats.table().taken.get_mut(&self.number)
-            && !taken.known_by.contains(&entry)
-        {
+    /// Somebody got in over it. Not if as many have by the same secret as may.
+    pub(super) fn known_by(&self, entry: EntryId) -> bool {
+        let mut table = self.seats.table();
+        let theirs = |taken: &Taken| !taken.cut && taken.known_by.contains(&entry);
+        let count = table.taken.values().filter(|taken| theirs(taken)).count();
+        let Some(taken) = table.taken.get_mut(&self.number) else { return true };
+        if taken.known_by.contains(&entry) {
+            return true;
+        }
+        let room = count < self.seats.room.each;
+        if room {
             taken.known_by.push(entry);
         }
+        room
     }
 }
 
@@ -132,7 +141,7 @@ mod tests {
     use crate::http::access::identity::Via;
     use crate::http::access::roll::tests_entry;
 
-    const ROOM: Room = Room { most: 3, strangers: 2 };
+    const ROOM: Room = Room { most: 3, strangers: 2, each: 3 };
 
     fn entry() -> EntryId {
         match tests_entry(kennel_core::api::Scope::Full).via {
@@ -180,6 +189,18 @@ mod tests {
         assert!(!is_cut(&mut third_other).await);
         drop((first, third, fourth));
         assert_eq!(seats.table().taken.len(), 1, "all but the second have left the table");
+    }
+
+    #[tokio::test]
+    async fn one_secret_does_not_get_all_seats() {
+        let seats = Seats::new(Room { each: 1, ..ROOM });
+        let (one, _) = connect(&seats).await;
+        let (two, _) = connect(&seats).await;
+        let (one, two) = (one.unwrap(), two.unwrap());
+        assert!(one.1.known_by(entry()) && one.1.known_by(entry()), "it is the same");
+        assert!(!two.1.known_by(entry()));
+        drop(one);
+        assert!(two.1.known_by(entry()), "there is room again");
     }
 
     #[tokio::test]

@@ -1,5 +1,6 @@
 //! Connections over TCP, from the first byte to the last. Whatever they do, the home's own socket is served.
 
+use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,6 +12,7 @@ use hyper::server::conn::http1;
 use hyper::service::{Service, service_fn};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
+use rustix::net::sockopt;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
@@ -27,6 +29,8 @@ const HEAD: Duration = Duration::from_secs(10);
 /// The longest head, and the most headers in it.
 const LONGEST_HEAD: usize = 32 * 1024;
 const MOST_HEADERS: usize = 64;
+/// After so long without a word it is asked whether the other side is still there.
+const SILENCE: Duration = Duration::from_secs(30);
 /// The pause after no connection could be taken.
 const PAUSE: Duration = Duration::from_millis(100);
 /// What one too many is told.
@@ -84,9 +88,23 @@ fn seat(
         }
         return None;
     };
-    // Without it answers are a little later.
-    stream.set_nodelay(true).ok();
+    set_options(&stream);
     Some((Wire { stream, _seat: seat.clone() }, seat))
+}
+
+/// Without these answers are a little later, and one who went without a word is never missed.
+fn set_options(stream: &TcpStream) {
+    let set = || -> io::Result<()> {
+        stream.set_nodelay(true)?;
+        sockopt::set_socket_keepalive(stream, true)?;
+        sockopt::set_tcp_keepidle(stream, SILENCE)?;
+        sockopt::set_tcp_keepintvl(stream, SILENCE / 3)?;
+        sockopt::set_tcp_keepcnt(stream, 3)?;
+        Ok(())
+    };
+    if let Err(error) = set() {
+        tracing::warn!(%error, "a connection over TCP can't be set up as it should");
+    }
 }
 
 struct Connection {

@@ -45,6 +45,8 @@ pub(super) enum Denial {
     Forged,
     #[error("this token is for looking only, and this would change something")]
     ReadOnly,
+    #[error("there are too many connections by this token")]
+    Crowded,
 }
 
 /// Who it is; none if nobody need be known for this.

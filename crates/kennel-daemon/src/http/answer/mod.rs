@@ -12,10 +12,11 @@ use kennel_core::SessionView;
 use kennel_core::api::AnswerView;
 use serde::Deserialize;
 
+use super::access::Identity;
 use super::body::Params;
 use super::output::{on_disk, show};
 use super::pulse::exactly;
-use super::{Api, pull, sse};
+use super::{Api, ask, pull, sse};
 use crate::message::Command;
 use crate::refused::Refused;
 use crate::transcript;
@@ -30,6 +31,9 @@ pub(super) struct Manner {
     /// Whether to wait until it is over.
     #[serde(default)]
     wait: bool,
+    /// Whether it ends if whoever hears the stream goes before it is over: for those who asked, and have lost a daemon.
+    #[serde(default)]
+    tied: bool,
     format: Option<Form>,
 }
 
@@ -43,6 +47,7 @@ enum Form {
 
 pub(super) async fn answer(
     State(api): State<Api>,
+    identity: Identity,
     Path(reference): Path<String>,
     headers: HeaderMap,
     Params(manner): Params<Manner>,
@@ -54,7 +59,16 @@ pub(super) async fn answer(
     }
     let streamed =
         manner.format.map_or_else(|| sse::is_accepted(&headers), |form| form == Form::Sse);
-    if streamed { stream(api, view, &headers).await } else { whole(api, view, manner.wait).await }
+    if !streamed {
+        return whole(api, view, manner.wait).await;
+    }
+    if !manner.tied {
+        return stream(api, view, &headers).await;
+    }
+    identity.may_change()?;
+    let reference = view.session.clone();
+    let told = stream(api.clone(), view, &headers).await?;
+    Ok(ask::held(&api, reference, told))
 }
 
 /// All of it, when it is over.

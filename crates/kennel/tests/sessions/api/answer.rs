@@ -156,3 +156,35 @@ fn a_prompt_ends_with_the_stream_that_asked_for_it() {
     scene.call_ok(&["stop", "--now", &second]);
     company.end();
 }
+
+/// Who comes upon what another has asked for does not end it by going; whoever asked is tied to it.
+#[test]
+fn a_prompt_does_not_end_with_one_who_only_joined_it() {
+    let Some(company) = Company::new(Who::Root, Pen::Subtree, &["hang"]) else { return };
+    let scene = &company.scene;
+    scene.call_ok(&["daemon", "start"]);
+    let accept = [("Accept", "text/event-stream")];
+    let mut first = question(&company);
+    first["key"] = "once".into();
+    first["detach"] = true.into();
+    let begun = Answer::post(scene, "/v1/ask", &[], &first);
+    assert_eq!(begun.status, 201);
+    let id = begun.json()["session"].as_str().expect("an id").to_owned();
+    company.wait_launches(1);
+    let mut second = first.clone();
+    second["detach"] = false.into();
+    let joined = Answer::post(scene, "/v1/ask", &accept, &second);
+    assert_eq!(joined.status, 200);
+    drop(joined);
+    // One who says so is tied, wherever they come from.
+    scene.call_ok(&["ps"]);
+    assert_eq!(scene.session(&id)["wanted"], "running");
+    let path = format!("/v1/sessions/{id}/answer?tied=true");
+    let tied = Answer::get(scene, &path, &accept);
+    assert_eq!(tied.status, 200);
+    scene.call_ok(&["ps"]);
+    drop(tied);
+    eventually("it has ended", || scene.session(&id)["judged"]["verdict"]["kind"] == "cancelled");
+    assert_eq!(company.launches().len(), 1);
+    company.end();
+}
