@@ -310,16 +310,24 @@ class Kennel:
         parent = surroundings.parent(self._home_id) if self._home_id is not None else None
         body = {**request, "parent": request.get("parent", parent)}
 
+        mine = body.get("asked_by", body.get("by"))
+
+        def ours(session: Session) -> bool:
+            # Another one may have been first with the same key: it is not ours to end.
+            return session.view["spec"]["asked_by"] == mine
+
         async def end(made: object) -> None:
             found = await self.sessions(key=key)
             if made is not None:
                 found.append(Session(self._calls, cast(SessionView, made)))
             for session in found:
-                if made is not None or live([session.view]):
+                if ours(session) and (made is not None or live([session.view])):
                     await session.stop()
 
         start = Start(self._calls, Request("POST", place, {"until": until}, body), again=True, end=end)
-        return Session(self._calls, cast(SessionView, await start.run()))
+        session = Session(self._calls, cast(SessionView, await start.run()))
+        session.ours = ours(session)
+        return session
 
     def _command(
         self,

@@ -50,6 +50,8 @@ class Session:
         self._calls = calls
         self.view = view
         """As it was last seen."""
+        self.ours = True
+        """Whether it was begun for us: not if another request with the same key was first."""
 
     @property
     def id(self) -> str:
@@ -156,7 +158,7 @@ class Block:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         session = self._session
-        if session is None:
+        if session is None or not session.ours:
             return
         try:
             # If it has ended, this says so.

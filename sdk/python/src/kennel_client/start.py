@@ -41,7 +41,7 @@ class Start:
             raise
         except ConnectionLost:
             if self._again:
-                # Nobody came back: what there may be is on record, and ended by its lease at the latest.
+                # Nobody came back: what there may be is on record, and belongs to the daemon.
                 log.warning("nobody answers any more; what was started may run: %s", self._request.path)
             raise
         finally:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import secrets
 import re
 import resource
 from typing import List, Mapping, Tuple
@@ -56,5 +57,5 @@ def parent(home_id: str) -> str | None:
 
 
 def asked_by() -> str:
-    """Who we are, for the event log."""
-    return f"kennel_client (user {os.getuid()}, pid {os.getpid()})"
+    """Who we are, for the event log. Each request has a word of its own, by which we know what came of it."""
+    return f"kennel_client (user {os.getuid()}, pid {os.getpid()}, request {secrets.token_hex(4)})"
