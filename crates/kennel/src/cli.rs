@@ -190,6 +190,8 @@ enum Verb {
     Daemon(daemon::DaemonArgs),
     /// Open the daemon's page in a browser
     ///
+    /// So far the page says no more than which version runs.
+    ///
     /// By a link that is good once, and for a minute; it lets this browser in for a week. If the API is not had over TCP
     /// yet, it is from then on, at loopback.
     Dashboard(dashboard::DashboardArgs),

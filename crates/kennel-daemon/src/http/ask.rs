@@ -14,7 +14,7 @@ use tokio::sync::oneshot;
 
 use super::access::Identity;
 use super::body::Body;
-use super::sessions::{begin, take_key};
+use super::sessions::{begin, name_asker, take_key};
 use super::{Api, answer, sse};
 use crate::clock;
 use crate::message::{Command, Until};
@@ -31,6 +31,8 @@ pub(super) async fn ask(
     // Who does not listen is not missed.
     let tied = streamed && !request.detach;
     request.detach = !tied;
+    let named = !request.by.is_empty();
+    name_asker(&mut request.by);
     let (began, by) = (clock::rfc3339(clock::now_ms()), request.by.clone());
     let request = request.into_session().map_err(Refused::invalid)?;
     let view = begin(&api, &identity, request, Until::Accepted, None).await?;
@@ -39,7 +41,7 @@ pub(super) async fn ask(
     }
     // Who only comes upon what another has asked for, by its key, does not end it by going; but whoever asked may be
     // back after a crash.
-    let ours = view.created_at >= began || !by.is_empty() && view.spec.asked_by == by;
+    let ours = view.created_at >= began || named && view.spec.asked_by == by;
     let reference = view.session.clone();
     // Nothing was heard of it before, whatever the head says.
     let told = answer::stream(api.clone(), view, &HeaderMap::new()).await?;

@@ -49,6 +49,7 @@ pub(super) async fn create(
     Body(mut request): Body<CreateRequest>,
 ) -> Result<(StatusCode, Json<SessionView>), Refused> {
     take_key(&headers, &mut request.spec.key)?;
+    name_asker(&mut request.spec.asked_by);
     let view = begin(&api, &identity, request, until, rejoin).await?;
     Ok((StatusCode::CREATED, Json(view)))
 }
@@ -80,6 +81,13 @@ pub(super) async fn begin(
     // Nobody may be tied to it.
     holds.send(()).ok();
     Ok(view)
+}
+
+/// Who does not say who asks is told by where they asked.
+pub(super) fn name_asker(by: &mut String) {
+    if by.is_empty() {
+        "the API".clone_into(by);
+    }
 }
 
 /// The key of a request may stand in its head, as other services have it.
@@ -138,8 +146,9 @@ pub(super) async fn wait(
 pub(super) async fn stop(
     State(api): State<Api>,
     Path(reference): Path<String>,
-    Body(wish): Body<StopRequest>,
+    Body(mut wish): Body<StopRequest>,
 ) -> Answered<StopAnswer> {
+    name_asker(&mut wish.by);
     api.ask(|answer| Command::Stop { reference, wish, answer }).await.map(Json)
 }
 

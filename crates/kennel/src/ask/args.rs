@@ -79,7 +79,7 @@ pub(crate) struct AskArgs {
     pub(crate) worktree: WorktreeArgs,
     /// The member, unless --agent says whom; then the prompt. A prompt of `-`,
     /// or none, is read from standard input
-    #[arg(value_name = "MEMBER] [PROMPT", num_args = 0..=2)]
+    #[arg(value_name = "MEMBER] [PROMPT", num_args = 0..)]
     pub(crate) words: Vec<String>,
 }
 

@@ -3,7 +3,7 @@
 use anyhow::Context;
 use kennel_core::api::AnswerView;
 use kennel_core::verdict::Judged;
-use kennel_core::{SessionView, Usage, VerdictKind};
+use kennel_core::{Reason, SessionView, Usage, VerdictKind};
 use kennel_daemon::transcript;
 
 use crate::exit_code;
@@ -118,11 +118,22 @@ fn hint(kind: VerdictKind, session: &SessionView) -> Option<String> {
             format!("start {agent} in {} once, and say that you trust it", session.spec.cwd)
         }
         VerdictKind::MaxTurns => "--turns allows more".to_owned(),
+        VerdictKind::Crashed if never_ran(session) => {
+            format!("install {agent}, or put it into a folder of PATH; `kennel doctor` tells more")
+        }
         VerdictKind::Crashed | VerdictKind::Unknown | VerdictKind::RefusedFlags => {
             format!("`kennel logs {}` has all that it printed", session.id)
         }
         _ => return None,
     })
+}
+
+/// What a launch fails with if its program can't be run.
+const NO_PROGRAM: u8 = 204;
+
+/// Whether there was no program to be run.
+fn never_ran(session: &SessionView) -> bool {
+    matches!(session.reason, Some(Reason::Failed { code: NO_PROGRAM, .. }))
 }
 
 /// The answer, from what the agent printed.

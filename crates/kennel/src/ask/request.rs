@@ -36,7 +36,10 @@ fn words(args: &AskArgs) -> Result<Words<'_>, Failure> {
             .hint("put the prompt into quotes")),
         (None, [member]) => Ok(Words { member: Some(member), prompt: None }),
         (None, [member, prompt]) => Ok(Words { member: Some(member), prompt: Some(prompt) }),
-        (None, _) => Err(usage("it is not said whom to ask")
+        (None, [_, _, ..]) => {
+            Err(usage("after the member there is one prompt").hint("put the prompt into quotes"))
+        }
+        (None, []) => Err(usage("it is not said whom to ask")
             .hint("`kennel ask MEMBER PROMPT`, or `kennel ask --agent claude PROMPT`")),
     }
 }

@@ -68,7 +68,7 @@ fn text(sessions: &[SessionView], now: u64, width: Option<usize>, ink: Ink) -> S
         ];
         let told = told(session).map_or("-".to_owned(), |told| tame(&told));
         row.extend(agents_told.then(|| Cell::toned(told, faint)));
-        row.push(Cell::toned(tame(&shell_words(&session.spec.argv)), faint));
+        row.push(Cell::toned(tame(&command(session)), faint));
         table.row(row);
     }
     table.text(width, ink) + &notes(sessions)
@@ -87,6 +87,18 @@ fn tone(session: &SessionView) -> Tone {
 }
 
 /// What a table has no room for, and people should know.
+/// The command; of a prompt or a chat, who is asked: its command is ours, and says little.
+fn command(session: &SessionView) -> String {
+    let Some(agent) = &session.spec.agent else { return shell_words(&session.spec.argv) };
+    let of = match (&agent.member, &agent.plan) {
+        (_, Some(seat)) => format!(" for {} of plan {}", seat.name, seat.plan),
+        (Some(member), None) => format!(" for {member}"),
+        (None, None) => String::new(),
+    };
+    let what = if agent.interactive { "chat" } else { "prompt" };
+    format!("{} ({what}{of})", agent.seat.agent)
+}
+
 fn notes(sessions: &[SessionView]) -> String {
     let mut notes = String::new();
     for session in sessions {
