@@ -328,8 +328,6 @@ cases! {
     claude_of_another_user_in_a_subtree_pen: Claude as Other in Subtree;
     codex_in_a_cgroup_pen: Codex as Root in Cgroup;
     codex_in_a_subtree_pen: Codex as Root in Subtree;
-    gemini_in_a_cgroup_pen: Gemini as Root in Cgroup;
     gemini_in_a_subtree_pen: Gemini as Root in Subtree;
     opencode_in_a_cgroup_pen: Opencode as Root in Cgroup;
-    opencode_in_a_subtree_pen: Opencode as Root in Subtree;
 }
