@@ -58,7 +58,7 @@ pub(crate) fn is_done_talking(session: &Session, folder: &Path) -> bool {
 
 /// Whether that matters: how an agent is stopped does not depend on it otherwise.
 pub(crate) fn is_killed_once_told(session: &Session) -> bool {
-    let spec = session.spec.agent.as_deref();
+    let spec = session.spec.agent.as_deref().filter(|_| session.spec.is_prompt());
     let agent = spec.and_then(|spec| Agent::of(&spec.seat).ok());
     agent.is_some_and(|agent| agent.manners().kill_once_told)
 }

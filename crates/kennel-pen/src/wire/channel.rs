@@ -106,6 +106,17 @@ impl Channel {
     }
 
     fn receive_into(&self, buffer: &mut [u8]) -> io::Result<Received> {
+        loop {
+            match self.receive_once(buffer) {
+                // The other side went without having read all that we said. The kernel says so once, before what it
+                // said itself, which is still to be heard.
+                Err(error) if error.kind() == io::ErrorKind::ConnectionReset => {}
+                received => return received,
+            }
+        }
+    }
+
+    fn receive_once(&self, buffer: &mut [u8]) -> io::Result<Received> {
         let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(DESCRIPTORS))];
         let mut ancillary = RecvAncillaryBuffer::new(&mut space);
         let flags = RecvFlags::CMSG_CLOEXEC | RecvFlags::DONTWAIT;
@@ -115,7 +126,6 @@ impl Channel {
             Err(rustix::io::Errno::AGAIN | rustix::io::Errno::INTR) => {
                 return Ok(Received::Nothing);
             }
-            Err(rustix::io::Errno::CONNRESET) => return Ok(Received::End),
             Err(error) => return Err(error.into()),
         };
         let descriptors = ancillary
@@ -143,5 +153,35 @@ impl AsFd for Channel {
 impl AsRawFd for Channel {
     fn as_raw_fd(&self) -> i32 {
         self.socket.as_raw_fd()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
+
+    use super::*;
+
+    fn pair() -> (Channel, Channel) {
+        let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+        let (one, other) =
+            socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, flags, None).unwrap();
+        (Channel::new(one, 64), Channel::new(other, 64))
+    }
+
+    #[test]
+    fn the_last_words_of_one_who_did_not_listen_are_heard() {
+        let (one, other) = pair();
+        for word in [b"a", b"b"] {
+            assert!(matches!(other.send(word, &[]).unwrap(), Delivery::Sent));
+        }
+        assert!(matches!(one.send(b"not read", &[]).unwrap(), Delivery::Sent));
+        drop(other);
+        for word in [b"a", b"b"] {
+            let heard = one.receive().unwrap();
+            assert!(matches!(&heard, Received::Message(bytes, _) if bytes == word), "{heard:?}");
+        }
+        assert!(matches!(one.receive().unwrap(), Received::End));
+        assert!(matches!(one.receive().unwrap(), Received::End));
     }
 }

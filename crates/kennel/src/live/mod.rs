@@ -51,6 +51,8 @@ const JIGGLE: Duration = Duration::from_millis(80);
 
 /// How long a stop may take before people are told that it is under way.
 pub(crate) const NOTICE: Duration = Duration::from_secs(1);
+/// How long a keeper may take to hear that we leave.
+const LAST_WORD: Duration = Duration::from_secs(2);
 
 const CONTROL_C: u8 = 3;
 
@@ -377,7 +379,9 @@ impl<'a> Live<'a> {
                 if let Part::Owner(_) = self.part {
                     self.send(Request::Untether);
                 }
-                Ok(Some(End::Detached))
+                // It would end with us if that word were left with us.
+                let told = self.say_all(Instant::now() + LAST_WORD)?;
+                Ok(told.then_some(End::Detached))
             }
         }
     }
@@ -429,6 +433,16 @@ impl<'a> Live<'a> {
     fn send(&mut self, request: Request) {
         self.outbox.push_back(request);
         self.flush();
+    }
+
+    /// Waits until the keeper has taken everything; whether it has.
+    fn say_all(&mut self, deadline: Instant) -> io::Result<bool> {
+        while !self.outbox.is_empty() && Instant::now() < deadline {
+            let mut fds = [PollFd::new(&self.keeper, PollFlags::OUT)];
+            poll(&mut fds, Some(deadline))?;
+            self.flush();
+        }
+        Ok(self.outbox.is_empty())
     }
 
     fn flush(&mut self) {
