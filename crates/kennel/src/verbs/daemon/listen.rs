@@ -12,7 +12,7 @@ use crate::exit_code;
 use crate::failure::Failure;
 use crate::home::Home;
 
-/// Where the API is had besides the home's own socket. Each goes before what kennel.toml has in [api].
+/// Where the API is had besides the home's own socket. Each goes before what kennel.toml has under `api`.
 #[derive(Debug, Args)]
 pub(super) struct ListenArgs {
     /// Have the API over TCP too, here; port 0 is any that is free
