@@ -7,6 +7,7 @@ use kennel_sys::{pidfd, terminal};
 use rustix::process::{Resource, Rlimit, getrlimit};
 
 use super::finding::{Finding, State};
+use crate::home::Home;
 
 /// `cgroup.kill` came with this one; all else that is needed is older.
 const OLDEST_KERNEL: (u32, u32) = (5, 14);
@@ -15,13 +16,16 @@ const FEW_DESCRIPTORS: u64 = 256;
 /// An agent's tree has some dozens of processes.
 const FEW_PROCESSES: u64 = 512;
 
-pub(crate) fn findings() -> Vec<Finding> {
+pub(crate) fn findings(home: Option<&Home>) -> Vec<Finding> {
+    // What is left of the survey if we are killed over it is found by the daemon of this home.
+    let home = home.map_or_else(HomeId::random, |home| Ok(home.id.clone()));
+    let ground = home.map(|home| Ground::survey(&home));
     vec![
         kernel(),
         status_for_others(),
         child_lists(),
-        cgroup(),
-        limits(),
+        ground.as_ref().map_or_else(|_| no_random("cgroup"), cgroup),
+        ground.as_ref().map_or_else(|_| no_random("limits"), limits),
         descriptors(),
         processes(),
         terminals(),
@@ -67,11 +71,12 @@ fn child_lists() -> Finding {
     }
 }
 
-fn cgroup() -> Finding {
-    let Ok(home) = HomeId::random() else {
-        return Finding::new("cgroup", State::Bad, "the kernel has no random bytes to give");
-    };
-    match (cgroup_mount(), Ground::survey(&home).cgroup()) {
+fn no_random(name: &'static str) -> Finding {
+    Finding::new(name, State::Bad, "the kernel has no random bytes to give")
+}
+
+fn cgroup(ground: &Ground) -> Finding {
+    match (cgroup_mount(), ground.cgroup()) {
         (None, _) => Finding::new("cgroup", State::Fair, "no cgroup v2 file system is mounted"),
         (Some(mount), Ok(base)) => {
             let text =
@@ -84,13 +89,10 @@ fn cgroup() -> Finding {
     }
 }
 
-fn limits() -> Finding {
-    let Ok(home) = HomeId::random() else {
-        return Finding::new("limits", State::Bad, "the kernel has no random bytes to give");
-    };
+fn limits(ground: &Ground) -> Finding {
     // Those that can't be had for the same reason share a line.
     let mut missing: Vec<(Vec<&str>, String)> = Vec::new();
-    for offer in Ground::survey(&home).limits() {
+    for offer in ground.limits() {
         let name = offer.controller.name();
         let Some(why) = offer.why_not.map(short) else { continue };
         match missing.iter_mut().find(|(_, other)| *other == why) {

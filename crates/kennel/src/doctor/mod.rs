@@ -69,7 +69,7 @@ fn examine(config: &Config, home: Option<&Home>) -> Diagnosis {
         ("subtree", HeldKind::Subtree),
         ("pidns", HeldKind::Namespace),
     ]
-    .map(|(name, kind)| Trial::hold(name, kind));
+    .map(|(name, kind)| Trial::hold(name, kind, home.map(|home| &home.id)));
     let works = |wanted: &str| pens.iter().any(|trial| trial.kind == wanted && trial.works);
     // What `--pen auto` takes; a namespace changes what a program sees, so it must be asked for.
     let pen = ["cgroup", "subtree"].into_iter().find(|kind| works(kind));
@@ -77,7 +77,7 @@ fn examine(config: &Config, home: Option<&Home>) -> Diagnosis {
         version: env!("CARGO_PKG_VERSION"),
         sound: pen.is_some(),
         pen,
-        findings: machine::findings()
+        findings: machine::findings(home)
             .into_iter()
             .chain(configuration(config))
             .chain(owed::findings(home))

@@ -29,8 +29,11 @@ pub(crate) struct Trial {
 }
 
 impl Trial {
-    pub(crate) fn hold(kind: &'static str, held: HeldKind) -> Self {
-        match try_pen(held) {
+    /// Only the folder of a cgroup outlives everybody who was in the pen, and its owner: it bears the id of this
+    /// home, if there is one, so that a daemon finds it. The others bear one that nobody has, and so are no strays of
+    /// anybody while they are on trial.
+    pub(crate) fn hold(kind: &'static str, held: HeldKind, home: Option<&HomeId>) -> Self {
+        match try_pen(held, home.filter(|_| held == HeldKind::Cgroup)) {
             Ok(took) => {
                 let milliseconds = (took.as_secs_f64() * 10_000.0).round() / 10.0;
                 Self { kind, works: true, why: None, ended_in_ms: Some(milliseconds) }
@@ -42,11 +45,12 @@ impl Trial {
     }
 }
 
-fn try_pen(kind: HeldKind) -> anyhow::Result<Duration> {
+fn try_pen(kind: HeldKind, home: Option<&HomeId>) -> anyhow::Result<Duration> {
     let soon = || Instant::now() + STEP;
     let mut command = Command::new("/proc/self/exe");
     command.arg(TRIAL).folder("/");
-    let order = Order::new(PenName::random(HomeId::random()?)?, command).kind(kind).linger(STEP);
+    let home = home.cloned().map_or_else(HomeId::random, Ok)?;
+    let order = Order::new(PenName::random(home)?, command).kind(kind).linger(STEP);
     let mut held = HolderProgram::this_one().launch(order, soon())?.open(soon())?;
     match wait_exit(&mut held)? {
         Some(Status::Code(0)) => {}
