@@ -1573,7 +1573,12 @@ export interface Operations {
       /** Which kinds of events: some, by their names with commas between them, or all. */
       kind?: string | undefined;
       session?: string | undefined;
+      /** Those after this one. */
       since?: number | undefined;
+      /** Only what is among the last so many of the log; 0 is from now on. */
+      tail?: number | undefined;
+      /** Up to this one, with it; then nothing is followed. */
+      until?: number | undefined;
     };
     body: undefined;
     answer: never;

@@ -10,7 +10,7 @@ use tokio::sync::watch;
 use tokio::task::spawn_blocking;
 use tokio::time::{sleep, timeout};
 
-use super::events::{CATCH_UP, Kinds, PIECE};
+use super::events::{CATCH_UP, Kinds, PIECE, begin};
 use super::feed::{Entry, Next};
 use super::pull::{self, Pieces};
 use super::{Api, sse};
@@ -20,6 +20,8 @@ use crate::register::{EventPage, EventQuery};
 /// What a client wants to see.
 pub(super) struct Wanted {
     pub(super) since: Option<u64>,
+    /// Only for those who begin: who comes back has missed nothing.
+    pub(super) tail: Option<u64>,
     pub(super) session: Option<SessionId>,
     pub(super) kinds: Kinds,
 }
@@ -49,10 +51,11 @@ pub(super) async fn tell(
         let data = format!("{{\"asked\":{asked},\"latest\":{latest}}}");
         sse::write(&mut waiting, &latest.to_string(), "reset", &data);
     }
+    let tail = wanted.tail.filter(|_| given_back.is_none());
     let stream = EventStream {
         leaving: api.0.leaving.clone(),
         api,
-        since: since.unwrap_or(0).min(latest),
+        since: begin(since.unwrap_or(0).min(latest), tail, latest),
         says_missed: since.is_some(),
         session: wanted.session,
         kinds: wanted.kinds,
@@ -214,7 +217,8 @@ mod tests {
 
         /// What is told at first to one who has seen this; `None` if it does not ask.
         async fn told(&self, since: Option<u64>, kinds: &str) -> Vec<String> {
-            let wanted = Wanted { since, session: None, kinds: Kinds::from(kinds.to_owned()) };
+            let wanted =
+                Wanted { since, tail: None, session: None, kinds: Kinds::from(kinds.to_owned()) };
             let response = tell(self.api.clone(), wanted, &HeaderMap::new()).await.unwrap();
             let mut body = Box::pin(response.into_body().into_data_stream());
             let mut text = String::new();

@@ -33,7 +33,12 @@ pub(super) const CATCH_UP: Duration = Duration::from_secs(1);
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub(super) struct Which {
+    /// Those after this one.
     since: Option<u64>,
+    /// Up to this one, with it; then nothing is followed.
+    until: Option<u64>,
+    /// Only what is among the last so many of the log; 0 is from now on.
+    tail: Option<u64>,
     session: Option<String>,
     #[serde(default)]
     kind: Kinds,
@@ -78,15 +83,19 @@ pub(super) async fn events(
         None => None,
         Some(reference) => Some(find(&api, reference).await?),
     };
-    let Which { since, kind: kinds, follow, format, .. } = which;
+    let Which { since, until, tail, kind: kinds, follow, format, .. } = which;
     let as_events = format.map_or_else(|| sse::is_accepted(&headers), |form| form == Form::Sse);
     if as_events {
-        return event_stream::tell(api, Wanted { since, session, kinds }, &headers).await;
+        if until.is_some() {
+            let why = "`until` is for a part of the log, and a stream of events goes on: leave one of them out";
+            return Err(Refused::invalid(why));
+        }
+        return event_stream::tell(api, Wanted { since, tail, session, kinds }, &headers).await;
     }
     let (lines, told) = mpsc::channel(AHEAD);
-    let query = EventQuery { since: since.unwrap_or(0), session, limit: PIECE };
+    let extent = Extent { since: since.unwrap_or(0), until, tail, follow };
     tokio::spawn(async move {
-        if let Err(error) = tell(&api, query, &kinds, follow, &lines).await {
+        if let Err(error) = tell(&api, extent, session, &kinds, &lines).await {
             tracing::warn!(%error, "events can't be read");
         }
     });
@@ -102,12 +111,25 @@ async fn find(api: &Api, reference: String) -> Result<SessionId, Refused> {
     SessionId::parse(&view.id).map_err(Refused::internal)
 }
 
+/// Which part of the log.
+struct Extent {
+    since: u64,
+    until: Option<u64>,
+    tail: Option<u64>,
+    follow: bool,
+}
+
+/// The number before the last `tail` events, if these come later than `since`.
+pub(super) fn begin(since: u64, tail: Option<u64>, latest: u64) -> u64 {
+    tail.map_or(since, |tail| since.max(latest.saturating_sub(tail)))
+}
+
 /// Tells until there are no more, the client has gone, or we leave.
 async fn tell(
     api: &Api,
-    mut query: EventQuery,
+    extent: Extent,
+    session: Option<SessionId>,
     kinds: &Kinds,
-    follow: bool,
     lines: &mpsc::Sender<Bytes>,
 ) -> Result<(), ReadError> {
     let mut latest = api.0.register.latest_seq();
@@ -115,6 +137,9 @@ async fn tell(
     // What has happened is to be read, even if it is written a little later. If it can't be written, what is there
     // will do.
     drop(tokio::time::timeout(CATCH_UP, api.0.register.catch_up()).await);
+    let Extent { since, until, tail, follow } = extent;
+    let since = begin(since, tail, *latest.borrow());
+    let mut query = EventQuery { since, session, limit: PIECE };
     loop {
         latest.borrow_and_update();
         let (register, asked) = (api.0.register.clone(), query.clone());
@@ -123,6 +148,9 @@ async fn tell(
         };
         let events = events?;
         for event in &events {
+            if until.is_some_and(|until| event.seq > until) {
+                return Ok(());
+            }
             query.since = event.seq;
             if kinds.have(&event.kind)
                 && let Some(line) = stream::line(event)
@@ -134,7 +162,7 @@ async fn tell(
         if events.len() >= query.limit {
             continue;
         }
-        if !follow {
+        if !follow || until.is_some() {
             return Ok(());
         }
         tokio::select! {
@@ -148,6 +176,15 @@ async fn tell(
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_tail_of_the_log_begins_where_it_is_asked_to_or_later() {
+        assert_eq!(begin(0, None, 100), 0);
+        assert_eq!(begin(0, Some(30), 100), 70);
+        assert_eq!(begin(90, Some(30), 100), 90);
+        assert_eq!(begin(0, Some(0), 100), 100);
+        assert_eq!(begin(0, Some(101), 100), 0);
+    }
 
     #[test]
     fn kinds_are_told_apart_by_commas_and_none_means_all() {

@@ -66,6 +66,34 @@ fn only_what_is_asked_for_is_told() {
 }
 
 #[test]
+fn a_part_of_the_log_is_told_and_its_end_goes_on() {
+    let Some(scene) = scene() else { return };
+    let first = scene.launch(&[], &["exit", "0"]);
+    scene.wait_phase(&first, "cleaned");
+    let numbers = |query: &str| -> Vec<u64> {
+        let lines = Answer::get(&scene, &format!("/v1/events{query}"), &[]).records();
+        lines.iter().map(|line| line["seq"].as_u64().expect("a number")).collect()
+    };
+    let all = numbers("");
+    let last = all.len() as u64;
+    assert!(last > 4, "{all:?}");
+    assert_eq!(numbers("?tail=2"), [last - 1, last]);
+    assert_eq!(numbers("?since=1&until=3"), [2, 3]);
+    assert_eq!(numbers(&format!("?since={}&tail=3", last - 1)), [last]);
+    // Who begins at the end hears only of what comes; and who comes back, of all that has come meanwhile.
+    let mut events = follow(&scene, "?tail=0");
+    scene.launch(&[], &["exit", "0"]);
+    let next = events.next().expect("an event");
+    assert_eq!(next.id, (last + 1).to_string());
+    let back = [("Accept", "text/event-stream"), ("Last-Event-ID", "2")];
+    let third = Answer::get(&scene, "/v1/events?tail=0", &back).events().next().expect("an event");
+    assert_eq!(third.id, "3");
+    let both = Answer::get(&scene, "/v1/events?until=3", &[("Accept", "text/event-stream")]);
+    assert_eq!(both.status, 422);
+    scene.stop_daemon();
+}
+
+#[test]
 fn many_who_wait_in_vain_cost_next_to_nothing_and_are_all_told() {
     let Some(scene) = scene() else { return };
     scene.launch(&[], &["exit", "0"]);
