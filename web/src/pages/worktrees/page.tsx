@@ -1,0 +1,7 @@
+export function WorktreesPage(_: { parts: string[] }) {
+  return (
+    <div class="page-head">
+      <h1>Worktrees</h1>
+    </div>
+  );
+}

@@ -1,0 +1,184 @@
+/**
+ * What the daemon knows, kept up to date: the sessions, and whether we hear of changes at all.
+ *
+ * The event log says which sessions have changed, and these are asked for anew; after an interruption everything is. So what is
+ * shown is always the daemon's own word, never a guess from events.
+ */
+import { computed, signal } from "@preact/signals";
+
+import { follow } from "../api/events.ts";
+import { get, query, Refusal, segment } from "../api/http.ts";
+import type { EventView, SessionPage, SessionView } from "../api/types.ts";
+
+/** `signed_out`: the daemon is there, and does not know this browser any more. */
+export type Connection = "connecting" | "live" | "lost" | "signed_out";
+
+export const connection = signal<Connection>("connecting");
+/** Every launch of every session that is on record, by its id. */
+export const launches = signal<ReadonlyMap<string, SessionView>>(new Map());
+/** Whether they have been told at least once. */
+export const loaded = signal(false);
+/** The number of the last event that was heard. */
+export const lastEvent = signal(0);
+
+/** The latest launch of each session, the newest session first. */
+export const sessions = computed<SessionView[]>(() => {
+  const latest = new Map<string, SessionView>();
+  for (const launch of launches.value.values()) {
+    const other = latest.get(launch.session);
+    if (!other || other.attempt < launch.attempt) latest.set(launch.session, launch);
+  }
+  return [...latest.values()].sort((a, b) => (a.session < b.session ? 1 : -1));
+});
+
+export const live = computed(() => sessions.value.filter((session) => !isOver(session)));
+
+/** Whether nothing runs any more, and nothing will by itself. */
+export function isOver(session: SessionView): boolean {
+  return (session.phase === "reaped" || session.phase === "cleaned") && session.relaunch.relaunch !== "pending";
+}
+
+type Listener = (events: EventView[]) => void;
+const listeners = new Set<Listener>();
+
+/** Has events told as they come; returns what ends it. */
+export function onEvents(listener: Listener): () => void {
+  listeners.add(listener);
+  return () => listeners.delete(listener);
+}
+
+const returns = new Set<() => void>();
+
+/** Has it told when the daemon was lost and is heard again; returns what ends it. */
+export function onReturn(listener: () => void): () => void {
+  returns.add(listener);
+  return () => returns.delete(listener);
+}
+
+/** Up to so many are asked for one by one; of more, all are. */
+const FEW = 8;
+/** Changes come in groups: starting, running, … */
+const TOGETHER_MS = 8;
+
+let dirty = new Set<string>();
+let all = false;
+let timer: ReturnType<typeof setTimeout> | undefined;
+let busy = false;
+let retries = 0;
+
+/** Asks for a session anew, soon. */
+export function refresh(id: string): void {
+  dirty.add(id);
+  soon();
+}
+
+/** Asks for all sessions anew. */
+export function refreshAll(): void {
+  all = true;
+  soon();
+}
+
+function soon(after = TOGETHER_MS): void {
+  if (busy || timer !== undefined) return;
+  timer = setTimeout(() => {
+    timer = undefined;
+    void update();
+  }, after);
+}
+
+async function update(): Promise<void> {
+  const [ids, whole] = [dirty, all];
+  dirty = new Set();
+  all = false;
+  busy = true;
+  try {
+    if (whole || ids.size > FEW) launches.value = await list();
+    else if (ids.size > 0) launches.value = await some(ids);
+    loaded.value = true;
+    retries = 0;
+  } catch (error) {
+    for (const id of ids) dirty.add(id);
+    all ||= whole;
+    retries += 1;
+    if (error instanceof Refusal && error.status === 401) connection.value = "signed_out";
+  } finally {
+    busy = false;
+  }
+  if (all || dirty.size > 0) soon(retries ? Math.min(100 * 2 ** retries, 3000) : TOGETHER_MS);
+}
+
+async function list(): Promise<Map<string, SessionView>> {
+  const found = new Map<string, SessionView>();
+  let after: string | undefined;
+  do {
+    const page: SessionPage = await get(`/v1/sessions${query({ all: true, after })}`);
+    for (const session of page.sessions) found.set(session.id, session);
+    after = page.next ?? undefined;
+  } while (after !== undefined);
+  return found;
+}
+
+async function some(ids: Set<string>): Promise<Map<string, SessionView>> {
+  const views = await Promise.all([...ids].map(async (id) => [id, await one(id)] as const));
+  const next = new Map(launches.value);
+  for (const [id, view] of views) {
+    if (view) next.set(id, view);
+    else next.delete(id);
+  }
+  return next;
+}
+
+async function one(id: string): Promise<SessionView | null> {
+  try {
+    // The bare id of a session means its latest launch; that of the first is told apart so.
+    return await get<SessionView>(`/v1/sessions/${segment(launchReference(id))}`);
+  } catch (error) {
+    if (error instanceof Refusal && error.status === 404) return null;
+    throw error;
+  }
+}
+
+/** What names exactly this launch. */
+export function launchReference(id: string): string {
+  return id.includes("_") ? id : `${id}_1`;
+}
+
+function hear(events: EventView[]): void {
+  const touched = new Set(events.flatMap((event) => (event.session === null ? [] : [event.session])));
+  for (const id of touched) {
+    refresh(id);
+    // What happens to a launch is told of the one before, too: how many there are, whether it was launched again.
+    const before = predecessor(id);
+    if (before) refresh(before);
+  }
+  lastEvent.value = events.at(-1)?.seq ?? lastEvent.value;
+  for (const listener of listeners) listener(events);
+}
+
+function predecessor(id: string): string | null {
+  const [session, attempt] = id.split("_");
+  if (attempt === undefined || session === undefined) return null;
+  return attempt === "2" ? session : `${session}_${Number(attempt) - 1}`;
+}
+
+/** Begins to listen; returns what ends it. */
+export function listen(): () => void {
+  return follow("/v1/events?tail=0", {
+    opened(again) {
+      connection.value = "live";
+      refreshAll();
+      if (again) for (const listener of returns) listener();
+    },
+    lost() {
+      if (connection.value !== "signed_out") connection.value = loaded.value ? "lost" : "connecting";
+    },
+    ended(why) {
+      connection.value = why?.status === 401 ? "signed_out" : "lost";
+    },
+    frames(frames) {
+      const told = frames.filter((frame) => frame.kind !== "missed" && frame.kind !== "reset");
+      if (told.length < frames.length) refreshAll();
+      if (told.length > 0) hear(told.map((frame) => JSON.parse(frame.data) as EventView));
+    },
+  });
+}

@@ -1,0 +1,54 @@
+/** `3 s`, `4 min`, `2 h 5 min`, `3 d 4 h`. */
+export function duration(milliseconds: number): string {
+  const seconds = Math.max(0, milliseconds) / 1000;
+  if (seconds < 1) return `${Math.round(seconds * 1000)} ms`;
+  if (seconds < 10) return `${Math.round(seconds * 10) / 10} s`;
+  if (seconds < 60) return `${Math.floor(seconds)} s`;
+  const minutes = Math.floor(seconds / 60);
+  if (minutes < 60) return `${minutes} min`;
+  const hours = Math.floor(minutes / 60);
+  if (hours < 24) return minutes % 60 ? `${hours} h ${minutes % 60} min` : `${hours} h`;
+  const days = Math.floor(hours / 24);
+  return hours % 24 ? `${days} d ${hours % 24} h` : `${days} d`;
+}
+
+/** Ages tick by the second; what is younger is `0 s`. */
+export function age(milliseconds: number): string {
+  return duration(Math.floor(Math.max(0, milliseconds) / 1000) * 1000 || 0).replace(/^0 ms$/, "0 s");
+}
+
+const UNITS = ["B", "kB", "MB", "GB", "TB"];
+
+/** `3.2 MB`. */
+export function bytes(count: number): string {
+  let [value, unit] = [count, 0];
+  while (value >= 999.5 && unit < UNITS.length - 1) {
+    value /= 1000;
+    unit += 1;
+  }
+  const digits = unit === 0 || value >= 99.95 ? 0 : 1;
+  return `${value.toFixed(digits)} ${UNITS[unit]}`;
+}
+
+/** `1 process`, `3 processes`. */
+export function counted(count: number, one: string, many = `${one}s`): string {
+  return `${count.toLocaleString("en")} ${count === 1 ? one : many}`;
+}
+
+/** `$0.0132`, from millionths. */
+export function cost(micros: number): string {
+  const dollars = micros / 1e6;
+  return `$${dollars.toFixed(dollars >= 1 || dollars === 0 ? 2 : 4)}`;
+}
+
+/** The time of day, with the day if it is another. */
+export function moment(time: string): string {
+  const date = new Date(time);
+  const clock = date.toLocaleTimeString("en-GB");
+  return date.toDateString() === new Date().toDateString() ? clock : `${date.toLocaleDateString("en-CA")} ${clock}`;
+}
+
+/** An argv as one would type it. */
+export function commandLine(argv: readonly string[]): string {
+  return argv.map((word) => (/^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", `'\\''`)}'`)).join(" ");
+}

@@ -1,0 +1,40 @@
+import { defineConfig } from "@playwright/test";
+
+/** Debian's; another may be named. */
+const browser = process.env["KENNEL_TEST_CHROMIUM"] ?? "/usr/bin/chromium";
+
+const desktop = { viewport: { width: 1360, height: 860 } };
+const phone = { viewport: { width: 390, height: 844 }, hasTouch: true, isMobile: true, deviceScaleFactor: 2 };
+
+export default defineConfig({
+  testDir: ".",
+  fullyParallel: true,
+  workers: Number(process.env["KENNEL_TEST_WORKERS"] ?? 2),
+  // A test that fails now and then is a fault to be found.
+  retries: 0,
+  forbidOnly: true,
+  reporter: [["list"]],
+  timeout: 60_000,
+  expect: { timeout: 15_000 },
+  outputDir: process.env["KENNEL_TEST_OUTPUT"] ?? "../../target/web-tests",
+  use: {
+    screenshot: "only-on-failure",
+    launchOptions: {
+      executablePath: browser,
+      args: [
+        "--no-sandbox",
+        "--disable-gpu",
+        "--disable-quic",
+        "--no-first-run",
+        "--disable-background-networking",
+        "--disable-component-update",
+        "--disable-sync",
+      ],
+    },
+  },
+  projects: [
+    { name: "unit", testMatch: "unit/**/*.test.ts" },
+    { name: "desktop", testMatch: "browser/**/*.test.ts", use: desktop },
+    { name: "phone", testMatch: "browser/**/*.test.ts", grep: /@phone/, use: phone },
+  ],
+});
