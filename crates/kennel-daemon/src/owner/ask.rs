@@ -272,6 +272,7 @@ impl Owner {
             settings: Some(self.settings_view()),
             // Known to those who listen there.
             listen: None,
+            environment: [].into(),
         }
     }
 
