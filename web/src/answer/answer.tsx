@@ -10,7 +10,7 @@ import { mayChange } from "../state/me.ts";
 import { Age } from "../ui/age.tsx";
 import { Standing, VerdictBadge } from "../ui/badge.tsx";
 import { Copy } from "../ui/copy.tsx";
-import { moment } from "../ui/format.ts";
+import { duration, moment } from "../ui/format.ts";
 import { attemptsOf } from "./attempts.ts";
 import { Cancel } from "./cancel.tsx";
 import type { Course } from "./course.ts";
@@ -52,8 +52,13 @@ export function Answer({ session: id, prompt, title }: { session: string; prompt
       <footer class="small muted">
         {session && (
           <span title={`Asked at ${moment(session.created_at)}`}>
-            {over ? "took " : "for "}
-            <Age since={session.created_at} until={session.ended_at} />
+            {over && session.ended_at ? (
+              `took ${duration(Date.parse(session.ended_at) - Date.parse(session.created_at))}`
+            ) : (
+              <>
+                for <Age since={session.created_at} />
+              </>
+            )}
           </span>
         )}
         <Used course={course.value} attempts={attempts} />

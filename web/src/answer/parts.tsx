@@ -56,12 +56,14 @@ function One({ part, atWork }: { part: Part; atWork: boolean }) {
   }
 }
 
-const TOOL_WORDS = { began: "began", done: "done", failed: "failed" } as const;
+/** Not all agents tell when a tool ends. */
+const TOOL_WORDS = { began: "", done: "done", failed: "failed" } as const;
+const TOOL_ICONS = { began: "right", done: "check", failed: "alert" } as const;
 
 function Tool({ part, atWork }: { part: Part & { kind: "tool" }; atWork: boolean }) {
   return (
     <p class={`tool ${part.state}`}>
-      {atWork ? <span class="spinner small" /> : <Icon name={part.state === "failed" ? "alert" : "check"} />}
+      {atWork ? <span class="spinner small" /> : <Icon name={TOOL_ICONS[part.state]} />}
       <strong class="foreign">{part.name}</strong>
       {part.about && (
         <code class="foreign cut" title={part.about}>

@@ -7,7 +7,7 @@ import type { SessionView } from "../../api/types.ts";
 import { Age } from "../../ui/age.tsx";
 import { Standing } from "../../ui/badge.tsx";
 import { Button } from "../../ui/button.tsx";
-import { cost } from "../../ui/format.ts";
+import { cost, duration } from "../../ui/format.ts";
 
 const AT_ONCE = 25;
 
@@ -48,7 +48,7 @@ function Line({ session, open }: { session: SessionView; open: (session: string)
       <span class="number small muted">{isNothing(usage) ? "" : `${tokens(usage.input_tokens + usage.cached_tokens)} in · ${tokens(usage.output_tokens)} out`}</span>
       <span class="number small">{usage.cost_micros > 0 ? cost(usage.cost_micros) : ""}</span>
       <span class="number small muted">
-        took <Age since={session.started_at ?? session.created_at} until={session.ended_at ?? session.created_at} />
+        {took(session)}
       </span>
       <span class="number small muted">
         <Age since={session.created_at} /> ago
@@ -65,4 +65,9 @@ function Line({ session, open }: { session: SessionView; open: (session: string)
       </span>
     </li>
   );
+}
+
+function took(session: SessionView): string {
+  if (session.started_at === null || session.ended_at === null) return "never ran";
+  return `took ${duration(Date.parse(session.ended_at) - Date.parse(session.started_at))}`;
 }

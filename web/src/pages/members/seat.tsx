@@ -68,6 +68,7 @@ export function wrongBy(error: unknown, draft: SeatDraft): Wrong {
   if (error.code !== "invalid") return { form: text };
   if (/\bcwd\b|folder/.test(error.message)) return { cwd: text };
   if (/\bturns?\b/.test(error.message)) return { turns: text };
+  if (/\bmodel\b/.test(error.message)) return { model: text };
   if (/permission|may do|read_only/.test(error.message)) return { permissions: text };
   if (/\bname\b/.test(error.message)) return { name: text };
   return { [draft.agent === DESCRIBED ? "description" : "form"]: text };
