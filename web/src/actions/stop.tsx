@@ -23,11 +23,14 @@ function processesOf(session: SessionView): number | null {
   return usageOf(session.id).value.at(-1)?.processes ?? null;
 }
 
-/** Says what a stop would end, stops it, and tells what came of it. The sessions are those that were given first. */
-export function StopDialog({ sessions, close }: { sessions: readonly SessionView[]; close: () => void }) {
+/**
+ * Says what a stop would end, stops it, and tells what came of it. The sessions are those that were given first; so is `first`, the
+ * grace that is proposed.
+ */
+export function StopDialog({ sessions, close, first }: { sessions: readonly SessionView[]; close: () => void; first?: Grace }) {
   useUsage();
   const meant = useRef(sessions.filter(canStop)).current;
-  const grace = useSignal<Grace>({ kind: "own" });
+  const grace = useSignal<Grace>(first ?? { kind: "own" });
   const stopping = useSignal<Stopping | null>(null);
   const outcome = useSignal<Outcome | null>(null);
   const open = useRef(true);
