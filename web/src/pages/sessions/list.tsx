@@ -8,10 +8,10 @@ import { useMedia } from "../../ui/use-media.ts";
 import { reveal, Virtual } from "../../ui/virtual.tsx";
 import { type Column, sortedBy } from "./choice.ts";
 import { Row } from "./row.tsx";
-import { choice, cursor, placeOf, rows, selectAll, selected, selectedIds, selectNone, selectTo, toggle } from "./state.ts";
+import { choice, cursor, missing, placeOf, rows, selectAll, selected, selectedIds, selectNone, selectTo, toggle } from "./state.ts";
 
 const ROW = 46;
-const CARD = 112;
+const CARD = 108;
 const HEAD = 36;
 /** The bar with what can be done with the selection, and a phone's bar of areas. */
 const FOOT = 64;
@@ -100,7 +100,7 @@ export function List() {
   return (
     <div
       ref={grid}
-      class="sessions-grid"
+      class={`sessions-grid ${missing.value}`}
       role="grid"
       aria-label="Sessions"
       aria-multiselectable="true"

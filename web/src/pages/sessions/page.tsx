@@ -3,18 +3,20 @@ import "./sessions.css";
 import { useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 
+import { RemoveDialog } from "../../actions/remove.tsx";
 import { StopDialog } from "../../actions/stop.tsx";
 import type { SessionView } from "../../api/types.ts";
 import { bind } from "../../state/keys.ts";
-import { loaded } from "../../state/live.ts";
+import { loaded, sessions } from "../../state/live.ts";
 import { mayChange } from "../../state/me.ts";
 import { Button } from "../../ui/button.tsx";
 import { Filters } from "./filters.tsx";
 import { List } from "./list.tsx";
+import { NewDialog } from "./new/dialog.tsx";
 import { NoSessions, NothingFound, Skeleton } from "./none.tsx";
+import { PruneDialog } from "./prune.tsx";
 import { SelectionBar } from "./selection.tsx";
-import { rows } from "./state.ts";
-import { sessions } from "../../state/live.ts";
+import { rows, selectNone } from "./state.ts";
 
 /** What is open over the page. */
 type Open = { what: "new" } | { what: "prune" } | { what: "stop" | "remove"; sessions: readonly SessionView[] };
@@ -42,6 +44,9 @@ export function SessionsPage(_: { parts: string[] }) {
       </div>
       <Content startNew={startNew} />
       {mayChange.value && <SelectionBar act={(what, sessions) => void (open.value = { what, sessions })} />}
+      {open.value?.what === "new" && <NewDialog close={close} />}
+      {open.value?.what === "remove" && <RemoveDialog sessions={open.value.sessions} close={close} removed={selectNone} />}
+      {open.value?.what === "prune" && <PruneDialog close={close} />}
       {open.value?.what === "stop" && <StopDialog sessions={open.value.sessions} close={close} />}
     </>
   );

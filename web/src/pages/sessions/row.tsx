@@ -4,7 +4,7 @@ import type { SessionView } from "../../api/types.ts";
 import { isOver } from "../../state/live.ts";
 import { Age } from "../../ui/age.tsx";
 import { Standing } from "../../ui/badge.tsx";
-import { shortened } from "../../ui/format.ts";
+import { duration, shortened } from "../../ui/format.ts";
 import { Icon } from "../../ui/icons.tsx";
 import { because, called, what } from "../../ui/words.ts";
 import { toggle } from "./state.ts";
@@ -84,17 +84,25 @@ export class Row extends Component<Props> {
 function Name({ session }: { session: SessionView }) {
   const name = called(session);
   const command = what(session);
-  const more = session.name && session.title ? session.title : name === command ? session.id : command;
+  const more = wrongWith(session) ?? (session.name && session.title ? session.title : name === command ? session.id : command);
+  const isCode = more === command || more === session.id;
   return (
     <div role="gridcell" class="cell-name two">
       <a class="cut foreign" tabIndex={-1} href={`/sessions/${encodeURIComponent(session.session)}`} title={shortened(name, 400)}>
         {shortened(name, LONGEST)}
       </a>
-      <span class={`cut foreign muted tiny${more === session.title ? "" : " mono"}`} title={shortened(more, 400)}>
+      <span class={`cut foreign muted tiny${isCode ? " mono" : ""}`} title={shortened(more, 400)}>
         {shortened(more, LONGEST)}
       </span>
     </div>
   );
+}
+
+/** Why it ended, if that is more than its state says. */
+function wrongWith(session: SessionView): string | null {
+  if (!isOver(session) || !session.reason) return null;
+  if (session.judged) return session.judged.verdict.kind === "succeeded" ? null : session.judged.verdict.evidence || null;
+  return /^(exited|stopped)$/.test(session.reason.kind) ? null : because(session.reason);
 }
 
 function Who({ session }: { session: SessionView }) {
@@ -128,7 +136,7 @@ function Activity({ session }: { session: SessionView }) {
 
 function Where({ session }: { session: SessionView }) {
   const { cwd = "", worktree } = session.spec;
-  const folder = worktree?.repo || cwd;
+  const folder = worktree?.repo.replace(/\/\.git$/, "") || cwd;
   return (
     <div role="gridcell" class="cell-where two">
       <span class="cut foreign" title={shortened(folder, 400)}>
@@ -165,7 +173,7 @@ function Times({ session }: { session: SessionView }) {
         <Age since={session.ended_at} /> ago
       </span>
       <span class="muted tiny">
-        took <Age since={begun} until={session.ended_at} />
+        took {duration(Date.parse(session.ended_at) - Date.parse(begun))}
         {attempt && `, ${attempt}`}
       </span>
     </div>

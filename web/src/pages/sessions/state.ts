@@ -31,6 +31,13 @@ export const rows = computed<SessionView[]>(() => {
   return ordered(shown, choice.value, used);
 });
 
+/** The columns that no session has anything for, as classes of the list. */
+export const missing = computed(() => {
+  const hasAgents = sessions.value.some((session) => session.spec.agent);
+  const tells = sessions.value.some((session) => !isOver(session) && (session.activity !== null || session.progress !== null));
+  return `${hasAgents ? "" : "no-who"} ${tells ? "" : "no-activity"}`.trim();
+});
+
 /** Sessions that were selected, by their ids; some may be out of sight by now. */
 const marked = signal<ReadonlySet<string>>(new Set());
 /** The selected ones among those that are shown: only what can be seen is acted on. */
