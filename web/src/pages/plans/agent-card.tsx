@@ -5,7 +5,7 @@ import { sessions } from "../../state/live.ts";
 import { Age } from "../../ui/age.tsx";
 import { Badge, VerdictBadge } from "../../ui/badge.tsx";
 import { duration } from "../../ui/format.ts";
-import { AGENT_WORDS } from "./words.ts";
+import { AGENT_WORDS, why } from "./words.ts";
 
 /** One agent of a plan. */
 export function AgentCard({ agent }: { agent: PlanAgentView }) {
@@ -25,7 +25,7 @@ export function AgentCard({ agent }: { agent: PlanAgentView }) {
         {verdict && <VerdictBadge kind={verdict} />}
         {agent.asks > 1 && <span>asked {agent.asks} times</span>}
       </p>
-      {agent.why && agent.state !== "succeeded" && <p class="small foreign">{agent.why}</p>}
+      {why(agent) && <p class="small foreign">{why(agent)}</p>}
       {failure && failure.kind !== "cancelled" && failure.evidence.trim() !== agent.why && (
         <p class="small muted evidence">
           <q class="foreign">{failure.evidence.trim()}</q>

@@ -97,7 +97,7 @@ function Summary({ plan }: { plan: PlanView }) {
       <Bar plan={plan} />
       <p class="row wrap small muted" role="status">
         <strong>
-          {done} of {of} agents done
+          {done} of {of} agents have answered
         </strong>
         <span title={`Begun at ${moment(plan.created_at)}`}>
           {over ? `took ${duration(Date.parse(over) - Date.parse(plan.created_at))}` : "for "}

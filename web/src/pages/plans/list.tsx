@@ -73,7 +73,10 @@ function Line({ plan }: { plan: PlanView }) {
         <Age since={plan.created_at} /> ago
       </span>
       <span class="small muted">{isLive(plan) || !plan.ended_at ? <Running since={plan.created_at} /> : `took ${duration(Date.parse(plan.ended_at) - Date.parse(plan.created_at))}`}</span>
-      <span class="small muted used">{isNothing(plan.usage) ? "" : <UsageLine usage={plan.usage} />}</span>
+      <span class="small muted used">
+        {isNothing(plan.usage) ? null : <UsageLine usage={plan.usage} />}
+        {plan.why && plan.state !== "succeeded" && <span class="cut foreign">{plan.why}</span>}
+      </span>
     </li>
   );
 }

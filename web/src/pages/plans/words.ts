@@ -39,11 +39,16 @@ export function notDone(plan: PlanView): PlanAgentView[] {
   return agentsOf(plan).filter(({ state }) => state !== "succeeded");
 }
 
-/** How many of its agents have come to their end. */
+/** How many of its agents have answered. */
 export function progress(plan: PlanView): { done: number; of: number } {
   const agents = agentsOf(plan);
-  const over = new Set<PlanAgentStatus>(["succeeded", "failed", "cancelled", "skipped"]);
-  return { done: agents.filter(({ state }) => over.has(state)).length, of: agents.length };
+  return { done: agents.filter(({ state }) => state === "succeeded").length, of: agents.length };
+}
+
+/** Why an agent stands as it does, if its state and verdict don't say it all. */
+export function why(agent: PlanAgentView): string | null {
+  const plain = agent.state === "failed" || agent.state === "skipped" || agent.state === "stopping";
+  return plain && agent.why !== agent.verdict ? agent.why || null : null;
 }
 
 /** `1 succeeded, 2 cancelled`. */
