@@ -21,22 +21,26 @@ export function Report({ diagnosis }: { diagnosis: Diagnosis }) {
     <>
       <Soundness diagnosis={diagnosis} />
       <div class="doctor-columns">
-        <section class="card" aria-labelledby="doctor-pens">
-          <header>
-            <h2 id="doctor-pens">Pens on trial</h2>
-          </header>
-          <ul class="findings">
-            {diagnosis.pens.map((trial) => (
-              <li key={trial.kind}>
-                <Badge tone={trial.works ? "good" : "quiet"} word={trial.works ? "holds" : "not here"} />
-                <span>
-                  <strong class="foreign">{trial.kind}</strong> <span class="foreign">{trialText(trial)}</span>
-                  <span class="muted small about">{PENS[trial.kind]}</span>
-                </span>
-              </li>
-            ))}
-          </ul>
-        </section>
+        <div class="stack">
+          <section class="card" aria-labelledby="doctor-pens">
+            <header>
+              <h2 id="doctor-pens">Pens on trial</h2>
+            </header>
+            <ul class="findings">
+              {diagnosis.pens.map((trial) => (
+                <li key={trial.kind}>
+                  <Badge tone={trial.works ? "good" : "quiet"} word={trial.works ? "holds" : "not here"} />
+                  <span>
+                    <strong class="foreign">{trial.kind}</strong> <span class="foreign">{trialText(trial)}</span>
+                    <span class="muted small about">{PENS[trial.kind]}</span>
+                  </span>
+                </li>
+              ))}
+            </ul>
+          </section>
+          <Sentences title="What can't be promised" id="doctor-promise" lines={diagnosis.cannot_promise} />
+          <Sentences title="To get better" id="doctor-advice" lines={diagnosis.advice} />
+        </div>
         <section class="card" aria-labelledby="doctor-findings">
           <header>
             <h2 id="doctor-findings">Findings</h2>
@@ -52,10 +56,6 @@ export function Report({ diagnosis }: { diagnosis: Diagnosis }) {
             ))}
           </ul>
         </section>
-      </div>
-      <div class="doctor-columns">
-        <Sentences title="What can't be promised" id="doctor-promise" lines={diagnosis.cannot_promise} />
-        <Sentences title="To get better" id="doctor-advice" lines={diagnosis.advice} />
       </div>
     </>
   );

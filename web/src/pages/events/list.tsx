@@ -40,7 +40,7 @@ export function List(props: { entries: readonly Entry[]; show: (event: EventView
     <div class="event-frame">
       <div class="event-box" ref={box} tabIndex={0} role="region" aria-label="Event log" onScroll={scrolled}>
         <div ref={above}>{props.before}</div>
-        <div class="event-rows" role="table" aria-label="Events" aria-rowcount={props.entries.length} style={{ height: props.entries.length * row.value }}>
+        <div class="event-rows" role="table" aria-label="Events" aria-rowcount={props.entries.length} style={{ height: `${props.entries.length * row.value}px` }}>
           {props.entries.slice(first, last).map((entry, index) => (
             <Row key={`${entry.seq}${entry.event ? "" : "m"}`} entry={entry} at={first + index} top={(first + index) * row.value} show={props.show} />
           ))}

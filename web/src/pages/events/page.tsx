@@ -48,7 +48,7 @@ export function EventsPage(_: { parts: string[] }) {
         </span>
         <Copy text={() => lines(entries)} label="Copy what is shown as lines of JSON" />
         <Button icon="download" kind="plain" compact label="Download what is shown as lines of JSON" onClick={() => download(lines(entries))} />
-        <Button icon={frozen.value ? "play" : "stop"} pressed={frozen.value !== null} onClick={pause}>
+        <Button icon={frozen.value ? "play" : "pause"} pressed={frozen.value !== null} onClick={pause}>
           {frozen.value ? "Resume" : "Pause"}
         </Button>
       </div>

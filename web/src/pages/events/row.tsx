@@ -42,14 +42,14 @@ export function Row(props: { entry: Entry; at: number; top: number; show: (event
   const { entry, at, top, show } = props;
   if (entry.event === null) {
     return (
-      <div class="event-row marker" role="row" aria-rowindex={at + 1} style={{ top }}>
+      <div class="event-row marker" role="row" aria-rowindex={at + 1} style={{ top: `${top}px` }}>
         <span role="cell">{entry.word}</span>
       </div>
     );
   }
   const { event } = entry;
   return (
-    <div class="event-row" role="row" aria-rowindex={at + 1} style={{ top }}>
+    <div class="event-row" role="row" aria-rowindex={at + 1} style={{ top: `${top}px` }}>
       <span class="seq" role="cell">
         <button type="button" aria-label={`Event ${event.seq}, show all of it`} onClick={() => show(event)}>
           {event.seq}

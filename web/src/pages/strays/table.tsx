@@ -3,8 +3,8 @@ import { launches } from "../../state/live.ts";
 import { called } from "../../ui/words.ts";
 
 const MARKS: Record<string, { word: string; why: string }> = {
-  cookie: { word: "its environment", why: "Its environment names this home and the session: a process keeps that wherever it goes." },
-  pen: { word: "its pen", why: "It is in a pen that was made for the session." },
+  cookie: { word: "its environment", why: "it names this home and the session: a process keeps that wherever it goes." },
+  pen: { word: "its pen", why: "it was made for the session, and the process is in it." },
 };
 
 /** By what a process is known, in words. */
@@ -17,34 +17,42 @@ const MOST = 2000;
 
 /** Processes, each with what tells whose it is. */
 export function StrayTable({ strays, label }: { strays: StrayView[]; label: string }) {
+  const marks = [...new Set(strays.map((stray) => recognised(stray.mark)))].filter((mark) => mark.why !== "");
   return (
-    <table class="plain-table stray-table" aria-label={label}>
-      <thead>
-        <tr>
-          <th scope="col">Pid</th>
-          <th scope="col">Command</th>
-          <th scope="col">Session</th>
-          <th scope="col">Known by</th>
-        </tr>
-      </thead>
-      <tbody>
-        {strays.map((stray) => (
-          <tr key={stray.pid}>
-            <td class="mono number">{stray.pid}</td>
-            <td class="command">
-              <div class="what">
-                <strong class="foreign">{stray.name}</strong>
-                <code class="foreign">{stray.command.slice(0, MOST)}</code>
-              </div>
-            </td>
-            <td class="whose">
-              <Whose session={stray.session} />
-            </td>
-            <td class="mark" title={recognised(stray.mark).why}>{recognised(stray.mark).word}</td>
+    <>
+      <table class="plain-table stray-table" aria-label={label}>
+        <thead>
+          <tr>
+            <th scope="col">Pid</th>
+            <th scope="col">Command</th>
+            <th scope="col">Session</th>
+            <th scope="col">Known by</th>
           </tr>
-        ))}
-      </tbody>
-    </table>
+        </thead>
+        <tbody>
+          {strays.map((stray) => (
+            <tr key={stray.pid}>
+              <td class="mono number">{stray.pid}</td>
+              <td class="command">
+                <div class="what">
+                  <strong class="foreign">{stray.name}</strong>
+                  <code class="foreign">{stray.command.slice(0, MOST)}</code>
+                </div>
+              </td>
+              <td class="whose">
+                <Whose session={stray.session} />
+              </td>
+              <td class="mark">{recognised(stray.mark).word}</td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+      {marks.map((mark) => (
+        <p class="card-word muted small" key={mark.word}>
+          Known by {mark.word}: {mark.why}
+        </p>
+      ))}
+    </>
   );
 }
 
