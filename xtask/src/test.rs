@@ -86,13 +86,22 @@ impl Steps {
 
 fn lint() -> anyhow::Result<()> {
     let what = ["clippy", "--workspace", "--all-targets", "--all-features"];
-    run(&mut cargo(&[&what[..], &["--", "-D", "warnings"]].concat()))
+    run(with_dashboard(&mut cargo(&[&what[..], &["--", "-D", "warnings"]].concat())))
 }
 
 /// Everything at once, so that the programs that tests start are there, and from the same source. With
 /// all features, as the tests: else everything would be built twice.
 fn build() -> anyhow::Result<()> {
-    run(&mut cargo(&["build", "--workspace", "--all-targets", "--all-features"]))
+    let what = ["build", "--workspace", "--all-targets", "--all-features"];
+    run(with_dashboard(&mut cargo(&what)))
+}
+
+/// The program that is tested has its dashboard: one that can't be built is a failure here, not a warning.
+fn with_dashboard(command: &mut Command) -> &mut Command {
+    match needs::has_dashboard() {
+        true => command.env("KENNEL_WEB", "require"),
+        false => command,
+    }
 }
 
 /// The agents that tests drive. Two can be left out: they are big, and start slowly.

@@ -17,8 +17,8 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 pub use access::{
-    LinkRequest, LinkView, ListenRequest, ListenState, ListenView, NewToken, RevokeAnswer, Scope,
-    SecretView, TokenKind, TokenView,
+    LinkRequest, LinkView, ListenRequest, ListenState, ListenView, MeView, NewToken, RevokeAnswer,
+    Scope, SecretView, TokenKind, TokenView, WayIn,
 };
 pub use answer::AnswerView;
 pub use ask::{AskError, AskRequest};
@@ -27,7 +27,7 @@ pub use list::{LimitError, ListRequest, Order, SessionPage};
 pub use problem::Problem;
 pub use start::{CreateRequest, NothingElse, ResumeRequest, StdinFrom, TerminalSettings};
 pub use text::Text;
-pub use watch::{CheckView, ReadyView, SessionUsage};
+pub use watch::{CheckView, ReadyView, SessionUsage, UsageHistory, UsageRequest, UsageSample};
 
 use crate::agent::Seat;
 use crate::id::LaunchToken;

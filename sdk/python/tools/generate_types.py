@@ -102,7 +102,10 @@ class Module:
             return "Literal[" + ", ".join(repr(item) for item in schema["enum"]) + "]"
         kind = schema.get("type")
         if isinstance(kind, list):
-            return self.choice(name, [{**schema, "type": one} for one in kind], lazy=lazy)
+            # What the items are says nothing about null.
+            alone = {key: value for key, value in schema.items() if key != "items"}
+            one_each = [{**(schema if one == "array" else alone), "type": one} for one in kind]
+            return self.choice(name, one_each, lazy=lazy)
         if kind == "array":
             return self.array(name, schema, lazy=lazy)
         if kind == "object":

@@ -454,6 +454,22 @@ export type LossesView = {
   why: string[];
 };
 
+/** Who asks, and whom. */
+export type MeView = {
+  /** The folder of the home. */
+  home: string;
+  /** The machine's name. */
+  host: string;
+  /** How your token, or browser, is called; at the socket it has no name. */
+  name: string | null;
+  /** What you may do. */
+  scope: Scope;
+  /** The daemon's version. */
+  version: string;
+  /** How you got in. */
+  via: WayIn;
+};
+
 /** A member, as programs are shown it. Field names are stable: added to, never changed. */
 export type MemberAnswer = {
   /** How many attempts at prompts were judged. */
@@ -1035,6 +1051,8 @@ export type SessionSpec = {
 
 /** What a session uses now. */
 export type SessionUsage = {
+  /** What it has used lately, the earliest first, if that was asked for. */
+  history?: UsageSample[] | null | undefined;
   /** Its id. */
   id: string;
   /** Its name. */
@@ -1310,6 +1328,28 @@ export type Usage = {
   output_tokens: number;
 };
 
+/** What a session has used lately. */
+export type UsageHistory = {
+  /** Its id; of a session that was launched again, that of its latest launch. */
+  id: string;
+  /** The earliest first. */
+  samples: UsageSample[];
+};
+
+/** What a session used at a time. */
+export type UsageSample = {
+  /** When, in milliseconds since 1970. */
+  at_ms: number;
+  /** CPU time of all its processes so far. */
+  cpu_ms: number;
+  /** CPU since the sample before, in percent of one core; unknown of the first. */
+  cpu_percent: number | null;
+  /** Memory then. */
+  memory_bytes: number;
+  /** Processes then. */
+  processes: number;
+};
+
 /** What a pen uses. */
 export type UsageView = {
   /** CPU time of all its processes. */
@@ -1334,6 +1374,9 @@ export type Verdict = {
 
 /** What became of a prompt. */
 export type VerdictKind = "succeeded" | "auth" | "stale_conversation" | "overloaded" | "rate_limited" | "server" | "unreachable" | "untrusted_folder" | "max_turns" | "refused_flags" | "cancelled" | "timed_out" | "killed" | "crashed" | "unknown";
+
+/** How somebody got in. */
+export type WayIn = "socket" | "token" | "browser";
 
 /** Who is asked. */
 export type Who = {
@@ -1484,6 +1527,20 @@ export interface Operations {
     query: Record<string, never>;
     body: ListenRequest;
     answer: ListenView;
+  };
+  /** Logs a browser out: its cookie is void */
+  logOut: {
+    path: Record<string, never>;
+    query: Record<string, never>;
+    body: undefined;
+    answer: undefined;
+  };
+  /** Who asks, what they may do, and of which home */
+  getMe: {
+    path: Record<string, never>;
+    query: Record<string, never>;
+    body: undefined;
+    answer: MeView;
   };
   /** Shows the home's own token */
   getToken: {
@@ -1907,6 +1964,16 @@ export interface Operations {
     body: undefined;
     answer: SessionUsage;
   };
+  /** What a session has used lately; noted while somebody asks for it */
+  getUsageHistory: {
+    path: {
+      /** An id, a name, or the beginning of an id that means one only */
+      reference: string;
+    };
+    query: Record<string, never>;
+    body: undefined;
+    answer: UsageHistory;
+  };
   /** Waits until a session is over; that of a prompt, until its verdict is on record */
   waitForSession: {
     path: {
@@ -1936,7 +2003,10 @@ export interface Operations {
   /** What the live sessions use */
   listUsage: {
     path: Record<string, never>;
-    query: Record<string, never>;
+    query: {
+      /** The last so many samples of each, too; at most 300. They are taken while somebody asks for them. */
+      history?: number | undefined;
+    };
     body: undefined;
     answer: SessionUsage[];
   };
@@ -1976,6 +2046,8 @@ export const ROUTES = {
   getReadiness: { method: "GET", path: "/readyz" },
   makeLink: { method: "POST", path: "/v1/access/links" },
   listen: { method: "POST", path: "/v1/access/listen" },
+  logOut: { method: "POST", path: "/v1/access/logout" },
+  getMe: { method: "GET", path: "/v1/access/me" },
   getToken: { method: "GET", path: "/v1/access/token" },
   listTokens: { method: "GET", path: "/v1/access/tokens" },
   addToken: { method: "POST", path: "/v1/access/tokens" },
@@ -2016,6 +2088,7 @@ export const ROUTES = {
   stopSession: { method: "POST", path: "/v1/sessions/{reference}/stop" },
   attach: { method: "GET", path: "/v1/sessions/{reference}/terminal" },
   getUsage: { method: "GET", path: "/v1/sessions/{reference}/usage" },
+  getUsageHistory: { method: "GET", path: "/v1/sessions/{reference}/usage/history" },
   waitForSession: { method: "GET", path: "/v1/sessions/{reference}/wait" },
   findStrays: { method: "GET", path: "/v1/strays" },
   endStrays: { method: "POST", path: "/v1/strays/end" },

@@ -131,6 +131,37 @@ pub struct RevokeAnswer {
     pub cut: u64,
 }
 
+/// How somebody got in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum WayIn {
+    /// At the home's socket, as its owner.
+    Socket,
+    /// Over TCP, by a token.
+    Token,
+    /// Over TCP, as a browser that came by a link.
+    Browser,
+}
+
+/// Who asks, and whom.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct MeView {
+    /// What you may do.
+    pub scope: Scope,
+    /// How you got in.
+    pub via: WayIn,
+    /// How your token, or browser, is called; at the socket it has no name.
+    pub name: Option<String>,
+    /// The folder of the home.
+    pub home: String,
+    /// The daemon's version.
+    pub version: String,
+    /// The machine's name.
+    pub host: String,
+}
+
 impl fmt::Debug for LinkView {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("LinkView").field("valid_s", &self.valid_s).finish_non_exhaustive()

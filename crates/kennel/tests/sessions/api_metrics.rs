@@ -470,6 +470,22 @@ fn what_sessions_use_is_told_of_one_and_of_all() {
     eventually("both are told", || ids(&get_json(&scene, "/v1/usage").1) == [&*first, &*second]);
     let (_, all) = get_json(&scene, "/v1/usage");
     assert_eq!(all[1]["usage"]["processes"], 1, "{all:#}");
+    // From the first question on it is noted what they use.
+    let history = |path: &str| get_json(&scene, path).1;
+    assert!(history("/v1/usage?history=2")[0]["history"].is_array());
+    eventually("three samples", || {
+        let samples = history("/v1/sessions/x/usage/history")["samples"].clone();
+        let samples = samples.as_array().cloned().unwrap_or_default();
+        samples.len() >= 3 && samples.iter().all(|sample| sample["processes"] == 1)
+    });
+    let samples = history("/v1/sessions/x/usage/history")["samples"].clone();
+    assert!(samples[0]["cpu_percent"].is_null() && samples[1]["cpu_percent"].is_number());
+    assert!(samples[0]["at_ms"].as_u64() < samples[1]["at_ms"].as_u64(), "{samples:#}");
+    let last = history("/v1/usage?history=2");
+    assert_eq!(last[0]["history"].as_array().map(Vec::len), Some(2), "{last:#}");
+    assert!(history("/v1/usage")[0].get("history").is_none());
+    assert_eq!(get_json(&scene, "/v1/usage?histories=2").0, 422);
+    assert_eq!(get_json(&scene, "/v1/sessions/nobody/usage/history").0, 404);
     let (status, nobody) = get_json(&scene, "/v1/sessions/nobody/usage");
     assert_eq!((status, &nobody["code"]), (404, &"not_found".into()), "{nobody:#}");
     scene.call_ok(&["stop", "x"]);

@@ -464,6 +464,22 @@ class LossesView(TypedDict):
     """Everything, each in a sentence with its figure; empty: nothing."""
 
 
+class MeView(TypedDict):
+    """Who asks, and whom."""
+    home: str
+    """The folder of the home."""
+    host: str
+    """The machine's name."""
+    name: str | None
+    """How your token, or browser, is called; at the socket it has no name."""
+    scope: Scope
+    """What you may do."""
+    version: str
+    """The daemon's version."""
+    via: WayIn
+    """How you got in."""
+
+
 class MemberAnswer(TypedDict):
     """A member, as programs are shown it. Field names are stable: added to, never changed."""
     attempts: int
@@ -1157,6 +1173,8 @@ class _SessionUsageRequired(TypedDict):
 
 class SessionUsage(_SessionUsageRequired, total=False):
     """What a session uses now."""
+    history: List[UsageSample] | None
+    """What it has used lately, the earliest first, if that was asked for."""
     trouble: str | None
     """Why that is not known, if somebody should know it."""
 
@@ -1413,6 +1431,28 @@ class Usage(TypedDict):
     """Tokens that the model has read, without those that were cached."""
     output_tokens: int
     """Tokens that it has written."""
+
+
+class UsageHistory(TypedDict):
+    """What a session has used lately."""
+    id: str
+    """Its id; of a session that was launched again, that of its latest launch."""
+    samples: List[UsageSample]
+    """The earliest first."""
+
+
+class UsageSample(TypedDict):
+    """What a session used at a time."""
+    at_ms: int
+    """When, in milliseconds since 1970."""
+    cpu_ms: int
+    """CPU time of all its processes so far."""
+    cpu_percent: float | None
+    """CPU since the sample before, in percent of one core; unknown of the first."""
+    memory_bytes: int
+    """Memory then."""
+    processes: int
+    """Processes then."""
 
 
 class UsageView(TypedDict):
@@ -1677,6 +1717,10 @@ TokenKind = Literal['main', 'extra', 'browser']
 
 VerdictKind = Literal['succeeded', 'auth', 'stale_conversation', 'overloaded', 'rate_limited', 'server', 'unreachable', 'untrusted_folder', 'max_turns', 'refused_flags', 'cancelled', 'timed_out', 'killed', 'crashed', 'unknown']
 """What became of a prompt."""
+
+
+WayIn = Literal['socket', 'token', 'browser']
+"""How somebody got in."""
 
 
 Who = Union[WhoAgent, WhoMember]

@@ -61,6 +61,7 @@ pub(super) async fn guard(
             if let Some(identity) = identity {
                 request.extensions_mut().insert(identity);
             }
+            request.extensions_mut().insert(gate.names.clone());
             next.run(request.map(|body| timely::within(timely::LIMIT, body))).await
         }
         Err(denial) => gate.deny(&seat, request.method(), denial),

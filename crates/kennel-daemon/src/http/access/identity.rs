@@ -3,7 +3,7 @@
 use axum::extract::FromRequestParts;
 use axum::extract::connect_info::ConnectInfo;
 use axum::http::request::Parts;
-use kennel_core::api::Scope;
+use kennel_core::api::{Scope, TokenKind};
 
 use super::roll::EntryId;
 use crate::http::Peer;
@@ -27,6 +27,8 @@ pub(crate) enum Via {
     Tcp {
         /// The entry that let them in.
         id: EntryId,
+        /// What that is.
+        kind: TokenKind,
         /// How that is called.
         name: String,
     },

@@ -21,7 +21,7 @@ use crate::refused::Refused;
 type Answered<T> = Result<Json<T>, Refused>;
 
 /// Their places.
-pub(in crate::http) fn endpoints() -> Vec<Endpoint> {
+pub(super) fn endpoints() -> Vec<Endpoint> {
     vec![
         post(
             "/v1/access/listen",

@@ -11,7 +11,7 @@
 //! | `verdict`, `names`, `places`, `roll`, `links`, `throttle`, `settings` | decide; no clock, no I/O |
 //! | `store`, `private_file`, `addresses`, `secret` | what is on disk |
 //! | `door`, `serving`, `seats`, `wire`, `tls`, `timely` | connections |
-//! | `guard`, `pages`, `page`, `dashboard`, `manage`, `identity` | requests |
+//! | `guard`, `pages`, `page`, `dashboard`, `manage`, `own`, `identity` | requests |
 
 mod addresses;
 mod dashboard;
@@ -21,6 +21,7 @@ mod identity;
 mod links;
 mod manage;
 mod names;
+mod own;
 mod page;
 mod pages;
 mod places;
@@ -59,11 +60,11 @@ use self::secret::Secret;
 use self::store::{Store, StoreError};
 use self::throttle::Throttle;
 use super::Api;
+use super::endpoint::Endpoint;
 use crate::refused::Refused;
 
 pub(crate) use identity::Identity;
 pub(in crate::http) use identity::socket_only;
-pub(in crate::http) use manage::endpoints;
 pub use settings::{ListenError, ListenSettings};
 
 /// The most connections over TCP; a quarter of them for those who have shown no secret. Fewer on a machine with few
@@ -213,6 +214,11 @@ impl Access {
         asked.map_err(|_| Refused::gone())?;
         answered.await.unwrap_or_else(|_| Err(Refused::gone()))
     }
+}
+
+/// Their places.
+pub(in crate::http) fn endpoints() -> Vec<Endpoint> {
+    [manage::endpoints(), own::endpoints()].into_iter().flatten().collect()
 }
 
 impl Api {

@@ -81,13 +81,16 @@ impl Names {
         format!("{}://{host}", self.scheme())
     }
 
-    pub(super) fn tls(&self) -> bool {
-        self.tls
-    }
-
     /// Browsers keep cookies by host and not by port: two homes must not take each other's.
     pub(super) fn cookie(&self) -> String {
         format!("kennel_{}", self.address.port())
+    }
+
+    /// What tells a browser to keep it for so long; for no time at all, to forget it.
+    pub(super) fn set_cookie(&self, value: &str, seconds: u64) -> String {
+        let secure = if self.tls { "; Secure" } else { "" };
+        let name = self.cookie();
+        format!("{name}={value}; HttpOnly; SameSite=Strict; Path=/; Max-Age={seconds}{secure}")
     }
 }
 

@@ -93,13 +93,7 @@ async fn let_in(gate: &Gate, scope: Scope) -> Result<String, Refused> {
     let add = move |store: &super::Store| store.add(None, TokenKind::Browser, scope, now);
     let (made, _) = gate.access.change_and_cut(add, |made| made.out.clone()).await?;
     tracing::info!(name = made.entry.name, "a browser was let in");
-    let secure = if gate.names.tls() { "; Secure" } else { "" };
-    Ok(format!(
-        "{}={}; HttpOnly; SameSite=Strict; Path=/; Max-Age={}{secure}",
-        gate.names.cookie(),
-        made.secret.expose(),
-        BROWSER_MS / 1000
-    ))
+    Ok(gate.names.set_cookie(made.secret.expose(), BROWSER_MS / 1000))
 }
 
 /// On to the front page, so that the secret leaves the address.

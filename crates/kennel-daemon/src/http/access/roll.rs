@@ -192,6 +192,11 @@ impl Roll {
         Ok(self.entries.remove(at).id)
     }
 
+    /// Lets this one in no more; it may be out already.
+    pub(super) fn remove(&mut self, id: EntryId) {
+        self.entries.retain(|entry| entry.id != id);
+    }
+
     fn put_out(&mut self, is_out: impl Fn(&Entry) -> bool) -> Vec<EntryId> {
         self.entries.extract_if(.., |entry| is_out(entry)).map(|entry| entry.id).collect()
     }
@@ -225,7 +230,11 @@ fn is_over(entry: &Entry, now_ms: u64) -> bool {
 pub(super) fn tests_entry(scope: Scope) -> super::Identity {
     super::Identity {
         scope,
-        via: super::identity::Via::Tcp { id: EntryId(7), name: "x".to_owned() },
+        via: super::identity::Via::Tcp {
+            id: EntryId(7),
+            kind: TokenKind::Extra,
+            name: "x".to_owned(),
+        },
     }
 }
 

@@ -100,11 +100,22 @@ impl Seats {
 
     /// Cuts all connections over which somebody got in by one of these; gives how many.
     pub(super) fn cut(&self, entries: &[EntryId]) -> u64 {
+        self.cut_where(entries, |_| true)
+    }
+
+    /// The same, but for this one.
+    pub(super) fn cut_but(&self, entries: &[EntryId], spared: &Seat) -> u64 {
+        self.cut_where(entries, |number| number != spared.number)
+    }
+
+    fn cut_where(&self, entries: &[EntryId], is_meant: impl Fn(u64) -> bool) -> u64 {
         let mut table = self.table();
-        let known = |taken: &&mut Taken| {
+        let known = |taken: &Taken| {
             !taken.cut && taken.known_by.iter().any(|entry| entries.contains(entry))
         };
-        table.taken.values_mut().filter(known).map(Taken::cut).count() as u64
+        let meant =
+            table.taken.iter_mut().filter(|(number, taken)| is_meant(**number) && known(taken));
+        meant.map(|(_, taken)| taken.cut()).count() as u64
     }
 }
 

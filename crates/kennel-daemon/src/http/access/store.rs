@@ -99,7 +99,7 @@ impl Store {
     pub(super) fn find(&self, sum: &Sum, how: Presented, now_ms: u64) -> Option<Identity> {
         let roll = lock(&self.roll);
         let entry = roll.as_ref()?.find(sum, how, now_ms)?;
-        let via = Via::Tcp { id: entry.id, name: entry.name.clone() };
+        let via = Via::Tcp { id: entry.id, kind: entry.kind, name: entry.name.clone() };
         Some(Identity { scope: entry.scope, via })
     }
 
@@ -196,12 +196,24 @@ impl Store {
         let _pen = lock(&self.pen);
         let mut roll = self.read()?;
         let out = roll.revoke(name)?;
+        Ok((out, self.save_without(roll)))
+    }
+
+    /// The same of an entry that is known, by whatever name.
+    pub(super) fn put_out(&self, id: EntryId) -> Result<(), StoreError> {
+        let _pen = lock(&self.pen);
+        let mut roll = self.read()?;
+        roll.remove(id);
+        self.save_without(roll)
+    }
+
+    /// Somebody is out: that counts, whether or not it can be written.
+    fn save_without(&self, roll: Roll) -> Result<(), StoreError> {
         *lock(&self.roll) = Some(roll.clone());
-        let saved = self.save(&roll).map_err(|error| match error {
+        self.save(&roll).map_err(|error| match error {
             StoreError::File { path, source } => StoreError::NotDurable { path, source },
             other => other,
-        });
-        Ok((out, saved))
+        })
     }
 
     /// What is known; from the files the first time. To be called with the pen held.

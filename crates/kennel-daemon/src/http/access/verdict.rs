@@ -10,6 +10,7 @@ use kennel_core::api::Scope;
 
 use super::identity::Identity;
 use super::names::Names;
+use super::own::LOGOUT;
 use super::places::is_page;
 use super::roll::Presented;
 use super::secret::Sum;
@@ -95,7 +96,8 @@ pub(super) fn judge(
     }
     // What a socket is used for is for whoever serves it to say: it may be watched.
     let looks = matches!(*knock.method, Method::GET | Method::HEAD);
-    if identity.scope == Scope::ReadOnly && !looks {
+    let leaves = *knock.method == Method::POST && path == LOGOUT;
+    if identity.scope == Scope::ReadOnly && !looks && !leaves {
         return Err(Denial::ReadOnly);
     }
     Ok(Some(identity))
@@ -286,6 +288,10 @@ mod tests {
             assert_eq!(browsing("full", "DELETE", &more), Ok(Some(Scope::Full)), "{site}");
         }
         assert_eq!(browsing("look", "POST", &ours), Err(Denial::ReadOnly));
+        let leaves = [("host", OURS), ("cookie", "kennel_7380=look"), ours[0]];
+        assert_eq!(judged("POST", LOGOUT, &leaves), Ok(Some(Scope::ReadOnly)), "it may leave");
+        assert_eq!(judged("POST", LOGOUT, &leaves[..2]), Err(Denial::Forged));
+        assert_eq!(judged("DELETE", LOGOUT, &leaves), Err(Denial::ReadOnly));
         assert_eq!(browsing("other", "GET", &[]), Err(Denial::WrongSecret));
     }
 

@@ -2,18 +2,21 @@
 
 mod doctor;
 mod health;
+mod history;
 mod metrics;
+mod sampler;
 mod usage;
 
 use std::ffi::OsString;
 use std::sync::Arc;
 
-use kennel_core::api::{ReadyView, SessionUsage};
+use kennel_core::api::{ReadyView, SessionUsage, UsageHistory, UsageRequest};
 use tokio::sync::watch;
 
 use super::endpoint::{Endpoint, get};
 use crate::metrics::Tally;
 use doctor::Doctor;
+use sampler::Sampler;
 use usage::Usages;
 
 /// What these requests need.
@@ -22,6 +25,7 @@ pub(crate) struct Instruments {
     pub(crate) tally: Arc<Tally>,
     doctor: Doctor,
     usages: Usages,
+    sampler: Sampler,
 }
 
 impl Instruments {
@@ -31,7 +35,8 @@ impl Instruments {
         doctor: Vec<OsString>,
         leaving: watch::Receiver<bool>,
     ) -> Self {
-        Self { tally, doctor: Doctor::new(doctor, leaving), usages: Usages::default() }
+        let (usages, sampler) = (Usages::default(), Sampler::default());
+        Self { tally, doctor: Doctor::new(doctor, leaving), usages, sampler }
     }
 }
 
@@ -55,8 +60,15 @@ pub(super) fn endpoints() -> Vec<Endpoint> {
         )
         .answer::<serde_json::Value>(200),
         get("/v1/usage", usage::all, ("listUsage", "What the live sessions use"))
+            .query::<UsageRequest>()
             .answer::<Vec<SessionUsage>>(200),
         get("/v1/sessions/{reference}/usage", usage::one, ("getUsage", "What a session uses"))
             .answer::<SessionUsage>(200),
+        get(
+            "/v1/sessions/{reference}/usage/history",
+            usage::history,
+            ("getUsageHistory", "What a session has used lately; noted while somebody asks for it"),
+        )
+        .answer::<UsageHistory>(200),
     ]
 }

@@ -1,18 +1,20 @@
-//! What sessions use now, by their keepers' word.
+//! What sessions use now, by their keepers' word, and have used lately.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Json;
 use axum::extract::{Path, State};
-use kennel_core::api::SessionUsage;
+use kennel_core::api::{SessionUsage, UsageHistory, UsageRequest};
 use tokio::sync::{Mutex, Semaphore};
 use tokio::task::JoinSet;
 use tokio::time::{Instant, timeout_at};
 
+use super::sampler;
 use crate::conversation::TalkError;
 use crate::home::Home;
 use crate::http::Api;
+use crate::http::body::Params;
 use crate::inspect;
 use crate::message::Command;
 use crate::owner::{LookCommand, Penned};
@@ -39,16 +41,44 @@ pub(super) async fn one(
     Ok(Json(ask(&api.0.home, penned, Instant::now() + PATIENCE).await))
 }
 
-pub(super) async fn all(State(api): State<Api>) -> Result<Json<Vec<SessionUsage>>, Refused> {
+pub(super) async fn all(
+    State(api): State<Api>,
+    Params(UsageRequest { history }): Params<UsageRequest>,
+) -> Result<Json<Vec<SessionUsage>>, Refused> {
+    let mut found = all_now(&api).await?;
+    if let Some(last) = history {
+        sampler::ask(&api);
+        for usage in &mut found {
+            let samples = api.0.instruments.sampler.samples(&usage.id, last.into());
+            usage.history = Some(samples);
+        }
+    }
+    Ok(Json(found))
+}
+
+pub(super) async fn history(
+    State(api): State<Api>,
+    Path(reference): Path<String>,
+) -> Result<Json<UsageHistory>, Refused> {
+    let mut found = pens(&api, Some(reference)).await?;
+    let gone = || Refused::internal("the session has gone");
+    let id = found.pop().ok_or_else(gone)?.id.to_string();
+    sampler::ask(&api);
+    let samples = api.0.instruments.sampler.samples(&id, usize::MAX);
+    Ok(Json(UsageHistory { id, samples }))
+}
+
+/// What all live sessions use, as it was a moment ago at most.
+pub(super) async fn all_now(api: &Api) -> Result<Vec<SessionUsage>, Refused> {
     let mut last = api.0.instruments.usages.0.lock().await;
     if let Some((at, known)) = &*last
         && at.elapsed() < FRESH
     {
-        return Ok(Json(known.clone()));
+        return Ok(known.clone());
     }
-    let found = ask_all(&api.0.home, pens(&api, None).await?).await;
+    let found = ask_all(&api.0.home, pens(api, None).await?).await;
     *last = Some((Instant::now(), found.clone()));
-    Ok(Json(found))
+    Ok(found)
 }
 
 async fn pens(api: &Api, reference: Option<String>) -> Result<Vec<Penned>, Refused> {
@@ -84,5 +114,5 @@ async fn ask(home: &Home, penned: Penned, until: Instant) -> SessionUsage {
             Err(_) => trouble = Some("its keeper does not answer".to_owned()),
         }
     }
-    SessionUsage { id: id.to_string(), name, phase, usage, trouble }
+    SessionUsage { id: id.to_string(), name, phase, usage, trouble, history: None }
 }

@@ -1,8 +1,9 @@
 //! The page of the dashboard: its files for those who are let in, and a word on how to get in for all others.
 
 use std::fs;
+use std::io::{Read, Write};
 
-use super::client::{Answer, Tcp};
+use super::client::{Answer, Tcp, ends, request};
 use super::link::{follow, link};
 use super::{open, scene};
 use kennel_testing::{Running, Scene};
@@ -115,5 +116,86 @@ fn a_program_says_why_it_has_no_page_or_has_one() {
         assert!(front.body.contains("KENNEL_WEB=require cargo build"), "{}", front.body);
         assert!(front.body.contains(env!("CARGO_PKG_VERSION")), "{}", front.body);
     }
+    scene.stop_daemon();
+}
+
+#[test]
+fn a_page_needs_nothing_but_its_cookie() {
+    let Some((scene, tcp)) = open() else { return };
+    scene.launch_ready(&["--name", "x", "-t"], &["sleep"]);
+    let cookie = follow(&tcp, &link(&scene, &tcp, &[]));
+    let ours = format!("http://{}", tcp.host());
+    // As browsers make them: a fetch, an event source, a socket.
+    let page = [("Cookie", cookie.as_str()), ("Sec-Fetch-Site", "same-origin")];
+    let fetched = tcp.with("GET", "/v1/access/me", &page);
+    let me: serde_json::Value = serde_json::from_str(&fetched.body).expect("JSON");
+    assert_eq!((&me["scope"], &me["via"]), (&"full".into(), &"browser".into()), "{me:#}");
+    assert_eq!(me["home"], scene.kennel_home().to_str().expect("a plain path"));
+    assert_eq!(me["version"], env!("CARGO_PKG_VERSION"));
+    assert!(me["host"].is_string() && me["name"] == "browser-1", "{me:#}");
+    let changes = [&page[..], &[("Origin", &ours), ("Content-Length", "0")]].concat();
+    assert_eq!(tcp.with("POST", "/v1/prune", &changes).status, 200);
+    let events = [&page[..], &[("Accept", "text/event-stream")]].concat();
+    for (path, more, status) in [
+        ("/v1/events", &events[..], "200"),
+        ("/v1/sessions/x/output?follow=true", &events[..], "200"),
+        ("/v1/sessions/x/terminal", &socket(&cookie, &ours), "101"),
+        ("/v1/sessions/x/terminal", &socket(&cookie, "http://evil.example"), "403"),
+    ] {
+        let host = tcp.host();
+        let headers = [&[("Host", host.as_str())], more].concat();
+        let lines: String =
+            headers.iter().map(|(name, value)| format!("{name}: {value}\r\n")).collect();
+        let mut stream = tcp.connect();
+        let head = format!("GET {path} HTTP/1.1\r\n{lines}\r\n");
+        stream.write_all(head.as_bytes()).expect("sent");
+        let mut first = [0; 12];
+        stream.read_exact(&mut first).expect("an answer begins");
+        assert_eq!(&first[9..], status.as_bytes(), "{path}");
+    }
+    scene.call_ok(&["stop", "x"]);
+    scene.stop_daemon();
+}
+
+/// What a browser says to open a socket.
+fn socket<'a>(cookie: &'a str, origin: &'a str) -> [(&'static str, &'a str); 6] {
+    [
+        ("Cookie", cookie),
+        ("Origin", origin),
+        ("Upgrade", "websocket"),
+        ("Connection", "Upgrade"),
+        ("Sec-WebSocket-Version", "13"),
+        ("Sec-WebSocket-Key", "dGhlIHNhbXBsZSBub25jZQ=="),
+    ]
+}
+
+#[test]
+fn a_browser_logs_out_for_good_even_if_it_may_only_look() {
+    let Some((scene, tcp)) = open() else { return };
+    let ours = format!("http://{}", tcp.host());
+    let other = follow(&tcp, &link(&scene, &tcp, &[]));
+    let looks = follow(&tcp, &link(&scene, &tcp, &["--read-only"]));
+    let me = tcp.with("GET", "/v1/access/me", &[("Cookie", &looks)]);
+    assert!(me.body.contains("\"scope\":\"read_only\""), "{}", me.body);
+    let mut followed = tcp.connect();
+    let head =
+        request("GET", "/v1/events?follow=true", &[("Host", &tcp.host()), ("Cookie", &looks)], "");
+    followed.write_all(head.as_bytes()).expect("sent");
+    followed.read_exact(&mut [0; 12]).expect("an answer begins");
+    let leave = |cookie: &str| {
+        tcp.with("POST", "/v1/access/logout", &[("Cookie", cookie), ("Origin", &ours)])
+    };
+    assert_eq!(tcp.with("POST", "/v1/access/logout", &[("Cookie", &looks)]).status, 403, "forged");
+    let left = leave(&looks);
+    assert_eq!(left.status, 204, "{left:?}");
+    let cleared = left.header("Set-Cookie").expect("a cookie");
+    assert!(cleared.contains("Max-Age=0") && cleared.contains("=; "), "{cleared}");
+    assert!(ends(&mut followed), "its other connections are cut");
+    assert_eq!(leave(&looks).status, 401, "it is out");
+    assert_eq!(tcp.with("GET", "/v1/sessions", &[("Cookie", &looks)]).status, 401);
+    assert_eq!(tcp.with("GET", "/v1/sessions", &[("Cookie", &other)]).status, 200);
+    scene.call_ok(&["daemon", "restart", "--listen", &tcp.host()]);
+    assert_eq!(tcp.with("GET", "/v1/sessions", &[("Cookie", &looks)]).status, 401, "for good");
+    assert_eq!(tcp.ask("POST", "/v1/access/logout").status, 409, "a token is revoked");
     scene.stop_daemon();
 }
