@@ -1,5 +1,6 @@
 //! `kennel plan`: several agents with one cancel.
 
+mod check;
 mod follow;
 mod print;
 mod results;
@@ -61,7 +62,8 @@ struct RunPlanArgs {
     /// A value for an input of the plan
     #[arg(long = "set", value_name = "NAME=VALUE")]
     inputs: Vec<String>,
-    /// Only check the plan, and say what it would do
+    /// Only check the plan, and whether its members and the programs of its
+    /// agents are here; say what it would do
     #[arg(long)]
     check: bool,
     #[command(flatten)]
