@@ -1,6 +1,7 @@
 //! `kennel plan`: several agents with one cancel.
 
 mod check;
+mod evidence;
 mod follow;
 mod print;
 mod results;
@@ -166,7 +167,7 @@ pub(crate) fn plan(home: &Home, args: &PlanArgs) -> Result<u8, Failure> {
             if args.json {
                 json(&plan)?
             } else {
-                print(&print::summary(&plan))?
+                print(&print::summary(&plan, &evidence::of(&daemon, &plan)))?
             }
             Ok(0)
         }
@@ -184,7 +185,7 @@ fn cancel(home: &Home, args: &CancelArgs) -> Result<u8, Failure> {
     if args.json {
         json(&plan)?
     } else {
-        print(&print::summary(&plan))?
+        print(&print::summary(&plan, &evidence::of(&daemon, &plan)))?
     }
     Ok(0)
 }

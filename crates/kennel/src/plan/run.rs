@@ -10,7 +10,7 @@ use kennel_core::plan::{PlanSpec, PlanView};
 
 use super::follow::follow;
 use super::{OutputArgs, ResumePlanArgs, RunPlanArgs, asked_by, exit_code_of, path, print};
-use super::{check, results};
+use super::{check, evidence, results};
 use crate::connect::{Daemon, Start};
 use crate::exit_code;
 use crate::failure::Failure;
@@ -84,7 +84,7 @@ fn see_through(
     if output.json {
         json(&plan)?;
     } else {
-        put(&print::summary(&plan))?;
+        put(&print::summary(&plan, &evidence::of(daemon, &plan)))?;
     }
     Ok(exit_code_of(plan.state))
 }

@@ -1,4 +1,4 @@
-//! What people are told of plans before they are run.
+//! What people are told of plans: before they are run, and when they have failed.
 
 use std::fs;
 
@@ -28,6 +28,27 @@ fn a_check_tells_which_members_and_programs_are_missing() {
     for place in ["look.code", "look.docs"] {
         let why = format!("{place}: no program \"claude\" in PATH");
         assert!(told.stderr.contains(&why), "{why} in {told:?}");
+    }
+    office.end();
+}
+
+/// A verdict is shown with what it was made from, in a line.
+#[test]
+fn what_a_failure_was_seen_by_is_told() {
+    let Some(office) = Office::new(Who::Other, Pen::Subtree) else { return };
+    office.desk("code", &["crash"]);
+    office.desk("docs", &["ok"]);
+    office.desk("planner", &["ok"]);
+    let told = office.run(&office.plan(RESEARCH), &[]).wait();
+    assert_eq!(told.code, 1, "{told:?}");
+    let shown = office.call(&["show", "research"]);
+    for text in [&told.stdout, &shown.stdout] {
+        let mut lines = text.lines().skip_while(|line| !line.trim_start().starts_with("code "));
+        let failed = lines.next().expect("the one that failed");
+        assert!(failed.contains("failed"), "{text}");
+        let evidence = lines.next().and_then(|line| line.strip_prefix("    evidence: "));
+        assert!(evidence.is_some_and(|it| !it.is_empty()), "{text}");
+        assert_eq!(text.matches("evidence: ").count(), 1, "{text}");
     }
     office.end();
 }
