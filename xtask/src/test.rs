@@ -119,15 +119,19 @@ fn install_agents(skips: &Skips) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// The tests, by nextest if there is one. Both runners go on after a failure, to name them all.
+/// The tests, by nextest if there is one, which then weighs them: see `.config/nextest.toml`. Both runners go on after a
+/// failure, to name them all.
 fn run_tests(skips: &Skips, filter: Option<&str>) -> anyhow::Result<()> {
     let what = ["--workspace", "--all-features", "--no-fail-fast"];
-    let threads = threads().to_string();
+    let cores = thread::available_parallelism().map_or(2, NonZero::get);
     let mut command = if succeeds(&mut cargo(&["nextest", "--version"])) {
-        let mut command = cargo(&["nextest", "run"]);
-        command.args(what).args(["--test-threads", &threads]).args(filter);
+        let places = (cores * PLACES).to_string();
+        let mut command = cargo(&["nextest", "run", "--profile", "suite"]);
+        command.args(what).args(["--test-threads", &places]).args(filter);
         command
     } else {
+        // More than there are cores, since most of them wait for processes most of the time.
+        let threads = (cores * 3 / 2).to_string();
         let mut command = cargo(&["test", "--all-targets"]);
         command.args(what).args(filter).args(["--", "--test-threads", &threads]);
         command
@@ -138,10 +142,8 @@ fn run_tests(skips: &Skips, filter: Option<&str>) -> anyhow::Result<()> {
     run(&mut command)
 }
 
-/// How many tests at once: more than there are cores, since most of them wait for processes most of the time.
-fn threads() -> usize {
-    thread::available_parallelism().map_or(2, NonZero::get) * 3 / 2
-}
+/// How many places for tests a core has; a test takes one or several.
+const PLACES: usize = 6;
 
 /// The same plan each time, so that what fails is not the luck of the draw: new ones are drawn by hand.
 const SEED: &str = "7";

@@ -5,6 +5,7 @@ mod answer;
 mod ask;
 mod environment;
 mod list;
+mod member;
 mod problem;
 #[cfg(feature = "schema")]
 mod schema;
@@ -24,6 +25,7 @@ pub use answer::AnswerView;
 pub use ask::{AskError, AskRequest};
 pub use environment::Environment;
 pub use list::{LimitError, ListRequest, Order, SessionPage};
+pub use member::NewMember;
 pub use problem::Problem;
 pub use start::{CreateRequest, NothingElse, ResumeRequest, StdinFrom, TerminalSettings};
 pub use text::Text;
@@ -37,19 +39,6 @@ use crate::session::Survivor;
 use crate::spec::PenKind;
 use crate::verdict::{Usage, VerdictKind};
 use crate::view::{EventView, LaunchView, SessionView, WorktreeView};
-
-/// A new member.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(deny_unknown_fields)]
-pub struct NewMember {
-    /// Its name.
-    pub name: String,
-    /// Who sits there.
-    pub seat: Seat,
-    /// The folder that it works in.
-    pub cwd: String,
-}
 
 /// A member, as programs are shown it. Field names are stable: added to, never changed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

@@ -2,11 +2,10 @@
 
 use std::fs;
 use std::path::PathBuf;
-use std::time::Instant;
 
 use serde_json::Value;
 
-use crate::condition::{eventually, soon};
+use crate::condition::{eventually, look_until, soon};
 use crate::running::{Ended, Running};
 use crate::scene::{Pen, Scene};
 
@@ -130,13 +129,14 @@ impl Scene {
     /// If it does not get there.
     #[track_caller]
     pub fn wait_phase(&self, reference: &str, phase: &str) -> Value {
-        let deadline = soon();
-        loop {
-            let seen = self.session(reference);
-            if seen["phase"] == phase {
-                return seen;
-            }
-            assert!(Instant::now() < deadline, "not {phase}: {seen:#}\n{}", self.logs());
+        let mut last = Value::Null;
+        let look = || {
+            last = self.session(reference);
+            (last["phase"] == phase).then(|| last.clone())
+        };
+        match look_until(soon(), look) {
+            Some(seen) => seen,
+            None => panic!("not {phase}: {last:#}\n{}", self.logs()),
         }
     }
 

@@ -17,7 +17,7 @@ mod skip;
 mod small_disk;
 
 pub use agents::installed_agent;
-pub use condition::{DEADLINE, eventually, soon};
+pub use condition::{DEADLINE, eventually, look_until, soon};
 pub use delegated::{cgroups_named, may_make_cgroups};
 pub use faults::Faults;
 pub use look::{Process, alive, cgroup_mount, is_free, is_root, processes_below};

@@ -105,11 +105,15 @@ impl Owner {
         waiter: Waiter,
     ) {
         let mut launch = launch;
-        if let Err(refused) = self.settle_prompt(&mut launch) {
-            return waiter.refuse(refused);
-        }
-        match self.keyed(&launch.spec) {
-            Keyed::Free => {}
+        let asked = launch.spec.clone();
+        let settled = self.settle_prompt(&mut launch);
+        // The key goes first: who asks again has the answer, even if nobody could be asked that any more.
+        match self.keyed_prompt(&launch.spec, &asked) {
+            Keyed::Free => {
+                if let Err(refused) = settled {
+                    return waiter.refuse(refused);
+                }
+            }
             // Whoever asks again gets the answer of whoever asked first, and is not tied to it, unless that is
             // the same who has lost a daemon.
             Keyed::Same(id) => {

@@ -11,8 +11,8 @@ use std::time::Duration;
 use kennel_agents::{Agent, UsageOf};
 use kennel_core::retry::{self, Again};
 use kennel_core::{
-    AgentSpec, Changes, Event, Judged, Judgement, Permissions, Reason, RelaunchState, Session,
-    SessionId, UsageScope,
+    AgentSpec, Changes, Event, Judged, Judgement, Keyed, Permissions, Reason, RelaunchState,
+    Session, SessionId, SessionSpec, UsageScope,
 };
 use kennel_keeper::fault::point;
 use tokio::sync::oneshot;
@@ -57,6 +57,18 @@ impl Owner {
             launch.set_folder(&folder);
         }
         Ok(())
+    }
+
+    /// What the key of a request stands for, as it was `asked` and as it is `settled` now. A member may be gone since it was
+    /// asked first, or be another by now: then it is settled as it was at that time.
+    pub(super) fn keyed_prompt(&self, settled: &SessionSpec, asked: &SessionSpec) -> Keyed {
+        let keyed = self.keyed(settled);
+        let Keyed::Different { by, .. } = &keyed else { return keyed };
+        let first = self.world.launches(by).next();
+        match first.and_then(|first| settled_like(&first.spec, asked)) {
+            Some(then) => self.keyed(&then),
+            None => keyed,
+        }
     }
 
     pub(super) fn no_member(&self, name: &str) -> Refused {
@@ -315,6 +327,21 @@ fn seat_of(member: &kennel_core::Seat, said: &kennel_core::Seat) -> kennel_core:
         seat.args.clone_from(&said.args);
     }
     seat
+}
+
+/// A request settled as another one was that went to the same member; none if it did not.
+fn settled_like(first: &SessionSpec, asked: &SessionSpec) -> Option<SessionSpec> {
+    let (then, now) = (first.agent.as_deref()?, asked.agent.as_deref()?);
+    if now.member.is_none() || now.member != then.member {
+        return None;
+    }
+    let mut spec = asked.clone();
+    spec.agent = Some(Box::new(AgentSpec { seat: seat_of(&then.seat, &now.seat), ..now.clone() }));
+    spec.stop_signal = asked.stop_signal.or(first.stop_signal);
+    if asked.worktree.is_none() {
+        spec.cwd.clone_from(&first.cwd);
+    }
+    Some(spec)
 }
 
 /// With which conversation the next attempt begins.

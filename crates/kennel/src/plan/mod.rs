@@ -1,5 +1,7 @@
 //! `kennel plan`: several agents with one cancel.
 
+mod check;
+mod evidence;
 mod follow;
 mod print;
 mod results;
@@ -61,7 +63,8 @@ struct RunPlanArgs {
     /// A value for an input of the plan
     #[arg(long = "set", value_name = "NAME=VALUE")]
     inputs: Vec<String>,
-    /// Only check the plan, and say what it would do
+    /// Only check the plan, and whether its members and the programs of its
+    /// agents are here; say what it would do
     #[arg(long)]
     check: bool,
     #[command(flatten)]
@@ -164,7 +167,7 @@ pub(crate) fn plan(home: &Home, args: &PlanArgs) -> Result<u8, Failure> {
             if args.json {
                 json(&plan)?
             } else {
-                print(&print::summary(&plan))?
+                print(&print::summary(&plan, &evidence::of(&daemon, &plan)))?
             }
             Ok(0)
         }
@@ -182,7 +185,7 @@ fn cancel(home: &Home, args: &CancelArgs) -> Result<u8, Failure> {
     if args.json {
         json(&plan)?
     } else {
-        print(&print::summary(&plan))?
+        print(&print::summary(&plan, &evidence::of(&daemon, &plan)))?
     }
     Ok(0)
 }

@@ -6,6 +6,7 @@ use std::time::Duration;
 use kennel_core::Usage;
 use kennel_core::plan::{PlanAgentStatus, PlanAgentView, PlanSpec, PlanStatus, PlanView, Who};
 
+use super::evidence::Evidence;
 use crate::ask::{dollars, tokens};
 use crate::print::{Ink, Tone, tame};
 use crate::table::{Cell, Column, Table};
@@ -60,8 +61,8 @@ fn tone(status: PlanStatus) -> Tone {
     }
 }
 
-/// What became of it, and of each agent.
-pub(super) fn summary(plan: &PlanView) -> String {
+/// What became of it, and of each agent: of one that has failed also the first line of what its verdict was made from.
+pub(super) fn summary(plan: &PlanView, evidence: &Evidence) -> String {
     let why = plan.why.as_deref().map(|why| format!(": {}", tame(why))).unwrap_or_default();
     let mut text = format!("plan {} ({}) {}{why}\n", plan.name, plan.id, status(plan.state));
     for stage in &plan.stages {
@@ -72,6 +73,11 @@ pub(super) fn summary(plan: &PlanView) -> String {
         writeln!(text, "{}{need}", stage.name).ok();
         for agent in &stage.agents {
             writeln!(text, "  {}", line(agent, agent_status(agent.state))).ok();
+            let seen = agent.session.as_ref().and_then(|session| evidence.get(session));
+            if let Some(seen) = seen.and_then(|seen| seen.lines().find(|it| !it.trim().is_empty()))
+            {
+                writeln!(text, "    evidence: {}", tame(seen.trim())).ok();
+            }
         }
     }
     let used = used(&plan.usage);

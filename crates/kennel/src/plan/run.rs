@@ -9,8 +9,8 @@ use kennel_core::api::{Environment, PlanRequest, PlanResumeRequest, Text};
 use kennel_core::plan::{PlanSpec, PlanView};
 
 use super::follow::follow;
-use super::results;
 use super::{OutputArgs, ResumePlanArgs, RunPlanArgs, asked_by, exit_code_of, path, print};
+use super::{check, evidence, results};
 use crate::connect::{Daemon, Start};
 use crate::exit_code;
 use crate::failure::Failure;
@@ -25,6 +25,7 @@ pub(super) fn run(home: &Home, args: &RunPlanArgs) -> Result<u8, Failure> {
     let inputs = inputs(&args.inputs)?;
     spec.fill_inputs(&inputs).map_err(|error| usage(&error))?;
     if args.check {
+        check::check(home, &spec)?;
         put(&print::outline(&spec))?;
         return Ok(0);
     }
@@ -83,7 +84,7 @@ fn see_through(
     if output.json {
         json(&plan)?;
     } else {
-        put(&print::summary(&plan))?;
+        put(&print::summary(&plan, &evidence::of(daemon, &plan)))?;
     }
     Ok(exit_code_of(plan.state))
 }

@@ -31,7 +31,8 @@ pub(crate) struct AttachArgs {
     /// terminal, Control-C does
     #[arg(long, value_name = "KEYS", default_value = DEFAULT_DETACH_KEYS, value_parser = DetachKeys::parse)]
     detach_keys: DetachKeys,
-    /// Only look on: keys go nowhere, and Control-C leaves
+    /// Only look on: keys go nowhere, and Control-C leaves. Without it our
+    /// standard input must be a terminal, if the session takes input
     #[arg(long)]
     read_only: bool,
     /// Name, id, or the beginning of an id
@@ -45,6 +46,7 @@ pub(crate) fn attach(home: &Home, args: &AttachArgs) -> Result<u8, Failure> {
     let daemon = Daemon::connect(home, Start::IfNeeded)?;
     let session = daemon.session(&args.session).map_err(|error| unknown(error.into()))?;
     refuse_terminal(&session, "it can't be attached to").map_err(unknown)?;
+    refuse_other_input(&session, args.read_only)?;
     let folder = Path::new(&session.folder);
     let Some(keeper) = live::reach(folder, Role::Client).context("can't reach the keeper")? else {
         return Err(unknown(not_running(&session)));
@@ -103,6 +105,20 @@ pub(crate) fn attach(home: &Home, args: &AttachArgs) -> Result<u8, Failure> {
             Verdict::of(&daemon.wait(&session.id).map_err(unknown)?).exit_code()
         }
     }
+}
+
+/// What is typed is for the session; what comes from elsewhere is not meant for it, least of all the end of that: a script's
+/// `</dev/null` would end the agent.
+fn refuse_other_input(session: &SessionView, read_only: bool) -> Result<(), Failure> {
+    if read_only || !session.spec.stdin || isatty(rustix::stdio::stdin()) {
+        return Ok(());
+    }
+    let name = called(session);
+    let text = format!("our standard input is no terminal, and {name} would read it to its end");
+    let hint = format!(
+        "`kennel send {name} -` sends what comes from a pipe; `kennel logs -f {name}` and `kennel attach --read-only` only look on"
+    );
+    Err(Failure::because(exit_code::USAGE, text).hint(hint))
 }
 
 /// How one leaves a session without a terminal: the keys can't be told from what is typed there.

@@ -291,12 +291,12 @@ fn who_asked_and_goes_takes_the_prompt_along() {
             continue;
         };
         company.add("anna");
-        let asked = company.start(&["anna", "hello"]);
+        let asked = company.start(&["--grace", "300ms", "anna", "hello"]);
         company.wait_launches(1);
         asked.signal("INT");
         assert_eq!(asked.wait().code, 130);
         assert_eq!(company.member("anna")["last_verdict"], "cancelled");
-        let asked = company.start(&["anna", "hello"]);
+        let asked = company.start(&["--grace", "300ms", "anna", "hello"]);
         company.wait_launches(2);
         asked.signal("KILL");
         let _killed = asked.wait_without_output();

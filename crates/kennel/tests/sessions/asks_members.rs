@@ -98,3 +98,29 @@ fn a_member_that_a_prompt_waits_for_is_removed_only_with_that_prompt() {
     assert_eq!(company.launches().len(), 1, "the second was never asked");
     company.end();
 }
+
+/// Who asks again has the answer of the first time, though the member is gone since, or is another. A prompt of another kind is
+/// refused as before, and so is a new one to nobody.
+#[test]
+fn a_key_is_good_after_its_member_is_gone() {
+    let Some(company) = Company::new(Who::Other, Pen::Subtree, &["ok one", "ok two"]) else {
+        return;
+    };
+    company.add("anna");
+    let ask = |key: &str, prompt: &str| company.ask(&["anna", "--key", key, prompt]);
+    assert_eq!(ask("k1", "hello").stdout, "one\n");
+    company.scene.call_ok(&["member", "rm", "anna"]);
+    let again = ask("k1", "hello");
+    assert_eq!((again.code, again.stdout.as_str()), (0, "one\n"), "{again:?}");
+    let other = ask("k1", "something else");
+    assert_eq!(other.code, 1, "{other:?}");
+    assert!(other.stderr.contains("key"), "{other:?}");
+    let new = ask("k2", "hello");
+    assert_eq!(new.code, 1, "{new:?}");
+    assert!(new.stderr.contains("no member"), "{new:?}");
+    // One of the same name that works elsewhere.
+    company.scene.call_ok(&["member", "add", "anna", "--agent", "codex", "--cwd", "/"]);
+    assert_eq!(ask("k1", "hello").stdout, "one\n");
+    assert_eq!(company.launches().len(), 1);
+    company.end();
+}

@@ -11,8 +11,8 @@ use crate::asks::Company;
 use crate::baseline::{Held, held};
 use crate::walk::Victims;
 
-/// How many prompts come to grief.
-const MANY: usize = 1_000;
+/// How many prompts come to grief: one descriptor, folder or process that is left by one kind in six would be fifty of them.
+const MANY: usize = 300;
 /// At how many members, side by side.
 const MEMBERS: usize = 10;
 
@@ -156,7 +156,7 @@ fn quiet(scene: &Scene) -> Held {
 
 /// Agents that crash, in a loop of retries and cancels: everything is at the baseline afterwards.
 #[test]
-fn a_thousand_prompts_that_come_to_grief_leave_everything_at_the_baseline() {
+fn hundreds_of_prompts_that_come_to_grief_leave_everything_at_the_baseline() {
     let Some(company) = Company::new(Who::Root, Pen::Cgroup, &["ok"]) else { return };
     let desks: Vec<_> = (0..MEMBERS).map(|number| Desk::new(&company, number)).collect();
     // The first ones warm up what is kept for the next.

@@ -34,6 +34,7 @@ mod journal;
 mod limits;
 mod output;
 mod plans;
+mod plans_told;
 mod pty;
 mod readiness;
 mod readiness_later;

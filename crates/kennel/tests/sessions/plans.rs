@@ -10,12 +10,12 @@ use crate::births::scene_with_points;
 use crate::walk::Victims;
 
 /// A scene with agents that each have a folder and a script of their own.
-struct Office {
-    scene: Scene,
+pub(crate) struct Office {
+    pub(crate) scene: Scene,
 }
 
 impl Office {
-    fn new(who: Who, pen: Pen) -> Option<Self> {
+    pub(crate) fn new(who: Who, pen: Pen) -> Option<Self> {
         Scene::new(who, pen).map(Self::in_scene)
     }
 
@@ -26,7 +26,7 @@ impl Office {
     }
 
     /// An agent's folder, with what it does launch by launch.
-    fn desk(&self, name: &str, script: &[&str]) {
+    pub(crate) fn desk(&self, name: &str, script: &[&str]) {
         for folder in [format!("work/{name}"), format!("work/{name}/claude")] {
             let path = self.scene.path(&folder);
             if !path.exists() {
@@ -48,24 +48,24 @@ impl Office {
         started.map(|line| line.splitn(5, ' ').nth(4).unwrap_or_default().to_owned()).collect()
     }
 
-    fn plan(&self, text: &str) -> String {
+    pub(crate) fn plan(&self, text: &str) -> String {
         let path = self.scene.path("work/plan.toml");
         fs::write(&path, text).expect("a plan");
         path.to_str().expect("a plain path").to_owned()
     }
 
-    fn start(&self, args: &[&str]) -> Running {
+    pub(crate) fn start(&self, args: &[&str]) -> Running {
         let mut command = self.scene.kennel(&[&["plan"], args].concat());
         let path = std::env::var("PATH").expect("a PATH");
         command.env("PATH", format!("{}:{path}", self.scene.path("bin").display()));
         Running::start(command)
     }
 
-    fn call(&self, args: &[&str]) -> Ended {
+    pub(crate) fn call(&self, args: &[&str]) -> Ended {
         self.start(args).wait()
     }
 
-    fn run(&self, file: &str, more: &[&str]) -> Running {
+    pub(crate) fn run(&self, file: &str, more: &[&str]) -> Running {
         self.start(&[&["run", "--pen", self.scene.pen_name(), file], more].concat())
     }
 
@@ -73,7 +73,7 @@ impl Office {
         self.scene.call_json(&["plan", "show", "--json", plan])
     }
 
-    fn end(self) {
+    pub(crate) fn end(self) {
         self.scene.stop_daemon();
         self.scene.assert_nothing_left_soon();
     }
@@ -86,7 +86,7 @@ const CASES: [(Who, Pen); 4] = [
     (Who::Other, Pen::Subtree),
 ];
 
-const RESEARCH: &str = r#"
+pub(crate) const RESEARCH: &str = r#"
 name = "research"
 
 [inputs]

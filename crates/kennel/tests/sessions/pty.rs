@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
 use kennel_sys::terminal::{self, Pty, Size};
-use kennel_testing::{Pen, Scene, Screen, Who, eventually, everywhere, skip};
+use kennel_testing::{Pen, Running, Scene, Screen, Who, eventually, everywhere, skip};
 use rustix::termios::{LocalModes, tcgetattr};
 
 pub(crate) const SIZE: Size = Size { rows: 24, columns: 80 };
@@ -244,4 +244,24 @@ everywhere! {
         assert_eq!(scene.session("x")["exit"]["code"], 5);
         scene.stop_daemon();
     }
+}
+
+/// What a script has for its standard input, its end above all, is not for the agent: that would end it.
+#[test]
+fn who_attaches_without_a_terminal_ends_nobody() {
+    let Some(scene) = Scene::new(Who::Other, Pen::Subtree) else { return };
+    let id = scene.launch(&["-i", "--name", "x"], &["echo"]);
+    let refused = scene.call(&["attach", "x"]);
+    assert_eq!(refused.code, 201, "{refused:?}");
+    for hint in ["no terminal", "kennel send x -", "kennel logs -f x"] {
+        assert!(refused.stderr.contains(hint), "{hint} in {refused:?}");
+    }
+    let looking = Running::start(scene.kennel(&["attach", "--read-only", "x"]));
+    scene.call_ok(&["send", "--enter", "x", "hello"]);
+    eventually("it still answers", || scene.output(&id) == "hello\n");
+    assert_eq!(scene.session(&id)["phase"], "running");
+    scene.call_ok(&["send", "--eof", "x"]);
+    let looked = looking.wait();
+    assert_eq!((looked.code, looked.stdout.as_str()), (0, "hello\n"), "{looked:?}");
+    scene.stop_daemon();
 }

@@ -11,7 +11,7 @@ use crate::births::{assert_cleaned, scene_with_points};
 const PATIENCE: Duration = Duration::from_secs(20);
 
 /// A keeper that waits for a launch.
-fn spare(scene: &Scene) -> Option<i32> {
+pub(crate) fn spare(scene: &Scene) -> Option<i32> {
     let all = scene.all_processes().into_iter();
     all.filter(|p| p.state != 'Z' && p.command.starts_with("kennel-spare")).map(|p| p.pid).next()
 }

@@ -97,65 +97,95 @@ fn a_launch_under_way_is_ended_by_a_shutdown_and_nothing_new_is_taken() {
     scene.stop_daemon();
 }
 
-/// S8: a keeper that hangs, and that nobody can end.
-#[test]
-fn a_shutdown_is_bounded_when_a_keeper_hangs() {
-    for pen in [Pen::Cgroup, Pen::Subtree] {
-        let Some(scene) = Scene::new(Who::Root, pen) else { return };
-        let Some(group) = FreezerGroup::new(&scene) else { return };
-        let id = scene.launch_ready(&["--grace", "200ms"], &["env-i"]);
-        let keeper = scene.keeper().expect("a keeper");
-        group.freeze(keeper);
-        let begun = Instant::now();
-        let stop = scene.call(&["daemon", "stop"]);
-        assert_eq!(stop.code, 205, "{stop:?}");
-        assert!(begun.elapsed() < Duration::from_secs(40), "{stop:?}");
-        assert!(stop.stdout.contains(&keeper.to_string()), "{stop:?}");
-        assert_eq!(scene.daemon(), None);
-        for (pid, _) in scene.pids() {
-            assert!(!kennel_testing::alive(pid), "its tree was ended without it");
-        }
-        group.thaw();
-        eventually("nobody is left", || scene.all_processes().is_empty());
-        // Who saw the end of a subtree has left as well: nobody can tell any more.
-        scene.wait_phase(&id, if pen == Pen::Cgroup { "cleaned" } else { "lost" });
-        if pen == Pen::Subtree {
-            scene.call_ok(&["forget", &id]);
-        }
-        scene.assert_nothing_left_soon();
-        scene.stop_daemon();
+/// S8: a keeper that hangs, and that nobody can end. (A test for each pen: each waits for all that a shutdown may take.)
+mod a_shutdown_is_bounded_when_a_keeper_hangs {
+    use super::*;
+
+    #[test]
+    fn in_a_cgroup_pen() {
+        a_keeper_hangs(Pen::Cgroup);
+    }
+
+    #[test]
+    fn in_a_subtree_pen() {
+        a_keeper_hangs(Pen::Subtree);
     }
 }
 
-/// T6
-#[test]
-fn a_frozen_process_is_named_owned_and_reaped_once_thawed() {
-    for by_daemon in [false, true] {
-        for pen in [Pen::Cgroup, Pen::Subtree] {
-            let Some(scene) = Scene::new(Who::Root, pen) else { return };
-            let Some(group) = FreezerGroup::new(&scene) else { return };
-            let id = scene.launch_ready(&["--grace", "100ms"], &["setsid", "1"]);
-            let frozen = scene.pid_of("leaf");
-            group.freeze(frozen);
-            let args: &[&str] = if by_daemon { &["daemon", "stop"] } else { &["stop", &id] };
-            let stop = scene.call(args);
-            assert_eq!(stop.code, 205, "{stop:?}");
-            assert!(stop.stdout.contains("still alive"), "{stop:?}");
-            assert!(stop.stdout.contains(&frozen.to_string()), "{stop:?}");
-            assert!(stop.stdout.contains("uninterruptible"), "{stop:?}");
-            assert!(scene.keeper().is_some(), "it is still owned");
-            if !by_daemon {
-                let session = scene.session(&id);
-                assert_eq!(session["phase"], "stopping", "{session:#}");
-                assert_eq!(session["survivors"][0]["pid"], frozen, "{session:#}");
-            }
-            group.thaw();
-            let session = scene.wait_phase(&id, "cleaned");
-            assert_eq!(session["survivors"], serde_json::json!([]), "{session:#}");
-            scene.assert_nothing_left_soon();
-            scene.stop_daemon();
-        }
+fn a_keeper_hangs(pen: Pen) {
+    let Some(scene) = Scene::new(Who::Root, pen) else { return };
+    let Some(group) = FreezerGroup::new(&scene) else { return };
+    let id = scene.launch_ready(&["--grace", "200ms"], &["env-i"]);
+    let keeper = scene.keeper().expect("a keeper");
+    group.freeze(keeper);
+    let begun = Instant::now();
+    let stop = scene.call(&["daemon", "stop"]);
+    assert_eq!(stop.code, 205, "{stop:?}");
+    assert!(begun.elapsed() < Duration::from_secs(40), "{stop:?}");
+    assert!(stop.stdout.contains(&keeper.to_string()), "{stop:?}");
+    assert_eq!(scene.daemon(), None);
+    for (pid, _) in scene.pids() {
+        assert!(!kennel_testing::alive(pid), "its tree was ended without it");
     }
+    group.thaw();
+    eventually("nobody is left", || scene.all_processes().is_empty());
+    // Who saw the end of a subtree has left as well: nobody can tell any more.
+    scene.wait_phase(&id, if pen == Pen::Cgroup { "cleaned" } else { "lost" });
+    if pen == Pen::Subtree {
+        scene.call_ok(&["forget", &id]);
+    }
+    scene.assert_nothing_left_soon();
+    scene.stop_daemon();
+}
+
+/// T6 (A test for each: each waits until a stop gives up.)
+mod a_frozen_process_is_named_owned_and_reaped_once_thawed {
+    use super::*;
+
+    #[test]
+    fn after_a_stop_in_a_cgroup_pen() {
+        a_process_is_frozen(Pen::Cgroup, false);
+    }
+
+    #[test]
+    fn after_a_stop_in_a_subtree_pen() {
+        a_process_is_frozen(Pen::Subtree, false);
+    }
+
+    #[test]
+    fn after_a_shutdown_in_a_cgroup_pen() {
+        a_process_is_frozen(Pen::Cgroup, true);
+    }
+
+    #[test]
+    fn after_a_shutdown_in_a_subtree_pen() {
+        a_process_is_frozen(Pen::Subtree, true);
+    }
+}
+
+fn a_process_is_frozen(pen: Pen, by_daemon: bool) {
+    let Some(scene) = Scene::new(Who::Root, pen) else { return };
+    let Some(group) = FreezerGroup::new(&scene) else { return };
+    let id = scene.launch_ready(&["--grace", "100ms"], &["setsid", "1"]);
+    let frozen = scene.pid_of("leaf");
+    group.freeze(frozen);
+    let args: &[&str] = if by_daemon { &["daemon", "stop"] } else { &["stop", &id] };
+    let stop = scene.call(args);
+    assert_eq!(stop.code, 205, "{stop:?}");
+    assert!(stop.stdout.contains("still alive"), "{stop:?}");
+    assert!(stop.stdout.contains(&frozen.to_string()), "{stop:?}");
+    assert!(stop.stdout.contains("uninterruptible"), "{stop:?}");
+    assert!(scene.keeper().is_some(), "it is still owned");
+    if !by_daemon {
+        let session = scene.session(&id);
+        assert_eq!(session["phase"], "stopping", "{session:#}");
+        assert_eq!(session["survivors"][0]["pid"], frozen, "{session:#}");
+    }
+    group.thaw();
+    let session = scene.wait_phase(&id, "cleaned");
+    assert_eq!(session["survivors"], serde_json::json!([]), "{session:#}");
+    scene.assert_nothing_left_soon();
+    scene.stop_daemon();
 }
 
 /// A restart during which the yard dies: nobody but whoever asked for it is left to start the next daemon.

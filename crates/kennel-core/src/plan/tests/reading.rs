@@ -319,3 +319,19 @@ proptest::proptest! {
         }
     }
 }
+
+/// As a request has it, where nothing but the shape stands against a mistake.
+#[test]
+fn a_field_that_nobody_knows_is_refused_in_every_part_of_a_plan() {
+    let spec = PlanSpec::parse(&format!("{}[inputs]\nx = {{}}\n", with(""))).expect("a plan");
+    let whole = serde_json::to_value(&spec).expect("JSON");
+    let read = |value| serde_json::from_value::<PlanSpec>(value).map_err(|error| error.to_string());
+    assert_eq!(read(whole.clone()), Ok(spec));
+    for part in ["", "/inputs/x", "/stages/0", "/stages/0/agents/0"] {
+        let mut wrong = whole.clone();
+        let object = wrong.pointer_mut(part).and_then(|it| it.as_object_mut()).expect(part);
+        object.insert("tiemout_ms".to_owned(), 1.into());
+        let told = read(wrong).expect_err(part);
+        assert!(told.contains("unknown field `tiemout_ms`"), "{part}: {told}");
+    }
+}

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use kennel_testing::{Ended, Pen, Process, Scene, alive, eventually, is_free};
+use kennel_testing::{Ended, Pen, Process, Scene, alive, eventually, is_free, look_until};
 use serde_json::Value;
 
 use super::part::{CODE, Noted, Part};
@@ -66,14 +66,13 @@ impl Audit<'_> {
     /// Waits until each session is adopted or ended; gives them.
     #[track_caller]
     fn settle(&self) -> Vec<Value> {
-        let deadline = Instant::now() + PATIENCE;
-        loop {
-            let sessions = self.scene.sessions();
-            let Some(open) = sessions.iter().find(|session| !self.is_settled(session)) else {
-                return sessions;
-            };
-            assert!(Instant::now() < deadline, "does not settle: {open:#}");
-        }
+        let mut sessions = Vec::new();
+        let settled = look_until(Instant::now() + PATIENCE, || {
+            sessions = self.scene.sessions();
+            sessions.iter().all(|session| self.is_settled(session)).then_some(())
+        });
+        assert!(settled.is_some(), "does not settle: {sessions:#?}");
+        sessions
     }
 
     fn is_settled(&self, session: &Value) -> bool {
@@ -105,21 +104,19 @@ impl Audit<'_> {
     fn check_processes(&self, sessions: &[Value]) {
         let phase = |wanted: &str| sessions.iter().filter(|s| s["phase"] == wanted).count();
         let (running, lost) = (phase("running"), phase("lost"));
-        let deadline = Instant::now() + PATIENCE;
-        loop {
+        let (mut left, mut keepers) = (Vec::new(), Vec::new());
+        let owned = look_until(Instant::now() + PATIENCE, || {
             let processes = self.scene.processes();
-            let keepers: Vec<i32> = self.scene.keepers();
-            let mut unowned = unowned(&processes, &keepers);
+            keepers = self.scene.keepers();
+            left = unowned(&processes, &keepers);
             // Of a lost session nobody knows; that is what lost means.
-            unowned.retain(|process| lost == 0 || !self.is_unseen(process));
-            if unowned.is_empty() && keepers.len() == running {
-                return;
-            }
-            assert!(
-                Instant::now() < deadline,
-                "alive and unowned: {unowned:#?}, {running} sessions run, keepers {keepers:?}"
-            );
-        }
+            left.retain(|process| lost == 0 || !self.is_unseen(process));
+            (left.is_empty() && keepers.len() == running).then_some(())
+        });
+        assert!(
+            owned.is_some(),
+            "alive and unowned: {left:#?}, {running} sessions run, keepers {keepers:?}"
+        );
     }
 
     /// A process that had left its parents before its keeper died, and bears no mark.
@@ -159,7 +156,7 @@ impl Audit<'_> {
                 assert_eq!(told, Some("busy".into()), "{act:?}");
             }
             Story::Report => {}
-            Story::Restart | Story::KeeperDeath | Story::Adoption => {}
+            Story::Restart | Story::SpareDeath | Story::KeeperDeath | Story::Adoption => {}
         }
     }
 

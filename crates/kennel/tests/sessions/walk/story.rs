@@ -2,11 +2,12 @@
 
 use std::time::Duration;
 
-use kennel_testing::{Faults, Running, Scene, signal};
+use kennel_testing::{Faults, Running, Scene, eventually, signal};
 
 use super::part::Part;
 use super::victims::keepers;
 use crate::reports::reporting;
+use crate::reuse::spare;
 
 /// A point that holds a keeper before it launches anything.
 const BEFORE_LAUNCH: &str = "keeper.hello";
@@ -32,6 +33,8 @@ pub(crate) enum Story {
     Report,
     /// It is stopped.
     Stop,
+    /// Its agent has ended by itself, and its keeper, which waits for another launch, is killed.
+    SpareDeath,
     /// Its keeper is killed.
     KeeperDeath,
     /// The daemon is killed, and comes back.
@@ -55,7 +58,8 @@ impl Story {
             ("keeper", "exited" | "empty" | "outcome" | "told" | "released") => Self::Exit,
             ("keeper", "stopping") => Self::Stop,
             ("yard", "fork" | "forked") => Self::Launch,
-            ("yard", "reaped") => Self::Exit,
+            // (By itself a keeper that has done its work leaves much later.)
+            ("yard", "reaped") => Self::SpareDeath,
             ("yard", "daemon") => Self::Adoption,
             ("daemon", "start" | "adopt") => Self::Adoption,
             ("daemon", "worktree") if rest.starts_with("worktree.remove") => Self::WorktreeExit,
@@ -78,7 +82,7 @@ impl Story {
 
     /// Whether the agent of its session ends by itself.
     pub(crate) fn ends_by_itself(self) -> bool {
-        matches!(self, Self::Exit | Self::WorktreeExit | Self::Removal)
+        matches!(self, Self::Exit | Self::WorktreeExit | Self::SpareDeath | Self::Removal)
     }
 
     /// Whether its session gets a worktree.
@@ -121,6 +125,7 @@ impl Story {
             }
             Self::Report
             | Self::Stop
+            | Self::SpareDeath
             | Self::KeeperDeath
             | Self::Adoption
             | Self::Restart
@@ -148,6 +153,11 @@ impl Story {
             Self::Removal => start(&["rm", subject.name]),
             Self::Restart => start(&["daemon", "restart"]),
             Self::Shutdown => start(&["daemon", "stop"]),
+            Self::SpareDeath => {
+                eventually("its keeper is free", || spare(scene).is_some());
+                signal(spare(scene).expect("just seen"), "KILL");
+                None
+            }
             Self::KeeperDeath => {
                 let keeper = keepers(scene).into_iter().find(|pid| *pid != bystanders);
                 signal(keeper.expect("the subject's keeper"), "KILL");
