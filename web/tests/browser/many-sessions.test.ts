@@ -1,0 +1,80 @@
+import type { Page } from "@playwright/test";
+
+import type { Kennel } from "../support/kennel.ts";
+import { expect, test } from "../support/test.ts";
+
+const MANY = 1000;
+
+// One lives, and all others wait in line: that costs no processes.
+test.use({ daemonEnv: { KENNEL_DAEMON_MAX_LIVE: "1" } });
+
+async function enqueue(kennel: Kennel, name: string): Promise<void> {
+  await kennel.api("POST", "/v1/sessions?until=accepted", { argv: ["sleep", "1000"], cwd: kennel.folder, name, queue: true });
+}
+
+async function fill(kennel: Kennel): Promise<void> {
+  let next = 0;
+  const lane = async () => {
+    while (next < MANY) await enqueue(kennel, `nap-${next++}`);
+  };
+  await Promise.all(Array.from({ length: 8 }, lane));
+}
+
+const names = (page: Page) => page.locator(".session-row .cell-name a").allTextContents();
+
+test("of a thousand sessions only the rows in sight are in the document @phone", async ({ page, kennel }) => {
+  await fill(kennel);
+  const grid = page.getByRole("grid", { name: "Sessions" });
+  await expect(grid).toHaveAttribute("aria-rowcount", String(MANY + 1));
+  expect(await page.locator(".session-row").count()).toBeLessThan(60);
+
+  // The last one is there when it is scrolled to, and knows its place.
+  await page.evaluate(() => scrollTo(0, document.documentElement.scrollHeight));
+  const last = page.locator(`.session-row[aria-rowindex="${MANY + 1}"]`);
+  await expect(last).toBeInViewport();
+  expect(await page.locator(".session-row").count()).toBeLessThan(60);
+
+  // What is in sight stays where it is if one comes above it.
+  await page.evaluate(() => scrollTo(0, document.documentElement.scrollHeight / 2));
+  const middle = page.locator(".session-row").nth(15);
+  const name = await middle.getByRole("link").textContent();
+  const kept = page.locator(".session-row").filter({ has: page.getByRole("link", { name: name ?? "", exact: true }) });
+  const before = await kept.boundingBox();
+  await enqueue(kennel, "newest");
+  await expect(grid).toHaveAttribute("aria-rowcount", String(MANY + 2));
+  await expect.poll(async () => Math.abs(((await kept.boundingBox())?.y ?? 1e9) - (before?.y ?? 0))).toBeLessThan(2);
+
+  // And the new one is on screen at the top.
+  await page.evaluate(() => scrollTo(0, 0));
+  await expect(page.getByRole("link", { name: "newest" })).toBeInViewport();
+});
+
+test("keys reach the end of a long list, and a change draws only what it must", async ({ page, kennel }) => {
+  await fill(kennel);
+  await expect(page.getByRole("grid")).toHaveAttribute("aria-rowcount", String(MANY + 1));
+  await page.keyboard.press("j");
+  await page.keyboard.press("End");
+  await expect(page.locator(`.session-row[aria-rowindex="${MANY + 1}"]`)).toBeFocused();
+  // The row with the focus is not lost if it is scrolled away from.
+  await page.evaluate(() => scrollTo(0, 0));
+  await expect.poll(async () => (await names(page)).length).toBeGreaterThan(20);
+  await expect(page.locator(`.session-row[aria-rowindex="${MANY + 1}"]`)).toBeFocused();
+
+  await page.keyboard.press("Home");
+  await expect(page.locator('.session-row[aria-rowindex="2"]')).toBeFocused();
+  await page.evaluate(() => {
+    const touched = new Set<string>();
+    Object.assign(window, { touched });
+    new MutationObserver((seen) => {
+      for (const { target } of seen) {
+        const element = target instanceof Element ? target : target.parentElement;
+        const row = element?.closest<HTMLElement>(".session-row");
+        // Clocks tick in all of them.
+        if (row && !element?.closest(".cell-age")) touched.add(row.dataset["session"] ?? "");
+      }
+    }).observe(document.querySelector(".virtual")!, { subtree: true, childList: true, characterData: true, attributes: true });
+  });
+  await page.keyboard.press("x");
+  await expect(page.getByRole("region", { name: "Selection" })).toContainText("1 selected");
+  expect(await page.evaluate(() => (window as unknown as { touched: Set<string> }).touched.size)).toBe(1);
+});

@@ -1,0 +1,100 @@
+import { chmod, mkdir, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+
+import type { Page } from "@playwright/test";
+
+import type { Kennel } from "../support/kennel.ts";
+import { expect, expectAccessible, test } from "../support/test.ts";
+
+interface Told {
+  id: string;
+  name: string | null;
+  spec: { argv?: string[]; cwd: string; terminal?: unknown; agent?: { seat: { agent: string } }; memory?: number; worktree?: { branch: string } };
+}
+const all = async (kennel: Kennel) => (await kennel.api<{ sessions: Told[] }>("GET", "/v1/sessions?all=true")).sessions;
+const dialog = (page: Page) => page.getByRole("dialog", { name: "New session" });
+
+test("a command is started word for word, and its page opened @phone", async ({ page, kennel }) => {
+  await page.getByRole("button", { name: "New session" }).click();
+  await expectAccessible(page);
+  await dialog(page).getByLabel("Command").fill(`sh -c "echo 'a  b'; sleep 1000" \\$x`);
+  await expect(dialog(page).getByRole("list", { name: "The words that are started" }).getByRole("listitem")).toHaveText(["sh", "-c", "echo 'a  b'; sleep 1000", "$x"]);
+  await dialog(page).getByLabel("Folder").fill(kennel.folder);
+  await dialog(page).getByLabel("Name").fill("hello");
+  await dialog(page).getByText("Limits and failures").click();
+  await dialog(page).getByLabel("Time").fill("10m");
+  await expectAccessible(page);
+  await dialog(page).getByRole("button", { name: "Start" }).click();
+  await expect(page).toHaveURL(/\/sessions\/\w+$/);
+  const [session] = await all(kennel);
+  expect(session).toMatchObject({ name: "hello", spec: { argv: ["sh", "-c", "echo 'a  b'; sleep 1000", "$x"], cwd: kennel.folder, timeout_ms: 600_000, terminal: { rows: 30 } } });
+});
+
+test("what is wrong is said at its field, by the page and by the daemon", async ({ page, kennel }) => {
+  await page.keyboard.press("n");
+  await dialog(page).getByRole("button", { name: "Start" }).click();
+  await expect(dialog(page).getByLabel("Command")).toBeFocused();
+  await expect(dialog(page)).toContainText("What is to be run?");
+  await dialog(page).getByLabel("Command").fill("no-such-program");
+  await dialog(page).getByLabel("Folder").fill(join(kennel.folder, "nowhere"));
+  await dialog(page).getByRole("button", { name: "Start" }).click();
+  await expect(dialog(page).getByLabel(/^(Command|Folder)$/).and(dialog(page).locator("[aria-invalid=true]"))).toHaveCount(1);
+  await dialog(page).getByLabel("Folder").fill(kennel.folder);
+  await dialog(page).getByRole("button", { name: "Start" }).click();
+  await expect(dialog(page).getByLabel("Command")).toHaveAttribute("aria-invalid", "true");
+  await expect(dialog(page)).toContainText('no program "no-such-program"');
+  await expect(dialog(page)).toContainText("It never ran, and is on record as");
+  await dialog(page).getByLabel("Command").fill("sleep 1000");
+  await dialog(page).getByLabel("In a git worktree of its own").check();
+  await dialog(page).getByRole("button", { name: "Start" }).click();
+  await expect(dialog(page)).toContainText("is not in a git repository");
+  await dialog(page).getByLabel("In a git worktree of its own").uncheck();
+  await dialog(page).getByRole("button", { name: "Start" }).click();
+  await expect(page).toHaveURL(/\/sessions\/\w+$/);
+});
+
+test("however often it is pressed and whichever daemon hears it, it is one session", async ({ page, kennel }) => {
+  await kennel.session(["sleep", "1000"], ["--name", "holds"]);
+  await page.keyboard.press("n");
+  await dialog(page).getByLabel("Command").fill("sleep 1000");
+  await dialog(page).getByLabel("Folder").fill(kennel.folder);
+  // The first answer is lost on its way, as with a daemon that dies just then.
+  let asked = 0;
+  await page.route("**/v1/sessions", async (route) => {
+    if (route.request().method() !== "POST" || (asked += 1) > 1) return route.continue();
+    await route.fetch();
+    await kennel.killDaemon();
+    await route.abort("connectionreset");
+  });
+  await dialog(page).getByRole("button", { name: "Start" }).dblclick();
+  await expect(page).toHaveURL(/\/sessions\/\w+$/, { timeout: 30_000 });
+  expect(asked).toBeGreaterThan(1);
+  expect((await all(kennel)).filter((session) => session.name === null)).toHaveLength(1);
+});
+
+test("an agent is asked, with the variables that are written", async ({ page, kennel }) => {
+  const bin = join(kennel.folder, "bin");
+  await mkdir(bin);
+  const result = { type: "result", subtype: "success", is_error: false, result: "hello", session_id: "c0ffee00-0000-4000-8000-000000000000", num_turns: 1 };
+  await writeFile(join(bin, "claude"), `#!/bin/sh\ncat > "$HOME/prompt"\nprintf '%s' "$SECRET" > "$HOME/secret"\necho '${JSON.stringify(result)}'\n`);
+  await chmod(join(bin, "claude"), 0o755);
+  await page.keyboard.press("n");
+  await dialog(page).getByRole("button", { name: "Prompt to an agent" }).click();
+  await dialog(page).getByLabel("Prompt").fill("say hello");
+  await dialog(page).getByLabel("Folder").fill(kennel.folder);
+  const variables = dialog(page).getByLabel("Variables");
+  await variables.fill("PATH=/bin");
+  await expect(dialog(page)).toContainText("most of them can't be asked");
+  await variables.fill(`PATH=${bin}:/usr/bin:/bin\nHOME=${kennel.folder}\nSECRET=s3cret`);
+  await expectAccessible(page);
+  await dialog(page).getByRole("button", { name: "Ask" }).click();
+  await expect(page).toHaveURL(/\/sessions\/\w+$/);
+  const id = page.url().split("/").at(-1);
+  expect(await kennel.api("GET", `/v1/sessions/${id}/answer?wait=true`)).toMatchObject({ agent: "claude", answer: "hello", verdict: "succeeded" });
+  await page.goto("/sessions?show=all&agent=claude");
+  await expect(page.getByRole("row").filter({ hasText: "claude" })).toContainText("succeeded");
+  // Folders are remembered, and secrets are not.
+  await page.keyboard.press("n");
+  await expect(dialog(page).getByLabel("Folder")).toHaveValue(kennel.folder);
+  expect(await page.evaluate(() => JSON.stringify(localStorage))).not.toContain("s3cret");
+});

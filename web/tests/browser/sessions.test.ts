@@ -1,0 +1,167 @@
+import type { Page } from "@playwright/test";
+
+import type { Kennel } from "../support/kennel.ts";
+import { expect, expectAccessible, test } from "../support/test.ts";
+
+const row = (page: Page, name: string | RegExp) => page.getByRole("row").filter({ has: page.getByRole("link", { name }) });
+const dialog = (page: Page) => page.getByRole("dialog");
+const isPhone = (page: Page) => (page.viewportSize()?.width ?? 0) < 760;
+
+/** Starts sessions that sleep, by these names. */
+async function naps(kennel: Kennel, ...names: string[]): Promise<void> {
+  await Promise.all(names.map((name) => kennel.session(["sleep", "1000"], ["--name", name])));
+}
+
+test("what starts is on screen, and what ends is told @phone", async ({ page, kennel }) => {
+  await expect(page.getByText("No sessions yet")).toBeVisible();
+  await expectAccessible(page);
+  await kennel.session(["sleep", "1000"], ["--name", "nap"]);
+  await expect(row(page, "nap")).toContainText("running");
+  await expect(row(page, "nap").getByRole("img", { name: /^Memory now \d/ })).toBeVisible();
+  await kennel.session(["sh", "-c", "exit 3"], ["--name", "bad"]);
+  await page.getByRole("button", { name: /^All/ }).click();
+  await expect(row(page, "bad")).toContainText("failed, code 3");
+  await expectAccessible(page);
+  await kennel.cli("stop", "nap");
+  await page.getByRole("button", { name: /^Live/ }).click();
+  await expect(page.getByText("Nothing runs now")).toBeVisible();
+  await page.getByRole("button", { name: "Show 2 sessions that ended" }).click();
+  await expect(row(page, "nap")).toContainText("stopped");
+});
+
+test("what is looked for is in the address, and stays there @phone", async ({ page, kennel }) => {
+  await naps(kennel, "api-one", "api-two", "other");
+  await expect(row(page, "other")).toBeVisible();
+  await page.getByRole("searchbox").fill("api sleep");
+  await expect(row(page, "other")).toHaveCount(0);
+  await expect(page).toHaveURL(/q=api/);
+  await page.reload();
+  await expect(page.getByRole("searchbox")).toHaveValue("api sleep");
+  await expect(row(page, "api-one")).toBeVisible();
+  await expect(row(page, "other")).toHaveCount(0);
+  await page.getByRole("searchbox").fill("nowhere");
+  await expect(page.getByText("No session matches")).toBeVisible();
+  await page.getByRole("button", { name: "Clear the search" }).click();
+  await expect(row(page, "other")).toBeVisible();
+});
+
+test("columns sort, and say so", async ({ page, kennel }) => {
+  for (const name of ["bee", "cat", "ant"]) await naps(kennel, name);
+  const names = () => page.locator(".cell-name a").allTextContents();
+  await expect.poll(names).toEqual(["ant", "cat", "bee"]);
+  const head = page.getByRole("columnheader", { name: "Session" });
+  await head.getByRole("button").click();
+  await expect(head).toHaveAttribute("aria-sort", "ascending");
+  await expect.poll(names).toEqual(["ant", "bee", "cat"]);
+  await head.getByRole("button").click();
+  await expect(head).toHaveAttribute("aria-sort", "descending");
+  await expect.poll(names).toEqual(["cat", "bee", "ant"]);
+  await expect(page).toHaveURL(/sort=-name/);
+});
+
+test("keys move, select and open", async ({ page, kennel }) => {
+  for (const name of ["three", "two", "one"]) await naps(kennel, name);
+  await expect(row(page, "three")).toBeVisible();
+  await page.keyboard.press("j");
+  await expect(row(page, "one")).toBeFocused();
+  await page.keyboard.press("ArrowDown");
+  await expect(row(page, "two")).toBeFocused();
+  await page.keyboard.press("x");
+  await expect(row(page, "two")).toHaveAttribute("aria-selected", "true");
+  await page.keyboard.press("Shift+ArrowDown");
+  await expect(page.getByRole("region", { name: "Selection" })).toContainText("2 selected");
+  await page.keyboard.press("Escape");
+  await expect(page.getByRole("region", { name: "Selection" })).toBeHidden();
+  await page.keyboard.press("Space");
+  await expect(row(page, "three")).toHaveAttribute("aria-selected", "true");
+  await row(page, "one").getByRole("checkbox").click({ modifiers: ["Shift"] });
+  await expect(page.getByRole("region", { name: "Selection" })).toContainText("3 selected");
+  await page.keyboard.press("/");
+  await expect(page.getByRole("searchbox")).toBeFocused();
+  await page.keyboard.press("ArrowDown");
+  await page.keyboard.press("Home");
+  await page.keyboard.press("Enter");
+  await expect(page).toHaveURL(/\/sessions\/\w+$/);
+});
+
+test("several are stopped at once, and what came of it is told @phone", async ({ page, kennel }) => {
+  await naps(kennel, "a", "b");
+  await kennel.session(["sh", "-c", "sleep 1000 & sleep 1000 & wait"], ["--name", "tree"]);
+  await kennel.session(["sleep", "1000"], ["--name", "stays"]);
+  for (const name of ["a", "b", "tree"]) await row(page, name).getByRole("checkbox").check();
+  await page.getByRole("button", { name: "Stop 3 sessions" }).click();
+  await expect(dialog(page)).toContainText("5 processes run in them now");
+  await expectAccessible(page);
+  await dialog(page).getByRole("button", { name: "Stop 3 sessions" }).click();
+  await expect(dialog(page)).toContainText(/3 sessions stopped, 5 processes ended, pens empty, [\d.]+ m?s/);
+  await expect(dialog(page).getByText(/stopped in/)).toHaveCount(3);
+  await dialog(page).getByRole("button", { name: "Close" }).click();
+  await expect(row(page, "tree")).toHaveCount(0);
+  await expect(row(page, "stays")).toContainText("running");
+  await expect(page.getByRole("region", { name: "Selection" })).toBeHidden();
+});
+
+test("a stop is told though its daemon is killed over it", async ({ page, kennel }) => {
+  await kennel.session(["sh", "-c", "trap '' TERM; echo up; while :; do sleep 0.1; done"], ["--name", "deaf"]);
+  await row(page, "deaf").getByRole("checkbox").check();
+  await page.getByRole("button", { name: "Stop 1 session" }).click();
+  await dialog(page).getByLabel("Seconds of grace").fill("3");
+  await dialog(page).getByRole("button", { name: "Stop it" }).click();
+  await expect(row(page, "deaf")).toContainText("stopping");
+  await kennel.killDaemon();
+  await expect(dialog(page).getByRole("status")).toContainText(/1 session stopped|gone already/, { timeout: 30_000 });
+});
+
+test("who could not be ended is named, with why", async ({ page, kennel }) => {
+  await naps(kennel, "stuck");
+  const session = await kennel.api("GET", "/v1/sessions/stuck");
+  const survivors = [{ pid: 4711, name: "mounter", why: "uninterruptible" }];
+  await page.route("**/v1/sessions/*/stop", (route) => route.fulfill({ json: { result: "still_alive", session, survivors, took_ms: 10 } }));
+  await row(page, "stuck").getByRole("checkbox").check();
+  await page.getByRole("button", { name: "Stop 1 session" }).click();
+  await dialog(page).getByLabel("None: KILL at once").check();
+  const asked = page.waitForRequest("**/stop");
+  await dialog(page).getByRole("button", { name: "Stop it" }).click();
+  expect((await asked).postDataJSON()).toEqual({ by: "dashboard", now: true });
+  await expect(dialog(page)).toContainText("mounter (4711): uninterruptible");
+  await expect(dialog(page)).toContainText("1 session still alive with 1 process");
+});
+
+test("what has ended is removed, one by one and by a prune @phone", async ({ page, kennel }) => {
+  for (const name of ["one", "two", "three"]) await kennel.cli("run", "--name", name, "--", "true");
+  await naps(kennel, "lives");
+  await page.goto("/sessions?show=ended");
+  await row(page, "two").getByRole("checkbox").check();
+  await page.getByRole("button", { name: "Remove 1 session" }).click();
+  await dialog(page).getByRole("button", { name: "Remove it" }).click();
+  await expect(row(page, "two")).toHaveCount(0);
+  await expect(row(page, "one")).toBeVisible();
+  await page.getByRole("button", { name: "Prune…" }).click();
+  await expect(dialog(page)).toContainText("2 sessions will be removed");
+  await expectAccessible(page);
+  await dialog(page).getByRole("button", { name: "Remove 2 sessions" }).click();
+  await expect(page.getByText("None has ended")).toBeVisible();
+  expect(await kennel.cli("ps", "-q", "-a").catch(() => kennel.cli("ps", "-a"))).toContain((await kennel.api<{ id: string }>("GET", "/v1/sessions/lives")).id);
+});
+
+test("who only looks is offered nothing to change", async ({ browser, kennel }) => {
+  await naps(kennel, "nap");
+  const page = await browser.newPage();
+  await page.goto(await kennel.link(true));
+  await expect(row(page, "nap")).toBeVisible();
+  await row(page, "nap").getByRole("checkbox").check();
+  await expect(page.getByRole("button", { name: /Stop|New session|Prune/ })).toHaveCount(0);
+  await page.keyboard.press("n");
+  await expect(dialog(page)).toHaveCount(0);
+  await page.close();
+});
+
+test("what is shown stays while the daemon is away, and is true again after", async ({ page, kennel }) => {
+  await naps(kennel, "before");
+  await expect(row(page, "before")).toBeVisible();
+  await kennel.killDaemon();
+  await expect(row(page, "before")).toBeVisible();
+  await kennel.session(["sleep", "1000"], ["--name", "after"]);
+  await expect(row(page, "after")).toContainText("running");
+  expect(isPhone(page)).toBe(false);
+});
