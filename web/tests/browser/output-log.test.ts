@@ -1,0 +1,240 @@
+/** What a session without a terminal printed, as lines. */
+import { readFile } from "node:fs/promises";
+
+import type { Page } from "@playwright/test";
+
+import type { Kennel } from "../support/kennel.ts";
+import { expect, expectAccessible, test } from "../support/test.ts";
+
+const view = (page: Page) => page.getByRole("region", { name: "What the session printed" });
+const state = (page: Page) => page.locator(".log-state");
+const button = (page: Page, name: string | RegExp) => page.getByRole("button", { name, exact: typeof name === "string" });
+
+async function open(page: Page, id: string): Promise<void> {
+  await page.goto(new URL(`/sessions/${id}`, page.url()).href);
+  await expect(view(page)).toBeVisible();
+}
+
+async function over(kennel: Kennel, id: string): Promise<void> {
+  await kennel.cli("wait", id).catch(() => undefined);
+}
+
+/** The lines that the page holds, in order. */
+function lines(page: Page): Promise<string[]> {
+  return page.locator(".log-line bdi").allTextContents();
+}
+
+/** Measures for how long the page drew nothing, at worst. */
+async function watchForFreezes(page: Page): Promise<() => Promise<number>> {
+  await page.evaluate(() => {
+    const seen = globalThis as unknown as { worst: number };
+    seen.worst = 0;
+    let before = performance.now();
+    const look = () => {
+      const now = performance.now();
+      seen.worst = Math.max(seen.worst, now - before);
+      before = now;
+      requestAnimationFrame(look);
+    };
+    requestAnimationFrame(look);
+  });
+  return () => page.evaluate(() => (globalThis as unknown as { worst: number }).worst);
+}
+
+test("a line can be sent, what comes is shown, and the end is told @phone", async ({ page, kennel }) => {
+  const id = await kennel.session(["sh", "-c", "echo begun; echo wrong >&2; cat; exit 3"], ["-i"]);
+  await open(page, id);
+  await expect(view(page)).toContainText("begun");
+  await expect(page.locator(".log-line.err")).toHaveText(/^.*err.*wrong$/);
+  await expect(state(page)).toHaveText("Following");
+  await page.getByRole("textbox", { name: "Send to the session" }).fill("hello ä€");
+  await button(page, "Send").click();
+  await expect(page.getByText("Sent.", { exact: true })).toBeVisible();
+  await expect(view(page).getByText("hello ä€")).toBeVisible();
+  await expectAccessible(page);
+  await button(page, "Send end of input").click();
+  await expect(view(page)).toContainText("The session has ended: exited with code 3.");
+  await expect(state(page)).toHaveText("Complete");
+  // There is nobody to send to any more.
+  await expect(page.getByRole("textbox", { name: "Send to the session" })).toBeHidden();
+});
+
+test("a session that prints nothing says so", async ({ page, kennel }) => {
+  const id = await kennel.session(["cat"], ["-i"]);
+  await open(page, id);
+  await expect(page.getByText("It has printed nothing yet.")).toBeVisible();
+  await kennel.cli("send", id, "x", "--eof").catch(() => kennel.cli("stop", id));
+  await over(kennel, id);
+  await expect(view(page)).toContainText("The session has ended");
+});
+
+test("following pauses for who reads, and goes on when asked", async ({ page, kennel }) => {
+  const id = await kennel.session(["sh", "-c", "seq 1 2000; cat"], ["-i"]);
+  await open(page, id);
+  await expect(view(page).getByText("2000", { exact: true })).toBeInViewport();
+  await view(page).hover();
+  await page.mouse.wheel(0, -3000);
+  await expect(state(page)).toHaveText("Paused");
+  const place = await page.evaluate(() => document.querySelector(".log-view")?.scrollTop);
+  const text = Buffer.from("new one\nnew two\n").toString("hex");
+  await kennel.api("POST", `/v1/sessions/${id}/input`, { hex: text });
+  await expect(button(page, "2 new lines: Follow the end")).toBeVisible();
+  expect(await page.evaluate(() => document.querySelector(".log-view")?.scrollTop), "what is read stays where it is").toBe(place);
+  await button(page, "2 new lines: Follow the end").click();
+  await expect(view(page).getByText("new two")).toBeInViewport();
+  await expect(state(page)).toHaveText("Following");
+  await view(page).press("Home");
+  await expect(view(page).getByText("1", { exact: true })).toBeInViewport();
+  await view(page).press("f");
+  await expect(view(page).getByText("new two")).toBeInViewport();
+  await view(page).press("Home");
+  await expect(state(page)).toHaveText("Paused");
+  await view(page).press("End");
+  await expect(state(page)).toHaveText("Following");
+});
+
+test("what was before is there for who scrolls up, and nothing is left out or comes twice", async ({ page, kennel }) => {
+  const id = await kennel.session(["seq", "1", "12000"]);
+  await over(kennel, id);
+  await open(page, id);
+  await expect(view(page).getByText("12000", { exact: true })).toBeInViewport();
+  const seen = new Set<number>();
+  const look = async () => {
+    const held = (await lines(page)).map(Number);
+    const wrong = held.filter((number, at) => at > 0 && number !== (held[at - 1] ?? 0) + 1);
+    expect(wrong, "lines that do not follow the one before").toEqual([]);
+    for (const number of held) seen.add(number);
+    expect(held.length).toBeLessThan(3000);
+    return held[0];
+  };
+  await view(page).hover();
+  await expect(async () => {
+    await page.mouse.wheel(0, -40_000);
+    expect(await look()).toBe(1);
+  }).toPass({ timeout: 50_000, intervals: [20] });
+  expect(seen.size).toBe(12_000);
+  // And down again.
+  await expect(async () => {
+    await page.mouse.wheel(0, 40_000);
+    await look();
+    await expect(view(page).getByText("12000", { exact: true })).toBeInViewport({ timeout: 10 });
+  }).toPass({ timeout: 50_000, intervals: [20] });
+});
+
+test("what is no longer kept is told", async ({ page, kennel }) => {
+  const id = await kennel.session(["sh", "-c", "seq 1 200000"], ["--output-limit", "128K"]);
+  await over(kennel, id);
+  await open(page, id);
+  await view(page).press("Home");
+  await expect(page.getByRole("note")).toHaveText(/^[\d,]+ bytes are missing: older than the limit allows$/);
+  // The first may be cut.
+  expect(Number((await lines(page))[1])).toBeGreaterThan(100_000);
+});
+
+test("a daemon that is killed loses nothing of what is followed, and doubles nothing", async ({ page, kennel }) => {
+  const id = await kennel.session(["sh", "-c", "i=0; while [ $i -lt 1200 ]; do i=$((i+1)); echo $i; sleep 0.005; done"]);
+  await open(page, id);
+  await expect(view(page).getByText("50", { exact: true })).toBeAttached();
+  await kennel.killDaemon();
+  await expect(view(page)).toContainText("The session has ended: exited with code 0.", { timeout: 40_000 });
+  expect((await lines(page)).map(Number)).toEqual(Array.from({ length: 1200 }, (_, at) => at + 1));
+});
+
+test("something is found anywhere, copied and downloaded @phone", async ({ page, kennel }) => {
+  await page.context().grantPermissions(["clipboard-read", "clipboard-write"]);
+  const id = await kennel.session(["sh", "-c", "echo a needle; seq 1 50000; printf 'a \\033[31mNee\\033[0mdle in colour\\n'; seq 1 2000; printf last"]);
+  await over(kennel, id);
+  await open(page, id);
+  await expect(view(page)).toContainText("last");
+  await page.keyboard.press("/");
+  const field = page.getByRole("textbox", { name: "Find in the whole output" });
+  await expect(field).toBeFocused();
+  await field.fill("needle");
+  await expect(page.getByText(/^[12] of 2 lines$/)).toBeVisible();
+  await expect(page.locator(".log-line.found")).toBeInViewport();
+  await field.press("Enter");
+  await field.press("Enter");
+  await expect(page.locator(".log-line.found mark")).not.toHaveCount(0);
+  await expect(async () => {
+    await field.press("Enter");
+    await expect(page.locator(".log-line.found")).toContainText("in colour", { timeout: 1000 });
+    await expect(page.locator(".log-line.found")).toBeInViewport({ timeout: 1000 });
+  }).toPass();
+  await expectAccessible(page);
+  await field.fill("no such thing");
+  await expect(page.getByText("Not found")).toBeVisible();
+  await field.press("Escape");
+  await expect(field).toBeHidden();
+  await expect(view(page)).toBeFocused();
+
+  await view(page).press("End");
+  await expect(view(page).getByText("last")).toBeInViewport();
+  await button(page, "Copy").click();
+  await expect(page.getByText(/^Copied [\d,]+ characters$/).first()).toBeVisible();
+  const shown = await page.evaluate(() => navigator.clipboard.readText());
+  expect(shown.endsWith("\n2000\nlast\n")).toBe(true);
+  expect(shown.split("\n").length).toBeLessThan(200);
+  await button(page, "Copy all").click();
+  await expect(async () => {
+    const all = await page.evaluate(() => navigator.clipboard.readText());
+    expect(all.startsWith("a needle\n1\n2\n")).toBe(true);
+    expect(all.endsWith("\n2000\nlast")).toBe(true);
+    expect(all).toContain("\na Needle in colour\n");
+  }).toPass();
+  const coming = page.waitForEvent("download");
+  await page.getByRole("link", { name: "Download" }).click();
+  const raw = await readFile(await (await coming).path(), "utf8");
+  expect(raw.startsWith("a needle\n1\n")).toBe(true);
+  expect(raw).toContain("\x1b[31mNee\x1b[0mdle");
+  expect(raw.endsWith("\n2000\nlast")).toBe(true);
+});
+
+test("lines wrap or do not, and have their times", async ({ page, kennel }) => {
+  const id = await kennel.session(["sh", "-c", "seq -s ' ' 1 2000; echo end"]);
+  await over(kennel, id);
+  await open(page, id);
+  await expect(view(page)).toContainText("end");
+  const sideways = () => page.evaluate(() => (document.querySelector(".log-view")?.scrollWidth ?? 0) - (document.querySelector(".log-view")?.clientWidth ?? 0));
+  expect(await sideways()).toBe(0);
+  await button(page, "Wrap lines").click();
+  await expect.poll(sideways).toBeGreaterThan(1000);
+  await expect(button(page, /^Show all \([\d,]+ characters\)$/)).toBeVisible();
+  await button(page, /^Show all/).click();
+  await expect(page.locator(".log-line").first()).toContainText(" 1999 2000");
+  await button(page, "Times").click();
+  await expect(page.locator(".log-line .time").first()).toHaveText(/^\d\d:\d\d:\d\d\.\d{3}$/);
+  // The choice is kept.
+  await page.reload();
+  await expect(button(page, "Times")).toHaveAttribute("aria-pressed", "true");
+  await expect(button(page, "Wrap lines")).toHaveAttribute("aria-pressed", "false");
+});
+
+test("a log of 100 MB can be read, followed and searched", async ({ page, kennel }) => {
+  test.setTimeout(180_000);
+  const script = "seq -f 'line %.0f of a long log that goes on and on' 1 2100000; echo the end";
+  const id = await kennel.session(["sh", "-c", script], ["--output-limit", "200M"]);
+  // It floods while it is followed.
+  await open(page, id);
+  const worst = await watchForFreezes(page);
+  await over(kennel, id);
+  await expect(view(page)).toContainText("The session has ended", { timeout: 60_000 });
+  await expect(view(page).getByText("the end", { exact: true })).toBeInViewport();
+  expect((await lines(page)).length).toBeLessThan(3000);
+  await expect(page.locator(".log-place")).toContainText("MB");
+  const followed = await worst();
+
+  await view(page).press("Home");
+  await expect(view(page).getByText("line 1 of a long log", { exact: false }).first()).toBeInViewport();
+  await page.getByRole("slider", { name: "Place in the output" }).fill("500");
+  await expect(view(page).getByText(/^line 10[56]\d{4} of/).first()).toBeInViewport();
+  await page.keyboard.press("/");
+  await page.getByRole("textbox", { name: "Find in the whole output" }).fill("line 2000001 of");
+  await expect(page.getByText("1 of 1 line", { exact: true })).toBeVisible({ timeout: 90_000 });
+  await expect(page.locator(".log-line.found")).toContainText("line 2000001 of");
+  await expect(page.locator(".log-line.found")).toBeInViewport();
+  await view(page).press("End");
+  await expect(view(page).getByText("the end", { exact: true })).toBeInViewport();
+  test.info().annotations.push({ type: "longest freeze", description: `${Math.round(followed)} ms followed, ${Math.round(await worst())} ms in all` });
+  console.log(test.info().annotations);
+  expect(await worst(), "the page never froze").toBeLessThan(2000);
+});
