@@ -16,7 +16,7 @@ export function Head({ session }: { session: SessionView }) {
   return (
     <header class="session-head">
       <div class="title">
-        <h1 class="foreign">{shortened(called(session), 120)}</h1>
+        <h1 class="foreign">{shortened(called(session))}</h1>
         <span role="status" aria-label="Standing">
           <Standing session={session} />
         </span>
