@@ -1,30 +1,25 @@
 import { useEffect } from "preact/hooks";
 
+import { titleOf } from "./shell/areas.ts";
+import { mark } from "./shell/connection.ts";
+import { Guard } from "./shell/guard.tsx";
 import { Shell } from "./shell/shell.tsx";
-import { parts } from "./state/router.ts";
+import { parts, path } from "./state/router.ts";
 import { Page } from "./pages/page.tsx";
 import { Toasts } from "./ui/toast.tsx";
 
-const TITLES: Record<string, string> = {
-  sessions: "Sessions",
-  members: "Members",
-  plans: "Plans",
-  strays: "Strays",
-  worktrees: "Worktrees",
-  doctor: "Doctor",
-  events: "Events",
-};
-
 export function App() {
   const [area = "sessions", one] = parts.value;
-  const title = TITLES[area] ?? "Not found";
+  const title = one ? `${one} · ${titleOf(area)}` : titleOf(area);
   useEffect(() => {
-    document.title = one ? `${one} · ${title} · Kennel` : `${title} · Kennel`;
-  }, [title, one]);
+    document.title = `${mark.value}${title} · Kennel`;
+  }, [title, mark.value]);
   return (
     <>
-      <Shell area={area}>
-        <Page />
+      <Shell area={area} title={title}>
+        <Guard at={path.value}>
+          <Page />
+        </Guard>
       </Shell>
       <Toasts />
     </>

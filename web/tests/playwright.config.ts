@@ -35,6 +35,7 @@ export default defineConfig({
   projects: [
     { name: "unit", testMatch: "unit/**/*.test.ts" },
     { name: "desktop", testMatch: "browser/**/*.test.ts", use: desktop },
+    ...(process.env["KENNEL_BENCH"] ? [{ name: "bench", testMatch: "bench/**/*.test.ts", use: desktop }] : []),
     { name: "phone", testMatch: "browser/**/*.test.ts", grep: /@phone/, use: phone },
   ],
 });

@@ -2,7 +2,9 @@
 
 mod agents;
 mod bench;
+mod browser;
 mod cargo;
+mod node;
 mod openapi;
 mod programs;
 mod test;
@@ -20,8 +22,8 @@ use crate::cargo::{cargo, run, workspace};
 const USAGE: &str = "\
 usage: cargo xtask COMMAND
 
-  test              check everything: programs, format, lints, build, tests, the Python client, docs, and that
-                    the tests left nothing behind
+  test              check everything: programs, format, lints, build, tests, the clients in Python and
+                    TypeScript, the dashboard in a browser, docs, and that the tests left nothing behind
   test FILTER       only build, and run the tests whose names contain FILTER
   agents [NAME...]  install real agent CLIs from npm, at pinned versions:
                     claude, codex, gemini, opencode, or those named
@@ -32,7 +34,8 @@ usage: cargo xtask COMMAND
                     random verbs, kills, pauses, full disks and missing descriptors,
                     then an audit from outside [default: 60 s, a seed of its own]
   openapi           write the description of the API anew, from its code
-  bench ARGS...     build the benchmarks for release and run them: bench pen [--quick]
+  bench ARGS...     build the benchmarks for release and run them: bench pen [--quick]; `bench web` has the
+                    dashboard in a browser
   vm                make a small Debian machine and run the tests of pens, keepers and limits in it,
                     under systemd, as root and as a user with a delegated cgroup
   vm FILTER         only those in test programs with FILTER in their names: kennel-pen/limits

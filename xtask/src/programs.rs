@@ -3,7 +3,7 @@
 use std::ffi::OsStr;
 use std::fs;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::bail;
@@ -64,10 +64,19 @@ fn may_install() -> bool {
     is_root() && Path::new("/etc/debian_version").exists() && is_in(&path, "apt-get")
 }
 
+/// Where this program is.
+pub(crate) fn find(name: &str) -> Option<PathBuf> {
+    find_in(&std::env::var_os("PATH").unwrap_or_default(), name)
+}
+
 /// Whether there is a program of this name in the folders of `path`.
 fn is_in(path: &OsStr, name: &str) -> bool {
-    std::env::split_paths(path).any(|folder| {
-        let file = fs::metadata(folder.join(name));
+    find_in(path, name).is_some()
+}
+
+fn find_in(path: &OsStr, name: &str) -> Option<PathBuf> {
+    std::env::split_paths(path).map(|folder| folder.join(name)).find(|file| {
+        let file = fs::metadata(file);
         file.is_ok_and(|file| file.is_file() && file.permissions().mode() & 0o111 != 0)
     })
 }

@@ -5,6 +5,7 @@ mod needs;
 mod sdk_python;
 mod sdk_typescript;
 mod skips;
+mod web;
 
 use std::num::NonZero;
 use std::process::Command;
@@ -31,6 +32,7 @@ pub(crate) fn everything() -> anyhow::Result<()> {
     steps.run("tests", || run_tests(&skips, None))?;
     steps.run("the Python client", || sdk_python::check(&skips))?;
     steps.run("the TypeScript client", || sdk_typescript::test(&skips))?;
+    steps.run("the dashboard", || web::test(&skips))?;
     steps.run("torture, and meanwhile the docs and their examples", || {
         beside(torture_a_while, || {
             test_docs()?;

@@ -348,6 +348,10 @@ pub struct DaemonView {
     /// The API over TCP, if it was asked for.
     #[serde(default)]
     pub listen: Option<ListenView>,
+    /// Where things are, for the `env` of requests: what it has of the environment of whoever started it (`PATH`, `HOME`,
+    /// `LANG`, …). Nothing secret.
+    #[serde(default)]
+    pub environment: BTreeMap<String, String>,
 }
 
 /// The settings of a daemon, as they are in force: from kennel.toml and the environment of whoever started it. The names

@@ -43,6 +43,8 @@ pub struct DaemonConfig {
     pub reader_patience: Duration,
     /// How the API is had over TCP.
     pub api: ListenSettings,
+    /// A folder with the files of the dashboard, for those who work on it; none: those in the program.
+    pub web: Option<PathBuf>,
 }
 
 impl DaemonConfig {
@@ -62,6 +64,7 @@ impl DaemonConfig {
             doctor: Vec::new(),
             reader_patience: Duration::from_secs(60),
             api: ListenSettings::default(),
+            web: None,
         }
     }
 }

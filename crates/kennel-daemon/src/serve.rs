@@ -13,6 +13,7 @@ use std::time::Duration;
 use kennel_core::SessionId;
 use kennel_keeper::fault::point;
 use kennel_sys::identity;
+use kennel_web::Site;
 use rustix::process::{Resource, Rlimit};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::{mpsc, oneshot, watch};
@@ -81,6 +82,7 @@ pub fn serve(config: DaemonConfig) -> Result<ExitReason, DaemonError> {
     let DaemonConfig { yard, version, start_yard, ended_kept, worktrees, environment, .. } = config;
     let (doctor, reader_patience) = (config.doctor, config.reader_patience);
     let (terms, api) = (config.terms, config.api);
+    let site = config.web.map_or_else(Site::built_in, Site::in_folder);
     let worktrees = worktrees.unwrap_or_else(|| home.worktrees());
     let began = Begun {
         home: home.clone(),
@@ -91,6 +93,7 @@ pub fn serve(config: DaemonConfig) -> Result<ExitReason, DaemonError> {
         environment,
         terms,
         api,
+        site,
         doctor,
         reader_patience,
     };
@@ -120,6 +123,7 @@ struct Begun {
     environment: Environment,
     terms: Terms,
     api: ListenSettings,
+    site: Site,
     doctor: Vec<OsString>,
     reader_patience: Duration,
 }
@@ -135,6 +139,7 @@ impl Begun {
             environment,
             terms,
             api,
+            site,
             doctor,
             reader_patience,
         } = self;
@@ -156,6 +161,7 @@ impl Begun {
             version: version.clone(),
             rebooted,
             descriptors,
+            site,
         });
         let owner = Owner::new(Beginning {
             home: home.clone(),

@@ -116,7 +116,7 @@ impl Sockets {
     fn listen_for_requests(&mut self) -> Result<(), DaemonError> {
         let listener = OwnerOnly::bind(&self.folder, self.api.patience())
             .map_err(failed(&self.folder, API_SOCKET))?;
-        let routes = self.api.clone().routes().into_make_service_with_connect_info::<Peer>();
+        let routes = self.api.clone().socket_routes().into_make_service_with_connect_info::<Peer>();
         let (mut leaving, mut retired) = (self.leaving.clone(), self.retire.subscribe());
         let serving = axum::serve(listener, routes).with_graceful_shutdown(async move {
             tokio::select! {

@@ -77,6 +77,7 @@ fn be_daemon() -> i32 {
         config.environment = std::env::vars_os().collect();
         config.doctor = ["/proc/self/exe", "doctor", "--json", "--home"].map(OsString::from).into();
         config.doctor.push(home.folder.clone().into());
+        config.web = web_folder();
         heed_settings(&home, &mut config);
         config.start_yard =
             Some(Box::new(move || spawn_yard(&home).map(drop).map_err(io::Error::other)));
@@ -98,6 +99,12 @@ fn be_daemon() -> i32 {
             exit_code::SETUP.into()
         }
     }
+}
+
+/// For those who work on the dashboard: where its files are. Programs that others use have their own.
+fn web_folder() -> Option<PathBuf> {
+    let given = std::env::var_os("KENNEL_WEB_DIR").filter(|_| cfg!(debug_assertions));
+    given.filter(|folder| !folder.is_empty()).map(PathBuf::from)
 }
 
 /// What cannot be heeded is told in the log, and no reason to leave sessions without a daemon.

@@ -262,6 +262,11 @@ export type CreateRequest = {
 
 /** The daemon. */
 export type DaemonView = {
+  /**
+   * Where things are, for the `env` of requests: what it has of the environment of whoever started it (`PATH`, `HOME`,
+   * `LANG`, …). Nothing secret.
+   */
+  environment: Record<string, string>;
   /** The home. */
   home: string;
   /** Its id. */

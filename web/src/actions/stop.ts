@@ -1,10 +1,11 @@
 /** Stopping sessions: many at once, and the honest outcome of each. */
 import { type ReadonlySignal, type Signal, signal } from "@preact/signals";
 
-import { BY, post, Refusal, segment } from "../api/http.ts";
+import { BY, post, segment } from "../api/http.ts";
 import type { SessionView, StopAnswer, StopRequest } from "../api/types.ts";
-import { connection, isOver, refresh } from "../state/live.ts";
+import { isOver, refresh } from "../state/live.ts";
 import { counted, duration } from "../ui/format.ts";
+import { inLanes, overRestarts } from "./lanes.ts";
 
 /** How long it is waited between TERM and KILL: as each session says, so many seconds, or not at all. */
 export type Grace = { kind: "own" } | { kind: "seconds"; seconds: number } | { kind: "now" };
@@ -23,11 +24,6 @@ export interface Stop {
   processes: number | null;
   progress: ReadonlySignal<Progress>;
 }
-
-/** So many are asked for at once. */
-const AT_ONCE = 8;
-/** A daemon that has gone is followed by another within seconds; to ask twice for a stop does no harm. */
-const PATIENCE_MS = 30_000;
 
 /** What can be stopped: whatever is not over. */
 export function canStop(session: SessionView): boolean {
@@ -55,36 +51,24 @@ export interface Stopping {
 export function stop(sessions: readonly { session: SessionView; processes: number | null }[], grace: Grace): Stopping {
   const begun = Date.now();
   const stops = sessions.map((one) => ({ ...one, progress: signal<Progress>({ state: "waiting" }) }));
-  const queue = stops.values();
-  const lanes = Array.from({ length: Math.min(AT_ONCE, stops.length) }, () => work(queue, request(grace)));
+  const all = inLanes(stops, (one) => carryOut(one.session, one.progress, request(grace)));
   const told = () => stops.map(({ processes, progress }) => ({ processes, progress: progress.value }));
-  return { stops, done: Promise.all(lanes).then(() => outcome(told(), Date.now() - begun)) };
+  return { stops, done: all.then(() => outcome(told(), Date.now() - begun)) };
 }
 
-async function work(queue: Iterator<Stop & { progress: Signal<Progress> }>, how: StopRequest): Promise<void> {
-  for (let next = queue.next(); !next.done; next = queue.next()) {
-    const { session, progress } = next.value;
-    progress.value = { state: "stopping" };
-    try {
-      progress.value = { state: "told", answer: await ask(session, how) };
-    } catch (error) {
-      progress.value = { state: "failed", error };
-    }
-    refresh(session.id);
+async function carryOut(session: SessionView, progress: Signal<Progress>, how: StopRequest): Promise<void> {
+  progress.value = { state: "stopping" };
+  try {
+    progress.value = { state: "told", answer: await ask(session, how) };
+  } catch (error) {
+    progress.value = { state: "failed", error };
   }
+  refresh(session.id);
 }
 
-async function ask(session: SessionView, how: StopRequest): Promise<StopAnswer> {
-  const deadline = Date.now() + PATIENCE_MS;
-  for (let pause = 100; ; pause = Math.min(pause * 2, 2000)) {
-    try {
-      return await post<StopAnswer>(`/v1/sessions/${segment(session.session)}/stop`, how);
-    } catch (error) {
-      const hopeless = !(error instanceof Refusal) || !error.passes || connection.value === "signed_out";
-      if (hopeless || Date.now() > deadline) throw error;
-    }
-    await new Promise((soon) => setTimeout(soon, pause));
-  }
+function ask(session: SessionView, how: StopRequest): Promise<StopAnswer> {
+  // To ask twice for a stop does no harm.
+  return overRestarts(() => post<StopAnswer>(`/v1/sessions/${segment(session.session)}/stop`, how));
 }
 
 /** What came of them, all together, once all is told. */

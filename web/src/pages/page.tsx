@@ -2,8 +2,11 @@ import { useSignal } from "@preact/signals";
 import type { ComponentType } from "preact";
 import { useEffect } from "preact/hooks";
 
+import { connection, onReturn } from "../state/live.ts";
 import { go, parts, path } from "../state/router.ts";
-import { Empty, Failed, Loading } from "../ui/states.tsx";
+import { Button } from "../ui/button.tsx";
+import { Icon } from "../ui/icons.tsx";
+import { Empty, Loading } from "../ui/states.tsx";
 
 type Loaded = Promise<ComponentType<{ parts: string[] }>>;
 
@@ -27,7 +30,7 @@ function nameOf(parts: string[]): string {
 /** The page that the path names. */
 export function Page() {
   const shown = useSignal<{ name: string; page: ComponentType<{ parts: string[] }> } | null>(null);
-  const error = useSignal<unknown>(null);
+  const failed = useSignal(false);
   const turn = useSignal(0);
   const name = nameOf(parts.value);
   useEffect(() => {
@@ -35,13 +38,14 @@ export function Page() {
   }, [path.value]);
   useEffect(() => {
     let current = true;
-    error.value = null;
+    failed.value = false;
     PAGES[name]?.().then(
       (page) => current && void (shown.value = { name, page }),
-      (failed: unknown) => current && void (error.value = failed),
+      () => current && void (failed.value = true),
     );
     return () => void (current = false);
   }, [name, turn.value]);
+  useEffect(() => onReturn(() => failed.peek() && void (turn.value += 1)), []);
   if (!PAGES[name]) {
     return (
       <Empty icon="search" title="There is no such page">
@@ -51,9 +55,27 @@ export function Page() {
       </Empty>
     );
   }
-  // A newer kennel has other files: then the page as a whole is to be had anew.
-  if (error.value) return <Failed what="This part of the page can't be had" error={error.value} again={() => location.reload()} />;
+  if (failed.value) return <Missing />;
   if (shown.value?.name !== name) return <Loading what="Loading…" />;
   const { page: Shown } = shown.value;
   return <Shown parts={parts.value.slice(1)} />;
+}
+
+/** A part of the page that was not loaded: nobody answers, or a newer kennel has other files. */
+function Missing() {
+  const isLost = connection.value === "lost";
+  return (
+    <div class="state" role="alert">
+      <Icon name="alert" />
+      <h1>This part of the page can't be had</h1>
+      <p>
+        {isLost
+          ? "It was not loaded before, and the daemon does not answer. It comes by itself when the daemon is back."
+          : "The daemon may be of another version by now, whose page has other parts. Reload to have that page."}
+      </p>
+      <Button icon="refresh" kind="primary" onClick={() => location.reload()}>
+        Reload
+      </Button>
+    </div>
+  );
 }

@@ -3,10 +3,11 @@ import { daemon, me } from "../state/me.ts";
 import { type Theme, theme } from "../state/theme.ts";
 import { Button } from "../ui/button.tsx";
 import type { IconName } from "../ui/icons.tsx";
+import { canSignOut, signOut } from "./sign_out.ts";
 
 const NEXT: Record<Theme, Theme> = { system: "light", light: "dark", dark: "system" };
 const ICONS: Record<Theme, IconName> = { system: "system", light: "sun", dark: "moon" };
-const WORDS = { connecting: "Connecting", live: "Live", lost: "Not connected", signed_out: "Signed out" } as const;
+export const WORDS = { connecting: "Connecting", live: "Live", lost: "Not connected", signed_out: "Signed out" } as const;
 
 /** Whom we talk to, and how the page looks. */
 export function Foot({ showKeys }: { showKeys: () => void }) {
@@ -27,6 +28,9 @@ export function Foot({ showKeys }: { showKeys: () => void }) {
           label={`Theme: ${theme.value}`}
           onClick={() => void (theme.value = NEXT[theme.value])}
         />
+        {canSignOut.value && connection.value !== "signed_out" && (
+          <Button icon="out" kind="plain" compact label="Sign out" onClick={() => void signOut()} />
+        )}
       </div>
     </div>
   );

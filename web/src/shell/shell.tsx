@@ -3,38 +3,41 @@ import type { ComponentChildren } from "preact";
 import { useEffect } from "preact/hooks";
 
 import { bind } from "../state/keys.ts";
-import { live } from "../state/live.ts";
+import { connection, live } from "../state/live.ts";
 import { go } from "../state/router.ts";
 import { strays } from "../state/strays.ts";
-import { Icon, type IconName } from "../ui/icons.tsx";
+import { Icon } from "../ui/icons.tsx";
+import { Announcer } from "./announcer.tsx";
+import { AREAS } from "./areas.ts";
 import { Banner } from "./banner.tsx";
 import { Foot } from "./foot.tsx";
 import { Keys } from "./keys.tsx";
+import { More } from "./more.tsx";
+import { SignedOut } from "./signed_out.tsx";
+import "./tab.ts";
 
-const AREAS: { area: string; title: string; icon: IconName; key: string }[] = [
-  { area: "sessions", title: "Sessions", icon: "sessions", key: "s" },
-  { area: "members", title: "Members", icon: "members", key: "m" },
-  { area: "plans", title: "Plans", icon: "plans", key: "p" },
-  { area: "strays", title: "Strays", icon: "strays", key: "t" },
-  { area: "worktrees", title: "Worktrees", icon: "worktrees", key: "w" },
-  { area: "events", title: "Events", icon: "events", key: "e" },
-  { area: "doctor", title: "Doctor", icon: "doctor", key: "d" },
-];
+/** Puts the keyboard into the page itself, past the navigation. */
+function skip(event: Event): void {
+  event.preventDefault();
+  document.querySelector("main")?.focus();
+}
 
 /** What is around every page. */
-export function Shell({ area, children }: { area: string; children: ComponentChildren }) {
-  const showsKeys = useSignal(false);
+export function Shell({ area, title, children }: { area: string; title: string; children: ComponentChildren }) {
+  const open = useSignal<"keys" | "more" | null>(null);
+  const close = () => void (open.value = null);
   useEffect(
     () =>
       bind(
-        ...AREAS.map(({ area, title, key }) => ({ keys: `g ${key}`, what: `Go to ${title}`, run: () => go(`/${area}`) })),
-        { keys: "?", what: "Show these keys", run: () => void (showsKeys.value = true) },
+        ...AREAS.map(({ area, title, key }) => ({ keys: `g ${key}`, what: title, run: () => go(`/${area}`) })),
+        { keys: "?", what: "Show these keys", run: () => void (open.value = "keys") },
       ),
     [],
   );
+  const isSignedOut = connection.value === "signed_out";
   return (
     <div class="shell">
-      <a class="skip" href="#main">
+      <a class="skip" href="#main" onClick={skip}>
         Skip to the page
       </a>
       <header class="side">
@@ -42,27 +45,42 @@ export function Shell({ area, children }: { area: string; children: ComponentChi
           <Icon name="house" />
           Kennel
         </a>
-        <nav aria-label="Main">
-          <ul>
-            {AREAS.map(({ area: to, title, icon }) => (
-              <li key={to}>
-                <a href={`/${to}`} aria-current={to === area ? "page" : undefined}>
-                  <Icon name={icon} />
-                  {title}
-                  <Count of={to} />
-                </a>
-              </li>
-            ))}
-          </ul>
-        </nav>
-        <Foot showKeys={() => void (showsKeys.value = true)} />
+        <Navigation area={area} more={() => void (open.value = "more")} />
+        <Foot showKeys={() => void (open.value = "keys")} />
       </header>
       <main id="main" tabIndex={-1}>
+        {isSignedOut ? <SignedOut /> : children}
         <Banner />
-        {children}
       </main>
-      {showsKeys.value && <Keys close={() => void (showsKeys.value = false)} />}
+      <Announcer title={title} />
+      {open.value === "keys" && <Keys close={close} />}
+      {open.value === "more" && <More area={area} close={close} />}
     </div>
+  );
+}
+
+function Navigation({ area, more }: { area: string; more: () => void }) {
+  const isBehind = AREAS.some((it) => it.minor && it.area === area);
+  return (
+    <nav aria-label="Main">
+      <ul>
+        {AREAS.map(({ area: to, title, icon, minor }) => (
+          <li key={to} class={minor && "minor"}>
+            <a href={`/${to}`} aria-current={to === area ? "page" : undefined}>
+              <Icon name={icon} />
+              {title}
+              <Count of={to} />
+            </a>
+          </li>
+        ))}
+        <li class="phone-only">
+          <button type="button" class={isBehind ? "more current" : "more"} aria-haspopup="dialog" onClick={more}>
+            <Icon name="more" />
+            More
+          </button>
+        </li>
+      </ul>
+    </nav>
   );
 }
 

@@ -161,19 +161,27 @@ function predecessor(id: string): string | null {
   return attempt === "2" ? session : `${session}_${Number(attempt) - 1}`;
 }
 
-/** Begins to listen; returns what ends it. */
-export function listen(): () => void {
-  return follow("/v1/events?tail=0", {
+/** After an answer that is none of a daemon of ours: another program may have its port for a while. */
+const STRANGE_MS = 3000;
+
+/** Begins to listen, for as long as the page is there. */
+export function listen(wasHeard = false): void {
+  follow("/v1/events?tail=0", {
     opened(again) {
       connection.value = "live";
       refreshAll();
-      if (again) for (const listener of returns) listener();
+      if (again || wasHeard) for (const listener of returns) listener();
     },
     lost() {
       if (connection.value !== "signed_out") connection.value = loaded.value ? "lost" : "connecting";
     },
     ended(why) {
-      connection.value = why?.status === 401 ? "signed_out" : "lost";
+      if (why?.status === 401) {
+        connection.value = "signed_out";
+        return;
+      }
+      connection.value = loaded.value ? "lost" : "connecting";
+      setTimeout(() => listen(loaded.value), STRANGE_MS);
     },
     frames(frames) {
       const told = frames.filter((frame) => frame.kind !== "missed" && frame.kind !== "reset");

@@ -14,12 +14,12 @@ export const me = signal<Me | null>(null);
 /** Whether this browser may change something; nothing is offered that would be refused. */
 export const mayChange = computed(() => me.value?.scope === "full");
 
+/** What can't be had now is asked for again when the daemon is back; that it can't is said by the connection's state. */
 async function look(): Promise<void> {
-  try {
-    [daemon.value, me.value] = await Promise.all([get<DaemonView>("/v1/daemon"), get<Me>("/v1/access/me")]);
-  } catch {
-    // The connection's state says it; it is asked for again when the daemon is back.
-  }
+  await Promise.allSettled([
+    get<DaemonView>("/v1/daemon").then((told) => void (daemon.value = told)),
+    get<Me>("/v1/access/me").then((told) => void (me.value = told)),
+  ]);
 }
 
 /** Begins to know; returns what ends it. */

@@ -1,8 +1,8 @@
 import { signal } from "@preact/signals";
 
-import { get } from "../api/http.ts";
-import type { StrayView, StraysView } from "../api/types.ts";
-import { connection } from "./live.ts";
+import { get, post } from "../api/http.ts";
+import type { StraysEnded, StrayView, StraysView } from "../api/types.ts";
+import { connection, onReturn } from "./live.ts";
 
 /** Processes that belong to no live session, as last seen. */
 export const strays = signal<StrayView[]>([]);
@@ -10,25 +10,43 @@ export const strays = signal<StrayView[]>([]);
 export const outside = signal<StrayView[]>([]);
 /** Whether they have been looked for, and why not. */
 export const looked = signal<"not yet" | "seen" | "failed">("not yet");
+/** When they were last looked for with success. */
+export const lookedAt = signal<string | null>(null);
+/** Whether a look is under way. */
+export const looking = signal(false);
 export const failure = signal<unknown>(null);
 
 /** A look costs the daemon a walk over all processes. */
 const EVERY_MS = 15_000;
 
 export async function lookForStrays(): Promise<void> {
+  looking.value = true;
   try {
     const found = await get<StraysView>("/v1/strays");
     strays.value = found.strays;
     outside.value = found.outside;
     looked.value = "seen";
+    lookedAt.value = new Date().toISOString();
     failure.value = null;
   } catch (error) {
     failure.value = error;
     if (looked.value === "not yet") looked.value = "failed";
+  } finally {
+    looking.value = false;
+  }
+}
+
+/** Ends all strays that there are by then, and says what came of it. */
+export async function endStrays(): Promise<StraysEnded> {
+  try {
+    return await post<StraysEnded>("/v1/strays/end");
+  } finally {
+    void lookForStrays();
   }
 }
 
 void lookForStrays();
+onReturn(() => void lookForStrays());
 setInterval(() => {
   if (!document.hidden && connection.value === "live") void lookForStrays();
 }, EVERY_MS);

@@ -10,6 +10,7 @@ const PATHS = {
   plus: "M12 5v14M5 12h14",
   stop: "M6 6h12v12H6z",
   play: "M7 4.500v15l12-7.500z",
+  pause: "M8.500 5v14M15.500 5v14",
   search: "M11 4a7 7 0 1 0 0 14 7 7 0 0 0 0-14zM16.500 16.500 21 21",
   close: "M6 6l12 12M18 6 6 18",
   copy: "M9 9h11v11H9zM5 15H4V4h11v1",

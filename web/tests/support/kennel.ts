@@ -59,7 +59,13 @@ export class Kennel {
 
   /** Asks the daemon at its socket. */
   async api<T = unknown>(method: string, path: string, body?: unknown): Promise<T> {
-    const text = await new Promise<string>((told, failed) => {
+    const text = await this.text(method, path, body);
+    return (text ? JSON.parse(text) : undefined) as T;
+  }
+
+  /** The same, as it is. */
+  async text(method: string, path: string, body?: unknown): Promise<string> {
+    return new Promise<string>((told, failed) => {
       const headers = body === undefined ? {} : { "Content-Type": "application/json" };
       const asked = request({ socketPath: join(this.home, "kennel.sock"), method, path, headers }, (response) => {
         const pieces: Buffer[] = [];
@@ -73,7 +79,12 @@ export class Kennel {
       asked.on("error", failed);
       asked.end(body === undefined ? undefined : JSON.stringify(body));
     });
-    return (text ? JSON.parse(text) : undefined) as T;
+  }
+
+  /** What has happened to a session so far. */
+  async events(session: string): Promise<{ kind: string; time: string }[]> {
+    const text = await this.text("GET", `/v1/events?session=${session}`);
+    return text.split("\n").filter(Boolean).map((line) => JSON.parse(line));
   }
 
   async daemonPid(): Promise<number> {

@@ -1,5 +1,7 @@
 //! The daemon itself.
 
+use std::collections::BTreeMap;
+use std::ffi::OsString;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
@@ -17,9 +19,22 @@ use super::stream::{self, Source};
 use crate::message::{Command, Leave, Message};
 use crate::refused::Refused;
 
+/// Where things are, and nothing secret.
+const KEPT: [&str; 7] = ["HOME", "PATH", "LANG", "USER", "LOGNAME", "TZ", "TMPDIR"];
+
 pub(super) async fn show(State(api): State<Api>) -> Result<Json<DaemonView>, Refused> {
     let view = api.ask(|answer| Command::Daemon { answer }).await?;
-    Ok(Json(DaemonView { listen: api.0.access.view(), ..view }))
+    let environment = whereabouts(std::env::vars_os());
+    Ok(Json(DaemonView { listen: api.0.access.view(), environment, ..view }))
+}
+
+/// Of what a daemon is started with, which is nothing secret, all that is not meant for itself.
+fn whereabouts(own: impl Iterator<Item = (OsString, OsString)>) -> BTreeMap<String, String> {
+    own.filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
+        .filter(|(name, _)| {
+            KEPT.contains(&&**name) || name.starts_with("LC_") || name.starts_with("XDG_")
+        })
+        .collect()
 }
 
 /// The lines about a shutdown. If the client goes, the shutdown goes on.
@@ -57,4 +72,19 @@ pub(super) async fn replace(
     }
     api.ask(|answer| Command::Leave(Leave::Replace { program, answer })).await?;
     Ok(StatusCode::ACCEPTED)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_where_things_are_is_told() {
+        let own = [("HOME", "/h"), ("KENNEL_HOME", "/k"), ("API_KEY", "secret"), ("LC_ALL", "C")];
+        let told = whereabouts(own.map(|(name, value)| (name.into(), value.into())).into_iter());
+        assert_eq!(
+            told,
+            [("HOME", "/h"), ("LC_ALL", "C")].map(|(n, v)| (n.into(), v.into())).into()
+        );
+    }
 }

@@ -35,6 +35,7 @@ use std::sync::Arc;
 
 use axum::Router;
 use axum::extract::DefaultBodyLimit;
+use axum::handler::Handler;
 use axum::http::StatusCode;
 use axum::http::header::CONTENT_TYPE;
 use axum::middleware::map_response;
@@ -99,10 +100,15 @@ impl Api {
         self.0.live.patience
     }
 
-    /// All routes.
-    pub(crate) fn routes(self) -> Router {
+    /// All routes, for the home's socket.
+    pub(crate) fn socket_routes(self) -> Router {
+        self.routes(nothing_here)
+    }
+
+    /// All routes; `elsewhere` is what is at none of them.
+    fn routes<T: 'static>(self, elsewhere: impl Handler<T, Self>) -> Router {
         endpoint::router(endpoints::all())
-            .fallback(nothing_here)
+            .fallback(elsewhere)
             .method_not_allowed_fallback(not_this_way)
             .layer(DefaultBodyLimit::max(BODY))
             .layer(map_response(as_problem))
@@ -110,6 +116,7 @@ impl Api {
     }
 }
 
+/// What is said at the home's socket where there is nothing.
 async fn nothing_here() -> Response {
     Refused::new(RefusedKind::NotFound, "there is nothing at this path").into_response()
 }
@@ -161,7 +168,7 @@ mod tests {
         let instruments = Instruments::new(Arc::default(), Vec::new(), leaving.clone());
         let access = Access::new(AccessBeginning::default());
         let shared = Shared { bus, register, deposit, home, instruments, live, access, leaving };
-        let routes = Api::new(shared).routes();
+        let routes = Api::new(shared).socket_routes();
         drop(routes);
         opened.register.close();
     }

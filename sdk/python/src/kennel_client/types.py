@@ -274,6 +274,9 @@ class CreateRequest(_CreateRequestRequired, total=False):
 
 class DaemonView(TypedDict):
     """The daemon."""
+    environment: Dict[str, str]
+    """Where things are, for the `env` of requests: what it has of the environment of whoever started it (`PATH`,
+    `HOME`, `LANG`, …). Nothing secret."""
     home: str
     """The home."""
     home_id: str

@@ -24,7 +24,7 @@ use super::names::Names;
 use super::settings::{ListenError, ListenSettings};
 use super::store::StoreError;
 use super::tls::{self, TlsError};
-use super::{Access, pages, serving, told_to_leave};
+use super::{Access, serving, told_to_leave};
 use crate::http::Api;
 use crate::refused::{Refused, RefusedKind};
 
@@ -129,7 +129,7 @@ pub(super) async fn keep(
     let Open { listener, names, tls, view } = open;
     let gate = Gate { access: door.access.clone(), names };
     let patience = api.patience();
-    let app = api.tcp_routes(gate.clone(), pages::routes(gate));
+    let app = api.tcp_routes(gate);
     let serve = serving::serve(listener, tls, app, door.access.seats(), patience, leaving);
     tokio::pin!(serve);
     loop {

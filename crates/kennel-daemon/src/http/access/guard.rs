@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use axum::extract::{Request, State};
-use axum::http::header::{RETRY_AFTER, WWW_AUTHENTICATE};
+use axum::http::header::{CACHE_CONTROL, RETRY_AFTER, WWW_AUTHENTICATE};
 use axum::http::{HeaderName, HeaderValue, Method};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
@@ -20,19 +20,18 @@ use crate::clock;
 use crate::refused::{Refused, RefusedKind};
 
 /// What every answer says to browsers: nothing of others is loaded or sent to, nobody frames us, no type is guessed,
-/// no address is passed on, and nothing is kept.
-const HEADERS: [(HeaderName, HeaderValue); 7] = [
+/// no address is passed on. Styles may stand in a page: a terminal makes its own as it runs. Scripts may not.
+const HEADERS: [(HeaderName, HeaderValue); 6] = [
     (
         http::header::CONTENT_SECURITY_POLICY,
         HeaderValue::from_static(
-            "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; \
-             img-src 'self' data:; frame-ancestors 'none'; base-uri 'none'; form-action 'self'",
+            "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; connect-src 'self'; \
+             img-src 'self' data:; font-src 'self'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'",
         ),
     ),
     (http::header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff")),
     (http::header::X_FRAME_OPTIONS, HeaderValue::from_static("DENY")),
     (http::header::REFERRER_POLICY, HeaderValue::from_static("no-referrer")),
-    (http::header::CACHE_CONTROL, HeaderValue::from_static("no-store")),
     (
         HeaderName::from_static("cross-origin-resource-policy"),
         HeaderValue::from_static("same-origin"),
@@ -69,6 +68,9 @@ pub(super) async fn guard(
     for (name, value) in HEADERS {
         response.headers_mut().insert(name, value);
     }
+    // Nothing is kept but files of the dashboard, which say so.
+    let kept = response.headers_mut().entry(CACHE_CONTROL);
+    kept.or_insert(HeaderValue::from_static("no-store"));
     response
 }
 

@@ -2,25 +2,28 @@
 //!
 //! ```text
 //! a connection ── seat ──(TLS)── head ── guard ──┬── routes, with an Identity
-//!                                 names, verdict ┘     pages: /, /login
+//!                                 names, verdict ┘     pages: /login, the dashboard
 //! ```
 //! The home's own socket has none of this: there the kernel says who connects.
 //!
 //! | file | |
 //! |---|---|
-//! | `verdict`, `names`, `roll`, `links`, `throttle`, `settings` | decide; no clock, no I/O |
+//! | `verdict`, `names`, `places`, `roll`, `links`, `throttle`, `settings` | decide; no clock, no I/O |
 //! | `store`, `private_file`, `addresses`, `secret` | what is on disk |
 //! | `door`, `serving`, `seats`, `wire`, `tls`, `timely` | connections |
-//! | `guard`, `pages`, `manage`, `identity` | requests |
+//! | `guard`, `pages`, `page`, `dashboard`, `manage`, `identity` | requests |
 
 mod addresses;
+mod dashboard;
 mod door;
 mod guard;
 mod identity;
 mod links;
 mod manage;
 mod names;
+mod page;
 mod pages;
+mod places;
 mod private_file;
 mod roll;
 mod seats;
@@ -40,7 +43,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
 use axum::Router;
+use axum::extract::Request;
 use kennel_core::api::{ListenView, Scope};
+use kennel_web::Site;
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::spawn_blocking;
 
@@ -77,6 +82,8 @@ pub(crate) struct Beginning {
     pub(crate) rebooted: bool,
     /// How many descriptors there are.
     pub(crate) descriptors: u64,
+    /// The files of the dashboard.
+    pub(crate) site: Site,
 }
 
 /// Access over TCP.
@@ -145,6 +152,10 @@ impl Access {
 
     fn version(&self) -> &str {
         &self.0.beginning.version
+    }
+
+    fn site(&self) -> &Site {
+        &self.0.beginning.site
     }
 
     fn store(&self) -> &Store {
@@ -218,9 +229,11 @@ impl Api {
     }
 
     /// All routes, behind the guard.
-    fn tcp_routes(self, gate: Gate, pages: Router) -> Router {
-        let guard = axum::middleware::from_fn_with_state(gate, guard::guard);
-        self.routes().merge(pages).layer(guard)
+    fn tcp_routes(self, gate: Gate) -> Router {
+        let here = gate.clone();
+        let elsewhere = move |request: Request| pages::elsewhere(here.clone(), request);
+        let guard = axum::middleware::from_fn_with_state(gate.clone(), guard::guard);
+        self.routes(elsewhere).merge(pages::routes(gate)).layer(guard)
     }
 }
 

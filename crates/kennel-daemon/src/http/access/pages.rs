@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use axum::extract::{Request, State};
-use axum::http::header::{CONTENT_TYPE, LOCATION, SET_COOKIE};
+use axum::http::header::{LOCATION, SET_COOKIE};
 use axum::http::{HeaderMap, HeaderName, Method, StatusCode};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
@@ -13,39 +13,51 @@ use kennel_core::api::{Scope, TokenKind};
 
 use super::guard::Gate;
 use super::identity::Identity;
+use super::places::is_page;
 use super::roll::BROWSER_MS;
 use super::seats::Seat;
 use super::secret::Sum;
+use super::{dashboard, page};
 use crate::clock;
+use crate::http::nothing_here;
 use crate::refused::Refused;
 
 const FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
 const PURPOSE: HeaderName = HeaderName::from_static("sec-purpose");
 
-/// The pages.
+/// The way in.
 pub(super) fn routes(gate: Gate) -> Router {
-    Router::new().route("/", get(front)).route("/login", get(login)).with_state(gate)
+    Router::new().route("/login", get(login)).with_state(gate)
 }
 
-async fn front(State(gate): State<Gate>, who: Option<Extension<Identity>>) -> Response {
-    match who {
-        Some(Extension(identity)) => {
-            let may = match identity.scope {
-                Scope::Full => "may do everything",
-                Scope::ReadOnly => "may look, and change nothing",
-            };
-            let version = gate.access.version();
-            let text = format!(
-                "<p>Kennel {version} runs, and this browser {may}.</p>\n\
-                 <p>The dashboard comes later, at this place.</p>"
-            );
-            page(StatusCode::OK, &text)
-        }
-        None => page(
-            StatusCode::UNAUTHORIZED,
-            "<p>This browser is not known here. <code>kennel dashboard</code> opens a link that lets it in.</p>\n\
-             <p>If you have just come by such a link, load this page again.</p>",
-        ),
+/// What is at no other place: the dashboard, or nothing.
+pub(super) async fn elsewhere(gate: Gate, request: Request) -> Response {
+    let (path, headers) = (request.uri().path(), request.headers());
+    if !matches!(*request.method(), Method::GET | Method::HEAD) {
+        return nothing_here().await;
+    }
+    if request.extensions().get::<Identity>().is_none() {
+        return stranger(path, headers);
+    }
+    let site = gate.access.site();
+    if let Some(why) = site.why_not()
+        && is_page(path, headers)
+    {
+        return page::no_dashboard(gate.access.version(), why);
+    }
+    match dashboard::at(site, path, headers).await {
+        Ok(Some(response)) => response,
+        Ok(None) => nothing_here().await,
+        Err(refused) => refused.into_response(),
+    }
+}
+
+/// For a browser that is not known; or that did not say who it is, because a page of somebody else led it here. From a
+/// page of ours it does.
+fn stranger(path: &str, headers: &HeaderMap) -> Response {
+    match is_led_by_another(headers) {
+        true => page::onward(StatusCode::UNAUTHORIZED, path),
+        false => page::not_signed_in(),
     }
 }
 
@@ -67,11 +79,7 @@ async fn login(
         if let Some(too_many) = gate.count(&seat, "a link that is used up, too old or wrong") {
             return too_many;
         }
-        return page(
-            StatusCode::FORBIDDEN,
-            "<p>This link is not good any more: each is good once, and for a minute.</p>\n\
-             <p><code>kennel dashboard</code> makes another.</p>",
-        );
+        return page::void_link();
     };
     match let_in(&gate, scope).await {
         Ok(cookie) => arrive(request.headers(), &cookie),
@@ -96,13 +104,9 @@ async fn let_in(gate: &Gate, scope: Scope) -> Result<String, Refused> {
 
 /// On to the front page, so that the secret leaves the address.
 fn arrive(headers: &HeaderMap, cookie: &str) -> Response {
-    let site = headers.get(FETCH_SITE).map(|site| site.as_bytes());
-    let by_another_page = matches!(site, Some(b"cross-site" | b"same-site"));
-    let mut response = if by_another_page {
+    let mut response = if is_led_by_another(headers) {
         // A redirect would count as that page's doing, and be made without the cookie; from a page of ours it is not.
-        let onward =
-            "<meta http-equiv=\"refresh\" content=\"0; url=/\">\n<p><a href=\"/\">Go on</a></p>";
-        page(StatusCode::OK, onward)
+        page::onward(StatusCode::OK, "/")
     } else {
         (StatusCode::SEE_OTHER, [(LOCATION, "/")]).into_response()
     };
@@ -112,10 +116,8 @@ fn arrive(headers: &HeaderMap, cookie: &str) -> Response {
     response
 }
 
-fn page(status: StatusCode, text: &str) -> Response {
-    let html = format!(
-        "<!doctype html>\n<html lang=\"en\">\n<head><meta charset=\"utf-8\"><title>Kennel</title></head>\n\
-         <body>\n<h1>Kennel</h1>\n{text}\n</body>\n</html>\n"
-    );
-    (status, [(CONTENT_TYPE, "text/html; charset=utf-8")], html).into_response()
+/// Whether a page of somebody else led a browser here.
+fn is_led_by_another(headers: &HeaderMap) -> bool {
+    let site = headers.get(FETCH_SITE).map(|site| site.as_bytes());
+    matches!(site, Some(b"cross-site" | b"same-site"))
 }

@@ -10,13 +10,14 @@ use kennel_core::api::Scope;
 
 use super::identity::Identity;
 use super::names::Names;
+use super::places::is_page;
 use super::roll::Presented;
 use super::secret::Sum;
 use crate::http::BODY;
 
 const FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
-/// The pages that anybody may see: how to get in, and what a link leads to.
-const PUBLIC: [&str; 2] = ["/", "/login"];
+/// What a link leads to.
+const LOGIN: &str = "/login";
 
 /// What is known of a request before its body is read.
 #[derive(Debug)]
@@ -63,7 +64,9 @@ pub(super) fn judge(
     if origin.is_some_and(|origin| !names.is_own_origin(origin, host)) {
         return Err(Denial::ForeignOrigin);
     }
-    let public = is_look(knock) && PUBLIC.contains(&knock.uri.path());
+    // Anybody may see how to get in, wherever they wanted to.
+    let path = knock.uri.path();
+    let public = is_look(knock) && (path == LOGIN || is_page(path, knock.headers));
     let site = single(knock.headers, &FETCH_SITE, "Sec-Fetch-Site")?;
     // A link may be followed from anywhere. All else that a browser fetches for another page is not for it; that page
     // may be on this very machine, at another port (`same-site`).
@@ -295,6 +298,12 @@ mod tests {
             assert_eq!(judged("GET", target, &void), Ok(None));
             assert_eq!(judged("POST", target, &[("host", OURS)]), Err(Denial::NoSecret));
         }
+        let page = [("host", OURS), ("accept", "text/html"), ("sec-fetch-site", "cross-site")];
+        assert_eq!(judged("GET", "/sessions/x", &page), Ok(None), "it is told how to get in");
+        assert_eq!(judged("GET", "/v1/sessions", &page), Err(Denial::ForeignOrigin));
+        assert_eq!(judged("GET", "/assets/x.js", &page), Err(Denial::ForeignOrigin));
+        assert_eq!(judged("GET", "/assets/x.js", &page[..2]), Err(Denial::NoSecret));
+        assert_eq!(judged("GET", "/sessions/x", &page[..1]), Err(Denial::NoSecret));
         let known = [("host", OURS), ("cookie", "kennel_7380=look")];
         assert_eq!(judged("GET", "/", &known), Ok(Some(Scope::ReadOnly)));
         assert_eq!(judged("GET", "//", &[("host", OURS)]), Err(Denial::NoSecret));

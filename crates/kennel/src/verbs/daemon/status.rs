@@ -156,6 +156,7 @@ mod tests {
             total: 40,
             settings: None,
             listen: None,
+            environment: [].into(),
         };
         let now = moment::parse("2026-01-31T14:00:00Z").unwrap();
         let shown = text(&view, now);

@@ -1,6 +1,7 @@
 //! The API over TCP: who is let in, who is not, and that those who are not harm nobody.
 
 mod client;
+mod dashboard;
 mod flood;
 mod hostile;
 mod link;

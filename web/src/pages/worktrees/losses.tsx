@@ -1,0 +1,60 @@
+import { segment } from "../../api/http.ts";
+import type { LossesView, WorktreeLosses } from "../../api/types.ts";
+import { useFetched } from "../../state/fetched.ts";
+import { Failed, Loading } from "../../ui/states.tsx";
+
+/** What would be lost with a worktree, looked for now. */
+export function Losses({ session }: { session: string }) {
+  const { value, error, again } = useFetched<WorktreeLosses>(`/v1/worktrees/${segment(session)}/losses`);
+  if (value.value) return <LossesList losses={value.value.losses} />;
+  if (error.value !== null) return <Failed what="It can't be told what would be lost" error={error.value} again={again} />;
+  return <Loading what="Looking into it…" />;
+}
+
+export function LossesList({ losses }: { losses: LossesView }) {
+  if (losses.unknown === null && losses.why.length === 0) {
+    return (
+      <p class="note good">Nothing: every change is committed, and every commit is on another branch. What git is told to ignore would go.</p>
+    );
+  }
+  const moreFiles = losses.changes - losses.changed.length;
+  const moreCommits = losses.commits - losses.newest.length;
+  return (
+    <div class="losses">
+      {losses.unknown !== null && (
+        <p class="note warn foreign">It can't be told what is in it, so there may be anything: {losses.unknown}</p>
+      )}
+      {losses.why.map((why) => (
+        <p class="foreign" key={why}>
+          {why}
+        </p>
+      ))}
+      {losses.changed.length > 0 && (
+        <div>
+          <h3>Changed files</h3>
+          <ul class="mono">
+            {losses.changed.map((file) => (
+              <li class="foreign" key={file}>
+                {file}
+              </li>
+            ))}
+            {moreFiles > 0 && <li class="muted">and {moreFiles} more</li>}
+          </ul>
+        </div>
+      )}
+      {losses.newest.length > 0 && (
+        <div>
+          <h3>Commits on no other branch</h3>
+          <ul>
+            {losses.newest.map((commit) => (
+              <li class="foreign" key={commit.id}>
+                <code>{commit.id.slice(0, 10)}</code> {commit.subject}
+              </li>
+            ))}
+            {moreCommits > 0 && <li class="muted">and {moreCommits} older</li>}
+          </ul>
+        </div>
+      )}
+    </div>
+  );
+}

@@ -1,0 +1,117 @@
+/** What the dashboard costs: its weight, how soon it can be used, and how soon an event is on the screen. */
+import { readdirSync, readFileSync } from "node:fs";
+import { request } from "node:http";
+import { join } from "node:path";
+import { gzipSync } from "node:zlib";
+
+import { expect, test } from "../support/test.ts";
+import type { Kennel } from "../support/kennel.ts";
+
+const SESSIONS = 1000;
+const OPENINGS = 15;
+const EVENTS = 60;
+
+test.describe.configure({ mode: "serial", timeout: 600_000 });
+
+function quantile(values: number[], share: number): number {
+  const sorted = [...values].sort((a, b) => a - b);
+  return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? Number.NaN;
+}
+
+function figure(name: string, text: string): void {
+  console.log(`${name.padEnd(64)} ${text}`);
+}
+
+function spread(values: number[]): string {
+  return `median ${quantile(values, 0.5).toFixed(1)} ms, p99 ${quantile(values, 0.99).toFixed(1)} ms, of ${values.length}`;
+}
+
+test("weight", () => {
+  const assets = join(import.meta.dirname, "../../dist/assets");
+  const sizes = readdirSync(assets).filter((name) => /\.(js|css)$/.test(name)).map((name) => {
+    const content = readFileSync(join(assets, name));
+    return { name, plain: content.length, packed: gzipSync(content, { level: 9 }).length };
+  });
+  const total = sizes.reduce((sum, size) => sum + size.packed, 0);
+  const first = sizes.filter((size) => size.name.startsWith("index-")).reduce((sum, size) => sum + size.packed, 0);
+  figure("all of the page's code, gzipped (aim 300 kB)", `${(total / 1000).toFixed(1)} kB in ${sizes.length} files`);
+  figure("of that, what every page needs", `${(first / 1000).toFixed(1)} kB`);
+  expect(total).toBeGreaterThan(0);
+});
+
+/** Sessions that are over at once: they stay on record. */
+async function fill(kennel: Kennel): Promise<void> {
+  for (let begun = 0; begun < SESSIONS; begun += 20) {
+    await Promise.all(Array.from({ length: 20 }, (_, k) => start(kennel, `s-${begun + k}`)));
+  }
+}
+
+function start(kennel: Kennel, name: string): Promise<{ id: string }> {
+  return kennel.api("POST", "/v1/sessions?until=accepted", { argv: ["true"], cwd: "/", name });
+}
+
+/** When a bare program that reads the same stream has heard of sessions. */
+function bareFollower(kennel: Kennel): { heard: Map<string, number>; close: () => void } {
+  const heard = new Map<string, number>();
+  const headers = { Accept: "text/event-stream" };
+  const asked = request({ socketPath: join(kennel.home, "kennel.sock"), path: "/v1/events?tail=0", headers }, (response) => {
+    response.on("data", (piece: Buffer) => {
+      const now = performance.timeOrigin + performance.now();
+      for (const [, id] of piece.toString().matchAll(/"session":"(\w+)"/g)) if (id && !heard.has(id)) heard.set(id, now);
+    });
+  });
+  asked.on("error", () => {});
+  asked.end();
+  return { heard, close: () => asked.destroy() };
+}
+
+test("opening, and events with 1,000 sessions listed", async ({ kennel, page }) => {
+  await fill(kennel);
+  const shown = page.locator("[data-session]").first();
+  const opened: number[] = [];
+  for (let k = 0; k < OPENINGS; k++) {
+    await page.goto("about:blank");
+    const address = JSON.parse(await kennel.cli("daemon", "status", "--json")).listen.url as string;
+    // Nothing of an earlier visit is left to be used again.
+    const session = await page.context().newCDPSession(page);
+    await session.send("Network.clearBrowserCache");
+    await session.detach();
+    await page.goto(`${address.replace(/\/$/, "")}/sessions?show=all`, { waitUntil: "commit" });
+    await shown.waitFor();
+    opened.push(await page.evaluate(() => performance.now()));
+  }
+  figure(`opened with nothing cached, ${SESSIONS} sessions on the screen (aim 1 s)`, spread(opened));
+
+  await page.evaluate(() => {
+    const seen: Record<string, number> = {};
+    Object.assign(globalThis, { seen });
+    const note = () => {
+      for (const row of document.querySelectorAll<HTMLElement>("[data-session]")) {
+        const id = row.dataset["session"];
+        // Painted by the next frame.
+        if (id && !(id in seen)) {
+          seen[id] = 0;
+          requestAnimationFrame(() => (seen[id] = performance.timeOrigin + performance.now()));
+        }
+      }
+    };
+    note();
+    new MutationObserver(note).observe(document.body, { childList: true, subtree: true, attributes: true, attributeFilter: ["data-session"] });
+  });
+  const bare = bareFollower(kennel);
+  const late: number[] = [];
+  const floor: number[] = [];
+  for (let k = 0; k < EVENTS; k++) {
+    const { id } = await start(kennel, `e-${k}`);
+    await page.waitForFunction((id) => ((globalThis as unknown as { seen: Record<string, number> }).seen[id] ?? 0) > 0, id);
+    const seen = await page.evaluate((id) => (globalThis as unknown as { seen: Record<string, number> }).seen[id] ?? 0, id);
+    const events = await kennel.events(id);
+    const happened = Date.parse(events[0]?.time ?? "");
+    late.push(seen - happened);
+    const heard = bare.heard.get(id);
+    if (heard !== undefined) floor.push(heard - happened);
+  }
+  bare.close();
+  figure("from an event's time in the log to a frame with it (aim 100 ms)", spread(late));
+  figure("the same to a bare program at the socket", spread(floor));
+});
