@@ -1,5 +1,5 @@
 import { type Signal, useSignal } from "@preact/signals";
-import { useCallback, useEffect } from "preact/hooks";
+import { useCallback, useEffect, useRef } from "preact/hooks";
 
 import { get } from "../api/http.ts";
 import { onEvents, onReturn } from "./live.ts";
@@ -23,6 +23,7 @@ export function useFetched<T>(path: string, options: { when?: (event: EventView)
   const value = useSignal<T | null>(null);
   const error = useSignal<unknown>(null);
   const turn = useSignal(0);
+  const asking = useRef(false);
   const again = useCallback(() => void (turn.value += 1), []);
   const { when, every } = options;
   useEffect(() => {
@@ -31,13 +32,17 @@ export function useFetched<T>(path: string, options: { when?: (event: EventView)
   }, [path]);
   useEffect(() => {
     const closing = new AbortController();
+    asking.current = true;
     get<T>(path, closing.signal).then(
       (told) => {
+        asking.current = false;
         value.value = told;
         error.value = null;
       },
       (failed: unknown) => {
-        if (!closing.signal.aborted) error.value = failed;
+        if (closing.signal.aborted) return;
+        asking.current = false;
+        error.value = failed;
       },
     );
     return () => closing.abort();
@@ -52,7 +57,8 @@ export function useFetched<T>(path: string, options: { when?: (event: EventView)
     };
     const deaf = when && onEvents((events) => events.some(when) && soon());
     const back = onReturn(again);
-    const interval = every === undefined ? undefined : setInterval(() => document.hidden || again(), every);
+    // An answer that takes longer than that is waited for, and not asked for anew.
+    const interval = every === undefined ? undefined : setInterval(() => document.hidden || asking.current || again(), every);
     return () => {
       clearTimeout(timer);
       clearInterval(interval);

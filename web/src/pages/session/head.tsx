@@ -6,7 +6,7 @@ import { isOver, launches, launchReference, sessions } from "../../state/live.ts
 import { Age } from "../../ui/age.tsx";
 import { Badge, Standing } from "../../ui/badge.tsx";
 import { Copy } from "../../ui/copy.tsx";
-import { commandLine, shortened } from "../../ui/format.ts";
+import { commandLine, duration, shortened } from "../../ui/format.ts";
 import { called, standing, what } from "../../ui/words.ts";
 import { Actions } from "./actions/actions.tsx";
 
@@ -16,7 +16,7 @@ export function Head({ session }: { session: SessionView }) {
   return (
     <header class="session-head">
       <div class="title">
-        <h1 class="foreign">{shortened(called(session), 120)}</h1>
+        <h1 class="foreign">{shortened(called(session))}</h1>
         <span role="status" aria-label="Standing">
           <Standing session={session} />
         </span>
@@ -56,11 +56,15 @@ function Facts({ session }: { session: SessionView }) {
         <Copy text={session.id} label="Copy the id" />
       </Fact>
       <Fact name={session.ended_at ? "Took" : session.started_at ? "Runs for" : "Asked for"}>
-        <Age since={session.started_at ?? session.created_at} until={session.ended_at} />
-        {session.ended_at && (
-          <span class="muted">
-            , ended <Age since={session.ended_at} /> ago
+        {session.ended_at ? (
+          <span>
+            {duration(Date.parse(session.ended_at) - Date.parse(session.started_at ?? session.created_at))}
+            <span class="muted">
+              , ended <Age since={session.ended_at} /> ago
+            </span>
           </span>
+        ) : (
+          <Age since={session.started_at ?? session.created_at} />
         )}
       </Fact>
       {session.queue_place !== null && <Fact name="In line">place {session.queue_place}</Fact>}

@@ -45,6 +45,13 @@ export function Notices({ session, inspected }: { session: SessionView; inspecte
           </span>
         </Note>
       ))}
+      {session.kept.map((kept) => (
+        <Note tone="warn" key={owedText(kept.what)}>
+          <span class="foreign">
+            Its worktree is kept: {kept.why}. <a href={`/sessions/${segment(session.id)}?tab=worktree`}>See what is in it</a>
+          </span>
+        </Note>
+      ))}
       {session.ended_at && <Ended session={session} inspected={inspected} />}
     </div>
   );

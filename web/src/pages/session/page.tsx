@@ -1,5 +1,6 @@
 import "./session.css";
 
+import { useSignal } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
 
 import { Refusal, segment } from "../../api/http.ts";
@@ -27,20 +28,21 @@ export function SessionPage({ parts }: { parts: string[] }) {
 function Named({ reference }: { reference: string }) {
   const base = useRef<string | null>(null);
   const last = useRef<SessionView | null>(null);
-  const known = last.current && (launches.value.get(last.current.id) ?? last.current);
-  const tab = params.value.get("tab");
-  const seesProcesses = isWide.value || tab === "processes";
-  // Processes come and go without an event, and so do places in line.
-  const every = known && !isOver(known) && (seesProcesses || known.phase === "queued") ? LOOK_MS : undefined;
+  const isPolled = useSignal(false);
   const fetched = useFetched<InspectView>(`/v1/sessions/${segment(reference)}/inspect`, {
     when: (event) => event.session !== null && event.session.split("_")[0] === base.current,
-    ...(every === undefined ? {} : { every }),
+    ...(isPolled.value ? { every: LOOK_MS } : {}),
   });
   const inspected = fetched.value.value;
   if (inspected) {
     last.current = inspected.session;
     base.current = inspected.session.session;
   }
+  const known = inspected && (launches.value.get(inspected.session.id) ?? inspected.session);
+  const seesProcesses = isWide.value || params.value.get("tab") === "processes";
+  // Processes come and go without an event, and so do places in line.
+  const changesUntold = known !== null && !isOver(known) && (seesProcesses || known.phase === "queued");
+  useEffect(() => void (isPolled.value = changesUntold), [changesUntold]);
   const isListed = !!last.current && launches.value.has(last.current.id);
   const wasListed = useRef(false);
   useEffect(() => {
@@ -52,10 +54,19 @@ function Named({ reference }: { reference: string }) {
   useEffect(() => {
     if (isGone && last.current && location.pathname.startsWith("/sessions/")) say("quiet", `${called(last.current)} was removed from the record`);
   }, [isGone]);
-  if (isGone) return <Gone reference={reference} before={last.current} />;
-  if (inspected) return <Shown inspected={inspected} />;
-  if (error !== null) return <Failed what="This session can't be shown" error={error} again={fetched.again} />;
-  return <Loading what="Loading the session…" />;
+  if (inspected && !isGone) return <Shown inspected={inspected} />;
+  return (
+    <>
+      <h1 class="hidden-visually">Session</h1>
+      {isGone ? (
+        <Gone reference={reference} before={last.current} />
+      ) : error !== null ? (
+        <Failed what="This session can't be shown" error={error} again={fetched.again} />
+      ) : (
+        <Loading what="Loading the session…" />
+      )}
+    </>
+  );
 }
 
 function Shown({ inspected }: { inspected: InspectView }) {

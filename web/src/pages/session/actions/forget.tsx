@@ -5,14 +5,17 @@ import type { SessionView } from "../../../api/types.ts";
 import { refresh } from "../../../state/live.ts";
 import { Button } from "../../../ui/button.tsx";
 import { Dialog } from "../../../ui/dialog.tsx";
-import { say, sayFailed } from "../../../ui/toast.tsx";
+import { say } from "../../../ui/toast.tsx";
+import { NotDone } from "./failed.tsx";
 
 /** Gives up a session that is lost, or lets go of one that was adopted. */
 export function ForgetDialog({ session, close }: { session: SessionView; close: () => void }) {
   const busy = useSignal(false);
+  const wrong = useSignal<unknown>(null);
   const isLost = session.phase === "lost";
   const forget = async () => {
     busy.value = true;
+    wrong.value = null;
     try {
       await post(`/v1/sessions/${segment(session.session)}/forget`, { by: BY });
       refresh(session.id);
@@ -20,7 +23,7 @@ export function ForgetDialog({ session, close }: { session: SessionView; close: 
       else say("good", "It is let go", "Its process goes on by itself.");
       close();
     } catch (error) {
-      sayFailed(isLost ? "It could not be given up" : "It could not be let go", error);
+      wrong.value = error;
       busy.value = false;
     }
   };
@@ -34,6 +37,7 @@ export function ForgetDialog({ session, close }: { session: SessionView; close: 
       ) : (
         <p>It was started in a terminal, and is only followed. It goes on by itself; Kennel no longer follows it.</p>
       )}
+      <NotDone what={isLost ? "It could not be given up" : "It could not be let go"} error={wrong.value} />
       <div class="actions">
         <Button onClick={close}>Cancel</Button>
         <Button kind={isLost ? "danger primary" : "primary"} disabled={busy.value} onClick={forget}>

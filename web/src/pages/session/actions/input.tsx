@@ -5,7 +5,8 @@ import type { SessionView } from "../../../api/types.ts";
 import { Button } from "../../../ui/button.tsx";
 import { Dialog } from "../../../ui/dialog.tsx";
 import { counted } from "../../../ui/format.ts";
-import { say, sayFailed } from "../../../ui/toast.tsx";
+import { say } from "../../../ui/toast.tsx";
+import { NotDone } from "./failed.tsx";
 
 function hex(text: string): string {
   return [...new TextEncoder().encode(text)].map((byte) => byte.toString(16).padStart(2, "0")).join("");
@@ -17,10 +18,12 @@ export function InputDialog({ session, close }: { session: SessionView; close: (
   const lineEnd = useSignal(true);
   const eof = useSignal(false);
   const busy = useSignal(false);
+  const wrong = useSignal<unknown>(null);
   const isTerminal = !!session.spec.terminal;
   const send = async (event: Event) => {
     event.preventDefault();
     busy.value = true;
+    wrong.value = null;
     // The key that ends a line at a terminal is Return.
     const sent = text.value + (lineEnd.value ? (isTerminal ? "\r" : "\n") : "");
     try {
@@ -28,7 +31,7 @@ export function InputDialog({ session, close }: { session: SessionView; close: (
       say("good", "Input was sent", `${counted(new TextEncoder().encode(sent).length, "byte")}${eof.value ? ", and the end of input" : ""}.`);
       close();
     } catch (error) {
-      sayFailed("Input could not be sent", error);
+      wrong.value = error;
       busy.value = false;
     }
   };
@@ -47,6 +50,7 @@ export function InputDialog({ session, close }: { session: SessionView; close: (
           <input type="checkbox" checked={eof.value} onChange={(event) => void (eof.value = event.currentTarget.checked)} />
           That is the end of its input
         </label>
+        <NotDone what="Input could not be sent" error={wrong.value} />
         <div class="actions">
           <Button onClick={close}>Cancel</Button>
           <Button type="submit" kind="primary" icon="send" disabled={busy.value || (!text.value && !lineEnd.value && !eof.value)}>

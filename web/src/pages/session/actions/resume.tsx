@@ -7,20 +7,23 @@ import { go } from "../../../state/router.ts";
 import { Button } from "../../../ui/button.tsx";
 import { Dialog } from "../../../ui/dialog.tsx";
 import { commandLine, shortened } from "../../../ui/format.ts";
-import { say, sayFailed } from "../../../ui/toast.tsx";
+import { say } from "../../../ui/toast.tsx";
 import { environment } from "./environment.ts";
+import { NotDone } from "./failed.tsx";
 
 /** Launches a session that has ended again. */
 export function ResumeDialog({ session, close }: { session: SessionView; close: () => void }) {
   const text = useSignal("");
   const queue = useSignal(false);
   const busy = useSignal(false);
+  const wrong = useSignal<unknown>(null);
   const typed = environment(text.value);
-  const wrong = "wrong" in typed ? typed.wrong : null;
+  const misspelt = "wrong" in typed ? typed.wrong : null;
   const resume = async (event: Event) => {
     event.preventDefault();
     if (!("env" in typed)) return;
     busy.value = true;
+    wrong.value = null;
     const request: ResumeRequest = { by: BY, after: session.id, env: typed.env, queue: queue.value };
     if (session.spec.stdin && !session.spec.terminal) request.stdin = "pipe";
     try {
@@ -30,7 +33,7 @@ export function ResumeDialog({ session, close }: { session: SessionView; close: 
       close();
       go(`/sessions/${segment(launched.session)}`);
     } catch (error) {
-      sayFailed("It was not launched again", error);
+      wrong.value = error;
       busy.value = false;
     }
   };
@@ -51,12 +54,12 @@ export function ResumeDialog({ session, close }: { session: SessionView; close: 
             rows={3}
             placeholder="NAME=value"
             value={text.value}
-            aria-invalid={wrong !== null}
+            aria-invalid={misspelt !== null}
             aria-describedby="resume-env-help"
             onInput={(event) => void (text.value = event.currentTarget.value)}
           />
-          <span id="resume-env-help" class={wrong ? "wrong" : "help"}>
-            {wrong ?? "One variable a line. The former environment is on no record: it gets a PATH, and what you write here."}
+          <span id="resume-env-help" class={misspelt ? "wrong" : "help"}>
+            {misspelt ?? "One variable a line. The former environment is on no record: it gets a PATH, and what you write here."}
           </span>
         </div>
         <label class="check">
@@ -66,9 +69,10 @@ export function ResumeDialog({ session, close }: { session: SessionView; close: 
         <p class="muted small">
           With the environment of your shell: <code>kennel resume {session.name ?? session.session}</code>
         </p>
+        <NotDone what="It was not launched again" error={wrong.value} />
         <div class="actions">
           <Button onClick={close}>Cancel</Button>
-          <Button type="submit" kind="primary" icon="play" disabled={busy.value || wrong !== null}>
+          <Button type="submit" kind="primary" icon="play" disabled={busy.value || misspelt !== null}>
             Launch again
           </Button>
         </div>

@@ -4,7 +4,8 @@ import { post, segment } from "../../../api/http.ts";
 import type { SessionView } from "../../../api/types.ts";
 import { Button } from "../../../ui/button.tsx";
 import { Dialog } from "../../../ui/dialog.tsx";
-import { say, sayFailed } from "../../../ui/toast.tsx";
+import { say } from "../../../ui/toast.tsx";
+import { NotDone } from "./failed.tsx";
 
 const SIGNALS: { number: number; name: string; what: string }[] = [
   { number: 15, name: "SIGTERM", what: "asks to end" },
@@ -22,16 +23,18 @@ const SIGNALS: { number: number; name: string; what: string }[] = [
 export function SignalDialog({ session, close }: { session: SessionView; close: () => void }) {
   const chosen = useSignal(15);
   const busy = useSignal(false);
+  const wrong = useSignal<unknown>(null);
   const send = async (event: Event) => {
     event.preventDefault();
     busy.value = true;
+    wrong.value = null;
     const name = SIGNALS.find((it) => it.number === chosen.value)?.name ?? `signal ${chosen.value}`;
     try {
       await post(`/v1/sessions/${segment(session.session)}/signal`, { signal: chosen.value });
       say("good", `${name} was sent`, session.started_by === "terminal" ? "To its one process." : "To every process in the pen. What they make of it is theirs.");
       close();
     } catch (error) {
-      sayFailed(`${name} could not be sent`, error);
+      wrong.value = error;
       busy.value = false;
     }
   };
@@ -53,6 +56,7 @@ export function SignalDialog({ session, close }: { session: SessionView; close: 
             </label>
           ))}
         </fieldset>
+        <NotDone what="The signal could not be sent" error={wrong.value} />
         <div class="actions">
           <Button onClick={close}>Cancel</Button>
           <Button type="submit" kind={chosen.value === 9 ? "danger primary" : "primary"} disabled={busy.value}>

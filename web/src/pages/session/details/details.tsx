@@ -100,7 +100,7 @@ function Owed({ session }: { session: SessionView }) {
         )}
         {session.kept.map((kept) => (
           <p key={owedText(kept.what)} class="foreign">
-            Kept: <strong>{owedText(kept.what)}</strong>, since of value is in it: {kept.why}
+            Kept: <strong>{owedText(kept.what)}</strong>, since something of value is in it: {kept.why}.
           </p>
         ))}
         {session.unrecorded && <p>Its outcome could not be put on record so far. It is tried again.</p>}

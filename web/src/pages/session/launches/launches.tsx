@@ -3,7 +3,7 @@ import type { InspectView, Judged, SessionView } from "../../../api/types.ts";
 import { launchReference } from "../../../state/live.ts";
 import { Age } from "../../../ui/age.tsx";
 import { Standing, VerdictBadge } from "../../../ui/badge.tsx";
-import { cost, counted, moment } from "../../../ui/format.ts";
+import { cost, counted, duration, moment } from "../../../ui/format.ts";
 import { because, exitText } from "../../../ui/words.ts";
 import { sourceText } from "../answer/words.ts";
 
@@ -35,18 +35,22 @@ export function Launches({ session, inspected }: { session: SessionView; inspect
             <tr key={launch.id} aria-current={launch.id === session.id ? "true" : undefined} data-attempt={launch.attempt}>
               <th scope="row" data-label="Attempt">
                 {launch.id === session.id ? (
-                  <>
+                  <span>
                     {launch.attempt} <span class="muted">(shown)</span>
-                  </>
+                  </span>
                 ) : (
-                  <a href={`/sessions/${segment(launchReference(launch.id))}`}>{launch.attempt}</a>
+                  <a href={`/sessions/${segment(launch.attempt === launch.launches ? launch.session : launchReference(launch.id))}`}>{launch.attempt}</a>
                 )}
               </th>
               <td data-label="Began" title={launch.created_at}>
                 {moment(launch.started_at ?? launch.created_at)}
               </td>
               <td data-label="Took">
-                <Age since={launch.started_at ?? launch.created_at} until={launch.ended_at} />
+                {launch.ended_at ? (
+                  duration(Date.parse(launch.ended_at) - Date.parse(launch.started_at ?? launch.created_at))
+                ) : (
+                  <Age since={launch.started_at ?? launch.created_at} />
+                )}
               </td>
               <td data-label="Ended">
                 <End launch={launch} />

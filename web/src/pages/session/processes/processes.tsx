@@ -55,6 +55,7 @@ function nobody(session: SessionView): string {
 
 function Pen({ session, keeper }: { session: SessionView; keeper: number | null }) {
   const pen = session.pen;
+  if (session.ended_at) return null;
   if (pen === null) return session.started_by === "terminal" ? <p class="pen-line muted">No pen: it was started in a terminal, and only this process is followed.</p> : null;
   const kind =
     pen === "subtree" ? "all below its keeper (no cgroup)" : pen === "pidns" ? "a PID namespace of its own" : pen.startsWith("/") ? "cgroup" : "";

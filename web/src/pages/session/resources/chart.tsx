@@ -6,7 +6,9 @@ import uPlot from "uplot";
 import { shown as shownTheme } from "../../../state/theme.ts";
 import type { Series } from "./samples.ts";
 
-const HEIGHT = 104;
+const HEIGHT = 88;
+/** Steps between whole numbers. */
+const WHOLE = [1, 2, 5].flatMap((step) => [1, 10, 100, 1000].map((by) => step * by)).sort((a, b) => a - b);
 
 interface Props {
   series: Series;
@@ -57,7 +59,7 @@ function options(element: HTMLElement, { word, color, whole }: { word: (value: n
     scales: { y: { range: (_, __, highest) => [0, Math.max(whole ? 2 : 1, (highest ?? 0) * 1.15)] } },
     axes: [
       { ...axis, size: 22, space: 70, values: (_, ticks) => ticks.map((tick) => new Date(tick * 1000).toLocaleTimeString("en-GB")) },
-      { ...axis, size: 62, space: 34, values: (_, ticks) => ticks.map((tick) => (whole && tick % 1 ? "" : word(tick))) },
+      { ...axis, size: 62, space: 26, ...(whole ? { incrs: WHOLE } : {}), values: (_, ticks) => ticks.map((tick) => word(tick)) },
     ],
     series: [{}, { stroke: token(color), width: 1.6, fill: `color-mix(in srgb, ${token(color)} 14%, transparent)`, points: { show: false }, spanGaps: false }],
   };

@@ -59,11 +59,12 @@ function Happened({ events, goesOn }: { events: EventView[]; goesOn: boolean }) 
       {events.map((event, at) => {
         const before = events[at - 1];
         const { word, tone } = kindWords(event.kind);
-        const newDay = !before || day(before.time) !== day(event.time);
+        const newDay = day(before?.time ?? new Date(now.value).toISOString()) !== day(event.time);
         return (
           <li key={event.seq} class={tone} data-kind={event.kind}>
             <div class="what">
-              <strong>{word}</strong> <span class="foreign">{event.cause}</span>
+              <strong>{word}</strong>{" "}
+              {event.cause.toLowerCase() !== word.toLowerCase() && <span class="foreign">{event.cause}</span>}
               {event.by && <span class="muted foreign"> by {event.by}</span>}
             </div>
             <div class="when muted tiny">

@@ -1,28 +1,34 @@
 import { useSignal } from "@preact/signals";
 
-import { remove, segment } from "../../../api/http.ts";
+import { BY, query, remove, segment } from "../../../api/http.ts";
 import type { LossesView, WorktreeLosses, WorktreeView } from "../../../api/types.ts";
 import { useFetched } from "../../../state/fetched.ts";
 import { Button } from "../../../ui/button.tsx";
 import { Dialog } from "../../../ui/dialog.tsx";
 import { Failed, Loading } from "../../../ui/states.tsx";
-import { say, sayFailed } from "../../../ui/toast.tsx";
+import { say } from "../../../ui/toast.tsx";
+import { NotDone } from "../actions/failed.tsx";
 
 /** Removes a worktree that is kept, after it is said what would be lost. */
 export function RemoveWorktree({ worktree, close, done }: { worktree: WorktreeView; close: () => void; done: () => void }) {
   const path = `/v1/worktrees/${segment(worktree.session)}`;
   const { value, error, again } = useFetched<WorktreeLosses>(`${path}/losses`);
   const busy = useSignal(false);
+  const wrong = useSignal<unknown>(null);
   const losses = value.value?.losses;
+  const mayLose = !!losses && (losses.why.length > 0 || losses.unknown !== null);
   const removeIt = async () => {
     busy.value = true;
+    wrong.value = null;
     try {
-      const { losses: lost } = await remove<WorktreeLosses>(path);
+      // Only what was told may be lost.
+      const force = mayLose || undefined;
+      const { losses: lost } = await remove<WorktreeLosses>(`${path}${query({ force, by: BY })}`);
       say("good", "The worktree is removed", lost.why.length > 0 ? `Lost: ${lost.why.join("; ")}` : "Nothing of value was lost.");
       done();
       close();
     } catch (failed) {
-      sayFailed("The worktree could not be removed", failed);
+      wrong.value = failed;
       busy.value = false;
     }
   };
@@ -32,10 +38,11 @@ export function RemoveWorktree({ worktree, close, done }: { worktree: WorktreeVi
         <code class="foreign">{worktree.path}</code> and its branch <code class="foreign">{worktree.branch}</code> go.
       </p>
       {losses ? <Losses losses={losses} /> : error.value ? <Failed what="What would be lost can't be told" error={error.value} again={again} /> : <Loading what="Looking what would be lost…" />}
+      <NotDone what="The worktree could not be removed" error={wrong.value} />
       <div class="actions">
         <Button onClick={close}>Keep it</Button>
         <Button kind="danger primary" disabled={!losses || busy.value} onClick={removeIt}>
-          {losses && losses.why.length === 0 && !losses.unknown ? "Remove" : "Remove with all that"}
+          {mayLose ? "Remove with all that" : "Remove"}
         </Button>
       </div>
     </Dialog>
