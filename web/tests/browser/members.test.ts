@@ -72,16 +72,16 @@ test("an answer is seen as it grows, and what became of it @phone", async ({ pag
   await page.getByLabel("Ask anna").fill("tool Read\nsay ## Found\\n\\nIt is **here**:\\n\\n- one\\n- `two`\nwait go\nsay \\n\\nand <b>more</b> at https://example.com/x.\nusage 10 20 30 0.5");
   await page.getByLabel("Ask anna").press("Control+Enter");
   const answer = page.getByRole("article");
-  await expect(answer.getByText("It is here:")).toBeVisible();
+  await expect(answer.locator(".prose").getByText("It is here:")).toBeVisible();
   await expect(answer.locator("strong", { hasText: "here" })).toBeVisible();
   await expect(answer.locator("li code", { hasText: "two" })).toBeVisible();
   await expect(answer.locator(".tool")).toContainText("Read");
   await expect(answer).toHaveAttribute("aria-busy", "true");
   await expect(page.getByLabel("Ask anna")).toHaveValue("");
   await expect(answer.locator(".asked")).toContainText("say ## Found");
-  await expect(answer.getByText("and <b>more</b>")).toHaveCount(0);
+  await expect(answer.locator(".prose")).not.toContainText("more");
   await release(kennel, "go");
-  await expect(answer.getByText("and <b>more</b>")).toBeVisible();
+  await expect(answer.locator(".prose")).toContainText("and <b>more</b> at");
   const link = answer.getByRole("link", { name: "https://example.com/x" });
   await expect(link).toHaveAttribute("rel", /noopener/);
   await expect(link).toHaveAttribute("target", "_blank");
@@ -99,13 +99,13 @@ test("cancel in the middle ends everything, and says so @phone", async ({ page, 
   await page.getByLabel("Ask anna").fill("child\nsay on it\nhang");
   await page.getByRole("button", { name: "Ask", exact: true }).click();
   const answer = page.getByRole("article");
-  await expect(answer.getByText("on it")).toBeVisible();
+  await expect(answer.locator(".prose")).toHaveText("on it");
   // Its keeper, the agent, and two that it has started.
   await expect.poll(async () => (await kennel.processes()).length).toBeGreaterThanOrEqual(before + 3);
   await answer.getByRole("button", { name: "Cancel" }).click();
   await expect(page.getByText("Everything of it was seen to be gone")).toBeVisible();
   await expect(answer.locator("[data-verdict=cancelled]")).toContainText("nothing of it is left");
-  await expect(answer.getByText("on it")).toBeVisible();
+  await expect(answer.locator(".prose")).toHaveText("on it");
   await expect.poll(async () => (await kennel.processes()).length).toBe(before);
   await expect(answer.getByRole("button", { name: "Cancel" })).toHaveCount(0);
 });
@@ -115,9 +115,9 @@ test("a prompt outlives the page, and is seen again when it is opened anew", asy
   await visit(page, "/members/anna");
   await page.getByLabel("Ask anna").fill("say first words\nwait go\nsay , last words");
   await page.getByRole("button", { name: "Ask", exact: true }).click();
-  await expect(page.getByRole("article").getByText("first words")).toBeVisible();
+  await expect(page.getByRole("article").locator(".prose")).toHaveText("first words");
   await page.reload();
-  await expect(page.getByRole("article").getByText("first words")).toBeVisible();
+  await expect(page.getByRole("article").locator(".prose")).toHaveText("first words");
   await visit(page, "/plans");
   await release(kennel, "go");
   await expect.poll(async () => (await kennel.api<{ last_verdict: string | null }>("GET", "/v1/members/anna")).last_verdict).toBe("succeeded");
@@ -158,7 +158,8 @@ test("a daemon that dies while it is asked is asked again, and asks once", async
   await page.getByLabel("Ask anna").fill("say once");
   await page.getByRole("button", { name: "Ask", exact: true }).click();
   await expect(page.getByRole("article").locator("[data-verdict=succeeded]")).toBeVisible();
-  expect(lost).toBe(2);
+  await expect.poll(() => lost).toBe(2);
+  await expect(page.getByLabel("Ask anna")).toHaveValue("");
   const { sessions } = await kennel.api<{ sessions: object[] }>("GET", "/v1/sessions?all=true&member=anna");
   expect(sessions).toHaveLength(1);
 });
@@ -284,7 +285,7 @@ test("removing says what goes; a busy one ends first @phone", async ({ page, ken
   const before = (await kennel.processes()).length;
   const session = await ask(kennel, "anna", "child\nsay busy\nhang");
   await visit(page, "/members/anna");
-  await expect(page.getByRole("article").getByText("busy")).toBeVisible();
+  await expect(page.getByRole("article").locator(".prose")).toHaveText("busy");
   await page.getByRole("button", { name: "Remove…" }).click();
   const dialog = page.getByRole("dialog", { name: "Remove anna?" });
   await expect(dialog).toContainText(session);
