@@ -19,7 +19,9 @@ export async function askAgent(request: Omit<AskRequest, "key" | "detach" | "by"
       refresh(session.id);
       return session;
     } catch (error) {
-      if (!(error instanceof Refusal && error.passes) || Date.now() > deadline) throw error;
+      // Who is busy has answered, though another time it might be otherwise.
+      const unheard = error instanceof Refusal && error.passes && error.code !== "busy";
+      if (!unheard || Date.now() > deadline) throw error;
       await new Promise((soon) => setTimeout(soon, PAUSE_MS));
     }
   }

@@ -64,7 +64,7 @@ function Seated({ member }: { member: MemberAnswer }) {
     <div class="member-page">
       <div class="stack">
         {mayChange.value && (
-          <section class="card" aria-label={`Ask ${member.name}`}>
+          <div class="card">
             <div class="body">
               <Compose
                 to={member.name}
@@ -78,7 +78,7 @@ function Seated({ member }: { member: MemberAnswer }) {
                 }}
               />
             </div>
-          </section>
+          </div>
         )}
         {shown.ids.map((id) => (
           <Answer key={id} session={id} prompt={promptOf(id)} />
