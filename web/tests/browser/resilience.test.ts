@@ -96,5 +96,13 @@ test("pages that are opened and left again leave nothing behind", async ({ page,
   expect(await intervals()).toBe(timers);
   expect(after.listeners, `listeners: ${before.listeners} before`).toBeLessThanOrEqual(before.listeners + 20);
   expect(after.nodes, `nodes: ${before.nodes} before`).toBeLessThanOrEqual(before.nodes * 1.5 + 200);
+  // Nor does anything of theirs still hear of what happens.
+  const asked: string[] = [];
+  page.on("request", (request) => asked.push(new URL(request.url()).pathname));
+  for (const name of ["second", "third"]) {
+    await kennel.session(["sleep", "600"], ["--name", name]);
+    await expect(page.locator("main")).toContainText(name);
+  }
+  expect(asked.filter((path) => /strays|worktrees|doctor|readyz|metrics|members|plans/.test(path))).toEqual([]);
   expect(after.heap, `heap: ${before.heap} before`).toBeLessThan(before.heap * 1.5 + 2_000_000);
 });
