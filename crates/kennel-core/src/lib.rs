@@ -49,5 +49,5 @@ pub use verdict::{Judged, Usage, Verdict, VerdictKind, Work};
 pub use view::{EventView, LaunchView, SessionView, WorktreeState, WorktreeView};
 pub use world::{
     Admitted, Changes, FindError, Judgement, Keyed, MemberRemoveError, MemberTaken, Refusal,
-    Relaunch, RelaunchBy, RelaunchRefusal, Relaunched, RemoveError, World,
+    Relaunch, RelaunchBy, RelaunchRefusal, Relaunched, RemoveError, Revision, World,
 };

@@ -15,6 +15,7 @@ mod key;
 mod line;
 mod members;
 mod relaunch;
+mod sessions;
 #[cfg(test)]
 mod tests;
 
@@ -22,6 +23,9 @@ pub use find::FindError;
 pub use key::Keyed;
 pub use members::{Judgement, MemberRemoveError, MemberTaken};
 pub use relaunch::{Changes, Relaunch, RelaunchBy, RelaunchRefusal, Relaunched};
+pub use sessions::Revision;
+
+use sessions::Sessions;
 
 /// What is to be done, and for whom.
 type Effects = Vec<(SessionId, Effect)>;
@@ -29,7 +33,7 @@ type Effects = Vec<(SessionId, Effect)>;
 /// All sessions.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct World {
-    sessions: BTreeMap<SessionId, Session>,
+    sessions: Sessions,
     children: BTreeMap<SessionId, BTreeSet<SessionId>>,
     names: BTreeMap<String, BTreeSet<SessionId>>,
     keys: BTreeMap<String, BTreeSet<SessionId>>,
@@ -188,7 +192,7 @@ impl World {
         if let Some(key) = &session.spec.key {
             self.keys.entry(key.clone()).or_default().insert(id.clone());
         }
-        self.sessions.insert(id.clone(), session);
+        self.sessions.insert(session);
         id
     }
 
@@ -240,8 +244,11 @@ impl World {
         self.draining = true;
         let wish = Event::StopAsked(StopWish { grace, reason: Reason::Shutdown });
         let mut effects = Vec::new();
-        for (id, session) in &mut self.sessions {
-            effects.extend(tagged(id, session.step(&wish)));
+        let ids: Vec<_> = self.sessions.keys().cloned().collect();
+        for id in &ids {
+            let session = self.sessions.get_mut(id);
+            let todo = session.map(|session| session.step(&wish)).unwrap_or_default();
+            effects.extend(tagged(id, todo));
         }
         effects
     }
@@ -313,6 +320,12 @@ impl World {
     #[must_use]
     pub fn get(&self, id: &SessionId) -> Option<&Session> {
         self.sessions.get(id)
+    }
+
+    /// Another one after each change of this launch.
+    #[must_use]
+    pub fn revision(&self, id: &SessionId) -> Option<Revision> {
+        self.sessions.revision(id)
     }
 
     /// All of them, the oldest first.

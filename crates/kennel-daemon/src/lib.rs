@@ -26,6 +26,7 @@ mod keeper_link;
 mod keeper_note;
 mod keeper_process;
 mod launch_lock;
+mod listing;
 pub mod log;
 mod message;
 mod metrics;

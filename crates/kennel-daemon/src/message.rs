@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use kennel_core::api::{
-    DaemonView, ListRequest, ReportRequest, ResumeRequest, SessionPage, StopAnswer, StopRequest,
+    DaemonView, ListRequest, ReportRequest, ResumeRequest, StopAnswer, StopRequest,
 };
 use kennel_core::{Event, Judged, SessionId, SessionView};
 use kennel_keeper::protocol::{Report, YardReport};
@@ -15,6 +15,7 @@ use crate::deadline::Deadline;
 use crate::effects::launch::Prepared;
 use crate::effects::probe::Found;
 use crate::effects::terminal::{Handle, Sighting};
+use crate::listing::Listing;
 use crate::order::NewLaunch;
 use crate::owner::{
     LookCommand, MemberCommand, PlanCommand, PlanNews, WorktreeCommand, WorktreeNews,
@@ -187,7 +188,7 @@ pub(crate) enum Command {
     /// Another launch of a session; answered as for a new one.
     Resume(Resume),
     /// A page of sessions.
-    List { wish: ListRequest, answer: Answer<SessionPage> },
+    List { wish: ListRequest, answer: Answer<Listing> },
     /// One session.
     Show { reference: String, answer: Answer<SessionView> },
     /// One session, with what a look at its processes needs.

@@ -52,3 +52,8 @@ export function moment(time: string): string {
 export function commandLine(argv: readonly string[]): string {
   return argv.map((word) => (/^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", `'\\''`)}'`)).join(" ");
 }
+
+/** At most so many characters of a text that may be of any length. */
+export function shortened(text: string, most = 60): string {
+  return text.length <= most ? text : `${text.slice(0, most - 1)}…`;
+}

@@ -1,5 +1,5 @@
 import type { ComponentChildren } from "preact";
-import { useId, useRef } from "preact/hooks";
+import { useEffect, useId, useRef } from "preact/hooks";
 
 export interface Tab {
   id: string;
@@ -20,6 +20,11 @@ export function Tabs(props: { label: string; tabs: Tab[]; chosen: string; choose
     props.choose(next.id);
     list.current?.querySelector<HTMLElement>(`[data-tab="${next.id}"]`)?.focus();
   };
+  // Where they have no room side by side, the chosen one is in sight.
+  useEffect(() => {
+    const [row, tab] = [list.current, list.current?.querySelector<HTMLElement>(`[data-tab="${props.chosen}"]`)];
+    if (row && tab) row.scrollLeft = tab.offsetLeft - row.offsetLeft - (row.clientWidth - tab.clientWidth) / 2;
+  }, [props.chosen]);
   return (
     <div class="stack">
       <div class="tabs" role="tablist" aria-label={props.label} ref={list} onKeyDown={move}>

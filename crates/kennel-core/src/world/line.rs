@@ -1,6 +1,6 @@
 //! The line: who waits to start, in which order, and whose turn it is.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::admission::{self, Caps, Census};
 use crate::id::SessionId;
@@ -28,6 +28,12 @@ impl World {
     #[must_use]
     pub fn place_in_line(&self, id: &SessionId) -> Option<usize> {
         self.line().iter().position(|session| session.id == *id).map(|ahead| ahead + 1)
+    }
+
+    /// The same for all who are in line.
+    #[must_use]
+    pub fn places_in_line(&self) -> BTreeMap<&SessionId, usize> {
+        self.line().into_iter().map(|session| &session.id).zip(1..).collect()
     }
 
     /// Whose turn it is now: each of them is told [`crate::Event::TurnCame`]. The order of the line holds among

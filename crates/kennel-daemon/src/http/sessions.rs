@@ -2,10 +2,12 @@
 
 use axum::Json;
 use axum::extract::{Path, State};
+use axum::http::header::CONTENT_TYPE;
 use axum::http::{HeaderMap, StatusCode};
+use axum::response::{IntoResponse, Response};
 use kennel_core::api::{
-    ByRequest, CreateRequest, InspectView, ListRequest, PruneAnswer, PruneRequest, SessionPage,
-    StdinFrom, StopAnswer, StopRequest,
+    ByRequest, CreateRequest, InspectView, ListRequest, PruneAnswer, PruneRequest, StdinFrom,
+    StopAnswer, StopRequest,
 };
 use kennel_core::{SessionId, SessionView};
 use serde::Deserialize;
@@ -25,9 +27,11 @@ type Answered<T> = Result<Json<T>, Refused>;
 pub(super) async fn list(
     State(api): State<Api>,
     Params(wish): Params<ListRequest>,
-) -> Answered<SessionPage> {
+) -> Result<Response, Refused> {
     wish.check().map_err(Refused::invalid)?;
-    api.ask(|answer| Command::List { wish, answer }).await.map(Json)
+    let listing = api.ask(|answer| Command::List { wish, answer }).await?;
+    let json = listing.json().map_err(Refused::internal)?;
+    Ok(([(CONTENT_TYPE, "application/json")], json).into_response())
 }
 
 /// What the answer to a new session waits for.

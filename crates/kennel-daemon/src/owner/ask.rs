@@ -2,9 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use kennel_core::api::{
-    DaemonView, SessionPage, SettingsView, StopAnswer, StopRequest, StopResult,
-};
+use kennel_core::api::{DaemonView, SettingsView, StopAnswer, StopRequest, StopResult};
 use kennel_core::{
     Admitted, Event, Keyed, LaunchToken, Phase, Reason, RelaunchState, Session, SessionId,
     SessionView, StopWish,
@@ -44,11 +42,7 @@ impl Owner {
                 self.ask_again(&session, launch, tether, Waiter::until(until, answer));
             }
             Command::Resume(resume) => self.resume(resume),
-            Command::List { wish, answer } => {
-                let (ids, next) = wish.page(self.world.sessions());
-                let sessions = ids.into_iter().filter_map(|id| self.view(id)).collect();
-                answer.send(Ok(SessionPage { sessions, next })).ok();
-            }
+            Command::List { wish, answer } => drop(answer.send(self.list(&wish))),
             Command::Show { reference, answer } => {
                 let shown = self.find(&reference).and_then(|id| self.show(&id));
                 answer.send(shown).ok();

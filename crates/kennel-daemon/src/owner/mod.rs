@@ -17,6 +17,7 @@ mod effects;
 mod keep;
 mod keepers;
 mod leave;
+mod list;
 mod look;
 mod members;
 mod plans;

@@ -14,6 +14,7 @@ use crate::effects::terminal::{Errand, Handle};
 use crate::effects::worktree::Environment;
 use crate::effects::yard_proof::KeeperFate;
 use crate::keeper_link::KeeperLink;
+use crate::listing::Written;
 use crate::message::Resume;
 use crate::order::NewLaunch;
 use crate::readiness::Watching;
@@ -78,6 +79,8 @@ pub(super) struct Runtime {
     pub(super) removing: bool,
     /// The process of a session that a user started, while it is there.
     pub(super) followed: Option<Followed>,
+    /// Its view, as the last list had it.
+    pub(super) written: Option<Written>,
 }
 
 /// A process that is followed, without a keeper.

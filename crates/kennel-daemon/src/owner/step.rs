@@ -195,17 +195,28 @@ impl Owner {
 
     /// What clients are shown of a session.
     pub(super) fn view(&self, id: &SessionId) -> Option<SessionView> {
+        let mut view = self.view_out_of_line(id)?;
+        if view.phase == Phase::Queued {
+            view.queue_place = self.world.place_in_line(id).map(|place| place as u64);
+        }
+        Some(view)
+    }
+
+    /// The same, but for its place in line: to find that is dear if there are many.
+    pub(super) fn view_out_of_line(&self, id: &SessionId) -> Option<SessionView> {
         let session = self.world.get(id)?;
         let runtime = self.runtimes.get(id)?;
         let folder = self.home.session(id);
         let mut view = view::session(session, runtime.times, &folder, runtime.unsaved);
         view.kept = self.world.kept_by(id).cloned().collect();
         view.trouble.clone_from(&runtime.trouble);
-        view.launches = self.world.newest(id).map_or(1, |newest| newest.id.attempt());
-        if session.phase == Phase::Queued {
-            view.queue_place = self.world.place_in_line(id).map(|place| place as u64);
-        }
+        view.launches = self.launches_of(id);
         Some(view)
+    }
+
+    /// How many launches there have been of the session that this one is of.
+    pub(super) fn launches_of(&self, id: &SessionId) -> u32 {
+        self.world.newest(id).map_or(1, |newest| newest.id.attempt())
     }
 
     /// Puts something into the event log that is no step of a session.

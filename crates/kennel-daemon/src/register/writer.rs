@@ -29,6 +29,8 @@ use crate::clock;
 
 /// How long a write that isn't durable waits for company.
 const COMPANY: Duration = Duration::from_millis(50);
+/// The same while somebody follows the log: they are told of nothing before it is written.
+const COMPANY_WHEN_FOLLOWED: Duration = Duration::from_millis(2);
 /// After such a silence there is time for chores.
 const QUIET: Duration = Duration::from_millis(100);
 /// How often events that nobody waits for are tried again if nothing else comes.
@@ -127,7 +129,7 @@ impl Writer {
             Some(command) => self.sort(command, &mut batch),
             None => return batch,
         }
-        let deadline = Instant::now() + COMPANY;
+        let deadline = Instant::now() + self.company();
         while batch.items.len() < MAX_BATCH && !batch.closing {
             let next = if batch.urgent || batch.items.is_empty() {
                 self.commands.take()
@@ -144,6 +146,12 @@ impl Writer {
             }
         }
         batch
+    }
+
+    /// How long a write that isn't durable waits for others.
+    fn company(&self) -> Duration {
+        // One is held by all handles together, for those who will follow.
+        if self.latest_seq.receiver_count() > 1 { COMPANY_WHEN_FOLLOWED } else { COMPANY }
     }
 
     /// The next wish. Does chores while there is none; nothing if it is time to try the rest again.
@@ -526,6 +534,18 @@ mod tests {
         commit(&mut writer, "b", Urgency::Durable).unwrap_err();
         let Traffic { commits, failed, events } = &*writer.traffic;
         assert_eq!((commits.counted().count, failed.get(), events.get()), (1, 1, 1));
+    }
+
+    #[test]
+    fn what_can_wait_waits_less_while_somebody_follows() {
+        let folder = tempfile::tempdir().unwrap();
+        let writer = writer(folder.path().join("register.db"));
+        let _kept_for_those_who_come = writer.latest_seq.subscribe();
+        assert_eq!(writer.company(), COMPANY);
+        let follower = writer.latest_seq.subscribe();
+        assert_eq!(writer.company(), COMPANY_WHEN_FOLLOWED);
+        drop(follower);
+        assert_eq!(writer.company(), COMPANY);
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::os::unix::fs::PermissionsExt;
+use std::time::{Duration, Instant};
 
 use kennel_core::{Exit, Owed, OwedKind, Phase, Reason, Survivor, Wanted};
 use kennel_daemon::register::{Durability, EventQuery, Register, WriteError};
@@ -106,6 +107,24 @@ fn events_can_be_asked_for_by_session_number_and_count() {
     assert_eq!(first.time, kennel_daemon::clock::rfc3339(NOW));
     assert_eq!(first.session.as_deref(), Some(id(1).as_str()));
     assert_eq!((first.cause.as_str(), &first.by), ("a test", &None));
+}
+
+/// Nobody is told of an event before it is written, and what is not durable waits for company.
+#[test]
+fn whoever_follows_the_log_hears_of_it_at_once() {
+    let scene = Scene::new();
+    let register = scene.open().register;
+    let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+    let mut latest = register.latest_seq();
+    let heard_after = (0..20).map(|_| {
+        let begun = Instant::now();
+        register.log(event_of(1, "x"));
+        runtime.block_on(latest.changed()).unwrap();
+        begun.elapsed()
+    });
+    // A busy machine may be late, but not always.
+    let soonest = heard_after.min().unwrap();
+    assert!(soonest < Duration::from_millis(25), "{soonest:?}");
 }
 
 #[test]

@@ -1,7 +1,9 @@
-export function PlansPage(_: { parts: string[] }) {
-  return (
-    <div class="page-head">
-      <h1>Plans</h1>
-    </div>
-  );
+import "./plans.css";
+
+import { PlanBoard } from "./board.tsx";
+import { PlanList } from "./list.tsx";
+
+/** `/plans` and `/plans/ID`. */
+export function PlansPage({ parts: [id] }: { parts: string[] }) {
+  return id === undefined ? <PlanList /> : <PlanBoard key={id} id={id} />;
 }

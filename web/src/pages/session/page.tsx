@@ -1,7 +1,86 @@
-export function SessionPage(_: { parts: string[] }) {
+import "./session.css";
+
+import { useEffect, useRef } from "preact/hooks";
+
+import { Refusal, segment } from "../../api/http.ts";
+import type { InspectView, SessionView } from "../../api/types.ts";
+import { useFetched } from "../../state/fetched.ts";
+import { isOver, launches } from "../../state/live.ts";
+import { params } from "../../state/router.ts";
+import { Empty, Failed, Loading } from "../../ui/states.tsx";
+import { say } from "../../ui/toast.tsx";
+import { called } from "../../ui/words.ts";
+import { Head } from "./head.tsx";
+import { Notices } from "./notices.tsx";
+import { Parts } from "./parts.tsx";
+import { useSamples } from "./resources/watch.ts";
+import { isWide } from "./wide.ts";
+
+const LOOK_MS = 1000;
+
+/** One session: the path names it by its id, the id of one of its launches, or its name. */
+export function SessionPage({ parts }: { parts: string[] }) {
+  const reference = parts[0] ?? "";
+  return <Named key={reference} reference={reference} />;
+}
+
+function Named({ reference }: { reference: string }) {
+  const base = useRef<string | null>(null);
+  const last = useRef<SessionView | null>(null);
+  const known = last.current && (launches.value.get(last.current.id) ?? last.current);
+  const tab = params.value.get("tab");
+  const seesProcesses = isWide.value || tab === "processes";
+  // Processes come and go without an event, and so do places in line.
+  const every = known && !isOver(known) && (seesProcesses || known.phase === "queued") ? LOOK_MS : undefined;
+  const fetched = useFetched<InspectView>(`/v1/sessions/${segment(reference)}/inspect`, {
+    when: (event) => event.session !== null && event.session.split("_")[0] === base.current,
+    ...(every === undefined ? {} : { every }),
+  });
+  const inspected = fetched.value.value;
+  if (inspected) {
+    last.current = inspected.session;
+    base.current = inspected.session.session;
+  }
+  const isListed = !!last.current && launches.value.has(last.current.id);
+  const wasListed = useRef(false);
+  useEffect(() => {
+    if (wasListed.current && !isListed) fetched.again();
+    wasListed.current = isListed;
+  }, [isListed]);
+  const error = fetched.error.value;
+  const isGone = error instanceof Refusal && error.status === 404;
+  useEffect(() => {
+    if (isGone && last.current && location.pathname.startsWith("/sessions/")) say("quiet", `${called(last.current)} was removed from the record`);
+  }, [isGone]);
+  if (isGone) return <Gone reference={reference} before={last.current} />;
+  if (inspected) return <Shown inspected={inspected} />;
+  if (error !== null) return <Failed what="This session can't be shown" error={error} again={fetched.again} />;
+  return <Loading what="Loading the session…" />;
+}
+
+function Shown({ inspected }: { inspected: InspectView }) {
+  const session = launches.value.get(inspected.session.id) ?? inspected.session;
+  const watched = useSamples(session, isWide.value || params.value.get("tab") === "resources");
   return (
-    <div class="page-head">
-      <h1>Session</h1>
+    <div class="session-page">
+      <Head session={session} />
+      <Notices session={session} inspected={inspected} />
+      <Parts session={session} inspected={inspected} watched={watched} />
     </div>
+  );
+}
+
+function Gone({ reference, before }: { reference: string; before: SessionView | null }) {
+  return (
+    <Empty icon="search" title={before ? "This session was removed" : "There is no such session"}>
+      <p class="foreign">
+        {before
+          ? `${called(before)} had ended, and somebody has removed it from the record while you looked.`
+          : `Nothing on record is called “${reference.slice(0, 80)}”. It may have been removed, or be in another home.`}
+      </p>
+      <a class="button" href="/sessions">
+        All sessions
+      </a>
+    </Empty>
   );
 }

@@ -41,6 +41,7 @@ fn the_line_moves_in_order_as_others_end() {
     assert_eq!(call_up(&mut world, &caps), [id(2)]);
     assert_eq!(call_up(&mut world, &caps), [], "it takes the place");
     assert_eq!([2, 3, 4].map(|it| world.place_in_line(&id(it))), [None, Some(1), Some(2)]);
+    assert_eq!(world.places_in_line(), [(&id(3), 1), (&id(4), 2)].into());
     // Who is cancelled leaves the line at once.
     drop(world.step(&id(3), &stop(None)));
     assert_eq!([3, 4].map(|it| world.place_in_line(&id(it))), [None, Some(1)]);

@@ -3,5 +3,6 @@
 mod answer;
 mod client;
 mod events;
+mod list;
 mod output;
 mod terminal;

@@ -1,0 +1,76 @@
+//! The list of sessions.
+//!
+//! What was written of a session is kept with it, and stands in every list until the session changes: of a thousand
+//! that run few do between two lists. It is never asked for but by its stamp, so nobody has to remember to drop it.
+
+use std::collections::BTreeMap;
+
+use axum::body::Bytes;
+use kennel_core::api::ListRequest;
+use kennel_core::{Phase, SessionId, SessionView};
+
+use super::Owner;
+use crate::listing::{self, Listing, Stamp, Written};
+use crate::refused::Refused;
+
+impl Owner {
+    pub(super) fn list(&mut self, wish: &ListRequest) -> Result<Listing, Refused> {
+        let (ids, next) = wish.page(self.world.sessions());
+        let mut listing = Listing { sessions: Vec::with_capacity(ids.len()), next };
+        let mut places = None;
+        let mut news = Vec::new();
+        for id in ids {
+            let stamp = self.stamp(id);
+            if let Some(json) = stamp.and_then(|stamp| self.written(id, stamp)) {
+                listing.sessions.push(json);
+                continue;
+            }
+            let Some(mut view) = self.view_out_of_line(id) else { continue };
+            if view.phase == Phase::Queued {
+                let places: &BTreeMap<_, _> =
+                    places.get_or_insert_with(|| self.world.places_in_line());
+                view.queue_place = places.get(id).map(|place| *place as u64);
+            }
+            let json = listing::write(&view).map_err(Refused::internal)?;
+            listing.sessions.push(json.clone());
+            news.extend(stamp.map(|of| (id.clone(), Written { of, json })));
+        }
+        for (id, written) in news {
+            if let Some(runtime) = self.runtimes.get_mut(&id) {
+                runtime.written = Some(written);
+            }
+        }
+        Ok(listing)
+    }
+
+    /// None if its view has to do with other sessions: with those before it in line, or with a later launch that has
+    /// taken over what was made for it.
+    fn stamp(&self, id: &SessionId) -> Option<Stamp> {
+        let session = self.world.get(id)?;
+        if session.phase == Phase::Queued || !session.kept.is_empty() {
+            return None;
+        }
+        let runtime = self.runtimes.get(id)?;
+        Some(Stamp {
+            revision: self.world.revision(id)?,
+            times: runtime.times,
+            unsaved: runtime.unsaved,
+            trouble: runtime.trouble.len(),
+            launches: self.launches_of(id),
+        })
+    }
+
+    /// What was written of it, if that still holds.
+    fn written(&self, id: &SessionId, now: Stamp) -> Option<Bytes> {
+        let written = self.runtimes.get(id)?.written.as_ref();
+        let json = &written.filter(|written| written.of == now)?.json;
+        debug_assert!(self.is_as_shown(id, json), "session {id} has changed without its stamp");
+        Some(json.clone())
+    }
+
+    /// Whether that is what is shown of it now.
+    fn is_as_shown(&self, id: &SessionId, json: &Bytes) -> bool {
+        let shown: Option<SessionView> = self.view(id);
+        shown.and_then(|view| listing::write(&view).ok()).is_some_and(|shown| shown == *json)
+    }
+}

@@ -1,0 +1,63 @@
+import { tokens } from "../../answer/usage.tsx";
+import type { MemberAnswer } from "../../api/types.ts";
+import { Copy } from "../../ui/copy.tsx";
+import { commandLine, cost, counted, moment } from "../../ui/format.ts";
+import { LastVerdict, permissionText } from "./standing.tsx";
+
+/** Who a member is, and what it has used up. */
+export function Facts({ member }: { member: MemberAnswer }) {
+  const { seat, usage } = member;
+  return (
+    <aside class="card" aria-label={`About ${member.name}`}>
+      <div class="body">
+        <dl class="facts">
+          <dt>Agent</dt>
+          <dd class="foreign">{seat.agent}</dd>
+          <dt>Model</dt>
+          <dd class="foreign">{seat.model ?? <span class="muted">its own choice</span>}</dd>
+          <dt>Folder</dt>
+          <dd class="foreign mono">{member.cwd}</dd>
+          <dt>May</dt>
+          <dd>{permissionText(seat.permissions)}</dd>
+          {seat.turns != null && (
+            <>
+              <dt>Turns</dt>
+              <dd>{seat.turns}</dd>
+            </>
+          )}
+          {!!seat.args?.length && (
+            <>
+              <dt>Arguments</dt>
+              <dd class="foreign mono">{commandLine(seat.args)}</dd>
+            </>
+          )}
+          <dt>Conversation</dt>
+          <dd class="row">
+            {member.conversation ? (
+              <>
+                <code class="foreign">{member.conversation}</code>
+                <Copy text={member.conversation} label="Copy the conversation’s id" />
+              </>
+            ) : (
+              <span class="muted">none yet</span>
+            )}
+          </dd>
+          <dt>Last</dt>
+          <dd>
+            <LastVerdict member={member} />
+          </dd>
+          <dt>Tokens</dt>
+          <dd>
+            {tokens(usage.input_tokens)} in · {tokens(usage.cached_tokens)} cached · {tokens(usage.output_tokens)} out
+          </dd>
+          <dt>Cost</dt>
+          <dd>{usage.cost_micros > 0 ? cost(usage.cost_micros) : <span class="muted">not told</span>}</dd>
+          <dt>Attempts</dt>
+          <dd>{counted(member.attempts, "attempt")} judged</dd>
+          <dt>Added</dt>
+          <dd>{moment(member.created_at)}</dd>
+        </dl>
+      </div>
+    </aside>
+  );
+}

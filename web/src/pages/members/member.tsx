@@ -1,0 +1,107 @@
+import { useSignal } from "@preact/signals";
+import { useEffect } from "preact/hooks";
+
+import { Answer } from "../../answer/answer.tsx";
+import { Refusal, segment } from "../../api/http.ts";
+import type { MemberAnswer, SessionView } from "../../api/types.ts";
+import { useFetched } from "../../state/fetched.ts";
+import { isOver, sessions } from "../../state/live.ts";
+import { mayChange } from "../../state/me.ts";
+import { Button } from "../../ui/button.tsx";
+import { Icon } from "../../ui/icons.tsx";
+import { Empty, Failed, Loading } from "../../ui/states.tsx";
+import { promptOf, remember } from "./asked.ts";
+import { Compose } from "./compose.tsx";
+import { Facts } from "./facts.tsx";
+import { History } from "./history.tsx";
+import { concernsMembers } from "./members.ts";
+import { RemoveMember } from "./remove.tsx";
+import { MemberStanding } from "./standing.tsx";
+
+/** One member: asked, listened to, and looked back on. */
+export function Member({ name }: { name: string }) {
+  const { value, error, again } = useFetched<MemberAnswer>(`/v1/members/${segment(name)}`, { when: concernsMembers });
+  const removing = useSignal(false);
+  const member = value.value;
+  const gone = error.value instanceof Refusal && error.value.status === 404;
+  return (
+    <>
+      <div class="page-head">
+        <a class="button plain icon-only" href="/members" aria-label="All members" title="All members">
+          <Icon name="left" />
+        </a>
+        <h1 class="foreign">{name}</h1>
+        {member && !gone && <MemberStanding member={member} />}
+        <span class="grow" />
+        {member && !gone && mayChange.value && (
+          <Button kind="danger" onClick={() => void (removing.value = true)}>
+            Remove…
+          </Button>
+        )}
+      </div>
+      {gone ? (
+        <Empty icon="members" title={`There is no member ${name}`}>
+          <p>
+            It may have been removed. <a href="/members">All members</a>
+          </p>
+        </Empty>
+      ) : member ? (
+        <Seated key={name} member={member} />
+      ) : error.value ? (
+        <Failed what={`${name} can’t be had`} error={error.value} again={again} />
+      ) : (
+        <Loading what={`Loading ${name}…`} />
+      )}
+      {removing.value && member && <RemoveMember member={member} close={() => void (removing.value = false)} />}
+    </>
+  );
+}
+
+function Seated({ member }: { member: MemberAnswer }) {
+  const prompts = sessions.value.filter((session) => session.spec.agent?.member === member.name);
+  const shown = useShown(prompts, member);
+  return (
+    <div class="member-page">
+      <div class="stack">
+        {mayChange.value && (
+          <section class="card" aria-label={`Ask ${member.name}`}>
+            <div class="body">
+              <Compose
+                to={member.name}
+                label={`Ask ${member.name}`}
+                placeholder="What shall it do?"
+                hasConversation={member.conversation !== null}
+                whom={() => ({ member: member.name })}
+                asked={(session, prompt) => {
+                  remember(session.session, prompt);
+                  shown.add(session.session);
+                }}
+              />
+            </div>
+          </section>
+        )}
+        {shown.ids.map((id) => (
+          <Answer key={id} session={id} prompt={promptOf(id)} />
+        ))}
+        <History prompts={prompts.filter((it) => isOver(it) && !shown.ids.includes(it.session))} open={shown.add} />
+      </div>
+      <Facts member={member} />
+    </div>
+  );
+}
+
+/** What is shown at full length: what is live, and what was since the page was opened; the newest first. */
+function useShown(prompts: SessionView[], member: MemberAnswer): { ids: string[]; add: (id: string) => void } {
+  const opened = useSignal<readonly string[]>([]);
+  const add = (id: string) => {
+    if (!opened.value.includes(id)) opened.value = [...opened.value, id];
+  };
+  const live = prompts.filter((session) => !isOver(session) && !session.spec.agent?.interactive).map((session) => session.session);
+  const known = new Set([...opened.value, ...live]);
+  // What this very moment began may not be among the sessions yet.
+  const chat = prompts.some((session) => session.session === member.busy_with && session.spec.agent?.interactive);
+  if (member.busy_with && !chat) known.add(member.busy_with.split("_")[0] ?? member.busy_with);
+  const ids = [...known].sort((a, b) => (a < b ? 1 : -1));
+  useEffect(() => ids.forEach(add), [ids.join()]);
+  return { ids, add };
+}

@@ -1,0 +1,14 @@
+import type { EventView, MemberAnswer } from "../../api/types.ts";
+import { type Fetched, useFetched } from "../../state/fetched.ts";
+import { launches } from "../../state/live.ts";
+
+/** Whether an event may have changed how a member stands. */
+export function concernsMembers(event: EventView): boolean {
+  if (event.session === null) return event.kind.startsWith("member_");
+  const launch = launches.value.get(event.session);
+  return launch === undefined || !!launch.spec.agent?.member;
+}
+
+export function useMembers(): Fetched<MemberAnswer[]> {
+  return useFetched<MemberAnswer[]>("/v1/members", { when: concernsMembers });
+}

@@ -1,0 +1,49 @@
+import { segment } from "../../api/http.ts";
+import type { MemberAnswer, Permissions, Seat } from "../../api/types.ts";
+import { Age } from "../../ui/age.tsx";
+import { Badge, VerdictBadge } from "../../ui/badge.tsx";
+import { PERMISSIONS } from "./seat.tsx";
+
+/** Whether a member is at work, since when, and who waits for it. */
+export function MemberStanding({ member }: { member: MemberAnswer }) {
+  return (
+    <span class="row wrap standing">
+      {member.busy_with ? <Badge tone="good" word="busy" /> : <Badge tone="quiet" word="idle" />}
+      {member.busy_with && (
+        <span class="small muted">
+          with <a href={`/sessions/${segment(member.busy_with)}`}>{member.busy_with}</a>
+          {member.busy_since && (
+            <>
+              {" "}
+              for <Age since={member.busy_since} />
+            </>
+          )}
+        </span>
+      )}
+      {member.waiting > 0 && <Badge tone="info" bare word={`${member.waiting} waiting`} />}
+    </span>
+  );
+}
+
+export function LastVerdict({ member }: { member: MemberAnswer }) {
+  if (!member.last_verdict) return <span class="muted small">not asked yet</span>;
+  return (
+    <span class="row">
+      <VerdictBadge kind={member.last_verdict} />
+      {member.last_at && (
+        <span class="small muted">
+          <Age since={member.last_at} /> ago
+        </span>
+      )}
+    </span>
+  );
+}
+
+export function permissionText(permissions: Permissions | undefined): string {
+  return PERMISSIONS.find(([value]) => value === (permissions ?? "default"))?.[1] ?? "";
+}
+
+/** The agent, and its model. */
+export function seatText(seat: Seat): string {
+  return seat.model ? `${seat.agent}, ${seat.model}` : seat.agent;
+}

@@ -1,0 +1,79 @@
+import { useSignal } from "@preact/signals";
+import type { ComponentChildren } from "preact";
+import { useEffect } from "preact/hooks";
+
+import { canStop } from "../../../actions/stop.ts";
+import { StopDialog } from "../../../actions/stop.tsx";
+import type { SessionView } from "../../../api/types.ts";
+import { bind } from "../../../state/keys.ts";
+import { mayChange } from "../../../state/me.ts";
+import { Button } from "../../../ui/button.tsx";
+import type { IconName } from "../../../ui/icons.tsx";
+import { ForgetDialog } from "./forget.tsx";
+import { InputDialog } from "./input.tsx";
+import { isLatest, type May, mayForget, mayInput, mayRemove, mayResume, maySignal } from "./may.ts";
+import { RemoveDialog } from "./remove.tsx";
+import { ResumeDialog } from "./resume.tsx";
+import { SignalDialog } from "./signal.tsx";
+
+type Open = "stop" | "now" | "signal" | "input" | "resume" | "forget" | "remove" | null;
+
+/** What can be done with a session; nothing else is offered. */
+export function Actions({ session }: { session: SessionView }) {
+  const open = useSignal<Open>(null);
+  const close = () => void (open.value = null);
+  const offersStop = mayChange.value && isLatest(session) && canStop(session);
+  useEffect(() => {
+    if (!offersStop) return;
+    return bind({ keys: "x", what: "Stop this session", run: () => void (open.value = "stop") });
+  }, [offersStop]);
+  return (
+    <>
+      {mayChange.value && isLatest(session) && (
+        <div class="row wrap actions" role="group" aria-label="What can be done">
+          <Do may={mayInput(session)} icon="send" run={() => void (open.value = "input")}>
+            Input…
+          </Do>
+          <Do may={maySignal(session)} run={() => void (open.value = "signal")}>
+            Signal…
+          </Do>
+          <Do may={mayForget(session)} run={() => void (open.value = "forget")}>
+            {session.phase === "lost" ? "Forget…" : "Let go…"}
+          </Do>
+          <Do may={mayResume(session)} icon="play" run={() => void (open.value = "resume")}>
+            Resume…
+          </Do>
+          <Do may={mayRemove(session)} run={() => void (open.value = "remove")}>
+            Remove…
+          </Do>
+          {offersStop && (
+            <>
+              <Button kind="danger" title="KILL at once, without grace" onClick={() => void (open.value = "now")}>
+                Stop now…
+              </Button>
+              <Button kind="danger primary" icon="stop" onClick={() => void (open.value = "stop")}>
+                Stop…
+              </Button>
+            </>
+          )}
+        </div>
+      )}
+      {open.value === "stop" && <StopDialog sessions={[session]} close={close} />}
+      {open.value === "now" && <StopDialog sessions={[session]} close={close} first={{ kind: "now" }} />}
+      {open.value === "signal" && <SignalDialog session={session} close={close} />}
+      {open.value === "input" && <InputDialog session={session} close={close} />}
+      {open.value === "resume" && <ResumeDialog session={session} close={close} />}
+      {open.value === "forget" && <ForgetDialog session={session} close={close} />}
+      {open.value === "remove" && <RemoveDialog session={session} close={close} />}
+    </>
+  );
+}
+
+function Do({ may, icon, run, children }: { may: May; icon?: IconName; run: () => void; children: ComponentChildren }) {
+  if (may === null) return null;
+  return (
+    <Button {...(icon ? { icon } : {})} disabled={may !== "yes"} {...(may === "yes" ? {} : { title: may.no })} onClick={run}>
+      {children}
+    </Button>
+  );
+}

@@ -1,0 +1,78 @@
+import { useSignal } from "@preact/signals";
+
+import { BY, post, segment } from "../../../api/http.ts";
+import type { ResumeRequest, SessionView } from "../../../api/types.ts";
+import { refresh } from "../../../state/live.ts";
+import { go } from "../../../state/router.ts";
+import { Button } from "../../../ui/button.tsx";
+import { Dialog } from "../../../ui/dialog.tsx";
+import { commandLine, shortened } from "../../../ui/format.ts";
+import { say, sayFailed } from "../../../ui/toast.tsx";
+import { environment } from "./environment.ts";
+
+/** Launches a session that has ended again. */
+export function ResumeDialog({ session, close }: { session: SessionView; close: () => void }) {
+  const text = useSignal("");
+  const queue = useSignal(false);
+  const busy = useSignal(false);
+  const typed = environment(text.value);
+  const wrong = "wrong" in typed ? typed.wrong : null;
+  const resume = async (event: Event) => {
+    event.preventDefault();
+    if (!("env" in typed)) return;
+    busy.value = true;
+    const request: ResumeRequest = { by: BY, after: session.id, env: typed.env, queue: queue.value };
+    if (session.spec.stdin && !session.spec.terminal) request.stdin = "pipe";
+    try {
+      const launched = await post<SessionView>(`/v1/sessions/${segment(session.session)}/resume`, request);
+      refresh(launched.id);
+      say("good", `Launch ${launched.attempt} of it ${launched.phase === "queued" ? "waits in line" : "has begun"}`);
+      close();
+      go(`/sessions/${segment(launched.session)}`);
+    } catch (error) {
+      sayFailed("It was not launched again", error);
+      busy.value = false;
+    }
+  };
+  return (
+    <Dialog title="Launch it again?" close={close}>
+      <form class="stack" onSubmit={resume}>
+        <p>
+          The same command begins once more in the same folder, as launch {session.launches + 1}. It keeps its id, name and settings; what was printed
+          before stays with the earlier launches.
+        </p>
+        <code class="note foreign">{shortened(commandLine(session.spec.argv ?? []), 400)}</code>
+        {session.spec.worktree && <p class="muted small">It goes on in its worktree if that was kept; else it is made anew.</p>}
+        <div class="field">
+          <label for="resume-env">Environment</label>
+          <textarea
+            id="resume-env"
+            class="input mono"
+            rows={3}
+            placeholder="NAME=value"
+            value={text.value}
+            aria-invalid={wrong !== null}
+            aria-describedby="resume-env-help"
+            onInput={(event) => void (text.value = event.currentTarget.value)}
+          />
+          <span id="resume-env-help" class={wrong ? "wrong" : "help"}>
+            {wrong ?? "One variable a line. The former environment is on no record: it gets a PATH, and what you write here."}
+          </span>
+        </div>
+        <label class="check">
+          <input type="checkbox" checked={queue.value} onChange={(event) => void (queue.value = event.currentTarget.checked)} />
+          Wait in line if there are too many sessions
+        </label>
+        <p class="muted small">
+          With the environment of your shell: <code>kennel resume {session.name ?? session.session}</code>
+        </p>
+        <div class="actions">
+          <Button onClick={close}>Cancel</Button>
+          <Button type="submit" kind="primary" icon="play" disabled={busy.value || wrong !== null}>
+            Launch again
+          </Button>
+        </div>
+      </form>
+    </Dialog>
+  );
+}

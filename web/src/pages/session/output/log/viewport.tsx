@@ -1,0 +1,135 @@
+import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
+
+import { outcome } from "../outcome.ts";
+import { Row } from "./row.tsx";
+import type { Window } from "./window.ts";
+
+/** How near to an end of what is held more is asked for, in heights of the view. */
+const NEAR = 2;
+/** At the end is who is within so many pixels of it. */
+const CLOSE = 6;
+
+interface Props {
+  log: Window;
+  needle: string;
+  found: number | null;
+  wrap: boolean;
+  times: boolean;
+  /** Has the offset of the first line told that is in sight. */
+  onPlace: (offset: number) => void;
+  element: { current: HTMLDivElement | null };
+}
+
+/** The lines that are held, in a view that scrolls: whatever is added or let go, what is in sight stays where it is. */
+export function Viewport({ log, needle, found, wrap, times, onPlace, element }: Props) {
+  const anchor = useRef<{ offset: string; top: number } | null>(null);
+  const top = useRef(0);
+  const items = log.items.value;
+  const open = log.open.value;
+  const ended = log.ended.value;
+  const target = log.target.value;
+
+  const look = () => {
+    const view = element.current;
+    if (!view) return;
+    const first = firstInSight(view);
+    anchor.current = first && { offset: first.dataset["offset"] ?? "", top: first.offsetTop - view.scrollTop };
+    if (anchor.current) onPlace(Number(anchor.current.offset));
+    const below = view.scrollHeight - view.scrollTop - view.clientHeight;
+    if (view.scrollTop < NEAR * view.clientHeight) void log.older();
+    if (below < NEAR * view.clientHeight) void log.newer();
+    top.current = view.scrollTop;
+  };
+
+  const onScroll = () => {
+    const view = element.current;
+    if (!view) return;
+    const atEnd = view.scrollHeight - view.scrollTop - view.clientHeight <= CLOSE;
+    if (atEnd && !log.hasNewer.value) {
+      log.following.value = true;
+      log.unseen.value = 0;
+    } else if (!atEnd && view.scrollTop < top.current) {
+      log.following.value = false;
+    }
+    look();
+  };
+
+  useLayoutEffect(() => {
+    const view = element.current;
+    if (!view) return;
+    const aim = target === null ? null : rowAt(view, String(target));
+    const before = anchor.current;
+    if (aim) {
+      view.scrollTop = aim.offsetTop - Math.max(0, (view.clientHeight - aim.offsetHeight) / 2);
+      log.target.value = null;
+    } else if (log.following.value) {
+      view.scrollTop = view.scrollHeight;
+    } else if (before) {
+      const row = rowAt(view, before.offset);
+      if (row) view.scrollTop = row.offsetTop - before.top;
+    }
+    look();
+  }, [items, open, ended, target, wrap, times]);
+
+  useEffect(() => {
+    const view = element.current;
+    if (!view) return;
+    const observer = new ResizeObserver(() => {
+      if (log.following.value) view.scrollTop = view.scrollHeight;
+    });
+    observer.observe(view);
+    return () => observer.disconnect();
+  }, []);
+
+  const onKeyDown = (event: KeyboardEvent) => {
+    if (event.ctrlKey || event.metaKey || event.altKey || event.target !== element.current) return;
+    if (event.key === "End") void log.toEnd();
+    else if (event.key === "Home") void log.to(0);
+    else return;
+    event.preventDefault();
+  };
+
+  return (
+    <div
+      ref={element}
+      class={`log-view${wrap ? " wraps" : ""}${times ? " has-times" : ""}`}
+      role="region"
+      aria-label="What the session printed"
+      tabIndex={0}
+      onScroll={onScroll}
+      onKeyDown={onKeyDown}
+    >
+      {log.hasOlder.value && <p class="log-edge">There is more above</p>}
+      {items.map((item) => (
+        <Row key={`${item.kind}${item.offset}`} item={item} needle={needle} isFound={found === item.offset} />
+      ))}
+      {open && <Row key={`line${open.offset}`} item={open} needle={needle} isFound={found === open.offset} />}
+      {log.hasNewer.value && <p class="log-edge">There is more below</p>}
+      {ended !== undefined && !log.hasNewer.value && <p class="log-end foreign">{outcome(ended)}</p>}
+    </div>
+  );
+}
+
+function rowAt(view: HTMLElement, offset: string): HTMLElement | null {
+  return view.querySelector<HTMLElement>(`[data-offset="${offset}"]`);
+}
+
+function firstInSight(view: HTMLElement): HTMLElement | null {
+  const rows = view.querySelectorAll<HTMLElement>("[data-offset]");
+  let [low, high] = [0, rows.length - 1];
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    const row = rows[middle] as HTMLElement;
+    if (row.offsetTop + row.offsetHeight > view.scrollTop) high = middle;
+    else low = middle + 1;
+  }
+  return rows[low] ?? null;
+}
+
+/** The rows that are in sight. */
+export function inSight(view: HTMLElement): Set<string> {
+  const rows = [...view.querySelectorAll<HTMLElement>("[data-offset]")];
+  const bottom = view.scrollTop + view.clientHeight;
+  const seen = rows.filter((row) => row.offsetTop + row.offsetHeight > view.scrollTop && row.offsetTop < bottom);
+  return new Set(seen.map((row) => row.dataset["offset"] ?? ""));
+}

@@ -1,0 +1,162 @@
+import { useSignal } from "@preact/signals";
+import { useRef } from "preact/hooks";
+
+import type { InspectView, MemberView, SessionView } from "../../../api/types.ts";
+import { counted } from "../../../ui/format.ts";
+import { Icon } from "../../../ui/icons.tsx";
+import { type Recent, useRecent } from "./recent.ts";
+import { build, type Line, lines, REPARENTED, stateWord } from "./tree.ts";
+
+/** Who is in the pen now, as a tree. */
+export function Processes({ session, inspected }: { session: SessionView; inspected: InspectView }) {
+  const recent = useRecent(inspected.members);
+  const tree = build(inspected.members, session.pid);
+  const count = inspected.members.length;
+  return (
+    <section class="card" aria-labelledby="processes-title">
+      <header>
+        <h2 id="processes-title" class="grow">
+          Processes
+        </h2>
+        <span class="muted small" data-count={count}>
+          {count === 0 ? "none" : counted(count, "process", "processes")}
+        </span>
+      </header>
+      {count === 0 && recent.vanished.length === 0 ? (
+        <p class="body muted small">{nobody(session)}</p>
+      ) : (
+        <TreeView shown={(folded) => lines(tree, folded)} agentPid={session.pid} recent={recent} />
+      )}
+      {recent.vanished.length > 0 && (
+        <ul class="vanished" aria-label="Gone just now">
+          {recent.vanished.map((process) => (
+            <li key={process.pid} class="muted small">
+              <s class="foreign">{process.name}</s> pid {process.pid}, gone
+            </li>
+          ))}
+        </ul>
+      )}
+      <Pen session={session} keeper={inspected.keeper_pid} />
+      {inspected.trouble.map((trouble) => (
+        <p class="pen-line warn-text foreign" key={trouble}>
+          {trouble}
+        </p>
+      ))}
+    </section>
+  );
+}
+
+function nobody(session: SessionView): string {
+  if (session.ended_at) return "The pen was seen empty: no process of this launch is left.";
+  if (session.phase === "lost") return "Nobody can be seen: the session is lost.";
+  if (session.phase === "queued") return "It waits in line; nothing runs yet.";
+  return "Nobody is in the pen at this moment.";
+}
+
+function Pen({ session, keeper }: { session: SessionView; keeper: number | null }) {
+  const pen = session.pen;
+  if (pen === null) return session.started_by === "terminal" ? <p class="pen-line muted">No pen: it was started in a terminal, and only this process is followed.</p> : null;
+  const kind =
+    pen === "subtree" ? "all below its keeper (no cgroup)" : pen === "pidns" ? "a PID namespace of its own" : pen.startsWith("/") ? "cgroup" : "";
+  return (
+    <p class="pen-line muted">
+      Pen: {kind} {pen.startsWith("/") && <code class="foreign">{pen}</code>}
+      {keeper !== null && <>, keeper pid {keeper}</>}
+    </p>
+  );
+}
+
+/** The tree itself: up and down go from line to line, right and left open, close, and go in and out. */
+function TreeView(props: { shown: (folded: ReadonlySet<string>) => Line[]; agentPid: number | null; recent: Recent }) {
+  const folded = useSignal<ReadonlySet<string>>(new Set());
+  const chosen = useSignal<string | null>(null);
+  const list = useRef<HTMLUListElement>(null);
+  const shown = props.shown(folded.value);
+  const at = Math.max(0, shown.findIndex((line) => line.key === chosen.value));
+  const fold = (key: string, closed: boolean) => {
+    const next = new Set(folded.value);
+    if (closed) next.add(key);
+    else next.delete(key);
+    folded.value = next;
+  };
+  const focus = (line: Line | undefined) => {
+    if (!line) return;
+    chosen.value = line.key;
+    list.current?.querySelector<HTMLElement>(`[data-key="${line.key}"]`)?.focus();
+  };
+  const press = (event: KeyboardEvent) => {
+    const line = shown[at];
+    if (!line || event.ctrlKey || event.metaKey || event.altKey) return;
+    if (event.key === "ArrowDown") focus(shown[at + 1]);
+    else if (event.key === "ArrowUp") focus(shown[at - 1]);
+    else if (event.key === "Home") focus(shown[0]);
+    else if (event.key === "End") focus(shown.at(-1));
+    else if (event.key === "ArrowRight" && line.children > 0) {
+      if (line.isOpen) focus(shown[at + 1]);
+      else fold(line.key, false);
+    } else if (event.key === "ArrowLeft") {
+      if (line.children > 0 && line.isOpen) fold(line.key, true);
+      else focus(shown.find((other) => other.key === line.above));
+    } else return;
+    event.preventDefault();
+  };
+  return (
+    <ul class="process-tree" role="tree" aria-label="Processes in the pen" ref={list} onKeyDown={press}>
+      {shown.map((line, place) => (
+        <li
+          key={line.key}
+          role="treeitem"
+          data-key={line.key}
+          data-pid={line.process?.pid}
+          class={line.process && props.recent.appeared.has(line.process.pid) ? "new" : undefined}
+          style={{ "--level": line.level - 1 }}
+          aria-level={line.level}
+          aria-posinset={line.place}
+          aria-setsize={line.of}
+          aria-expanded={line.children > 0 ? line.isOpen : undefined}
+          aria-selected={place === at}
+          tabIndex={place === at ? 0 : -1}
+          onFocus={() => void (chosen.value = line.key)}
+          onClick={(event) => {
+            if ((event.target as Element).closest(".twisty")) fold(line.key, line.isOpen);
+          }}
+        >
+          <span class="twisty" aria-hidden="true">
+            {line.children > 0 && <Icon name={line.isOpen ? "down" : "right"} />}
+          </span>
+          {line.key === REPARENTED || !line.process ? (
+            <Reparented count={line.children} />
+          ) : (
+            <Process process={line.process} isAgent={line.process.pid === props.agentPid} isNew={props.recent.appeared.has(line.process.pid)} />
+          )}
+        </li>
+      ))}
+    </ul>
+  );
+}
+
+function Reparented({ count }: { count: number }) {
+  return (
+    <div class="process">
+      <strong>Re-parented</strong> <span class="muted small">{count}</span>
+      <p class="muted tiny">Whoever started them has gone, as with daemons. The pen holds them all the same, and a stop ends them too.</p>
+    </div>
+  );
+}
+
+function Process({ process, isAgent, isNew }: { process: MemberView; isAgent: boolean; isNew: boolean }) {
+  return (
+    <div class="process">
+      <div class="row wrap">
+        <strong class="foreign">{process.name}</strong>
+        {isAgent && <span class="badge bare info">agent</span>}
+        {isNew && <span class="badge bare good">new</span>}
+        <span class="muted tiny">pid {process.pid}</span>
+        <span class={`tiny state-${process.state === "D" || process.state === "Z" ? "odd" : "plain"}`}>{stateWord(process.state)}</span>
+      </div>
+      <code class="cut foreign" title={process.command.slice(0, 2000)}>
+        {process.command.slice(0, 600)}
+      </code>
+    </div>
+  );
+}

@@ -1,0 +1,34 @@
+import { useRef } from "preact/hooks";
+
+import type { MemberView } from "../../../api/types.ts";
+import { now } from "../../../state/clock.ts";
+import { changes } from "./tree.ts";
+
+/** How long it is shown that somebody came or went. */
+const SHOWN_MS = 3000;
+
+export interface Recent {
+  appeared: ReadonlySet<number>;
+  /** They are in no list any more. */
+  vanished: MemberView[];
+}
+
+/** Who came and who went lately, look by look. What is seen first is no change. */
+export function useRecent(members: readonly MemberView[] | null): Recent {
+  const before = useRef<readonly MemberView[] | null>(null);
+  const appeared = useRef(new Map<number, number>());
+  const vanished = useRef(new Map<number, { process: MemberView; at: number }>());
+  const time = Math.max(now.value, Date.now());
+  if (members && before.current && before.current !== members) {
+    const changed = changes(before.current, members);
+    for (const process of changed.appeared) {
+      appeared.current.set(process.pid, time);
+      vanished.current.delete(process.pid);
+    }
+    for (const process of changed.vanished) vanished.current.set(process.pid, { process, at: time });
+  }
+  if (members) before.current = members;
+  for (const [pid, at] of appeared.current) if (time - at > SHOWN_MS) appeared.current.delete(pid);
+  for (const [pid, { at }] of vanished.current) if (time - at > SHOWN_MS) vanished.current.delete(pid);
+  return { appeared: new Set(appeared.current.keys()), vanished: [...vanished.current.values()].map((it) => it.process) };
+}

@@ -1,0 +1,64 @@
+import "uplot/dist/uPlot.min.css";
+
+import { useEffect, useRef } from "preact/hooks";
+import uPlot from "uplot";
+
+import { shown as shownTheme } from "../../../state/theme.ts";
+import type { Series } from "./samples.ts";
+
+const HEIGHT = 104;
+
+interface Props {
+  series: Series;
+  /** A value at the side. */
+  word: (value: number) => string;
+  /** A token of the theme. */
+  color: string;
+  /** Whether only whole numbers make sense. */
+  whole?: boolean;
+}
+
+/** A line over time. It is a picture: what it says is told beside it, too. */
+export function Chart({ series, word, color, whole }: Props) {
+  const place = useRef<HTMLDivElement>(null);
+  const plot = useRef<uPlot | null>(null);
+  const theme = shownTheme.value;
+  useEffect(() => {
+    const element = place.current;
+    if (!element) return;
+    const made = new uPlot(options(element, { word, color, whole: whole ?? false }), [series.times, series.values], element);
+    plot.current = made;
+    const resized = new ResizeObserver(() => {
+      if (element.clientWidth > 0 && element.clientWidth !== made.width) made.setSize({ width: element.clientWidth, height: HEIGHT });
+    });
+    resized.observe(element);
+    return () => {
+      resized.disconnect();
+      made.destroy();
+      plot.current = null;
+    };
+  }, [theme]);
+  useEffect(() => plot.current?.setData([series.times, series.values]), [series.times.length, series.times.at(-1)]);
+  return <div class="chart" ref={place} aria-hidden="true" />;
+}
+
+function options(element: HTMLElement, { word, color, whole }: { word: (value: number) => string; color: string; whole: boolean }): uPlot.Options {
+  const style = getComputedStyle(document.documentElement);
+  const token = (name: string) => style.getPropertyValue(`--${name}`).trim();
+  const [line, muted] = [token("line"), token("muted")];
+  const font = `11px ${token("font")}`;
+  const axis = { stroke: muted, font, grid: { stroke: line, width: 1 }, ticks: { show: false } };
+  return {
+    width: Math.max(element.clientWidth, 80),
+    height: HEIGHT,
+    legend: { show: false },
+    cursor: { show: false },
+    padding: [6, 8, 0, 0],
+    scales: { y: { range: (_, __, highest) => [0, Math.max(whole ? 2 : 1, (highest ?? 0) * 1.15)] } },
+    axes: [
+      { ...axis, size: 22, space: 70, values: (_, ticks) => ticks.map((tick) => new Date(tick * 1000).toLocaleTimeString("en-GB")) },
+      { ...axis, size: 62, space: 34, values: (_, ticks) => ticks.map((tick) => (whole && tick % 1 ? "" : word(tick))) },
+    ],
+    series: [{}, { stroke: token(color), width: 1.6, fill: `color-mix(in srgb, ${token(color)} 14%, transparent)`, points: { show: false }, spanGaps: false }],
+  };
+}

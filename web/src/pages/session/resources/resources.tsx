@@ -1,0 +1,73 @@
+import { useSignal } from "@preact/signals";
+import { type ComponentType } from "preact";
+import { useEffect } from "preact/hooks";
+
+import type { SessionView } from "../../../api/types.ts";
+import { bytes } from "../../../ui/format.ts";
+import { column, cpuPercent, type Series, summary } from "./samples.ts";
+import type { Watched } from "./watch.ts";
+
+type ChartPart = ComponentType<{ series: Series; word: (value: number) => string; color: string; whole?: boolean }>;
+
+const percent = (value: number) => `${value < 10 && value > 0 ? value.toFixed(1) : Math.round(value)} %`;
+const number = (value: number) => String(Math.round(value));
+
+/** What the pen uses, over time. */
+export function Resources({ session, watched }: { session: SessionView; watched: Watched }) {
+  const chart = useSignal<ChartPart | null>(null);
+  useEffect(() => {
+    let isShown = true;
+    // Without the chart there are still the figures.
+    import("./chart.tsx").then(
+      (it) => isShown && void (chart.value = it.Chart),
+      () => {},
+    );
+    return () => void (isShown = false);
+  }, []);
+  const samples = watched.samples.value;
+  return (
+    <section class="card" aria-labelledby="resources-title">
+      <header>
+        <h2 id="resources-title" class="grow">
+          Resources
+        </h2>
+        <span class="muted small">of all its processes</span>
+      </header>
+      {samples.length === 0 ? (
+        <p class="body muted small">{nothing(session, watched)}</p>
+      ) : (
+        <div class="body stack">
+          <Measure title="CPU" chart={chart.value} series={cpuPercent(samples)} word={percent} color="info" />
+          <Measure title="Memory" chart={chart.value} series={column(samples, "memory_bytes")} word={bytes} color="accent" />
+          <Measure title="Processes" chart={chart.value} series={column(samples, "processes")} word={number} color="warn" whole />
+        </div>
+      )}
+      {watched.trouble.value && <p class="pen-line warn-text foreign">{watched.trouble.value}</p>}
+    </section>
+  );
+}
+
+function nothing(session: SessionView, watched: Watched): string {
+  if (!watched.asked.value) return "Measuring…";
+  if (session.ended_at) return "It has ended, and nothing that it used is on record.";
+  return session.phase === "running" ? "Measuring…" : "Nothing is measured before it runs.";
+}
+
+function Measure(props: { title: string; chart: ChartPart | null; series: Series; word: (value: number) => string; color: string; whole?: boolean }) {
+  const { last, highest } = summary(props.series);
+  const Chart = props.chart;
+  return (
+    <div class="measure">
+      <div class="row">
+        <h3 class="grow">{props.title}</h3>
+        <span class="small" data-measure={props.title}>
+          <span class="muted">now</span> {last === null ? "–" : props.word(last)} <span class="muted">highest</span>{" "}
+          {highest === null ? "–" : props.word(highest)}
+        </span>
+      </div>
+      {Chart && props.series.times.length > 1 && (
+        <Chart series={props.series} word={props.word} color={props.color} whole={props.whole ?? false} />
+      )}
+    </div>
+  );
+}

@@ -1,0 +1,182 @@
+/** A new session as it is being written down, and the request that comes of it. */
+import { BY, type Refusal } from "../../../api/http.ts";
+import type { AskRequest, CreateRequest, Permissions, SessionView } from "../../../api/types.ts";
+import { split } from "./argv.ts";
+import { cores, count, size, time } from "./quantities.ts";
+import { PATH, variables } from "./variables.ts";
+
+export interface Draft {
+  kind: "command" | "prompt";
+  command: string;
+  inShell: boolean;
+  terminal: boolean;
+  /** `member:NAME` or `agent:NAME`; `agent:` is one that is described. */
+  whom: string;
+  agentName: string;
+  description: string;
+  prompt: string;
+  model: string;
+  permissions: Permissions;
+  fresh: boolean;
+  folder: string;
+  name: string;
+  worktree: boolean;
+  branch: string;
+  memory: string;
+  cpu: string;
+  pids: string;
+  timeout: string;
+  idle: string;
+  bestEffort: boolean;
+  restart: boolean;
+  restarts: string;
+  queue: boolean;
+  env: string;
+}
+
+export const BLANK: Draft = {
+  kind: "command", command: "", inShell: false, terminal: true, whom: "agent:claude", agentName: "", description: "", prompt: "",
+  model: "", permissions: "default", fresh: false, folder: "", name: "", worktree: false, branch: "", memory: "", cpu: "", pids: "",
+  timeout: "", idle: "", bestEffort: false, restart: false, restarts: "", queue: false, env: "",
+};
+
+/** What is wrong, by the field that it is said at; `all` if it is none of them. */
+export type Wrong = Partial<Record<keyof Draft | "all", string>>;
+export type Request = { path: "/v1/sessions"; body: CreateRequest } | { path: "/v1/ask"; body: AskRequest };
+
+/** The request, or all that is wrong with what was written. */
+export function requestOf(draft: Draft, key: string): { request: Request } | { wrong: Wrong } {
+  const wrong: Wrong = {};
+  const shared = { ...limits(draft, wrong), ...common(draft, wrong), key };
+  const request: Request =
+    draft.kind === "command"
+      ? { path: "/v1/sessions", body: { ...shared, ...command(draft, wrong), asked_by: BY } }
+      : { path: "/v1/ask", body: { ...shared, ...prompt(draft, wrong), by: BY, detach: true } };
+  return Object.keys(wrong).length > 0 ? { wrong } : { request };
+}
+
+function common(draft: Draft, wrong: Wrong) {
+  const told = variables(draft.env);
+  if ("wrong" in told) wrong.env = told.wrong;
+  const env = "env" in told ? { ...told.env } : {};
+  env["PATH"] ??= PATH;
+  if (draft.kind === "command" && draft.terminal) env["TERM"] ??= "xterm-256color";
+  return { env, queue: draft.queue, ...(draft.name.trim() ? { name: draft.name.trim() } : {}) };
+}
+
+/** What was written into a field, as a number; nothing if nothing was written. */
+function quantity(draft: Draft, field: keyof Draft, read: (text: string) => number | null, example: string, wrong: Wrong): number | null {
+  const text = String(draft[field]).trim();
+  if (text === "") return null;
+  const value = read(text);
+  if (value === null || value === 0) wrong[field] = `Write for instance ${example}, or nothing for no limit.`;
+  return value;
+}
+
+function limits(draft: Draft, wrong: Wrong) {
+  return {
+    memory: quantity(draft, "memory", size, "512M or 4G", wrong),
+    cpu: quantity(draft, "cpu", cores, "0.5 or 2", wrong),
+    pids: quantity(draft, "pids", count, "100", wrong),
+    timeout_ms: quantity(draft, "timeout", time, "90s, 10m or 2h", wrong),
+  };
+}
+
+function folderOf(draft: Draft, wrong: Wrong, isNeeded: boolean): string {
+  const folder = draft.folder.trim();
+  if (folder === "" && isNeeded) wrong.folder = "Which folder does it work in?";
+  else if (folder !== "" && !folder.startsWith("/")) wrong.folder = "Write the whole path, from / on.";
+  return folder;
+}
+
+function command(draft: Draft, wrong: Wrong): Pick<CreateRequest, "argv" | "cwd"> & Partial<CreateRequest> {
+  const idle_ms = quantity(draft, "idle", time, "5m", wrong);
+  const most = draft.restart ? quantity(draft, "restarts", count, "3", wrong) : null;
+  return {
+    argv: argvOf(draft, wrong),
+    cwd: folderOf(draft, wrong, true),
+    idle_ms,
+    best_effort: draft.bestEffort,
+    ...(draft.terminal ? { terminal: { rows: 30, columns: 100 } } : {}),
+    ...(draft.restart ? { restart: { policy: "on_failure", most } } : {}),
+    ...(draft.worktree ? { worktree: draft.branch.trim() ? { asked: draft.branch.trim() } : {} } : {}),
+  };
+}
+
+/** The command and its arguments, exactly. */
+export function argvOf(draft: Draft, wrong: Wrong): string[] {
+  if (draft.command.trim() === "") {
+    wrong.command = "What is to be run?";
+    return [];
+  }
+  if (draft.inShell) return ["/bin/sh", "-c", draft.command];
+  const told = split(draft.command);
+  if ("wrong" in told) wrong.command = told.wrong;
+  return "argv" in told ? told.argv : [];
+}
+
+function prompt(draft: Draft, wrong: Wrong): Pick<AskRequest, "prompt"> & Partial<AskRequest> {
+  const [kind, name = ""] = cutOnce(draft.whom, ":");
+  const isMember = kind === "member";
+  if (draft.prompt.trim() === "") wrong.prompt = "What is it asked?";
+  const folder = folderOf(draft, wrong, !isMember);
+  const whom: Partial<AskRequest> = isMember ? { member: name, fresh: draft.fresh } : agent(draft, name, wrong);
+  return {
+    prompt: draft.prompt,
+    ...whom,
+    ...(folder ? { cwd: folder } : {}),
+    ...(draft.worktree ? { worktree: draft.branch.trim() } : {}),
+  };
+}
+
+function agent(draft: Draft, name: string, wrong: Wrong): Partial<AskRequest> {
+  const isDescribed = name === "";
+  if (isDescribed && draft.agentName.trim() === "") wrong.agentName = "What is it called?";
+  if (isDescribed && draft.description.trim() === "") wrong.description = "How is it called, and what does it print? As TOML.";
+  return {
+    agent: isDescribed ? draft.agentName.trim() : name,
+    permissions: draft.permissions,
+    ...(isDescribed ? { description: draft.description } : {}),
+    ...(draft.model.trim() ? { model: draft.model.trim() } : {}),
+  };
+}
+
+function cutOnce(text: string, at: string): [string, string] {
+  const place = text.indexOf(at);
+  return place < 0 ? [text, ""] : [text.slice(0, place), text.slice(place + at.length)];
+}
+
+/** At which field a refusal is said: by what it is about. */
+export function fieldOf(detail: string, kind: Draft["kind"]): keyof Draft | "all" {
+  const fields: [RegExp, keyof Draft][] = [
+    [/\bname of a branch\b|\bbranch\b/i, "branch"],
+    [/^cwd\b|in folder|not in a git repository|no such folder/i, "folder"],
+    [/^the name |no name for a session/, "name"],
+    [/^env\b/, "env"],
+    [/\bmember\b/, "whom"],
+    [/no agent is called/, "whom"],
+    [/\bprompt\b/, "prompt"],
+    [/no program|^argv\b|can't start the program|not executable/, kind === "command" ? "command" : "env"],
+    [/limit on memory/, "memory"],
+    [/limit on (the )?(number of )?(processes|pids)/, "pids"],
+    [/limit on CPU/i, "cpu"],
+  ];
+  return fields.find(([about]) => about.test(detail))?.[1] ?? "all";
+}
+
+/** What a refusal says, at its field. */
+export function wrongBy(refusal: Refusal, kind: Draft["kind"]): Wrong {
+  const text = refusal.hint ? `${sentence(refusal.message)} ${sentence(refusal.hint)}` : sentence(refusal.message);
+  return { [fieldOf(refusal.message, kind)]: text };
+}
+
+/** Why a session that was asked for never ran; nothing if it did. */
+export function neverRan(session: SessionView, kind: Draft["kind"]): Wrong | null {
+  if (session.exit?.kind !== "never_ran" || session.reason?.kind !== "failed") return null;
+  return { [fieldOf(session.reason.why, kind)]: sentence(session.reason.why) };
+}
+
+function sentence(text: string): string {
+  const whole = text.charAt(0).toUpperCase() + text.slice(1);
+  return /[.!?]$/.test(whole) ? whole : `${whole}.`;
+}

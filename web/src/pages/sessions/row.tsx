@@ -1,0 +1,181 @@
+import { Component } from "preact";
+
+import type { SessionView } from "../../api/types.ts";
+import { isOver } from "../../state/live.ts";
+import { Age } from "../../ui/age.tsx";
+import { Standing } from "../../ui/badge.tsx";
+import { duration, shortened } from "../../ui/format.ts";
+import { Icon } from "../../ui/icons.tsx";
+import { because, called, what } from "../../ui/words.ts";
+import { toggle } from "./state.ts";
+import { Cpu, Memory } from "./used.tsx";
+
+/** More of a text than fits into any row is not put into the document. */
+const LONGEST = 160;
+
+interface Props {
+  session: SessionView;
+  at: number;
+  top: number;
+  isSelected: boolean;
+  /** Whether the keys act on it. */
+  isCurrent: boolean;
+}
+
+/** What is worth a glance if it changes. Places in line and percents change all the time. */
+function signature({ phase, attempt, activity, reason, judged }: SessionView): string {
+  return [phase, attempt, activity, reason?.kind, judged?.verdict.kind].join(" ");
+}
+
+/** A row of the list; a card on a phone. It is drawn anew only if something of it has changed. */
+export class Row extends Component<Props> {
+  #signature = signature(this.props.session);
+  #turn = 0;
+
+  override shouldComponentUpdate(next: Props): boolean {
+    const { props } = this;
+    return (
+      next.session !== props.session || next.at !== props.at || next.top !== props.top ||
+      next.isSelected !== props.isSelected || next.isCurrent !== props.isCurrent
+    );
+  }
+
+  override render({ session, at, top, isSelected, isCurrent }: Props) {
+    const now = signature(session);
+    if (now !== this.#signature) {
+      this.#signature = now;
+      this.#turn += 1;
+    }
+    const changed = this.#turn === 0 ? "" : this.#turn % 2 === 0 ? " changed even" : " changed odd";
+    return (
+      <div
+        role="row"
+        class={`session-row${changed}`}
+        data-session={session.session}
+        aria-rowindex={at + 2}
+        aria-selected={isSelected}
+        tabIndex={isCurrent ? 0 : -1}
+        style={{ transform: `translateY(${top}px)` }}
+      >
+        <div role="gridcell" class="cell-check">
+          <input
+            type="checkbox"
+            tabIndex={-1}
+            aria-label={`Select ${shortened(called(session))}`}
+            checked={isSelected}
+            onChange={() => toggle(session.session)}
+          />
+        </div>
+        <div role="gridcell" class="cell-standing" title={session.reason ? because(session.reason) : undefined}>
+          <Standing session={session} />
+        </div>
+        <Name session={session} />
+        <Who session={session} />
+        <Activity session={session} />
+        <Cpu launch={session.id} />
+        <Memory launch={session.id} />
+        <Where session={session} />
+        <Times session={session} />
+      </div>
+    );
+  }
+}
+
+function Name({ session }: { session: SessionView }) {
+  const name = called(session);
+  const command = what(session);
+  const more = wrongWith(session) ?? (session.name && session.title ? session.title : name === command ? session.id : command);
+  const isCode = more === command || more === session.id;
+  return (
+    <div role="gridcell" class="cell-name two">
+      <a class="cut foreign" tabIndex={-1} href={`/sessions/${encodeURIComponent(session.session)}`} title={shortened(name, 400)}>
+        {shortened(name, LONGEST)}
+      </a>
+      <span class={`cut foreign muted tiny${isCode ? " mono" : ""}`} title={shortened(more, 400)}>
+        {shortened(more, LONGEST)}
+      </span>
+    </div>
+  );
+}
+
+/** Why it ended, if that is more than its state says. */
+function wrongWith(session: SessionView): string | null {
+  if (!isOver(session) || !session.reason) return null;
+  if (session.judged) return session.judged.verdict.kind === "succeeded" ? null : session.judged.verdict.evidence || null;
+  return /^(exited|stopped)$/.test(session.reason.kind) ? null : because(session.reason);
+}
+
+function Who({ session }: { session: SessionView }) {
+  const { agent } = session.spec;
+  if (!agent) return <div role="gridcell" class="cell-who" />;
+  const first = agent.member ?? agent.seat.agent;
+  const second = agent.plan ? `${agent.plan.plan} · ${agent.plan.name}` : agent.member ? agent.seat.agent : null;
+  return (
+    <div role="gridcell" class="cell-who two">
+      <span class="cut foreign" title={first}>
+        {shortened(first, LONGEST)}
+      </span>
+      {second && <span class="cut foreign muted tiny">{shortened(second, LONGEST)}</span>}
+    </div>
+  );
+}
+
+function Activity({ session }: { session: SessionView }) {
+  if (isOver(session) || (session.activity === null && session.progress === null)) return <div role="gridcell" class="cell-activity" />;
+  const { activity, progress } = session;
+  return (
+    <div role="gridcell" class="cell-activity two">
+      <span class={activity === "busy" ? "" : "muted"}>
+        {activity ?? ""}
+        {progress !== null && <span class="figure">{` ${progress}%`}</span>}
+      </span>
+      {progress !== null && <progress aria-label="How far it is" max={100} value={progress} />}
+    </div>
+  );
+}
+
+function Where({ session }: { session: SessionView }) {
+  const { cwd = "", worktree } = session.spec;
+  const folder = worktree?.repo.replace(/\/\.git$/, "") || cwd;
+  return (
+    <div role="gridcell" class="cell-where two">
+      <span class="cut foreign" title={shortened(folder, 400)}>
+        {shortened(folder.split("/").findLast(Boolean) ?? folder, LONGEST)}
+      </span>
+      {worktree ? (
+        <span class="cut foreign muted tiny branch" title={worktree.branch}>
+          <Icon name="worktrees" />
+          {shortened(worktree.branch || worktree.asked || "its own branch", LONGEST)}
+        </span>
+      ) : (
+        <span class="cut foreign muted tiny" title={shortened(folder, 400)}>
+          {shortened(folder, LONGEST)}
+        </span>
+      )}
+    </div>
+  );
+}
+
+function Times({ session }: { session: SessionView }) {
+  const begun = session.started_at ?? session.created_at;
+  const attempt = session.attempt > 1 ? `attempt ${session.attempt}` : null;
+  if (!isOver(session) || !session.ended_at) {
+    return (
+      <div role="gridcell" class="cell-age two">
+        <Age since={begun} />
+        {attempt && <span class="muted tiny">{attempt}</span>}
+      </div>
+    );
+  }
+  return (
+    <div role="gridcell" class="cell-age two">
+      <span>
+        <Age since={session.ended_at} /> ago
+      </span>
+      <span class="muted tiny">
+        took {duration(Date.parse(session.ended_at) - Date.parse(begun))}
+        {attempt && `, ${attempt}`}
+      </span>
+    </div>
+  );
+}

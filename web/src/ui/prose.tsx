@@ -1,0 +1,68 @@
+import "./prose.css";
+
+import type { ComponentChildren } from "preact";
+import { useMemo } from "preact/hooks";
+
+import { type Block, type Inline, type Item, parse } from "./markdown.ts";
+
+/** What an agent says, as it meant it: paragraphs, lists, code. Nothing of it is HTML. */
+export function Prose({ text }: { text: string }) {
+  const blocks = useMemo(() => parse(text), [text]);
+  return <div class="prose foreign">{blocks.map((block, at) => shown(block, at))}</div>;
+}
+
+function shown(block: Block, at: number): ComponentChildren {
+  switch (block.kind) {
+    case "paragraph":
+      return <p key={at}>{words(block.inlines)}</p>;
+    case "heading":
+      // Headings of the page are not for an agent to make: a bold line looks the same.
+      return (
+        <p key={at} class={`heading level-${Math.min(block.level, 4)}`}>
+          {words(block.inlines)}
+        </p>
+      );
+    case "code":
+      return (
+        <pre key={at} tabIndex={0} aria-label={block.language ? `Code, ${block.language}` : "Code"}>
+          <code>{block.text}</code>
+        </pre>
+      );
+    case "list":
+      return block.ordered ? <ol key={at}>{block.items.map(item)}</ol> : <ul key={at}>{block.items.map(item)}</ul>;
+    case "quote":
+      return <blockquote key={at}>{words(block.inlines)}</blockquote>;
+    case "rule":
+      return <hr key={at} />;
+  }
+}
+
+function item({ depth, number, inlines }: Item, at: number): ComponentChildren {
+  return (
+    <li key={at} class={`depth-${depth}`}>
+      <span class="marker" aria-hidden="true">
+        {number ?? "•"}
+      </span>
+      <span>{words(inlines)}</span>
+    </li>
+  );
+}
+
+function words(inlines: Inline[]): ComponentChildren {
+  return inlines.map((inline, at) => {
+    switch (inline.kind) {
+      case "text":
+        return inline.text;
+      case "code":
+        return <code key={at}>{inline.text}</code>;
+      case "strong":
+        return <strong key={at}>{words(inline.inlines)}</strong>;
+      case "link":
+        return (
+          <a key={at} href={inline.url} target="_blank" rel="noopener noreferrer">
+            {inline.url}
+          </a>
+        );
+    }
+  });
+}

@@ -1,0 +1,20 @@
+/**
+ * The path of a line through values from 0 to `most`, in a box with room for `slots` of them; the latest is at its right edge,
+ * however few there are.
+ */
+export function line(values: readonly number[], most: number, slots: number, width: number, height: number): string {
+  const shown = values.slice(-slots);
+  const step = width / Math.max(1, slots - 1);
+  const begin = width - step * (shown.length - 1);
+  const room = height - 2;
+  return shown
+    .map((value, at) => {
+      const part = most > 0 ? Math.min(1, Math.max(0, value / most)) : 0;
+      return `${at === 0 ? "M" : "L"}${round(begin + at * step)} ${round(1 + room - part * room)}`;
+    })
+    .join("");
+}
+
+function round(value: number): number {
+  return Math.round(value * 10) / 10;
+}

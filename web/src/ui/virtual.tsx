@@ -1,0 +1,80 @@
+import { useSignal } from "@preact/signals";
+import type { ComponentChildren } from "preact";
+import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
+
+import { fromTo, kept, within } from "./window.ts";
+
+interface Props<T> {
+  items: readonly T[];
+  keyOf: (item: T) => string;
+  /** All rows are of one height, in pixels. */
+  rowHeight: number;
+  /** A row, which has to place itself at `top`. */
+  row: (item: T, at: number, top: number) => ComponentChildren;
+  /** Is always there, though it may be out of sight: whoever has the focus must not vanish. */
+  always?: string | null;
+  /** What is in sight stays where it is if rows come or go above it. */
+  steady?: boolean;
+  /** What covers the window from above and below, in pixels. */
+  covered?: { above: number; below: number };
+}
+
+/**
+ * A long list, of which only the rows in sight are in the document. It scrolls with the page, so that there is one scrollbar only.
+ */
+export function Virtual<T>({ items, keyOf, rowHeight, row, always, steady, covered }: Props<T>) {
+  const element = useRef<HTMLDivElement>(null);
+  const range = useSignal({ from: 0, to: 0 });
+  const before = useRef<{ items: readonly T[]; rowHeight: number }>({ items, rowHeight });
+
+  const measure = () => {
+    const list = element.current;
+    if (!list) return;
+    const next = fromTo(-list.getBoundingClientRect().top, innerHeight, rowHeight, items.length);
+    if (next.from !== range.value.from || next.to !== range.value.to) range.value = next;
+  };
+  const measureLatest = useRef(measure);
+  measureLatest.current = measure;
+  useLayoutEffect(() => {
+    const list = element.current;
+    const was = before.current;
+    before.current = { items, rowHeight };
+    if (list && steady && was.items !== items && was.rowHeight === rowHeight) {
+      const hidden = -list.getBoundingClientRect().top + (covered?.above ?? 0);
+      const moved = kept(was.items, items, keyOf, Math.floor(hidden / rowHeight));
+      if (hidden > 0 && moved !== 0) scrollBy({ top: moved * rowHeight, behavior: "instant" });
+    }
+    measure();
+  });
+  useEffect(() => {
+    let frame = 0;
+    const soon = () => {
+      frame ||= requestAnimationFrame(() => {
+        frame = 0;
+        measureLatest.current();
+      });
+    };
+    addEventListener("scroll", soon, { passive: true });
+    addEventListener("resize", soon);
+    return () => {
+      cancelAnimationFrame(frame);
+      removeEventListener("scroll", soon);
+      removeEventListener("resize", soon);
+    };
+  }, []);
+  const shown = within(range.value, items, always ?? null, keyOf);
+  return (
+    <div ref={element} class="virtual" role="rowgroup" style={{ height: `${items.length * rowHeight}px` }}>
+      {shown.map((at) => row(items[at]!, at, at * rowHeight))}
+    </div>
+  );
+}
+
+/** Brings a row into sight, if it is not. */
+export function reveal(list: Element, at: number, rowHeight: number, covered: { above: number; below: number }): void {
+  const top = list.getBoundingClientRect().top + at * rowHeight;
+  if (top < covered.above) scrollBy({ top: top - covered.above, behavior: "instant" });
+  else if (top + rowHeight > innerHeight - covered.below) {
+    scrollBy({ top: top + rowHeight - innerHeight + covered.below, behavior: "instant" });
+  }
+}
