@@ -6,7 +6,7 @@ import { connection, onReturn } from "../state/live.ts";
 import { go, parts, path } from "../state/router.ts";
 import { Button } from "../ui/button.tsx";
 import { Icon } from "../ui/icons.tsx";
-import { Empty, Loading } from "../ui/states.tsx";
+import { Loading } from "../ui/states.tsx";
 
 type Loaded = Promise<ComponentType<{ parts: string[] }>>;
 
@@ -48,11 +48,13 @@ export function Page() {
   useEffect(() => onReturn(() => failed.peek() && void (turn.value += 1)), []);
   if (!PAGES[name]) {
     return (
-      <Empty icon="search" title="There is no such page">
+      <div class="state">
+        <Icon name="search" />
+        <h1>There is no such page</h1>
         <p>
           Perhaps you look for <a href="/sessions">the sessions</a>.
         </p>
-      </Empty>
+      </div>
     );
   }
   if (failed.value) return <Missing />;

@@ -1,10 +1,168 @@
+import type { Page } from "@playwright/test";
+
+import { makeRepository, runInWorktree } from "../support/repository.ts";
+import { startStray } from "../support/stray.ts";
 import { expect, expectAccessible, test } from "../support/test.ts";
 
+const AREAS = ["Members", "Plans", "Strays", "Worktrees", "Events", "Doctor", "Sessions"];
+
+/** Goes to an area as one does at this size. */
+async function goTo(page: Page, area: string): Promise<void> {
+  const link = page.getByRole("navigation", { name: "Main" }).getByRole("link", { name: area });
+  if (await link.isVisible()) return link.click();
+  await page.getByRole("button", { name: "More" }).click();
+  await page.getByRole("dialog", { name: "More" }).getByRole("link", { name: area }).click();
+}
+
 test("the shell leads everywhere @phone", async ({ page }) => {
-  for (const area of ["Members", "Plans", "Strays", "Worktrees", "Events", "Doctor", "Sessions"]) {
-    await page.getByRole("navigation", { name: "Main" }).getByRole("link", { name: area }).click();
+  for (const area of AREAS) {
+    await goTo(page, area);
     await expect(page.getByRole("heading", { name: area, level: 1 })).toBeVisible();
     await expect(page).toHaveTitle(`${area} · Kennel`);
+    await expect(page.getByRole("dialog")).toHaveCount(0);
   }
   await expectAccessible(page);
+});
+
+test("what is at the foot elsewhere is behind More on a phone @phone", async ({ page, viewport }) => {
+  test.skip((viewport?.width ?? 0) > 760, "of a phone");
+  await page.getByRole("button", { name: "More" }).click();
+  const more = page.getByRole("dialog", { name: "More" });
+  await expect(more).toContainText("Live");
+  await more.getByRole("button", { name: "Dark" }).click();
+  await expect(page.locator("html")).toHaveAttribute("data-theme", "dark");
+  await page.reload();
+  await expect(page.locator("html")).toHaveAttribute("data-theme", "dark");
+  await page.getByRole("button", { name: "More" }).click();
+  await more.getByRole("button", { name: "As the system" }).click();
+  await expectAccessible(page);
+});
+
+test("the theme that was chosen stays", async ({ page }) => {
+  await page.getByRole("button", { name: "Theme: system" }).click();
+  await page.getByRole("button", { name: "Theme: light" }).click();
+  await expect(page.locator("html")).toHaveAttribute("data-theme", "dark");
+  await page.reload();
+  await expect(page.locator("html")).toHaveAttribute("data-theme", "dark");
+  await page.getByRole("button", { name: "Theme: dark" }).click();
+  await page.emulateMedia({ colorScheme: "light" });
+  await expect(page.locator("html")).toHaveAttribute("data-theme", "light");
+});
+
+test("keys lead to pages, and are listed", async ({ page }) => {
+  await page.keyboard.press("g");
+  await page.keyboard.press("e");
+  await expect(page.getByRole("heading", { name: "Events", level: 1 })).toBeVisible();
+  await expect(page.locator("main")).toBeFocused();
+  await expect(page.locator("[data-announcer]")).toHaveText("Events");
+  await page.keyboard.press("?");
+  const keys = page.getByRole("dialog", { name: "Keys" });
+  for (const group of ["On this page", "Go to", "Everywhere"]) await expect(keys.getByRole("heading", { name: group })).toBeVisible();
+  await expectAccessible(page);
+  await page.keyboard.press("Escape");
+  await expect(keys).toHaveCount(0);
+});
+
+test("the navigation can be skipped", async ({ page }) => {
+  const before = page.url();
+  await page.keyboard.press("Tab");
+  const skip = page.getByRole("link", { name: "Skip to the page" });
+  await expect(skip).toBeFocused();
+  await expect(skip).toBeInViewport();
+  await page.keyboard.press("Enter");
+  await expect(page.locator("main")).toBeFocused();
+  expect(page.url()).toBe(before);
+});
+
+test("a path that nobody knows says so @phone", async ({ page }) => {
+  await page.goto(new URL("/nowhere/at/all", page.url()).href);
+  await expect(page.getByRole("heading", { name: "There is no such page" })).toBeVisible();
+  await expectAccessible(page);
+  await page.getByRole("link", { name: "the sessions" }).click();
+  await expect(page.getByRole("heading", { name: "Sessions", level: 1 })).toBeVisible();
+});
+
+test("a daemon that crashes is missed, and another heard by itself", async ({ page, kennel }) => {
+  await kennel.session(["sleep", "600"], ["--name", "steady"]);
+  await expect(page).toHaveTitle("(1) Sessions · Kennel");
+  // It may be away for a few milliseconds only: what the page says is written down.
+  await page.evaluate(() => {
+    const said: (string | null)[] = ((window as unknown as { said: (string | null)[] }).said = []);
+    new MutationObserver(() => said.push(document.querySelector(".banner")?.getAttribute("data-state") ?? null)).observe(document.body, {
+      childList: true,
+      subtree: true,
+    });
+  });
+  await kennel.killDaemon();
+  await expect(page.getByText("The daemon is back.")).toBeVisible();
+  const said = await page.evaluate(() => (window as unknown as { said: string[] }).said);
+  expect(said).toContain("lost");
+  await expect(page).toHaveTitle("(1) Sessions · Kennel");
+  await expect(page.locator(".side")).toContainText("Live");
+});
+
+test("a daemon that was stopped is missed until another is started @phone", async ({ page, kennel }) => {
+  const { host } = new URL(page.url());
+  await kennel.cli("daemon", "stop");
+  await expect(page.getByText("The daemon does not answer.")).toBeVisible();
+  await expect(page).toHaveTitle("Not connected · Sessions · Kennel");
+  await expect(page.locator('link[rel="icon"]')).toHaveAttribute("href", /^data:/);
+  await expect(page.getByText(/Trying again, for \d+ s so far/)).toBeVisible();
+  await expectAccessible(page);
+  await expect(page.getByText("The daemon does not answer.")).toBeVisible();
+  await kennel.cli("daemon", "start", "--listen", host);
+  await expect(page.getByText("The daemon is back.")).toBeVisible();
+  await expect(page).toHaveTitle("Sessions · Kennel");
+  await expect(page.locator('link[rel="icon"]')).toHaveAttribute("href", "/favicon.svg");
+});
+
+test("a browser whose leave is revoked says so, and what to do @phone", async ({ page, kennel }) => {
+  await kennel.cli("token", "revoke", "browser-1");
+  await expect(page.getByRole("heading", { name: "This browser is signed out" })).toBeVisible();
+  await expect(page.getByText("kennel dashboard", { exact: true })).toBeVisible();
+  await expect(page).toHaveTitle("Signed out · Sessions · Kennel");
+  await expectAccessible(page);
+  await page.goto(await kennel.link());
+  await expect(page.getByRole("heading", { name: "Sessions", level: 1 })).toBeVisible();
+});
+
+test("one can sign out", async ({ page, kennel }) => {
+  await page.getByRole("button", { name: "Sign out" }).click();
+  await expect(page.getByRole("heading", { name: "This browser is signed out" })).toBeVisible();
+  expect(await kennel.cli("token", "list")).not.toContain("browser-1");
+});
+
+test("a link that is opened in another tab lets this one in too", async ({ page, kennel, context }) => {
+  await kennel.cli("token", "revoke", "browser-1");
+  await expect(page.getByRole("heading", { name: "This browser is signed out" })).toBeVisible();
+  const other = await context.newPage();
+  await other.goto(await kennel.link());
+  await expect(other.getByRole("heading", { name: "Sessions", level: 1 })).toBeVisible();
+  await page.bringToFront();
+  await page.evaluate(() => dispatchEvent(new Event("focus")));
+  await expect(page.getByRole("heading", { name: "Sessions", level: 1 })).toBeVisible();
+});
+
+test("who may only look is offered nothing else, and refused nothing @phone", async ({ browser, kennel, contextOptions, viewport }) => {
+  const gone = await kennel.session(["true"], ["--name", "gone-by"]);
+  await kennel.cli("wait", gone);
+  const stray = await startStray(kennel, gone);
+  await runInWorktree(kennel, await makeRepository(kennel), "kept-one", "echo 1 > new.txt");
+  await kennel.session(["sleep", "600"], ["--name", "steady"]);
+  const context = await browser.newContext({ ...contextOptions, viewport });
+  const page = await context.newPage();
+  const refused: string[] = [];
+  page.on("response", (response) => void (response.status() >= 400 && refused.push(`${response.status()} ${response.url()}`)));
+  await page.goto(await kennel.link(true));
+  for (const area of AREAS) {
+    await goTo(page, area);
+    await expect(page.getByRole("heading", { name: area, level: 1 })).toBeVisible();
+    if (area === "Strays") await expect(page.getByText("1 stray")).toBeVisible();
+    if (area === "Worktrees") await expect(page.getByText("kept-one")).toBeVisible();
+    await expect(page.getByRole("button", { name: /^(End|Remove|Stop|Add|Delete|Run|New)\b/ })).toHaveCount(0);
+  }
+  await expect(page.locator("body")).toContainText("looking only");
+  expect(refused).toEqual([]);
+  await context.close();
+  stray.kill("SIGKILL");
 });

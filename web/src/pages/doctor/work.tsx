@@ -88,7 +88,7 @@ export function Figures() {
   return (
     <section class="card" aria-labelledby="doctor-figures">
       <header>
-        <h2 id="doctor-figures">Figures of this daemon</h2>
+        <h2 id="doctor-figures">Figures</h2>
       </header>
       <dl class="figures">
         {SHOWN.map((it) => (

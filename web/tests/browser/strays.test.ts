@@ -1,0 +1,85 @@
+import { expect, expectAccessible, test } from "../support/test.ts";
+import { ended, startStray } from "../support/stray.ts";
+
+test("no strays is a promise, with the sessions that it is about @phone", async ({ page, kennel }) => {
+  await kennel.session(["sleep", "600"], ["--name", "steady"]);
+  await page.goto(new URL("/strays", page.url()).href);
+  await expect(page.getByRole("heading", { name: "No strays" })).toBeVisible();
+  await expect(page.getByText("1 live session, every process accounted for.")).toBeVisible();
+  await expect(page.getByText(/looked \d+ s ago/)).toBeVisible();
+  await expect(page.getByRole("button", { name: "End all…" })).toHaveCount(0);
+  await expectAccessible(page);
+});
+
+test("a stray is shown with whose it is, and ended @phone", async ({ page, kennel }) => {
+  const session = await kennel.session(["true"], ["--name", "gone-by"]);
+  await kennel.cli("wait", session);
+  const stray = await startStray(kennel, session);
+  await page.goto(new URL("/strays", page.url()).href);
+  const row = page.getByRole("row").filter({ hasText: `${stray.pid}` });
+  await expect(row).toContainText("sleep 600");
+  await expect(row.getByRole("link", { name: "gone-by" })).toHaveAttribute("href", `/sessions/${session}`);
+  await expect(row).toContainText("its environment");
+  await expect(page.getByRole("link", { name: "Strays 1 found" })).toBeVisible();
+  await expectAccessible(page);
+
+  await page.getByRole("button", { name: "End all…" }).click();
+  const dialog = page.getByRole("dialog", { name: "End 1 stray?" });
+  await expect(dialog.getByRole("listitem")).toHaveText([new RegExp(`${stray.pid}.*sleep 600`)]);
+  await expectAccessible(page);
+  await dialog.getByRole("button", { name: "Cancel" }).click();
+  expect(stray.exitCode ?? stray.signalCode).toBeNull();
+
+  await page.getByRole("button", { name: "End all…" }).click();
+  await page.getByRole("button", { name: "End 1 stray" }).click();
+  await expect(page.getByText("Ended: 1 stray.")).toBeVisible();
+  await expect(page.getByText(`${stray.pid} (sleep)`)).toBeVisible();
+  expect(await ended(stray)).toBe("SIGKILL");
+  await expect(page.getByRole("heading", { name: "No strays" })).toBeVisible();
+});
+
+test("what still lives after its end is said", async ({ page, kennel }) => {
+  const session = await kennel.session(["true"]);
+  await kennel.cli("wait", session);
+  const stray = await startStray(kennel, session);
+  const view = { pid: stray.pid, name: "sleep", command: "sleep 600", session, mark: "cookie" };
+  await page.route("**/v1/strays/end", (route) => route.fulfill({ json: { ended: [], still_alive: [view] } }));
+  await page.goto(new URL("/strays", page.url()).href);
+  await page.getByRole("button", { name: "End all…" }).click();
+  await page.getByRole("button", { name: "End 1 stray" }).click();
+  await expect(page.getByText("1 is still alive")).toBeVisible();
+  await expect(page.getByText("None was ended.")).toBeVisible();
+  await expect(page.getByRole("row").filter({ hasText: `${stray.pid}` })).toBeVisible();
+  await expectAccessible(page);
+  stray.kill("SIGKILL");
+});
+
+test("one of a live session that is outside its pen is shown, and left alone", async ({ page, kennel }) => {
+  const session = await kennel.session(["sleep", "600"], ["--name", "alive"]);
+  const outside = await startStray(kennel, session, ["sleep", "601"]);
+  await page.goto(new URL("/strays", page.url()).href);
+  await expect(page.getByRole("heading", { name: "1 process outside" })).toBeVisible();
+  await expect(page.getByRole("table", { name: "Processes outside" })).toContainText("sleep 601");
+  await expect(page.getByRole("button", { name: "End all…" })).toHaveCount(0);
+  outside.kill("SIGKILL");
+  await ended(outside);
+  await page.getByRole("button", { name: "Look again" }).click();
+  await expect(page.getByRole("heading", { name: "1 process outside" })).toHaveCount(0);
+});
+
+test("a daemon that does not answer: what was seen stays, and is marked as old", async ({ page, kennel }) => {
+  const session = await kennel.session(["true"]);
+  await kennel.cli("wait", session);
+  const stray = await startStray(kennel, session);
+  await page.goto(new URL("/strays", page.url()).href);
+  const row = page.getByRole("row").filter({ hasText: `${stray.pid}` });
+  await expect(row).toBeVisible();
+  await page.route("**/v1/strays", (route) => route.abort());
+  await page.getByRole("button", { name: "Look again" }).click();
+  await expect(page.getByText("The last look failed")).toBeVisible();
+  await expect(row).toBeVisible();
+  await page.unroute("**/v1/strays");
+  await page.getByRole("button", { name: "Look again" }).click();
+  await expect(page.getByText("The last look failed")).toHaveCount(0);
+  stray.kill("SIGKILL");
+});
