@@ -91,7 +91,7 @@ test("an agent is asked, with the variables that are written", async ({ page, ke
   await expect(page).toHaveURL(/\/sessions\/\w+$/);
   const id = page.url().split("/").at(-1);
   expect(await kennel.api("GET", `/v1/sessions/${id}/answer?wait=true`)).toMatchObject({ agent: "claude", answer: "hello", verdict: "succeeded" });
-  await page.goto("/sessions?show=all&agent=claude");
+  await page.goto(new URL("/sessions?show=all&agent=claude", page.url()).href);
   await expect(page.getByRole("row").filter({ hasText: "claude" })).toContainText("succeeded");
   // Folders are remembered, and secrets are not.
   await page.keyboard.press("n");

@@ -1,32 +1,47 @@
 import type { Page } from "@playwright/test";
 
-import type { Kennel } from "../support/kennel.ts";
+import { type Kennel, PROGRAM } from "../support/kennel.ts";
 import { expect, expectAccessible, test } from "../support/test.ts";
 
-const row = (page: Page, name: string | RegExp) => page.getByRole("row").filter({ has: page.getByRole("link", { name }) });
+const row = (page: Page, name: string) => page.getByRole("row").filter({ has: page.getByRole("link", { name, exact: true }) });
 const dialog = (page: Page) => page.getByRole("dialog");
-const isPhone = (page: Page) => (page.viewportSize()?.width ?? 0) < 760;
 
 /** Starts sessions that sleep, by these names. */
 async function naps(kennel: Kennel, ...names: string[]): Promise<void> {
   await Promise.all(names.map((name) => kennel.session(["sleep", "1000"], ["--name", name])));
 }
 
-test("what starts is on screen, and what ends is told @phone", async ({ page, kennel }) => {
+test("with no sessions it is said how to start one @phone", async ({ page }) => {
   await expect(page.getByText("No sessions yet")).toBeVisible();
+  await expect(page.getByText(/^kennel run -d/)).toBeVisible();
   await expectAccessible(page);
-  await kennel.session(["sleep", "1000"], ["--name", "nap"]);
+  await page.getByRole("button", { name: "Start a session" }).click();
+  await expect(dialog(page)).toContainText("New session");
+});
+
+test("what starts is on screen, and what ends is told @phone", async ({ page, kennel }) => {
+  await naps(kennel, "nap");
   await expect(row(page, "nap")).toContainText("running");
   await expect(row(page, "nap").getByRole("img", { name: /^Memory now \d/ })).toBeVisible();
   await kennel.session(["sh", "-c", "exit 3"], ["--name", "bad"]);
   await page.getByRole("button", { name: /^All/ }).click();
   await expect(row(page, "bad")).toContainText("failed, code 3");
-  await expectAccessible(page);
-  await kennel.cli("stop", "nap");
   await page.getByRole("button", { name: /^Live/ }).click();
+  await expect(row(page, "bad")).toHaveCount(0);
+  await kennel.cli("stop", "nap");
   await expect(page.getByText("Nothing runs now")).toBeVisible();
   await page.getByRole("button", { name: "Show 2 sessions that ended" }).click();
   await expect(row(page, "nap")).toContainText("stopped");
+});
+
+test("the list can be used by all @phone", async ({ page, kennel }) => {
+  await kennel.session(["sh", "-c", `"${PROGRAM}" report busy; "${PROGRAM}" report progress 42; "${PROGRAM}" report title Mending; sleep 1000`], ["--name", "busy"]);
+  await kennel.session(["sh", "-c", "exit 3"], ["--name", "bad"]);
+  await page.getByRole("button", { name: /^All/ }).click();
+  await expect(row(page, "busy")).toContainText("Mending");
+  if (!page.viewportSize() || page.viewportSize()!.width > 760) await expect(row(page, "busy")).toContainText("busy 42%");
+  await row(page, "bad").getByRole("checkbox").check();
+  await expectAccessible(page);
 });
 
 test("what is looked for is in the address, and stays there @phone", async ({ page, kennel }) => {
@@ -130,7 +145,7 @@ test("who could not be ended is named, with why", async ({ page, kennel }) => {
 test("what has ended is removed, one by one and by a prune @phone", async ({ page, kennel }) => {
   for (const name of ["one", "two", "three"]) await kennel.cli("run", "--name", name, "--", "true");
   await naps(kennel, "lives");
-  await page.goto("/sessions?show=ended");
+  await page.goto(new URL("/sessions?show=ended", page.url()).href);
   await row(page, "two").getByRole("checkbox").check();
   await page.getByRole("button", { name: "Remove 1 session" }).click();
   await dialog(page).getByRole("button", { name: "Remove it" }).click();
@@ -141,7 +156,8 @@ test("what has ended is removed, one by one and by a prune @phone", async ({ pag
   await expectAccessible(page);
   await dialog(page).getByRole("button", { name: "Remove 2 sessions" }).click();
   await expect(page.getByText("None has ended")).toBeVisible();
-  expect(await kennel.cli("ps", "-q", "-a").catch(() => kennel.cli("ps", "-a"))).toContain((await kennel.api<{ id: string }>("GET", "/v1/sessions/lives")).id);
+  const { sessions } = await kennel.api<{ sessions: { name: string }[] }>("GET", "/v1/sessions?all=true");
+  expect(sessions.map(({ name }) => name)).toEqual(["lives"]);
 });
 
 test("who only looks is offered nothing to change", async ({ browser, kennel }) => {
@@ -163,5 +179,4 @@ test("what is shown stays while the daemon is away, and is true again after", as
   await expect(row(page, "before")).toBeVisible();
   await kennel.session(["sleep", "1000"], ["--name", "after"]);
   await expect(row(page, "after")).toContainText("running");
-  expect(isPhone(page)).toBe(false);
 });
