@@ -27,15 +27,7 @@ export function Processes({ session, inspected }: { session: SessionView; inspec
       ) : (
         <TreeView shown={(folded) => lines(tree, folded)} agentPid={session.pid} recent={recent} />
       )}
-      {recent.vanished.length > 0 && (
-        <ul class="vanished" aria-label="Gone just now">
-          {recent.vanished.map((process) => (
-            <li key={process.pid} class="muted small">
-              <s class="foreign">{process.name}</s> pid {process.pid}, gone
-            </li>
-          ))}
-        </ul>
-      )}
+      {!session.ended_at && <Vanished processes={recent.vanished} />}
       <Pen session={session} keeper={inspected.keeper_pid} />
       {inspected.trouble.map((trouble) => (
         <p class="pen-line warn-text foreign" key={trouble}>
@@ -43,6 +35,26 @@ export function Processes({ session, inspected }: { session: SessionView; inspec
         </p>
       ))}
     </section>
+  );
+}
+
+/** Always as high, so that what is below stays where it is. */
+function Vanished({ processes }: { processes: MemberView[] }) {
+  return (
+    <div class="vanished tiny muted">
+      {processes.length > 0 && (
+        <>
+          Gone just now:
+          <ul aria-label="Gone just now">
+            {processes.map((process) => (
+              <li key={process.pid}>
+                <s class="foreign">{process.name}</s> {process.pid}
+              </li>
+            ))}
+          </ul>
+        </>
+      )}
+    </div>
   );
 }
 
