@@ -224,7 +224,6 @@ test("a provider that fails is tried again, and each attempt is told @phone", as
   await expect(answer.locator("[data-verdict=succeeded]")).toContainText("after 3 attempts");
   await expect(answer.locator(".turn", { hasText: "Attempt 3" })).toBeVisible();
   await expect(answer.locator(".prose")).toHaveText("at last");
-  await expectAccessible(page);
 });
 
 test("verdicts come with their evidence, and with what helps", async ({ page, kennel }) => {
