@@ -1,27 +1,39 @@
 import { useSignal } from "@preact/signals";
 
 import { BY, post, segment } from "../api/http.ts";
-import type { SessionView, StopAnswer } from "../api/types.ts";
+import type { SessionView, StopAnswer, StopRequest } from "../api/types.ts";
 import { Button } from "../ui/button.tsx";
 import { duration } from "../ui/format.ts";
 import { say, sayFailed } from "../ui/toast.tsx";
 
-/** Stops a prompt wholly: its agent, its tools, and all that these have started. */
+/** Stops a prompt wholly: its agent, its tools, and all that these have started. Asked to end at first; once more, and it is killed. */
 export function Cancel({ session }: { session: SessionView }) {
   const asked = useSignal(false);
-  const cancel = async () => {
+  const killed = useSignal(false);
+  const stop = async (now: boolean) => {
+    // Whoever has asked first is told; the second answer says the same.
+    const first = !asked.value;
     asked.value = true;
+    killed.value = now;
     try {
-      tell(await post<StopAnswer>(`/v1/sessions/${segment(session.session)}/stop`, { by: BY }));
+      const body: StopRequest = now ? { by: BY, now } : { by: BY };
+      const answer = await post<StopAnswer>(`/v1/sessions/${segment(session.session)}/stop`, body);
+      if (first) tell(answer);
     } catch (error) {
       sayFailed("That it ends could not be asked for", error);
-    } finally {
-      asked.value = false;
+      [asked.value, killed.value] = [false, false];
     }
   };
+  if (asked.value || session.phase === "stopping") {
+    return (
+      <Button icon="stop" kind="danger primary" compact disabled={killed.value} title="Kills all that is left of it, and waits no longer" onClick={() => void stop(true)}>
+        {killed.value ? "Killing…" : "Kill now"}
+      </Button>
+    );
+  }
   return (
-    <Button icon="stop" kind="danger" compact disabled={asked.value} title="Ends the agent with all that it has started" onClick={cancel}>
-      {asked.value ? "Cancelling…" : "Cancel"}
+    <Button icon="stop" kind="danger" compact title="Ends the agent with all that it has started" onClick={() => void stop(false)}>
+      Cancel
     </Button>
   );
 }

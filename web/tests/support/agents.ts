@@ -6,7 +6,7 @@ import type { Kennel } from "./kennel.ts";
 
 /**
  * What a line of a prompt may be: `say TEXT` and `tool NAME` (as JSON has them in quotes), `usage IN CACHED OUT COST`,
- * `fail STATUS TEXT`, `wait FILE` (until there is one), `child` (a process of its own), `hang`, `exit CODE`; `done` at the end
+ * `fail STATUS TEXT`, `once FILE` (fails as if overloaded, if there is none; then there is), `wait FILE` (until there is one), `child` (a process of its own), `deaf` (to signals), `hang`, `exit CODE`; `done` at the end
  * of all others.
  */
 const OBEDIENT = `#!/bin/sh
@@ -24,6 +24,7 @@ while IFS= read -r line || [ -n "$line" ]; do
     once) if [ ! -e "$TMPDIR_OF_TEST/$rest" ]; then : > "$TMPDIR_OF_TEST/$rest"; tell '{"error":{"status":529,"message":"Overloaded"}}'; exit 1; fi ;;
     wait) while [ ! -e "$TMPDIR_OF_TEST/$rest" ]; do sleep 0.02; done ;;
     child) sleep 300 & ;;
+    deaf) trap "" TERM INT ;;
     hang) sleep 300 ;;
     exit) exit "$rest" ;;
   esac
@@ -59,6 +60,8 @@ export async function obedient(kennel: Kennel): Promise<string> {
   return `program = "${path}"
 args = [["--continue", "{conversation}"], ["--model", "{model}"], ["--turns", "{turns}"], "{args}"]
 conversation = 'c-[0-9]+'
+[stop]
+whole_tree = true
 [env]
 TMPDIR_OF_TEST = "${kennel.folder}"
 [output]
