@@ -36,6 +36,7 @@ export default defineConfig({
     { name: "unit", testMatch: "unit/**/*.test.ts" },
     { name: "desktop", testMatch: "browser/**/*.test.ts", use: desktop },
     ...(process.env["KENNEL_BENCH"] ? [{ name: "bench", testMatch: "bench/**/*.test.ts", use: desktop }] : []),
+    ...(process.env["KENNEL_SCREENSHOTS"] ? [{ name: "screenshots", testMatch: "screenshots.ts", use: desktop }] : []),
     { name: "phone", testMatch: "browser/**/*.test.ts", grep: /@phone/, use: phone },
   ],
 });
