@@ -1,3 +1,5 @@
+import "./answer.css";
+
 import type { SessionView, Usage } from "../api/types.ts";
 import { cost } from "../ui/format.ts";
 
