@@ -82,9 +82,9 @@ test("an agent is asked, with the variables that are written", async ({ page, ke
   await dialog(page).getByRole("button", { name: "Prompt to an agent" }).click();
   await dialog(page).getByLabel("Prompt").fill("say hello");
   await dialog(page).getByLabel("Folder").fill(kennel.folder);
-  const variables = dialog(page).getByLabel("Variables");
-  await variables.fill("PATH=/bin");
-  await expect(dialog(page)).toContainText("most of them can't be asked");
+  await dialog(page).getByText("Environment", { exact: true }).first().click();
+  const variables = dialog(page).getByLabel("Environment");
+  await expect(variables).toHaveAccessibleDescription(/HOME.*PATH/);
   await variables.fill(`PATH=${bin}:/usr/bin:/bin\nHOME=${kennel.folder}\nSECRET=s3cret`);
   await expectAccessible(page);
   await dialog(page).getByRole("button", { name: "Ask" }).click();

@@ -3,9 +3,11 @@ import { expect, test } from "@playwright/test";
 import { Refusal } from "../../src/api/http.ts";
 import { BLANK, type Draft, fieldOf, requestOf, wrongBy } from "../../src/pages/sessions/new/draft.ts";
 import { cores, count, size, time } from "../../src/pages/sessions/new/quantities.ts";
-import { firstLines, homeBy, PATH, variables } from "../../src/pages/sessions/new/variables.ts";
+import { environment } from "../../src/state/environment.ts";
 
-const made = (draft: Partial<Draft>) => requestOf({ ...BLANK, ...draft }, "k");
+const base = { PATH: "/bin", HOME: "/root" };
+
+const made = (draft: Partial<Draft>) => requestOf({ ...BLANK, ...draft }, "k", base);
 
 test("a command becomes a request", () => {
   const told = made({ command: "make 'all of it'", folder: " /src ", terminal: false, name: "it", memory: "2G", cpu: "0.5", timeout: "10m", restart: true, restarts: "3", worktree: true });
@@ -13,7 +15,7 @@ test("a command becomes a request", () => {
     request: {
       path: "/v1/sessions",
       body: {
-        argv: ["make", "all of it"], cwd: "/src", name: "it", key: "k", asked_by: "dashboard", env: { PATH }, queue: false, best_effort: false,
+        argv: ["make", "all of it"], cwd: "/src", name: "it", key: "k", asked_by: "dashboard", env: base, queue: false, best_effort: false,
         memory: 2 ** 31, cpu: 500, pids: null, timeout_ms: 600_000, idle_ms: null, restart: { policy: "on_failure", most: 3 }, worktree: {},
       },
     },
@@ -23,7 +25,7 @@ test("a command becomes a request", () => {
 test("a shell gets the line as it is, and a terminal has a type", () => {
   const told = made({ command: "a | b", inShell: true, folder: "/src", env: "HOME=/me" });
   expect(told).toMatchObject({
-    request: { body: { argv: ["/bin/sh", "-c", "a | b"], env: { HOME: "/me", PATH, TERM: "xterm-256color" }, terminal: { rows: 30, columns: 100 } } },
+    request: { body: { argv: ["/bin/sh", "-c", "a | b"], env: { HOME: "/me", PATH: "/bin", TERM: "xterm-256color" }, terminal: { rows: 30, columns: 100 } } },
   });
 });
 
@@ -61,15 +63,12 @@ test("quantities are those of the command line", () => {
 });
 
 test("variables are taken literally", () => {
-  expect(variables("A=1\n# no\n\nexport B='x y'\nC==\r")).toEqual({ env: { A: "1", B: "'x y'", C: "=" } });
-  expect(variables("A=1\nB")).toEqual({ wrong: expect.stringContaining("Line 2") });
-  expect(variables("1A=1")).toEqual({ wrong: expect.stringContaining("Line 1") });
+  expect(environment("A=1\n# no\n\nexport B='x y'\nC==\r", {})).toEqual({ env: { A: "1", B: "'x y'", C: "=" } });
+  expect(environment("A=1\nB", base)).toEqual({ wrong: expect.stringContaining("Line 2") });
+  expect(environment("1A=1", base)).toEqual({ wrong: expect.stringContaining("Line 1") });
 });
 
-test("a home is guessed only where paths give it away", () => {
-  expect(homeBy(["/home/me/.local/state/kennel"])).toBe("/home/me");
-  expect(homeBy(["/srv/x", "/root/x"])).toBe("/root");
-  expect(homeBy(["/tmp/x", ""])).toBeNull();
-  expect(firstLines("/root")).toContain("HOME=/root\n");
-  expect(firstLines(null)).toBe(`PATH=${PATH}\n`);
+test("what is written comes over what the daemon knows", () => {
+  expect(environment("HOME=/me\nA=1", base)).toEqual({ env: { PATH: "/bin", HOME: "/me", A: "1" } });
+  expect(base).toEqual({ PATH: "/bin", HOME: "/root" });
 });

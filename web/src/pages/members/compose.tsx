@@ -4,12 +4,13 @@ import type { ComponentChildren } from "preact";
 import { askAgent } from "../../answer/asking.ts";
 import { Refusal, told } from "../../api/http.ts";
 import type { AskRequest, SessionView } from "../../api/types.ts";
-import { environment, environmentText } from "../../state/surroundings.ts";
+import { environment } from "../../state/environment.ts";
+import { daemon } from "../../state/me.ts";
 import { Button } from "../../ui/button.tsx";
 import { Field } from "../../ui/field.tsx";
 import { Icon } from "../../ui/icons.tsx";
 import { readTime } from "../../ui/time.ts";
-import { EnvironmentField } from "./surroundings.tsx";
+import { EnvironmentField } from "../../ui/environment-field.tsx";
 
 /** What was written and not sent, by whom it is for: kept while the page is open. */
 const drafts = new Map<string, string>();
@@ -37,6 +38,7 @@ export function Compose({ to, label, placeholder, hasConversation, whom, asked, 
   const replay = useSignal(false);
   const timeout = useSignal("");
   const retries = useSignal("3");
+  const lines = useSignal("");
   const sending = useSignal(false);
   const wrong = useSignal<{ prompt?: string; timeout?: string; retries?: string; env?: string }>({});
   const failed = useSignal<unknown>(null);
@@ -54,14 +56,10 @@ export function Compose({ to, label, placeholder, hasConversation, whom, asked, 
     if (!prompt.value.trim()) found.prompt = "Write a prompt first.";
     if (limit === undefined || limit === 0) found.timeout = "A time such as 90s, 10m or 2h.";
     if (!/^\d{1,3}$/.test(retries.value.trim())) found.retries = "A whole number; 0 for none.";
-    let env: Record<string, string> = {};
-    try {
-      env = environment(environmentText.value);
-    } catch (error) {
-      found.env = told(error);
-    }
+    const typed = environment(lines.value, daemon.value?.environment ?? {});
+    if ("wrong" in typed) found.env = typed.wrong;
     wrong.value = found;
-    if (!person || Object.keys(found).length > 0) return;
+    if (!person || "wrong" in typed || Object.keys(found).length > 0) return;
     sending.value = true;
     failed.value = null;
     const said = prompt.value;
@@ -69,7 +67,7 @@ export function Compose({ to, label, placeholder, hasConversation, whom, asked, 
       const session = await askAgent({
         ...person,
         prompt: said,
-        env,
+        env: typed.env,
         fresh: fresh.value,
         queue: inLine,
         replay: replay.value,
@@ -137,7 +135,7 @@ export function Compose({ to, label, placeholder, hasConversation, whom, asked, 
             </Field>
           </div>
           <Check of={replay} label="Try again even if it did work already, or may have" />
-          <EnvironmentField wrong={wrong.value.env} />
+          <EnvironmentField value={lines.value} change={(text) => void (lines.value = text)} wrong={wrong.value.env} />
         </div>
       </details>
       <p class="tiny muted row">

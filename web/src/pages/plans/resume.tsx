@@ -2,12 +2,13 @@ import { useSignal } from "@preact/signals";
 
 import { BY, post, Refusal, segment, told } from "../../api/http.ts";
 import type { PlanResumeRequest, PlanView } from "../../api/types.ts";
-import { environment, environmentText } from "../../state/surroundings.ts";
+import { environment } from "../../state/environment.ts";
+import { daemon } from "../../state/me.ts";
 import { Button } from "../../ui/button.tsx";
 import { Dialog } from "../../ui/dialog.tsx";
+import { EnvironmentField } from "../../ui/environment-field.tsx";
 import { counted } from "../../ui/format.ts";
 import { say } from "../../ui/toast.tsx";
-import { EnvironmentField } from "../members/surroundings.tsx";
 import { notDone } from "./words.ts";
 
 /** Goes on with a plan that is over: says first who is asked. */
@@ -15,22 +16,18 @@ export function ResumePlan({ plan, close, changed }: { plan: PlanView; close: ()
   const replay = useSignal(false);
   const sending = useSignal(false);
   const failed = useSignal<unknown>(null);
+  const lines = useSignal("");
   const wrong = useSignal<string | undefined>(undefined);
   const left = notDone(plan);
   const resume = async (event: Event) => {
     event.preventDefault();
-    let env: Record<string, string>;
-    try {
-      env = environment(environmentText.value);
-      wrong.value = undefined;
-    } catch (error) {
-      wrong.value = told(error);
-      return;
-    }
+    const typed = environment(lines.value, daemon.value?.environment ?? {});
+    wrong.value = "wrong" in typed ? typed.wrong : undefined;
+    if ("wrong" in typed) return;
     sending.value = true;
     failed.value = null;
     try {
-      const body: PlanResumeRequest = { by: BY, replay: replay.value, env };
+      const body: PlanResumeRequest = { by: BY, replay: replay.value, env: typed.env };
       await post<PlanView>(`/v1/plans/${segment(plan.id)}/resume`, body);
       say("good", `${plan.name} goes on`);
       close();
@@ -51,7 +48,7 @@ export function ResumePlan({ plan, close, changed }: { plan: PlanView; close: ()
           <input type="checkbox" checked={replay.value} onChange={(event) => void (replay.value = event.currentTarget.checked)} />
           Ask also who may have run, and may have done its work
         </label>
-        <EnvironmentField wrong={wrong.value} />
+        <EnvironmentField value={lines.value} change={(text) => void (lines.value = text)} wrong={wrong.value} />
         {failed.value !== null && (
           <p class="note bad foreign" role="alert">
             {failed.value instanceof Refusal ? failed.value.message : told(failed.value)}

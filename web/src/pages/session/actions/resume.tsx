@@ -2,13 +2,15 @@ import { useSignal } from "@preact/signals";
 
 import { BY, post, segment } from "../../../api/http.ts";
 import type { ResumeRequest, SessionView } from "../../../api/types.ts";
+import { environment } from "../../../state/environment.ts";
 import { refresh } from "../../../state/live.ts";
+import { daemon } from "../../../state/me.ts";
 import { go } from "../../../state/router.ts";
 import { Button } from "../../../ui/button.tsx";
 import { Dialog } from "../../../ui/dialog.tsx";
+import { EnvironmentField } from "../../../ui/environment-field.tsx";
 import { commandLine, shortened } from "../../../ui/format.ts";
 import { say } from "../../../ui/toast.tsx";
-import { environment } from "./environment.ts";
 import { NotDone } from "./failed.tsx";
 
 /** Launches a session that has ended again. */
@@ -17,7 +19,7 @@ export function ResumeDialog({ session, close }: { session: SessionView; close: 
   const queue = useSignal(false);
   const busy = useSignal(false);
   const wrong = useSignal<unknown>(null);
-  const typed = environment(text.value);
+  const typed = environment(text.value, daemon.value?.environment ?? {});
   const misspelt = "wrong" in typed ? typed.wrong : null;
   const resume = async (event: Event) => {
     event.preventDefault();
@@ -46,22 +48,8 @@ export function ResumeDialog({ session, close }: { session: SessionView; close: 
         </p>
         <code class="note foreign">{shortened(commandLine(session.spec.argv ?? []), 400)}</code>
         {session.spec.worktree && <p class="muted small">It goes on in its worktree if that was kept; else it is made anew.</p>}
-        <div class="field">
-          <label for="resume-env">Environment</label>
-          <textarea
-            id="resume-env"
-            class="input mono"
-            rows={3}
-            placeholder="NAME=value"
-            value={text.value}
-            aria-invalid={misspelt !== null}
-            aria-describedby="resume-env-help"
-            onInput={(event) => void (text.value = event.currentTarget.value)}
-          />
-          <span id="resume-env-help" class={misspelt ? "wrong" : "help"}>
-            {misspelt ?? "One variable a line. The former environment is on no record: it gets a PATH, and what you write here."}
-          </span>
-        </div>
+        <EnvironmentField value={text.value} change={(lines) => void (text.value = lines)} wrong={misspelt} />
+        <p class="muted small">The environment of the former launch is on no record.</p>
         <label class="check">
           <input type="checkbox" checked={queue.value} onChange={(event) => void (queue.value = event.currentTarget.checked)} />
           Wait in line if there are too many sessions

@@ -6,7 +6,7 @@ import { useEffect, useRef } from "preact/hooks";
 import { overRestarts } from "../../../actions/lanes.ts";
 import { post, Refusal, told } from "../../../api/http.ts";
 import type { SessionView } from "../../../api/types.ts";
-import { refresh, sessions } from "../../../state/live.ts";
+import { refresh } from "../../../state/live.ts";
 import { daemon } from "../../../state/me.ts";
 import { go } from "../../../state/router.ts";
 import { Button } from "../../../ui/button.tsx";
@@ -16,15 +16,12 @@ import { BLANK, type Draft, neverRan, requestOf, type Wrong, wrongBy } from "./d
 import { form as newForm, type Form } from "./form.ts";
 import { PlaceFields } from "./place.tsx";
 import { PromptFields } from "./prompt.tsx";
-import { recentFolders, recentLines, rememberFolder, rememberLines } from "./recent.ts";
-import { firstLines, homeBy } from "./variables.ts";
+import { recentFolders, rememberFolder } from "./recent.ts";
 import { EnvironmentFields, LimitFields } from "./more.tsx";
 
 /** What a new session begins with. */
 function first(): Draft {
-  const folders = recentFolders();
-  const paths = [daemon.value?.home ?? "", ...folders, ...sessions.value.slice(0, 50).map((session) => session.spec.cwd ?? "")];
-  return { ...BLANK, folder: folders[0] ?? "", env: recentLines() ?? firstLines(homeBy(paths)) };
+  return { ...BLANK, folder: recentFolders()[0] ?? daemon.value?.environment?.["HOME"] ?? "" };
 }
 
 /** The same request twice is one session, whichever daemon hears it: as long as it is the same. */
@@ -57,7 +54,7 @@ export function NewDialog({ close }: { close: () => void }) {
   };
   const submit = async () => {
     if (isBusy.value) return;
-    const made = requestOf(draft.value, key.current);
+    const made = requestOf(draft.value, key.current, daemon.value?.environment ?? {});
     failed.value = null;
     if ("wrong" in made) return refuse(made.wrong);
     isBusy.value = true;
@@ -68,7 +65,6 @@ export function NewDialog({ close }: { close: () => void }) {
       const why = neverRan(session, draft.value.kind);
       key.current = newKey();
       rememberFolder(draft.value.folder.trim());
-      rememberLines(draft.value.env);
       if (!isOpen.current) return;
       if (!why) {
         close();

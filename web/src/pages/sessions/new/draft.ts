@@ -1,9 +1,9 @@
 /** A new session as it is being written down, and the request that comes of it. */
 import { BY, type Refusal } from "../../../api/http.ts";
 import type { AskRequest, CreateRequest, Permissions, SessionView } from "../../../api/types.ts";
+import { environment } from "../../../state/environment.ts";
 import { split } from "./argv.ts";
 import { cores, count, size, time } from "./quantities.ts";
-import { PATH, variables } from "./variables.ts";
 
 export interface Draft {
   kind: "command" | "prompt";
@@ -45,9 +45,9 @@ export type Wrong = Partial<Record<keyof Draft | "all", string>>;
 export type Request = { path: "/v1/sessions"; body: CreateRequest } | { path: "/v1/ask"; body: AskRequest };
 
 /** The request, or all that is wrong with what was written. */
-export function requestOf(draft: Draft, key: string): { request: Request } | { wrong: Wrong } {
+export function requestOf(draft: Draft, key: string, base: Record<string, string>): { request: Request } | { wrong: Wrong } {
   const wrong: Wrong = {};
-  const shared = { ...limits(draft, wrong), ...common(draft, wrong), key };
+  const shared = { ...limits(draft, wrong), ...common(draft, base, wrong), key };
   const request: Request =
     draft.kind === "command"
       ? { path: "/v1/sessions", body: { ...shared, ...command(draft, wrong), asked_by: BY } }
@@ -55,11 +55,10 @@ export function requestOf(draft: Draft, key: string): { request: Request } | { w
   return Object.keys(wrong).length > 0 ? { wrong } : { request };
 }
 
-function common(draft: Draft, wrong: Wrong) {
-  const told = variables(draft.env);
+function common(draft: Draft, base: Record<string, string>, wrong: Wrong) {
+  const told = environment(draft.env, base);
   if ("wrong" in told) wrong.env = told.wrong;
-  const env = "env" in told ? { ...told.env } : {};
-  env["PATH"] ??= PATH;
+  const env = "env" in told ? told.env : {};
   if (draft.kind === "command" && draft.terminal) env["TERM"] ??= "xterm-256color";
   return { env, queue: draft.queue, ...(draft.name.trim() ? { name: draft.name.trim() } : {}) };
 }

@@ -1,4 +1,5 @@
-import { Check, Field, LineField } from "./field.tsx";
+import { EnvironmentField } from "../../../ui/environment-field.tsx";
+import { Check, LineField } from "./field.tsx";
 import type { Form } from "./form.ts";
 
 /** What it may use, and what is done if it fails or there is no room. */
@@ -35,24 +36,10 @@ export function LimitFields({ form }: { form: Form }) {
 /** The variables that it gets. */
 export function EnvironmentFields({ form }: { form: Form }) {
   const { draft, wrong, set } = form;
-  const lacksHome = draft.value.kind === "prompt" && !/^HOME=./m.test(draft.value.env);
   return (
-    <details class="more" open={wrong.value.env !== undefined || lacksHome || undefined}>
+    <details class="more" open={wrong.value.env !== undefined || undefined}>
       <summary>Environment</summary>
-      <Field
-        label="Variables"
-        wrong={wrong.value.env}
-        help="NAME=value, one a line. It gets these, and nothing of a shell of yours: a browser has none to hand on. Of what you write here, only PATH, HOME and the like are remembered."
-      >
-        {(bound) => (
-          <textarea {...bound} class="input mono" rows={4} spellcheck={false} value={draft.value.env} onInput={(event) => set("env", event.currentTarget.value)} />
-        )}
-      </Field>
-      {lacksHome && (
-        <p class="note warn" role="status">
-          Agents have their sign-in below HOME: without a line HOME=/home/… most of them can't be asked.
-        </p>
-      )}
+      <EnvironmentField value={draft.value.env} change={(lines) => set("env", lines)} wrong={wrong.value.env} />
     </details>
   );
 }

@@ -1,10 +1,7 @@
-/** What this browser remembers of sessions that were started from it: folders, and the lines of the environment that are no secrets. */
+/** What this browser remembers of sessions that were started from it: their folders. */
 
 const FOLDERS = "kennel.folders";
-const LINES = "kennel.environment";
 const MOST = 8;
-/** Only these are kept: others may be secrets. */
-const HARMLESS = /^(PATH|HOME|LANG|LC_[A-Z]+|TZ|USER|LOGNAME|SHELL|EDITOR|TERM)=/;
 
 export function recentFolders(): string[] {
   try {
@@ -19,13 +16,4 @@ export function rememberFolder(folder: string): void {
   if (folder === "") return;
   const next = [folder, ...recentFolders().filter((other) => other !== folder)].slice(0, MOST);
   localStorage.setItem(FOLDERS, JSON.stringify(next));
-}
-
-export function recentLines(): string | null {
-  return localStorage.getItem(LINES);
-}
-
-export function rememberLines(lines: string): void {
-  const kept = lines.split("\n").filter((line) => HARMLESS.test(line));
-  localStorage.setItem(LINES, kept.map((line) => `${line}\n`).join(""));
 }
