@@ -71,7 +71,7 @@ export function after(line: string, begin: Style): Style {
 }
 
 /** Programs show progress by going back to the beginning of the line: what they wrote last is what is seen. */
-function lastOverwritten(line: string): string {
+export function lastOverwritten(line: string): string {
   let end = line.length;
   while (end > 0 && line[end - 1] === "\r") end -= 1;
   const begin = line.lastIndexOf("\r", end - 1);

@@ -1,7 +1,7 @@
 import { Component } from "preact";
 
 import { moment } from "../../../../ui/format.ts";
-import { type Colour, parse, type Span, type Style } from "../ansi.ts";
+import { type Colour, lastOverwritten, parse, type Span, type Style } from "../ansi.ts";
 import type { Gap, Item, Line } from "./lines.ts";
 
 /** Longer lines are cut; all of one is shown if asked for. */
@@ -26,8 +26,9 @@ export class Row extends Component<Props, { isWhole: boolean }> {
 
   override render({ item, needle, isFound }: Props) {
     if (item.kind === "gap") return <GapRow gap={item} />;
-    const isCut = item.text.length > CUT && !this.state.isWhole;
-    const spans = parse(isCut ? item.text.slice(0, CUT) : item.text, item.style);
+    const text = item.text.length > CUT ? lastOverwritten(item.text) : item.text;
+    const isCut = text.length > CUT && !this.state.isWhole;
+    const spans = parse(isCut ? text.slice(0, CUT) : text, item.style);
     return (
       <div class={`log-line${item.isError ? " err" : ""}${isFound ? " found" : ""}`} data-offset={item.offset}>
         <span class="time">{clock(item.time)}</span>
@@ -37,7 +38,7 @@ export class Row extends Component<Props, { isWhole: boolean }> {
           <bdi>{(needle ? highlighted(spans, needle) : spans).map(piece)}</bdi>
           {isCut && (
             <button type="button" class="whole" onClick={() => this.setState({ isWhole: true })}>
-              Show all ({item.text.length.toLocaleString("en")} characters)
+              Show all ({text.length.toLocaleString("en")} characters)
             </button>
           )}
           {item.goesOn && item.text.length > CUT && <em class="bound"> the line goes on</em>}

@@ -16,6 +16,7 @@ import { FindBar } from "../find-bar.tsx";
 import { useKept } from "../kept.ts";
 import { outcome } from "../outcome.ts";
 import { Attachment, type Standing } from "./attachment.ts";
+import { write } from "./harmless.ts";
 import { LEAVE, Screen } from "./screen.ts";
 
 /** A session's terminal: what is on it, and the keyboard for it. */
@@ -59,7 +60,7 @@ export function TerminalView({ session }: { session: SessionView }) {
     attachment = new Attachment(launch, it.size, readOnly, {
       bytes(bytes, isPast, drawn) {
         if (isPast) past += 1;
-        terminal.write(bytes, () => {
+        write(terminal, bytes, () => {
           if (isPast) past -= 1;
           drawn();
         });
