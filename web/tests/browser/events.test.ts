@@ -90,7 +90,8 @@ test("over a crash of the daemon no event is lost or told twice", async ({ page,
 });
 
 test("a long log is loaded piece by piece, and only what is seen is in the page @phone", async ({ page, kennel }) => {
-  await grow(kennel, 300);
+  test.slow();
+  await grow(kennel, 260);
   await open(page);
   await expect(page.getByText("500 events")).toBeVisible();
   // The newest is in sight.
@@ -116,7 +117,8 @@ test("a long log is loaded piece by piece, and only what is seen is in the page 
 });
 
 test("older ones of a kind are found by the daemon", async ({ page, kennel }) => {
-  await grow(kennel, 300);
+  test.slow();
+  await grow(kennel, 260);
   await open(page);
   await page.goto(new URL("/events?kind=daemon_started", page.url()).href);
   await expect(page.getByRole("heading", { name: "No such events" })).toBeVisible();
