@@ -94,6 +94,7 @@ fn sessions(kennel: &Noting, scene: &Scene) {
     assert!(!inspected["members"].as_array().expect("members").is_empty(), "{inspected:#}");
     assert!(kennel.get("/v1/sessions/one/usage")["usage"]["processes"].as_u64() > Some(0));
     assert_eq!(kennel.get("/v1/usage")[0]["id"], session["id"]);
+    assert_eq!(kennel.get("/v1/sessions/one/usage/history")["id"], session["id"]);
     kennel.tell("POST", "/v1/sessions/one/signal", &json!({"signal": 10}));
     let over = kennel.get("/v1/sessions/one/wait");
     assert_eq!(over["exit_code"], 138, "{over:#}");
@@ -189,6 +190,8 @@ const ELSEWHERE: &[&str] = &[
     // They need a process of the user's, or of an agent: adopt.rs, reports.rs.
     "adopt",
     "report",
+    // It is for browsers: access/dashboard.rs.
+    "logOut",
     // They need a worktree that is kept: worktrees/.
     "removeWorktree",
     "getWorktreeLosses",
@@ -199,6 +202,8 @@ fn every_place(company: &Company, kennel: Client, at_socket: bool) {
     kennel.note("GET", "/v1/openapi.json");
     let daemon = kennel.get("/v1/daemon");
     assert!(daemon["pid"].as_i64().is_some(), "{daemon:#}");
+    let via = if at_socket { "socket" } else { "token" };
+    assert_eq!(kennel.get("/v1/access/me")["via"], via);
     sessions(&kennel, &company.scene);
     members(&kennel, company);
     plans(&kennel, company);

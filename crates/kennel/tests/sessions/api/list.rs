@@ -44,7 +44,7 @@ fn field(listed: &[Value], name: &str, field: &str) -> Value {
 
 #[test]
 fn a_list_is_never_behind_what_has_become_of_a_session() {
-    let Some(scene) = Scene::new(Who::Other, Pen::Subtree) else { return };
+    let Some(scene) = Scene::new(Who::Root, Pen::Subtree) else { return };
     configure(&scene, "daemon.max_live = 2\n");
     scene.launch(&["--name", "a"], &["sleep"]);
     assert_eq!(field(&compared(&scene), "a", "phase"), "running");
