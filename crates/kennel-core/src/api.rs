@@ -78,6 +78,7 @@ pub struct MemberAnswer {
 #[serde(deny_unknown_fields)]
 pub struct PlanRequest {
     /// The plan, with all its prompts.
+    #[serde(deserialize_with = "PlanSpec::asked")]
     pub spec: PlanSpec,
     /// A value for each of its inputs.
     #[serde(default)]
@@ -442,6 +443,27 @@ pub struct StraysView {
     pub strays: Vec<StrayView>,
     /// Those of a live session that are not in its pen: another daemon started them. Not owned.
     pub outside: Vec<StrayView>,
+}
+
+/// Which strays shall be ended.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct EndStraysRequest {
+    /// Only these, as they were shown: whoever has become one meanwhile is left alone. None: all there are.
+    #[serde(default)]
+    pub only: Option<Vec<StrayRef>>,
+}
+
+/// A stray: its number alone may be another's by now.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct StrayRef {
+    /// Its pid.
+    pub pid: i32,
+    /// The session that it is of.
+    pub session: String,
 }
 
 /// What came of ending strays.

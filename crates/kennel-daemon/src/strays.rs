@@ -8,7 +8,7 @@ use std::collections::HashMap;
 use std::io;
 use std::time::{Duration, Instant};
 
-use kennel_core::api::{StrayView, StraysEnded, StraysView};
+use kennel_core::api::{EndStraysRequest, StrayRef, StrayView, StraysEnded, StraysView};
 use kennel_pen::{Ground, Leftover, LeftoverEnd, PenName};
 use kennel_sys::identity::Stat;
 use kennel_sys::pidfd;
@@ -54,22 +54,54 @@ pub(crate) fn find(home: &Home, census: &Census) -> io::Result<StraysView> {
     Ok(found)
 }
 
-/// Ends all strays, and says what came of it. Blocks.
-pub(crate) fn end(home: &Home, census: &Census) -> io::Result<StraysEnded> {
-    end_if(home, census, |_| true)
+/// Which strays are meant.
+enum Meant<'a> {
+    All,
+    Of(&'a str),
+    These(&'a [StrayRef]),
+}
+
+impl Meant<'_> {
+    fn has(&self, session: &str, pid: i32) -> bool {
+        match self {
+            Self::All => true,
+            Self::Of(one) => *one == session,
+            Self::These(all) => all.iter().any(|it| it.pid == pid && it.session == session),
+        }
+    }
+
+    /// A pen ends as a whole: only if all who are in it are meant.
+    fn has_pen(&self, session: &str, inside: &[i32]) -> bool {
+        match self {
+            Self::These(_) if inside.is_empty() => false,
+            Self::These(_) => inside.iter().all(|pid| self.has(session, *pid)),
+            Self::All | Self::Of(_) => self.has(session, 0),
+        }
+    }
+}
+
+/// Ends all strays, or those that are named, and says what came of it. Blocks.
+pub(crate) fn end(
+    home: &Home,
+    census: &Census,
+    request: &EndStraysRequest,
+) -> io::Result<StraysEnded> {
+    end_those(home, census, &request.only.as_deref().map_or(Meant::All, Meant::These))
 }
 
 /// Ends the strays of one session. Blocks.
 pub(crate) fn end_of(home: &Home, census: &Census, session: &str) -> io::Result<StraysEnded> {
-    end_if(home, census, |other| other == session)
+    end_those(home, census, &Meant::Of(session))
 }
 
-fn end_if(home: &Home, census: &Census, meant: impl Fn(&str) -> bool) -> io::Result<StraysEnded> {
+fn end_those(home: &Home, census: &Census, meant: &Meant<'_>) -> io::Result<StraysEnded> {
     let mut strays = find(home, census)?.strays;
-    strays.retain(|stray| meant(&stray.session));
+    strays.retain(|stray| meant.has(&stray.session, stray.pid));
     let deadline = Instant::now() + PATIENCE;
-    let pens = strayed_pens(home, census)?.into_iter();
-    for leftover in pens.filter(|pen| meant(pen.name().session.as_str())) {
+    for leftover in strayed_pens(home, census)? {
+        if !meant.has_pen(leftover.name().session.as_str(), &leftover.pids()?) {
+            continue;
+        }
         if let LeftoverEnd::StillAlive(pids) = leftover.end(deadline)? {
             tracing::warn!(pen = %leftover.name(), ?pids, "a stray pen can't be ended so far");
         }
@@ -227,7 +259,14 @@ mod tests {
         assert_eq!(pids(&found.strays), [pid(&stray)]);
         assert_eq!(pids(&found.outside), [pid(&outside)]);
         assert_eq!(found.strays[0].mark, "cookie");
-        let ended = end(&home, &census).unwrap();
+        // One that is not named is left alone, and so is one that only has the number of another.
+        let only = |session: &str| StrayRef { pid: pid(&stray), session: session.to_owned() };
+        let request = |only| EndStraysRequest { only: Some(only) };
+        for others in [vec![], vec![only("other")]] {
+            assert_eq!(end(&home, &census, &request(others)).unwrap(), StraysEnded::default());
+        }
+        let named = request(vec![only("gone"), StrayRef { pid: pid(&outside), ..only("away") }]);
+        let ended = end(&home, &census, &named).unwrap();
         assert_eq!(pids(&ended.ended), [pid(&stray)]);
         assert!(ended.still_alive.is_empty());
         stray.wait().unwrap();
@@ -246,7 +285,7 @@ mod tests {
         census.live.insert("lost".into(), Pack { keeper: None, lost: true });
         let patience = Instant::now() + Duration::from_secs(20);
         while find(&home, &census).unwrap().strays.is_empty() && Instant::now() < patience {}
-        assert_eq!(end(&home, &census).unwrap().ended.len(), 1);
+        assert_eq!(end_those(&home, &census, &Meant::All).unwrap().ended.len(), 1);
         child.wait().unwrap();
     }
 }

@@ -23,11 +23,12 @@ fn main() -> ExitCode {
     let out = PathBuf::from(env::var_os("OUT_DIR").expect("cargo says where"));
     let here = PathBuf::from(env::var_os("CARGO_MANIFEST_DIR").expect("cargo says where"));
     let web = here.join("../../web");
+    let is_ours = is_beside(&web, &here);
     for path in inputs::watched(&web) {
         println!("cargo:rerun-if-changed={}", path.display());
     }
     let wish = env::var("KENNEL_WEB").unwrap_or_default();
-    let why_not = match page(&web, &out, &wish) {
+    let why_not = match page(&web, &out, &wish, is_ours) {
         Ok(()) => return ExitCode::SUCCESS,
         Err(why_not) => why_not,
     };
@@ -49,10 +50,22 @@ fn main() -> ExitCode {
     }
 }
 
+/// Whether that folder is Kennel's: where this crate was copied to, as `cargo vendor` does, it may be anybody's.
+fn is_beside(web: &Path, here: &Path) -> bool {
+    let same = |one: PathBuf, other: &Path| {
+        one.canonicalize().ok().is_some_and(|one| other.canonicalize().is_ok_and(|it| it == one))
+    };
+    let package = std::fs::read_to_string(web.join("package.json")).unwrap_or_default();
+    package.contains("\"name\": \"@kennel/web\"") && same(web.join("../crates/kennel-web"), here)
+}
+
 /// Makes the page, and puts it into the crate; else says why not.
-fn page(web: &Path, out: &Path, wish: &str) -> Result<(), String> {
+fn page(web: &Path, out: &Path, wish: &str, is_ours: bool) -> Result<(), String> {
     if wish == "none" {
         return Err("KENNEL_WEB=none was set when it was built".to_owned());
+    }
+    if !is_ours {
+        return Err(told(&MakeError::NoFolder));
     }
     let made = Maker::new(web, out).page().map_err(|error| told(&error))?;
     let packed = table::write(&made.dist, out);

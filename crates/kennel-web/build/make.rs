@@ -1,11 +1,12 @@
 //! Has npm make the page, unless it is there already.
 
 use std::ffi::OsString;
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::time::Duration;
+use std::thread;
+use std::time::{Duration, Instant};
 
 use crate::bounded::{self, BoundedError};
 use crate::inputs;
@@ -14,6 +15,10 @@ use crate::inputs;
 pub(crate) const OLDEST_NODE: u32 = 20;
 /// How long packages may take to come, and the page to be built.
 const LIMIT: Duration = Duration::from_secs(300);
+/// How long a program may take to say its version.
+const VERSION_LIMIT: Duration = Duration::from_secs(60);
+/// The pause between two looks at the lock.
+const PAUSE: Duration = Duration::from_millis(100);
 /// In `dist`: the sum of what it was made from. Written last.
 pub(crate) const STAMP: &str = ".made-from";
 /// In `node_modules`: the lock file that they were installed by. Written last.
@@ -95,8 +100,19 @@ impl<'a> Maker<'a> {
         let mut options = OpenOptions::new();
         let lock = options.write(true).read(true).create(true).truncate(false);
         let lock = lock.open(self.web.join(LOCK))?;
-        lock.lock()?;
-        Ok(lock)
+        // Another build makes the page just now: it has as long as both its steps may take.
+        let deadline = Instant::now() + self.limit * 3;
+        loop {
+            match lock.try_lock() {
+                Ok(()) => return Ok(lock),
+                Err(TryLockError::WouldBlock) if Instant::now() < deadline => thread::sleep(PAUSE),
+                Err(TryLockError::WouldBlock) => {
+                    let why = format!("another build has held {LOCK} for too long");
+                    return Err(io::Error::new(io::ErrorKind::WouldBlock, why));
+                }
+                Err(TryLockError::Error(error)) => return Err(error),
+            }
+        }
     }
 
     fn make(&self, lock: &File, dist: &Path, sum: &str) -> Result<(), MakeError> {
@@ -128,13 +144,30 @@ impl<'a> Maker<'a> {
     }
 
     fn check_node(&self) -> Result<(), MakeError> {
-        let missing = |program| move |source| MakeError::Missing { program, source };
-        let node = self.command("node").arg("--version").output().map_err(missing("node"))?;
-        let version = String::from_utf8_lossy(&node.stdout).trim().to_owned();
+        let version = self.version_of("node")?;
         if major(&version).is_none_or(|major| major < OLDEST_NODE) {
             return Err(MakeError::OldNode(version));
         }
-        self.command("npm").arg("--version").output().map_err(missing("npm")).map(drop)
+        self.version_of("npm").map(drop)
+    }
+
+    /// What may be a shim of some manager of versions, which downloads whatever it likes.
+    fn version_of(&self, program: &'static str) -> Result<String, MakeError> {
+        let cant = |source| MakeError::Files { what: "written", source };
+        let log = File::create(&self.log).map_err(cant)?;
+        let mut command = self.command(program);
+        command.arg("--version").stdin(Stdio::null());
+        command.stdout(log.try_clone().map_err(cant)?).stderr(log);
+        match bounded::run(&mut command, self.limit.min(VERSION_LIMIT)) {
+            Ok(()) => {}
+            Err(BoundedError::Start(source)) => return Err(MakeError::Missing { program, source }),
+            Err(why) => {
+                let (line, said) = (format!("{program} --version"), self.last_words());
+                return Err(MakeError::Npm { line, why, said });
+            }
+        }
+        let said = fs::read(&self.log).unwrap_or_default();
+        Ok(String::from_utf8_lossy(&said).trim().to_owned())
     }
 
     /// The packages that the lock file names, unless they are there.

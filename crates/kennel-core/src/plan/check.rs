@@ -4,6 +4,9 @@
 
 use std::collections::BTreeSet;
 
+use serde::Deserializer;
+use serde::de::Error as _;
+
 use super::name::{Name, Place};
 use super::problem::{Complaint, PlanError, Problem, Spot};
 use super::spec::{PlanAgent, PlanSpec, Prompt, StageSpec, Who, WorktreeWish};
@@ -19,6 +22,21 @@ const MOST_RETRIES: u32 = 100;
 pub const LONGEST_PROMPT: usize = 1 << 20;
 
 impl PlanSpec {
+    /// As it is in a request, where a field that nobody knows is a mistake.
+    ///
+    /// # Errors
+    /// It is none, or has such a field.
+    pub fn asked<'de, D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        let mut unknown = None;
+        let spec = serde_ignored::deserialize(from, |path| {
+            unknown.get_or_insert_with(|| path.to_string());
+        })?;
+        match unknown {
+            None => Ok(spec),
+            Some(path) => Err(D::Error::custom(format!("unknown field `{path}`"))),
+        }
+    }
+
     /// Whether it can be run. What [`PlanSpec::parse`] gives can; what came another way may not.
     ///
     /// # Errors

@@ -10,10 +10,10 @@ use crate::agent::Permissions;
 use crate::millis;
 use crate::spec::is_unset;
 
-/// Stages of agents, one after the other. Fields are added only with a default, so that older records can be read.
+/// Stages of agents, one after the other. Fields are added only with a default, so that older records can be read; and one
+/// that a newer version has written is passed over, but not in a request: see [`PlanSpec::asked`].
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(deny_unknown_fields)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(deny_unknown_fields))]
 pub struct PlanSpec {
     /// What it is called.
     pub name: Name,
@@ -42,8 +42,7 @@ pub struct PlanSpec {
 
 /// Something that whoever runs a plan says.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(deny_unknown_fields)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(deny_unknown_fields))]
 pub struct InputSpec {
     /// What it is if nobody says; none: somebody must.
     #[serde(default, skip_serializing_if = "is_unset")]
@@ -55,8 +54,7 @@ pub struct InputSpec {
 
 /// Agents that are at work at the same time.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(deny_unknown_fields)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(deny_unknown_fields))]
 pub struct StageSpec {
     /// What it is called.
     pub name: Name,
@@ -72,8 +70,7 @@ pub struct StageSpec {
 
 /// One prompt to one agent.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(deny_unknown_fields)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(deny_unknown_fields))]
 pub struct PlanAgent {
     /// What it is called in its stage.
     pub name: Name,

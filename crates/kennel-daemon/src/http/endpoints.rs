@@ -2,7 +2,7 @@
 
 use kennel_core::api::{
     AdoptAnswer, AdoptRequest, AnswerView, AskRequest, ByRequest, CreateRequest, DaemonView,
-    InputRequest, InspectView, ListRequest, MemberAnswer, NewMember, PlanRequest,
+    EndStraysRequest, InputRequest, InspectView, ListRequest, MemberAnswer, NewMember, PlanRequest,
     PlanResumeRequest, PruneAnswer, PruneRequest, ReplaceRequest, ReportRequest, ResumeRequest,
     SessionPage, ShutdownLine, ShutdownRequest, SignalRequest, StopAnswer, StopRequest,
     StraysEnded, StraysView, WorktreeLosses, WorktreesView,
@@ -222,7 +222,9 @@ fn the_rest() -> Vec<Endpoint> {
             ("findStrays", "Looks for processes that belong to no live session"),
         )
         .answer::<StraysView>(200),
-        post("/v1/strays/end", stray::end, ("endStrays", "Ends them")).answer::<StraysEnded>(200),
+        post("/v1/strays/end", stray::end, ("endStrays", "Ends them, or some of them"))
+            .body::<EndStraysRequest>()
+            .answer::<StraysEnded>(200),
         get(
             "/v1/events",
             events::events,
@@ -237,6 +239,7 @@ fn the_rest() -> Vec<Endpoint> {
             worktrees::remove,
             ("removeWorktree", "Removes a worktree that is kept"),
         )
+        .query::<worktrees::How>()
         .answer::<WorktreeLosses>(200),
         get(
             "/v1/worktrees/{reference}/losses",

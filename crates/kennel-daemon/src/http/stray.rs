@@ -2,10 +2,11 @@
 
 use axum::Json;
 use axum::extract::State;
-use kennel_core::api::{StraysEnded, StraysView};
+use kennel_core::api::{EndStraysRequest, StraysEnded, StraysView};
 use tokio::task::spawn_blocking;
 
 use super::Api;
+use super::body::Body;
 use crate::message::{Census, Command, Message};
 use crate::refused::Refused;
 use crate::{home::Home, strays, sweep};
@@ -14,8 +15,11 @@ pub(super) async fn find(State(api): State<Api>) -> Result<Json<StraysView>, Ref
     look(&api, strays::find).await.map(Json)
 }
 
-pub(super) async fn end(State(api): State<Api>) -> Result<Json<StraysEnded>, Refused> {
-    let result = look(&api, strays::end).await?;
+pub(super) async fn end(
+    State(api): State<Api>,
+    Body(request): Body<EndStraysRequest>,
+) -> Result<Json<StraysEnded>, Refused> {
+    let result = look(&api, move |home, census| strays::end(home, census, &request)).await?;
     note(&api, &result);
     Ok(Json(result))
 }
@@ -35,7 +39,7 @@ pub(super) fn note(api: &Api, result: &StraysEnded) {
 /// Looks through all processes, which takes a while.
 async fn look<T: Send + 'static>(
     api: &Api,
-    look: fn(&Home, &Census) -> std::io::Result<T>,
+    look: impl FnOnce(&Home, &Census) -> std::io::Result<T> + Send + 'static,
 ) -> Result<T, Refused> {
     let census = sweep::census(&api.0.bus).await.map_err(|_| Refused::gone())?;
     let home = api.0.home.clone();

@@ -267,7 +267,8 @@ impl Owner {
         found
     }
 
-    /// One, by its folder, its branch, or its session.
+    /// One, by the id of its session, its folder, its branch, or whatever else names its session. A branch may have any
+    /// name, also that of a session: an id means the session.
     fn find_worktree(
         &self,
         reference: &str,
@@ -276,7 +277,8 @@ impl Owner {
         let by_place = |(_, view, _): &&(_, WorktreeView, _)| {
             view.path == reference || view.branch == reference
         };
-        let matching: Vec<_> = all.iter().filter(by_place).cloned().collect();
+        let is_id = SessionId::parse(reference).is_ok() && self.world.find(reference).is_ok();
+        let matching: Vec<_> = all.iter().filter(|it| !is_id && by_place(it)).cloned().collect();
         let matching = if matching.is_empty() {
             let id = self.world.find(reference)?.clone();
             all.into_iter().filter(|(of, _, _)| of.is_kin_of(&id)).collect()

@@ -325,13 +325,16 @@ proptest::proptest! {
 fn a_field_that_nobody_knows_is_refused_in_every_part_of_a_plan() {
     let spec = PlanSpec::parse(&format!("{}[inputs]\nx = {{}}\n", with(""))).expect("a plan");
     let whole = serde_json::to_value(&spec).expect("JSON");
-    let read = |value| serde_json::from_value::<PlanSpec>(value).map_err(|error| error.to_string());
-    assert_eq!(read(whole.clone()), Ok(spec));
+    let read =
+        |value| PlanSpec::asked::<serde_json::Value>(value).map_err(|error| error.to_string());
+    assert_eq!(read(whole.clone()), Ok(spec.clone()));
     for part in ["", "/inputs/x", "/stages/0", "/stages/0/agents/0"] {
         let mut wrong = whole.clone();
         let object = wrong.pointer_mut(part).and_then(|it| it.as_object_mut()).expect(part);
         object.insert("tiemout_ms".to_owned(), 1.into());
+        // A record of a newer version is read all the same.
+        assert_eq!(serde_json::from_value::<PlanSpec>(wrong.clone()).ok(), Some(spec.clone()));
         let told = read(wrong).expect_err(part);
-        assert!(told.contains("unknown field `tiemout_ms`"), "{part}: {told}");
+        assert!(told.contains("unknown field `") && told.contains("tiemout_ms`"), "{part}: {told}");
     }
 }

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use kennel_core::api::{SessionUsage, UsageSample};
 
 use super::history::History;
-use super::usage::all_now;
+use super::usage::all_this_moment;
 use crate::clock;
 use crate::http::Api;
 use crate::refused::Refused;
@@ -89,11 +89,23 @@ pub(super) fn ask(api: &Api) {
     }
 }
 
+/// After a panic the next who asks starts it anew.
+struct Restartable(Api);
+
+impl Drop for Restartable {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            *self.0.0.instruments.sampler.lock() = Sampling::default();
+        }
+    }
+}
+
 async fn sample(api: Api) {
+    let _restartable = Restartable(api.clone());
     let mut leaving = api.0.leaving.clone();
     loop {
         let began = Instant::now();
-        let found = all_now(&api).await;
+        let found = all_this_moment(&api).await;
         if api.0.instruments.sampler.note(found) == Next::Over {
             return;
         }

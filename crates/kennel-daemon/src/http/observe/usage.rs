@@ -81,6 +81,12 @@ pub(super) async fn all_now(api: &Api) -> Result<Vec<SessionUsage>, Refused> {
     Ok(found)
 }
 
+/// The same as it is now, whoever has asked a moment ago: for those who note when it was.
+pub(super) async fn all_this_moment(api: &Api) -> Result<Vec<SessionUsage>, Refused> {
+    *api.0.instruments.usages.0.lock().await = None;
+    all_now(api).await
+}
+
 async fn pens(api: &Api, reference: Option<String>) -> Result<Vec<Penned>, Refused> {
     api.ask(|answer| Command::Look(LookCommand::Pens { reference, answer })).await
 }
