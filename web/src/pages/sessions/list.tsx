@@ -44,8 +44,8 @@ export function List() {
     cursor.value = session.session;
     if (extend) selectTo(session.session);
     reveal(list, placeOf(session.session), rowHeight, covered);
-    // The row is there with the next drawing.
-    requestAnimationFrame(() => focusRow(session.session));
+    // A row that was out of sight is there with the next drawing.
+    if (!focusRow(session.session)) requestAnimationFrame(() => focusRow(session.session));
   };
   const step = (by: number, extend = false) => {
     const at = placeOf(cursor.value);
@@ -133,8 +133,11 @@ export function List() {
   );
 }
 
-function focusRow(id: string): void {
-  document.querySelector<HTMLElement>(`.session-row[data-session="${CSS.escape(id)}"]`)?.focus({ preventScroll: true });
+/** Gives a row the focus; whether it is there. */
+function focusRow(id: string): boolean {
+  const row = document.querySelector<HTMLElement>(`.session-row[data-session="${CSS.escape(id)}"]`);
+  row?.focus({ preventScroll: true });
+  return row !== null;
 }
 
 function Head() {
