@@ -289,6 +289,12 @@ export type DaemonView = {
   yard_pid: number | null;
 };
 
+/** Which strays shall be ended. */
+export type EndStraysRequest = {
+  /** Only these, as they were shown: whoever has become one meanwhile is left alone. None: all there are. */
+  only?: StrayRef[] | null | undefined;
+};
+
 /** The environment of a command, exactly: an object of names and values, or a list of pairs. */
 export type Environment = Record<string, Text> | Array<Text[]>;
 
@@ -683,7 +689,10 @@ export type PlanSeat = {
   plan: string;
 };
 
-/** Stages of agents, one after the other. Fields are added only with a default, so that older records can be read. */
+/**
+ * Stages of agents, one after the other. Fields are added only with a default, so that older records can be read; and one
+ * that a newer version has written is passed over, but not in a request: see `PlanSpec::asked`.
+ */
 export type PlanSpec = {
   /** What it is for. */
   about?: string | null | undefined;
@@ -1234,6 +1243,14 @@ export type StopRequest = {
 
 /** What came of a stop. */
 export type StopResult = "stopped" | "already_gone" | "still_alive";
+
+/** A stray: its number alone may be another's by now. */
+export type StrayRef = {
+  /** Its pid. */
+  pid: number;
+  /** The session that it is of. */
+  session: string;
+};
 
 /** A process that bears this home's mark and belongs to no live session. */
 export type StrayView = {
@@ -1993,11 +2010,11 @@ export interface Operations {
     body: undefined;
     answer: StraysView;
   };
-  /** Ends them */
+  /** Ends them, or some of them */
   endStrays: {
     path: Record<string, never>;
     query: Record<string, never>;
-    body: undefined;
+    body: EndStraysRequest;
     answer: StraysEnded;
   };
   /** What the live sessions use */
@@ -2023,7 +2040,12 @@ export interface Operations {
       /** An id, a name, or the beginning of an id that means one only */
       reference: string;
     };
-    query: Record<string, never>;
+    query: {
+      /** Who wants it, for the event log. */
+      by?: string | undefined;
+      /** Even if something is lost. */
+      force?: boolean | undefined;
+    };
     body: undefined;
     answer: WorktreeLosses;
   };

@@ -299,6 +299,12 @@ class DaemonView(TypedDict):
     """The yard's."""
 
 
+class EndStraysRequest(TypedDict, total=False):
+    """Which strays shall be ended."""
+    only: List[StrayRef] | None
+    """Only these, as they were shown: whoever has become one meanwhile is left alone. None: all there are."""
+
+
 class EventView(TypedDict):
     """An entry of the event log."""
     by: str | None
@@ -690,7 +696,7 @@ class _PlanSpecRequired(TypedDict):
 
 class PlanSpec(_PlanSpecRequired, total=False):
     """Stages of agents, one after the other. Fields are added only with a default, so that older records can be
-    read."""
+    read; and one that a newer version has written is passed over, but not in a request: see `PlanSpec::asked`."""
     about: str | None
     """What it is for."""
     concurrency: int | None
@@ -1345,6 +1351,14 @@ class StopRequest(TypedDict, total=False):
     """Between TERM and KILL; the session's own grace if not given."""
     now: bool
     """KILL at once."""
+
+
+class StrayRef(TypedDict):
+    """A stray: its number alone may be another's by now."""
+    pid: int
+    """Its pid."""
+    session: str
+    """The session that it is of."""
 
 
 class StrayView(TypedDict):
