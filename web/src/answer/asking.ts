@@ -19,8 +19,7 @@ export async function askAgent(request: Omit<AskRequest, "key" | "detach" | "by"
       refresh(session.id);
       return session;
     } catch (error) {
-      // Who is busy has answered, though another time it might be otherwise.
-      const unheard = error instanceof Refusal && error.passes && error.code !== "busy";
+      const unheard = error instanceof Refusal && error.passes;
       if (!unheard || Date.now() > deadline) throw error;
       await new Promise((soon) => setTimeout(soon, PAUSE_MS));
     }
