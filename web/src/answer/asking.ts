@@ -8,10 +8,11 @@ const PAUSE_MS = 300;
 
 /**
  * Gives a prompt. It is left to itself: it goes on when this page is closed. With its key it is asked once, however often the
- * request had to be repeated, so that a daemon that dies right now neither loses nor doubles it.
+ * request had to be repeated, so that a daemon that dies right now neither loses nor doubles it. Without an answer it may have been
+ * heard all the same: who asks for the same again gives the same key.
  */
-export async function askAgent(request: Omit<AskRequest, "key" | "detach" | "by">): Promise<SessionView> {
-  const body: AskRequest = { ...request, detach: true, by: BY, key: newKey() };
+export async function askAgent(request: Omit<AskRequest, "key" | "detach" | "by">, key: string): Promise<SessionView> {
+  const body: AskRequest = { ...request, detach: true, by: BY, key };
   const deadline = Date.now() + PATIENCE_MS;
   for (;;) {
     try {
@@ -19,15 +20,15 @@ export async function askAgent(request: Omit<AskRequest, "key" | "detach" | "by"
       refresh(session.id);
       return session;
     } catch (error) {
-      // Who is busy has answered, though another time it might be otherwise.
-      const unheard = error instanceof Refusal && error.passes && error.code !== "busy";
+      const unheard = error instanceof Refusal && error.passes;
       if (!unheard || Date.now() > deadline) throw error;
       await new Promise((soon) => setTimeout(soon, PAUSE_MS));
     }
   }
 }
 
-function newKey(): string {
+/** For one prompt. */
+export function newKey(): string {
   const bytes = crypto.getRandomValues(new Uint8Array(16));
   return `dashboard-${[...bytes].map((byte) => byte.toString(16).padStart(2, "0")).join("")}`;
 }

@@ -1,4 +1,5 @@
 import { useSignal } from "@preact/signals";
+import { useEffect } from "preact/hooks";
 
 import { BY, post, segment } from "../api/http.ts";
 import type { SessionView, StopAnswer, StopRequest } from "../api/types.ts";
@@ -25,15 +26,34 @@ export function Cancel({ session }: { session: SessionView }) {
     }
   };
   if (asked.value || session.phase === "stopping") {
-    return (
-      <Button icon="stop" kind="danger primary" compact disabled={killed.value} title="Kills all that is left of it, and waits no longer" onClick={() => void stop(true)}>
-        {killed.value ? "Killing…" : "Kill now"}
-      </Button>
-    );
+    return <KillNow key="kill" killed={killed.value} kill={() => void stop(true)} />;
   }
   return (
-    <Button icon="stop" kind="danger" compact title="Ends the agent with all that it has started" onClick={() => void stop(false)}>
+    <Button key="cancel" icon="stop" kind="danger" compact title="Ends the agent with all that it has started" onClick={() => void stop(false)}>
       Cancel
+    </Button>
+  );
+}
+
+/** It comes where Cancel was: a second click that was meant for that must not kill. */
+const PAUSE_MS = 1000;
+
+function KillNow({ killed, kill }: { killed: boolean; kill: () => void }) {
+  const isReady = useSignal(false);
+  useEffect(() => {
+    const timer = setTimeout(() => void (isReady.value = true), PAUSE_MS);
+    return () => clearTimeout(timer);
+  }, []);
+  return (
+    <Button
+      icon="stop"
+      kind="danger primary"
+      compact
+      disabled={killed || !isReady.value}
+      title="Kills all that is left of it, and waits no longer"
+      onClick={(event) => event.detail > 1 || kill()}
+    >
+      {killed ? "Killing…" : "Kill now"}
     </Button>
   );
 }

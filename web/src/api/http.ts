@@ -7,18 +7,23 @@ export class Refusal extends Error {
   /** 0 if there was no answer. */
   readonly status: number;
   readonly hint: string | null;
+  /** Whether the daemon itself has said why. */
+  readonly isTold: boolean;
 
-  constructor(status: number, code: string, detail: string, hint: string | null = null) {
+  constructor(status: number, code: string, detail: string, hint: string | null = null, isTold = false) {
     super(detail);
     this.name = "Refusal";
     this.status = status;
     this.code = code;
     this.hint = hint;
+    this.isTold = isTold;
   }
 
   /** Whether another daemon may answer in a moment. */
   get passes(): boolean {
-    return this.status === 0 || this.status === 503 || this.code === "gone";
+    // Who is busy, or takes nothing new, has answered; an answer that is no problem of ours comes from one that has no time for it.
+    const isAnswer = this.code === "busy" || (this.code === "refused" && this.isTold);
+    return this.status === 0 || this.code === "gone" || (this.status === 503 && !isAnswer);
   }
 }
 
@@ -64,12 +69,22 @@ async function refusal(response: Response): Promise<Refusal> {
   const isProblem = response.headers.get("Content-Type")?.startsWith("application/problem+json");
   if (!isProblem) return new Refusal(response.status, "refused", `The daemon answered ${response.status}.`);
   const problem = (await response.json()) as Problem;
-  return new Refusal(response.status, problem.code, problem.detail, problem.hint ?? null);
+  return new Refusal(response.status, problem.code, problem.detail, problem.hint ?? null, true);
 }
 
-export async function get<T>(path: string, signal?: AbortSignal): Promise<T> {
-  const response = await ask("GET", path, signal ? { signal } : {});
-  return (await response.json()) as T;
+/** What is only looked up takes no longer: without an answer by then there will be none. */
+const PATIENCE_MS = 20_000;
+
+/** Looks something up. Without a whole answer in time it is as if nobody were there. */
+export async function get<T>(path: string, signal?: AbortSignal, patienceMs = PATIENCE_MS): Promise<T> {
+  const late = AbortSignal.timeout(patienceMs);
+  try {
+    const response = await ask("GET", path, { signal: signal ? AbortSignal.any([signal, late]) : late });
+    return (await response.json()) as T;
+  } catch (error) {
+    if (error instanceof Refusal || signal?.aborted || !late.aborted) throw error;
+    throw new Refusal(0, "unreachable", "The daemon does not answer.");
+  }
 }
 
 export async function post<T>(path: string, body: unknown = {}, signal?: AbortSignal): Promise<T> {

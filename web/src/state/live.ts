@@ -63,7 +63,8 @@ const TOGETHER_MS = 8;
 let dirty = new Set<string>();
 let all = false;
 let timer: ReturnType<typeof setTimeout> | undefined;
-let busy = false;
+/** Ends the update that is under way. */
+let busy: AbortController | null = null;
 let retries = 0;
 
 /** Asks for a session anew, soon. */
@@ -86,40 +87,46 @@ function soon(after = TOGETHER_MS): void {
   }, after);
 }
 
+/** What is under way was asked of a daemon that may be gone: nobody waits for its answer, and all is asked for anew. */
+function updateAnew(): void {
+  busy?.abort();
+  refreshAll();
+}
+
 async function update(): Promise<void> {
   const [ids, whole] = [dirty, all];
   dirty = new Set();
   all = false;
-  busy = true;
+  const closing = (busy = new AbortController());
   try {
-    if (whole || ids.size > FEW) launches.value = await list();
-    else if (ids.size > 0) launches.value = await some(ids);
+    if (whole || ids.size > FEW) launches.value = await list(closing.signal);
+    else if (ids.size > 0) launches.value = await some(ids, closing.signal);
     loaded.value = true;
     retries = 0;
   } catch (error) {
     for (const id of ids) dirty.add(id);
     all ||= whole;
-    retries += 1;
+    retries = closing.signal.aborted ? 0 : retries + 1;
     if (error instanceof Refusal && error.status === 401) connection.value = "signed_out";
   } finally {
-    busy = false;
+    busy = null;
   }
   if (all || dirty.size > 0) soon(retries ? Math.min(100 * 2 ** retries, 3000) : TOGETHER_MS);
 }
 
-async function list(): Promise<Map<string, SessionView>> {
+async function list(closing: AbortSignal): Promise<Map<string, SessionView>> {
   const found = new Map<string, SessionView>();
   let after: string | undefined;
   do {
-    const page: SessionPage = await get(`/v1/sessions${query({ all: true, after })}`);
+    const page: SessionPage = await get(`/v1/sessions${query({ all: true, after })}`, closing);
     for (const session of page.sessions) found.set(session.id, session);
     after = page.next ?? undefined;
   } while (after !== undefined);
   return found;
 }
 
-async function some(ids: Set<string>): Promise<Map<string, SessionView>> {
-  const views = await Promise.all([...ids].map(async (id) => [id, await one(id)] as const));
+async function some(ids: Set<string>, closing: AbortSignal): Promise<Map<string, SessionView>> {
+  const views = await Promise.all([...ids].map(async (id) => [id, await one(id, closing)] as const));
   const next = new Map(launches.value);
   for (const [id, view] of views) {
     if (view) next.set(id, view);
@@ -128,10 +135,10 @@ async function some(ids: Set<string>): Promise<Map<string, SessionView>> {
   return next;
 }
 
-async function one(id: string): Promise<SessionView | null> {
+async function one(id: string, closing: AbortSignal): Promise<SessionView | null> {
   try {
     // The bare id of a session means its latest launch; that of the first is told apart so.
-    return await get<SessionView>(`/v1/sessions/${segment(launchReference(id))}`);
+    return await get<SessionView>(`/v1/sessions/${segment(launchReference(id))}`, closing);
   } catch (error) {
     if (error instanceof Refusal && error.status === 404) return null;
     throw error;
@@ -151,6 +158,11 @@ function hear(events: EventView[]): void {
     const before = predecessor(id);
     if (before) refresh(before);
   }
+  // Who comes to the line or leaves it moves the others, of which nothing is told.
+  const isInLine = (id: string) => launches.value.get(id)?.phase === "queued";
+  if ([...touched].some((id) => isInLine(id) || !launches.value.has(id))) {
+    for (const id of launches.value.keys()) if (isInLine(id)) refresh(id);
+  }
   lastEvent.value = events.at(-1)?.seq ?? lastEvent.value;
   for (const listener of listeners) listener(events);
 }
@@ -169,7 +181,7 @@ export function listen(wasHeard = false): void {
   follow("/v1/events?tail=0", {
     opened(again) {
       connection.value = "live";
-      refreshAll();
+      updateAnew();
       if (again || wasHeard) for (const listener of returns) listener();
     },
     lost() {

@@ -7,7 +7,7 @@ import { useEffect } from "preact/hooks";
 
 import { get, Refusal } from "../api/http.ts";
 import type { SessionUsage } from "../api/types.ts";
-import { connection } from "./live.ts";
+import { connection, onReturn } from "./live.ts";
 import { added, broughtHere, type Sample } from "./samples.ts";
 
 const EVERY_MS = 2000;
@@ -25,14 +25,21 @@ export const answers = signal(0);
 
 let interested = 0;
 let timer: ReturnType<typeof setTimeout> | undefined;
-let asking = false;
+let asking: AbortController | null = null;
 let offersHistory = true;
 let lastAnswer = 0;
+
+/** The launches that are shown; of others nothing need be kept once they are over. */
+const shown = new Set<string>();
+
+function watching(launch: string) {
+  return { watched: () => void shown.add(launch), unwatched: () => void shown.delete(launch) };
+}
 
 /** What a launch has used, the latest last; none if it is not known. */
 export function usageOf(launch: string): ReadonlySignal<readonly Sample[]> {
   let found = known.get(launch);
-  if (!found) known.set(launch, (found = signal(NONE)));
+  if (!found) known.set(launch, (found = signal(NONE, watching(launch))));
   return found;
 }
 
@@ -52,33 +59,36 @@ export function useUsage(): void {
 
 async function look(): Promise<void> {
   if (asking) return;
-  asking = true;
+  const closing = (asking = new AbortController());
   clearTimeout(timer);
   try {
-    if (!document.hidden && connection.value !== "signed_out") take(await ask());
+    if (!document.hidden && connection.value !== "signed_out") take(await ask(closing.signal));
   } catch {
     // Whether the daemon answers is told by the connection; what was told before stays.
   } finally {
-    asking = false;
+    asking = null;
   }
   if (interested > 0) timer = setTimeout(look, EVERY_MS);
 }
+
+// What was asked of the daemon before is not waited for.
+onReturn(() => asking?.abort());
 
 document.addEventListener("visibilitychange", () => {
   if (!document.hidden && interested > 0) void look();
 });
 
 /** With what the daemon has kept, if we have nothing of late ourselves and it keeps something. */
-async function ask(): Promise<Told[]> {
+async function ask(closing: AbortSignal): Promise<Told[]> {
   if (offersHistory && Date.now() - lastAnswer > PAUSE_MS) {
     try {
-      return await get<Told[]>(`/v1/usage?history=${HISTORY}`);
+      return await get<Told[]>(`/v1/usage?history=${HISTORY}`, closing);
     } catch (error) {
       if (!(error instanceof Refusal) || error.status < 400 || error.status >= 500) throw error;
       offersHistory = false;
     }
   }
-  return get<Told[]>("/v1/usage");
+  return get<Told[]>("/v1/usage", closing);
 }
 
 function take(told: Told[]): void {
@@ -97,8 +107,9 @@ function take(told: Told[]): void {
   }
   for (const [id, kept] of known) {
     if (present.has(id)) continue;
-    kept.value = NONE;
+    if (kept.peek().length > 0) kept.value = NONE;
     troubles.delete(id);
+    if (!shown.has(id)) known.delete(id);
   }
   lastAnswer = now;
   answers.value += 1;

@@ -28,13 +28,60 @@ export interface Item {
 
 /** What is longer is not looked at for bold words and the like. */
 const LONGEST_PROSE = 20_000;
+/** A longer line is text, whatever is in it: nobody writes one by hand, and every pattern costs what the line is long. */
+const LONGEST_LINE = 2_000;
 const DEEPEST = 4;
 
-const FENCE = /^ {0,3}(`{3,}|~{3,})\s*([\w+#.-]{0,40})[^`]*$/;
-const HEADING = /^ {0,3}(#{1,6})\s+(.*?)\s*#*\s*$/;
-const ITEM = /^(\s*)(?:[-*+]|(\d{1,9}[.)]))\s+(.*)$/;
-const QUOTE = /^ {0,3}>\s?(.*)$/;
+// None of these goes back over what it has read: an agent's line must not be able to keep the page busy. What follows is cut off
+// by its place, since `.*$` fails, and is tried anew, wherever a character counts as the end of a line.
+const FENCE = /^ {0,3}(`{3,}|~{3,})/;
+const LANGUAGE = /^\s*([\w+#.-]{0,40})/;
+const HEADING = /^ {0,3}(#{1,6})\s+/;
+const ITEM = /^(\s*)(?:[-*+]|(\d{1,9}[.)]))\s+/;
+const QUOTE = /^ {0,3}>\s?/;
 const RULE = /^ {0,3}([-*_])(?:\s*\1){2,}\s*$/;
+
+interface Begun {
+  found: RegExpExecArray;
+  /** What follows it on its line. */
+  rest: string;
+}
+
+function begun(pattern: RegExp, line: string): Begun | null {
+  const found = line.length > LONGEST_LINE ? null : pattern.exec(line);
+  return found && { found, rest: line.slice(found[0].length) };
+}
+
+/** The beginning of a block of code: what ends it, and its language. */
+function fenceOf(line: string): { mark: string; language: string } | null {
+  const fence = begun(FENCE, line);
+  if (!fence || fence.rest.includes("`")) return null;
+  return { mark: fence.found[1] ?? "```", language: LANGUAGE.exec(fence.rest)?.[1] ?? "" };
+}
+
+function isRule(line: string): boolean {
+  return begun(RULE, line) !== null;
+}
+
+/** A heading may end with as many marks as one likes. */
+function withoutMarks(title: string): string {
+  const told = title.trimEnd();
+  let end = told.length;
+  while (end > 0 && told[end - 1] === "#") end -= 1;
+  return told.slice(0, end).trimEnd();
+}
+
+/** Of a longer text only the end is taken apart, and what is before it is text: so it costs no more, however long it grows. */
+const LONGEST_TEXT = 200_000;
+
+/** What is told as it is, and what is taken apart: the latter begins with a line, and stays where it is while the text grows. */
+export function halves(text: string): { plain: string; rest: string } {
+  if (text.length <= LONGEST_TEXT) return { plain: "", rest: text };
+  const step = LONGEST_TEXT / 2;
+  const from = Math.ceil((text.length - LONGEST_TEXT) / step) * step;
+  const cut = text.indexOf("\n", from) + 1 || text.length;
+  return { plain: text.slice(0, cut), rest: text.slice(cut) };
+}
 
 /** Takes a text apart. A fence that has no end yet goes to the end of the text. */
 export function parse(text: string): Block[] {
@@ -43,10 +90,10 @@ export function parse(text: string): Block[] {
   let at = 0;
   while (at < lines.length) {
     const line = lines[at] ?? "";
-    const fence = FENCE.exec(line);
+    const fence = fenceOf(line);
     if (fence) {
-      const end = fenceEnd(lines, at + 1, fence[1] ?? "```");
-      blocks.push({ kind: "code", language: fence[2] ?? "", text: lines.slice(at + 1, end).join("\n") });
+      const end = fenceEnd(lines, at + 1, fence.mark);
+      blocks.push({ kind: "code", language: fence.language, text: lines.slice(at + 1, end).join("\n") });
       at = end + 1;
     } else if (line.trim() === "") {
       at += 1;
@@ -69,23 +116,28 @@ function fenceEnd(lines: string[], from: number, mark: string): number {
 /** One block that is no code; returns where the next begins. */
 function prose(lines: string[], at: number, blocks: Block[]): number {
   const line = lines[at] ?? "";
-  const heading = HEADING.exec(line);
-  if (heading) {
-    blocks.push({ kind: "heading", level: heading[1]?.length ?? 1, inlines: inline(heading[2] ?? "") });
+  if (line.length > LONGEST_LINE) {
+    blocks.push({ kind: "paragraph", inlines: [{ kind: "text", text: line }] });
     return at + 1;
   }
-  if (RULE.test(line)) {
+  const heading = begun(HEADING, line);
+  if (heading) {
+    blocks.push({ kind: "heading", level: heading.found[1]?.length ?? 1, inlines: inline(withoutMarks(heading.rest)) });
+    return at + 1;
+  }
+  if (isRule(line)) {
     blocks.push({ kind: "rule" });
     return at + 1;
   }
-  if (ITEM.test(line)) return list(lines, at, blocks);
-  const quoted = QUOTE.test(line);
+  if (begun(ITEM, line)) return list(lines, at, blocks);
+  const quoted = begun(QUOTE, line) !== null;
   const taken: string[] = [];
   let end = at;
   for (; end < lines.length; end += 1) {
     const next = lines[end] ?? "";
-    if (next.trim() === "" || QUOTE.test(next) !== quoted || (end > at && begins(next))) break;
-    taken.push(quoted ? (QUOTE.exec(next)?.[1] ?? "") : next);
+    const quote = begun(QUOTE, next);
+    if (next.trim() === "" || (quote !== null) !== quoted || (end > at && begins(next))) break;
+    taken.push(quote ? quote.rest : next);
   }
   blocks.push({ kind: quoted ? "quote" : "paragraph", inlines: inline(taken.join("\n")) });
   return end;
@@ -93,7 +145,7 @@ function prose(lines: string[], at: number, blocks: Block[]): number {
 
 /** Whether a line begins something else than a paragraph. */
 function begins(line: string): boolean {
-  return FENCE.test(line) || HEADING.test(line) || ITEM.test(line) || RULE.test(line);
+  return line.length > LONGEST_LINE || fenceOf(line) !== null || begun(HEADING, line) !== null || begun(ITEM, line) !== null || isRule(line);
 }
 
 function list(lines: string[], at: number, blocks: Block[]): number {
@@ -101,14 +153,15 @@ function list(lines: string[], at: number, blocks: Block[]): number {
   let end = at;
   for (; end < lines.length; end += 1) {
     const line = lines[end] ?? "";
-    const item = RULE.test(line) ? null : ITEM.exec(line);
+    const item = isRule(line) ? null : begun(ITEM, line);
     const last = found.at(-1);
     if (item) {
-      found.push({ indent: (item[1] ?? "").replaceAll("\t", "    ").length, number: item[2] ?? null, text: item[3] ?? "" });
-    } else if (last && /^\s{2,}\S/.test(line) && !FENCE.test(line)) {
+      const [, indent = "", number = null] = item.found;
+      found.push({ indent: indent.replaceAll("\t", "    ").length, number, text: item.rest });
+    } else if (last && begun(/^\s{2,}\S/, line) && !fenceOf(line)) {
       // Goes on with the item.
       last.text += `\n${line.trim()}`;
-    } else if (line.trim() === "" && ITEM.test(lines[end + 1] ?? "")) {
+    } else if (line.trim() === "" && begun(ITEM, lines[end + 1] ?? "")) {
       // An empty line between items.
     } else {
       break;
@@ -196,9 +249,14 @@ function linked(text: string, url: string): Inline[] {
 
 /** What ends a sentence is no part of its address. */
 function trimmed(url: string): string {
-  let end = url.replace(/[.,;:!?*_]+$/, "");
-  if (end.endsWith(")") && !end.includes("(")) end = end.replace(/\)+[.,;:!?*_]*$/, "");
-  return end;
+  const address = withoutEnd(url, ".,;:!?*_");
+  return address.includes("(") ? address : withoutEnd(address, ")");
+}
+
+function withoutEnd(text: string, signs: string): string {
+  let end = text.length;
+  while (end > 0 && signs.includes(text[end - 1] ?? "")) end -= 1;
+  return text.slice(0, end);
 }
 
 function safeUrl(url: string): boolean {

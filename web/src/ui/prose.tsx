@@ -3,12 +3,22 @@ import "./prose.css";
 import type { ComponentChildren } from "preact";
 import { useMemo } from "preact/hooks";
 
-import { type Block, type Inline, type Item, parse } from "./markdown.ts";
+import { type Block, halves, type Inline, type Item, parse } from "./markdown.ts";
+import { useUnhurried } from "./unhurried.ts";
+
+/** A text that grows is taken apart so often at most. */
+const PAUSE_MS = 100;
 
 /** What an agent says, as it meant it: paragraphs, lists, code. Nothing of it is HTML. */
 export function Prose({ text }: { text: string }) {
-  const blocks = useMemo(() => parse(text), [text]);
-  return <div class="prose foreign">{blocks.map((block, at) => shown(block, at))}</div>;
+  const { plain, rest } = halves(useUnhurried(text, PAUSE_MS));
+  const blocks = useMemo(() => parse(rest), [rest]);
+  return (
+    <div class="prose foreign">
+      {plain && <p key="plain">{plain}</p>}
+      {blocks.map((block, at) => shown(block, at))}
+    </div>
+  );
 }
 
 function shown(block: Block, at: number): ComponentChildren {

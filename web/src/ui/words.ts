@@ -1,7 +1,7 @@
 /** What the daemon tells, in words for people. */
 import type { Exit, OwedKind, Reason, SessionView, VerdictKind } from "../api/types.ts";
 import { isOver } from "../state/live.ts";
-import { commandLine, duration } from "./format.ts";
+import { commandLine, duration, shortened } from "./format.ts";
 
 export type Tone = "good" | "info" | "warn" | "bad" | "quiet";
 
@@ -129,4 +129,10 @@ export function owedText(kind: OwedKind): string {
     case "worktree":
       return `its worktree ${kind.path}`;
   }
+}
+
+/** Which session it is, beyond doubt: names may come to mean another one. */
+export function titled(session: SessionView): string {
+  const name = shortened(called(session), 60);
+  return name === session.session ? name : `${name} (${session.session})`;
 }

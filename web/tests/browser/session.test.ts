@@ -146,24 +146,23 @@ test("a signal gets there @phone", async ({ kennel, page }) => {
   await expect.poll(() => readFile(join(kennel.folder, "seen"), "utf8").catch(() => null)).toBe("got it\n");
 });
 
-test("input gets there, and so does its end", async ({ kennel, page }) => {
-  const id = await listening(kennel, "cat > heard; exit 7");
-  await open(page, id);
-  await action(page, "Input…").click();
-  const dialog = page.getByRole("dialog");
-  await dialog.getByLabel("Text").fill("grüße\nzwei");
-  await dialog.getByLabel("That is the end of its input").check();
+test("a name leads to its session, which stays the one that is shown when another takes the name", async ({ kennel, page }) => {
+  const first = await kennel.session(["sleep", "1000"], ["--name", "worker"]);
+  await page.goto(new URL("/sessions/worker?tab=timeline", page.url()).href);
+  await expect(page).toHaveURL(new RegExp(`/sessions/${first}\\?tab=timeline$`));
+  await action(page, "Signal…").click();
+  const dialog = page.getByRole("dialog", { name: `Send a signal to worker (${first})` });
+  await expect(dialog).toBeVisible();
+  await kennel.cli("stop", first);
+  await kennel.session(["sleep", "1000"], ["--name", "worker"]);
+  await expect(standing(page)).toContainText("stopped");
   await dialog.getByRole("button", { name: "Send" }).click();
-  await expect(toast(page, "Input was sent")).toContainText("13 bytes, and the end of input");
-  await expect(standing(page)).toHaveText("failed, code 7");
-  expect(await readFile(join(kennel.folder, "heard"), "utf8")).toBe("grüße\nzwei\n");
-  await expect(action(page, "Input…")).toHaveCount(0);
+  await expect(dialog.getByRole("alert")).toContainText("could not be sent");
 });
 
-test("one that takes no input is not offered any", async ({ kennel, page }) => {
+test("what makes no sense now is not offered", async ({ kennel, page }) => {
   await open(page, await kennel.session(["sleep", "1000"]));
   await expect(action(page, "Signal…")).toBeVisible();
-  await expect(action(page, "Input…")).toHaveCount(0);
   await expect(action(page, "Resume…")).toHaveCount(0);
   await expect(action(page, "Remove…")).toHaveCount(0);
 });

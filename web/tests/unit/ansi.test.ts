@@ -77,3 +77,13 @@ test("a long hostile line takes no long time", () => {
   }
   expect(performance.now() - began).toBeLessThan(2000);
 });
+
+test("a line that is nothing but sequences is read in no more time than it is long", () => {
+  const started = performance.now();
+  for (const piece of ["38;5;1;", `${ESC}[38;5;1m`, `${ESC}]`, `${ESC}[`, "\x9b", "\r", `${ESC}[1;`, ";", ":"]) {
+    const line = `${ESC}[${piece.repeat(100_000 / piece.length)}m`;
+    parse(line);
+    plain(line);
+  }
+  expect(performance.now() - started).toBeLessThan(1_500);
+});

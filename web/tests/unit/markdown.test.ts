@@ -1,6 +1,6 @@
 import { expect, test } from "@playwright/test";
 
-import { type Block, inline, parse } from "../../src/ui/markdown.ts";
+import { type Block, halves, inline, parse } from "../../src/ui/markdown.ts";
 
 const text = (text: string) => ({ kind: "text", text });
 
@@ -87,4 +87,53 @@ test("what is made to be slow is not", () => {
     expect(plain(parse(`${piece.repeat(40)}\n\n`.repeat(1_000)))).toBeGreaterThan(0);
     expect(performance.now() - started, JSON.stringify(piece)).toBeLessThan(4_000);
   }
+});
+
+/** Lines on which a pattern that goes back over what it has read takes minutes, each of some 100,000 characters. */
+const HOSTILE: [string, (n: number) => string][] = [
+  ["a heading of spaces", (n) => `# ${" ".repeat(n)}x`],
+  ["a heading of marks and spaces", (n) => `# x${" #".repeat(n / 2)} x`],
+  ["a heading with the end of a line in it", (n) => `# ${" ".repeat(n)}x\u2028y`],
+  ["a fence of tildes", (n) => `${"~".repeat(n)}\``],
+  ["a fence of spaces", (n) => `~~~${" ".repeat(n)}\``],
+  ["an item of spaces", (n) => `- ${" ".repeat(n)}x\u2028y`],
+  ["a rule that is none", (n) => `${"- ".repeat(n / 2)}x`],
+  ["a link of spaces", (n) => `[](${" ".repeat(n)}`],
+  ["an address of dots", (n) => `https://a${".".repeat(n)}a`],
+  ["runs of backticks", (n) => Array.from({ length: Math.sqrt(n) }, (_, at) => "`".repeat(at + 1)).join("a")],
+  ["bold that does not end", (n) => "**a".repeat(n / 3)],
+];
+
+for (const [what, line] of HOSTILE) {
+  test(`what an agent says keeps the page busy for no longer than it is long: ${what}`, () => {
+    const started = performance.now();
+    parse(line(100_000));
+    // As long as lines may be, and as much as is looked at.
+    parse(`${line(1_900)}\n`.repeat(100));
+    parse(`${line(1_900)}\n\n`.repeat(100));
+    expect(performance.now() - started).toBeLessThan(1_000);
+  });
+}
+
+test("a line that is too long to be written by anybody is text", () => {
+  const long = `# ${"**a** ".repeat(400)}`;
+  expect(parse(`one\n${long}\n# Two ## #`)).toEqual([
+    { kind: "paragraph", inlines: [text("one")] },
+    { kind: "paragraph", inlines: [text(long)] },
+    { kind: "heading", level: 1, inlines: [text("Two ##")] },
+  ]);
+});
+
+test("of a long text the end is taken apart, from a place that stays while it grows", () => {
+  expect(halves("short")).toEqual({ plain: "", rest: "short" });
+  const cuts = new Set<number>();
+  for (let length = 200_100; length < 400_000; length += 10_000) {
+    const whole = "a line\n".repeat(length / 7);
+    const { plain, rest } = halves(whole);
+    expect(plain + rest).toBe(whole);
+    expect(plain.endsWith("\n")).toBe(true);
+    expect(rest.length).toBeLessThanOrEqual(200_000);
+    cuts.add(plain.length);
+  }
+  expect(cuts.size).toBeLessThanOrEqual(3);
 });

@@ -1,7 +1,7 @@
 import { useSignal } from "@preact/signals";
 import type { ComponentChildren } from "preact";
 
-import { askAgent } from "../../answer/asking.ts";
+import { askAgent, newKey } from "../../answer/asking.ts";
 import { Refusal, told } from "../../api/http.ts";
 import type { AskRequest, SessionView } from "../../api/types.ts";
 import { environment } from "../../state/environment.ts";
@@ -14,6 +14,17 @@ import { EnvironmentField } from "../../ui/environment-field.tsx";
 
 /** What was written and not sent, by whom it is for: kept while the page is open. */
 const drafts = new Map<string, string>();
+
+/** What was sent and not answered, by whom it is for: sent once more as it was, it has the same key, and is not done twice. */
+const unanswered = new Map<string, { request: string; key: string }>();
+
+function keyOf(to: string, request: object): string {
+  const text = JSON.stringify(request);
+  const before = unanswered.get(to);
+  const key = before?.request === text ? before.key : newKey();
+  unanswered.set(to, { request: text, key });
+  return key;
+}
 
 interface Props {
   /** By what a draft is found again. */
@@ -64,7 +75,7 @@ export function Compose({ to, label, placeholder, hasConversation, whom, asked, 
     failed.value = null;
     const said = prompt.value;
     try {
-      const session = await askAgent({
+      const request = {
         ...person,
         prompt: said,
         env: typed.env,
@@ -73,11 +84,14 @@ export function Compose({ to, label, placeholder, hasConversation, whom, asked, 
         replay: replay.value,
         retries: Number(retries.value),
         timeout_ms: limit ?? null,
-      });
+      };
+      const session = await askAgent(request, keyOf(to, request));
+      unanswered.delete(to);
       write("");
       fresh.value = false;
       asked(session, said);
     } catch (error) {
+      if (error instanceof Refusal && !error.passes) unanswered.delete(to);
       if (!refused?.(error)) failed.value = error;
     } finally {
       sending.value = false;

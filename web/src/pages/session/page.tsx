@@ -7,7 +7,7 @@ import { Refusal, segment } from "../../api/http.ts";
 import type { InspectView, SessionView } from "../../api/types.ts";
 import { useFetched } from "../../state/fetched.ts";
 import { isOver, launches } from "../../state/live.ts";
-import { params } from "../../state/router.ts";
+import { go, params } from "../../state/router.ts";
 import { Empty, Failed, Loading } from "../../ui/states.tsx";
 import { say } from "../../ui/toast.tsx";
 import { called } from "../../ui/words.ts";
@@ -38,6 +38,13 @@ function Named({ reference }: { reference: string }) {
     last.current = inspected.session;
     base.current = inspected.session.session;
   }
+  // Another session may take its name: from now on it is known by its id.
+  const id = inspected?.session.session ?? null;
+  useEffect(() => {
+    if (id !== null && reference.split("_")[0] !== id && location.pathname === `/sessions/${segment(reference)}`) {
+      go(`/sessions/${segment(id)}${location.search}`, "replace");
+    }
+  }, [id]);
   const known = inspected && (launches.value.get(inspected.session.id) ?? inspected.session);
   const seesProcesses = isWide.value || params.value.get("tab") === "processes";
   // Processes come and go without an event, and so do places in line.
@@ -54,7 +61,7 @@ function Named({ reference }: { reference: string }) {
   useEffect(() => {
     if (isGone && last.current && location.pathname.startsWith("/sessions/")) say("quiet", `${called(last.current)} was removed from the record`);
   }, [isGone]);
-  if (inspected && !isGone) return <Shown inspected={inspected} />;
+  if (inspected && !isGone) return <Shown key={inspected.session.session} inspected={inspected} />;
   return (
     <>
       <h1 class="hidden-visually">Session</h1>
@@ -70,7 +77,10 @@ function Named({ reference }: { reference: string }) {
 }
 
 function Shown({ inspected }: { inspected: InspectView }) {
-  const session = launches.value.get(inspected.session.id) ?? inspected.session;
+  const told = launches.value.get(inspected.session.id) ?? inspected.session;
+  // The place in line is looked at more often here.
+  const place = inspected.session.queue_place;
+  const session = told.phase === "queued" && place !== null && told.queue_place !== place ? { ...told, queue_place: place } : told;
   const watched = useSamples(session, isWide.value || params.value.get("tab") === "resources");
   return (
     <div class="session-page">

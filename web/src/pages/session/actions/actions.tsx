@@ -10,13 +10,12 @@ import { mayChange } from "../../../state/me.ts";
 import { Button } from "../../../ui/button.tsx";
 import type { IconName } from "../../../ui/icons.tsx";
 import { ForgetDialog } from "./forget.tsx";
-import { InputDialog } from "./input.tsx";
-import { isLatest, type May, mayForget, mayInput, mayRemove, mayResume, maySignal } from "./may.ts";
+import { isLatest, type May, mayForget, mayRemove, mayResume, maySignal } from "./may.ts";
 import { RemoveDialog } from "./remove.tsx";
 import { ResumeDialog } from "./resume.tsx";
 import { SignalDialog } from "./signal.tsx";
 
-type Open = "stop" | "now" | "signal" | "input" | "resume" | "forget" | "remove" | null;
+type Open = "stop" | "now" | "signal" | "resume" | "forget" | "remove" | null;
 
 /** What can be done with a session; nothing else is offered. */
 export function Actions({ session }: { session: SessionView }) {
@@ -31,9 +30,6 @@ export function Actions({ session }: { session: SessionView }) {
     <>
       {mayChange.value && isLatest(session) && (
         <div class="row wrap actions" role="group" aria-label="What can be done">
-          <Do may={mayInput(session)} icon="send" run={() => void (open.value = "input")}>
-            Input…
-          </Do>
           <Do may={maySignal(session)} run={() => void (open.value = "signal")}>
             Signal…
           </Do>
@@ -61,7 +57,6 @@ export function Actions({ session }: { session: SessionView }) {
       {open.value === "stop" && <StopDialog sessions={[session]} close={close} />}
       {open.value === "now" && <StopDialog sessions={[session]} close={close} first={{ kind: "now" }} />}
       {open.value === "signal" && <SignalDialog session={session} close={close} />}
-      {open.value === "input" && <InputDialog session={session} close={close} />}
       {open.value === "resume" && <ResumeDialog session={session} close={close} />}
       {open.value === "forget" && <ForgetDialog session={session} close={close} />}
       {open.value === "remove" && <RemoveDialog session={session} close={close} />}

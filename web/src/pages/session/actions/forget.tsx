@@ -1,4 +1,5 @@
 import { useSignal } from "@preact/signals";
+import { useRef } from "preact/hooks";
 
 import { BY, post, segment } from "../../../api/http.ts";
 import type { SessionView } from "../../../api/types.ts";
@@ -6,10 +7,12 @@ import { refresh } from "../../../state/live.ts";
 import { Button } from "../../../ui/button.tsx";
 import { Dialog } from "../../../ui/dialog.tsx";
 import { say } from "../../../ui/toast.tsx";
+import { titled } from "../../../ui/words.ts";
 import { NotDone } from "./failed.tsx";
 
 /** Gives up a session that is lost, or lets go of one that was adopted. */
-export function ForgetDialog({ session, close }: { session: SessionView; close: () => void }) {
+export function ForgetDialog({ session: shown, close }: { session: SessionView; close: () => void }) {
+  const session = useRef(shown).current;
   const busy = useSignal(false);
   const wrong = useSignal<unknown>(null);
   const isLost = session.phase === "lost";
@@ -28,7 +31,7 @@ export function ForgetDialog({ session, close }: { session: SessionView; close: 
     }
   };
   return (
-    <Dialog title={isLost ? "Forget this session?" : "Let go of this session?"} close={close}>
+    <Dialog title={isLost ? `Forget ${titled(session)}?` : `Let go of ${titled(session)}?`} close={close}>
       {isLost ? (
         <p>
           Nobody can tell whether it still runs. If you are sure that it is gone, give it up: that is recorded as what it is, and not as its end. If

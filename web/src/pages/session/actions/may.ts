@@ -36,8 +36,3 @@ export function mayForget(session: SessionView): May {
 export function maySignal(session: SessionView): May {
   return session.phase === "running" || session.phase === "stopping" ? "yes" : null;
 }
-
-export function mayInput(session: SessionView): May {
-  const takes = !!session.spec.stdin || !!session.spec.terminal;
-  return session.phase === "running" && takes ? "yes" : null;
-}

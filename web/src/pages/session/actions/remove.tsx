@@ -1,4 +1,5 @@
 import { useSignal } from "@preact/signals";
+import { useRef } from "preact/hooks";
 
 import { remove, segment } from "../../../api/http.ts";
 import type { SessionView } from "../../../api/types.ts";
@@ -8,11 +9,12 @@ import { Button } from "../../../ui/button.tsx";
 import { Dialog } from "../../../ui/dialog.tsx";
 import { counted, shortened } from "../../../ui/format.ts";
 import { say } from "../../../ui/toast.tsx";
-import { called } from "../../../ui/words.ts";
+import { called, titled } from "../../../ui/words.ts";
 import { NotDone } from "./failed.tsx";
 
 /** Removes a session that has ended from the record. */
-export function RemoveDialog({ session, close }: { session: SessionView; close: () => void }) {
+export function RemoveDialog({ session: shown, close }: { session: SessionView; close: () => void }) {
+  const session = useRef(shown).current;
   const busy = useSignal(false);
   const wrong = useSignal<unknown>(null);
   const removeIt = async () => {
@@ -30,7 +32,7 @@ export function RemoveDialog({ session, close }: { session: SessionView; close: 
     }
   };
   return (
-    <Dialog title="Remove it from the record?" close={close}>
+    <Dialog title={`Remove ${titled(session)} from the record?`} close={close}>
       <p>
         Its {session.launches === 1 ? "launch" : counted(session.launches, "launch", "launches")} and all output go for good. Nothing runs any more. The
         event log keeps what happened.

@@ -1,4 +1,5 @@
 import { useSignal } from "@preact/signals";
+import { useRef } from "preact/hooks";
 
 import { BY, post, segment } from "../../../api/http.ts";
 import type { ResumeRequest, SessionView } from "../../../api/types.ts";
@@ -11,10 +12,12 @@ import { Dialog } from "../../../ui/dialog.tsx";
 import { EnvironmentField } from "../../../ui/environment-field.tsx";
 import { commandLine, shortened } from "../../../ui/format.ts";
 import { say } from "../../../ui/toast.tsx";
+import { titled } from "../../../ui/words.ts";
 import { NotDone } from "./failed.tsx";
 
 /** Launches a session that has ended again. */
-export function ResumeDialog({ session, close }: { session: SessionView; close: () => void }) {
+export function ResumeDialog({ session: shown, close }: { session: SessionView; close: () => void }) {
+  const session = useRef(shown).current;
   const text = useSignal("");
   const queue = useSignal(false);
   const busy = useSignal(false);
@@ -40,7 +43,7 @@ export function ResumeDialog({ session, close }: { session: SessionView; close: 
     }
   };
   return (
-    <Dialog title="Launch it again?" close={close}>
+    <Dialog title={`Launch ${titled(session)} again?`} close={close}>
       <form class="stack" onSubmit={resume}>
         <p>
           The same command begins once more in the same folder, as launch {session.launches + 1}. It keeps its id, name and settings; what was printed

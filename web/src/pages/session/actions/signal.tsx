@@ -1,10 +1,13 @@
 import { useSignal } from "@preact/signals";
+import { useRef } from "preact/hooks";
 
 import { post, segment } from "../../../api/http.ts";
 import type { SessionView } from "../../../api/types.ts";
+import { launchReference } from "../../../state/live.ts";
 import { Button } from "../../../ui/button.tsx";
 import { Dialog } from "../../../ui/dialog.tsx";
 import { say } from "../../../ui/toast.tsx";
+import { titled } from "../../../ui/words.ts";
 import { NotDone } from "./failed.tsx";
 
 const SIGNALS: { number: number; name: string; what: string }[] = [
@@ -20,7 +23,8 @@ const SIGNALS: { number: number; name: string; what: string }[] = [
 ];
 
 /** Sends a signal to every process of a session. */
-export function SignalDialog({ session, close }: { session: SessionView; close: () => void }) {
+export function SignalDialog({ session: shown, close }: { session: SessionView; close: () => void }) {
+  const session = useRef(shown).current;
   const chosen = useSignal(15);
   const busy = useSignal(false);
   const wrong = useSignal<unknown>(null);
@@ -30,7 +34,7 @@ export function SignalDialog({ session, close }: { session: SessionView; close: 
     wrong.value = null;
     const name = SIGNALS.find((it) => it.number === chosen.value)?.name ?? `signal ${chosen.value}`;
     try {
-      await post(`/v1/sessions/${segment(session.session)}/signal`, { signal: chosen.value });
+      await post(`/v1/sessions/${segment(launchReference(session.id))}/signal`, { signal: chosen.value });
       say("good", `${name} was sent`, session.started_by === "terminal" ? "To its one process." : "To every process in the pen. What they make of it is theirs.");
       close();
     } catch (error) {
@@ -39,7 +43,7 @@ export function SignalDialog({ session, close }: { session: SessionView; close: 
     }
   };
   return (
-    <Dialog title="Send a signal" close={close}>
+    <Dialog title={`Send a signal to ${titled(session)}`} close={close}>
       <form class="stack" onSubmit={send}>
         <p class="muted">
           {session.started_by === "terminal" ? "It goes to its one process." : "It goes to every process in the pen."} To end a session, Stop is the better

@@ -108,7 +108,7 @@ function applied(parameters: string, style: Style): Style {
   for (let at = 0; at < list.length; at += 1) {
     const [code, ...parts] = (list[at] ?? "").split(":").map((part) => (part === "" ? 0 : Number(part)));
     if (code === 38 || code === 48) {
-      const given = parts.length > 0 ? colonColour(parts) : semicolonColour(list.slice(at + 1).map(Number));
+      const given = parts.length > 0 ? colonColour(parts) : semicolonColour(list.slice(at + 1, at + 5).map(Number));
       if (!given) return next;
       if (parts.length === 0) at += given.used;
       if (code === 38) next.fg = given.colour;
