@@ -36,10 +36,10 @@ export async function lookForStrays(): Promise<void> {
   }
 }
 
-/** Ends all strays that there are by then, and says what came of it. */
-export async function endStrays(): Promise<StraysEnded> {
+/** Ends these strays and no others, and says what came of it. A number that belongs to another process by then is left alone. */
+export async function endStrays(meant: readonly StrayView[]): Promise<StraysEnded> {
   try {
-    return await post<StraysEnded>("/v1/strays/end");
+    return await post<StraysEnded>("/v1/strays/end", { only: meant.map(({ pid, session }) => ({ pid, session })) });
   } finally {
     void lookForStrays();
   }

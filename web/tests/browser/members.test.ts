@@ -110,6 +110,20 @@ test("cancel in the middle ends everything, and says so @phone", async ({ page, 
   await expect(answer.getByRole("button", { name: "Cancel" })).toHaveCount(0);
 });
 
+test("a double click on Cancel asks to end, and does not kill", async ({ page, kennel }) => {
+  await seat(kennel, "anna");
+  await visit(page, "/members/anna");
+  await page.getByLabel("Ask anna").fill("deaf\nsay you can't stop me\nhang");
+  await page.getByRole("button", { name: "Ask", exact: true }).click();
+  const answer = page.getByRole("article");
+  await expect(answer.locator(".prose")).toBeVisible();
+  const stops: unknown[] = [];
+  page.on("request", (request) => void (request.url().endsWith("/stop") && stops.push(request.postDataJSON())));
+  await answer.getByRole("button", { name: "Cancel" }).dblclick();
+  await expect(answer.getByRole("button", { name: "Kill now" })).toBeEnabled();
+  expect(stops).toEqual([{ by: "dashboard" }]);
+});
+
 test("who does not end when asked to is killed by a second press", async ({ page, kennel }) => {
   await seat(kennel, "anna");
   const before = (await kennel.processes()).length;

@@ -43,15 +43,41 @@ test("what still lives after its end is said", async ({ page, kennel }) => {
   await kennel.cli("wait", session);
   const stray = await startStray(kennel, session);
   const view = { pid: stray.pid, name: "sleep", command: "sleep 600", session, mark: "cookie" };
-  await page.route("**/v1/strays/end", (route) => route.fulfill({ json: { ended: [], still_alive: [view] } }));
+  let asked: unknown = null;
+  await page.route("**/v1/strays/end", (route) => {
+    asked = route.request().postDataJSON();
+    return route.fulfill({ json: { ended: [], still_alive: [view] } });
+  });
   await page.goto(new URL("/strays", page.url()).href);
   await page.getByRole("button", { name: "End all…" }).click();
   await page.getByRole("button", { name: "End 1 stray" }).click();
   await expect(page.getByText("1 is still alive")).toBeVisible();
+  expect(asked).toMatchObject({ only: [{ pid: stray.pid }] });
   await expect(page.getByText("None was ended.")).toBeVisible();
   await expect(page.getByRole("row").filter({ hasText: `${stray.pid}` })).toBeVisible();
   await expectAccessible(page);
   stray.kill("SIGKILL");
+});
+
+test("only what is listed in the dialog is ended, and that is looked for when it opens", async ({ page, kennel }) => {
+  const session = await kennel.session(["true"]);
+  await kennel.cli("wait", session);
+  const first = await startStray(kennel, session);
+  await page.goto(new URL("/strays", page.url()).href);
+  await expect(page.getByRole("heading", { name: "1 stray" })).toBeVisible();
+  const second = await startStray(kennel, session, ["sleep", "601"]);
+  await page.getByRole("button", { name: "End all…" }).click();
+  const dialog = page.getByRole("dialog", { name: "End 2 strays?" });
+  await expect(dialog.getByRole("listitem")).toHaveCount(2);
+  const later = await startStray(kennel, session, ["sleep", "602"]);
+  await dialog.getByRole("button", { name: "End 2 strays" }).click();
+  await expect(page.getByText("Ended: 2 strays.")).toBeVisible();
+  expect(await ended(first)).toBe("SIGKILL");
+  expect(await ended(second)).toBe("SIGKILL");
+  await expect(page.getByRole("row").filter({ hasText: `${later.pid}` })).toBeVisible();
+  expect(later.exitCode ?? later.signalCode).toBeNull();
+  later.kill("SIGKILL");
+  await ended(later);
 });
 
 test("one of a live session that is outside its pen is shown, and left alone", async ({ page, kennel }) => {

@@ -63,7 +63,7 @@ test("what became of value while the dialog was open is not lost unsaid", async 
   await expect(dialog).toContainText("Nothing: every change is committed");
   await page.unroute("**/losses");
   await dialog.getByRole("button", { name: "Remove it", exact: true }).click();
-  await expect(dialog.getByRole("alert")).toContainText("It was not removed");
+  await expect(dialog.getByRole("alert")).toContainText("has changed since it was looked for");
   await expect(dialog.getByRole("button", { name: "Remove it with all that" })).toBeEnabled();
   await expect(dialog).toContainText("new.txt");
   expect(await kennel.cli("worktrees")).toContain("kept");

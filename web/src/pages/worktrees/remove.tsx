@@ -1,6 +1,7 @@
 import { useSignal } from "@preact/signals";
 
-import { BY, query, remove, segment, told } from "../../api/http.ts";
+import { Changed, losesSomething, removeWorktree } from "../../actions/worktree.ts";
+import { segment, told } from "../../api/http.ts";
 import type { WorktreeLosses, WorktreeView } from "../../api/types.ts";
 import { useFetched } from "../../state/fetched.ts";
 import { Button } from "../../ui/button.tsx";
@@ -11,25 +12,25 @@ import { LossesList } from "./losses.tsx";
 
 /** Says what is lost with a worktree, and removes it. */
 export function RemoveWorktree({ worktree, close }: { worktree: WorktreeView; close: () => void }) {
-  const place = `/v1/worktrees/${segment(worktree.session)}`;
-  const { value, error, again } = useFetched<WorktreeLosses>(`${place}/losses`);
+  const { value, error, again } = useFetched<WorktreeLosses>(`/v1/worktrees/${segment(worktree.session)}/losses`);
   const busy = useSignal(false);
   const wrong = useSignal<unknown>(null);
   const losses = value.value?.losses ?? null;
-  const isLossy = losses !== null && (losses.unknown !== null || losses.why.length > 0);
+  const isLossy = losses !== null && losesSomething(losses);
   const go = async () => {
+    if (losses === null) return;
     busy.value = true;
     wrong.value = null;
     try {
-      // Without losses it is removed only if there are none by then either.
-      const gone = await remove<WorktreeLosses>(`${place}${query({ force: isLossy, by: BY })}`);
+      const gone = await removeWorktree(worktree, losses);
       const lost = gone.losses.why.join("; ");
       say("good", `Removed ${worktree.path}`, lost ? `Lost with it: ${lost}.` : "Nothing was lost.");
       close();
     } catch (failed) {
       wrong.value = failed;
       busy.value = false;
-      again();
+      if (failed instanceof Changed) value.value = failed.now;
+      else again();
     }
   };
   return (

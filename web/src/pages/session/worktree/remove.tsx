@@ -1,6 +1,7 @@
 import { useSignal } from "@preact/signals";
 
-import { BY, query, remove, segment } from "../../../api/http.ts";
+import { Changed, losesSomething, removeWorktree } from "../../../actions/worktree.ts";
+import { segment } from "../../../api/http.ts";
 import type { LossesView, WorktreeLosses, WorktreeView } from "../../../api/types.ts";
 import { useFetched } from "../../../state/fetched.ts";
 import { Button } from "../../../ui/button.tsx";
@@ -11,24 +12,23 @@ import { NotDone } from "../actions/failed.tsx";
 
 /** Removes a worktree that is kept, after it is said what would be lost. */
 export function RemoveWorktree({ worktree, close, done }: { worktree: WorktreeView; close: () => void; done: () => void }) {
-  const path = `/v1/worktrees/${segment(worktree.session)}`;
-  const { value, error, again } = useFetched<WorktreeLosses>(`${path}/losses`);
+  const { value, error, again } = useFetched<WorktreeLosses>(`/v1/worktrees/${segment(worktree.session)}/losses`);
   const busy = useSignal(false);
   const wrong = useSignal<unknown>(null);
   const losses = value.value?.losses;
-  const mayLose = !!losses && (losses.why.length > 0 || losses.unknown !== null);
+  const mayLose = !!losses && losesSomething(losses);
   const removeIt = async () => {
+    if (!losses) return;
     busy.value = true;
     wrong.value = null;
     try {
-      // Only what was told may be lost.
-      const force = mayLose || undefined;
-      const { losses: lost } = await remove<WorktreeLosses>(`${path}${query({ force, by: BY })}`);
+      const { losses: lost } = await removeWorktree(worktree, losses);
       say("good", "The worktree is removed", lost.why.length > 0 ? `Lost: ${lost.why.join("; ")}` : "Nothing of value was lost.");
       done();
       close();
     } catch (failed) {
       wrong.value = failed;
+      if (failed instanceof Changed) value.value = failed.now;
       busy.value = false;
     }
   };
