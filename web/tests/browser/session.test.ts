@@ -174,7 +174,7 @@ test("resume launches it again, with the environment that is given @phone", asyn
   await action(page, "Resume…").click();
   const dialog = page.getByRole("dialog");
   await dialog.getByLabel("Environment").fill("nonsense");
-  await expect(dialog.getByText("is not NAME=value")).toBeVisible();
+  await expect(dialog.getByText("it should be NAME=value")).toBeVisible();
   await expect(dialog.getByRole("button", { name: "Launch again" })).toBeDisabled();
   await dialog.getByLabel("Environment").fill("WORD=a b");
   await expectAccessible(page);

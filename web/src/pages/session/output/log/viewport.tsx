@@ -7,6 +7,8 @@ import type { Window } from "./window.ts";
 /** How near to an end of what is held more is asked for, in heights of the view. */
 const NEAR = 2;
 /** At the end is who is within so many pixels of it. */
+/** So long after a gesture a scroll is meant by it: wheels run on. */
+const GESTURE_MS = 1500;
 const CLOSE = 6;
 
 interface Props {
@@ -24,6 +26,8 @@ interface Props {
 export function Viewport({ log, needle, found, wrap, times, onPlace, element }: Props) {
   const anchor = useRef<{ offset: string; top: number } | null>(null);
   const top = useRef(0);
+  /** When somebody last did what scrolls; for ever while a button of the mouse is down. */
+  const gesture = useRef(-Infinity);
   const items = log.items.value;
   const open = log.open.value;
   const ended = log.ended.value;
@@ -48,7 +52,8 @@ export function Viewport({ log, needle, found, wrap, times, onPlace, element }: 
     if (atEnd && !log.hasNewer.value) {
       log.following.value = true;
       log.unseen.value = 0;
-    } else if (!atEnd && view.scrollTop < top.current) {
+    } else if (!atEnd && view.scrollTop < top.current && performance.now() - gesture.current < GESTURE_MS) {
+      // (What is shown may have become shorter, too, which is nobody's wish.)
       log.following.value = false;
     }
     look();
@@ -81,7 +86,15 @@ export function Viewport({ log, needle, found, wrap, times, onPlace, element }: 
     return () => observer.disconnect();
   }, []);
 
+  const moved = () => void (gesture.current = performance.now());
+  const onPointerDown = () => {
+    gesture.current = Infinity;
+    addEventListener("pointerup", moved, { once: true });
+    addEventListener("pointercancel", moved, { once: true });
+  };
+
   const onKeyDown = (event: KeyboardEvent) => {
+    moved();
     if (event.ctrlKey || event.metaKey || event.altKey || event.target !== element.current) return;
     if (event.key === "End") void log.toEnd();
     else if (event.key === "Home") void log.to(0);
@@ -97,6 +110,9 @@ export function Viewport({ log, needle, found, wrap, times, onPlace, element }: 
       aria-label="What the session printed"
       tabIndex={0}
       onScroll={onScroll}
+      onWheel={moved}
+      onTouchMove={moved}
+      onPointerDown={onPointerDown}
       onKeyDown={onKeyDown}
     >
       {log.hasOlder.value && <p class="log-edge">There is more above</p>}

@@ -130,7 +130,8 @@ export class Window {
 
   /** Adds what comes after. */
   async newer(): Promise<void> {
-    if (!this.hasNewer.value) return;
+    // Who follows is led to the end in a moment: see #flood.
+    if (!this.hasNewer.value || this.following.value) return;
     await this.#more(async (signal) => {
       const from = this.#bottom();
       const got = await part(this.#launch, { from, to: from + SPAN }, signal);
