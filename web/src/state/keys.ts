@@ -25,8 +25,8 @@ export function known(): Shortcut[] {
 
 function typing(target: EventTarget | null): boolean {
   if (!(target instanceof HTMLElement)) return false;
-  // Nobody types into a box that is ticked.
-  if (target instanceof HTMLInputElement && /^(checkbox|radio)$/.test(target.type)) return false;
+  // Nobody types into a box that is ticked, or a slider.
+  if (target instanceof HTMLInputElement && /^(checkbox|radio|range)$/.test(target.type)) return false;
   return target.isContentEditable || /^(INPUT|TEXTAREA|SELECT)$/.test(target.tagName) || target.closest(".xterm") !== null;
 }
 

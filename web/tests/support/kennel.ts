@@ -13,6 +13,12 @@ export const PROGRAM = resolve(process.env["KENNEL_BIN"] ?? join(import.meta.dir
 /** An agent that does as it is told. */
 export const FAKE_AGENT = resolve(process.env["KENNEL_FAKE_AGENT"] ?? join(PROGRAM, "../fake-agent"));
 
+/** An address of the machine's own that nobody else has: a port that one daemon leaves may be given to another's. */
+function ownAddress(): string {
+  const part = () => 1 + Math.floor(Math.random() * 254);
+  return `127.${part()}.${part()}.${part()}:0`;
+}
+
 export class Kennel {
   readonly home: string;
   /** A folder for sessions to work in. */
@@ -30,7 +36,7 @@ export class Kennel {
   /** A home in a folder that is new, with a daemon. */
   static async start(more: Record<string, string> = {}): Promise<Kennel> {
     const kennel = new Kennel(await mkdtemp(join(tmpdir(), "kennel-web-")), more);
-    await kennel.cli("daemon", "start");
+    await kennel.cli("daemon", "start", "--listen", ownAddress());
     return kennel;
   }
 

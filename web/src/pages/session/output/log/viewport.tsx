@@ -7,6 +7,8 @@ import type { Window } from "./window.ts";
 /** How near to an end of what is held more is asked for, in heights of the view. */
 const NEAR = 2;
 /** At the end is who is within so many pixels of it. */
+/** The height of a phone's bar of pages, and some more. */
+const BAR = 80;
 /** So long after a gesture a scroll is meant by it: wheels run on. */
 const GESTURE_MS = 1500;
 const CLOSE = 6;
@@ -66,6 +68,9 @@ export function Viewport({ log, needle, found, wrap, times, onPlace, element }: 
     const before = anchor.current;
     if (aim) {
       view.scrollTop = aim.offsetTop - Math.max(0, (view.clientHeight - aim.offsetHeight) / 2);
+      // On a phone the log itself may be out of sight, or behind the bar.
+      const { top: above, bottom } = aim.getBoundingClientRect();
+      if (above < 0 || bottom > innerHeight - BAR) aim.scrollIntoView({ block: "center" });
       log.target.value = null;
     } else if (log.following.value) {
       view.scrollTop = view.scrollHeight;
