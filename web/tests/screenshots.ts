@@ -76,7 +76,7 @@ async function runPlan(kennel: Kennel): Promise<string> {
 async function take(page: Page, path: string, name: string): Promise<void> {
   await page.goto(new URL(path, page.url()).href);
   await expect(page.getByRole("heading", { level: 1 }).first()).toBeVisible();
-  await expect(page.locator("main .spinner")).toHaveCount(0);
+  await expect(page.locator("main .state .spinner")).toHaveCount(0);
   // Fonts, the terminal and its screen.
   await page.evaluate(() => document.fonts.ready);
   await page.waitForLoadState("networkidle", { timeout: 2000 }).catch(() => undefined);
