@@ -1,6 +1,6 @@
 import { useSignal } from "@preact/signals";
 import type { ComponentChildren } from "preact";
-import { useEffect } from "preact/hooks";
+import { useLayoutEffect } from "preact/hooks";
 
 import { bind } from "../state/keys.ts";
 import { connection, live } from "../state/live.ts";
@@ -26,7 +26,7 @@ function skip(event: Event): void {
 export function Shell({ area, title, children }: { area: string; title: string; children: ComponentChildren }) {
   const open = useSignal<"keys" | "more" | null>(null);
   const close = () => void (open.value = null);
-  useEffect(
+  useLayoutEffect(
     () =>
       bind(
         ...AREAS.map(({ area, title, key }) => ({ keys: `g ${key}`, what: title, run: () => go(`/${area}`) })),

@@ -2,8 +2,9 @@ import { type Signal, useSignal } from "@preact/signals";
 import { useCallback, useEffect, useRef } from "preact/hooks";
 
 import { get } from "../api/http.ts";
-import { onEvents, onReturn } from "./live.ts";
 import type { EventView } from "../api/types.ts";
+import { Asker } from "./asker.ts";
+import { onEvents, onHearing } from "./live.ts";
 
 /** What was asked for: the last that was told, and whether it can be had now. */
 export interface Fetched<T> {
@@ -16,55 +17,50 @@ export interface Fetched<T> {
 const TOGETHER_MS = 60;
 
 /**
- * Asks for something, and anew whenever an event that has to do with it is heard, and when a daemon is back. With `every`, at
- * that interval too, while somebody looks.
+ * Asks for something, and anew whenever an event that has to do with it is heard, and when events are heard (again): what was
+ * told before may be older than the first of them. With `every`, at that interval too, while somebody looks.
  */
 export function useFetched<T>(path: string, options: { when?: (event: EventView) => boolean; every?: number } = {}): Fetched<T> {
   const value = useSignal<T | null>(null);
   const error = useSignal<unknown>(null);
-  const turn = useSignal(0);
-  const asking = useRef(false);
-  const again = useCallback(() => void (turn.value += 1), []);
-  const { when, every } = options;
+  const asker = useRef<Asker<T> | null>(null);
+  const again = useCallback(() => asker.current?.ask(), []);
+  const when = useRef(options.when);
+  when.current = options.when;
+  const { every } = options;
   useEffect(() => {
     value.value = null;
     error.value = null;
-  }, [path]);
-  useEffect(() => {
-    const closing = new AbortController();
-    asking.current = true;
-    get<T>(path, closing.signal).then(
-      (told) => {
-        asking.current = false;
-        value.value = told;
+    const current = new Asker<T>((closing) => get<T>(path, closing), {
+      told(answer) {
+        value.value = answer;
         error.value = null;
       },
-      (failed: unknown) => {
-        if (closing.signal.aborted) return;
-        asking.current = false;
-        error.value = failed;
-      },
-    );
-    return () => closing.abort();
-  }, [path, turn.value]);
-  useEffect(() => {
+      failed: (why) => void (error.value = why),
+    });
+    asker.current = current;
     let timer: ReturnType<typeof setTimeout> | undefined;
     const soon = () => {
       timer ??= setTimeout(() => {
         timer = undefined;
-        again();
+        current.ask();
       }, TOGETHER_MS);
     };
-    const deaf = when && onEvents((events) => events.some(when) && soon());
-    const back = onReturn(again);
-    // An answer that takes longer than that is waited for, and not asked for anew.
-    const interval = every === undefined ? undefined : setInterval(() => document.hidden || asking.current || again(), every);
+    const deaf = onEvents((events) => when.current && events.some(when.current) && soon());
+    const hearing = onHearing(() => current.askAnew());
+    current.ask();
     return () => {
       clearTimeout(timer);
-      clearInterval(interval);
-      deaf?.();
-      back();
+      deaf();
+      hearing();
+      current.close();
     };
-  }, [path, every]);
+  }, [path]);
+  useEffect(() => {
+    if (every === undefined) return;
+    // An answer that takes longer than that is waited for, and not asked for anew.
+    const interval = setInterval(() => document.hidden || asker.current?.isAsking || again(), every);
+    return () => clearInterval(interval);
+  }, [every]);
   return { value, error, again };
 }

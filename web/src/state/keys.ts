@@ -11,7 +11,7 @@ let begun: string | null = null;
 let begunAt = 0;
 const TOGETHER_MS = 1200;
 
-/** Adds shortcuts; returns what takes them away. */
+/** Adds shortcuts; returns what takes them away. In a layout effect: whoever sees what they act on can press them. */
 export function bind(...added: Shortcut[]): () => void {
   for (const shortcut of added) shortcuts.set(shortcut.keys, shortcut);
   return () => {

@@ -47,6 +47,14 @@ export function onEvents(listener: Listener): () => void {
   return () => listeners.delete(listener);
 }
 
+const hearings = new Set<() => void>();
+
+/** Has it told when events begin to be heard, for the first time or again: what was asked for before may be out of date. */
+export function onHearing(listener: () => void): () => void {
+  hearings.add(listener);
+  return () => hearings.delete(listener);
+}
+
 const returns = new Set<() => void>();
 
 /** Has it told when the daemon was lost and is heard again; returns what ends it. */
@@ -182,6 +190,7 @@ export function listen(wasHeard = false): void {
     opened(again) {
       connection.value = "live";
       updateAnew();
+      for (const listener of hearings) listener();
       if (again || wasHeard) for (const listener of returns) listener();
     },
     lost() {

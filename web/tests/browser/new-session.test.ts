@@ -53,6 +53,18 @@ test("what is wrong is said at its field, by the page and by the daemon", async 
   await expect(page).toHaveURL(/\/sessions\/\w+$/);
 });
 
+test("a key that is pressed before it is known what this browser may counts", async ({ page }) => {
+  let letThrough = () => {};
+  const held = new Promise<void>((let_) => (letThrough = let_));
+  await page.route("**/v1/access/me", async (route) => (await held, route.continue()));
+  await page.reload();
+  await expect(page.getByRole("heading", { name: "Sessions", level: 1 })).toBeVisible();
+  await page.keyboard.press("n");
+  await expect(dialog(page)).toHaveCount(0);
+  letThrough();
+  await expect(dialog(page)).toBeVisible();
+});
+
 test("however often it is pressed and whichever daemon hears it, it is one session", async ({ page, kennel }) => {
   await kennel.session(["sleep", "1000"], ["--name", "holds"]);
   await page.keyboard.press("n");

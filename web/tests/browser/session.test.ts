@@ -223,6 +223,20 @@ test("the timeline tells phases, causes and times as they come @phone", async ({
   await expectAccessible(page);
 });
 
+test("what happens before the page hears of events is told once it does", async ({ kennel, page }) => {
+  const id = await kennel.session(["sleep", "1000"]);
+  let letThrough = () => {};
+  const held = new Promise<void>((let_) => (letThrough = let_));
+  await page.route("**/v1/events?tail=0", async (route) => (await held, route.continue()));
+  await open(page, id, "timeline");
+  const events = page.locator(".timeline > li[data-kind]");
+  await expect(events.filter({ hasText: "Running" })).toBeVisible();
+  await kennel.cli("stop", id);
+  await expect(events.filter({ hasText: "Stop wanted" })).toHaveCount(0);
+  letThrough();
+  await expect(events.filter({ hasText: "Pen seen empty" })).toBeVisible();
+});
+
 test("the timelines of former launches are there when they are asked for", async ({ kennel, page }) => {
   const id = await kennel.session(["false"]);
   await kennel.cli("wait", id).catch(() => {});

@@ -1,5 +1,5 @@
 import { useSignal } from "@preact/signals";
-import { useEffect, useMemo, useRef } from "preact/hooks";
+import { useLayoutEffect, useMemo, useRef } from "preact/hooks";
 
 import { told } from "../../api/http.ts";
 import type { EventView } from "../../api/types.ts";
@@ -27,7 +27,7 @@ export function EventsPage(_: { parts: string[] }) {
   const shown = useSignal<EventView | null>(null);
   const search = useRef<HTMLInputElement>(null);
   const pause = () => void (frozen.value = frozen.value ? null : store.log.value.entries);
-  useEffect(
+  useLayoutEffect(
     () =>
       bind(
         { keys: "/", what: "Search", run: () => search.current?.focus() },

@@ -3,7 +3,7 @@ import { useEffect, useMemo } from "preact/hooks";
 
 import { ask, query } from "../../api/http.ts";
 import type { EventView } from "../../api/types.ts";
-import { onEvents, onReturn } from "../../state/live.ts";
+import { onEvents, onHearing } from "../../state/live.ts";
 import { begunAnew, type Entry, Log, MOST } from "./log.ts";
 
 /** So many at first. */
@@ -77,13 +77,13 @@ class Keeper {
     this.#closing = closing;
     this.#isLoaded.value = false;
     const deaf = onEvents((events) => this.#then(() => this.#take(events)));
-    const back = onReturn(() => this.#then(() => this.#catchUp()));
+    const hearing = onHearing(() => this.#then(() => this.#catchUp()));
     this.#last = Promise.resolve();
     this.#then(() => this.#begin());
     return () => {
       closing.abort();
       deaf();
-      back();
+      hearing();
     };
   }
 

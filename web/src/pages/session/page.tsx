@@ -30,7 +30,8 @@ function Named({ reference }: { reference: string }) {
   const last = useRef<SessionView | null>(null);
   const isPolled = useSignal(false);
   const fetched = useFetched<InspectView>(`/v1/sessions/${segment(reference)}/inspect`, {
-    when: (event) => event.session !== null && event.session.split("_")[0] === base.current,
+    // Before it is known which one that is, it may be any.
+    when: (event) => event.session !== null && (base.current === null || event.session.split("_")[0] === base.current),
     ...(isPolled.value ? { every: LOOK_MS } : {}),
   });
   const inspected = fetched.value.value;

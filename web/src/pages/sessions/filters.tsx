@@ -1,5 +1,5 @@
 import { useComputed } from "@preact/signals";
-import { useEffect, useRef } from "preact/hooks";
+import { useLayoutEffect, useRef } from "preact/hooks";
 
 import { bind } from "../../state/keys.ts";
 import { sessions } from "../../state/live.ts";
@@ -16,7 +16,7 @@ const TRAIT_WORDS: Record<Trait, string> = { agent: "Agent", member: "Member", p
 /** What is looked for: all of it is in the address, so that it can be kept as a link. */
 export function Filters() {
   const box = useRef<HTMLInputElement>(null);
-  useEffect(() => bind({ keys: "/", what: "Search the sessions", run: () => box.current?.select() }), []);
+  useLayoutEffect(() => bind({ keys: "/", what: "Search the sessions", run: () => box.current?.select() }), []);
   return (
     <div class="filters" role="search" aria-label="Sessions">
       <label class="search">

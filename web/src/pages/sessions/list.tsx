@@ -1,4 +1,4 @@
-import { useEffect, useRef } from "preact/hooks";
+import { useLayoutEffect, useRef } from "preact/hooks";
 
 import { go, setParam } from "../../state/router.ts";
 import { bind } from "../../state/keys.ts";
@@ -55,7 +55,7 @@ export function List() {
   const latest = useRef({ step });
   latest.current = { step };
 
-  useEffect(
+  useLayoutEffect(
     () =>
       bind(
         { keys: "j", what: "The next session (also the arrow keys)", run: () => latest.current.step(1) },

@@ -1,14 +1,14 @@
 import "./sessions.css";
 
 import { useSignal } from "@preact/signals";
-import { useEffect } from "preact/hooks";
+import { useLayoutEffect } from "preact/hooks";
 
 import { RemoveDialog } from "../../actions/remove.tsx";
 import { StopDialog } from "../../actions/stop.tsx";
 import type { SessionView } from "../../api/types.ts";
 import { bind } from "../../state/keys.ts";
 import { loaded, sessions } from "../../state/live.ts";
-import { mayChange } from "../../state/me.ts";
+import { mayChange, me } from "../../state/me.ts";
 import { Button } from "../../ui/button.tsx";
 import { Filters } from "./filters.tsx";
 import { List } from "./list.tsx";
@@ -24,8 +24,9 @@ type Open = { what: "new" } | { what: "prune" } | { what: "stop" | "remove"; ses
 export function SessionsPage(_: { parts: string[] }) {
   const open = useSignal<Open | null>(null);
   const close = () => void (open.value = null);
-  const startNew = () => void (mayChange.value && (open.value = { what: "new" }));
-  useEffect(() => bind({ keys: "n", what: "Start a new session", run: startNew }), []);
+  // Who presses the key before the daemon has said what this browser may is not forgotten.
+  const startNew = () => void ((me.value === null || mayChange.value) && (open.value = { what: "new" }));
+  useLayoutEffect(() => bind({ keys: "n", what: "Start a new session", run: startNew }), []);
   return (
     <>
       <div class="page-head">
@@ -44,7 +45,7 @@ export function SessionsPage(_: { parts: string[] }) {
       </div>
       <Content startNew={startNew} />
       {mayChange.value && <SelectionBar act={(what, sessions) => void (open.value = { what, sessions })} />}
-      {open.value?.what === "new" && <NewDialog close={close} />}
+      {mayChange.value && open.value?.what === "new" && <NewDialog close={close} />}
       {open.value?.what === "remove" && <RemoveDialog sessions={open.value.sessions} close={close} removed={selectNone} />}
       {open.value?.what === "prune" && <PruneDialog close={close} />}
       {open.value?.what === "stop" && <StopDialog sessions={open.value.sessions} close={close} />}

@@ -1,6 +1,6 @@
 import { useSignal } from "@preact/signals";
 import type { ComponentChildren } from "preact";
-import { useEffect } from "preact/hooks";
+import { useLayoutEffect } from "preact/hooks";
 
 import { canStop } from "../../../actions/stop.ts";
 import { StopDialog } from "../../../actions/stop.tsx";
@@ -22,7 +22,7 @@ export function Actions({ session }: { session: SessionView }) {
   const open = useSignal<Open>(null);
   const close = () => void (open.value = null);
   const offersStop = mayChange.value && isLatest(session) && canStop(session);
-  useEffect(() => {
+  useLayoutEffect(() => {
     if (!offersStop) return;
     return bind({ keys: "x", what: "Stop this session", run: () => void (open.value = "stop") });
   }, [offersStop]);

@@ -2,7 +2,7 @@ import "./ansi.css";
 import "./log.css";
 
 import { useSignal } from "@preact/signals";
-import { useEffect, useMemo, useRef } from "preact/hooks";
+import { useEffect, useLayoutEffect, useMemo, useRef } from "preact/hooks";
 
 import type { SessionView } from "../../../../api/types.ts";
 import { bind } from "../../../../state/keys.ts";
@@ -42,7 +42,7 @@ export function Log({ session }: { session: SessionView }) {
       search.stop();
     };
   }, [log]);
-  useEffect(
+  useLayoutEffect(
     () =>
       bind(
         { keys: "/", what: "Find in what the session printed", run: () => void (finds.value = true) },
@@ -51,11 +51,7 @@ export function Log({ session }: { session: SessionView }) {
     [log],
   );
 
-  const show = (offset: number) => {
-    log.following.value = false;
-    if (log.items.value.some((item) => item.offset === offset)) log.target.value = offset;
-    else void log.to(offset);
-  };
+  const show = (offset: number) => log.show(offset);
   const begin = () => search.begin({ launch, text: typed.value, start: log.start.value, end: log.end.value }, place.value, show);
   useEffect(() => {
     if (!finds.value || typed.value === search.text.value) return;

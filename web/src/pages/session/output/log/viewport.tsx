@@ -6,11 +6,11 @@ import type { Window } from "./window.ts";
 
 /** How near to an end of what is held more is asked for, in heights of the view. */
 const NEAR = 2;
-/** At the end is who is within so many pixels of it. */
 /** The height of a phone's bar of pages, and some more. */
 const BAR = 80;
 /** So long after a gesture a scroll is meant by it: wheels run on. */
 const GESTURE_MS = 1500;
+/** At the end is who is within so many pixels of it. */
 const CLOSE = 6;
 
 interface Props {

@@ -53,6 +53,8 @@ export class Window {
   readonly #launch: string;
   #work = new AbortController();
   #busy = false;
+  /** Whether another window is on its way, which will replace this one. */
+  #isJumping = false;
   #stop: (() => void) | null = null;
   #lines = new Lines();
   #queue: Told[] = [];
@@ -106,6 +108,14 @@ export class Window {
       this.target.value = items[here]?.offset ?? null;
       this.#reach(reached < at + SPAN / 2 && shown.at(-1) === items.at(-1), lines, reached);
     });
+  }
+
+  /** Brings what is at an offset into sight, with no more ado than that takes. */
+  show(offset: number): void {
+    this.following.value = false;
+    const isHeld = !this.#isJumping && this.items.value.some((item) => item.offset === offset);
+    if (isHeld) this.target.value = offset;
+    else void this.to(offset);
   }
 
   /** Adds what was before. */
@@ -280,12 +290,15 @@ export class Window {
     this.#work.abort();
     this.#work = new AbortController();
     this.#busy = false;
+    this.#isJumping = true;
     this.#deafen();
     const { signal } = this.#work;
     try {
       await work(signal);
     } catch (error) {
       this.#failed(error, signal);
+    } finally {
+      if (!signal.aborted) this.#isJumping = false;
     }
   }
 
