@@ -36,7 +36,7 @@ fn web() -> anyhow::Result<()> {
     }
     run(npm(&tests)
         .args(["run", "--silent", "bench"])
-        .env("KENNEL_TEST_CHROMIUM", browser::provide()?)
+        .env("KENNEL_TEST_CHROMIUM", browser::as_people_have_it()?)
         .env("KENNEL_TEST_OUTPUT", target_folder()?.join("web-tests"))
         .env("KENNEL_BIN", target_folder()?.join("release/kennel")))
 }

@@ -1,8 +1,10 @@
-/** What the dashboard costs: its weight, how soon it can be used, and how soon an event is on the screen. */
+/** What the dashboard costs: its weight, how soon it can be used, how soon an event is on the screen, and how smoothly it scrolls. */
 import { readdirSync, readFileSync } from "node:fs";
 import { request } from "node:http";
 import { join } from "node:path";
 import { gzipSync } from "node:zlib";
+
+import type { Page } from "@playwright/test";
 
 import { expect, test } from "../support/test.ts";
 import type { Kennel } from "../support/kennel.ts";
@@ -10,6 +12,11 @@ import type { Kennel } from "../support/kennel.ts";
 const SESSIONS = 1000;
 const OPENINGS = 15;
 const EVENTS = 60;
+/** Every row goes by, in so many frames. */
+const FRAMES = 300;
+const SCROLLS = 5;
+/** Two frames of a screen: a pause that is seen. */
+const SEEN_MS = 34;
 
 test.describe.configure({ mode: "serial", timeout: 600_000 });
 
@@ -64,6 +71,55 @@ function bareFollower(kennel: Kennel): { heard: Map<string, number>; close: () =
   asked.end();
   return { heard, close: () => asked.destroy() };
 }
+
+interface Scrolled {
+  /** The time that each frame took. */
+  frames: number[];
+  /** How often there was no row where one looks. */
+  blank: number;
+}
+
+/** Scrolls from the top to the end. */
+async function scroll(page: Page): Promise<Scrolled> {
+  return page.evaluate(async (count) => {
+    const frame = () => new Promise<number>((drawn) => requestAnimationFrame(drawn));
+    scrollTo(0, 0);
+    const step = (document.documentElement.scrollHeight - innerHeight) / count;
+    const frames: number[] = [];
+    let blank = 0;
+    await frame();
+    let last = await frame();
+    for (let at = 1; at <= count; at += 1) {
+      scrollTo(0, at * step);
+      const now = await frame();
+      frames.push(now - last);
+      last = now;
+      if (at % 10 === 0 && !document.elementFromPoint(innerWidth / 2, innerHeight / 2)?.closest(".row-of-bench, .session-row")) blank += 1;
+    }
+    return { frames, blank };
+  }, FRAMES);
+}
+
+async function scrolls(page: Page, name: string): Promise<void> {
+  const all: Scrolled[] = [];
+  for (let at = 0; at < SCROLLS; at += 1) all.push(await scroll(page));
+  const frames = all.flatMap((one) => one.frames);
+  const slow = frames.filter((took) => took > SEEN_MS).length;
+  const blank = all.reduce((sum, one) => sum + one.blank, 0);
+  figure(name, `${spread(frames)}, ${slow} over ${SEEN_MS} ms, worst ${Math.max(...frames).toFixed(0)} ms${blank > 0 ? `, BLANK ${blank} times` : ""}`);
+}
+
+test("scrolling 1,000 sessions", async ({ kennel, page }) => {
+  await fill(kennel);
+  const address = page.url();
+  await page.goto(new URL("/sessions?show=all", address).href);
+  await page.locator("[data-session]").first().waitFor();
+  await scrolls(page, `a frame while ${SESSIONS} sessions are scrolled through`);
+  // The floor: as many rows of bare text, which never change.
+  await page.goto("about:blank");
+  await page.setContent(Array.from({ length: SESSIONS }, (_, at) => `<div class="row-of-bench" style="height: 46px">row ${at}</div>`).join(""));
+  await scrolls(page, `the same of ${SESSIONS} bare lines of text`);
+});
 
 test("opening, and events with 1,000 sessions listed", async ({ kennel, page }) => {
   await fill(kennel);

@@ -16,7 +16,7 @@ pub(crate) fn test(skips: &Skips) -> anyhow::Result<()> {
             Err(Missing::Failed(error)) => return Err(error),
         }
     }
-    let browser = match browser::provide() {
+    let browser = match browser::for_tests() {
         Ok(browser) => browser,
         Err(error) => return skips.add(&format!("dashboard in a browser: {error:#}")),
     };
