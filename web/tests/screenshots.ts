@@ -35,6 +35,9 @@ printf '╰───────────────────────
 
 const BUILD = `for step in resolve compile link test; do echo "[$step] begins"; sleep 0.1; echo "[$step] ok"; done; sleep 3600 & (sleep 3601 & sleep 3602) & sleep 3600`;
 
+/** Busy now and then. */
+const INDEX = "while :; do for pause in 0.3 0.9 1.7; do i=0; while [ $i -lt 60000 ]; do i=$((i+1)); done; sleep $pause; done; done";
+
 /** A day of work. */
 async function work(kennel: Kennel): Promise<{ plan: string; conversation: string }> {
   const repo = await makeRepository(kennel, "shop");
@@ -45,6 +48,7 @@ async function work(kennel: Kennel): Promise<{ plan: string; conversation: strin
   await kennel.session(["sh", "-c", BUILD], ["--name", "migrate-db"]);
   await kennel.session(["sh", "-c", "echo 'checking 48 pages'; sleep 3600"], ["--name", "docs-pass"]);
   await kennel.session(["sleep", "3600"], ["--name", "watch-ci"]);
+  await kennel.session(["sh", "-c", INDEX], ["--name", "index-code"]);
   // One of them fails, and so does the wait for it: that is its exit code.
   for (const [name, script] of [["lint", "echo clean"], ["bench", "echo 'out of memory' >&2; exit 1"], ["release-notes", "echo done"]] as const) {
     await kennel.cli("wait", await kennel.session(["sh", "-c", script], ["--name", name])).catch(() => undefined);
@@ -95,7 +99,6 @@ test("pictures of every page", async ({ browser, kennel }) => {
   await mkdir(PLACE, { recursive: true });
   const { plan, conversation } = await work(kennel);
   const pages: Record<string, string> = {
-    sessions: "/sessions",
     terminal: "/sessions/fix-login",
     session: "/sessions/migrate-db",
     conversation: `/sessions/${conversation}`,
@@ -106,6 +109,8 @@ test("pictures of every page", async ({ browser, kennel }) => {
     worktrees: "/worktrees",
     events: "/events",
     doctor: "/doctor",
+    // The last: by then there is something to be seen of what they use.
+    sessions: "/sessions",
   };
   const first = await signedIn(browser, kennel, DESKTOP);
   await first.goto(new URL(`/plans/${plan}`, first.url()).href);

@@ -19,8 +19,17 @@ import { Parts } from "./parts.tsx";
 import { isNothing, UsageLine, usageOf } from "./usage.tsx";
 import { useCourse } from "./use-course.ts";
 
-/** A prompt, live: what its agent does, what it says, and what became of it. `prompt` is known to who has just written it. */
-export function Answer({ session: id, prompt, title }: { session: string; prompt?: string | undefined; title?: string }) {
+interface Props {
+  session: string;
+  /** Known to who has just written it. */
+  prompt?: string | undefined;
+  title?: string;
+  /** Whether this is on the session's own page, which leads to it and can stop it. */
+  isAtSession?: boolean;
+}
+
+/** A prompt, live: what its agent does, what it says, and what became of it. */
+export function Answer({ session: id, prompt, title, isAtSession }: Props) {
   const { course, heard, refused } = useCourse(id);
   const attempts = attemptsOf(id);
   const session = useLatest(id, attempts);
@@ -37,11 +46,13 @@ export function Answer({ session: id, prompt, title }: { session: string; prompt
       <header>
         <State course={course.value} session={session} heard={heard.value} />
         <span class="grow" />
-        {!over && session && mayChange.value && !isOver(session) && <Cancel session={session} />}
+        {!isAtSession && !over && session && mayChange.value && !isOver(session) && <Cancel session={session} />}
         {over && course.value.verdict?.answer && <Copy text={() => course.value.verdict?.answer ?? ""} label="Copy the answer" />}
-        <a class="button plain compact" href={`/sessions/${segment(id)}`}>
-          {title ?? "Session"}
-        </a>
+        {!isAtSession && (
+          <a class="button plain compact" href={`/sessions/${segment(id)}`}>
+            {title ?? "Session"}
+          </a>
+        )}
       </header>
       <div class="body stack">
         {prompt && <blockquote class="asked foreign">{prompt}</blockquote>}

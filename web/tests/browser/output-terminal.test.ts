@@ -96,7 +96,7 @@ test("what is on it is found, copied and downloaded", async ({ page, kennel }) =
   await field.press("Enter");
   await expect(page.getByText(/^[12] of 2$/)).toBeVisible();
   await expectAccessible(page);
-  await button(page, "Copy selected").click();
+  await button(page, "Copy").click();
   await expect.poll(() => page.evaluate(() => navigator.clipboard.readText())).toBe("needle");
   await field.fill("none such");
   await expect(page.getByText("Not found")).toBeVisible();

@@ -3,6 +3,7 @@ import { join } from "node:path";
 
 import type { Page } from "@playwright/test";
 
+import { ask, seat } from "../support/agents.ts";
 import type { Kennel } from "../support/kennel.ts";
 import { expect, expectAccessible, test } from "../support/test.ts";
 
@@ -379,6 +380,25 @@ test("whoever may only look is offered nothing else", async ({ kennel, browser }
   await expect(page.getByText("looking only")).toBeVisible();
   await expect(page.getByRole("group", { name: "What can be done" })).toHaveCount(0);
   await context.close();
+});
+
+test("a prompt's page shows what its agent does while it does it, and stops it @phone", async ({ kennel, page }) => {
+  await seat(kennel, "grace");
+  const id = await ask(kennel, "grace", "say I look for **who** calls it.\ntool Grep\nhang");
+  await open(page, id);
+  const course = page.getByRole("article", { name: `Prompt ${id}` });
+  await expect(course).toContainText("I look for who calls it.");
+  await expect(course.locator("strong", { hasText: "who" })).toBeVisible();
+  await expect(course).toContainText("Grep");
+  await expectAccessible(page);
+  await page.getByRole("tab", { name: "Output" }).click();
+  await expect(page.getByRole("region", { name: "What the session printed" })).toContainText("I look for **who** calls it.");
+  await page.getByRole("tab", { name: "Answer" }).click();
+  await action(page, "Stop now…").click();
+  await page.getByRole("dialog").getByRole("button", { name: "Stop it" }).click();
+  await expect(page.getByRole("dialog").getByRole("status")).toContainText("1 session stopped");
+  await page.getByRole("dialog").getByRole("button", { name: "Close" }).click();
+  await expect(page.getByRole("region", { name: "Answer" })).toContainText("cancelled");
 });
 
 test("an agent's answer, verdict and former attempts are told @phone", async ({ kennel, page }) => {

@@ -44,6 +44,30 @@ test("the list can be used by all @phone", async ({ page, kennel }) => {
   await expectAccessible(page);
 });
 
+test("on a phone, what narrows the list is there when it is asked for @phone", async ({ page, kennel }) => {
+  const isPhone = page.viewportSize()!.width < 760;
+  await naps(kennel, "one", "two");
+  const phase = page.getByRole("combobox", { name: "Phase" });
+  await kennel.cli("stop", "one");
+  await page.getByRole("button", { name: /^All/ }).click();
+  const open = page.getByRole("button", { name: /^Filter and sort/ });
+  if (isPhone) {
+    await expect(phase).toBeHidden();
+    await open.click();
+    await expectAccessible(page);
+  } else {
+    await expect(open).toBeHidden();
+  }
+  await phase.selectOption("running");
+  await expect(row(page, "one")).toHaveCount(0);
+  await expect(row(page, "two")).toBeVisible();
+  if (isPhone) {
+    await open.click();
+    await expect(phase).toBeHidden();
+    await expect(open).toHaveAccessibleName("Filter and sort, 1 in use");
+  }
+});
+
 test("what is looked for is in the address, and stays there @phone", async ({ page, kennel }) => {
   await naps(kennel, "api-one", "api-two", "other");
   await expect(row(page, "other")).toBeVisible();

@@ -26,7 +26,7 @@ export function MemberStanding({ member }: { member: MemberAnswer }) {
 }
 
 export function LastVerdict({ member }: { member: MemberAnswer }) {
-  if (!member.last_verdict) return <span class="muted small">not asked yet</span>;
+  if (!member.last_verdict) return <span class="muted small">{member.busy_with ? "its first prompt" : "not asked yet"}</span>;
   return (
     <span class="row">
       <VerdictBadge kind={member.last_verdict} />

@@ -37,14 +37,14 @@ export function AgentCard({ agent }: { agent: PlanAgentView }) {
           {!isNothing(agent.usage) && <UsageLine usage={agent.usage} />}
           <span class="grow" />
           {agent.session && (
-            <>
+            <span class="row">
               <a href={`/members?prompt=${segment(agent.session)}`} aria-label={`Answer of ${agent.name}`}>
                 Answer
               </a>
               <a href={`/sessions/${segment(agent.session)}`} aria-label={`Session of ${agent.name}`}>
                 Session
               </a>
-            </>
+            </span>
           )}
         </p>
       )}

@@ -27,10 +27,11 @@ export function Parts(props: Props) {
   const { session, inspected } = props;
   const tabs = tabsOf(session, inspected, isWide.value);
   const asked = params.value.get("tab");
-  const chosen = tabs.find((tab) => tab.id === asked)?.id ?? "output";
+  const first = tabs[0]?.id ?? "output";
+  const chosen = tabs.find((tab) => tab.id === asked)?.id ?? first;
   return (
     <div class={isWide.value ? "session-columns" : undefined}>
-      <Tabs label="Parts of the session" tabs={tabs} chosen={chosen} choose={(id) => setParam("tab", id === "output" ? null : id)}>
+      <Tabs label="Parts of the session" tabs={tabs} chosen={chosen} choose={(id) => setParam("tab", id === first ? null : id)}>
         <Part {...props} name={chosen} />
       </Tabs>
       {isWide.value && (
@@ -47,8 +48,9 @@ function tabsOf(session: SessionView, inspected: InspectView, wide: boolean): Ta
   const isPrompt = !!session.spec.agent && !session.spec.agent.interactive;
   const count = (number: number) => number > 0 && <span class="muted"> {number}</span>;
   const tabs: (Tab | false)[] = [
-    { id: "output", title: "Output" },
+    // Of a prompt one wants the answer; what its agent prints is for its makers.
     isPrompt && { id: "answer", title: "Answer" },
+    { id: "output", title: "Output" },
     !wide && { id: "processes", title: <>Processes{count(inspected.members.length)}</> },
     !wide && { id: "resources", title: "Resources" },
     { id: "timeline", title: "Timeline" },

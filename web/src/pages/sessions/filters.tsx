@@ -1,10 +1,11 @@
-import { useComputed } from "@preact/signals";
+import { useComputed, useSignal } from "@preact/signals";
 import { useLayoutEffect, useRef } from "preact/hooks";
 
 import { bind } from "../../state/keys.ts";
 import { sessions } from "../../state/live.ts";
 import { params, setParam } from "../../state/router.ts";
 import { shortened } from "../../ui/format.ts";
+import { Button } from "../../ui/button.tsx";
 import { Icon } from "../../ui/icons.tsx";
 import { HEADS } from "./list.tsx";
 import { SHOWS, type Show, type Trait, TRAITS, valuesOf } from "./choice.ts";
@@ -17,6 +18,9 @@ const TRAIT_WORDS: Record<Trait, string> = { agent: "Agent", member: "Member", p
 export function Filters() {
   const box = useRef<HTMLInputElement>(null);
   useLayoutEffect(() => bind({ keys: "/", what: "Search the sessions", run: () => box.current?.select() }), []);
+  // On a phone they would take half of the screen.
+  const opened = useSignal(false);
+  const narrowed = TRAITS.filter((trait) => choice.value.traits[trait] !== undefined).length;
   return (
     <div class="filters" role="search" aria-label="Sessions">
       <label class="search">
@@ -39,6 +43,9 @@ export function Filters() {
         />
         <kbd class="desktop-only">/</kbd>
       </label>
+      <span class="phone-only">
+        <Button icon="filter" label={narrowed > 0 ? `Filter and sort, ${narrowed} in use` : "Filter and sort"} pressed={narrowed > 0} expanded={opened.value} onClick={() => void (opened.value = !opened.value)} />
+      </span>
       <div class="segments" role="group" aria-label="Which sessions">
         {SHOWS.map((show) => (
           <button
@@ -51,18 +58,20 @@ export function Filters() {
           </button>
         ))}
       </div>
-      {TRAITS.map((trait) => (
-        <TraitChoice key={trait} trait={trait} />
-      ))}
-      <label class="trait phone-only">
-        <span class="hidden-visually">Sort by</span>
-        <select value={params.value.get("sort") ?? "age"} onChange={(event) => setParam("sort", event.currentTarget.value === "age" ? null : event.currentTarget.value)}>
-          {HEADS.flatMap(({ column, title }) => [
-            <option value={column}>By {title.toLowerCase()}</option>,
-            <option value={`-${column}`}>By {title.toLowerCase()}, reversed</option>,
-          ])}
-        </select>
-      </label>
+      <div class={`traits${opened.value ? " opened" : ""}`}>
+        {TRAITS.map((trait) => (
+          <TraitChoice key={trait} trait={trait} />
+        ))}
+        <label class="trait phone-only">
+          <span class="hidden-visually">Sort by</span>
+          <select value={params.value.get("sort") ?? "age"} onChange={(event) => setParam("sort", event.currentTarget.value === "age" ? null : event.currentTarget.value)}>
+            {HEADS.flatMap(({ column, title }) => [
+              <option value={column}>By {title.toLowerCase()}</option>,
+              <option value={`-${column}`}>By {title.toLowerCase()}, reversed</option>,
+            ])}
+          </select>
+        </label>
+      </div>
     </div>
   );
 }

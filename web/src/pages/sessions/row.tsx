@@ -109,13 +109,14 @@ function Who({ session }: { session: SessionView }) {
   const { agent } = session.spec;
   if (!agent) return <div role="gridcell" class="cell-who" />;
   const first = agent.member ?? agent.seat.agent;
-  const second = agent.plan ? `${agent.plan.plan} · ${agent.plan.name}` : agent.member ? agent.seat.agent : null;
+  const second = agent.plan ? agent.plan.name : agent.member ? agent.seat.agent : null;
+  const more = agent.plan ? `${agent.plan.name} of plan ${agent.plan.plan}` : undefined;
   return (
     <div role="gridcell" class="cell-who two">
       <span class="cut foreign" title={first}>
         {shortened(first, LONGEST)}
       </span>
-      {second && <span class="cut foreign muted tiny">{shortened(second, LONGEST)}</span>}
+      {second && <span class="cut foreign muted tiny" title={more}>{shortened(second, LONGEST)}</span>}
     </div>
   );
 }

@@ -1,3 +1,4 @@
+import { Answer as Course } from "../../../answer/answer.tsx";
 import { segment } from "../../../api/http.ts";
 import type { AnswerView, SessionView } from "../../../api/types.ts";
 import { useFetched } from "../../../state/fetched.ts";
@@ -5,19 +6,14 @@ import { isOver } from "../../../state/live.ts";
 import { VerdictBadge } from "../../../ui/badge.tsx";
 import { Copy } from "../../../ui/copy.tsx";
 import { cost, counted } from "../../../ui/format.ts";
-import { Empty, Failed, Loading } from "../../../ui/states.tsx";
+import { Prose } from "../../../ui/prose.tsx";
+import { Failed, Loading } from "../../../ui/states.tsx";
 import { sourceText } from "./words.ts";
 
-/** What became of a prompt. */
+/** What the agent does with a prompt, and what became of it. */
 export function Answer({ session }: { session: SessionView }) {
-  if (!isOver(session) || !session.judged) {
-    return (
-      <Empty icon="clock" title="Not answered yet">
-        <p>The answer and the verdict are here when the agent is done. What it does meanwhile is in its output.</p>
-      </Empty>
-    );
-  }
-  return <Told key={session.id} session={session} />;
+  if (isOver(session) && session.judged) return <Told key={session.id} session={session} />;
+  return <Course key={session.session} session={session.session} isAtSession />;
 }
 
 function Told({ session }: { session: SessionView }) {
@@ -36,7 +32,7 @@ function Told({ session }: { session: SessionView }) {
         <span class="grow" />
         {answer.answer && <Copy text={answer.answer} label="Copy the answer" />}
       </header>
-      {answer.answer ? <div class="body answer foreign">{answer.answer}</div> : <p class="body muted">It answered nothing.</p>}
+      {answer.answer ? <div class="body"><Prose text={answer.answer} /></div> : <p class="body muted">It answered nothing.</p>}
       <dl class="facts body ruled">
         <dt>Evidence</dt>
         <dd>

@@ -55,7 +55,8 @@ function options(element: HTMLElement, { word, color, whole }: { word: (value: n
     height: HEIGHT,
     legend: { show: false },
     cursor: { show: false },
-    padding: [6, 8, 0, 0],
+    // To the right as much as half of a time needs.
+    padding: [6, 26, 0, 0],
     scales: { y: { range: (_, __, highest) => [0, Math.max(whole ? 2 : 1, (highest ?? 0) * 1.15)] } },
     axes: [
       { ...axis, size: 22, space: 70, values: (_, ticks) => ticks.map((tick) => new Date(tick * 1000).toLocaleTimeString("en-GB")) },

@@ -114,8 +114,8 @@ export function TerminalView({ session }: { session: SessionView }) {
     <div class="terminal">
       <div class="output-tools" ref={leaveTo}>
         <Button icon="search" label="Find" title="Find (Ctrl+Shift+F in the terminal)" pressed={finds.value} onClick={() => void (finds.value ? closeFind() : (finds.value = true))} />
-        <Button icon="copy" disabled={!hasSelection.value} onClick={() => void copy(screen.current?.terminal.getSelection() ?? "")}>
-          Copy selected
+        <Button icon="copy" disabled={!hasSelection.value} title="What is selected" onClick={() => void copy(screen.current?.terminal.getSelection() ?? "")}>
+          Copy
         </Button>
         <Button title="The screen and what is above it" onClick={() => void copy(screen.current?.text() ?? "")}>
           Copy all
