@@ -1,5 +1,7 @@
 import { type Frame, Frames } from "./frames.ts";
-import { ask, Refusal } from "./http.ts";
+import { get, Refusal, refusalOf } from "./http.ts";
+import { Incoming } from "./sockets.ts";
+import type { Problem } from "./types.ts";
 
 /** What is done with a stream of events. */
 export interface Handlers {
@@ -68,25 +70,47 @@ async function* open(
 ): AsyncGenerator<Frame[]> {
   const silence = new AbortController();
   let timer = setTimeout(() => silence.abort(), SILENCE_MS);
+  const signal = AbortSignal.any([closing, silence.signal]);
+  let incoming: Incoming | null = null;
   try {
-    const signal = AbortSignal.any([closing, silence.signal]);
-    const headers = lastId === null ? {} : { "Last-Event-ID": lastId };
-    const response = await ask("GET", path, { signal, accept: "text/event-stream", headers });
-    if (response.status === 204 || !response.body) throw new Over();
-    opened();
-    const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
+    const since = lastId === null ? "" : `${path.includes("?") ? "&" : "?"}last_event_id=${encodeURIComponent(lastId)}`;
+    incoming = await Incoming.open(path + since, signal);
+    if (!incoming) throw await whyNot(closing);
+    const decoder = new TextDecoder();
     const frames = new Frames();
+    let isOpen = false;
     for (;;) {
-      const { done, value } = await reader.read();
-      if (done) return;
+      const came = await incoming.next();
+      if (!came) return;
       clearTimeout(timer);
       timer = setTimeout(() => silence.abort(), SILENCE_MS);
-      const whole = frames.push(value);
+      const whole = frames.push(came.map((piece) => decoder.decode(piece, { stream: true })).join(""));
+      const refused = whole.find((frame) => frame.kind === "refused");
+      if (refused) throw refusedFor(refused);
+      // The first words say that it is a stream.
+      if (!isOpen) opened();
+      isOpen = true;
       if (whole.length > 0) yield whole;
     }
   } finally {
     clearTimeout(timer);
+    incoming?.close();
   }
+}
+
+/** A browser does not say why there is no WebSocket: it may be that we are not let in any more, which is said elsewhere. */
+async function whyNot(closing: AbortSignal): Promise<Refusal> {
+  try {
+    await get("/v1/access/me", closing);
+  } catch (error) {
+    if (error instanceof Refusal) return error;
+  }
+  return new Refusal(0, "unreachable", "The daemon does not answer.");
+}
+
+function refusedFor(frame: Frame): Error {
+  const problem = JSON.parse(frame.data) as Partial<Problem> & { status: number };
+  return problem.status === 204 ? new Over() : refusalOf(problem.status, problem.code === undefined ? null : (problem as Problem));
 }
 
 function elapsed(milliseconds: number, closing: AbortSignal): Promise<void> {

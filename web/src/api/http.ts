@@ -43,9 +43,9 @@ export function query(params: Record<string, string | number | boolean | undefin
 export async function ask(
   method: "GET" | "POST" | "DELETE",
   path: string,
-  options: { body?: unknown; signal?: AbortSignal; accept?: string; headers?: Record<string, string> } = {},
+  options: { body?: unknown; signal?: AbortSignal; accept?: string } = {},
 ): Promise<Response> {
-  const headers: Record<string, string> = { Accept: options.accept ?? "application/json", ...options.headers };
+  const headers: Record<string, string> = { Accept: options.accept ?? "application/json" };
   if (options.body !== undefined) headers["Content-Type"] = "application/json";
   let response: Response;
   try {
@@ -67,9 +67,13 @@ export async function ask(
 
 async function refusal(response: Response): Promise<Refusal> {
   const isProblem = response.headers.get("Content-Type")?.startsWith("application/problem+json");
-  if (!isProblem) return new Refusal(response.status, "refused", `The daemon answered ${response.status}.`);
-  const problem = (await response.json()) as Problem;
-  return new Refusal(response.status, problem.code, problem.detail, problem.hint ?? null, true);
+  return refusalOf(response.status, isProblem ? ((await response.json()) as Problem) : null);
+}
+
+/** What was refused, by its status and what was said of it, if anything was. */
+export function refusalOf(status: number, problem: Problem | null): Refusal {
+  if (!problem) return new Refusal(status, "refused", `The daemon answered ${status}.`);
+  return new Refusal(status, problem.code, problem.detail, problem.hint ?? null, true);
 }
 
 /** What is only looked up takes no longer: without an answer by then there will be none. */

@@ -44,10 +44,17 @@ test("another version of the daemon offers its own page", async ({ page, kennel 
 
 test("an answer of another program at the daemon's port is not the last word", async ({ page, kennel }) => {
   await kennel.session(["sleep", "600"]);
-  await page.route("**/v1/events?tail=0", (route) => route.fulfill({ status: 404, body: "nothing here" }));
+  let isStrange = false;
+  await page.routeWebSocket(/\/v1\/events/, (socket) => {
+    if (!isStrange) return void socket.connectToServer();
+    socket.send(Buffer.from('event: refused\ndata: {"status":404}\n\n'));
+  });
+  await page.reload();
+  await expect(page.getByText("Live", { exact: true })).toBeVisible();
+  isStrange = true;
   await kennel.killDaemon();
   await expect(page.getByText("The daemon does not answer.")).toBeVisible();
-  await page.unroute("**/v1/events?tail=0");
+  isStrange = false;
   await expect(page.getByText("The daemon is back.")).toBeVisible();
 });
 

@@ -228,7 +228,7 @@ test("what happens before the page hears of events is told once it does", async 
   const id = await kennel.session(["sleep", "1000"]);
   let letThrough = () => {};
   const held = new Promise<void>((let_) => (letThrough = let_));
-  await page.route("**/v1/events?tail=0", async (route) => (await held, route.continue()));
+  await page.routeWebSocket(/\/v1\/events/, async (socket) => (await held, void socket.connectToServer()));
   await open(page, id, "timeline");
   const events = page.locator(".timeline > li[data-kind]");
   await expect(events.filter({ hasText: "Running" })).toBeVisible();

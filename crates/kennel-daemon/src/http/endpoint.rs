@@ -3,9 +3,10 @@
 
 use axum::Router;
 use axum::handler::Handler;
+use axum::middleware::from_fn_with_state;
 use axum::routing::{MethodFilter, MethodRouter, on};
 
-use super::Api;
+use super::{Api, socket, sse};
 
 /// A type that the description can tell of.
 #[cfg(feature = "schema")]
@@ -64,6 +65,8 @@ pub(super) struct Endpoint {
     pub(super) content: Content,
     pub(super) query: Option<Shape>,
     pub(super) body: Option<Shape>,
+    /// Whether it is a stream of events if that is asked for.
+    tells_events: bool,
 }
 
 impl Endpoint {
@@ -90,6 +93,13 @@ impl Endpoint {
     pub(super) fn stream<T: Told>(mut self, kinds: &'static [&'static str]) -> Self {
         self.status = 200;
         self.content = Content::Stream(kinds, Shape::of::<T>());
+        self.tells_events = kinds.contains(&sse::EVENT_STREAM);
+        self
+    }
+
+    /// The answer is a stream of events, too, if that is asked for.
+    pub(super) fn or_events(mut self) -> Self {
+        self.tells_events = true;
         self
     }
 
@@ -124,7 +134,8 @@ fn endpoint<H: Handler<T, Api>, T: 'static>(
     (id, about): Words,
 ) -> Endpoint {
     let (serve, content) = (on(filter, handler), Content::Nothing);
-    Endpoint { method, path, serve, id, about, status: 204, content, query: None, body: None }
+    let (status, query, body, tells_events) = (204, None, None, false);
+    Endpoint { method, path, serve, id, about, status, content, query, body, tells_events }
 }
 
 /// Something that is read.
@@ -154,9 +165,14 @@ pub(super) fn delete<H: Handler<T, Api>, T: 'static>(
     endpoint(("delete", MethodFilter::DELETE), path, handler, words)
 }
 
-/// A router of them all.
-pub(super) fn router(endpoints: Vec<Endpoint>) -> Router<Api> {
-    let serve =
-        |router: Router<Api>, endpoint: Endpoint| router.route(endpoint.path, endpoint.serve);
+/// A router of them all. Those that stream events do so over a WebSocket too.
+pub(super) fn router(endpoints: Vec<Endpoint>, api: &Api) -> Router<Api> {
+    let serve = |router: Router<Api>, endpoint: Endpoint| {
+        let serve = match endpoint.tells_events {
+            true => endpoint.serve.layer(from_fn_with_state(api.clone(), socket::or_stream)),
+            false => endpoint.serve,
+        };
+        router.route(endpoint.path, serve)
+    };
     endpoints.into_iter().fold(Router::new(), serve)
 }

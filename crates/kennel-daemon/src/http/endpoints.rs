@@ -122,7 +122,8 @@ fn sessions() -> Vec<Endpoint> {
             ("getAnswer", "Tells what an agent has answered; as events, what it does meanwhile"),
         )
         .query::<answer::Manner>()
-        .answer::<AnswerView>(200),
+        .answer::<AnswerView>(200)
+        .or_events(),
         post(
             "/v1/ask",
             ask::ask,

@@ -25,6 +25,7 @@ mod pulse;
 mod report;
 mod resume;
 mod sessions;
+mod socket;
 mod sse;
 mod stray;
 mod stream;
@@ -107,7 +108,7 @@ impl Api {
 
     /// All routes; `elsewhere` is what is at none of them.
     fn routes<T: 'static>(self, elsewhere: impl Handler<T, Self>) -> Router {
-        endpoint::router(endpoints::all())
+        endpoint::router(endpoints::all(), &self)
             .fallback(elsewhere)
             .method_not_allowed_fallback(not_this_way)
             .layer(DefaultBodyLimit::max(BODY))

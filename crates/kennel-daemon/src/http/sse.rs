@@ -14,8 +14,8 @@ pub(super) const ALIVE: Bytes = Bytes::from_static(b": alive\n\n");
 /// The first words: how long a client that lost us waits before it comes back, in milliseconds.
 pub(super) const HELLO: &str = "retry: 1000\n\n";
 
-const EVENT_STREAM: &str = "text/event-stream";
-const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
+pub(super) const EVENT_STREAM: &str = "text/event-stream";
+pub(super) const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
 
 /// Adds one event. Whatever line breaks are in the data, the client sees `\n`; those in the id or the name, which
 /// would end it, are left out.

@@ -10,11 +10,12 @@ use kennel_keeper::attach::screen_of;
 use kennel_keeper::journal::{Item, Reader, Why};
 use kennel_pen::Size;
 use tokio::sync::watch;
-use tokio::time::{Instant, sleep_until, timeout};
+use tokio::time::{Instant, sleep_until};
 
 use super::super::Api;
 use super::super::output::on_disk;
 use super::super::pulse::{Over, Pulse};
+use super::super::socket::part;
 use super::closing::Closing;
 use super::control::{Say, Told};
 use super::typist::{News, Typist};
@@ -29,8 +30,6 @@ const PIECE: usize = 32 * 1024;
 const PING: Duration = Duration::from_secs(20);
 /// How long it may take to say anything at all.
 const SILENCE: Duration = Duration::from_secs(65);
-/// How long the last words may take.
-const LAST_WORDS: Duration = Duration::from_millis(500);
 
 /// See the module.
 pub(super) struct Seat {
@@ -79,16 +78,7 @@ impl Seat {
         if closing == Closing::Gone {
             return;
         }
-        let goodbye = async {
-            if let Some(frame) = closing.frame() {
-                self.socket.send(Message::Close(Some(frame))).await?;
-            }
-            // Until they have read it.
-            while let Some(Ok(_)) = self.socket.recv().await {}
-            Ok::<_, axum::Error>(())
-        };
-        // Whoever does not read it knows by the end of the connection.
-        drop(timeout(LAST_WORDS, goodbye).await);
+        part(&mut self.socket, closing.frame()).await;
     }
 
     async fn stay(&mut self) -> Result<Closing, Closing> {

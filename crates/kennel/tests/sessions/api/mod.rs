@@ -5,4 +5,5 @@ mod client;
 mod events;
 mod list;
 mod output;
+mod socket;
 mod terminal;
