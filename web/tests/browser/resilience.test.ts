@@ -58,6 +58,24 @@ test("an answer of another program at the daemon's port is not the last word", a
   await expect(page.getByText("The daemon is back.")).toBeVisible();
 });
 
+test("ten tabs are no more trouble than one", async ({ page, kennel }) => {
+  const ids = await Promise.all(Array.from({ length: 10 }, (_, at) => kennel.session(["sh", "-c", `echo here is ${at}; exec cat`], ["--name", `tab-${at}`, "-i"])));
+  const tabs = [page];
+  while (tabs.length < ids.length) tabs.push(await page.context().newPage());
+  // Each follows the events and what its session prints, and all of them have one browser's connections.
+  for (const [at, tab] of tabs.entries()) {
+    await tab.goto(new URL(`/sessions/${ids[at]}`, page.url()).href);
+    await expect(tab.getByRole("region", { name: "What the session printed" })).toContainText(`here is ${at}`);
+  }
+  for (const [at, tab] of tabs.entries()) {
+    await kennel.cli("send", ids[at]!, `to ${at}`, "--enter");
+    await expect(tab.getByRole("region", { name: "What the session printed" })).toContainText(`to ${at}`);
+  }
+  await kennel.cli("stop", ...ids);
+  for (const tab of tabs) await expect(tab.getByRole("status", { name: "Standing" })).toHaveText("stopped");
+  for (const tab of tabs.slice(1)) await tab.close();
+});
+
 /** What the page holds, when all that is garbage is gone. */
 async function held(cdp: CDPSession): Promise<{ listeners: number; nodes: number; heap: number }> {
   await cdp.send("HeapProfiler.collectGarbage");
