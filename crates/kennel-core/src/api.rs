@@ -193,6 +193,9 @@ pub struct StopRequest {
     /// Who asks, for the event log.
     #[serde(default)]
     pub by: String,
+    /// How long to wait for the end; without it, as long as it may take. Then the answer is that somebody is left, and it goes
+    /// on all the same.
+    pub wait_ms: Option<u64>,
 }
 
 /// What came of a stop.

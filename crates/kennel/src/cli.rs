@@ -192,7 +192,7 @@ enum Verb {
     ///
     /// So far the page says no more than which version runs.
     ///
-    /// By a link that is good once, and for a minute; it lets this browser in for a week. If the API is not had over TCP
+    /// By a link that is good once, and for ten minutes; it lets this browser in for a week. If the API is not had over TCP
     /// yet, it is from then on, at loopback.
     Dashboard(dashboard::DashboardArgs),
     /// Show, make, list, rotate or revoke tokens for the API over TCP

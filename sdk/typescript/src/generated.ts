@@ -1239,6 +1239,11 @@ export type StopRequest = {
   grace_ms?: number | null | undefined;
   /** KILL at once. */
   now?: boolean | undefined;
+  /**
+   * How long to wait for the end; without it, as long as it may take. Then the answer is that somebody is left, and it goes
+   * on all the same.
+   */
+  wait_ms?: number | null | undefined;
 };
 
 /** What came of a stop. */

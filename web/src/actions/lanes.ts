@@ -2,8 +2,8 @@
 import { Refusal } from "../api/http.ts";
 import { connection } from "../state/live.ts";
 
-/** So many are asked for at once. */
-const AT_ONCE = 8;
+/** So many are asked for at once: a browser has six connections to a host, for all of its tabs. */
+const AT_ONCE = 3;
 /** A daemon that has gone is followed by another within seconds. */
 const PATIENCE_MS = 30_000;
 

@@ -47,23 +47,54 @@ export interface Stopping {
   done: Promise<Outcome>;
 }
 
+/** How long an answer may take: at first, so that all are asked before any is waited for, and then. */
+const FIRST_MS = 150;
+const THEN_MS = 1000;
+/** What may come after the grace before it is said that somebody is left. */
+const BEYOND_GRACE_MS = 30_000;
+
 /** Begins to stop them. It goes on if nobody looks any more. */
 export function stop(sessions: readonly { session: SessionView; processes: number | null }[], grace: Grace): Stopping {
   const begun = Date.now();
   const stops = sessions.map((one) => ({ ...one, progress: signal<Progress>({ state: "waiting" }) }));
-  const all = inLanes(stops, (one) => carryOut(one.session, one.progress, request(grace)));
+  const look = (one: (typeof stops)[number], waitMs: number) => carryOut(one.session, one.progress, grace, begun, waitMs);
+  const all = async () => {
+    await inLanes(stops, (one) => look(one, FIRST_MS));
+    for (;;) {
+      const open = stops.filter(({ progress }) => progress.value.state === "stopping");
+      if (open.length === 0) return;
+      await inLanes(open, (one) => look(one, THEN_MS));
+    }
+  };
   const told = () => stops.map(({ processes, progress }) => ({ processes, progress: progress.value }));
-  return { stops, done: all.then(() => outcome(told(), Date.now() - begun)) };
+  return { stops, done: all().then(() => outcome(told(), Date.now() - begun)) };
 }
 
-async function carryOut(session: SessionView, progress: Signal<Progress>, how: StopRequest): Promise<void> {
+/** Asks for the stop, and whether it is over by now. */
+async function carryOut(session: SessionView, progress: Signal<Progress>, grace: Grace, begun: number, waitMs: number): Promise<void> {
+  const wasAlive = progress.value.state === "stopping";
   progress.value = { state: "stopping" };
   try {
-    progress.value = { state: "told", answer: await ask(session, how) };
+    const answer = await ask(session, { ...request(grace), wait_ms: waitMs });
+    const passed = Date.now() - begun;
+    if (isOpen(answer, graceMs(session, grace) + BEYOND_GRACE_MS - passed)) return;
+    // It was alive when it was first asked to end: so it is this stop that has ended it.
+    const ended = wasAlive && answer.result === "already_gone";
+    progress.value = { state: "told", answer: ended ? { ...answer, result: "stopped", took_ms: passed } : answer };
   } catch (error) {
     progress.value = { state: "failed", error };
   }
   refresh(session.id);
+}
+
+/** Whether it may still end: nobody is known to resist, and there is time left. */
+export function isOpen(answer: StopAnswer, leftMs: number): boolean {
+  return answer.result === "still_alive" && answer.survivors.length === 0 && leftMs > 0;
+}
+
+function graceMs({ spec }: SessionView, grace: Grace): number {
+  if (grace.kind === "own") return spec.grace_ms;
+  return grace.kind === "now" ? 0 : grace.seconds * 1000;
 }
 
 function ask(session: SessionView, how: StopRequest): Promise<StopAnswer> {
@@ -98,6 +129,7 @@ export function outcome(told: readonly { processes: number | null; progress: Pro
     parts.push(`${counted(alive.length, "session")} still alive with ${counted(survivors, "process", "processes")}`);
   }
   if (failed > 0) parts.push(`${counted(failed, "session")} could not be asked to stop`);
-  parts.push(duration(tookMs));
+  // Of one, it is the daemon's own word.
+  parts.push(duration(told.length === 1 ? (answered[0]?.took_ms ?? tookMs) : tookMs));
   return { tone: alive.length > 0 ? "bad" : failed > 0 ? "warn" : "good", text: parts.join(", ") };
 }

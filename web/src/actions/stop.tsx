@@ -58,7 +58,7 @@ export function StopDialog({ sessions, close, first }: { sessions: readonly Sess
   }
   return (
     <Dialog title={title} close={close}>
-      {!stopping.value && <WhatEnds sessions={meant} />}
+      {!stopping.value && <WhatEnds sessions={meant} isNow={grace.value.kind === "now"} />}
       <ul class="stop-list" tabIndex={0} aria-label="Sessions to stop">
         {meant.slice(0, NAMED).map((session, at) => (
           <li key={session.id}>
@@ -91,7 +91,7 @@ export function StopDialog({ sessions, close, first }: { sessions: readonly Sess
   );
 }
 
-function WhatEnds({ sessions }: { sessions: readonly SessionView[] }) {
+function WhatEnds({ sessions, isNow }: { sessions: readonly SessionView[]; isNow: boolean }) {
   const sum = useComputed(() => {
     void answers.value;
     return sessions.reduce((all, session) => all + (processesOf(session) ?? 0), 0);
@@ -111,7 +111,8 @@ function WhatEnds({ sessions }: { sessions: readonly SessionView[] }) {
         ) : (
           <>Every process of {it ? "it" : "them"} will end</>
         )}
-        {": "}a TERM to each, and a KILL to what is left after the grace.
+        {": "}
+        {isNow ? "a KILL to each, without a word." : "a TERM to each, and a KILL to what is left after the grace."}
       </p>
       {adopted > 0 && <p class="muted small">{it ? "It was adopted" : `${adopted} of them were adopted`}: only the one process is ended, not what it started.</p>}
       {again > 0 && <p class="muted small">{it ? "It is" : `${again} of them are`} launched again on failure; not after this.</p>}

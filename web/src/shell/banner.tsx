@@ -62,7 +62,7 @@ function Lost() {
         The daemon does not answer. What you see is what it said last; sessions go on without it.{" "}
         {lasts > LONG_MS && (
           <>
-            If it was stopped: <code>kennel daemon start</code>.{" "}
+            If it was stopped: <code>kennel dashboard</code> starts another, with a link.{" "}
           </>
         )}
         <span class="lasts" aria-hidden="true">

@@ -1,7 +1,7 @@
 import { type Signal, useSignal } from "@preact/signals";
 import { useCallback, useEffect, useRef } from "preact/hooks";
 
-import { get } from "../api/http.ts";
+import { get, Refusal } from "../api/http.ts";
 import type { EventView } from "../api/types.ts";
 import { Asker } from "./asker.ts";
 import { onEvents, onHearing } from "./live.ts";
@@ -15,6 +15,14 @@ export interface Fetched<T> {
 }
 
 const TOGETHER_MS = 60;
+/** After a failure it is asked again, later and later. */
+const FAILED_MS = 1000;
+const FAILED_LONGEST_MS = 15_000;
+
+/** Whether another answer may be had later, without anything that would be heard of. */
+function mayPass(why: unknown): boolean {
+  return !(why instanceof Refusal) || why.passes || why.status === 429 || why.status >= 500;
+}
 
 /**
  * Asks for something, and anew whenever an event that has to do with it is heard, and when events are heard (again): what was
@@ -31,12 +39,21 @@ export function useFetched<T>(path: string, options: { when?: (event: EventView)
   useEffect(() => {
     value.value = null;
     error.value = null;
+    let failures = 0;
+    let later: ReturnType<typeof setTimeout> | undefined;
     const current = new Asker<T>((closing) => get<T>(path, closing), {
       told(answer) {
+        failures = 0;
+        clearTimeout(later);
         value.value = answer;
         error.value = null;
       },
-      failed: (why) => void (error.value = why),
+      failed(why) {
+        error.value = why;
+        if (!mayPass(why)) return;
+        clearTimeout(later);
+        later = setTimeout(() => current.ask(), Math.min(FAILED_MS * 2 ** failures++, FAILED_LONGEST_MS));
+      },
     });
     asker.current = current;
     let timer: ReturnType<typeof setTimeout> | undefined;
@@ -51,6 +68,7 @@ export function useFetched<T>(path: string, options: { when?: (event: EventView)
     current.ask();
     return () => {
       clearTimeout(timer);
+      clearTimeout(later);
       deaf();
       hearing();
       current.close();

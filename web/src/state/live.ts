@@ -206,7 +206,11 @@ export function listen(wasHeard = false): void {
     },
     frames(frames) {
       const told = frames.filter((frame) => frame.kind !== "missed" && frame.kind !== "reset");
-      if (told.length < frames.length) refreshAll();
+      if (told.length < frames.length) {
+        // Some are not told: whatever was asked for may be out of date.
+        refreshAll();
+        for (const listener of hearings) listener();
+      }
       if (told.length > 0) hear(told.map((frame) => JSON.parse(frame.data) as EventView));
     },
   });

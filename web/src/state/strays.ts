@@ -2,7 +2,8 @@ import { signal } from "@preact/signals";
 
 import { get, post } from "../api/http.ts";
 import type { StraysEnded, StrayView, StraysView } from "../api/types.ts";
-import { connection, onReturn } from "./live.ts";
+import { Asker } from "./asker.ts";
+import { connection, onHearing } from "./live.ts";
 
 /** Processes that belong to no live session, as last seen. */
 export const strays = signal<StrayView[]>([]);
@@ -19,21 +20,36 @@ export const failure = signal<unknown>(null);
 /** A look costs the daemon a walk over all processes. */
 const EVERY_MS = 15_000;
 
-export async function lookForStrays(): Promise<void> {
-  looking.value = true;
-  try {
-    const found = await get<StraysView>("/v1/strays");
+let waiting: (() => void)[] = [];
+
+function settle(): void {
+  looking.value = false;
+  const told = waiting;
+  waiting = [];
+  for (const tell of told) tell();
+}
+
+const asker = new Asker<StraysView>((closing) => get("/v1/strays", closing), {
+  told(found) {
     strays.value = found.strays;
     outside.value = found.outside;
     looked.value = "seen";
     lookedAt.value = new Date().toISOString();
     failure.value = null;
-  } catch (error) {
-    failure.value = error;
+    settle();
+  },
+  failed(why) {
+    failure.value = why;
     if (looked.value === "not yet") looked.value = "failed";
-  } finally {
-    looking.value = false;
-  }
+    settle();
+  },
+});
+
+/** Looks now. What an earlier look sees is not waited for: it may be old. */
+export function lookForStrays(): Promise<void> {
+  looking.value = true;
+  asker.askAnew();
+  return new Promise((tell) => waiting.push(tell));
 }
 
 /** Ends these strays and no others, and says what came of it. A number that belongs to another process by then is left alone. */
@@ -46,7 +62,7 @@ export async function endStrays(meant: readonly StrayView[]): Promise<StraysEnde
 }
 
 void lookForStrays();
-onReturn(() => void lookForStrays());
+onHearing(() => void lookForStrays());
 setInterval(() => {
-  if (!document.hidden && connection.value === "live") void lookForStrays();
+  if (!document.hidden && connection.value === "live" && !asker.isAsking) void lookForStrays();
 }, EVERY_MS);

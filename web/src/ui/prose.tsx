@@ -1,18 +1,25 @@
 import "./prose.css";
 
 import type { ComponentChildren } from "preact";
-import { useMemo } from "preact/hooks";
+import { useMemo, useRef } from "preact/hooks";
 
 import { type Block, halves, type Inline, type Item, parse } from "./markdown.ts";
 import { useUnhurried } from "./unhurried.ts";
 
-/** A text that grows is taken apart so often at most. */
+/** A text that grows is taken apart so often at most; one that takes long, more seldom by as much. */
 const PAUSE_MS = 100;
+const SHARE = 5;
 
 /** What an agent says, as it meant it: paragraphs, lists, code. Nothing of it is HTML. */
 export function Prose({ text }: { text: string }) {
-  const { plain, rest } = halves(useUnhurried(text, PAUSE_MS));
-  const blocks = useMemo(() => parse(rest), [rest]);
+  const took = useRef(0);
+  const { plain, rest } = halves(useUnhurried(text, Math.max(PAUSE_MS, SHARE * took.current)));
+  const blocks = useMemo(() => {
+    const begun = performance.now();
+    const parsed = parse(rest);
+    took.current = performance.now() - begun;
+    return parsed;
+  }, [rest]);
   return (
     <div class="prose foreign">
       {plain && <p key="plain">{plain}</p>}

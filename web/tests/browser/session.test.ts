@@ -225,6 +225,8 @@ test("the timeline tells phases, causes and times as they come @phone", async ({
 });
 
 test("what happens before the page hears of events is told once it does", async ({ kennel, page }) => {
+  // With more room the processes are seen beside it, and asked for every second.
+  await page.setViewportSize({ width: 1000, height: 800 });
   const id = await kennel.session(["sleep", "1000"]);
   let letThrough = () => {};
   const held = new Promise<void>((let_) => (letThrough = let_));
@@ -236,6 +238,20 @@ test("what happens before the page hears of events is told once it does", async 
   await expect(events.filter({ hasText: "Stop wanted" })).toHaveCount(0);
   letThrough();
   await expect(events.filter({ hasText: "Pen seen empty" })).toBeVisible();
+});
+
+test("what could not be had is asked for again, and said to be old until then", async ({ kennel, page }) => {
+  const id = await kennel.session(FAMILY);
+  await open(page, id);
+  await expect(tree(page).getByRole("treeitem")).toHaveCount(6);
+  let isAway = true;
+  await page.route("**/inspect", (route) => (isAway ? route.fulfill({ status: 503, body: "" }) : route.continue()));
+  await kennel.cli("stop", id);
+  await expect(standing(page)).toHaveText("stopped");
+  await expect(page.getByText("may be old")).toBeVisible();
+  isAway = false;
+  await expect(page.getByText("may be old")).toHaveCount(0);
+  await expect(page.getByRole("region", { name: "Processes" })).toContainText("no process of this launch is left");
 });
 
 test("the timelines of former launches are there when they are asked for", async ({ kennel, page }) => {
@@ -415,6 +431,12 @@ test("an agent's answer, verdict and former attempts are told @phone", async ({ 
   await expect(page.getByRole("region", { name: "Answer" })).toContainText("All tests pass.");
   await expect(page.getByRole("region", { name: "Answer" })).toContainText("1 tool run");
   await expectAccessible(page);
+  // The first attempt has its own verdict, and not that of the second.
+  const { launches: [first] } = await kennel.api<{ launches: { id: string }[] }>("GET", "/v1/sessions/fix/inspect");
+  await open(page, `${first!.id}_1`, "answer");
+  await expect(page.getByRole("region", { name: "Answer" })).toContainText("overloaded");
+  await expect(page.getByRole("region", { name: "Answer" })).not.toContainText("All tests pass.");
+  await open(page, "fix");
   await page.getByRole("tab", { name: /Launches/ }).click();
   await expect(page).toHaveURL(/tab=launches/);
   await expect(page.locator('tr[data-attempt="1"]')).toContainText("overloaded");

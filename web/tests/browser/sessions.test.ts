@@ -140,6 +140,26 @@ test("several are stopped at once, and what came of it is told @phone", async ({
   await expect(page.getByRole("region", { name: "Selection" })).toBeHidden();
 });
 
+test("many that do not end at once are all asked to, and keep nothing else waiting", async ({ page, kennel }) => {
+  const deaf = Array.from({ length: 12 }, (_, at) => `deaf-${at}`);
+  const ids = await Promise.all(deaf.map((name) => kennel.session(["sh", "-c", "trap '' TERM; echo up; while :; do sleep 0.5; done"], ["--name", name, "--grace", "1h"])));
+  for (const id of ids) await expect.poll(() => kennel.cli("logs", id)).toBe("up");
+  await page.keyboard.press("j");
+  await page.getByRole("checkbox", { name: "Select all" }).check();
+  await page.getByRole("button", { name: "Stop 12 sessions" }).click();
+  await dialog(page).getByRole("button", { name: "Stop 12 sessions" }).click();
+  const phases = async () => (await kennel.api<{ sessions: { phase: string }[] }>("GET", "/v1/sessions")).sessions.map(({ phase }) => phase);
+  await expect.poll(phases).toEqual(deaf.map(() => "stopping"));
+  await dialog(page).getByRole("button", { name: "Close, and let it go on" }).click();
+  // Meanwhile the page can be used: one of them is ended now.
+  await page.getByRole("link", { name: "deaf-3" }).click();
+  await page.getByRole("button", { name: "Stop now…" }).click();
+  await dialog(page).getByRole("button", { name: "Stop it" }).click();
+  await expect(dialog(page).getByRole("status")).toContainText("1 session stopped");
+  await kennel.cli("stop", "--now", ...deaf.filter((name) => name !== "deaf-3"));
+  await expect(page.getByText(/^12 sessions stopped/)).toBeVisible();
+});
+
 test("a stop is told though its daemon is killed over it", async ({ page, kennel }) => {
   await kennel.session(["sh", "-c", "trap '' TERM; echo up; while :; do sleep 0.1; done"], ["--name", "deaf"]);
   await row(page, "deaf").getByRole("checkbox").check();
@@ -161,7 +181,7 @@ test("who could not be ended is named, with why", async ({ page, kennel }) => {
   await dialog(page).getByLabel("None: KILL at once").check();
   const asked = page.waitForRequest("**/stop");
   await dialog(page).getByRole("button", { name: "Stop it" }).click();
-  expect((await asked).postDataJSON()).toEqual({ by: "dashboard", now: true });
+  expect((await asked).postDataJSON()).toMatchObject({ by: "dashboard", now: true });
   await expect(dialog(page)).toContainText("mounter (4711): uninterruptible");
   await expect(dialog(page)).toContainText("1 session still alive with 1 process");
 });
@@ -182,6 +202,31 @@ test("what has ended is removed, one by one and by a prune @phone", async ({ pag
   await expect(page.getByText("None has ended")).toBeVisible();
   const { sessions } = await kennel.api<{ sessions: { name: string }[] }>("GET", "/v1/sessions?all=true");
   expect(sessions.map(({ name }) => name)).toEqual(["lives"]);
+});
+
+test("a prune removes what it said, and nothing that has ended since", async ({ page, kennel }) => {
+  await kennel.cli("run", "--name", "over", "--", "true");
+  await naps(kennel, "lives");
+  await page.getByRole("button", { name: "Prune…" }).click();
+  await expect(dialog(page)).toContainText("1 session will be removed");
+  await kennel.cli("stop", "lives");
+  await expect(page.getByRole("button", { name: /^Ended/, includeHidden: true })).toContainText("2");
+  await dialog(page).getByRole("button", { name: "Remove 1 session" }).click();
+  await expect(page.getByText("1 session removed")).toBeVisible();
+  const { sessions } = await kennel.api<{ sessions: { name: string }[] }>("GET", "/v1/sessions?all=true");
+  expect(sessions.map(({ name }) => name)).toEqual(["lives"]);
+});
+
+test("what this browser may is asked for until it is told", async ({ page }) => {
+  let asked = 0;
+  await page.route("**/v1/access/me", (route) => ((asked += 1) === 1 ? route.fulfill({ status: 503, body: "" }) : route.continue()));
+  let letThrough = () => {};
+  const held = new Promise<void>((let_) => (letThrough = let_));
+  await page.routeWebSocket(/\/v1\/events/, async (socket) => (await held, void socket.connectToServer()));
+  await page.reload();
+  await expect.poll(() => asked).toBe(1);
+  letThrough();
+  await expect(page.getByRole("button", { name: "New session" })).toBeVisible();
 });
 
 test("who only looks is offered nothing to change", async ({ browser, kennel }) => {

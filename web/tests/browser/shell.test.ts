@@ -74,6 +74,44 @@ test("the navigation can be skipped", async ({ page }) => {
   expect(page.url()).toBe(before);
 });
 
+test("a page looks the same however one comes to it @phone", async ({ page, kennel }) => {
+  await kennel.cli("run", "-d", "-t", "--name", "nap", "--", "sh", "-c", "sleep 1000");
+  const parts = ["h1", ".session-head", ".session-head .actions", ".tabs", ".list-head", ".session-row", ".session-row .cell-name", ".filters", ".page-head"];
+  const look = async () => {
+    await expect(page.locator("main h1").first()).toBeVisible();
+    const boxes: Record<string, unknown> = {};
+    for (const part of parts) {
+      const box = await page.locator(part).first().boundingBox({ timeout: 100 }).catch(() => null);
+      boxes[part] = box && { x: Math.round(box.x), width: Math.round(box.width), height: Math.round(box.height) };
+    }
+    return boxes;
+  };
+  const settled = async () => {
+    let before = await look();
+    await expect.poll(async () => {
+      const now = await look();
+      const isSame = JSON.stringify(now) === JSON.stringify(before);
+      before = now;
+      return isSame;
+    }).toBe(true);
+    return before;
+  };
+  const list = await settled();
+  await page.getByRole("link", { name: "nap" }).click();
+  await expect(page.locator(".tabs")).toBeVisible();
+  const session = await settled();
+  await page.reload();
+  await expect(page.locator(".tabs")).toBeVisible();
+  expect(session).toEqual(await settled());
+  for (const place of ["Members", "Plans"]) {
+    await page.getByRole("navigation").getByRole("link", { name: place }).first().click();
+    await expect(page.getByRole("heading", { name: place, level: 1 })).toBeVisible();
+  }
+  await page.getByRole("navigation").getByRole("link", { name: "Sessions" }).first().click();
+  await expect(page.locator(".session-row")).toBeVisible();
+  expect(await settled()).toEqual(list);
+});
+
 test("a path that nobody knows says so @phone", async ({ page }) => {
   await page.goto(new URL("/nowhere/at/all", page.url()).href);
   await expect(page.getByRole("heading", { name: "There is no such page" })).toBeVisible();

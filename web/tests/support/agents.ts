@@ -56,7 +56,7 @@ async function program(kennel: Kennel, name: string, text: string): Promise<stri
 
 /** The description of an agent that obeys. */
 export async function obedient(kennel: Kennel): Promise<string> {
-  const path = await program(kennel, "obedient", OBEDIENT);
+  const path = await program(kennel, "coder", OBEDIENT);
   return `program = "${path}"
 args = [["--continue", "{conversation}"], ["--model", "{model}"], ["--turns", "{turns}"], "{args}"]
 conversation = 'c-[0-9]+'
@@ -85,7 +85,7 @@ export async function scriptedClaude(kennel: Kennel): Promise<string> {
 /** Adds a member that obeys. */
 export async function seat(kennel: Kennel, name: string): Promise<void> {
   const description = await obedient(kennel);
-  await kennel.api("POST", "/v1/members", { name, cwd: kennel.folder, seat: { agent: "obedient", description } });
+  await kennel.api("POST", "/v1/members", { name, cwd: kennel.folder, seat: { agent: "coder", description } });
 }
 
 /** Lets those go on who wait for this file. */

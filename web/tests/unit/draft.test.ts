@@ -49,7 +49,7 @@ test("a refusal is said at the field that it is about", () => {
   expect(fieldOf('cwd "rel" is not absolute', "command")).toBe("folder");
   expect(fieldOf("can't start the program: can't start in folder /x: No such file", "command")).toBe("folder");
   expect(fieldOf('can\'t start the program: no program "x" in PATH (/bin)', "command")).toBe("command");
-  expect(fieldOf('can\'t start the program: no program "claude" in PATH (/bin)', "prompt")).toBe("env");
+  expect(fieldOf('can\'t start the program: no program "claude" in PATH (/bin)', "prompt")).toBe("whom");
   expect(fieldOf('"bad..name" can\'t be the name of a branch', "command")).toBe("branch");
   expect(fieldOf('the name "x" is taken by session 0s', "command")).toBe("name");
   expect(fieldOf("the disk is full", "command")).toBe("all");

@@ -136,7 +136,7 @@ impl Course<'_> {
         self.told.get_or_insert(signal);
         self.show.stopping(now);
         let by = format!("kennel ask, signal {signal}");
-        let request = StopRequest { grace_ms: None, now, by };
+        let request = StopRequest { now, by, ..StopRequest::default() };
         let path = session_path(&session.session, "/stop");
         // It is held until all is over: a request that is dropped may not have been heard. A daemon that is gone for a
         // moment hears it when it is asked again.

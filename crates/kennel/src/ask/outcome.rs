@@ -119,7 +119,7 @@ fn hint(kind: VerdictKind, session: &SessionView) -> Option<String> {
         }
         VerdictKind::MaxTurns => "--turns allows more".to_owned(),
         VerdictKind::Crashed if never_ran(session) => {
-            format!("install {agent}, or put it into a folder of PATH; `kennel doctor` tells more")
+            format!("install {agent}, or put it into a folder of PATH")
         }
         VerdictKind::Crashed | VerdictKind::Unknown | VerdictKind::RefusedFlags => {
             format!("`kennel logs {}` has all that it printed", session.id)

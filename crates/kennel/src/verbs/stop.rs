@@ -64,6 +64,7 @@ pub(crate) fn stop(home: &Home, args: &StopArgs) -> Result<u8, Failure> {
         grace_ms: args.grace.map(|grace| u64::try_from(grace.as_millis()).unwrap_or(u64::MAX)),
         now: args.now,
         by: asked_by("stop"),
+        wait_ms: None,
     };
     stop_all(&daemon, sessions, &request)
 }

@@ -83,6 +83,24 @@ fn a_program_starts_lists_stops_and_waits_for_sessions() {
 }
 
 #[test]
+fn a_stop_need_not_be_waited_for() {
+    let Some(scene) = scene() else { return };
+    let id = scene.launch_ready(&["--grace", "1h"], &["ignore-term", "1"]);
+    let kennel = kennel_of(&scene);
+    for wait_ms in [0, 100, 100] {
+        let request = StopRequest { wait_ms: Some(wait_ms), ..StopRequest::default() };
+        let told = kennel.stop(&id, &request).expect("an answer");
+        assert_eq!(told.result, StopResult::StillAlive, "{told:#?}");
+        assert!(told.survivors.is_empty(), "nobody has resisted a KILL: {told:#?}");
+    }
+    scene.wait_phase(&id, "stopping");
+    let now = StopRequest { now: true, wait_ms: Some(60_000), ..StopRequest::default() };
+    assert_eq!(kennel.stop(&id, &now).expect("an answer").result, StopResult::Stopped);
+    scene.assert_nothing_left_soon();
+    scene.stop_daemon();
+}
+
+#[test]
 fn input_is_read_and_what_is_refused_says_why() {
     let Some(scene) = scene() else { return };
     scene.call_ok(&["daemon", "start"]);

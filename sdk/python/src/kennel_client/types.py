@@ -1351,6 +1351,9 @@ class StopRequest(TypedDict, total=False):
     """Between TERM and KILL; the session's own grace if not given."""
     now: bool
     """KILL at once."""
+    wait_ms: int | None
+    """How long to wait for the end; without it, as long as it may take. Then the answer is that somebody is left,
+    and it goes on all the same."""
 
 
 class StrayRef(TypedDict):

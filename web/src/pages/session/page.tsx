@@ -3,10 +3,10 @@ import "./session.css";
 import { useSignal } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
 
-import { Refusal, segment } from "../../api/http.ts";
+import { Refusal, segment, told } from "../../api/http.ts";
 import type { InspectView, SessionView } from "../../api/types.ts";
 import { useFetched } from "../../state/fetched.ts";
-import { isOver, launches } from "../../state/live.ts";
+import { connection, isOver, launches } from "../../state/live.ts";
 import { go, params } from "../../state/router.ts";
 import { Empty, Failed, Loading } from "../../ui/states.tsx";
 import { say } from "../../ui/toast.tsx";
@@ -62,7 +62,7 @@ function Named({ reference }: { reference: string }) {
   useEffect(() => {
     if (isGone && last.current && location.pathname.startsWith("/sessions/")) say("quiet", `${called(last.current)} was removed from the record`);
   }, [isGone]);
-  if (inspected && !isGone) return <Shown key={inspected.session.session} inspected={inspected} />;
+  if (inspected && !isGone) return <Shown key={inspected.session.session} inspected={inspected} error={error} />;
   return (
     <>
       <h1 class="hidden-visually">Session</h1>
@@ -77,15 +77,20 @@ function Named({ reference }: { reference: string }) {
   );
 }
 
-function Shown({ inspected }: { inspected: InspectView }) {
-  const told = launches.value.get(inspected.session.id) ?? inspected.session;
+function Shown({ inspected, error }: { inspected: InspectView; error: unknown }) {
+  const latest = launches.value.get(inspected.session.id) ?? inspected.session;
   // The place in line is looked at more often here.
   const place = inspected.session.queue_place;
-  const session = told.phase === "queued" && place !== null && told.queue_place !== place ? { ...told, queue_place: place } : told;
+  const session = latest.phase === "queued" && place !== null && latest.queue_place !== place ? { ...latest, queue_place: place } : latest;
   const watched = useSamples(session, isWide.value || params.value.get("tab") === "resources");
   return (
     <div class="session-page">
       <Head session={session} />
+      {error !== null && connection.value === "live" && (
+        <p class="note warn" role="status">
+          What is shown could not be had anew, and may be old: {told(error)}
+        </p>
+      )}
       <Notices session={session} inspected={inspected} />
       <Parts session={session} inspected={inspected} watched={watched} />
     </div>

@@ -146,7 +146,7 @@ function Head() {
   const some = !all && selected.value.length > 0;
   return (
     <div role="rowgroup" class="grid-head">
-      <div role="row" aria-rowindex={1} class="session-head">
+      <div role="row" aria-rowindex={1} class="list-head">
         <div role="columnheader" class="cell-check">
           <input
             type="checkbox"

@@ -1,14 +1,16 @@
 import { useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 
-import { get, post, query } from "../../api/http.ts";
-import type { PruneAnswer } from "../../api/types.ts";
-import { refreshAll } from "../../state/live.ts";
+import { removeSessions } from "../../actions/remove.ts";
+import { KEY_PREFIX } from "../../answer/asking.ts";
+import { get, query, told } from "../../api/http.ts";
+import type { PruneAnswer, SessionView } from "../../api/types.ts";
+import { sessions } from "../../state/live.ts";
 import { Button } from "../../ui/button.tsx";
 import { Dialog } from "../../ui/dialog.tsx";
 import { counted } from "../../ui/format.ts";
 import { Failed } from "../../ui/states.tsx";
-import { say, sayFailed } from "../../ui/toast.tsx";
+import { say } from "../../ui/toast.tsx";
 
 const HOUR = 3_600_000;
 const AGES: { title: string; ms: number | null }[] = [
@@ -36,21 +38,20 @@ export function PruneDialog({ close }: { close: () => void }) {
     return () => closing.abort();
   }, [older.value, turn.value]);
 
+  const meant = preview.value ? those(preview.value) : [];
+  // Those that were told, and no others: another may have ended meanwhile.
   const prune = async () => {
-    if (isBusy.value) return;
+    if (isBusy.value || !preview.value) return;
     isBusy.value = true;
-    try {
-      const told = await post<PruneAnswer>("/v1/prune", { older_than_ms: older.value });
-      say("good", `${counted(told.removed.length, "session")} removed`, stays(told));
-      refreshAll();
-      close();
-    } catch (failed) {
-      sayFailed("It could not be pruned", failed);
-      isBusy.value = false;
-    }
+    const staying = stays(preview.value, meant);
+    const { done, refused } = removeSessions(meant);
+    await done;
+    const [first] = refused.value;
+    say(first ? "warn" : "good", `${counted(meant.length - refused.value.length, "session")} removed`, first ? `${counted(refused.value.length, "session stays", "sessions stay")}: ${told(first.error)}` : staying);
+    close();
   };
 
-  const count = preview.value?.removed.length ?? 0;
+  const count = meant.length;
   return (
     <Dialog title="Prune" close={close}>
       <p>Removes sessions that have ended from the record, with their output. Nothing that runs is touched.</p>
@@ -76,7 +77,7 @@ export function PruneDialog({ close }: { close: () => void }) {
           {preview.value ? (
             <>
               <p>{count === 0 ? "There is nothing to remove." : <><strong>{counted(count, "session")}</strong> will be removed.</>}</p>
-              <p class="muted small">{stays(preview.value)}</p>
+              <p class="muted small">{stays(preview.value, meant)}</p>
             </>
           ) : (
             <p class="muted">Looking…</p>
@@ -93,9 +94,22 @@ export function PruneDialog({ close }: { close: () => void }) {
   );
 }
 
-function stays(told: PruneAnswer): string | null {
+/** Whether it was started from a page like this, which asks again only for as long as it starts. */
+function isOurs({ spec }: SessionView): boolean {
+  return spec.key?.startsWith(KEY_PREFIX) ?? false;
+}
+
+/** The sessions that would be removed. */
+function those({ removed, with_keys }: PruneAnswer): SessionView[] {
+  const named = (launches: readonly string[]) => new Set(launches.map((launch) => launch.split("_")[0]));
+  const [ids, held] = [named(removed), named(with_keys)];
+  return sessions.value.filter((session) => ids.has(session.session) || (held.has(session.session) && isOurs(session)));
+}
+
+function stays(told: PruneAnswer, meant: readonly SessionView[]): string | null {
   const parts: string[] = [];
+  const keyed = told.with_keys.filter((launch) => !meant.some(({ session }) => session === launch.split("_")[0])).length;
   if (told.with_worktrees.length > 0) parts.push(`${counted(told.with_worktrees.length, "session stays", "sessions stay")}: a worktree with something of value is kept.`);
-  if (told.with_keys.length > 0) parts.push(`${counted(told.with_keys.length, "session stays", "sessions stay")}: the same request again is still answered by it.`);
+  if (keyed > 0) parts.push(`${counted(keyed, "session stays", "sessions stay")} for a day: whoever started it may ask for the same again, and is answered by it.`);
   return parts.join(" ") || null;
 }

@@ -1,4 +1,4 @@
-//! Links that let a browser in once. Pure; on no disk, since each is good for a minute at most.
+//! Links that let a browser in once. Pure; on no disk, since each is good for ten minutes at most.
 
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
@@ -8,7 +8,7 @@ use kennel_core::api::Scope;
 use super::secret::Sum;
 
 /// How long a link is good.
-pub(super) const VALID: Duration = Duration::from_secs(60);
+pub(super) const VALID: Duration = Duration::from_secs(600);
 /// The most that wait to be followed; one more voids the oldest.
 const MOST: usize = 16;
 
@@ -54,7 +54,7 @@ mod tests {
     }
 
     #[test]
-    fn a_link_is_good_once_and_for_a_minute() {
+    fn a_link_is_good_once_and_for_ten_minutes() {
         let mut links = Links::default();
         let now = Instant::now();
         links.add(sum(1), Scope::ReadOnly, now);

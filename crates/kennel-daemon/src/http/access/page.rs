@@ -40,7 +40,7 @@ pub(super) fn void_link() -> Response {
     page(
         StatusCode::FORBIDDEN,
         "This link is not good any more",
-        "<p>Each is good once, and for a minute. This makes another:</p>\n<pre>kennel dashboard</pre>",
+        "<p>Each is good once, and for ten minutes. This makes another:</p>\n<pre>kennel dashboard</pre>",
     )
 }
 

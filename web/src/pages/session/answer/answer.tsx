@@ -2,7 +2,7 @@ import { Answer as Course } from "../../../answer/answer.tsx";
 import { segment } from "../../../api/http.ts";
 import type { AnswerView, SessionView } from "../../../api/types.ts";
 import { useFetched } from "../../../state/fetched.ts";
-import { isOver } from "../../../state/live.ts";
+import { isOver, launchReference } from "../../../state/live.ts";
 import { VerdictBadge } from "../../../ui/badge.tsx";
 import { Copy } from "../../../ui/copy.tsx";
 import { cost, counted } from "../../../ui/format.ts";
@@ -10,14 +10,14 @@ import { Prose } from "../../../ui/prose.tsx";
 import { Failed, Loading } from "../../../ui/states.tsx";
 import { sourceText } from "./words.ts";
 
-/** What the agent does with a prompt, and what became of it. */
+/** What the agent does with a prompt, and what became of it; of a former launch, what became of that. */
 export function Answer({ session }: { session: SessionView }) {
-  if (isOver(session) && session.judged) return <Told key={session.id} session={session} />;
+  if (session.attempt < session.launches || (isOver(session) && session.judged)) return <Told key={session.id} session={session} />;
   return <Course key={session.session} session={session.session} isAtSession />;
 }
 
 function Told({ session }: { session: SessionView }) {
-  const { value, error, again } = useFetched<AnswerView>(`/v1/sessions/${segment(session.session)}/answer`, {
+  const { value, error, again } = useFetched<AnswerView>(`/v1/sessions/${segment(launchReference(session.id))}/answer`, {
     when: (event) => event.kind === "judged",
   });
   const answer = value.value;

@@ -25,6 +25,7 @@ export function Resources({ session, watched }: { session: SessionView; watched:
     return () => void (isShown = false);
   }, []);
   const samples = watched.samples.value;
+  const isOver = session.ended_at !== null;
   return (
     <section class="card" aria-labelledby="resources-title">
       <header>
@@ -37,9 +38,9 @@ export function Resources({ session, watched }: { session: SessionView; watched:
         <p class="body muted small">{nothing(session, watched)}</p>
       ) : (
         <div class="body stack">
-          <Measure title="CPU" chart={chart.value} series={cpuPercent(samples)} word={percent} color="info" />
-          <Measure title="Memory" chart={chart.value} series={column(samples, "memory_bytes")} word={bytes} color="accent" />
-          <Measure title="Processes" chart={chart.value} series={column(samples, "processes")} word={number} color="warn" whole />
+          <Measure title="CPU" chart={chart.value} series={cpuPercent(samples)} word={percent} color="info" isOver={isOver} />
+          <Measure title="Memory" chart={chart.value} series={column(samples, "memory_bytes")} word={bytes} color="accent" isOver={isOver} />
+          <Measure title="Processes" chart={chart.value} series={column(samples, "processes")} word={number} color="warn" whole isOver={isOver} />
         </div>
       )}
       {watched.trouble.value && <p class="pen-line warn-text foreign">{watched.trouble.value}</p>}
@@ -53,7 +54,7 @@ function nothing(session: SessionView, watched: Watched): string {
   return session.phase === "running" ? "Measuring…" : "Nothing is measured before it runs.";
 }
 
-function Measure(props: { title: string; chart: ChartPart | null; series: Series; word: (value: number) => string; color: string; whole?: boolean }) {
+function Measure(props: { title: string; chart: ChartPart | null; series: Series; word: (value: number) => string; color: string; whole?: boolean; isOver: boolean }) {
   const { last, highest } = summary(props.series);
   const Chart = props.chart;
   return (
@@ -61,7 +62,7 @@ function Measure(props: { title: string; chart: ChartPart | null; series: Series
       <div class="row">
         <h3 class="grow">{props.title}</h3>
         <span class="small" data-measure={props.title}>
-          <span class="muted">now</span> {last === null ? "–" : props.word(last)} <span class="muted">highest</span>{" "}
+          <span class="muted">{props.isOver ? "last" : "now"}</span> {last === null ? "–" : props.word(last)} <span class="muted">highest</span>{" "}
           {highest === null ? "–" : props.word(highest)}
         </span>
       </div>

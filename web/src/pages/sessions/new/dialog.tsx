@@ -1,3 +1,4 @@
+import { newKey } from "../../../answer/asking.ts";
 import "./new.css";
 
 import { useSignal } from "@preact/signals";
@@ -25,10 +26,6 @@ function first(): Draft {
 }
 
 /** The same request twice is one session, whichever daemon hears it: as long as it is the same. */
-function newKey(): string {
-  return `dashboard-${crypto.getRandomValues(new Uint32Array(4)).join("-")}`;
-}
-
 /** Starts a command, or gives a prompt to an agent. */
 export function NewDialog({ close }: { close: () => void }) {
   const form = useRef<Form | null>(null);

@@ -155,7 +155,7 @@ export function fieldOf(detail: string, kind: Draft["kind"]): keyof Draft | "all
     [/\bmember\b/, "whom"],
     [/no agent is called/, "whom"],
     [/\bprompt\b/, "prompt"],
-    [/no program|^argv\b|can't start the program|not executable/, kind === "command" ? "command" : "env"],
+    [/no program|^argv\b|can't start the program|not executable/, kind === "command" ? "command" : "whom"],
     [/limit on memory/, "memory"],
     [/limit on (the )?(number of )?(processes|pids)/, "pids"],
     [/limit on CPU/i, "cpu"],
