@@ -41,7 +41,8 @@ impl Stopper {
 
     fn post(&self, now: bool, signal: i32) {
         let Ok(daemon) = Daemon::connect(&self.home, Start::Never) else { return };
-        let request = StopRequest { now, by: format!("{BY_RUN}, signal {signal}"), ..StopRequest::default() };
+        let request =
+            StopRequest { now, by: format!("{BY_RUN}, signal {signal}"), ..StopRequest::default() };
         let path = session_path(&self.session, "/stop");
         // What came of it, the keeper tells.
         let sent = daemon.send("POST", &path, Some(&request), Patience::Endless);

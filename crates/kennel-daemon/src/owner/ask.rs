@@ -213,7 +213,8 @@ impl Owner {
         } else {
             KNOWN_SURVIVORS
         };
-        let patience = wish.wait_ms.map_or(patience, |wait| patience.min(Duration::from_millis(wait)));
+        let patience =
+            wish.wait_ms.map_or(patience, |wait| patience.min(Duration::from_millis(wait)));
         // A clock that can't reach so far means for ever, or as good as that.
         let until = since.checked_add(patience).unwrap_or(since + BEYOND_GRACE);
         self.await_stopped(id, since, until, answer);

@@ -37,7 +37,8 @@ pub(crate) fn rm(home: &Home, args: &RmArgs) -> Result<u8, Failure> {
                 daemon.tell(&session_path(&session.id, "/forget"), &request)?;
             }
         } else if args.force {
-            let request = StopRequest { now: true, by: asked_by("rm --force"), ..StopRequest::default() };
+            let request =
+                StopRequest { now: true, by: asked_by("rm --force"), ..StopRequest::default() };
             stop::stop_quietly(&daemon, &session.id, &request)?;
         }
         let removed = daemon.delete(&session_path(&session.id, ""));
