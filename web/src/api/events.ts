@@ -81,7 +81,7 @@ async function* open(
     let isOpen = false;
     for (;;) {
       const came = await incoming.next();
-      if (!came) return;
+      if (!came || closing.aborted) return;
       clearTimeout(timer);
       timer = setTimeout(() => silence.abort(), SILENCE_MS);
       const whole = frames.push(came.map((piece) => decoder.decode(piece, { stream: true })).join(""));

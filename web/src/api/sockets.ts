@@ -8,16 +8,19 @@ export class Incoming {
   #isOver = false;
   #wake: (() => void) | null = null;
 
-  private constructor(socket: WebSocket) {
+  private constructor(socket: WebSocket, closing: AbortSignal) {
     this.#socket = socket;
     socket.onmessage = ({ data }: MessageEvent<ArrayBuffer>) => {
       this.#queue.push(new Uint8Array(data));
       this.#wake?.();
     };
-    socket.onclose = () => {
+    const end = () => {
       this.#isOver = true;
       this.#wake?.();
     };
+    socket.onclose = end;
+    // A connection that is dead is not closed for a while.
+    closing.addEventListener("abort", end, { once: true });
   }
 
   /** Null if it could not be opened; a browser does not say why. */
@@ -26,10 +29,15 @@ export class Incoming {
     url.protocol = url.protocol.replace("http", "ws");
     const socket = new WebSocket(url);
     socket.binaryType = "arraybuffer";
-    closing.addEventListener("abort", () => socket.close(), { once: true });
     return new Promise((told) => {
-      socket.onopen = () => told(new Incoming(socket));
+      socket.onopen = () => told(new Incoming(socket, closing));
       socket.onclose = () => told(null);
+      const giveUp = () => {
+        socket.close();
+        told(null);
+      };
+      if (closing.aborted) giveUp();
+      else closing.addEventListener("abort", giveUp, { once: true });
     });
   }
 

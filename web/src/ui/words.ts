@@ -29,6 +29,7 @@ export function standing(session: SessionView): { word: string; tone: Tone } {
 }
 
 function ended(session: SessionView): { word: string; tone: Tone } {
+  if (session.exit?.kind === "never_ran" && session.reason?.kind === "failed") return { word: "never ran", tone: "bad" };
   if (session.judged) {
     const kind = session.judged.verdict.kind;
     return { word: verdict(kind), tone: verdictTone(kind) };

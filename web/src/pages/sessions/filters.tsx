@@ -14,6 +14,9 @@ import { choice, counts } from "./state.ts";
 const SHOW_WORDS: Record<Show, string> = { live: "Live", ended: "Ended", all: "All" };
 const TRAIT_WORDS: Record<Trait, string> = { agent: "Agent", member: "Member", plan: "Plan", phase: "Phase" };
 
+/** Phases whose names say little to people. */
+const PHASE_WORDS: Record<string, string> = { making: "making its worktree", reserved: "on record", reaped: "ended, not cleaned up yet", cleaned: "ended" };
+
 /** What is looked for: all of it is in the address, so that it can be kept as a link. */
 export function Filters() {
   const box = useRef<HTMLInputElement>(null);
@@ -89,7 +92,7 @@ function TraitChoice({ trait }: { trait: Trait }) {
         <option value="">{TRAIT_WORDS[trait]}: any</option>
         {options.map((value) => (
           <option key={value} value={value}>
-            {shortened(value, 40)}
+            {shortened((trait === "phase" && PHASE_WORDS[value]) || value, 40)}
           </option>
         ))}
       </select>

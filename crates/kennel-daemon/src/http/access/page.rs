@@ -40,7 +40,9 @@ pub(super) fn void_link() -> Response {
     page(
         StatusCode::FORBIDDEN,
         "This link is not good any more",
-        "<p>Each is good once, and for ten minutes. This makes another:</p>\n<pre>kennel dashboard</pre>",
+        "<p>Each is good once, and for ten minutes. This makes another:</p>\n<pre>kennel dashboard</pre>\n\
+         <p class=\"soft\">(In the folder with Kennel's sources: <code>cargo run --release -- dashboard</code>.) A browser \
+         that was let in before is still: <a href=\"/\">go to the dashboard</a>.</p>",
     )
 }
 
