@@ -69,10 +69,19 @@ pub(super) fn follow(
     }
 }
 
-/// If we are killed meanwhile, that is the end of the plan.
+/// If we are killed meanwhile, that is the end of the plan. If the daemon is, it is waited for with the next one.
 fn wait_for(daemon: &Daemon, plan: &PlanView) -> Result<Sent, Failure> {
     let target = path(&plan.id, "/wait?tied=true");
-    daemon.send("GET", &target, None::<&()>, Patience::Endless).map_err(Failure::from)
+    let mut losses = 0;
+    loop {
+        match daemon.send("GET", &target, None::<&()>, Patience::Endless) {
+            Err(error) if error.is_gone() && losses < MOST_LOSSES => {
+                losses += 1;
+                daemon.find_again_later()?;
+            }
+            sent => return sent.map_err(Failure::from),
+        }
+    }
 }
 
 /// Asks for the end; the request is to be held until all is over.
