@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 use std::fs::File;
 use std::io::{self, Read, Seek};
+use std::sync::Arc;
 use std::time::Duration;
 
 use kennel_keeper::protocol::{LaunchOrder, YardReport, YardRequest};
@@ -11,7 +12,7 @@ use kennel_sys::identity::Identity;
 use kennel_sys::pidfd;
 use rustix::fd::{AsFd, OwnedFd};
 use tokio::io::unix::AsyncFd;
-use tokio::sync::mpsc;
+use tokio::sync::mpsc::{self, error::SendError};
 use tokio::task::JoinHandle;
 
 use crate::message::{Bus, Message};
@@ -31,7 +32,27 @@ impl From<YardRequest> for YardOrder {
 }
 
 /// How to reach the yard.
-pub(crate) type YardSender = mpsc::UnboundedSender<YardOrder>;
+#[derive(Debug, Clone)]
+pub(crate) struct YardSender {
+    orders: mpsc::UnboundedSender<YardOrder>,
+    socket: Arc<AsyncFd<YardClient>>,
+}
+
+impl YardSender {
+    /// Has it told, in order with all others.
+    pub(crate) fn send(&self, order: YardOrder) -> Result<(), SendError<YardOrder>> {
+        self.orders.send(order)
+    }
+
+    /// Tells it right now, ahead of what waits to be said: it is heard even if we are killed the next moment.
+    pub(crate) fn send_now(&self, order: YardOrder) {
+        let descriptors = order.descriptors.iter().map(AsFd::as_fd).collect::<Vec<_>>();
+        if self.socket.get_ref().send(&order.request, &descriptors).is_err() {
+            // There is no room for now; whatever else is wrong will be so again, and be told.
+            self.send(order).ok();
+        }
+    }
+}
 
 /// A yard that has told who it is.
 #[derive(Debug)]
@@ -40,7 +61,7 @@ pub(crate) struct YardLink {
     pub(crate) identity: Identity,
     /// What a former daemon left with it.
     kept: Vec<(String, LaunchOrder)>,
-    orders: YardSender,
+    sender: YardSender,
     task: JoinHandle<()>,
 }
 
@@ -61,8 +82,9 @@ impl YardLink {
             bus.send(Message::Yard(report)).ok();
         }
         let (orders, queue) = mpsc::unbounded_channel();
-        let task = tokio::spawn(attend(socket, queue, bus));
-        Ok(Self { identity, kept, orders, task })
+        let socket = Arc::new(socket);
+        let task = tokio::spawn(attend(socket.clone(), queue, bus));
+        Ok(Self { identity, kept, sender: YardSender { orders, socket }, task })
     }
 
     /// What a former daemon left with it; once.
@@ -72,12 +94,12 @@ impl YardLink {
 
     /// For those who have orders for it.
     pub(crate) fn sender(&self) -> YardSender {
-        self.orders.clone()
+        self.sender.clone()
     }
 
     /// Closes the connection, once everything was said.
     pub(crate) async fn close(self, patience: Duration) {
-        drop(self.orders);
+        drop(self.sender);
         if tokio::time::timeout(patience, self.task).await.is_err() {
             tracing::warn!("the yard does not listen any more");
         }
@@ -152,7 +174,7 @@ fn read_kept(files: Vec<OwnedFd>) -> Option<LaunchOrder> {
 
 /// Carries orders and reports until the yard is gone, or nobody has orders any more.
 async fn attend(
-    socket: AsyncFd<YardClient>,
+    socket: Arc<AsyncFd<YardClient>>,
     mut queue: mpsc::UnboundedReceiver<YardOrder>,
     bus: Bus,
 ) {

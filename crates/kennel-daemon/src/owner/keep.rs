@@ -34,7 +34,7 @@ impl Owner {
             Ok(order) => {
                 runtime.kept = true;
                 let request = YardRequest::Keep { name: id.to_string() };
-                yard.send(YardOrder { request, descriptors: vec![order] }).ok();
+                yard.send_now(YardOrder { request, descriptors: vec![order] });
                 point("daemon.again.kept");
             }
             // It is launched all the same, if we live.
@@ -52,7 +52,7 @@ impl Owner {
         match in_memory(&order.encode()) {
             Ok(order) => {
                 let request = YardRequest::Keep { name: id.to_string() };
-                yard.send(YardOrder { request, descriptors: vec![order] }).ok();
+                yard.send_now(YardOrder { request, descriptors: vec![order] });
                 point("daemon.plan.kept");
             }
             Err(error) => tracing::warn!(plan = %id, %error, "nothing is kept for the next daemon"),

@@ -328,23 +328,42 @@ impl Yard {
                         return Ok(Some(birthright));
                     }
                 }
-                Ok(YardRequest::Leave) => {
-                    self.future = Future::Leave;
-                    self.wanted_again = false;
-                }
-                Ok(YardRequest::Replace { program }) => {
-                    self.successor =
-                        Some(program.into()).filter(|path: &PathBuf| path.is_absolute());
-                }
                 Ok(YardRequest::Status) => self.tell_daemon(&self.status()),
-                Ok(YardRequest::Keep { name }) => self.kept.keep(name, descriptors),
-                Ok(YardRequest::Forget { name }) => self.kept.forget(&name),
                 Ok(YardRequest::Kept { after }) => self.kept.tell(&daemon.channel, &after),
-                Ok(YardRequest::Start) => {}
+                Ok(wish) => self.heed(wish, descriptors),
                 Err(error) => complain(&error.to_string()),
             }
         }
         Ok(None)
+    }
+
+    /// What a daemon has said that has ended before it was heard. Whatever it wanted to launch, the next one decides upon.
+    fn hear_last_words(&mut self, daemon: &Daemon) {
+        while let Ok(Received::Message(bytes, descriptors)) = daemon.channel.receive() {
+            match YardRequest::decode(&bytes) {
+                Ok(wish) => self.heed(wish, descriptors),
+                Err(error) => complain(&error.to_string()),
+            }
+        }
+    }
+
+    /// Does what needs nobody to hear of it.
+    fn heed(&mut self, wish: YardRequest, descriptors: Vec<OwnedFd>) {
+        match wish {
+            YardRequest::Leave => {
+                self.future = Future::Leave;
+                self.wanted_again = false;
+            }
+            YardRequest::Replace { program } => {
+                self.successor = Some(program.into()).filter(|path: &PathBuf| path.is_absolute());
+            }
+            YardRequest::Keep { name } => self.kept.keep(name, descriptors),
+            YardRequest::Forget { name } => self.kept.forget(&name),
+            YardRequest::Fork { .. }
+            | YardRequest::Status
+            | YardRequest::Kept { .. }
+            | YardRequest::Start => {}
+        }
     }
 
     fn fork_keeper(&mut self, key: u64, descriptors: Vec<OwnedFd>) -> Option<Birthright> {
@@ -410,6 +429,7 @@ impl Yard {
     fn child_ended(&mut self, pid: i32, ended: Ended) {
         if self.daemon.as_ref().is_some_and(|daemon| daemon.pid == pid) {
             if let Some(daemon) = self.daemon.take() {
+                self.hear_last_words(&daemon);
                 self.daemon_ended(&daemon, ended);
             }
             self.suspect_orphans();

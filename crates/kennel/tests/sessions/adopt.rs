@@ -371,8 +371,8 @@ fn it_is_adopted_once_wherever_the_daemon_is_killed() {
         let acting = Running::start(scene.kennel(&act));
         let held = faults.wait_reached(point, Duration::from_secs(20));
         let held = held.unwrap_or_else(|| panic!("nobody passes {point}"));
-        faults.disarm(point);
         signal(held, "KILL");
+        faults.disarm(point);
         let acted = acting.wait();
         assert_eq!(acted.code, 0, "{point}: {acted:?}");
         let sessions = scene.sessions();

@@ -345,8 +345,8 @@ fn a_verdict_survives_a_daemon_that_is_killed_over_it() {
         faults.arm(point);
         let asked = company.start(&["anna", "--retries", "1", "hello"]);
         let held = faults.wait_reached(point, Duration::from_secs(20)).expect("it is held");
-        faults.disarm(point);
         signal(held, "KILL");
+        faults.disarm(point);
         let told = asked.wait();
         assert_eq!((told.code, told.stdout.as_str()), (0, "at last\n"), "{point}: {told:?}");
         assert_eq!(company.launches().len(), 2, "{point}");

@@ -241,20 +241,13 @@ fn a_resume_is_on_record_before_it_is_told() {
     faults.arm(point);
     let mut running = office.start(&["resume", "-d", "research"]);
     let held = faults.wait_reached(point, Duration::from_secs(20)).expect("it is held");
-    faults.disarm(point);
     assert!(!running.has_ended(), "nobody is told yet");
     assert_eq!(office.launches("docs").len(), 1, "nobody is asked yet");
     signal(held, "KILL");
+    faults.disarm(point);
     let _told_or_not = running.wait();
     let state = || office.show("research")["state"].as_str().expect("a state").to_owned();
     eventually("it goes on, and is over", || state() != "running");
-    if state() == "failed" {
-        // The yard had not got yet what its agents are launched with. That is said, and nobody was asked.
-        assert_eq!(office.launches("docs").len(), 1);
-        let shown = office.show("research").to_string();
-        assert!(shown.contains("its environment went with the former daemon"), "{shown}");
-        assert_eq!(office.start(&["resume", "research"]).wait().code, 0);
-    }
     assert_eq!(state(), "succeeded");
     assert_eq!(office.launches("docs").len(), 2);
     office.end();
@@ -358,8 +351,8 @@ fn a_plan_survives_a_daemon_that_is_killed_over_it() {
         faults.arm(point);
         let running = office.run(&office.plan(RESEARCH), &[]);
         let held = faults.wait_reached(point, Duration::from_secs(20)).expect("it is held");
-        faults.disarm(point);
         signal(held, "KILL");
+        faults.disarm(point);
         let told = running.wait();
         if point == "daemon.plan.kept" {
             // It was on no record: it may be run again, or not.
@@ -400,8 +393,8 @@ fn a_cancel_survives_a_daemon_that_is_killed_over_it() {
         faults.arm(point);
         running.signal("INT");
         let held = faults.wait_reached(point, Duration::from_secs(20)).expect("it is held");
-        faults.disarm(point);
         signal(held, "KILL");
+        faults.disarm(point);
         let told = running.wait();
         let events = office.scene.call_ok(&["events"]);
         assert_eq!(told.code, 130, "{point}: {told:?}\n{events}");

@@ -243,8 +243,8 @@ fn a_report_survives_a_daemon_that_is_killed_over_it() {
         faults.arm(point);
         let reporting = Running::start(reporting_without_daemon(&scene, &id));
         let held = faults.wait_reached(point, Duration::from_secs(20)).expect("the report is held");
-        faults.disarm(point);
         signal(held, "KILL");
+        faults.disarm(point);
         let told = reporting.wait();
         assert_eq!(told.code, 0, "{point}: {told:?}");
         assert_eq!(scene.session(&id)["ready"], "ready", "{point}");
