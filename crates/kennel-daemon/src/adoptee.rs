@@ -142,6 +142,8 @@ fn started_ms(pid: i32) -> Option<u64> {
 
 #[cfg(test)]
 mod tests {
+    use rustix::process::{Pid, WaitId, WaitIdOptions, waitid};
+
     use std::process::{Child, Command};
 
     use kennel_pen::HomeId;
@@ -181,6 +183,8 @@ mod tests {
         let refused = find(AdoptRequest { identity: another, ..request.clone() }, &census);
         assert!(refused.unwrap_err().contains("there is no process"));
         child.kill().unwrap();
+        let dies = WaitId::Pid(Pid::from_raw(pid).unwrap());
+        waitid(dies, WaitIdOptions::EXITED | WaitIdOptions::NOWAIT).unwrap();
         // A zombie, then nobody.
         assert!(find(request.clone(), &census).is_err());
         child.wait().unwrap();
