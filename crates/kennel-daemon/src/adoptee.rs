@@ -142,11 +142,10 @@ fn started_ms(pid: i32) -> Option<u64> {
 
 #[cfg(test)]
 mod tests {
-    use rustix::process::{Pid, WaitId, WaitIdOptions, waitid};
-
     use std::process::{Child, Command};
 
     use kennel_pen::HomeId;
+    use rustix::process::{Pid, WaitId, WaitIdOptions, waitid};
 
     use super::*;
     use crate::message::Pack;

@@ -3,7 +3,7 @@ import { type ReadonlySignal, type Signal, signal } from "@preact/signals";
 
 import { BY, post, segment } from "../api/http.ts";
 import type { SessionView, StopAnswer, StopRequest } from "../api/types.ts";
-import { isOver, refresh } from "../state/live.ts";
+import { isOver, launchReference, refresh } from "../state/live.ts";
 import { counted, duration } from "../ui/format.ts";
 import { inLanes, overRestarts } from "./lanes.ts";
 
@@ -13,7 +13,8 @@ export type Grace = { kind: "own" } | { kind: "seconds"; seconds: number } | { k
 /** How far the stop of one session has come. */
 export type Progress =
   | { state: "waiting" }
-  | { state: "stopping" }
+  /** The launch that was asked to end, once that is known: one that follows it is another's. */
+  | { state: "stopping"; launch: string | null }
   | { state: "told"; answer: StopAnswer }
   | { state: "failed"; error: unknown };
 
@@ -72,14 +73,17 @@ export function stop(sessions: readonly { session: SessionView; processes: numbe
 
 /** Asks for the stop, and whether it is over by now. */
 async function carryOut(session: SessionView, progress: Signal<Progress>, grace: Grace, begun: number, waitMs: number): Promise<void> {
-  const wasAlive = progress.value.state === "stopping";
-  progress.value = { state: "stopping" };
+  const launch = progress.value.state === "stopping" ? progress.value.launch : null;
+  progress.value = { state: "stopping", launch };
   try {
-    const answer = await ask(session, { ...request(grace), wait_ms: waitMs });
+    const answer = await ask(launch ?? session.session, { ...request(grace), wait_ms: waitMs });
     const passed = Date.now() - begun;
-    if (isOpen(answer, graceMs(session, grace) + BEYOND_GRACE_MS - passed)) return;
+    if (isOpen(answer, graceMs(session, grace) + BEYOND_GRACE_MS - passed)) {
+      progress.value = { state: "stopping", launch: launchReference(answer.session.id) };
+      return;
+    }
     // It was alive when it was first asked to end: so it is this stop that has ended it.
-    const ended = wasAlive && answer.result === "already_gone";
+    const ended = launch !== null && answer.result === "already_gone";
     progress.value = { state: "told", answer: ended ? { ...answer, result: "stopped", took_ms: passed } : answer };
   } catch (error) {
     progress.value = { state: "failed", error };
@@ -97,9 +101,9 @@ function graceMs({ spec }: SessionView, grace: Grace): number {
   return grace.kind === "now" ? 0 : grace.seconds * 1000;
 }
 
-function ask(session: SessionView, how: StopRequest): Promise<StopAnswer> {
+function ask(reference: string, how: StopRequest): Promise<StopAnswer> {
   // To ask twice for a stop does no harm.
-  return overRestarts(() => post<StopAnswer>(`/v1/sessions/${segment(session.session)}/stop`, how));
+  return overRestarts(() => post<StopAnswer>(`/v1/sessions/${segment(reference)}/stop`, how));
 }
 
 /** What came of them, all together, once all is told. */

@@ -27,10 +27,10 @@ export async function askAgent(request: Omit<AskRequest, "key" | "detach" | "by"
   }
 }
 
-/** For one prompt. */
 /** Of the keys that pages like this one make. */
 export const KEY_PREFIX = "dashboard-";
 
+/** For one prompt, or one session. */
 export function newKey(): string {
   const bytes = crypto.getRandomValues(new Uint8Array(16));
   return `${KEY_PREFIX}${[...bytes].map((byte) => byte.toString(16).padStart(2, "0")).join("")}`;

@@ -48,11 +48,9 @@ export class Asker<T> {
       if (asked.signal.aborted) return;
       this.#asked = null;
       then();
-      // Who hears it may have closed it.
-      if (this.#again && !asked.signal.aborted) {
-        this.#again = false;
-        this.ask();
-      }
+      if (!this.#again) return;
+      this.#again = false;
+      this.ask();
     };
     try {
       const answer = await this.#fetch(asked.signal);

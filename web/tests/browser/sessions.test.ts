@@ -160,6 +160,26 @@ test("many that do not end at once are all asked to, and keep nothing else waiti
   await expect(page.getByText(/^12 sessions stopped/)).toBeVisible();
 });
 
+test("one that is resumed right after its stop is left alone", async ({ page, kennel }) => {
+  const id = await kennel.session(["sh", "-c", "trap 'sleep 0.4; exit' TERM; echo up; while :; do sleep 0.05; done"], ["--name", "again"]);
+  await expect.poll(() => kennel.cli("logs", id)).toBe("up");
+  // The page learns of the end late; by then there is another launch.
+  let asked = 0;
+  await page.route("**/stop", async (route) => {
+    if ((asked += 1) === 2) {
+      await kennel.cli("wait", id).catch(() => {});
+      await kennel.api("POST", `/v1/sessions/${id}/resume`, {});
+    }
+    await route.continue();
+  });
+  await row(page, "again").getByRole("checkbox").check();
+  await page.getByRole("button", { name: "Stop 1 session" }).click();
+  await dialog(page).getByRole("button", { name: "Stop it" }).click();
+  await expect(dialog(page).getByRole("status")).toContainText("1 session stopped");
+  expect(asked).toBeGreaterThan(1);
+  expect(await kennel.api("GET", `/v1/sessions/${id}`)).toMatchObject({ attempt: 2, phase: "running" });
+});
+
 test("a stop is told though its daemon is killed over it", async ({ page, kennel }) => {
   await kennel.session(["sh", "-c", "trap '' TERM; echo up; while :; do sleep 0.1; done"], ["--name", "deaf"]);
   await row(page, "deaf").getByRole("checkbox").check();
