@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 use std::fs::File;
 use std::io::{self, Read, Seek};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use kennel_keeper::protocol::{LaunchOrder, YardReport, YardRequest};
@@ -36,18 +37,22 @@ impl From<YardRequest> for YardOrder {
 pub(crate) struct YardSender {
     orders: mpsc::UnboundedSender<YardOrder>,
     socket: Arc<AsyncFd<YardClient>>,
+    /// How many orders wait to be said.
+    unsaid: Arc<AtomicUsize>,
 }
 
 impl YardSender {
     /// Has it told, in order with all others.
     pub(crate) fn send(&self, order: YardOrder) -> Result<(), SendError<YardOrder>> {
+        self.unsaid.fetch_add(1, Ordering::AcqRel);
         self.orders.send(order)
     }
 
-    /// Tells it right now, ahead of what waits to be said: it is heard even if we are killed the next moment.
+    /// The same; right now, unless others wait: then it is heard even if we are killed the next moment.
     pub(crate) fn send_now(&self, order: YardOrder) {
         let descriptors = order.descriptors.iter().map(AsFd::as_fd).collect::<Vec<_>>();
-        if self.socket.get_ref().send(&order.request, &descriptors).is_err() {
+        let is_next = self.unsaid.load(Ordering::Acquire) == 0;
+        if !is_next || self.socket.get_ref().send(&order.request, &descriptors).is_err() {
             // There is no room for now; whatever else is wrong will be so again, and be told.
             self.send(order).ok();
         }
@@ -83,8 +88,10 @@ impl YardLink {
         }
         let (orders, queue) = mpsc::unbounded_channel();
         let socket = Arc::new(socket);
-        let task = tokio::spawn(attend(socket.clone(), queue, bus));
-        Ok(Self { identity, kept, sender: YardSender { orders, socket }, task })
+        let unsaid = Arc::new(AtomicUsize::new(0));
+        let task = tokio::spawn(attend(socket.clone(), queue, unsaid.clone(), bus));
+        let sender = YardSender { orders, socket, unsaid };
+        Ok(Self { identity, kept, sender, task })
     }
 
     /// What a former daemon left with it; once.
@@ -176,6 +183,7 @@ fn read_kept(files: Vec<OwnedFd>) -> Option<LaunchOrder> {
 async fn attend(
     socket: Arc<AsyncFd<YardClient>>,
     mut queue: mpsc::UnboundedReceiver<YardOrder>,
+    unsaid: Arc<AtomicUsize>,
     bus: Bus,
 ) {
     let mut waiting = VecDeque::new();
@@ -197,7 +205,7 @@ async fn attend(
             order = queue.recv(), if open => {
                 open = order.is_some();
                 waiting.extend(order);
-                if let Err(why) = send_waiting(&socket, &mut waiting, &bus) {
+                if let Err(why) = send_waiting(&socket, &mut waiting, &unsaid, &bus) {
                     break why;
                 }
             }
@@ -205,7 +213,7 @@ async fn attend(
                 let sent = match ready {
                     Ok(mut guard) => {
                         guard.clear_ready();
-                        send_waiting(&socket, &mut waiting, &bus)
+                        send_waiting(&socket, &mut waiting, &unsaid, &bus)
                     }
                     Err(error) => Err(error.into()),
                 };
@@ -229,6 +237,7 @@ fn take_reports(socket: &AsyncFd<YardClient>, bus: &Bus) -> Result<(), ClientErr
 fn send_waiting(
     socket: &AsyncFd<YardClient>,
     waiting: &mut VecDeque<YardOrder>,
+    unsaid: &AtomicUsize,
     bus: &Bus,
 ) -> Result<(), ClientError> {
     while let Some(order) = waiting.front() {
@@ -253,6 +262,7 @@ fn send_waiting(
         }
         // With it goes our copy of the launch's lock.
         waiting.pop_front();
+        unsaid.fetch_sub(1, Ordering::AcqRel);
     }
     Ok(())
 }
