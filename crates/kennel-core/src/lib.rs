@@ -24,6 +24,7 @@ mod session;
 mod slip;
 mod spec;
 mod time;
+pub mod timestamp;
 pub mod verdict;
 mod view;
 mod world;

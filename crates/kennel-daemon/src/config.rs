@@ -11,8 +11,8 @@ use rustix::fd::OwnedFd;
 
 use crate::home::LockHomeError;
 use crate::http::ListenSettings;
-use crate::register::OpenRegisterError;
 use crate::terms::Terms;
+use kennel_register::OpenRegisterError;
 
 /// Starts a yard, the way a client would.
 pub type StartYard = Box<dyn Fn() -> io::Result<()> + Send>;

@@ -15,7 +15,7 @@ use crate::conversation::{Conversation, TalkError};
 use crate::home::Home;
 use crate::message::Inspected;
 use crate::processes;
-use crate::register::{EventQuery, Register};
+use kennel_register::{EventQuery, Register};
 
 /// How long a keeper may take to answer.
 const PATIENCE: Duration = Duration::from_secs(2);

@@ -38,7 +38,6 @@ mod prompt;
 mod readiness;
 mod ready;
 mod refused;
-pub mod register;
 mod serve;
 mod sockets;
 mod strays;

@@ -4,7 +4,7 @@ use axum::body::Bytes;
 use kennel_core::{Revision, SessionId, SessionView};
 use serde_json::Error;
 
-use crate::register::Times;
+use kennel_register::Times;
 
 /// What `SessionPage` is in JSON, of parts that are JSON already.
 #[derive(Debug, Default)]

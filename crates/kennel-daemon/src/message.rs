@@ -21,8 +21,8 @@ use crate::owner::{
     LookCommand, MemberCommand, PlanCommand, PlanNews, WorktreeCommand, WorktreeNews,
 };
 use crate::refused::Refused;
-use crate::register::WriteError;
 use crate::waiters::ShutdownLines;
+use kennel_register::WriteError;
 
 /// How everybody reaches the owner.
 pub(crate) type Bus = mpsc::UnboundedSender<Message>;
@@ -91,7 +91,7 @@ pub(crate) enum Message {
     /// A plan could not be put on record.
     PlanDropped { plan: SessionId },
     /// That a plan goes on could not be put on record; how it was.
-    PlanNotResumed { former: Box<crate::register::PlanRecord> },
+    PlanNotResumed { former: Box<kennel_register::PlanRecord> },
     /// A plan is not on record as it is.
     PlanUnsaved { plan: SessionId },
     /// That is tried again.

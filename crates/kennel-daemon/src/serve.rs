@@ -28,11 +28,11 @@ use crate::log;
 use crate::message::{Bus, Command, Leave, Message};
 use crate::metrics::Tally;
 use crate::owner::{Beginning, Owner};
-use crate::register::{NewEvent, Opened, Register, Stored, refuse_network};
 use crate::sockets;
 use crate::sweep::sweep;
 use crate::terms::Terms;
 use crate::yard_link::YardLink;
+use kennel_register::{NewEvent, Opened, Register, Stored, refuse_network};
 
 /// How long a predecessor may take to leave.
 const PREDECESSOR: Duration = Duration::from_secs(5);
@@ -66,7 +66,11 @@ pub fn serve(config: DaemonConfig) -> Result<ExitReason, DaemonError> {
     let unlogged = log::init(&home.log()).err();
     let lock = DaemonLock::take(&home.lock(), PREDECESSOR)?;
     point("daemon.start.locked");
-    let opened = Register::open(&home.register(), home.id.as_str())?;
+    let tally = Arc::<Tally>::default();
+    let counted = Arc::clone(&tally);
+    let opened = Register::open_observed(&home.register(), home.id.as_str(), move |commit| {
+        counted.committed(commit);
+    })?;
     if let Some(why) = &opened.unwritable {
         tracing::error!(%why, "the register can't be written for now");
     }
@@ -97,7 +101,7 @@ pub fn serve(config: DaemonConfig) -> Result<ExitReason, DaemonError> {
         doctor,
         reader_patience,
     };
-    let served = runtime.block_on(began.run(opened));
+    let served = runtime.block_on(began.run(opened, tally));
     // What still blocks on the disk is not waited for.
     runtime.shutdown_timeout(LAST_WORDS);
     sockets::remove(&home.folder);
@@ -129,7 +133,7 @@ struct Begun {
 }
 
 impl Begun {
-    async fn run(self, opened: Opened) -> Result<ExitReason, DaemonError> {
+    async fn run(self, opened: Opened, tally: Arc<Tally>) -> Result<ExitReason, DaemonError> {
         let Self {
             home,
             yard,
@@ -143,7 +147,6 @@ impl Begun {
             doctor,
             reader_patience,
         } = self;
-        let tally = Arc::<Tally>::default();
         let (bus, messages) = mpsc::unbounded_channel();
         let mut yard = YardLink::open(yard, YARD, bus.clone()).await.map_err(DaemonError::Yard)?;
         let rebooted = note_boot(&home).unwrap_or_else(|error| {

@@ -5,7 +5,7 @@ use std::path::Path;
 use kennel_core::{Exit, LaunchView, PenKind, Session, SessionView, StartedBy};
 
 use crate::clock::rfc3339;
-use crate::register::Times;
+use kennel_register::Times;
 
 /// A session for clients. `unsaved` tells that some record of it failed.
 pub(crate) fn session(

@@ -15,7 +15,7 @@ use super::feed::{Entry, Next};
 use super::pull::{self, Pieces};
 use super::{Api, sse};
 use crate::refused::Refused;
-use crate::register::{EventPage, EventQuery};
+use kennel_register::{EventPage, EventQuery};
 
 /// What a client wants to see.
 pub(super) struct Wanted {
@@ -173,7 +173,7 @@ mod tests {
     use super::*;
     use crate::deposit::Deposit;
     use crate::home::Home;
-    use crate::register::{NewEvent, Register, Retention};
+    use kennel_register::{NewEvent, Register, Retention};
 
     struct World {
         api: Api,

@@ -18,7 +18,7 @@ use super::event_stream::{self, Wanted};
 use super::{Api, sse, stream};
 use crate::message::Command;
 use crate::refused::Refused;
-use crate::register::{EventQuery, ReadError};
+use kennel_register::{EventQuery, ReadError};
 
 /// How many are read at once.
 pub(super) const PIECE: usize = 256;

@@ -16,7 +16,7 @@ use tokio::task::spawn_blocking;
 use tokio::time::sleep;
 
 use super::sse;
-use crate::register::{EventQuery, Register};
+use kennel_register::{EventQuery, Register};
 
 /// How many events are at hand: who falls behind further reads them from the register.
 const RING: usize = 1024;

@@ -47,7 +47,7 @@ use crate::deposit::Deposit;
 use crate::home::Home;
 use crate::message::{Answer, Bus, Command, Message};
 use crate::refused::{Refused, RefusedKind};
-use crate::register::Register;
+use kennel_register::Register;
 
 pub(crate) use access::{Access, Beginning as AccessBeginning, forget_addresses, most_connections};
 pub use access::{ListenError, ListenSettings};

@@ -21,10 +21,8 @@ mod page;
 mod reason;
 mod tally;
 
-pub(crate) use counter::Counter;
 pub(crate) use exposition::CONTENT_TYPE;
 pub(crate) use gauges::{Gauges, OWED_KINDS, PHASES, PLAN_STATES};
-pub(crate) use histogram::Histogram;
 pub(crate) use output::note_output;
 pub(crate) use own_process::OwnProcess;
 pub(crate) use page::{Sources, page};

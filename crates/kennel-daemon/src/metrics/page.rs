@@ -5,7 +5,7 @@ use super::gauges::{Gauges, OWED_KINDS, PHASES, PLAN_STATES};
 use super::own_process::OwnProcess;
 use super::tally::Tally;
 use crate::owner::phase_name;
-use crate::register::Register;
+use kennel_register::Register;
 
 /// Where the figures come from.
 #[derive(Debug)]
@@ -23,7 +23,7 @@ pub(crate) fn page(sources: &Sources<'_>) -> String {
     strangers(&mut out, sources.tally);
     prompts(&mut out, sources);
     output(&mut out, sources.tally);
-    register(&mut out, sources.register);
+    register(&mut out, sources);
     daemon(&mut out, sources);
     out.into_text()
 }
@@ -95,16 +95,15 @@ fn output(out: &mut Exposition, tally: &Tally) {
     out.counter("kennel_output_unknown_total", help, tally.output_unknown.get());
 }
 
-fn register(out: &mut Exposition, register: &Register) {
-    let traffic = register.traffic();
+fn register(out: &mut Exposition, Sources { tally, register, .. }: &Sources<'_>) {
     let help = "What the register's commits took, the flush of durable ones included; many writes share one.";
-    out.histogram("kennel_register_commit_duration_seconds", help, &traffic.commits);
+    out.histogram("kennel_register_commit_duration_seconds", help, &tally.register_commits);
     let help = "Writes that the register did not take.";
-    out.counter("kennel_register_write_failures_total", help, traffic.failed.get());
+    out.counter("kennel_register_write_failures_total", help, tally.register_failed.get());
     let help = "Flushes to the disk, those that SQLite makes by itself included.";
     out.counter("kennel_register_flushes_total", help, register.flushes());
     let help = "Rows written to the log of events.";
-    out.counter("kennel_register_events_total", help, traffic.events.get());
+    out.counter("kennel_register_events_total", help, tally.register_events.get());
 }
 
 fn daemon(out: &mut Exposition, Sources { gauges, own, .. }: &Sources<'_>) {

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use kennel_core::{Reason, VerdictKind};
+use kennel_register::CommitReport;
 
 use super::counter::{Counter, Counters};
 use super::histogram::Histogram;
@@ -27,6 +28,22 @@ const LAUNCH: &[Duration] = &[
 ];
 /// From an end at once to one after the usual grace, and beyond.
 const STOP: &[Duration] = LAUNCH;
+/// From a commit without a flush to one on a slow disk.
+const COMMIT: &[Duration] = &[
+    Duration::from_micros(100),
+    Duration::from_micros(250),
+    Duration::from_micros(500),
+    Duration::from_millis(1),
+    Duration::from_micros(2500),
+    Duration::from_millis(5),
+    Duration::from_millis(10),
+    Duration::from_millis(25),
+    Duration::from_millis(50),
+    Duration::from_millis(100),
+    Duration::from_millis(250),
+    Duration::from_secs(1),
+    Duration::from_secs(5),
+];
 
 /// Counted as it happens.
 #[derive(Debug)]
@@ -54,6 +71,12 @@ pub(crate) struct Tally {
     pub(crate) output: Counter,
     pub(crate) output_dropped: Counter,
     pub(crate) output_unknown: Counter,
+    /// How long the register's commits took that recorded something.
+    pub(super) register_commits: Histogram,
+    /// Writes that the register refused.
+    pub(super) register_failed: Counter,
+    /// Events that the register recorded.
+    pub(super) register_events: Counter,
 }
 
 impl Default for Tally {
@@ -77,6 +100,9 @@ impl Default for Tally {
             output: Counter::default(),
             output_dropped: Counter::default(),
             output_unknown: Counter::default(),
+            register_commits: Histogram::new(COMMIT),
+            register_failed: Counter::default(),
+            register_events: Counter::default(),
         }
     }
 }
@@ -85,6 +111,15 @@ impl Tally {
     /// A launch is over.
     pub(crate) fn ended(&self, reason: Option<&Reason>) {
         self.ended.one_more(reason::name(reason));
+    }
+
+    /// Counts a commit of the register.
+    pub(crate) fn committed(&self, commit: CommitReport) {
+        if commit.recorded > 0 {
+            self.register_commits.observe(commit.took);
+        }
+        self.register_failed.add(commit.failed);
+        self.register_events.add(commit.events);
     }
 
     /// It is known what became of a prompt.

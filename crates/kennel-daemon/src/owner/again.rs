@@ -18,8 +18,8 @@ use crate::clock;
 use crate::message::{Command, Message, Resume, Until};
 use crate::order::NewLaunch;
 use crate::refused::Refused;
-use crate::register::{NewEvent, Times};
 use crate::waiters::{Standing, Waiter};
+use kennel_register::{NewEvent, Times};
 
 /// How soon a restart that the machine has no room for is tried again.
 const NO_ROOM: Duration = Duration::from_secs(10);

@@ -12,7 +12,7 @@ use super::Owner;
 use crate::clock;
 use crate::message::{Answer, Message, Pruned, Pruning, Removal, Spared};
 use crate::refused::Refused;
-use crate::register::{NewEvent, Retention, WriteError};
+use kennel_register::{NewEvent, Retention, WriteError};
 
 /// After so many ends it is looked whether too much is kept.
 const ENDS: usize = 100;

@@ -12,7 +12,7 @@ use super::prompts::check_seat;
 use crate::clock;
 use crate::message::{Answer, Message};
 use crate::refused::Refused;
-use crate::register::WriteError;
+use kennel_register::WriteError;
 
 /// How long a removal waits for prompts beyond their grace.
 const BEYOND_GRACE: Duration = Duration::from_secs(30);

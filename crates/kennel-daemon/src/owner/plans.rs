@@ -25,7 +25,7 @@ use crate::clock;
 use crate::message::{Answer, Message};
 use crate::order::NewLaunch;
 use crate::refused::Refused;
-use crate::register::PlanRecord;
+use kennel_register::PlanRecord;
 use resume::Resumption;
 use time::Meter;
 

@@ -25,8 +25,8 @@ use crate::message::Message;
 use crate::order::NewLaunch;
 use crate::prompt;
 use crate::refused::Refused;
-use crate::register::NewEvent;
 use crate::waiters::Waiter;
+use kennel_register::NewEvent;
 
 /// How long whoever asked may take to come and wait for it: also after a restart of the daemon.
 const TIE: Duration = Duration::from_secs(15);

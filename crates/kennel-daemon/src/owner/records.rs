@@ -7,7 +7,7 @@ use kennel_keeper::fault::point;
 
 use super::Owner;
 use crate::message::Message;
-use crate::register::{Durability, NewEvent, Stored, WriteError};
+use kennel_register::{Durability, NewEvent, Stored, WriteError};
 
 /// The first pause before failed records are tried again; doubled each time …
 const FIRST_PAUSE: Duration = Duration::from_secs(1);

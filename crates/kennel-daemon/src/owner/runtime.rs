@@ -18,8 +18,8 @@ use crate::listing::Written;
 use crate::message::Resume;
 use crate::order::NewLaunch;
 use crate::readiness::Watching;
-use crate::register::Times;
 use crate::waiters::Waiter;
+use kennel_register::Times;
 
 /// The first pause before another try; doubled each time …
 const FIRST_PAUSE: Duration = Duration::from_millis(250);

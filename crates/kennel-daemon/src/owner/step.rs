@@ -9,9 +9,9 @@ use super::Owner;
 use super::runtime::{Before, Runtime};
 use crate::clock;
 use crate::convert;
-use crate::register::{NewEvent, Stored};
 use crate::view;
 use crate::waiters::{self, Standing};
+use kennel_register::{NewEvent, Stored};
 
 /// What happened to sessions in one step, for the event log.
 pub(super) type News = HashMap<SessionId, Vec<NewEvent>>;

@@ -17,8 +17,8 @@ use crate::clock;
 use crate::effects::terminal::{self, Errand, Handle, Look, Sighting};
 use crate::message::{Answer, Message};
 use crate::refused::Refused;
-use crate::register::{NewEvent, Times};
 use crate::waiters::Waiter;
+use kennel_register::{NewEvent, Times};
 
 impl Owner {
     pub(super) fn is_terminal(&self, id: &SessionId) -> bool {

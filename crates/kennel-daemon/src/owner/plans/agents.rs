@@ -17,8 +17,8 @@ use crate::message::Message;
 use crate::owner::Owner;
 use crate::prompt;
 use crate::refused::Refused;
-use crate::register::PlanRecord;
 use crate::waiters::Waiter;
+use kennel_register::PlanRecord;
 
 /// How soon an agent that the machine has no room for is asked again.
 const NO_ROOM: Duration = Duration::from_secs(5);

@@ -12,7 +12,7 @@ use crate::message::{Answer, Message};
 use crate::order::NewLaunch;
 use crate::owner::Owner;
 use crate::refused::Refused;
-use crate::register::PlanRecord;
+use kennel_register::PlanRecord;
 
 /// How a plan is gone on with.
 pub(super) struct Resumption {

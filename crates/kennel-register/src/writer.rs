@@ -11,21 +11,19 @@ use std::collections::{HashSet, VecDeque};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use kennel_core::SessionId;
 use tokio::sync::{oneshot, watch};
 
-use super::batch::{Failure, Item, Reply, Urgency, transact};
-use super::database::{Database, Standing};
-use super::entry::{NewEvent, Retained, Retention};
-use super::error::WriteError;
-use super::open;
-use super::queue::{Next, Outlet};
-use super::reader::Readers;
-use super::rows;
-use super::traffic::Traffic;
-use crate::clock;
+use crate::batch::{Failure, Item, Reply, Urgency, transact};
+use crate::database::{Database, Standing};
+use crate::entry::{CommitReport, NewEvent, Retained, Retention};
+use crate::error::WriteError;
+use crate::open;
+use crate::queue::{Next, Outlet};
+use crate::reader::Readers;
+use crate::rows;
 
 /// How long a write that isn't durable waits for company.
 const COMPANY: Duration = Duration::from_millis(50);
@@ -44,7 +42,7 @@ const DROP_AT_ONCE: u64 = 5000;
 
 /// What the thread is asked for.
 #[derive(Debug)]
-pub(super) enum Command {
+pub(crate) enum Command {
     Write(Item),
     Retain(Retention, oneshot::Sender<Result<Retained, WriteError>>),
     Prove(oneshot::Sender<Result<(), WriteError>>),
@@ -53,7 +51,7 @@ pub(super) enum Command {
 
 impl Command {
     /// How soon the thread must hear of it.
-    pub(super) fn urgency(&self) -> Urgency {
+    pub(crate) fn urgency(&self) -> Urgency {
         match self {
             Self::Write(item) => item.urgency,
             Self::Retain(..) | Self::Prove(_) | Self::Close => Urgency::Now,
@@ -61,26 +59,28 @@ impl Command {
     }
 }
 
+/// Called after each commit.
+pub(crate) type OnCommit = Box<dyn Fn(CommitReport) + Send>;
+
 /// The thread's own.
-#[derive(Debug)]
-pub(super) struct Writer {
-    pub(super) path: PathBuf,
-    pub(super) home_id: String,
+pub(crate) struct Writer {
+    pub(crate) path: PathBuf,
+    pub(crate) home_id: String,
     /// The connection, or why there is none.
-    pub(super) database: Result<Database, WriteError>,
-    pub(super) commands: Outlet,
+    pub(crate) database: Result<Database, WriteError>,
+    pub(crate) commands: Outlet,
     /// Sessions that have yet to tell their outcome.
-    pub(super) live: HashSet<SessionId>,
-    pub(super) latest_seq: watch::Sender<u64>,
-    pub(super) readers: Arc<Readers>,
-    pub(super) flushes: Arc<AtomicU64>,
-    pub(super) traffic: Arc<Traffic>,
-    pub(super) rest: Rest,
+    pub(crate) live: HashSet<SessionId>,
+    pub(crate) latest_seq: watch::Sender<u64>,
+    pub(crate) readers: Arc<Readers>,
+    pub(crate) flushes: Arc<AtomicU64>,
+    pub(crate) on_commit: OnCommit,
+    pub(crate) rest: Rest,
 }
 
 /// What could not be done so far.
 #[derive(Debug, Default)]
-pub(super) struct Rest {
+pub(crate) struct Rest {
     /// Events that nobody waits for.
     events: VecDeque<NewEvent>,
     /// Those that were too many to keep.
@@ -107,7 +107,7 @@ struct Batch {
 
 impl Writer {
     /// Works until it is told to close, or nobody is left who could ask for anything.
-    pub(super) fn run(mut self) {
+    pub(crate) fn run(mut self) {
         loop {
             let batch = self.gather();
             self.commit(batch.items);
@@ -216,12 +216,10 @@ impl Writer {
     }
 
     fn count(&self, took: Duration, results: &[Result<Vec<u64>, WriteError>]) {
-        let failed = results.iter().filter(|result| result.is_err()).count();
-        if failed < results.len() {
-            self.traffic.commits.observe(took);
-        }
-        self.traffic.failed.add(failed as u64);
-        self.traffic.events.add(results.iter().flatten().map(|seqs| seqs.len() as u64).sum());
+        let failed = results.iter().filter(|result| result.is_err()).count() as u64;
+        let recorded = results.len() as u64 - failed;
+        let events = results.iter().flatten().map(|seqs| seqs.len() as u64).sum();
+        (self.on_commit)(CommitReport { took, recorded, failed, events });
     }
 
     /// Says whether a session would be taken in now: there is room for what it has to say, and a write, of what is there
@@ -350,6 +348,12 @@ impl Writer {
     }
 }
 
+/// Milliseconds since 1970.
+fn now_ms() -> u64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
+}
+
 /// Writes those that have no error yet: together, or one by one if that fails.
 fn put(
     database: &mut Database,
@@ -407,7 +411,7 @@ impl Rest {
     fn take_events(&mut self) -> impl Iterator<Item = NewEvent> + use<> {
         let lost = std::mem::take(&mut self.lost);
         let word = (lost > 0).then(|| NewEvent {
-            time_ms: clock::now_ms(),
+            time_ms: now_ms(),
             session: None,
             kind: "events_lost".to_owned(),
             cause: format!("{lost} events could not be recorded"),
@@ -440,8 +444,8 @@ impl Rest {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::register::batch::Change;
-    use crate::register::entry::EventQuery;
+    use crate::batch::Change;
+    use crate::entry::EventQuery;
 
     fn writer(path: PathBuf) -> Writer {
         let flushes = Arc::default();
@@ -452,11 +456,11 @@ mod tests {
             path,
             home_id: "home".to_owned(),
             database: ready.database,
-            commands: crate::register::queue::queue().1,
+            commands: crate::queue::queue().1,
             live: HashSet::new(),
             latest_seq: watch::channel(0).0,
             flushes,
-            traffic: Arc::default(),
+            on_commit: Box::new(|_| {}),
             rest: Rest::default(),
         }
     }
@@ -529,11 +533,16 @@ mod tests {
     fn what_is_written_is_counted_and_what_is_not() {
         let folder = tempfile::tempdir().unwrap();
         let mut writer = writer(folder.path().join("register.db"));
+        let (sender, reports) = std::sync::mpsc::channel();
+        writer.on_commit = Box::new(move |report| sender.send(report).unwrap());
         commit(&mut writer, "a", Urgency::Durable).unwrap();
         writer.database.as_mut().unwrap().break_flushes();
         commit(&mut writer, "b", Urgency::Durable).unwrap_err();
-        let Traffic { commits, failed, events } = &*writer.traffic;
-        assert_eq!((commits.counted().count, failed.get(), events.get()), (1, 1, 1));
+        let counts: Vec<_> = reports
+            .try_iter()
+            .map(|report| (report.recorded, report.failed, report.events))
+            .collect();
+        assert_eq!(counts, [(1, 0, 1), (0, 1, 0)]);
     }
 
     #[test]

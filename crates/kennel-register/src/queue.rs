@@ -7,12 +7,12 @@ use std::sync::mpsc::{self, Receiver, SendError, Sender, TryRecvError};
 use std::thread::{self, Thread};
 use std::time::{Duration, Instant};
 
-use super::batch::Urgency;
-use super::writer::Command;
+use crate::batch::Urgency;
+use crate::writer::Command;
 
 /// The end into which wishes are put.
 #[derive(Debug)]
-pub(super) struct Inlet {
+pub(crate) struct Inlet {
     /// There until it is dropped.
     commands: Option<Sender<Command>>,
     thread: Thread,
@@ -21,7 +21,7 @@ pub(super) struct Inlet {
 
 impl Inlet {
     /// Puts it in, and wakes the thread unless it sleeps until a time that is soon enough for this.
-    pub(super) fn send(&self, command: Command) -> Result<(), SendError<Command>> {
+    pub(crate) fn send(&self, command: Command) -> Result<(), SendError<Command>> {
         let urgent = command.urgency() > Urgency::Soon;
         match &self.commands {
             Some(commands) => commands.send(command)?,
@@ -44,14 +44,14 @@ impl Drop for Inlet {
 
 /// The thread's end.
 #[derive(Debug)]
-pub(super) struct Outlet {
+pub(crate) struct Outlet {
     commands: Receiver<Command>,
     patient: Arc<AtomicBool>,
 }
 
 /// What came out.
 #[derive(Debug)]
-pub(super) enum Next {
+pub(crate) enum Next {
     /// A wish.
     Command(Command),
     /// None in that time.
@@ -61,7 +61,7 @@ pub(super) enum Next {
 }
 
 /// A queue whose inlet is made when the thread is known.
-pub(super) fn queue() -> (impl FnOnce(Thread) -> Inlet, Outlet) {
+pub(crate) fn queue() -> (impl FnOnce(Thread) -> Inlet, Outlet) {
     let (sender, commands) = mpsc::channel();
     let patient = Arc::new(AtomicBool::new(false));
     let outlet = Outlet { commands, patient: Arc::clone(&patient) };
@@ -70,7 +70,7 @@ pub(super) fn queue() -> (impl FnOnce(Thread) -> Inlet, Outlet) {
 
 impl Outlet {
     /// What lies there.
-    pub(super) fn take(&self) -> Next {
+    pub(crate) fn take(&self) -> Next {
         match self.commands.try_recv() {
             Ok(command) => Next::Command(command),
             Err(TryRecvError::Empty) => Next::Nothing,
@@ -79,7 +79,7 @@ impl Outlet {
     }
 
     /// Waits for the next, for so long or for ever.
-    pub(super) fn wait(&self, patience: Option<Duration>) -> Next {
+    pub(crate) fn wait(&self, patience: Option<Duration>) -> Next {
         let deadline = patience.map(|patience| Instant::now() + patience);
         loop {
             match (self.take(), deadline) {
@@ -97,7 +97,7 @@ impl Outlet {
     }
 
     /// As [`Self::wait`], by one who need not be woken for what can wait until then.
-    pub(super) fn wait_patiently(&self, until: Instant) -> Next {
+    pub(crate) fn wait_patiently(&self, until: Instant) -> Next {
         self.patient.store(true, Ordering::SeqCst);
         let next = self.wait(Some(until.saturating_duration_since(Instant::now())));
         self.patient.store(false, Ordering::SeqCst);
@@ -105,16 +105,16 @@ impl Outlet {
     }
 
     /// All that is left when nobody writes any more.
-    pub(super) fn drain(&self) -> impl Iterator<Item = Command> {
+    pub(crate) fn drain(&self) -> impl Iterator<Item = Command> {
         self.commands.try_iter()
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::batch::Item;
-    use super::super::entry::NewEvent;
     use super::*;
+    use crate::batch::Item;
+    use crate::entry::NewEvent;
 
     fn event() -> Command {
         let kind = "test".to_owned();

@@ -7,10 +7,10 @@
 use rusqlite::{Connection, TransactionBehavior};
 
 /// "Kenl": tells `file` and us that a database is a register.
-pub(super) const APPLICATION_ID: i64 = 0x4b65_6e6c;
+pub(crate) const APPLICATION_ID: i64 = 0x4b65_6e6c;
 
 /// The step at index n leads from version n to n + 1.
-pub(super) const STEPS: &[&str] = &[VERSION_1, VERSION_2, VERSION_3];
+pub(crate) const STEPS: &[&str] = &[VERSION_1, VERSION_2, VERSION_3];
 
 /// Events have no reference to sessions: they outlive them. `AUTOINCREMENT`, so that a number is never
 /// given twice, even if the newest events were dropped.
@@ -64,7 +64,7 @@ const VERSION_3: &str = "
 
 /// What a file says about itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Found {
+pub(crate) enum Found {
     /// A database with nothing in it.
     Blank,
     /// A register of this version.
@@ -77,7 +77,7 @@ pub(super) enum Found {
 }
 
 /// Looks at a database; the first read of it, so damage to its head shows here.
-pub(super) fn look(connection: &Connection) -> rusqlite::Result<Found> {
+pub(crate) fn look(connection: &Connection) -> rusqlite::Result<Found> {
     let application: i64 = connection.query_row("PRAGMA application_id", [], |row| row.get(0))?;
     let version: i64 = connection.query_row("PRAGMA user_version", [], |row| row.get(0))?;
     let tables: i64 =
@@ -91,7 +91,7 @@ pub(super) fn look(connection: &Connection) -> rusqlite::Result<Found> {
 
 /// Brings a file of this version up to the last of these steps, each in a transaction of its own: a step
 /// that fails leaves the file at the version before it.
-pub(super) fn migrate(
+pub(crate) fn migrate(
     connection: &mut Connection,
     from: i64,
     steps: &[&str],
@@ -108,7 +108,7 @@ pub(super) fn migrate(
 }
 
 /// The version that this program writes.
-pub(super) fn newest() -> i64 {
+pub(crate) fn newest() -> i64 {
     STEPS.len() as i64
 }
 

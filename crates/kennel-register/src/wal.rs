@@ -17,13 +17,13 @@ use std::path::{Path, PathBuf};
 
 const HEADER_BYTES: u64 = 32;
 /// A page, and what the log says about it.
-const FRAME_BYTES: u64 = 24 + super::PAGE_BYTES;
+const FRAME_BYTES: u64 = 24 + crate::PAGE_BYTES;
 const STEP_BYTES: u64 = 1 << 20;
 static ZEROS: [u8; 64 << 10] = [0; 64 << 10];
 
 /// The log, held open.
 #[derive(Debug)]
-pub(super) struct Wal {
+pub(crate) struct Wal {
     file: File,
     log: Place,
     database: Place,
@@ -38,7 +38,7 @@ struct Place {
 
 /// A file that is no longer where it was.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Moved {
+pub(crate) enum Moved {
     /// The log's name is gone. What is in it can still be saved.
     LogRemoved,
     /// Something else has the name, or the database's name is gone.
@@ -47,7 +47,7 @@ pub(super) enum Moved {
 
 impl Wal {
     /// Opens the log of a database. SQLite must have made it.
-    pub(super) fn open(database: &Path) -> io::Result<Self> {
+    pub(crate) fn open(database: &Path) -> io::Result<Self> {
         let path = beside(database, "-wal");
         // Only this file is ever opened beside SQLite: closing a handle on the database or on its index
         // would drop SQLite's locks on them.
@@ -59,12 +59,12 @@ impl Wal {
     }
 
     /// Puts all that SQLite has written to the log on the disk.
-    pub(super) fn flush(&self) -> io::Result<()> {
+    pub(crate) fn flush(&self) -> io::Result<()> {
         self.file.sync_data()
     }
 
     /// Whether both files are where they were.
-    pub(super) fn check(&self) -> Result<(), Moved> {
+    pub(crate) fn check(&self) -> Result<(), Moved> {
         if !self.database.is_same() {
             return Err(Moved::Replaced(self.database.path.clone()));
         }
@@ -77,7 +77,7 @@ impl Wal {
 
     /// Sees to it that so many more pages fit behind the first `frames` without asking the disk for room.
     /// Gives whether the file had to grow.
-    pub(super) fn make_room(&self, frames: u64, pages: u64) -> io::Result<bool> {
+    pub(crate) fn make_room(&self, frames: u64, pages: u64) -> io::Result<bool> {
         let wanted = HEADER_BYTES + (frames + pages) * FRAME_BYTES;
         let length = self.file.metadata()?.len();
         if length >= wanted {
@@ -104,7 +104,7 @@ impl Wal {
 
     /// Lets every flush fail from now on: a pipe has none.
     #[cfg(test)]
-    pub(super) fn break_flushes(&mut self) {
+    pub(crate) fn break_flushes(&mut self) {
         let (_reader, writer) = std::io::pipe().unwrap();
         self.file = File::from(std::os::fd::OwnedFd::from(writer));
     }
@@ -121,7 +121,7 @@ fn identity(metadata: &fs::Metadata) -> (u64, u64) {
 }
 
 /// The name of a file that SQLite keeps beside a database.
-pub(super) fn beside(database: &Path, suffix: &str) -> PathBuf {
+pub(crate) fn beside(database: &Path, suffix: &str) -> PathBuf {
     let mut name = database.as_os_str().to_owned();
     name.push(suffix);
     name.into()

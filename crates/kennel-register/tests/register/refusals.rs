@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::process::Command;
 
 use kennel_core::Phase;
-use kennel_daemon::register::{Durability, OpenRegisterError, Register};
+use kennel_register::{Durability, OpenRegisterError, Register};
 use rusqlite::Connection;
 
 use crate::scene::{

@@ -17,36 +17,36 @@ use std::sync::atomic::AtomicU64;
 use kennel_core::Member;
 use rusqlite::Connection;
 
-use super::database::{Database, connect, flush_folder};
-use super::entry::{PlanRecord, Stored};
-use super::error::{OpenRegisterError, WriteError};
-use super::rows::{self, LoadError};
-use super::schema::{self, Found};
-use super::wal::beside;
+use crate::database::{Database, connect, flush_folder};
+use crate::entry::{PlanRecord, Stored};
+use crate::error::{OpenRegisterError, WriteError};
+use crate::rows::{self, LoadError};
+use crate::schema::{self, Found};
+use crate::wal::beside;
 
 /// What SQLite keeps beside a database, with records in them.
 const COMPANIONS: [&str; 2] = ["-wal", "-journal"];
 
 /// A register that was opened.
 #[derive(Debug)]
-pub(super) struct Ready {
+pub(crate) struct Ready {
     /// The connection that writes, or why there is none.
-    pub(super) database: Result<Database, WriteError>,
-    pub(super) contents: Contents,
+    pub(crate) database: Result<Database, WriteError>,
+    pub(crate) contents: Contents,
 }
 
 /// What was in it.
 #[derive(Debug)]
-pub(super) struct Contents {
-    pub(super) sessions: Vec<Stored>,
-    pub(super) members: Vec<Member>,
-    pub(super) plans: Vec<PlanRecord>,
-    pub(super) other_home: bool,
-    pub(super) last_seq: u64,
+pub(crate) struct Contents {
+    pub(crate) sessions: Vec<Stored>,
+    pub(crate) members: Vec<Member>,
+    pub(crate) plans: Vec<PlanRecord>,
+    pub(crate) other_home: bool,
+    pub(crate) last_seq: u64,
 }
 
 /// The path without links: SQLite names the files beside it by that.
-pub(super) fn resolve(path: &Path) -> Result<PathBuf, OpenRegisterError> {
+pub(crate) fn resolve(path: &Path) -> Result<PathBuf, OpenRegisterError> {
     let failed = |error: io::Error| OpenRegisterError::from_io(path, "its folder", &error);
     let in_the_way = || OpenRegisterError::InTheWay { path: path.to_owned() };
     if fs::symlink_metadata(path).is_ok() {
@@ -59,7 +59,7 @@ pub(super) fn resolve(path: &Path) -> Result<PathBuf, OpenRegisterError> {
 }
 
 /// Opens the register at this resolved path.
-pub(super) fn open(
+pub(crate) fn open(
     path: &Path,
     home_id: &str,
     flushes: &Arc<AtomicU64>,
@@ -75,7 +75,7 @@ pub(super) fn open(
 }
 
 /// A new connection to a register that was open before.
-pub(super) fn reopen(
+pub(crate) fn reopen(
     path: &Path,
     home_id: &str,
     flushes: &Arc<AtomicU64>,
@@ -230,7 +230,7 @@ fn fill(draft: &Path, home_id: &str) -> rusqlite::Result<()> {
     let mut connection = Connection::open(draft)?;
     let settings = format!(
         "PRAGMA page_size = {}; PRAGMA synchronous = OFF; PRAGMA journal_mode = MEMORY",
-        super::PAGE_BYTES
+        crate::PAGE_BYTES
     );
     connection.execute_batch(&settings)?;
     schema::migrate(&mut connection, 0, schema::STEPS)?;

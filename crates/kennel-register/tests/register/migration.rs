@@ -1,7 +1,7 @@
 //! Registers of former versions, as they were made then.
 
 use kennel_core::{Phase, StartedBy};
-use kennel_daemon::register::Durability;
+use kennel_register::Durability;
 use rusqlite::{Connection, params};
 
 use crate::scene::{HOME, NOW, Scene, all_events, event, id, session_json, stored, wait};

@@ -117,7 +117,7 @@ pub enum OpenRegisterError {
 }
 
 impl OpenRegisterError {
-    pub(super) fn from_sqlite(path: &Path, error: &rusqlite::Error) -> Self {
+    pub(crate) fn from_sqlite(path: &Path, error: &rusqlite::Error) -> Self {
         let (path, why) = (path.to_owned(), error.to_string());
         match kind_of(error) {
             Kind::Damaged => Self::Damaged { path, why },
@@ -128,7 +128,7 @@ impl OpenRegisterError {
         }
     }
 
-    pub(super) fn from_io(path: &Path, what: &str, error: &io::Error) -> Self {
+    pub(crate) fn from_io(path: &Path, what: &str, error: &io::Error) -> Self {
         let (path, why) = (path.to_owned(), format!("{what}: {error}"));
         match kind_of_io(error) {
             Kind::Full => Self::Full { path, why },
@@ -214,15 +214,15 @@ pub enum WriteError {
 }
 
 impl WriteError {
-    pub(super) fn from_sqlite(path: &Path, error: &rusqlite::Error) -> Self {
+    pub(crate) fn from_sqlite(path: &Path, error: &rusqlite::Error) -> Self {
         Self::of_kind(kind_of(error), path, error.to_string())
     }
 
-    pub(super) fn from_io(path: &Path, error: &io::Error) -> Self {
+    pub(crate) fn from_io(path: &Path, error: &io::Error) -> Self {
         Self::of_kind(kind_of_io(error), path, error.to_string())
     }
 
-    pub(super) fn from_open(path: &Path, error: &OpenRegisterError) -> Self {
+    pub(crate) fn from_open(path: &Path, error: &OpenRegisterError) -> Self {
         let kind = match error {
             OpenRegisterError::Damaged { .. } => Kind::Damaged,
             OpenRegisterError::Locked { .. } => Kind::Locked,
@@ -263,7 +263,7 @@ pub struct ReadError {
 }
 
 impl ReadError {
-    pub(super) fn new(path: &Path, error: &rusqlite::Error) -> Self {
+    pub(crate) fn new(path: &Path, error: &rusqlite::Error) -> Self {
         Self { path: path.to_owned(), why: error.to_string() }
     }
 }

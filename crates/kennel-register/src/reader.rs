@@ -6,17 +6,17 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use kennel_core::EventView;
 use rusqlite::{Connection, OpenFlags};
 
-use super::database::BUSY;
-use super::entry::{EventPage, EventQuery};
-use super::error::ReadError;
-use super::rows;
+use crate::database::BUSY;
+use crate::entry::{EventPage, EventQuery};
+use crate::error::ReadError;
+use crate::rows;
 
 /// More of them at once are made when needed, and not kept.
 const KEPT: usize = 4;
 
 /// The readers of one register.
 #[derive(Debug)]
-pub(super) struct Readers {
+pub(crate) struct Readers {
     path: PathBuf,
     idle: Mutex<Idle>,
 }
@@ -29,15 +29,15 @@ struct Idle {
 }
 
 impl Readers {
-    pub(super) fn new(path: PathBuf) -> Self {
+    pub(crate) fn new(path: PathBuf) -> Self {
         Self { path, idle: Mutex::default() }
     }
 
-    pub(super) fn events(&self, query: &EventQuery) -> Result<Vec<EventView>, ReadError> {
+    pub(crate) fn events(&self, query: &EventQuery) -> Result<Vec<EventView>, ReadError> {
         self.read(|connection| rows::events(connection, query))
     }
 
-    pub(super) fn page(&self, query: &EventQuery) -> Result<EventPage, ReadError> {
+    pub(crate) fn page(&self, query: &EventQuery) -> Result<EventPage, ReadError> {
         self.read(|connection| {
             // Both as of the same moment; it ends when it is dropped.
             let moment = connection.unchecked_transaction()?;
@@ -65,7 +65,7 @@ impl Readers {
     }
 
     /// Lets go of every connection: of idle ones now, of others when they are done.
-    pub(super) fn clear(&self) {
+    pub(crate) fn clear(&self) {
         let mut idle = self.idle();
         idle.generation += 1;
         idle.connections.clear();

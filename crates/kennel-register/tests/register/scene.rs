@@ -5,7 +5,7 @@ use std::process::Command;
 use std::time::Duration;
 
 use kennel_core::{IdMaker, LaunchToken, Phase, Session, SessionId};
-use kennel_daemon::register::{
+use kennel_register::{
     Answer, EventQuery, NewEvent, OpenRegisterError, Opened, Register, Stored, Times, WriteError,
 };
 use tempfile::TempDir;
@@ -47,7 +47,7 @@ impl Scene {
         for number in 0..10 {
             let stored = stored(number, Phase::Running);
             let events = vec![event_of(number, "running")];
-            wait(register.save(stored, events, kennel_daemon::register::Durability::Soon)).unwrap();
+            wait(register.save(stored, events, kennel_register::Durability::Soon)).unwrap();
         }
         register.close();
     }

@@ -28,12 +28,12 @@ use std::time::Duration;
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, MAIN_DB, OpenFlags, Row, Transaction, TransactionBehavior};
 
-use super::error::{OpenRegisterError, WriteError};
-use super::rows;
-use super::wal::{Moved, Wal};
+use crate::error::{OpenRegisterError, WriteError};
+use crate::rows;
+use crate::wal::{Moved, Wal};
 
 /// How long somebody else's lock is waited for.
-pub(super) const BUSY: Duration = Duration::from_secs(2);
+pub(crate) const BUSY: Duration = Duration::from_secs(2);
 /// A log that grew by so many pages is emptied in the next quiet moment,
 const CHECKPOINT_PAGES: u64 = 1000;
 /// or, if there is none, when it grew by so many more.
@@ -48,7 +48,7 @@ const PAGES_A_SESSION: u64 = 18;
 
 /// The connection that writes.
 #[derive(Debug)]
-pub(super) struct Database {
+pub(crate) struct Database {
     connection: Connection,
     wal: Wal,
     path: PathBuf,
@@ -67,7 +67,7 @@ pub(super) struct Database {
 
 /// Whether the log can be written to as it is.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Standing {
+pub(crate) enum Standing {
     /// It can.
     Sound,
     /// A new connection is needed first.
@@ -77,7 +77,7 @@ pub(super) enum Standing {
 }
 
 /// Opens a connection that can write, and changes nothing yet.
-pub(super) fn connect(path: &Path) -> Result<Connection, OpenRegisterError> {
+pub(crate) fn connect(path: &Path) -> Result<Connection, OpenRegisterError> {
     let failed = |error: rusqlite::Error| OpenRegisterError::from_sqlite(path, &error);
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let connection = Connection::open_with_flags(path, flags).map_err(failed)?;
@@ -101,7 +101,7 @@ fn checkpoint_on_close(connection: &Connection, wanted: bool) -> rusqlite::Resul
 
 impl Database {
     /// Makes a connection to a sound register of our version the one that writes.
-    pub(super) fn settle(
+    pub(crate) fn settle(
         connection: Connection,
         path: &Path,
         home_id: &str,
@@ -142,12 +142,12 @@ impl Database {
         Ok(database)
     }
 
-    pub(super) fn connection(&mut self) -> &mut Connection {
+    pub(crate) fn connection(&mut self) -> &mut Connection {
         &mut self.connection
     }
 
     /// To be called after each commit: sees what became of the log.
-    pub(super) fn committed(&mut self) {
+    pub(crate) fn committed(&mut self) {
         let before = self.frames;
         self.copied = false;
         match self.log_state() {
@@ -162,7 +162,7 @@ impl Database {
     }
 
     /// Puts every commit so far on the disk.
-    pub(super) fn flush(&mut self) -> Result<(), WriteError> {
+    pub(crate) fn flush(&mut self) -> Result<(), WriteError> {
         self.count_flushes(1);
         self.wal.flush().map_err(|error| {
             self.suspect = true;
@@ -170,7 +170,7 @@ impl Database {
         })
     }
 
-    pub(super) fn standing(&self) -> Standing {
+    pub(crate) fn standing(&self) -> Standing {
         match self.wal.check() {
             Err(Moved::Replaced(path)) => Standing::Replaced(path),
             Err(Moved::LogRemoved) => Standing::Renew,
@@ -181,14 +181,14 @@ impl Database {
 
     /// Empties the log into the database; then this connection can go, and a new one be made. Closing it
     /// touches no file: the log's name may be another's by now.
-    pub(super) fn empty_log(&mut self) -> Result<(), WriteError> {
+    pub(crate) fn empty_log(&mut self) -> Result<(), WriteError> {
         let emptied = self.checkpoint("TRUNCATE");
         let emptied = emptied.and_then(|()| checkpoint_on_close(&self.connection, false));
         emptied.map_err(|error| WriteError::from_sqlite(&self.path, &error))
     }
 
     /// Sees to it that so many live sessions can tell their outcome even if the disk fills up.
-    pub(super) fn make_room(&mut self, live: usize) -> Result<(), WriteError> {
+    pub(crate) fn make_room(&mut self, live: usize) -> Result<(), WriteError> {
         // Many who end at once share pages, and more than the index holds is of no use.
         let pages = (SPARE_PAGES + PAGES_A_SESSION * live as u64).min(INDEX_PAGES);
         if self.frames + pages > INDEX_PAGES && self.frames >= CHECKPOINT_PAGES / 2 && !self.copied
@@ -202,17 +202,17 @@ impl Database {
     }
 
     /// Whether there is something for a quiet moment.
-    pub(super) fn has_chores(&self) -> bool {
+    pub(crate) fn has_chores(&self) -> bool {
         !self.filled || self.frames >= self.due_at
     }
 
     /// Whether it can't wait for one.
-    pub(super) fn is_overdue(&self) -> bool {
+    pub(crate) fn is_overdue(&self) -> bool {
         self.frames >= self.due_at + CHECKPOINT_LATEST_PAGES
     }
 
     /// Does what is due. A failure costs time later, and nothing else.
-    pub(super) fn do_chores(&mut self) {
+    pub(crate) fn do_chores(&mut self) {
         if !self.filled {
             self.filled = true;
             // Flushed here, so that the next durable commit need not wait for it.
@@ -235,7 +235,7 @@ impl Database {
     }
 
     /// Ends the connection; the log goes into the database if nobody else has it open.
-    pub(super) fn close(self) -> rusqlite::Result<()> {
+    pub(crate) fn close(self) -> rusqlite::Result<()> {
         self.connection.close().map_err(|(_, error)| error)
     }
 
@@ -263,7 +263,7 @@ impl Database {
 
     /// Lets every flush fail from now on, as a broken disk does.
     #[cfg(test)]
-    pub(super) fn break_flushes(&mut self) {
+    pub(crate) fn break_flushes(&mut self) {
         self.wal.break_flushes();
     }
 
@@ -300,6 +300,6 @@ fn busy_error() -> rusqlite::Error {
 }
 
 /// So that a new file is found again under its name after a power cut.
-pub(super) fn flush_folder(path: &Path) -> io::Result<()> {
+pub(crate) fn flush_folder(path: &Path) -> io::Result<()> {
     File::open(path.parent().unwrap_or(Path::new("/")))?.sync_all()
 }

@@ -25,12 +25,12 @@ mod queue;
 mod reader;
 mod rows;
 mod schema;
-mod traffic;
 mod wal;
 mod writer;
 
 pub use entry::{
-    Durability, EventPage, EventQuery, NewEvent, PlanRecord, Retained, Retention, Stored, Times,
+    CommitReport, Durability, EventPage, EventQuery, NewEvent, PlanRecord, Retained, Retention,
+    Stored, Times,
 };
 pub use error::{OpenRegisterError, ReadError, WriteError};
 pub use handle::{Answer, Opened, Register};

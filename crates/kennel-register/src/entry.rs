@@ -1,5 +1,7 @@
 //! What is put on record, and what is asked of it.
 
+use std::time::Duration;
+
 use kennel_core::plan::{Inputs, PlanSpec, PlanState};
 use kennel_core::{EventView, PenKind, Session, SessionId};
 
@@ -93,6 +95,19 @@ pub enum Durability {
     Soon,
 }
 
+/// What one commit of the writing thread did, for metrics.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct CommitReport {
+    /// How long the commit took, the flush of durable writes included.
+    pub took: Duration,
+    /// Writes that were recorded.
+    pub recorded: u64,
+    /// Writes that failed.
+    pub failed: u64,
+    /// Events that were recorded.
+    pub events: u64,
+}
+
 /// Which events.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EventQuery {
@@ -128,7 +143,7 @@ pub struct Retained {
     /// How many events were dropped.
     pub dropped_events: u64,
     /// Sessions beyond the bound, the one that ended first in front. They are still there: their folders
-    /// go first, then [`Register::remove`](super::Register::remove).
+    /// go first, then [`Register::remove`](crate::Register::remove).
     pub excess: Vec<SessionId>,
 }
 

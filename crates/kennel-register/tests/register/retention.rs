@@ -1,7 +1,7 @@
 //! Old events are dropped, and sessions beyond the bound are named.
 
 use kennel_core::Phase;
-use kennel_daemon::register::{Durability, Retained, Retention};
+use kennel_register::{Durability, Retained, Retention};
 
 use crate::scene::{Scene, all_events, event, id, stored, wait};
 

@@ -7,22 +7,22 @@ use kennel_core::{Member, Phase, SessionId};
 use rusqlite::Connection;
 use tokio::sync::oneshot;
 
-use super::entry::{NewEvent, PlanRecord, Stored};
-use super::error::WriteError;
-use super::rows;
+use crate::entry::{NewEvent, PlanRecord, Stored};
+use crate::error::WriteError;
+use crate::rows;
 
 /// One wish.
 #[derive(Debug)]
-pub(super) struct Item {
-    pub(super) change: Change,
-    pub(super) events: Vec<NewEvent>,
-    pub(super) urgency: Urgency,
-    pub(super) reply: Reply,
+pub(crate) struct Item {
+    pub(crate) change: Change,
+    pub(crate) events: Vec<NewEvent>,
+    pub(crate) urgency: Urgency,
+    pub(crate) reply: Reply,
 }
 
 /// What is to become of the rows.
 #[derive(Debug)]
-pub(super) enum Change {
+pub(crate) enum Change {
     /// Nothing: only events.
     None,
     /// This session is as follows.
@@ -43,7 +43,7 @@ pub(super) enum Change {
 
 /// When it is committed, and what that means.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Urgency {
+pub(crate) enum Urgency {
     /// With others, if some come in time.
     Soon,
     /// Now.
@@ -54,7 +54,7 @@ pub(super) enum Urgency {
 
 /// Who wants to hear of it. A receiver that is gone is no error: whoever asked may vanish.
 #[derive(Debug)]
-pub(super) enum Reply {
+pub(crate) enum Reply {
     Nobody,
     Seqs(oneshot::Sender<Result<Vec<u64>, WriteError>>),
     Done(oneshot::Sender<Result<(), WriteError>>),
@@ -62,12 +62,12 @@ pub(super) enum Reply {
 }
 
 /// What is called with the answer, by the thread that writes. It is called in any case.
-pub(super) struct Call(Option<Box<Callback>>);
+pub(crate) struct Call(Option<Box<Callback>>);
 
 type Callback = dyn FnOnce(Result<(), WriteError>) + Send;
 
 impl Call {
-    pub(super) fn new(callback: impl FnOnce(Result<(), WriteError>) + Send + 'static) -> Self {
+    pub(crate) fn new(callback: impl FnOnce(Result<(), WriteError>) + Send + 'static) -> Self {
         Self(Some(Box::new(callback)))
     }
 
@@ -93,7 +93,7 @@ impl fmt::Debug for Call {
 }
 
 impl Reply {
-    pub(super) fn send(self, result: Result<Vec<u64>, WriteError>) {
+    pub(crate) fn send(self, result: Result<Vec<u64>, WriteError>) {
         match self {
             Self::Nobody => {}
             Self::Seqs(sender) => drop(sender.send(result)),
@@ -105,13 +105,13 @@ impl Reply {
 
 impl Item {
     /// An event that nobody waits for.
-    pub(super) fn event(event: NewEvent) -> Self {
+    pub(crate) fn event(event: NewEvent) -> Self {
         let events = vec![event];
         Self { change: Change::None, events, urgency: Urgency::Soon, reply: Reply::Nobody }
     }
 
     /// The session that lives from now on, if one is saved that does.
-    pub(super) fn lives(&self) -> Option<&SessionId> {
+    pub(crate) fn lives(&self) -> Option<&SessionId> {
         match &self.change {
             Change::Save(stored) if stored.session.phase != Phase::Cleaned => {
                 Some(&stored.session.id)
@@ -121,7 +121,7 @@ impl Item {
     }
 
     /// The sessions that have nothing more to tell from now on.
-    pub(super) fn is_over(&self) -> &[SessionId] {
+    pub(crate) fn is_over(&self) -> &[SessionId] {
         match &self.change {
             Change::Save(stored) if stored.session.phase == Phase::Cleaned => {
                 std::slice::from_ref(&stored.session.id)
@@ -157,7 +157,7 @@ impl Item {
 
 /// Nothing of a transaction was written.
 #[derive(Debug)]
-pub(super) enum Failure {
+pub(crate) enum Failure {
     /// It did not even begin: others would fare no better.
     Begin(rusqlite::Error),
     /// One of its items, or all of them together, were too much.
@@ -165,7 +165,7 @@ pub(super) enum Failure {
 }
 
 /// Writes all of them in one transaction, or none. Gives the numbers of each one's events.
-pub(super) fn transact<'a>(
+pub(crate) fn transact<'a>(
     connection: &Connection,
     items: impl Iterator<Item = &'a Item>,
 ) -> Result<Vec<Vec<u64>>, Failure> {

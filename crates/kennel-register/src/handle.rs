@@ -8,16 +8,16 @@ use std::thread::{self, JoinHandle};
 use kennel_core::{EventView, Member, Phase, SessionId};
 use tokio::sync::{oneshot, watch};
 
-use super::batch::{Call, Change, Item, Reply, Urgency};
-use super::entry::{
-    Durability, EventPage, EventQuery, NewEvent, PlanRecord, Retained, Retention, Stored,
+use crate::batch::{Call, Change, Item, Reply, Urgency};
+use crate::entry::{
+    CommitReport, Durability, EventPage, EventQuery, NewEvent, PlanRecord, Retained, Retention,
+    Stored,
 };
-use super::error::{OpenRegisterError, ReadError, WriteError};
-use super::open::{self, Contents, Ready};
-use super::queue::{Inlet, queue};
-use super::reader::Readers;
-use super::traffic::Traffic;
-use super::writer::{Command, Rest, Writer};
+use crate::error::{OpenRegisterError, ReadError, WriteError};
+use crate::open::{self, Contents, Ready};
+use crate::queue::{Inlet, queue};
+use crate::reader::Readers;
+use crate::writer::{Command, Rest, Writer};
 
 /// Resolves when what was asked for is done, or can't be.
 pub type Answer<T> = oneshot::Receiver<Result<T, WriteError>>;
@@ -39,7 +39,6 @@ struct Shared {
     commands: Inlet,
     latest_seq: watch::Receiver<u64>,
     flushes: Arc<AtomicU64>,
-    traffic: Arc<Traffic>,
     readers: Arc<Readers>,
     writer: Mutex<Option<JoinHandle<()>>>,
 }
@@ -64,7 +63,7 @@ pub struct Opened {
 }
 
 impl Register {
-    /// Opens the register, or makes one if there is none. Call [`refuse_network`](super::refuse_network)
+    /// Opens the register, or makes one if there is none. Call [`refuse_network`](crate::refuse_network)
     /// before, and hold the daemon's lock.
     ///
     /// # Errors
@@ -72,9 +71,21 @@ impl Register {
     /// register yet or if it is of an older version: else what is on record is given, so that it can be
     /// looked after.
     pub fn open(path: &Path, home_id: &str) -> Result<Opened, OpenRegisterError> {
+        Self::open_observed(path, home_id, |_| {})
+    }
+
+    /// Opens the register as [`Register::open`] does, and reports every commit to `on_commit`. The writing
+    /// thread calls it, so it must not block.
+    ///
+    /// # Errors
+    /// As for [`Register::open`].
+    pub fn open_observed(
+        path: &Path,
+        home_id: &str,
+        on_commit: impl Fn(CommitReport) + Send + 'static,
+    ) -> Result<Opened, OpenRegisterError> {
         let path = open::resolve(path)?;
         let flushes = Arc::default();
-        let traffic = Arc::<Traffic>::default();
         let Ready { database, contents } = open::open(&path, home_id, &flushes)?;
         let Contents { sessions, members, plans, other_home, last_seq } = contents;
         let unwritable = database.as_ref().err().cloned();
@@ -91,7 +102,7 @@ impl Register {
             latest_seq: seq_sender,
             readers: Arc::clone(&readers),
             flushes: Arc::clone(&flushes),
-            traffic: Arc::clone(&traffic),
+            on_commit: Box::new(on_commit),
             rest: Rest::default(),
         };
         let thread = thread::Builder::new()
@@ -100,7 +111,7 @@ impl Register {
             .map_err(|error| OpenRegisterError::from_io(&path, "its thread", &error))?;
         let commands = inlet(thread.thread().clone());
         let writer = Mutex::new(Some(thread));
-        let shared = Shared { commands, latest_seq, flushes, traffic, readers, writer };
+        let shared = Shared { commands, latest_seq, flushes, readers, writer };
         let register = Self { shared: Arc::new(shared) };
         Ok(Opened { register, sessions, members, plans, other_home, last_seq, unwritable })
     }
@@ -246,12 +257,8 @@ impl Register {
         self.shared.flushes.load(Ordering::Relaxed)
     }
 
-    pub(crate) fn traffic(&self) -> &Traffic {
-        &self.shared.traffic
-    }
-
     /// Finds out whether it takes writes, with room for one more session, by one that changes nothing.
-    pub(crate) fn prove(&self) -> Answer<()> {
+    pub fn prove(&self) -> Answer<()> {
         let (sender, answer) = oneshot::channel();
         if let Err(unsent) = self.shared.commands.send(Command::Prove(sender))
             && let Command::Prove(sender) = unsent.0

@@ -5,7 +5,7 @@ use std::io::Write;
 use std::path::Path;
 
 use kennel_core::{Exit, Phase};
-use kennel_daemon::register::{Durability, OpenRegisterError, Register, WriteError};
+use kennel_register::{Durability, OpenRegisterError, Register, WriteError};
 
 use crate::scene::{
     HOME, Scene, event, event_of, mount, must_pass, role_folder, role_with_mounts, stored, wait,

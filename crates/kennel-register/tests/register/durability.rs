@@ -8,7 +8,7 @@ use std::process::Stdio;
 use std::time::{Duration, Instant};
 
 use kennel_core::{Phase, SessionId};
-use kennel_daemon::register::{Durability, Register, WriteError};
+use kennel_register::{Durability, Register, WriteError};
 
 use crate::scene::{HOME, Scene, all_events, event, event_of, id, role, role_folder, stored, wait};
 

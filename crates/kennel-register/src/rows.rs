@@ -1,14 +1,14 @@
 //! Every statement on the register's tables.
 
+use kennel_core::timestamp::rfc3339;
 use kennel_core::{EventView, Member, Phase, SessionId, StartedBy, Wanted};
 use rusqlite::{Connection, OptionalExtension, Row, params};
 
-use super::entry::{EventQuery, NewEvent, PlanRecord, Stored, Times};
-use crate::clock;
+use crate::entry::{EventQuery, NewEvent, PlanRecord, Stored, Times};
 
 /// A row that is there and means nothing to us.
 #[derive(Debug, thiserror::Error)]
-pub(super) enum LoadError {
+pub(crate) enum LoadError {
     #[error(transparent)]
     Sqlite(#[from] rusqlite::Error),
     #[error("session {id} can't be read: {why}")]
@@ -20,7 +20,7 @@ pub(super) enum LoadError {
 }
 
 /// What every statement on a session's row says of it.
-pub(super) fn save(connection: &Connection, stored: &Stored) -> rusqlite::Result<()> {
+pub(crate) fn save(connection: &Connection, stored: &Stored) -> rusqlite::Result<()> {
     let Stored { session, times } = stored;
     let json = serde_json::to_string(session)
         .map_err(|error| rusqlite::Error::ToSqlConversionFailure(error.into()))?;
@@ -50,7 +50,7 @@ pub(super) fn save(connection: &Connection, stored: &Stored) -> rusqlite::Result
 }
 
 /// Removes a session's row, if it is there. Its events stay.
-pub(super) fn remove(connection: &Connection, id: &SessionId) -> rusqlite::Result<()> {
+pub(crate) fn remove(connection: &Connection, id: &SessionId) -> rusqlite::Result<()> {
     connection
         .prepare_cached("DELETE FROM sessions WHERE id = ?1")?
         .execute([id.as_str()])
@@ -58,7 +58,7 @@ pub(super) fn remove(connection: &Connection, id: &SessionId) -> rusqlite::Resul
 }
 
 /// What every statement on a member's row says of it.
-pub(super) fn save_member(connection: &Connection, member: &Member) -> rusqlite::Result<()> {
+pub(crate) fn save_member(connection: &Connection, member: &Member) -> rusqlite::Result<()> {
     let json = serde_json::to_string(member)
         .map_err(|error| rusqlite::Error::ToSqlConversionFailure(error.into()))?;
     connection
@@ -71,12 +71,12 @@ pub(super) fn save_member(connection: &Connection, member: &Member) -> rusqlite:
 }
 
 /// Removes a member's row, if it is there.
-pub(super) fn remove_member(connection: &Connection, name: &str) -> rusqlite::Result<()> {
+pub(crate) fn remove_member(connection: &Connection, name: &str) -> rusqlite::Result<()> {
     connection.prepare_cached("DELETE FROM members WHERE name = ?1")?.execute([name]).map(drop)
 }
 
 /// What every statement on a plan's row says of it.
-pub(super) fn save_plan(connection: &Connection, plan: &PlanRecord) -> rusqlite::Result<()> {
+pub(crate) fn save_plan(connection: &Connection, plan: &PlanRecord) -> rusqlite::Result<()> {
     let json = serde_json::to_string(plan)
         .map_err(|error| rusqlite::Error::ToSqlConversionFailure(error.into()))?;
     connection
@@ -89,12 +89,12 @@ pub(super) fn save_plan(connection: &Connection, plan: &PlanRecord) -> rusqlite:
 }
 
 /// Removes a plan's row, if it is there.
-pub(super) fn remove_plan(connection: &Connection, id: &SessionId) -> rusqlite::Result<()> {
+pub(crate) fn remove_plan(connection: &Connection, id: &SessionId) -> rusqlite::Result<()> {
     connection.prepare_cached("DELETE FROM plans WHERE id = ?1")?.execute([id.as_str()]).map(drop)
 }
 
 /// All plans, the oldest first.
-pub(super) fn plans(connection: &Connection) -> Result<Vec<PlanRecord>, LoadError> {
+pub(crate) fn plans(connection: &Connection) -> Result<Vec<PlanRecord>, LoadError> {
     let mut statement = connection.prepare("SELECT id, plan FROM plans ORDER BY id")?;
     let mut rows = statement.query([])?;
     let mut found = Vec::new();
@@ -107,7 +107,7 @@ pub(super) fn plans(connection: &Connection) -> Result<Vec<PlanRecord>, LoadErro
 }
 
 /// All members.
-pub(super) fn members(connection: &Connection) -> Result<Vec<Member>, LoadError> {
+pub(crate) fn members(connection: &Connection) -> Result<Vec<Member>, LoadError> {
     let mut statement = connection.prepare("SELECT name, member FROM members ORDER BY name")?;
     let mut rows = statement.query([])?;
     let mut found = Vec::new();
@@ -120,7 +120,7 @@ pub(super) fn members(connection: &Connection) -> Result<Vec<Member>, LoadError>
 }
 
 /// Adds an event; gives its number.
-pub(super) fn add_event(connection: &Connection, event: &NewEvent) -> rusqlite::Result<u64> {
+pub(crate) fn add_event(connection: &Connection, event: &NewEvent) -> rusqlite::Result<u64> {
     connection
         .prepare_cached(
             "INSERT INTO events (time_ms, session, kind, cause, asked_by)
@@ -137,7 +137,7 @@ pub(super) fn add_event(connection: &Connection, event: &NewEvent) -> rusqlite::
 }
 
 /// All sessions, the oldest id first.
-pub(super) fn sessions(connection: &Connection) -> Result<Vec<Stored>, LoadError> {
+pub(crate) fn sessions(connection: &Connection) -> Result<Vec<Stored>, LoadError> {
     let mut statement = connection.prepare(
         "SELECT id, created_ms, started_ms, ended_ms, session FROM sessions ORDER BY id",
     )?;
@@ -167,7 +167,7 @@ fn stored(row: &Row<'_>) -> Result<Stored, LoadError> {
 }
 
 /// Events, the oldest first.
-pub(super) fn events(
+pub(crate) fn events(
     connection: &Connection,
     query: &EventQuery,
 ) -> rusqlite::Result<Vec<EventView>> {
@@ -192,7 +192,7 @@ pub(super) fn events(
 }
 
 /// The number of the oldest event on record.
-pub(super) fn oldest_event(connection: &Connection) -> rusqlite::Result<Option<u64>> {
+pub(crate) fn oldest_event(connection: &Connection) -> rusqlite::Result<Option<u64>> {
     let oldest: Option<i64> = connection
         .prepare_cached("SELECT min(seq) FROM events")?
         .query_row([], |row| row.get(0))?;
@@ -202,7 +202,7 @@ pub(super) fn oldest_event(connection: &Connection) -> rusqlite::Result<Option<u
 fn view(row: &Row<'_>) -> rusqlite::Result<EventView> {
     Ok(EventView {
         seq: unsigned(row.get(0)?),
-        time: clock::rfc3339(unsigned(row.get(1)?)),
+        time: rfc3339(unsigned(row.get(1)?)),
         session: row.get(2)?,
         kind: row.get(3)?,
         cause: row.get(4)?,
@@ -211,7 +211,7 @@ fn view(row: &Row<'_>) -> rusqlite::Result<EventView> {
 }
 
 /// The number of the newest event that ever was.
-pub(super) fn last_seq(connection: &Connection) -> rusqlite::Result<u64> {
+pub(crate) fn last_seq(connection: &Connection) -> rusqlite::Result<u64> {
     let last: Option<i64> = connection
         .query_row("SELECT seq FROM sqlite_sequence WHERE name = 'events'", [], |row| row.get(0))
         .optional()?;
@@ -219,7 +219,7 @@ pub(super) fn last_seq(connection: &Connection) -> rusqlite::Result<u64> {
 }
 
 /// Drops the oldest events beyond the newest `keep`, but at most `most`; gives how many.
-pub(super) fn drop_events(connection: &Connection, keep: u64, most: u64) -> rusqlite::Result<u64> {
+pub(crate) fn drop_events(connection: &Connection, keep: u64, most: u64) -> rusqlite::Result<u64> {
     // Numbers have no gaps but those of events that were never written, so the number tells the count.
     let last = last_seq(connection)?.saturating_sub(keep);
     let dropped = connection
@@ -231,7 +231,7 @@ pub(super) fn drop_events(connection: &Connection, keep: u64, most: u64) -> rusq
 }
 
 /// Sessions that are over, beyond the `keep` that ended last; the one that ended first in front.
-pub(super) fn excess(connection: &Connection, keep: u64) -> rusqlite::Result<Vec<SessionId>> {
+pub(crate) fn excess(connection: &Connection, keep: u64) -> rusqlite::Result<Vec<SessionId>> {
     let mut statement = connection.prepare_cached(
         "SELECT id FROM sessions WHERE phase = ?1
          ORDER BY coalesce(ended_ms, created_ms) DESC, id DESC LIMIT -1 OFFSET ?2",
@@ -244,12 +244,12 @@ pub(super) fn excess(connection: &Connection, keep: u64) -> rusqlite::Result<Vec
 }
 
 /// The home that the register was made for.
-pub(super) fn home(connection: &Connection) -> rusqlite::Result<Option<String>> {
+pub(crate) fn home(connection: &Connection) -> rusqlite::Result<Option<String>> {
     connection.query_row("SELECT id FROM home", [], |row| row.get(0)).optional()
 }
 
 /// Counts an opening; says which home it is if that is not on record.
-pub(super) fn count_opening(connection: &Connection, home_id: &str) -> rusqlite::Result<()> {
+pub(crate) fn count_opening(connection: &Connection, home_id: &str) -> rusqlite::Result<()> {
     connection
         .prepare_cached(
             "INSERT INTO home (only, id, opened) VALUES (1, ?1, 1)
@@ -260,7 +260,7 @@ pub(super) fn count_opening(connection: &Connection, home_id: &str) -> rusqlite:
 }
 
 /// Makes it the register of this home.
-pub(super) fn claim(connection: &Connection, home_id: &str) -> rusqlite::Result<()> {
+pub(crate) fn claim(connection: &Connection, home_id: &str) -> rusqlite::Result<()> {
     connection.prepare_cached("UPDATE home SET id = ?1")?.execute([home_id]).map(drop)
 }
 

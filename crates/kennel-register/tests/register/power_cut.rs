@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::Command;
 
 use kennel_core::Phase;
-use kennel_daemon::register::{Durability, Register};
+use kennel_register::{Durability, Register};
 
 use crate::scene::{
     HOME, Scene, event_of, id, mount, must_pass, role_folder, role_with_mounts, skip, stored, wait,

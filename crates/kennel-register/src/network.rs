@@ -6,7 +6,7 @@ use std::io;
 use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
 
-use super::error::OpenRegisterError;
+use crate::error::OpenRegisterError;
 
 const MOUNTS: &str = "/proc/self/mountinfo";
 
