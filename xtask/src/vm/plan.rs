@@ -111,7 +111,7 @@ pub(super) fn plan(built: &Built, filter: Option<&str>) -> Vec<Run> {
     }
     runs.retain(|run| filter.is_none_or(|filter| run.name.contains(filter)));
     // What the machine is there for comes first.
-    let first = ["kennel-pen/limits", "kennel/sessions", "kennel/doctor"];
+    let first = ["kennel-pen/limits", "kennel/end_to_end", "kennel/doctor"];
     runs.sort_by_key(|run| !first.contains(&run.name.as_str()));
     runs
 }
@@ -123,7 +123,7 @@ fn doctor(who: &'static str) -> Run {
 /// What a test program is told; none if it is not run at all.
 fn arguments(name: &str) -> Option<&'static str> {
     match name {
-        "kennel/sessions" => Some("--test-threads=1 limits::"),
+        "kennel/end_to_end" => Some("--test-threads=1 limits::"),
         _ if name.starts_with("kennel/") || NOT_RUN.contains(&name) => None,
         _ => Some("--test-threads=2"),
     }

@@ -1,0 +1,176 @@
+//! What docs/plans.md shows from end to end, word for word, with the real Claude Code and Codex.
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::fs;
+use std::os::unix::fs::symlink;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use kennel_testing::{Ended, Pen, Running, Who, eventually, installed_agent};
+use mock_llm::Cli;
+use serde_json::Value;
+
+use super::setup::Office;
+use crate::doc_examples::{blocks, page};
+
+/// The agents of the plan, and words that only their prompts have.
+const AGENTS: [(&str, &str); 6] = [
+    ("research.codebase", "Find the places in this repository"),
+    ("research.history", "Look through the history"),
+    ("research.risks", "What could go wrong with it"),
+    ("plan.planner", "Make a plan of small steps"),
+    ("review.critic", "Find what is wrong with it"),
+    ("review.editor", "Shorten this plan"),
+];
+
+/// Who has to have been told whose answer.
+const TOLD: [(&str, &[&str]); 3] = [
+    ("plan.planner", &["research.codebase", "research.history", "research.risks"]),
+    ("review.critic", &["plan.planner", "research.risks"]),
+    ("review.editor", &["plan.planner"]),
+];
+
+/// A repository with the documentation's plan in it, and two agents.
+struct Repository {
+    office: Office,
+    codex: PathBuf,
+}
+
+impl Repository {
+    fn open() -> Option<Self> {
+        let codex = installed_agent("codex")?;
+        let office = Office::open(Cli::Claude, Who::Root, Pen::Cgroup)?;
+        symlink(&codex, office.scene.path("bin/codex")).expect("a link");
+        let repository = Self { office, codex };
+        let folder = repository.folder();
+        fs::create_dir_all(folder.join("docs/plans")).expect("mkdir");
+        let plan = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/plans/research.toml");
+        fs::copy(plan, folder.join("docs/plans/research.toml")).expect("the plan is there");
+        let made = Command::new("git").args(["init", "-q"]).arg(&folder).status();
+        assert!(made.expect("git").success());
+        Some(repository)
+    }
+
+    fn folder(&self) -> PathBuf {
+        self.office.home().join("work")
+    }
+
+    /// The environment in which each of the two has a scenario.
+    fn surroundings(&self, claude: &str, codex: &str) -> BTreeMap<OsString, OsString> {
+        let (server, home) = (&self.office.server, self.office.home());
+        let other = Cli::Codex.invocation(&self.codex, server, codex, &home);
+        let mut env = other.expect("its configuration can be written").env;
+        env.extend(self.office.surroundings(claude));
+        env
+    }
+
+    /// Runs a block of the page as a shell would, until the first line that fails.
+    #[track_caller]
+    fn run(&self, script: &str, claude: &str, codex: &str) -> Ended {
+        let scene = &self.office.scene;
+        let mut command = scene.command(Path::new("/bin/sh"));
+        let mut env = self.surroundings(claude, codex);
+        let path = env.remove(&OsString::from("PATH")).expect("a PATH");
+        let path = format!("{}:{}", scene.path("").display(), path.display());
+        command.envs(env).env("PATH", path).env("KENNEL_HOME", scene.path("home/kennel"));
+        command.args(["-euc", script]).current_dir(self.folder());
+        let ended = Running::start(command).wait();
+        assert_eq!(ended.code, 0, "{script}\n{ended:?}\n{}", scene.logs());
+        ended
+    }
+
+    fn plan(&self) -> Value {
+        self.office.scene.call_json(&["plan", "show", "--json", "research"])
+    }
+
+    /// What each agent of the plan has answered, as the files tell; no two have said the same.
+    fn answers(&self) -> BTreeMap<&'static str, String> {
+        let read = |name: &str| {
+            let file = self.folder().join(format!("results/{name}.md"));
+            fs::read_to_string(&file).unwrap_or_else(|error| panic!("{}: {error}", file.display()))
+        };
+        let answers: BTreeMap<_, _> =
+            AGENTS.map(|(name, _)| (name, read(name).trim().to_owned())).into();
+        let mut different: Vec<_> = answers.values().collect();
+        different.sort_unstable();
+        different.dedup();
+        assert_eq!(different.len(), AGENTS.len(), "{answers:#?}");
+        answers
+    }
+
+    /// What the models were asked for an agent, after so many requests of all.
+    fn asked(&self, agent: &str, after: usize) -> Vec<String> {
+        let (_, words) = AGENTS.iter().find(|(name, _)| *name == agent).expect("one of ours");
+        let requests = self.office.server.requests().into_iter().skip(after);
+        requests.map(|request| request.body).filter(|body| body.contains(words)).collect()
+    }
+
+    /// Each was asked once, and told what those before it have answered.
+    fn assert_handed_on(&self, after: usize) {
+        let answers = self.answers();
+        for (agent, before) in TOLD {
+            let asked = self.asked(agent, after);
+            assert_eq!(asked.len(), 1, "{agent}: {asked:?}");
+            for former in before {
+                let answer = &answers[former];
+                assert!(asked[0].contains(answer), "{agent} of {former}: {answer} in {asked:?}");
+            }
+        }
+    }
+}
+
+/// How an agent of the plan stands, with the stage's name before its own.
+fn state_of<'a>(plan: &'a Value, agent: &str) -> &'a str {
+    let (stage, agent) = agent.split_once('.').expect("a stage");
+    let named = |list: &'a Value, name: &str| {
+        let items = list.as_array().expect("a list").iter();
+        items.into_iter().find(|item| item["name"] == name).expect("it is there")
+    };
+    let agent = named(&named(&plan["stages"], stage)["agents"], agent);
+    agent["state"].as_str().expect("a state")
+}
+
+#[test]
+fn the_plan_of_the_documentation_is_run_cancelled_and_gone_on_with() {
+    let Some(repository) = Repository::open() else { return };
+    let page = page("plans.md");
+    let [whole, begun, rest] = blocks(&page, "sh")[..] else { panic!("three blocks: {page}") };
+    let first = blocks(&page, "console")[0].trim().trim_start_matches("$ ");
+    assert!(whole.contains(first), "the page begins with what it shows then");
+
+    let told = repository.run(whole, "numbered", "numbered");
+    repository.assert_handed_on(0);
+    let answers = repository.answers();
+    assert!(told.stdout.contains(&answers["plan.planner"]), "{told:?}");
+    for (agent, _) in AGENTS {
+        let name = agent.split_once('.').expect("a stage").1;
+        assert!(told.stdout.contains(name), "{agent} in {told:?}");
+        assert_eq!(state_of(&repository.plan(), agent), "succeeded");
+        let asked = repository.asked(agent, 0);
+        let topic = "retry the upload when the link drops";
+        assert!(agent == "review.editor" || asked[0].contains(topic), "{asked:?}");
+    }
+    let file = fs::read_to_string(repository.folder().join("results/plan.json")).expect("a file");
+    let file: Value = serde_json::from_str(&file).expect("JSON");
+    assert_eq!(file["state"], "succeeded", "{file:#}");
+
+    // Two of the three hang, one has answered.
+    let before = repository.office.server.requests().len();
+    repository.run(begun, "hang", "numbered");
+    eventually("two wait for their model, and one has answered", || {
+        let waiting = ["research.codebase", "research.risks"];
+        waiting.iter().all(|agent| repository.asked(agent, before).len() == 1)
+            && state_of(&repository.plan(), "research.history") == "succeeded"
+    });
+    fs::remove_dir_all(repository.folder().join("results")).expect("removed");
+    let told = repository.run(rest, "numbered", "numbered");
+    assert_eq!(told.stdout.matches("no strays").count(), 2, "{told:?}");
+    assert_eq!(told.stdout.matches("seen to be gone").count(), 2, "{told:?}");
+    repository.assert_handed_on(before);
+    let plan = repository.plan();
+    assert_eq!(plan["state"], "succeeded", "{plan:#}");
+    assert_eq!(repository.asked("research.history", before).len(), 1, "it has answered before");
+    assert_eq!(repository.asked("research.risks", before).len(), 2, "it was cancelled");
+    repository.office.close();
+}

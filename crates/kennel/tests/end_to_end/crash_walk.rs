@@ -1,0 +1,137 @@
+//! S1: whoever is killed wherever, each session is adopted, or ended, or never started.
+//!
+//! Every named point of keeper, yard and daemon is walked, and at each every one of them and every pair is
+//! killed. Where the kind of the pen can make a difference that is done in both: when a keeper is killed, whose tree has to be
+//! ended without it, and at points that are about a tree ([`is_about_a_tree`]). Elsewhere each point with each victim is walked
+//! in one of them, turn by turn.
+//!
+//! `KENNEL_WALK=quick` walks some points only; `KENNEL_WALK=PART_OF_A_NAME` those with such a name, in both.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::time::Instant;
+
+use kennel_testing::{Pen, Who, skip};
+
+use crate::crash_case::{Case, Victims, all_points};
+
+/// Of so many points one, in a quick walk.
+const QUICK: usize = 6;
+
+/// What is walked: every `step`th point is enough, and which ones depends on `offset`.
+#[derive(Debug, Clone, Copy)]
+struct Way {
+    victims: Victims,
+    pen: Pen,
+    step: usize,
+}
+
+impl Way {
+    /// Another one for each of the victims.
+    fn offset(self) -> usize {
+        let Victims { daemon, keeper, yard } = self.victims;
+        usize::from(daemon) + 2 * usize::from(keeper) + 4 * usize::from(yard)
+    }
+
+    /// The points on it.
+    fn points(self) -> Vec<&'static str> {
+        let wish = std::env::var("KENNEL_WALK").unwrap_or_default();
+        match wish.as_str() {
+            "" | "full" => self.every(self.step),
+            "quick" => self.every(self.step * QUICK),
+            part => all_points().filter(|point| point.contains(part)).collect(),
+        }
+    }
+
+    fn every(self, step: usize) -> Vec<&'static str> {
+        let mine = all_points().enumerate().filter(|(place, point)| self.has(*place, point));
+        mine.map(|(_, point)| point).skip(self.offset() % step).step_by(step).collect()
+    }
+
+    /// Whether a point is walked in this kind of pen.
+    fn has(self, place: usize, point: &str) -> bool {
+        let turn = if place.is_multiple_of(2) { Pen::Cgroup } else { Pen::Subtree };
+        self.victims.keeper || is_about_a_tree(point) || turn == self.pen
+    }
+}
+
+/// Whether a tree of processes is begun, held, ended or found again there.
+fn is_about_a_tree(point: &str) -> bool {
+    let parts =
+        ["keeper.", "yard.", "daemon.adopt.", "daemon.end_pen.", "daemon.exit.", "daemon.stop."];
+    parts.iter().any(|part| point.starts_with(part))
+}
+
+fn walk(victims: Victims, who: Who, pen: Pen, step: usize) {
+    if !cfg!(feature = "faults") {
+        return skip("the crash walk", "built without the feature `faults`");
+    }
+    let mut failed = Vec::new();
+    for point in (Way { victims, pen, step }).points() {
+        let case = Case { point, victims, who, pen };
+        let begun = Instant::now();
+        if catch_unwind(AssertUnwindSafe(|| case.run())).is_err() {
+            failed.push(point);
+        }
+        println!("{point}: {:.2} s", begun.elapsed().as_secs_f64());
+    }
+    assert!(failed.is_empty(), "failed at {failed:#?}");
+}
+
+macro_rules! walks {
+    ($($name:ident: $($victim:ident)+;)+) => {$(
+        mod $name {
+            use super::*;
+
+            const VICTIMS: Victims = {
+                let mut victims = Victims { daemon: false, keeper: false, yard: false };
+                $(victims.$victim = true;)+
+                victims
+            };
+
+            #[test]
+            fn in_cgroup_pens() {
+                walk(VICTIMS, Who::Root, Pen::Cgroup, 1);
+            }
+
+            #[test]
+            fn in_subtree_pens() {
+                walk(VICTIMS, Who::Root, Pen::Subtree, 1);
+            }
+
+            #[test]
+            fn as_another_user() {
+                walk(VICTIMS, Who::Other, Pen::Cgroup, 12);
+                walk(VICTIMS, Who::Other, Pen::Subtree, 12);
+            }
+        }
+    )+};
+}
+
+walks! {
+    the_daemon_is_killed: daemon;
+    a_keeper_is_killed: keeper;
+    the_yard_is_killed: yard;
+    daemon_and_keeper_are_killed: daemon keeper;
+    daemon_and_yard_are_killed: daemon yard;
+    keeper_and_yard_are_killed: keeper yard;
+}
+
+#[test]
+fn every_point_is_walked_with_every_victim_and_with_a_dead_keeper_in_both_pens() {
+    for keeper in [false, true] {
+        let victims = Victims { daemon: true, keeper, yard: false };
+        let in_pen = |pen| Way { victims, pen, step: 1 }.every(1);
+        let (cgroup, subtree) = (in_pen(Pen::Cgroup), in_pen(Pen::Subtree));
+        assert!(all_points().all(|point| cgroup.contains(&point) || subtree.contains(&point)));
+        assert!(!keeper || all_points().eq(cgroup) && all_points().eq(subtree));
+    }
+}
+
+#[test]
+fn every_point_has_a_name_of_its_own() {
+    let mut points: Vec<_> = all_points().collect();
+    points.sort_unstable();
+    points.dedup();
+    assert_eq!(points.len(), all_points().count());
+    assert!(points.len() > 50, "{points:?}");
+}

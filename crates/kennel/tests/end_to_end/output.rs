@@ -1,0 +1,116 @@
+//! Output: never in the agent's way, bounded, and nothing twice.
+
+use std::fs;
+use std::io::Read;
+use std::path::Path;
+use std::process::Stdio;
+
+use kennel_testing::{Pen, Running, Scene, Who, eventually, everywhere, signal};
+
+use crate::crash_case::Part;
+use crate::journal::Journal;
+
+const MEGABYTE: u64 = 1 << 20;
+
+/// The memory that only this process has, in KiB.
+fn private_dirty(pid: i32) -> Option<u64> {
+    let rollup = fs::read_to_string(format!("/proc/{pid}/smaps_rollup")).ok()?;
+    let line = rollup.lines().find(|line| line.starts_with("Private_Dirty:"))?;
+    line.split_whitespace().nth(1)?.parse().ok()
+}
+
+fn on_disk(folder: &Path) -> u64 {
+    let files = fs::read_dir(folder.join("journal")).into_iter().flatten().flatten();
+    files.filter_map(|file| Some(file.metadata().ok()?.len())).sum()
+}
+
+/// O1: nobody reads.
+#[test]
+fn a_flood_that_nobody_reads_is_bounded_and_never_blocks() {
+    let Some(scene) = Scene::new(Who::Root, Pen::Cgroup) else { return };
+    const FLOOD: u64 = 200 * MEGABYTE;
+    let flags = ["--output-limit", "8M", "--name", "x"];
+    let id = scene.launch(&flags, &["flood", &FLOOD.to_string()]);
+    let keeper = scene.keeper();
+    let folder = scene.session_folder(&id);
+    let (mut most_memory, mut most_disk) = (0, 0);
+    eventually("the flood is over", || {
+        most_memory = most_memory.max(keeper.and_then(private_dirty).unwrap_or(0));
+        most_disk = most_disk.max(on_disk(&folder));
+        scene.session(&id)["phase"] == "cleaned"
+    });
+    assert_eq!(scene.session(&id)["exit"]["code"], 0, "the agent wrote it all");
+    assert!(most_disk <= 8 * MEGABYTE, "{most_disk} bytes on disk");
+    assert!(most_memory < 2048, "the keeper had {most_memory} KiB");
+    let tail = scene.call_ok(&["logs", "--tail", "1", "x"]);
+    assert_eq!(tail.trim_end(), format!("{:063}", FLOOD / 64 - 1));
+    let whole = scene.call(&["logs", "x"]);
+    assert!(whole.stderr.contains("older than the limit allows"), "{}", whole.stderr);
+    assert!(whole.stdout.ends_with(&tail));
+    scene.stop_daemon();
+}
+
+/// O2: one follower is stuck, one is killed, one reads.
+#[test]
+fn a_follower_that_is_stuck_or_gone_is_nobody_elses_business() {
+    let Some(scene) = Scene::new(Who::Other, Pen::Subtree) else { return };
+    let script = format!(
+        "while [ ! -e go ]; do sleep 0.01; done; {} flood 20000000; echo; echo end",
+        scene.fake_agent()
+    );
+    let id = scene.launch_command(&["--name", "x"], &["/bin/sh", "-c", &script]);
+    let follow = || {
+        let mut command = scene.kennel(&["logs", "-f", "x"]);
+        command.stdout(Stdio::piped());
+        command.spawn().expect("it starts")
+    };
+    let mut stuck = follow();
+    let mut killed = follow();
+    let mut reading = follow();
+    let mut attach = scene.kennel(&["attach", "x"]);
+    attach.stdout(Stdio::piped()).stderr(Stdio::null());
+    let mut attached = attach.spawn().expect("it starts");
+    fs::write(scene.path("work/go"), "").expect("a file");
+    let mut text = String::new();
+    reading.stdout.take().expect("piped").read_to_string(&mut text).expect("text");
+    killed.kill().expect("our child");
+    assert!(reading.wait().expect("our child").success());
+    assert_eq!(text.len(), 20_000_000 + "\nend\n".len());
+    let lines: Vec<&str> = text.lines().take(20_000_000 / 64).collect();
+    for (number, line) in lines.iter().enumerate() {
+        assert_eq!(*line, format!("{number:063}"));
+    }
+    assert_eq!(scene.call(&["wait", &id]).code, 0);
+    assert!(stuck.try_wait().expect("our child").is_none(), "it hangs at its own pipe");
+    for child in [&mut stuck, &mut killed, &mut attached] {
+        child.kill().expect("our child");
+        child.wait().expect("our child");
+    }
+    scene.assert_nothing_left();
+    scene.stop_daemon();
+}
+
+everywhere! {
+    /// O3
+    fn a_follower_loses_nothing_over_a_restart_of_the_daemon(scene: Scene) {
+        let id = Part::new("x", false).launch(&scene);
+        let follower = Running::start(scene.kennel(&["logs", "-f", "x"]));
+        for _ in 0..2 {
+            let before = Journal::read(&scene.session_folder(&id)).numbers().len();
+            signal(scene.daemon().expect("a daemon"), "KILL");
+            scene.call_ok(&["ps"]);
+            scene.call_ok(&["daemon", "restart"]);
+            eventually("output goes on", || {
+                Journal::read(&scene.session_folder(&id)).numbers().len() > before + 5
+            });
+        }
+        scene.call_ok(&["stop", "x"]);
+        let followed = follower.wait();
+        assert_eq!((followed.code, followed.stderr.as_str()), (0, ""));
+        assert_eq!(followed.stdout, scene.output(&id), "no byte lost, none twice");
+        let journal = Journal::read(&scene.session_folder(&id));
+        assert_eq!(journal.text, followed.stdout);
+        journal.assert_in_order();
+        scene.stop_daemon();
+    }
+}

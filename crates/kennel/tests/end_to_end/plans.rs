@@ -1,0 +1,431 @@
+//! Plans: several agents, one cancel; with a Claude Code that follows a script.
+
+use std::fs;
+use std::time::{Duration, Instant};
+
+use kennel_testing::{Ended, Pen, Running, Scene, Who, alive, eventually, signal};
+use serde_json::Value;
+
+use crate::crash_case::Victims;
+use crate::launch_and_cancel::scene_with_points;
+
+/// A scene with agents that each have a folder and a script of their own.
+pub(crate) struct Office {
+    pub(crate) scene: Scene,
+}
+
+impl Office {
+    pub(crate) fn new(who: Who, pen: Pen) -> Option<Self> {
+        Scene::new(who, pen).map(Self::in_scene)
+    }
+
+    fn in_scene(scene: Scene) -> Self {
+        fs::create_dir(scene.path("bin")).expect("mkdir");
+        fs::hard_link(scene.path("fake-agent"), scene.path("bin/claude")).expect("a link");
+        Self { scene }
+    }
+
+    /// An agent's folder, with what it does launch by launch.
+    pub(crate) fn desk(&self, name: &str, script: &[&str]) {
+        for folder in [format!("work/{name}"), format!("work/{name}/claude")] {
+            let path = self.scene.path(&folder);
+            if !path.exists() {
+                fs::create_dir(&path).expect("mkdir");
+                self.scene.give(&path);
+            }
+        }
+        let done = vec!["ok"; self.launches(name).len()];
+        let text = [&done[..], script].concat().join("\n") + "\n";
+        fs::write(self.scene.path(&format!("work/{name}/claude/script")), text).expect("a script");
+    }
+
+    /// The first line of each prompt that an agent got.
+    fn launches(&self, name: &str) -> Vec<String> {
+        let log = fs::read_to_string(self.scene.path(&format!("work/{name}/claude/log")));
+        let log = log.unwrap_or_default();
+        assert!(!log.contains("COLLISION"), "two at once: {log}");
+        let started = log.lines().filter(|line| line.starts_with("start "));
+        started.map(|line| line.splitn(5, ' ').nth(4).unwrap_or_default().to_owned()).collect()
+    }
+
+    pub(crate) fn plan(&self, text: &str) -> String {
+        let path = self.scene.path("work/plan.toml");
+        fs::write(&path, text).expect("a plan");
+        path.to_str().expect("a plain path").to_owned()
+    }
+
+    pub(crate) fn start(&self, args: &[&str]) -> Running {
+        let mut command = self.scene.kennel(&[&["plan"], args].concat());
+        let path = std::env::var("PATH").expect("a PATH");
+        command.env("PATH", format!("{}:{path}", self.scene.path("bin").display()));
+        Running::start(command)
+    }
+
+    pub(crate) fn call(&self, args: &[&str]) -> Ended {
+        self.start(args).wait()
+    }
+
+    pub(crate) fn run(&self, file: &str, more: &[&str]) -> Running {
+        self.start(&[&["run", "--pen", self.scene.pen_name(), file], more].concat())
+    }
+
+    fn show(&self, plan: &str) -> Value {
+        self.scene.call_json(&["plan", "show", "--json", plan])
+    }
+
+    pub(crate) fn end(self) {
+        self.scene.stop_daemon();
+        self.scene.assert_nothing_left_soon();
+    }
+}
+
+const CASES: [(Who, Pen); 4] = [
+    (Who::Root, Pen::Cgroup),
+    (Who::Root, Pen::Subtree),
+    (Who::Other, Pen::Cgroup),
+    (Who::Other, Pen::Subtree),
+];
+
+pub(crate) const RESEARCH: &str = r#"
+name = "research"
+
+[inputs]
+topic = { default = "locks" }
+
+[[stage]]
+name = "look"
+[[stage.agent]]
+name = "code"
+agent = "claude"
+cwd = "code"
+prompt = "look at {{input.topic}}"
+[[stage.agent]]
+name = "docs"
+agent = "claude"
+cwd = "docs"
+prompt = "read on {{input.topic}}"
+
+[[stage]]
+name = "plan"
+[[stage.agent]]
+name = "planner"
+agent = "claude"
+cwd = "planner"
+prompt = "code says {{look.code}}, docs say {{look.docs}}"
+"#;
+
+/// Later agents see what earlier ones have answered; the results are files.
+#[test]
+fn a_stage_sees_the_answers_of_the_one_before() {
+    for (who, pen) in CASES {
+        let Some(office) = Office::new(who, pen) else { continue };
+        office.desk("code", &["ok flock"]);
+        office.desk("docs", &["ok fcntl"]);
+        office.desk("planner", &["ok use flock"]);
+        let file = office.plan(RESEARCH);
+        let results = office.scene.path("work/results");
+        let results_text = results.to_str().expect("a plain path");
+        let told = office.run(&file, &["--set", "topic=files", "--results", results_text]).wait();
+        assert_eq!(told.code, 0, "{told:?}");
+        assert!(told.stdout.contains("plan research"), "{told:?}");
+        assert_eq!(office.launches("code"), ["look at files"]);
+        assert_eq!(office.launches("docs"), ["read on files"]);
+        assert_eq!(office.launches("planner"), ["code says flock, docs say fcntl"]);
+        let answer = fs::read_to_string(results.join("plan.planner.md")).expect("an answer");
+        assert_eq!(answer, "use flock\n");
+        let plan = office.show("research");
+        assert_eq!(plan["state"], "succeeded", "{plan:#}");
+        assert_eq!(plan["usage"]["output_tokens"], 15, "{plan:#}");
+        assert!(office.scene.call_ok(&["plan", "list"]).contains("3/3"));
+        office.end();
+    }
+}
+
+/// One cancel ends all, those that have failed and what they left too, and says so of each.
+#[test]
+fn one_cancel_reaches_every_agent() {
+    for (who, pen) in CASES {
+        let Some(office) = Office::new(who, pen) else { continue };
+        office.desk("code", &["leak hang"]);
+        office.desk("docs", &["leak hang"]);
+        office.desk("planner", &["ok"]);
+        let file = office.plan(RESEARCH);
+        let running = office.run(&file, &[]);
+        eventually("both are at work", || {
+            office.launches("code").len() == 1 && office.launches("docs").len() == 1
+        });
+        eventually("their trees are up", || office.scene.pids().len() == 6);
+        running.signal("INT");
+        let told = running.wait();
+        assert_eq!(told.code, 130, "{told:?}");
+        assert_eq!(told.stdout.matches("seen to be gone").count(), 2, "{told:?}");
+        assert!(told.stdout.contains("skipped"), "{told:?}");
+        for (pid, role) in office.scene.pids() {
+            assert!(!alive(pid), "{role} lives");
+        }
+        assert_eq!(office.launches("planner").len(), 0);
+        assert_eq!(office.scene.call_ok(&["strays"]), "no strays\n");
+        office.end();
+    }
+}
+
+/// An agent that pauses before its next attempt has no process, and is cancelled all the same.
+#[test]
+fn a_cancel_reaches_an_agent_that_pauses() {
+    let Some(office) = Office::new(Who::Other, Pen::Subtree) else { return };
+    office.desk("code", &["overloaded"]);
+    office.desk("docs", &["leak hang"]);
+    office.desk("planner", &["ok"]);
+    let running = office.run(&office.plan(RESEARCH), &[]);
+    eventually("it pauses", || office.scene.call_ok(&["events"]).contains("retry_pending"));
+    running.signal("INT");
+    let told = running.wait();
+    assert_eq!(told.code, 130, "{told:?}");
+    let launches = office.launches("code").len();
+    assert_eq!(office.scene.call_ok(&["strays"]), "no strays\n");
+    office.end();
+    assert!(launches <= 2, "{launches}");
+}
+
+/// The death of whoever wanted it is a cancel.
+#[test]
+fn a_plan_ends_with_who_wanted_it() {
+    let Some(office) = Office::new(Who::Other, Pen::Subtree) else { return };
+    office.desk("code", &["leak hang"]);
+    office.desk("docs", &["ok"]);
+    office.desk("planner", &["ok"]);
+    let file = office.plan(RESEARCH);
+    let running = office.run(&file, &[]);
+    eventually("one is at work", || office.launches("code").len() == 1);
+    running.signal("KILL");
+    let _killed = running.wait_without_output();
+    eventually("it is cancelled", || office.show("research")["state"] == "cancelled");
+    office.end();
+}
+
+/// What failed is asked again by a resume, what has answered is not.
+#[test]
+fn a_resume_runs_only_what_is_not_done() {
+    let Some(office) = Office::new(Who::Other, Pen::Subtree) else { return };
+    office.desk("code", &["ok flock"]);
+    office.desk("docs", &["auth"]);
+    office.desk("planner", &["ok done"]);
+    let file = office.plan(RESEARCH);
+    let told = office.run(&file, &[]).wait();
+    assert_eq!(told.code, 1, "{told:?}");
+    assert!(told.stdout.contains("look.docs: auth"), "{told:?}");
+    assert_eq!(office.launches("planner").len(), 0, "its stage never began");
+    office.desk("docs", &["ok fcntl"]);
+    let told = office.call(&["resume", "research"]);
+    assert_eq!(told.code, 0, "{told:?}");
+    assert_eq!(office.launches("code").len(), 1);
+    assert_eq!(office.launches("docs").len(), 2);
+    assert_eq!(office.launches("planner"), ["code says flock, docs say fcntl"]);
+    let again = office.call(&["resume", "research"]);
+    assert_eq!(again.code, 1, "{again:?}");
+    assert!(again.stderr.contains("nothing is left"), "{again:?}");
+    office.end();
+}
+
+/// Nobody is asked, and nobody is told that it goes on, before that is on record; from then on it goes on by itself.
+#[test]
+fn a_resume_is_on_record_before_it_is_told() {
+    let Some((scene, faults)) = scene_with_points(Who::Other, Pen::Subtree) else { return };
+    let office = Office::in_scene(scene);
+    office.desk("code", &["ok flock"]);
+    office.desk("docs", &["auth"]);
+    office.desk("planner", &["ok done"]);
+    assert_eq!(office.run(&office.plan(RESEARCH), &[]).wait().code, 1);
+    office.desk("docs", &["ok fcntl"]);
+    let point = "daemon.plan.resumed";
+    faults.arm(point);
+    let mut running = office.start(&["resume", "-d", "research"]);
+    let held = faults.wait_reached(point, Duration::from_secs(20)).expect("it is held");
+    assert!(!running.has_ended(), "nobody is told yet");
+    assert_eq!(office.launches("docs").len(), 1, "nobody is asked yet");
+    signal(held, "KILL");
+    faults.disarm(point);
+    let _told_or_not = running.wait();
+    let state = || office.show("research")["state"].as_str().expect("a state").to_owned();
+    eventually("it goes on, and is over", || state() != "running");
+    assert_eq!(state(), "succeeded");
+    assert_eq!(office.launches("docs").len(), 2);
+    office.end();
+}
+
+/// As many as are needed; the failure of one that is not needed is told to those who come later.
+#[test]
+fn a_stage_may_need_some_of_its_agents() {
+    let Some(office) = Office::new(Who::Root, Pen::Cgroup) else { return };
+    let plan = RESEARCH.replace("name = \"look\"\n", "name = \"look\"\nneed = 1\n");
+    office.desk("code", &["crash"]);
+    office.desk("docs", &["ok fcntl"]);
+    office.desk("planner", &["ok done"]);
+    let told = office.run(&office.plan(&plan), &[]).wait();
+    assert_eq!(told.code, 0, "{told:?}");
+    let asked = &office.launches("planner")[0];
+    assert!(asked.contains("no answer from look.code") && asked.ends_with("docs say fcntl"));
+    // And one that may not fail ends all others.
+    office.desk("code", &["auth"]);
+    office.desk("docs", &["leak hang"]);
+    let told = office.run(&office.plan(RESEARCH), &[]).wait();
+    assert_eq!(told.code, 1, "{told:?}");
+    assert_eq!(told.stdout.matches("seen to be gone").count(), 1, "{told:?}");
+    office.end();
+}
+
+/// A plan has its time.
+#[test]
+fn a_plan_that_takes_too_long_is_ended() {
+    let Some(office) = Office::new(Who::Other, Pen::Subtree) else { return };
+    let plan = RESEARCH.replace("name = \"research\"", "name = \"research\"\ntimeout = \"2s\"");
+    office.desk("code", &["hang"]);
+    office.desk("docs", &["ok"]);
+    office.desk("planner", &["ok"]);
+    let told = office.run(&office.plan(&plan), &[]).wait();
+    assert_eq!(told.code, 124, "{told:?}");
+    office.end();
+}
+
+/// Whoever does not end when asked to is killed, with all that it started: so it is when the time is over, too.
+#[test]
+fn what_is_left_when_the_time_is_over_is_killed() {
+    let Some(office) = Office::new(Who::Other, Pen::Subtree) else { return };
+    let plan = RESEARCH.replace("name = \"research\"", "name = \"research\"\ntimeout = \"2s\"");
+    office.desk("code", &["ignore deaf hang"]);
+    office.desk("docs", &["ignore deaf hang"]);
+    office.desk("planner", &["ok"]);
+    let told = office.run(&office.plan(&plan), &[]).wait();
+    assert_eq!(told.code, 124, "{told:?}");
+    assert_eq!(office.scene.pids().len(), 4);
+    for (pid, role) in office.scene.pids() {
+        assert!(!alive(pid), "{role} lives");
+    }
+    office.end();
+}
+
+/// Its time is what passes while a daemon minds it: neither that in which there was none, nor all anew with the next.
+#[test]
+fn a_plan_s_time_does_not_pass_while_no_daemon_runs() {
+    let Some(office) = Office::new(Who::Other, Pen::Subtree) else { return };
+    let limit = Duration::from_secs(6);
+    let plan = RESEARCH.replace("name = \"research\"", "name = \"research\"\ntimeout = \"6s\"");
+    office.desk("code", &["hang"]);
+    office.desk("docs", &["hang"]);
+    office.desk("planner", &["ok"]);
+    let begun = Instant::now();
+    assert_eq!(office.run(&office.plan(&plan), &["-d"]).wait().code, 0);
+    eventually("both are at work", || office.scene.pids().len() == 2);
+    eventually("some of it is spent", || begun.elapsed() > limit / 2);
+    Victims { daemon: true, keeper: false, yard: true }.kill(&office.scene, None);
+    let gone = Instant::now();
+    eventually("longer than its time", || gone.elapsed() > limit);
+    let back = Instant::now();
+    assert_eq!(office.show("research")["state"], "running");
+    eventually("its time is over", || office.show("research")["state"] == "timed_out");
+    let rest = back.elapsed();
+    assert!(rest < limit, "what was spent before counts: {rest:?}");
+    assert_eq!(office.launches("planner").len(), 0);
+    office.end();
+}
+
+/// Whoever is killed at whatever step: the plan goes on, and nobody is asked twice.
+#[test]
+fn a_plan_survives_a_daemon_that_is_killed_over_it() {
+    let points = [
+        "daemon.plan.kept",
+        "daemon.plan.asking",
+        "daemon.plan.asked",
+        "daemon.judge.begun",
+        "daemon.judge.judged",
+        "daemon.plan.finished",
+    ];
+    for point in points {
+        let Some((scene, faults)) = scene_with_points(Who::Other, Pen::Subtree) else { return };
+        let office = Office::in_scene(scene);
+        office.desk("code", &["ok flock"]);
+        office.desk("docs", &["ok fcntl"]);
+        office.desk("planner", &["ok done"]);
+        // A daemon, so that its start is not what is held.
+        office.scene.call_ok(&["ps"]);
+        faults.arm(point);
+        let running = office.run(&office.plan(RESEARCH), &[]);
+        let held = faults.wait_reached(point, Duration::from_secs(20)).expect("it is held");
+        signal(held, "KILL");
+        faults.disarm(point);
+        let told = running.wait();
+        if point == "daemon.plan.kept" {
+            // It was on no record: it may be run again, or not.
+            assert!(told.code == 0 || told.code == 207, "{point}: {told:?}");
+            office.end();
+            continue;
+        }
+        // One that was just being launched may have run, as far as the next daemon can tell: it is asked again only if
+        // somebody says so.
+        if told.code == 1 && told.stdout.contains("may have run") {
+            let refused = office.call(&["resume", "research"]);
+            let goes_on = refused.code == 0;
+            assert!(goes_on || refused.stderr.contains("--replay"), "{point}: {refused:?}");
+            let told = office.call(&["resume", "--replay", "research"]);
+            assert!(goes_on || told.code == 0, "{point}: {told:?}");
+        } else {
+            assert_eq!(told.code, 0, "{point}: {told:?}");
+            for agent in ["code", "docs", "planner"] {
+                assert_eq!(office.launches(agent).len(), 1, "{point}: {agent}");
+            }
+        }
+        assert_eq!(office.show("research")["state"], "succeeded", "{point}");
+        office.end();
+    }
+}
+
+/// The same with a cancel under way.
+#[test]
+fn a_cancel_survives_a_daemon_that_is_killed_over_it() {
+    for point in ["daemon.plan.cancelled", "daemon.judge.begun", "daemon.judge.judged"] {
+        let Some((scene, faults)) = scene_with_points(Who::Other, Pen::Subtree) else { return };
+        let office = Office::in_scene(scene);
+        office.desk("code", &["leak hang"]);
+        office.desk("docs", &["leak hang"]);
+        office.desk("planner", &["ok"]);
+        let running = office.run(&office.plan(RESEARCH), &[]);
+        eventually("their trees are up", || office.scene.pids().len() == 6);
+        faults.arm(point);
+        running.signal("INT");
+        let held = faults.wait_reached(point, Duration::from_secs(20)).expect("it is held");
+        signal(held, "KILL");
+        faults.disarm(point);
+        let told = running.wait();
+        let events = office.scene.call_ok(&["events"]);
+        assert_eq!(told.code, 130, "{point}: {told:?}\n{events}");
+        for (pid, role) in office.scene.pids() {
+            assert!(!alive(pid), "{point}: {role} lives");
+        }
+        assert_eq!(office.launches("planner").len(), 0);
+        office.end();
+    }
+}
+
+/// A plan that makes no sense is refused before anybody is asked, with the place of the mistake.
+#[test]
+fn a_plan_that_makes_no_sense_is_told_where() {
+    let Some(office) = Office::new(Who::Other, Pen::Subtree) else { return };
+    let cases = [
+        (RESEARCH.replace("look.docs}}", "look.dosc}}"), "look.dosc"),
+        (RESEARCH.replace("agent = \"claude\"\ncwd = \"code\"", "cwd = \"code\""), "neither"),
+        (RESEARCH.replace("[[stage]]\nname = \"look\"", "[[stage]]\nnmae = \"look\""), "nmae"),
+        (String::new(), "name"),
+    ];
+    for (text, what) in cases {
+        let told = office.run(&office.plan(&text), &[]).wait();
+        assert_eq!(told.code, 201, "{told:?}");
+        assert!(told.stderr.contains(what) && told.stderr.contains("plan.toml"), "{told:?}");
+    }
+    let checked = office.run(&office.plan(RESEARCH), &["--check"]).wait();
+    assert_eq!(checked.code, 0, "{checked:?}");
+    let told = office.run(&office.plan(RESEARCH), &["--set", "tpoic=x"]).wait();
+    assert_eq!(told.code, 201, "{told:?}");
+    assert!(told.stderr.contains("topic"), "{told:?}");
+    assert_eq!(office.call(&["show", "none"]).code, 1);
+    office.end();
+}

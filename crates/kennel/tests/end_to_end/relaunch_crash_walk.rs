@@ -1,0 +1,144 @@
+//! S1 for sessions that are launched again, or wait for their turn: whoever is killed at any step of that, there are
+//! never two at once, each launch is on record, and everything settles.
+
+use std::fs;
+use std::time::Duration;
+
+use kennel_testing::{Faults, Pen, Running, Scene, Who, eventually, skip};
+use serde_json::Value;
+
+use crate::config::configure;
+use crate::crash_case::{Victims, about_launches};
+
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// What passes a point.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Story {
+    /// A session is launched again by somebody.
+    Resume,
+    /// It fails, and is launched again by itself.
+    Restart,
+    /// Its turn comes.
+    Turn,
+}
+
+impl Story {
+    fn passing(point: &str) -> Self {
+        match point {
+            "daemon.again.resumed" => Self::Resume,
+            "daemon.line.turn_came" => Self::Turn,
+            "daemon.again.kept"
+            | "daemon.again.pending"
+            | "daemon.again.restarted"
+            | "yard.kept" => Self::Restart,
+            _ => panic!("no story passes {point}"),
+        }
+    }
+
+    /// Everything up to the point, which is passed by what this starts.
+    fn begin(self, scene: &Scene, faults: &Faults, point: &str) -> Running {
+        let agent = scene.fake_agent();
+        let alone = format!("{agent} lock alone.lock alone.log");
+        let stays = format!("exec {alone}");
+        let fails = format!("{alone} 0; exit 3");
+        match self {
+            Self::Resume => {
+                scene.launch_command(&["--name", "x"], &["/bin/sh", "-c", &stays]);
+                scene.call_ok(&["stop", "x"]);
+                faults.arm(point);
+                Running::start(scene.kennel(&["resume", "-d", "x"]))
+            }
+            Self::Restart => {
+                scene.call_ok(&["daemon", "start"]);
+                faults.arm(point);
+                let flags = ["-d", "--name", "x", "--restart", "on-failure:1"];
+                Running::start(scene.run_command(&flags, &["/bin/sh", "-c", &fails]))
+            }
+            Self::Turn => {
+                scene.launch(&["--name", "first"], &["sleep"]);
+                scene.launch_command(&["--queue", "--name", "x"], &["/bin/sh", "-c", &stays]);
+                faults.arm(point);
+                Running::start(scene.kennel(&["stop", "first"]))
+            }
+        }
+    }
+}
+
+/// How often the agent has started, never beside another.
+#[track_caller]
+fn starts(scene: &Scene) -> usize {
+    let log = fs::read_to_string(scene.path("work/alone.log")).unwrap_or_default();
+    assert!(!log.contains("COLLISION"), "two at once: {log}");
+    log.matches("start").count()
+}
+
+fn is_settled(session: &Value) -> bool {
+    match session["phase"].as_str() {
+        Some("running") => session["wanted"] == "running",
+        Some("cleaned") => session["relaunch"]["relaunch"] != "pending",
+        _ => false,
+    }
+}
+
+fn tell(scene: &Scene, point: &'static str, victims: Victims) {
+    let faults = Faults::new(scene);
+    configure(scene, "daemon.max_live = 1\n");
+    let act = Story::passing(point).begin(scene, &faults, point);
+    faults.wait_reached(point, PATIENCE).unwrap_or_else(|| panic!("{point} is not passed"));
+    let _killed = victims.kill(scene, None);
+    faults.disarm(point);
+    let _first_look = scene.sessions();
+    let act = act.wait();
+    assert!(act.code >= 0, "a command was killed: {act:?}");
+    eventually("everything settles", || scene.sessions().iter().all(is_settled));
+    scene.call_ok(&["stop", "--all"]);
+    let sessions = scene.sessions();
+    let ran = |it: &&Value| it["name"] == "x" && it["exit"]["kind"] != "never_ran";
+    let (ran, starts) = (sessions.iter().filter(ran).count(), starts(scene));
+    assert!(starts <= ran, "{starts} starts: {sessions:#?}");
+    assert!(starts <= 2, "more often than anybody asked for: {sessions:#?}");
+    if act.code == 0 && Story::passing(point) == Story::Resume {
+        assert!(act.stdout.trim_end().ends_with("_2"), "{act:?}");
+        assert_eq!(sessions.len(), 2, "{sessions:#?}");
+    }
+    if !victims.yard && Story::passing(point) != Story::Resume {
+        // With the yard nothing is forgotten: what was promised comes to be.
+        let launches = if Story::passing(point) == Story::Restart { 2 } else { 1 };
+        let promised = act.code == 0;
+        assert!(starts == launches || !promised, "{starts} starts: {act:?} {sessions:#?}");
+    }
+    scene.assert_nothing_left_soon();
+    scene.stop_daemon();
+}
+
+fn walk(victims: Victims) {
+    if !cfg!(feature = "faults") {
+        return skip("the walk over further launches", "built without the feature `faults`");
+    }
+    for point in about_launches() {
+        let Some(scene) = Scene::new(Who::Other, Pen::Subtree) else { return };
+        let told = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+            tell(&scene, point, victims);
+        }));
+        if let Err(panic) = told {
+            eprintln!("*** {point} {victims:?}\n{}", scene.logs());
+            std::panic::resume_unwind(panic);
+        }
+    }
+}
+
+#[test]
+fn the_daemon_is_killed() {
+    walk(Victims { daemon: true, keeper: false, yard: false });
+}
+
+#[test]
+fn the_yard_is_killed() {
+    walk(Victims { daemon: false, keeper: false, yard: true });
+}
+
+#[test]
+fn daemon_and_yard_are_killed() {
+    walk(Victims { daemon: true, keeper: false, yard: true });
+}
