@@ -16,7 +16,7 @@ pub(crate) fn path() -> Result<PathBuf> {
     let path = me.with_file_name("fake-agent");
     ensure!(
         path.is_file(),
-        "{} is missing: cargo build --release -p fake-agent (with the same --target-dir)",
+        "{} is missing: cargo build --profile dist -p fake-agent (with the same --target-dir)",
         path.display()
     );
     Ok(path)

@@ -68,7 +68,7 @@ sections of api:
   --dir     where the homes go [default: beside this program]: it must be on a disk
 
 The programs must lie beside this one:
-cargo build --release -p kennel -p fake-agent -p kennel-bench";
+cargo build --profile dist -p kennel -p fake-agent -p kennel-bench";
 
 fn main() -> ExitCode {
     let words: Vec<String> = std::env::args().skip(1).collect();
