@@ -7,7 +7,7 @@ use anyhow::{Context as _, Result, ensure};
 use kennel_core::Phase;
 use rustix::process::Signal;
 
-use super::home::{Brief, Home, LONG, start_many, wait_readable};
+use super::home::{Brief, BriefPage, Home, LONG, start_many, wait_readable};
 use super::http::Client;
 use super::process;
 use super::rest::{IDLE, until_quiet};
@@ -22,7 +22,7 @@ pub(super) fn section(run: &mut Run) -> Result<()> {
     println!("4. the daemon is killed with {sessions} live sessions");
     let home = run.home("adoption")?;
     start_many(&home, &request::session(&IDLE)?, sessions)?;
-    let before = pids(&home.connect()?.get::<Vec<Brief>>("/v1/sessions")?);
+    let before = pids(&home.connect()?.get::<BriefPage>("/v1/sessions")?.sessions);
     ensure!(before.len() == sessions, "{} sessions", before.len());
     let (mut since_start, mut since_kill) = (Vec::new(), Vec::new());
     for _ in 0..rounds {
@@ -88,7 +88,8 @@ fn list(home: &Home) -> Option<(Vec<Brief>, Instant)> {
     let mut client = Client::connect(&home.folder).ok()?;
     let answer = client.ask("GET", "/v1/sessions", b"").ok()?;
     let answered = Instant::now();
-    Some((serde_json::from_slice(&answer.body).ok()?, answered))
+    let page: BriefPage = serde_json::from_slice(&answer.body).ok()?;
+    Some((page.sessions, answered))
 }
 
 /// The pids of those that run.

@@ -31,6 +31,12 @@ pub(crate) struct Brief {
     pub(crate) pid: Option<i32>,
 }
 
+/// A page of the list of sessions. All sessions of a benchmark fit on the first one.
+#[derive(Debug, Deserialize)]
+pub(crate) struct BriefPage {
+    pub(crate) sessions: Vec<Brief>,
+}
+
 /// See the module.
 pub(crate) struct Home {
     pub(crate) folder: PathBuf,
@@ -46,7 +52,7 @@ pub(crate) fn program() -> Result<PathBuf> {
     let path = me.with_file_name("kennel");
     ensure!(
         path.is_file(),
-        "{} is missing: cargo build --release -p kennel (with the same --target-dir)",
+        "{} is missing: cargo build --profile dist -p kennel (with the same --target-dir)",
         path.display()
     );
     Ok(path)
