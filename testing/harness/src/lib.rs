@@ -14,6 +14,7 @@ mod look;
 mod running;
 mod scene;
 mod skip;
+mod slice;
 mod small_disk;
 
 pub use agents::installed_agent;
@@ -24,9 +25,13 @@ pub use look::{Process, alive, cgroup_mount, is_free, is_root, processes_below};
 pub use running::{Ended, Running, Screen, signal};
 pub use scene::{Pen, Scene, Who};
 pub use skip::skip;
+pub use slice::{runs_here, test_slice};
 pub use small_disk::SmallDisk;
 
 /// Makes four tests of one scenario: both kinds of pen, as root and as another user.
+///
+/// If the run is limited to a slice ([`test_slice`]), the scenario runs as root in a cgroup, and in one environment that
+/// depends on the slice.
 ///
 /// ```ignore
 /// everywhere! {
@@ -53,7 +58,11 @@ macro_rules! everywhere {
     (@one $scenario:ident $name:ident, $who:ident, $pen:ident) => {
         #[test]
         fn $name() {
-            if let Some(scene) = $crate::Scene::new($crate::Who::$who, $crate::Pen::$pen) {
+            let (who, pen) = ($crate::Who::$who, $crate::Pen::$pen);
+            if !$crate::runs_here(module_path!(), who, pen) {
+                return;
+            }
+            if let Some(scene) = $crate::Scene::new(who, pen) {
                 $scenario(scene);
             }
         }

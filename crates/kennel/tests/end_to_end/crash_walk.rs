@@ -5,12 +5,13 @@
 //! ended without it, and at points that are about a tree ([`is_about_a_tree`]). Elsewhere each point with each victim is walked
 //! in one of them, turn by turn.
 //!
-//! `KENNEL_WALK=quick` walks some points only; `KENNEL_WALK=PART_OF_A_NAME` those with such a name, in both.
+//! `KENNEL_WALK=quick` walks some points only; `KENNEL_WALK=PART_OF_A_NAME` those with such a name, in both. A run that is
+//! limited to a slice of the suite (`KENNEL_TEST_SLICE`) walks every point once: the victims, the pen and the user rotate.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Instant;
 
-use kennel_testing::{Pen, Who, skip};
+use kennel_testing::{Pen, Who, is_root, skip, test_slice};
 
 use crate::crash_case::{Case, Victims, all_points};
 
@@ -21,6 +22,7 @@ const QUICK: usize = 6;
 #[derive(Debug, Clone, Copy)]
 struct Way {
     victims: Victims,
+    who: Who,
     pen: Pen,
     step: usize,
 }
@@ -36,7 +38,10 @@ impl Way {
     fn points(self) -> Vec<&'static str> {
         let wish = std::env::var("KENNEL_WALK").unwrap_or_default();
         match wish.as_str() {
-            "" | "full" => self.every(self.step),
+            "" | "full" => match test_slice() {
+                Some(slice) => self.in_slice(slice),
+                None => self.every(self.step),
+            },
             "quick" => self.every(self.step * QUICK),
             part => all_points().filter(|point| point.contains(part)).collect(),
         }
@@ -45,6 +50,17 @@ impl Way {
     fn every(self, step: usize) -> Vec<&'static str> {
         let mine = all_points().enumerate().filter(|(place, point)| self.has(*place, point));
         mine.map(|(_, point)| point).skip(self.offset() % step).step_by(step).collect()
+    }
+
+    /// The points that a slice assigns to this way: each point is on exactly one way of a slice.
+    fn in_slice(self, slice: usize) -> Vec<&'static str> {
+        let turns = all_points().enumerate().filter(|(index, _)| {
+            let (victims, pen) = (VICTIMS[(index + slice) % 6], PENS[(index + slice) / 6 % 2]);
+            let is_other = !is_root() || (index + slice / 12).is_multiple_of(12);
+            let who = if is_other { Who::Other } else { Who::Root };
+            (victims, who, pen) == (self.victims, self.who, self.pen)
+        });
+        turns.map(|(_, point)| point).collect()
     }
 
     /// Whether a point is walked in this kind of pen.
@@ -66,7 +82,7 @@ fn walk(victims: Victims, who: Who, pen: Pen, step: usize) {
         return skip("the crash walk", "built without the feature `faults`");
     }
     let mut failed = Vec::new();
-    for point in (Way { victims, pen, step }).points() {
+    for point in (Way { victims, who, pen, step }).points() {
         let case = Case { point, victims, who, pen };
         let begun = Instant::now();
         if catch_unwind(AssertUnwindSafe(|| case.run())).is_err() {
@@ -77,12 +93,17 @@ fn walk(victims: Victims, who: Who, pen: Pen, step: usize) {
     assert!(failed.is_empty(), "failed at {failed:#?}");
 }
 
+const PENS: [Pen; 2] = [Pen::Cgroup, Pen::Subtree];
+
 macro_rules! walks {
-    ($($name:ident: $($victim:ident)+;)+) => {$(
+    ($($name:ident: $($victim:ident)+;)+) => {
+        const VICTIMS: [Victims; 6] = [$($name::VICTIMS),+];
+
+    $(
         mod $name {
             use super::*;
 
-            const VICTIMS: Victims = {
+            pub(super) const VICTIMS: Victims = {
                 let mut victims = Victims { daemon: false, keeper: false, yard: false };
                 $(victims.$victim = true;)+
                 victims
@@ -120,10 +141,36 @@ walks! {
 fn every_point_is_walked_with_every_victim_and_with_a_dead_keeper_in_both_pens() {
     for keeper in [false, true] {
         let victims = Victims { daemon: true, keeper, yard: false };
-        let in_pen = |pen| Way { victims, pen, step: 1 }.every(1);
+        let in_pen = |pen| Way { victims, who: Who::Root, pen, step: 1 }.every(1);
         let (cgroup, subtree) = (in_pen(Pen::Cgroup), in_pen(Pen::Subtree));
         assert!(all_points().all(|point| cgroup.contains(&point) || subtree.contains(&point)));
         assert!(!keeper || all_points().eq(cgroup) && all_points().eq(subtree));
+    }
+}
+
+#[test]
+fn a_slice_walks_every_point_once_and_twelve_slices_have_all_victims_in_both_pens() {
+    let ways = |slice| {
+        let mut walked = Vec::new();
+        for (victims, who, pen) in VICTIMS.iter().flat_map(|victims| {
+            let whos = [Who::Root, Who::Other].into_iter();
+            whos.flat_map(move |who| PENS.map(move |pen| (*victims, who, pen)))
+        }) {
+            let points = Way { victims, who, pen, step: 1 }.in_slice(slice);
+            walked.extend(points.into_iter().map(|point| (point, victims, pen)));
+        }
+        walked
+    };
+    let mut of_the_first_point = Vec::new();
+    for slice in 0..12 {
+        let walked = ways(slice);
+        assert_eq!(walked.len(), all_points().count(), "slice {slice}");
+        assert!(all_points().all(|point| walked.iter().any(|(walked, ..)| *walked == point)));
+        let first = all_points().next();
+        of_the_first_point.extend(walked.into_iter().filter(|(point, ..)| Some(*point) == first));
+    }
+    for (index, way) in of_the_first_point.iter().enumerate() {
+        assert!(!of_the_first_point[..index].contains(way), "twice: {way:?}");
     }
 }
 
