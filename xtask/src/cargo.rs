@@ -1,4 +1,4 @@
-//! Running cargo and other programs, in the open.
+//! Runs cargo and other programs, and prints each command.
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
@@ -12,15 +12,14 @@ pub(crate) fn workspace() -> PathBuf {
     here.parent().unwrap_or(here).to_owned()
 }
 
-/// Where cargo puts what it builds: the folder of the one that we were built into, whoever has set it.
+/// Cargo's target folder: the one that this program was built into, whatever set it.
 pub(crate) fn target_folder() -> anyhow::Result<PathBuf> {
-    let own = std::env::current_exe().context("our own path")?;
+    let own = std::env::current_exe().context("can't find this program's own path")?;
     let target = own.parent().and_then(Path::parent).context("no target folder")?;
     Ok(target.to_owned())
 }
 
-/// The cargo that runs us, in the workspace. The environment is the caller's: `RUSTFLAGS` and the like
-/// are nobody's business here.
+/// The cargo that runs this program, in the workspace. It inherits the environment, `RUSTFLAGS` and the like included.
 pub(crate) fn cargo(arguments: &[&str]) -> Command {
     let program = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let mut command = Command::new(program);
@@ -28,28 +27,41 @@ pub(crate) fn cargo(arguments: &[&str]) -> Command {
     command
 }
 
-/// Says what is run, and runs it. A failure says how to repeat it.
+/// Cargo with clippy as the compiler of the workspace: every crate is checked and compiled in one pass, which takes about
+/// half the time of `cargo clippy` and `cargo build`. A warning is an error.
+///
+/// All commands that use what another one has built need the same compiler, or cargo compiles everything a second time.
+pub(crate) fn linting_cargo(arguments: &[&str]) -> Command {
+    let mut command = cargo(arguments);
+    command.env("RUSTC_WORKSPACE_WRAPPER", "clippy-driver");
+    // The format in which `cargo clippy` passes its arguments on.
+    command.env("CLIPPY_ARGS", "-Dwarnings__CLIPPY_HACKERY__");
+    command
+}
+
+/// Prints a command and runs it. The error contains the command, so that it can be repeated.
 pub(crate) fn run(command: &mut Command) -> anyhow::Result<()> {
     let line = line(command);
     println!("$ {line}");
-    let status = command.status().with_context(|| format!("can't be started: {line}"))?;
+    let status = command.status().with_context(|| format!("can't start: {line}"))?;
     if !status.success() {
-        bail!("{status}; to repeat it: {line}");
+        bail!("{status}; to repeat: {line}");
     }
     Ok(())
 }
 
-/// Whether the command can be run and succeeds, in silence.
+/// Returns whether the command starts and succeeds; prints nothing.
 pub(crate) fn succeeds(command: &mut Command) -> bool {
     command.output().is_ok_and(|output| output.status.success())
 }
 
-/// The command as one would type it. What only the tests want to know is left out.
+/// The command as a user would type it, without the variables that only tests read.
 fn line(command: &Command) -> String {
+    const SHOWN: [&str; 2] = ["KENNEL_TEST_SLICE", "KENNEL_WEB"];
     let mut words = Vec::new();
     for (name, value) in command.get_envs() {
         let (name, value) = (name.to_string_lossy(), value.unwrap_or_default());
-        if !name.starts_with("KENNEL_") {
+        if !name.starts_with("KENNEL_") || SHOWN.contains(&&*name) {
             words.push(format!("{name}={}", quoted(value)));
         }
     }
@@ -59,7 +71,7 @@ fn line(command: &Command) -> String {
     words.join(" ")
 }
 
-/// A word that a shell takes for one.
+/// Quotes a word for the shell, if it needs it.
 fn quoted(word: &OsStr) -> String {
     let word = word.to_string_lossy();
     let plain = |c: char| c.is_ascii_alphanumeric() || "-_./=:,+@%".contains(c);
@@ -75,16 +87,19 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_line_can_be_typed_as_it_is_shown() {
+    fn prints_a_command_that_a_shell_accepts() {
         let mut command = Command::new("/some/where/cargo");
         command.args(["doc", "it's"]).env("RUSTDOCFLAGS", "-D warnings");
-        command.env("KENNEL_TEST_SKIPS", "/tmp/x");
-        assert_eq!(line(&command), r"RUSTDOCFLAGS='-D warnings' cargo doc 'it'\''s'");
+        command.env("KENNEL_TEST_SKIPS", "/tmp/x").env("KENNEL_TEST_SLICE", "7");
+        assert_eq!(
+            line(&command),
+            r"KENNEL_TEST_SLICE=7 RUSTDOCFLAGS='-D warnings' cargo doc 'it'\''s'"
+        );
     }
 
     #[test]
-    fn a_failure_says_how_to_repeat_it() {
+    fn reports_how_to_repeat_a_failed_command() {
         let error = run(Command::new("sh").args(["-c", "exit 3"])).unwrap_err();
-        assert_eq!(error.to_string(), "exit status: 3; to repeat it: sh -c 'exit 3'");
+        assert_eq!(error.to_string(), "exit status: 3; to repeat: sh -c 'exit 3'");
     }
 }

@@ -1,4 +1,4 @@
-//! One place for the chores of this workspace: `cargo xtask COMMAND`.
+//! The development tasks of this workspace: `cargo xtask COMMAND`.
 
 mod agents;
 mod bench;
@@ -18,43 +18,47 @@ use anyhow::{Context, ensure};
 
 use crate::agents::{Agent, Installed, Outcome};
 use crate::cargo::{cargo, run, workspace};
+use crate::test::TestRequest;
 
 const USAGE: &str = "\
 usage: cargo xtask COMMAND
 
-  test              check everything: programs, format, lints, build, tests, the clients in Python and
-                    TypeScript, the dashboard in a browser, docs, and that the tests left nothing behind
-  test FILTER       only build, and run the tests whose names contain FILTER
-  agents [NAME...]  install real agent CLIs from npm, at pinned versions:
-                    claude, codex, gemini, opencode, or those named
+  test [--slice N]  check everything: programs, format, lints, build, tests, the Python and TypeScript
+                    clients, the dashboard in a browser, docs, and that nothing is left behind. Tests that
+                    have many combinations run in one slice of them [default: by the commit's hash]
+  test --full       check everything in all combinations; also long explorations, ten minutes of torture,
+                    and every benchmark once, quickly
+  test FILTER       build, and run only the tests whose names contain FILTER, in all combinations
+  agents [NAME...]  install real agent CLIs from npm, at pinned versions
+                    [default: claude, codex, gemini, opencode]
   agents record [NAME...]
-                    run them against the mock of their model APIs and write down what they print, for the
-                    tests of kennel-agents [default: those that are installed]; some take minutes
+                    run the agents against a mock of their model APIs, and record their output for the
+                    tests of kennel-agents [default: the installed ones]; some take minutes
   torture [--seconds N] [--seed S] [--epoch E]
-                    random verbs, kills, pauses, full disks and missing descriptors,
-                    then an audit from outside [default: 60 s, a seed of its own]
-  openapi           write the description of the API anew, from its code
-  bench ARGS...     build the benchmarks for release and run them: bench pen [--quick]; `bench web` has the
-                    dashboard in a browser
-  vm                make a small Debian machine and run the tests of pens, keepers and limits in it,
-                    under systemd, as root and as a user with a delegated cgroup
-  vm FILTER         only those in test programs with FILTER in their names: kennel-pen/limits
+                    run random commands while processes are killed and paused, disks are full and
+                    descriptors are missing, then audit from outside [default: 60 s, a random seed]
+  openapi           regenerate openapi.json from the code
+  bench NAME [--quick] [ARGS...]
+                    build the benchmarks with the `dist` profile, and run one: pen, session, ask, api, web
+  vm [FILTER]       create a small Debian virtual machine, and run the tests of pens, keepers and limits
+                    in it: under systemd, as root and as a user with a delegated cgroup. FILTER selects
+                    test programs by name, such as kennel-pen/limits
 
 environment:
-  KENNEL_AGENTS_DIR          where the agent CLIs are [default: .agents in the workspace]
-  KENNEL_TEST_FEW_AGENTS=1   keep `test` from installing gemini and opencode, which are big";
+  KENNEL_AGENTS_DIR          folder of the agent CLIs [default: .agents in the workspace]
+  KENNEL_TEST_FEW_AGENTS=1   don't install gemini and opencode for `test`: they are big";
 
-/// What went wrong, by whose fault.
-enum Failure {
-    /// The command line was not understood.
+/// Why a command failed.
+enum CommandError {
+    /// The command line is wrong.
     Usage,
-    /// Something failed.
+    /// The command itself failed.
     Failed(anyhow::Error),
 }
 
-impl From<anyhow::Error> for Failure {
+impl From<anyhow::Error> for CommandError {
     fn from(error: anyhow::Error) -> Self {
-        Failure::Failed(error)
+        CommandError::Failed(error)
     }
 }
 
@@ -63,22 +67,24 @@ fn main() -> ExitCode {
     let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
     match dispatch(&arguments) {
         Ok(()) => ExitCode::SUCCESS,
-        Err(Failure::Usage) => {
+        Err(CommandError::Usage) => {
             eprintln!("{USAGE}");
             ExitCode::from(2)
         }
-        Err(Failure::Failed(error)) => {
+        Err(CommandError::Failed(error)) => {
             eprintln!("\nxtask: {error:#}");
             ExitCode::FAILURE
         }
     }
 }
 
-fn dispatch(arguments: &[&str]) -> Result<(), Failure> {
+fn dispatch(arguments: &[&str]) -> Result<(), CommandError> {
     match arguments {
         ["help" | "--help" | "-h"] => println!("{USAGE}"),
-        ["test"] => test::everything()?,
-        ["test", filter] if !filter.starts_with('-') => test::some(filter)?,
+        ["test", arguments @ ..] => match TestRequest::parse(arguments) {
+            Some(request) => test::run_request(&request)?,
+            None => return Err(CommandError::Usage),
+        },
         ["agents", "record", names @ ..] => record_agents(names)?,
         ["agents", names @ ..] => install_agents(names)?,
         ["openapi"] => openapi::write()?,
@@ -86,12 +92,12 @@ fn dispatch(arguments: &[&str]) -> Result<(), Failure> {
         ["bench", arguments @ ..] if !arguments.is_empty() => bench::bench(arguments)?,
         ["vm"] => vm::run(None)?,
         ["vm", filter] if !filter.starts_with('-') => vm::run(Some(filter))?,
-        _ => return Err(Failure::Usage),
+        _ => return Err(CommandError::Usage),
     }
     Ok(())
 }
 
-/// Installs these agents, or all; a failure if one can't be had.
+/// Installs these agents, or all; fails if one is not available.
 fn install_agents(names: &[&str]) -> anyhow::Result<()> {
     let wanted = match names {
         [] => Agent::ALL.to_vec(),
@@ -100,17 +106,17 @@ fn install_agents(names: &[&str]) -> anyhow::Result<()> {
     programs_of(&wanted).map(drop)
 }
 
-/// Records these agents anew, or those that are installed.
+/// Records the output of these agents, or of those that are installed.
 fn record_agents(names: &[&str]) -> anyhow::Result<()> {
     let wanted = match names {
         [] => Agent::ALL.into_iter().filter(|agent| agents::is_installed(*agent)).collect(),
         names => parse_agents(names)?,
     };
-    ensure!(!wanted.is_empty(), "no agent is installed; `cargo xtask agents` does it");
+    ensure!(!wanted.is_empty(), "no agent is installed: run `cargo xtask agents` first");
     let mut command = cargo(&["run", "-p", "kennel-agents", "--example", "record", "--"]);
     command.arg(workspace().join("crates/kennel-agents/fixtures"));
     for (agent, program) in programs_of(&wanted)? {
-        let program = program.canonicalize().context("an installed program")?;
+        let program = program.canonicalize().context("can't find an installed program")?;
         command.arg(format!("{}={}", agent.name(), program.display()));
     }
     run(&mut command)
@@ -120,7 +126,7 @@ fn parse_agents(names: &[&str]) -> anyhow::Result<Vec<Agent>> {
     names.iter().map(|name| name.parse()).collect()
 }
 
-/// The programs of these agents, which are installed if they aren't; a failure if one can't be had.
+/// Returns the programs of these agents, and installs those that are missing; fails if one is not available.
 fn programs_of(wanted: &[Agent]) -> anyhow::Result<Vec<(Agent, PathBuf)>> {
     let (mut programs, mut missing) = (Vec::new(), Vec::new());
     for Installed { agent, outcome } in agents::install(wanted)? {
@@ -128,7 +134,7 @@ fn programs_of(wanted: &[Agent]) -> anyhow::Result<Vec<(Agent, PathBuf)>> {
             Outcome::AlreadyThere(program) | Outcome::Fresh(program) => {
                 programs.push((agent, program));
             }
-            // The reason has been told on the way.
+            // The reason has been printed already.
             Outcome::Unavailable(_) => missing.push(agent.name()),
         }
     }

@@ -1,4 +1,4 @@
-//! Node and its packages.
+//! Node and the packages of our Node projects.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -8,49 +8,49 @@ use anyhow::Context;
 
 use crate::cargo::{run, succeeds};
 
-/// The oldest Node that our packages are for.
+/// The oldest Node that our packages support.
 const OLDEST: u32 = 20;
-/// A copy of the lock file by which the installed packages are known.
+/// A copy of the lock file from which the packages were installed.
 const INSTALLED: &str = "node_modules/.installed-lock.json";
 
-/// Why a package can't be used here.
-pub(crate) enum Missing {
-    /// There is no Node, or no way to the registry: an ordinary outcome.
-    Here(String),
-    /// Something is wrong with the package.
+/// Why a project can't be used.
+pub(crate) enum PrepareError {
+    /// This machine has no Node or can't reach the registry: the caller skips its step.
+    Unavailable(String),
+    /// Something is wrong with the project.
     Failed(anyhow::Error),
 }
 
-/// `npm`, in the folder of a package.
+/// `npm` in the folder of a project.
 pub(crate) fn npm(folder: &Path) -> Command {
     let mut command = Command::new("npm");
     command.current_dir(folder);
     command
 }
 
-/// Sees to it that Node and what the package needs are there.
-pub(crate) fn prepare(folder: &Path) -> Result<(), Missing> {
-    is_there().map_err(Missing::Here)?;
+/// Checks Node, and installs the packages of a project.
+pub(crate) fn prepare(folder: &Path) -> Result<(), PrepareError> {
+    check_node().map_err(PrepareError::Unavailable)?;
     install(folder).map_err(|error| {
         match succeeds(npm(folder).args(["ping", "--fetch-retries=0"])) {
-            true => Missing::Failed(error),
-            false => Missing::Here(format!("no way to its packages: {error:#}")),
+            true => PrepareError::Failed(error),
+            false => PrepareError::Unavailable(format!("can't reach the npm registry: {error:#}")),
         }
     })
 }
 
-/// Whether Node is there, and new enough.
-fn is_there() -> Result<(), String> {
+/// Checks that Node and npm are installed, and that Node is new enough.
+fn check_node() -> Result<(), String> {
     let output = Command::new("node").arg("--version").output();
-    let output = output.map_err(|error| format!("node can't be run: {error}"))?;
+    let output = output.map_err(|error| format!("can't run node: {error}"))?;
     let text = String::from_utf8_lossy(&output.stdout).trim().to_owned();
     match major(&text) {
         Some(major) if major >= OLDEST => {}
-        _ => return Err(format!("it needs Node {OLDEST}, and this is {text:?}")),
+        _ => return Err(format!("Node is too old: found {text:?}, needs {OLDEST}")),
     }
     match succeeds(Command::new("npm").arg("--version")) {
         true => Ok(()),
-        false => Err("npm can't be run".to_owned()),
+        false => Err("can't run npm".to_owned()),
     }
 }
 
@@ -58,7 +58,7 @@ fn major(version: &str) -> Option<u32> {
     version.strip_prefix('v')?.split('.').next()?.parse().ok()
 }
 
-/// Installs the packages that the lock file names, unless that was done: so the registry is asked once.
+/// Installs the packages of the lock file, unless they are installed already.
 fn install(folder: &Path) -> anyhow::Result<()> {
     let lock = folder.join("package-lock.json");
     let wanted = fs::read(&lock).with_context(|| format!("can't read {}", lock.display()))?;
@@ -76,7 +76,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_version_of_node_is_read() {
+    fn parses_the_major_version_of_node() {
         assert_eq!(major("v20.11.1"), Some(20));
         assert_eq!(major("v8"), Some(8));
         assert_eq!(major(""), None);

@@ -1,4 +1,4 @@
-//! Programs that a chore needs besides Rust: found, installed where we may, else asked for.
+//! Finds the programs that a task needs besides Rust, and installs them where possible.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -10,13 +10,13 @@ use anyhow::bail;
 
 use crate::cargo::run;
 
-/// A program, and the packages of Debian that it comes with.
+/// A program, and the Debian packages that contain it.
 pub(crate) struct Program {
     pub(crate) name: &'static str,
     pub(crate) packages: &'static [&'static str],
 }
 
-/// Sees to it that these are there: installs what it can, else says what to install.
+/// Installs those of the programs that are missing; where it can't, the error lists what to install.
 pub(crate) fn provide(programs: &[Program]) -> anyhow::Result<()> {
     let missing = missing(programs);
     if missing.is_empty() {
@@ -26,7 +26,7 @@ pub(crate) fn provide(programs: &[Program]) -> anyhow::Result<()> {
         missing.iter().flat_map(|program| program.packages).copied().collect();
     if may_install() {
         let install = [&["install", "-y", "--no-install-recommends"], &packages[..]].concat();
-        // A list of packages that is old, or none, is the usual reason for a failure.
+        // Most often the package lists are missing or out of date.
         if apt_get(&install).is_err() {
             apt_get(&["update"])?;
             apt_get(&install)?;
@@ -35,7 +35,7 @@ pub(crate) fn provide(programs: &[Program]) -> anyhow::Result<()> {
     let missing: Vec<&str> = self::missing(programs).iter().map(|program| program.name).collect();
     if !missing.is_empty() {
         bail!(
-            "not found: {}; on Debian or Ubuntu they come by `apt-get install {}` as root",
+            "not found: {}; on Debian or Ubuntu, run `apt-get install {}` as root",
             missing.join(", "),
             packages.join(" ")
         );
@@ -43,12 +43,12 @@ pub(crate) fn provide(programs: &[Program]) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// `apt-get ARGUMENTS…`, without questions.
+/// Runs `apt-get` without prompts.
 pub(crate) fn apt_get(arguments: &[&str]) -> anyhow::Result<()> {
     run(Command::new("apt-get").args(arguments).env("DEBIAN_FRONTEND", "noninteractive"))
 }
 
-/// Whether we are root.
+/// Returns whether this process runs as root.
 pub(crate) fn is_root() -> bool {
     fs::metadata("/proc/self").is_ok_and(|process| process.uid() == 0)
 }
@@ -58,18 +58,18 @@ fn missing(programs: &[Program]) -> Vec<&Program> {
     programs.iter().filter(|program| !is_in(&path, program.name)).collect()
 }
 
-/// Whether this is a system whose packages we know, and ours to install on.
+/// Returns whether this is a Debian system, and this process may install packages on it.
 fn may_install() -> bool {
     let path = std::env::var_os("PATH").unwrap_or_default();
     is_root() && Path::new("/etc/debian_version").exists() && is_in(&path, "apt-get")
 }
 
-/// Where this program is.
+/// Returns the path of a program, if it is in `PATH`.
 pub(crate) fn find(name: &str) -> Option<PathBuf> {
     find_in(&std::env::var_os("PATH").unwrap_or_default(), name)
 }
 
-/// Whether there is a program of this name in the folders of `path`.
+/// Returns whether one of the folders in `path` contains the program.
 fn is_in(path: &OsStr, name: &str) -> bool {
     find_in(path, name).is_some()
 }
@@ -86,10 +86,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_program_is_found_where_the_path_says() {
+    fn finds_a_program_in_the_folders_of_the_path() {
         let path = OsStr::new("/nowhere:/bin");
         assert!(is_in(path, "sh"));
         assert!(!is_in(path, "no-such-program"));
-        assert!(!is_in(OsStr::new("/"), "proc"), "a folder is no program");
+        assert!(!is_in(OsStr::new("/"), "proc"), "a folder is not a program");
     }
 }

@@ -1,61 +1,94 @@
 //! `cargo xtask test`: one command that checks everything, on a machine with nothing but Rust.
+//!
+//! By default it runs every test in one slice of its combinations ([`Scope::Slice`]); `--full` runs all combinations, and
+//! what takes too long for every commit.
 
 mod leftovers;
 mod needs;
+mod packages;
+mod scope;
 mod sdk_python;
 mod sdk_typescript;
 mod skips;
+mod slowest;
 mod web;
 
 use std::num::NonZero;
+use std::path::PathBuf;
 use std::process::Command;
 use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, anyhow};
 
-use crate::agents::{self, Agent, Outcome};
-use crate::cargo::{cargo, run, succeeds};
+use crate::agents;
+use crate::bench;
+use crate::cargo::{cargo, linting_cargo, run, succeeds, target_folder};
 use crate::torture;
-use skips::Skips;
+pub(crate) use scope::{Scope, TestRequest};
+pub(crate) use skips::Skips;
 
-/// Everything, in order, up to the first failure.
-pub(crate) fn everything() -> anyhow::Result<()> {
+/// Runs what the command line asks for.
+pub(crate) fn run_request(request: &TestRequest) -> anyhow::Result<()> {
+    let scope = match request.scope {
+        Some(scope) => scope,
+        // A filter means that a developer works on these tests: all combinations matter.
+        None if request.filter.is_some() => Scope::Full,
+        None => Scope::of_commit(),
+    };
+    println!("{scope}");
+    match &request.filter {
+        Some(filter) => run_matching(filter, scope),
+        None => run_all(scope),
+    }
+}
+
+/// Runs all steps in order, up to the first failure.
+fn run_all(scope: Scope) -> anyhow::Result<()> {
     let skips = Skips::new()?;
     let mut steps = Steps::default();
     steps.run("programs", needs::provide)?;
     steps.run("format", || run(&mut cargo(&["fmt", "--all", "--check"])))?;
-    steps.run("lints", lint)?;
-    steps.run("build", build)?;
-    steps.run("agents", || install_agents(&skips))?;
-    let before = leftovers::look();
-    steps.run("tests", || run_tests(&skips, None))?;
-    steps.run("the Python client", || sdk_python::check(&skips))?;
-    steps.run("the TypeScript client", || sdk_typescript::test(&skips))?;
-    steps.run("the dashboard", || web::test(&skips))?;
-    steps.run("torture, and meanwhile the docs and their examples", || {
-        beside(torture_a_while, || {
-            test_docs()?;
-            document()
-        })
+    steps.run("lints and build, and meanwhile packages", || {
+        concurrently(build, || packages::install(&skips))
     })?;
+    let before = leftovers::find();
+    steps.run("tests", || run_tests(&skips, scope, None))?;
+    steps.run("Python and TypeScript clients", || {
+        concurrently(|| sdk_python::check(&skips), || sdk_typescript::check(&skips))
+    })?;
+    steps.run("dashboard", || web::check(&skips, scope))?;
+    steps.run("torture, and meanwhile docs and doctests", || {
+        concurrently(
+            || torture_for(scope),
+            || {
+                run(&mut linting_cargo(&["test", "--doc", "--workspace", "--all-features"]))?;
+                check_docs()
+            },
+        )
+    })?;
+    if scope == Scope::Full {
+        steps.run("long explorations", explore)?;
+        steps.run("benchmarks, quickly", || bench::run_each_quickly(&skips))?;
+    }
     steps.run("nothing left behind", || leftovers::check(&before))?;
     skips.print()?;
     steps.print();
+    println!("{scope}");
     Ok(())
 }
 
-/// The tests whose names contain `filter`, and what they need.
-pub(crate) fn some(filter: &str) -> anyhow::Result<()> {
+/// Builds everything, and runs the tests whose names contain `filter`.
+fn run_matching(filter: &str, scope: Scope) -> anyhow::Result<()> {
     let skips = Skips::new()?;
     let mut steps = Steps::default();
-    steps.run("build", build)?;
-    steps.run("agents", || install_agents(&skips))?;
-    steps.run("tests", || run_tests(&skips, Some(filter)))?;
+    steps.run("lints and build", build)?;
+    steps.run("agents", || packages::install_agents(&skips))?;
+    steps.run("tests", || run_tests(&skips, scope, Some(filter)))?;
     skips.print()
 }
 
-/// Steps with a name and a time each.
+/// The steps done so far, with the time that each took.
 #[derive(Default)]
 struct Steps(Vec<(&'static str, Duration)>);
 
@@ -84,93 +117,84 @@ impl Steps {
     }
 }
 
-fn lint() -> anyhow::Result<()> {
-    let what = ["clippy", "--workspace", "--all-targets", "--all-features"];
-    run(with_dashboard(&mut cargo(&[&what[..], &["--", "-D", "warnings"]].concat())))
-}
-
-/// Everything at once, so that the programs that tests start are there, and from the same source. With
-/// all features, as the tests: else everything would be built twice.
+/// Checks and compiles everything at once, with all features: the tests and the programs that they start.
 fn build() -> anyhow::Result<()> {
-    let what = ["build", "--workspace", "--all-targets", "--all-features"];
-    run(with_dashboard(&mut cargo(&what)))
-}
-
-/// The program that is tested has its dashboard: one that can't be built is a failure here, not a warning.
-fn with_dashboard(command: &mut Command) -> &mut Command {
-    match needs::has_dashboard() {
-        true => command.env("KENNEL_WEB", "require"),
-        false => command,
+    let mut command =
+        linting_cargo(&["build", "--workspace", "--all-targets", "--all-features"]);
+    if needs::has_dashboard() {
+        // The tests need the dashboard, so a dashboard that can't be built is an error and not a warning.
+        command.env("KENNEL_WEB", "require");
     }
-}
-
-/// The agents that tests drive. Two can be left out: they are big, and start slowly.
-fn install_agents(skips: &Skips) -> anyhow::Result<()> {
-    let few = std::env::var_os("KENNEL_TEST_FEW_AGENTS").is_some_and(|value| value == "1");
-    let mut wanted = Agent::ALL.to_vec();
-    wanted.retain(|agent| {
-        !few || matches!(agent, Agent::Claude | Agent::Codex) || agents::is_installed(*agent)
-    });
-    for installed in agents::install(&wanted)? {
-        if let Outcome::Unavailable(why) = installed.outcome {
-            skips.add(&format!("{}: {why}", installed.agent))?;
-        }
-    }
-    Ok(())
-}
-
-/// The tests, by nextest if there is one, which then weighs them: see `.config/nextest.toml`. Both runners go on after a
-/// failure, to name them all.
-fn run_tests(skips: &Skips, filter: Option<&str>) -> anyhow::Result<()> {
-    let what = ["--workspace", "--all-features", "--no-fail-fast"];
-    let cores = thread::available_parallelism().map_or(2, NonZero::get);
-    let mut command = if succeeds(&mut cargo(&["nextest", "--version"])) {
-        let places = (cores * PLACES).to_string();
-        let mut command = cargo(&["nextest", "run", "--profile", "suite"]);
-        command.args(what).args(["--test-threads", &places]).args(filter);
-        command
-    } else {
-        // More than there are cores, since most of them wait for processes most of the time.
-        let threads = (cores * 3 / 2).to_string();
-        let mut command = cargo(&["test", "--all-targets"]);
-        command.args(what).args(filter).args(["--", "--test-threads", &threads]);
-        command
-    };
-    command.env("KENNEL_TEST_SKIPS", skips.path());
-    // Tests run in another folder than we do.
-    command.env("KENNEL_AGENTS_DIR", agents::cache_dir()?);
     run(&mut command)
 }
 
-/// How many places for tests a core has; a test takes one or several.
-const PLACES: usize = 6;
+/// How many slots for tests a core has. A test takes one or several: see `.config/nextest.toml`.
+const SLOTS: usize = 6;
 
-/// The same plan each time, so that what fails is not the luck of the draw: new ones are drawn by hand.
-const SEED: &str = "7";
-
-/// A minute of what nobody thought of. It waits for processes most of the time, and the docs take a core.
-fn torture_a_while() -> anyhow::Result<()> {
-    run(Command::new(torture::built()?).args(["--seconds", "60", "--seed", SEED]))
+/// Runs the tests with nextest, or with `cargo test` where nextest is not installed. Both continue after a failure.
+fn run_tests(skips: &Skips, scope: Scope, filter: Option<&str>) -> anyhow::Result<()> {
+    let what = ["--workspace", "--all-features", "--no-fail-fast"];
+    let cores = thread::available_parallelism().map_or(2, NonZero::get);
+    let has_nextest = succeeds(&mut cargo(&["nextest", "--version"]));
+    let mut command = if has_nextest {
+        let slots = (cores * SLOTS).to_string();
+        let mut command = linting_cargo(&["nextest", "run", "--profile", "suite"]);
+        command.args(what).args(["--test-threads", &slots]).args(filter);
+        command
+    } else {
+        // More than there are cores, since most tests wait for processes most of the time.
+        let threads = (cores * 3 / 2).to_string();
+        let mut command = linting_cargo(&["test", "--all-targets"]);
+        command.args(what).args(filter).args(["--", "--test-threads", &threads]);
+        command
+    };
+    scope.limit(&mut command);
+    command.env("KENNEL_TEST_SKIPS", skips.path());
+    // Absolute, because tests run in another working directory.
+    command.env("KENNEL_AGENTS_DIR", agents::cache_dir()?);
+    let result = run(&mut command);
+    if has_nextest {
+        slowest::print(&junit_report()?);
+    }
+    result
 }
 
-/// Does both at once; the failure of either is one.
-fn beside(
-    first: impl FnOnce() -> anyhow::Result<()> + Send,
-    second: impl FnOnce() -> anyhow::Result<()>,
+/// Where nextest writes its JUnit report.
+fn junit_report() -> anyhow::Result<PathBuf> {
+    Ok(target_folder()?.join("nextest/suite/junit.xml"))
+}
+
+/// Runs the torture test: always with the same seed, so that a failure is caused by a change and not by the draw.
+fn torture_for(scope: Scope) -> anyhow::Result<()> {
+    let seconds = match scope {
+        Scope::Slice(_) => "45",
+        Scope::Full => "600",
+    };
+    run(Command::new(torture::program()?).args(["--seconds", seconds, "--seed", "7"]))
+}
+
+/// Runs the explorations that are ignored because they take minutes, optimized.
+fn explore() -> anyhow::Result<()> {
+    let what = ["test", "--release", "-p", "kennel-core"];
+    let tests = ["--test", "exploration", "--test", "plans", "--", "--ignored"];
+    run(&mut cargo(&[&what[..], &tests].concat()))
+}
+
+/// Runs both at the same time; fails if either fails.
+fn concurrently(
+    first: impl FnOnce() -> anyhow::Result<()>,
+    second: impl FnOnce() -> anyhow::Result<()> + Send,
 ) -> anyhow::Result<()> {
     thread::scope(|scope| {
-        let first = scope.spawn(first);
-        let second = second();
-        first.join().map_err(|_| anyhow!("it panicked"))??;
-        second
+        let second = scope.spawn(second);
+        let first = first();
+        second.join().map_err(|_| anyhow!("a step panicked"))??;
+        first
     })
 }
 
-fn test_docs() -> anyhow::Result<()> {
-    run(&mut cargo(&["test", "--doc", "--workspace", "--all-features"]))
-}
-
-fn document() -> anyhow::Result<()> {
+/// Builds the documentation, with warnings as errors.
+fn check_docs() -> anyhow::Result<()> {
     let given = std::env::var("RUSTDOCFLAGS").unwrap_or_default();
     let flags = format!("{given} -D warnings");
     let mut command = cargo(&["doc", "--workspace", "--no-deps", "--all-features"]);
@@ -183,9 +207,9 @@ mod tests {
     use anyhow::bail;
 
     #[test]
-    fn the_failure_of_either_of_two_is_one() {
-        assert!(beside(|| Ok(()), || Ok(())).is_ok());
-        assert!(beside(|| bail!("first"), || Ok(())).is_err());
-        assert!(beside(|| Ok(()), || bail!("second")).is_err());
+    fn two_concurrent_steps_fail_if_either_fails() {
+        assert!(concurrently(|| Ok(()), || Ok(())).is_ok());
+        assert!(concurrently(|| bail!("first"), || Ok(())).is_err());
+        assert!(concurrently(|| Ok(()), || bail!("second")).is_err());
     }
 }

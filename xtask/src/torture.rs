@@ -1,30 +1,18 @@
-//! The torture run: see `testing/torture`.
+//! `cargo xtask torture`: see `testing/torture`.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::Command;
 
-use anyhow::Context;
+use crate::cargo::{linting_cargo, run, target_folder};
 
-use crate::cargo::{cargo, run};
-
-/// Builds what it takes, with the named points at which processes are killed, and passes the arguments on.
+/// Builds the programs with fault points, the same way as the tests do, and passes the arguments on.
 pub(crate) fn torture(arguments: &[&str]) -> anyhow::Result<()> {
-    // The same as the tests build, so that nothing is built twice.
-    run(&mut cargo(&[
-        "build",
-        "--all-features",
-        "-p",
-        "kennel-torture",
-        "-p",
-        "fake-agent",
-        "-p",
-        "kennel",
-    ]))?;
-    run(Command::new(built()?).args(arguments))
+    let programs = ["-p", "kennel-torture", "-p", "fake-agent", "-p", "kennel"];
+    run(&mut linting_cargo(&[&["build", "--all-features"], &programs[..]].concat()))?;
+    run(Command::new(program()?).args(arguments))
 }
 
-/// The program: beside ours, which is built the same way.
-pub(crate) fn built() -> anyhow::Result<PathBuf> {
-    let own = std::env::current_exe().context("our own path")?;
-    Ok(own.parent().unwrap_or(Path::new(".")).join("kennel-torture"))
+/// The path of the built program.
+pub(crate) fn program() -> anyhow::Result<PathBuf> {
+    Ok(target_folder()?.join("debug/kennel-torture"))
 }

@@ -1,4 +1,4 @@
-//! What the checks need besides Rust.
+//! Programs that the checks need besides Rust.
 
 use std::process::Command;
 
@@ -9,23 +9,23 @@ use crate::programs::{self, Program};
 
 const PROGRAMS: [Program; 6] = [
     Program { name: "git", packages: &["git"] },
-    // The tests become another user by the first, and let processes get away by the second.
+    // With the first the tests become another user, with the second processes escape from their group.
     Program { name: "setpriv", packages: &["util-linux"] },
     Program { name: "setsid", packages: &["util-linux"] },
     Program { name: "kill", packages: &["procps"] },
-    // The shell that the agents' tools run in.
+    // The shell in which the agents run their tools.
     Program { name: "bash", packages: &["bash"] },
     Program { name: "cc", packages: &["gcc", "libc6-dev"] },
 ];
 
-/// What the dashboard is built with.
+/// What builds the dashboard.
 const NODE: [Program; 2] =
     [Program { name: "node", packages: &["nodejs"] }, Program { name: "npm", packages: &["npm"] }];
 
-/// A component of the Rust toolchain, and the subcommand of cargo that shows whether it is there.
+/// Components of the Rust toolchain, each with the subcommand of cargo that shows whether it is installed.
 const COMPONENTS: [(&str, &str); 2] = [("rustfmt", "fmt"), ("clippy", "clippy")];
 
-/// Sees to it that everything needed is there: installs what it can, else says what to install.
+/// Installs what is missing; where it can't, the error lists what to install.
 pub(crate) fn provide() -> anyhow::Result<()> {
     programs::provide(&PROGRAMS)?;
     if has_dashboard() {
@@ -34,19 +34,19 @@ pub(crate) fn provide() -> anyhow::Result<()> {
     for (component, subcommand) in COMPONENTS {
         provide_component(component, subcommand)?;
     }
-    println!("all there");
+    println!("all programs are installed");
     Ok(())
 }
 
-/// Whether its sources are there.
+/// Returns whether the dashboard's sources are there.
 pub(super) fn has_dashboard() -> bool {
     workspace().join("web/package.json").exists()
 }
 
 fn provide_component(component: &str, subcommand: &str) -> anyhow::Result<()> {
-    let is_there = || succeeds(&mut cargo(&[subcommand, "--version"]));
+    let is_installed = || succeeds(&mut cargo(&[subcommand, "--version"]));
     let add = ["component", "add", component];
-    if is_there() || (run(Command::new("rustup").args(add)).is_ok() && is_there()) {
+    if is_installed() || (run(Command::new("rustup").args(add)).is_ok() && is_installed()) {
         return Ok(());
     }
     bail!("`cargo {subcommand}` does not work; install {component}: rustup {}", add.join(" "))

@@ -1,4 +1,4 @@
-//! The Python client: that its types are those of the API, its own tests, and the API held against its description.
+//! Checks the Python client: that its types match the API, its tests, and that the API conforms to its description.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -10,20 +10,20 @@ use super::skips::Skips;
 use crate::cargo::{run, succeeds, target_folder, workspace};
 use crate::programs::{self, Program};
 
-/// Its folder in the workspace.
+/// The client's folder in the workspace.
 const FOLDER: &str = "sdk/python";
-/// What its checks need, at fixed versions.
+/// The packages that the checks need, at fixed versions.
 const REQUIREMENTS: &str = "requirements-test.txt";
 
 const PYTHON: [Program; 1] = [Program { name: "python3", packages: &["python3", "python3-venv"] }];
 
-/// All of it. The tests need nothing but Python; what else there is needs packages, and is left out if there is no way to
-/// get them.
+/// Runs all checks. The tests need only Python; the other checks need packages, and are skipped if those can't be
+/// downloaded.
 pub(super) fn check(skips: &Skips) -> anyhow::Result<()> {
-    programs::provide(&PYTHON)?;
+    provide_python()?;
     let new_enough = "import sys; sys.exit(sys.version_info < (3, 10))";
     if !succeeds(Command::new("python3").args(["-c", new_enough])) {
-        bail!("the Python client needs Python 3.10 or newer, and python3 is older");
+        bail!("python3 is too old: the Python client needs Python 3.10 or newer");
     }
     run(python("python3", &["tools/generate_types.py", "--check"])?.current_dir(folder()))?;
     let tests = ["-m", "unittest", "discover", "--start-directory", "tests"];
@@ -34,19 +34,24 @@ pub(super) fn check(skips: &Skips) -> anyhow::Result<()> {
     }
 }
 
-/// Its types, and requests made from the description of the API.
+/// Checks the types, and sends requests that are generated from the description of the API.
 fn check_with_packages(python3: &Path) -> anyhow::Result<()> {
-    let python3 = python3.to_str().context("a target folder with an odd name")?;
+    let python3 = python3.to_str().context("the path of the target folder is not UTF-8")?;
     run(python(python3, &["-m", "mypy"])?.current_dir(folder()))?;
     let conformance = ["-m", "pytest", "-q", "-p", "no:cacheprovider", "."];
     run(python(python3, &conformance)?.current_dir(folder().join("conformance")))
+}
+
+/// Installs Python if it is missing and this is possible.
+pub(super) fn provide_python() -> anyhow::Result<()> {
+    programs::provide(&PYTHON)
 }
 
 fn folder() -> PathBuf {
     workspace().join(FOLDER)
 }
 
-/// Leaves nothing in the sources, and finds the programs that were built.
+/// A Python that writes nothing into the sources, and finds the programs under test.
 fn python(program: &str, arguments: &[&str]) -> anyhow::Result<Command> {
     let target = target_folder()?;
     let scratch = target.join("sdk-python-scratch");
@@ -59,33 +64,33 @@ fn python(program: &str, arguments: &[&str]) -> anyhow::Result<Command> {
     Ok(command)
 }
 
-/// The interpreter of a virtual environment with what is needed, which is made if it isn't there or needs other things now.
-fn environment() -> anyhow::Result<PathBuf> {
-    let place = target_folder()?.join("sdk-python");
-    let (python3, note) = (place.join("bin/python3"), place.join(REQUIREMENTS));
-    let wanted = folder().join(REQUIREMENTS);
+/// Returns the interpreter of a virtual environment with the packages. Creates it if it is missing or the packages changed.
+pub(super) fn environment() -> anyhow::Result<PathBuf> {
+    let folder = target_folder()?.join("sdk-python");
+    let (python3, note) = (folder.join("bin/python3"), folder.join(REQUIREMENTS));
+    let wanted = self::folder().join(REQUIREMENTS);
     let text = fs::read(&wanted).with_context(|| format!("can't read {}", wanted.display()))?;
-    // Written last, so that one that was not finished is made anew.
-    if fs::read(&note).is_ok_and(|there| there == text)
+    // Written last, so that an unfinished environment is created again.
+    if fs::read(&note).is_ok_and(|installed| installed == text)
         && succeeds(Command::new(&python3).arg("--version"))
     {
         return Ok(python3);
     }
-    make(&place)?;
+    create(&folder)?;
     let install = ["-m", "pip", "install", "--quiet", "--disable-pip-version-check", "-r"];
     run(Command::new(&python3).args(install).arg(&wanted))?;
     fs::write(&note, text).with_context(|| format!("can't write {}", note.display()))?;
     Ok(python3)
 }
 
-/// Debian has what makes one in a package of its own.
-fn make(place: &Path) -> anyhow::Result<()> {
-    let make = || run(Command::new("python3").args(["-m", "venv", "--clear"]).arg(place));
-    if make().is_ok() {
+/// Creates a virtual environment. Debian has the module for it in a separate package.
+fn create(folder: &Path) -> anyhow::Result<()> {
+    let create = || run(Command::new("python3").args(["-m", "venv", "--clear"]).arg(folder));
+    if create().is_ok() {
         return Ok(());
     }
     if programs::is_root() && Path::new("/etc/debian_version").exists() {
         programs::apt_get(&["install", "-y", "--no-install-recommends", "python3-venv"])?;
     }
-    make().context("on Debian or Ubuntu it needs `apt-get install python3-venv` as root")
+    create().context("on Debian or Ubuntu, run `apt-get install python3-venv` as root")
 }

@@ -1,16 +1,18 @@
-//! The TypeScript client: that its types are those of the API, that it compiles, and its tests against a real daemon.
+//! Checks the TypeScript client: that its types match the API, that it compiles, and its tests against a real daemon.
 
 use super::skips::Skips;
 use crate::cargo::{run, target_folder, workspace};
-use crate::node::{self, Missing, npm};
+use crate::node::{self, PrepareError, npm};
 
-/// Everything; skipped loudly where there is no Node, or no way to its packages.
-pub(crate) fn test(skips: &Skips) -> anyhow::Result<()> {
+/// Runs all checks; skips them where there is no Node, or its packages can't be downloaded.
+pub(super) fn check(skips: &Skips) -> anyhow::Result<()> {
     let folder = workspace().join("sdk/typescript");
     match node::prepare(&folder) {
         Ok(()) => {}
-        Err(Missing::Here(why)) => return skips.add(&format!("TypeScript client: {why}")),
-        Err(Missing::Failed(error)) => return Err(error),
+        Err(PrepareError::Unavailable(why)) => {
+            return skips.add(&format!("TypeScript client: {why}"));
+        }
+        Err(PrepareError::Failed(error)) => return Err(error),
     }
     let programs = target_folder()?.join("debug");
     run(npm(&folder).args(["run", "--silent", "test"]).env("KENNEL_TEST_PROGRAMS", programs))

@@ -1,4 +1,4 @@
-//! What was not tested here, and why.
+//! What could not be tested on this machine, and why.
 
 use std::collections::BTreeMap;
 use std::fs::{self, OpenOptions};
@@ -7,11 +7,11 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 
-/// A file that tests add a line to for each thing that they can't test here. It goes with this.
+/// A file to which tests add a line for each thing that they can't test on this machine. Dropping this removes the file.
 pub(crate) struct Skips(PathBuf);
 
 impl Skips {
-    /// An empty one.
+    /// Creates an empty file.
     pub(crate) fn new() -> anyhow::Result<Self> {
         let name = format!("kennel-test-skips-{}", std::process::id());
         let path = std::env::temp_dir().join(name);
@@ -19,7 +19,7 @@ impl Skips {
         Ok(Self(path))
     }
 
-    /// For the tests.
+    /// The path, for the tests.
     pub(crate) fn path(&self) -> &Path {
         &self.0
     }
@@ -31,13 +31,13 @@ impl Skips {
             .with_context(|| format!("can't write {}", self.0.display()))
     }
 
-    /// Prints them all, so that nobody overlooks them.
+    /// Prints all lines.
     pub(crate) fn print(&self) -> anyhow::Result<()> {
         let text = fs::read_to_string(&self.0)
             .with_context(|| format!("can't read {}", self.0.display()))?;
         let lines = counted(&text);
         if !lines.is_empty() {
-            println!("\n*** SKIPPED HERE ***");
+            println!("\n*** SKIPPED ON THIS MACHINE ***");
             for line in lines {
                 println!("  {line}");
             }
@@ -48,12 +48,12 @@ impl Skips {
 
 impl Drop for Skips {
     fn drop(&mut self) {
-        // A small file in the temp folder is no reason to fail.
+        // A small file that stays in the temp folder does no harm.
         fs::remove_file(&self.0).ok();
     }
 }
 
-/// Each line once, with how often it is there.
+/// Returns each line once, with the number of times it occurs.
 fn counted(text: &str) -> Vec<String> {
     let mut counts = BTreeMap::<&str, usize>::new();
     for line in text.lines().filter(|line| !line.is_empty()) {
@@ -71,7 +71,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_line_that_is_there_often_is_shown_once() {
+    fn prints_repeated_lines_once() {
         assert_eq!(counted("b\na\nb\n"), ["a", "b (2 times)"]);
         assert!(counted("").is_empty());
     }
