@@ -7,7 +7,8 @@ use anyhow::Context;
 use crate::programs::{self, Program};
 
 /// The names of complete browsers that will do.
-const COMPLETE: [&str; 4] = ["chromium", "chromium-browser", "google-chrome", "google-chrome-stable"];
+const COMPLETE: [&str; 4] =
+    ["chromium", "chromium-browser", "google-chrome", "google-chrome-stable"];
 /// The same engine without a user interface: a page takes a third less work.
 const HEADLESS: Program =
     Program { name: "chromium-headless-shell", packages: &["chromium-headless-shell"] };
@@ -15,7 +16,9 @@ const CHROMIUM: Program = Program { name: "chromium", packages: &["chromium"] };
 
 /// Returns a browser for tests: the headless one if possible.
 pub(crate) fn for_tests() -> anyhow::Result<PathBuf> {
-    if let Some(found) = from_environment().or_else(|| programs::find(HEADLESS.name)).or_else(complete) {
+    if let Some(found) =
+        from_environment().or_else(|| programs::find(HEADLESS.name)).or_else(complete)
+    {
         return Ok(found);
     }
     install(HEADLESS).or_else(|_| install(CHROMIUM))

@@ -119,8 +119,7 @@ impl Steps {
 
 /// Checks and compiles everything at once, with all features: the tests and the programs that they start.
 fn build() -> anyhow::Result<()> {
-    let mut command =
-        linting_cargo(&["build", "--workspace", "--all-targets", "--all-features"]);
+    let mut command = linting_cargo(&["build", "--workspace", "--all-targets", "--all-features"]);
     if needs::has_dashboard() {
         // The tests need the dashboard, so a dashboard that can't be built is an error and not a warning.
         command.env("KENNEL_WEB", "require");

@@ -119,8 +119,11 @@ mod tests {
         let mut sleep = Command::new("sleep");
         let mut child = sleep.arg("60").env("KENNEL_HOME_ID", "of-this-test").spawn().unwrap();
         let id = child.id();
-        let is_found =
-            || find().iter().any(|leftover| matches!(leftover, Leftover::Process(pid, _) if *pid == id));
+        let is_found = || {
+            find()
+                .iter()
+                .any(|leftover| matches!(leftover, Leftover::Process(pid, _) if *pid == id))
+        };
         let deadline = Instant::now() + Duration::from_secs(60);
         while !is_found() {
             assert!(Instant::now() < deadline);
