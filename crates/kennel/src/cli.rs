@@ -6,15 +6,15 @@ use std::path::PathBuf;
 use clap::{ArgMatches, Args, Command, FromArgMatches, Parser, Subcommand};
 
 use crate::ask::{self, AnswerArgs, AskArgs};
-use crate::config::{self as configuration, Config, ConfigError, WhichProfile};
+use crate::command_error::{CommandError, say};
+use crate::config::{self as configuration, Config, ConfigError, ProfileChoice};
 use crate::doctor::{self, DoctorArgs};
-use crate::failure::{Failure, say};
 use crate::home::Home;
 use crate::plan;
 use crate::run::{self, ChatArgs, RunArgs};
 use crate::verbs::{
     adopt, attach, completions, config, daemon, dashboard, events, forget, inspect, kill, logs,
-    member, prune, ps, report, rescue, rm, send, signal, stop, strays, token, unknown, wait,
+    member, prune, ps, report, rescue, rm, send, signal, stop, strays, token, unknown_verb, wait,
     worktrees,
 };
 
@@ -217,14 +217,14 @@ enum Verb {
 
 /// Why there is nothing to do.
 #[derive(Debug)]
-pub(crate) enum Unread {
+pub(crate) enum CliError {
     /// The command line was not understood, or help was asked for.
     Usage(clap::Error),
     /// The configuration was not understood, or something else was meant than what was written.
-    Refused(Failure),
+    Refused(CommandError),
 }
 
-impl From<clap::Error> for Unread {
+impl From<clap::Error> for CliError {
     fn from(error: clap::Error) -> Self {
         Self::Usage(error)
     }
@@ -241,14 +241,14 @@ enum Mistakes {
 
 impl Verb {
     /// The section with defaults for its flags, if it has one.
-    fn section(&self) -> Option<(&'static str, Mistakes, WhichProfile<'_>)> {
+    fn section(&self) -> Option<(&'static str, Mistakes, ProfileChoice<'_>)> {
         match self {
             Self::Run(args) => {
-                Some(("run", Mistakes::Refused, WhichProfile::Chosen(args.profile.as_deref())))
+                Some(("run", Mistakes::Refused, ProfileChoice::Chosen(args.profile.as_deref())))
             }
-            Self::Stop(_) => Some(("stop", Mistakes::Told, WhichProfile::Nobodys)),
-            Self::Attach(_) => Some(("attach", Mistakes::Told, WhichProfile::Nobodys)),
-            Self::Prune(_) => Some(("prune", Mistakes::Refused, WhichProfile::Nobodys)),
+            Self::Stop(_) => Some(("stop", Mistakes::Told, ProfileChoice::None)),
+            Self::Attach(_) => Some(("attach", Mistakes::Told, ProfileChoice::None)),
+            Self::Prune(_) => Some(("prune", Mistakes::Refused, ProfileChoice::None)),
             _ => None,
         }
     }
@@ -256,19 +256,19 @@ impl Verb {
 
 impl Cli {
     /// The command line, with the configuration's defaults where it says nothing.
-    pub(crate) fn read(words: Vec<OsString>) -> Result<Self, Unread> {
+    pub(crate) fn read(words: Vec<OsString>) -> Result<Self, CliError> {
         let mut command = configuration::command();
         let given = match command.try_get_matches_from_mut(&words) {
             Ok(given) => given,
             Err(error) => {
-                let explained = unknown::explain(&command, &words, &error);
-                return Err(explained.map_or(Unread::Usage(error), Unread::Refused));
+                let explained = unknown_verb::explain(&command, &words, &error);
+                return Err(explained.map_or(CliError::Usage(error), CliError::Refused));
             }
         };
         let mut cli = Self::from_arg_matches(&given)?;
         cli.config = Config::new(cli.file.config.take());
-        cli.check(&words).map_err(Unread::Refused)?;
-        match cli.defaults(&command, &given).map_err(Unread::Refused)? {
+        cli.check(&words).map_err(CliError::Refused)?;
+        match cli.defaults(&command, &given).map_err(CliError::Refused)? {
             Some((section, defaults)) => {
                 let command = configuration::with_defaults(section, defaults);
                 let read = Self::from_arg_matches(&command.try_get_matches_from(words)?)?;
@@ -279,14 +279,14 @@ impl Cli {
     }
 
     /// What can be told from the words alone.
-    fn check(&self, words: &[OsString]) -> Result<(), Failure> {
+    fn check(&self, words: &[OsString]) -> Result<(), CommandError> {
         if let Verb::Run(args) = &self.verb {
             args.check_words(words)?;
         }
         // A file that this very command names must be there, whether or not it has use for it. `kennel config`
         // has words of its own for that.
         if self.config.named_by_flag().is_some() && !matches!(self.verb, Verb::Config(_)) {
-            self.config.settings(WhichProfile::Nobodys)?;
+            self.config.settings(ProfileChoice::None)?;
         }
         Ok(())
     }
@@ -296,7 +296,7 @@ impl Cli {
         &self,
         command: &Command,
         given: &ArgMatches,
-    ) -> Result<Option<(&'static str, Vec<configuration::Default>)>, Failure> {
+    ) -> Result<Option<(&'static str, Vec<configuration::Default>)>, CommandError> {
         let Some((section, mistakes, profile)) = self.verb.section() else { return Ok(None) };
         let settings = match self.config.settings(profile) {
             Ok(settings) => settings,
@@ -312,8 +312,8 @@ impl Cli {
     }
 
     /// Does what was asked; gives the exit code.
-    pub(crate) fn perform(self) -> Result<u8, Failure> {
-        let open = || Home::open(&self.home, &self.config).map_err(Failure::setup);
+    pub(crate) fn perform(self) -> Result<u8, CommandError> {
+        let open = || Home::open(&self.home, &self.config).map_err(CommandError::setup);
         match self.verb {
             Verb::Run(args) => run::run(&open()?, &args),
             Verb::Ask(args) => ask::ask(&open()?, &args),
@@ -457,7 +457,7 @@ mod tests {
         assert_eq!(run_with(file, &["--profile", "b"]).grace, Duration::from_secs(2));
     }
 
-    fn read(words: &[&str]) -> Result<Cli, Unread> {
+    fn read(words: &[&str]) -> Result<Cli, CliError> {
         Cli::read(words.iter().map(OsString::from).collect())
     }
 
@@ -465,7 +465,7 @@ mod tests {
     fn a_file_that_is_named_must_be_there_for_every_verb() {
         for verb in [&["ps"][..], &["stop", "x"], &["inspect", "x"], &["daemon", "status"]] {
             let words = [&["kennel", "--config", "/no/such/file"][..], verb].concat();
-            assert!(matches!(read(&words), Err(Unread::Refused(_))), "{verb:?}");
+            assert!(matches!(read(&words), Err(CliError::Refused(_))), "{verb:?}");
         }
         assert!(read(&["kennel", "--config", "/no/such/file", "config", "path"]).is_ok());
     }
@@ -474,7 +474,7 @@ mod tests {
     fn a_branch_without_an_equals_sign_is_not_taken_for_a_program() {
         let run = |words: &[&str]| read(&[&["kennel", "run"][..], words].concat());
         let refused = run(&["--worktree", "feature", "--", "true"]);
-        assert!(matches!(refused, Err(Unread::Refused(_))), "{refused:?}");
+        assert!(matches!(refused, Err(CliError::Refused(_))), "{refused:?}");
         for sound in [
             &["--worktree=feature", "--", "true"][..],
             &["--worktree", "--", "feature", "--", "true"],
@@ -503,7 +503,7 @@ mod tests {
             (&["stop", "-t", "-1s", "x"], "\"-1s\" is not a time"),
         ] {
             let words = [&["kennel"][..], words].concat();
-            let Err(Unread::Usage(error)) = read(&words) else { panic!("{words:?}") };
+            let Err(CliError::Usage(error)) = read(&words) else { panic!("{words:?}") };
             let text = error.to_string();
             assert!(text.contains(told) && !text.contains("tip:"), "{words:?}: {text}");
         }

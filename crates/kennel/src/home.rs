@@ -13,8 +13,8 @@ use kennel_pen::HomeId;
 use rustix::fs::FlockOperation;
 
 use crate::cli::HomeArgs;
+use crate::command_error::say;
 use crate::config::Config;
-use crate::failure::say;
 
 /// The file with the id.
 const ID: &str = "id";
@@ -81,7 +81,7 @@ fn folder(args: &HomeArgs) -> anyhow::Result<PathBuf> {
 
 /// What the file with the id tells.
 #[derive(Debug, PartialEq, Eq)]
-enum Found {
+enum HomeIdFile {
     /// It is this home's.
     Own(HomeId),
     /// It is from a time when its inode was not written down.
@@ -96,13 +96,13 @@ fn id(folder: &Path) -> anyhow::Result<HomeId> {
     // Two that start at once must agree: one makes the file, in whole, the other reads it.
     for _ in 0..3 {
         match read(&path)? {
-            Some(Found::Own(id)) => return Ok(id),
-            Some(Found::Old(id)) => {
+            Some(HomeIdFile::Own(id)) => return Ok(id),
+            Some(HomeIdFile::Old(id)) => {
                 // A home that can't be written to keeps its old file, which is as good as it was.
                 upgrade(folder, &path).ok();
                 return Ok(id);
             }
-            Some(Found::Copied) => replace_copy(folder, &path)
+            Some(HomeIdFile::Copied) => replace_copy(folder, &path)
                 .with_context(|| format!("can't write {}", path.display()))?,
             None => {
                 let made = HomeId::random().and_then(|id| make(folder, &path, &id));
@@ -113,7 +113,7 @@ fn id(folder: &Path) -> anyhow::Result<HomeId> {
     bail!("{} comes and goes", path.display())
 }
 
-fn read(path: &Path) -> anyhow::Result<Option<Found>> {
+fn read(path: &Path) -> anyhow::Result<Option<HomeIdFile>> {
     let unreadable = || format!("can't read {}", path.display());
     let mut file = match File::open(path) {
         Ok(file) => file,
@@ -132,13 +132,13 @@ fn read(path: &Path) -> anyhow::Result<Option<Found>> {
 }
 
 /// `text` is what a file with this inode holds.
-fn understand(text: &str, inode: u64) -> anyhow::Result<Found> {
+fn understand(text: &str, inode: u64) -> anyhow::Result<HomeIdFile> {
     let mut lines = text.trim_end().lines();
     let id = HomeId::parse(lines.next().unwrap_or_default().trim())?;
-    let Some(line) = lines.next() else { return Ok(Found::Old(id)) };
+    let Some(line) = lines.next() else { return Ok(HomeIdFile::Old(id)) };
     let written = line.strip_prefix("inode ").and_then(|number| number.trim().parse::<u64>().ok());
     let written = written.ok_or_else(|| anyhow!("its second line is {line:?}"))?;
-    Ok(if written == inode { Found::Own(id) } else { Found::Copied })
+    Ok(if written == inode { HomeIdFile::Own(id) } else { HomeIdFile::Copied })
 }
 
 /// A new file with this id beside its place, which knows its own inode.
@@ -169,7 +169,7 @@ fn make(folder: &Path, path: &Path, id: &HomeId) -> io::Result<()> {
 /// Gives an old file its second line. One at a time, and only if it is still an old one.
 fn upgrade(folder: &Path, path: &Path) -> anyhow::Result<()> {
     let _locked = lock(folder)?;
-    if let Some(Found::Old(id)) = read(path)? {
+    if let Some(HomeIdFile::Old(id)) = read(path)? {
         fs::rename(draft(folder, &id)?, path)?;
     }
     Ok(())
@@ -178,7 +178,7 @@ fn upgrade(folder: &Path, path: &Path) -> anyhow::Result<()> {
 /// Puts the original's id aside and makes one for the copy. One at a time, and only if it is still one.
 fn replace_copy(folder: &Path, path: &Path) -> anyhow::Result<()> {
     let _locked = lock(folder)?;
-    if read(path)? == Some(Found::Copied) {
+    if read(path)? == Some(HomeIdFile::Copied) {
         let new = draft(folder, &HomeId::random()?)?;
         fs::copy(path, folder.join(COPIED))?;
         fs::rename(new, path)?;

@@ -2,24 +2,24 @@
 
 mod ask;
 mod cli;
+mod command_error;
 mod config;
 mod connect;
 mod doctor;
 mod exit_code;
-mod failure;
+mod foreground;
 mod home;
-mod live;
-mod moment;
 mod plan;
+mod plural;
 mod print;
 mod quantity;
 mod roles;
 mod run;
+mod session_outcome;
 mod stopper;
 mod table;
+mod timestamp;
 mod verbs;
-mod verdict;
-mod words;
 
 use std::process::ExitCode;
 
@@ -27,9 +27,9 @@ fn main() -> ExitCode {
     // Yard, daemon and others are this same program; they must take their role before anything else happens.
     roles::take();
     let code = match cli::Cli::read(std::env::args_os().collect()) {
-        Ok(cli) => cli.perform().unwrap_or_else(failure::report),
-        Err(cli::Unread::Usage(error)) => failure::usage(&error),
-        Err(cli::Unread::Refused(failure)) => failure::report(failure),
+        Ok(cli) => cli.perform().unwrap_or_else(command_error::report),
+        Err(cli::CliError::Usage(error)) => command_error::usage(&error),
+        Err(cli::CliError::Refused(failure)) => command_error::report(failure),
     };
     ExitCode::from(code)
 }

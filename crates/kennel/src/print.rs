@@ -5,68 +5,68 @@ use std::io::{self, Write};
 use rustix::termios::isatty;
 use serde::Serialize;
 
-use crate::failure::Failure;
+use crate::command_error::CommandError;
 
 /// Prints text. If nobody reads it any more, that is a quiet end.
-pub(crate) fn print(text: &str) -> Result<(), Failure> {
+pub(crate) fn print(text: &str) -> Result<(), CommandError> {
     bytes(text.as_bytes())
 }
 
 /// Prints bytes as they are.
-pub(crate) fn bytes(bytes: &[u8]) -> Result<(), Failure> {
+pub(crate) fn bytes(bytes: &[u8]) -> Result<(), CommandError> {
     let mut stdout = io::stdout().lock();
     stdout.write_all(bytes).and_then(|()| stdout.flush()).map_err(unprintable)
 }
 
 /// Prints a value for programs, on as many lines as it takes.
-pub(crate) fn json(value: &impl Serialize) -> Result<(), Failure> {
-    let text = serde_json::to_string_pretty(value).map_err(Failure::internal)?;
+pub(crate) fn json(value: &impl Serialize) -> Result<(), CommandError> {
+    let text = serde_json::to_string_pretty(value).map_err(CommandError::internal)?;
     print(&format!("{text}\n"))
 }
 
 /// Prints a value for programs on a line of its own.
-pub(crate) fn json_line(value: &impl Serialize) -> Result<(), Failure> {
-    let text = serde_json::to_string(value).map_err(Failure::internal)?;
+pub(crate) fn json_line(value: &impl Serialize) -> Result<(), CommandError> {
+    let text = serde_json::to_string(value).map_err(CommandError::internal)?;
     print(&format!("{text}\n"))
 }
 
-pub(crate) fn unprintable(error: io::Error) -> Failure {
+pub(crate) fn unprintable(error: io::Error) -> CommandError {
     match error.kind() {
-        io::ErrorKind::BrokenPipe => Failure::nobody_reads(),
-        _ => Failure::internal(anyhow::Error::from(error).context("can't print")),
+        io::ErrorKind::BrokenPipe => CommandError::nobody_reads(),
+        _ => CommandError::internal(anyhow::Error::from(error).context("can't print")),
     }
 }
 
 /// Whether colours are welcome on standard output.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Ink {
-    Coloured,
+pub(crate) enum ColorMode {
+    Color,
     Plain,
 }
 
-impl Ink {
+impl ColorMode {
     /// Only on a terminal, and not if the user has none of it.
     pub(crate) fn of_stdout() -> Self {
         let unwanted = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
         let dumb = std::env::var_os("TERM").is_some_and(|term| term == "dumb");
         if isatty(rustix::stdio::stdout()) && !unwanted && !dumb {
-            Self::Coloured
+            Self::Color
         } else {
             Self::Plain
         }
     }
 
-    pub(crate) fn paint(self, tone: Tone, text: &str) -> String {
+    pub(crate) fn paint(self, tone: TextStyle, text: &str) -> String {
         match (self, tone) {
-            (Self::Plain, _) | (_, Tone::Plain) => text.to_owned(),
-            (Self::Coloured, tone) => format!("\x1b[{}m{text}\x1b[0m", tone.code()),
+            (Self::Plain, _) | (_, TextStyle::Plain) => text.to_owned(),
+            (Self::Color, tone) => format!("\x1b[{}m{text}\x1b[0m", tone.code()),
         }
     }
 }
 
 /// What a colour means.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Tone {
+pub(crate) enum TextStyle {
     Plain,
     Good,
     Busy,
@@ -75,7 +75,7 @@ pub(crate) enum Tone {
     Heading,
 }
 
-impl Tone {
+impl TextStyle {
     fn code(self) -> &'static str {
         match self {
             Self::Plain => "0",
@@ -96,18 +96,18 @@ pub(crate) fn width() -> Option<usize> {
 }
 
 /// Text that others wrote, on one line and without power over the terminal.
-pub(crate) fn tame(text: &str) -> String {
-    let mut tame = String::with_capacity(text.len());
+pub(crate) fn sanitize(text: &str) -> String {
+    let mut sanitize = String::with_capacity(text.len());
     for c in text.chars() {
         match c {
-            '\n' => tame.push_str("\\n"),
-            '\t' => tame.push_str("\\t"),
-            '\r' => tame.push_str("\\r"),
-            c if c.is_control() || is_invisible(c) => tame.extend(c.escape_unicode()),
-            c => tame.push(c),
+            '\n' => sanitize.push_str("\\n"),
+            '\t' => sanitize.push_str("\\t"),
+            '\r' => sanitize.push_str("\\r"),
+            c if c.is_control() || is_invisible(c) => sanitize.extend(c.escape_unicode()),
+            c => sanitize.push(c),
         }
     }
-    tame
+    sanitize
 }
 
 /// Characters that turn the direction of text or take no room: they could make it look like another.
@@ -121,15 +121,15 @@ mod tests {
 
     #[test]
     fn what_others_wrote_has_no_power_over_the_terminal() {
-        assert_eq!(tame("plain ü 漢"), "plain ü 漢");
-        assert_eq!(tame("a\nb\tc\x1b[31m\u{7f}\u{9b}"), "a\\nb\\tc\\u{1b}[31m\\u{7f}\\u{9b}");
-        assert_eq!(tame("\u{202e}x"), "\\u{202e}x");
+        assert_eq!(sanitize("plain ü 漢"), "plain ü 漢");
+        assert_eq!(sanitize("a\nb\tc\x1b[31m\u{7f}\u{9b}"), "a\\nb\\tc\\u{1b}[31m\\u{7f}\\u{9b}");
+        assert_eq!(sanitize("\u{202e}x"), "\\u{202e}x");
     }
 
     #[test]
     fn plain_ink_leaves_text_as_it_is() {
-        assert_eq!(Ink::Plain.paint(Tone::Bad, "x"), "x");
-        assert_eq!(Ink::Coloured.paint(Tone::Plain, "x"), "x");
-        assert_eq!(Ink::Coloured.paint(Tone::Good, "x"), "\x1b[32mx\x1b[0m");
+        assert_eq!(ColorMode::Plain.paint(TextStyle::Bad, "x"), "x");
+        assert_eq!(ColorMode::Color.paint(TextStyle::Plain, "x"), "x");
+        assert_eq!(ColorMode::Color.paint(TextStyle::Good, "x"), "\x1b[32mx\x1b[0m");
     }
 }

@@ -14,7 +14,7 @@ use rustix::fs::{Mode, OFlags};
 use crate::config::DaemonSettings;
 use crate::connect::spawn_yard;
 use crate::home::Home;
-use crate::{doctor, exit_code, live};
+use crate::{doctor, exit_code, foreground};
 
 /// The yard.
 pub(crate) const YARD: &str = "kennel-yard";
@@ -32,7 +32,7 @@ pub(crate) fn take() {
     let code = match std::env::args_os().next().as_deref().and_then(OsStr::to_str) {
         Some(YARD) => be_yard(),
         Some(yard::DAEMON) => be_daemon(),
-        Some(TERMINAL_GUARD) => live::serve_as_guard().map_or(1, |()| 0),
+        Some(TERMINAL_GUARD) => foreground::serve_as_guard().map_or(1, |()| 0),
         _ => return,
     };
     std::process::exit(code);

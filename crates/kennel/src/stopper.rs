@@ -6,7 +6,7 @@ use std::time::Duration;
 use kennel_core::SessionView;
 use kennel_core::api::{StopAnswer, StopRequest};
 
-use crate::connect::{Daemon, Patience, Sent, Start, session_path};
+use crate::connect::{DaemonClient, Patience, Sent, StartDaemon, session_path};
 use crate::home::Home;
 
 /// Stops one session, in the name of the foreground run that it belongs to.
@@ -40,7 +40,7 @@ impl Stopper {
     }
 
     fn post(&self, now: bool, signal: i32) {
-        let Ok(daemon) = Daemon::connect(&self.home, Start::Never) else { return };
+        let Ok(daemon) = DaemonClient::connect(&self.home, StartDaemon::Never) else { return };
         let request =
             StopRequest { now, by: format!("{BY_RUN}, signal {signal}"), ..StopRequest::default() };
         let path = session_path(&self.session, "/stop");

@@ -1,6 +1,6 @@
 //! Tables for people, fitted to the width of their terminal.
 
-use crate::print::{Ink, Tone};
+use crate::print::{ColorMode, TextStyle};
 
 /// Between two columns.
 const GAP: usize = 2;
@@ -9,7 +9,7 @@ const MORE: char = '…';
 
 /// A table with a head.
 #[derive(Debug)]
-pub(crate) struct Table {
+pub(crate) struct TextTable {
     columns: Vec<Column>,
     rows: Vec<Vec<Cell>>,
 }
@@ -52,20 +52,20 @@ impl Column {
 #[derive(Debug, Clone)]
 pub(crate) struct Cell {
     text: String,
-    tone: Tone,
+    tone: TextStyle,
 }
 
 impl Cell {
     pub(crate) fn new(text: impl Into<String>) -> Self {
-        Self { text: text.into(), tone: Tone::Plain }
+        Self { text: text.into(), tone: TextStyle::Plain }
     }
 
-    pub(crate) fn toned(text: impl Into<String>, tone: Tone) -> Self {
+    pub(crate) fn toned(text: impl Into<String>, tone: TextStyle) -> Self {
         Self { text: text.into(), tone }
     }
 }
 
-impl Table {
+impl TextTable {
     pub(crate) fn new(columns: &[Column]) -> Self {
         Self { columns: columns.to_vec(), rows: Vec::new() }
     }
@@ -77,12 +77,12 @@ impl Table {
     }
 
     /// As text, no wider than this where that is possible at all.
-    pub(crate) fn text(&self, width: Option<usize>, ink: Ink) -> String {
+    pub(crate) fn text(&self, width: Option<usize>, ink: ColorMode) -> String {
         if let Some(fewer) = self.without_what_has_no_room(width) {
             return fewer.text(width, ink);
         }
         let widths = self.widths(width);
-        let head = self.columns.iter().map(|column| Cell::toned(column.name, Tone::Heading));
+        let head = self.columns.iter().map(|column| Cell::toned(column.name, TextStyle::Heading));
         let mut out = self.line(&head.collect::<Vec<_>>(), &widths, ink);
         for row in &self.rows {
             out += &self.line(row, &widths, ink);
@@ -129,7 +129,7 @@ impl Table {
         cells.chain([columns_of(self.columns[at].name)]).max().unwrap_or(0)
     }
 
-    fn line(&self, cells: &[Cell], widths: &[usize], ink: Ink) -> String {
+    fn line(&self, cells: &[Cell], widths: &[usize], ink: ColorMode) -> String {
         let mut line = String::new();
         for (at, (cell, width)) in cells.iter().zip(widths).enumerate() {
             let text = cut(&cell.text, *width);
@@ -195,16 +195,21 @@ fn columns_of_char(c: char) -> usize {
 mod tests {
     use super::*;
 
-    fn table() -> Table {
+    fn table() -> TextTable {
         let columns = [
             Column::whole("ID"),
             Column::cut("NAME", 4),
             Column::number("PID"),
             Column::cut("COMMAND", 7),
         ];
-        let mut table = Table::new(&columns);
+        let mut table = TextTable::new(&columns);
         let row = |id: &str, name: &str, pid: &str, command: &str| {
-            vec![Cell::new(id), Cell::new(name), Cell::toned(pid, Tone::Good), Cell::new(command)]
+            vec![
+                Cell::new(id),
+                Cell::new(name),
+                Cell::toned(pid, TextStyle::Good),
+                Cell::new(command),
+            ]
         };
         table.row(row("0abc", "fix-login", "17", "claude -p 'a long prompt for it'"));
         table.row(row("0abd", "", "4711", "true"));
@@ -214,7 +219,7 @@ mod tests {
     #[test]
     fn without_a_limit_everything_is_shown() {
         assert_eq!(
-            table().text(None, Ink::Plain),
+            table().text(None, ColorMode::Plain),
             "ID    NAME        PID  COMMAND\n\
              0abc  fix-login    17  claude -p 'a long prompt for it'\n\
              0abd             4711  true\n"
@@ -223,7 +228,7 @@ mod tests {
 
     #[test]
     fn the_widest_column_is_cut_first_and_that_is_shown() {
-        let text = table().text(Some(40), Ink::Plain);
+        let text = table().text(Some(40), ColorMode::Plain);
         assert_eq!(
             text,
             "ID    NAME        PID  COMMAND\n\
@@ -235,13 +240,13 @@ mod tests {
 
     #[test]
     fn what_may_not_be_cut_stays_whole_however_narrow_it_is() {
-        let text = table().text(Some(5), Ink::Plain);
+        let text = table().text(Some(5), ColorMode::Plain);
         assert!(text.contains("0abc  fix…    17  claude…"), "{text}");
     }
 
     #[test]
     fn colours_do_not_count() {
-        let text = table().text(Some(40), Ink::Coloured);
+        let text = table().text(Some(40), ColorMode::Color);
         assert!(text.contains("\x1b[32m17\x1b[0m  claude"), "{text}");
     }
 

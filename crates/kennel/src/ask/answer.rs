@@ -2,10 +2,10 @@
 
 use clap::Args;
 
-use super::outcome::{self, EXIT_CODES, Form};
-use crate::connect::{Daemon, Start};
+use super::outcome::{self, AnswerFormat, EXIT_CODES};
+use crate::command_error::CommandError;
+use crate::connect::{DaemonClient, StartDaemon};
 use crate::exit_code;
-use crate::failure::Failure;
 use crate::home::Home;
 use crate::quantity::parse_session;
 
@@ -25,21 +25,21 @@ pub(crate) struct AnswerArgs {
 }
 
 /// Waits for the answer, and prints it; gives the exit code.
-pub(crate) fn answer(home: &Home, args: &AnswerArgs) -> Result<u8, Failure> {
-    let daemon = Daemon::connect(home, Start::IfNeeded)?;
+pub(crate) fn answer(home: &Home, args: &AnswerArgs) -> Result<u8, CommandError> {
+    let daemon = DaemonClient::connect(home, StartDaemon::IfNeeded)?;
     let session = daemon.session(&args.session)?;
     if !session.spec.is_prompt() {
         let text = format!("session {} is no prompt", session.id);
-        return Err(Failure::because(exit_code::REFUSED, text)
+        return Err(CommandError::because(exit_code::REFUSED, text)
             .hint(format!("`kennel logs {}` shows what it printed", session.id)));
     }
     let session = match args.no_wait && session.judged.is_none() {
         true => {
             let text = format!("session {} is not over", session.id);
-            return Err(Failure::because(exit_code::REFUSED, text));
+            return Err(CommandError::because(exit_code::REFUSED, text));
         }
         false => daemon.wait(&session.session)?,
     };
-    let form = if args.json { Form::Json } else { Form::Text };
+    let form = if args.json { AnswerFormat::Json } else { AnswerFormat::Text };
     outcome::tell(&session, form, None)
 }

@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use clap::Args;
 
-use super::outcome::{EXIT_CODES, Form};
-use super::seat::SeatArgs;
+use super::agent_args::AgentArgs;
+use super::outcome::{AnswerFormat, EXIT_CODES};
 use crate::quantity::{parse_new_name, parse_time};
 use crate::run::{LimitArgs, PenChoice, WorktreeArgs};
 
@@ -72,7 +72,7 @@ pub(crate) struct AskArgs {
     #[arg(long, value_name = "FILE")]
     pub(crate) env_file: Vec<PathBuf>,
     #[command(flatten)]
-    pub(crate) seat: SeatArgs,
+    pub(crate) seat: AgentArgs,
     #[command(flatten)]
     pub(crate) limits: LimitArgs,
     #[command(flatten)]
@@ -89,11 +89,11 @@ fn parse_key(text: &str) -> Result<String, String> {
 
 impl AskArgs {
     /// In which form the answer is printed.
-    pub(crate) fn form(&self) -> Form {
+    pub(crate) fn form(&self) -> AnswerFormat {
         match (self.json, self.stream) {
-            (true, _) => Form::Json,
-            (_, true) => Form::JsonLine,
-            _ => Form::Text,
+            (true, _) => AnswerFormat::Json,
+            (_, true) => AnswerFormat::JsonLine,
+            _ => AnswerFormat::Text,
         }
     }
 }

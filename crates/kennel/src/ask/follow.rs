@@ -13,10 +13,10 @@ use kennel_keeper::protocol::{Report, Role};
 use kennel_keeper::{ClientError, KeeperClient};
 use rustix::event::{PollFd, PollFlags};
 
-use super::show::Show;
-use crate::connect::{Daemon, Patience, Sent, session_path};
-use crate::failure::Failure;
-use crate::live::{self, Signals};
+use super::progress::Progress;
+use crate::command_error::CommandError;
+use crate::connect::{DaemonClient, Patience, Sent, session_path};
+use crate::foreground::{self, Signals};
 
 /// The pause between looks for a keeper, or for another attempt.
 const LOOK_AGAIN: Duration = Duration::from_millis(100);
@@ -26,7 +26,7 @@ const MOST_LOSSES: u32 = 50;
 const SOUND: Duration = Duration::from_secs(30);
 
 /// What became of it.
-pub(super) struct Followed {
+pub(super) struct PromptOutcome {
     /// Its last attempt.
     pub(super) session: SessionView,
     /// The signal that told us to end it.
@@ -35,13 +35,13 @@ pub(super) struct Followed {
 
 /// Shows what happens until the prompt is over. A signal ends it, and a second one kills it; both are waited for.
 pub(super) fn follow(
-    daemon: &Daemon,
+    daemon: &DaemonClient,
     session: SessionView,
     ours: bool,
     signals: &Signals,
-    show: Show,
-) -> Result<Followed, Failure> {
-    let mut course = Course {
+    show: Progress,
+) -> Result<PromptOutcome, CommandError> {
+    let mut course = PromptFollower {
         daemon,
         ours,
         signals,
@@ -54,13 +54,13 @@ pub(super) fn follow(
     course.attend(session)
 }
 
-struct Course<'a> {
-    daemon: &'a Daemon,
+struct PromptFollower<'a> {
+    daemon: &'a DaemonClient,
     /// Whether it was asked for by us, and ends with us.
     ours: bool,
     signals: &'a Signals,
-    show: Show,
-    attempt: Option<Attempt>,
+    show: Progress,
+    attempt: Option<AttemptOutput>,
     /// The signal that told us to end it.
     told: Option<i32>,
     /// What we asked for because of it.
@@ -70,22 +70,22 @@ struct Course<'a> {
 }
 
 /// One launch, and how far its output was read.
-struct Attempt {
+struct AttemptOutput {
     id: String,
     keeper: Option<KeeperClient>,
     journal: Reader,
     words: Words,
 }
 
-impl Course<'_> {
-    fn attend(&mut self, mut session: SessionView) -> Result<Followed, Failure> {
+impl PromptFollower<'_> {
+    fn attend(&mut self, mut session: SessionView) -> Result<PromptOutcome, CommandError> {
         let (mut losses, mut asked_at) = (0, Instant::now());
         let mut sent = Some(self.wait_for(&session)?);
         loop {
-            match self.signals.next_end().map_err(Failure::internal)? {
+            match self.signals.next_end().map_err(CommandError::internal)? {
                 Some(signal) if self.ours => self.stop(&session, signal),
                 // It goes on for whoever asked before us.
-                Some(signal) => return Ok(Followed { session, signal: Some(signal) }),
+                Some(signal) => return Ok(PromptOutcome { session, signal: Some(signal) }),
                 None => {}
             }
             self.look(&session)?;
@@ -102,7 +102,7 @@ impl Course<'_> {
                 Ok(over) => {
                     self.look(&over)?;
                     self.show.end();
-                    return Ok(Followed { session: over, signal: self.told });
+                    return Ok(PromptOutcome { session: over, signal: self.told });
                 }
                 Err(error) if error.is_gone_or_leaving() => {
                     losses = if asked_at.elapsed() > SOUND { 1 } else { losses + 1 };
@@ -123,11 +123,11 @@ impl Course<'_> {
     }
 
     /// Waits for the end; if we are killed meanwhile, that is the end.
-    fn wait_for(&self, session: &SessionView) -> Result<Sent, Failure> {
+    fn wait_for(&self, session: &SessionView) -> Result<Sent, CommandError> {
         let tied = if self.ours { "/wait?tied=true" } else { "/wait" };
         let path = session_path(&session.session, tied);
         let sent = self.daemon.send("GET", &path, None::<&()>, Patience::Endless);
-        sent.map_err(Failure::from)
+        sent.map_err(CommandError::from)
     }
 
     /// Asks for the end, at once the second time; that it ends is seen by waiting.
@@ -147,7 +147,7 @@ impl Course<'_> {
     }
 
     /// Reads and shows what there is to be read of the newest attempt.
-    fn look(&mut self, session: &SessionView) -> Result<(), Failure> {
+    fn look(&mut self, session: &SessionView) -> Result<(), CommandError> {
         if self.attempt.as_ref().is_none_or(|attempt| attempt.id != session.id) {
             if let Some(former) = &mut self.attempt {
                 former.drain(&mut self.show)?;
@@ -157,7 +157,7 @@ impl Course<'_> {
                 return Ok(());
             }
             self.show.attempt(session);
-            self.attempt = Some(Attempt::begin(session)?);
+            self.attempt = Some(AttemptOutput::begin(session)?);
         }
         let Some(attempt) = &mut self.attempt else { return Ok(()) };
         attempt.reach(session)?;
@@ -165,43 +165,45 @@ impl Course<'_> {
     }
 
     /// Waits until something may have happened; says whether it is the answer.
-    fn rest(&mut self, sent: Option<&Sent>) -> Result<bool, Failure> {
+    fn rest(&mut self, sent: Option<&Sent>) -> Result<bool, CommandError> {
         let keeper = self.attempt.as_ref().and_then(|attempt| attempt.keeper.as_ref());
         let mut fds = vec![PollFd::new(self.signals, PollFlags::IN)];
         fds.extend(sent.map(|sent| PollFd::new(sent, PollFlags::IN)));
         let answers = fds.len();
         fds.extend(keeper.map(|keeper| PollFd::new(keeper, PollFlags::IN)));
         // The elapsed time is shown, and another attempt may have begun.
-        live::poll(&mut fds, Some(Instant::now() + LOOK_AGAIN)).map_err(Failure::internal)?;
+        foreground::poll(&mut fds, Some(Instant::now() + LOOK_AGAIN))
+            .map_err(CommandError::internal)?;
         self.show.tick();
         Ok(sent.is_some() && !fds[answers - 1].revents().is_empty())
     }
 }
 
-impl Attempt {
-    fn begin(session: &SessionView) -> Result<Self, Failure> {
+impl AttemptOutput {
+    fn begin(session: &SessionView) -> Result<Self, CommandError> {
         let (journal, words) = transcript::open(session).context("can't read the output")?;
         Ok(Self { id: session.id.clone(), keeper: None, journal, words })
     }
 
     /// Whoever writes the journal tells when there is more.
-    fn reach(&mut self, session: &SessionView) -> Result<(), Failure> {
+    fn reach(&mut self, session: &SessionView) -> Result<(), CommandError> {
         if self.keeper.is_none() && session.phase < Phase::Reaped {
             let folder = Path::new(&session.folder);
-            self.keeper = live::reach(folder, Role::Client).context("can't reach the keeper")?;
+            self.keeper =
+                foreground::reach(folder, Role::Client).context("can't reach the keeper")?;
         }
         while let Some(keeper) = &self.keeper {
             match keeper.receive() {
                 Ok(Some((Report::Gone(_), _))) | Err(ClientError::Closed) => self.keeper = None,
                 Ok(Some(_)) => {}
                 Ok(None) => break,
-                Err(error) => return Err(Failure::internal(error)),
+                Err(error) => return Err(CommandError::internal(error)),
             }
         }
         Ok(())
     }
 
-    fn drain(&mut self, show: &mut Show) -> Result<(), Failure> {
+    fn drain(&mut self, show: &mut Progress) -> Result<(), CommandError> {
         let tell = &mut |happening: Happening<'_>| show.happening(&happening);
         transcript::read_on(&mut self.journal, &mut self.words, tell)
             .context("can't read the output")?;

@@ -6,10 +6,10 @@ use kennel_core::verdict::Judged;
 use kennel_core::{Reason, SessionView, Usage, VerdictKind};
 use kennel_daemon::transcript;
 
+use crate::command_error::{CommandError, say};
 use crate::exit_code;
-use crate::failure::{Failure, say};
-use crate::print::{self, print, tame};
-use crate::verdict::by_signal;
+use crate::print::{self, print, sanitize};
+use crate::session_outcome::by_signal;
 
 /// The published exit codes of `ask` and `answer`.
 pub(crate) const EXIT_CODES: &str = "\
@@ -26,7 +26,7 @@ Exit codes, by verdict:
 
 /// In which form it is printed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Form {
+pub(crate) enum AnswerFormat {
     /// The answer alone; anything else on standard error.
     Text,
     Json,
@@ -56,21 +56,25 @@ pub(super) fn exit_code_of(kind: VerdictKind) -> u8 {
 }
 
 /// Prints what became of it; gives the exit code.
-pub(super) fn tell(session: &SessionView, form: Form, signal: Option<i32>) -> Result<u8, Failure> {
+pub(super) fn tell(
+    session: &SessionView,
+    form: AnswerFormat,
+    signal: Option<i32>,
+) -> Result<u8, CommandError> {
     let Some(judged) = &session.judged else {
         if let Some(signal) = signal {
             return Ok(by_signal(signal));
         }
         // Nobody waits longer than for the last word, but for one that nobody can see any more.
         let text = format!("nobody can tell what became of session {}", session.id);
-        return Err(Failure::because(exit_code::UNKNOWN, text));
+        return Err(CommandError::because(exit_code::UNKNOWN, text));
     };
     let answer = answer_of(session)?;
     let told = AnswerView::of(session, answer.clone());
     match form {
-        Form::Json => print::json(&told)?,
-        Form::JsonLine => print::json_line(&told)?,
-        Form::Text => {
+        AnswerFormat::Json => print::json(&told)?,
+        AnswerFormat::JsonLine => print::json_line(&told)?,
+        AnswerFormat::Text => {
             print_text(session, judged, answer.as_deref())?;
             say_left(session);
         }
@@ -81,7 +85,11 @@ pub(super) fn tell(session: &SessionView, form: Form, signal: Option<i32>) -> Re
     })
 }
 
-fn print_text(session: &SessionView, judged: &Judged, answer: Option<&str>) -> Result<(), Failure> {
+fn print_text(
+    session: &SessionView,
+    judged: &Judged,
+    answer: Option<&str>,
+) -> Result<(), CommandError> {
     if let Some(answer) = answer.filter(|answer| !answer.trim().is_empty()) {
         let end = if answer.ends_with('\n') { "" } else { "\n" };
         print(&format!("{answer}{end}"))?;
@@ -89,7 +97,7 @@ fn print_text(session: &SessionView, judged: &Judged, answer: Option<&str>) -> R
     if judged.verdict.kind == VerdictKind::Succeeded {
         return Ok(());
     }
-    let evidence = tame(judged.verdict.evidence.lines().next().unwrap_or_default());
+    let evidence = sanitize(judged.verdict.evidence.lines().next().unwrap_or_default());
     let attempts = match session.launches {
         0 | 1 => String::new(),
         more => format!(", after {more} attempts"),
@@ -104,7 +112,7 @@ fn print_text(session: &SessionView, judged: &Judged, answer: Option<&str>) -> R
 /// Its tree is gone, but something that was made for it is not.
 fn say_left(session: &SessionView) {
     for owed in &session.owed {
-        let why = tame(owed.why.as_deref().unwrap_or("it could not be removed so far"));
+        let why = sanitize(owed.why.as_deref().unwrap_or("it could not be removed so far"));
         say(&format!("session {} has left something, and its removal goes on: {why}", session.id));
     }
 }
@@ -137,7 +145,7 @@ fn never_ran(session: &SessionView) -> bool {
 }
 
 /// The answer, from what the agent printed.
-pub(crate) fn answer_of(session: &SessionView) -> Result<Option<String>, Failure> {
+pub(crate) fn answer_of(session: &SessionView) -> Result<Option<String>, CommandError> {
     if session.spec.agent.is_none() {
         return Ok(None);
     }

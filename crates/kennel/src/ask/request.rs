@@ -10,11 +10,11 @@ use kennel_core::{
 use rustix::termios::isatty;
 
 use super::args::AskArgs;
-use crate::connect::{AskError, Daemon, Patience, Sent, find_inside};
+use crate::command_error::CommandError;
+use crate::connect::{AskError, DaemonClient, Patience, Sent, find_inside};
 use crate::exit_code;
-use crate::failure::Failure;
 use crate::home::Home;
-use crate::run::surroundings;
+use crate::run::client_env;
 
 /// The longest prompt.
 const LONGEST: u64 = 4 << 20;
@@ -22,20 +22,20 @@ const LONGEST: u64 = 4 << 20;
 const MOST_LOSSES: u32 = 50;
 
 /// Who is asked, and what.
-struct Words<'a> {
+struct AskTarget<'a> {
     member: Option<&'a str>,
     prompt: Option<&'a str>,
 }
 
-fn words(args: &AskArgs) -> Result<Words<'_>, Failure> {
-    let usage = |text: &str| Failure::because(exit_code::USAGE, text.to_owned());
+fn words(args: &AskArgs) -> Result<AskTarget<'_>, CommandError> {
+    let usage = |text: &str| CommandError::because(exit_code::USAGE, text.to_owned());
     match (&args.agent, &args.words[..]) {
-        (Some(_), []) => Ok(Words { member: None, prompt: None }),
-        (Some(_), [prompt]) => Ok(Words { member: None, prompt: Some(prompt) }),
+        (Some(_), []) => Ok(AskTarget { member: None, prompt: None }),
+        (Some(_), [prompt]) => Ok(AskTarget { member: None, prompt: Some(prompt) }),
         (Some(_), _) => Err(usage("--agent says whom to ask: there is one prompt besides")
             .hint("put the prompt into quotes")),
-        (None, [member]) => Ok(Words { member: Some(member), prompt: None }),
-        (None, [member, prompt]) => Ok(Words { member: Some(member), prompt: Some(prompt) }),
+        (None, [member]) => Ok(AskTarget { member: Some(member), prompt: None }),
+        (None, [member, prompt]) => Ok(AskTarget { member: Some(member), prompt: Some(prompt) }),
         (None, [_, _, ..]) => {
             Err(usage("after the member there is one prompt").hint("put the prompt into quotes"))
         }
@@ -45,20 +45,20 @@ fn words(args: &AskArgs) -> Result<Words<'_>, Failure> {
 }
 
 /// Puts the request together. Reads standard input if the prompt is there.
-pub(super) fn request(home: &Home, args: &AskArgs) -> Result<CreateRequest, Failure> {
+pub(super) fn request(home: &Home, args: &AskArgs) -> Result<CreateRequest, CommandError> {
     let words = words(args)?;
     if words.member.is_some() && args.seat.is_said() {
         let text = "a member has its own model, turns, permissions and arguments";
-        return Err(Failure::because(exit_code::USAGE, text)
+        return Err(CommandError::because(exit_code::USAGE, text)
             .hint("add another member, or ask the agent itself with --agent"));
     }
     let seat = match &args.agent {
         Some(agent) => args.seat.seat(agent)?,
         None => kennel_core::Seat::default(),
     };
-    let env = surroundings::environment(&args.env_file, &args.env, args.name.as_deref())
-        .map_err(Failure::setup)?;
-    let cwd = surroundings::folder(args.cwd.as_deref()).map_err(Failure::setup)?;
+    let env = client_env::environment(&args.env_file, &args.env, args.name.as_deref())
+        .map_err(CommandError::setup)?;
+    let cwd = client_env::folder(args.cwd.as_deref()).map_err(CommandError::setup)?;
     let within = u64::try_from(args.retry_within.as_millis()).unwrap_or(u64::MAX);
     let agent = AgentSpec {
         seat,
@@ -96,8 +96,8 @@ pub(super) fn request(home: &Home, args: &AskArgs) -> Result<CreateRequest, Fail
         spec,
         env: env.iter().map(|(name, value)| (text(name), text(value))).collect(),
         cwd: text(cwd.as_os_str()),
-        umask: surroundings::umask(),
-        limits: surroundings::limits(),
+        umask: client_env::umask(),
+        limits: client_env::limits(),
         queue: args.queue,
         prompt: Some(prompt(words.prompt)?),
         ..CreateRequest::default()
@@ -111,8 +111,8 @@ fn asked_by() -> String {
 }
 
 /// What was said, or what standard input has.
-fn prompt(said: Option<&str>) -> Result<String, Failure> {
-    let usage = |text: String| Failure::because(exit_code::USAGE, text);
+fn prompt(said: Option<&str>) -> Result<String, CommandError> {
+    let usage = |text: String| CommandError::because(exit_code::USAGE, text);
     match said {
         Some(text) if text != "-" => return Ok(text.to_owned()),
         None if isatty(rustix::stdio::stdin()) => {
@@ -124,7 +124,7 @@ fn prompt(said: Option<&str>) -> Result<String, Failure> {
     let mut text = Vec::new();
     let read = std::io::stdin().lock().take(LONGEST + 1).read_to_end(&mut text);
     read.map_err(|error| {
-        Failure::setup(anyhow::Error::from(error).context("can't read the prompt"))
+        CommandError::setup(anyhow::Error::from(error).context("can't read the prompt"))
     })?;
     if text.len() as u64 > LONGEST {
         return Err(usage(format!("the prompt has more than {LONGEST} bytes"))
@@ -135,7 +135,10 @@ fn prompt(said: Option<&str>) -> Result<String, Failure> {
 }
 
 /// Asks; with a key again and again, if daemons vanish over it.
-pub(super) fn send(daemon: &Daemon, request: &CreateRequest) -> Result<SessionView, Failure> {
+pub(super) fn send(
+    daemon: &DaemonClient,
+    request: &CreateRequest,
+) -> Result<SessionView, CommandError> {
     let mut losses = 0;
     loop {
         let sent =
@@ -148,10 +151,10 @@ pub(super) fn send(daemon: &Daemon, request: &CreateRequest) -> Result<SessionVi
             }
             Err(error) if error.is_gone() => {
                 let text = format!("nobody can tell whether it was asked: {error}");
-                return Err(Failure::because(exit_code::UNKNOWN, text)
+                return Err(CommandError::because(exit_code::UNKNOWN, text)
                     .hint("`kennel ps -a` lists it if it was; with --key it can be asked again"));
             }
-            Err(error) => return Err(Failure::from(error)),
+            Err(error) => return Err(CommandError::from(error)),
         }
     }
 }

@@ -10,7 +10,7 @@ use clap::{Arg, ArgAction, Command, Id};
 use toml::de::DeValue;
 
 use super::flags;
-use super::keys::{Key, Kind, Meaning};
+use super::keys::{ConfigKey, Meaning, SettingKind};
 use crate::quantity::{parse_size, parse_time};
 
 /// Knows the flags.
@@ -24,17 +24,17 @@ impl Checker {
     }
 
     /// The flag that a key is a default for.
-    fn flag(&self, key: &Key) -> Option<&Arg> {
+    fn flag(&self, key: &ConfigKey) -> Option<&Arg> {
         flags::find(&self.command, key.name.section, key.name.key)
     }
 
-    fn is_switch(&self, key: &Key) -> bool {
-        let of_daemon = matches!(key.meaning, Meaning::Daemon { kind: Kind::Switch, .. });
+    fn is_switch(&self, key: &ConfigKey) -> bool {
+        let of_daemon = matches!(key.meaning, Meaning::Daemon { kind: SettingKind::Switch, .. });
         of_daemon || self.flag(key).is_some_and(is_switch)
     }
 
     /// The text of a value in the environment, or what is wrong with it.
-    pub(super) fn variable(&self, key: &Key, text: &str) -> Result<String, String> {
+    pub(super) fn variable(&self, key: &ConfigKey, text: &str) -> Result<String, String> {
         if self.is_switch(key) {
             return switch(text).map(|on| on.to_string());
         }
@@ -43,14 +43,14 @@ impl Checker {
     }
 
     /// The text of a value in the file, or what is wrong with it.
-    pub(super) fn value(&self, key: &Key, value: &DeValue<'_>) -> Result<String, String> {
+    pub(super) fn value(&self, key: &ConfigKey, value: &DeValue<'_>) -> Result<String, String> {
         let name = key.name.key;
         let kind = value.type_str();
         let switch = self.is_switch(key);
         let text = match (value, key.meaning) {
             (DeValue::Boolean(on), _) if switch => return Ok(on.to_string()),
             _ if switch => return Err(format!("`{name}` is true or false, and not {}", a(kind))),
-            (DeValue::Table(table), Meaning::Daemon { kind: Kind::CountByName, .. }) => {
+            (DeValue::Table(table), Meaning::Daemon { kind: SettingKind::CountByName, .. }) => {
                 let mut parts = Vec::new();
                 for (pattern, number) in table {
                     let number = plain(number.get_ref()).ok_or_else(|| {
@@ -61,12 +61,12 @@ impl Checker {
                 }
                 parts.join(",")
             }
-            (DeValue::Array(names), Meaning::Daemon { kind: Kind::Names, .. }) => {
+            (DeValue::Array(names), Meaning::Daemon { kind: SettingKind::Names, .. }) => {
                 let names = names.iter().map(|name| name.get_ref().as_str());
                 let names: Option<Vec<_>> = names.collect();
                 names.ok_or_else(|| format!("`{name}` is a list of strings"))?.join(",")
             }
-            (_, Meaning::Daemon { kind: Kind::CountByName, .. }) => {
+            (_, Meaning::Daemon { kind: SettingKind::CountByName, .. }) => {
                 return Err(format!("`{name}` is a table of numbers, and not {}", a(kind)));
             }
             _ => plain(value)
@@ -77,16 +77,16 @@ impl Checker {
     }
 
     /// What a key is, for one who wrote something of another kind.
-    fn wanted(&self, key: &Key) -> String {
+    fn wanted(&self, key: &ConfigKey) -> String {
         let names = self.flag(key).and_then(Arg::get_value_names);
         match (names.and_then(|names| names.first()), key.meaning) {
             (Some(name), _) => format!("a string ({})", name.to_ascii_lowercase()),
-            (None, Meaning::Daemon { kind: Kind::Count, .. }) => "a number".to_owned(),
+            (None, Meaning::Daemon { kind: SettingKind::Count, .. }) => "a number".to_owned(),
             _ => "a string".to_owned(),
         }
     }
 
-    fn check(&self, key: &Key, text: &str) -> Result<(), String> {
+    fn check(&self, key: &ConfigKey, text: &str) -> Result<(), String> {
         match (self.flag(key), key.meaning) {
             (Some(flag), Meaning::Flag) => ask_flag(flag, text),
             (None, Meaning::Flag) => Err(format!("there is no flag {}", key.name)),
@@ -95,7 +95,7 @@ impl Checker {
     }
 }
 
-impl Kind {
+impl SettingKind {
     fn check(self, text: &str) -> Result<(), String> {
         match self {
             Self::Count => count(text).map(drop),
@@ -242,15 +242,15 @@ mod tests {
     #[test]
     fn what_the_daemon_is_told_is_checked_by_kind() {
         for (kind, good, bad) in [
-            (Kind::Count, "20", "-1"),
-            (Kind::Time, "10m", "10x"),
-            (Kind::Folder, "/var/trees", "trees"),
-            (Kind::File, "/etc/key.pem", "key.pem"),
-            (Kind::Address, "localhost:0", "7380"),
-            (Kind::Address, "[::1]:7380", "kennel.example:7380"),
-            (Kind::Names, "a.example,b:443", "a b"),
-            (Kind::Switch, "true", "maybe"),
-            (Kind::CountByName, "a=1", "a"),
+            (SettingKind::Count, "20", "-1"),
+            (SettingKind::Time, "10m", "10x"),
+            (SettingKind::Folder, "/var/trees", "trees"),
+            (SettingKind::File, "/etc/key.pem", "key.pem"),
+            (SettingKind::Address, "localhost:0", "7380"),
+            (SettingKind::Address, "[::1]:7380", "kennel.example:7380"),
+            (SettingKind::Names, "a.example,b:443", "a b"),
+            (SettingKind::Switch, "true", "maybe"),
+            (SettingKind::CountByName, "a=1", "a"),
         ] {
             assert_eq!(kind.check(good), Ok(()), "{kind:?}");
             assert!(kind.check(bad).unwrap_err().contains(bad), "{kind:?}");

@@ -5,14 +5,14 @@ use std::ffi::{OsStr, OsString};
 
 use super::check::Checker;
 use super::keys::{self, KEYS};
-use super::layer::{Layer, Origin, Setting};
-use super::problem::{ConfigError, Problem, did_you_mean};
+use super::layer::{ConfigSetting, Layer, SettingOrigin};
+use super::problem::{ConfigError, ConfigProblem, did_you_mean};
 
 /// The variables that the configuration has to do with. One that is empty is as good as unset.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Variables(BTreeMap<OsString, OsString>);
+pub(crate) struct ConfigVariables(BTreeMap<OsString, OsString>);
 
-impl Variables {
+impl ConfigVariables {
     /// Those of this process.
     pub(crate) fn ours() -> Self {
         let concerns = |name: &OsStr| {
@@ -44,12 +44,12 @@ impl Variables {
             match value.to_str().ok_or_else(|| "it is not UTF-8".to_owned()) {
                 Ok(text) => match checker.variable(key, text) {
                     Ok(text) => {
-                        let origin = Origin::Environment(name.to_owned());
-                        layer.set(key.name, Setting { text, origin });
+                        let origin = SettingOrigin::Environment(name.to_owned());
+                        layer.set(key.name, ConfigSetting { text, origin });
                     }
-                    Err(why) => problems.push(Problem::with(name, why)),
+                    Err(why) => problems.push(ConfigProblem::with(name, why)),
                 },
-                Err(why) => problems.push(Problem::with(name, why)),
+                Err(why) => problems.push(ConfigProblem::with(name, why)),
             }
         }
         if problems.is_empty() { Ok(layer) } else { Err(ConfigError(problems)) }
@@ -71,9 +71,9 @@ fn is_ours(name: &str) -> bool {
     })
 }
 
-fn unknown(name: &str) -> Problem {
+fn unknown(name: &str) -> ConfigProblem {
     let known: Vec<_> = KEYS.iter().map(|key| key.name.variable()).collect();
     let near = did_you_mean(name, known.iter().map(String::as_str), ToOwned::to_owned);
     let text = format!("there is nothing of this name to set{}", near.unwrap_or_default());
-    Problem::with(name, text)
+    ConfigProblem::with(name, text)
 }

@@ -12,9 +12,9 @@ use toml::de::{DeTable, DeValue};
 
 use super::check::{Checker, a};
 use super::keys::{self, KEYS, NOT_OFFERED, PROFILED};
-use super::layer::{Layer, Origin, Place, Setting};
+use super::layer::{ConfigSetting, FilePosition, Layer, SettingOrigin};
 use super::location::{self, Location, NamedBy};
-use super::problem::{ConfigError, Problem, did_you_mean};
+use super::problem::{ConfigError, ConfigProblem, did_you_mean};
 
 /// Where the profiles are.
 const PROFILES: &str = "profiles";
@@ -26,7 +26,7 @@ const PROFILE: &str = "profile";
 pub(super) struct Document {
     pub(super) path: Arc<PathBuf>,
     /// The profile that it chooses, and where.
-    pub(super) profile: Option<(String, Place)>,
+    pub(super) profile: Option<(String, FilePosition)>,
     /// What its sections set.
     pub(super) layer: Layer,
     /// What each profile sets.
@@ -55,7 +55,7 @@ pub(super) fn read(location: &Location) -> Result<Option<String>, ConfigError> {
         NamedBy::Variable => format!(" (named by {})", location::VARIABLE),
         NamedBy::Nobody => String::new(),
     };
-    Err(Problem::with(format!("{}{named}", path.display()), why).into())
+    Err(ConfigProblem::with(format!("{}{named}", path.display()), why).into())
 }
 
 impl Document {
@@ -65,7 +65,9 @@ impl Document {
             Ok(table) => table.into_inner(),
             Err(error) => {
                 let at = error.span().map_or(0, |span| span.start);
-                return Err(Problem::at(place(&path, text, at), one_line(error.message())).into());
+                return Err(
+                    ConfigProblem::at(place(&path, text, at), one_line(error.message())).into()
+                );
             }
         };
         let document = Self {
@@ -86,11 +88,11 @@ impl Document {
 }
 
 /// The line and the column of a byte.
-fn place(path: &Arc<PathBuf>, text: &str, at: usize) -> Place {
+fn place(path: &Arc<PathBuf>, text: &str, at: usize) -> FilePosition {
     let before = text.get(..at).unwrap_or(text);
     let line = before.matches('\n').count() + 1;
     let column = before.rsplit('\n').next().unwrap_or_default().chars().count() + 1;
-    Place { file: path.clone(), line, column }
+    FilePosition { file: path.clone(), line, column }
 }
 
 fn one_line(message: &str) -> String {
@@ -104,16 +106,16 @@ struct Reading<'a> {
     checker: &'a Checker,
     document: Document,
     /// Each with the byte that it is at.
-    problems: Vec<(usize, Problem)>,
+    problems: Vec<(usize, ConfigProblem)>,
 }
 
 impl Reading<'_> {
-    fn place(&self, span: &Range<usize>) -> Place {
+    fn place(&self, span: &Range<usize>) -> FilePosition {
         place(&self.path, self.text, span.start)
     }
 
     fn wrong(&mut self, span: &Range<usize>, text: impl Into<String>) {
-        let problem = Problem::at(self.place(span), text);
+        let problem = ConfigProblem::at(self.place(span), text);
         self.problems.push((span.start, problem));
     }
 
@@ -131,7 +133,7 @@ impl Reading<'_> {
                 }
                 (PROFILES, DeValue::Table(profiles)) => self.profiles(profiles),
                 (section, DeValue::Table(table)) if keys::sections().contains(&section) => {
-                    let layer = self.section(section, section, table, &Origin::File);
+                    let layer = self.section(section, section, table, &SettingOrigin::File);
                     let before = std::mem::take(&mut self.document.layer);
                     self.document.layer = before.over(layer);
                 }
@@ -152,7 +154,7 @@ impl Reading<'_> {
                 continue;
             };
             let name = name.get_ref().to_string();
-            let origin = |place| Origin::Profile { name: name.clone(), place };
+            let origin = |place| SettingOrigin::Profile { name: name.clone(), place };
             let title = format!("{PROFILES}.{name}");
             let layer = self.section(PROFILED, &title, table, &origin);
             self.document.profiles.insert(name, layer);
@@ -164,16 +166,16 @@ impl Reading<'_> {
         section: &str,
         title: &str,
         table: &DeTable<'_>,
-        origin: &dyn Fn(Place) -> Origin,
+        origin: &dyn Fn(FilePosition) -> SettingOrigin,
     ) -> Layer {
         let mut layer = Layer::default();
         for (name, value) in table {
             match self.setting(section, name.get_ref(), value) {
                 Ok((key, text)) => {
                     let origin = origin(self.place(&name.span()));
-                    layer.set(key, Setting { text, origin });
+                    layer.set(key, ConfigSetting { text, origin });
                 }
-                Err(Wrong::Key) => {
+                Err(Wrong::ConfigKey) => {
                     let why = unknown_key(section, title, name.get_ref());
                     self.wrong(&name.span(), why);
                 }
@@ -189,7 +191,7 @@ impl Reading<'_> {
         name: &str,
         value: &Spanned<DeValue<'_>>,
     ) -> Result<(keys::KeyName, String), Wrong> {
-        let key = keys::find(section, name).ok_or(Wrong::Key)?;
+        let key = keys::find(section, name).ok_or(Wrong::ConfigKey)?;
         let text = self.checker.value(key, value.get_ref()).map_err(Wrong::Value)?;
         Ok((key.name, text))
     }
@@ -197,7 +199,7 @@ impl Reading<'_> {
 
 /// What of an entry is wrong.
 enum Wrong {
-    Key,
+    ConfigKey,
     Value(String),
 }
 

@@ -4,7 +4,7 @@ use clap::parser::ValueSource;
 use clap::{Arg, ArgAction, ArgMatches, Command, CommandFactory};
 
 use super::check::is_switch;
-use super::keys::{self, Key, Meaning};
+use super::keys::{self, ConfigKey, Meaning};
 use super::settings::Settings;
 use crate::cli::Cli;
 
@@ -35,7 +35,7 @@ fn with_negations(mut verb: Command, section: &str) -> Command {
     verb
 }
 
-fn negation(key: &Key) -> String {
+fn negation(key: &ConfigKey) -> String {
     format!("no_{}", key.name.key)
 }
 
@@ -46,7 +46,7 @@ pub(super) fn find<'a>(command: &'a Command, section: &str, key: &str) -> Option
 }
 
 /// What is built in for a key, if anything is.
-pub(crate) fn built_in(command: &Command, key: &Key) -> Option<String> {
+pub(crate) fn built_in(command: &Command, key: &ConfigKey) -> Option<String> {
     if let Meaning::Daemon { built_in, .. } = key.meaning {
         return built_in.map(ToOwned::to_owned);
     }

@@ -4,44 +4,44 @@ use std::fmt;
 
 /// Everything that can be set, in the order in which it is shown. A flag takes one line here: its parser and
 /// what is built in are the flag's own, and its variable is named by the rule.
-pub(crate) const KEYS: &[Key] = &[
-    Key::flag("run", "detach"),
-    Key::flag("run", "tty"),
-    Key::flag("run", "stdin"),
-    Key::flag("run", "detach_keys"),
-    Key::flag("run", "grace"),
-    Key::flag("run", "linger"),
-    Key::flag("run", "lease"),
-    Key::flag("run", "output_limit"),
-    Key::flag("run", "stay"),
-    Key::flag("run", "pen"),
-    Key::flag("run", "timeout"),
-    Key::flag("run", "idle"),
-    Key::flag("run", "silence"),
-    Key::flag("run", "memory"),
-    Key::flag("run", "pids"),
-    Key::flag("run", "cpu"),
-    Key::flag("run", "best_effort"),
-    Key::flag("run", "queue"),
-    Key::flag("run", "ready"),
-    Key::flag("run", "ready_timeout"),
-    Key::flag("stop", "grace"),
-    Key::flag("attach", "detach_keys"),
-    Key::flag("prune", "older_than"),
-    Key::daemon("ended_kept", Kind::Count, Some("1000")),
-    Key::daemon("worktrees", Kind::Folder, None),
-    Key::daemon("max_live", Kind::Count, None),
-    Key::daemon("max_launching", Kind::Count, None),
-    Key::daemon("max_live_by_name", Kind::CountByName, None),
-    Key::daemon("key_retention", Kind::Time, Some("24h")),
-    Key::daemon("min_free_disk", Kind::Size, Some("64M")),
-    Key::daemon("min_free_memory", Kind::Size, Some("64M")),
-    Key::daemon("reader_patience", Kind::Time, Some("1m")),
-    Key::api("listen", Kind::Address, None),
-    Key::api("allow_remote", Kind::Switch, Some("false")),
-    Key::api("tls_cert", Kind::File, None),
-    Key::api("tls_key", Kind::File, None),
-    Key::api("names", Kind::Names, None),
+pub(crate) const KEYS: &[ConfigKey] = &[
+    ConfigKey::flag("run", "detach"),
+    ConfigKey::flag("run", "tty"),
+    ConfigKey::flag("run", "stdin"),
+    ConfigKey::flag("run", "detach_keys"),
+    ConfigKey::flag("run", "grace"),
+    ConfigKey::flag("run", "linger"),
+    ConfigKey::flag("run", "lease"),
+    ConfigKey::flag("run", "output_limit"),
+    ConfigKey::flag("run", "stay"),
+    ConfigKey::flag("run", "pen"),
+    ConfigKey::flag("run", "timeout"),
+    ConfigKey::flag("run", "idle"),
+    ConfigKey::flag("run", "silence"),
+    ConfigKey::flag("run", "memory"),
+    ConfigKey::flag("run", "pids"),
+    ConfigKey::flag("run", "cpu"),
+    ConfigKey::flag("run", "best_effort"),
+    ConfigKey::flag("run", "queue"),
+    ConfigKey::flag("run", "ready"),
+    ConfigKey::flag("run", "ready_timeout"),
+    ConfigKey::flag("stop", "grace"),
+    ConfigKey::flag("attach", "detach_keys"),
+    ConfigKey::flag("prune", "older_than"),
+    ConfigKey::daemon("ended_kept", SettingKind::Count, Some("1000")),
+    ConfigKey::daemon("worktrees", SettingKind::Folder, None),
+    ConfigKey::daemon("max_live", SettingKind::Count, None),
+    ConfigKey::daemon("max_launching", SettingKind::Count, None),
+    ConfigKey::daemon("max_live_by_name", SettingKind::CountByName, None),
+    ConfigKey::daemon("key_retention", SettingKind::Time, Some("24h")),
+    ConfigKey::daemon("min_free_disk", SettingKind::Size, Some("64M")),
+    ConfigKey::daemon("min_free_memory", SettingKind::Size, Some("64M")),
+    ConfigKey::daemon("reader_patience", SettingKind::Time, Some("1m")),
+    ConfigKey::api("listen", SettingKind::Address, None),
+    ConfigKey::api("allow_remote", SettingKind::Switch, Some("false")),
+    ConfigKey::api("tls_cert", SettingKind::File, None),
+    ConfigKey::api("tls_key", SettingKind::File, None),
+    ConfigKey::api("names", SettingKind::Names, None),
 ];
 
 /// Flags of `run` that can't be set, and why: for those who try.
@@ -68,7 +68,7 @@ pub(crate) const API: &str = "api";
 
 /// One thing that can be set.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Key {
+pub(crate) struct ConfigKey {
     pub(crate) name: KeyName,
     pub(super) meaning: Meaning,
 }
@@ -88,7 +88,7 @@ pub(super) enum Meaning {
     /// Something that the daemon is started with.
     Daemon {
         /// How it is written.
-        kind: Kind,
+        kind: SettingKind,
         /// What is built in.
         built_in: Option<&'static str>,
     },
@@ -96,7 +96,7 @@ pub(super) enum Meaning {
 
 /// How something of the daemon's is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum SettingKind {
     /// A number.
     Count,
     /// A time.
@@ -117,16 +117,16 @@ pub(super) enum Kind {
     CountByName,
 }
 
-impl Key {
+impl ConfigKey {
     const fn flag(section: &'static str, key: &'static str) -> Self {
         Self { name: KeyName { section, key }, meaning: Meaning::Flag }
     }
 
-    const fn daemon(key: &'static str, kind: Kind, built_in: Option<&'static str>) -> Self {
+    const fn daemon(key: &'static str, kind: SettingKind, built_in: Option<&'static str>) -> Self {
         Self { name: KeyName { section: DAEMON, key }, meaning: Meaning::Daemon { kind, built_in } }
     }
 
-    const fn api(key: &'static str, kind: Kind, built_in: Option<&'static str>) -> Self {
+    const fn api(key: &'static str, kind: SettingKind, built_in: Option<&'static str>) -> Self {
         Self { name: KeyName { section: API, key }, meaning: Meaning::Daemon { kind, built_in } }
     }
 }
@@ -145,7 +145,7 @@ impl fmt::Display for KeyName {
 }
 
 /// The keys of a section.
-pub(super) fn of_section(section: &str) -> impl Iterator<Item = &'static Key> {
+pub(super) fn of_section(section: &str) -> impl Iterator<Item = &'static ConfigKey> {
     KEYS.iter().filter(move |key| key.name.section == section)
 }
 
@@ -157,6 +157,6 @@ pub(super) fn sections() -> Vec<&'static str> {
 }
 
 /// The key of this name.
-pub(super) fn find(section: &str, key: &str) -> Option<&'static Key> {
+pub(super) fn find(section: &str, key: &str) -> Option<&'static ConfigKey> {
     of_section(section).find(|other| other.name.key == key)
 }

@@ -9,7 +9,7 @@ use super::keys::KeyName;
 
 /// A place in a file; both numbers begin at 1.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Place {
+pub(crate) struct FilePosition {
     pub(crate) file: Arc<PathBuf>,
     pub(crate) line: usize,
     pub(crate) column: usize,
@@ -17,38 +17,38 @@ pub(crate) struct Place {
 
 /// Where a value comes from.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Origin {
+pub(crate) enum SettingOrigin {
     /// A flag of this very command.
     Flag(&'static str),
     /// A variable of the environment.
     Environment(String),
     /// A profile of the file.
-    Profile { name: String, place: Place },
+    Profile { name: String, place: FilePosition },
     /// The file.
-    File(Place),
+    File(FilePosition),
 }
 
 /// A value as it was written, and where.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Setting {
+pub(crate) struct ConfigSetting {
     pub(crate) text: String,
-    pub(crate) origin: Origin,
+    pub(crate) origin: SettingOrigin,
 }
 
 /// What one place sets.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(super) struct Layer(BTreeMap<KeyName, Setting>);
+pub(super) struct Layer(BTreeMap<KeyName, ConfigSetting>);
 
 impl Layer {
-    pub(super) fn set(&mut self, name: KeyName, setting: Setting) {
+    pub(super) fn set(&mut self, name: KeyName, setting: ConfigSetting) {
         self.0.insert(name, setting);
     }
 
-    pub(super) fn get(&self, name: KeyName) -> Option<&Setting> {
+    pub(super) fn get(&self, name: KeyName) -> Option<&ConfigSetting> {
         self.0.get(&name)
     }
 
-    pub(super) fn iter(&self) -> impl Iterator<Item = (KeyName, &Setting)> {
+    pub(super) fn iter(&self) -> impl Iterator<Item = (KeyName, &ConfigSetting)> {
         self.0.iter().map(|(name, setting)| (*name, setting))
     }
 
@@ -62,13 +62,13 @@ impl Layer {
     }
 }
 
-impl fmt::Display for Place {
+impl fmt::Display for FilePosition {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}:{}", self.file.display(), self.line)
     }
 }
 
-impl fmt::Display for Origin {
+impl fmt::Display for SettingOrigin {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Flag(flag) => write!(f, "--{flag}"),
@@ -90,8 +90,8 @@ mod tests {
         proptest::collection::vec(any::<bool>(), KEYS.len()).prop_map(move |set| {
             let mut layer = Layer::default();
             for (key, _) in KEYS.iter().zip(set).filter(|(_, set)| *set) {
-                let origin = Origin::Environment(whose.to_owned());
-                layer.set(key.name, Setting { text: whose.to_owned(), origin });
+                let origin = SettingOrigin::Environment(whose.to_owned());
+                layer.set(key.name, ConfigSetting { text: whose.to_owned(), origin });
             }
             layer
         })

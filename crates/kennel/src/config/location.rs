@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use super::environment::Variables;
+use super::environment::ConfigVariables;
 
 /// The variable that names the file.
 pub(super) const VARIABLE: &str = "KENNEL_CONFIG";
@@ -27,7 +27,7 @@ pub(crate) struct Location {
 
 impl Location {
     /// None if there is nowhere to look.
-    pub(super) fn find(flag: Option<&Path>, variables: &Variables) -> Option<Self> {
+    pub(super) fn find(flag: Option<&Path>, variables: &ConfigVariables) -> Option<Self> {
         let variable = |name| variables.get(name).map(PathBuf::from);
         let absolute = |path: PathBuf| std::path::absolute(&path).unwrap_or(path);
         if let Some(flag) = flag {
@@ -47,7 +47,7 @@ mod tests {
     use super::*;
 
     fn found(flag: Option<&str>, variables: &[(&str, &str)]) -> Option<(String, NamedBy)> {
-        let location = Location::find(flag.map(Path::new), &Variables::of(variables))?;
+        let location = Location::find(flag.map(Path::new), &ConfigVariables::of(variables))?;
         Some((location.path.display().to_string(), location.named))
     }
 

@@ -11,10 +11,10 @@
 //! is built in, is known by the flag itself.
 
 mod check;
+mod daemon_settings;
 mod environment;
 mod file;
 mod flags;
-mod handover;
 mod keys;
 mod layer;
 mod location;
@@ -24,9 +24,9 @@ mod settings;
 mod tests;
 
 pub(crate) use check::address;
+pub(crate) use daemon_settings::{DaemonSettings, HandOverError, hand_over, listen_settings};
 pub(crate) use flags::{Default, built_in, command, defaults, with_defaults};
-pub(crate) use handover::{DaemonSettings, HandOverError, hand_over, listen_settings};
-pub(crate) use keys::{API, KEYS, Key};
-pub(crate) use layer::{Origin, Setting};
+pub(crate) use keys::{API, ConfigKey, KEYS};
+pub(crate) use layer::{ConfigSetting, SettingOrigin};
 pub(crate) use problem::ConfigError;
-pub(crate) use settings::{Config, Settings, WhichProfile};
+pub(crate) use settings::{Config, ProfileChoice, Settings};

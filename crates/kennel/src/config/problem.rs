@@ -2,15 +2,15 @@
 
 use std::fmt;
 
-use super::layer::Place;
+use super::layer::FilePosition;
 
 /// Everything that is wrong, in the order in which it is written.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct ConfigError(pub(super) Vec<Problem>);
+pub(crate) struct ConfigError(pub(super) Vec<ConfigProblem>);
 
 /// One thing that is wrong.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Problem {
+pub(super) struct ConfigProblem {
     pub(super) at: At,
     pub(super) text: String,
 }
@@ -19,14 +19,14 @@ pub(super) struct Problem {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum At {
     /// In a file.
-    Place(Place),
+    FilePosition(FilePosition),
     /// In something with a name: a file as a whole, a variable, a flag.
     Whole(String),
 }
 
-impl Problem {
-    pub(super) fn at(place: Place, text: impl Into<String>) -> Self {
-        Self { at: At::Place(place), text: text.into() }
+impl ConfigProblem {
+    pub(super) fn at(place: FilePosition, text: impl Into<String>) -> Self {
+        Self { at: At::FilePosition(place), text: text.into() }
     }
 
     pub(super) fn with(whole: impl Into<String>, text: impl Into<String>) -> Self {
@@ -34,16 +34,16 @@ impl Problem {
     }
 }
 
-impl From<Problem> for ConfigError {
-    fn from(problem: Problem) -> Self {
+impl From<ConfigProblem> for ConfigError {
+    fn from(problem: ConfigProblem) -> Self {
         Self(vec![problem])
     }
 }
 
-impl fmt::Display for Problem {
+impl fmt::Display for ConfigProblem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.at {
-            At::Place(place) => write!(f, "{place}:{}: {}", place.column, self.text),
+            At::FilePosition(place) => write!(f, "{place}:{}: {}", place.column, self.text),
             At::Whole(name) => write!(f, "{name}: {}", self.text),
         }
     }

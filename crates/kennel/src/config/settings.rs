@@ -4,12 +4,12 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
 use super::check::Checker;
-use super::environment::Variables;
+use super::environment::ConfigVariables;
 use super::file::{self, Document};
-use super::keys::{Key, KeyName};
-use super::layer::{Layer, Origin, Setting};
+use super::keys::{ConfigKey, KeyName};
+use super::layer::{ConfigSetting, Layer, SettingOrigin};
 use super::location::{Location, NamedBy};
-use super::problem::{ConfigError, Problem, did_you_mean};
+use super::problem::{ConfigError, ConfigProblem, did_you_mean};
 
 /// The variable that chooses a profile.
 const PROFILE: &str = "KENNEL_PROFILE";
@@ -21,13 +21,13 @@ pub(crate) struct Config {
     /// What flags of this command set for the daemon.
     flags: Layer,
     // A file may be a pipe, which tells its text only once.
-    read: Arc<OnceLock<Result<Read, ConfigError>>>,
+    read: Arc<OnceLock<Result<LoadedConfig, ConfigError>>>,
 }
 
 /// What was read.
 #[derive(Debug, Clone)]
-struct Read {
-    variables: Variables,
+struct LoadedConfig {
+    variables: ConfigVariables,
     location: Option<Location>,
     document: Option<Document>,
     environment: Layer,
@@ -35,9 +35,9 @@ struct Read {
 
 /// Which profile is wanted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum WhichProfile<'a> {
+pub(crate) enum ProfileChoice<'a> {
     /// None: what is asked for has none.
-    Nobodys,
+    None,
     /// That of a flag; without one that of the environment or the file, if any.
     Chosen(Option<&'a str>),
 }
@@ -63,8 +63,8 @@ impl Config {
 
     /// The same, but with this as a flag of the command says; it is known to be sound.
     #[must_use]
-    pub(crate) fn with_flag(mut self, key: &Key, flag: &'static str, text: String) -> Self {
-        self.flags.set(key.name, Setting { text, origin: Origin::Flag(flag) });
+    pub(crate) fn with_flag(mut self, key: &ConfigKey, flag: &'static str, text: String) -> Self {
+        self.flags.set(key.name, ConfigSetting { text, origin: SettingOrigin::Flag(flag) });
         self
     }
 
@@ -74,21 +74,23 @@ impl Config {
     }
 
     /// What is set.
-    pub(crate) fn settings(&self, profile: WhichProfile<'_>) -> Result<Settings, ConfigError> {
-        let read =
-            self.read.get_or_init(|| Read::new(self.flag.as_deref(), Variables::ours())).as_ref();
+    pub(crate) fn settings(&self, profile: ProfileChoice<'_>) -> Result<Settings, ConfigError> {
+        let read = self
+            .read
+            .get_or_init(|| LoadedConfig::new(self.flag.as_deref(), ConfigVariables::ours()))
+            .as_ref();
         let settings = read.map_err(Clone::clone)?.settings(profile)?;
         Ok(Settings { layer: self.flags.clone().over(settings.layer), ..settings })
     }
 
     /// Where the file is, or would be.
     pub(crate) fn location(&self) -> Option<Location> {
-        Location::find(self.flag.as_deref(), &Variables::ours())
+        Location::find(self.flag.as_deref(), &ConfigVariables::ours())
     }
 }
 
 impl Settings {
-    pub(crate) fn get(&self, name: KeyName) -> Option<&Setting> {
+    pub(crate) fn get(&self, name: KeyName) -> Option<&ConfigSetting> {
         self.layer.get(name)
     }
 
@@ -97,14 +99,14 @@ impl Settings {
     pub(super) fn from(
         flag: Option<&Path>,
         variables: &[(&str, &str)],
-        profile: WhichProfile<'_>,
+        profile: ProfileChoice<'_>,
     ) -> Result<Self, ConfigError> {
-        Read::new(flag, Variables::of(variables))?.settings(profile)
+        LoadedConfig::new(flag, ConfigVariables::of(variables))?.settings(profile)
     }
 }
 
-impl Read {
-    fn new(flag: Option<&Path>, variables: Variables) -> Result<Self, ConfigError> {
+impl LoadedConfig {
+    fn new(flag: Option<&Path>, variables: ConfigVariables) -> Result<Self, ConfigError> {
         let location = Location::find(flag, &variables);
         let text = location.as_ref().map(file::read).transpose()?.flatten();
         let mut read = Self { variables, location, document: None, environment: Layer::default() };
@@ -132,10 +134,10 @@ impl Read {
         }
     }
 
-    fn settings(&self, profile: WhichProfile<'_>) -> Result<Settings, ConfigError> {
+    fn settings(&self, profile: ProfileChoice<'_>) -> Result<Settings, ConfigError> {
         let chosen = match profile {
-            WhichProfile::Nobodys => None,
-            WhichProfile::Chosen(flag) => self.choose(flag)?,
+            ProfileChoice::None => None,
+            ProfileChoice::Chosen(flag) => self.choose(flag)?,
         };
         let mut layer = self.environment.clone();
         let mut profile = None;
@@ -169,8 +171,8 @@ impl Read {
         }
         let why = self.no_such_profile(&name);
         Err(match at {
-            Some(place) => Problem::at(place, why).into(),
-            None => Problem::with(by.trim_start_matches("env "), why).into(),
+            Some(place) => ConfigProblem::at(place, why).into(),
+            None => ConfigProblem::with(by.trim_start_matches("env "), why).into(),
         })
     }
 

@@ -10,7 +10,7 @@ use super::check::Checker;
 use super::file::Document;
 use super::keys::{self, KEYS, Meaning, NOT_OFFERED};
 use super::settings::Settings;
-use super::{WhichProfile, built_in, command, flags};
+use super::{ProfileChoice, built_in, command, flags};
 
 /// A file with this text.
 struct File {
@@ -28,7 +28,7 @@ fn file(text: &str) -> File {
 /// What is said of a file and variables, with FILE for the file.
 fn complaint(text: &str, variables: &[(&str, &str)], profile: Option<&str>) -> String {
     let file = file(text);
-    let settings = Settings::from(Some(&file.path), variables, WhichProfile::Chosen(profile));
+    let settings = Settings::from(Some(&file.path), variables, ProfileChoice::Chosen(profile));
     let error = settings.expect_err(text).to_string();
     error.replace(file.path.to_str().unwrap(), "FILE")
 }
@@ -60,7 +60,7 @@ fn the_environment_goes_before_the_profile_and_that_before_the_file() {
     let file = file(LAYERED);
     let variables = [("KENNEL_RUN_GRACE", "3s"), ("KENNEL_PROFILE", "fast")];
     let settings =
-        Settings::from(Some(&file.path), &variables, WhichProfile::Chosen(None)).unwrap();
+        Settings::from(Some(&file.path), &variables, ProfileChoice::Chosen(None)).unwrap();
     let shown = |key| shown(&settings, &file.path, key);
     let said = |value: &str, origin: &str| Some((value.to_owned(), origin.to_owned()));
     assert_eq!(shown("run.grace"), said("3s", "env KENNEL_RUN_GRACE"));
@@ -70,7 +70,7 @@ fn the_environment_goes_before_the_profile_and_that_before_the_file() {
     assert_eq!(shown("daemon.ended_kept"), said("5", "FILE:11"));
     assert_eq!(settings.profile, Some(("fast".to_owned(), "env KENNEL_PROFILE".to_owned())));
     // A verb without profiles does not care for one.
-    let settings = Settings::from(Some(&file.path), &variables, WhichProfile::Nobodys).unwrap();
+    let settings = Settings::from(Some(&file.path), &variables, ProfileChoice::None).unwrap();
     assert_eq!(settings.profile, None);
 }
 
@@ -79,7 +79,7 @@ fn a_profile_is_chosen_by_flag_variable_or_file() {
     let text = format!("profile = 'c'\n{LAYERED}\n[profiles.a]\n[profiles.b]\n[profiles.c]\n");
     let file = file(&text);
     let chosen = |flag, variables: &[(&str, &str)]| {
-        let settings = Settings::from(Some(&file.path), variables, WhichProfile::Chosen(flag));
+        let settings = Settings::from(Some(&file.path), variables, ProfileChoice::Chosen(flag));
         settings.unwrap().profile.unwrap().0
     };
     let variable = [("KENNEL_PROFILE", "b")];
@@ -90,7 +90,7 @@ fn a_profile_is_chosen_by_flag_variable_or_file() {
 
 #[test]
 fn a_switch_in_the_environment_is_true_or_false() {
-    let settings = Settings::from(None, &[("KENNEL_RUN_STAY", "1")], WhichProfile::Nobodys);
+    let settings = Settings::from(None, &[("KENNEL_RUN_STAY", "1")], ProfileChoice::None);
     let stay = keys::find("run", "stay").unwrap().name;
     assert_eq!(settings.unwrap().get(stay).unwrap().text, "true");
 }
@@ -198,7 +198,7 @@ fn a_profile_that_is_not_there_is_told_with_those_that_are() {
         complaint("\nprofile = 'x'", &[], None),
         "FILE:2:11: there is no profile \"x\" in FILE (it has none)"
     );
-    let nowhere = Settings::from(None, &[("HOME", "/no/home")], WhichProfile::Chosen(Some("x")));
+    let nowhere = Settings::from(None, &[("HOME", "/no/home")], ProfileChoice::Chosen(Some("x")));
     assert_eq!(
         nowhere.unwrap_err().to_string(),
         "--profile: there is no profile \"x\": there is no file /no/home/.config/kennel/kennel.toml"
@@ -227,13 +227,13 @@ fn a_mistake_in_the_environment_is_told_with_the_variable() {
     assert_eq!(both.lines().count(), 2, "{both}");
     // Not ours, or as good as unset.
     let others = [("KENNEL_RUNNER", "x"), ("KENNEL_SESSION_ID", "y"), ("KENNEL_RUN_GRACE", "")];
-    assert!(Settings::from(None, &others, WhichProfile::Chosen(None)).is_ok());
+    assert!(Settings::from(None, &others, ProfileChoice::Chosen(None)).is_ok());
 }
 
 #[test]
 fn a_file_that_was_named_must_be_there() {
     let missing = Path::new("/no/such/file");
-    let named = |flag, variables: &[_]| Settings::from(flag, variables, WhichProfile::Nobodys);
+    let named = |flag, variables: &[_]| Settings::from(flag, variables, ProfileChoice::None);
     assert_eq!(
         named(Some(missing), &[]).unwrap_err().to_string(),
         "/no/such/file (named by --config): can't read it: No such file or directory (os error 2)"

@@ -46,7 +46,7 @@ fn session_in_cgroup(text: &str, home: &str) -> Option<String> {
     pens.rfind(|pen| pen.home.as_str() == home).map(|pen| pen.session.to_string())
 }
 
-/// The pids above us, the nearest first. Ends at what can't be looked at.
+/// The pids above us, the nearest first. ForegroundStreams at what can't be looked at.
 fn ancestors() -> impl Iterator<Item = i32> {
     let parent = |pid: i32| Stat::read(pid).ok().flatten().map(|stat| stat.parent);
     let own = rustix::process::getpid().as_raw_pid();

@@ -1,8 +1,8 @@
 //! The way to the daemon: find it, start it if need be, ask it.
 
-mod deposit;
 mod inside;
 mod start;
+mod stdin_handoff;
 
 use std::time::{Duration, Instant};
 
@@ -12,16 +12,16 @@ use kennel_core::api::{DaemonView, ListRequest, Problem};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
+use crate::command_error::CommandError;
 use crate::exit_code;
-use crate::failure::Failure;
 use crate::home::Home;
 
-pub(crate) use deposit::leave_stdin;
 pub(crate) use inside::{find as find_inside, holds_file_in, value as cookie};
 pub(crate) use kennel_client::{
     ClientError as AskError, Lines, Patience, Sent, escape, session_path,
 };
-pub(crate) use start::{Yard, environment, may_start, spawn_yard};
+pub(crate) use start::{YardStatus, environment, may_start, spawn_yard};
+pub(crate) use stdin_handoff::hand_over_stdin;
 
 /// How long a daemon that was sound serves.
 const SOUND: Duration = Duration::from_secs(30);
@@ -32,14 +32,14 @@ const LOOK_AGAIN: Duration = Duration::from_millis(50);
 
 /// What to do if no daemon runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Start {
+pub(crate) enum StartDaemon {
     /// Start one.
     IfNeeded,
     /// Say so.
     Never,
 }
 
-impl From<AskError> for Failure {
+impl From<AskError> for CommandError {
     fn from(error: AskError) -> Self {
         match error {
             AskError::Problem(problem) => {
@@ -64,19 +64,19 @@ impl From<AskError> for Failure {
 
 /// The daemon of a home.
 #[derive(Debug)]
-pub(crate) struct Daemon {
+pub(crate) struct DaemonClient {
     home: Home,
     client: Client,
-    start: Start,
+    start: StartDaemon,
 }
 
-impl Daemon {
+impl DaemonClient {
     /// Finds the daemon of this home.
-    pub(crate) fn connect(home: &Home, start: Start) -> Result<Self, Failure> {
+    pub(crate) fn connect(home: &Home, start: StartDaemon) -> Result<Self, CommandError> {
         let daemon = Self { start, ..Self::expected(home) };
         match (daemon.client.dial(), start) {
             (Ok(()), _) => Ok(daemon),
-            (Err(AskError::NoDaemon), Start::IfNeeded) => {
+            (Err(AskError::NoDaemon), StartDaemon::IfNeeded) => {
                 start::bring_up(home)?;
                 Ok(daemon)
             }
@@ -87,20 +87,20 @@ impl Daemon {
     /// The daemon of this home, which is there or soon will be: nobody starts one.
     pub(crate) fn expected(home: &Home) -> Self {
         let client = Client::of_home(&home.folder);
-        Self { home: home.clone(), client, start: Start::Never }
+        Self { home: home.clone(), client, start: StartDaemon::Never }
     }
 
     /// Looks for a daemon that has vanished: the yard starts it again, or we do if we may.
-    pub(crate) fn find_again(&self) -> Result<(), Failure> {
+    pub(crate) fn find_again(&self) -> Result<(), CommandError> {
         match (self.client.dial(), self.start) {
             (Ok(()), _) => Ok(()),
-            (Err(AskError::NoDaemon), Start::IfNeeded) => start::bring_up(&self.home),
+            (Err(AskError::NoDaemon), StartDaemon::IfNeeded) => start::bring_up(&self.home),
             (Err(error), _) => Err(error.into()),
         }
     }
 
     /// The same after a moment: one that leaves may still listen.
-    pub(crate) fn find_again_later(&self) -> Result<(), Failure> {
+    pub(crate) fn find_again_later(&self) -> Result<(), CommandError> {
         start::pause(&[], LOOK_AGAIN);
         self.find_again()
     }
@@ -188,7 +188,7 @@ impl Daemon {
     }
 
     /// Waits until the session has settled, over restarts of the daemon.
-    pub(crate) fn wait(&self, reference: &str) -> Result<SessionView, Failure> {
+    pub(crate) fn wait(&self, reference: &str) -> Result<SessionView, CommandError> {
         let mut losses = 0;
         loop {
             let asked_at = Instant::now();

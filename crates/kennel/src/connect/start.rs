@@ -24,9 +24,9 @@ use rustix::process::Signal;
 
 use super::inside;
 use crate::cli::ignored;
+use crate::command_error::{CommandError, say};
 use crate::config::{HandOverError, hand_over};
 use crate::exit_code;
-use crate::failure::{Failure, say};
 use crate::home::Home;
 use crate::roles;
 
@@ -47,20 +47,20 @@ const LARGEST_LOG: u64 = 1024 * 1024;
 const SHOWN: usize = 2000;
 
 /// Sees to it that a daemon listens.
-pub(super) fn bring_up(home: &Home) -> Result<(), Failure> {
+pub(super) fn bring_up(home: &Home) -> Result<(), CommandError> {
     let deadline = Instant::now() + COME_UP;
-    let log = Log::mark(home);
-    let mut pauses = Pauses::default();
+    let log = YardLog::mark(home);
+    let mut pauses = Backoff::default();
     loop {
-        let starter = match Yard::ask(home)? {
+        let starter = match YardStatus::ask(home)? {
             Some(()) => None,
             None => start_yard(home, deadline)?,
         };
         let result = await_daemon(home, deadline, starter.as_ref(), &log);
         match (result, starter) {
-            (Ok(Came::Up), _) => return Ok(()),
+            (Ok(DaemonStartup::Up), _) => return Ok(()),
             // The yard was about to leave when it was asked, or another one was quicker than ours.
-            (Ok(Came::YardGone), _) => pauses.next(&[]),
+            (Ok(DaemonStartup::YardGone), _) => pauses.next(&[]),
             (Err(failure), starter) => {
                 if let Some(starter) = starter {
                     starter.call_off();
@@ -73,7 +73,7 @@ pub(super) fn bring_up(home: &Home) -> Result<(), Failure> {
 
 /// What came of waiting for a daemon.
 #[derive(Debug, PartialEq, Eq)]
-enum Came {
+enum DaemonStartup {
     /// It listens.
     Up,
     /// There is no yard any more that would start one.
@@ -82,28 +82,28 @@ enum Came {
 
 /// The yard of a home, as it answers for itself.
 #[derive(Debug)]
-pub(crate) struct Yard {
+pub(crate) struct YardStatus {
     pub(crate) pid: i32,
     pub(crate) daemon: Option<i32>,
     pub(crate) keepers: usize,
 }
 
-impl Yard {
+impl YardStatus {
     /// Asks the yard to have a daemon up; none if there is no yard.
-    fn ask(home: &Home) -> Result<Option<()>, Failure> {
+    fn ask(home: &Home) -> Result<Option<()>, CommandError> {
         let yard = match reach(home) {
             Ok(Some(yard)) => yard,
             Ok(None) => return Ok(None),
             // Others ask as well, and it is busy with them.
             Err(error) if is_busy(&error) => return Ok(Some(())),
-            Err(error) => return Err(Failure::setup(error)),
+            Err(error) => return Err(CommandError::setup(error)),
         };
         match yard.send(&YardRequest::Start, &[]) {
             Ok(()) => Ok(Some(())),
             // It went just now.
             Err(ClientError::Closed) => Ok(None),
             Err(error) => {
-                Err(Failure::setup(anyhow!(error).context("can't ask the yard for a daemon")))
+                Err(CommandError::setup(anyhow!(error).context("can't ask the yard for a daemon")))
             }
         }
     }
@@ -167,20 +167,21 @@ pub(crate) fn may_start(home: &Home) -> Result<(), String> {
 }
 
 /// Starts a yard, unless another starter is at it: one at a time. None if the daemon is up meanwhile.
-fn start_yard(home: &Home, deadline: Instant) -> Result<Option<Starter>, Failure> {
+fn start_yard(home: &Home, deadline: Instant) -> Result<Option<YardStart>, CommandError> {
     let path = home.path(START_LOCK);
     let mut options = OpenOptions::new();
     let lock = options.write(true).create(true).truncate(false).mode(0o600).open(&path);
-    let lock =
-        lock.with_context(|| format!("can't open {}", path.display())).map_err(Failure::setup)?;
-    let mut pauses = Pauses::default();
+    let lock = lock
+        .with_context(|| format!("can't open {}", path.display()))
+        .map_err(CommandError::setup)?;
+    let mut pauses = Backoff::default();
     loop {
         match rustix::fs::flock(&lock, FlockOperation::NonBlockingLockExclusive) {
             Ok(()) => break,
             Err(rustix::io::Errno::WOULDBLOCK | rustix::io::Errno::INTR) => {}
             Err(error) => {
                 let error = anyhow!(io::Error::from(error)).context("can't lock");
-                return Err(Failure::setup(error.context(path.display().to_string())));
+                return Err(CommandError::setup(error.context(path.display().to_string())));
             }
         }
         if is_up(home) {
@@ -188,29 +189,29 @@ fn start_yard(home: &Home, deadline: Instant) -> Result<Option<Starter>, Failure
         }
         if Instant::now() >= deadline {
             let held = format!("somebody has held {} for {} s", path.display(), COME_UP.as_secs());
-            return Err(Failure::because(exit_code::SETUP, held));
+            return Err(CommandError::because(exit_code::SETUP, held));
         }
         pauses.next(&[]);
     }
     // The one before us may have done it.
-    if is_up(home) || Yard::ask(home)?.is_some() {
+    if is_up(home) || YardStatus::ask(home)?.is_some() {
         return Ok(None);
     }
     if let Err(why) = may_start(home) {
-        return Err(Failure::because(
+        return Err(CommandError::because(
             exit_code::SETUP,
             format!("no daemon runs, and none is started: {why}"),
         )
         .hint("`kennel daemon start` from outside starts one"));
     }
     hand_over_if_possible(home)?;
-    let process = spawn_yard(home).context("can't start the yard").map_err(Failure::setup)?;
-    Ok(Some(Starter { process, _lock: lock }))
+    let process = spawn_yard(home).context("can't start the yard").map_err(CommandError::setup)?;
+    Ok(Some(YardStart { process, _lock: lock }))
 }
 
 /// Leaves what the configuration says for the daemon. A slip in the file, or a full disk, must not keep anybody
 /// from a daemon: those who are to be told of it at any rate ask before.
-fn hand_over_if_possible(home: &Home) -> Result<(), Failure> {
+fn hand_over_if_possible(home: &Home) -> Result<(), CommandError> {
     match hand_over(home) {
         Ok(()) => {}
         Err(HandOverError::Config(error)) if home.config.named_by_flag().is_some() => {
@@ -224,12 +225,12 @@ fn hand_over_if_possible(home: &Home) -> Result<(), Failure> {
 
 /// A yard that was started, as long as we watch it come up. Others wait for their turn meanwhile.
 #[derive(Debug)]
-struct Starter {
+struct YardStart {
     process: OwnedFd,
     _lock: File,
 }
 
-impl Starter {
+impl YardStart {
     /// Without a daemon there is no use for it; it leaves unless it has keepers.
     fn call_off(self) {
         if pidfd::send(&self.process, Signal::TERM).is_ok() {
@@ -245,15 +246,15 @@ fn is_up(home: &Home) -> bool {
 fn await_daemon(
     home: &Home,
     deadline: Instant,
-    starter: Option<&Starter>,
-    log: &Log,
-) -> Result<Came, Failure> {
-    let mut pauses = Pauses::default();
+    starter: Option<&YardStart>,
+    log: &YardLog,
+) -> Result<DaemonStartup, CommandError> {
+    let mut pauses = Backoff::default();
     let yard = starter.map(|starter| starter.process.as_fd());
     let mut ask_at = Instant::now() + ASK_AGAIN;
     loop {
         if is_up(home) {
-            return Ok(Came::Up);
+            return Ok(DaemonStartup::Up);
         }
         match yard.map(reap::reap) {
             // It is on its way.
@@ -267,7 +268,7 @@ fn await_daemon(
             Some(_) => return Err(log.failure("the yard has ended")),
             None if Instant::now() < ask_at => {}
             // Not ours: it may leave. If it stays, it is asked again, for it may have had a daemon then.
-            None if Yard::ask(home)?.is_none() => return still_nobody(home, deadline, log),
+            None if YardStatus::ask(home)?.is_none() => return still_nobody(home, deadline, log),
             None => ask_at = Instant::now() + ASK_AGAIN,
         }
         if log.since().contains(roles::CANT_SERVE) {
@@ -282,35 +283,39 @@ fn await_daemon(
 }
 
 /// Nobody starts a daemon for us; that is worth another try as long as there is time.
-fn still_nobody(home: &Home, deadline: Instant, log: &Log) -> Result<Came, Failure> {
+fn still_nobody(
+    home: &Home,
+    deadline: Instant,
+    log: &YardLog,
+) -> Result<DaemonStartup, CommandError> {
     if is_up(home) {
-        return Ok(Came::Up);
+        return Ok(DaemonStartup::Up);
     }
     if Instant::now() >= deadline {
         return Err(log.failure("no yard stays"));
     }
-    Ok(Came::YardGone)
+    Ok(DaemonStartup::YardGone)
 }
 
 /// What yard and daemon say from now on.
-struct Log {
+struct YardLog {
     path: PathBuf,
     from: u64,
 }
 
-impl Log {
+impl YardLog {
     fn mark(home: &Home) -> Self {
         let path = home.path(YARD_LOG);
         let from = fs::metadata(&path).map_or(0, |meta| meta.len());
         Self { path, from }
     }
 
-    fn failure(&self, what: &str) -> Failure {
+    fn failure(&self, what: &str) -> CommandError {
         let lines = self.since();
         let mut said: Vec<_> = lines.lines().collect();
         said.dedup();
         let said = said.iter().map(|line| format!("\n  {line}")).collect::<String>();
-        let failure = Failure::because(exit_code::SETUP, format!("{what}{said}"));
+        let failure = CommandError::because(exit_code::SETUP, format!("{what}{said}"));
         match self.path.parent() {
             Some(folder) => failure.hint(format!("more may be in {}", folder.display())),
             None => failure,
@@ -405,15 +410,15 @@ fn assignment((name, value): (OsString, OsString)) -> Result<CString, NulError> 
 }
 
 /// Pauses between looks, each longer than the one before.
-struct Pauses(Duration);
+struct Backoff(Duration);
 
-impl Default for Pauses {
+impl Default for Backoff {
     fn default() -> Self {
         Self(FIRST_PAUSE)
     }
 }
 
-impl Pauses {
+impl Backoff {
     /// Pauses, or until one of these is ready.
     fn next(&mut self, until: &[rustix::fd::BorrowedFd<'_>]) {
         pause(until, self.0);
@@ -462,7 +467,7 @@ mod tests {
     fn only_what_is_new_in_a_log_is_shown() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("log");
-        let since = |from| Log { path: path.clone(), from }.since();
+        let since = |from| YardLog { path: path.clone(), from }.since();
         assert_eq!(since(0), "");
         fs::write(&path, "old\nnew\nnewer\n").unwrap();
         assert_eq!(since(4), "new\nnewer");

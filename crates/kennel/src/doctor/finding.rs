@@ -5,7 +5,7 @@ use serde::Serialize;
 /// How good it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
-pub(crate) enum State {
+pub(crate) enum FindingState {
     /// As it should be.
     Good,
     /// Something is missing that Kennel can do without.
@@ -20,13 +20,13 @@ pub(crate) struct Finding {
     /// What was looked at; stable, for programs.
     pub(crate) id: &'static str,
     /// How good it is.
-    pub(crate) state: State,
+    pub(crate) state: FindingState,
     /// What was seen, for people.
     pub(crate) found: String,
 }
 
 impl Finding {
-    pub(crate) fn new(id: &'static str, state: State, found: impl Into<String>) -> Self {
+    pub(crate) fn new(id: &'static str, state: FindingState, found: impl Into<String>) -> Self {
         Self { id, state, found: found.into() }
     }
 }

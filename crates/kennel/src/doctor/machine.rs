@@ -6,7 +6,7 @@ use kennel_pen::{Ground, HomeId, LimitError, Size, cgroup_mount};
 use kennel_sys::{pidfd, terminal};
 use rustix::process::{Resource, Rlimit, getrlimit};
 
-use super::finding::{Finding, State};
+use super::finding::{Finding, FindingState};
 use crate::home::Home;
 
 /// `cgroup.kill` came with this one; all else that is needed is older.
@@ -38,12 +38,12 @@ fn kernel() -> Finding {
         release.split(|c: char| !c.is_ascii_digit()).filter_map(|n| n.parse::<u32>().ok());
     let version = (numbers.next().unwrap_or(0), numbers.next().unwrap_or(0));
     if version >= OLDEST_KERNEL {
-        Finding::new("kernel", State::Good, format!("Linux {release}"))
+        Finding::new("kernel", FindingState::Good, format!("Linux {release}"))
     } else {
         let (major, minor) = OLDEST_KERNEL;
         Finding::new(
             "kernel",
-            State::Bad,
+            FindingState::Bad,
             format!("Linux {release}; {major}.{minor} or newer is needed"),
         )
     }
@@ -51,11 +51,11 @@ fn kernel() -> Finding {
 
 fn status_for_others() -> Finding {
     if pidfd::tells_more() {
-        Finding::new("pidfd", State::Good, "handles tell a process's parent and exit status")
+        Finding::new("pidfd", FindingState::Good, "handles tell a process's parent and exit status")
     } else {
         Finding::new(
             "pidfd",
-            State::Fair,
+            FindingState::Fair,
             "handles don't tell an exit status to others (Linux 6.15 does)",
         )
     }
@@ -64,28 +64,32 @@ fn status_for_others() -> Finding {
 fn child_lists() -> Finding {
     let thread = rustix::thread::gettid().as_raw_pid();
     if fs::metadata(format!("/proc/self/task/{thread}/children")).is_ok() {
-        Finding::new("children", State::Good, "the kernel lists a process's children")
+        Finding::new("children", FindingState::Good, "the kernel lists a process's children")
     } else {
         let text = "the kernel lists no children (CONFIG_PROC_CHILDREN): all processes are scanned instead";
-        Finding::new("children", State::Fair, text)
+        Finding::new("children", FindingState::Fair, text)
     }
 }
 
 fn no_random(name: &'static str) -> Finding {
-    Finding::new(name, State::Bad, "the kernel has no random bytes to give")
+    Finding::new(name, FindingState::Bad, "the kernel has no random bytes to give")
 }
 
 fn cgroup(ground: &Ground) -> Finding {
     match (cgroup_mount(), ground.cgroup()) {
-        (None, _) => Finding::new("cgroup", State::Fair, "no cgroup v2 file system is mounted"),
+        (None, _) => {
+            Finding::new("cgroup", FindingState::Fair, "no cgroup v2 file system is mounted")
+        }
         (Some(mount), Ok(base)) => {
             let text =
                 format!("v2 at {}; pens can be made in {}", mount.display(), base.path().display());
-            Finding::new("cgroup", State::Good, text)
+            Finding::new("cgroup", FindingState::Good, text)
         }
-        (Some(mount), Err(why)) => {
-            Finding::new("cgroup", State::Fair, format!("v2 at {}, but {why}", mount.display()))
-        }
+        (Some(mount), Err(why)) => Finding::new(
+            "cgroup",
+            FindingState::Fair,
+            format!("v2 at {}, but {why}", mount.display()),
+        ),
     }
 }
 
@@ -102,11 +106,11 @@ fn limits(ground: &Ground) -> Finding {
     }
     if missing.is_empty() {
         let text = "a pen's memory, processes and cpu can be limited (--memory, --pids, --cpu)";
-        return Finding::new("limits", State::Good, text);
+        return Finding::new("limits", FindingState::Good, text);
     }
     let text =
         missing.iter().map(|(names, why)| format!("no limit on {}: {why}", names.join(", ")));
-    Finding::new("limits", State::Fair, text.collect::<Vec<_>>().join("; "))
+    Finding::new("limits", FindingState::Fair, text.collect::<Vec<_>>().join("; "))
 }
 
 /// Without saying again what can't be limited.
@@ -124,8 +128,11 @@ fn limit(limit: Option<u64>) -> String {
 
 fn descriptors() -> Finding {
     let Rlimit { current, maximum } = getrlimit(Resource::Nofile);
-    let state =
-        if maximum.is_none_or(|max| max >= FEW_DESCRIPTORS) { State::Good } else { State::Bad };
+    let state = if maximum.is_none_or(|max| max >= FEW_DESCRIPTORS) {
+        FindingState::Good
+    } else {
+        FindingState::Bad
+    };
     let text = format!("{} open files a process, at most {}", limit(current), limit(maximum));
     Finding::new("descriptors", state, text)
 }
@@ -136,9 +143,9 @@ fn processes() -> Finding {
     let user = getrlimit(Resource::Nproc).current;
     let lowest = [most, user].into_iter().flatten().min();
     let state = if lowest.is_none_or(|lowest: u64| lowest >= FEW_PROCESSES) {
-        State::Good
+        FindingState::Good
     } else {
-        State::Fair
+        FindingState::Fair
     };
     Finding::new(
         "processes",
@@ -156,11 +163,11 @@ fn terminals() -> Finding {
         Ok(_) => {
             let text =
                 format!("pseudo-terminals work; {} of {} in use", number("nr"), number("max"));
-            Finding::new("terminals", State::Good, text)
+            Finding::new("terminals", FindingState::Good, text)
         }
         Err(error) => Finding::new(
             "terminals",
-            State::Bad,
+            FindingState::Bad,
             format!("no pseudo-terminal can be opened: {error}"),
         ),
     }

@@ -1,23 +1,23 @@
 //! `kennel doctor`: what this machine offers, found out by trying.
 
+mod advice;
 mod api;
+mod cleanup;
 mod finding;
 mod machine;
-mod owed;
 mod print;
-mod promise;
 mod trial;
 
 use clap::Args;
 use kennel_pen::holder::HeldKind;
 use serde::Serialize;
 
-use crate::config::{Config, WhichProfile};
+use crate::command_error::CommandError;
+use crate::config::{Config, ProfileChoice};
 use crate::exit_code;
-use crate::failure::Failure;
 use crate::home::Home;
 use crate::print as paper;
-use finding::{Finding, State};
+use finding::{Finding, FindingState};
 use trial::Trial;
 pub(crate) use trial::take_trial_role;
 
@@ -31,7 +31,7 @@ pub(crate) struct DoctorArgs {
 
 /// Everything that the doctor found. The names of the fields are stable.
 #[derive(Debug, Serialize)]
-struct Diagnosis {
+struct DoctorReport {
     /// Kennel's version.
     version: &'static str,
     /// Whether any sound pen is possible.
@@ -53,7 +53,7 @@ pub(crate) fn doctor(
     config: &Config,
     home: Option<&Home>,
     args: &DoctorArgs,
-) -> Result<u8, Failure> {
+) -> Result<u8, CommandError> {
     let diagnosis = examine(config, home);
     if args.json {
         paper::json(&diagnosis)?;
@@ -63,7 +63,7 @@ pub(crate) fn doctor(
     Ok(if diagnosis.sound { 0 } else { 1 })
 }
 
-fn examine(config: &Config, home: Option<&Home>) -> Diagnosis {
+fn examine(config: &Config, home: Option<&Home>) -> DoctorReport {
     let pens = [
         ("cgroup", HeldKind::Cgroup),
         ("subtree", HeldKind::Subtree),
@@ -73,30 +73,30 @@ fn examine(config: &Config, home: Option<&Home>) -> Diagnosis {
     let works = |wanted: &str| pens.iter().any(|trial| trial.kind == wanted && trial.works);
     // What `--pen auto` takes; a namespace changes what a program sees, so it must be asked for.
     let pen = ["cgroup", "subtree"].into_iter().find(|kind| works(kind));
-    Diagnosis {
+    DoctorReport {
         version: env!("CARGO_PKG_VERSION"),
         sound: pen.is_some(),
         pen,
         findings: machine::findings(home)
             .into_iter()
             .chain(configuration(config))
-            .chain(owed::findings(home))
+            .chain(cleanup::findings(home))
             .chain(api::finding(home))
             .collect(),
-        cannot_promise: promise::cannot(pen, works("pidns")),
-        advice: promise::advice(&pens),
+        cannot_promise: advice::cannot(pen, works("pidns")),
+        advice: advice::advice(&pens),
         pens: pens.into(),
     }
 }
 
 /// The configuration, if there is any or it is wrong.
 fn configuration(config: &Config) -> Option<Finding> {
-    match config.settings(WhichProfile::Chosen(None)) {
+    match config.settings(ProfileChoice::Chosen(None)) {
         Ok(settings) => {
             let path = settings.location.filter(|_| settings.found)?.path;
-            Some(Finding::new("config", State::Good, path.display().to_string()))
+            Some(Finding::new("config", FindingState::Good, path.display().to_string()))
         }
-        Err(error) => Some(Finding::new("config", State::Bad, error.to_string())),
+        Err(error) => Some(Finding::new("config", FindingState::Bad, error.to_string())),
     }
 }
 

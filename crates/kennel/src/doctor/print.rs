@@ -2,19 +2,19 @@
 
 use std::fmt::Write as _;
 
-use super::Diagnosis;
-use super::finding::State;
+use super::DoctorReport;
+use super::finding::FindingState;
 
 /// Columns of a terminal as old as the format.
 const WIDTH: usize = 80;
 
-pub(crate) fn text(diagnosis: &Diagnosis) -> String {
+pub(crate) fn text(diagnosis: &DoctorReport) -> String {
     let mut out = String::new();
     for finding in &diagnosis.findings {
         let mark = match finding.state {
-            State::Good => "ok",
-            State::Fair => "--",
-            State::Bad => "!!",
+            FindingState::Good => "ok",
+            FindingState::Fair => "--",
+            FindingState::Bad => "!!",
         };
         entry(&mut out, mark, finding.id, &finding.found);
     }

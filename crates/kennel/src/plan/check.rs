@@ -10,13 +10,13 @@ use kennel_core::api::MemberAnswer;
 use kennel_core::plan::{PlanSpec, Who};
 use rustix::fs::{Access, access};
 
-use crate::connect::{Daemon, Start};
+use crate::command_error::CommandError;
+use crate::connect::{DaemonClient, StartDaemon};
 use crate::exit_code;
-use crate::failure::Failure;
 use crate::home::Home;
 
 /// Refuses a plan with members that are not there, or with agents whose programs aren't; all of them are named.
-pub(super) fn check(home: &Home, spec: &PlanSpec) -> Result<(), Failure> {
+pub(super) fn check(home: &Home, spec: &PlanSpec) -> Result<(), CommandError> {
     let members = members(home, spec)?;
     let path = std::env::var_os("PATH").unwrap_or_default();
     let missing: Vec<String> = spec
@@ -32,15 +32,15 @@ pub(super) fn check(home: &Home, spec: &PlanSpec) -> Result<(), Failure> {
     let text = format!("plan {} can't be run here: {}", spec.name, missing.join("; "));
     let hint =
         "`kennel member list` lists members, `kennel doctor` tells which agents are installed";
-    Err(Failure::because(exit_code::REFUSED, text).hint(hint))
+    Err(CommandError::because(exit_code::REFUSED, text).hint(hint))
 }
 
 /// The seats of all members, by their names; nobody is asked for them if the plan has none.
-fn members(home: &Home, spec: &PlanSpec) -> Result<BTreeMap<String, Seat>, Failure> {
+fn members(home: &Home, spec: &PlanSpec) -> Result<BTreeMap<String, Seat>, CommandError> {
     if !spec.agents().any(|(_, agent)| matches!(agent.who, Who::Member(_))) {
         return Ok(BTreeMap::new());
     }
-    let daemon = Daemon::connect(home, Start::IfNeeded)?;
+    let daemon = DaemonClient::connect(home, StartDaemon::IfNeeded)?;
     let members: Vec<MemberAnswer> = daemon.get("/v1/members")?;
     Ok(members.into_iter().map(|member| (member.name, member.seat)).collect())
 }

@@ -9,9 +9,9 @@ use rustix::event::{PollFd, PollFlags};
 use rustix::termios::isatty;
 
 use super::{path, print};
-use crate::connect::{Daemon, Patience, Sent};
-use crate::failure::Failure;
-use crate::live::{Signals, poll};
+use crate::command_error::CommandError;
+use crate::connect::{DaemonClient, Patience, Sent};
+use crate::foreground::{Signals, poll};
 
 /// How often we look how it goes.
 const LOOK: Duration = Duration::from_millis(250);
@@ -22,23 +22,23 @@ const SOUND: Duration = Duration::from_secs(30);
 
 /// Waits until the plan is over. A signal cancels it, and that is waited for too.
 pub(super) fn follow(
-    daemon: &Daemon,
+    daemon: &DaemonClient,
     plan: PlanView,
     signals: &Signals,
     quiet: bool,
-) -> Result<PlanView, Failure> {
+) -> Result<PlanView, CommandError> {
     let mut board = Board::new(!quiet && isatty(rustix::stdio::stderr()));
     let (mut losses, mut asked_at) = (0, Instant::now());
     let mut sent = wait_for(daemon, &plan)?;
     let mut cancels: Vec<Sent> = Vec::new();
     let mut cancelled = false;
     loop {
-        if signals.next_end().map_err(Failure::internal)?.is_some() {
+        if signals.next_end().map_err(CommandError::internal)?.is_some() {
             cancelled = true;
             cancels.extend(cancel(daemon, &plan));
         }
         let mut fds = [PollFd::new(signals, PollFlags::IN), PollFd::new(&sent, PollFlags::IN)];
-        poll(&mut fds, Some(Instant::now() + LOOK)).map_err(Failure::internal)?;
+        poll(&mut fds, Some(Instant::now() + LOOK)).map_err(CommandError::internal)?;
         if fds[1].revents().is_empty() {
             // Without an answer we wait on.
             if let Ok(now) = daemon.get::<PlanView>(&path(&plan.id, "")) {
@@ -70,7 +70,7 @@ pub(super) fn follow(
 }
 
 /// If we are killed meanwhile, that is the end of the plan. If the daemon is, it is waited for with the next one.
-fn wait_for(daemon: &Daemon, plan: &PlanView) -> Result<Sent, Failure> {
+fn wait_for(daemon: &DaemonClient, plan: &PlanView) -> Result<Sent, CommandError> {
     let target = path(&plan.id, "/wait?tied=true");
     let mut losses = 0;
     loop {
@@ -79,13 +79,13 @@ fn wait_for(daemon: &Daemon, plan: &PlanView) -> Result<Sent, Failure> {
                 losses += 1;
                 daemon.find_again_later()?;
             }
-            sent => return sent.map_err(Failure::from),
+            sent => return sent.map_err(CommandError::from),
         }
     }
 }
 
 /// Asks for the end; the request is to be held until all is over.
-fn cancel(daemon: &Daemon, plan: &PlanView) -> Option<Sent> {
+fn cancel(daemon: &DaemonClient, plan: &PlanView) -> Option<Sent> {
     let by = ByRequest { by: super::asked_by("plan run, a signal") };
     daemon.send("POST", &path(&plan.id, "/cancel"), Some(&by), Patience::Endless).ok()
 }

@@ -13,11 +13,11 @@ use clap::{Args, Subcommand};
 use kennel_core::api::ByRequest;
 use kennel_core::plan::{PlanStatus, PlanView};
 
-use crate::connect::{Daemon, Patience, Start, escape};
+use crate::command_error::CommandError;
+use crate::connect::{DaemonClient, Patience, StartDaemon, escape};
 use crate::exit_code;
-use crate::failure::Failure;
 use crate::home::Home;
-use crate::print::{Ink, json, print, width};
+use crate::print::{ColorMode, json, print, width};
 use crate::run::PenChoice;
 
 /// The published exit codes of plans.
@@ -41,22 +41,22 @@ enum PlanVerb {
     ///
     /// Shows a line for each agent while it goes on. Control-C cancels it: every agent is ended, whatever state it is in,
     /// and it is said of each what became of it.
-    Run(RunPlanArgs),
+    Run(PlanRunArgs),
     /// List plans
     #[command(visible_alias = "ls")]
-    List(ListArgs),
+    List(PlanListArgs),
     /// Show a plan: each agent, and what became of it
-    Show(ShowArgs),
+    Show(PlanShowArgs),
     /// End every agent of a plan, and wait until all are gone
-    Cancel(CancelArgs),
+    Cancel(PlanCancelArgs),
     /// Go on with a plan that is over: only with what is not done
-    Resume(ResumePlanArgs),
+    Resume(PlanResumeArgs),
 }
 
 /// The flags of `kennel plan run`.
 #[derive(Debug, Args)]
 #[command(after_help = EXIT_CODES)]
-struct RunPlanArgs {
+struct PlanRunArgs {
     /// Leave it to itself, and print its id
     #[arg(short, long)]
     detach: bool,
@@ -68,7 +68,7 @@ struct RunPlanArgs {
     #[arg(long)]
     check: bool,
     #[command(flatten)]
-    output: OutputArgs,
+    output: PlanOutputArgs,
     /// The folder in which agents work that name none [default: this one]
     #[arg(long, value_name = "DIR")]
     cwd: Option<PathBuf>,
@@ -82,7 +82,7 @@ struct RunPlanArgs {
 
 /// What is shown and written of a plan that goes on.
 #[derive(Debug, Args)]
-struct OutputArgs {
+struct PlanOutputArgs {
     /// Write what each agent has answered to this folder, as STAGE.AGENT.md,
     /// and plan.json with all the rest
     #[arg(long, value_name = "DIR")]
@@ -98,7 +98,7 @@ struct OutputArgs {
 /// The flags of `kennel plan list`.
 #[derive(Debug, Args)]
 #[command(after_help = exit_code::PLAIN_HELP)]
-struct ListArgs {
+struct PlanListArgs {
     /// Print JSON, for programs: an array of plans
     #[arg(long)]
     json: bool,
@@ -107,7 +107,7 @@ struct ListArgs {
 /// The flags of `kennel plan show`.
 #[derive(Debug, Args)]
 #[command(after_help = exit_code::SHORT_HELP)]
-struct ShowArgs {
+struct PlanShowArgs {
     /// Print JSON, for programs
     #[arg(long)]
     json: bool,
@@ -119,7 +119,7 @@ struct ShowArgs {
 /// The flags of `kennel plan cancel`.
 #[derive(Debug, Args)]
 #[command(after_help = exit_code::SHORT_HELP)]
-struct CancelArgs {
+struct PlanCancelArgs {
     /// Print JSON, for programs
     #[arg(long)]
     json: bool,
@@ -131,7 +131,7 @@ struct CancelArgs {
 /// The flags of `kennel plan resume`.
 #[derive(Debug, Args)]
 #[command(after_help = EXIT_CODES)]
-struct ResumePlanArgs {
+struct PlanResumeArgs {
     /// Leave it to itself
     #[arg(short, long)]
     detach: bool,
@@ -140,29 +140,29 @@ struct ResumePlanArgs {
     #[arg(long)]
     replay: bool,
     #[command(flatten)]
-    output: OutputArgs,
+    output: PlanOutputArgs,
     /// Its name, its id, or the beginning of that
     #[arg(value_name = "PLAN")]
     plan: String,
 }
 
 /// Does what was asked.
-pub(crate) fn plan(home: &Home, args: &PlanArgs) -> Result<u8, Failure> {
+pub(crate) fn plan(home: &Home, args: &PlanArgs) -> Result<u8, CommandError> {
     match &args.verb {
         PlanVerb::Run(args) => run::run(home, args),
         PlanVerb::Resume(args) => run::resume(home, args),
         PlanVerb::List(args) => {
-            let daemon = Daemon::connect(home, Start::IfNeeded)?;
+            let daemon = DaemonClient::connect(home, StartDaemon::IfNeeded)?;
             let plans: Vec<PlanView> = daemon.get("/v1/plans")?;
             if args.json {
                 json(&plans)?;
             } else {
-                print(&print::list(&plans, width(), Ink::of_stdout()))?;
+                print(&print::list(&plans, width(), ColorMode::of_stdout()))?;
             }
             Ok(0)
         }
         PlanVerb::Show(args) => {
-            let daemon = Daemon::connect(home, Start::IfNeeded)?;
+            let daemon = DaemonClient::connect(home, StartDaemon::IfNeeded)?;
             let plan: PlanView = daemon.get(&path(&args.plan, ""))?;
             if args.json {
                 json(&plan)?
@@ -175,8 +175,8 @@ pub(crate) fn plan(home: &Home, args: &PlanArgs) -> Result<u8, Failure> {
     }
 }
 
-fn cancel(home: &Home, args: &CancelArgs) -> Result<u8, Failure> {
-    let daemon = Daemon::connect(home, Start::IfNeeded)?;
+fn cancel(home: &Home, args: &PlanCancelArgs) -> Result<u8, CommandError> {
+    let daemon = DaemonClient::connect(home, StartDaemon::IfNeeded)?;
     let by = ByRequest { by: asked_by("plan cancel") };
     let path = path(&args.plan, "/cancel");
     // All of them are waited for.

@@ -8,18 +8,18 @@ use kennel_core::plan::{PlanAgentStatus, PlanAgentView, PlanSpec, PlanStatus, Pl
 
 use super::evidence::Evidence;
 use crate::ask::{dollars, tokens};
-use crate::print::{Ink, Tone, tame};
-use crate::table::{Cell, Column, Table};
-use crate::words::counted;
+use crate::plural::counted;
+use crate::print::{ColorMode, TextStyle, sanitize};
+use crate::table::{Cell, Column, TextTable};
 
 /// What moves as long as an agent works.
 const SPINNER: [&str; 4] = ["|", "/", "-", "\\"];
 
-pub(super) fn list(plans: &[PlanView], width: Option<usize>, ink: Ink) -> String {
+pub(super) fn list(plans: &[PlanView], width: Option<usize>, ink: ColorMode) -> String {
     if plans.is_empty() {
         return "no plans; `kennel plan run FILE` runs one\n".to_owned();
     }
-    let mut table = Table::new(&[
+    let mut table = TextTable::new(&[
         Column::whole("ID"),
         Column::whole("NAME"),
         Column::whole("STATE"),
@@ -32,11 +32,11 @@ pub(super) fn list(plans: &[PlanView], width: Option<usize>, ink: Ink) -> String
         let done = agents().filter(|it| it.state == PlanAgentStatus::Succeeded).count();
         table.row(vec![
             Cell::new(plan.id.clone()),
-            Cell::new(tame(&plan.name)),
+            Cell::new(sanitize(&plan.name)),
             Cell::toned(status(plan.state), tone(plan.state)),
             Cell::new(format!("{done}/{}", agents().count())),
             Cell::new(plan.created_at.clone()),
-            Cell::new(plan.why.as_deref().map_or_else(String::new, tame)),
+            Cell::new(plan.why.as_deref().map_or_else(String::new, sanitize)),
         ]);
     }
     table.text(width, ink)
@@ -53,17 +53,17 @@ fn status(status: PlanStatus) -> &'static str {
     }
 }
 
-fn tone(status: PlanStatus) -> Tone {
+fn tone(status: PlanStatus) -> TextStyle {
     match status {
-        PlanStatus::Running | PlanStatus::Succeeded => Tone::Good,
-        PlanStatus::Failed | PlanStatus::TimedOut => Tone::Bad,
-        PlanStatus::Stopping | PlanStatus::Cancelled => Tone::Plain,
+        PlanStatus::Running | PlanStatus::Succeeded => TextStyle::Good,
+        PlanStatus::Failed | PlanStatus::TimedOut => TextStyle::Bad,
+        PlanStatus::Stopping | PlanStatus::Cancelled => TextStyle::Plain,
     }
 }
 
 /// What became of it, and of each agent: of one that has failed also the first line of what its verdict was made from.
 pub(super) fn summary(plan: &PlanView, evidence: &Evidence) -> String {
-    let why = plan.why.as_deref().map(|why| format!(": {}", tame(why))).unwrap_or_default();
+    let why = plan.why.as_deref().map(|why| format!(": {}", sanitize(why))).unwrap_or_default();
     let mut text = format!("plan {} ({}) {}{why}\n", plan.name, plan.id, status(plan.state));
     for stage in &plan.stages {
         let need = match stage.need {
@@ -76,7 +76,7 @@ pub(super) fn summary(plan: &PlanView, evidence: &Evidence) -> String {
             let seen = agent.session.as_ref().and_then(|session| evidence.get(session));
             if let Some(seen) = seen.and_then(|seen| seen.lines().find(|it| !it.trim().is_empty()))
             {
-                writeln!(text, "    evidence: {}", tame(seen.trim())).ok();
+                writeln!(text, "    evidence: {}", sanitize(seen.trim())).ok();
             }
         }
     }
@@ -121,12 +121,12 @@ fn line(agent: &PlanAgentView, status: &str) -> String {
         agent.state,
         PlanAgentStatus::Failed | PlanAgentStatus::Cancelled | PlanAgentStatus::Skipped
     );
-    let why = if over { format!(": {}", tame(&agent.why)) } else { String::new() };
+    let why = if over { format!(": {}", sanitize(&agent.why)) } else { String::new() };
     let asks = match agent.asks {
         0 | 1 => String::new(),
         more => format!(", asked {}", counted(more as usize, "time")),
     };
-    format!("{:<16} {:<10} {status}{why}{session}{asks}{used}", agent.name, tame(who))
+    format!("{:<16} {:<10} {status}{why}{session}{asks}{used}", agent.name, sanitize(who))
 }
 
 fn agent_status(status: PlanAgentStatus) -> &'static str {
@@ -156,7 +156,7 @@ pub(super) fn outline(spec: &PlanSpec) -> String {
                 Who::Agent(name) => name.clone(),
                 Who::Member(name) => format!("member {name}"),
             };
-            writeln!(text, "  {:<16} {}", agent.name.as_str(), tame(&who)).ok();
+            writeln!(text, "  {:<16} {}", agent.name.as_str(), sanitize(&who)).ok();
         }
     }
     text

@@ -7,22 +7,28 @@ use anyhow::Context;
 use kennel_core::plan::{PlanAgentStatus, PlanView};
 
 use crate::ask::answer_of;
-use crate::connect::Daemon;
-use crate::failure::Failure;
+use crate::command_error::CommandError;
+use crate::connect::DaemonClient;
 
 /// The folder must be there before hours of work are for nothing.
-pub(super) fn check(folder: Option<&Path>) -> Result<(), Failure> {
+pub(super) fn check(folder: Option<&Path>) -> Result<(), CommandError> {
     let Some(folder) = folder else { return Ok(()) };
     fs::create_dir_all(folder)
         .with_context(|| format!("--results {}", folder.display()))
-        .map_err(Failure::setup)
+        .map_err(CommandError::setup)
 }
 
 /// Writes them.
-pub(super) fn write(daemon: &Daemon, plan: &PlanView, folder: &Path) -> Result<(), Failure> {
+pub(super) fn write(
+    daemon: &DaemonClient,
+    plan: &PlanView,
+    folder: &Path,
+) -> Result<(), CommandError> {
     let put = |name: &str, text: &str| {
         let path = folder.join(name);
-        fs::write(&path, text).with_context(|| path.display().to_string()).map_err(Failure::setup)
+        fs::write(&path, text)
+            .with_context(|| path.display().to_string())
+            .map_err(CommandError::setup)
     };
     for stage in &plan.stages {
         let done = stage.agents.iter().filter(|it| it.state == PlanAgentStatus::Succeeded);
@@ -34,6 +40,6 @@ pub(super) fn write(daemon: &Daemon, plan: &PlanView, folder: &Path) -> Result<(
             put(&format!("{}.{}.md", stage.name, agent.name), &format!("{answer}{end}"))?;
         }
     }
-    let text = serde_json::to_string_pretty(plan).map_err(Failure::internal)?;
+    let text = serde_json::to_string_pretty(plan).map_err(CommandError::internal)?;
     put("plan.json", &format!("{text}\n"))
 }

@@ -9,18 +9,18 @@ use kennel_core::api::{Environment, PlanRequest, PlanResumeRequest, Text};
 use kennel_core::plan::{PlanSpec, PlanView};
 
 use super::follow::follow;
-use super::{OutputArgs, ResumePlanArgs, RunPlanArgs, asked_by, exit_code_of, path, print};
+use super::{PlanOutputArgs, PlanResumeArgs, PlanRunArgs, asked_by, exit_code_of, path, print};
 use super::{check, evidence, results};
-use crate::connect::{Daemon, Start};
+use crate::command_error::CommandError;
+use crate::connect::{DaemonClient, StartDaemon};
 use crate::exit_code;
-use crate::failure::Failure;
+use crate::foreground::Signals;
 use crate::home::Home;
-use crate::live::Signals;
 use crate::print::{json, print as put};
-use crate::run::surroundings;
+use crate::run::client_env;
 
 /// Runs a plan; gives the exit code.
-pub(super) fn run(home: &Home, args: &RunPlanArgs) -> Result<u8, Failure> {
+pub(super) fn run(home: &Home, args: &PlanRunArgs) -> Result<u8, CommandError> {
     let spec = read(&args.file)?;
     let inputs = inputs(&args.inputs)?;
     spec.fill_inputs(&inputs).map_err(|error| usage(&error))?;
@@ -30,49 +30,49 @@ pub(super) fn run(home: &Home, args: &RunPlanArgs) -> Result<u8, Failure> {
         return Ok(0);
     }
     results::check(args.output.results.as_deref())?;
-    let cwd = surroundings::folder(args.cwd.as_deref()).map_err(Failure::setup)?;
+    let cwd = client_env::folder(args.cwd.as_deref()).map_err(CommandError::setup)?;
     let request = PlanRequest {
         spec,
         inputs,
         env: environment()?,
         cwd: Text::from(cwd.as_os_str()),
-        umask: surroundings::umask(),
-        limits: surroundings::limits(),
+        umask: client_env::umask(),
+        limits: client_env::limits(),
         pen: args.pen.into(),
         tied: !args.detach,
         by: asked_by("plan run"),
     };
-    let daemon = Daemon::connect(home, Start::IfNeeded)?;
+    let daemon = DaemonClient::connect(home, StartDaemon::IfNeeded)?;
     // From here on a signal waits to be read, so that none falls into a gap.
-    let signals = Signals::listen().map_err(Failure::internal)?;
+    let signals = Signals::listen().map_err(CommandError::internal)?;
     let plan: PlanView = daemon.post("/v1/plans", &request)?;
     see_through(&daemon, plan, args.detach, &args.output, &signals)
 }
 
 /// Goes on with a plan; gives the exit code.
-pub(super) fn resume(home: &Home, args: &ResumePlanArgs) -> Result<u8, Failure> {
+pub(super) fn resume(home: &Home, args: &PlanResumeArgs) -> Result<u8, CommandError> {
     results::check(args.output.results.as_deref())?;
     let request = PlanResumeRequest {
         replay: args.replay,
         env: environment()?,
-        umask: surroundings::umask(),
-        limits: surroundings::limits(),
+        umask: client_env::umask(),
+        limits: client_env::limits(),
         tied: !args.detach,
         by: asked_by("plan resume"),
     };
-    let daemon = Daemon::connect(home, Start::IfNeeded)?;
-    let signals = Signals::listen().map_err(Failure::internal)?;
+    let daemon = DaemonClient::connect(home, StartDaemon::IfNeeded)?;
+    let signals = Signals::listen().map_err(CommandError::internal)?;
     let plan: PlanView = daemon.post(&path(&args.plan, "/resume"), &request)?;
     see_through(&daemon, plan, args.detach, &args.output, &signals)
 }
 
 fn see_through(
-    daemon: &Daemon,
+    daemon: &DaemonClient,
     plan: PlanView,
     detach: bool,
-    output: &OutputArgs,
+    output: &PlanOutputArgs,
     signals: &Signals,
-) -> Result<u8, Failure> {
+) -> Result<u8, CommandError> {
     if detach {
         put(&format!("{}\n", plan.id))?;
         return Ok(0);
@@ -89,25 +89,25 @@ fn see_through(
     Ok(exit_code_of(plan.state))
 }
 
-fn environment() -> Result<Environment, Failure> {
+fn environment() -> Result<Environment, CommandError> {
     let variables: Vec<(OsString, OsString)> =
-        surroundings::environment(&[], &[], None).map_err(Failure::setup)?;
+        client_env::environment(&[], &[], None).map_err(CommandError::setup)?;
     let text = |text: &OsStr| Text::from(text);
     Ok(variables.iter().map(|(name, value)| (text(name), text(value))).collect())
 }
 
-fn usage(error: &dyn std::fmt::Display) -> Failure {
-    Failure::because(exit_code::USAGE, error.to_string())
+fn usage(error: &dyn std::fmt::Display) -> CommandError {
+    CommandError::because(exit_code::USAGE, error.to_string())
 }
 
 /// Reads a plan, and the files with its prompts, which lie beside it.
-fn read(file: &Path) -> Result<PlanSpec, Failure> {
+fn read(file: &Path) -> Result<PlanSpec, CommandError> {
     let text = std::fs::read_to_string(file)
         .with_context(|| file.display().to_string())
-        .map_err(Failure::setup)?;
+        .map_err(CommandError::setup)?;
     let name = file.display().to_string();
     let wrong = |error: kennel_core::plan::PlanError| {
-        Failure::because(exit_code::USAGE, error.in_file(&name))
+        CommandError::because(exit_code::USAGE, error.in_file(&name))
     };
     let mut spec = PlanSpec::parse(&text).map_err(wrong)?;
     let folder = file.parent().unwrap_or(Path::new("."));
@@ -115,22 +115,22 @@ fn read(file: &Path) -> Result<PlanSpec, Failure> {
         let path = folder.join(&prompt);
         let text = std::fs::read_to_string(&path)
             .with_context(|| format!("the prompt of {place}: {}", path.display()))
-            .map_err(Failure::setup)?;
+            .map_err(CommandError::setup)?;
         spec.put_prompt(&place, &text).map_err(wrong)?;
     }
     Ok(spec)
 }
 
-fn inputs(said: &[String]) -> Result<BTreeMap<String, String>, Failure> {
+fn inputs(said: &[String]) -> Result<BTreeMap<String, String>, CommandError> {
     let mut inputs = BTreeMap::new();
     for text in said {
         let Some((name, value)) = text.split_once('=') else {
             let text = format!("--set {text:?} has no value: write NAME=VALUE");
-            return Err(Failure::because(exit_code::USAGE, text));
+            return Err(CommandError::because(exit_code::USAGE, text));
         };
         if inputs.insert(name.to_owned(), value.to_owned()).is_some() {
             let text = format!("--set {name}: it is said twice");
-            return Err(Failure::because(exit_code::USAGE, text));
+            return Err(CommandError::because(exit_code::USAGE, text));
         }
     }
     Ok(inputs)

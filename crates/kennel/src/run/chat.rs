@@ -12,14 +12,14 @@ use kennel_core::api::{CreateRequest, Text};
 use kennel_core::{AgentSpec, Seat, SessionSpec, USUAL_LEASE, USUAL_LINGER, USUAL_OUTPUT, Wish};
 use rustix::termios::isatty;
 
-use super::create::{self, Plan, asked_by, parent};
-use super::{Front, LimitArgs, PenChoice, WorktreeArgs, see_through, surroundings};
-use crate::ask::SeatArgs;
-use crate::connect::{Daemon, Start};
+use super::create::{self, PendingLaunch, asked_by, parent};
+use super::{Front, LimitArgs, PenChoice, WorktreeArgs, client_env, see_through};
+use crate::ask::AgentArgs;
+use crate::command_error::CommandError;
+use crate::connect::{DaemonClient, StartDaemon};
 use crate::exit_code;
-use crate::failure::Failure;
+use crate::foreground::{DEFAULT_DETACH_KEYS, DetachKeys, Signals, like_ours, settings};
 use crate::home::Home;
-use crate::live::{DEFAULT_DETACH_KEYS, DetachKeys, Signals, like_ours, settings};
 use crate::quantity::{parse_new_name, parse_time};
 use crate::stopper::BY_CHAT;
 
@@ -62,7 +62,7 @@ pub(crate) struct ChatArgs {
     #[arg(long, value_name = "FILE")]
     env_file: Vec<PathBuf>,
     #[command(flatten)]
-    seat: SeatArgs,
+    seat: AgentArgs,
     #[command(flatten)]
     limits: LimitArgs,
     #[command(flatten)]
@@ -73,27 +73,27 @@ pub(crate) struct ChatArgs {
 }
 
 /// Starts the agent, and comes before it; gives the exit code.
-pub(crate) fn chat(home: &Home, args: &ChatArgs) -> Result<u8, Failure> {
-    let plan = Plan::chat(request(home, args)?);
-    let daemon = Daemon::connect(home, Start::IfNeeded)?;
+pub(crate) fn chat(home: &Home, args: &ChatArgs) -> Result<u8, CommandError> {
+    let plan = PendingLaunch::chat(request(home, args)?);
+    let daemon = DaemonClient::connect(home, StartDaemon::IfNeeded)?;
     // From here on a signal waits to be read, so that none falls into a gap.
-    let signals = Signals::listen().map_err(Failure::internal)?;
+    let signals = Signals::listen().map_err(CommandError::internal)?;
     let created = create::create(&daemon, home, plan, &signals)?;
     let front = Front { detach: args.detach, wait_ready: false, detach_keys: &args.detach_keys };
     see_through(&daemon, home, front, created, &signals)
 }
 
 /// What the daemon is asked for.
-fn request(home: &Home, args: &ChatArgs) -> Result<CreateRequest, Failure> {
+fn request(home: &Home, args: &ChatArgs) -> Result<CreateRequest, CommandError> {
     if args.member.is_some() && args.seat.is_said() {
         let text = "a member has its own model, turns, permissions and arguments";
-        return Err(Failure::because(exit_code::USAGE, text)
+        return Err(CommandError::because(exit_code::USAGE, text)
             .hint("add another member, or talk to the agent itself with --agent"));
     }
     let seat = args.agent.as_ref().map(|agent| args.seat.seat(agent)).transpose()?;
-    let env = surroundings::environment(&args.env_file, &args.env, args.name.as_deref())
-        .map_err(Failure::setup)?;
-    let cwd = surroundings::folder(args.cwd.as_deref()).map_err(Failure::setup)?;
+    let env = client_env::environment(&args.env_file, &args.env, args.name.as_deref())
+        .map_err(CommandError::setup)?;
+    let cwd = client_env::folder(args.cwd.as_deref()).map_err(CommandError::setup)?;
     let agent = AgentSpec {
         seat: seat.unwrap_or_else(Seat::default),
         member: args.member.clone(),
@@ -126,8 +126,8 @@ fn request(home: &Home, args: &ChatArgs) -> Result<CreateRequest, Failure> {
         spec,
         env: env.iter().map(|(name, value)| (text(name), text(value))).collect(),
         cwd: text(cwd.as_os_str()),
-        umask: surroundings::umask(),
-        limits: surroundings::limits(),
+        umask: client_env::umask(),
+        limits: client_env::limits(),
         terminal_settings: settings(),
         stderr_apart: !args.detach && !isatty(rustix::stdio::stderr()),
         ..CreateRequest::default()

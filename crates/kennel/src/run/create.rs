@@ -8,15 +8,17 @@ use kennel_core::{Phase, ReadyState, RelaunchState, SessionId, SessionSpec, Sess
 use rustix::event::{PollFd, PollFlags};
 use rustix::termios::isatty;
 
-use super::foreground::await_record;
-use super::{ResumeArgs, RunArgs, surroundings};
-use crate::connect::{AskError, Daemon, Patience, Sent, find_inside, leave_stdin, session_path};
+use super::follow::await_record;
+use super::{ResumeArgs, RunArgs, client_env};
+use crate::command_error::{CommandError, say};
+use crate::connect::{
+    AskError, DaemonClient, Patience, Sent, find_inside, hand_over_stdin, session_path,
+};
 use crate::exit_code;
-use crate::failure::{Failure, say};
+use crate::foreground::{OwnTerminal, Signals, like_ours, poll, settings};
 use crate::home::Home;
-use crate::live::{OwnTerminal, Signals, like_ours, poll, settings};
-use crate::moment;
 use crate::stopper::{BY_RESUME, BY_RUN, Stopper};
+use crate::timestamp;
 
 /// The pause between looks at a session whose daemon vanished over its launch.
 const LOOK_AGAIN: Duration = Duration::from_millis(20);
@@ -34,8 +36,8 @@ const SOUND: Duration = Duration::from_secs(30);
 const LOOK_AT_LINE: Duration = Duration::from_millis(300);
 
 /// What to ask for.
-pub(super) struct Plan {
-    wish: Wish,
+pub(super) struct PendingLaunch {
+    wish: LaunchKind,
     /// Whether the agent gets our own standard input.
     own_stdin: bool,
     until: Until,
@@ -82,7 +84,7 @@ impl Until {
 }
 
 /// A new session, or another launch of one.
-enum Wish {
+enum LaunchKind {
     Create {
         request: Box<CreateRequest>,
         /// The session that it has made already, for a daemon that is no more.
@@ -96,7 +98,7 @@ enum Wish {
     },
 }
 
-impl Wish {
+impl LaunchKind {
     fn stdin(&mut self) -> &mut StdinFrom {
         match self {
             Self::Create { request, .. } => &mut request.stdin,
@@ -106,7 +108,7 @@ impl Wish {
 }
 
 /// What came of asking.
-pub(super) enum Created {
+pub(super) enum LaunchResult {
     /// It runs, or its launch has failed.
     Session {
         session: Box<SessionView>,
@@ -117,10 +119,10 @@ pub(super) enum Created {
     Stopped { signal: i32, session: Option<Box<SessionView>> },
 }
 
-impl Plan {
+impl PendingLaunch {
     pub(super) fn new(home: &Home, args: &RunArgs) -> anyhow::Result<Self> {
-        let env = surroundings::environment(&args.env_file, &args.env, args.name.as_deref())?;
-        let cwd = surroundings::folder(args.cwd.as_deref())?;
+        let env = client_env::environment(&args.env_file, &args.env, args.name.as_deref())?;
+        let cwd = client_env::folder(args.cwd.as_deref())?;
         let terminal = wants_terminal(args);
         let (stdin, own_stdin) = match (terminal, args.stdin, args.detach) {
             (true, _, _) => (StdinFrom::Null, false),
@@ -153,27 +155,27 @@ impl Plan {
             argv: args.command.iter().map(|arg| text(arg)).collect(),
             env: env.iter().map(|(name, value)| (text(name), text(value))).collect(),
             cwd: text(cwd.as_os_str()),
-            umask: surroundings::umask(),
-            limits: surroundings::limits(),
+            umask: client_env::umask(),
+            limits: client_env::limits(),
             stdin,
             terminal_settings: terminal.then(settings).flatten(),
             stderr_apart: terminal && !args.detach && !isatty(rustix::stdio::stderr()),
             queue: args.again.queue,
             ..CreateRequest::default()
         };
-        let wish = Wish::Create { request: Box::new(request), made: None };
+        let wish = LaunchKind::Create { request: Box::new(request), made: None };
         let queue = args.again.queue;
         let until = Until::of(args.ready.wait_ready, args.detach, queue);
-        Ok(Self { wish, own_stdin, until, queue, asked_by, asked_at: moment::now_ms() })
+        Ok(Self { wish, own_stdin, until, queue, asked_by, asked_at: timestamp::now_ms() })
     }
 
     /// An agent on a terminal.
     pub(super) fn chat(request: CreateRequest) -> Self {
         let asked_by = request.spec.asked_by.clone();
-        let wish = Wish::Create { request: Box::new(request), made: None };
+        let wish = LaunchKind::Create { request: Box::new(request), made: None };
         let (own_stdin, queue) = (false, false);
         let until = Until::Started;
-        Self { wish, own_stdin, until, queue, asked_by, asked_at: moment::now_ms() }
+        Self { wish, own_stdin, until, queue, asked_by, asked_at: timestamp::now_ms() }
     }
 
     /// Another launch, after this one.
@@ -182,7 +184,7 @@ impl Plan {
         args: &ResumeArgs,
         latest: &SessionView,
     ) -> anyhow::Result<Self> {
-        let env = surroundings::environment(&[], &[], latest.name.as_deref())?;
+        let env = client_env::environment(&[], &[], latest.name.as_deref())?;
         let spec = &latest.spec;
         let terminal = spec.terminal.is_some();
         let text = |text: &OsStr| Text::from(text);
@@ -191,8 +193,8 @@ impl Plan {
         let request = ResumeRequest {
             after: SessionId::parse(&latest.id).ok(),
             env: env.iter().map(|(name, value)| (text(name), text(value))).collect(),
-            umask: surroundings::umask(),
-            limits: surroundings::limits(),
+            umask: client_env::umask(),
+            limits: client_env::limits(),
             stdin: StdinFrom::Null,
             terminal_settings: terminal.then(settings).flatten(),
             stderr_apart: terminal && !args.detach && !isatty(rustix::stdio::stderr()),
@@ -202,25 +204,25 @@ impl Plan {
             by: asked_by.clone(),
         };
         let own_stdin = !terminal && !spec.stdin && !args.detach;
-        let wish = Wish::Resume {
+        let wish = LaunchKind::Resume {
             session: latest.session.clone(),
             request: Box::new(request),
             running: runs(latest).then(|| latest.id.clone()),
         };
         let queue = args.queue;
         let until = Until::of(args.wait_ready, args.detach, queue);
-        Ok(Self { wish, own_stdin, until, queue, asked_by, asked_at: moment::now_ms() })
+        Ok(Self { wish, own_stdin, until, queue, asked_by, asked_at: timestamp::now_ms() })
     }
 }
 
-impl Plan {
+impl PendingLaunch {
     /// Notes that our session waits in line. It may have lost what only we have: environment and streams.
-    fn note_in_line(&mut self, daemon: &Daemon) {
+    fn note_in_line(&mut self, daemon: &DaemonClient) {
         let in_line = |session: &SessionView| session.phase == Phase::Queued;
         // Without a list it is looked for again, and told if that can't be had either.
         let own = || find_own(daemon, self).ok().flatten();
         let found = if self.queue { own().filter(in_line) } else { None };
-        if let Wish::Create { made, .. } = &mut self.wish {
+        if let LaunchKind::Create { made, .. } = &mut self.wish {
             *made = found.map(|session| session.id);
         }
     }
@@ -229,28 +231,28 @@ impl Plan {
     /// the launch that it follows.
     fn may_be_repeated(&self) -> bool {
         match &self.wish {
-            Wish::Create { request, made } => request.spec.key.is_some() || made.is_some(),
+            LaunchKind::Create { request, made } => request.spec.key.is_some() || made.is_some(),
             // After one that runs there would be another one, if it has ended meanwhile.
-            Wish::Resume { running, .. } => running.is_none(),
+            LaunchKind::Resume { running, .. } => running.is_none(),
         }
     }
 
-    fn created(&self, session: SessionView) -> Created {
+    fn created(&self, session: SessionView) -> LaunchResult {
         let ours = session.spec.asked_by == self.asked_by;
-        Created::Session { session: Box::new(session), ours }
+        LaunchResult::Session { session: Box::new(session), ours }
     }
 }
 
 /// Where we stand in line, as far as it was told.
 #[derive(Default)]
-struct Line {
+struct QueueNotice {
     session: Option<String>,
     told: Option<u64>,
 }
 
-impl Line {
+impl QueueNotice {
     /// Looks, and says so if it is news.
-    fn look(&mut self, daemon: &Daemon, plan: &Plan) {
+    fn look(&mut self, daemon: &DaemonClient, plan: &PendingLaunch) {
         let session = match &self.session {
             Some(id) => daemon.session(id).ok(),
             None => find_own(daemon, plan).ok().flatten(),
@@ -289,15 +291,15 @@ pub(super) fn parent(home: &Home) -> Option<SessionId> {
 
 /// Asks, and listens for signals meanwhile.
 pub(super) fn create(
-    daemon: &Daemon,
+    daemon: &DaemonClient,
     home: &Home,
-    mut plan: Plan,
+    mut plan: PendingLaunch,
     signals: &Signals,
-) -> Result<Created, Failure> {
-    let refused = |error: AskError| Failure::from(error).code(exit_code::SETUP);
+) -> Result<LaunchResult, CommandError> {
+    let refused = |error: AskError| CommandError::from(error).code(exit_code::SETUP);
     let mut sent = ask_whoever_is_there(daemon, home, &mut plan)?;
     let mut asked_at = Instant::now();
-    let mut line = Line::default();
+    let mut line = QueueNotice::default();
     let mut losses = 0;
     loop {
         if let Some(signal) = await_answer(daemon, &plan, &sent, &mut line, signals)? {
@@ -307,7 +309,7 @@ pub(super) fn create(
                 Some(session) => stop(daemon, home, &session, signals, signal)?,
                 None => None,
             };
-            return Ok(Created::Stopped { signal, session: session.map(Box::new) });
+            return Ok(LaunchResult::Stopped { signal, session: session.map(Box::new) });
         }
         match sent.receive::<SessionView>() {
             Ok(session) => return Ok(plan.created(session)),
@@ -323,7 +325,7 @@ pub(super) fn create(
                         None if losses <= MOST_TRIES => {}
                         None => {
                             let error = anyhow::Error::from(error).context("nothing was started");
-                            return Err(Failure::internal(error));
+                            return Err(CommandError::internal(error));
                         }
                     }
                 }
@@ -337,21 +339,21 @@ pub(super) fn create(
 
 /// Waits until there is an answer to be read; or gives the signal that tells us to end.
 fn await_answer(
-    daemon: &Daemon,
-    plan: &Plan,
+    daemon: &DaemonClient,
+    plan: &PendingLaunch,
     sent: &Sent,
-    line: &mut Line,
+    line: &mut QueueNotice,
     signals: &Signals,
-) -> Result<Option<i32>, Failure> {
+) -> Result<Option<i32>, CommandError> {
     loop {
-        if let Some(signal) = signals.next_end().map_err(Failure::internal)? {
+        if let Some(signal) = signals.next_end().map_err(CommandError::internal)? {
             return Ok(Some(signal));
         }
         let mut fds = [PollFd::new(signals, PollFlags::IN), PollFd::new(sent, PollFlags::IN)];
         // While we wait in line, we look now and then where we stand.
         let look_at =
             (plan.queue && plan.until != Until::Accepted).then(|| Instant::now() + LOOK_AT_LINE);
-        poll(&mut fds, look_at).map_err(Failure::internal)?;
+        poll(&mut fds, look_at).map_err(CommandError::internal)?;
         if !fds[1].revents().is_empty() {
             return Ok(None);
         }
@@ -362,48 +364,52 @@ fn await_answer(
 }
 
 /// Asks; once more if the daemon vanished before it could hear us.
-fn ask_whoever_is_there(daemon: &Daemon, home: &Home, plan: &mut Plan) -> Result<Sent, Failure> {
+fn ask_whoever_is_there(
+    daemon: &DaemonClient,
+    home: &Home,
+    plan: &mut PendingLaunch,
+) -> Result<Sent, CommandError> {
     match ask(daemon, home, plan) {
         Err(_) if daemon.find_again().is_ok() => ask(daemon, home, plan),
         asked => asked,
     }
 }
 
-fn pause() -> Result<(), Failure> {
-    poll(&mut [], Some(Instant::now() + LOOK_AGAIN)).map_err(Failure::internal)
+fn pause() -> Result<(), CommandError> {
+    poll(&mut [], Some(Instant::now() + LOOK_AGAIN)).map_err(CommandError::internal)
 }
 
 /// Leaves our standard input, if it is to be the agent's, and sends the request.
-fn ask(daemon: &Daemon, home: &Home, plan: &mut Plan) -> Result<Sent, Failure> {
+fn ask(daemon: &DaemonClient, home: &Home, plan: &mut PendingLaunch) -> Result<Sent, CommandError> {
     if plan.own_stdin {
-        let ticket = leave_stdin(home).map_err(Failure::setup)?;
+        let ticket = hand_over_stdin(home).map_err(CommandError::setup)?;
         *plan.wish.stdin() = StdinFrom::Deposit { ticket };
     }
     let until = plan.until.query();
     let sent = match &plan.wish {
-        Wish::Create { request, made } => {
+        LaunchKind::Create { request, made } => {
             let between = if until.is_empty() { '?' } else { '&' };
             let rejoin = made.as_ref().map(|id| format!("{between}rejoin={id}"));
             let path = format!("/v1/sessions{until}{}", rejoin.unwrap_or_default());
             daemon.send("POST", &path, Some(request), Patience::Endless)
         }
-        Wish::Resume { session, request, .. } => {
+        LaunchKind::Resume { session, request, .. } => {
             let path = session_path(session, &format!("/resume{until}"));
             daemon.send("POST", &path, Some(request), Patience::Endless)
         }
     };
-    sent.map_err(|error| Failure::from(error).code(exit_code::SETUP))
+    sent.map_err(|error| CommandError::from(error).code(exit_code::SETUP))
 }
 
-/// Ends our session, and sees it end. Asked for once more, since the answer may have been on its way to us
+/// ForegroundStreams our session, and sees it end. Asked for once more, since the answer may have been on its way to us
 /// when we went; whoever tells us to end again wants it killed.
 fn stop(
-    daemon: &Daemon,
+    daemon: &DaemonClient,
     home: &Home,
     session: &SessionView,
     signals: &Signals,
     signal: i32,
-) -> Result<Option<SessionView>, Failure> {
+) -> Result<Option<SessionView>, CommandError> {
     let stopper = Stopper::new(home, session);
     stopper.ask(false, signal);
     if let Some(settled) = await_record(daemon, &session.id, None, signals)? {
@@ -415,7 +421,10 @@ fn stop(
 
 /// The daemon vanished over it. The next one knows whether the session came to be: none if it did not, so that it can
 /// be asked for again.
-fn recover(daemon: &Daemon, plan: &Plan) -> Result<Option<Created>, Failure> {
+fn recover(
+    daemon: &DaemonClient,
+    plan: &PendingLaunch,
+) -> Result<Option<LaunchResult>, CommandError> {
     loop {
         let found = find_own(daemon, plan).map_err(|error| untold(&error))?;
         let Some(session) = found.or_else(|| find_running(daemon, plan)) else { return Ok(None) };
@@ -426,7 +435,7 @@ fn recover(daemon: &Daemon, plan: &Plan) -> Result<Option<Created>, Failure> {
             }
             Phase::Lost => {
                 let text = format!("nobody can tell any more whether session {} runs", session.id);
-                return Err(Failure::because(exit_code::UNKNOWN, text).hint(format!(
+                return Err(CommandError::because(exit_code::UNKNOWN, text).hint(format!(
                     "`kennel inspect {0}` tells what is known; `kennel forget {0}` gives it up",
                     session.id
                 )));
@@ -450,24 +459,24 @@ fn runs(session: &SessionView) -> bool {
 }
 
 /// The launch that was running already when we asked for one, and has been our answer.
-fn find_running(daemon: &Daemon, plan: &Plan) -> Option<SessionView> {
+fn find_running(daemon: &DaemonClient, plan: &PendingLaunch) -> Option<SessionView> {
     match &plan.wish {
-        Wish::Resume { running: Some(id), .. } => daemon.session(id).ok(),
+        LaunchKind::Resume { running: Some(id), .. } => daemon.session(id).ok(),
         _ => None,
     }
 }
 
 /// A list that can't be had does not say that we are not on it.
-fn untold(error: &AskError) -> Failure {
+fn untold(error: &AskError) -> CommandError {
     let text = format!("nobody can tell whether the session was started: {error}");
-    Failure::because(exit_code::UNKNOWN, text).hint("`kennel ps -a` lists it if it was")
+    CommandError::because(exit_code::UNKNOWN, text).hint("`kennel ps -a` lists it if it was")
 }
 
 /// Our own session among all others, if it is there.
-fn find_own(daemon: &Daemon, plan: &Plan) -> Result<Option<SessionView>, AskError> {
+fn find_own(daemon: &DaemonClient, plan: &PendingLaunch) -> Result<Option<SessionView>, AskError> {
     let sessions = daemon.sessions(true)?;
     let ours = |session: &SessionView| {
-        let created = moment::parse(&session.created_at);
+        let created = timestamp::parse(&session.created_at);
         session.spec.asked_by == plan.asked_by
             && created.is_some_and(|ms| ms + 1000 >= plan.asked_at)
     };

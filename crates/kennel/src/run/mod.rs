@@ -8,14 +8,14 @@
 //! In the foreground the session is tied to this process: the keeper sees our socket close if we are killed,
 //! and ends the tree. What the agent prints is read from its journal.
 
-mod again;
 mod chat;
+pub(crate) mod client_env;
 mod create;
-mod foreground;
-mod limits;
+mod follow;
+mod limit_args;
 mod ready;
 mod resume;
-pub(crate) mod surroundings;
+mod retry_args;
 mod worktree;
 
 use std::ffi::OsString;
@@ -25,20 +25,20 @@ use std::time::Duration;
 use clap::{Args, ValueEnum};
 use kennel_core::{Exit, PenKind};
 
-use crate::connect::{Daemon, Start};
+use crate::command_error::{CommandError, say};
+use crate::connect::{DaemonClient, StartDaemon};
 use crate::exit_code;
-use crate::failure::{Failure, say};
+use crate::foreground::{DEFAULT_DETACH_KEYS, DetachKeys, Signals};
 use crate::home::Home;
-use crate::live::{DEFAULT_DETACH_KEYS, DetachKeys, Signals};
-use crate::print::{print, tame};
+use crate::print::{print, sanitize};
 use crate::quantity::{Lease, parse_lease, parse_new_name, parse_output_limit, parse_time};
-use crate::verdict::{self, Verdict};
-use again::AgainArgs;
+use crate::session_outcome::{self, SessionOutcome};
 pub(crate) use chat::{ChatArgs, chat};
-use create::Created;
-pub(crate) use limits::LimitArgs;
+use create::LaunchResult;
+pub(crate) use limit_args::LimitArgs;
 use ready::ReadyArgs;
 pub(crate) use resume::{ResumeArgs, resume};
+use retry_args::RetryArgs;
 pub(crate) use worktree::WorktreeArgs;
 
 /// The flags of `kennel run`.
@@ -104,7 +104,7 @@ pub(crate) struct RunArgs {
     #[command(flatten)]
     pub(crate) worktree: WorktreeArgs,
     #[command(flatten)]
-    pub(crate) again: AgainArgs,
+    pub(crate) again: RetryArgs,
     #[command(flatten)]
     pub(crate) ready: ReadyArgs,
     /// The command and its arguments
@@ -114,7 +114,7 @@ pub(crate) struct RunArgs {
 
 impl RunArgs {
     /// Refuses what is written in a way that means something else.
-    pub(crate) fn check_words(&self, words: &[OsString]) -> Result<(), Failure> {
+    pub(crate) fn check_words(&self, words: &[OsString]) -> Result<(), CommandError> {
         self.worktree.check_words(words, &self.command)
     }
 }
@@ -145,13 +145,13 @@ impl From<PenChoice> for PenKind {
 }
 
 /// Runs the command; gives the exit code.
-pub(crate) fn run(home: &Home, args: &RunArgs) -> Result<u8, Failure> {
+pub(crate) fn run(home: &Home, args: &RunArgs) -> Result<u8, CommandError> {
     ready::check(args.ready.wait_ready, args.detach)?;
     ready::check_sign(args.ready.wait_ready, &args.ready.ready)?;
-    let plan = create::Plan::new(home, args).map_err(Failure::setup)?;
-    let daemon = Daemon::connect(home, Start::IfNeeded)?;
+    let plan = create::PendingLaunch::new(home, args).map_err(CommandError::setup)?;
+    let daemon = DaemonClient::connect(home, StartDaemon::IfNeeded)?;
     // From here on a signal waits to be read, so that none falls into a gap.
-    let signals = Signals::listen().map_err(Failure::internal)?;
+    let signals = Signals::listen().map_err(CommandError::internal)?;
     let created = create::create(&daemon, home, plan, &signals)?;
     let front = Front {
         detach: args.detach,
@@ -173,20 +173,22 @@ struct Front<'a> {
 
 /// What follows the answer.
 fn see_through(
-    daemon: &Daemon,
+    daemon: &DaemonClient,
     home: &Home,
     front: Front<'_>,
-    created: Created,
+    created: LaunchResult,
     signals: &Signals,
-) -> Result<u8, Failure> {
+) -> Result<u8, CommandError> {
     let (session, ours) = match created {
-        Created::Session { session, ours } => (session, ours),
-        Created::Stopped { signal, session: None } => return Ok(verdict::by_signal(signal)),
-        Created::Stopped { signal, session: Some(session) } => {
-            return Verdict::of(&session).stopped_by(signal).exit_code();
+        LaunchResult::Session { session, ours } => (session, ours),
+        LaunchResult::Stopped { signal, session: None } => {
+            return Ok(session_outcome::by_signal(signal));
+        }
+        LaunchResult::Stopped { signal, session: Some(session) } => {
+            return SessionOutcome::of(&session).stopped_by(signal).exit_code();
         }
     };
-    if let Some(failure) = verdict::launch_failure(&session) {
+    if let Some(failure) = session_outcome::launch_failure(&session) {
         return Err(failure);
     }
     if let Some(failure) = ready::failure(&session).filter(|_| front.wait_ready) {
@@ -195,12 +197,12 @@ fn see_through(
     worktree::tell(&session.spec);
     if ours {
         // It runs all the same, but not as it was asked for.
-        session.trouble.iter().for_each(|trouble| say(&tame(trouble)));
+        session.trouble.iter().for_each(|trouble| say(&sanitize(trouble)));
     }
     if front.detach {
         // A stop may have been quicker.
         if session.exit == Some(Exit::NeverRan) {
-            return Verdict::NeverRan.exit_code();
+            return SessionOutcome::NeverRan.exit_code();
         }
         if !ours {
             say(&format!("session {} is there already", session.id));
@@ -209,8 +211,8 @@ fn see_through(
         return Ok(0);
     }
     if ours {
-        foreground::conduct(daemon, home, front.detach_keys, &session, signals)
+        follow::conduct(daemon, home, front.detach_keys, &session, signals)
     } else {
-        foreground::await_others(daemon, &session, signals)
+        follow::await_others(daemon, &session, signals)
     }
 }

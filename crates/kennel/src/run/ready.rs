@@ -5,11 +5,11 @@ use std::time::Duration;
 use clap::Args;
 use kennel_core::{Readiness, ReadyState, Reason, SessionSpec, SessionView};
 
+use crate::command_error::CommandError;
 use crate::exit_code;
-use crate::failure::Failure;
-use crate::print::tame;
+use crate::print::sanitize;
 use crate::quantity::{parse_time, span};
-use crate::verdict::{self, Verdict};
+use crate::session_outcome::{self, SessionOutcome};
 
 /// The flags of `kennel run` about readiness.
 #[derive(Debug, Args)]
@@ -40,53 +40,60 @@ impl ReadyArgs {
 }
 
 /// Whoever stays in front of a session sees for himself when it is up.
-pub(super) fn check(wait_ready: bool, detach: bool) -> Result<(), Failure> {
+pub(super) fn check(wait_ready: bool, detach: bool) -> Result<(), CommandError> {
     if wait_ready && !detach {
         let text = "--wait-ready is for a session that is left to itself";
-        return Err(Failure::because(exit_code::USAGE, text).hint("add -d"));
+        return Err(CommandError::because(exit_code::USAGE, text).hint("add -d"));
     }
     Ok(())
 }
 
 /// Without a sign there is nothing to wait for, and whoever asks would take a start for more than it is.
-pub(super) fn check_sign(wait_ready: bool, sign: &Readiness) -> Result<(), Failure> {
+pub(super) fn check_sign(wait_ready: bool, sign: &Readiness) -> Result<(), CommandError> {
     if wait_ready && *sign == Readiness::None {
         let text = "--wait-ready has nothing to wait for: nobody said by what it is known to be up";
-        return Err(Failure::because(exit_code::USAGE, text)
+        return Err(CommandError::because(exit_code::USAGE, text)
             .hint("`kennel run --ready SIGN` says it, for instance --ready tcp:8080"));
     }
     Ok(())
 }
 
 /// Why a session that was waited for is not ready, if it is not.
-pub(super) fn failure(session: &SessionView) -> Option<Failure> {
+pub(super) fn failure(session: &SessionView) -> Option<CommandError> {
     if matches!(session.ready, ReadyState::Unasked | ReadyState::Ready) {
         return None;
     }
-    let (verdict, called) = (Verdict::of(session), session.name.as_ref().unwrap_or(&session.id));
+    let (verdict, called) =
+        (SessionOutcome::of(session), session.name.as_ref().unwrap_or(&session.id));
     let (code, text) = match (&session.reason, verdict) {
-        (_, unsettled @ (Verdict::StillAlive(_) | Verdict::Unknown(_))) => {
+        (_, unsettled @ (SessionOutcome::StillAlive(_) | SessionOutcome::Unknown(_))) => {
             return unsettled.exit_code().err();
         }
         (Some(Reason::NotReady { after, saw }), _) => {
-            let saw = saw.as_ref().map_or(String::new(), |saw| format!(": {}", tame(saw)));
+            let saw = saw.as_ref().map_or(String::new(), |saw| format!(": {}", sanitize(saw)));
             let text =
                 format!("{called} was not ready within {}{saw}; all of it was ended", span(*after));
             (exit_code::NOT_READY, text)
         }
-        (None | Some(Reason::Exited), Verdict::Ended(code)) => {
+        (None | Some(Reason::Exited), SessionOutcome::Ended(code)) => {
             let text = format!("{called} ended before it was ready, with exit code {code}");
             (own(code), text)
         }
-        (Some(reason), Verdict::Ended(code)) => {
-            let why = tame(&verdict::reason(reason));
+        (Some(reason), SessionOutcome::Ended(code)) => {
+            let why = sanitize(&session_outcome::reason(reason));
             (own(code), format!("{called} was ended before it was ready: {why}"))
         }
-        (_, Verdict::Failed { .. } | Verdict::NeverRan | Verdict::StoppedBefore(_)) => {
-            (exit_code::NOT_READY, format!("{called} was never run"))
-        }
+        (
+            _,
+            SessionOutcome::Failed { .. }
+            | SessionOutcome::NeverRan
+            | SessionOutcome::StoppedBefore(_),
+        ) => (exit_code::NOT_READY, format!("{called} was never run")),
     };
-    Some(Failure::because(code, text).hint(format!("`kennel logs {called}` shows what it printed")))
+    Some(
+        CommandError::because(code, text)
+            .hint(format!("`kennel logs {called}` shows what it printed")),
+    )
 }
 
 /// The agent's own code; but 0 would say that it is ready.

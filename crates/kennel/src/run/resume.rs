@@ -3,13 +3,13 @@
 use clap::Args;
 use kennel_core::SessionView;
 
-use super::create::{self, Plan};
+use super::create::{self, PendingLaunch};
 use super::{Front, ready, see_through};
-use crate::connect::{Daemon, Start};
+use crate::command_error::CommandError;
+use crate::connect::{DaemonClient, StartDaemon};
 use crate::exit_code;
-use crate::failure::Failure;
+use crate::foreground::{DEFAULT_DETACH_KEYS, DetachKeys, Signals};
 use crate::home::Home;
-use crate::live::{DEFAULT_DETACH_KEYS, DetachKeys, Signals};
 use crate::quantity::parse_session;
 
 /// The flags of `kennel resume`.
@@ -35,10 +35,10 @@ pub(crate) struct ResumeArgs {
 }
 
 /// Launches it again; gives the exit code.
-pub(crate) fn resume(home: &Home, args: &ResumeArgs) -> Result<u8, Failure> {
+pub(crate) fn resume(home: &Home, args: &ResumeArgs) -> Result<u8, CommandError> {
     ready::check(args.wait_ready, args.detach)?;
-    let refused = |error| Failure::from(error).code(exit_code::SETUP);
-    let daemon = Daemon::connect(home, Start::IfNeeded)?;
+    let refused = |error| CommandError::from(error).code(exit_code::SETUP);
+    let daemon = DaemonClient::connect(home, StartDaemon::IfNeeded)?;
     let named = daemon.session(&args.session).map_err(refused)?;
     // Whichever of its launches was named, the next one follows the latest.
     let latest: SessionView = match named.attempt == named.launches {
@@ -46,8 +46,8 @@ pub(crate) fn resume(home: &Home, args: &ResumeArgs) -> Result<u8, Failure> {
         false => daemon.session(&named.session).map_err(refused)?,
     };
     ready::check_sign(args.wait_ready, &latest.spec.ready)?;
-    let plan = Plan::resume(home, args, &latest).map_err(Failure::setup)?;
-    let signals = Signals::listen().map_err(Failure::internal)?;
+    let plan = PendingLaunch::resume(home, args, &latest).map_err(CommandError::setup)?;
+    let signals = Signals::listen().map_err(CommandError::internal)?;
     let created = create::create(&daemon, home, plan, &signals)?;
     let front =
         Front { detach: args.detach, wait_ready: args.wait_ready, detach_keys: &args.detach_keys };

@@ -5,9 +5,9 @@ use std::ffi::OsString;
 use clap::Args;
 use kennel_core::{SessionSpec, WorktreeSpec};
 
+use crate::command_error::{CommandError, say};
 use crate::exit_code;
-use crate::failure::{Failure, say};
-use crate::print::tame;
+use crate::print::sanitize;
 
 /// The flags of `kennel run` about a worktree.
 #[derive(Debug, Args)]
@@ -32,7 +32,7 @@ impl WorktreeArgs {
         &self,
         words: &[OsString],
         command: &[OsString],
-    ) -> Result<(), Failure> {
+    ) -> Result<(), CommandError> {
         let bare = matches!(self.worktree, Some(None));
         let before = words.iter().take_while(|word| *word != "--").collect::<Vec<_>>();
         let ended = before.len() < words.len();
@@ -42,7 +42,7 @@ impl WorktreeArgs {
             {
                 let branch = branch.to_string_lossy();
                 let text = format!("{branch:?} after --worktree would be the program to run");
-                Err(Failure::because(exit_code::USAGE, text)
+                Err(CommandError::because(exit_code::USAGE, text)
                     .hint(format!("for a branch write --worktree={branch}")))
             }
             _ => Ok(()),
@@ -60,7 +60,7 @@ pub(super) fn tell(spec: &SessionSpec) {
 }
 
 fn lines(worktree: &WorktreeSpec) -> Vec<String> {
-    let (path, branch) = (tame(&worktree.path), tame(&worktree.branch));
+    let (path, branch) = (sanitize(&worktree.path), sanitize(&worktree.branch));
     let mut lines = vec![format!("in the worktree {path}, on branch {branch}")];
     match worktree.uncommitted {
         Some(false) => {}

@@ -9,13 +9,13 @@ use rustix::fd::AsFd;
 
 use super::asked_by;
 use super::report::parse_title;
-use crate::connect::{Daemon, Start};
+use crate::command_error::CommandError;
+use crate::connect::{DaemonClient, StartDaemon};
 use crate::exit_code;
-use crate::failure::Failure;
 use crate::home::Home;
+use crate::plural::quote;
 use crate::print::{self, print};
 use crate::quantity::parse_new_name;
-use crate::words::quote;
 
 /// How often it is asked for again if the daemon vanishes over it: the same process is the same session.
 const TIMES: u32 = 5;
@@ -57,7 +57,7 @@ fn parse_pid(text: &str) -> Result<i32, String> {
 }
 
 /// Registers it; prints the session's id.
-pub(crate) fn adopt(home: &Home, args: AdoptArgs) -> Result<u8, Failure> {
+pub(crate) fn adopt(home: &Home, args: AdoptArgs) -> Result<u8, CommandError> {
     let identity = match args.pid {
         Some(pid) => named(pid)?,
         None => parent()?,
@@ -69,7 +69,7 @@ pub(crate) fn adopt(home: &Home, args: AdoptArgs) -> Result<u8, Failure> {
         title: args.title,
         by: asked_by("adopt"),
     };
-    let daemon = Daemon::connect(home, Start::IfNeeded)?;
+    let daemon = DaemonClient::connect(home, StartDaemon::IfNeeded)?;
     let answer = ask(&daemon, &request)?;
     if args.json {
         print::json(&answer)?;
@@ -81,7 +81,7 @@ pub(crate) fn adopt(home: &Home, args: AdoptArgs) -> Result<u8, Failure> {
     Ok(0)
 }
 
-fn ask(daemon: &Daemon, request: &AdoptRequest) -> Result<AdoptAnswer, Failure> {
+fn ask(daemon: &DaemonClient, request: &AdoptRequest) -> Result<AdoptAnswer, CommandError> {
     let mut times = 0;
     loop {
         times += 1;
@@ -93,31 +93,34 @@ fn ask(daemon: &Daemon, request: &AdoptRequest) -> Result<AdoptAnswer, Failure> 
 }
 
 /// The process that has this number now.
-fn named(pid: i32) -> Result<Identity, Failure> {
+fn named(pid: i32) -> Result<Identity, CommandError> {
     look(pid)?.ok_or_else(|| {
-        Failure::because(exit_code::REFUSED, format!("there is no process {pid}, or it has ended"))
+        CommandError::because(
+            exit_code::REFUSED,
+            format!("there is no process {pid}, or it has ended"),
+        )
     })
 }
 
 /// The process that called us, which is still there when we have a handle on it: then its number is its own.
-fn parent() -> Result<Identity, Failure> {
+fn parent() -> Result<Identity, CommandError> {
     let pid = rustix::process::getppid().map_or(0, |pid| pid.as_raw_pid());
     let found = if pid > 1 { look(pid)? } else { None };
     let still = rustix::process::getppid().is_some_and(|now| now.as_raw_pid() == pid);
     found.filter(|_| still).ok_or_else(|| {
-        Failure::because(exit_code::REFUSED, "the process that called us has ended")
+        CommandError::because(exit_code::REFUSED, "the process that called us has ended")
             .hint("name the one that is meant: kennel adopt PID")
     })
 }
 
-fn look(pid: i32) -> Result<Option<Identity>, Failure> {
-    let Some(handle) = pidfd::open(pid).map_err(Failure::internal)? else { return Ok(None) };
+fn look(pid: i32) -> Result<Option<Identity>, CommandError> {
+    let Some(handle) = pidfd::open(pid).map_err(CommandError::internal)? else { return Ok(None) };
     match Identity::new(handle.as_fd(), pid) {
         Ok(identity) => Ok(Some(identity)),
         Err(error) if error.raw_os_error() == Some(rustix::io::Errno::SRCH.raw_os_error()) => {
             Ok(None)
         }
-        Err(error) => Err(Failure::internal(error)),
+        Err(error) => Err(CommandError::internal(error)),
     }
 }
 

@@ -9,16 +9,16 @@ use kennel_keeper::protocol::Role;
 use rustix::termios::isatty;
 
 use super::{called, ended_text, refuse_terminal};
-use crate::connect::{Daemon, Start};
+use crate::command_error::{CommandError, say, start_line};
+use crate::connect::{DaemonClient, StartDaemon};
 use crate::exit_code;
-use crate::failure::{Failure, say, start_line};
-use crate::home::Home;
-use crate::live::{
-    self, Begin, DEFAULT_DETACH_KEYS, DetachKeys, End, Ends, Live, News, Output, OwnTerminal, Part,
-    Signals,
+use crate::foreground::{
+    self, DEFAULT_DETACH_KEYS, DetachKeys, ForegroundEnd, ForegroundRole, ForegroundSession,
+    ForegroundStreams, OutputCopier, OutputEvent, OutputStart, OwnTerminal, Signals,
 };
+use crate::home::Home;
 use crate::quantity::parse_session;
-use crate::verdict::{Verdict, by_signal, phase};
+use crate::session_outcome::{SessionOutcome, by_signal, phase};
 
 /// How much of the past is shown of a session without a terminal.
 const TAIL: usize = 10;
@@ -41,17 +41,18 @@ pub(crate) struct AttachArgs {
 }
 
 /// Attaches; gives the agent's code if it ends meanwhile, 0 if we leave it.
-pub(crate) fn attach(home: &Home, args: &AttachArgs) -> Result<u8, Failure> {
-    let unknown = |failure: Failure| failure.code(exit_code::UNKNOWN);
-    let daemon = Daemon::connect(home, Start::IfNeeded)?;
+pub(crate) fn attach(home: &Home, args: &AttachArgs) -> Result<u8, CommandError> {
+    let unknown = |failure: CommandError| failure.code(exit_code::UNKNOWN);
+    let daemon = DaemonClient::connect(home, StartDaemon::IfNeeded)?;
     let session = daemon.session(&args.session).map_err(|error| unknown(error.into()))?;
     refuse_terminal(&session, "it can't be attached to").map_err(unknown)?;
     refuse_other_input(&session, args.read_only)?;
     let folder = Path::new(&session.folder);
-    let Some(keeper) = live::reach(folder, Role::Client).context("can't reach the keeper")? else {
+    let Some(keeper) = foreground::reach(folder, Role::Client).context("can't reach the keeper")?
+    else {
         return Err(unknown(not_running(&session)));
     };
-    let signals = Signals::listen().map_err(Failure::internal)?;
+    let signals = Signals::listen().map_err(CommandError::internal)?;
     let terminal = session.spec.terminal.is_some();
     let own = OwnTerminal::find();
     let own_terminal = own.is_some();
@@ -62,24 +63,24 @@ pub(crate) fn attach(home: &Home, args: &AttachArgs) -> Result<u8, Failure> {
     let raw = own.map(OwnTerminal::make_raw).transpose().context("our terminal")?;
     let shown = raw.is_some();
     let begin = match terminal {
-        true if isatty(rustix::stdio::stdout()) => Begin::Screen,
-        true => Begin::Tail(0),
-        false => Begin::Tail(TAIL),
+        true if isatty(rustix::stdio::stdout()) => OutputStart::Screen,
+        true => OutputStart::Tail(0),
+        false => OutputStart::Tail(TAIL),
     };
-    let output = Output::start(folder, begin, shown).map_err(Failure::internal)?;
-    let ends = Ends {
+    let output = OutputCopier::start(folder, begin, shown).map_err(CommandError::internal)?;
+    let ends = ForegroundStreams {
         raw,
         sized: shown && !args.read_only,
         stdin: shown || (session.spec.stdin && !args.read_only),
         read_only: args.read_only,
         detach: Some(args.detach_keys.clone()),
     };
-    let mut live = Live::new(keeper, &signals, Part::Visitor, output, ends);
+    let mut live = ForegroundSession::new(keeper, &signals, ForegroundRole::Viewer, output, ends);
     live.redraw();
     let end = live.conduct();
     let (output, raw) = live.into_parts();
     match end.context("the session can't be followed")? {
-        left @ (End::Detached | End::Told(_)) => {
+        left @ (ForegroundEnd::Detached | ForegroundEnd::Signalled(_)) => {
             output.leave();
             drop(raw);
             // After an agent's screen, and after the ^C that a terminal shows.
@@ -88,28 +89,28 @@ pub(crate) fn attach(home: &Home, args: &AttachArgs) -> Result<u8, Failure> {
             }
             say(&format!("{} goes on by itself", called(&session)));
             Ok(match left {
-                End::Told(signal) => by_signal(signal),
+                ForegroundEnd::Signalled(signal) => by_signal(signal),
                 _ => 0,
             })
         }
-        End::Gone(_) | End::KeeperLost | End::StillAlive(_) => {
+        ForegroundEnd::Gone(_) | ForegroundEnd::KeeperLost | ForegroundEnd::StillAlive(_) => {
             output.finish(&signals, shown, |news| {
-                if let News::Trouble(text) = news {
-                    live::tell(&text, shown);
+                if let OutputEvent::Trouble(text) = news {
+                    foreground::tell(&text, shown);
                 }
             });
             drop(raw);
             // Somebody who is tired of waiting may leave: the signals mean again what they meant.
             drop(signals);
             kennel_sys::signals::unblock_all();
-            Verdict::of(&daemon.wait(&session.id).map_err(unknown)?).exit_code()
+            SessionOutcome::of(&daemon.wait(&session.id).map_err(unknown)?).exit_code()
         }
     }
 }
 
 /// What is typed is for the session; what comes from elsewhere is not meant for it, least of all the end of that: a script's
 /// `</dev/null` would end the agent.
-fn refuse_other_input(session: &SessionView, read_only: bool) -> Result<(), Failure> {
+fn refuse_other_input(session: &SessionView, read_only: bool) -> Result<(), CommandError> {
     if read_only || !session.spec.stdin || isatty(rustix::stdio::stdin()) {
         return Ok(());
     }
@@ -118,7 +119,7 @@ fn refuse_other_input(session: &SessionView, read_only: bool) -> Result<(), Fail
     let hint = format!(
         "`kennel send {name} -` sends what comes from a pipe; `kennel logs -f {name}` and `kennel attach --read-only` only look on"
     );
-    Err(Failure::because(exit_code::USAGE, text).hint(hint))
+    Err(CommandError::because(exit_code::USAGE, text).hint(hint))
 }
 
 /// How one leaves a session without a terminal: the keys can't be told from what is typed there.
@@ -131,7 +132,7 @@ fn without_terminal(session: &SessionView, read_only: bool) -> String {
     }
 }
 
-fn not_running(session: &SessionView) -> Failure {
+fn not_running(session: &SessionView) -> CommandError {
     let id = called(session);
     let state = match session.phase {
         Phase::Cleaned | Phase::Reaped => {
@@ -139,6 +140,6 @@ fn not_running(session: &SessionView) -> Failure {
         }
         other => format!("it is {}", phase(other)),
     };
-    Failure::because(exit_code::UNKNOWN, format!("session {id} can't be attached to: {state}"))
+    CommandError::because(exit_code::UNKNOWN, format!("session {id} can't be attached to: {state}"))
         .hint(format!("`kennel logs {id}` shows what it has printed"))
 }

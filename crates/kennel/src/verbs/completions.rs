@@ -7,8 +7,8 @@ use clap::{Arg, ArgAction, Args, Command, CommandFactory, ValueEnum};
 use clap_complete::Shell;
 
 use crate::cli::{Cli, HomeArgs};
-use crate::connect::{Daemon, Start};
-use crate::failure::Failure;
+use crate::command_error::CommandError;
+use crate::connect::{DaemonClient, StartDaemon};
 use crate::home::Home;
 use crate::print::{bytes, print};
 
@@ -36,19 +36,19 @@ pub(crate) struct CompletionsArgs {
     shell: Option<Shell>,
     /// For the shells: names and ids of sessions, if a daemon runs
     #[arg(long, value_name = "WHICH", hide = true, conflicts_with = "shell")]
-    sessions: Option<Which>,
+    sessions: Option<CompletionScope>,
 }
 
 /// Which sessions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum Which {
+enum CompletionScope {
     /// Those that have not ended
     Live,
     /// All on record
     All,
 }
 
-impl Which {
+impl CompletionScope {
     fn word(self) -> &'static str {
         match self {
             Self::Live => "live",
@@ -58,7 +58,7 @@ impl Which {
 }
 
 /// Prints them.
-pub(crate) fn completions(home: &HomeArgs, args: &CompletionsArgs) -> Result<u8, Failure> {
+pub(crate) fn completions(home: &HomeArgs, args: &CompletionsArgs) -> Result<u8, CommandError> {
     match (args.shell, args.sessions) {
         (_, Some(which)) => print(&sessions(home, which))?,
         (Some(shell), None) => bytes(script(shell).as_bytes())?,
@@ -68,9 +68,10 @@ pub(crate) fn completions(home: &HomeArgs, args: &CompletionsArgs) -> Result<u8,
 }
 
 /// Names and ids, one on a line. Somebody is typing: what goes wrong is not told, and nothing is started or made.
-fn sessions(home: &HomeArgs, which: Which) -> String {
-    let all = which == Which::All;
-    let daemon = Home::find(home).and_then(|home| Daemon::connect(&home, Start::Never).ok());
+fn sessions(home: &HomeArgs, which: CompletionScope) -> String {
+    let all = which == CompletionScope::All;
+    let daemon =
+        Home::find(home).and_then(|home| DaemonClient::connect(&home, StartDaemon::Never).ok());
     let known = daemon.and_then(|daemon| daemon.sessions(all).ok());
     let known = known.unwrap_or_default();
     let mut words: Vec<&str> = known.iter().filter_map(|session| session.name.as_deref()).collect();
@@ -87,20 +88,20 @@ fn script(shell: Shell) -> String {
     let text = String::from_utf8_lossy(&text).into_owned();
     let mut command = Cli::command();
     command.build();
-    let takers: Vec<Taker> = command.get_subcommands().filter_map(Taker::of).collect();
+    let takers: Vec<SessionVerb> = command.get_subcommands().filter_map(SessionVerb::of).collect();
     match shell {
         Shell::Bash => bash(&text, &takers),
         Shell::Zsh => zsh(&text),
-        Shell::Fish => text + &takers.iter().map(Taker::for_fish).collect::<String>(),
+        Shell::Fish => text + &takers.iter().map(SessionVerb::for_fish).collect::<String>(),
         _ => text,
     }
 }
 
 /// A verb that takes sessions.
 #[derive(Debug)]
-struct Taker {
+struct SessionVerb {
     names: Vec<String>,
-    which: Which,
+    which: CompletionScope,
     /// Which of its words that are no flags is one, and whether those after it are too.
     place: Option<(usize, bool)>,
     /// Its flags that take a value …
@@ -109,7 +110,7 @@ struct Taker {
     session_flags: Vec<String>,
 }
 
-impl Taker {
+impl SessionVerb {
     fn of(verb: &Command) -> Option<Self> {
         let is_session = |arg: &&Arg| {
             arg.get_value_names().is_some_and(|names| names.iter().any(|name| name == SESSION))
@@ -132,7 +133,7 @@ impl Taker {
         let live = names.iter().any(|name: &String| ABOUT_LIVE.contains(&name.as_str()));
         Some(Self {
             names,
-            which: if live { Which::Live } else { Which::All },
+            which: if live { CompletionScope::Live } else { CompletionScope::All },
             place,
             valued: valued.into_iter().flat_map(flags).collect(),
             session_flags,
@@ -174,8 +175,8 @@ fn flags(arg: &Arg) -> Vec<String> {
 }
 
 /// Sessions go first; where none is meant, it is as clap has it.
-fn bash(made: &str, takers: &[Taker]) -> String {
-    let cases: String = takers.iter().map(Taker::for_bash).collect();
+fn bash(made: &str, takers: &[SessionVerb]) -> String {
+    let cases: String = takers.iter().map(SessionVerb::for_bash).collect();
     let made = made.replace("complete -F _kennel ", "complete -F _kennel_or_session ");
     format!("{BASH_HEAD}{cases}{BASH_TAIL}\n{made}")
 }
@@ -205,7 +206,8 @@ mod tests {
     fn every_verb_that_takes_a_session_is_found() {
         let mut command = Cli::command();
         command.build();
-        let takers: Vec<Taker> = command.get_subcommands().filter_map(Taker::of).collect();
+        let takers: Vec<SessionVerb> =
+            command.get_subcommands().filter_map(SessionVerb::of).collect();
         let names: Vec<_> = takers.iter().flat_map(|taker| taker.names.clone()).collect();
         for verb in [
             "stop", "logs", "attach", "wait", "inspect", "send", "signal", "rm", "resume",
@@ -215,7 +217,7 @@ mod tests {
         }
         assert!(!names.iter().any(|name| name == "run" || name == "ps"), "{names:?}");
         let stop = takers.iter().find(|taker| taker.names[0] == "stop").unwrap();
-        assert_eq!((stop.which, stop.place), (Which::Live, Some((1, true))));
+        assert_eq!((stop.which, stop.place), (CompletionScope::Live, Some((1, true))));
         assert!(stop.valued.iter().any(|flag| flag == "--grace"), "{stop:?}");
         assert!(!stop.valued.iter().any(|flag| flag == "--all"), "{stop:?}");
     }

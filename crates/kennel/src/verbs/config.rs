@@ -3,11 +3,11 @@
 use clap::{Args, Subcommand};
 use serde_json::{Value, json};
 
-use crate::config::{self, Config, KEYS, Origin, Setting, Settings, WhichProfile};
+use crate::command_error::{CommandError, say};
+use crate::config::{self, Config, ConfigSetting, KEYS, ProfileChoice, SettingOrigin, Settings};
 use crate::exit_code;
-use crate::failure::{Failure, say};
-use crate::print::{self, Ink, Tone, print, tame};
-use crate::table::{Cell, Column, Table};
+use crate::print::{self, ColorMode, TextStyle, print, sanitize};
+use crate::table::{Cell, Column, TextTable};
 
 /// The verbs of `kennel config`.
 #[derive(Debug, Args)]
@@ -22,7 +22,7 @@ enum ConfigVerb {
     ///
     /// A flag goes before all of these. The daemon has what was set when it was started; `kennel daemon
     /// restart` brings what is shown here.
-    Show(ShowArgs),
+    Show(ConfigShowArgs),
     /// Say which file is read, whether it is there or not
     Path,
     /// Say whether the file and the variables are understood
@@ -32,7 +32,7 @@ enum ConfigVerb {
 /// The flags of `kennel config show`.
 #[derive(Debug, Args)]
 #[command(after_help = CODES)]
-pub(crate) struct ShowArgs {
+pub(crate) struct ConfigShowArgs {
     /// As it is with this profile
     #[arg(long, value_name = "NAME")]
     profile: Option<String>,
@@ -46,7 +46,7 @@ Exit codes: 0; 201 if the command line or the configuration was not
 understood; 207 if Kennel itself failed.";
 
 /// Does it.
-pub(crate) fn config(config: &Config, args: &ConfigArgs) -> Result<u8, Failure> {
+pub(crate) fn config(config: &Config, args: &ConfigArgs) -> Result<u8, CommandError> {
     match &args.verb {
         ConfigVerb::Show(args) => show(config, args),
         ConfigVerb::Path => path(config),
@@ -54,24 +54,24 @@ pub(crate) fn config(config: &Config, args: &ConfigArgs) -> Result<u8, Failure> 
     }
 }
 
-fn show(config: &Config, args: &ShowArgs) -> Result<u8, Failure> {
-    let settings = config.settings(WhichProfile::Chosen(args.profile.as_deref()))?;
+fn show(config: &Config, args: &ConfigShowArgs) -> Result<u8, CommandError> {
+    let settings = config.settings(ProfileChoice::Chosen(args.profile.as_deref()))?;
     if args.json {
         print::json(&for_programs(&settings))?;
     } else {
-        print(&text(&settings, Ink::of_stdout()))?;
+        print(&text(&settings, ColorMode::of_stdout()))?;
     }
     Ok(0)
 }
 
-fn path(config: &Config) -> Result<u8, Failure> {
+fn path(config: &Config) -> Result<u8, CommandError> {
     let location = config.location().ok_or_else(nowhere)?;
     print(&format!("{}\n", location.path.display()))?;
     Ok(0)
 }
 
-fn check(config: &Config) -> Result<u8, Failure> {
-    let settings = config.settings(WhichProfile::Chosen(None))?;
+fn check(config: &Config) -> Result<u8, CommandError> {
+    let settings = config.settings(ProfileChoice::Chosen(None))?;
     match &settings.location {
         Some(location) if settings.found => {
             print(&format!("{}: understood\n", location.path.display()))?;
@@ -82,15 +82,15 @@ fn check(config: &Config) -> Result<u8, Failure> {
     Ok(0)
 }
 
-fn nowhere() -> Failure {
+fn nowhere() -> CommandError {
     let text = "there is nowhere to look: set HOME, KENNEL_CONFIG or --config";
-    Failure::because(exit_code::SETUP, text)
+    CommandError::because(exit_code::SETUP, text)
 }
 
 /// Every setting: its name, its value if it has one, and where that comes from if it isn't built in.
-fn rows(settings: &Settings) -> Vec<(String, Option<String>, Option<&Setting>)> {
+fn rows(settings: &Settings) -> Vec<(String, Option<String>, Option<&ConfigSetting>)> {
     let command = config::command();
-    let row = |key: &config::Key| {
+    let row = |key: &config::ConfigKey| {
         let set = settings.get(key.name);
         let value = set.map(|set| set.text.clone()).or_else(|| config::built_in(&command, key));
         (key.name.to_string(), value, set)
@@ -98,7 +98,7 @@ fn rows(settings: &Settings) -> Vec<(String, Option<String>, Option<&Setting>)> 
     KEYS.iter().map(row).collect()
 }
 
-fn text(settings: &Settings, ink: Ink) -> String {
+fn text(settings: &Settings, ink: ColorMode) -> String {
     let file = match &settings.location {
         Some(location) if settings.found => location.path.display().to_string(),
         Some(location) => format!("{} (not there)", location.path.display()),
@@ -109,27 +109,27 @@ fn text(settings: &Settings, ink: Ink) -> String {
         None => "-".to_owned(),
     };
     let columns = [Column::whole("KEY"), Column::whole("VALUE"), Column::whole("FROM")];
-    let mut table = Table::new(&columns);
+    let mut table = TextTable::new(&columns);
     for (name, value, set) in rows(settings) {
         let (tone, from) = match set {
-            Some(set) => (Tone::Plain, set.origin.to_string()),
-            None => (Tone::Faint, "built in".to_owned()),
+            Some(set) => (TextStyle::Plain, set.origin.to_string()),
+            None => (TextStyle::Faint, "built in".to_owned()),
         };
-        let value = value.map_or("-".to_owned(), |value| tame(&value));
+        let value = value.map_or("-".to_owned(), |value| sanitize(&value));
         table.row(vec![Cell::toned(name, tone), Cell::toned(value, tone), Cell::toned(from, tone)]);
     }
-    format!("file     {file}\nprofile  {}\n\n{}", tame(&profile), table.text(None, ink))
+    format!("file     {file}\nprofile  {}\n\n{}", sanitize(&profile), table.text(None, ink))
 }
 
 fn for_programs(settings: &Settings) -> Value {
-    let origin = |set: Option<&Setting>| match set.map(|set| &set.origin) {
+    let origin = |set: Option<&ConfigSetting>| match set.map(|set| &set.origin) {
         None => json!({"kind": "built in"}),
-        Some(Origin::Flag(flag)) => json!({"kind": "flag", "flag": flag}),
-        Some(Origin::Environment(variable)) => json!({"kind": "env", "variable": variable}),
-        Some(Origin::Profile { name, place }) => {
+        Some(SettingOrigin::Flag(flag)) => json!({"kind": "flag", "flag": flag}),
+        Some(SettingOrigin::Environment(variable)) => json!({"kind": "env", "variable": variable}),
+        Some(SettingOrigin::Profile { name, place }) => {
             json!({"kind": "profile", "profile": name, "file": *place.file, "line": place.line})
         }
-        Some(Origin::File(place)) => {
+        Some(SettingOrigin::File(place)) => {
             json!({"kind": "file", "file": *place.file, "line": place.line})
         }
     };

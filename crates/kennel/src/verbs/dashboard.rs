@@ -9,9 +9,9 @@ use std::process::{Command, Stdio};
 use clap::Args;
 use kennel_core::api::{LinkRequest, LinkView, Scope};
 
-use crate::connect::{Daemon, Start, escape};
+use crate::command_error::{CommandError, say};
+use crate::connect::{DaemonClient, StartDaemon, escape};
 use crate::exit_code;
-use crate::failure::{Failure, say};
 use crate::home::Home;
 use crate::print::print;
 
@@ -32,8 +32,8 @@ pub(crate) struct DashboardArgs {
 }
 
 /// Makes a link, prints it, and opens it where there is a display.
-pub(crate) fn dashboard(home: &Home, args: &DashboardArgs) -> Result<u8, Failure> {
-    let daemon = Daemon::connect(home, Start::IfNeeded)?;
+pub(crate) fn dashboard(home: &Home, args: &DashboardArgs) -> Result<u8, CommandError> {
+    let daemon = DaemonClient::connect(home, StartDaemon::IfNeeded)?;
     let scope = if args.read_only { Scope::ReadOnly } else { Scope::Full };
     let link: LinkView = daemon.post("/v1/access/links", &LinkRequest { scope })?;
     print(&format!("{}\n", link.url))?;

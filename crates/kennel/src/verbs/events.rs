@@ -3,13 +3,13 @@
 use clap::Args;
 use kennel_core::EventView;
 
-use crate::connect::{AskError, Daemon, Start, escape};
+use crate::command_error::CommandError;
+use crate::connect::{AskError, DaemonClient, StartDaemon, escape};
 use crate::exit_code;
-use crate::failure::Failure;
 use crate::home::Home;
-use crate::moment::{self, parse_since};
-use crate::print::{self, Ink, Tone, print, tame};
+use crate::print::{self, ColorMode, TextStyle, print, sanitize};
 use crate::quantity::parse_session;
+use crate::timestamp::{self, parse_since};
 
 /// The flags of `kennel events`.
 #[derive(Debug, Args)]
@@ -20,8 +20,8 @@ pub(crate) struct EventsArgs {
     follow: bool,
     /// Only those after the one with this number, or since then: 10m (ago),
     /// 2026-01-31T12:00:00Z
-    #[arg(long, value_name = "SEQ|TIME", value_parser = parse_beginning)]
-    since: Option<Beginning>,
+    #[arg(long, value_name = "SEQ|TIME", value_parser = parse_since_event)]
+    since: Option<EventsSince>,
     /// Only those of this session
     #[arg(long, value_name = "SESSION", value_parser = parse_session)]
     session: Option<String>,
@@ -32,7 +32,7 @@ pub(crate) struct EventsArgs {
 
 /// Where to begin.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Beginning {
+enum EventsSince {
     /// After the event with this number.
     Number(u64),
     /// At this moment: milliseconds since 1970.
@@ -40,20 +40,20 @@ enum Beginning {
 }
 
 /// Digits alone are a number.
-fn parse_beginning(text: &str) -> Result<Beginning, String> {
-    text.parse().map(Beginning::Number).or_else(|_| parse_since(text).map(Beginning::Moment))
+fn parse_since_event(text: &str) -> Result<EventsSince, String> {
+    text.parse().map(EventsSince::Number).or_else(|_| parse_since(text).map(EventsSince::Moment))
 }
 
 /// How often a daemon may vanish before it has answered.
 const MOST_LOSSES: u32 = 50;
 
 /// Shows events.
-pub(crate) fn events(home: &Home, args: &EventsArgs) -> Result<u8, Failure> {
-    let daemon = Daemon::connect(home, Start::IfNeeded)?;
-    let ink = Ink::of_stdout();
+pub(crate) fn events(home: &Home, args: &EventsArgs) -> Result<u8, CommandError> {
+    let daemon = DaemonClient::connect(home, StartDaemon::IfNeeded)?;
+    let ink = ColorMode::of_stdout();
     let (mut since, moment) = match args.since {
-        Some(Beginning::Number(number)) => (Some(number), 0),
-        Some(Beginning::Moment(moment)) => (None, moment),
+        Some(EventsSince::Number(number)) => (Some(number), 0),
+        Some(EventsSince::Moment(moment)) => (None, moment),
         None => (None, 0),
     };
     let mut losses = 0;
@@ -73,7 +73,7 @@ pub(crate) fn events(home: &Home, args: &EventsArgs) -> Result<u8, Failure> {
             match event {
                 Ok(event) => {
                     since = Some(event.seq);
-                    if moment::parse(&event.time).is_some_and(|at| at < moment) {
+                    if timestamp::parse(&event.time).is_some_and(|at| at < moment) {
                         continue;
                     }
                     if args.json {
@@ -106,14 +106,14 @@ fn target(args: &EventsArgs, since: Option<u64>) -> String {
 }
 
 /// An event, for people; with its session, unless that is known.
-pub(super) fn line(event: &EventView, with_session: bool, ink: Ink) -> String {
+pub(super) fn line(event: &EventView, with_session: bool, ink: ColorMode) -> String {
     let tone = match event.kind.as_str() {
-        "running" | "daemon_started" => Tone::Good,
-        "lost" | "still_alive" | "keeper_lost" | "launch_failed" => Tone::Bad,
-        "cleaned" => Tone::Faint,
-        _ => Tone::Plain,
+        "running" | "daemon_started" => TextStyle::Good,
+        "lost" | "still_alive" | "keeper_lost" | "launch_failed" => TextStyle::Bad,
+        "cleaned" => TextStyle::Faint,
+        _ => TextStyle::Plain,
     };
-    let seq = ink.paint(Tone::Faint, &format!("{:>6}", event.seq));
+    let seq = ink.paint(TextStyle::Faint, &format!("{:>6}", event.seq));
     let kind = ink.paint(tone, &format!("{:16}", event.kind));
     let mut line = format!("{seq}  {}", event.time);
     if with_session {
@@ -121,10 +121,10 @@ pub(super) fn line(event: &EventView, with_session: bool, ink: Ink) -> String {
     }
     line += &format!("  {kind}");
     if !event.cause.is_empty() {
-        line += &format!("  {}", tame(&event.cause));
+        line += &format!("  {}", sanitize(&event.cause));
     }
     if let Some(by) = &event.by {
-        line += &format!("  (by {})", tame(by));
+        line += &format!("  (by {})", sanitize(by));
     }
     line.truncate(line.trim_end().len());
     line
@@ -148,22 +148,22 @@ mod tests {
     #[test]
     fn an_event_is_a_line() {
         assert_eq!(
-            line(&event(), true, Ink::Plain),
+            line(&event(), true, ColorMode::Plain),
             "    12  2026-01-31T12:00:00.000Z  0c3k5d9wq2fa  wanted_stopped    a\\nb  (by kennel stop)"
         );
         let plain = EventView { session: None, cause: String::new(), by: None, ..event() };
         assert_eq!(
-            line(&plain, true, Ink::Plain),
+            line(&plain, true, ColorMode::Plain),
             "    12  2026-01-31T12:00:00.000Z  -             wanted_stopped"
         );
     }
 
     #[test]
     fn a_beginning_is_a_number_or_a_moment() {
-        assert_eq!(parse_beginning("17"), Ok(Beginning::Number(17)));
-        assert_eq!(parse_beginning("1970-01-02"), Ok(Beginning::Moment(86_400_000)));
-        assert!(matches!(parse_beginning("5m"), Ok(Beginning::Moment(_))));
-        assert!(parse_beginning("soon").is_err());
+        assert_eq!(parse_since_event("17"), Ok(EventsSince::Number(17)));
+        assert_eq!(parse_since_event("1970-01-02"), Ok(EventsSince::Moment(86_400_000)));
+        assert!(matches!(parse_since_event("5m"), Ok(EventsSince::Moment(_))));
+        assert!(parse_since_event("soon").is_err());
     }
 
     #[test]

@@ -5,9 +5,9 @@ use kennel_core::api::ByRequest;
 use kennel_core::{SessionView, StartedBy};
 
 use super::{asked_by, called, for_each};
-use crate::connect::{Daemon, Start, session_path};
+use crate::command_error::CommandError;
+use crate::connect::{DaemonClient, StartDaemon, session_path};
 use crate::exit_code;
-use crate::failure::Failure;
 use crate::home::Home;
 use crate::print::print;
 use crate::quantity::parse_session;
@@ -22,8 +22,8 @@ pub(crate) struct ForgetArgs {
 }
 
 /// Gives sessions up; it is recorded as that, and not as their end.
-pub(crate) fn forget(home: &Home, args: &ForgetArgs) -> Result<u8, Failure> {
-    let daemon = Daemon::connect(home, Start::IfNeeded)?;
+pub(crate) fn forget(home: &Home, args: &ForgetArgs) -> Result<u8, CommandError> {
+    let daemon = DaemonClient::connect(home, StartDaemon::IfNeeded)?;
     for_each(&args.sessions, |reference| {
         let session = daemon.session(reference)?;
         daemon

@@ -13,14 +13,14 @@ use kennel_core::{
 use kennel_pen::Identity;
 
 use super::{ended_text, events, exit_text};
-use crate::connect::{Daemon, Start, session_path};
+use crate::command_error::CommandError;
+use crate::connect::{DaemonClient, StartDaemon, session_path};
 use crate::exit_code;
-use crate::failure::Failure;
 use crate::home::Home;
-use crate::print::{self, Ink, Tone, print, tame};
+use crate::plural::shell_words;
+use crate::print::{self, ColorMode, TextStyle, print, sanitize};
 use crate::quantity::{parse_session, size, span};
-use crate::verdict::{phase, reason, told};
-use crate::words::shell_words;
+use crate::session_outcome::{phase, reason, told};
 
 /// The flags of `kennel inspect`.
 #[derive(Debug, Args)]
@@ -35,13 +35,13 @@ pub(crate) struct InspectArgs {
 }
 
 /// Shows it.
-pub(crate) fn inspect(home: &Home, args: &InspectArgs) -> Result<u8, Failure> {
-    let daemon = Daemon::connect(home, Start::IfNeeded)?;
+pub(crate) fn inspect(home: &Home, args: &InspectArgs) -> Result<u8, CommandError> {
+    let daemon = DaemonClient::connect(home, StartDaemon::IfNeeded)?;
     let view: InspectView = daemon.get(&session_path(&args.session, "/inspect"))?;
     if args.json {
         print::json(&view)?;
     } else {
-        print(&text(&view, Ink::of_stdout()))?;
+        print(&text(&view, ColorMode::of_stdout()))?;
     }
     Ok(0)
 }
@@ -49,13 +49,13 @@ pub(crate) fn inspect(home: &Home, args: &InspectArgs) -> Result<u8, Failure> {
 /// Sections of lines.
 struct Page {
     text: String,
-    ink: Ink,
+    ink: ColorMode,
 }
 
 impl Page {
     fn section(&mut self, name: &str) {
         let gap = if self.text.is_empty() { "" } else { "\n" };
-        let name = self.ink.paint(Tone::Heading, name);
+        let name = self.ink.paint(TextStyle::Heading, name);
         let _never_fails = writeln!(self.text, "{gap}{name}");
     }
 
@@ -68,7 +68,7 @@ impl Page {
     }
 }
 
-fn text(view: &InspectView, ink: Ink) -> String {
+fn text(view: &InspectView, ink: ColorMode) -> String {
     let mut page = Page { text: String::new(), ink };
     session(&mut page, &view.session);
     asked(&mut page, &view.session);
@@ -85,7 +85,7 @@ fn text(view: &InspectView, ink: Ink) -> String {
     if !view.trouble.is_empty() {
         page.section("Not found out");
         for trouble in &view.trouble {
-            page.line(tame(trouble));
+            page.line(sanitize(trouble));
         }
     }
     page.text
@@ -111,15 +111,15 @@ fn session(page: &mut Page, session: &SessionView) {
         );
     }
     if let Some(told) = told(session) {
-        page.entry("told", tame(&told));
+        page.entry("told", sanitize(&told));
     }
     page.entry("wanted", &session.wanted);
     page.entry("exit", exit_text(session.exit.as_ref()));
     for trouble in &session.trouble {
-        page.entry("trouble", tame(trouble));
+        page.entry("trouble", sanitize(trouble));
     }
     if let Some(why) = &session.reason {
-        page.entry("reason", tame(&reason(why)));
+        page.entry("reason", sanitize(&reason(why)));
     }
     page.entry(
         "started by",
@@ -131,7 +131,7 @@ fn session(page: &mut Page, session: &SessionView) {
     page.entry("created", &session.created_at);
     page.entry("started", session.started_at.as_deref().unwrap_or("-"));
     page.entry("ended", session.ended_at.as_deref().unwrap_or("-"));
-    page.entry("folder", tame(&session.folder));
+    page.entry("folder", sanitize(&session.folder));
     if session.unrecorded {
         page.entry("record", "what became of it could not be put on record");
     }
@@ -140,13 +140,13 @@ fn session(page: &mut Page, session: &SessionView) {
 fn asked(page: &mut Page, session: &SessionView) {
     let spec = &session.spec;
     page.section("Asked for");
-    page.entry("command", tame(&shell_words(&spec.argv)));
-    page.entry("in", tame(&spec.cwd));
+    page.entry("command", sanitize(&shell_words(&spec.argv)));
+    page.entry("in", sanitize(&spec.cwd));
     if let Some(worktree) = &spec.worktree {
-        let (path, branch) = (tame(&worktree.path), tame(&worktree.branch));
+        let (path, branch) = (sanitize(&worktree.path), sanitize(&worktree.branch));
         page.entry("worktree", format!("{path}, branch {branch}"));
     }
-    page.entry("by", tame(&spec.asked_by));
+    page.entry("by", sanitize(&spec.asked_by));
     if session.started_by == StartedBy::Terminal {
         return;
     }
@@ -162,7 +162,7 @@ fn asked(page: &mut Page, session: &SessionView) {
         let within = spec
             .ready_timeout
             .map_or("at any time".to_owned(), |time| format!("within {}", span(time)));
-        page.entry("ready by", format!("{}, {within}", tame(&spec.ready.to_string())));
+        page.entry("ready by", format!("{}, {within}", sanitize(&spec.ready.to_string())));
     }
     limits(page, spec);
     page.entry("grace", span(spec.grace));
@@ -170,7 +170,7 @@ fn asked(page: &mut Page, session: &SessionView) {
     page.entry("lease", spec.lease.map_or("off".to_owned(), span));
     page.entry("output", format!("at most {} on disk", size(spec.output_limit)));
     if let Some(key) = &spec.key {
-        page.entry("key", tame(key));
+        page.entry("key", sanitize(key));
     }
     if spec.restart != Restart::Never {
         let unknown = if spec.restart_unknown { ", also if its end is unknown" } else { "" };
@@ -212,7 +212,7 @@ fn launches(page: &mut Page, view: &InspectView) {
     let follows = match &view.session.relaunch {
         RelaunchState::Pending => Some("another launch follows, after a pause".to_owned()),
         RelaunchState::CalledOff { by } => {
-            Some(format!("no other launch: called off by {}", tame(by)))
+            Some(format!("no other launch: called off by {}", sanitize(by)))
         }
         RelaunchState::Undecided | RelaunchState::Launched => None,
     };
@@ -240,7 +240,7 @@ fn processes(page: &mut Page, view: &InspectView) {
         return members(page, view);
     }
     page.entry("keeper", number(view.keeper_pid));
-    page.entry("pen", tame(view.session.pen.as_deref().unwrap_or("-")));
+    page.entry("pen", sanitize(view.session.pen.as_deref().unwrap_or("-")));
     if view.session.phase != Phase::Running {
         let granted = view.launch.granted;
         page.entry("granted", if granted { "yes: it may have run" } else { "no: it never ran" });
@@ -258,7 +258,7 @@ fn members(page: &mut Page, view: &InspectView) {
         page.line(line);
     }
     for survivor in &view.session.survivors {
-        let name = tame(&survivor.name);
+        let name = sanitize(&survivor.name);
         page.line(format!("still alive: pid {} ({name}): {}", survivor.pid, survivor.why));
     }
 }
@@ -266,7 +266,7 @@ fn members(page: &mut Page, view: &InspectView) {
 /// Which process exactly, for people.
 fn agent(identity: Option<&str>) -> String {
     let known = identity.and_then(Identity::parse).map(|identity| format!("pid {}", identity.pid));
-    known.unwrap_or_else(|| tame(identity.unwrap_or("-")))
+    known.unwrap_or_else(|| sanitize(identity.unwrap_or("-")))
 }
 
 /// Who is whose child, as a drawing.
@@ -305,7 +305,7 @@ fn draw(
         };
         let MemberView { pid, state, name, command, .. } = member;
         let command = if command.is_empty() { format!("({name})") } else { command.clone() };
-        lines.push(format!("{indent}{branch}{pid} {state} {}", tame(&command)));
+        lines.push(format!("{indent}{branch}{pid} {state} {}", sanitize(&command)));
         draw(children, Some(member.pid), &format!("{indent}{below}"), lines, shown);
     }
 }
@@ -321,15 +321,15 @@ fn owed(page: &mut Page, session: &SessionView) {
     for owed in due {
         let what = match &owed.what {
             OwedKind::RuntimeFiles => "socket, lock and identity file".to_owned(),
-            OwedKind::PenFolder { path } => format!("the pen's folder {}", tame(path)),
+            OwedKind::PenFolder { path } => format!("the pen's folder {}", sanitize(path)),
             OwedKind::Worktree { path, branch, .. } => {
-                format!("the worktree {} with branch {}", tame(path), tame(branch))
+                format!("the worktree {} with branch {}", sanitize(path), sanitize(branch))
             }
         };
         let failures = match (owed.failures, &owed.why) {
             (0, _) => String::new(),
             (times, None) => format!("; tried {times} times"),
-            (times, Some(why)) => format!("; tried {times} times: {}", tame(why)),
+            (times, Some(why)) => format!("; tried {times} times: {}", sanitize(why)),
         };
         page.line(format!("{what}{failures}"));
     }
@@ -342,7 +342,7 @@ fn kept(page: &mut Page, session: &SessionView) {
     page.section("Kept");
     for kept in &session.kept {
         if let OwedKind::Worktree { path, branch, .. } = &kept.what {
-            let (path, branch, why) = (tame(path), tame(branch), tame(&kept.why));
+            let (path, branch, why) = (sanitize(path), sanitize(branch), sanitize(&kept.why));
             page.line(format!("the worktree {path} with branch {branch}: {why}"));
         }
     }
@@ -396,7 +396,7 @@ mod tests {
     fn what_was_asked_for_is_on_the_page_where_it_was() {
         let mut session = view_of_session();
         let page_of = |session: &SessionView| {
-            let mut page = Page { text: String::new(), ink: Ink::Plain };
+            let mut page = Page { text: String::new(), ink: ColorMode::Plain };
             asked(&mut page, session);
             page.text
         };
@@ -450,7 +450,7 @@ mod tests {
             keeper_pid: Some(4700),
             trouble: vec!["members: no answer".to_owned()],
         };
-        let page = text(&view, Ink::Plain);
+        let page = text(&view, ColorMode::Plain);
         for part in [
             "Session\n  id          0c3k5d9wq2fa\n  name        fix-login\n  phase       running\n",
             "\nAsked for\n  command     claude -p 'fix the login page'\n",

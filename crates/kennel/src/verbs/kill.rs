@@ -4,8 +4,8 @@ use std::ffi::OsString;
 
 use clap::Args;
 
+use crate::command_error::CommandError;
 use crate::exit_code;
-use crate::failure::Failure;
 
 /// Whatever follows it.
 #[derive(Debug, Args)]
@@ -16,12 +16,12 @@ pub(crate) struct KillArgs {
 }
 
 /// Says what to write instead: whether the end or a signal is meant, can't be told.
-pub(crate) fn kill(args: &KillArgs) -> Result<u8, Failure> {
+pub(crate) fn kill(args: &KillArgs) -> Result<u8, CommandError> {
     let plain = args.rest.iter().filter_map(|word| word.to_str());
     let session = plain.into_iter().find(|word| !word.starts_with('-')).unwrap_or("SESSION");
     let hint = format!(
         "`kennel stop --now {session}` kills the whole tree; \
          `kennel signal {session} TERM` sends a signal to it"
     );
-    Err(Failure::because(exit_code::USAGE, "there is no verb `kill`").hint(hint))
+    Err(CommandError::because(exit_code::USAGE, "there is no verb `kill`").hint(hint))
 }

@@ -16,15 +16,15 @@ use rustix::termios::isatty;
 use serde::Serialize;
 
 use super::refuse_terminal;
-use crate::connect::{Daemon, Start};
+use crate::command_error::{CommandError, say};
+use crate::connect::{DaemonClient, StartDaemon};
 use crate::exit_code;
-use crate::failure::{Failure, say};
+use crate::foreground::{self, Mute, Signals, Tracker, missing};
 use crate::home::Home;
-use crate::live::{self, Mute, Signals, Tracker, missing};
-use crate::moment::{self, parse_since};
 use crate::print::{self, unprintable};
 use crate::quantity::parse_session;
-use crate::verdict::by_signal;
+use crate::session_outcome::by_signal;
+use crate::timestamp::{self, parse_since};
 
 /// The pause between looks for a keeper that is not there yet.
 const LOOK_AGAIN: Duration = Duration::from_millis(50);
@@ -91,8 +91,8 @@ impl StreamChoice {
 }
 
 /// Shows the output.
-pub(crate) fn logs(home: &Home, args: &LogsArgs) -> Result<u8, Failure> {
-    let daemon = Daemon::connect(home, Start::IfNeeded)?;
+pub(crate) fn logs(home: &Home, args: &LogsArgs) -> Result<u8, CommandError> {
+    let daemon = DaemonClient::connect(home, StartDaemon::IfNeeded)?;
     let session = daemon.session(&args.session)?;
     refuse_terminal(&session, "what it prints is seen there alone")?;
     let folder = Path::new(&session.folder);
@@ -100,10 +100,10 @@ pub(crate) fn logs(home: &Home, args: &LogsArgs) -> Result<u8, Failure> {
     let keeper = if args.follow { find_keeper(&daemon, &session)? } else { None };
     let mut reader = Reader::open(&folder.join("journal")).context("can't read the output")?;
     find_beginning(&mut reader, args).context("can't read the output")?;
-    let mut printer = Printer::new(args, session.spec.terminal.is_some());
+    let mut printer = LogPrinter::new(args, session.spec.terminal.is_some());
     // Whoever is tired of it must find the terminal as it was.
     let signals = printer.mute.is_some().then(Signals::listen).transpose();
-    let signals = signals.map_err(Failure::internal)?;
+    let signals = signals.map_err(CommandError::internal)?;
     printer.drain(&mut reader)?;
     let told = match &keeper {
         Some(keeper) => follow(keeper, &mut reader, &mut printer, signals.as_ref())?,
@@ -114,15 +114,19 @@ pub(crate) fn logs(home: &Home, args: &LogsArgs) -> Result<u8, Failure> {
 }
 
 /// The keeper, once there is one; none if there is none any more.
-fn find_keeper(daemon: &Daemon, session: &SessionView) -> Result<Option<KeeperClient>, Failure> {
+fn find_keeper(
+    daemon: &DaemonClient,
+    session: &SessionView,
+) -> Result<Option<KeeperClient>, CommandError> {
     let folder = Path::new(&session.folder);
     let mut phase = session.phase;
     loop {
-        let keeper = live::reach(folder, Role::Client).context("can't reach the keeper")?;
+        let keeper = foreground::reach(folder, Role::Client).context("can't reach the keeper")?;
         if keeper.is_some() || !matches!(phase, Phase::Reserved | Phase::Launching) {
             return Ok(keeper);
         }
-        live::poll(&mut [], Some(Instant::now() + LOOK_AGAIN)).map_err(Failure::internal)?;
+        foreground::poll(&mut [], Some(Instant::now() + LOOK_AGAIN))
+            .map_err(CommandError::internal)?;
         phase = daemon.session(&session.id)?.phase;
     }
 }
@@ -131,12 +135,12 @@ fn find_keeper(daemon: &Daemon, session: &SessionView) -> Result<Option<KeeperCl
 fn follow(
     keeper: &KeeperClient,
     reader: &mut Reader,
-    printer: &mut Printer,
+    printer: &mut LogPrinter,
     signals: Option<&Signals>,
-) -> Result<Option<i32>, Failure> {
+) -> Result<Option<i32>, CommandError> {
     loop {
         if let Some(signals) = signals
-            && let Some(signal) = signals.next_end().map_err(Failure::internal)?
+            && let Some(signal) = signals.next_end().map_err(CommandError::internal)?
         {
             return Ok(Some(signal));
         }
@@ -149,9 +153,9 @@ fn follow(
             Ok(None) => {
                 let mut fds = vec![PollFd::new(keeper, PollFlags::IN)];
                 fds.extend(signals.map(|signals| PollFd::new(signals, PollFlags::IN)));
-                live::poll(&mut fds, None).map_err(Failure::internal)?;
+                foreground::poll(&mut fds, None).map_err(CommandError::internal)?;
             }
-            Err(error) => return Err(Failure::internal(error)),
+            Err(error) => return Err(CommandError::internal(error)),
         }
     }
 }
@@ -177,7 +181,7 @@ fn find_beginning(reader: &mut Reader, args: &LogsArgs) -> io::Result<()> {
 
 /// A piece of output, for programs.
 #[derive(Debug, Serialize)]
-struct Piece {
+struct LogChunk {
     offset: u64,
     time: String,
     stream: &'static str,
@@ -186,14 +190,14 @@ struct Piece {
 
 /// A place where output is missing, for programs.
 #[derive(Debug, Serialize)]
-struct Missing {
+struct LogGap {
     offset: u64,
     lost: Option<u64>,
     why: String,
 }
 
 /// Prints output in the way that was asked for.
-struct Printer {
+struct LogPrinter {
     stream: Option<StreamChoice>,
     timestamps: bool,
     json: bool,
@@ -205,7 +209,7 @@ struct Printer {
     at_line_start: [bool; 2],
 }
 
-impl Printer {
+impl LogPrinter {
     fn new(args: &LogsArgs, terminal: bool) -> Self {
         let shown = terminal && isatty(rustix::stdio::stdout());
         Self {
@@ -218,7 +222,7 @@ impl Printer {
         }
     }
 
-    fn drain(&mut self, reader: &mut Reader) -> Result<(), Failure> {
+    fn drain(&mut self, reader: &mut Reader) -> Result<(), CommandError> {
         loop {
             match reader.next().context("can't read the output")? {
                 Item::Data { offset, time_ms, stream, data } => {
@@ -229,7 +233,7 @@ impl Printer {
                 Item::Gap { offset, lost, why } => {
                     let text = missing(lost, why);
                     if self.json {
-                        print::json_line(&Missing { offset, lost, why: text })?;
+                        print::json_line(&LogGap { offset, lost, why: text })?;
                     } else {
                         say(&text);
                     }
@@ -239,7 +243,13 @@ impl Printer {
         }
     }
 
-    fn data(&mut self, offset: u64, time_ms: u64, stream: u8, data: &[u8]) -> Result<(), Failure> {
+    fn data(
+        &mut self,
+        offset: u64,
+        time_ms: u64,
+        stream: u8,
+        data: &[u8],
+    ) -> Result<(), CommandError> {
         if self.json {
             let name = match stream {
                 STDOUT => "stdout",
@@ -247,8 +257,13 @@ impl Printer {
                 _ => "terminal",
             };
             let data: &std::ffi::OsStr = std::os::unix::ffi::OsStrExt::from_bytes(data);
-            let time = moment::format(time_ms);
-            return print::json_line(&Piece { offset, time, stream: name, data: Text::from(data) });
+            let time = timestamp::format(time_ms);
+            return print::json_line(&LogChunk {
+                offset,
+                time,
+                stream: name,
+                data: Text::from(data),
+            });
         }
         let muted = self.mute.as_mut().filter(|_| stream != STDERR).map(|mute| mute.filter(data));
         let data = muted.as_deref().unwrap_or(data);
@@ -265,13 +280,13 @@ impl Printer {
     }
 
     /// Brings a terminal back from the modes that the output has brought it into.
-    fn put_to_rest(&self) -> Result<(), Failure> {
+    fn put_to_rest(&self) -> Result<(), CommandError> {
         print::print(&self.tracker.modes.leave())
     }
 
     /// Puts the time before each line.
     fn stamp(&mut self, time_ms: u64, stream: u8, data: &[u8]) -> Vec<u8> {
-        let time = format!("{} ", moment::format(time_ms));
+        let time = format!("{} ", timestamp::format(time_ms));
         let start = &mut self.at_line_start[usize::from(stream == STDERR)];
         let mut stamped = Vec::with_capacity(data.len() + time.len());
         for byte in data {
@@ -336,7 +351,7 @@ mod tests {
 
     #[test]
     fn every_line_gets_the_time_of_its_beginning_for_each_stream() {
-        let mut printer = Printer {
+        let mut printer = LogPrinter {
             stream: None,
             timestamps: true,
             json: false,

@@ -7,14 +7,14 @@ use kennel_core::api::{MemberAnswer, NewMember};
 use kennel_core::{Permissions, Usage};
 
 use super::{asked_by, for_each};
-use crate::ask::{SeatArgs, dollars, tokens};
-use crate::connect::{Daemon, Patience, Start, escape};
+use crate::ask::{AgentArgs, dollars, tokens};
+use crate::command_error::CommandError;
+use crate::connect::{DaemonClient, Patience, StartDaemon, escape};
 use crate::exit_code;
-use crate::failure::Failure;
 use crate::home::Home;
-use crate::print::{self, Ink, Tone, print, tame};
-use crate::run::surroundings;
-use crate::table::{Cell, Column, Table};
+use crate::print::{self, ColorMode, TextStyle, print, sanitize};
+use crate::run::client_env;
+use crate::table::{Cell, Column, TextTable};
 
 /// The flags of `kennel member`.
 #[derive(Debug, Args)]
@@ -27,22 +27,22 @@ pub(crate) struct MemberArgs {
 #[derive(Debug, Subcommand)]
 enum MemberVerb {
     /// Add a member
-    Add(AddArgs),
+    Add(MemberAddArgs),
     /// List members
     #[command(visible_alias = "ls")]
-    List(ListArgs),
+    List(MemberListArgs),
     /// Show everything about a member
-    Show(ShowArgs),
+    Show(MemberShowArgs),
     /// Remove members; what they have written stays where it is
     ///
     /// One that is busy is not removed, unless --force says so: then its prompt is stopped, and its end waited for.
-    Rm(RmArgs),
+    Rm(MemberRmArgs),
 }
 
 /// The flags of `kennel member add`.
 #[derive(Debug, Args)]
 #[command(after_help = exit_code::SHORT_HELP)]
-struct AddArgs {
+struct MemberAddArgs {
     /// Who sits there: claude, codex, gemini, opencode, or one that
     /// --description tells of
     #[arg(long, value_name = "AGENT")]
@@ -51,7 +51,7 @@ struct AddArgs {
     #[arg(long, value_name = "DIR")]
     cwd: Option<PathBuf>,
     #[command(flatten)]
-    seat: SeatArgs,
+    seat: AgentArgs,
     /// A name for it
     #[arg(value_name = "NAME")]
     name: String,
@@ -60,7 +60,7 @@ struct AddArgs {
 /// The flags of `kennel member list`.
 #[derive(Debug, Args)]
 #[command(after_help = exit_code::PLAIN_HELP)]
-struct ListArgs {
+struct MemberListArgs {
     /// Print JSON, for programs: an array of members
     #[arg(long)]
     json: bool,
@@ -69,7 +69,7 @@ struct ListArgs {
 /// The flags of `kennel member show`.
 #[derive(Debug, Args)]
 #[command(after_help = exit_code::SHORT_HELP)]
-struct ShowArgs {
+struct MemberShowArgs {
     /// Print JSON, for programs
     #[arg(long)]
     json: bool,
@@ -81,7 +81,7 @@ struct ShowArgs {
 /// The flags of `kennel member rm`.
 #[derive(Debug, Args)]
 #[command(after_help = exit_code::SHORT_HELP)]
-struct RmArgs {
+struct MemberRmArgs {
     /// Even if it is busy: its prompt is ended first
     #[arg(short, long)]
     force: bool,
@@ -91,8 +91,8 @@ struct RmArgs {
 }
 
 /// Does what was asked.
-pub(crate) fn member(home: &Home, args: &MemberArgs) -> Result<u8, Failure> {
-    let daemon = Daemon::connect(home, Start::IfNeeded)?;
+pub(crate) fn member(home: &Home, args: &MemberArgs) -> Result<u8, CommandError> {
+    let daemon = DaemonClient::connect(home, StartDaemon::IfNeeded)?;
     match &args.verb {
         MemberVerb::Add(args) => add(&daemon, args),
         MemberVerb::List(args) => {
@@ -100,7 +100,7 @@ pub(crate) fn member(home: &Home, args: &MemberArgs) -> Result<u8, Failure> {
             if args.json {
                 print::json(&members)?;
             } else {
-                print(&list(&members, print::width(), Ink::of_stdout()))?;
+                print(&list(&members, print::width(), ColorMode::of_stdout()))?;
             }
             Ok(0)
         }
@@ -127,15 +127,15 @@ fn path(name: &str) -> String {
     format!("/v1/members/{}", escape(name))
 }
 
-fn add(daemon: &Daemon, args: &AddArgs) -> Result<u8, Failure> {
-    let cwd = surroundings::folder(args.cwd.as_deref()).map_err(Failure::setup)?;
+fn add(daemon: &DaemonClient, args: &MemberAddArgs) -> Result<u8, CommandError> {
+    let cwd = client_env::folder(args.cwd.as_deref()).map_err(CommandError::setup)?;
     if !cwd.is_dir() {
         let text = format!("--cwd {}: there is no such folder", cwd.display());
-        return Err(Failure::because(exit_code::SETUP, text));
+        return Err(CommandError::because(exit_code::SETUP, text));
     }
     let Some(cwd) = cwd.to_str().map(ToOwned::to_owned) else {
         let text = format!("--cwd {}: its name is no UTF-8", cwd.display());
-        return Err(Failure::because(exit_code::SETUP, text));
+        return Err(CommandError::because(exit_code::SETUP, text));
     };
     let member = NewMember { name: args.name.clone(), seat: args.seat.seat(&args.agent)?, cwd };
     let added: MemberAnswer = daemon.post("/v1/members", &member)?;
@@ -143,7 +143,7 @@ fn add(daemon: &Daemon, args: &AddArgs) -> Result<u8, Failure> {
     Ok(0)
 }
 
-fn list(members: &[MemberAnswer], width: Option<usize>, ink: Ink) -> String {
+fn list(members: &[MemberAnswer], width: Option<usize>, ink: ColorMode) -> String {
     if members.is_empty() {
         return "no members; `kennel member add NAME --agent claude` adds one\n".to_owned();
     }
@@ -155,19 +155,19 @@ fn list(members: &[MemberAnswer], width: Option<usize>, ink: Ink) -> String {
         Column::whole("USED").spare(),
         Column::cut("FOLDER", 12),
     ];
-    let mut table = Table::new(&columns);
+    let mut table = TextTable::new(&columns);
     for member in members {
         let state = match &member.busy_with {
-            Some(session) => Cell::toned(format!("busy: {session}"), Tone::Good),
+            Some(session) => Cell::toned(format!("busy: {session}"), TextStyle::Good),
             None => Cell::new("free"),
         };
         table.row(vec![
-            Cell::new(tame(&member.name)),
-            Cell::new(tame(&member.seat.agent)),
+            Cell::new(sanitize(&member.name)),
+            Cell::new(sanitize(&member.seat.agent)),
             state,
             Cell::new(member.last_verdict.map_or("-".to_owned(), |kind| kind.to_string())),
             Cell::new(used(&member.usage)),
-            Cell::new(tame(&member.cwd)),
+            Cell::new(sanitize(&member.cwd)),
         ]);
     }
     table.text(width, ink)
@@ -181,13 +181,13 @@ fn used(usage: &Usage) -> String {
 fn details(member: &MemberAnswer) -> String {
     let none = || "-".to_owned();
     let mut lines = vec![
-        ("name", tame(&member.name)),
-        ("agent", tame(&member.seat.agent)),
-        ("folder", tame(&member.cwd)),
-        ("model", member.seat.model.as_deref().map_or_else(none, tame)),
+        ("name", sanitize(&member.name)),
+        ("agent", sanitize(&member.seat.agent)),
+        ("folder", sanitize(&member.cwd)),
+        ("model", member.seat.model.as_deref().map_or_else(none, sanitize)),
         ("turns", member.seat.turns.map_or_else(none, |turns| turns.to_string())),
         ("permissions", permissions(member.seat.permissions).to_owned()),
-        ("conversation", member.conversation.as_deref().map_or_else(none, tame)),
+        ("conversation", member.conversation.as_deref().map_or_else(none, sanitize)),
         ("attempts", member.attempts.to_string()),
         ("used", used(&member.usage)),
         ("last", member.last_verdict.map_or_else(none, |kind| kind.to_string())),
@@ -198,7 +198,7 @@ fn details(member: &MemberAnswer) -> String {
         lines.insert(10, ("last session", format!("{session} at {at}")));
     }
     if !member.seat.args.is_empty() {
-        lines.insert(6, ("arguments", tame(&member.seat.args.join(" "))));
+        lines.insert(6, ("arguments", sanitize(&member.seat.args.join(" "))));
     }
     let state = match (&member.busy_with, &member.busy_since) {
         (Some(session), since) => {

@@ -23,7 +23,7 @@ mod signal_name;
 pub(crate) mod stop;
 pub(crate) mod strays;
 pub(crate) mod token;
-pub(crate) mod unknown;
+pub(crate) mod unknown_verb;
 pub(crate) mod wait;
 pub(crate) mod worktrees;
 
@@ -31,8 +31,8 @@ use std::fmt::Display;
 
 use kennel_core::{Exit, SessionView, StartedBy};
 
+use crate::command_error::{CommandError, report};
 use crate::exit_code;
-use crate::failure::{Failure, report};
 
 /// Who asks, for the event log.
 fn asked_by(verb: &str) -> String {
@@ -45,13 +45,13 @@ fn called(session: &SessionView) -> &str {
 }
 
 /// What needs a keeper can't be done with a session that has none.
-fn refuse_terminal(session: &SessionView, what: &str) -> Result<(), Failure> {
+fn refuse_terminal(session: &SessionView, what: &str) -> Result<(), CommandError> {
     if session.started_by == StartedBy::Kennel {
         return Ok(());
     }
     let called = called(session);
     let text = format!("session {called} was started in a terminal of its own: {what}");
-    Err(Failure::because(exit_code::REFUSED, text)
+    Err(CommandError::because(exit_code::REFUSED, text)
         .hint(format!("`kennel inspect {called}` shows what is known of it")))
 }
 
@@ -84,8 +84,8 @@ fn ended_text(exit: Option<&Exit>) -> String {
 /// their turn.
 fn for_each<S: Display>(
     sessions: &[S],
-    mut act: impl FnMut(&S) -> Result<(), Failure>,
-) -> Result<u8, Failure> {
+    mut act: impl FnMut(&S) -> Result<(), CommandError>,
+) -> Result<u8, CommandError> {
     let mut worst = 0;
     for session in sessions {
         if let Err(failure) = act(session) {
@@ -94,7 +94,7 @@ fn for_each<S: Display>(
     }
     match worst {
         0 => Ok(0),
-        code => Err(Failure::said(code)),
+        code => Err(CommandError::said(code)),
     }
 }
 

@@ -7,13 +7,13 @@ use clap::Args;
 use kennel_core::api::{PruneAnswer, PruneRequest};
 use kennel_core::{SessionId, SessionView};
 
-use crate::connect::{Daemon, Start};
+use crate::command_error::{CommandError, say};
+use crate::connect::{DaemonClient, StartDaemon};
 use crate::exit_code;
-use crate::failure::{Failure, say};
 use crate::home::Home;
+use crate::plural::counted;
 use crate::print::print;
 use crate::quantity::parse_time;
-use crate::words::counted;
 
 /// The flags of `kennel prune`.
 #[derive(Debug, Args)]
@@ -28,8 +28,8 @@ pub(crate) struct PruneArgs {
 }
 
 /// Removes them; prints their names and ids.
-pub(crate) fn prune(home: &Home, args: &PruneArgs) -> Result<u8, Failure> {
-    let daemon = Daemon::connect(home, Start::IfNeeded)?;
+pub(crate) fn prune(home: &Home, args: &PruneArgs) -> Result<u8, CommandError> {
+    let daemon = DaemonClient::connect(home, StartDaemon::IfNeeded)?;
     let older_than_ms =
         args.older_than.map(|time| u64::try_from(time.as_millis()).unwrap_or(u64::MAX));
     // Their names are forgotten with them.

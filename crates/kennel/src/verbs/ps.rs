@@ -4,15 +4,15 @@ use clap::Args;
 use kennel_core::{Phase, ReadyState, RelaunchState, SessionView};
 
 use super::exit_text;
-use crate::connect::{Daemon, Start};
+use crate::command_error::CommandError;
+use crate::connect::{DaemonClient, StartDaemon};
 use crate::exit_code;
-use crate::failure::Failure;
 use crate::home::Home;
-use crate::moment;
-use crate::print::{self, Ink, Tone, print, tame};
-use crate::table::{Cell, Column, Table};
-use crate::verdict::{standing, told};
-use crate::words::shell_words;
+use crate::plural::shell_words;
+use crate::print::{self, ColorMode, TextStyle, print, sanitize};
+use crate::session_outcome::{standing, told};
+use crate::table::{Cell, Column, TextTable};
+use crate::timestamp;
 
 /// The flags of `kennel ps`.
 #[derive(Debug, Args)]
@@ -30,20 +30,20 @@ pub(crate) struct PsArgs {
 }
 
 /// Lists sessions.
-pub(crate) fn ps(home: &Home, args: &PsArgs) -> Result<u8, Failure> {
-    let daemon = Daemon::connect(home, Start::IfNeeded)?;
+pub(crate) fn ps(home: &Home, args: &PsArgs) -> Result<u8, CommandError> {
+    let daemon = DaemonClient::connect(home, StartDaemon::IfNeeded)?;
     let sessions = daemon.sessions(args.all)?;
     if args.json {
         print::json(&sessions)?;
     } else if args.quiet {
         print(&sessions.iter().map(|session| format!("{}\n", session.id)).collect::<String>())?;
     } else {
-        print(&text(&sessions, moment::now_ms(), print::width(), Ink::of_stdout()))?;
+        print(&text(&sessions, timestamp::now_ms(), print::width(), ColorMode::of_stdout()))?;
     }
     Ok(0)
 }
 
-fn text(sessions: &[SessionView], now: u64, width: Option<usize>, ink: Ink) -> String {
+fn text(sessions: &[SessionView], now: u64, width: Option<usize>, ink: ColorMode) -> String {
     let agents_told = sessions.iter().any(|session| told(session).is_some());
     let mut columns = vec![
         Column::whole("ID"),
@@ -55,34 +55,35 @@ fn text(sessions: &[SessionView], now: u64, width: Option<usize>, ink: Ink) -> S
     ];
     columns.extend(agents_told.then_some(Column::cut("TOLD", 12)));
     columns.push(Column::cut("COMMAND", 10));
-    let mut table = Table::new(&columns);
+    let mut table = TextTable::new(&columns);
     for session in sessions {
-        let faint = if session.phase >= Phase::Reaped { Tone::Faint } else { Tone::Plain };
+        let faint =
+            if session.phase >= Phase::Reaped { TextStyle::Faint } else { TextStyle::Plain };
         let mut row = vec![
             Cell::toned(&session.id, faint),
             Cell::new(session.name.as_deref().unwrap_or("-")),
             Cell::toned(standing(session), tone(session)),
             Cell::new(session.pid.map_or("-".to_owned(), |pid| pid.to_string())),
-            Cell::new(moment::age(&session.created_at, now)),
+            Cell::new(timestamp::age(&session.created_at, now)),
             Cell::new(exit_text(session.exit.as_ref())),
         ];
-        let told = told(session).map_or("-".to_owned(), |told| tame(&told));
+        let told = told(session).map_or("-".to_owned(), |told| sanitize(&told));
         row.extend(agents_told.then(|| Cell::toned(told, faint)));
-        row.push(Cell::toned(tame(&command(session)), faint));
+        row.push(Cell::toned(sanitize(&command(session)), faint));
         table.row(row);
     }
     table.text(width, ink) + &notes(sessions)
 }
 
-fn tone(session: &SessionView) -> Tone {
+fn tone(session: &SessionView) -> TextStyle {
     match session.phase {
-        _ if session.relaunch == RelaunchState::Pending => Tone::Busy,
-        _ if !session.survivors.is_empty() && session.phase < Phase::Reaped => Tone::Bad,
-        Phase::Running if session.ready == ReadyState::Waiting => Tone::Busy,
-        Phase::Running => Tone::Good,
-        Phase::Lost => Tone::Bad,
-        Phase::Cleaned => Tone::Faint,
-        _ => Tone::Busy,
+        _ if session.relaunch == RelaunchState::Pending => TextStyle::Busy,
+        _ if !session.survivors.is_empty() && session.phase < Phase::Reaped => TextStyle::Bad,
+        Phase::Running if session.ready == ReadyState::Waiting => TextStyle::Busy,
+        Phase::Running => TextStyle::Good,
+        Phase::Lost => TextStyle::Bad,
+        Phase::Cleaned => TextStyle::Faint,
+        _ => TextStyle::Busy,
     }
 }
 
@@ -108,7 +109,7 @@ fn notes(sessions: &[SessionView]) -> String {
                 notes += &format!(
                     "{id}: still alive: pid {} ({}): {}\n",
                     survivor.pid,
-                    tame(&survivor.name),
+                    sanitize(&survivor.name),
                     survivor.why
                 );
             }
@@ -118,8 +119,11 @@ fn notes(sessions: &[SessionView]) -> String {
         }
         for owed in session.owed.iter().filter(|owed| owed.failures > 0) {
             let why = owed.why.as_deref().unwrap_or("it failed");
-            notes +=
-                &format!("{id}: clean-up is owed, tried {} times: {}\n", owed.failures, tame(why));
+            notes += &format!(
+                "{id}: clean-up is owed, tried {} times: {}\n",
+                owed.failures,
+                sanitize(why)
+            );
         }
         if session.unrecorded {
             notes += &format!("{id}: what became of it could not be put on record\n");
@@ -188,7 +192,7 @@ pub(super) mod tests {
     }
 
     fn now() -> u64 {
-        moment::parse("2026-01-31T12:05:30Z").unwrap()
+        timestamp::parse("2026-01-31T12:05:30Z").unwrap()
     }
 
     #[test]
@@ -199,7 +203,7 @@ pub(super) mod tests {
         ended.phase = Phase::Cleaned;
         ended.exit = Some(Exit::Signal { signal: 15, core: false, oom: false });
         ended.spec.argv = vec!["sh".to_owned(), "-c".to_owned(), "a\nb\x1b[31m".to_owned()];
-        let shown = text(&[session(), ended], now(), Some(80), Ink::Plain);
+        let shown = text(&[session(), ended], now(), Some(80), ColorMode::Plain);
         assert_eq!(
             shown,
             "\
@@ -213,7 +217,7 @@ ID            NAME       PHASE     PID  AGE  EXIT        COMMAND
 
     #[test]
     fn a_narrow_terminal_is_shown_less() {
-        let shown = text(&[session()], now(), Some(56), Ink::Plain);
+        let shown = text(&[session()], now(), Some(56), ColorMode::Plain);
         assert_eq!(
             shown,
             "\
@@ -221,7 +225,7 @@ ID            NAME       PHASE     PID  EXIT  COMMAND
 0c3k5d9wq2fa  fix-login  running  4711  -     claude -p…
 "
         );
-        let shown = text(&[session()], now(), Some(55), Ink::Plain);
+        let shown = text(&[session()], now(), Some(55), ColorMode::Plain);
         assert!(shown.starts_with("ID            NAME       PHASE    EXIT  COMMAND\n"), "{shown}");
     }
 
@@ -235,7 +239,7 @@ ID            NAME       PHASE     PID  EXIT  COMMAND
         let mut waiting = session();
         waiting.ready = ReadyState::Waiting;
         assert_eq!(
-            text(&[up, waiting], now(), None, Ink::Plain),
+            text(&[up, waiting], now(), None, ColorMode::Plain),
             "\
 ID            NAME       PHASE             PID  AGE  EXIT  TOLD                        COMMAND
 0c3k5d9wq2fa  fix-login  running (ready)  4711   5m  -     busy, 40 %, the login page  claude -p 'fix the login page'
@@ -247,7 +251,7 @@ ID            NAME       PHASE             PID  AGE  EXIT  TOLD                 
     #[test]
     fn nothing_is_a_head_alone() {
         assert_eq!(
-            text(&[], 0, Some(80), Ink::Plain),
+            text(&[], 0, Some(80), ColorMode::Plain),
             "ID  NAME  PHASE  PID  AGE  EXIT  COMMAND\n"
         );
     }
@@ -260,7 +264,7 @@ ID            NAME       PHASE             PID  AGE  EXIT  TOLD                 
         let mut pending = session();
         pending.phase = Phase::Cleaned;
         pending.relaunch = RelaunchState::Pending;
-        let shown = text(&[queued, pending], now(), None, Ink::Plain);
+        let shown = text(&[queued, pending], now(), None, ColorMode::Plain);
         assert!(shown.contains(" queued (3) ") && shown.contains(" restarting "), "{shown}");
     }
 
@@ -268,7 +272,7 @@ ID            NAME       PHASE             PID  AGE  EXIT  TOLD                 
     fn one_that_a_user_started_is_marked() {
         let mut own = session();
         own.started_by = StartedBy::Terminal;
-        let shown = text(&[own], now(), None, Ink::Plain);
+        let shown = text(&[own], now(), None, ColorMode::Plain);
         assert!(shown.contains(" running (terminal) "), "{shown}");
     }
 
@@ -278,7 +282,7 @@ ID            NAME       PHASE             PID  AGE  EXIT  TOLD                 
         stuck.phase = Phase::Stopping;
         stuck.survivors =
             vec![Survivor { pid: 99, name: "dd".into(), why: "uninterruptible".into() }];
-        let shown = text(&[stuck], now(), None, Ink::Plain);
+        let shown = text(&[stuck], now(), None, ColorMode::Plain);
         assert!(
             shown.ends_with("\n\n0c3k5d9wq2fa: still alive: pid 99 (dd): uninterruptible\n"),
             "{shown}"

@@ -9,11 +9,11 @@ use kennel_core::api::ReportRequest;
 use kennel_core::report::{Percent, Title};
 use kennel_core::{LaunchToken, Report};
 
-use crate::connect::{AskError, Daemon};
+use crate::command_error::CommandError;
+use crate::connect::{AskError, DaemonClient};
 use crate::exit_code;
-use crate::failure::Failure;
+use crate::foreground::poll;
 use crate::home::Home;
-use crate::live::poll;
 
 /// How long a daemon that is being restarted is waited for …
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -25,11 +25,11 @@ const LOOK_AGAIN: Duration = Duration::from_millis(50);
 #[command(after_help = exit_code::SHORT_HELP)]
 pub(crate) struct ReportArgs {
     #[command(subcommand)]
-    what: What,
+    what: ReportVerb,
 }
 
 #[derive(Debug, Subcommand)]
-enum What {
+enum ReportVerb {
     /// It is up: for a session that was started with --ready report
     Ready,
     /// It works
@@ -61,13 +61,13 @@ fn parse_percent(text: &str) -> Result<Percent, String> {
 }
 
 /// Tells it.
-pub(crate) fn report(home: &Home, args: ReportArgs) -> Result<u8, Failure> {
+pub(crate) fn report(home: &Home, args: ReportArgs) -> Result<u8, CommandError> {
     let report = match args.what {
-        What::Ready => Report::Ready,
-        What::Busy => Report::Busy,
-        What::Idle => Report::Idle,
-        What::Title { text } => Report::Title { title: text },
-        What::Progress { percent } => Report::Progress { percent },
+        ReportVerb::Ready => Report::Ready,
+        ReportVerb::Busy => Report::Busy,
+        ReportVerb::Idle => Report::Idle,
+        ReportVerb::Title { text } => Report::Title { title: text },
+        ReportVerb::Progress { percent } => Report::Progress { percent },
     };
     let session = variable("KENNEL_SESSION").ok_or_else(outside)?;
     let request = ReportRequest { report, session, token: Some(token()?) };
@@ -80,38 +80,38 @@ fn variable(name: &str) -> Option<String> {
     std::env::var(name).ok().filter(|value| !value.is_empty())
 }
 
-fn outside() -> Failure {
-    Failure::because(exit_code::SETUP, "we are in no session: KENNEL_SESSION is not set")
+fn outside() -> CommandError {
+    CommandError::because(exit_code::SETUP, "we are in no session: KENNEL_SESSION is not set")
         .hint("what `kennel run` has started can report, and what `eval \"$(kennel adopt --env $$)\"` was run in")
 }
 
 /// The secret of our launch.
-fn token() -> Result<LaunchToken, Failure> {
+fn token() -> Result<LaunchToken, CommandError> {
     let text = match (variable("KENNEL_TOKEN"), variable("KENNEL_TOKEN_FILE").map(PathBuf::from)) {
         (Some(token), _) => token,
         (None, Some(path)) => std::fs::read_to_string(&path)
             .with_context(|| format!("can't read the launch's token in {}", path.display()))
-            .map_err(|error| Failure::new(exit_code::SETUP, error))?,
+            .map_err(|error| CommandError::new(exit_code::SETUP, error))?,
         (None, None) => {
             let text = "no token: neither KENNEL_TOKEN nor KENNEL_TOKEN_FILE is set";
-            return Err(Failure::because(exit_code::SETUP, text)
+            return Err(CommandError::because(exit_code::SETUP, text)
                 .hint("a report is believed only with the token of its own launch"));
         }
     };
     // What is no token is refused by the daemon, which puts that on record.
     let token = serde_json::Value::String(text.trim().to_owned());
-    serde_json::from_value(token).map_err(Failure::internal)
+    serde_json::from_value(token).map_err(CommandError::internal)
 }
 
 /// A daemon that is being restarted is waited for. Told twice, a report says the same.
-fn tell(home: &Home, request: &ReportRequest) -> Result<(), Failure> {
+fn tell(home: &Home, request: &ReportRequest) -> Result<(), CommandError> {
     let until = Instant::now() + PATIENCE;
-    let daemon = Daemon::expected(home);
+    let daemon = DaemonClient::expected(home);
     loop {
         match daemon.tell("/v1/report", request) {
             Err(error) if may_come_back(&error) && Instant::now() < until => {
                 let soon = Instant::now() + LOOK_AGAIN;
-                poll(&mut [], Some(soon)).map_err(Failure::internal)?;
+                poll(&mut [], Some(soon)).map_err(CommandError::internal)?;
             }
             told => return Ok(told?),
         }

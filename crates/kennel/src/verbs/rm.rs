@@ -5,9 +5,9 @@ use kennel_core::api::{ByRequest, StopRequest};
 use kennel_core::{Phase, StartedBy};
 
 use super::{asked_by, for_each, stop};
-use crate::connect::{Daemon, Start, session_path};
+use crate::command_error::CommandError;
+use crate::connect::{DaemonClient, StartDaemon, session_path};
 use crate::exit_code;
-use crate::failure::Failure;
 use crate::home::Home;
 use crate::print::print;
 use crate::quantity::parse_session;
@@ -25,8 +25,8 @@ pub(crate) struct RmArgs {
 }
 
 /// Removes sessions.
-pub(crate) fn rm(home: &Home, args: &RmArgs) -> Result<u8, Failure> {
-    let daemon = Daemon::connect(home, Start::IfNeeded)?;
+pub(crate) fn rm(home: &Home, args: &RmArgs) -> Result<u8, CommandError> {
+    let daemon = DaemonClient::connect(home, StartDaemon::IfNeeded)?;
     for_each(&args.sessions, |reference| {
         // Which one is meant is settled now: its name may be another's later.
         let session = daemon.session(reference)?;

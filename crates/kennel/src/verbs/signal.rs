@@ -4,9 +4,9 @@ use clap::Args;
 use kennel_core::api::SignalRequest;
 
 use super::signal_name;
-use crate::connect::{Daemon, Start, session_path};
+use crate::command_error::CommandError;
+use crate::connect::{DaemonClient, StartDaemon, session_path};
 use crate::exit_code;
-use crate::failure::Failure;
 use crate::home::Home;
 use crate::quantity::parse_session;
 
@@ -27,10 +27,11 @@ pub(crate) struct SignalArgs {
 }
 
 /// Sends it.
-pub(crate) fn signal(home: &Home, args: &SignalArgs) -> Result<u8, Failure> {
-    let daemon = Daemon::connect(home, Start::IfNeeded)?;
+pub(crate) fn signal(home: &Home, args: &SignalArgs) -> Result<u8, CommandError> {
+    let daemon = DaemonClient::connect(home, StartDaemon::IfNeeded)?;
     let signal = args.option.or(args.signal);
-    let signal = signal.ok_or_else(|| Failure::because(exit_code::USAGE, "no signal was named"))?;
+    let signal =
+        signal.ok_or_else(|| CommandError::because(exit_code::USAGE, "no signal was named"))?;
     let request = SignalRequest { signal };
     let session = daemon.session(&args.session)?;
     let told = daemon.tell(&session_path(&session.id, "/signal"), &request);

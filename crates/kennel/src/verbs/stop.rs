@@ -11,14 +11,16 @@ use rustix::process::{Resource, Rlimit};
 use rustix::termios::isatty;
 
 use super::{asked_by, called, ended_text};
-use crate::connect::{AskError, Daemon, Patience, Sent, Start, find_inside, session_path};
+use crate::command_error::{CommandError, note, report, say, start_line};
+use crate::connect::{
+    AskError, DaemonClient, Patience, Sent, StartDaemon, find_inside, session_path,
+};
 use crate::exit_code;
-use crate::failure::{Failure, note, report, say, start_line};
+use crate::foreground::{self, NOTICE, Signals};
 use crate::home::Home;
-use crate::live::{self, NOTICE, Signals};
-use crate::print::{print, tame};
+use crate::print::{print, sanitize};
 use crate::quantity::{parse_session, parse_time, span};
-use crate::verdict::by_signal;
+use crate::session_outcome::by_signal;
 
 /// The flags of `kennel stop`.
 #[derive(Debug, Args)]
@@ -42,7 +44,7 @@ pub(crate) struct StopArgs {
 }
 
 /// One stop that was asked for.
-struct Asked {
+struct PendingStop {
     session: String,
     sent: Sent,
     /// How often it was asked for: a daemon may vanish meanwhile.
@@ -50,15 +52,15 @@ struct Asked {
 }
 
 /// Stops sessions; says what became of each as soon as that is known.
-pub(crate) fn stop(home: &Home, args: &StopArgs) -> Result<u8, Failure> {
+pub(crate) fn stop(home: &Home, args: &StopArgs) -> Result<u8, CommandError> {
     if !args.all && args.sessions.is_empty() {
-        return Err(Failure::because(exit_code::USAGE, "no SESSION was named")
+        return Err(CommandError::because(exit_code::USAGE, "no SESSION was named")
             .hint("`kennel ps` lists them; `kennel stop --all` ends all of them"));
     }
     if args.all && !args.from_inside {
         refuse_inside(home)?;
     }
-    let daemon = Daemon::connect(home, Start::IfNeeded)?;
+    let daemon = DaemonClient::connect(home, StartDaemon::IfNeeded)?;
     let sessions = if args.all { live_sessions(&daemon)? } else { once_each(&args.sessions) };
     let request = StopRequest {
         grace_ms: args.grace.map(|grace| u64::try_from(grace.as_millis()).unwrap_or(u64::MAX)),
@@ -70,12 +72,12 @@ pub(crate) fn stop(home: &Home, args: &StopArgs) -> Result<u8, Failure> {
 }
 
 /// Whoever ends everything from inside a session ends himself in the middle of it.
-pub(super) fn refuse_inside(home: &Home) -> Result<(), Failure> {
+pub(super) fn refuse_inside(home: &Home) -> Result<(), CommandError> {
     let Some(inside) = find_inside(home) else { return Ok(()) };
     let session = inside.session.unwrap_or_else(|| "of this home".to_owned());
     let text =
         format!("this is inside session {session} ({}), which would be ended too", inside.mark);
-    Err(Failure::because(exit_code::REFUSED, text)
+    Err(CommandError::because(exit_code::REFUSED, text)
         .hint("run it from outside; --from-inside does it all the same"))
 }
 
@@ -85,7 +87,7 @@ fn once_each(named: &[String]) -> Vec<String> {
     named.iter().filter(|name| seen.insert(*name)).cloned().collect()
 }
 
-fn live_sessions(daemon: &Daemon) -> Result<Vec<String>, Failure> {
+fn live_sessions(daemon: &DaemonClient) -> Result<Vec<String>, CommandError> {
     let sessions = daemon.sessions(false)?;
     let (ours, others): (Vec<_>, Vec<_>) =
         sessions.into_iter().partition(|session| session.started_by == StartedBy::Kennel);
@@ -96,9 +98,13 @@ fn live_sessions(daemon: &Daemon) -> Result<Vec<String>, Failure> {
 }
 
 /// All at once, so that it takes one grace and not one for each.
-fn stop_all(daemon: &Daemon, sessions: Vec<String>, request: &StopRequest) -> Result<u8, Failure> {
+fn stop_all(
+    daemon: &DaemonClient,
+    sessions: Vec<String>,
+    request: &StopRequest,
+) -> Result<u8, CommandError> {
     raise_descriptor_limit();
-    let signals = Signals::listen().map_err(Failure::internal)?;
+    let signals = Signals::listen().map_err(CommandError::internal)?;
     // People are told of what takes long, once.
     let people = isatty(rustix::stdio::stderr());
     let mut notice_at = (people && !request.now).then(|| Instant::now() + NOTICE);
@@ -106,12 +112,12 @@ fn stop_all(daemon: &Daemon, sessions: Vec<String>, request: &StopRequest) -> Re
     let mut asked = Vec::new();
     for session in sessions {
         match ask(daemon, &session, request) {
-            Ok(sent) => asked.push(Asked { session, sent, times: 1 }),
+            Ok(sent) => asked.push(PendingStop { session, sent, times: 1 }),
             Err(error) => worst = worst.max(report(error.into())),
         }
     }
     while !asked.is_empty() {
-        if let Some(signal) = signals.next_end().map_err(Failure::internal)? {
+        if let Some(signal) = signals.next_end().map_err(CommandError::internal)? {
             if people {
                 start_line(false);
             }
@@ -125,7 +131,7 @@ fn stop_all(daemon: &Daemon, sessions: Vec<String>, request: &StopRequest) -> Re
         let mut fds =
             asked.iter().map(|one| PollFd::new(&one.sent, PollFlags::IN)).collect::<Vec<_>>();
         fds.push(PollFd::new(&signals, PollFlags::IN));
-        live::poll(&mut fds, notice_at).map_err(Failure::internal)?;
+        foreground::poll(&mut fds, notice_at).map_err(CommandError::internal)?;
         let ready = fds.iter().map(|fd| !fd.revents().is_empty()).collect::<Vec<_>>();
         let mut waiting = Vec::new();
         for (one, ready) in asked.into_iter().zip(ready) {
@@ -139,12 +145,12 @@ fn stop_all(daemon: &Daemon, sessions: Vec<String>, request: &StopRequest) -> Re
     }
     match worst {
         0 => Ok(0),
-        code => Err(Failure::said(code)),
+        code => Err(CommandError::said(code)),
     }
 }
 
 /// Says what a stop that takes long is waiting for.
-fn notice(daemon: &Daemon, name: &str, request: &StopRequest) {
+fn notice(daemon: &DaemonClient, name: &str, request: &StopRequest) {
     // One that can't be told about is settled all the same.
     let Ok(session) = daemon.session(name) else { return };
     let grace = request.grace_ms.map_or(session.spec.grace, Duration::from_millis);
@@ -154,31 +160,31 @@ fn notice(daemon: &Daemon, name: &str, request: &StopRequest) {
     }
 }
 
-fn ask(daemon: &Daemon, session: &str, request: &StopRequest) -> Result<Sent, AskError> {
+fn ask(daemon: &DaemonClient, session: &str, request: &StopRequest) -> Result<Sent, AskError> {
     daemon.send("POST", &session_path(session, "/stop"), Some(request), Patience::Endless)
 }
 
 /// Stops one, and says nothing unless it is still alive.
 pub(super) fn stop_quietly(
-    daemon: &Daemon,
+    daemon: &DaemonClient,
     session: &str,
     request: &StopRequest,
-) -> Result<(), Failure> {
+) -> Result<(), CommandError> {
     let answer: StopAnswer = ask(daemon, session, request)?.receive()?;
     match answer.result {
-        StopResult::StillAlive => Err(Failure::because(exit_code::STILL_ALIVE, line(&answer))),
+        StopResult::StillAlive => Err(CommandError::because(exit_code::STILL_ALIVE, line(&answer))),
         StopResult::Stopped | StopResult::AlreadyGone => Ok(()),
     }
 }
 
 /// Tells what came of one; if the daemon vanished over it, it is asked for again.
 fn settle(
-    daemon: &Daemon,
-    asked: Asked,
+    daemon: &DaemonClient,
+    asked: PendingStop,
     request: &StopRequest,
-    waiting: &mut Vec<Asked>,
-) -> Result<u8, Failure> {
-    let Asked { session, sent, times } = asked;
+    waiting: &mut Vec<PendingStop>,
+) -> Result<u8, CommandError> {
+    let PendingStop { session, sent, times } = asked;
     match sent.receive::<StopAnswer>() {
         Ok(answer) => {
             print(&format!("{}\n", line(&answer)))?;
@@ -188,7 +194,7 @@ fn settle(
             daemon.find_again()?;
             match ask(daemon, &session, request) {
                 Ok(sent) => {
-                    waiting.push(Asked { session, sent, times: times + 1 });
+                    waiting.push(PendingStop { session, sent, times: times + 1 });
                     Ok(0)
                 }
                 Err(error) => Ok(report(error.into())),
@@ -215,7 +221,7 @@ pub(super) fn line(answer: &StopAnswer) -> String {
                 line += &format!(
                     "\n  pid {} ({}): {}",
                     survivor.pid,
-                    tame(&survivor.name),
+                    sanitize(&survivor.name),
                     survivor.why
                 );
             }

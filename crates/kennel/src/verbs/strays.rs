@@ -3,12 +3,12 @@
 use clap::Args;
 use kennel_core::api::{StrayView, StraysEnded, StraysView};
 
-use crate::connect::{Daemon, Start};
+use crate::command_error::CommandError;
+use crate::connect::{DaemonClient, StartDaemon};
 use crate::exit_code;
-use crate::failure::Failure;
 use crate::home::Home;
-use crate::print::{self, Ink, Tone, print, tame};
-use crate::table::{Cell, Column, Table};
+use crate::print::{self, ColorMode, TextStyle, print, sanitize};
+use crate::table::{Cell, Column, TextTable};
 
 /// The flags of `kennel strays`.
 #[derive(Debug, Args)]
@@ -23,8 +23,8 @@ pub(crate) struct StraysArgs {
 }
 
 /// Lists strays, or ends them.
-pub(crate) fn strays(home: &Home, args: &StraysArgs) -> Result<u8, Failure> {
-    let daemon = Daemon::connect(home, Start::IfNeeded)?;
+pub(crate) fn strays(home: &Home, args: &StraysArgs) -> Result<u8, CommandError> {
+    let daemon = DaemonClient::connect(home, StartDaemon::IfNeeded)?;
     if args.end {
         return end(&daemon, args.json);
     }
@@ -32,12 +32,12 @@ pub(crate) fn strays(home: &Home, args: &StraysArgs) -> Result<u8, Failure> {
     if args.json {
         print::json(&found)?;
     } else {
-        print(&text(&found, print::width(), Ink::of_stdout()))?;
+        print(&text(&found, print::width(), ColorMode::of_stdout()))?;
     }
     Ok(0)
 }
 
-fn end(daemon: &Daemon, json: bool) -> Result<u8, Failure> {
+fn end(daemon: &DaemonClient, json: bool) -> Result<u8, CommandError> {
     let ended: StraysEnded = daemon.post("/v1/strays/end", &serde_json::json!({}))?;
     if json {
         print::json(&ended)?;
@@ -46,7 +46,7 @@ fn end(daemon: &Daemon, json: bool) -> Result<u8, Failure> {
     }
     match ended.still_alive.is_empty() {
         true => Ok(0),
-        false => Err(Failure::said(exit_code::STILL_ALIVE)),
+        false => Err(CommandError::said(exit_code::STILL_ALIVE)),
     }
 }
 
@@ -55,29 +55,30 @@ fn ended_text(ended: &StraysEnded) -> String {
         return "no strays\n".to_owned();
     }
     let told = |strays: &[StrayView], what: &str| {
-        let line = |stray: &StrayView| format!("{what}: {} ({})\n", stray.pid, tame(&stray.name));
+        let line =
+            |stray: &StrayView| format!("{what}: {} ({})\n", stray.pid, sanitize(&stray.name));
         strays.iter().map(line).collect::<String>()
     };
     told(&ended.ended, "ended") + &told(&ended.still_alive, "still alive")
 }
 
 /// The strays, for people.
-fn text(found: &StraysView, width: Option<usize>, ink: Ink) -> String {
+fn text(found: &StraysView, width: Option<usize>, ink: ColorMode) -> String {
     let mut out = String::new();
     if found.strays.is_empty() {
         out += "no strays\n";
     } else {
-        out += &table(&found.strays, Tone::Bad).text(width, ink);
+        out += &table(&found.strays, TextStyle::Bad).text(width, ink);
         out += "\n`kennel strays --end` ends them.\n";
     }
     if !found.outside.is_empty() {
         out += "\nOutside: started for a session by another daemon; not owned, and left alone.\n";
-        out += &table(&found.outside, Tone::Plain).text(width, ink);
+        out += &table(&found.outside, TextStyle::Plain).text(width, ink);
     }
     out
 }
 
-fn table(strays: &[StrayView], tone: Tone) -> Table {
+fn table(strays: &[StrayView], tone: TextStyle) -> TextTable {
     let columns = [
         Column::number("PID"),
         Column::cut("NAME", 8),
@@ -85,14 +86,14 @@ fn table(strays: &[StrayView], tone: Tone) -> Table {
         Column::whole("MARK"),
         Column::cut("COMMAND", 10),
     ];
-    let mut table = Table::new(&columns);
+    let mut table = TextTable::new(&columns);
     for stray in strays {
         table.row(vec![
             Cell::toned(stray.pid.to_string(), tone),
-            Cell::new(tame(&stray.name)),
-            Cell::new(tame(&stray.session)),
+            Cell::new(sanitize(&stray.name)),
+            Cell::new(sanitize(&stray.session)),
             Cell::new(&stray.mark),
-            Cell::new(tame(&stray.command)),
+            Cell::new(sanitize(&stray.command)),
         ]);
     }
     table
@@ -114,7 +115,7 @@ mod tests {
 
     #[test]
     fn none_is_said_in_words() {
-        assert_eq!(text(&StraysView::default(), Some(80), Ink::Plain), "no strays\n");
+        assert_eq!(text(&StraysView::default(), Some(80), ColorMode::Plain), "no strays\n");
         assert_eq!(ended_text(&StraysEnded::default()), "no strays\n");
     }
 
@@ -122,7 +123,7 @@ mod tests {
     fn strays_and_outside_are_told_apart() {
         let found = StraysView { strays: vec![stray(7)], outside: vec![stray(4711)] };
         assert_eq!(
-            text(&found, Some(50), Ink::Plain),
+            text(&found, Some(50), ColorMode::Plain),
             "\
 PID  NAME  SESSION       MARK    COMMAND
   7  node  0c3k5d9wq2fa  cookie  node server.js -…

@@ -4,13 +4,13 @@ use clap::{Args, Subcommand};
 use kennel_core::api::{NewToken, RevokeAnswer, Scope, SecretView, TokenKind, TokenView};
 
 use super::for_each;
-use crate::connect::{Daemon, Patience, Start, escape};
+use crate::command_error::{CommandError, say};
+use crate::connect::{DaemonClient, Patience, StartDaemon, escape};
 use crate::exit_code;
-use crate::failure::{Failure, say};
 use crate::home::Home;
-use crate::print::{self, Ink, print};
-use crate::table::{Cell, Column, Table};
-use crate::words::counted;
+use crate::plural::counted;
+use crate::print::{self, ColorMode, print};
+use crate::table::{Cell, Column, TextTable};
 
 /// The verbs of `kennel token`.
 #[derive(Debug, Args)]
@@ -25,25 +25,25 @@ enum TokenVerb {
     /// Print the main token, made if there is none
     ///
     /// It is in the file api.token of the home too.
-    Show(JsonArgs),
+    Show(TokenJsonArgs),
     /// Make one more, and print it
     ///
     /// It is shown this once: only its sum is kept.
-    New(NewArgs),
+    New(TokenNewArgs),
     /// List tokens, and browsers that were let in
     #[command(visible_alias = "ls")]
-    List(JsonArgs),
+    List(TokenJsonArgs),
     /// Put another secret in the place of a token's, and print it
     ///
     /// The former one is void at once, and connections by it are cut. With the main token all browsers are out too.
-    Rotate(RotateArgs),
+    Rotate(TokenRotateArgs),
     /// Let in no more by a token, or a browser; its connections are cut
-    Revoke(RevokeArgs),
+    Revoke(TokenRevokeArgs),
 }
 
 #[derive(Debug, Args)]
 #[command(after_help = exit_code::SHORT_HELP)]
-struct JsonArgs {
+struct TokenJsonArgs {
     /// Print JSON, for programs
     #[arg(long)]
     json: bool,
@@ -51,7 +51,7 @@ struct JsonArgs {
 
 #[derive(Debug, Args)]
 #[command(after_help = exit_code::SHORT_HELP)]
-struct NewArgs {
+struct TokenNewArgs {
     /// It may look, and change nothing
     #[arg(long)]
     read_only: bool,
@@ -59,14 +59,14 @@ struct NewArgs {
     #[arg(long, value_name = "NAME")]
     name: Option<String>,
     #[command(flatten)]
-    print: JsonArgs,
+    print: TokenJsonArgs,
 }
 
 #[derive(Debug, Args)]
 #[command(after_help = exit_code::SHORT_HELP)]
-struct RotateArgs {
+struct TokenRotateArgs {
     #[command(flatten)]
-    print: JsonArgs,
+    print: TokenJsonArgs,
     /// Which
     #[arg(value_name = "NAME", default_value = "main")]
     name: String,
@@ -74,15 +74,15 @@ struct RotateArgs {
 
 #[derive(Debug, Args)]
 #[command(after_help = exit_code::SHORT_HELP)]
-struct RevokeArgs {
+struct TokenRevokeArgs {
     /// Which, by name
     #[arg(value_name = "NAME", required = true)]
     names: Vec<String>,
 }
 
 /// Does it.
-pub(crate) fn token(home: &Home, args: &TokenArgs) -> Result<u8, Failure> {
-    let daemon = Daemon::connect(home, Start::IfNeeded)?;
+pub(crate) fn token(home: &Home, args: &TokenArgs) -> Result<u8, CommandError> {
+    let daemon = DaemonClient::connect(home, StartDaemon::IfNeeded)?;
     match &args.verb {
         TokenVerb::Show(args) => tell(&daemon.get("/v1/access/token")?, args),
         TokenVerb::New(args) => {
@@ -117,7 +117,7 @@ fn cut(connections: u64) -> String {
     format!("{} cut", counted(number, "connection"))
 }
 
-fn tell(made: &SecretView, args: &JsonArgs) -> Result<u8, Failure> {
+fn tell(made: &SecretView, args: &TokenJsonArgs) -> Result<u8, CommandError> {
     if args.json {
         print::json(made)?;
     } else {
@@ -126,19 +126,19 @@ fn tell(made: &SecretView, args: &JsonArgs) -> Result<u8, Failure> {
     Ok(0)
 }
 
-fn list(daemon: &Daemon, args: &JsonArgs) -> Result<u8, Failure> {
+fn list(daemon: &DaemonClient, args: &TokenJsonArgs) -> Result<u8, CommandError> {
     let tokens: Vec<TokenView> = daemon.get("/v1/access/tokens")?;
     if args.json {
         print::json(&tokens)?;
     } else {
-        print(&table(&tokens, Ink::of_stdout()))?;
+        print(&table(&tokens, ColorMode::of_stdout()))?;
     }
     Ok(0)
 }
 
-fn table(tokens: &[TokenView], ink: Ink) -> String {
+fn table(tokens: &[TokenView], ink: ColorMode) -> String {
     let columns = ["NAME", "KIND", "MAY", "MADE", "EXPIRES"].map(Column::whole);
-    let mut table = Table::new(&columns);
+    let mut table = TextTable::new(&columns);
     for token in tokens {
         let kind = match token.kind {
             TokenKind::Main => "main token",

@@ -3,13 +3,13 @@
 use clap::Args;
 use kennel_core::SessionView;
 
-use crate::connect::{Daemon, Start};
+use crate::command_error::{CommandError, report};
+use crate::connect::{DaemonClient, StartDaemon};
 use crate::exit_code;
-use crate::failure::{Failure, report};
 use crate::home::Home;
 use crate::print::{self, print};
 use crate::quantity::parse_session;
-use crate::verdict::Verdict;
+use crate::session_outcome::SessionOutcome;
 
 /// The flags of `kennel wait`.
 #[derive(Debug, Args)]
@@ -24,15 +24,16 @@ pub(crate) struct WaitArgs {
 }
 
 /// Waits; gives the code of the last one that was named.
-pub(crate) fn wait(home: &Home, args: &WaitArgs) -> Result<u8, Failure> {
-    let unknown = |failure: Failure| failure.code(exit_code::UNKNOWN);
-    let daemon = Daemon::connect(home, Start::IfNeeded)?;
+pub(crate) fn wait(home: &Home, args: &WaitArgs) -> Result<u8, CommandError> {
+    let unknown = |failure: CommandError| failure.code(exit_code::UNKNOWN);
+    let daemon = DaemonClient::connect(home, StartDaemon::IfNeeded)?;
     // A name may be another session's later, so it is settled first which ones are meant.
     let found = args.sessions.iter().map(|session| daemon.session(session)).collect::<Vec<_>>();
     let mut ended: Vec<SessionView> = Vec::new();
     let mut last = Ok(0);
     for session in found {
-        let settled = session.map_err(Failure::from).and_then(|session| daemon.wait(&session.id));
+        let settled =
+            session.map_err(CommandError::from).and_then(|session| daemon.wait(&session.id));
         match settled.map_err(unknown) {
             Ok(session) => {
                 if !args.json {
@@ -49,19 +50,19 @@ pub(crate) fn wait(home: &Home, args: &WaitArgs) -> Result<u8, Failure> {
         print::json(&ended)?;
     }
     match last {
-        Ok(at) => ended.get(at).map_or(Ok(0), |session| Verdict::of(session).exit_code()),
-        Err(code) => Err(Failure::said(code)),
+        Ok(at) => ended.get(at).map_or(Ok(0), |session| SessionOutcome::of(session).exit_code()),
+        Err(code) => Err(CommandError::said(code)),
     }
 }
 
 /// The code as people see it.
 fn code(session: &SessionView) -> String {
-    match Verdict::of(session) {
-        Verdict::Ended(code) => code.to_string(),
-        Verdict::Failed { code, .. } => code.to_string(),
-        Verdict::NeverRan | Verdict::StoppedBefore(_) => "never ran".to_owned(),
-        Verdict::StillAlive(_) => "still alive".to_owned(),
-        Verdict::Unknown(_) => "unknown".to_owned(),
+    match SessionOutcome::of(session) {
+        SessionOutcome::Ended(code) => code.to_string(),
+        SessionOutcome::Failed { code, .. } => code.to_string(),
+        SessionOutcome::NeverRan | SessionOutcome::StoppedBefore(_) => "never ran".to_owned(),
+        SessionOutcome::StillAlive(_) => "still alive".to_owned(),
+        SessionOutcome::Unknown(_) => "unknown".to_owned(),
     }
 }
 

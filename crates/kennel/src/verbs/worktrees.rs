@@ -9,13 +9,13 @@ use kennel_core::{WorktreeState, WorktreeView};
 use rustix::termios::isatty;
 
 use super::{asked_by, for_each};
-use crate::connect::{Daemon, Patience, Sent, Start, escape};
+use crate::command_error::CommandError;
+use crate::connect::{DaemonClient, Patience, Sent, StartDaemon, escape};
 use crate::exit_code;
-use crate::failure::Failure;
 use crate::home::Home;
-use crate::print::{self, Ink, Tone, print, tame};
-use crate::table::{Cell, Column, Table};
-use crate::words::counted;
+use crate::plural::counted;
+use crate::print::{self, ColorMode, TextStyle, print, sanitize};
+use crate::table::{Cell, Column, TextTable};
 
 /// The flags of `kennel worktrees`.
 #[derive(Debug, Args)]
@@ -33,13 +33,13 @@ enum WorktreesVerb {
     /// Remove worktrees that are kept
     ///
     /// Only those in which nothing of value is left, unless --force says otherwise. What is lost is told.
-    Rm(RmArgs),
+    Rm(WorktreesRmArgs),
 }
 
 /// The flags of `kennel worktrees rm`.
 #[derive(Debug, Args)]
 #[command(after_help = exit_code::SHORT_HELP)]
-struct RmArgs {
+struct WorktreesRmArgs {
     /// With all that is in them, and their branches if Kennel made those
     #[arg(short, long)]
     force: bool,
@@ -52,8 +52,8 @@ struct RmArgs {
 }
 
 /// Lists worktrees, or removes some.
-pub(crate) fn worktrees(home: &Home, args: &WorktreesArgs) -> Result<u8, Failure> {
-    let daemon = Daemon::connect(home, Start::IfNeeded)?;
+pub(crate) fn worktrees(home: &Home, args: &WorktreesArgs) -> Result<u8, CommandError> {
+    let daemon = DaemonClient::connect(home, StartDaemon::IfNeeded)?;
     if let Some(WorktreesVerb::Rm(args)) = &args.verb {
         return for_each(&args.worktrees, |reference| remove(&daemon, args, reference));
     }
@@ -61,12 +61,16 @@ pub(crate) fn worktrees(home: &Home, args: &WorktreesArgs) -> Result<u8, Failure
     if args.json {
         print::json(&found)?;
     } else {
-        print(&text(&found, print::width(), Ink::of_stdout()))?;
+        print(&text(&found, print::width(), ColorMode::of_stdout()))?;
     }
     Ok(0)
 }
 
-fn remove(daemon: &Daemon, args: &RmArgs, reference: &str) -> Result<(), Failure> {
+fn remove(
+    daemon: &DaemonClient,
+    args: &WorktreesRmArgs,
+    reference: &str,
+) -> Result<(), CommandError> {
     let path = format!("/v1/worktrees/{}", escape(reference));
     // Judging takes as long as git does.
     let ask = |method, target: &str| {
@@ -76,7 +80,7 @@ fn remove(daemon: &Daemon, args: &RmArgs, reference: &str) -> Result<(), Failure
         let found: WorktreeLosses = ask("GET", &format!("{path}/losses"))?;
         print(&would_be_lost(&found))?;
         if !confirmed()? {
-            return Err(Failure::because(exit_code::REFUSED, "left as it is"));
+            return Err(CommandError::because(exit_code::REFUSED, "left as it is"));
         }
     }
     let by = escape(&asked_by("worktrees rm"));
@@ -85,15 +89,15 @@ fn remove(daemon: &Daemon, args: &RmArgs, reference: &str) -> Result<(), Failure
     print(&was_lost(&removed))
 }
 
-fn confirmed() -> Result<bool, Failure> {
+fn confirmed() -> Result<bool, CommandError> {
     print("Remove it? [y/N] ")?;
     let mut answer = String::new();
-    io::stdin().lock().read_line(&mut answer).map_err(Failure::internal)?;
+    io::stdin().lock().read_line(&mut answer).map_err(CommandError::internal)?;
     Ok(matches!(answer.trim(), "y" | "Y" | "yes"))
 }
 
 fn would_be_lost(found: &WorktreeLosses) -> String {
-    let path = tame(&found.worktree.path);
+    let path = sanitize(&found.worktree.path);
     match losses(&found.losses) {
         lost if lost.is_empty() => format!("{path}: nothing would be lost\n"),
         lost => format!("{path}: this would be lost:\n{lost}"),
@@ -101,7 +105,7 @@ fn would_be_lost(found: &WorktreeLosses) -> String {
 }
 
 fn was_lost(removed: &WorktreeLosses) -> String {
-    let path = tame(&removed.worktree.path);
+    let path = sanitize(&removed.worktree.path);
     match losses(&removed.losses) {
         lost if lost.is_empty() => format!("{path}: removed, nothing was lost\n"),
         lost => format!("{path}: removed, and this was lost:\n{lost}"),
@@ -112,7 +116,7 @@ fn was_lost(removed: &WorktreeLosses) -> String {
 fn losses(losses: &LossesView) -> String {
     let mut out = String::new();
     let mut line = |text: &str| {
-        let _never_fails = writeln!(out, "  {}", tame(text));
+        let _never_fails = writeln!(out, "  {}", sanitize(text));
     };
     if let Some(why) = &losses.unknown {
         line(&format!("unknown, so it may be anything: {why}"));
@@ -139,7 +143,7 @@ fn losses(losses: &LossesView) -> String {
 }
 
 /// The worktrees, for people.
-fn text(found: &WorktreesView, width: Option<usize>, ink: Ink) -> String {
+fn text(found: &WorktreesView, width: Option<usize>, ink: ColorMode) -> String {
     if found.worktrees.is_empty() {
         return "no worktrees\n".to_owned();
     }
@@ -150,15 +154,15 @@ fn text(found: &WorktreesView, width: Option<usize>, ink: Ink) -> String {
         Column::cut("WORKTREE", 20),
         Column::cut("REPOSITORY", 12).spare(),
     ];
-    let mut table = Table::new(&columns);
+    let mut table = TextTable::new(&columns);
     for worktree in &found.worktrees {
         let (state, tone) = state(worktree);
         table.row(vec![
             Cell::new(worktree.name.as_deref().unwrap_or(&worktree.session)),
             Cell::toned(state, tone),
-            Cell::new(tame(&worktree.branch)),
-            Cell::new(tame(&worktree.path)),
-            Cell::new(tame(&worktree.repo)),
+            Cell::new(sanitize(&worktree.branch)),
+            Cell::new(sanitize(&worktree.path)),
+            Cell::new(sanitize(&worktree.repo)),
         ]);
     }
     let mut out = table.text(width, ink);
@@ -170,12 +174,12 @@ fn text(found: &WorktreesView, width: Option<usize>, ink: Ink) -> String {
     out
 }
 
-fn state(worktree: &WorktreeView) -> (&'static str, Tone) {
+fn state(worktree: &WorktreeView) -> (&'static str, TextStyle) {
     match worktree.state {
-        WorktreeState::InUse => ("in use", Tone::Good),
-        WorktreeState::Owed if worktree.failures > 0 => ("owed", Tone::Bad),
-        WorktreeState::Owed => ("owed", Tone::Busy),
-        WorktreeState::Kept => ("kept", Tone::Plain),
+        WorktreeState::InUse => ("in use", TextStyle::Good),
+        WorktreeState::Owed if worktree.failures > 0 => ("owed", TextStyle::Bad),
+        WorktreeState::Owed => ("owed", TextStyle::Busy),
+        WorktreeState::Kept => ("kept", TextStyle::Plain),
     }
 }
 
@@ -183,11 +187,11 @@ fn state(worktree: &WorktreeView) -> (&'static str, Tone) {
 pub(crate) fn why(worktree: &WorktreeView) -> Option<String> {
     let name = worktree.name.as_deref().unwrap_or(&worktree.session);
     if let Some(why) = &worktree.kept_because {
-        return Some(format!("{name} is kept: {}\n", tame(why)));
+        return Some(format!("{name} is kept: {}\n", sanitize(why)));
     }
     let why = worktree.failed_because.as_ref()?;
     let times = counted(usize::try_from(worktree.failures).unwrap_or(usize::MAX), "time");
-    Some(format!("{name} is to be removed; tried {times}: {}\n", tame(why)))
+    Some(format!("{name} is to be removed; tried {times}: {}\n", sanitize(why)))
 }
 
 #[cfg(test)]
@@ -211,11 +215,11 @@ mod tests {
 
     #[test]
     fn each_is_told_with_why_it_is_still_there() {
-        assert_eq!(text(&WorktreesView::default(), Some(80), Ink::Plain), "no worktrees\n");
+        assert_eq!(text(&WorktreesView::default(), Some(80), ColorMode::Plain), "no worktrees\n");
         let states = [WorktreeState::InUse, WorktreeState::Owed, WorktreeState::Kept];
         let found = WorktreesView { worktrees: states.map(worktree).to_vec() };
         assert_eq!(
-            text(&found, None, Ink::Plain),
+            text(&found, None, ColorMode::Plain),
             "\
 SESSION       STATE   BRANCH               WORKTREE              REPOSITORY
 0c3k5d9wq2fa  in use  kennel/0c3k5d9wq2fa  /w/repo-0c3k5d9wq2fa  /src/repo/.git

@@ -6,10 +6,10 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use kennel_core::api::{ListenRequest, ListenView};
 
+use crate::command_error::CommandError;
 use crate::config::{self, API, KEYS, listen_settings};
-use crate::connect::Daemon;
+use crate::connect::DaemonClient;
 use crate::exit_code;
-use crate::failure::Failure;
 use crate::home::Home;
 
 /// Where the API is had besides the home's own socket. Each goes before what kennel.toml has under `api`.
@@ -31,7 +31,7 @@ pub(super) struct ListenArgs {
 
 /// Whether the API must be had over TCP.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Must {
+pub(super) enum ListenRequirement {
     /// Only if a flag says so: the daemon was there before.
     IfAsked,
     /// If flags or settings say so: it was started for this.
@@ -40,7 +40,7 @@ pub(super) enum Must {
 
 impl ListenArgs {
     /// The home, for which daemons are started as these say.
-    pub(super) fn apply(&self, home: &Home) -> Result<Home, Failure> {
+    pub(super) fn apply(&self, home: &Home) -> Result<Home, CommandError> {
         let mut home = home.clone();
         let absolute = |path: &Path| {
             let path = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
@@ -59,7 +59,7 @@ impl ListenArgs {
             }
         }
         listen_settings(&home)?.check().map_err(|error| {
-            Failure::new(exit_code::USAGE, error).hint(
+            CommandError::new(exit_code::USAGE, error).hint(
                 "`--allow-remote --tls-cert FILE --tls-key FILE`, or the same in [api] of kennel.toml, permits it",
             )
         })?;
@@ -67,19 +67,24 @@ impl ListenArgs {
     }
 
     /// Sees to it that the API is had where it must be. If not, that is told, and the daemon runs on without.
-    pub(super) fn insist(&self, home: &Home, daemon: &Daemon, must: Must) -> Result<(), Failure> {
+    pub(super) fn insist(
+        &self,
+        home: &Home,
+        daemon: &DaemonClient,
+        must: ListenRequirement,
+    ) -> Result<(), CommandError> {
         let wanted = match must {
-            Must::IfAsked => self.listen,
-            Must::IfSet => listen_settings(home)?.listen,
+            ListenRequirement::IfAsked => self.listen,
+            ListenRequirement::IfSet => listen_settings(home)?.listen,
         };
         let Some(address) = wanted else { return Ok(()) };
         let request = ListenRequest { listen: Some(address.to_string()) };
         let asked = daemon.post::<ListenView>("/v1/access/listen", &request);
         asked.map(drop).map_err(|error| {
-            crate::failure::say(
+            crate::command_error::say(
                 "the daemon runs, but its API is not had over TCP as it was asked for",
             );
-            Failure::from(error).code(exit_code::SETUP)
+            CommandError::from(error).code(exit_code::SETUP)
         })
     }
 

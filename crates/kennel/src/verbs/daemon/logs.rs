@@ -10,10 +10,10 @@ use clap::Args;
 use rustix::event::{PollFd, PollFlags};
 use rustix::fs::inotify;
 
+use crate::command_error::CommandError;
 use crate::exit_code;
-use crate::failure::Failure;
+use crate::foreground;
 use crate::home::Home;
-use crate::live;
 use crate::print::bytes;
 
 const LOG: &str = "daemon.log";
@@ -21,7 +21,7 @@ const LOG: &str = "daemon.log";
 /// The flags of `kennel daemon logs`.
 #[derive(Debug, Args)]
 #[command(after_help = exit_code::PLAIN_HELP)]
-pub(crate) struct LogsArgs {
+pub(crate) struct DaemonLogsArgs {
     /// Go on: show what is logged as it comes
     #[arg(short, long)]
     follow: bool,
@@ -31,29 +31,31 @@ pub(crate) struct LogsArgs {
 }
 
 /// Shows the log. Needs no daemon.
-pub(crate) fn logs(home: &Home, args: &LogsArgs) -> Result<u8, Failure> {
+pub(crate) fn logs(home: &Home, args: &DaemonLogsArgs) -> Result<u8, CommandError> {
     let folder = home.path("log");
     // Before the first look, so that nothing goes unnoticed.
     let watch = if args.follow { Some(watch(&folder)?) } else { None };
-    let mut log = Log::open(folder.join(LOG)).map_err(|error| match error.kind() {
-        io::ErrorKind::NotFound => {
-            Failure::because(exit_code::REFUSED, "there is no log: no daemon has run in this home")
-        }
-        _ => Failure::internal(anyhow::Error::from(error).context("can't read the log")),
+    let mut log = RotatedLog::open(folder.join(LOG)).map_err(|error| match error.kind() {
+        io::ErrorKind::NotFound => CommandError::because(
+            exit_code::REFUSED,
+            "there is no log: no daemon has run in this home",
+        ),
+        _ => CommandError::internal(anyhow::Error::from(error).context("can't read the log")),
     })?;
     bytes(last_lines(&log.rest().context("can't read the log")?, args.tail))?;
     let Some(watch) = watch else { return Ok(0) };
     loop {
-        live::poll(&mut [PollFd::new(&watch, PollFlags::IN)], None).map_err(Failure::internal)?;
+        foreground::poll(&mut [PollFd::new(&watch, PollFlags::IN)], None)
+            .map_err(CommandError::internal)?;
         let mut events = [0; 4096];
         // What happened does not matter: the file is looked at.
         rustix::io::read(&watch, &mut events)
-            .map_err(|error| Failure::internal(io::Error::from(error)))?;
+            .map_err(|error| CommandError::internal(io::Error::from(error)))?;
         bytes(&log.rest().context("can't read the log")?)?;
     }
 }
 
-fn watch(folder: &Path) -> Result<rustix::fd::OwnedFd, Failure> {
+fn watch(folder: &Path) -> Result<rustix::fd::OwnedFd, CommandError> {
     let started = || -> io::Result<_> {
         let watch = inotify::init(inotify::CreateFlags::CLOEXEC)?;
         let what = inotify::WatchFlags::MODIFY
@@ -62,16 +64,18 @@ fn watch(folder: &Path) -> Result<rustix::fd::OwnedFd, Failure> {
         inotify::add_watch(&watch, folder, what)?;
         Ok(watch)
     };
-    started().with_context(|| format!("can't watch {}", folder.display())).map_err(Failure::setup)
+    started()
+        .with_context(|| format!("can't watch {}", folder.display()))
+        .map_err(CommandError::setup)
 }
 
 /// A log that is put aside now and then, and begun anew.
-struct Log {
+struct RotatedLog {
     path: PathBuf,
     file: File,
 }
 
-impl Log {
+impl RotatedLog {
     fn open(path: PathBuf) -> io::Result<Self> {
         let file = File::open(&path)?;
         Ok(Self { path, file })
@@ -136,7 +140,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join(LOG);
         fs::write(&path, "one\n").unwrap();
-        let mut log = Log::open(path.clone()).unwrap();
+        let mut log = RotatedLog::open(path.clone()).unwrap();
         assert_eq!(log.rest().unwrap(), b"one\n");
         assert_eq!(log.rest().unwrap(), b"");
         fs::write(&path, "one\ntwo\n").unwrap();

@@ -14,13 +14,13 @@ use anyhow::{Context, anyhow};
 use clap::{Args, Subcommand};
 use kennel_core::api::{DaemonView, ListenState, ReplaceRequest};
 
-use self::listen::{ListenArgs, Must};
+use self::listen::{ListenArgs, ListenRequirement};
+use crate::command_error::CommandError;
 use crate::config::hand_over;
-use crate::connect::{Daemon, Start, environment, may_start};
+use crate::connect::{DaemonClient, StartDaemon, environment, may_start};
 use crate::exit_code;
-use crate::failure::Failure;
+use crate::foreground;
 use crate::home::Home;
-use crate::live;
 use crate::print::print;
 use crate::roles;
 
@@ -41,15 +41,15 @@ enum DaemonVerb {
     /// Start it, if it does not run; most verbs do that by themselves
     Start(ListenArgs),
     /// End every session, say what became of each, and end the daemon
-    Stop(stop::StopArgs),
+    Stop(stop::DaemonStopArgs),
     /// Put this program in the place of the one that runs; sessions go on
     ///
     /// The new one has the settings that kennel.toml and the environment have now.
     Restart(ListenArgs),
     /// Say whether it runs; exits with 1 if not
-    Status(status::StatusArgs),
+    Status(status::DaemonStatusArgs),
     /// Show its log
-    Logs(logs::LogsArgs),
+    Logs(logs::DaemonLogsArgs),
     /// Print a systemd user unit for it
     ///
     /// As a unit of its own it outlives the login that started it, and has a cgroup of its own to make pens
@@ -60,7 +60,7 @@ enum DaemonVerb {
 }
 
 /// Does it.
-pub(crate) fn daemon(home: &Home, args: &DaemonArgs) -> Result<u8, Failure> {
+pub(crate) fn daemon(home: &Home, args: &DaemonArgs) -> Result<u8, CommandError> {
     match &args.verb {
         DaemonVerb::Start(args) => start(home, args),
         DaemonVerb::Stop(args) => stop::stop(home, args),
@@ -72,18 +72,18 @@ pub(crate) fn daemon(home: &Home, args: &DaemonArgs) -> Result<u8, Failure> {
     }
 }
 
-fn start(home: &Home, args: &ListenArgs) -> Result<u8, Failure> {
+fn start(home: &Home, args: &ListenArgs) -> Result<u8, CommandError> {
     let home = &args.apply(home)?;
-    let must = match Daemon::connect(home, Start::Never) {
-        Ok(_) => Must::IfAsked,
-        Err(_) => Must::IfSet,
+    let must = match DaemonClient::connect(home, StartDaemon::Never) {
+        Ok(_) => ListenRequirement::IfAsked,
+        Err(_) => ListenRequirement::IfSet,
     };
-    if must == Must::IfSet {
+    if must == ListenRequirement::IfSet {
         hand_over(home)?;
     }
-    let daemon = Daemon::connect(home, Start::IfNeeded)?;
+    let daemon = DaemonClient::connect(home, StartDaemon::IfNeeded)?;
     args.insist(home, &daemon, must)?;
-    if must == Must::IfAsked && args.is_asked() {
+    if must == ListenRequirement::IfAsked && args.is_asked() {
         // The next one has it there too.
         hand_over(home)?;
     }
@@ -102,21 +102,23 @@ fn running(view: &DaemonView) -> String {
 }
 
 /// Puts this very program in its place.
-fn restart(home: &Home, args: &ListenArgs) -> Result<u8, Failure> {
+fn restart(home: &Home, args: &ListenArgs) -> Result<u8, CommandError> {
     let home = &args.apply(home)?;
-    let Ok(daemon) = Daemon::connect(home, Start::Never) else { return start(home, args) };
+    let Ok(daemon) = DaemonClient::connect(home, StartDaemon::Never) else {
+        return start(home, args);
+    };
     let before = daemon.view()?;
-    let program = own_program().map_err(Failure::internal)?;
+    let program = own_program().map_err(CommandError::internal)?;
     hand_over(home)?;
     daemon.tell("/v1/daemon/replace", &ReplaceRequest { program: Some(program) })?;
     let deadline = Instant::now() + REPLACE;
     // If the yard dies meanwhile, nobody but us starts the next one.
-    let next = Daemon::connect(home, Start::IfNeeded)?;
+    let next = DaemonClient::connect(home, StartDaemon::IfNeeded)?;
     loop {
         // Between the two nobody may listen for a moment.
         match next.view() {
             Ok(now) if (now.pid, &now.started_at) != (before.pid, &before.started_at) => {
-                args.insist(home, &next, Must::IfSet)?;
+                args.insist(home, &next, ListenRequirement::IfSet)?;
                 print(&running(&next.view()?))?;
                 return Ok(0);
             }
@@ -127,10 +129,11 @@ fn restart(home: &Home, args: &ListenArgs) -> Result<u8, Failure> {
         if Instant::now() >= deadline {
             let text =
                 format!("daemon {} has not made room within {} s", before.pid, REPLACE.as_secs());
-            return Err(Failure::because(exit_code::INTERNAL, text)
+            return Err(CommandError::because(exit_code::INTERNAL, text)
                 .hint("`kennel daemon logs` may say why"));
         }
-        live::poll(&mut [], Some(Instant::now() + LOOK_AGAIN)).map_err(Failure::internal)?;
+        foreground::poll(&mut [], Some(Instant::now() + LOOK_AGAIN))
+            .map_err(CommandError::internal)?;
     }
 }
 
@@ -147,11 +150,11 @@ fn own_program() -> anyhow::Result<String> {
 }
 
 /// Becomes the yard. Returns only if that fails.
-fn run(home: &Home) -> Result<u8, Failure> {
-    may_start(home).map_err(|why| Failure::because(exit_code::SETUP, why))?;
+fn run(home: &Home) -> Result<u8, CommandError> {
+    may_start(home).map_err(|why| CommandError::because(exit_code::SETUP, why))?;
     hand_over(home)?;
     let mut yard = Command::new("/proc/self/exe");
     yard.arg0(roles::YARD).arg(&home.folder).current_dir("/");
     let error = yard.env_clear().envs(environment(std::env::vars_os())).exec();
-    Err(Failure::internal(anyhow!(error).context("can't become the yard")))
+    Err(CommandError::internal(anyhow!(error).context("can't become the yard")))
 }

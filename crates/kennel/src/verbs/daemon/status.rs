@@ -6,35 +6,35 @@ use clap::Args;
 use kennel_core::api::{DaemonView, ListenState, ListenView, SettingsView};
 use serde_json::json;
 
-use crate::connect::{Daemon, Start, Yard};
+use crate::command_error::{CommandError, say};
+use crate::connect::{DaemonClient, StartDaemon, YardStatus};
 use crate::exit_code;
-use crate::failure::{Failure, say};
 use crate::home::Home;
-use crate::moment;
+use crate::plural::counted;
 use crate::print::{self, print};
 use crate::quantity::{size, span};
-use crate::words::counted;
+use crate::timestamp;
 
 /// The flags of `kennel daemon status`.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Exit codes: 0 if it runs; 1 if not; 201 if the command line was not
 understood; 202 if the home can't be used; 207 if Kennel itself failed.")]
-pub(crate) struct StatusArgs {
+pub(crate) struct DaemonStatusArgs {
     /// Print JSON, for programs; pid is null if no daemon runs
     #[arg(long)]
     json: bool,
 }
 
 /// Says whether a daemon runs. Starts none.
-pub(crate) fn status(home: &Home, args: &StatusArgs) -> Result<u8, Failure> {
-    match Daemon::connect(home, Start::Never) {
+pub(crate) fn status(home: &Home, args: &DaemonStatusArgs) -> Result<u8, CommandError> {
+    match DaemonClient::connect(home, StartDaemon::Never) {
         Ok(daemon) => {
             let view = daemon.view()?;
             if args.json {
                 print::json(&view)?;
             } else {
-                print(&text(&view, moment::now_ms()))?;
+                print(&text(&view, timestamp::now_ms()))?;
             }
             Ok(0)
         }
@@ -56,7 +56,7 @@ sessions   {} live, {} on record
         view.pid,
         view.version,
         view.started_at,
-        moment::age(&view.started_at, now),
+        timestamp::age(&view.started_at, now),
         view.home,
         view.home_id,
         view.live,
@@ -110,8 +110,8 @@ worktrees         {}
     )
 }
 
-fn not_running(home: &Home, json: bool) -> Result<u8, Failure> {
-    let yard = Yard::look(home).unwrap_or_else(|error| {
+fn not_running(home: &Home, json: bool) -> Result<u8, CommandError> {
+    let yard = YardStatus::look(home).unwrap_or_else(|error| {
         say(&format!("the yard: {error:#}"));
         None
     });
@@ -124,19 +124,19 @@ fn not_running(home: &Home, json: bool) -> Result<u8, Failure> {
             "home": folder,
             "home_id": id,
         }))?;
-        return Err(Failure::said(exit_code::REFUSED));
+        return Err(CommandError::said(exit_code::REFUSED));
     }
     let text = match yard {
         None => "no daemon runs for this home".to_owned(),
-        Some(Yard { pid, daemon: Some(daemon), .. }) => {
+        Some(YardStatus { pid, daemon: Some(daemon), .. }) => {
             format!("daemon {daemon} was started by yard {pid}, and does not listen")
         }
-        Some(Yard { pid, keepers, .. }) => {
+        Some(YardStatus { pid, keepers, .. }) => {
             let keepers = counted(keepers, "keeper");
             format!("no daemon runs; yard {pid} does, with {keepers}, and starts one when asked")
         }
     };
-    Err(Failure::because(exit_code::REFUSED, text))
+    Err(CommandError::because(exit_code::REFUSED, text))
 }
 
 #[cfg(test)]
@@ -158,7 +158,7 @@ mod tests {
             listen: None,
             environment: [].into(),
         };
-        let now = moment::parse("2026-01-31T14:00:00Z").unwrap();
+        let now = timestamp::parse("2026-01-31T14:00:00Z").unwrap();
         let shown = text(&view, now);
         assert!(shown.starts_with("daemon     runs, pid 12\nyard       pid 11\n"), "{shown}");
         assert!(shown.contains("(2h ago)") && shown.contains("3 live, 40 on record"), "{shown}");

@@ -10,15 +10,15 @@ use rustix::event::{PollFd, PollFlags};
 use rustix::fd::OwnedFd;
 use rustix::process::Signal;
 
-use crate::connect::{AskError, Daemon, Start, Yard};
+use crate::command_error::{CommandError, say};
+use crate::connect::{AskError, DaemonClient, StartDaemon, YardStatus};
 use crate::exit_code;
-use crate::failure::{Failure, say};
+use crate::foreground;
 use crate::home::Home;
-use crate::live;
+use crate::plural::counted;
 use crate::print::print;
 use crate::quantity::parse_time;
 use crate::verbs::stop::{line, refuse_inside};
-use crate::words::counted;
 
 /// How long the processes may take to leave once all is said.
 const LEAVE: Duration = Duration::from_secs(10);
@@ -26,7 +26,7 @@ const LEAVE: Duration = Duration::from_secs(10);
 /// The flags of `kennel daemon stop`.
 #[derive(Debug, Args)]
 #[command(after_help = exit_code::ENDING_HELP)]
-pub(crate) struct StopArgs {
+pub(crate) struct DaemonStopArgs {
     /// Leave the sessions running; the next daemon finds them
     #[arg(long, conflicts_with = "grace")]
     keep: bool,
@@ -39,20 +39,20 @@ pub(crate) struct StopArgs {
 }
 
 /// Stops the daemon. Starts none, but has a yard that lives bring a crashed one back: sessions are ended by it.
-pub(crate) fn stop(home: &Home, args: &StopArgs) -> Result<u8, Failure> {
+pub(crate) fn stop(home: &Home, args: &DaemonStopArgs) -> Result<u8, CommandError> {
     if !args.keep && !args.from_inside {
         refuse_inside(home)?;
     }
-    let daemon = match Daemon::connect(home, Start::Never) {
+    let daemon = match DaemonClient::connect(home, StartDaemon::Never) {
         Ok(daemon) => daemon,
-        Err(_) => match Yard::look(home).map_err(Failure::internal)? {
+        Err(_) => match YardStatus::look(home).map_err(CommandError::internal)? {
             None => {
                 say("no daemon runs for this home");
                 return Ok(0);
             }
             // Nobody is left to be ended by a daemon.
             Some(yard) if yard.keepers == 0 || args.keep => return end_yard(&yard, args.keep),
-            Some(_) => Daemon::connect(home, Start::IfNeeded)?,
+            Some(_) => DaemonClient::connect(home, StartDaemon::IfNeeded)?,
         },
     };
     let view = daemon.view()?;
@@ -64,7 +64,7 @@ pub(crate) fn stop(home: &Home, args: &StopArgs) -> Result<u8, Failure> {
     };
     let worst = tell_each(&daemon, &request)?;
     for handle in &handles {
-        await_end(handle).map_err(Failure::internal)?;
+        await_end(handle).map_err(CommandError::internal)?;
     }
     print(if args.keep {
         "the daemon has left; its sessions go on\n"
@@ -73,12 +73,12 @@ pub(crate) fn stop(home: &Home, args: &StopArgs) -> Result<u8, Failure> {
     })?;
     match worst {
         0 => Ok(0),
-        code => Err(Failure::said(code)),
+        code => Err(CommandError::said(code)),
     }
 }
 
 /// Tells what becomes of each session, until that is all.
-fn tell_each(daemon: &Daemon, request: &ShutdownRequest) -> Result<u8, Failure> {
+fn tell_each(daemon: &DaemonClient, request: &ShutdownRequest) -> Result<u8, CommandError> {
     let mut worst = 0;
     for told in daemon.lines::<ShutdownLine>("POST", "/v1/daemon/stop", Some(request))? {
         match told {
@@ -101,11 +101,11 @@ fn handle(pid: i32) -> Option<OwnedFd> {
 }
 
 fn await_end(process: &OwnedFd) -> io::Result<()> {
-    live::poll(&mut [PollFd::new(process, PollFlags::IN)], Some(Instant::now() + LEAVE))
+    foreground::poll(&mut [PollFd::new(process, PollFlags::IN)], Some(Instant::now() + LEAVE))
 }
 
-/// Ends a yard that has no daemon.
-fn end_yard(yard: &Yard, keep: bool) -> Result<u8, Failure> {
+/// ForegroundStreams a yard that has no daemon.
+fn end_yard(yard: &YardStatus, keep: bool) -> Result<u8, CommandError> {
     if keep {
         let keepers = counted(yard.keepers, "keeper");
         say(&format!("no daemon runs; yard {} goes on with {keepers}", yard.pid));
@@ -113,8 +113,8 @@ fn end_yard(yard: &Yard, keep: bool) -> Result<u8, Failure> {
     }
     // Its own socket told its pid a moment ago.
     let Some(process) = handle(yard.pid) else { return Ok(0) };
-    let _sent_or_gone = pidfd::send(&process, Signal::TERM).map_err(Failure::internal)?;
-    await_end(&process).map_err(Failure::internal)?;
+    let _sent_or_gone = pidfd::send(&process, Signal::TERM).map_err(CommandError::internal)?;
+    await_end(&process).map_err(CommandError::internal)?;
     say(&format!("no daemon ran; yard {} was told to leave", yard.pid));
     Ok(0)
 }

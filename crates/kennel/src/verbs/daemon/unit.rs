@@ -1,12 +1,12 @@
 //! `kennel daemon unit`: a systemd user unit.
 
-use crate::failure::Failure;
+use crate::command_error::CommandError;
 use crate::home::Home;
 use crate::print::print;
 
 /// Prints it.
-pub(super) fn unit(home: &Home) -> Result<u8, Failure> {
-    let program = super::own_program().map_err(Failure::internal)?;
+pub(super) fn unit(home: &Home) -> Result<u8, CommandError> {
+    let program = super::own_program().map_err(CommandError::internal)?;
     let config = home.config.named_by_flag().map(|path| path.display().to_string());
     print(&text(&program, &home.folder.to_string_lossy(), config.as_deref()))?;
     Ok(0)

@@ -11,10 +11,10 @@ use rustix::event::{PollFd, PollFlags};
 use rustix::process::Signal;
 use serde::Serialize;
 
-use super::find::{self, Found, SessionFound};
+use super::find::{self, RescueFindings, RescuedSession};
 use super::process::{self, Killed};
+use crate::foreground::poll;
 use crate::home::Home;
-use crate::live::poll;
 
 /// How long a keeper may take to end its tree.
 const KEEPER: Duration = Duration::from_secs(10);
@@ -25,13 +25,13 @@ const ROUNDS: usize = 10;
 
 /// What was done. The names of the fields are stable.
 #[derive(Debug, Default, Serialize)]
-pub(super) struct Ended {
+pub(super) struct RescueOutcome {
     pub(super) ended: Vec<String>,
     pub(super) still_alive: Vec<String>,
     pub(super) trouble: Vec<String>,
 }
 
-impl Ended {
+impl RescueOutcome {
     pub(super) fn text(&self) -> String {
         if self.ended.is_empty() && self.still_alive.is_empty() && self.trouble.is_empty() {
             return "nothing was there to be ended\n".to_owned();
@@ -55,9 +55,9 @@ impl Ended {
     }
 }
 
-/// Ends everything: keepers end their trees; pens and processes that have none are ended here.
-pub(super) fn end(home: &Home, found: &Found) -> Ended {
-    let mut ended = Ended { trouble: found.trouble.clone(), ..Ended::default() };
+/// ForegroundStreams everything: keepers end their trees; pens and processes that have none are ended here.
+pub(super) fn end(home: &Home, found: &RescueFindings) -> RescueOutcome {
+    let mut ended = RescueOutcome { trouble: found.trouble.clone(), ..RescueOutcome::default() };
     for session in found.sessions.iter().filter(|session| session.has_keeper()) {
         end_session(session, &mut ended);
     }
@@ -69,7 +69,7 @@ pub(super) fn end(home: &Home, found: &Found) -> Ended {
     ended
 }
 
-fn end_session(session: &SessionFound, ended: &mut Ended) {
+fn end_session(session: &RescuedSession, ended: &mut RescueOutcome) {
     let folder = Path::new(&session.folder);
     let name = format!("session {}", session.id);
     match by_keeper(folder) {
@@ -133,7 +133,7 @@ fn by_keeper(folder: &Path) -> ByKeeper {
     }
 }
 
-fn end_pens(home: &Home, ended: &mut Ended) {
+fn end_pens(home: &Home, ended: &mut RescueOutcome) {
     let leftovers = match Ground::leftovers(&home.id) {
         Ok(leftovers) => leftovers,
         Err(error) => return ended.trouble.push(format!("pens: {error}")),
@@ -152,7 +152,7 @@ fn end_pens(home: &Home, ended: &mut Ended) {
 
 /// An agent that cleared its environment, in a pen without a cgroup, whose keeper and yard are dead: only its
 /// identity tells. Those below it are ended with it.
-fn end_agent(session: &SessionFound, ended: &mut Ended) {
+fn end_agent(session: &RescuedSession, ended: &mut RescueOutcome) {
     let name = format!("session {}", session.id);
     let (identity, agent) = match process::agent(&session.identity) {
         Ok(Some(agent)) => agent,
@@ -172,7 +172,7 @@ fn end_agent(session: &SessionFound, ended: &mut Ended) {
     ended.note(format!("{name}: its agent, {identity}"), killed);
 }
 
-fn end_strays(home: &Home, ended: &mut Ended) {
+fn end_strays(home: &Home, ended: &mut RescueOutcome) {
     let mut given_up = Vec::new();
     for _ in 0..ROUNDS {
         let strays = match find::strays(home, &[]) {

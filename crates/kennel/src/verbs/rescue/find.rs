@@ -14,29 +14,29 @@ use rustix::fs::FlockOperation;
 use serde::Serialize;
 
 use super::process;
+use crate::foreground::poll;
 use crate::home::Home;
-use crate::live::poll;
 
 /// How long a keeper may take to answer.
 const ANSWER: Duration = Duration::from_secs(1);
 
 /// Everything that was found. The names of the fields are stable.
 #[derive(Debug, Default, Serialize)]
-pub(super) struct Found {
-    pub(super) sessions: Vec<SessionFound>,
-    pub(super) pens: Vec<PenFound>,
-    pub(super) strays: Vec<StrayFound>,
+pub(super) struct RescueFindings {
+    pub(super) sessions: Vec<RescuedSession>,
+    pub(super) pens: Vec<OrphanedPen>,
+    pub(super) strays: Vec<StrayProcess>,
     /// What could not be looked at, and why.
     pub(super) trouble: Vec<String>,
 }
 
 /// A session's folder, and what it tells.
 #[derive(Debug, Serialize)]
-pub(super) struct SessionFound {
+pub(super) struct RescuedSession {
     pub(super) id: String,
     pub(super) folder: String,
-    pub(super) lock: Lock,
-    pub(super) keeper: Option<KeeperFound>,
+    pub(super) lock: LaunchLockState,
+    pub(super) keeper: Option<RescuedKeeper>,
     pub(super) agent: Option<String>,
     pub(super) agent_lives: bool,
     pub(super) pen: Option<String>,
@@ -45,20 +45,20 @@ pub(super) struct SessionFound {
     pub(super) identity: Vec<String>,
 }
 
-impl SessionFound {
+impl RescuedSession {
     pub(super) fn is_live(&self) -> bool {
         self.has_keeper() || self.agent_lives
     }
 
     pub(super) fn has_keeper(&self) -> bool {
-        self.lock == Lock::Held || self.keeper.is_some()
+        self.lock == LaunchLockState::Held || self.keeper.is_some()
     }
 }
 
 /// The lock of a launch: held as long as its keeper lives.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub(super) enum Lock {
+pub(super) enum LaunchLockState {
     Held,
     Free,
     Unknown,
@@ -66,7 +66,7 @@ pub(super) enum Lock {
 
 /// A keeper.
 #[derive(Debug, Serialize)]
-pub(super) struct KeeperFound {
+pub(super) struct RescuedKeeper {
     pub(super) pid: i32,
     /// How far it has come; none if it does not answer.
     pub(super) stage: Option<String>,
@@ -74,7 +74,7 @@ pub(super) struct KeeperFound {
 
 /// A pen whose keeper has died.
 #[derive(Debug, Serialize)]
-pub(super) struct PenFound {
+pub(super) struct OrphanedPen {
     pub(super) path: String,
     pub(super) session: String,
     pub(super) pids: Vec<i32>,
@@ -82,15 +82,15 @@ pub(super) struct PenFound {
 
 /// A process with the home's cookie.
 #[derive(Debug, Clone, Serialize)]
-pub(super) struct StrayFound {
+pub(super) struct StrayProcess {
     pub(super) pid: i32,
     pub(super) session: String,
     pub(super) command: String,
 }
 
 /// Looks everywhere. What can't be looked at is told, and does not keep the rest from being found.
-pub(super) fn find(home: &Home) -> Found {
-    let mut found = Found::default();
+pub(super) fn find(home: &Home) -> RescueFindings {
+    let mut found = RescueFindings::default();
     let folders = home.path("sessions");
     match fs::read_dir(&folders) {
         Ok(entries) => {
@@ -115,11 +115,11 @@ pub(super) fn find(home: &Home) -> Found {
     found
 }
 
-fn look(folder: &Path, home: &Home, trouble: &mut Vec<String>) -> SessionFound {
+fn look(folder: &Path, home: &Home, trouble: &mut Vec<String>) -> RescuedSession {
     let id = folder.file_name().unwrap_or_default().to_string_lossy().into_owned();
     let lock = look_at_lock(&folder.join("lock")).unwrap_or_else(|error| {
         trouble.push(format!("{id}: its lock: {error}"));
-        Lock::Unknown
+        LaunchLockState::Unknown
     });
     let (keeper, state) = ask_keeper(folder).unwrap_or_else(|error| {
         trouble.push(format!("{id}: its keeper: {error}"));
@@ -143,7 +143,7 @@ fn look(folder: &Path, home: &Home, trouble: &mut Vec<String>) -> SessionFound {
         trouble.push(format!("{id}: its agent: {error}"));
         None
     });
-    let mut session = SessionFound {
+    let mut session = RescuedSession {
         folder: folder.display().to_string(),
         lock,
         keeper,
@@ -178,21 +178,21 @@ fn is_copy(lock: &Path) -> bool {
 
 /// Whether somebody holds it. We hold it for an instant ourselves if nobody does; shared, so that two who
 /// look at once don't take each other for a keeper.
-fn look_at_lock(path: &Path) -> io::Result<Lock> {
+fn look_at_lock(path: &Path) -> io::Result<LaunchLockState> {
     let file = match File::open(path) {
         Ok(file) => file,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Lock::Free),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(LaunchLockState::Free),
         Err(error) => return Err(error),
     };
     match rustix::fs::flock(&file, FlockOperation::NonBlockingLockShared) {
-        Ok(()) => Ok(Lock::Free),
-        Err(rustix::io::Errno::WOULDBLOCK) => Ok(Lock::Held),
+        Ok(()) => Ok(LaunchLockState::Free),
+        Err(rustix::io::Errno::WOULDBLOCK) => Ok(LaunchLockState::Held),
         Err(error) => Err(error.into()),
     }
 }
 
 /// The keeper, by its socket or by what it holds open, and how things are if it answers.
-fn ask_keeper(folder: &Path) -> io::Result<(Option<KeeperFound>, Option<State>)> {
+fn ask_keeper(folder: &Path) -> io::Result<(Option<RescuedKeeper>, Option<State>)> {
     let client = match KeeperClient::connect(folder) {
         Ok(client) => client,
         Err(error)
@@ -202,14 +202,14 @@ fn ask_keeper(folder: &Path) -> io::Result<(Option<KeeperFound>, Option<State>)>
             ) =>
         {
             let pid = process::keeper_of(folder)?;
-            return Ok((pid.map(|pid| KeeperFound { pid, stage: None }), None));
+            return Ok((pid.map(|pid| RescuedKeeper { pid, stage: None }), None));
         }
         Err(error) => return Err(error),
     };
     let pid = rustix::net::sockopt::socket_peercred(&client)?.pid.as_raw_pid();
     let state = client.send(&Request::Status).ok().and_then(|()| await_state(&client));
     let stage = state.as_ref().map(|state| stage(state.stage).to_owned());
-    Ok((Some(KeeperFound { pid, stage }), state))
+    Ok((Some(RescuedKeeper { pid, stage }), state))
 }
 
 fn await_state(client: &KeeperClient) -> Option<State> {
@@ -234,9 +234,9 @@ fn stage(stage: Stage) -> &'static str {
     }
 }
 
-fn pens(home: &Home) -> anyhow::Result<Vec<PenFound>> {
+fn pens(home: &Home) -> anyhow::Result<Vec<OrphanedPen>> {
     let leftovers = Ground::leftovers(&home.id)?;
-    let pen = |leftover: &kennel_pen::Leftover| PenFound {
+    let pen = |leftover: &kennel_pen::Leftover| OrphanedPen {
         path: leftover.path().display().to_string(),
         session: leftover.name().session.to_string(),
         pids: leftover.pids().unwrap_or_default(),
@@ -245,13 +245,13 @@ fn pens(home: &Home) -> anyhow::Result<Vec<PenFound>> {
 }
 
 /// Those with the home's cookie whose session is not live.
-pub(super) fn strays(home: &Home, sessions: &[SessionFound]) -> io::Result<Vec<StrayFound>> {
+pub(super) fn strays(home: &Home, sessions: &[RescuedSession]) -> io::Result<Vec<StrayProcess>> {
     let live = |id: &str| sessions.iter().any(|session| session.id == id && session.is_live());
     let own = rustix::process::getpid().as_raw_pid();
     let mut strays = Vec::new();
     for pid in process::all()?.into_iter().filter(|pid| *pid != own) {
         if let Some(session) = process::session_of(pid, &home.id).filter(|session| !live(session)) {
-            strays.push(StrayFound { pid, session, command: process::command(pid) });
+            strays.push(StrayProcess { pid, session, command: process::command(pid) });
         }
     }
     Ok(strays)
@@ -283,13 +283,13 @@ mod tests {
         fs::write(folder.join("lock"), "yard x\nkeeper 7\n").unwrap();
         let lock = File::open(folder.join("lock")).unwrap();
         let look = || find(&home).sessions.remove(0);
-        assert_eq!((look().lock, look().is_live()), (Lock::Free, false));
+        assert_eq!((look().lock, look().is_live()), (LaunchLockState::Free, false));
         flock(&lock, FlockOperation::LockExclusive).unwrap();
         let session = look();
-        assert_eq!((session.lock, session.is_live()), (Lock::Held, true));
+        assert_eq!((session.lock, session.is_live()), (LaunchLockState::Held, true));
         assert_eq!(session.identity, ["keeper 7"]);
         drop(lock);
-        assert_eq!(look().lock, Lock::Free);
+        assert_eq!(look().lock, LaunchLockState::Free);
     }
 
     #[test]

@@ -9,12 +9,12 @@ mod process;
 
 use clap::Args;
 
+use crate::command_error::CommandError;
 use crate::connect::find_inside;
 use crate::exit_code;
-use crate::failure::Failure;
 use crate::home::Home;
-use crate::print::{self, Ink, Tone, print, tame};
-use find::{Found, Lock, SessionFound};
+use crate::print::{self, ColorMode, TextStyle, print, sanitize};
+use find::{LaunchLockState, RescueFindings, RescuedSession};
 
 /// The flags of `kennel rescue`.
 #[derive(Debug, Args)]
@@ -29,7 +29,7 @@ pub(crate) struct RescueArgs {
 }
 
 /// Lists what is there, or ends it.
-pub(crate) fn rescue(home: &Home, args: &RescueArgs) -> Result<u8, Failure> {
+pub(crate) fn rescue(home: &Home, args: &RescueArgs) -> Result<u8, CommandError> {
     if args.end
         && let Some(inside) = find_inside(home)
     {
@@ -37,14 +37,14 @@ pub(crate) fn rescue(home: &Home, args: &RescueArgs) -> Result<u8, Failure> {
             "this is inside a session of the home ({}), and would be ended too",
             inside.mark
         );
-        return Err(Failure::because(exit_code::REFUSED, text).hint("run it from outside"));
+        return Err(CommandError::because(exit_code::REFUSED, text).hint("run it from outside"));
     }
     let found = find::find(home);
     if !args.end {
         if args.json {
             print::json(&found)?;
         } else {
-            print(&text(&found, Ink::of_stdout()))?;
+            print(&text(&found, ColorMode::of_stdout()))?;
         }
         return Ok(0);
     }
@@ -56,18 +56,18 @@ pub(crate) fn rescue(home: &Home, args: &RescueArgs) -> Result<u8, Failure> {
     }
     match ended.still_alive.is_empty() {
         true => Ok(0),
-        false => Err(Failure::said(exit_code::STILL_ALIVE)),
+        false => Err(CommandError::said(exit_code::STILL_ALIVE)),
     }
 }
 
-fn text(found: &Found, ink: Ink) -> String {
+fn text(found: &RescueFindings, ink: ColorMode) -> String {
     let mut out = String::new();
     let (live, over): (Vec<_>, Vec<_>) = found.sessions.iter().partition(|s| s.is_live());
     for session in &live {
-        out += &ink.paint(Tone::Heading, &session.id);
+        out += &ink.paint(TextStyle::Heading, &session.id);
         out += &format!("  {}\n", describe(session));
         for line in &session.identity {
-            out += &format!("    {}\n", tame(line));
+            out += &format!("    {}\n", sanitize(line));
         }
     }
     out += &match live.len() {
@@ -91,15 +91,15 @@ fn text(found: &Found, ink: Ink) -> String {
             out += &format!(
                 "  {}  of {}  {}\n",
                 stray.pid,
-                tame(&stray.session),
-                tame(&stray.command)
+                sanitize(&stray.session),
+                sanitize(&stray.command)
             );
         }
     }
     if !found.trouble.is_empty() {
         out += "\nNot found out:\n";
         for trouble in &found.trouble {
-            out += &format!("  {}\n", tame(trouble));
+            out += &format!("  {}\n", sanitize(trouble));
         }
     }
     if !live.is_empty() || !found.pens.is_empty() || !found.strays.is_empty() {
@@ -108,13 +108,15 @@ fn text(found: &Found, ink: Ink) -> String {
     out
 }
 
-fn describe(session: &SessionFound) -> String {
+fn describe(session: &RescuedSession) -> String {
     let keeper = match (&session.keeper, session.lock) {
         (Some(keeper), _) => match &keeper.stage {
             Some(stage) => format!("keeper {} answers: {stage}", keeper.pid),
             None => format!("keeper {} does not answer", keeper.pid),
         },
-        (None, Lock::Held) => "its lock is held, but no keeper is to be found".to_owned(),
+        (None, LaunchLockState::Held) => {
+            "its lock is held, but no keeper is to be found".to_owned()
+        }
         (None, _) => "it has lost its keeper".to_owned(),
     };
     match &session.agent {
@@ -126,10 +128,10 @@ fn describe(session: &SessionFound) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use find::{KeeperFound, PenFound, StrayFound};
+    use find::{OrphanedPen, RescuedKeeper, StrayProcess};
 
-    fn session(id: &str, lock: Lock) -> SessionFound {
-        SessionFound {
+    fn session(id: &str, lock: LaunchLockState) -> RescuedSession {
+        RescuedSession {
             id: id.to_owned(),
             folder: format!("/h/sessions/{id}"),
             lock,
@@ -144,32 +146,40 @@ mod tests {
 
     #[test]
     fn an_empty_home_is_told_in_a_line() {
-        let found = Found { sessions: vec![session("a", Lock::Free)], ..Found::default() };
-        assert_eq!(text(&found, Ink::Plain), "no session is live; 1 has ended\n");
+        let found = RescueFindings {
+            sessions: vec![session("a", LaunchLockState::Free)],
+            ..RescueFindings::default()
+        };
+        assert_eq!(text(&found, ColorMode::Plain), "no session is live; 1 has ended\n");
     }
 
     #[test]
     fn everything_that_is_there_is_told() {
         let keeper =
-            |stage: Option<&str>| Some(KeeperFound { pid: 7, stage: stage.map(Into::into) });
-        let mut running = session("a", Lock::Held);
+            |stage: Option<&str>| Some(RescuedKeeper { pid: 7, stage: stage.map(Into::into) });
+        let mut running = session("a", LaunchLockState::Held);
         running.keeper = keeper(Some("running"));
         running.agent = Some("pid 8 (inode 9)".to_owned());
         running.identity = vec!["keeper 7".to_owned()];
-        let mut silent = session("b", Lock::Held);
+        let mut silent = session("b", LaunchLockState::Held);
         silent.keeper = keeper(None);
-        let found = Found {
-            sessions: vec![running, silent, session("c", Lock::Held), session("d", Lock::Free)],
-            pens: vec![PenFound {
+        let found = RescueFindings {
+            sessions: vec![
+                running,
+                silent,
+                session("c", LaunchLockState::Held),
+                session("d", LaunchLockState::Free),
+            ],
+            pens: vec![OrphanedPen {
                 path: "/sys/fs/cgroup/kennel-x-y".into(),
                 session: "y".into(),
                 pids: vec![5],
             }],
-            strays: vec![StrayFound { pid: 6, session: "z".into(), command: "sleep 9".into() }],
+            strays: vec![StrayProcess { pid: 6, session: "z".into(), command: "sleep 9".into() }],
             trouble: vec!["pens: EIO".into()],
         };
         assert_eq!(
-            text(&found, Ink::Plain),
+            text(&found, ColorMode::Plain),
             "\
 a  keeper 7 answers: running; agent pid 8 (inode 9)
     keeper 7

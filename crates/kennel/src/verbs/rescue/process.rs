@@ -14,7 +14,7 @@ use rustix::fd::{AsFd, OwnedFd};
 use rustix::process::Signal;
 
 use crate::connect::{cookie, holds_file_in};
-use crate::live::poll;
+use crate::foreground::poll;
 
 /// All pids there are.
 pub(super) fn all() -> io::Result<Vec<i32>> {

@@ -14,11 +14,11 @@ use kennel_core::{Phase, SessionView};
 use kennel_keeper::journal::{Item, Reader, STDERR};
 
 use super::refuse_terminal;
-use crate::connect::{Daemon, Start, session_path};
+use crate::command_error::CommandError;
+use crate::connect::{DaemonClient, StartDaemon, session_path};
 use crate::exit_code;
-use crate::failure::Failure;
+use crate::foreground::Tracker;
 use crate::home::Home;
-use crate::live::Tracker;
 use crate::quantity::parse_session;
 use keys::CursorKeys;
 
@@ -60,12 +60,12 @@ pub(crate) struct SendArgs {
 }
 
 /// Sends input.
-pub(crate) fn send(home: &Home, args: &SendArgs) -> Result<u8, Failure> {
+pub(crate) fn send(home: &Home, args: &SendArgs) -> Result<u8, CommandError> {
     if args.text.len() > 1 && !args.keys {
         let text = "more than one TEXT; put quotes around it, or use --keys";
-        return Err(Failure::because(exit_code::USAGE, text));
+        return Err(CommandError::because(exit_code::USAGE, text));
     }
-    let daemon = Daemon::connect(home, Start::IfNeeded)?;
+    let daemon = DaemonClient::connect(home, StartDaemon::IfNeeded)?;
     let session = daemon.session(&args.session)?;
     refuse_terminal(&session, "type into it there")?;
     if args.text == ["-"] && !args.keys {
@@ -81,7 +81,7 @@ pub(crate) fn send(home: &Home, args: &SendArgs) -> Result<u8, Failure> {
     Ok(0)
 }
 
-fn bytes(args: &SendArgs, session: &SessionView) -> Result<Vec<u8>, Failure> {
+fn bytes(args: &SendArgs, session: &SessionView) -> Result<Vec<u8>, CommandError> {
     if !args.keys {
         return Ok(args.text.iter().flat_map(|text| text.as_bytes()).copied().collect());
     }
@@ -91,7 +91,7 @@ fn bytes(args: &SendArgs, session: &SessionView) -> Result<Vec<u8>, Failure> {
         None => Ok(word.as_bytes().to_vec()),
     });
     let words = words.collect::<Result<Vec<_>, _>>();
-    Ok(words.map_err(|error| Failure::because(exit_code::USAGE, error))?.concat())
+    Ok(words.map_err(|error| CommandError::because(exit_code::USAGE, error))?.concat())
 }
 
 /// Programs may ask for arrow keys in another form: their output tells.
@@ -115,7 +115,7 @@ fn cursor_keys(session: &SessionView) -> CursorKeys {
     }
 }
 
-fn send_stdin(daemon: &Daemon, session: &SessionView) -> Result<(), Failure> {
+fn send_stdin(daemon: &DaemonClient, session: &SessionView) -> Result<(), CommandError> {
     let mut buffer = [0; PIECE];
     loop {
         match io::stdin().read(&mut buffer) {
@@ -127,15 +127,24 @@ fn send_stdin(daemon: &Daemon, session: &SessionView) -> Result<(), Failure> {
     }
 }
 
-fn send_bytes(daemon: &Daemon, session: &SessionView, bytes: &[u8]) -> Result<(), Failure> {
+fn send_bytes(
+    daemon: &DaemonClient,
+    session: &SessionView,
+    bytes: &[u8],
+) -> Result<(), CommandError> {
     bytes.chunks(PIECE).try_for_each(|piece| post(daemon, session, piece, false))
 }
 
-fn post(daemon: &Daemon, session: &SessionView, bytes: &[u8], eof: bool) -> Result<(), Failure> {
+fn post(
+    daemon: &DaemonClient,
+    session: &SessionView,
+    bytes: &[u8],
+    eof: bool,
+) -> Result<(), CommandError> {
     let hex = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
     let told = daemon.tell(&session_path(&session.id, "/input"), &InputRequest { hex, eof });
     told.map_err(|error| {
-        let failure = Failure::from(error.about(session));
+        let failure = CommandError::from(error.about(session));
         // Whether it has one is settled by how it was started.
         match session.spec.stdin || session.phase != Phase::Running {
             true => failure,

@@ -22,7 +22,7 @@ const STUCK: Duration = Duration::from_secs(2);
 
 /// Where reading begins.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Begin {
+pub(crate) enum OutputStart {
     /// With the first output.
     Start,
     /// With so many of the last lines.
@@ -33,7 +33,7 @@ pub(crate) enum Begin {
 
 /// What the thread has to say.
 #[derive(Debug)]
-pub(crate) enum News {
+pub(crate) enum OutputEvent {
     /// Nobody reads this stream of ours any more.
     Closed(u8),
     /// Something that people should know.
@@ -43,7 +43,7 @@ pub(crate) enum News {
 }
 
 #[derive(Debug)]
-enum Wish {
+enum OutputCommand {
     /// There is more to read.
     More,
     /// There will be no more: read the rest and end.
@@ -54,9 +54,9 @@ enum Wish {
 
 /// The thread, as others see it.
 #[derive(Debug)]
-pub(crate) struct Output {
-    wishes: Sender<Wish>,
-    news: Receiver<News>,
+pub(crate) struct OutputCopier {
+    commands: Sender<OutputCommand>,
+    news: Receiver<OutputEvent>,
     /// Readable if there are news.
     bell: Arc<OwnedFd>,
     /// How much was written.
@@ -65,57 +65,67 @@ pub(crate) struct Output {
     done: bool,
 }
 
-impl Output {
+impl OutputCopier {
     /// Starts to copy the output of the session with this folder. `terminal` says that our standard output
     /// is one and shows the agent's.
-    pub(crate) fn start(folder: &Path, begin: Begin, terminal: bool) -> io::Result<Self> {
+    pub(crate) fn start(folder: &Path, begin: OutputStart, terminal: bool) -> io::Result<Self> {
         let bell = Arc::new(eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?);
-        let (wishes, wished) = mpsc::channel();
+        let (commands, receiver) = mpsc::channel();
         let (tell, news) = mpsc::channel();
         let (written, leaving) = (Arc::new(AtomicU64::new(0)), Arc::new(AtomicBool::new(false)));
-        let copier = Copier {
+        let copier = OutputThread {
             journal: folder.join("journal"),
-            wished,
-            tell: Teller { news: tell, bell: bell.clone() },
+            receiver,
+            tell: OutputEventSender { news: tell, bell: bell.clone() },
             written: written.clone(),
             leaving: leaving.clone(),
             tracker: terminal.then(Tracker::default),
             closed: [false; 3],
         };
         thread::Builder::new().name("output".into()).spawn(move || copier.run(begin))?;
-        Ok(Self { wishes, news, bell, written, leaving, done: false })
+        Ok(Self { commands, news, bell, written, leaving, done: false })
     }
 
     /// There is more to read.
     pub(crate) fn more(&self) {
         // One that has ended reads no more.
-        self.wishes.send(Wish::More).ok();
+        self.commands.send(OutputCommand::More).ok();
     }
 
     /// The next news, if there are any.
-    pub(crate) fn next(&mut self) -> Option<News> {
+    pub(crate) fn next(&mut self) -> Option<OutputEvent> {
         let mut count = [0; 8];
         // Read first: what comes after that rings again.
         rustix::io::read(&self.bell, &mut count).ok();
         let news = self.news.try_recv().ok();
-        self.done |= matches!(news, Some(News::Done));
+        self.done |= matches!(news, Some(OutputEvent::Done));
         news
     }
 
     /// The session goes on, but we don't; puts a terminal to rest.
     pub(crate) fn leave(mut self) {
         self.leaving.store(true, Ordering::Relaxed);
-        self.wishes.send(Wish::Leave).ok();
+        self.commands.send(OutputCommand::Leave).ok();
         self.await_end(None, true, |_| ());
     }
 
     /// Writes the rest, unless somebody wants us to end or, with a terminal, it takes nothing any more.
-    pub(crate) fn finish(mut self, signals: &Signals, terminal: bool, tell: impl FnMut(News)) {
-        self.wishes.send(Wish::Finish).ok();
+    pub(crate) fn finish(
+        mut self,
+        signals: &Signals,
+        terminal: bool,
+        tell: impl FnMut(OutputEvent),
+    ) {
+        self.commands.send(OutputCommand::Finish).ok();
         self.await_end(Some(signals), terminal, tell);
     }
 
-    fn await_end(&mut self, signals: Option<&Signals>, bounded: bool, mut tell: impl FnMut(News)) {
+    fn await_end(
+        &mut self,
+        signals: Option<&Signals>,
+        bounded: bool,
+        mut tell: impl FnMut(OutputEvent),
+    ) {
         let mut stuck_since = (self.written.load(Ordering::Relaxed), Instant::now());
         while !self.done {
             while let Some(news) = self.next() {
@@ -138,19 +148,19 @@ impl Output {
     }
 }
 
-impl AsFd for Output {
+impl AsFd for OutputCopier {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.bell.as_fd()
     }
 }
 
-struct Teller {
-    news: Sender<News>,
+struct OutputEventSender {
+    news: Sender<OutputEvent>,
     bell: Arc<OwnedFd>,
 }
 
-impl Teller {
-    fn tell(&self, news: News) {
+impl OutputEventSender {
+    fn tell(&self, news: OutputEvent) {
         // Nobody listens any more when the program ends.
         self.news.send(news).ok();
         rustix::io::write(&self.bell, &1_u64.to_ne_bytes()).ok();
@@ -158,10 +168,10 @@ impl Teller {
 }
 
 /// The thread itself.
-struct Copier {
+struct OutputThread {
     journal: PathBuf,
-    wished: Receiver<Wish>,
-    tell: Teller,
+    receiver: Receiver<OutputCommand>,
+    tell: OutputEventSender,
     written: Arc<AtomicU64>,
     /// The rest is not wanted.
     leaving: Arc<AtomicBool>,
@@ -171,44 +181,44 @@ struct Copier {
     closed: [bool; 3],
 }
 
-impl Copier {
-    fn run(mut self, begin: Begin) {
+impl OutputThread {
+    fn run(mut self, begin: OutputStart) {
         if let Err(error) = self.copy(begin) {
-            self.tell.tell(News::Trouble(format!("the output can't be read: {error}")));
+            self.tell.tell(OutputEvent::Trouble(format!("the output can't be read: {error}")));
         }
         if let Some(tracker) = self.tracker.take() {
             self.write(1, tracker.modes.leave().as_bytes());
         }
-        self.tell.tell(News::Done);
+        self.tell.tell(OutputEvent::Done);
     }
 
-    fn copy(&mut self, begin: Begin) -> io::Result<()> {
+    fn copy(&mut self, begin: OutputStart) -> io::Result<()> {
         let mut reader = Reader::open(&self.journal)?;
         match begin {
-            Begin::Start => {}
-            Begin::Tail(lines) => reader.seek_tail(lines)?,
-            Begin::Screen => self.replay(&mut reader)?,
+            OutputStart::Start => {}
+            OutputStart::Tail(lines) => reader.seek_tail(lines)?,
+            OutputStart::Screen => self.replay(&mut reader)?,
         }
         loop {
             self.drain(&mut reader)?;
-            match self.next_wish() {
-                Wish::More => {}
-                Wish::Finish => return self.drain(&mut reader),
-                Wish::Leave => return Ok(()),
+            match self.next_command() {
+                OutputCommand::More => {}
+                OutputCommand::Finish => return self.drain(&mut reader),
+                OutputCommand::Leave => return Ok(()),
             }
         }
     }
 
-    /// Several wishes at once are as good as the last.
-    fn next_wish(&self) -> Wish {
-        let mut wish = self.wished.recv().unwrap_or(Wish::Leave);
-        while let Wish::More = wish {
-            match self.wished.try_recv() {
-                Ok(next) => wish = next,
+    /// Several commands at once are as good as the last.
+    fn next_command(&self) -> OutputCommand {
+        let mut command = self.receiver.recv().unwrap_or(OutputCommand::Leave);
+        while let OutputCommand::More = command {
+            match self.receiver.try_recv() {
+                Ok(next) => command = next,
                 Err(TryRecvError::Empty | TryRecvError::Disconnected) => break,
             }
         }
-        wish
+        command
     }
 
     fn drain(&mut self, reader: &mut Reader) -> io::Result<()> {
@@ -221,7 +231,9 @@ impl Copier {
                     }
                     self.write(ours, data);
                 }
-                Item::Gap { lost, why, .. } => self.tell.tell(News::Trouble(missing(lost, why))),
+                Item::Gap { lost, why, .. } => {
+                    self.tell.tell(OutputEvent::Trouble(missing(lost, why)))
+                }
                 Item::End => return Ok(()),
             }
             // Whoever wants to leave does not wait for the rest of a flood.
@@ -252,9 +264,9 @@ impl Copier {
             *closed = true;
             if error.kind() != io::ErrorKind::BrokenPipe {
                 let name = if stream == 2 { "standard error" } else { "standard output" };
-                self.tell.tell(News::Trouble(format!("can't write to {name}: {error}")));
+                self.tell.tell(OutputEvent::Trouble(format!("can't write to {name}: {error}")));
             }
-            self.tell.tell(News::Closed(stream));
+            self.tell.tell(OutputEvent::Closed(stream));
         }
     }
 }

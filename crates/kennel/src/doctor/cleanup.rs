@@ -3,14 +3,15 @@
 use kennel_core::api::WorktreesView;
 use kennel_core::{Phase, SessionView, WorktreeState};
 
-use super::finding::{Finding, State};
-use crate::connect::{Daemon, Start};
+use super::finding::{Finding, FindingState};
+use crate::connect::{DaemonClient, StartDaemon};
 use crate::home::Home;
-use crate::words::counted;
+use crate::plural::counted;
 
 /// Nothing if no daemon runs: the doctor starts none.
 pub(super) fn findings(home: Option<&Home>) -> Vec<Finding> {
-    let Some(daemon) = home.and_then(|home| Daemon::connect(home, Start::Never).ok()) else {
+    let Some(daemon) = home.and_then(|home| DaemonClient::connect(home, StartDaemon::Never).ok())
+    else {
         return Vec::new();
     };
     let sessions = daemon.sessions(true);
@@ -21,7 +22,7 @@ pub(super) fn findings(home: Option<&Home>) -> Vec<Finding> {
         }
         (Err(error), _) | (_, Err(error)) => {
             let text = format!("the daemon can't be asked what is owed: {error}");
-            vec![Finding::new("owed", State::Bad, text)]
+            vec![Finding::new("owed", FindingState::Bad, text)]
         }
     }
 }
@@ -42,11 +43,11 @@ fn owed(sessions: &[SessionView]) -> Option<Finding> {
         owed.failures,
         owed.why.as_deref().unwrap_or("unknown"),
     );
-    Some(Finding::new("owed", State::Bad, text))
+    Some(Finding::new("owed", FindingState::Bad, text))
 }
 
 fn kept(found: &WorktreesView) -> Option<Finding> {
     let kept = found.worktrees.iter().filter(|tree| tree.state == WorktreeState::Kept).count();
     let text = format!("{} kept (`kennel worktrees`)", counted(kept, "worktree"));
-    (kept > 0).then(|| Finding::new("worktrees", State::Good, text))
+    (kept > 0).then(|| Finding::new("worktrees", FindingState::Good, text))
 }

@@ -7,14 +7,14 @@ use crate::exit_code;
 
 /// A failure of Kennel's own, with its published code and maybe a remedy.
 #[derive(Debug)]
-pub(crate) struct Failure {
+pub(crate) struct CommandError {
     code: u8,
     /// None if there is nothing to say.
     error: Option<anyhow::Error>,
     hint: Option<String>,
 }
 
-impl Failure {
+impl CommandError {
     pub(crate) fn new(code: u8, error: impl Into<anyhow::Error>) -> Self {
         Self { code, error: Some(error.into()), hint: None }
     }
@@ -56,20 +56,20 @@ impl Failure {
     }
 }
 
-impl From<ConfigError> for Failure {
+impl From<ConfigError> for CommandError {
     fn from(error: ConfigError) -> Self {
         Self::new(exit_code::USAGE, error)
     }
 }
 
-impl From<anyhow::Error> for Failure {
+impl From<anyhow::Error> for CommandError {
     fn from(error: anyhow::Error) -> Self {
         Self::internal(error)
     }
 }
 
 /// Prints the failure with its causes; gives its exit code.
-pub(crate) fn report(failure: Failure) -> u8 {
+pub(crate) fn report(failure: CommandError) -> u8 {
     if let Some(error) = failure.error {
         say(&format!("{error:#}"));
     }

@@ -3,12 +3,12 @@
 use clap::{Args, ValueEnum};
 use kennel_core::{Permissions, Seat};
 
-use crate::failure::Failure;
+use crate::command_error::CommandError;
 
 /// The flags that say how an agent is used.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "The agent")]
-pub(crate) struct SeatArgs {
+pub(crate) struct AgentArgs {
     /// Which model [default: the agent's own choice]
     #[arg(long, value_name = "MODEL")]
     pub(crate) model: Option<String>,
@@ -51,13 +51,13 @@ impl From<PermissionChoice> for Permissions {
     }
 }
 
-impl SeatArgs {
+impl AgentArgs {
     /// The seat of this agent.
-    pub(crate) fn seat(&self, agent: &str) -> Result<Seat, Failure> {
+    pub(crate) fn seat(&self, agent: &str) -> Result<Seat, CommandError> {
         let read = |path: &std::path::PathBuf| {
             std::fs::read_to_string(path).map_err(|error| {
                 let error = anyhow::Error::from(error);
-                Failure::setup(error.context(format!("--description {}", path.display())))
+                CommandError::setup(error.context(format!("--description {}", path.display())))
             })
         };
         Ok(Seat {

@@ -20,7 +20,7 @@ const ANSWER: Duration = Duration::from_secs(10);
 const TAKEN: &[u8] = b"1";
 
 /// Leaves our standard input; gives the ticket.
-pub(crate) fn leave_stdin(home: &Home) -> anyhow::Result<String> {
+pub(crate) fn hand_over_stdin(home: &Home) -> anyhow::Result<String> {
     let ticket = ticket()?;
     let socket =
         socket::messages(&home.folder, SOCKET).context("can't reach the daemon's deposit")?;

@@ -8,15 +8,16 @@ use kennel_core::{Phase, SessionView};
 use kennel_keeper::protocol::{Outcome, Role};
 use rustix::event::{PollFd, PollFlags};
 
-use crate::connect::{Daemon, Patience, Sent, session_path};
+use crate::command_error::{CommandError, note, say, start_line};
+use crate::connect::{DaemonClient, Patience, Sent, session_path};
 use crate::exit_code;
-use crate::failure::{Failure, note, say, start_line};
-use crate::home::Home;
-use crate::live::{
-    self, Begin, DetachKeys, End, Ends, Live, News, Output, OwnTerminal, Part, Signals,
+use crate::foreground::{
+    self, DetachKeys, ForegroundEnd, ForegroundRole, ForegroundSession, ForegroundStreams,
+    OutputCopier, OutputEvent, OutputStart, OwnTerminal, Signals,
 };
+use crate::home::Home;
+use crate::session_outcome::{self, SessionOutcome};
 use crate::stopper::Stopper;
-use crate::verdict::{self, Verdict};
 
 /// How long the daemon may take to put on record what we know already.
 const RECORD: Duration = Duration::from_secs(5);
@@ -29,15 +30,17 @@ const LOOK_AGAIN: Duration = Duration::from_millis(25);
 
 /// Sees the session through; gives the exit code.
 pub(super) fn conduct(
-    daemon: &Daemon,
+    daemon: &DaemonClient,
     home: &Home,
     detach_keys: &DetachKeys,
     session: &SessionView,
     signals: &Signals,
-) -> Result<u8, Failure> {
+) -> Result<u8, CommandError> {
     let folder = Path::new(&session.folder);
-    let keeper = live::reach(folder, Role::Owner).context("can't reach the keeper")?;
-    let start = |shown| Output::start(folder, Begin::Start, shown).map_err(Failure::internal);
+    let keeper = foreground::reach(folder, Role::Owner).context("can't reach the keeper")?;
+    let start = |shown| {
+        OutputCopier::start(folder, OutputStart::Start, shown).map_err(CommandError::internal)
+    };
     let Some(keeper) = keeper else {
         // It was so short that its keeper has left already.
         start(false)?.finish(signals, false, |news| heard(&news, false));
@@ -48,19 +51,19 @@ pub(super) fn conduct(
     let raw = own.map(OwnTerminal::make_raw).transpose().context("our terminal")?;
     let shown = raw.is_some();
     let output = start(shown)?;
-    let ends = Ends {
+    let ends = ForegroundStreams {
         raw,
         sized: terminal,
         stdin: session.spec.stdin,
         read_only: false,
         detach: Some(detach_keys.clone()),
     };
-    let part = Part::Owner(Stopper::new(home, session));
-    let mut live = Live::new(keeper, signals, part, output, ends);
+    let part = ForegroundRole::Owner(Stopper::new(home, session));
+    let mut live = ForegroundSession::new(keeper, signals, part, output, ends);
     let end = live.conduct();
     let (output, raw) = live.into_parts();
     match end.context("the session can't be followed")? {
-        End::Detached => {
+        ForegroundEnd::Detached => {
             output.leave();
             drop(raw);
             if shown {
@@ -70,12 +73,13 @@ pub(super) fn conduct(
             say(&format!("{name} goes on by itself; `kennel attach {name}` comes back to it"));
             Ok(0)
         }
-        End::StillAlive(survivors) => {
+        ForegroundEnd::StillAlive(survivors) => {
             output.leave();
             drop(raw);
-            Verdict::StillAlive(survivors.iter().map(ToString::to_string).collect()).exit_code()
+            SessionOutcome::StillAlive(survivors.iter().map(ToString::to_string).collect())
+                .exit_code()
         }
-        End::Gone(outcome) => {
+        ForegroundEnd::Gone(outcome) => {
             output.finish(signals, shown, |news| heard(&news, shown));
             // The terminal comes last: a key that is meant for the agent must not reach the shell before
             // we are gone.
@@ -83,7 +87,7 @@ pub(super) fn conduct(
             drop(raw);
             settled.tell()
         }
-        End::KeeperLost | End::Told(_) => {
+        ForegroundEnd::KeeperLost | ForegroundEnd::Signalled(_) => {
             output.finish(signals, shown, |news| heard(&news, shown));
             // This may take a while, and whoever is tired of it must be able to say so.
             drop(raw);
@@ -94,10 +98,10 @@ pub(super) fn conduct(
 
 /// Somebody else asked for this one first, and is in front of it or has left it to itself: we wait for its end.
 pub(super) fn await_others(
-    daemon: &Daemon,
+    daemon: &DaemonClient,
     session: &SessionView,
     signals: &Signals,
-) -> Result<u8, Failure> {
+) -> Result<u8, CommandError> {
     if session.phase < Phase::Reaped {
         let id = &session.id;
         say(&format!("session {id} is there already; this waits for its end"));
@@ -107,20 +111,20 @@ pub(super) fn await_others(
 }
 
 /// What the output has to say at the end.
-fn heard(news: &News, raw: bool) {
-    if let News::Trouble(text) = news {
-        live::tell(text, raw);
+fn heard(news: &OutputEvent, raw: bool) {
+    if let OutputEvent::Trouble(text) = news {
+        foreground::tell(text, raw);
     }
 }
 
 /// What became of a session, still to be told.
 struct Settled {
     surprises: Vec<String>,
-    code: Result<u8, Failure>,
+    code: Result<u8, CommandError>,
 }
 
 impl Settled {
-    fn tell(self) -> Result<u8, Failure> {
+    fn tell(self) -> Result<u8, CommandError> {
         for surprise in &self.surprises {
             say(surprise);
         }
@@ -130,7 +134,7 @@ impl Settled {
 
 /// Asks the daemon what became of the session. If it does not answer, the keeper's word counts.
 fn settle(
-    daemon: &Daemon,
+    daemon: &DaemonClient,
     session: &SessionView,
     outcome: Option<&Outcome>,
     signals: &Signals,
@@ -139,13 +143,13 @@ fn settle(
     let deadline = outcome.map(|_| Instant::now() + patience);
     let recorded = await_record(daemon, &session.id, deadline, signals);
     let surprises = match &recorded {
-        Ok(Some(settled)) => verdict::surprises(settled),
+        Ok(Some(settled)) => session_outcome::surprises(settled),
         _ => Vec::new(),
     };
     let code = match (recorded, outcome) {
-        (Ok(Some(settled)), _) => Verdict::of(&settled).exit_code(),
-        (_, Some(outcome)) => Verdict::of_outcome(outcome).exit_code(),
-        (Ok(None), None) => Err(Failure::because(
+        (Ok(Some(settled)), _) => SessionOutcome::of(&settled).exit_code(),
+        (_, Some(outcome)) => SessionOutcome::of_outcome(outcome).exit_code(),
+        (Ok(None), None) => Err(CommandError::because(
             exit_code::UNKNOWN,
             format!("left before it was known what became of session {}", session.id),
         )),
@@ -156,11 +160,11 @@ fn settle(
 
 /// Waits until the session has settled; nothing if it is too late or somebody wants us to end.
 pub(super) fn await_record(
-    daemon: &Daemon,
+    daemon: &DaemonClient,
     id: &str,
     deadline: Option<Instant>,
     signals: &Signals,
-) -> Result<Option<SessionView>, Failure> {
+) -> Result<Option<SessionView>, CommandError> {
     let path = session_path(id, "/wait");
     let mut losses = 0;
     loop {
@@ -176,8 +180,8 @@ pub(super) fn await_record(
             Ok(session) => return Ok(Some(session)),
             Err(error) if error.is_gone_or_leaving() && losses < MOST_LOSSES => {
                 losses += 1;
-                live::poll(&mut [], Some(Instant::now() + LOOK_AGAIN))
-                    .map_err(Failure::internal)?;
+                foreground::poll(&mut [], Some(Instant::now() + LOOK_AGAIN))
+                    .map_err(CommandError::internal)?;
                 // A daemon is worth a start only if nobody else knows what became of the session.
                 if deadline.is_none() {
                     daemon.find_again()?;
@@ -197,14 +201,14 @@ fn await_answer(
     sent: &Sent,
     deadline: Option<Instant>,
     signals: &Signals,
-) -> Result<Awaited, Failure> {
+) -> Result<Awaited, CommandError> {
     loop {
-        let told = signals.next_end().map_err(Failure::internal)?.is_some();
+        let told = signals.next_end().map_err(CommandError::internal)?.is_some();
         if told || deadline.is_some_and(|by| Instant::now() >= by) {
             return Ok(Awaited::Nothing);
         }
         let mut fds = [PollFd::new(signals, PollFlags::IN), PollFd::new(sent, PollFlags::IN)];
-        live::poll(&mut fds, deadline).map_err(Failure::internal)?;
+        foreground::poll(&mut fds, deadline).map_err(CommandError::internal)?;
         if !fds[1].revents().is_empty() {
             return Ok(Awaited::Answer);
         }

@@ -6,7 +6,7 @@ use kennel_core::{Restart, SessionSpec, check_key};
 /// The flags of `kennel run` about that.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Once, later, again")]
-pub(crate) struct AgainArgs {
+pub(crate) struct RetryArgs {
     /// Asking twice with the same key is asking once: while the session lives,
     /// and for a day after (daemon.key_retention), the answer is that session
     #[arg(long, value_name = "KEY", value_parser = parse_key)]
@@ -23,7 +23,7 @@ pub(crate) struct AgainArgs {
     pub(crate) restart_unknown: bool,
 }
 
-impl AgainArgs {
+impl RetryArgs {
     /// Puts them into what is asked for.
     pub(super) fn fill(&self, spec: &mut SessionSpec) -> anyhow::Result<()> {
         if spec.tethered && self.restart != Restart::Never {

@@ -15,8 +15,8 @@ use kennel_daemon::{DaemonConfig, ListenSettings};
 use super::check::{address, count, count_by_name, host_names, switch};
 use super::keys::{API, DAEMON, KeyName};
 use super::problem::ConfigError;
-use super::settings::WhichProfile;
-use crate::failure::Failure;
+use super::settings::ProfileChoice;
+use crate::command_error::CommandError;
 use crate::home::Home;
 use crate::quantity::{parse_size, parse_time};
 
@@ -40,7 +40,7 @@ pub(crate) enum HandOverError {
     },
 }
 
-impl From<HandOverError> for Failure {
+impl From<HandOverError> for CommandError {
     fn from(error: HandOverError) -> Self {
         match error {
             HandOverError::Config(error) => error.into(),
@@ -51,7 +51,7 @@ impl From<HandOverError> for Failure {
 
 /// Leaves in the home what the next daemon is to be started with.
 pub(crate) fn hand_over(home: &Home) -> Result<(), HandOverError> {
-    let settings = home.config.settings(WhichProfile::Nobodys)?;
+    let settings = home.config.settings(ProfileChoice::None)?;
     let ours = settings.layer.iter().filter(|(name, _)| [DAEMON, API].contains(&name.section));
     let values = ours.map(|(name, setting)| (called(name), setting.text.clone()));
     let path = home.path(FILE);
@@ -70,7 +70,7 @@ fn called(name: KeyName) -> String {
 
 /// How the next daemon would have the API over TCP.
 pub(crate) fn listen_settings(home: &Home) -> Result<ListenSettings, ConfigError> {
-    let settings = home.config.settings(WhichProfile::Nobodys)?;
+    let settings = home.config.settings(ProfileChoice::None)?;
     let mut listen = ListenSettings::default();
     for (name, setting) in settings.layer.iter().filter(|(name, _)| name.section == API) {
         // All of it was checked when it was read.
@@ -173,7 +173,7 @@ fn names(text: &str) -> Result<Vec<NameCap>, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::keys::{self, Kind, Meaning};
+    use crate::config::keys::{self, Meaning, SettingKind};
     use kennel_pen::HomeId;
 
     fn config() -> DaemonConfig {
@@ -234,15 +234,15 @@ mod tests {
                 panic!("{} is a flag", key.name)
             };
             let text = match kind {
-                Kind::Count => "1",
-                Kind::Time => "1s",
-                Kind::Size => "1M",
-                Kind::Folder => "/folder",
-                Kind::CountByName => "ci-*=1",
-                Kind::File => "/file",
-                Kind::Address => "127.0.0.1:1",
-                Kind::Switch => "true",
-                Kind::Names => "a.example",
+                SettingKind::Count => "1",
+                SettingKind::Time => "1s",
+                SettingKind::Size => "1M",
+                SettingKind::Folder => "/folder",
+                SettingKind::CountByName => "ci-*=1",
+                SettingKind::File => "/file",
+                SettingKind::Address => "127.0.0.1:1",
+                SettingKind::Switch => "true",
+                SettingKind::Names => "a.example",
             };
             let refused = settings(&[(called(key.name).as_str(), text)]).apply(&mut config());
             assert_eq!(refused, Vec::<String>::new());

@@ -8,8 +8,8 @@ use kennel_core::{SessionView, Usage};
 use serde::Serialize;
 
 use super::outcome::{dollars, tokens};
-use crate::failure::Failure;
-use crate::print::{self, tame};
+use crate::command_error::CommandError;
+use crate::print::{self, sanitize};
 
 /// The longest text of a line that is shown of a tool or of the model's words.
 const WIDEST: usize = 100;
@@ -19,8 +19,8 @@ const TICK: Duration = Duration::from_millis(200);
 const SPINNER: [&str; 4] = ["|", "/", "-", "\\"];
 
 /// Who is shown what happens.
-pub(super) struct Show {
-    form: Form,
+pub(super) struct Progress {
+    form: ProgressFormat,
     begun: Instant,
     ticked: Instant,
     turn: usize,
@@ -29,12 +29,12 @@ pub(super) struct Show {
     status: bool,
     /// A line of the model's words that has not ended yet.
     line: String,
-    failure: Option<Failure>,
+    failure: Option<CommandError>,
     place: Option<u64>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Form {
+enum ProgressFormat {
     Nothing,
     /// On standard error, which is a terminal.
     People,
@@ -45,7 +45,7 @@ enum Form {
 /// What happened, for programs.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "snake_case", tag = "event")]
-enum Line<'a> {
+enum ProgressEvent<'a> {
     Attempt {
         session: &'a str,
         attempt: u32,
@@ -58,8 +58,8 @@ enum Line<'a> {
     Doing(Doing<'a>),
 }
 
-impl Show {
-    fn new(form: Form) -> Self {
+impl Progress {
+    fn new(form: ProgressFormat) -> Self {
         let now = Instant::now();
         Self {
             form,
@@ -75,20 +75,20 @@ impl Show {
     }
 
     pub(super) fn nothing() -> Self {
-        Self::new(Form::Nothing)
+        Self::new(ProgressFormat::Nothing)
     }
 
     pub(super) fn people() -> Self {
-        Self::new(Form::People)
+        Self::new(ProgressFormat::People)
     }
 
     pub(super) fn lines() -> Self {
-        Self::new(Form::Lines)
+        Self::new(ProgressFormat::Lines)
     }
 
     /// An attempt begins.
     pub(super) fn attempt(&mut self, session: &SessionView) {
-        self.line(&Line::Attempt { session: &session.id, attempt: session.attempt });
+        self.line(&ProgressEvent::Attempt { session: &session.id, attempt: session.attempt });
         if session.attempt > 1 {
             self.say(&format!("asking again, attempt {}", session.attempt));
         }
@@ -100,7 +100,7 @@ impl Show {
             return;
         }
         self.place = session.queue_place;
-        self.line(&Line::Queued { session: &session.id, place: session.queue_place });
+        self.line(&ProgressEvent::Queued { session: &session.id, place: session.queue_place });
         if let Some(place) = session.queue_place {
             self.say(&format!("waits, number {place} in line"));
         }
@@ -112,7 +112,7 @@ impl Show {
 
     /// Something happened.
     pub(super) fn happening(&mut self, happening: &Happening<'_>) {
-        self.line(&Line::Doing(happening.into()));
+        self.line(&ProgressEvent::Doing(happening.into()));
         match happening {
             Happening::Text(text) => self.words(text),
             Happening::ToolBegan { name, about, .. } => self.say(&format!("{name}: {about}")),
@@ -130,7 +130,7 @@ impl Show {
 
     /// The model's words, a line at a time.
     fn words(&mut self, text: &str) {
-        if self.form != Form::People {
+        if self.form != ProgressFormat::People {
             return;
         }
         self.line.push_str(text);
@@ -144,26 +144,26 @@ impl Show {
 
     /// A line for people.
     fn say(&mut self, text: &str) {
-        if self.form != Form::People {
+        if self.form != ProgressFormat::People {
             return;
         }
         self.wipe();
-        let text = tame(text.lines().next().unwrap_or_default());
+        let text = sanitize(text.lines().next().unwrap_or_default());
         let cut: String = text.chars().take(WIDEST).collect();
         let more = if cut.len() < text.len() { "…" } else { "" };
         // Whoever can't be shown anything misses only this.
         writeln!(std::io::stderr(), "  {cut}{more}").ok();
     }
 
-    fn line(&mut self, line: &Line<'_>) {
-        if self.form == Form::Lines && self.failure.is_none() {
+    fn line(&mut self, line: &ProgressEvent<'_>) {
+        if self.form == ProgressFormat::Lines && self.failure.is_none() {
             self.failure = print::json_line(line).err();
         }
     }
 
     /// How it goes, now and then.
     pub(super) fn tick(&mut self) {
-        if self.form != Form::People || self.ticked.elapsed() < TICK {
+        if self.form != ProgressFormat::People || self.ticked.elapsed() < TICK {
             return;
         }
         self.ticked = Instant::now();
@@ -186,7 +186,7 @@ impl Show {
     }
 
     /// Whether what was to be printed could be.
-    pub(super) fn printed(&mut self) -> Result<(), Failure> {
+    pub(super) fn printed(&mut self) -> Result<(), CommandError> {
         self.failure.take().map_or(Ok(()), Err)
     }
 

@@ -9,12 +9,12 @@ pub(crate) const DEFAULT: &str = "ctrl-p,ctrl-q";
 /// A sequence of keys.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct DetachKeys {
-    keys: Vec<Key>,
+    keys: Vec<KeyEncodings>,
     text: String,
 }
 
 /// A key, as the ways in which terminals send it.
-type Key = Vec<Vec<u8>>;
+type KeyEncodings = Vec<Vec<u8>>;
 
 impl DetachKeys {
     /// `ctrl-a`, `a`, `ctrl-p,ctrl-q`; `none` for no such keys.
@@ -39,7 +39,7 @@ impl fmt::Display for DetachKeys {
     }
 }
 
-fn key(word: &str) -> Option<Key> {
+fn key(word: &str) -> Option<KeyEncodings> {
     let single = |text: &str| {
         let mut characters = text.chars();
         characters.next().filter(|c| c.is_ascii_graphic() && characters.next().is_none())
@@ -60,8 +60,8 @@ fn key(word: &str) -> Option<Key> {
 
 /// Watches what is typed for the keys.
 #[derive(Debug)]
-pub(crate) struct Watch {
-    keys: Vec<Key>,
+pub(crate) struct DetachKeyMatcher {
+    keys: Vec<KeyEncodings>,
     /// Those of them that were typed last. They go on to the agent if the others don't follow.
     held: VecDeque<Vec<u8>>,
 }
@@ -69,23 +69,23 @@ pub(crate) struct Watch {
 /// What came of some typing.
 #[derive(Debug, PartialEq, Eq)]
 #[must_use]
-pub(crate) enum Typed {
+pub(crate) enum DetachMatch {
     /// This goes to the agent.
     Pass(Vec<u8>),
     /// The keys were typed; this came before them.
     Detach(Vec<u8>),
 }
 
-impl Watch {
+impl DetachKeyMatcher {
     pub(crate) fn for_keys(keys: &DetachKeys) -> Self {
         Self { keys: keys.keys.clone(), held: VecDeque::new() }
     }
 
     /// Looks at what was typed at once. A key is never cut in two: terminals send it in one piece.
-    pub(crate) fn look(&mut self, mut typed: &[u8]) -> Typed {
+    pub(crate) fn feed(&mut self, mut typed: &[u8]) -> DetachMatch {
         let mut pass = Vec::new();
         if self.keys.is_empty() {
-            return Typed::Pass(typed.to_vec());
+            return DetachMatch::Pass(typed.to_vec());
         }
         while !typed.is_empty() {
             let expected = &self.keys[self.held.len()];
@@ -94,20 +94,20 @@ impl Watch {
                 self.held.push_back(way.clone());
                 if self.held.len() == self.keys.len() {
                     self.held.clear();
-                    return Typed::Detach(pass);
+                    return DetachMatch::Detach(pass);
                 }
             } else if self.held.is_empty() {
                 pass.push(typed[0]);
                 typed = &typed[1..];
             } else {
-                self.let_go_of_one(&mut pass);
+                self.release_first(&mut pass);
             }
         }
-        Typed::Pass(pass)
+        DetachMatch::Pass(pass)
     }
 
     /// The first that is held was no beginning; the others may be one.
-    fn let_go_of_one(&mut self, pass: &mut Vec<u8>) {
+    fn release_first(&mut self, pass: &mut Vec<u8>) {
         let mut held = std::mem::take(&mut self.held);
         while !held.is_empty() {
             pass.extend(held.pop_front().unwrap_or_default());
@@ -123,12 +123,12 @@ impl Watch {
 mod tests {
     use super::*;
 
-    fn watch(keys: &str) -> Watch {
-        Watch::for_keys(&DetachKeys::parse(keys).unwrap())
+    fn watch(keys: &str) -> DetachKeyMatcher {
+        DetachKeyMatcher::for_keys(&DetachKeys::parse(keys).unwrap())
     }
 
-    fn pass(text: &[u8]) -> Typed {
-        Typed::Pass(text.to_vec())
+    fn pass(text: &[u8]) -> DetachMatch {
+        DetachMatch::Pass(text.to_vec())
     }
 
     #[test]
@@ -139,7 +139,7 @@ mod tests {
         assert_eq!(parsed("Ctrl-]").unwrap()[0][0], [0x1d]);
         assert_eq!(parsed("ctrl-@").unwrap()[0][0], [0]);
         assert_eq!(parsed("x,Y").unwrap(), [[b"x".to_vec()], [b"Y".to_vec()]]);
-        assert_eq!(parsed("none").unwrap(), Vec::<Key>::new());
+        assert_eq!(parsed("none").unwrap(), Vec::<KeyEncodings>::new());
         for text in ["ctrl-", "ctrl-1", "ab", "ctrl-p,,ctrl-q", "ü", " "] {
             assert!(parsed(text).unwrap_err().contains("is no key"), "{text}");
         }
@@ -147,36 +147,36 @@ mod tests {
 
     #[test]
     fn the_keys_detach_in_one_piece_or_several() {
-        assert_eq!(watch(DEFAULT).look(b"ls\r\x10\x11rest"), Typed::Detach(b"ls\r".to_vec()));
+        assert_eq!(watch(DEFAULT).feed(b"ls\r\x10\x11rest"), DetachMatch::Detach(b"ls\r".to_vec()));
         let mut watch = watch(DEFAULT);
-        assert_eq!(watch.look(b"\x10"), pass(b""));
-        assert_eq!(watch.look(b"\x11"), Typed::Detach(Vec::new()));
+        assert_eq!(watch.feed(b"\x10"), pass(b""));
+        assert_eq!(watch.feed(b"\x11"), DetachMatch::Detach(Vec::new()));
     }
 
     #[test]
     fn a_beginning_that_leads_nowhere_goes_on_to_the_agent() {
         let mut first = watch(DEFAULT);
-        assert_eq!(first.look(b"\x10"), pass(b""));
-        assert_eq!(first.look(b"a"), pass(b"\x10a"));
+        assert_eq!(first.feed(b"\x10"), pass(b""));
+        assert_eq!(first.feed(b"a"), pass(b"\x10a"));
         let mut second = watch(DEFAULT);
-        assert_eq!(second.look(b"\x10\x10"), pass(b"\x10"), "the second may be the beginning");
-        assert_eq!(second.look(b"\x11"), Typed::Detach(Vec::new()));
+        assert_eq!(second.feed(b"\x10\x10"), pass(b"\x10"), "the second may be the beginning");
+        assert_eq!(second.feed(b"\x11"), DetachMatch::Detach(Vec::new()));
         let mut third = watch("a,a,b");
-        assert_eq!(third.look(b"aaab"), Typed::Detach(b"a".to_vec()));
-        assert_eq!(watch("a,b,a,c").look(b"ababac"), Typed::Detach(b"ab".to_vec()));
+        assert_eq!(third.feed(b"aaab"), DetachMatch::Detach(b"a".to_vec()));
+        assert_eq!(watch("a,b,a,c").feed(b"ababac"), DetachMatch::Detach(b"ab".to_vec()));
     }
 
     #[test]
     fn a_terminal_with_the_kitty_protocol_detaches_too_and_escape_is_not_held() {
-        assert_eq!(watch(DEFAULT).look(b"\x1b[112;5u\x1b[113;5u"), Typed::Detach(Vec::new()));
+        assert_eq!(watch(DEFAULT).feed(b"\x1b[112;5u\x1b[113;5u"), DetachMatch::Detach(Vec::new()));
         let mut watch = watch(DEFAULT);
-        assert_eq!(watch.look(b"\x1b"), pass(b"\x1b"));
-        assert_eq!(watch.look(b"\x1b[112;5u"), pass(b""));
-        assert_eq!(watch.look(b"\x1b[65;1u"), pass(b"\x1b[112;5u\x1b[65;1u"));
+        assert_eq!(watch.feed(b"\x1b"), pass(b"\x1b"));
+        assert_eq!(watch.feed(b"\x1b[112;5u"), pass(b""));
+        assert_eq!(watch.feed(b"\x1b[65;1u"), pass(b"\x1b[112;5u\x1b[65;1u"));
     }
 
     #[test]
     fn without_keys_everything_goes_on() {
-        assert_eq!(watch("none").look(b"\x10\x11"), pass(b"\x10\x11"));
+        assert_eq!(watch("none").feed(b"\x10\x11"), pass(b"\x10\x11"));
     }
 }

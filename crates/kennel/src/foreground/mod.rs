@@ -10,9 +10,9 @@
 
 mod detach;
 mod guard;
-mod impatience;
 mod output;
 mod poll;
+mod repeated_interrupt;
 mod signals;
 mod terminal;
 
@@ -32,16 +32,16 @@ use rustix::io::Errno;
 use rustix::process::Signal;
 use rustix::termios::isatty;
 
-use crate::failure::{say, start_line};
+use crate::command_error::{say, start_line};
 use crate::quantity::span;
 use crate::stopper::Stopper;
 pub(crate) use detach::{DEFAULT as DEFAULT_DETACH_KEYS, DetachKeys};
-use detach::{Typed, Watch};
+use detach::{DetachKeyMatcher, DetachMatch};
 pub(crate) use guard::serve as serve_as_guard;
-use impatience::Impatience;
-pub(crate) use output::{Begin, News, Output, missing};
+pub(crate) use output::{OutputCopier, OutputEvent, OutputStart, missing};
 pub(crate) use poll::poll;
-pub(crate) use signals::{Signals, Told};
+use repeated_interrupt::RepeatedInterrupt;
+pub(crate) use signals::{SignalEvent, Signals};
 pub(crate) use terminal::{OwnTerminal, RawTerminal, like_ours, settings, size};
 
 /// How long the daemon may take to pass a stop on, before the keeper is told directly.
@@ -57,16 +57,16 @@ const LAST_WORD: Duration = Duration::from_secs(2);
 const CONTROL_C: u8 = 3;
 
 /// As what we are here.
-pub(crate) enum Part {
+pub(crate) enum ForegroundRole {
     /// The session is ours: who ends us ends it.
     Owner(Stopper),
     /// We look on, and maybe type.
-    Visitor,
+    Viewer,
 }
 
 /// How it ended, for us.
 #[derive(Debug)]
-pub(crate) enum End {
+pub(crate) enum ForegroundEnd {
     /// Nobody is left.
     Gone(Box<Outcome>),
     /// These could not be ended so far; the keeper goes on.
@@ -76,15 +76,15 @@ pub(crate) enum End {
     /// The keys were typed: the session goes on without us.
     Detached,
     /// A visitor was told to go, by this signal.
-    Told(i32),
+    Signalled(i32),
 }
 
 /// Everything that a session in the foreground has.
-pub(crate) struct Live<'a> {
+pub(crate) struct ForegroundSession<'a> {
     keeper: KeeperClient,
     signals: &'a Signals,
-    part: Part,
-    output: Output,
+    part: ForegroundRole,
+    output: OutputCopier,
     raw: Option<RawTerminal>,
     /// Whether the agent has a terminal, which is to have our size.
     sized: bool,
@@ -92,8 +92,8 @@ pub(crate) struct Live<'a> {
     input: Option<Input>,
     /// What is typed is looked at for the keys, and goes nowhere.
     read_only: bool,
-    watch: Option<Watch>,
-    impatience: Impatience,
+    watch: Option<DetachKeyMatcher>,
+    impatience: RepeatedInterrupt,
     /// The session was told to end by us.
     stopping: bool,
     /// When to say that, and how to hurry it.
@@ -107,7 +107,7 @@ pub(crate) struct Live<'a> {
 }
 
 /// What our side offers.
-pub(crate) struct Ends {
+pub(crate) struct ForegroundStreams {
     /// Our terminal, if it is raw.
     pub(crate) raw: Option<RawTerminal>,
     /// Whether the agent has a terminal, which is to have our size.
@@ -143,13 +143,13 @@ pub(crate) fn reach(folder: &Path, role: Role) -> Result<Option<KeeperClient>, C
     Ok(Some(keeper))
 }
 
-impl<'a> Live<'a> {
+impl<'a> ForegroundSession<'a> {
     pub(crate) fn new(
         keeper: KeeperClient,
         signals: &'a Signals,
-        part: Part,
-        output: Output,
-        ends: Ends,
+        part: ForegroundRole,
+        output: OutputCopier,
+        ends: ForegroundStreams,
     ) -> Self {
         Self {
             keeper,
@@ -160,8 +160,8 @@ impl<'a> Live<'a> {
             sized: ends.sized,
             input: ends.stdin.then(Input::default),
             read_only: ends.read_only,
-            watch: ends.detach.as_ref().map(Watch::for_keys),
-            impatience: Impatience::default(),
+            watch: ends.detach.as_ref().map(DetachKeyMatcher::for_keys),
+            impatience: RepeatedInterrupt::default(),
             stopping: false,
             notice_at: None,
             outbox: VecDeque::new(),
@@ -179,7 +179,7 @@ impl<'a> Live<'a> {
     }
 
     /// Goes on until it ends, for us.
-    pub(crate) fn conduct(&mut self) -> io::Result<End> {
+    pub(crate) fn conduct(&mut self) -> io::Result<ForegroundEnd> {
         loop {
             if let Some(end) = self.turn()? {
                 return Ok(end);
@@ -188,7 +188,7 @@ impl<'a> Live<'a> {
     }
 
     /// What is left when all is said: the output to be finished, and the terminal to be put back.
-    pub(crate) fn into_parts(self) -> (Output, Option<RawTerminal>) {
+    pub(crate) fn into_parts(self) -> (OutputCopier, Option<RawTerminal>) {
         (self.output, self.raw)
     }
 
@@ -197,7 +197,7 @@ impl<'a> Live<'a> {
         tell(text, self.raw.is_some());
     }
 
-    fn turn(&mut self) -> io::Result<Option<End>> {
+    fn turn(&mut self) -> io::Result<Option<ForegroundEnd>> {
         while let Some(told) = self.signals.next()? {
             if let Some(end) = self.told(told)? {
                 return Ok(Some(end));
@@ -212,14 +212,14 @@ impl<'a> Live<'a> {
                 }
                 Ok(None) => break,
                 Err(ClientError::Call(error)) => return Err(error),
-                Err(_) => return Ok(Some(End::KeeperLost)),
+                Err(_) => return Ok(Some(ForegroundEnd::KeeperLost)),
             }
         }
         while let Some(news) = self.output.next() {
             match news {
-                News::Closed(stream) => self.send(Request::CloseOutput(stream)),
-                News::Trouble(text) => self.tell(&text),
-                News::Done => {}
+                OutputEvent::Closed(stream) => self.send(Request::CloseOutput(stream)),
+                OutputEvent::Trouble(text) => self.tell(&text),
+                OutputEvent::Done => {}
             }
         }
         self.mind_the_time();
@@ -272,13 +272,13 @@ impl<'a> Live<'a> {
 
     // Signals.
 
-    fn told(&mut self, told: Told) -> io::Result<Option<End>> {
+    fn told(&mut self, told: SignalEvent) -> io::Result<Option<ForegroundEnd>> {
         match told {
-            Told::Resized => self.give_size(),
-            Told::Suspend => self.suspend()?,
-            Told::End(signal) => match self.part {
-                Part::Visitor => return Ok(Some(End::Told(signal))),
-                Part::Owner(_) => self.stop(signal),
+            SignalEvent::Resized => self.give_size(),
+            SignalEvent::Suspend => self.suspend()?,
+            SignalEvent::End(signal) => match self.part {
+                ForegroundRole::Viewer => return Ok(Some(ForegroundEnd::Signalled(signal))),
+                ForegroundRole::Owner(_) => self.stop(signal),
             },
         }
         Ok(None)
@@ -288,7 +288,7 @@ impl<'a> Live<'a> {
     fn stop(&mut self, signal: i32) {
         let interrupt = signal == Signal::INT.as_raw();
         let now = interrupt && self.stopping;
-        if let Part::Owner(stopper) = &self.part {
+        if let ForegroundRole::Owner(stopper) = &self.part {
             stopper.ask(now, signal);
         }
         if interrupt && !self.stopping && isatty(rustix::stdio::stderr()) {
@@ -309,7 +309,7 @@ impl<'a> Live<'a> {
 
     /// Says that a stop is under way, on a line of its own: the agent may have left the cursor anywhere.
     fn notice(&self) {
-        let Part::Owner(stopper) = &self.part else { return };
+        let ForegroundRole::Owner(stopper) = &self.part else { return };
         let waited = if self.raw.is_some() { Duration::ZERO } else { NOTICE };
         let left = stopper.grace.saturating_sub(waited);
         if left.is_zero() {
@@ -331,19 +331,19 @@ impl<'a> Live<'a> {
                 raw.step_forward()?;
                 self.redraw();
             }
-            (None, Part::Owner(_)) => {
+            (None, ForegroundRole::Owner(_)) => {
                 self.send(Request::Signal(Signal::STOP.as_raw()));
                 take_default(tstp);
                 self.send(Request::Signal(Signal::CONT.as_raw()));
             }
-            (None, Part::Visitor) => take_default(tstp),
+            (None, ForegroundRole::Viewer) => take_default(tstp),
         }
         Ok(())
     }
 
     // Keys.
 
-    fn read_keys(&mut self) -> io::Result<Option<End>> {
+    fn read_keys(&mut self) -> io::Result<Option<ForegroundEnd>> {
         let mut buffer = [0; 16 * 1024];
         let Some(input) = &mut self.input else { return Ok(None) };
         let typed = match rustix::io::read(rustix::stdio::stdin(), &mut buffer) {
@@ -360,35 +360,37 @@ impl<'a> Live<'a> {
             }
         };
         let passed = match self.watch.as_mut().filter(|_| self.raw.is_some()) {
-            None => Typed::Pass(typed.to_vec()),
-            Some(_) if self.read_only && typed.contains(&CONTROL_C) => Typed::Detach(Vec::new()),
-            Some(watch) => watch.look(typed),
+            None => DetachMatch::Pass(typed.to_vec()),
+            Some(_) if self.read_only && typed.contains(&CONTROL_C) => {
+                DetachMatch::Detach(Vec::new())
+            }
+            Some(watch) => watch.feed(typed),
         };
         if self.read_only {
-            return Ok(matches!(passed, Typed::Detach(_)).then_some(End::Detached));
+            return Ok(matches!(passed, DetachMatch::Detach(_)).then_some(ForegroundEnd::Detached));
         }
         match passed {
-            Typed::Pass(bytes) => {
+            DetachMatch::Pass(bytes) => {
                 input.add(&bytes);
                 self.mind_impatience(typed);
                 Ok(None)
             }
-            Typed::Detach(bytes) => {
+            DetachMatch::Detach(bytes) => {
                 input.add(&bytes);
                 self.flush();
-                if let Part::Owner(_) = self.part {
+                if let ForegroundRole::Owner(_) = self.part {
                     self.send(Request::Untether);
                 }
                 // It would end with us if that word were left with us.
                 let told = self.say_all(Instant::now() + LAST_WORD)?;
-                Ok(told.then_some(End::Detached))
+                Ok(told.then_some(ForegroundEnd::Detached))
             }
         }
     }
 
     /// Control-C is a key for the agent; one who presses it again and again wants out.
     fn mind_impatience(&mut self, typed: &[u8]) {
-        let owner = matches!(self.part, Part::Owner(_));
+        let owner = matches!(self.part, ForegroundRole::Owner(_));
         if owner
             && self.raw.is_some()
             && self.impatience.wants_out(typed, Instant::now(), self.stopping)
@@ -399,13 +401,13 @@ impl<'a> Live<'a> {
 
     // The keeper.
 
-    fn heard(&mut self, report: Report) -> Option<End> {
+    fn heard(&mut self, report: Report) -> Option<ForegroundEnd> {
         match report {
             Report::Grown(_) => self.output.more(),
-            Report::Gone(outcome) => return Some(End::Gone(Box::new(outcome))),
+            Report::Gone(outcome) => return Some(ForegroundEnd::Gone(Box::new(outcome))),
             Report::StillAlive(survivors) => match self.part {
-                Part::Owner(_) => return Some(End::StillAlive(survivors)),
-                Part::Visitor => {
+                ForegroundRole::Owner(_) => return Some(ForegroundEnd::StillAlive(survivors)),
+                ForegroundRole::Viewer => {
                     let list = survivors.iter().map(ToString::to_string).collect::<Vec<_>>();
                     self.tell(&format!("still alive, in spite of KILL: {}", list.join(", ")));
                 }

@@ -5,8 +5,8 @@ use std::ffi::OsString;
 use clap::Command;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 
+use crate::command_error::CommandError;
 use crate::exit_code;
-use crate::failure::Failure;
 
 /// What to write instead.
 const INSTEAD: &[(&str, &str)] = &[
@@ -44,7 +44,7 @@ pub(crate) fn explain(
     command: &Command,
     words: &[OsString],
     error: &clap::Error,
-) -> Option<Failure> {
+) -> Option<CommandError> {
     if error.kind() != ErrorKind::InvalidSubcommand {
         return None;
     }
@@ -57,7 +57,7 @@ pub(crate) fn explain(
         return None;
     }
     let (_, hint) = INSTEAD.iter().find(|(known, _)| known == verb)?;
-    Some(Failure::because(exit_code::USAGE, format!("there is no verb `{verb}`")).hint(*hint))
+    Some(CommandError::because(exit_code::USAGE, format!("there is no verb `{verb}`")).hint(*hint))
 }
 
 #[cfg(test)]

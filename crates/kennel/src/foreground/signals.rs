@@ -15,7 +15,7 @@ pub(crate) struct Signals(SignalFd);
 
 /// What a signal means.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Told {
+pub(crate) enum SignalEvent {
     /// To end. The number tells by which signal.
     End(i32),
     /// To stand still.
@@ -38,11 +38,11 @@ impl Signals {
     }
 
     /// The next one that has come.
-    pub(crate) fn next(&self) -> io::Result<Option<Told>> {
+    pub(crate) fn next(&self) -> io::Result<Option<SignalEvent>> {
         Ok(self.0.next()?.map(|signal| match Signal::from_named_raw(signal) {
-            Some(Signal::WINCH) => Told::Resized,
-            Some(Signal::TSTP) => Told::Suspend,
-            _ => Told::End(signal),
+            Some(Signal::WINCH) => SignalEvent::Resized,
+            Some(Signal::TSTP) => SignalEvent::Suspend,
+            _ => SignalEvent::End(signal),
         }))
     }
 
@@ -50,9 +50,9 @@ impl Signals {
     pub(crate) fn next_end(&self) -> io::Result<Option<i32>> {
         while let Some(told) = self.next()? {
             match told {
-                Told::End(signal) => return Ok(Some(signal)),
-                Told::Suspend => kennel_sys::signals::take_default(Signal::TSTP.as_raw()),
-                Told::Resized => {}
+                SignalEvent::End(signal) => return Ok(Some(signal)),
+                SignalEvent::Suspend => kennel_sys::signals::take_default(Signal::TSTP.as_raw()),
+                SignalEvent::Resized => {}
             }
         }
         Ok(None)

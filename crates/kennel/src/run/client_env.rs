@@ -1,4 +1,4 @@
-//! The agent's surroundings: ours, with what the command line adds.
+//! The agent's client_env: ours, with what the command line adds.
 
 use std::ffi::{OsStr, OsString};
 use std::fs;
@@ -54,7 +54,7 @@ pub(crate) fn environment(
 ) -> anyhow::Result<Vec<(OsString, OsString)>> {
     // One that no program could have set on purpose (`=x=y`) is not worth a refusal.
     let sound = |name: &OsStr| !name.is_empty() && !name.as_bytes().contains(&b'=');
-    let mut variables = Variables::default();
+    let mut variables = EnvVariables::default();
     for (name, value) in std::env::vars_os().filter(|(name, _)| sound(name)) {
         variables.set(name, value);
     }
@@ -77,11 +77,11 @@ pub(crate) fn environment(
     Ok(variables.0)
 }
 
-/// Variables in the order in which they were first set.
+/// EnvVariables in the order in which they were first set.
 #[derive(Default)]
-struct Variables(Vec<(OsString, OsString)>);
+struct EnvVariables(Vec<(OsString, OsString)>);
 
-impl Variables {
+impl EnvVariables {
     fn set(&mut self, name: OsString, value: OsString) {
         match self.0.iter_mut().find(|(other, _)| *other == name) {
             Some((_, old)) => *old = value,
@@ -220,7 +220,7 @@ mod tests {
 
     #[test]
     fn the_last_word_on_a_variable_wins_and_its_place_stays() {
-        let mut variables = Variables::default();
+        let mut variables = EnvVariables::default();
         for (name, value) in [("A", "1"), ("B", "2"), ("A", "3")] {
             variables.set(name.into(), value.into());
         }

@@ -7,14 +7,14 @@ use kennel_core::{
 use kennel_keeper::protocol::{Cause, Outcome};
 use kennel_pen::Status;
 
+use crate::command_error::CommandError;
 use crate::exit_code;
-use crate::failure::Failure;
-use crate::print::tame;
+use crate::print::sanitize;
 use crate::stopper::BY_RUN;
 
 /// What it came to.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Verdict {
+pub(crate) enum SessionOutcome {
     /// The agent's own status, as a shell would show it.
     Ended(i32),
     /// The program was never run.
@@ -29,7 +29,7 @@ pub(crate) enum Verdict {
     StoppedBefore(i32),
 }
 
-impl Verdict {
+impl SessionOutcome {
     /// From the daemon's view.
     pub(crate) fn of(session: &SessionView) -> Self {
         if !session.survivors.is_empty() && session.phase < Phase::Reaped {
@@ -69,23 +69,23 @@ impl Verdict {
     }
 
     /// As an exit code; what is no agent's code comes with words.
-    pub(crate) fn exit_code(self) -> Result<u8, Failure> {
+    pub(crate) fn exit_code(self) -> Result<u8, CommandError> {
         match self {
             Self::Ended(code) => Ok(u8::try_from(code & 0xff).unwrap_or(exit_code::UNKNOWN)),
             Self::StoppedBefore(signal) => Ok(by_signal(signal)),
             Self::Failed { code, why } => Err(failed(code, &why)),
             Self::NeverRan => {
-                Err(Failure::because(exit_code::UNKNOWN, "the program was never run"))
+                Err(CommandError::because(exit_code::UNKNOWN, "the program was never run"))
             }
             Self::StillAlive(survivors) => {
                 let list = survivors.iter().map(|s| format!("\n  {s}")).collect::<String>();
-                Err(Failure::because(
+                Err(CommandError::because(
                     exit_code::STILL_ALIVE,
                     format!("still alive, in spite of KILL:{list}"),
                 )
                 .hint("they are still owned: the keeper goes on trying until they are gone"))
             }
-            Self::Unknown(why) => Err(Failure::because(
+            Self::Unknown(why) => Err(CommandError::because(
                 exit_code::UNKNOWN,
                 format!("the agent's status is unknown: {why}"),
             )),
@@ -99,15 +99,15 @@ pub(crate) fn by_signal(signal: i32) -> u8 {
 }
 
 /// Why a launch failed, if it did.
-pub(crate) fn launch_failure(session: &SessionView) -> Option<Failure> {
+pub(crate) fn launch_failure(session: &SessionView) -> Option<CommandError> {
     match &session.reason {
         Some(Reason::Failed { code, why }) => Some(failed(*code, why)),
         _ => None,
     }
 }
 
-fn failed(code: u8, why: &str) -> Failure {
-    let failure = Failure::because(code, without_path(why));
+fn failed(code: u8, why: &str) -> CommandError {
+    let failure = CommandError::because(code, without_path(why));
     match code {
         exit_code::PEN => failure.hint("`kennel doctor` says what is possible here"),
         _ => failure,
@@ -212,12 +212,16 @@ pub(crate) fn surprises(session: &SessionView) -> Vec<String> {
     }
     for kept in &session.kept {
         if let OwedKind::Worktree { path, .. } = &kept.what {
-            surprises.push(format!("the worktree {} is kept: {}", tame(path), tame(&kept.why)));
+            surprises.push(format!(
+                "the worktree {} is kept: {}",
+                sanitize(path),
+                sanitize(&kept.why)
+            ));
         }
     }
     for owed in session.owed.iter().filter(|owed| owed.failures > 0) {
         if let (OwedKind::Worktree { path, .. }, Some(why)) = (&owed.what, &owed.why) {
-            let (path, why) = (tame(path), tame(why));
+            let (path, why) = (sanitize(path), sanitize(why));
             surprises.push(format!("the worktree {path} can't be removed yet: {why}"));
         }
     }
@@ -235,16 +239,18 @@ mod tests {
 
     #[test]
     fn a_code_is_the_agents_own_or_one_of_kennels() {
-        let code = |verdict: Verdict| verdict.exit_code().unwrap_or_else(crate::failure::report);
+        let code = |verdict: SessionOutcome| {
+            verdict.exit_code().unwrap_or_else(crate::command_error::report)
+        };
         for (verdict, expected) in [
-            (Verdict::Ended(7), 7),
-            (Verdict::Ended(143), 143),
-            (Verdict::NeverRan, 206),
-            (Verdict::NeverRan.stopped_by(2), 130),
-            (Verdict::Ended(0).stopped_by(2), 0),
-            (Verdict::Unknown("x".into()), 206),
-            (Verdict::StillAlive(vec!["pid 1 (x): y".into()]), 205),
-            (Verdict::Failed { code: 204, why: "no program".into() }, 204),
+            (SessionOutcome::Ended(7), 7),
+            (SessionOutcome::Ended(143), 143),
+            (SessionOutcome::NeverRan, 206),
+            (SessionOutcome::NeverRan.stopped_by(2), 130),
+            (SessionOutcome::Ended(0).stopped_by(2), 0),
+            (SessionOutcome::Unknown("x".into()), 206),
+            (SessionOutcome::StillAlive(vec!["pid 1 (x): y".into()]), 205),
+            (SessionOutcome::Failed { code: 204, why: "no program".into() }, 204),
         ] {
             assert_eq!(code(verdict.clone()), expected, "{verdict:?}");
         }
@@ -263,16 +269,22 @@ mod tests {
     fn a_keepers_word_is_enough_if_there_is_no_other() {
         let failed = Cause::Failed { code: 203, why: "no pen".into() };
         assert_eq!(
-            Verdict::of_outcome(&outcome(None, failed)),
-            Verdict::Failed { code: 203, why: "no pen".into() }
+            SessionOutcome::of_outcome(&outcome(None, failed)),
+            SessionOutcome::Failed { code: 203, why: "no pen".into() }
         );
-        assert_eq!(Verdict::of_outcome(&outcome(None, Cause::Dismissed)), Verdict::NeverRan);
+        assert_eq!(
+            SessionOutcome::of_outcome(&outcome(None, Cause::Dismissed)),
+            SessionOutcome::NeverRan
+        );
         let signal = Status::Signal { signal: 9, core: false, oom: false };
-        assert_eq!(Verdict::of_outcome(&outcome(Some(signal), Cause::Ended)), Verdict::Ended(137));
+        assert_eq!(
+            SessionOutcome::of_outcome(&outcome(Some(signal), Cause::Ended)),
+            SessionOutcome::Ended(137)
+        );
         let unknown = Status::Unknown("why".into());
         assert_eq!(
-            Verdict::of_outcome(&outcome(Some(unknown), Cause::Ended)),
-            Verdict::Unknown("why".into())
+            SessionOutcome::of_outcome(&outcome(Some(unknown), Cause::Ended)),
+            SessionOutcome::Unknown("why".into())
         );
     }
 }
