@@ -4,7 +4,7 @@ use axum::body::Bytes;
 use kennel_core::{Revision, SessionId, SessionView};
 use serde_json::Error;
 
-use kennel_register::Times;
+use kennel_register::SessionTimes;
 
 /// What `SessionPage` is in JSON, of parts that are JSON already.
 #[derive(Debug, Default)]
@@ -48,7 +48,7 @@ pub(crate) struct Written {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Stamp {
     pub(crate) revision: Revision,
-    pub(crate) times: Times,
+    pub(crate) times: SessionTimes,
     pub(crate) unsaved: bool,
     /// How much trouble there was: it only grows.
     pub(crate) trouble: usize,
@@ -78,7 +78,7 @@ mod tests {
                 let name = Some(format!("\"{number}\\"));
                 let spec = SessionSpec { name, ..SessionSpec::default() };
                 let session = Session::new(ids.next(0, 1), spec, LaunchToken::new(1), Vec::new());
-                crate::view::session(&session, Times::default(), Path::new("/h"), false)
+                crate::view::session(&session, SessionTimes::default(), Path::new("/h"), false)
             })
             .collect();
         for (count, next) in [(0, None), (1, None), (3, Some(ids.next(0, 1)))] {

@@ -32,7 +32,7 @@ use crate::sockets;
 use crate::sweep::sweep;
 use crate::terms::Terms;
 use crate::yard_link::YardLink;
-use kennel_register::{NewEvent, Opened, Register, Stored, refuse_network};
+use kennel_register::{NewEvent, OpenedRegister, Register, SessionRecord, refuse_network};
 
 /// How long a predecessor may take to leave.
 const PREDECESSOR: Duration = Duration::from_secs(5);
@@ -133,7 +133,11 @@ struct Begun {
 }
 
 impl Begun {
-    async fn run(self, opened: Opened, tally: Arc<Tally>) -> Result<ExitReason, DaemonError> {
+    async fn run(
+        self,
+        opened: OpenedRegister,
+        tally: Arc<Tally>,
+    ) -> Result<ExitReason, DaemonError> {
         let Self {
             home,
             yard,
@@ -224,8 +228,8 @@ impl Begun {
 
 /// The sessions that are ours. Those of a home that this one is a copy of live on there, or do not: here they
 /// are neither adopted nor ended.
-fn whose(opened: Opened, home: &Home) -> Vec<Stored> {
-    let Opened { register, mut sessions, other_home, .. } = opened;
+fn whose(opened: OpenedRegister, home: &Home) -> Vec<SessionRecord> {
+    let OpenedRegister { register, mut sessions, other_home, .. } = opened;
     if !other_home {
         return sessions;
     }

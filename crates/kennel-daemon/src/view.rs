@@ -5,12 +5,12 @@ use std::path::Path;
 use kennel_core::{Exit, LaunchView, PenKind, Session, SessionView, StartedBy};
 
 use crate::clock::rfc3339;
-use kennel_register::Times;
+use kennel_register::SessionTimes;
 
 /// A session for clients. `unsaved` tells that some record of it failed.
 pub(crate) fn session(
     session: &Session,
-    times: Times,
+    times: SessionTimes,
     folder: &Path,
     unsaved: bool,
 ) -> SessionView {
@@ -89,7 +89,7 @@ mod tests {
         let spec = crate::order::tests::request(&["true"]).spec;
         let id = kennel_core::IdMaker::default().next(0, 1);
         let session = Session::new(id, spec, token.clone(), Vec::new());
-        let view = super::session(&session, Times::default(), Path::new("/h"), false);
+        let view = super::session(&session, SessionTimes::default(), Path::new("/h"), false);
         let shown = serde_json::to_string(&(view, launch(&session))).unwrap();
         assert!(!shown.contains(token.secret()), "{shown}");
     }

@@ -1,4 +1,4 @@
-//! What is written together: many wishes, one transaction.
+//! Write requests, and the transaction that commits many of them together.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -7,78 +7,71 @@ use kennel_core::{Member, Phase, SessionId};
 use rusqlite::Connection;
 use tokio::sync::oneshot;
 
-use crate::entry::{NewEvent, PlanRecord, Stored};
 use crate::error::WriteError;
+use crate::record::{NewEvent, PlanRecord, SessionRecord};
 use crate::rows;
 
-/// One wish.
+/// One write as a caller requested it.
 #[derive(Debug)]
-pub(crate) struct Item {
-    pub(crate) change: Change,
+pub(crate) struct WriteRequest {
+    pub(crate) change: RecordChange,
     pub(crate) events: Vec<NewEvent>,
-    pub(crate) urgency: Urgency,
-    pub(crate) reply: Reply,
+    pub(crate) urgency: WriteUrgency,
+    pub(crate) reply: WriteReply,
 }
 
-/// What is to become of the rows.
 #[derive(Debug)]
-pub(crate) enum Change {
-    /// Nothing: only events.
+pub(crate) enum RecordChange {
+    /// Only events are added.
     None,
-    /// This session is as follows.
-    Save(Box<Stored>),
-    /// These sessions are forgotten.
+    Save(Box<SessionRecord>),
     Remove(Vec<SessionId>),
-    /// The register is this home's.
+    /// Makes this home the register's owner.
     Claim(String),
-    /// This member is as follows.
     SaveMember(Box<Member>),
-    /// This member is forgotten.
     RemoveMember(String),
-    /// This plan is as follows.
     SavePlan(Box<PlanRecord>),
-    /// This plan is forgotten.
     RemovePlan(SessionId),
 }
 
-/// When it is committed, and what that means.
+/// How soon a write is committed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Urgency {
-    /// With others, if some come in time.
+pub(crate) enum WriteUrgency {
+    /// After a short delay, together with other writes.
     Soon,
-    /// Now.
     Now,
-    /// Now, and flushed.
+    /// Now, and flushed to the disk before the reply.
     Durable,
 }
 
-/// Who wants to hear of it. A receiver that is gone is no error: whoever asked may vanish.
+/// Where the result goes. A receiver that was dropped is not an error.
 #[derive(Debug)]
-pub(crate) enum Reply {
-    Nobody,
+pub(crate) enum WriteReply {
+    None,
     Seqs(oneshot::Sender<Result<Vec<u64>, WriteError>>),
     Done(oneshot::Sender<Result<(), WriteError>>),
-    Call(Call),
+    Callback(WriteCallback),
 }
 
-/// What is called with the answer, by the thread that writes. It is called in any case.
-pub(crate) struct Call(Option<Box<Callback>>);
+/// Receives the result on the writing thread. It is always called: dropping it reports
+/// [`WriteError::Closed`].
+pub(crate) struct WriteCallback(Option<Box<DynCallback>>);
 
-type Callback = dyn FnOnce(Result<(), WriteError>) + Send;
+type DynCallback = dyn FnOnce(Result<(), WriteError>) + Send;
 
-impl Call {
+impl WriteCallback {
     pub(crate) fn new(callback: impl FnOnce(Result<(), WriteError>) + Send + 'static) -> Self {
         Self(Some(Box::new(callback)))
     }
 
-    fn answer(mut self, result: Result<(), WriteError>) {
+    fn call(mut self, result: Result<(), WriteError>) {
         if let Some(callback) = self.0.take() {
             callback(result);
         }
     }
 }
 
-impl Drop for Call {
+impl Drop for WriteCallback {
     fn drop(&mut self) {
         if let Some(callback) = self.0.take() {
             callback(Err(WriteError::Closed));
@@ -86,109 +79,114 @@ impl Drop for Call {
     }
 }
 
-impl fmt::Debug for Call {
+impl fmt::Debug for WriteCallback {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Call")
+        f.write_str("WriteCallback")
     }
 }
 
-impl Reply {
+impl WriteReply {
     pub(crate) fn send(self, result: Result<Vec<u64>, WriteError>) {
         match self {
-            Self::Nobody => {}
+            Self::None => {}
             Self::Seqs(sender) => drop(sender.send(result)),
             Self::Done(sender) => drop(sender.send(result.map(drop))),
-            Self::Call(call) => call.answer(result.map(drop)),
+            Self::Callback(callback) => callback.call(result.map(drop)),
         }
     }
 }
 
-impl Item {
-    /// An event that nobody waits for.
+impl WriteRequest {
+    /// Adds an event; its caller waits for no reply.
     pub(crate) fn event(event: NewEvent) -> Self {
         let events = vec![event];
-        Self { change: Change::None, events, urgency: Urgency::Soon, reply: Reply::Nobody }
+        let (change, reply) = (RecordChange::None, WriteReply::None);
+        Self { change, events, urgency: WriteUrgency::Soon, reply }
     }
 
-    /// The session that lives from now on, if one is saved that does.
-    pub(crate) fn lives(&self) -> Option<&SessionId> {
+    /// Returns the session that this request saves, if it is not cleaned yet.
+    pub(crate) fn live_session(&self) -> Option<&SessionId> {
         match &self.change {
-            Change::Save(stored) if stored.session.phase != Phase::Cleaned => {
-                Some(&stored.session.id)
+            RecordChange::Save(record) if record.session.phase != Phase::Cleaned => {
+                Some(&record.session.id)
             }
             _ => None,
         }
     }
 
-    /// The sessions that have nothing more to tell from now on.
-    pub(crate) fn is_over(&self) -> &[SessionId] {
+    /// Returns the sessions that need no further writes after this request.
+    pub(crate) fn ended_sessions(&self) -> &[SessionId] {
         match &self.change {
-            Change::Save(stored) if stored.session.phase == Phase::Cleaned => {
-                std::slice::from_ref(&stored.session.id)
+            RecordChange::Save(record) if record.session.phase == Phase::Cleaned => {
+                std::slice::from_ref(&record.session.id)
             }
-            Change::Remove(ids) => ids,
+            RecordChange::Remove(ids) => ids,
             _ => &[],
         }
     }
 
-    /// Which session's row this leaves as it says, if no later one says otherwise.
-    fn saves(&self) -> Option<&SessionId> {
+    fn saved_session(&self) -> Option<&SessionId> {
         match &self.change {
-            Change::Save(stored) => Some(&stored.session.id),
+            RecordChange::Save(record) => Some(&record.session.id),
             _ => None,
         }
     }
 
-    fn write(&self, connection: &Connection, outdated: bool) -> rusqlite::Result<Vec<u64>> {
+    fn write(&self, connection: &Connection, superseded: bool) -> rusqlite::Result<Vec<u64>> {
         match &self.change {
-            Change::None => {}
-            Change::Save(_) if outdated => {}
-            Change::Save(stored) => rows::save(connection, stored)?,
-            Change::Remove(ids) => ids.iter().try_for_each(|id| rows::remove(connection, id))?,
-            Change::Claim(home_id) => rows::claim(connection, home_id)?,
-            Change::SaveMember(member) => rows::save_member(connection, member)?,
-            Change::SavePlan(plan) => rows::save_plan(connection, plan)?,
-            Change::RemovePlan(id) => rows::remove_plan(connection, id)?,
-            Change::RemoveMember(name) => rows::remove_member(connection, name)?,
+            RecordChange::None => {}
+            RecordChange::Save(_) if superseded => {}
+            RecordChange::Save(record) => rows::save(connection, record)?,
+            RecordChange::Remove(ids) => {
+                ids.iter().try_for_each(|id| rows::remove(connection, id))?;
+            }
+            RecordChange::Claim(home_id) => rows::claim(connection, home_id)?,
+            RecordChange::SaveMember(member) => rows::save_member(connection, member)?,
+            RecordChange::RemoveMember(name) => rows::remove_member(connection, name)?,
+            RecordChange::SavePlan(plan) => rows::save_plan(connection, plan)?,
+            RecordChange::RemovePlan(id) => rows::remove_plan(connection, id)?,
         }
         self.events.iter().map(|event| rows::add_event(connection, event)).collect()
     }
 }
 
-/// Nothing of a transaction was written.
+/// A transaction failed, and nothing of it was written.
 #[derive(Debug)]
-pub(crate) enum Failure {
-    /// It did not even begin: others would fare no better.
+pub(crate) enum TransactionError {
+    /// It did not begin, so another transaction would fail as well.
     Begin(rusqlite::Error),
-    /// One of its items, or all of them together, were too much.
+    /// A request, or the commit, failed.
     Inside(rusqlite::Error),
 }
 
-/// Writes all of them in one transaction, or none. Gives the numbers of each one's events.
+/// Writes all requests in one transaction, or none. Returns the sequence numbers of each request's events.
 pub(crate) fn transact<'a>(
     connection: &Connection,
-    items: impl Iterator<Item = &'a Item>,
-) -> Result<Vec<Vec<u64>>, Failure> {
-    let transaction = Transaction::begin(connection).map_err(Failure::Begin)?;
-    let items: Vec<_> = items.collect();
-    // A row is written once, as it is at the end. (But not for a session that is removed in between.)
-    let removes = items.iter().any(|item| matches!(item.change, Change::Remove(_)));
-    let saves = items.iter().enumerate().filter_map(|(place, item)| Some((item.saves()?, place)));
+    requests: impl Iterator<Item = &'a WriteRequest>,
+) -> Result<Vec<Vec<u64>>, TransactionError> {
+    let transaction = WriteTransaction::begin(connection).map_err(TransactionError::Begin)?;
+    let requests: Vec<_> = requests.collect();
+    // Only the last save of a session's row is written, unless a session may be removed in between.
+    let removes = requests.iter().any(|it| matches!(it.change, RecordChange::Remove(_)));
+    let saves = requests.iter().enumerate();
+    let saves = saves.filter_map(|(index, request)| Some((request.saved_session()?, index)));
     let last: HashMap<&SessionId, usize> = if removes { HashMap::new() } else { saves.collect() };
-    let outdated = |place: usize| {
-        items[place].saves().and_then(|id| last.get(id)).is_some_and(|last| *last > place)
+    let superseded = |index: usize| {
+        let last = requests[index].saved_session().and_then(|id| last.get(id));
+        last.is_some_and(|last| *last > index)
     };
-    let written = (0..items.len()).map(|place| items[place].write(connection, outdated(place)));
-    let seqs: rusqlite::Result<Vec<_>> = written.collect();
-    let seqs = seqs.map_err(Failure::Inside)?;
-    transaction.commit().map_err(Failure::Inside)?;
+    let written = requests.iter().enumerate();
+    let seqs: rusqlite::Result<Vec<_>> =
+        written.map(|(index, request)| request.write(connection, superseded(index))).collect();
+    let seqs = seqs.map_err(TransactionError::Inside)?;
+    transaction.commit().map_err(TransactionError::Inside)?;
     Ok(seqs)
 }
 
-/// A transaction whose own statements are not parsed anew each time; undone unless committed.
-struct Transaction<'a>(&'a Connection);
+/// A transaction with cached `BEGIN` and `COMMIT` statements; rolled back unless committed.
+struct WriteTransaction<'a>(&'a Connection);
 
-impl<'a> Transaction<'a> {
+impl<'a> WriteTransaction<'a> {
     fn begin(connection: &'a Connection) -> rusqlite::Result<Self> {
         connection.prepare_cached("BEGIN IMMEDIATE")?.execute([])?;
         Ok(Self(connection))
@@ -199,13 +197,13 @@ impl<'a> Transaction<'a> {
     }
 }
 
-impl Drop for Transaction<'_> {
+impl Drop for WriteTransaction<'_> {
     fn drop(&mut self) {
-        // A commit that succeeded has ended it, and so have some failures.
+        // A successful commit has ended the transaction, and so have some errors.
         if !self.0.is_autocommit()
             && let Err(error) = self.0.execute_batch("ROLLBACK")
         {
-            tracing::error!(%error, "a transaction of the register could not be undone");
+            tracing::error!(%error, "can't roll back a transaction of the register");
         }
     }
 }

@@ -1,22 +1,23 @@
-//! The one connection that writes, and when its words reach the disk.
+//! The writing connection, and when its commits reach the disk.
 //!
 //! # Why a durable commit survives a power cut
 //!
-//! With `synchronous=NORMAL` SQLite writes a commit to the log without a flush; [`Database::flush`] then
-//! flushes the log once, for all commits before it. From there on:
-//! - The log's frames carry checksums that build on each other, and salts from its header. After a power
-//!   cut SQLite takes every whole transaction up to the first frame that doesn't fit. All frames up to ours
-//!   were flushed, header included, so ours is among them. What came after it may be torn, and is dropped.
-//! - The file is found again: its folder was flushed after the log was made ([`Database::settle`]), and the
-//!   log keeps its name and inode until the last connection closes ([`Wal::check`] looks before each commit).
-//! - A checkpoint first flushes the log, copies its pages into the database, flushes that, and only then may
-//!   the next commit begin the log anew, from its start and with new salts, which are flushed before any
-//!   frame is written. So at each moment either the log or the database has our commit, flushed.
-//! - `-shm` is an index that is made again from the log.
+//! With `synchronous=NORMAL`, SQLite writes a commit to the WAL without a flush; [`Database::flush`] then flushes
+//! the WAL once for all commits before it. From there on:
+//! - The frames of the WAL have chained checksums, and salts from its header. After a power cut, SQLite reads every
+//!   complete transaction up to the first invalid frame. All frames up to ours were flushed, the header included, so
+//!   ours is read. Later frames may be torn, and are ignored.
+//! - The file keeps its name: its folder was flushed after the WAL was created ([`Database::prepare`]), and SQLite
+//!   neither renames nor replaces it until the last connection closes ([`WalFile::check`] verifies this before each
+//!   commit).
+//! - A checkpoint first flushes the WAL, copies its pages into the database, and flushes the database. Only then may
+//!   the next commit restart the WAL, from the start of the file and with new salts, which are flushed before any
+//!   frame is written. So at each moment either the WAL or the database contains our commit, flushed.
+//! - `-shm` is an index that SQLite rebuilds from the WAL.
 //!
-//! A flush that *failed* is another matter: the kernel drops what it could not write and says so once. The
-//! log then has a hole that later flushes don't know of. So it is not written to again before a checkpoint
-//! has emptied it ([`Database::empty_log`]).
+//! After a *failed* flush the kernel discards the pages and reports the error only once, so the WAL may contain a hole
+//! that later flushes don't report. It is not written again until a checkpoint has emptied it
+//! ([`Database::empty_wal`]).
 
 use std::fs::File;
 use std::io;
@@ -30,66 +31,65 @@ use rusqlite::{Connection, MAIN_DB, OpenFlags, Row, Transaction, TransactionBeha
 
 use crate::error::{OpenRegisterError, WriteError};
 use crate::rows;
-use crate::wal::{Moved, Wal};
+use crate::wal::{FileMoved, WalFile};
 
-/// How long somebody else's lock is waited for.
-pub(crate) const BUSY: Duration = Duration::from_secs(2);
-/// A log that grew by so many pages is emptied in the next quiet moment,
+/// How long a statement waits for the lock of another process.
+pub(crate) const BUSY_TIMEOUT: Duration = Duration::from_secs(2);
+/// A checkpoint is due when the WAL grew by this many pages; it runs when the thread is idle,
 const CHECKPOINT_PAGES: u64 = 1000;
-/// or, if there is none, when it grew by so many more.
-const CHECKPOINT_LATEST_PAGES: u64 = 1000;
-/// Up to here SQLite's index of the log (`-shm`) is one block. It is SQLite's alone, so no room can be set
-/// aside for a second one.
+/// or immediately after this many more pages.
+const CHECKPOINT_OVERDUE_PAGES: u64 = 1000;
+/// Up to this size of the WAL, `-shm` is one block. SQLite alone writes `-shm`, so space for a second block can't
+/// be reserved.
 const INDEX_PAGES: u64 = 4000;
-/// Room in the log that is always there: for events, stops, removals.
+/// Pages that are always reserved in the WAL: for events, stops, removals.
 const SPARE_PAGES: u64 = 64;
-/// Room for what a session has yet to say: its end and the clean-up after it.
-const PAGES_A_SESSION: u64 = 18;
+/// Pages that are reserved per live session: for its end and its cleanup.
+const PAGES_PER_SESSION: u64 = 18;
 
-/// The connection that writes.
+/// The writing connection.
 #[derive(Debug)]
 pub(crate) struct Database {
     connection: Connection,
-    wal: Wal,
+    wal: WalFile,
     path: PathBuf,
-    /// Pages in the log.
+    /// Pages in the WAL.
     frames: u64,
-    /// Whether all of them are in the database too: then the log begins anew with the next commit.
+    /// Whether all of them are in the database too, so that the next commit restarts the WAL.
     copied: bool,
-    /// A checkpoint is due when the log has so many.
-    due_at: u64,
-    /// Whether the log was given the length that it will have anyway.
-    filled: bool,
-    /// A flush failed: the log may have a hole.
-    suspect: bool,
+    /// A checkpoint is due when the WAL has this many pages.
+    checkpoint_at: u64,
+    /// Whether the file was extended to the length that it reaches before a checkpoint.
+    extended: bool,
+    /// Whether a flush failed, so that the WAL may have a hole.
+    flush_failed: bool,
     flushes: Arc<AtomicU64>,
 }
 
-/// Whether the log can be written to as it is.
+/// Whether the WAL can be written.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Standing {
-    /// It can.
-    Sound,
-    /// A new connection is needed first.
-    Renew,
-    /// Somebody took the files away, or put others there.
+pub(crate) enum LogHealth {
+    Good,
+    /// It was removed, or a flush failed: empty it, and open a new connection.
+    NeedsReopen,
+    /// This file was removed or replaced.
     Replaced(PathBuf),
 }
 
-/// Opens a connection that can write, and changes nothing yet.
+/// Opens a connection that can write, without changing anything.
 pub(crate) fn connect(path: &Path) -> Result<Connection, OpenRegisterError> {
     let failed = |error: rusqlite::Error| OpenRegisterError::from_sqlite(path, &error);
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let connection = Connection::open_with_flags(path, flags).map_err(failed)?;
-    // Whatever is found wrong, the files stay as they are.
+    // If the register is refused, its files must stay unchanged.
     checkpoint_on_close(&connection, false)
-        .and_then(|()| connection.busy_timeout(BUSY))
+        .and_then(|()| connection.busy_timeout(BUSY_TIMEOUT))
         .and_then(|()| connection.pragma_update(None, "trusted_schema", false))
         .and_then(|()| connection.pragma_update(None, "cell_size_check", true))
         .map_err(failed)?;
-    // SQLite falls back to reading by itself, and says nothing.
+    // SQLite silently falls back to a read-only connection.
     if connection.is_readonly(MAIN_DB).map_err(failed)? {
-        let why = "it is read-only, or on a disk that is".to_owned();
+        let why = "the file or its disk is read-only".to_owned();
         return Err(OpenRegisterError::Unwritable { path: path.to_owned(), why });
     }
     Ok(connection)
@@ -100,8 +100,8 @@ fn checkpoint_on_close(connection: &Connection, wanted: bool) -> rusqlite::Resul
 }
 
 impl Database {
-    /// Makes a connection to a sound register of our version the one that writes.
-    pub(crate) fn settle(
+    /// Prepares a connection to a valid register for writing.
+    pub(crate) fn prepare(
         connection: Connection,
         path: &Path,
         home_id: &str,
@@ -112,30 +112,31 @@ impl Database {
             .pragma_update_and_check(None, "journal_mode", "wal", |row| row.get(0))
             .map_err(failed)?;
         if mode != "wal" {
-            let why = format!("no write-ahead log is possible here, only {mode:?}");
+            let why = format!("SQLite can't use a WAL here, only journal mode {mode:?}");
             return Err(OpenRegisterError::Other { path: path.to_owned(), why });
         }
         connection
             .execute_batch("PRAGMA synchronous = NORMAL; PRAGMA wal_autocheckpoint = 0")
             .and_then(|()| prove_writable(&connection, home_id))
             .map_err(failed)?;
-        let failed_io = |error: io::Error| OpenRegisterError::from_io(path, "its log", &error);
-        let wal = Wal::open(path).map_err(failed_io)?;
+        let failed_io =
+            |error: io::Error| OpenRegisterError::from_io(path, "its -wal file", &error);
+        let wal = WalFile::open(path).map_err(failed_io)?;
         let mut database = Self {
             connection,
             wal,
             path: path.to_owned(),
             frames: 0,
             copied: false,
-            due_at: CHECKPOINT_PAGES,
-            filled: false,
-            suspect: false,
+            checkpoint_at: CHECKPOINT_PAGES,
+            extended: false,
+            flush_failed: false,
             flushes,
         };
-        database.frames = database.log_state().map_err(failed)?.frames;
-        if let Err(error) = database.make_room(0) {
-            // What is on record can be looked after without it. New sessions are refused later.
-            tracing::warn!(%error, "no room to set aside for the register");
+        database.frames = database.wal_state().map_err(failed)?.frames;
+        if let Err(error) = database.reserve_space(0) {
+            // Known sessions can be stopped without it. New sessions will be refused.
+            tracing::warn!(%error, "can't reserve disk space for the register");
         }
         database.wal.flush().and_then(|()| flush_folder(path)).map_err(failed_io)?;
         checkpoint_on_close(&database.connection, true).map_err(failed)?;
@@ -146,122 +147,122 @@ impl Database {
         &mut self.connection
     }
 
-    /// To be called after each commit: sees what became of the log.
-    pub(crate) fn committed(&mut self) {
+    /// Updates the state of the WAL. The caller calls this after each commit.
+    pub(crate) fn after_commit(&mut self) {
         let before = self.frames;
         self.copied = false;
-        match self.log_state() {
-            Ok(log) => self.frames = log.frames,
-            Err(error) => tracing::warn!(%error, "can't tell how long the register's log is"),
+        match self.wal_state() {
+            Ok(wal) => self.frames = wal.frames,
+            Err(error) => tracing::warn!(%error, "can't read the length of the register's WAL"),
         }
         if self.frames <= before {
-            // It began anew; SQLite flushed its header.
+            // SQLite restarted the WAL and flushed its header.
             self.count_flushes(1);
-            self.due_at = CHECKPOINT_PAGES;
+            self.checkpoint_at = CHECKPOINT_PAGES;
         }
     }
 
-    /// Puts every commit so far on the disk.
+    /// Flushes every commit so far to the disk.
     pub(crate) fn flush(&mut self) -> Result<(), WriteError> {
         self.count_flushes(1);
         self.wal.flush().map_err(|error| {
-            self.suspect = true;
+            self.flush_failed = true;
             WriteError::NotFlushed { path: self.path.clone(), why: error.to_string() }
         })
     }
 
-    pub(crate) fn standing(&self) -> Standing {
+    pub(crate) fn log_health(&self) -> LogHealth {
         match self.wal.check() {
-            Err(Moved::Replaced(path)) => Standing::Replaced(path),
-            Err(Moved::LogRemoved) => Standing::Renew,
-            Ok(()) if self.suspect => Standing::Renew,
-            Ok(()) => Standing::Sound,
+            Err(FileMoved::Replaced(path)) => LogHealth::Replaced(path),
+            Err(FileMoved::WalRemoved) => LogHealth::NeedsReopen,
+            Ok(()) if self.flush_failed => LogHealth::NeedsReopen,
+            Ok(()) => LogHealth::Good,
         }
     }
 
-    /// Empties the log into the database; then this connection can go, and a new one be made. Closing it
-    /// touches no file: the log's name may be another's by now.
-    pub(crate) fn empty_log(&mut self) -> Result<(), WriteError> {
+    /// Checkpoints the WAL into the database, so that the caller can replace this connection. Closing the connection
+    /// then changes no file, because another file may have the name of the WAL.
+    pub(crate) fn empty_wal(&mut self) -> Result<(), WriteError> {
         let emptied = self.checkpoint("TRUNCATE");
         let emptied = emptied.and_then(|()| checkpoint_on_close(&self.connection, false));
         emptied.map_err(|error| WriteError::from_sqlite(&self.path, &error))
     }
 
-    /// Sees to it that so many live sessions can tell their outcome even if the disk fills up.
-    pub(crate) fn make_room(&mut self, live: usize) -> Result<(), WriteError> {
-        // Many who end at once share pages, and more than the index holds is of no use.
-        let pages = (SPARE_PAGES + PAGES_A_SESSION * live as u64).min(INDEX_PAGES);
+    /// Reserves space in the WAL, so that this many live sessions can be recorded to their end on a full disk.
+    pub(crate) fn reserve_space(&mut self, live: usize) -> Result<(), WriteError> {
+        // Sessions that end together share pages, so the limit of the index is enough for any number.
+        let pages = (SPARE_PAGES + PAGES_PER_SESSION * live as u64).min(INDEX_PAGES);
         if self.frames + pages > INDEX_PAGES && self.frames >= CHECKPOINT_PAGES / 2 && !self.copied
         {
             let emptied = self.checkpoint("PASSIVE");
             emptied.map_err(|error| WriteError::from_sqlite(&self.path, &error))?;
         }
         let used = if self.copied { 0 } else { self.frames };
-        let made = self.wal.make_room(used, pages);
-        made.map(drop).map_err(|error| WriteError::from_io(&self.path, &error))
+        let reserved = self.wal.reserve(used, pages);
+        reserved.map(drop).map_err(|error| WriteError::from_io(&self.path, &error))
     }
 
-    /// Whether there is something for a quiet moment.
-    pub(crate) fn has_chores(&self) -> bool {
-        !self.filled || self.frames >= self.due_at
+    /// Returns whether there is work for an idle moment.
+    pub(crate) fn needs_maintenance(&self) -> bool {
+        !self.extended || self.frames >= self.checkpoint_at
     }
 
-    /// Whether it can't wait for one.
-    pub(crate) fn is_overdue(&self) -> bool {
-        self.frames >= self.due_at + CHECKPOINT_LATEST_PAGES
+    /// Returns whether a checkpoint can't wait for an idle moment.
+    pub(crate) fn is_checkpoint_overdue(&self) -> bool {
+        self.frames >= self.checkpoint_at + CHECKPOINT_OVERDUE_PAGES
     }
 
-    /// Does what is due. A failure costs time later, and nothing else.
-    pub(crate) fn do_chores(&mut self) {
-        if !self.filled {
-            self.filled = true;
-            // Flushed here, so that the next durable commit need not wait for it.
+    /// Extends the WAL and checkpoints it, if due. A failure only costs time later.
+    pub(crate) fn maintain(&mut self) {
+        if !self.extended {
+            self.extended = true;
+            // Flushed here, so that the next durable commit doesn't wait for it.
             let pages = (CHECKPOINT_PAGES + SPARE_PAGES).saturating_sub(self.frames);
-            match self.wal.make_room(self.frames, pages) {
+            match self.wal.reserve(self.frames, pages) {
                 Ok(true) => self.flush().unwrap_or_else(
-                    |error| tracing::warn!(%error, "the register's log could not be lengthened"),
+                    |error| tracing::warn!(%error, "can't extend the register's WAL"),
                 ),
                 Ok(false) => {}
-                Err(error) => tracing::warn!(%error, "the register's log could not be lengthened"),
+                Err(error) => tracing::warn!(%error, "can't extend the register's WAL"),
             }
         }
-        if self.frames >= self.due_at {
-            // Not again with the next commit if it fails.
-            self.due_at = self.frames + CHECKPOINT_PAGES;
+        if self.frames >= self.checkpoint_at {
+            // If it fails, the next commit must not retry it.
+            self.checkpoint_at = self.frames + CHECKPOINT_PAGES;
             if let Err(error) = self.checkpoint("PASSIVE") {
-                tracing::warn!(%error, "the register's log could not be emptied");
+                tracing::warn!(%error, "can't checkpoint the register's WAL");
             }
         }
     }
 
-    /// Ends the connection; the log goes into the database if nobody else has it open.
+    /// Closes the connection. SQLite checkpoints the WAL if this is the last connection.
     pub(crate) fn close(self) -> rusqlite::Result<()> {
         self.connection.close().map_err(|(_, error)| error)
     }
 
-    /// Copies pages from the log into the database, and flushes both.
-    fn checkpoint(&mut self, how: &str) -> rusqlite::Result<()> {
-        if self.log_state()?.copied < self.frames {
+    /// Copies pages from the WAL into the database, and flushes both.
+    fn checkpoint(&mut self, mode: &str) -> rusqlite::Result<()> {
+        if self.wal_state()?.copied < self.frames {
             self.count_flushes(2);
         }
-        let sql = format!("PRAGMA wal_checkpoint({how})");
-        let (busy, log) = self
+        let sql = format!("PRAGMA wal_checkpoint({mode})");
+        let (busy, wal) = self
             .connection
-            .query_row(&sql, [], |row| Ok((row.get::<_, bool>(0)?, LogState::from_row(row)?)))?;
-        self.copied = !busy && log.copied == log.frames;
-        self.due_at = self.frames + CHECKPOINT_PAGES;
-        if busy && how != "PASSIVE" {
+            .query_row(&sql, [], |row| Ok((row.get::<_, bool>(0)?, WalState::from_row(row)?)))?;
+        self.copied = !busy && wal.copied == wal.frames;
+        self.checkpoint_at = self.frames + CHECKPOINT_PAGES;
+        if busy && mode != "PASSIVE" {
             return Err(busy_error());
         }
         Ok(())
     }
 
-    fn log_state(&self) -> rusqlite::Result<LogState> {
-        let mut look = self.connection.prepare_cached("PRAGMA wal_checkpoint(NOOP)")?;
-        look.query_row([], LogState::from_row)
+    fn wal_state(&self) -> rusqlite::Result<WalState> {
+        let mut state = self.connection.prepare_cached("PRAGMA wal_checkpoint(NOOP)")?;
+        state.query_row([], WalState::from_row)
     }
 
-    /// Lets every flush fail from now on, as a broken disk does.
+    /// Makes every flush fail from now on, as a broken disk does.
     #[cfg(test)]
     pub(crate) fn break_flushes(&mut self) {
         self.wal.break_flushes();
@@ -272,23 +273,22 @@ impl Database {
     }
 }
 
-/// How far the log is.
-struct LogState {
-    /// Pages in it.
+struct WalState {
+    /// Pages in the WAL.
     frames: u64,
-    /// Those that are in the database too.
+    /// Pages that are in the database too.
     copied: u64,
 }
 
-impl LogState {
-    /// From what `wal_checkpoint` answers: busy, pages, copied pages.
+impl WalState {
+    /// Parses the result of `wal_checkpoint`: busy, pages, copied pages.
     fn from_row(row: &Row<'_>) -> rusqlite::Result<Self> {
         let count = |index| row.get(index).map(|count: i64| u64::try_from(count).unwrap_or(0));
         Ok(Self { frames: count(1)?, copied: count(2)? })
     }
 }
 
-/// The first write: it makes the log, and finds locks, full disks and folders that can't be written.
+/// Makes the first write: it creates the WAL, and detects locks, full disks and read-only folders.
 fn prove_writable(connection: &Connection, home_id: &str) -> rusqlite::Result<()> {
     let transaction = Transaction::new_unchecked(connection, TransactionBehavior::Immediate)?;
     rows::count_opening(&transaction, home_id)?;
@@ -299,7 +299,7 @@ fn busy_error() -> rusqlite::Error {
     rusqlite::Error::SqliteFailure(rusqlite::ffi::Error::new(rusqlite::ffi::SQLITE_BUSY), None)
 }
 
-/// So that a new file is found again under its name after a power cut.
+/// Flushes the folder of a new file, so that its name survives a power cut.
 pub(crate) fn flush_folder(path: &Path) -> io::Result<()> {
     File::open(path.parent().unwrap_or(Path::new("/")))?.sync_all()
 }

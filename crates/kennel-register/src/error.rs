@@ -1,100 +1,100 @@
-//! What can go wrong with the register, and what to do about it.
+//! The errors of the register, with what to do about them.
 
 use std::io;
 use std::path::{Path, PathBuf};
 
 use rusqlite::ErrorCode;
 
-/// The register was not opened. Nothing was changed, and nothing removed.
+use crate::schema::VERSION;
+
+/// The register was not opened. No file was changed or removed.
 #[derive(Debug, thiserror::Error)]
 pub enum OpenRegisterError {
-    /// It is damaged, or no database at all.
+    /// It is damaged, or not a database.
     #[error(
-        "the register {} is damaged: {why}; `kennel rescue` lists and ends sessions without it; to begin a new one, move it away together with its -wal file",
+        "the register {} is damaged: {why}; list and stop its sessions with `kennel rescue`; to start a new register, move it away together with its -wal file",
         path.display()
     )]
     Damaged {
-        /// The file.
+        /// The register's file.
         path: PathBuf,
-        /// What was found.
+        /// What is wrong with it.
         why: String,
     },
-    /// A newer program wrote it.
+    /// Another version of Kennel wrote it.
     #[error(
-        "the register {} is of version {found}, this program knows versions up to {known}; use the newer program, or `kennel rescue`, which works without the register",
+        "the register {} has schema version {version}, but this version of Kennel needs {VERSION}; use the Kennel version that wrote it, or stop its sessions with `kennel rescue` and move the register away",
         path.display()
     )]
-    Newer {
-        /// The file.
+    OtherVersion {
+        /// The register's file.
         path: PathBuf,
-        /// Its version.
-        found: i64,
-        /// The newest one that is understood.
-        known: i64,
+        /// Its schema version.
+        version: i64,
     },
-    /// Another program's database.
+    /// Another program wrote it.
     #[error(
-        "{} is a database of another program; move it away, and a new register is made; `kennel rescue` works without one",
+        "{} is the database of another program; move it away to start a new register; `kennel rescue` works without a register",
         path.display()
     )]
     Foreign {
         /// The file.
         path: PathBuf,
     },
-    /// Somebody holds a lock on it.
+    /// Another process holds a lock on it.
     #[error(
-        "the register {} is locked by another process; close what has it open (a database browser, a backup; `fuser` names it) and try again; `kennel rescue` works without it",
+        "the register {} is locked by another process; close the program that uses it (a database browser, a backup; `fuser` shows it) and try again; `kennel rescue` works without the register",
         path.display()
     )]
     Locked {
-        /// The file.
+        /// The register's file.
         path: PathBuf,
     },
-    /// The file or its folder can't be written.
+    /// The file or its folder is not writable.
     #[error(
-        "the register {} can't be written: {why}; make the file and its folder writable for this user; `kennel rescue` works without it",
+        "the register {} is not writable: {why}; make the file and its folder writable for this user; `kennel rescue` works without the register",
         path.display()
     )]
     Unwritable {
-        /// The file.
+        /// The register's file.
         path: PathBuf,
-        /// What was found.
+        /// Why it is not writable.
         why: String,
     },
-    /// Something that is no file has its name.
+    /// A folder or a broken link has the register's name.
     #[error(
-        "{} is in the place of the register and is no regular file; move it away; `kennel rescue` works without the register",
+        "{} is not a regular file, so it can't be the register; move it away; `kennel rescue` works without the register",
         path.display()
     )]
-    InTheWay {
-        /// What is there.
+    NotAFile {
+        /// The register's path.
         path: PathBuf,
     },
-    /// The file is missing or empty, but what belongs to it is there.
+    /// The file is missing or empty, but one of its companion files is not.
     #[error(
-        "the register {} is missing or empty, but {} is there and may have the newest records; put both back together, or move the latter away to begin a new register; `kennel rescue` works without it",
-        path.display(), beside.display()
+        "the register {} is missing or empty, but {} exists and may contain the newest records; restore both together, or move the latter away to start a new register; `kennel rescue` works without the register",
+        path.display(), companion.display()
     )]
-    Torn {
-        /// The file.
+    Incomplete {
+        /// The register's file.
         path: PathBuf,
-        /// What was found without it.
-        beside: PathBuf,
+        /// The file that was found without it.
+        companion: PathBuf,
     },
-    /// There is no room to make it or to bring it up to date.
+    /// The disk is full, and there is no register yet.
     #[error(
-        "the disk is full: the register {} can't be opened ({why}); make room there and try again; `kennel rescue` works without it",
+        "the disk is full: can't open the register {} ({why}); free some space and try again; `kennel rescue` works without the register",
         path.display()
     )]
     Full {
-        /// The file.
+        /// The register's file.
         path: PathBuf,
         /// What failed.
         why: String,
     },
     /// The home is on a network file system.
     #[error(
-        "{} is on a network file system ({kind}), where locks and the register can't be trusted; choose a home on a local disk with --home or KENNEL_HOME",
+        "{} is on a network file system ({kind}), which doesn't support the locks of the register; choose a home on a local disk with --home or KENNEL_HOME",
         folder.display()
     )]
     Network {
@@ -103,13 +103,13 @@ pub enum OpenRegisterError {
         /// The type of file system.
         kind: String,
     },
-    /// Something else.
+    /// Another error.
     #[error(
-        "the register {} can't be opened: {why}; `kennel rescue` works without it",
+        "can't open the register {}: {why}; `kennel rescue` works without the register",
         path.display()
     )]
     Other {
-        /// The file.
+        /// The register's file.
         path: PathBuf,
         /// What failed.
         why: String,
@@ -119,54 +119,54 @@ pub enum OpenRegisterError {
 impl OpenRegisterError {
     pub(crate) fn from_sqlite(path: &Path, error: &rusqlite::Error) -> Self {
         let (path, why) = (path.to_owned(), error.to_string());
-        match kind_of(error) {
-            Kind::Damaged => Self::Damaged { path, why },
-            Kind::Locked => Self::Locked { path },
-            Kind::Unwritable => Self::Unwritable { path, why },
-            Kind::Full => Self::Full { path, why },
-            Kind::Other => Self::Other { path, why },
+        match category_of(error) {
+            ErrorCategory::Damaged => Self::Damaged { path, why },
+            ErrorCategory::Locked => Self::Locked { path },
+            ErrorCategory::Unwritable => Self::Unwritable { path, why },
+            ErrorCategory::Full => Self::Full { path, why },
+            ErrorCategory::Other => Self::Other { path, why },
         }
     }
 
     pub(crate) fn from_io(path: &Path, what: &str, error: &io::Error) -> Self {
         let (path, why) = (path.to_owned(), format!("{what}: {error}"));
-        match kind_of_io(error) {
-            Kind::Full => Self::Full { path, why },
-            Kind::Unwritable => Self::Unwritable { path, why },
+        match category_of_io(error) {
+            ErrorCategory::Full => Self::Full { path, why },
+            ErrorCategory::Unwritable => Self::Unwritable { path, why },
             _ => Self::Other { path, why },
         }
     }
 }
 
-/// Something was not put on record. The register goes on, and tries again with what comes next.
+/// A write failed. The register stays open, and later writes try again.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum WriteError {
-    /// There is no room.
-    #[error("not recorded: the disk of {} is full ({why}); make room there", path.display())]
+    /// The disk is full.
+    #[error("not recorded: the disk of {} is full ({why}); free some space", path.display())]
     Full {
-        /// The register.
+        /// The register's file.
         path: PathBuf,
         /// What failed.
         why: String,
     },
-    /// It can't be written.
+    /// The file or its folder is not writable.
     #[error(
-        "not recorded: {} can't be written ({why}); make the file and its folder writable",
+        "not recorded: {} is not writable ({why}); make the file and its folder writable",
         path.display()
     )]
     Unwritable {
-        /// The register.
+        /// The register's file.
         path: PathBuf,
         /// What failed.
         why: String,
     },
-    /// Somebody holds a lock on it.
+    /// Another process holds a lock on it.
     #[error(
-        "not recorded: {} is locked by another process; close what has it open (`fuser` names it)",
+        "not recorded: {} is locked by another process; close the program that uses it (`fuser` shows it)",
         path.display()
     )]
     Locked {
-        /// The register.
+        /// The register's file.
         path: PathBuf,
     },
     /// It is damaged.
@@ -175,27 +175,27 @@ pub enum WriteError {
         path.display()
     )]
     Damaged {
-        /// The register.
+        /// The register's file.
         path: PathBuf,
-        /// What was found.
+        /// What is wrong with it.
         why: String,
     },
-    /// Another file has its name now, or none.
+    /// The file was removed, or another file has its name.
     #[error(
-        "not recorded: {} was removed or replaced while in use; put it back, or restart the daemon",
+        "not recorded: {} was removed or replaced while in use; restore it, or restart the daemon",
         path.display()
     )]
     Replaced {
-        /// What is no longer the same.
+        /// The file that is no longer the same.
         path: PathBuf,
     },
-    /// It is written, but the disk did not take it.
+    /// The write is committed, but could not be flushed.
     #[error(
-        "recorded, but not safe from a power cut: the disk of {} did not take it ({why}); look at the disk's health in the kernel's log",
+        "recorded, but not safe from a power cut: flushing {} failed ({why}); check the disk in the kernel's log",
         path.display()
     )]
     NotFlushed {
-        /// The register.
+        /// The register's file.
         path: PathBuf,
         /// What failed.
         why: String,
@@ -203,10 +203,10 @@ pub enum WriteError {
     /// The register is closed.
     #[error("not recorded: the register is closed; start the daemon again")]
     Closed,
-    /// Something else.
-    #[error("not recorded: writing {} failed ({why}); see the daemon's log", path.display())]
+    /// Another error.
+    #[error("not recorded: can't write {} ({why}); see the daemon's log", path.display())]
     Other {
-        /// The register.
+        /// The register's file.
         path: PathBuf,
         /// What failed.
         why: String,
@@ -215,20 +215,20 @@ pub enum WriteError {
 
 impl WriteError {
     pub(crate) fn from_sqlite(path: &Path, error: &rusqlite::Error) -> Self {
-        Self::of_kind(kind_of(error), path, error.to_string())
+        Self::from_category(category_of(error), path, error.to_string())
     }
 
     pub(crate) fn from_io(path: &Path, error: &io::Error) -> Self {
-        Self::of_kind(kind_of_io(error), path, error.to_string())
+        Self::from_category(category_of_io(error), path, error.to_string())
     }
 
     pub(crate) fn from_open(path: &Path, error: &OpenRegisterError) -> Self {
-        let kind = match error {
-            OpenRegisterError::Damaged { .. } => Kind::Damaged,
-            OpenRegisterError::Locked { .. } => Kind::Locked,
-            OpenRegisterError::Unwritable { .. } => Kind::Unwritable,
-            OpenRegisterError::Full { .. } => Kind::Full,
-            _ => Kind::Other,
+        let category = match error {
+            OpenRegisterError::Damaged { .. } => ErrorCategory::Damaged,
+            OpenRegisterError::Locked { .. } => ErrorCategory::Locked,
+            OpenRegisterError::Unwritable { .. } => ErrorCategory::Unwritable,
+            OpenRegisterError::Full { .. } => ErrorCategory::Full,
+            _ => ErrorCategory::Other,
         };
         let why = match error {
             OpenRegisterError::Damaged { why, .. }
@@ -237,26 +237,26 @@ impl WriteError {
             | OpenRegisterError::Other { why, .. } => why.clone(),
             other => other.to_string(),
         };
-        Self::of_kind(kind, path, why)
+        Self::from_category(category, path, why)
     }
 
-    fn of_kind(kind: Kind, path: &Path, why: String) -> Self {
+    fn from_category(category: ErrorCategory, path: &Path, why: String) -> Self {
         let path = path.to_owned();
-        match kind {
-            Kind::Full => Self::Full { path, why },
-            Kind::Unwritable => Self::Unwritable { path, why },
-            Kind::Locked => Self::Locked { path },
-            Kind::Damaged => Self::Damaged { path, why },
-            Kind::Other => Self::Other { path, why },
+        match category {
+            ErrorCategory::Full => Self::Full { path, why },
+            ErrorCategory::Unwritable => Self::Unwritable { path, why },
+            ErrorCategory::Locked => Self::Locked { path },
+            ErrorCategory::Damaged => Self::Damaged { path, why },
+            ErrorCategory::Other => Self::Other { path, why },
         }
     }
 }
 
-/// Events could not be read.
+/// Reading events failed.
 #[derive(Debug, thiserror::Error)]
 #[error("can't read events from {}: {why}", path.display())]
 pub struct ReadError {
-    /// The register.
+    /// The register's file.
     pub path: PathBuf,
     /// What failed.
     pub why: String,
@@ -268,9 +268,9 @@ impl ReadError {
     }
 }
 
-/// What both kinds of error are sorted into.
+/// The distinctions that both open and write errors make.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Kind {
+enum ErrorCategory {
     Damaged,
     Locked,
     Unwritable,
@@ -278,17 +278,19 @@ enum Kind {
     Other,
 }
 
-fn kind_of(error: &rusqlite::Error) -> Kind {
+fn category_of(error: &rusqlite::Error) -> ErrorCategory {
     match error.sqlite_error_code() {
-        Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase) => Kind::Damaged,
-        Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => Kind::Locked,
+        Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase) => ErrorCategory::Damaged,
+        Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => ErrorCategory::Locked,
         Some(ErrorCode::ReadOnly | ErrorCode::PermissionDenied | ErrorCode::CannotOpen) => {
-            Kind::Unwritable
+            ErrorCategory::Unwritable
         }
-        Some(ErrorCode::DiskFull) => Kind::Full,
-        // The index of the log could not be made: SQLite has no better word for "no room" here.
-        _ if extended_code(error) == Some(rusqlite::ffi::SQLITE_IOERR_SHMSIZE) => Kind::Full,
-        _ => Kind::Other,
+        Some(ErrorCode::DiskFull) => ErrorCategory::Full,
+        // SQLite reports a full disk in this way when it can't extend the `-shm` file.
+        _ if extended_code(error) == Some(rusqlite::ffi::SQLITE_IOERR_SHMSIZE) => {
+            ErrorCategory::Full
+        }
+        _ => ErrorCategory::Other,
     }
 }
 
@@ -296,10 +298,12 @@ fn extended_code(error: &rusqlite::Error) -> Option<i32> {
     error.sqlite_error().map(|error| error.extended_code)
 }
 
-fn kind_of_io(error: &io::Error) -> Kind {
+fn category_of_io(error: &io::Error) -> ErrorCategory {
     match error.kind() {
-        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => Kind::Full,
-        io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => Kind::Unwritable,
-        _ => Kind::Other,
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => ErrorCategory::Full,
+        io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => {
+            ErrorCategory::Unwritable
+        }
+        _ => ErrorCategory::Other,
     }
 }

@@ -1,40 +1,41 @@
-//! The register: the durable record of what is wanted, and the history. All SQL is here.
+//! The register: the durable record of sessions, members, plans and their events. All SQL is here.
 //!
 //! ```text
-//! save, log, remove ──queue──> writer ── one transaction ── log (-wal) ── flush, if any was durable ── answers
-//!                                │   everything that was queued while the last commit ran
-//!                                └─ quiet? ── checkpoint into the database
-//! events ──> readers: connections of their own, never in the writer's way
+//! save, log, remove ──queue──> writer ── one transaction ── WAL ── flush, if any write was durable ── replies
+//!                                │   everything that was queued during the last commit
+//!                                └─ idle? ── checkpoint into the database
+//! events ──> read connections, which never block the writer
 //! ```
 //!
-//! A register that can't be written is no reason to let go of anything: each write says so to whoever asked
-//! for it, and the next one is tried again. A register that is damaged, newer or another's is not opened,
-//! and not touched either.
+//! A failed write never ends a session: the caller gets the error, and the next write tries again. A register
+//! that is damaged, of another version or of another program is refused and left unchanged.
 //!
-//! Its file is the owner's alone (0600). It has the tokens of launches in it, because a daemon that comes
-//! back must know whom to believe; events and logs never have them.
+//! The file is private to its owner (0600). It contains the launch tokens, because the next daemon needs them
+//! to authenticate reports; events and logs never contain them.
+//!
+//! [`Register`] and the types of `record` are the whole interface: nothing of SQLite appears in it.
 
 mod batch;
 mod database;
-mod entry;
 mod error;
-mod handle;
-mod network;
+mod network_fs;
 mod open;
 mod queue;
 mod reader;
+mod record;
+mod register;
 mod rows;
 mod schema;
 mod wal;
 mod writer;
 
-pub use entry::{
-    CommitReport, Durability, EventPage, EventQuery, NewEvent, PlanRecord, Retained, Retention,
-    Stored, Times,
-};
 pub use error::{OpenRegisterError, ReadError, WriteError};
-pub use handle::{Answer, Opened, Register};
-pub use network::refuse_network;
+pub use network_fs::refuse_network;
+pub use record::{
+    CommitReport, Durability, EventPage, EventQuery, NewEvent, PlanRecord, Retained, Retention,
+    SessionRecord, SessionTimes,
+};
+pub use register::{OpenedRegister, PendingWrite, Register};
 
-/// SQLite's own choice, spelt out because the room in the log is counted in it.
+/// SQLite's default page size, explicit because reserved space in the WAL is counted in pages.
 const PAGE_BYTES: u64 = 4096;

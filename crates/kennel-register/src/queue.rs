@@ -1,5 +1,7 @@
-//! The queue to the thread that writes. Whoever puts something in wakes the thread only if it must: most of what
-//! is written can wait for company, and to be woken for each piece costs more than the piece.
+//! The command queue of the writing thread.
+//!
+//! A sender wakes the thread only if the command is urgent: most writes can wait for the end of the current
+//! batch delay, and waking the thread costs more than the write itself.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -7,87 +9,84 @@ use std::sync::mpsc::{self, Receiver, SendError, Sender, TryRecvError};
 use std::thread::{self, Thread};
 use std::time::{Duration, Instant};
 
-use crate::batch::Urgency;
-use crate::writer::Command;
+use crate::batch::WriteUrgency;
+use crate::writer::WriterCommand;
 
-/// The end into which wishes are put.
 #[derive(Debug)]
-pub(crate) struct Inlet {
-    /// There until it is dropped.
-    commands: Option<Sender<Command>>,
+pub(crate) struct CommandSender {
+    /// `None` only while the sender is dropped.
+    commands: Option<Sender<WriterCommand>>,
     thread: Thread,
-    patient: Arc<AtomicBool>,
+    batching: Arc<AtomicBool>,
 }
 
-impl Inlet {
-    /// Puts it in, and wakes the thread unless it sleeps until a time that is soon enough for this.
-    pub(crate) fn send(&self, command: Command) -> Result<(), SendError<Command>> {
-        let urgent = command.urgency() > Urgency::Soon;
+impl CommandSender {
+    /// Queues a command, and wakes the thread unless the command can wait for the batch delay.
+    pub(crate) fn send(&self, command: WriterCommand) -> Result<(), SendError<WriterCommand>> {
+        let urgent = command.urgency() > WriteUrgency::Soon;
         match &self.commands {
             Some(commands) => commands.send(command)?,
             None => return Err(SendError(command)),
         }
-        if urgent || !self.patient.load(Ordering::SeqCst) {
+        if urgent || !self.batching.load(Ordering::SeqCst) {
             self.thread.unpark();
         }
         Ok(())
     }
 }
 
-impl Drop for Inlet {
+impl Drop for CommandSender {
     fn drop(&mut self) {
-        // First the end, then the news of it.
+        // Disconnect first, so that the thread sees it when it wakes.
         self.commands = None;
         self.thread.unpark();
     }
 }
 
-/// The thread's end.
 #[derive(Debug)]
-pub(crate) struct Outlet {
-    commands: Receiver<Command>,
-    patient: Arc<AtomicBool>,
+pub(crate) struct CommandReceiver {
+    commands: Receiver<WriterCommand>,
+    /// Whether the thread waits for the end of a batch delay.
+    batching: Arc<AtomicBool>,
 }
 
-/// What came out.
 #[derive(Debug)]
-pub(crate) enum Next {
-    /// A wish.
-    Command(Command),
-    /// None in that time.
-    Nothing,
-    /// None, and there will be none.
+pub(crate) enum NextCommand {
+    Command(WriterCommand),
+    /// No command arrived in time.
+    Timeout,
+    /// The queue is empty, and every sender is gone.
     Closed,
 }
 
-/// A queue whose inlet is made when the thread is known.
-pub(crate) fn queue() -> (impl FnOnce(Thread) -> Inlet, Outlet) {
+/// Creates a queue. The sender is created once the thread that it wakes is known.
+pub(crate) fn queue() -> (impl FnOnce(Thread) -> CommandSender, CommandReceiver) {
     let (sender, commands) = mpsc::channel();
-    let patient = Arc::new(AtomicBool::new(false));
-    let outlet = Outlet { commands, patient: Arc::clone(&patient) };
-    (move |thread| Inlet { commands: Some(sender), thread, patient }, outlet)
+    let batching = Arc::new(AtomicBool::new(false));
+    let receiver = CommandReceiver { commands, batching: Arc::clone(&batching) };
+    (move |thread| CommandSender { commands: Some(sender), thread, batching }, receiver)
 }
 
-impl Outlet {
-    /// What lies there.
-    pub(crate) fn take(&self) -> Next {
+impl CommandReceiver {
+    /// Returns a queued command, without waiting.
+    pub(crate) fn try_next(&self) -> NextCommand {
         match self.commands.try_recv() {
-            Ok(command) => Next::Command(command),
-            Err(TryRecvError::Empty) => Next::Nothing,
-            Err(TryRecvError::Disconnected) => Next::Closed,
+            Ok(command) => NextCommand::Command(command),
+            Err(TryRecvError::Empty) => NextCommand::Timeout,
+            Err(TryRecvError::Disconnected) => NextCommand::Closed,
         }
     }
 
-    /// Waits for the next, for so long or for ever.
-    pub(crate) fn wait(&self, patience: Option<Duration>) -> Next {
-        let deadline = patience.map(|patience| Instant::now() + patience);
+    /// Waits for the next command, at most `timeout`.
+    pub(crate) fn wait(&self, timeout: Option<Duration>) -> NextCommand {
+        let deadline = timeout.map(|timeout| Instant::now() + timeout);
         loop {
-            match (self.take(), deadline) {
-                (Next::Nothing, None) => thread::park(),
-                (Next::Nothing, Some(deadline)) => {
+            match (self.try_next(), deadline) {
+                (NextCommand::Timeout, None) => thread::park(),
+                (NextCommand::Timeout, Some(deadline)) => {
                     let left = deadline.saturating_duration_since(Instant::now());
                     if left.is_zero() {
-                        return Next::Nothing;
+                        return NextCommand::Timeout;
                     }
                     thread::park_timeout(left);
                 }
@@ -96,16 +95,16 @@ impl Outlet {
         }
     }
 
-    /// As [`Self::wait`], by one who need not be woken for what can wait until then.
-    pub(crate) fn wait_patiently(&self, until: Instant) -> Next {
-        self.patient.store(true, Ordering::SeqCst);
-        let next = self.wait(Some(until.saturating_duration_since(Instant::now())));
-        self.patient.store(false, Ordering::SeqCst);
+    /// Waits until `deadline`; commands that are not urgent don't wake the thread before.
+    pub(crate) fn wait_for_batch(&self, deadline: Instant) -> NextCommand {
+        self.batching.store(true, Ordering::SeqCst);
+        let next = self.wait(Some(deadline.saturating_duration_since(Instant::now())));
+        self.batching.store(false, Ordering::SeqCst);
         next
     }
 
-    /// All that is left when nobody writes any more.
-    pub(crate) fn drain(&self) -> impl Iterator<Item = Command> {
+    /// Takes the commands that are left after the last commit.
+    pub(crate) fn drain(&self) -> impl Iterator<Item = WriterCommand> {
         self.commands.try_iter()
     }
 }
@@ -113,41 +112,41 @@ impl Outlet {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::batch::Item;
-    use crate::entry::NewEvent;
+    use crate::batch::WriteRequest;
+    use crate::record::NewEvent;
 
-    fn event() -> Command {
-        let kind = "test".to_owned();
-        let cause = String::new();
-        Command::Write(Item::event(NewEvent { time_ms: 0, session: None, kind, cause, by: None }))
+    fn event() -> WriterCommand {
+        let (kind, cause) = ("test".to_owned(), String::new());
+        let event = NewEvent { time_ms: 0, session: None, kind, cause, by: None };
+        WriterCommand::Write(WriteRequest::event(event))
     }
 
     #[test]
-    fn the_end_of_all_inlets_ends_the_wait() {
-        let (inlet, outlet) = queue();
-        let waiting = thread::spawn(move || matches!(outlet.wait(None), Next::Closed));
-        drop(inlet(waiting.thread().clone()));
+    fn dropping_the_last_sender_ends_a_wait() {
+        let (sender, receiver) = queue();
+        let waiting = thread::spawn(move || matches!(receiver.wait(None), NextCommand::Closed));
+        drop(sender(waiting.thread().clone()));
         assert!(waiting.join().unwrap());
     }
 
     #[test]
-    fn a_wish_ends_a_wait_and_what_can_wait_is_there_when_patience_is_over() {
-        let (inlet, outlet) = queue();
-        let (told, heard) = mpsc::channel();
+    fn a_command_ends_a_wait_and_a_batch_delay_delivers_what_arrived() {
+        let (sender, receiver) = queue();
+        let (results, seen) = mpsc::channel();
         let waiting = thread::spawn(move || {
-            told.send(matches!(outlet.wait(None), Next::Command(_))).unwrap();
-            let until = Instant::now() + Duration::from_millis(50);
-            let first = matches!(outlet.wait_patiently(until), Next::Command(_));
-            told.send(first || matches!(outlet.take(), Next::Command(_))).unwrap();
-            told.send(matches!(outlet.wait(None), Next::Command(Command::Close))).unwrap();
+            let is_command = |next| matches!(next, NextCommand::Command(_));
+            results.send(is_command(receiver.wait(None))).unwrap();
+            let deadline = Instant::now() + Duration::from_millis(50);
+            let first = is_command(receiver.wait_for_batch(deadline));
+            results.send(first || is_command(receiver.try_next())).unwrap();
+            let close = receiver.wait(None);
+            results.send(matches!(close, NextCommand::Command(WriterCommand::Close))).unwrap();
         });
-        let inlet = inlet(waiting.thread().clone());
-        inlet.send(event()).unwrap();
-        assert!(heard.recv().unwrap());
-        inlet.send(event()).unwrap();
-        assert!(heard.recv().unwrap());
-        inlet.send(Command::Close).unwrap();
-        assert!(heard.recv().unwrap());
+        let sender = sender(waiting.thread().clone());
+        for command in [event(), event(), WriterCommand::Close] {
+            sender.send(command).unwrap();
+            assert!(seen.recv().unwrap());
+        }
         waiting.join().unwrap();
     }
 }

@@ -1,4 +1,4 @@
-//! Connections that only read, kept for the next one who asks.
+//! Read-only connections, pooled for the next query.
 
 use std::path::PathBuf;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -6,29 +6,29 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use kennel_core::EventView;
 use rusqlite::{Connection, OpenFlags};
 
-use crate::database::BUSY;
-use crate::entry::{EventPage, EventQuery};
+use crate::database::BUSY_TIMEOUT;
 use crate::error::ReadError;
+use crate::record::{EventPage, EventQuery};
 use crate::rows;
 
-/// More of them at once are made when needed, and not kept.
-const KEPT: usize = 4;
+/// More connections are opened under load, but not kept.
+const MAX_IDLE: usize = 4;
 
-/// The readers of one register.
+/// The pool of one register.
 #[derive(Debug)]
-pub(crate) struct Readers {
+pub(crate) struct ReadConnections {
     path: PathBuf,
-    idle: Mutex<Idle>,
+    idle: Mutex<IdleConnections>,
 }
 
 #[derive(Debug, Default)]
-struct Idle {
+struct IdleConnections {
     connections: Vec<Connection>,
-    /// Grows when all that exist have to go.
+    /// Incremented to discard all connections that exist now.
     generation: u64,
 }
 
-impl Readers {
+impl ReadConnections {
     pub(crate) fn new(path: PathBuf) -> Self {
         Self { path, idle: Mutex::default() }
     }
@@ -39,16 +39,16 @@ impl Readers {
 
     pub(crate) fn page(&self, query: &EventQuery) -> Result<EventPage, ReadError> {
         self.read(|connection| {
-            // Both as of the same moment; it ends when it is dropped.
-            let moment = connection.unchecked_transaction()?;
-            let oldest = rows::oldest_event(&moment)?;
-            Ok(EventPage { events: rows::events(&moment, query)?, oldest })
+            // One transaction, so that both queries see the same state; it ends when dropped.
+            let snapshot = connection.unchecked_transaction()?;
+            let oldest = rows::oldest_event(&snapshot)?;
+            Ok(EventPage { events: rows::events(&snapshot, query)?, oldest })
         })
     }
 
     fn read<T>(
         &self,
-        look: impl FnOnce(&Connection) -> rusqlite::Result<T>,
+        query: impl FnOnce(&Connection) -> rusqlite::Result<T>,
     ) -> Result<T, ReadError> {
         let (connection, generation) = {
             let mut idle = self.idle();
@@ -56,15 +56,15 @@ impl Readers {
         };
         let failed = |error: rusqlite::Error| ReadError::new(&self.path, &error);
         let connection = connection.map_or_else(|| self.connect(), Ok).map_err(failed)?;
-        let seen = look(&connection).map_err(failed)?;
+        let result = query(&connection).map_err(failed)?;
         let mut idle = self.idle();
-        if idle.generation == generation && idle.connections.len() < KEPT {
+        if idle.generation == generation && idle.connections.len() < MAX_IDLE {
             idle.connections.push(connection);
         }
-        Ok(seen)
+        Ok(result)
     }
 
-    /// Lets go of every connection: of idle ones now, of others when they are done.
+    /// Closes every connection: idle ones now, the others after their query.
     pub(crate) fn clear(&self) {
         let mut idle = self.idle();
         idle.generation += 1;
@@ -74,14 +74,14 @@ impl Readers {
     fn connect(&self) -> rusqlite::Result<Connection> {
         let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
         let connection = Connection::open_with_flags(&self.path, flags)?;
-        connection.busy_timeout(BUSY)?;
-        // In KiB: events are read once, and from front to back.
+        connection.busy_timeout(BUSY_TIMEOUT)?;
+        // In KiB. Small, because events are read sequentially and once.
         connection.pragma_update(None, "cache_size", -256)?;
         Ok(connection)
     }
 
-    fn idle(&self) -> MutexGuard<'_, Idle> {
-        // What is inside is whole at any time.
+    fn idle(&self) -> MutexGuard<'_, IdleConnections> {
+        // The contents are consistent at any time, also after a panic.
         self.idle.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

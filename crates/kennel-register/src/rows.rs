@@ -1,29 +1,27 @@
-//! Every statement on the register's tables.
+//! Every SQL statement on the register's tables.
 
 use kennel_core::timestamp::rfc3339;
 use kennel_core::{EventView, Member, Phase, SessionId, StartedBy, Wanted};
 use rusqlite::{Connection, OptionalExtension, Row, params};
 
-use crate::entry::{EventQuery, NewEvent, PlanRecord, Stored, Times};
+use crate::record::{EventQuery, NewEvent, PlanRecord, SessionRecord, SessionTimes};
 
-/// A row that is there and means nothing to us.
+/// A row can't be read.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum LoadError {
     #[error(transparent)]
     Sqlite(#[from] rusqlite::Error),
-    #[error("session {id} can't be read: {why}")]
+    #[error("can't parse session {id}: {why}")]
     Session { id: String, why: String },
-    #[error("plan {id} can't be read: {why}")]
+    #[error("can't parse plan {id}: {why}")]
     Plan { id: String, why: String },
-    #[error("member {name:?} can't be read: {why}")]
+    #[error("can't parse member {name:?}: {why}")]
     Member { name: String, why: String },
 }
 
-/// What every statement on a session's row says of it.
-pub(crate) fn save(connection: &Connection, stored: &Stored) -> rusqlite::Result<()> {
-    let Stored { session, times } = stored;
-    let json = serde_json::to_string(session)
-        .map_err(|error| rusqlite::Error::ToSqlConversionFailure(error.into()))?;
+pub(crate) fn save(connection: &Connection, record: &SessionRecord) -> rusqlite::Result<()> {
+    let SessionRecord { session, times } = record;
+    let json = to_json(session)?;
     connection
         .prepare_cached(
             "INSERT INTO sessions
@@ -49,7 +47,7 @@ pub(crate) fn save(connection: &Connection, stored: &Stored) -> rusqlite::Result
         .map(drop)
 }
 
-/// Removes a session's row, if it is there. Its events stay.
+/// Removes a session's row, if it exists. Its events stay.
 pub(crate) fn remove(connection: &Connection, id: &SessionId) -> rusqlite::Result<()> {
     connection
         .prepare_cached("DELETE FROM sessions WHERE id = ?1")?
@@ -57,10 +55,8 @@ pub(crate) fn remove(connection: &Connection, id: &SessionId) -> rusqlite::Resul
         .map(drop)
 }
 
-/// What every statement on a member's row says of it.
 pub(crate) fn save_member(connection: &Connection, member: &Member) -> rusqlite::Result<()> {
-    let json = serde_json::to_string(member)
-        .map_err(|error| rusqlite::Error::ToSqlConversionFailure(error.into()))?;
+    let json = to_json(member)?;
     connection
         .prepare_cached(
             "INSERT INTO members (name, member) VALUES (?1, ?2)
@@ -70,15 +66,12 @@ pub(crate) fn save_member(connection: &Connection, member: &Member) -> rusqlite:
         .map(drop)
 }
 
-/// Removes a member's row, if it is there.
 pub(crate) fn remove_member(connection: &Connection, name: &str) -> rusqlite::Result<()> {
     connection.prepare_cached("DELETE FROM members WHERE name = ?1")?.execute([name]).map(drop)
 }
 
-/// What every statement on a plan's row says of it.
 pub(crate) fn save_plan(connection: &Connection, plan: &PlanRecord) -> rusqlite::Result<()> {
-    let json = serde_json::to_string(plan)
-        .map_err(|error| rusqlite::Error::ToSqlConversionFailure(error.into()))?;
+    let json = to_json(plan)?;
     connection
         .prepare_cached(
             "INSERT INTO plans (id, plan) VALUES (?1, ?2)
@@ -88,38 +81,37 @@ pub(crate) fn save_plan(connection: &Connection, plan: &PlanRecord) -> rusqlite:
         .map(drop)
 }
 
-/// Removes a plan's row, if it is there.
 pub(crate) fn remove_plan(connection: &Connection, id: &SessionId) -> rusqlite::Result<()> {
     connection.prepare_cached("DELETE FROM plans WHERE id = ?1")?.execute([id.as_str()]).map(drop)
 }
 
-/// All plans, the oldest first.
+/// Loads all plans, oldest first.
 pub(crate) fn plans(connection: &Connection) -> Result<Vec<PlanRecord>, LoadError> {
     let mut statement = connection.prepare("SELECT id, plan FROM plans ORDER BY id")?;
     let mut rows = statement.query([])?;
-    let mut found = Vec::new();
+    let mut all = Vec::new();
     while let Some(row) = rows.next()? {
         let (id, json): (String, String) = (row.get(0)?, row.get(1)?);
         let plan = serde_json::from_str(&json);
-        found.push(plan.map_err(|error| LoadError::Plan { id, why: error.to_string() })?);
+        all.push(plan.map_err(|error| LoadError::Plan { id, why: error.to_string() })?);
     }
-    Ok(found)
+    Ok(all)
 }
 
-/// All members.
+/// Loads all members.
 pub(crate) fn members(connection: &Connection) -> Result<Vec<Member>, LoadError> {
     let mut statement = connection.prepare("SELECT name, member FROM members ORDER BY name")?;
     let mut rows = statement.query([])?;
-    let mut found = Vec::new();
+    let mut all = Vec::new();
     while let Some(row) = rows.next()? {
         let (name, json): (String, String) = (row.get(0)?, row.get(1)?);
         let member = serde_json::from_str(&json);
-        found.push(member.map_err(|error| LoadError::Member { name, why: error.to_string() })?);
+        all.push(member.map_err(|error| LoadError::Member { name, why: error.to_string() })?);
     }
-    Ok(found)
+    Ok(all)
 }
 
-/// Adds an event; gives its number.
+/// Adds an event, and returns its sequence number.
 pub(crate) fn add_event(connection: &Connection, event: &NewEvent) -> rusqlite::Result<u64> {
     connection
         .prepare_cached(
@@ -136,22 +128,22 @@ pub(crate) fn add_event(connection: &Connection, event: &NewEvent) -> rusqlite::
     Ok(unsigned(connection.last_insert_rowid()))
 }
 
-/// All sessions, the oldest id first.
-pub(crate) fn sessions(connection: &Connection) -> Result<Vec<Stored>, LoadError> {
+/// Loads all sessions, oldest id first.
+pub(crate) fn sessions(connection: &Connection) -> Result<Vec<SessionRecord>, LoadError> {
     let mut statement = connection.prepare(
         "SELECT id, created_ms, started_ms, ended_ms, session FROM sessions ORDER BY id",
     )?;
     let mut rows = statement.query([])?;
-    let mut found = Vec::new();
+    let mut all = Vec::new();
     while let Some(row) = rows.next()? {
-        found.push(stored(row)?);
+        all.push(session_record(row)?);
     }
-    Ok(found)
+    Ok(all)
 }
 
-fn stored(row: &Row<'_>) -> Result<Stored, LoadError> {
+fn session_record(row: &Row<'_>) -> Result<SessionRecord, LoadError> {
     let id: String = row.get(0)?;
-    let times = Times {
+    let times = SessionTimes {
         created_ms: unsigned(row.get(1)?),
         started_ms: row.get::<_, Option<i64>>(2)?.map(unsigned),
         ended_ms: row.get::<_, Option<i64>>(3)?.map(unsigned),
@@ -161,12 +153,12 @@ fn stored(row: &Row<'_>) -> Result<Stored, LoadError> {
     let session: kennel_core::Session =
         serde_json::from_str(&json).map_err(|error| unreadable(error.to_string()))?;
     if session.id.as_str() != id {
-        return Err(unreadable(format!("its record is one of {}", session.id)));
+        return Err(unreadable(format!("its record has the id {}", session.id)));
     }
-    Ok(Stored { session, times })
+    Ok(SessionRecord { session, times })
 }
 
-/// Events, the oldest first.
+/// Reads events, oldest first.
 pub(crate) fn events(
     connection: &Connection,
     query: &EventQuery,
@@ -179,19 +171,19 @@ pub(crate) fn events(
                 "SELECT seq, time_ms, session, kind, cause, asked_by FROM events
                  WHERE seq > ?1 AND session = ?2 ORDER BY seq LIMIT ?3",
             )?
-            .query_map(params![since, session.as_str(), limit], view)?
+            .query_map(params![since, session.as_str(), limit], event_view)?
             .collect(),
         None => connection
             .prepare_cached(
                 "SELECT seq, time_ms, session, kind, cause, asked_by FROM events
                  WHERE seq > ?1 ORDER BY seq LIMIT ?2",
             )?
-            .query_map(params![since, limit], view)?
+            .query_map(params![since, limit], event_view)?
             .collect(),
     }
 }
 
-/// The number of the oldest event on record.
+/// Returns the sequence number of the oldest event on record.
 pub(crate) fn oldest_event(connection: &Connection) -> rusqlite::Result<Option<u64>> {
     let oldest: Option<i64> = connection
         .prepare_cached("SELECT min(seq) FROM events")?
@@ -199,7 +191,7 @@ pub(crate) fn oldest_event(connection: &Connection) -> rusqlite::Result<Option<u
     Ok(oldest.map(unsigned))
 }
 
-fn view(row: &Row<'_>) -> rusqlite::Result<EventView> {
+fn event_view(row: &Row<'_>) -> rusqlite::Result<EventView> {
     Ok(EventView {
         seq: unsigned(row.get(0)?),
         time: rfc3339(unsigned(row.get(1)?)),
@@ -210,7 +202,7 @@ fn view(row: &Row<'_>) -> rusqlite::Result<EventView> {
     })
 }
 
-/// The number of the newest event that ever was.
+/// Returns the sequence number of the newest event, deleted ones included.
 pub(crate) fn last_seq(connection: &Connection) -> rusqlite::Result<u64> {
     let last: Option<i64> = connection
         .query_row("SELECT seq FROM sqlite_sequence WHERE name = 'events'", [], |row| row.get(0))
@@ -218,19 +210,23 @@ pub(crate) fn last_seq(connection: &Connection) -> rusqlite::Result<u64> {
     Ok(last.map_or(0, unsigned))
 }
 
-/// Drops the oldest events beyond the newest `keep`, but at most `most`; gives how many.
-pub(crate) fn drop_events(connection: &Connection, keep: u64, most: u64) -> rusqlite::Result<u64> {
-    // Numbers have no gaps but those of events that were never written, so the number tells the count.
+/// Deletes the oldest events beyond the newest `keep`, but at most `limit`. Returns how many.
+pub(crate) fn delete_events(
+    connection: &Connection,
+    keep: u64,
+    limit: u64,
+) -> rusqlite::Result<u64> {
+    // Sequence numbers have no gaps, so they tell the count.
     let last = last_seq(connection)?.saturating_sub(keep);
-    let dropped = connection
+    let deleted = connection
         .prepare_cached(
             "DELETE FROM events WHERE seq <= ?1 AND seq < (SELECT min(seq) FROM events) + ?2",
         )?
-        .execute([signed(last), signed(most)])?;
-    Ok(dropped as u64)
+        .execute([signed(last), signed(limit)])?;
+    Ok(deleted as u64)
 }
 
-/// Sessions that are over, beyond the `keep` that ended last; the one that ended first in front.
+/// Returns the cleaned sessions beyond the `keep` that ended last, earliest end first.
 pub(crate) fn excess(connection: &Connection, keep: u64) -> rusqlite::Result<Vec<SessionId>> {
     let mut statement = connection.prepare_cached(
         "SELECT id FROM sessions WHERE phase = ?1
@@ -239,16 +235,16 @@ pub(crate) fn excess(connection: &Connection, keep: u64) -> rusqlite::Result<Vec
     let rows = statement
         .query_map(params![phase_text(Phase::Cleaned), signed(keep)], |row| row.get(0))?
         .collect::<rusqlite::Result<Vec<String>>>()?;
-    // What is no id was written by nobody we know: left alone.
+    // An invalid id was not written by Kennel, so its row is left alone.
     Ok(rows.iter().rev().filter_map(|id| SessionId::parse(id).ok()).collect())
 }
 
-/// The home that the register was made for.
+/// Returns the home that the register belongs to.
 pub(crate) fn home(connection: &Connection) -> rusqlite::Result<Option<String>> {
     connection.query_row("SELECT id FROM home", [], |row| row.get(0)).optional()
 }
 
-/// Counts an opening; says which home it is if that is not on record.
+/// Counts an opening of the register, and sets its home if it has none.
 pub(crate) fn count_opening(connection: &Connection, home_id: &str) -> rusqlite::Result<()> {
     connection
         .prepare_cached(
@@ -259,14 +255,19 @@ pub(crate) fn count_opening(connection: &Connection, home_id: &str) -> rusqlite:
         .map(drop)
 }
 
-/// Makes it the register of this home.
+/// Makes this home the register's owner.
 pub(crate) fn claim(connection: &Connection, home_id: &str) -> rusqlite::Result<()> {
     connection.prepare_cached("UPDATE home SET id = ?1")?.execute([home_id]).map(drop)
 }
 
-/// SQLite has no unsigned numbers. Nothing here comes near the bound.
+/// SQLite has no unsigned integers. No value here comes near the limit.
 fn signed(number: u64) -> i64 {
     i64::try_from(number).unwrap_or(i64::MAX)
+}
+
+fn to_json(value: &impl serde::Serialize) -> rusqlite::Result<String> {
+    serde_json::to_string(value)
+        .map_err(|error| rusqlite::Error::ToSqlConversionFailure(error.into()))
 }
 
 fn unsigned(number: i64) -> u64 {

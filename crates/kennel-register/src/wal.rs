@@ -1,14 +1,12 @@
-//! Our own handle on SQLite's write-ahead log.
+//! Our own descriptor of SQLite's write-ahead log (WAL).
 //!
-//! It does three things that SQLite does not do for us: it flushes the log exactly when a commit has to
-//! survive a power cut, it sees when somebody took the file away, and it fills the log with zeros ahead of
-//! its end.
+//! It does three things that SQLite doesn't do: it flushes the WAL exactly when a commit has to survive a power cut, it
+//! detects that another process removed or replaced the file, and it reserves disk space by appending zeros.
 //!
-//! **Zeros ahead.** A flush of bytes inside a file costs a third of one that makes the file longer. And the
-//! room is ours: the outcome of a session that was let in can be written when the disk is full (on file
-//! systems that write in place; one that copies on write promises nothing). Zeros are never taken for
-//! records: a frame of page 0 ends the log for SQLite. The handle appends, so zeros never cover anything,
-//! whoever else writes.
+//! **Reserved space.** The end of every session on record can be written when the disk is full (on file systems that
+//! write in place; copy-on-write ones guarantee nothing). A flush within the length of a file is also cheaper than
+//! one that extends it. SQLite never reads zeros as records: a frame of page 0 ends the WAL. The descriptor is in append
+//! mode, so the zeros never overwrite anything.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
@@ -16,81 +14,78 @@ use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 const HEADER_BYTES: u64 = 32;
-/// A page, and what the log says about it.
+/// A page with its frame header.
 const FRAME_BYTES: u64 = 24 + crate::PAGE_BYTES;
-const STEP_BYTES: u64 = 1 << 20;
+const GROWTH_BYTES: u64 = 1 << 20;
 static ZEROS: [u8; 64 << 10] = [0; 64 << 10];
 
-/// The log, held open.
 #[derive(Debug)]
-pub(crate) struct Wal {
+pub(crate) struct WalFile {
     file: File,
-    log: Place,
-    database: Place,
+    wal: KnownFile,
+    database: KnownFile,
 }
 
-/// A name, and the file that had it when we looked first.
+/// A path with the device and inode of the file that it had when it was opened.
 #[derive(Debug)]
-struct Place {
+struct KnownFile {
     path: PathBuf,
     file: (u64, u64),
 }
 
-/// A file that is no longer where it was.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Moved {
-    /// The log's name is gone. What is in it can still be saved.
-    LogRemoved,
-    /// Something else has the name, or the database's name is gone.
+pub(crate) enum FileMoved {
+    /// The WAL was removed. Its contents can still be checkpointed.
+    WalRemoved,
+    /// The WAL was replaced, or the database was removed or replaced.
     Replaced(PathBuf),
 }
 
-impl Wal {
-    /// Opens the log of a database. SQLite must have made it.
+impl WalFile {
+    /// Opens the WAL of a database. SQLite must have created it.
     pub(crate) fn open(database: &Path) -> io::Result<Self> {
-        let path = beside(database, "-wal");
-        // Only this file is ever opened beside SQLite: closing a handle on the database or on its index
-        // would drop SQLite's locks on them.
+        let path = companion_path(database, "-wal");
+        // Only this file may be opened besides SQLite: closing a descriptor of the database or of `-shm` would
+        // release SQLite's locks.
         let file = OpenOptions::new().append(true).mode(0o600).open(&path)?;
-        let log = Place { path, file: identity(&file.metadata()?) };
+        let wal = KnownFile { path, file: identity(&file.metadata()?) };
         let database =
-            Place { path: database.to_owned(), file: identity(&fs::metadata(database)?) };
-        Ok(Self { file, log, database })
+            KnownFile { path: database.to_owned(), file: identity(&fs::metadata(database)?) };
+        Ok(Self { file, wal, database })
     }
 
-    /// Puts all that SQLite has written to the log on the disk.
+    /// Flushes everything that SQLite has written to the WAL.
     pub(crate) fn flush(&self) -> io::Result<()> {
         self.file.sync_data()
     }
 
-    /// Whether both files are where they were.
-    pub(crate) fn check(&self) -> Result<(), Moved> {
+    /// Checks that the WAL and the database still have their names.
+    pub(crate) fn check(&self) -> Result<(), FileMoved> {
         if !self.database.is_same() {
-            return Err(Moved::Replaced(self.database.path.clone()));
+            return Err(FileMoved::Replaced(self.database.path.clone()));
         }
-        match fs::metadata(&self.log.path) {
-            Ok(found) if identity(&found) == self.log.file => Ok(()),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Err(Moved::LogRemoved),
-            _ => Err(Moved::Replaced(self.log.path.clone())),
+        match fs::metadata(&self.wal.path) {
+            Ok(found) if identity(&found) == self.wal.file => Ok(()),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Err(FileMoved::WalRemoved),
+            _ => Err(FileMoved::Replaced(self.wal.path.clone())),
         }
     }
 
-    /// Sees to it that so many more pages fit behind the first `frames` without asking the disk for room.
-    /// Gives whether the file had to grow.
-    pub(crate) fn make_room(&self, frames: u64, pages: u64) -> io::Result<bool> {
+    /// Extends the file, so that `pages` more pages fit behind the first `frames`. Returns whether it had to grow.
+    pub(crate) fn reserve(&self, frames: u64, pages: u64) -> io::Result<bool> {
         let wanted = HEADER_BYTES + (frames + pages) * FRAME_BYTES;
         let length = self.file.metadata()?.len();
         if length >= wanted {
             return Ok(false);
         }
-        self.append_zeros(wanted.next_multiple_of(STEP_BYTES) - length)?;
+        self.append_zeros(wanted.next_multiple_of(GROWTH_BYTES) - length)?;
         Ok(true)
     }
 
     fn append_zeros(&self, mut bytes: u64) -> io::Result<()> {
         let disk = rustix::fs::fstatvfs(&self.file)?;
-        // Not the last of a disk: others need some, and half a step is of no use.
-        if disk.f_bavail.saturating_mul(disk.f_frsize) < bytes + STEP_BYTES {
+        // Leave some space for other programs.
+        if disk.f_bavail.saturating_mul(disk.f_frsize) < bytes + GROWTH_BYTES {
             return Err(io::ErrorKind::StorageFull.into());
         }
         let mut file = &self.file;
@@ -102,7 +97,7 @@ impl Wal {
         Ok(())
     }
 
-    /// Lets every flush fail from now on: a pipe has none.
+    /// Makes every flush fail from now on: a pipe can't be flushed.
     #[cfg(test)]
     pub(crate) fn break_flushes(&mut self) {
         let (_reader, writer) = std::io::pipe().unwrap();
@@ -110,7 +105,7 @@ impl Wal {
     }
 }
 
-impl Place {
+impl KnownFile {
     fn is_same(&self) -> bool {
         fs::metadata(&self.path).is_ok_and(|found| identity(&found) == self.file)
     }
@@ -120,8 +115,8 @@ fn identity(metadata: &fs::Metadata) -> (u64, u64) {
     (metadata.dev(), metadata.ino())
 }
 
-/// The name of a file that SQLite keeps beside a database.
-pub(crate) fn beside(database: &Path, suffix: &str) -> PathBuf {
+/// Returns the path of one of SQLite's files next to a database.
+pub(crate) fn companion_path(database: &Path, suffix: &str) -> PathBuf {
     let mut name = database.as_os_str().to_owned();
     name.push(suffix);
     name.into()

@@ -1,10 +1,10 @@
-//! The thread that writes.
+//! The writing thread.
 //!
 //! ```text
-//!       ┌───────────────────────────────────────────────────────────────────────────┐
-//!       v                                                                           │
-//!     wait ── a wish ──> gather ── durable: what is queued; else up to 50 ms more ──> commit, flush, answer
-//!       └── quiet ──> chores: old events dropped, log lengthened, log emptied
+//!       ┌──────────────────────────────────────────────────────────────────────────┐
+//!       v                                                                          │
+//!     wait ── command ──> collect ── durable: what is queued; else up to 50 ms ──> commit, flush, reply
+//!       └── idle ──> maintenance: delete old events, extend the WAL, checkpoint
 //! ```
 
 use std::collections::{HashSet, VecDeque};
@@ -16,45 +16,44 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use kennel_core::SessionId;
 use tokio::sync::{oneshot, watch};
 
-use crate::batch::{Failure, Item, Reply, Urgency, transact};
-use crate::database::{Database, Standing};
-use crate::entry::{CommitReport, NewEvent, Retained, Retention};
+use crate::batch::{TransactionError, WriteReply, WriteRequest, WriteUrgency, transact};
+use crate::database::{Database, LogHealth};
 use crate::error::WriteError;
 use crate::open;
-use crate::queue::{Next, Outlet};
-use crate::reader::Readers;
+use crate::queue::{CommandReceiver, NextCommand};
+use crate::reader::ReadConnections;
+use crate::record::{CommitReport, NewEvent, Retained, Retention};
 use crate::rows;
 
-/// How long a write that isn't durable waits for company.
-const COMPANY: Duration = Duration::from_millis(50);
-/// The same while somebody follows the log: they are told of nothing before it is written.
-const COMPANY_WHEN_FOLLOWED: Duration = Duration::from_millis(2);
-/// After such a silence there is time for chores.
-const QUIET: Duration = Duration::from_millis(100);
-/// How often events that nobody waits for are tried again if nothing else comes.
-const RETRY: Duration = Duration::from_secs(5);
-/// At most so many are kept for that.
-const BACKLOG: usize = 1000;
-/// At most so many wishes in a transaction.
+/// How long a write that isn't durable waits for others, to be committed together.
+const BATCH_DELAY: Duration = Duration::from_millis(50);
+/// The delay while a client follows the events, because it sees an event only after its commit.
+const BATCH_DELAY_WHEN_FOLLOWED: Duration = Duration::from_millis(2);
+/// Maintenance starts after this idle time.
+const IDLE: Duration = Duration::from_millis(100);
+/// How often the events of the backlog are retried if there is no other write.
+const RETRY_INTERVAL: Duration = Duration::from_secs(5);
+/// The maximum number of events in the backlog.
+const MAX_BACKLOG: usize = 1000;
+/// The maximum number of requests in a transaction.
 const MAX_BATCH: usize = 512;
-/// Events dropped in one go, so that nobody waits long behind it.
-const DROP_AT_ONCE: u64 = 5000;
+/// How many events one transaction deletes, so that other writes don't wait long.
+const DELETE_BATCH: u64 = 5000;
 
-/// What the thread is asked for.
 #[derive(Debug)]
-pub(crate) enum Command {
-    Write(Item),
+pub(crate) enum WriterCommand {
+    Write(WriteRequest),
     Retain(Retention, oneshot::Sender<Result<Retained, WriteError>>),
-    Prove(oneshot::Sender<Result<(), WriteError>>),
+    CheckWritable(oneshot::Sender<Result<(), WriteError>>),
     Close,
 }
 
-impl Command {
-    /// How soon the thread must hear of it.
-    pub(crate) fn urgency(&self) -> Urgency {
+impl WriterCommand {
+    /// Returns whether the thread must wake immediately.
+    pub(crate) fn urgency(&self) -> WriteUrgency {
         match self {
-            Self::Write(item) => item.urgency,
-            Self::Retain(..) | Self::Prove(_) | Self::Close => Urgency::Now,
+            Self::Write(request) => request.urgency,
+            Self::Retain(..) | Self::CheckWritable(_) | Self::Close => WriteUrgency::Now,
         }
     }
 }
@@ -62,84 +61,84 @@ impl Command {
 /// Called after each commit.
 pub(crate) type OnCommit = Box<dyn Fn(CommitReport) + Send>;
 
-/// The thread's own.
-pub(crate) struct Writer {
+/// The state of the thread.
+pub(crate) struct RegisterWriter {
     pub(crate) path: PathBuf,
     pub(crate) home_id: String,
-    /// The connection, or why there is none.
+    /// The writing connection, or why there is none.
     pub(crate) database: Result<Database, WriteError>,
-    pub(crate) commands: Outlet,
-    /// Sessions that have yet to tell their outcome.
+    pub(crate) commands: CommandReceiver,
+    /// Sessions whose end is not recorded yet; the WAL has space reserved for them.
     pub(crate) live: HashSet<SessionId>,
     pub(crate) latest_seq: watch::Sender<u64>,
-    pub(crate) readers: Arc<Readers>,
+    pub(crate) readers: Arc<ReadConnections>,
     pub(crate) flushes: Arc<AtomicU64>,
     pub(crate) on_commit: OnCommit,
-    pub(crate) rest: Rest,
+    pub(crate) backlog: Backlog,
 }
 
-/// What could not be done so far.
+/// Work that is not done yet.
 #[derive(Debug, Default)]
-pub(crate) struct Rest {
-    /// Events that nobody waits for.
+pub(crate) struct Backlog {
+    /// Events whose write failed and is retried.
     events: VecDeque<NewEvent>,
-    /// Those that were too many to keep.
+    /// How many events were discarded because there were too many.
     lost: u64,
     /// Whether the last write failed.
     failing: bool,
-    trims: VecDeque<Trim>,
+    retentions: VecDeque<PendingRetention>,
 }
 
-/// A retention under way.
+/// A retention that deletes events in several transactions.
 #[derive(Debug)]
-struct Trim {
+struct PendingRetention {
     retention: Retention,
-    dropped: u64,
+    deleted: u64,
     reply: oneshot::Sender<Result<Retained, WriteError>>,
 }
 
 #[derive(Debug, Default)]
-struct Batch {
-    items: Vec<Item>,
+struct WriteBatch {
+    requests: Vec<WriteRequest>,
     urgent: bool,
     closing: bool,
 }
 
-impl Writer {
-    /// Works until it is told to close, or nobody is left who could ask for anything.
+impl RegisterWriter {
+    /// Runs until [`WriterCommand::Close`], or until the last handle is dropped.
     pub(crate) fn run(mut self) {
         loop {
-            let batch = self.gather();
-            self.commit(batch.items);
+            let batch = self.collect();
+            self.commit(batch.requests);
             if batch.closing {
                 break;
             }
             if let Ok(database) = &mut self.database
-                && database.is_overdue()
+                && database.is_checkpoint_overdue()
             {
-                database.do_chores();
+                database.maintain();
             }
         }
         self.close();
     }
 
-    fn gather(&mut self) -> Batch {
-        let mut batch = Batch::default();
+    fn collect(&mut self) -> WriteBatch {
+        let mut batch = WriteBatch::default();
         match self.wait() {
-            Some(command) => self.sort(command, &mut batch),
+            Some(command) => self.accept(command, &mut batch),
             None => return batch,
         }
-        let deadline = Instant::now() + self.company();
-        while batch.items.len() < MAX_BATCH && !batch.closing {
-            let next = if batch.urgent || batch.items.is_empty() {
-                self.commands.take()
+        let deadline = Instant::now() + self.batch_delay();
+        while batch.requests.len() < MAX_BATCH && !batch.closing {
+            let next = if batch.urgent || batch.requests.is_empty() {
+                self.commands.try_next()
             } else {
-                self.commands.wait_patiently(deadline)
+                self.commands.wait_for_batch(deadline)
             };
             match next {
-                Next::Command(command) => self.sort(command, &mut batch),
-                Next::Nothing => break,
-                Next::Closed => {
+                NextCommand::Command(command) => self.accept(command, &mut batch),
+                NextCommand::Timeout => break,
+                NextCommand::Closed => {
                     batch.closing = true;
                     break;
                 }
@@ -148,145 +147,154 @@ impl Writer {
         batch
     }
 
-    /// How long a write that isn't durable waits for others.
-    fn company(&self) -> Duration {
-        // One is held by all handles together, for those who will follow.
-        if self.latest_seq.receiver_count() > 1 { COMPANY_WHEN_FOLLOWED } else { COMPANY }
+    fn batch_delay(&self) -> Duration {
+        // The handle itself keeps one receiver.
+        let followed = self.latest_seq.receiver_count() > 1;
+        if followed { BATCH_DELAY_WHEN_FOLLOWED } else { BATCH_DELAY }
     }
 
-    /// The next wish. Does chores while there is none; nothing if it is time to try the rest again.
-    fn wait(&mut self) -> Option<Command> {
+    /// Returns the next command, and does maintenance while idle. Returns `None` when the backlog is to be retried.
+    fn wait(&mut self) -> Option<WriterCommand> {
         loop {
-            let chores = self.database.as_ref().is_ok_and(Database::has_chores);
-            let patience = match () {
-                () if !self.rest.trims.is_empty() => Some(Duration::ZERO),
-                () if chores => Some(QUIET),
-                () if self.rest.has_events() => Some(RETRY),
+            let maintenance = self.database.as_ref().is_ok_and(Database::needs_maintenance);
+            let timeout = match () {
+                () if !self.backlog.retentions.is_empty() => Some(Duration::ZERO),
+                () if maintenance => Some(IDLE),
+                () if self.backlog.has_events() => Some(RETRY_INTERVAL),
                 () => None,
             };
-            match self.commands.wait(patience) {
-                Next::Command(command) => return Some(command),
-                Next::Closed => return Some(Command::Close),
-                Next::Nothing if !self.rest.trims.is_empty() => self.trim(),
-                Next::Nothing if !chores => return None,
-                Next::Nothing => {
+            match self.commands.wait(timeout) {
+                NextCommand::Command(command) => return Some(command),
+                NextCommand::Closed => return Some(WriterCommand::Close),
+                NextCommand::Timeout if !self.backlog.retentions.is_empty() => {
+                    self.continue_retention()
+                }
+                NextCommand::Timeout if !maintenance => return None,
+                NextCommand::Timeout => {
                     if let Ok(database) = &mut self.database {
-                        database.do_chores();
+                        database.maintain();
                     }
                 }
             }
         }
     }
 
-    fn sort(&mut self, command: Command, batch: &mut Batch) {
+    fn accept(&mut self, command: WriterCommand, batch: &mut WriteBatch) {
         match command {
-            Command::Write(item) => {
-                batch.urgent |= item.urgency > Urgency::Soon;
-                batch.items.push(item);
+            WriterCommand::Write(request) => {
+                batch.urgent |= request.urgency > WriteUrgency::Soon;
+                batch.requests.push(request);
             }
-            Command::Retain(retention, reply) => {
-                self.rest.trims.push_back(Trim { retention, dropped: 0, reply });
+            WriterCommand::Retain(retention, reply) => {
+                self.backlog.retentions.push_back(PendingRetention {
+                    retention,
+                    deleted: 0,
+                    reply,
+                });
             }
-            // Whoever has gone does not want to know.
-            Command::Prove(reply) => drop(reply.send(self.prove())),
-            Command::Close => batch.closing = true,
+            // A caller that is gone needs no reply.
+            WriterCommand::CheckWritable(reply) => drop(reply.send(self.check_writable())),
+            WriterCommand::Close => batch.closing = true,
         }
     }
 
-    /// Writes, and answers.
-    fn commit(&mut self, mut items: Vec<Item>) {
-        items.splice(0..0, self.rest.take_events().map(Item::event));
-        if items.is_empty() {
+    /// Writes the requests and the backlog, and replies.
+    fn commit(&mut self, mut requests: Vec<WriteRequest>) {
+        requests.splice(0..0, self.backlog.take_events().map(WriteRequest::event));
+        if requests.is_empty() {
             return;
         }
-        let begun = Instant::now();
-        let results = self.write(&items);
-        self.count(begun.elapsed(), &results);
-        self.rest.note(results.iter().find_map(|result| result.as_ref().err()));
+        let start = Instant::now();
+        let results = self.write(&requests);
+        self.report(start.elapsed(), &results);
+        self.backlog.log_health(results.iter().find_map(|result| result.as_ref().err()));
         let newest = results.iter().flatten().flatten().max().copied();
         if let Some(newest) = newest {
             self.latest_seq.send_replace(newest);
         }
-        for (item, result) in items.into_iter().zip(results) {
-            match (item.reply, result) {
-                (Reply::Nobody, Err(_)) => self.rest.keep(item.events),
+        for (request, result) in requests.into_iter().zip(results) {
+            match (request.reply, result) {
+                (WriteReply::None, Err(_)) => self.backlog.keep(request.events),
                 (reply, result) => reply.send(result),
             }
         }
     }
 
-    fn count(&self, took: Duration, results: &[Result<Vec<u64>, WriteError>]) {
+    fn report(&self, took: Duration, results: &[Result<Vec<u64>, WriteError>]) {
         let failed = results.iter().filter(|result| result.is_err()).count() as u64;
         let recorded = results.len() as u64 - failed;
         let events = results.iter().flatten().map(|seqs| seqs.len() as u64).sum();
         (self.on_commit)(CommitReport { took, recorded, failed, events });
     }
 
-    /// Says whether a session would be taken in now: there is room for what it has to say, and a write, of what is there
-    /// already, works.
-    fn prove(&mut self) -> Result<(), WriteError> {
+    /// Checks that a new session could be recorded: there is space for all its writes, and a write that changes
+    /// nothing succeeds.
+    fn check_writable(&mut self) -> Result<(), WriteError> {
         let (path, home_id, expected) =
             (self.path.clone(), self.home_id.clone(), self.live.len() + 1);
-        let database = self.sound_database()?;
-        database.make_room(expected)?;
+        let database = self.healthy_database()?;
+        database.reserve_space(expected)?;
         let failed = |error: rusqlite::Error| WriteError::from_sqlite(&path, &error);
         rows::claim(database.connection(), &home_id).map_err(failed)?;
-        database.committed();
+        database.after_commit();
         Ok(())
     }
 
-    fn write(&mut self, items: &[Item]) -> Vec<Result<Vec<u64>, WriteError>> {
+    fn write(&mut self, requests: &[WriteRequest]) -> Vec<Result<Vec<u64>, WriteError>> {
         let Self { path, live, .. } = &*self;
-        let newcomers: HashSet<_> =
-            items.iter().filter_map(Item::lives).filter(|id| !live.contains(id)).cloned().collect();
-        let (path, expected) = (path.clone(), live.len() + newcomers.len());
-        let database = match self.sound_database() {
+        let new_sessions = requests.iter().filter_map(WriteRequest::live_session);
+        let new_sessions: HashSet<_> =
+            new_sessions.filter(|id| !live.contains(id)).cloned().collect();
+        let (path, expected) = (path.clone(), live.len() + new_sessions.len());
+        let database = match self.healthy_database() {
             Ok(database) => database,
-            Err(error) => return vec![Err(error); items.len()],
+            Err(error) => return vec![Err(error); requests.len()],
         };
-        let mut results: Vec<_> = items.iter().map(|_| Ok(Vec::new())).collect();
-        if !newcomers.is_empty()
-            && let Err(error) = database.make_room(expected)
+        let mut results: Vec<_> = requests.iter().map(|_| Ok(Vec::new())).collect();
+        if !new_sessions.is_empty()
+            && let Err(error) = database.reserve_space(expected)
         {
-            // There is room for those who are in, but nobody else is let in.
-            for (item, result) in items.iter().zip(&mut results) {
-                if item.lives().is_some_and(|id| newcomers.contains(id)) {
+            // Space is reserved for the known sessions; new ones are refused.
+            for (request, result) in requests.iter().zip(&mut results) {
+                if request.live_session().is_some_and(|id| new_sessions.contains(id)) {
                     *result = Err(error.clone());
                 }
             }
         }
-        put(database, &path, items, &mut results);
-        let durable = |(item, result): (&Item, &Result<_, _>)| {
-            item.urgency == Urgency::Durable && result.is_ok()
+        write_all(database, &path, requests, &mut results);
+        let durable = |(request, result): (&WriteRequest, &Result<_, _>)| {
+            request.urgency == WriteUrgency::Durable && result.is_ok()
         };
-        if items.iter().zip(&results).any(durable)
+        if requests.iter().zip(&results).any(durable)
             && let Err(error) = database.flush()
         {
-            for (item, result) in items.iter().zip(&mut results) {
-                if durable((item, result)) {
+            for (request, result) in requests.iter().zip(&mut results) {
+                if durable((request, result)) {
                     *result = Err(error.clone());
                 }
             }
         }
-        for (item, _) in items.iter().zip(&results).filter(|(_, result)| result.is_ok()) {
-            self.live.extend(item.lives().cloned());
-            for id in item.is_over() {
+        for (request, _) in requests.iter().zip(&results).filter(|(_, result)| result.is_ok()) {
+            self.live.extend(request.live_session().cloned());
+            for id in request.ended_sessions() {
                 self.live.remove(id);
             }
         }
         results
     }
 
-    /// The connection, made anew if there is none or if the log can't be trusted any more.
-    fn sound_database(&mut self) -> Result<&mut Database, WriteError> {
+    /// Returns the connection. Opens a new one if there is none, or if the WAL is removed or incomplete.
+    fn healthy_database(&mut self) -> Result<&mut Database, WriteError> {
         if let Ok(database) = &mut self.database {
-            match database.standing() {
-                Standing::Sound => {}
-                Standing::Replaced(path) => return Err(WriteError::Replaced { path }),
-                Standing::Renew => {
-                    tracing::warn!("the register's log is gone or damaged; a new one is begun");
+            match database.log_health() {
+                LogHealth::Good => {}
+                LogHealth::Replaced(path) => return Err(WriteError::Replaced { path }),
+                LogHealth::NeedsReopen => {
+                    tracing::warn!(
+                        "the register's WAL was removed or could not be flushed; starting a new one"
+                    );
                     self.readers.clear();
-                    database.empty_log()?;
+                    database.empty_wal()?;
                     self.database = Err(WriteError::Closed);
                 }
             }
@@ -297,53 +305,53 @@ impl Writer {
         self.database.as_mut().map_err(|error| error.clone())
     }
 
-    /// Drops some of the events that are too many.
-    fn trim(&mut self) {
-        let Some(mut trim) = self.rest.trims.pop_front() else { return };
+    /// Deletes one batch of events beyond the limit.
+    fn continue_retention(&mut self) {
+        let Some(mut pending) = self.backlog.retentions.pop_front() else { return };
         let path = self.path.clone();
-        let dropped = self.sound_database().and_then(|database| {
+        let deleted = self.healthy_database().and_then(|database| {
             let failed = |error: rusqlite::Error| WriteError::from_sqlite(&path, &error);
             let connection = database.connection();
-            let dropped = rows::drop_events(connection, trim.retention.max_events, DROP_AT_ONCE);
-            let dropped = dropped.map_err(failed)?;
-            let excess = rows::excess(connection, trim.retention.max_ended_sessions);
+            let max = pending.retention.max_events;
+            let deleted = rows::delete_events(connection, max, DELETE_BATCH).map_err(failed)?;
+            let excess = rows::excess(connection, pending.retention.max_ended_sessions);
             let excess = excess.map_err(failed)?;
-            if dropped > 0 {
-                database.committed();
+            if deleted > 0 {
+                database.after_commit();
             }
-            Ok((dropped, excess))
+            Ok((deleted, excess))
         });
-        match dropped {
-            Ok((DROP_AT_ONCE, _)) => {
-                trim.dropped += DROP_AT_ONCE;
-                self.rest.trims.push_front(trim);
+        match deleted {
+            Ok((DELETE_BATCH, _)) => {
+                pending.deleted += DELETE_BATCH;
+                self.backlog.retentions.push_front(pending);
             }
-            Ok((dropped, excess)) => {
-                let dropped_events = trim.dropped + dropped;
-                drop(trim.reply.send(Ok(Retained { dropped_events, excess })));
+            Ok((deleted, excess)) => {
+                let dropped_events = pending.deleted + deleted;
+                drop(pending.reply.send(Ok(Retained { dropped_events, excess })));
             }
-            Err(error) => drop(trim.reply.send(Err(error))),
+            Err(error) => drop(pending.reply.send(Err(error))),
         }
     }
 
-    /// Leaves one whole file behind, if that is possible.
+    /// Finishes the retentions and closes the database, which checkpoints the WAL into one file if possible.
     fn close(mut self) {
-        while !self.rest.trims.is_empty() {
-            self.trim();
+        while !self.backlog.retentions.is_empty() {
+            self.continue_retention();
         }
-        for late in self.commands.drain() {
-            match late {
-                Command::Write(item) => item.reply.send(Err(WriteError::Closed)),
-                Command::Retain(_, reply) => drop(reply.send(Err(WriteError::Closed))),
-                Command::Prove(reply) => drop(reply.send(Err(WriteError::Closed))),
-                Command::Close => {}
+        for command in self.commands.drain() {
+            match command {
+                WriterCommand::Write(request) => request.reply.send(Err(WriteError::Closed)),
+                WriterCommand::Retain(_, reply) => drop(reply.send(Err(WriteError::Closed))),
+                WriterCommand::CheckWritable(reply) => drop(reply.send(Err(WriteError::Closed))),
+                WriterCommand::Close => {}
             }
         }
         self.readers.clear();
         if let Ok(database) = self.database
             && let Err(error) = database.close()
         {
-            tracing::warn!(%error, "the register could not be closed well; its log stays beside it");
+            tracing::warn!(%error, "can't close the register cleanly; its -wal file stays");
         }
     }
 }
@@ -354,87 +362,87 @@ fn now_ms() -> u64 {
     u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
 }
 
-/// Writes those that have no error yet: together, or one by one if that fails.
-fn put(
+/// Writes the requests that have no error yet: in one transaction, or one by one if that fails.
+fn write_all(
     database: &mut Database,
     path: &std::path::Path,
-    items: &[Item],
+    requests: &[WriteRequest],
     results: &mut [Result<Vec<u64>, WriteError>],
 ) {
-    let open: Vec<usize> = (0..items.len()).filter(|index| results[*index].is_ok()).collect();
-    if open.is_empty() {
+    let pending: Vec<usize> = (0..requests.len()).filter(|it| results[*it].is_ok()).collect();
+    if pending.is_empty() {
         return;
     }
     let failed = |error: rusqlite::Error| WriteError::from_sqlite(path, &error);
-    match transact(database.connection(), open.iter().map(|index| &items[*index])) {
+    match transact(database.connection(), pending.iter().map(|index| &requests[*index])) {
         Ok(seqs) => {
-            for (index, seqs) in open.into_iter().zip(seqs) {
+            for (index, seqs) in pending.into_iter().zip(seqs) {
                 results[index] = Ok(seqs);
             }
-            database.committed();
+            database.after_commit();
             return;
         }
-        Err(Failure::Inside(_)) if open.len() > 1 => {}
-        Err(Failure::Begin(error) | Failure::Inside(error)) => {
+        Err(TransactionError::Inside(_)) if pending.len() > 1 => {}
+        Err(TransactionError::Begin(error) | TransactionError::Inside(error)) => {
             let error = failed(error);
-            open.into_iter().for_each(|index| results[index] = Err(error.clone()));
+            pending.into_iter().for_each(|index| results[index] = Err(error.clone()));
             return;
         }
     }
-    let mut refusal = None;
-    for index in open {
-        if let Some(error) = &refusal {
+    let mut begin_error = None;
+    for index in pending {
+        if let Some(error) = &begin_error {
             results[index] = Err(WriteError::clone(error));
             continue;
         }
-        match transact(database.connection(), std::iter::once(&items[index])) {
+        match transact(database.connection(), std::iter::once(&requests[index])) {
             Ok(seqs) => {
                 results[index] = Ok(seqs.into_iter().flatten().collect());
-                database.committed();
+                database.after_commit();
             }
-            Err(Failure::Inside(error)) => results[index] = Err(failed(error)),
-            Err(Failure::Begin(error)) => {
+            Err(TransactionError::Inside(error)) => results[index] = Err(failed(error)),
+            Err(TransactionError::Begin(error)) => {
                 let error = failed(error);
                 results[index] = Err(error.clone());
-                refusal = Some(error);
+                begin_error = Some(error);
             }
         }
     }
 }
 
-impl Rest {
+impl Backlog {
     fn has_events(&self) -> bool {
         !self.events.is_empty() || self.lost > 0
     }
 
-    /// The oldest first; then how many there were besides.
+    /// Takes the events, oldest first, followed by one that counts the discarded ones.
     fn take_events(&mut self) -> impl Iterator<Item = NewEvent> + use<> {
         let lost = std::mem::take(&mut self.lost);
-        let word = (lost > 0).then(|| NewEvent {
+        let notice = (lost > 0).then(|| NewEvent {
             time_ms: now_ms(),
             session: None,
             kind: "events_lost".to_owned(),
             cause: format!("{lost} events could not be recorded"),
             by: None,
         });
-        std::mem::take(&mut self.events).into_iter().chain(word)
+        std::mem::take(&mut self.events).into_iter().chain(notice)
     }
 
     fn keep(&mut self, events: Vec<NewEvent>) {
         self.events.extend(events);
-        while self.events.len() > BACKLOG {
+        while self.events.len() > MAX_BACKLOG {
             self.events.pop_front();
             self.lost += 1;
         }
     }
 
-    /// Logs when writing begins to fail, and when it no longer does; not each time.
-    fn note(&mut self, error: Option<&WriteError>) {
+    /// Logs when writes start to fail and when they succeed again, not every failure.
+    fn log_health(&mut self, error: Option<&WriteError>) {
         match error {
             Some(error) if !self.failing => {
-                tracing::error!(%error, "the register can't be written")
+                tracing::error!(%error, "can't write the register")
             }
-            None if self.failing => tracing::info!("the register can be written again"),
+            None if self.failing => tracing::info!("the register is writable again"),
             _ => {}
         }
         self.failing = error.is_some();
@@ -444,15 +452,15 @@ impl Rest {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::batch::Change;
-    use crate::entry::EventQuery;
+    use crate::batch::RecordChange;
+    use crate::record::EventQuery;
 
-    fn writer(path: PathBuf) -> Writer {
+    fn writer(path: PathBuf) -> RegisterWriter {
         let flushes = Arc::default();
         let path = open::resolve(&path).unwrap();
         let ready = open::open(&path, "home", &flushes).unwrap();
-        Writer {
-            readers: Arc::new(Readers::new(path.clone())),
+        RegisterWriter {
+            readers: Arc::new(ReadConnections::new(path.clone())),
             path,
             home_id: "home".to_owned(),
             database: ready.database,
@@ -461,7 +469,7 @@ mod tests {
             latest_seq: watch::channel(0).0,
             flushes,
             on_commit: Box::new(|_| {}),
-            rest: Rest::default(),
+            backlog: Backlog::default(),
         }
     }
 
@@ -470,74 +478,78 @@ mod tests {
         NewEvent { time_ms: 0, session: None, kind, cause, by: None }
     }
 
-    fn commit(writer: &mut Writer, kind: &str, urgency: Urgency) -> Result<Vec<u64>, WriteError> {
+    fn commit(
+        writer: &mut RegisterWriter,
+        kind: &str,
+        urgency: WriteUrgency,
+    ) -> Result<Vec<u64>, WriteError> {
         let (sender, mut answer) = oneshot::channel();
-        let (change, reply) = (Change::None, Reply::Seqs(sender));
-        writer.commit(vec![Item { change, events: vec![event(kind)], urgency, reply }]);
+        let (change, reply) = (RecordChange::None, WriteReply::Seqs(sender));
+        writer.commit(vec![WriteRequest { change, events: vec![event(kind)], urgency, reply }]);
         answer.try_recv().unwrap()
     }
 
-    fn kinds(writer: &Writer) -> Vec<String> {
+    fn kinds(writer: &RegisterWriter) -> Vec<String> {
         let query = EventQuery { since: 0, session: None, limit: 100 };
         writer.readers.events(&query).unwrap().into_iter().map(|event| event.kind).collect()
     }
 
     #[test]
-    fn after_a_failed_flush_the_log_is_begun_anew() {
+    fn starts_a_new_wal_after_a_failed_flush() {
         let folder = tempfile::tempdir().unwrap();
         let mut writer = writer(folder.path().join("register.db"));
-        commit(&mut writer, "a", Urgency::Durable).unwrap();
+        commit(&mut writer, "a", WriteUrgency::Durable).unwrap();
         assert_eq!(kinds(&writer), ["a"]);
         writer.database.as_mut().unwrap().break_flushes();
-        let error = commit(&mut writer, "b", Urgency::Durable).unwrap_err();
+        let error = commit(&mut writer, "b", WriteUrgency::Durable).unwrap_err();
         assert!(matches!(error, WriteError::NotFlushed { .. }), "{error}");
-        assert_eq!(writer.database.as_ref().unwrap().standing(), Standing::Renew);
-        commit(&mut writer, "c", Urgency::Durable).unwrap();
-        assert_eq!(writer.database.as_ref().unwrap().standing(), Standing::Sound);
+        assert_eq!(writer.database.as_ref().unwrap().log_health(), LogHealth::NeedsReopen);
+        commit(&mut writer, "c", WriteUrgency::Durable).unwrap();
+        assert_eq!(writer.database.as_ref().unwrap().log_health(), LogHealth::Good);
         assert_eq!(kinds(&writer), ["a", "b", "c"]);
     }
 
     #[test]
-    fn nothing_is_written_to_a_log_with_a_hole_that_cant_be_emptied() {
+    fn refuses_writes_while_an_unflushed_wal_cant_be_emptied() {
         let folder = tempfile::tempdir().unwrap();
         let mut writer = writer(folder.path().join("register.db"));
-        commit(&mut writer, "a", Urgency::Durable).unwrap();
+        commit(&mut writer, "a", WriteUrgency::Durable).unwrap();
         writer.database.as_mut().unwrap().break_flushes();
-        commit(&mut writer, "b", Urgency::Durable).unwrap_err();
-        // Somebody reads, so the log can't be emptied.
+        commit(&mut writer, "b", WriteUrgency::Durable).unwrap_err();
+        // A reader keeps the WAL from being emptied.
         let reader = rusqlite::Connection::open(&writer.path).unwrap();
         reader.execute_batch("BEGIN; SELECT count(*) FROM events").unwrap();
-        let error = commit(&mut writer, "c", Urgency::Soon).unwrap_err();
+        let error = commit(&mut writer, "c", WriteUrgency::Soon).unwrap_err();
         assert!(matches!(error, WriteError::Locked { .. }), "{error}");
         drop(reader);
-        commit(&mut writer, "d", Urgency::Durable).unwrap();
+        commit(&mut writer, "d", WriteUrgency::Durable).unwrap();
         assert_eq!(kinds(&writer), ["a", "b", "d"]);
     }
 
     #[test]
-    fn whether_it_takes_writes_is_tried_and_changes_nothing() {
+    fn checking_for_writability_changes_nothing() {
         let folder = tempfile::tempdir().unwrap();
         let mut writer = writer(folder.path().join("register.db"));
-        writer.prove().unwrap();
-        // Somebody else is writing, for longer than is waited for.
+        writer.check_writable().unwrap();
+        // Another connection writes for longer than the busy timeout.
         let other = rusqlite::Connection::open(&writer.path).unwrap();
         other.execute_batch("BEGIN IMMEDIATE").unwrap();
-        let error = writer.prove().unwrap_err();
+        let error = writer.check_writable().unwrap_err();
         assert!(matches!(error, WriteError::Locked { .. }), "{error}");
         drop(other);
-        writer.prove().unwrap();
+        writer.check_writable().unwrap();
         assert_eq!(kinds(&writer), [""; 0]);
     }
 
     #[test]
-    fn what_is_written_is_counted_and_what_is_not() {
+    fn reports_recorded_and_failed_writes() {
         let folder = tempfile::tempdir().unwrap();
         let mut writer = writer(folder.path().join("register.db"));
         let (sender, reports) = std::sync::mpsc::channel();
         writer.on_commit = Box::new(move |report| sender.send(report).unwrap());
-        commit(&mut writer, "a", Urgency::Durable).unwrap();
+        commit(&mut writer, "a", WriteUrgency::Durable).unwrap();
         writer.database.as_mut().unwrap().break_flushes();
-        commit(&mut writer, "b", Urgency::Durable).unwrap_err();
+        commit(&mut writer, "b", WriteUrgency::Durable).unwrap_err();
         let counts: Vec<_> = reports
             .try_iter()
             .map(|report| (report.recorded, report.failed, report.events))
@@ -546,43 +558,43 @@ mod tests {
     }
 
     #[test]
-    fn what_can_wait_waits_less_while_somebody_follows() {
+    fn batches_for_a_shorter_time_while_events_are_followed() {
         let folder = tempfile::tempdir().unwrap();
         let writer = writer(folder.path().join("register.db"));
-        let _kept_for_those_who_come = writer.latest_seq.subscribe();
-        assert_eq!(writer.company(), COMPANY);
+        let _kept_by_the_handle = writer.latest_seq.subscribe();
+        assert_eq!(writer.batch_delay(), BATCH_DELAY);
         let follower = writer.latest_seq.subscribe();
-        assert_eq!(writer.company(), COMPANY_WHEN_FOLLOWED);
+        assert_eq!(writer.batch_delay(), BATCH_DELAY_WHEN_FOLLOWED);
         drop(follower);
-        assert_eq!(writer.company(), COMPANY);
+        assert_eq!(writer.batch_delay(), BATCH_DELAY);
     }
 
     #[test]
-    fn a_long_clean_up_is_done_in_parts() {
+    fn deletes_many_events_in_batches() {
         let folder = tempfile::tempdir().unwrap();
         let mut writer = writer(folder.path().join("register.db"));
-        writer.commit((0..12_000).map(|_| Item::event(event("tick"))).collect());
+        writer.commit((0..12_000).map(|_| WriteRequest::event(event("tick"))).collect());
         let retention = Retention { max_events: 100, max_ended_sessions: 0 };
         let (reply, mut answer) = oneshot::channel();
-        writer.rest.trims.push_back(Trim { retention, dropped: 0, reply });
+        writer.backlog.retentions.push_back(PendingRetention { retention, deleted: 0, reply });
         for _ in 0..2 {
-            writer.trim();
+            writer.continue_retention();
             answer.try_recv().unwrap_err();
         }
-        writer.trim();
+        writer.continue_retention();
         let retained = answer.try_recv().unwrap().unwrap();
         assert_eq!(retained.dropped_events, 11_900);
-        assert!(writer.rest.trims.is_empty());
+        assert!(writer.backlog.retentions.is_empty());
     }
 
     #[test]
-    fn events_that_nobody_waits_for_are_kept_up_to_a_bound() {
-        let mut rest = Rest::default();
-        rest.keep((0..BACKLOG + 7).map(|number| event(&number.to_string())).collect());
-        let kinds: Vec<_> = rest.take_events().map(|event| event.kind).collect();
-        assert_eq!(kinds.len(), BACKLOG + 1);
-        assert_eq!((kinds[0].as_str(), kinds[BACKLOG].as_str()), ("7", "events_lost"));
-        assert!(!rest.has_events());
-        assert_eq!(rest.take_events().count(), 0);
+    fn keeps_a_limited_number_of_unwritten_events() {
+        let mut backlog = Backlog::default();
+        backlog.keep((0..MAX_BACKLOG + 7).map(|number| event(&number.to_string())).collect());
+        let kinds: Vec<_> = backlog.take_events().map(|event| event.kind).collect();
+        assert_eq!(kinds.len(), MAX_BACKLOG + 1);
+        assert_eq!((kinds[0].as_str(), kinds[MAX_BACKLOG].as_str()), ("7", "events_lost"));
+        assert!(!backlog.has_events());
+        assert_eq!(backlog.take_events().count(), 0);
     }
 }

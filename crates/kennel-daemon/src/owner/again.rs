@@ -19,7 +19,7 @@ use crate::message::{Command, Message, Resume, Until};
 use crate::order::NewLaunch;
 use crate::refused::Refused;
 use crate::waiters::{Standing, Waiter};
-use kennel_register::{NewEvent, Times};
+use kennel_register::{NewEvent, SessionTimes};
 
 /// How soon a restart that the machine has no room for is tried again.
 const NO_ROOM: Duration = Duration::from_secs(10);
@@ -65,7 +65,7 @@ impl Owner {
             (session.phase, session.spec.parent.is_some(), repeats(session));
         let by = Some(session.spec.asked_by.clone()).filter(|by| !by.is_empty());
         let created_ms = clock::now_ms();
-        let mut runtime = Runtime::new(Times { created_ms, ..Times::default() });
+        let mut runtime = Runtime::new(SessionTimes { created_ms, ..SessionTimes::default() });
         runtime.again = repeats.then(|| Box::new(launch.once_more()));
         runtime.launch = Some(launch);
         runtime.accepted = Some(Instant::now());

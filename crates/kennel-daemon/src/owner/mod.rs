@@ -49,7 +49,7 @@ use crate::message::{Bus, Keepers, Message};
 use crate::metrics::Tally;
 use crate::terms::Terms;
 use crate::yard_link::YardSender;
-use kennel_register::{PlanRecord, Register, Stored};
+use kennel_register::{PlanRecord, Register, SessionRecord};
 use leave::Leaving;
 pub(crate) use look::{Health, LookCommand, Penned};
 pub(crate) use members::MemberCommand;
@@ -70,7 +70,7 @@ pub(crate) struct Beginning {
     pub(crate) home: Home,
     pub(crate) version: String,
     pub(crate) register: Register,
-    pub(crate) sessions: Vec<Stored>,
+    pub(crate) sessions: Vec<SessionRecord>,
     pub(crate) members: Vec<Member>,
     pub(crate) plans: Vec<PlanRecord>,
     pub(crate) yard: Identity,

@@ -7,7 +7,7 @@ use kennel_keeper::fault::point;
 
 use super::Owner;
 use crate::message::Message;
-use kennel_register::{Durability, NewEvent, Stored, WriteError};
+use kennel_register::{Durability, NewEvent, SessionRecord, WriteError};
 
 /// The first pause before failed records are tried again; doubled each time …
 const FIRST_PAUSE: Duration = Duration::from_secs(1);
@@ -24,7 +24,7 @@ impl Owner {
         if durable {
             point(if ended { "daemon.record.outcome" } else { "daemon.record.intent" });
         }
-        let stored = Stored { session: session.clone(), times: runtime.times };
+        let stored = SessionRecord { session: session.clone(), times: runtime.times };
         let durability = if durable { Durability::Durable } else { Durability::Soon };
         let (bus, session) = (self.bus.clone(), id.clone());
         // Most of what need not be durable is soon outdated: that it is on record is no news.

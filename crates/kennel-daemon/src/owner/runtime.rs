@@ -19,7 +19,7 @@ use crate::message::Resume;
 use crate::order::NewLaunch;
 use crate::readiness::Watching;
 use crate::waiters::Waiter;
-use kennel_register::Times;
+use kennel_register::SessionTimes;
 
 /// The first pause before another try; doubled each time …
 const FIRST_PAUSE: Duration = Duration::from_millis(250);
@@ -29,7 +29,7 @@ const LAST_PAUSE: Duration = Duration::from_secs(30);
 /// See the module. At most two descriptors: the link's and the agent's.
 #[derive(Default)]
 pub(super) struct Runtime {
-    pub(super) times: Times,
+    pub(super) times: SessionTimes,
     /// Until its keeper is asked for: what the keeper will be told, environment and all.
     pub(super) launch: Option<Box<NewLaunch>>,
     /// While its worktree is made: set if nobody wants it any more.
@@ -99,7 +99,7 @@ impl Runtime {
         self.waiters.push(waiter);
     }
 
-    pub(super) fn new(times: Times) -> Self {
+    pub(super) fn new(times: SessionTimes) -> Self {
         Self { times, ..Self::default() }
     }
 

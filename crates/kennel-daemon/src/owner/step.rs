@@ -11,7 +11,7 @@ use crate::clock;
 use crate::convert;
 use crate::view;
 use crate::waiters::{self, Standing};
-use kennel_register::{NewEvent, Stored};
+use kennel_register::{NewEvent, SessionRecord};
 
 /// What happened to sessions in one step, for the event log.
 pub(super) type News = HashMap<SessionId, Vec<NewEvent>>;
@@ -20,10 +20,10 @@ pub(super) type Watched = Vec<(SessionId, Before)>;
 
 impl Owner {
     /// Takes in the sessions of the register.
-    pub(super) fn restore(&mut self, sessions: Vec<Stored>) {
+    pub(super) fn restore(&mut self, sessions: Vec<SessionRecord>) {
         point("daemon.adopt.begun");
         let mut watched = Vec::new();
-        for Stored { session, times } in &sessions {
+        for SessionRecord { session, times } in &sessions {
             let id = session.id.clone();
             watched.push((id.clone(), Before::from(session)));
             self.runtimes.insert(id.clone(), Runtime::new(*times));

@@ -18,7 +18,7 @@ use crate::effects::terminal::{self, Errand, Handle, Look, Sighting};
 use crate::message::{Answer, Message};
 use crate::refused::Refused;
 use crate::waiters::Waiter;
-use kennel_register::{NewEvent, Times};
+use kennel_register::{NewEvent, SessionTimes};
 
 impl Owner {
     pub(super) fn is_terminal(&self, id: &SessionId) -> bool {
@@ -65,8 +65,10 @@ impl Owner {
         };
         point("daemon.terminal.admitted");
         let (created_ms, started_ms) = (clock::now_ms(), adoptee.started_ms);
-        self.runtimes
-            .insert(id.clone(), Runtime::new(Times { created_ms, started_ms, ..Times::default() }));
+        self.runtimes.insert(
+            id.clone(),
+            Runtime::new(SessionTimes { created_ms, started_ms, ..SessionTimes::default() }),
+        );
         self.live += 1;
         let mut news = News::new();
         news.entry(id.clone()).or_default().push(NewEvent {

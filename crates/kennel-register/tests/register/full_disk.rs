@@ -1,4 +1,4 @@
-//! A full disk: nobody new is let in, those who are in can tell their end, and all is well when there is room.
+//! A full disk: new sessions are refused, known ones are recorded to their end, and writes resume with free space.
 
 use std::fs::{self, File};
 use std::io::Write;
@@ -18,7 +18,7 @@ fn on_a_small_disk(test: &str) {
     }
 }
 
-/// Takes all that is left.
+/// Uses all free space.
 fn fill(disk: &Path) {
     let mut file = File::create(disk.join("ballast")).unwrap();
     let mut size = 64 << 10;
@@ -30,29 +30,29 @@ fn fill(disk: &Path) {
 }
 
 #[test]
-fn no_register_is_made_where_there_is_no_room() {
-    on_a_small_disk("full_disk::role_makes_a_register_without_room");
+fn creates_no_register_on_a_full_disk() {
+    on_a_small_disk("full_disk::role_creates_a_register_on_a_full_disk");
 }
 
 #[test]
-#[ignore = "started by the test above, with mounts of its own"]
-fn role_makes_a_register_without_room() {
+#[ignore = "started by the test above, with its own mounts"]
+fn role_creates_a_register_on_a_full_disk() {
     let Some(folder) = role_folder() else { return };
     let disk = folder.join("disk");
     assert!(mount(&disk, &["-t", "tmpfs", "-o", "size=16k", "tmpfs"]));
     let error = Register::open(&disk.join("register.db"), HOME).unwrap_err();
     assert!(matches!(error, OpenRegisterError::Full { .. }), "{error}");
-    assert!(error.to_string().contains("make room"), "{error}");
-    assert_eq!(disk.read_dir().unwrap().count(), 0, "something is left");
+    assert!(error.to_string().contains("free some space"), "{error}");
+    assert_eq!(disk.read_dir().unwrap().count(), 0, "a file is left");
 }
 
 #[test]
-fn on_a_tiny_disk_everybody_hears_that_it_is_full() {
+fn every_write_on_a_tiny_disk_reports_that_it_is_full() {
     on_a_small_disk("full_disk::role_writes_on_a_tiny_disk");
 }
 
 #[test]
-#[ignore = "started by the test above, with mounts of its own"]
+#[ignore = "started by the test above, with its own mounts"]
 fn role_writes_on_a_tiny_disk() {
     let Some(folder) = role_folder() else { return };
     let disk = folder.join("disk");
@@ -71,12 +71,12 @@ fn role_writes_on_a_tiny_disk() {
 }
 
 #[test]
-fn outcomes_are_recorded_when_the_disk_is_full() {
+fn records_ends_of_sessions_on_a_full_disk() {
     on_a_small_disk("full_disk::role_ends_sessions_on_a_full_disk");
 }
 
 #[test]
-#[ignore = "started by the test above, with mounts of its own"]
+#[ignore = "started by the test above, with its own mounts"]
 fn role_ends_sessions_on_a_full_disk() {
     let Some(folder) = role_folder() else { return };
     let disk = folder.join("disk");
@@ -95,13 +95,13 @@ fn role_ends_sessions_on_a_full_disk() {
         wait(save(number, Phase::Running, vec![event_of(number, "running")])).unwrap();
     }
     fill(&disk);
-    // Newcomers are let in as long as there is room for what they will have to say, and no longer.
+    // New sessions are accepted as long as there is space for their end.
     let refused = (1000..1100).find_map(|number| {
-        let newcomer = save(number, Phase::Reserved, vec![event_of(number, "reserved")]);
-        // In the same transaction as one that is not refused.
+        let new_session = save(number, Phase::Reserved, vec![event_of(number, "reserved")]);
+        // In the same transaction as a write that is accepted.
         let known = save(0, Phase::Stopping, vec![event_of(0, "stopping")]);
         wait(known).unwrap();
-        Some((number, wait(newcomer).err()?))
+        Some((number, wait(new_session).err()?))
     });
     let (first_refused, error) = refused.expect("the disk is full");
     assert!(matches!(error, WriteError::Full { .. }), "{error}");
@@ -120,12 +120,12 @@ fn role_ends_sessions_on_a_full_disk() {
 }
 
 #[test]
-fn a_daemon_that_starts_on_a_full_disk_knows_its_sessions() {
+fn opens_with_its_sessions_on_a_full_disk() {
     on_a_small_disk("full_disk::role_opens_on_a_full_disk");
 }
 
 #[test]
-#[ignore = "started by the test above, with mounts of its own"]
+#[ignore = "started by the test above, with its own mounts"]
 fn role_opens_on_a_full_disk() {
     let Some(folder) = role_folder() else { return };
     let disk = folder.join("disk");
@@ -145,7 +145,7 @@ fn role_opens_on_a_full_disk() {
     for answer in [save(1, Phase::Stopping), save(2, Phase::Reserved)] {
         let error = wait(answer).unwrap_err();
         assert!(matches!(error, WriteError::Full { .. }), "{error}");
-        assert!(error.to_string().contains("make room"), "{error}");
+        assert!(error.to_string().contains("free some space"), "{error}");
     }
     register.log(event("daemon_started"));
 
@@ -155,16 +155,16 @@ fn role_opens_on_a_full_disk() {
     let opened = Register::open(&path, HOME).unwrap();
     assert_eq!(opened.unwritable, None);
     assert_eq!(opened.sessions, [stored(1, Phase::Cleaned)]);
-    assert_eq!(opened.last_seq, 2, "the event was kept until there was room");
+    assert_eq!(opened.last_seq, 2, "the event was kept until there was space");
 }
 
 #[test]
-fn a_daemon_that_was_killed_on_a_full_disk_knows_its_sessions() {
+fn opens_with_its_sessions_on_a_full_disk_after_a_crash() {
     on_a_small_disk("full_disk::role_opens_a_crashed_register_on_a_full_disk");
 }
 
 #[test]
-#[ignore = "started by the test above, with mounts of its own"]
+#[ignore = "started by the test above, with its own mounts"]
 fn role_opens_a_crashed_register_on_a_full_disk() {
     let Some(folder) = role_folder() else { return };
     let disk = folder.join("disk");
@@ -172,7 +172,7 @@ fn role_opens_a_crashed_register_on_a_full_disk() {
     let before = folder.join("before.db");
     let register = Register::open(&before, HOME).unwrap().register;
     wait(register.save(stored(1, Phase::Running), vec![event("a")], Durability::Durable)).unwrap();
-    // The files as a crash leaves them, the index included.
+    // The files as a crash leaves them, including `-shm`.
     for suffix in ["", "-wal", "-shm"] {
         let name = |name: &str| format!("{name}.db{suffix}");
         fs::copy(folder.join(name("before")), disk.join(name("register"))).unwrap();
@@ -182,7 +182,7 @@ fn role_opens_a_crashed_register_on_a_full_disk() {
     assert_eq!(opened.sessions, [stored(1, Phase::Running)]);
     let save =
         |number, phase| opened.register.save(stored(number, phase), vec![], Durability::Durable);
-    // The log was lengthened before the crash: there is room for some, and for the end of each of them.
+    // The WAL was extended before the crash: there is space for some sessions, and for the end of each.
     let mut next = 2;
     while next < 200 && wait(save(next, Phase::Reserved)).is_ok() {
         next += 1;

@@ -2,7 +2,6 @@
 
 mod durability;
 mod full_disk;
-mod migration;
 mod power_cut;
 mod records;
 mod refusals;

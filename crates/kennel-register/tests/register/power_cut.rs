@@ -1,4 +1,4 @@
-//! A disk that loses power, and one that breaks: an ext4 in a file, whose state is what reached the device.
+//! Power cuts and broken disks, with ext4 in a file: the file contains what reached the disk.
 
 use std::fs;
 use std::path::Path;
@@ -11,7 +11,7 @@ use crate::scene::{
     HOME, Scene, event_of, id, mount, must_pass, role_folder, role_with_mounts, skip, stored, wait,
 };
 
-/// Runs a test that mounts images of disks.
+/// Runs a test that mounts disk images.
 fn with_images(test: &str) {
     let scene = Scene::new();
     if let Some(role) = role_with_mounts(test, scene.folder.path()) {
@@ -19,7 +19,7 @@ fn with_images(test: &str) {
     }
 }
 
-/// Makes a disk and mounts it. Nothing is written to it before it is told to flush.
+/// Creates a disk and mounts it. Only flushes write to it.
 fn disk(folder: &Path) -> bool {
     let image = folder.join("image");
     fs::File::create(&image).unwrap().set_len(64 << 20).unwrap();
@@ -28,18 +28,18 @@ fn disk(folder: &Path) -> bool {
     let mounted = made.is_ok_and(|status| status.success())
         && mount(&folder.join("disk"), &["-o", options, image.to_str().unwrap()]);
     if !mounted {
-        skip("the register on a disk that fails", "no ext4 in a file here");
+        skip("the register on a failing disk", "can't mount ext4 from a file");
     }
     mounted
 }
 
 #[test]
-fn what_was_durable_survives_a_power_cut() {
+fn durable_writes_survive_a_power_cut() {
     with_images("power_cut::role_loses_power");
 }
 
 #[test]
-#[ignore = "started by the test above, with mounts of its own"]
+#[ignore = "started by the test above, with its own mounts"]
 fn role_loses_power() {
     let Some(folder) = role_folder() else { return };
     if !disk(&folder) {
@@ -51,7 +51,7 @@ fn role_loses_power() {
     };
     let mut number = 0;
     let mut lost = 0;
-    // Through several checkpoints and new beginnings of the log, a cut every now and then.
+    // The cuts happen between several checkpoints and restarts of the WAL.
     for cut in 0..8 {
         for _ in 0..100 {
             number += 1;
@@ -69,10 +69,10 @@ fn role_loses_power() {
         opened.register.close();
         assert!(Command::new("umount").arg(&after).status().unwrap().success());
     }
-    assert!(lost > 0, "what was not durable survived each time: this is no power cut");
+    assert!(lost > 0, "every other write survived too, so the test simulates no power cut");
 }
 
-/// What is found on the disk if the power is cut now.
+/// Mounts a copy of the disk as a power cut at this moment would leave it.
 fn after_power_cut(folder: &Path, cut: u32) -> std::path::PathBuf {
     let image = folder.join("image.cut");
     fs::copy(folder.join("image"), &image).unwrap();
@@ -82,12 +82,12 @@ fn after_power_cut(folder: &Path, cut: u32) -> std::path::PathBuf {
 }
 
 #[test]
-fn a_disk_that_breaks_is_told_to_each_who_writes() {
+fn reports_a_broken_disk_to_every_writer() {
     with_images("power_cut::role_writes_on_a_broken_disk");
 }
 
 #[test]
-#[ignore = "started by the test above, with mounts of its own"]
+#[ignore = "started by the test above, with its own mounts"]
 fn role_writes_on_a_broken_disk() {
     let Some(folder) = role_folder() else { return };
     if !disk(&folder) {
@@ -96,11 +96,11 @@ fn role_writes_on_a_broken_disk() {
     let register = Register::open(&folder.join("disk/register.db"), HOME).unwrap().register;
     let save = |number| register.save(stored(number, Phase::Running), vec![], Durability::Durable);
     wait(save(1)).unwrap();
-    // What ext4 does when the device fails: no more writes, ever.
+    // This is what ext4 does when the device fails: it refuses all further writes.
     let broken =
         Command::new("mount").args(["-o", "remount,abort"]).arg(folder.join("disk")).status();
     if !broken.unwrap().success() {
-        return skip("a disk that breaks", "ext4 can't be made to give up here");
+        return skip("a broken disk", "can't make ext4 abort");
     }
     for number in 2..6 {
         let error = wait(save(number)).unwrap_err();

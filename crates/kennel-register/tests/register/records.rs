@@ -1,4 +1,4 @@
-//! What was saved is there again, in order.
+//! Saved records are read back, in order.
 
 use std::collections::BTreeSet;
 use std::os::unix::fs::PermissionsExt;
@@ -10,14 +10,14 @@ use kennel_register::{Durability, EventQuery, Register, WriteError};
 use crate::scene::{HOME, NOW, Scene, all_events, event, event_of, id, stored, token, wait};
 
 #[test]
-fn a_new_register_is_empty_and_the_owners_alone() {
+fn a_new_register_is_empty_and_private() {
     let scene = Scene::new();
     let opened = scene.open();
     assert!(opened.sessions.is_empty());
     assert!(!opened.other_home);
     assert_eq!((opened.last_seq, opened.unwritable), (0, None));
     for suffix in ["", "-wal", "-shm"] {
-        let mode = scene.beside(suffix).metadata().unwrap().permissions().mode();
+        let mode = scene.companion(suffix).metadata().unwrap().permissions().mode();
         assert_eq!(mode & 0o777, 0o600, "{suffix}");
     }
     opened.register.close();
@@ -27,7 +27,7 @@ fn a_new_register_is_empty_and_the_owners_alone() {
 }
 
 #[test]
-fn every_field_survives() {
+fn saves_every_field() {
     let scene = Scene::new();
     let register = scene.open().register;
     let mut full = stored(1, Phase::Reaped);
@@ -51,7 +51,7 @@ fn every_field_survives() {
 }
 
 #[test]
-fn the_last_word_counts_and_a_session_has_one_row() {
+fn the_last_save_of_a_session_counts() {
     let scene = Scene::new();
     let register = scene.open().register;
     let answers: Vec<_> = [Phase::Reserved, Phase::Running, Phase::Stopping, Phase::Cleaned]
@@ -63,7 +63,7 @@ fn the_last_word_counts_and_a_session_has_one_row() {
 }
 
 #[test]
-fn events_are_numbered_in_the_order_of_asking_without_gaps() {
+fn events_are_numbered_in_request_order_without_gaps() {
     let scene = Scene::new();
     let register = scene.open().register;
     let answers: Vec<_> = (0..100)
@@ -88,7 +88,7 @@ fn events_are_numbered_in_the_order_of_asking_without_gaps() {
 }
 
 #[test]
-fn events_can_be_asked_for_by_session_number_and_count() {
+fn selects_events_by_session_sequence_number_and_limit() {
     let scene = Scene::new();
     let register = scene.open().register;
     let events = vec![event_of(1, "a"), event_of(2, "b"), event_of(1, "c"), event_of(1, "d")];
@@ -109,26 +109,26 @@ fn events_can_be_asked_for_by_session_number_and_count() {
     assert_eq!((first.cause.as_str(), &first.by), ("a test", &None));
 }
 
-/// Nobody is told of an event before it is written, and what is not durable waits for company.
+/// Followers see an event only after its commit, so the batch delay is short while there are any.
 #[test]
-fn whoever_follows_the_log_hears_of_it_at_once() {
+fn followers_see_events_without_delay() {
     let scene = Scene::new();
     let register = scene.open().register;
     let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
     let mut latest = register.latest_seq();
-    let heard_after = (0..20).map(|_| {
-        let begun = Instant::now();
+    let delays = (0..20).map(|_| {
+        let start = Instant::now();
         register.log(event_of(1, "x"));
         runtime.block_on(latest.changed()).unwrap();
-        begun.elapsed()
+        start.elapsed()
     });
-    // A busy machine may be late, but not always.
-    let soonest = heard_after.min().unwrap();
-    assert!(soonest < Duration::from_millis(25), "{soonest:?}");
+    // A busy machine may delay some, but not all.
+    let shortest = delays.min().unwrap();
+    assert!(shortest < Duration::from_millis(25), "{shortest:?}");
 }
 
 #[test]
-fn a_follower_is_woken_by_what_it_can_read() {
+fn a_follower_can_read_the_event_that_woke_it() {
     let scene = Scene::new();
     let register = scene.open().register;
     let mut latest = register.latest_seq();
@@ -140,9 +140,9 @@ fn a_follower_is_woken_by_what_it_can_read() {
             runtime.block_on(latest.changed()).unwrap();
             let newest = *latest.borrow_and_update();
             let query = EventQuery { since: seen, session: None, limit: 100 };
-            // They may have been read before, on the word of the commit before.
+            // The previous wake-up may already have read it.
             seen = reader.events(query).unwrap().last().map_or(seen, |event| event.seq);
-            assert!(seen >= newest, "{newest} is told, {seen} can be read");
+            assert!(seen >= newest, "{newest} was reported, but only {seen} is readable");
         }
     });
     for _ in 0..20 {
@@ -153,7 +153,7 @@ fn a_follower_is_woken_by_what_it_can_read() {
 }
 
 #[test]
-fn what_is_removed_is_gone_and_its_events_stay() {
+fn removing_a_session_keeps_its_events() {
     let scene = Scene::new();
     scene.filled();
     let register = scene.open().register;
@@ -165,7 +165,7 @@ fn what_is_removed_is_gone_and_its_events_stay() {
 }
 
 #[test]
-fn a_number_is_never_given_twice() {
+fn never_reuses_a_sequence_number() {
     let scene = Scene::new();
     scene.filled();
     let database = rusqlite::Connection::open(scene.path()).unwrap();
@@ -179,7 +179,7 @@ fn a_number_is_never_given_twice() {
 }
 
 #[test]
-fn close_waits_for_everything_that_was_queued() {
+fn close_waits_for_every_queued_write() {
     let scene = Scene::new();
     let register = scene.open().register;
     let clone = register.clone();
@@ -198,22 +198,22 @@ fn close_waits_for_everything_that_was_queued() {
 }
 
 #[test]
-fn whoever_asked_may_vanish() {
+fn writes_finish_after_their_callers_are_gone() {
     let scene = Scene::new();
     let register = scene.open().register;
     drop(register.save(stored(1, Phase::Reserved), vec![event("a")], Durability::Durable));
     wait(register.save(stored(2, Phase::Reserved), vec![], Durability::Durable)).unwrap();
     drop(register);
-    // The last handle is gone, so the thread ends by itself; then the log goes into the database.
+    // Dropping the last handle ends the thread, which checkpoints the WAL.
     let deadline = std::time::Instant::now() + std::time::Duration::from_secs(10);
-    while scene.beside("-wal").exists() && std::time::Instant::now() < deadline {
+    while scene.companion("-wal").exists() && std::time::Instant::now() < deadline {
         std::thread::yield_now();
     }
     assert_eq!(scene.open().sessions.len(), 2);
 }
 
 #[test]
-fn a_copied_home_is_noticed_until_it_is_claimed() {
+fn reports_a_copied_home_until_it_is_claimed() {
     let scene = Scene::new();
     scene.filled();
     let other = "ffffffffffffffff";
@@ -231,19 +231,19 @@ fn a_copied_home_is_noticed_until_it_is_claimed() {
 }
 
 #[test]
-fn a_token_is_on_record_and_in_no_event() {
+fn tokens_are_on_record_but_in_no_event() {
     let scene = Scene::new();
     let register = scene.open().register;
     let events = vec![event_of(1, "reserved")];
     wait(register.save(stored(1, Phase::Reserved), events, Durability::Durable)).unwrap();
-    let told = serde_json::to_string(&register.events(all_events()).unwrap()).unwrap();
-    assert!(!told.contains(token(1).secret()), "{told}");
+    let events = serde_json::to_string(&register.events(all_events()).unwrap()).unwrap();
+    assert!(!events.contains(token(1).secret()), "{events}");
     register.close();
     assert_eq!(scene.open().sessions[0].session.launch.token, token(1));
 }
 
 #[test]
-fn many_threads_may_read_and_write_at_once() {
+fn many_threads_read_and_write_concurrently() {
     let scene = Scene::new();
     let register = scene.open().register;
     std::thread::scope(|scope| {

@@ -1,4 +1,4 @@
-//! What is wrong is refused with a way out, and nothing is touched.
+//! An invalid register is refused with what to do, and stays unchanged.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -13,7 +13,7 @@ use crate::scene::{
     HOME, Scene, mount, must_pass, role, role_folder, role_with_mounts, skip, stored, wait,
 };
 
-/// Every file of the folder with its bytes, but for the index, which has no records, and an empty log.
+/// Returns every file of the folder with its bytes, except `-shm`, which contains no records, and an empty WAL.
 fn contents(scene: &Scene) -> Vec<(PathBuf, Vec<u8>)> {
     let entries = scene.folder.path().read_dir().unwrap().map(|entry| entry.unwrap().path());
     let mut files: Vec<_> =
@@ -23,7 +23,7 @@ fn contents(scene: &Scene) -> Vec<(PathBuf, Vec<u8>)> {
     files.filter(|(path, bytes)| !path.ends_with("register.db-wal") || !bytes.is_empty()).collect()
 }
 
-/// Opening is refused, the message names a way out, and all files are as before.
+/// Checks that opening is refused, that the error mentions `kennel rescue`, and that no file has changed.
 #[track_caller]
 fn refused_untouched(scene: &Scene) -> OpenRegisterError {
     let before = contents(scene);
@@ -34,7 +34,7 @@ fn refused_untouched(scene: &Scene) -> OpenRegisterError {
 }
 
 #[test]
-fn text_is_no_register() {
+fn refuses_a_text_file() {
     let scene = Scene::new();
     fs::write(scene.path(), "this is my diary\n".repeat(500)).unwrap();
     let error = refused_untouched(&scene);
@@ -43,7 +43,7 @@ fn text_is_no_register() {
 }
 
 #[test]
-fn a_damaged_page_is_found() {
+fn refuses_a_damaged_page() {
     let scene = Scene::new();
     scene.filled();
     let mut bytes = fs::read(scene.path()).unwrap();
@@ -54,7 +54,7 @@ fn a_damaged_page_is_found() {
 }
 
 #[test]
-fn a_file_that_was_cut_off_is_found() {
+fn refuses_a_truncated_file() {
     let scene = Scene::new();
     scene.filled();
     let bytes = fs::read(scene.path()).unwrap();
@@ -64,7 +64,7 @@ fn a_file_that_was_cut_off_is_found() {
 }
 
 #[test]
-fn a_refused_register_keeps_its_log() {
+fn a_refused_register_keeps_its_wal() {
     let scene = Scene::new();
     scene.filled();
     let database = Connection::open(scene.path()).unwrap();
@@ -72,13 +72,13 @@ fn a_refused_register_keeps_its_log() {
     database.set_db_config(keep, true).unwrap();
     database.pragma_update(None, "user_version", 99).unwrap();
     drop(database);
-    assert!(scene.beside("-wal").metadata().unwrap().len() > 0);
+    assert!(scene.companion("-wal").metadata().unwrap().len() > 0);
     let error = refused_untouched(&scene);
-    assert!(matches!(error, OpenRegisterError::Newer { .. }), "{error}");
+    assert!(matches!(error, OpenRegisterError::OtherVersion { .. }), "{error}");
 }
 
 #[test]
-fn a_session_that_cant_be_read_is_not_passed_over() {
+fn refuses_a_register_with_an_unreadable_session() {
     let scene = Scene::new();
     scene.filled();
     let database = Connection::open(scene.path()).unwrap();
@@ -91,19 +91,23 @@ fn a_session_that_cant_be_read_is_not_passed_over() {
 }
 
 #[test]
-fn a_newer_version_is_left_to_the_newer_program() {
+fn refuses_newer_and_older_versions() {
     let scene = Scene::new();
     scene.filled();
-    let database = Connection::open(scene.path()).unwrap();
-    database.pragma_update(None, "user_version", 99).unwrap();
-    drop(database);
-    let error = refused_untouched(&scene);
-    assert!(matches!(error, OpenRegisterError::Newer { found: 99, .. }), "{error}");
-    assert!(error.to_string().contains("use the newer program"), "{error}");
+    for other in [99, 3] {
+        let database = Connection::open(scene.path()).unwrap();
+        database.pragma_update(None, "user_version", other).unwrap();
+        drop(database);
+        let error = refused_untouched(&scene);
+        let text = error.to_string();
+        let OpenRegisterError::OtherVersion { version, .. } = error else { panic!("{text}") };
+        assert_eq!(version, other);
+        assert!(text.contains("use the Kennel version that wrote it"), "{text}");
+    }
 }
 
 #[test]
-fn another_programs_database_is_not_ours() {
+fn refuses_the_database_of_another_program() {
     let scene = Scene::new();
     let database = Connection::open(scene.path()).unwrap();
     database.execute_batch("CREATE TABLE bookmarks (url); PRAGMA user_version = 1").unwrap();
@@ -113,7 +117,7 @@ fn another_programs_database_is_not_ours() {
 }
 
 #[test]
-fn a_locked_register_is_refused_after_a_while() {
+fn refuses_a_locked_register_after_the_timeout() {
     let scene = Scene::new();
     scene.filled();
     let holder = Connection::open(scene.path()).unwrap();
@@ -127,7 +131,7 @@ fn a_locked_register_is_refused_after_a_while() {
 }
 
 #[test]
-fn a_register_that_another_process_holds_for_itself_is_refused() {
+fn refuses_a_register_that_another_process_has_locked_exclusively() {
     let scene = Scene::new();
     scene.filled();
     let mut child = role("refusals::role_holds_the_register", scene.folder.path())
@@ -136,8 +140,8 @@ fn a_register_that_another_process_holds_for_itself_is_refused() {
         .spawn()
         .unwrap();
     let deadline = std::time::Instant::now() + std::time::Duration::from_secs(20);
-    while !scene.beside(".held").exists() {
-        assert!(std::time::Instant::now() < deadline, "the other process holds nothing");
+    while !scene.companion(".held").exists() {
+        assert!(std::time::Instant::now() < deadline, "the other process took no lock");
         std::thread::yield_now();
     }
     let error = scene.refused();
@@ -163,24 +167,24 @@ fn role_holds_the_register() {
 }
 
 #[test]
-fn a_folder_in_its_place_is_refused() {
+fn refuses_a_folder() {
     let scene = Scene::new();
     fs::create_dir(scene.path()).unwrap();
     let error = refused_untouched(&scene);
-    assert!(matches!(error, OpenRegisterError::InTheWay { .. }), "{error}");
+    assert!(matches!(error, OpenRegisterError::NotAFile { .. }), "{error}");
     assert!(scene.path().is_dir());
 }
 
 #[test]
-fn a_link_to_nowhere_is_refused() {
+fn refuses_a_broken_link() {
     let scene = Scene::new();
     std::os::unix::fs::symlink("/nowhere/at/all", scene.path()).unwrap();
     let error = refused_untouched(&scene);
-    assert!(matches!(error, OpenRegisterError::InTheWay { .. }), "{error}");
+    assert!(matches!(error, OpenRegisterError::NotAFile { .. }), "{error}");
 }
 
 #[test]
-fn a_link_to_a_register_is_followed() {
+fn follows_a_link_to_a_register() {
     let (scene, other) = (Scene::new(), Scene::new());
     other.filled();
     std::os::unix::fs::symlink(other.path(), scene.path()).unwrap();
@@ -190,7 +194,7 @@ fn a_link_to_a_register_is_followed() {
 }
 
 #[test]
-fn a_missing_folder_is_refused() {
+fn refuses_a_missing_folder() {
     let scene = Scene::new();
     let path = scene.folder.path().join("no/register.db");
     let error = Register::open(&path, HOME).unwrap_err().to_string();
@@ -198,44 +202,44 @@ fn a_missing_folder_is_refused() {
 }
 
 #[test]
-fn a_log_without_its_register_is_not_thrown_away() {
+fn keeps_a_wal_without_its_database() {
     for suffix in ["-wal", "-journal"] {
         let scene = Scene::new();
-        fs::write(scene.beside(suffix), "the newest records").unwrap();
+        fs::write(scene.companion(suffix), "the newest records").unwrap();
         let error = refused_untouched(&scene);
-        assert!(matches!(error, OpenRegisterError::Torn { .. }), "{error}");
+        assert!(matches!(error, OpenRegisterError::Incomplete { .. }), "{error}");
         fs::write(scene.path(), "").unwrap();
         let error = refused_untouched(&scene);
-        assert!(matches!(error, OpenRegisterError::Torn { .. }), "{error}");
+        assert!(matches!(error, OpenRegisterError::Incomplete { .. }), "{error}");
     }
 }
 
 #[test]
-fn an_empty_file_and_what_a_crash_left_of_a_new_one_are_no_hindrance() {
+fn replaces_an_empty_file_and_the_draft_of_a_crash() {
     let scene = Scene::new();
     for file in ["", ".new", ".new-journal"] {
-        fs::write(scene.beside(file), if file.is_empty() { "" } else { "half" }).unwrap();
+        fs::write(scene.companion(file), if file.is_empty() { "" } else { "half" }).unwrap();
     }
     scene.filled();
     assert_eq!(scene.open().sessions.len(), 10);
-    assert!(!scene.beside(".new").exists());
+    assert!(!scene.companion(".new").exists());
 }
 
 #[test]
-fn a_register_that_others_could_read_is_made_private() {
+fn makes_a_public_register_private() {
     let scene = Scene::new();
     scene.filled();
     fs::set_permissions(scene.path(), fs::Permissions::from_mode(0o644)).unwrap();
     let opened = scene.open();
     for suffix in ["", "-wal"] {
-        let mode = scene.beside(suffix).metadata().unwrap().permissions().mode();
+        let mode = scene.companion(suffix).metadata().unwrap().permissions().mode();
         assert_eq!(mode & 0o777, 0o600);
     }
     opened.register.close();
 }
 
 #[test]
-fn a_read_only_disk_is_refused() {
+fn refuses_a_read_only_disk() {
     let scene = Scene::new();
     if let Some(role) =
         role_with_mounts("refusals::role_opens_on_a_read_only_disk", scene.folder.path())
@@ -245,7 +249,7 @@ fn a_read_only_disk_is_refused() {
 }
 
 #[test]
-#[ignore = "started by the test above, with mounts of its own"]
+#[ignore = "started by the test above, with its own mounts"]
 fn role_opens_on_a_read_only_disk() {
     let Some(folder) = role_folder() else { return };
     let disk = folder.join("disk");
@@ -262,10 +266,10 @@ fn role_opens_on_a_read_only_disk() {
 }
 
 #[test]
-fn a_user_who_may_not_write_is_refused() {
+fn refuses_a_user_without_write_permission() {
     let scene = Scene::new();
     scene.filled();
-    let test = "refusals::role_opens_as_somebody_else";
+    let test = "refusals::role_opens_as_another_user";
     let role = role(test, scene.folder.path());
     let mut command = Command::new("setpriv");
     command.args(["--reuid=65534", "--regid=65534", "--clear-groups"]);
@@ -284,7 +288,7 @@ fn a_user_who_may_not_write_is_refused() {
 
 #[test]
 #[ignore = "started by the test above, as another user"]
-fn role_opens_as_somebody_else() {
+fn role_opens_as_another_user() {
     let Some(folder) = role_folder() else { return };
     for name in ["register.db", "new.db"] {
         let error = Register::open(&folder.join(name), HOME).unwrap_err();

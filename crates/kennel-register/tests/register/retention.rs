@@ -1,4 +1,4 @@
-//! Old events are dropped, and sessions beyond the bound are named.
+//! Old events are deleted, and sessions beyond the limit are returned.
 
 use kennel_core::Phase;
 use kennel_register::{Durability, Retained, Retention};
@@ -6,7 +6,7 @@ use kennel_register::{Durability, Retained, Retention};
 use crate::scene::{Scene, all_events, event, id, stored, wait};
 
 #[test]
-fn the_oldest_events_go_and_the_numbers_go_on() {
+fn deletes_the_oldest_events_and_continues_the_numbers() {
     let scene = Scene::new();
     let register = scene.open().register;
     for _ in 0..12_000 {
@@ -27,7 +27,7 @@ fn the_oldest_events_go_and_the_numbers_go_on() {
 }
 
 #[test]
-fn sessions_that_ended_first_are_named_first_and_live_ones_never() {
+fn returns_excess_sessions_by_end_and_never_live_ones() {
     let scene = Scene::new();
     let register = scene.open().register;
     for (number, phase) in [
@@ -40,7 +40,7 @@ fn sessions_that_ended_first_are_named_first_and_live_ones_never() {
     ] {
         let mut row = stored(number, phase);
         if number == 1 {
-            // Began first, ended last.
+            // Created first, ended last.
             row.times.ended_ms = row.times.ended_ms.map(|ended| ended + 1_000_000);
         }
         wait(register.save(row, vec![], Durability::Soon)).unwrap();

@@ -1,4 +1,4 @@
-//! A folder with a register in it, sessions to put there, and tests that run in a process of their own.
+//! A folder with a register, sample sessions, and tests that run in their own process.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -6,13 +6,14 @@ use std::time::Duration;
 
 use kennel_core::{IdMaker, LaunchToken, Phase, Session, SessionId};
 use kennel_register::{
-    Answer, EventQuery, NewEvent, OpenRegisterError, Opened, Register, Stored, Times, WriteError,
+    EventQuery, NewEvent, OpenRegisterError, OpenedRegister, PendingWrite, Register, SessionRecord,
+    SessionTimes, WriteError,
 };
 use tempfile::TempDir;
 
 pub(crate) const HOME: &str = "00112233aabbccdd";
 pub(crate) const NOW: u64 = 1_780_000_000_000;
-/// Where a test that runs in a process of its own finds its folder.
+/// The variable with the folder of a test that runs in its own process.
 const ROLE: &str = "KENNEL_REGISTER_ROLE";
 
 pub(crate) struct Scene {
@@ -28,20 +29,20 @@ impl Scene {
         self.folder.path().join("register.db")
     }
 
-    pub(crate) fn beside(&self, suffix: &str) -> PathBuf {
+    pub(crate) fn companion(&self, suffix: &str) -> PathBuf {
         self.folder.path().join(format!("register.db{suffix}"))
     }
 
-    pub(crate) fn open(&self) -> Opened {
+    pub(crate) fn open(&self) -> OpenedRegister {
         Register::open(&self.path(), HOME).unwrap()
     }
 
-    /// Opens, and is refused.
+    /// Opens the register, and returns the refusal.
     pub(crate) fn refused(&self) -> OpenRegisterError {
         Register::open(&self.path(), HOME).expect_err("refused")
     }
 
-    /// A register with sessions 0 to 9, each with an event, that was closed.
+    /// Creates a register with sessions 0 to 9, each with an event, and closes it.
     pub(crate) fn filled(&self) {
         let register = self.open().register;
         for number in 0..10 {
@@ -53,34 +54,34 @@ impl Scene {
     }
 }
 
-/// What came of a write. No write here takes longer than a few waits for a lock.
-pub(crate) fn wait<T: Send + 'static>(answer: Answer<T>) -> Result<T, WriteError> {
+/// Waits for the result of a write. No write takes longer than a few lock timeouts.
+pub(crate) fn wait<T: Send + 'static>(answer: PendingWrite<T>) -> Result<T, WriteError> {
     let (sender, receiver) = std::sync::mpsc::channel();
     let waiting = std::thread::spawn(move || sender.send(answer.blocking_recv()));
-    let answer = receiver.recv_timeout(Duration::from_secs(30)).expect("an answer in time");
+    let answer = receiver.recv_timeout(Duration::from_secs(30)).expect("a result in time");
     assert!(waiting.join().unwrap().is_ok());
-    answer.expect("the writer answers everybody")
+    answer.expect("the writer always replies")
 }
 
-/// The id of a session by its number; later numbers sort later.
+/// Returns the id of a session. Greater numbers have greater ids.
 pub(crate) fn id(number: u32) -> SessionId {
     IdMaker::default().next(NOW + u64::from(number) * 1000, number)
 }
 
-pub(crate) fn stored(number: u32, phase: Phase) -> Stored {
+pub(crate) fn stored(number: u32, phase: Phase) -> SessionRecord {
     let over = phase == Phase::Cleaned;
     let created_ms = NOW + u64::from(number) * 1000;
-    let times = Times {
+    let times = SessionTimes {
         created_ms,
         started_ms: (phase != Phase::Reserved).then_some(created_ms + 5),
         ended_ms: over.then_some(created_ms + 70),
     };
     let mut session: Session = serde_json::from_str(&session_json(number)).unwrap();
     session.phase = phase;
-    Stored { session, times }
+    SessionRecord { session, times }
 }
 
-/// A session that runs, as version 1 of the register wrote it: once and for all.
+/// Returns a running session as version 1 of the schema stores it. Never change this text.
 pub(crate) fn session_json(number: u32) -> String {
     const SESSION: &str = r#"{"id":"ID","spec":{"name":"session-NUMBER","argv":["sh","-c","echo 'ü' \"\n\""],
         "cwd":"/tmp/with blanks","terminal":null,"stdin":false,"pen":"auto",
@@ -118,8 +119,7 @@ pub(crate) fn all_events() -> EventQuery {
     EventQuery { since: 0, session: None, limit: usize::MAX }
 }
 
-/// This program again, to run only the named (and otherwise ignored) test, which takes its folder from
-/// [`role_folder`].
+/// Returns a command that runs only this (otherwise ignored) test, with its folder for [`role_folder`].
 pub(crate) fn role(test: &str, folder: &Path) -> Command {
     let mut command = Command::new(std::env::current_exe().unwrap());
     command.args(["--exact", test, "--ignored", "--nocapture", "--test-threads=1"]);
@@ -127,14 +127,14 @@ pub(crate) fn role(test: &str, folder: &Path) -> Command {
     command
 }
 
-/// The same in a mount namespace of its own. Nothing, loudly, if this machine or user can't have one.
+/// Returns [`role`] in its own mount namespace; reports a skipped test and returns `None` if that is impossible.
 pub(crate) fn role_with_mounts(test: &str, folder: &Path) -> Option<Command> {
     let trial = Command::new("unshare")
         .args(["--mount", "sh", "-c", "mount -t tmpfs tmpfs \"$0\""])
         .arg(folder)
         .output();
     if !trial.is_ok_and(|trial| trial.status.success()) {
-        skip(test, "no right to mount anything");
+        skip(test, "no permission to mount");
         return None;
     }
     let role = role(test, folder);
@@ -143,20 +143,20 @@ pub(crate) fn role_with_mounts(test: &str, folder: &Path) -> Option<Command> {
     Some(command)
 }
 
-/// The folder of a test that runs in a process of its own; nothing if it was started by itself.
+/// Returns the folder of a test that runs in its own process; `None` if it was started directly.
 pub(crate) fn role_folder() -> Option<PathBuf> {
     std::env::var_os(ROLE).map(PathBuf::from)
 }
 
-/// Runs it, and passes on what it said if it failed.
+/// Runs a command, and panics with its output if it fails.
 pub(crate) fn must_pass(mut command: Command) {
     let output = command.output().unwrap();
-    let said = String::from_utf8_lossy(&output.stdout);
-    let cried = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success() && said.contains("1 passed"), "{said}\n{cried}");
+    let stdout = String::from_utf8_lossy(&output.stdout);
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success() && stdout.contains("1 passed"), "{stdout}\n{stderr}");
 }
 
-/// Mounts something on a folder, which is made.
+/// Creates a folder and mounts on it.
 pub(crate) fn mount(folder: &Path, args: &[&str]) -> bool {
     std::fs::create_dir_all(folder).unwrap();
     let output = Command::new("mount").args(args).arg(folder).output().unwrap();
@@ -166,7 +166,7 @@ pub(crate) fn mount(folder: &Path, args: &[&str]) -> bool {
     output.status.success()
 }
 
-/// Says that something was not tested, in the way that the other tests do.
+/// Reports a skipped test, as the other test programs do.
 pub(crate) fn skip(what: &str, why: &str) {
     use std::io::Write;
     eprintln!("SKIPPED: {what}: {why}");

@@ -60,7 +60,7 @@ fn a_register_of_a_newer_version_is_refused_and_kept() {
     // `PRAGMA user_version`: big-endian at 60.
     bytes[60..64].copy_from_slice(&[0, 0, 0x27, 0x0f]);
     fs::write(&path, &bytes).expect("written");
-    assert_refused(&scene, "newer");
+    assert_refused(&scene, "schema version");
     assert_eq!(fs::read(&path).expect("it is there"), bytes);
     eventually("nobody stays in vain", || scene.all_processes().is_empty());
 }

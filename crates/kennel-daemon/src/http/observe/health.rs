@@ -41,7 +41,7 @@ async fn owner(api: &Api) -> Result<Health, String> {
 }
 
 async fn register(api: &Api) -> Result<(), String> {
-    match timeout(PATIENCE, api.0.register.prove()).await {
+    match timeout(PATIENCE, api.0.register.check_writable()).await {
         Ok(Ok(proved)) => proved.map_err(|error| error.to_string()),
         Ok(Err(_)) => Err("the register is closed".to_owned()),
         Err(_) => Err(format!("the register has not taken a write within {PATIENCE:?}")),

@@ -1,4 +1,4 @@
-//! Homes on network file systems are refused: locks and the write-ahead log can't be trusted there.
+//! Refuses homes on network file systems, where locks and SQLite's WAL don't work reliably.
 
 use std::ffi::OsString;
 use std::fs;
@@ -10,7 +10,7 @@ use crate::error::OpenRegisterError;
 
 const MOUNTS: &str = "/proc/self/mountinfo";
 
-/// Types of file systems whose files may be on another machine.
+/// File systems whose files may be on another machine.
 const NETWORK: &[&str] = &[
     "9p",
     "afs",
@@ -36,7 +36,7 @@ const NETWORK: &[&str] = &[
     "smbfs",
     "vboxsf",
 ];
-/// And of those that a program in user space serves.
+/// FUSE file systems whose files may be on another machine.
 const NETWORK_FUSE: &[&str] = &[
     "afp",
     "beegfs",
@@ -65,19 +65,19 @@ const NETWORK_FUSE: &[&str] = &[
 /// Refuses a folder on a network file system. The folder need not exist yet.
 ///
 /// # Errors
-/// It is on one, or the list of mounts can't be read.
+/// The folder is on a network file system, or the mounts can't be read.
 pub fn refuse_network(folder: &Path) -> Result<(), OpenRegisterError> {
     let failed = |what: &str, error: &io::Error| OpenRegisterError::from_io(folder, what, error);
-    let place = nearest(folder).map_err(|error| failed("its folder", &error))?;
+    let existing = nearest_existing(folder).map_err(|error| failed("its folder", &error))?;
     let mounts = fs::read(MOUNTS).map_err(|error| failed(MOUNTS, &error))?;
-    match network_mount(&mounts, &place) {
+    match network_mount(&mounts, &existing) {
         Some(kind) => Err(OpenRegisterError::Network { folder: folder.to_owned(), kind }),
         None => Ok(()),
     }
 }
 
-/// The folder without links, or the closest one above it that exists.
-fn nearest(folder: &Path) -> io::Result<PathBuf> {
+/// Returns the folder with links resolved, or its closest ancestor that exists.
+fn nearest_existing(folder: &Path) -> io::Result<PathBuf> {
     let folder = std::path::absolute(folder)?;
     for above in folder.ancestors() {
         match above.canonicalize() {
@@ -88,13 +88,13 @@ fn nearest(folder: &Path) -> io::Result<PathBuf> {
     Ok(PathBuf::from("/"))
 }
 
-/// The type of the network file system that this place is on, if it is on one.
-fn network_mount(mountinfo: &[u8], place: &Path) -> Option<String> {
+/// Returns the type of the network file system that contains this path, if it is on one.
+fn network_mount(mountinfo: &[u8], path: &Path) -> Option<String> {
     let mut deepest: Option<(usize, String)> = None;
     for (point, kind) in mountinfo.split(|byte| *byte == b'\n').filter_map(mount) {
         let depth = point.components().count();
-        // Of two at the same point the later one hides the former.
-        if place.starts_with(&point) && deepest.as_ref().is_none_or(|(least, _)| depth >= *least) {
+        // Of two mounts at the same point, the later one hides the earlier.
+        if path.starts_with(&point) && deepest.as_ref().is_none_or(|(least, _)| depth >= *least) {
             deepest = Some((depth, kind));
         }
     }
@@ -108,7 +108,7 @@ fn is_network(kind: &str) -> bool {
     }
 }
 
-/// Mount point and type: `36 35 98:0 /root /point options [tags...] - type source options`.
+/// Parses the mount point and the type: `36 35 98:0 /root /point options [tags...] - type source options`.
 fn mount(line: &[u8]) -> Option<(PathBuf, String)> {
     let mut fields = line.split(|byte| *byte == b' ');
     let point = fields.nth(4)?;
@@ -116,7 +116,7 @@ fn mount(line: &[u8]) -> Option<(PathBuf, String)> {
     Some((unescape(point), String::from_utf8_lossy(kind).into_owned()))
 }
 
-/// Blanks, tabs, line feeds and backslashes are written as three octal digits.
+/// Decodes spaces, tabs, newlines and backslashes, which the kernel writes as three octal digits.
 fn unescape(text: &[u8]) -> PathBuf {
     let mut bytes = Vec::with_capacity(text.len());
     let mut rest = text;
@@ -155,12 +155,12 @@ mod tests {
 broken line
 ";
 
-    fn kind(place: &str) -> Option<String> {
-        network_mount(MOUNTINFO, Path::new(place))
+    fn kind(path: &str) -> Option<String> {
+        network_mount(MOUNTINFO, Path::new(path))
     }
 
     #[test]
-    fn the_deepest_mount_decides() {
+    fn the_deepest_mount_counts() {
         assert_eq!(kind("/var/lib/kennel"), None);
         assert_eq!(kind("/home/me/.local/state/kennel").as_deref(), Some("nfs4"));
         assert_eq!(kind("/home/me/fast/kennel"), None);
@@ -170,27 +170,27 @@ broken line
     }
 
     #[test]
-    fn escaped_names_are_understood() {
+    fn decodes_escaped_mount_points() {
         assert_eq!(kind("/mnt/my disk/kennel").as_deref(), Some("fuse.sshfs"));
         assert_eq!(unescape(b"a\\134b\\9\\04"), Path::new("a\\b\\9\\04"));
     }
 
     #[test]
-    fn local_disks_behind_fuse_and_mounts_on_top_are_fine() {
+    fn accepts_local_fuse_file_systems_and_covered_mounts() {
         assert_eq!(kind("/mnt/usb/kennel"), None);
         assert_eq!(kind("/key/kennel"), None);
         assert_eq!(kind("/twice/kennel"), None);
     }
 
     #[test]
-    fn a_folder_that_is_not_there_yet_is_judged_by_the_one_above() {
+    fn a_missing_folder_is_checked_by_its_parent() {
         let folder = tempfile::tempdir().unwrap();
-        let above = nearest(&folder.path().join("a/b")).unwrap();
+        let above = nearest_existing(&folder.path().join("a/b")).unwrap();
         assert_eq!(above, folder.path().canonicalize().unwrap());
     }
 
     #[test]
-    fn the_refusal_names_a_way_out() {
+    fn the_refusal_suggests_another_home() {
         let error = OpenRegisterError::Network { folder: "/home/me".into(), kind: "nfs4".into() };
         let text = error.to_string();
         assert!(text.contains("nfs4") && text.contains("--home"), "{text}");
