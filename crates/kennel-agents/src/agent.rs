@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use kennel_core::Seat;
+use kennel_types::Seat;
 
 use crate::claude::{self, Claude};
 use crate::codex::{self, Codex};

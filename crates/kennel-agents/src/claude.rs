@@ -6,7 +6,7 @@
 
 use std::time::Duration;
 
-use kennel_core::{Permissions, Seat, Usage, VerdictKind};
+use kennel_types::{Permissions, Seat, Usage, VerdictKind};
 use serde::Deserialize;
 
 use crate::agent::{AgentError, Part};

@@ -3,7 +3,7 @@
 //! One message a line (`exec --json`): `thread.started`, `turn.started`, `item.*`, then `turn.completed` or
 //! `turn.failed`. An item of type `error` may appear in a run that succeeds, and an `error` while it tries again.
 
-use kennel_core::{Permissions, Seat, Usage, VerdictKind};
+use kennel_types::{Permissions, Seat, Usage, VerdictKind};
 use serde::Deserialize;
 
 use crate::agent::{AgentError, Part};

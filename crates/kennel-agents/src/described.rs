@@ -7,7 +7,7 @@ mod template;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use kennel_core::{Permissions, Seat};
+use kennel_types::{Permissions, Seat};
 use regex::Regex;
 use serde::Deserialize;
 

@@ -1,6 +1,6 @@
 //! What an agent does, for programs.
 
-use kennel_core::Usage;
+use kennel_types::Usage;
 use serde::Serialize;
 
 use crate::reader::Happening;

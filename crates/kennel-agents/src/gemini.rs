@@ -3,7 +3,7 @@
 //! One message a line (`--output-format stream-json`): `init`, `message` (the prompt comes back as one), `tool_use`,
 //! `tool_result`, `error`, and in the end `result`. What it tries again is on standard error, with stack traces.
 
-use kennel_core::{Permissions, Seat, Usage, VerdictKind};
+use kennel_types::{Permissions, Seat, Usage, VerdictKind};
 use serde::Deserialize;
 
 use crate::agent::{AgentError, Part};

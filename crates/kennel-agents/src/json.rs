@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::fmt;
 
-use kennel_core::verdict::beginning_of;
+use kennel_types::beginning_of;
 use serde::de::{Deserialize, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 
 /// A string, borrowed where nothing in it is escaped. Anything else than a string is read over, and is empty.

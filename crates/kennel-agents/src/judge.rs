@@ -16,8 +16,7 @@
 //! 8. A code by which programs say that a signal ended them: `killed`.
 //! 9. Anything else: `crashed`, or `unknown` if even its exit is.
 
-use kennel_core::verdict::{EvidenceSource, MOST_EVIDENCE};
-use kennel_core::{Verdict, VerdictKind};
+use kennel_types::{EvidenceSource, MOST_EVIDENCE, Verdict, VerdictKind};
 
 use crate::reader::{Dialect, Streams};
 use crate::seen::{Failure, Seen, Told};

@@ -18,7 +18,7 @@
 //!
 //! ```
 //! use kennel_agents::{Agent, Because, End, Ended, Stream};
-//! use kennel_core::{Seat, VerdictKind};
+//! use kennel_types::{Seat, VerdictKind};
 //!
 //! let seat = Seat { agent: "codex".to_owned(), ..Seat::default() };
 //! let agent = Agent::of(&seat)?;

@@ -5,7 +5,7 @@ mod noise;
 
 use std::time::Duration;
 
-use kennel_core::{Judged, Usage, Work};
+use kennel_types::{Judged, Usage, Work};
 
 use crate::judge::{self, Ended};
 use crate::seen::{Seen, Told};
@@ -90,7 +90,7 @@ pub(crate) enum Understood {
 pub(crate) struct Refusal {
     /// What is in the text.
     pub(crate) has: &'static str,
-    pub(crate) kind: kennel_core::VerdictKind,
+    pub(crate) kind: kennel_types::VerdictKind,
 }
 
 /// The format of one agent's output.

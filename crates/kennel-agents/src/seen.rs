@@ -2,8 +2,7 @@
 
 use std::time::Duration;
 
-use kennel_core::verdict::{EvidenceSource, beginning_of};
-use kennel_core::{Usage, VerdictKind};
+use kennel_types::{EvidenceSource, Usage, VerdictKind, beginning_of};
 
 use crate::json::About;
 use crate::reader::{Happening, MOST_LINE, Noise, Tell};

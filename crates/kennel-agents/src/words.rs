@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use kennel_core::VerdictKind;
+use kennel_types::VerdictKind;
 
 /// What a provider's HTTP status means for the prompt.
 pub(crate) fn by_status(status: u64, text: &str) -> Option<VerdictKind> {

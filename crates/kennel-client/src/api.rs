@@ -1,12 +1,12 @@
 //! The API as functions. Those who need more than this have [`Client::send`].
 
-use kennel_core::api::{
+use kennel_types::api::{
     CreateRequest, DaemonView, InputRequest, InspectView, ListRequest, MemberAnswer, NewMember,
     PlanRequest, ResumeRequest, SessionPage, SignalRequest, StopAnswer, StopRequest, StraysEnded,
     StraysView, WorktreesView,
 };
-use kennel_core::plan::PlanView;
-use kennel_core::{EventView, SessionView};
+use kennel_types::plan::PlanView;
+use kennel_types::{EventView, SessionView};
 
 use crate::client::{Client, Lines, Patience};
 use crate::error::ClientError;

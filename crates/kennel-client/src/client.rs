@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use kennel_core::api::Problem;
+use kennel_types::api::Problem;
 use rustix::fd::{AsFd, BorrowedFd};
 use serde::Serialize;
 use serde::de::DeserializeOwned;

@@ -2,8 +2,8 @@
 
 use std::io;
 
-use kennel_core::SessionView;
-use kennel_core::api::Problem;
+use kennel_types::SessionView;
+use kennel_types::api::Problem;
 
 use crate::client::SHORTLY;
 

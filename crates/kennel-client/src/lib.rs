@@ -2,7 +2,7 @@
 //!
 //! ```no_run
 //! use kennel_client::{Client, Until};
-//! use kennel_core::api::{CreateRequest, StopRequest, Text};
+//! use kennel_types::api::{CreateRequest, StopRequest, Text};
 //!
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! let kennel = Client::of_home("/home/me/.local/share/kennel");

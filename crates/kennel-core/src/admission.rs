@@ -2,9 +2,10 @@
 
 use std::fmt;
 
+use kennel_types::{Phase, StartedBy};
 use serde::{Deserialize, Serialize};
 
-use crate::session::{Phase, Session, StartedBy};
+use crate::session::Session;
 
 /// How many there may be at once. None: any number.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::session::OwedKind;
+use kennel_types::OwedKind;
 
 /// To be carried out; the answer comes as an [`crate::Event`].
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -36,7 +36,7 @@ pub enum Effect {
         grace: Duration,
     },
     /// Look for the sign that it is up, and mind the time, from when the program began to run: [`crate::Event::BecameReady`] or
-    /// [`crate::Event::ReadyOverdue`] follows. If [`crate::Readiness::Report`] was asked for, only the time.
+    /// [`crate::Event::ReadyOverdue`] follows. If [`kennel_types::Readiness::Report`] was asked for, only the time.
     AwaitReady,
     /// Nobody needs that any more.
     StopAwaiting,

@@ -2,8 +2,7 @@
 
 use std::time::Duration;
 
-use crate::report::Report;
-use crate::session::{Exit, OwedKind, Reason, Survivor};
+use kennel_types::{Exit, OwedKind, Reason, Report, Survivor};
 
 /// Something happened. Events may come twice, late, or in an order that nobody expected.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -45,15 +45,15 @@ mod terminal;
 #[cfg(test)]
 mod tests;
 
+use kennel_types::{
+    Exit, LaunchToken, Owed, OwedKind, Phase, RelaunchState, SessionId, SessionSpec, StartedBy,
+};
+
 use crate::effect::Effect;
 use crate::event::Event;
-use crate::id::{LaunchToken, SessionId};
 use crate::report::Reported;
-use crate::restart::{RelaunchState, Restarts};
-use crate::session::{
-    Exit, Launch, Look, Owed, OwedKind, Phase, Session, StartedBy, Underway, Wanted, Writing,
-};
-use crate::spec::SessionSpec;
+use crate::restart::Restarts;
+use crate::session::{Launch, Look, Session, Underway, Wanted, Writing};
 
 pub(crate) fn worktree(spec: &SessionSpec) -> Option<OwedKind> {
     let wanted = spec.worktree.as_ref()?;

@@ -1,14 +1,7 @@
 //! A member: a named seat for an agent, with a folder and a conversation of its own.
 
+use kennel_types::{Judged, Seat, SessionId, Usage, UsageScope, VerdictKind, is_unset};
 use serde::{Deserialize, Serialize};
-
-use crate::agent::Seat;
-use crate::id::SessionId;
-use crate::spec::is_unset;
-use crate::verdict::{Judged, Usage, VerdictKind};
-
-/// The longest name.
-const LONGEST_NAME: usize = 64;
 
 /// A named seat. Whether it is busy is nowhere written down: it is if a session of its lives.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -41,15 +34,6 @@ pub struct Member {
     pub created_ms: u64,
 }
 
-/// What the usage is of that an agent tells.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum UsageScope {
-    /// Of this attempt.
-    Attempt,
-    /// Of the whole conversation, former prompts included.
-    Conversation,
-}
-
 /// What became of a member's last prompt.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LastVerdict {
@@ -61,29 +45,7 @@ pub struct LastVerdict {
     pub at_ms: u64,
 }
 
-/// Text that is no name of a member.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error(
-    "{0:?} is no name for a member: it has 1 to {LONGEST_NAME} letters, digits, '-', '_' or '.', and begins with a \
-     letter or digit"
-)]
-pub struct MemberNameError(String);
-
 impl Member {
-    /// Checks a name: it is typed, printed, and part of plans.
-    ///
-    /// # Errors
-    /// It won't do.
-    pub fn check_name(name: &str) -> Result<(), MemberNameError> {
-        let sound = |c: char| c.is_alphanumeric() || matches!(c, '-' | '_' | '.');
-        let begins = name.chars().next().is_some_and(char::is_alphanumeric);
-        if begins && name.chars().count() <= LONGEST_NAME && name.chars().all(sound) {
-            Ok(())
-        } else {
-            Err(MemberNameError(name.to_owned()))
-        }
-    }
-
     /// Forgets whose verdicts it has learnt that can't be told again: they are on record.
     pub(crate) fn settle_learnt(&mut self, unrecorded: impl Fn(&SessionId) -> bool) {
         self.learnt.retain(unrecorded);
@@ -137,7 +99,7 @@ impl Member {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::verdict::{EvidenceSource, Verdict, Work};
+    use kennel_types::{EvidenceSource, Verdict, Work};
 
     fn member(conversation: Option<&str>) -> Member {
         Member {
@@ -212,16 +174,5 @@ mod tests {
         assert_eq!(prompt(3, Some("a"), 0, "a"), 25, "it told nothing");
         assert_eq!(prompt(4, Some("a"), 30, "a"), 30);
         assert_eq!(prompt(5, None, 7, "b"), 37, "another one");
-    }
-
-    #[test]
-    fn names_are_plain() {
-        for name in ["a", "Anna-2", "über.x", "7"] {
-            Member::check_name(name).unwrap();
-        }
-        for name in ["", "-a", ".a", "a b", "a/b", "a{b}", &"x".repeat(65)] {
-            let told = Member::check_name(name).unwrap_err().to_string();
-            assert!(told.starts_with(&format!("{name:?}")), "{told}");
-        }
     }
 }

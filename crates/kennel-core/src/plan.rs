@@ -1,6 +1,6 @@
 //! Plans: several agents with one cancel.
 //!
-//! A plan is read from text and checked ([`PlanSpec`]): stages of agents, one stage after the other, the agents of
+//! A plan is read from text and checked ([`kennel_types::plan::PlanSpec`]): stages of agents, one stage after the other, the agents of
 //! a stage at the same time. While it is run it is a value ([`PlanState`]): something happens to it ([`PlanEvent`]), and
 //! it says what is to be done ([`Action`]).
 //!
@@ -25,30 +25,26 @@
 //!   [`PlanEvent::Asked`] or [`PlanEvent::NotAsked`].
 
 mod check;
-mod name;
 mod outcome;
 mod problem;
 mod read;
 mod render;
 mod resume;
-mod spec;
 mod state;
 mod step;
 mod template;
 mod view;
 
-pub use check::{LONGEST_PROMPT, MOST_AGENTS};
-pub use name::{Name, NameError, Place, PlaceError};
+pub use check::{LONGEST_PROMPT, MOST_AGENTS, check, put_prompt};
 pub use outcome::{AgentOutcome, AgentResult, PlanOutcome, PlanResult};
 pub use problem::{PlanError, Problem};
-pub use render::{Answer, Inputs, LONGEST_ANSWER, PromptError};
-pub use spec::{InputSpec, OnFailure, PlanAgent, PlanSpec, Prompt, StageSpec, Who, WorktreeWish};
+pub use read::parse;
+pub use render::{Answer, Inputs, LONGEST_ANSWER, PromptError, fill_inputs, prompt};
 pub use state::{
     AgentPhase, AgentState, Ending, Failure, Heard, Ignored, PlanEvent, PlanState, Skip,
 };
 pub use step::Action;
 pub use template::{NoValue, Reference, Template, TemplateError};
-pub use view::{PlanAgentStatus, PlanAgentView, PlanStatus, PlanView, StageView};
 
 #[cfg(test)]
 mod tests;

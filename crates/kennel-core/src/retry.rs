@@ -8,8 +8,7 @@
 
 use std::time::Duration;
 
-use crate::agent::{AgentSpec, Wish};
-use crate::verdict::{Judged, VerdictKind, Work};
+use kennel_types::{AgentSpec, Judged, VerdictKind, Wish, Work};
 
 /// The pause before the first repetition; each further one takes twice as long. The agents' own programs have tried for
 /// a while already.

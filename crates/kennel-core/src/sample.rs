@@ -2,10 +2,12 @@
 
 use std::time::Duration;
 
+use kennel_types::{
+    IdMaker, LaunchToken, Owed, OwedKind, Reason, SessionId, SessionSpec, WorktreeSpec,
+};
+
 use crate::event::{Event, StopWish};
-use crate::id::{IdMaker, LaunchToken, SessionId};
-use crate::session::{Owed, OwedKind, Reason, Session};
-use crate::spec::{SessionSpec, WorktreeSpec};
+use crate::session::Session;
 
 pub(crate) const GRACE: Duration = Duration::from_secs(10);
 

@@ -3,12 +3,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
+use kennel_types::{Phase, Reason, RelaunchState, SessionId};
+
 use crate::effect::Effect;
 use crate::event::{Event, StopWish};
-use crate::id::SessionId;
 use crate::member::Member;
-use crate::restart::RelaunchState;
-use crate::session::{Phase, Reason, Session, Wanted, Writing};
+use crate::session::{Session, Wanted, Writing};
 
 mod find;
 mod key;

@@ -2,11 +2,10 @@
 
 use std::time::Duration;
 
-use kennel_core::SessionSpec;
-use kennel_core::api::AdoptRequest;
-use kennel_core::report::Title;
 use kennel_sys::identity::{Identity, Stat};
 use kennel_sys::pidfd;
+use kennel_types::api::AdoptRequest;
+use kennel_types::{SessionSpec, Title};
 use rustix::fd::{AsFd, OwnedFd};
 use rustix::time::{ClockId, clock_gettime};
 

@@ -4,8 +4,8 @@
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
-pub use kennel_core::timestamp::{ParseTimeError, parse_rfc3339, rfc3339};
 use kennel_keeper::fault::leap;
+pub use kennel_types::timestamp::{ParseTimeError, parse_rfc3339, rfc3339};
 
 /// Milliseconds since 1970, now. 0 if the clock stands before that.
 #[must_use]

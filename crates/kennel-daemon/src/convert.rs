@@ -2,10 +2,11 @@
 
 use std::time::Duration;
 
-use kennel_core::{Event, Exit, OwedKind, PenEnd, Probe, Reason, Report, SessionSpec, Survivor};
+use kennel_core::{Event, PenEnd, Probe};
 use kennel_keeper::protocol::{Cause, Outcome, Stage, State};
 use kennel_pen::Status;
 use kennel_sys::reap::Ended;
+use kennel_types::{Exit, OwedKind, Reason, Report, SessionSpec, Survivor};
 
 /// How an agent ended.
 pub(crate) fn exit(status: &Status) -> Exit {

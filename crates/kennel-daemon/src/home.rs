@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 use std::sync::mpsc;
 use std::time::Duration;
 
-use kennel_core::SessionId;
 use kennel_pen::{HomeId, PenName};
+use kennel_types::SessionId;
 use rustix::fs::FlockOperation;
 
 /// A home: its folder and its id.
@@ -139,7 +139,7 @@ mod tests {
     #[test]
     fn every_session_has_a_name_for_its_pen() {
         let home = Home { folder: "/h".into(), id: HomeId::random().unwrap() };
-        let id = kennel_core::IdMaker::default().next(u64::MAX / 2, 7);
+        let id = kennel_types::IdMaker::default().next(u64::MAX / 2, 7);
         let name = home.pen_name(&id).unwrap();
         assert_eq!(name.session.as_str(), id.as_str());
     }

@@ -3,11 +3,11 @@
 use std::io;
 use std::time::Duration;
 
-use kennel_core::api::{InspectView, MemberView, UsageView};
-use kennel_core::{EventView, PenKind, Phase, StartedBy};
 use kennel_keeper::protocol::{Report, Request, Role};
 use kennel_pen::{Member, Usage};
 use kennel_sys::identity::{Identity, Stat};
+use kennel_types::api::{InspectView, MemberView, UsageView};
+use kennel_types::{EventView, PenKind, Phase, StartedBy};
 use tokio::task::spawn_blocking;
 use tokio::time::timeout;
 

@@ -6,9 +6,9 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use kennel_core::SessionId;
 use kennel_keeper::protocol::Request;
 use kennel_keeper::{ClientError, KeeperClient};
+use kennel_types::SessionId;
 use rustix::fd::{AsFd, OwnedFd};
 use tokio::io::unix::AsyncFd;
 use tokio::sync::mpsc;

@@ -1,7 +1,8 @@
 //! A page of sessions, ready to be sent.
 
 use axum::body::Bytes;
-use kennel_core::{Revision, SessionId, SessionView};
+use kennel_core::Revision;
+use kennel_types::{SessionId, SessionView};
 use serde_json::Error;
 
 use kennel_register::SessionTimes;
@@ -65,8 +66,9 @@ pub(crate) fn write(view: &SessionView) -> Result<Bytes, Error> {
 mod tests {
     use std::path::Path;
 
-    use kennel_core::api::SessionPage;
-    use kennel_core::{IdMaker, LaunchToken, Session, SessionSpec};
+    use kennel_core::Session;
+    use kennel_types::api::SessionPage;
+    use kennel_types::{IdMaker, LaunchToken, SessionSpec};
 
     use super::*;
 

@@ -223,7 +223,7 @@ mod tests {
         let file = RotatingFile::open(folder.path(), Limits { max_bytes: MAX_BYTES, old_files: 4 });
         let lines = lines(SharedFile(Mutex::new(file.unwrap())));
         let subscriber = tracing_subscriber::registry().with(LevelFilter::INFO).with(lines);
-        let token = kennel_core::LaunchToken::new(0xfeed_f00d);
+        let token = kennel_types::LaunchToken::new(0xfeed_f00d);
         tracing::subscriber::with_default(subscriber, || {
             tracing::info!(session = "abc", token = ?token, "two\nlines");
             tracing::debug!("too fine");

@@ -2,11 +2,12 @@
 
 use std::time::Duration;
 
-use kennel_core::api::{
+use kennel_core::Event;
+use kennel_keeper::protocol::{Report, YardReport};
+use kennel_types::api::{
     DaemonView, ListRequest, ReportRequest, ResumeRequest, StopAnswer, StopRequest,
 };
-use kennel_core::{Event, Judged, SessionId, SessionView};
-use kennel_keeper::protocol::{Report, YardReport};
+use kennel_types::{Judged, SessionId, SessionView};
 use rustix::fd::OwnedFd;
 use tokio::sync::{mpsc, oneshot};
 
@@ -259,7 +260,7 @@ pub(crate) enum Leave {
 #[derive(Debug)]
 pub(crate) struct Inspected {
     pub(crate) view: SessionView,
-    pub(crate) launch: kennel_core::LaunchView,
+    pub(crate) launch: kennel_types::LaunchView,
     /// All launches of the session, the first one first.
     pub(crate) launches: Vec<SessionView>,
     pub(crate) keeper_pid: Option<i32>,

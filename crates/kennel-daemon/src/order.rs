@@ -5,12 +5,12 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use kennel_core::api::{CreateRequest, Environment, ResumeRequest, StdinFrom, Text};
-use kennel_core::{LaunchToken, PenKind, SessionId, SessionSpec, WorktreeSpec};
 use kennel_keeper::journal::MIN_LIMIT;
 use kennel_keeper::protocol::{LaunchOrder, Stdin, TerminalOrder, TerminalSettings};
 use kennel_pen::holder::HeldKind;
 use kennel_pen::{Limit, PenName, Size};
+use kennel_types::api::{CreateRequest, Environment, ResumeRequest, StdinFrom, Text};
+use kennel_types::{LaunchToken, PenKind, SessionId, SessionSpec, WorktreeSpec};
 use rustix::fd::OwnedFd;
 
 use crate::home::{API_SOCKET, TOKEN_FILE};
@@ -74,7 +74,7 @@ impl NewLaunch {
             check_name(name)?;
         }
         if let Some(key) = &spec.key {
-            kennel_core::check_key(key).map_err(Refused::invalid)?;
+            kennel_types::check_key(key).map_err(Refused::invalid)?;
         }
         readiness::check(&spec)?;
         if spec.output_limit < MIN_LIMIT {
@@ -358,7 +358,7 @@ fn own_variables(
 pub(crate) fn check_name(name: &str) -> Result<(), Refused> {
     let sound = |c: char| !c.is_whitespace() && !c.is_control() && c != '/';
     let length = name.chars().count();
-    if kennel_core::looks_like_id(name) {
+    if kennel_types::looks_like_id(name) {
         let text = format!("{name:?} is no name for a session: it looks like the id of one");
         return Err(Refused::invalid(text).hint("choose a name that people can tell from an id"));
     }

@@ -7,10 +7,10 @@ use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 
-use kennel_core::Survivor;
 use kennel_pen::{HOME_COOKIE, SESSION_COOKIE};
 use kennel_sys::identity::Stat;
 use kennel_sys::pidfd::{self, Sent};
+use kennel_types::Survivor;
 use rustix::fd::{AsFd, OwnedFd};
 use rustix::io::Errno;
 use rustix::process::Signal;

@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 
 use kennel_agents::{Agent, PoliteSignal};
-use kennel_core::{AgentSpec, SessionSpec, Wish};
+use kennel_types::{AgentSpec, SessionSpec, Wish};
 use rustix::process::Signal;
 
 use crate::refused::Refused;
@@ -39,7 +39,7 @@ pub(crate) fn check(
     if !argv.is_empty() {
         return Err(Refused::invalid("argv is Kennel's to make if spec.agent is set"));
     }
-    if spec.restart != kennel_core::Restart::Never {
+    if spec.restart != kennel_types::Restart::Never {
         return Err(Refused::invalid("a prompt has no restart policy: see spec.agent.retries"));
     }
     if agent.interactive {
@@ -113,7 +113,7 @@ mod tests {
     use super::*;
 
     fn spec() -> SessionSpec {
-        let seat = kennel_core::Seat { agent: "claude".into(), ..kennel_core::Seat::default() };
+        let seat = kennel_types::Seat { agent: "claude".into(), ..kennel_types::Seat::default() };
         let agent = AgentSpec { seat, ..AgentSpec::default() };
         SessionSpec { agent: Some(Box::new(agent)), ..SessionSpec::default() }
     }
@@ -141,7 +141,7 @@ mod tests {
             check(spec, &[], prompt.map(ToOwned::to_owned)).map_err(|it| it.problem().detail)
         };
         assert!(told(&mut chat, None).unwrap_err().contains("needs a terminal"));
-        chat.terminal = Some(kennel_core::Terminal { rows: 24, columns: 80 });
+        chat.terminal = Some(kennel_types::Terminal { rows: 24, columns: 80 });
         assert!(told(&mut chat, Some("hello")).unwrap_err().contains("no prompt"));
         assert_eq!(told(&mut chat, None).unwrap(), None);
         let command = asking(chat.agent.as_ref().unwrap()).unwrap();

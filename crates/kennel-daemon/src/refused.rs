@@ -1,8 +1,8 @@
 //! Why somebody does not get what they asked for.
 
-use kennel_core::api::Problem;
 use kennel_core::report::Disbelief;
 use kennel_core::{FindError, Refusal, RelaunchRefusal, RemoveError};
+use kennel_types::api::Problem;
 
 /// A refusal, as the API tells it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -291,7 +291,7 @@ mod tests {
 
     #[test]
     fn every_disbelief_has_a_code_that_is_listed() {
-        let launch = kennel_core::IdMaker::default().next(0, 1);
+        let launch = kennel_types::IdMaker::default().next(0, 1);
         let name = String::new;
         let all = [
             Disbelief::NoToken,

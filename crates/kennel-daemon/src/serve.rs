@@ -10,9 +10,9 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use kennel_core::SessionId;
 use kennel_keeper::fault::point;
 use kennel_sys::identity;
+use kennel_types::SessionId;
 use kennel_web::Site;
 use rustix::process::{Resource, Rlimit};
 use tokio::signal::unix::{SignalKind, signal};

@@ -8,10 +8,10 @@ use std::collections::HashMap;
 use std::io;
 use std::time::{Duration, Instant};
 
-use kennel_core::api::{EndStraysRequest, StrayRef, StrayView, StraysEnded, StraysView};
 use kennel_pen::{Ground, Leftover, LeftoverEnd, PenName};
 use kennel_sys::identity::Stat;
 use kennel_sys::pidfd;
+use kennel_types::api::{EndStraysRequest, StrayRef, StrayView, StraysEnded, StraysView};
 use rustix::event::{PollFd, PollFlags};
 use rustix::fd::{AsFd, OwnedFd};
 use rustix::process::Signal;

@@ -9,11 +9,11 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use kennel_core::SessionId;
 use kennel_keeper::ClientError;
 use kennel_keeper::fault::point;
 use kennel_keeper::protocol::{Report, Request, Role, Stage};
 use kennel_pen::{Claim, Ground, Leftover, LeftoverEnd};
+use kennel_types::SessionId;
 use tokio::sync::oneshot;
 use tokio::task::spawn_blocking;
 
@@ -202,7 +202,7 @@ mod tests {
     fn only_folders_that_are_named_like_sessions_are_listed() {
         let home = tempfile::tempdir().unwrap();
         assert_eq!(list(&home.path().join("none")).unwrap(), []);
-        let id = kennel_core::IdMaker::default().next(0, 1);
+        let id = kennel_types::IdMaker::default().next(0, 1);
         for name in [id.as_str(), "lost+found", "UPPER"] {
             std::fs::create_dir(home.path().join(name)).unwrap();
         }
@@ -213,7 +213,7 @@ mod tests {
     async fn a_folder_of_no_session_goes() {
         let folder = tempfile::tempdir().unwrap();
         let home = Home { folder: folder.path().to_owned(), id: HomeId::random().unwrap() };
-        let id = kennel_core::IdMaker::default().next(0, 1);
+        let id = kennel_types::IdMaker::default().next(0, 1);
         std::fs::create_dir_all(home.session(&id).join("journal")).unwrap();
         sweep_folder(&home, &id).await.unwrap();
         assert!(!home.session(&id).exists());

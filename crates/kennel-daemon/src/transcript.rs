@@ -4,8 +4,8 @@ use std::io;
 use std::path::Path;
 
 use kennel_agents::{Agent, Because, End, Ended, Happening, Reader, Stream};
-use kennel_core::{Exit, SessionView};
 use kennel_keeper::journal::{self, Item, STDERR};
+use kennel_types::{Exit, SessionView};
 
 use crate::home::JOURNAL;
 

@@ -2,7 +2,8 @@
 
 use std::path::Path;
 
-use kennel_core::{Exit, LaunchView, PenKind, Session, SessionView, StartedBy};
+use kennel_core::Session;
+use kennel_types::{Exit, LaunchView, PenKind, SessionView, StartedBy};
 
 use crate::clock::rfc3339;
 use kennel_register::SessionTimes;
@@ -85,9 +86,9 @@ mod tests {
 
     #[test]
     fn the_secret_of_a_launch_is_shown_to_nobody() {
-        let token = kennel_core::LaunchToken::new(0x00c0_ffee);
+        let token = kennel_types::LaunchToken::new(0x00c0_ffee);
         let spec = crate::order::tests::request(&["true"]).spec;
-        let id = kennel_core::IdMaker::default().next(0, 1);
+        let id = kennel_types::IdMaker::default().next(0, 1);
         let session = Session::new(id, spec, token.clone(), Vec::new());
         let view = super::session(&session, SessionTimes::default(), Path::new("/h"), false);
         let shown = serde_json::to_string(&(view, launch(&session))).unwrap();

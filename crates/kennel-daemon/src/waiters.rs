@@ -5,8 +5,9 @@
 
 use std::time::Instant;
 
-use kennel_core::api::{ShutdownLine, StopAnswer, StopResult};
-use kennel_core::{Event, PenEnd, Phase, ReadyState, RelaunchState, Session, SessionView, Writing};
+use kennel_core::{Event, PenEnd, Session, Writing};
+use kennel_types::api::{ShutdownLine, StopAnswer, StopResult};
+use kennel_types::{Phase, ReadyState, RelaunchState, SessionView};
 use tokio::sync::mpsc;
 
 use crate::message::Answer;
@@ -171,7 +172,8 @@ pub(crate) fn stop_answer(result: StopResult, view: SessionView, since: Instant)
 
 #[cfg(test)]
 mod tests {
-    use kennel_core::{Exit, IdMaker, LaunchToken, StopWish, Survivor};
+    use kennel_core::StopWish;
+    use kennel_types::{Exit, IdMaker, LaunchToken, Survivor};
 
     use super::*;
 
@@ -223,7 +225,7 @@ mod tests {
     fn a_stop_is_stuck_only_by_news_of_survivors() {
         let mut session = session();
         let born = Event::Born { identity: "x".into(), pid: 1, pen: None };
-        let reason = kennel_core::Reason::Stopped { by: "me".into() };
+        let reason = kennel_types::Reason::Stopped { by: "me".into() };
         let stop = Event::StopAsked(StopWish { grace: None, reason });
         run(
             &mut session,

@@ -14,7 +14,7 @@ use std::ffi::OsStr;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::process::ExitCode;
 
-use kennel_core::PenKind;
+use kennel_types::PenKind;
 use scenes::SCENES;
 use stage::Stage;
 

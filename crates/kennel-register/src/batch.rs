@@ -3,7 +3,8 @@
 use std::collections::HashMap;
 use std::fmt;
 
-use kennel_core::{Member, Phase, SessionId};
+use kennel_core::Member;
+use kennel_types::{Phase, SessionId};
 use rusqlite::Connection;
 use tokio::sync::oneshot;
 

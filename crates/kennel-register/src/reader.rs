@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use kennel_core::EventView;
+use kennel_types::EventView;
 use rusqlite::{Connection, OpenFlags};
 
 use crate::database::BUSY_TIMEOUT;

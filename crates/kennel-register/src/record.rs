@@ -2,8 +2,10 @@
 
 use std::time::Duration;
 
-use kennel_core::plan::{Inputs, PlanSpec, PlanState};
-use kennel_core::{EventView, PenKind, Session, SessionId};
+use kennel_core::Session;
+use kennel_core::plan::{Inputs, PlanState};
+use kennel_types::plan::PlanSpec;
+use kennel_types::{EventView, PenKind, SessionId};
 
 /// A session as it is on record.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -5,7 +5,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 
-use kennel_core::{EventView, Member, Phase, SessionId};
+use kennel_core::Member;
+use kennel_types::{EventView, Phase, SessionId};
 use tokio::sync::{oneshot, watch};
 
 use crate::batch::{RecordChange, WriteCallback, WriteReply, WriteRequest, WriteUrgency};

@@ -1,7 +1,7 @@
 //! Every SQL statement on the register's tables.
 
-use kennel_core::timestamp::rfc3339;
-use kennel_core::{EventView, Member, Phase, SessionId, StartedBy, Wanted};
+use kennel_core::{Member, Wanted};
+use kennel_types::{EventView, Phase, SessionId, StartedBy, timestamp::rfc3339};
 use rusqlite::{Connection, OptionalExtension, Row, params};
 
 use crate::record::{EventQuery, NewEvent, PlanRecord, SessionRecord, SessionTimes};

@@ -13,7 +13,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use kennel_core::SessionId;
+use kennel_types::SessionId;
 use tokio::sync::{oneshot, watch};
 
 use crate::batch::{TransactionError, WriteReply, WriteRequest, WriteUrgency, transact};

@@ -6,7 +6,7 @@ use kennel_keeper::journal::MIN_LIMIT;
 
 /// `10`, `10s`, `500ms`, `2m`, `1h`, `7d`, `1.5s`; also several, the largest unit first: `1h30m`.
 pub(crate) fn parse_time(text: &str) -> Result<Duration, String> {
-    kennel_core::parse_time(text).map_err(|error| error.to_string())
+    kennel_types::parse_time(text).map_err(|error| error.to_string())
 }
 
 /// A lease: a time, or `off` for none.
@@ -108,7 +108,7 @@ pub(crate) fn parse_name(text: &str) -> Result<String, String> {
 
 /// The name of a new session.
 pub(crate) fn parse_new_name(text: &str) -> Result<String, String> {
-    if kennel_core::looks_like_id(text) {
+    if kennel_types::looks_like_id(text) {
         return Err(
             "it looks like the id of a session; choose a name that people can tell from one".into(),
         );

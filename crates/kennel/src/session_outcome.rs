@@ -1,11 +1,11 @@
 //! What a session came to, as an exit code and as words.
 
-use kennel_core::report::Activity;
-use kennel_core::{
-    Exit, OwedKind, Phase, ReadyState, Reason, RelaunchState, SessionView, StartedBy, Survivor,
-};
 use kennel_keeper::protocol::{Cause, Outcome};
 use kennel_pen::Status;
+use kennel_types::{
+    Activity, Exit, OwedKind, Phase, ReadyState, Reason, RelaunchState, SessionView, StartedBy,
+    Survivor,
+};
 
 use crate::command_error::CommandError;
 use crate::exit_code;

@@ -3,8 +3,8 @@
 use std::thread;
 use std::time::Duration;
 
-use kennel_core::SessionView;
-use kennel_core::api::{StopAnswer, StopRequest};
+use kennel_types::SessionView;
+use kennel_types::api::{StopAnswer, StopRequest};
 
 use crate::connect::{DaemonClient, Patience, Sent, StartDaemon, session_path};
 use crate::home::Home;

@@ -6,8 +6,8 @@ use std::path::PathBuf;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use kennel_core::{Phase, RelaunchState, SessionView};
 use kennel_testing::{Pen, Scene};
+use kennel_types::{Phase, RelaunchState, SessionView};
 use rustix::process::Signal;
 use serde_json::Value;
 

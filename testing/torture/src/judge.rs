@@ -2,8 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use kennel_core::{Exit, Phase, Reason, SessionView};
 use kennel_keeper::journal::Why;
+use kennel_types::{Exit, Phase, Reason, SessionView};
 
 use crate::job::{End, Job};
 use crate::ledger::{Asked, Blows, Deeds};

@@ -14,7 +14,7 @@ use std::thread;
 
 use anyhow::{Context, bail};
 use kennel_agents::Agent;
-use kennel_core::Seat;
+use kennel_types::Seat;
 use mock_llm::Cli;
 
 use run::Program;

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, ensure};
 use kennel_agents::{Agent, Because, End, Ended, Finished, Stream};
-use kennel_core::Seat;
+use kennel_types::Seat;
 use mock_llm::{Cli, Server};
 use serde_json::{Value, json};
 

@@ -1,6 +1,6 @@
 //! What is recorded of each CLI.
 
-use kennel_core::Permissions;
+use kennel_types::Permissions;
 use mock_llm::Cli;
 
 /// One run of a CLI.

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use kennel_core::{Usage, VerdictKind};
+use kennel_types::{Usage, VerdictKind};
 use serde::Deserialize;
 use serde_json::Value;
 

@@ -1,7 +1,6 @@
 //! What certain words, or a code, say about a prompt.
 
-use kennel_core::VerdictKind;
-use kennel_core::verdict::EvidenceSource;
+use kennel_types::{EvidenceSource, VerdictKind};
 use regex::Regex;
 use serde::Deserialize;
 

@@ -1,7 +1,7 @@
 //! Output in pieces, output cut off, and no output of an agent's at all.
 
 use kennel_agents::{Agent, Because, End, Ended, Happening, Stream};
-use kennel_core::{VerdictKind, Work};
+use kennel_types::{VerdictKind, Work};
 use proptest::prelude::*;
 
 use crate::recorded::{Recorded, agent, exited};

@@ -1,9 +1,7 @@
 //! What is started, and agents that a user has described.
 
 use kennel_agents::{Agent, AgentError, Because, End, Ended, PoliteSignal, UsageOf};
-use kennel_core::VerdictKind::*;
-use kennel_core::verdict::EvidenceSource;
-use kennel_core::{Permissions, Seat, Work};
+use kennel_types::{EvidenceSource, Permissions, Seat, VerdictKind::*, Work};
 
 use crate::recorded::{agent, exited, judged};
 

@@ -1,9 +1,11 @@
 //! What was told and how it ended, together.
 
 use kennel_agents::{Because, End, Ended, Stream};
-use kennel_core::VerdictKind::{self, *};
-use kennel_core::Work;
-use kennel_core::verdict::{EvidenceSource, MOST_EVIDENCE};
+use kennel_types::{
+    EvidenceSource, MOST_EVIDENCE,
+    VerdictKind::{self, *},
+    Work,
+};
 
 use crate::recorded::{Recorded, agent, exited, judged};
 

@@ -4,9 +4,12 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use kennel_agents::Happening;
-use kennel_core::VerdictKind::{self, *};
-use kennel_core::verdict::EvidenceSource::{self, Kennel, Result, Stderr};
-use kennel_core::{Usage, Work};
+use kennel_types::{
+    EvidenceSource::{self, Kennel, Result, Stderr},
+    Usage,
+    VerdictKind::{self, *},
+    Work,
+};
 
 use crate::recorded::Recorded;
 

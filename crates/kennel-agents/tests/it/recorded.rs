@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use kennel_agents::{Agent, Because, End, Ended, Finished, Happening, Stream};
-use kennel_core::Seat;
+use kennel_types::Seat;
 use serde_json::Value;
 
 /// One run of a CLI.

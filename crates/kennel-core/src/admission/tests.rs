@@ -67,7 +67,7 @@ fn over_the_cap_one_waits_if_it_would() {
 fn neither_those_in_line_nor_those_who_have_ended_count() {
     let caps = Caps { live: Some(1), launching: Some(1), ..Caps::default() };
     let mut ended = running("a");
-    drop(ended.step(&Event::Gone { exit: crate::Exit::Code { code: 0 }, reason: None }));
+    drop(ended.step(&Event::Gone { exit: kennel_types::Exit::Code { code: 0 }, reason: None }));
     assert_eq!(ended.phase, Phase::Reaped, "it owes its files");
     let census = census(&caps, &[reserved("a").queued(), ended]);
     assert_eq!(decide(&caps, &census, applicant(None, false)), Admission::Admit);

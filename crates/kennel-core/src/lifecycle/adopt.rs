@@ -1,8 +1,10 @@
 //! What a new daemon finds of a launch that a former one left, and what it makes of it.
 
+use kennel_types::{Exit, Phase, Reason};
+
 use crate::effect::Effect;
 use crate::event::Probe;
-use crate::session::{Exit, Look, Phase, Reason, Session};
+use crate::session::{Look, Session};
 
 /// After so many probes that could not look, a stop no longer waits for one: the pen is ended.
 const PATIENCE: u8 = 3;

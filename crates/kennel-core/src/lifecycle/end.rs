@@ -1,11 +1,10 @@
 //! The end: seen by the keeper, or brought about without it; then clean-up, record, release.
 
+use kennel_types::{Exit, Kept, Owed, OwedKind, Phase, ReadyState, Reason, Survivor};
+
 use crate::effect::Effect;
 use crate::event::PenEnd;
-use crate::ready::ReadyState;
-use crate::session::{
-    Exit, Kept, Look, LostBecause, Owed, OwedKind, Phase, Reason, Session, Survivor, Writing,
-};
+use crate::session::{Look, LostBecause, Session, Writing};
 
 impl Session {
     pub(super) fn on_exited(&mut self, exit: &Exit) -> Vec<Effect> {

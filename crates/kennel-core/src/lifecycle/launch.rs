@@ -1,7 +1,9 @@
 //! From a row to a program that runs.
 
+use kennel_types::{Exit, Phase, Reason};
+
 use crate::effect::Effect;
-use crate::session::{Exit, Phase, Reason, Session};
+use crate::session::Session;
 
 impl Session {
     pub(super) fn on_keeper_ready(&mut self) -> Vec<Effect> {

@@ -2,15 +2,15 @@
 
 use std::time::Duration;
 
+use kennel_types::{
+    Exit, OwedKind, Phase, Readiness, ReadyState, Reason, RelaunchState, Report, Restart, Survivor,
+};
 use proptest::prelude::*;
 
 use crate::effect::Effect;
 use crate::event::{Event, PenEnd, Probe, StopWish};
-use crate::ready::{Readiness, ReadyState};
-use crate::report::Report;
-use crate::restart::{RelaunchState, Restart};
 use crate::sample::{asking, tree, worktree};
-use crate::session::{Exit, OwedKind, Phase, Reason, Session, Survivor, Wanted, Writing};
+use crate::session::{Session, Wanted, Writing};
 
 fn exit() -> impl Strategy<Value = Exit> {
     prop_oneof![

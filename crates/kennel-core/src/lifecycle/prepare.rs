@@ -1,7 +1,9 @@
 //! Before there is a keeper: the line, and what is made for a session.
 
+use kennel_types::{Exit, OwedKind, Phase, Reason};
+
 use crate::effect::Effect;
-use crate::session::{Exit, OwedKind, Phase, Reason, Session, Writing};
+use crate::session::{Session, Writing};
 
 impl Session {
     pub(super) fn on_turn_came(&mut self) -> Vec<Effect> {

@@ -3,11 +3,11 @@
 //! A sign counts only while it is waited for: once the time is over, a stop is wanted or the agent has ended, it
 //! is late, and changes nothing.
 
+use kennel_types::{Phase, Readiness, ReadyState, Reason, Report};
+
 use crate::effect::Effect;
 use crate::event::StopWish;
-use crate::ready::{Readiness, ReadyState};
-use crate::report::Report;
-use crate::session::{Phase, Reason, Session};
+use crate::session::Session;
 
 impl Session {
     /// The program runs: from here on somebody looks.

@@ -3,8 +3,10 @@
 //! An answer to an older record must not be taken for one to the outcome's: the keeper would be let go while
 //! nobody else has the outcome.
 
+use kennel_types::{Phase, Reason};
+
 use crate::effect::Effect;
-use crate::session::{Phase, Reason, Session, Writing};
+use crate::session::{Session, Writing};
 
 impl Session {
     pub(super) fn record_durably(&mut self, effects: &mut Vec<Effect>) {

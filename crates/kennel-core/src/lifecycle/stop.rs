@@ -2,11 +2,12 @@
 
 use std::time::Duration;
 
+use kennel_types::{Judged, Phase, Reason, RelaunchState};
+
 use crate::effect::Effect;
 use crate::event::StopWish;
-use crate::restart::{self, Decision, Facts, RelaunchState};
-use crate::session::{Look, Phase, Reason, Session, Wanted};
-use crate::verdict::Judged;
+use crate::restart::{self, Decision, Facts};
+use crate::session::{Look, Session, Wanted};
 
 /// What a wish changed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

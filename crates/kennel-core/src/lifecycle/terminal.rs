@@ -12,11 +12,11 @@
 //! it ends it; the end of everything, of a client or of a parent does not. That it has ended is known by a handle on
 //! that very process, or by a look for its identity; a look that fails says nothing, and is repeated.
 
+use kennel_types::{LaunchToken, Owed, Phase, Reason, SessionId, SessionSpec, StartedBy};
+
 use crate::effect::Effect;
 use crate::event::{Event, Probe, StopWish};
-use crate::id::{LaunchToken, SessionId};
-use crate::session::{Look, Owed, Phase, Reason, Session, StartedBy, Underway, Writing};
-use crate::spec::SessionSpec;
+use crate::session::{Look, Session, Underway, Writing};
 
 use super::stop::Wish;
 

@@ -9,10 +9,12 @@ mod readiness;
 mod rows;
 mod stopping;
 
+use kennel_types::{Exit, Phase};
+
 use crate::effect::Effect;
 use crate::event::Event;
 use crate::sample::{born, session};
-use crate::session::{Exit, Phase, Session};
+use crate::session::Session;
 
 const RECORD: Effect = Effect::Record { durable: true };
 const NOTE: Effect = Effect::Record { durable: false };

@@ -4,14 +4,11 @@
 
 use std::collections::BTreeSet;
 
-use serde::Deserializer;
-use serde::de::Error as _;
+use kennel_types::check_member_name;
+use kennel_types::plan::{Name, Place, PlanAgent, PlanSpec, Prompt, StageSpec, Who, WorktreeWish};
 
-use super::name::{Name, Place};
 use super::problem::{Complaint, PlanError, Problem, Spot};
-use super::spec::{PlanAgent, PlanSpec, Prompt, StageSpec, Who, WorktreeWish};
 use super::template::{INPUT, Reference, Template};
-use crate::member::Member;
 use crate::slip::did_you_mean;
 
 /// The most agents of a plan.
@@ -21,47 +18,30 @@ const MOST_RETRIES: u32 = 100;
 /// The most bytes of a prompt, before anything is put in.
 pub const LONGEST_PROMPT: usize = 1 << 20;
 
-impl PlanSpec {
-    /// As it is in a request, where a field that nobody knows is a mistake.
-    ///
-    /// # Errors
-    /// It is none, or has such a field.
-    pub fn asked<'de, D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-        let mut unknown = None;
-        let spec = serde_ignored::deserialize(from, |path| {
-            unknown.get_or_insert_with(|| path.to_string());
-        })?;
-        match unknown {
-            None => Ok(spec),
-            Some(path) => Err(D::Error::custom(format!("unknown field `{path}`"))),
+/// Whether it can be run. What [`super::parse`] gives can; what came another way may not.
+///
+/// # Errors
+/// It can't, with everything that is wrong.
+pub fn check(plan: &PlanSpec) -> Result<(), PlanError> {
+    let complaints = complaints(plan).into_iter();
+    PlanError::none_of(complaints.map(|it| Problem { at: None, text: it.text }).collect())
+}
+
+/// Puts in a prompt that was in a file.
+///
+/// # Errors
+/// There is no agent at this place, or it can't be asked this.
+pub fn put_prompt(plan: &mut PlanSpec, place: &Place, text: &str) -> Result<(), PlanError> {
+    let stages = plan.stages.iter_mut().filter(|stage| stage.name == place.stage);
+    let mut agents = stages.flat_map(|stage| &mut stage.agents);
+    match agents.find(|agent| agent.name == place.agent) {
+        Some(agent) => agent.prompt = Prompt::Text(text.to_owned()),
+        None => {
+            let text = format!("there is no agent {place} in this plan");
+            return Err(PlanError(vec![Problem { at: None, text }]));
         }
     }
-
-    /// Whether it can be run. What [`PlanSpec::parse`] gives can; what came another way may not.
-    ///
-    /// # Errors
-    /// It can't, with everything that is wrong.
-    pub fn check(&self) -> Result<(), PlanError> {
-        let complaints = complaints(self).into_iter();
-        PlanError::none_of(complaints.map(|it| Problem { at: None, text: it.text }).collect())
-    }
-
-    /// Puts in a prompt that was in a file.
-    ///
-    /// # Errors
-    /// There is no agent at this place, or it can't be asked this.
-    pub fn put_prompt(&mut self, place: &Place, text: &str) -> Result<(), PlanError> {
-        let stages = self.stages.iter_mut().filter(|stage| stage.name == place.stage);
-        let mut agents = stages.flat_map(|stage| &mut stage.agents);
-        match agents.find(|agent| agent.name == place.agent) {
-            Some(agent) => agent.prompt = Prompt::Text(text.to_owned()),
-            None => {
-                let text = format!("there is no agent {place} in this plan");
-                return Err(PlanError(vec![Problem { at: None, text }]));
-            }
-        }
-        self.check()
-    }
+    check(plan)
 }
 
 /// Everything that is wrong with it.
@@ -176,7 +156,7 @@ impl<'a> Checking<'a> {
                 self.wrong("agent", "`agent` is empty; write for instance \"claude\"")
             }
             Who::Member(name) => {
-                if let Err(error) = Member::check_name(name) {
+                if let Err(error) = check_member_name(name) {
                     self.wrong("member", error);
                 }
                 for (key, given) in

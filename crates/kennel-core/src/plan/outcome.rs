@@ -1,12 +1,10 @@
 //! What became of a plan, and of each of its agents.
 
+use kennel_types::plan::{Place, PlanSpec};
+use kennel_types::{SessionId, Usage, VerdictKind};
 use serde::{Deserialize, Serialize};
 
-use super::name::Place;
-use super::spec::PlanSpec;
 use super::state::{AgentPhase, AgentState, Ending, Failure, PlanState};
-use crate::id::SessionId;
-use crate::verdict::{Usage, VerdictKind};
 
 /// What became of a plan.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -23,7 +21,6 @@ pub struct PlanOutcome {
 
 /// What became of a plan as a whole.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum PlanResult {
     /// Every stage has what it needs.
@@ -38,7 +35,6 @@ pub enum PlanResult {
 
 /// What became of an agent.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct AgentOutcome {
     /// Which.
     pub place: Place,
@@ -54,7 +50,6 @@ pub struct AgentOutcome {
 
 /// What became of an agent, in one word.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum AgentResult {
     /// It has answered.

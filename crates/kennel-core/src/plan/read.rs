@@ -3,15 +3,14 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use kennel_types::parse_time;
+use kennel_types::plan::{InputSpec, Name, PlanSpec, StageSpec};
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 use super::check::complaints;
-use super::name::Name;
 use super::problem::{PlanError, Problem, Spot};
-use super::spec::{InputSpec, PlanSpec, StageSpec};
 use crate::slip::did_you_mean;
-use crate::time::parse_time;
 
 mod agent;
 
@@ -19,31 +18,29 @@ const PLAN_KEYS: [&str; 6] = ["name", "about", "timeout", "concurrency", "inputs
 const STAGE_KEYS: [&str; 4] = ["name", "need", "stop_rest", "agent"];
 const INPUT_KEYS: [&str; 2] = ["default", "about"];
 
-impl PlanSpec {
-    /// Reads a plan, and checks it.
-    ///
-    /// # Errors
-    /// With everything that is wrong, and where.
-    pub fn parse(text: &str) -> Result<Self, PlanError> {
-        let table = match DeTable::parse(text) {
-            Ok(table) => table,
-            Err(error) => {
-                let at = error.span().map_or(0, |span| span.start);
-                let words: Vec<_> = error.message().lines().map(str::trim).collect();
-                let problem = Problem { at: Some(position(text, at)), text: words.join("; ") };
-                return Err(PlanError(vec![problem]));
-            }
-        };
-        let mut reader = Reader { text, problems: Vec::new(), spots: BTreeMap::new() };
-        let plan = reader.plan(table.get_ref());
-        match plan {
-            Some(plan) if reader.problems.is_empty() => {
-                reader.check(&plan);
-                PlanError::none_of(reader.told())?;
-                Ok(plan)
-            }
-            _ => Err(PlanError(reader.told())),
+/// Reads a plan, and checks it.
+///
+/// # Errors
+/// With everything that is wrong, and where.
+pub fn parse(text: &str) -> Result<PlanSpec, PlanError> {
+    let table = match DeTable::parse(text) {
+        Ok(table) => table,
+        Err(error) => {
+            let at = error.span().map_or(0, |span| span.start);
+            let words: Vec<_> = error.message().lines().map(str::trim).collect();
+            let problem = Problem { at: Some(position(text, at)), text: words.join("; ") };
+            return Err(PlanError(vec![problem]));
         }
+    };
+    let mut reader = Reader { text, problems: Vec::new(), spots: BTreeMap::new() };
+    let plan = reader.plan(table.get_ref());
+    match plan {
+        Some(plan) if reader.problems.is_empty() => {
+            reader.check(&plan);
+            PlanError::none_of(reader.told())?;
+            Ok(plan)
+        }
+        _ => Err(PlanError(reader.told())),
     }
 }
 

@@ -3,9 +3,9 @@
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-use super::name::{Name, Place};
+use kennel_types::plan::{Name, Place, PlanSpec, Prompt, StageSpec};
+
 use super::problem::{PlanError, Problem};
-use super::spec::{PlanSpec, Prompt, StageSpec};
 use super::template::{NoValue, Reference, Template, TemplateError, beginning};
 use crate::slip::did_you_mean;
 
@@ -60,70 +60,66 @@ pub enum PromptError {
     },
 }
 
-impl PlanSpec {
-    /// A value for each input: what was said, else its default.
-    ///
-    /// # Errors
-    /// Something was said that the plan has no use for, or nothing where it must be.
-    pub fn fill_inputs(&self, said: &BTreeMap<String, String>) -> Result<Inputs, PlanError> {
-        let mut problems = Vec::new();
-        let mut wrong = |text| problems.push(Problem { at: None, text });
-        for name in said.keys() {
-            if !self.inputs.keys().any(|known| known.as_str() == name) {
-                let near = did_you_mean(name, self.inputs.keys().map(Name::as_str));
-                wrong(format!("the plan {} has no input {name:?}{near}", self.name));
-            }
+/// A value for each input: what was said, else its default.
+///
+/// # Errors
+/// Something was said that the plan has no use for, or nothing where it must be.
+pub fn fill_inputs(plan: &PlanSpec, said: &BTreeMap<String, String>) -> Result<Inputs, PlanError> {
+    let mut problems = Vec::new();
+    let mut wrong = |text| problems.push(Problem { at: None, text });
+    for name in said.keys() {
+        if !plan.inputs.keys().any(|known| known.as_str() == name) {
+            let near = did_you_mean(name, plan.inputs.keys().map(Name::as_str));
+            wrong(format!("the plan {} has no input {name:?}{near}", plan.name));
         }
-        let mut inputs = BTreeMap::new();
-        for (name, input) in &self.inputs {
-            match said.get(name.as_str()).or(input.default.as_ref()) {
-                Some(value) => drop(inputs.insert(name.clone(), value.clone())),
-                None => {
-                    let about = input.about.as_ref().map(|about| format!(" ({about})"));
-                    let about = about.unwrap_or_default();
-                    wrong(format!(
-                        "the plan {} needs the input {name}{about}: say --set {name}=…",
-                        self.name
-                    ));
-                }
-            }
-        }
-        PlanError::none_of(problems)?;
-        Ok(Inputs(inputs))
     }
+    let mut inputs = BTreeMap::new();
+    for (name, input) in &plan.inputs {
+        match said.get(name.as_str()).or(input.default.as_ref()) {
+            Some(value) => drop(inputs.insert(name.clone(), value.clone())),
+            None => {
+                let about = input.about.as_ref().map(|about| format!(" ({about})"));
+                let about = about.unwrap_or_default();
+                wrong(format!(
+                    "the plan {} needs the input {name}{about}: say --set {name}=…",
+                    plan.name
+                ));
+            }
+        }
+    }
+    PlanError::none_of(problems)?;
+    Ok(Inputs(inputs))
+}
 
-    /// What the agent at this place is asked. An answer that is missing is no error: the plan goes on without it, or it
-    /// would have failed. In its place is `[no answer from STAGE.AGENT: why]`.
-    ///
-    /// # Errors
-    /// There is no such agent, or the plan was not checked.
-    pub fn prompt<'a>(
-        &self,
-        place: &Place,
-        inputs: &Inputs,
-        answer: &dyn Fn(&Place) -> Answer<'a>,
-    ) -> Result<String, PromptError> {
-        let agent = self.agent(place).ok_or_else(|| PromptError::NoAgent(place.clone()))?;
-        let text = match &agent.prompt {
-            Prompt::Text(text) => text,
-            Prompt::File(file) => {
-                return Err(PromptError::NotRead { place: place.clone(), file: file.clone() });
-            }
-        };
-        let template = Template::parse(text)
-            .map_err(|error| PromptError::Template { place: place.clone(), error })?;
-        let value = |reference: &Reference| match reference {
-            Reference::Input(name) => inputs.0.get(name).map(|said| Cow::Owned(said.clone())),
-            Reference::Agent(place) => self.agent(place).map(|_| told(place, answer(place)).into()),
-            Reference::Stage(name) => {
-                let stage = self.stages.iter().find(|stage| stage.name == *name)?;
-                Some(all_told(stage, answer).into())
-            }
-        };
-        template
-            .render(&value)
-            .map_err(|error| PromptError::NoValue { place: place.clone(), error })
-    }
+/// What the agent at this place is asked. An answer that is missing is no error: the plan goes on without it, or it
+/// would have failed. In its place is `[no answer from STAGE.AGENT: why]`.
+///
+/// # Errors
+/// There is no such agent, or the plan was not checked.
+pub fn prompt<'a>(
+    plan: &PlanSpec,
+    place: &Place,
+    inputs: &Inputs,
+    answer: &dyn Fn(&Place) -> Answer<'a>,
+) -> Result<String, PromptError> {
+    let agent = plan.agent(place).ok_or_else(|| PromptError::NoAgent(place.clone()))?;
+    let text = match &agent.prompt {
+        Prompt::Text(text) => text,
+        Prompt::File(file) => {
+            return Err(PromptError::NotRead { place: place.clone(), file: file.clone() });
+        }
+    };
+    let template = Template::parse(text)
+        .map_err(|error| PromptError::Template { place: place.clone(), error })?;
+    let value = |reference: &Reference| match reference {
+        Reference::Input(name) => inputs.0.get(name).map(|said| Cow::Owned(said.clone())),
+        Reference::Agent(place) => plan.agent(place).map(|_| told(place, answer(place)).into()),
+        Reference::Stage(name) => {
+            let stage = plan.stages.iter().find(|stage| stage.name == *name)?;
+            Some(all_told(stage, answer).into())
+        }
+    };
+    template.render(&value).map_err(|error| PromptError::NoValue { place: place.clone(), error })
 }
 
 /// All answers of a stage, each below its name.

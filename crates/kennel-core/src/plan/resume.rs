@@ -1,7 +1,7 @@
 //! A plan that is over, and is to be gone on with.
 
-use super::name::Place;
-use super::spec::PlanSpec;
+use kennel_types::plan::{Place, PlanSpec};
+
 use super::state::{AgentPhase, Ignored, PlanState};
 
 impl PlanState {

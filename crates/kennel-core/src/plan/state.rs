@@ -1,12 +1,8 @@
 //! A plan while it is run: what is known of each of its agents.
 
+use kennel_types::plan::{Place, PlanSpec};
+use kennel_types::{SessionId, Usage, VerdictKind, is_unset};
 use serde::{Deserialize, Serialize};
-
-use super::name::Place;
-use super::spec::PlanSpec;
-use crate::id::SessionId;
-use crate::spec::is_unset;
-use crate::verdict::{Usage, VerdictKind};
 
 /// How a plan stands. It goes on record with every event that is taken.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]

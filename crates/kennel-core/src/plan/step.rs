@@ -1,13 +1,12 @@
 //! What is to be done for a plan, and what becomes of it when something happens.
 
-use super::name::Place;
+use kennel_types::plan::{OnFailure, Place, PlanAgent, PlanSpec, StageSpec};
+use kennel_types::{SessionId, Usage, VerdictKind};
+
 use super::outcome::PlanOutcome;
-use super::spec::{OnFailure, PlanAgent, PlanSpec, StageSpec};
 use super::state::{
     AgentPhase, AgentState, Ending, Failure, Heard, Ignored, PlanEvent, PlanState, Skip,
 };
-use crate::id::SessionId;
-use crate::verdict::{Usage, VerdictKind};
 
 /// What is to be done now.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -6,7 +6,7 @@
 use std::borrow::Cow;
 use std::fmt;
 
-use super::name::{Name, Place};
+use kennel_types::plan::{Name, Place};
 
 /// What inputs are referred to by; so no stage can be called that.
 pub(super) const INPUT: &str = "input";

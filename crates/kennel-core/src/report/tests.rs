@@ -1,9 +1,10 @@
+use kennel_types::{Exit, LaunchToken, Percent, Title};
+
 use super::*;
 use crate::effect::Effect;
 use crate::event::Event;
-use crate::id::LaunchToken;
 use crate::sample::{born, id, spec, stop};
-use crate::session::{Exit, Session};
+use crate::session::Session;
 use crate::world::{Admitted, Relaunch, RelaunchBy, Relaunched};
 
 fn token(number: u128) -> String {

@@ -1,3 +1,4 @@
+use kennel_types::Restart;
 use proptest::prelude::*;
 
 use super::*;

@@ -1,7 +1,7 @@
+use kennel_types::{EvidenceSource, Usage, Verdict};
 use proptest::prelude::*;
 
 use super::*;
-use crate::verdict::{EvidenceSource, Usage, Verdict};
 
 const BLAMED: [VerdictKind; 4] = [
     VerdictKind::Overloaded,

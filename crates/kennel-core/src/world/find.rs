@@ -2,8 +2,9 @@
 
 use std::fmt;
 
-use crate::id::{SessionId, parse_first_launch};
-use crate::session::{Session, StartedBy};
+use kennel_types::{SessionId, StartedBy, parse_first_launch};
+
+use crate::session::Session;
 use crate::slip::{distance, largest_slip};
 
 use super::World;

@@ -2,10 +2,9 @@
 
 use std::time::Duration;
 
-use crate::id::SessionId;
-use crate::restart::RelaunchState;
+use kennel_types::{RelaunchState, SessionId, SessionSpec};
+
 use crate::session::Session;
-use crate::spec::SessionSpec;
 
 use super::World;
 

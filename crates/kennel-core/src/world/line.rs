@@ -2,9 +2,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use kennel_types::{Phase, SessionId};
+
 use crate::admission::{self, Caps, Census};
-use crate::id::SessionId;
-use crate::session::{Phase, Session};
+use crate::session::Session;
 
 use super::World;
 

@@ -5,13 +5,14 @@
 
 use std::time::Duration;
 
+use kennel_types::{
+    Exit, Judged, Phase, Reason, RelaunchState, SessionId, UsageScope, VerdictKind,
+};
+
 use crate::effect::Effect;
-use crate::id::SessionId;
-use crate::member::{Member, UsageScope};
-use crate::restart::RelaunchState;
+use crate::member::Member;
 use crate::retry;
-use crate::session::{Exit, Phase, Reason, Session};
-use crate::verdict::{Judged, VerdictKind};
+use crate::session::Session;
 
 use super::{Changes, Effects, World, tagged};
 

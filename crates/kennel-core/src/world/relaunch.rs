@@ -10,12 +10,14 @@
 
 use std::time::Duration;
 
+use kennel_types::{
+    Kept, LaunchToken, Owed, Phase, Reason, RelaunchState, SessionId, SessionSpec, StartedBy,
+};
+
 use crate::effect::Effect;
-use crate::id::{LaunchToken, SessionId};
 use crate::lifecycle::worktree;
-use crate::restart::{self, Decision, Facts, RelaunchState, Restarts, Why};
-use crate::session::{Kept, Owed, Phase, Reason, Session, StartedBy};
-use crate::spec::SessionSpec;
+use crate::restart::{self, Decision, Facts, Restarts, Why};
+use crate::session::Session;
 
 use super::{Admitted, Effects, Refusal, World, tagged};
 

@@ -4,7 +4,8 @@
 use std::collections::BTreeMap;
 use std::ops::Deref;
 
-use crate::id::SessionId;
+use kennel_types::SessionId;
+
 use crate::session::Session;
 
 /// What a session gets with each change: none had it before, and none will have it again.
@@ -71,7 +72,7 @@ impl Eq for Sessions {}
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{LaunchToken, SessionSpec};
+    use kennel_types::{LaunchToken, SessionSpec};
 
     fn session() -> Session {
         let id = SessionId::parse("0b6c00000001").unwrap();

@@ -5,11 +5,12 @@ mod relaunching;
 
 use std::time::Duration;
 
+use kennel_types::{Exit, LaunchToken};
+
 use super::*;
 use crate::event::Probe;
-use crate::id::LaunchToken;
 use crate::sample::{GRACE, born, id, spec, stop};
-use crate::session::{Exit, Underway};
+use crate::session::Underway;
 
 fn named(number: u64, name: Option<&str>, parent: Option<u64>) -> Session {
     let mut spec = spec();

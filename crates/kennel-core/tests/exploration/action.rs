@@ -1,6 +1,7 @@
 //! What can happen next around one session: who moves, and whether it is due anyway, a choice, or trouble.
 
-use kennel_core::{Phase, Readiness, Session};
+use kennel_core::Session;
+use kennel_types::{Phase, Readiness};
 
 use crate::plot::{Agent, EndPen, Found, Keeper, Message, Order, Plot, Thing, Told, Tree, Truth};
 

@@ -4,9 +4,9 @@ use std::hash::{Hash, Hasher};
 use std::rc::Rc;
 use std::time::Duration;
 
-use kennel_core::{
-    Effect, Event, IdMaker, LaunchToken, Owed, OwedKind, Phase, Readiness, Session, SessionId,
-    SessionSpec, WorktreeSpec,
+use kennel_core::{Effect, Event, Session};
+use kennel_types::{
+    IdMaker, LaunchToken, Owed, OwedKind, Phase, Readiness, SessionId, SessionSpec, WorktreeSpec,
 };
 
 use crate::gist::Gist;

@@ -1,9 +1,9 @@
 //! Cores that are broken on purpose, each in another way. The oracle must catch every one of them.
 
 use kennel_core::{
-    Admitted, Effect, Event, Exit, Look, PenEnd, Phase, Probe, ReadyState, Relaunch, RelaunchState,
-    Relaunched, Session, SessionId, Wanted, World,
+    Admitted, Effect, Event, Look, PenEnd, Probe, Relaunch, Relaunched, Session, Wanted, World,
 };
+use kennel_types::{Exit, Phase, ReadyState, RelaunchState, SessionId};
 
 use crate::action::Setting;
 use crate::alone::{Alone, Asked, Core, start, worktree};

@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use kennel_core::{Event, Exit, OwedKind, PenEnd, Probe, Reason, Report, StopWish, Survivor};
+use kennel_core::{Event, PenEnd, Probe, StopWish};
+use kennel_types::{Exit, OwedKind, Reason, Report, Survivor};
 
 use crate::alone::worktree;
 use crate::plot::{Found, Message, Thing, Told, Truth};

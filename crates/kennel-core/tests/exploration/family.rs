@@ -2,7 +2,8 @@
 
 use std::hash::{Hash, Hasher};
 
-use kennel_core::{Admitted, Effect, Event, Session, SessionId, World};
+use kennel_core::{Admitted, Effect, Event, Session, World};
+use kennel_types::SessionId;
 
 use crate::ORDERLY;
 use crate::action::Kind;

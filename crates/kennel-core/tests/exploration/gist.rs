@@ -2,7 +2,8 @@
 
 use std::hash::{Hash, Hasher};
 
-use kennel_core::{Exit, Phase, ReadyState, Reason, RelaunchState, Session, Underway, Wanted};
+use kennel_core::{Session, Underway, Wanted};
+use kennel_types::{Exit, Phase, ReadyState, Reason, RelaunchState};
 
 /// See the module.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]

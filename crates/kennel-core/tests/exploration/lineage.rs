@@ -3,10 +3,8 @@
 use std::hash::{Hash, Hasher};
 use std::time::Duration;
 
-use kennel_core::{
-    Admitted, Effect, Event, LaunchToken, Relaunch, RelaunchBy, RelaunchState, Relaunched, Restart,
-    Session, SessionId, World,
-};
+use kennel_core::{Admitted, Effect, Event, Relaunch, RelaunchBy, Relaunched, Session, World};
+use kennel_types::{LaunchToken, RelaunchState, Restart, SessionId};
 
 use crate::ORDERLY;
 use crate::action::Kind;

@@ -1,6 +1,7 @@
 //! What must hold in every state, by the numbers of the design's invariants.
 
-use kennel_core::{Exit, Phase, ReadyState, Reason, Session};
+use kennel_core::Session;
+use kennel_types::{Exit, Phase, ReadyState, Reason};
 
 use crate::action::Setting;
 use crate::event;

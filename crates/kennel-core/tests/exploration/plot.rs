@@ -2,7 +2,8 @@
 
 use std::rc::Rc;
 
-use kennel_core::{Effect, OwedKind, Phase, RelaunchState, Session, Underway};
+use kennel_core::{Effect, Session, Underway};
+use kennel_types::{OwedKind, Phase, RelaunchState};
 
 use crate::gist::{Gist, fingerprint};
 

@@ -6,10 +6,8 @@
 use std::collections::hash_map::Entry;
 use std::collections::{HashMap, VecDeque};
 
-use kennel_core::{
-    Effect, Event, Exit, IdMaker, LaunchToken, Phase, Probe, Reason, Session, SessionSpec,
-    StartedBy, StopWish, Writing,
-};
+use kennel_core::{Effect, Event, Probe, Session, StopWish, Writing};
+use kennel_types::{Exit, IdMaker, LaunchToken, Phase, Reason, SessionSpec, StartedBy};
 
 use crate::alone::files;
 

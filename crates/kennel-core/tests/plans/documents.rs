@@ -2,22 +2,24 @@
 
 use std::collections::BTreeMap;
 
-use kennel_core::plan::{Answer, Place, PlanSpec, PlanState};
+use kennel_core::plan::{Answer, PlanState};
+use kennel_types::plan::Place;
 
 const EXAMPLE: &str = include_str!("../../../../docs/plans/research.toml");
 const PAGE: &str = include_str!("../../../../docs/plans.md");
 
 #[test]
 fn the_example_is_read_and_its_prompts_can_be_made() {
-    let plan = PlanSpec::parse(EXAMPLE).unwrap_or_else(|error| panic!("{error}"));
+    let plan = kennel_core::plan::parse(EXAMPLE).unwrap_or_else(|error| panic!("{error}"));
     let stages: Vec<_> = plan.stages.iter().map(|stage| stage.name.as_str()).collect();
     assert_eq!(stages, ["research", "plan", "review"]);
-    assert!(plan.fill_inputs(&BTreeMap::new()).is_err(), "it needs a topic");
+    assert!(kennel_core::plan::fill_inputs(&plan, &BTreeMap::new()).is_err(), "it needs a topic");
     let said = BTreeMap::from([("topic".to_owned(), "a better mousetrap".to_owned())]);
-    let inputs = plan.fill_inputs(&said).unwrap();
+    let inputs = kennel_core::plan::fill_inputs(&plan, &said).unwrap();
     for (stage, agent) in plan.agents() {
         let answer = |_: &Place| Answer::Given("found".into());
-        let prompt = plan.prompt(&stage.place(agent), &inputs, &answer).unwrap();
+        let prompt =
+            kennel_core::plan::prompt(&plan, &stage.place(agent), &inputs, &answer).unwrap();
         assert!(!prompt.contains("{{"), "{prompt}");
         let named = prompt.contains("a better mousetrap") || prompt.contains("found");
         assert!(named, "{prompt}");
@@ -33,10 +35,11 @@ fn the_page_is_true() {
         PAGE.split("```toml\n").skip(1).filter_map(|rest| rest.split("```").next()).collect();
     assert!(!blocks.is_empty());
     for block in &blocks {
-        let plan = PlanSpec::parse(block).unwrap_or_else(|error| panic!("{error}\n{block}"));
-        assert_eq!(plan.check(), Ok(()));
+        let plan =
+            kennel_core::plan::parse(block).unwrap_or_else(|error| panic!("{error}\n{block}"));
+        assert_eq!(kennel_core::plan::check(&plan), Ok(()));
     }
     let slip = blocks[0].replace("{{input.folder}}", "{{input.foldr}}");
-    let told = PlanSpec::parse(&slip).unwrap_err().in_file("tidy.toml");
+    let told = kennel_core::plan::parse(&slip).unwrap_err().in_file("tidy.toml");
     assert!(PAGE.contains(&format!("kennel: {told}\n")), "{told}");
 }

@@ -1,9 +1,8 @@
 //! Plans that are broken on purpose, each as a program was broken once or could be: the oracle must notice.
 
-use kennel_core::plan::{
-    Action, AgentPhase, Ending, Failure, Heard, OnFailure, PlanEvent, PlanSpec, PlanState, Skip,
-};
-use kennel_core::{SessionId, VerdictKind};
+use kennel_core::plan::{Action, AgentPhase, Ending, Failure, Heard, PlanEvent, PlanState, Skip};
+use kennel_types::plan::{OnFailure, PlanSpec};
+use kennel_types::{SessionId, VerdictKind};
 
 use crate::scene::{Budget, Scene};
 use crate::{CALM, Mind, all_needed, one_at_a_time, one_of_two, search};

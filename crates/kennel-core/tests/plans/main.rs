@@ -11,7 +11,8 @@ mod oracle;
 mod scene;
 mod search;
 
-use kennel_core::plan::{Action, Heard, PlanEvent, PlanSpec, PlanState};
+use kennel_core::plan::{Action, Heard, PlanEvent, PlanState};
+use kennel_types::plan::PlanSpec;
 use scene::{Budget, Scene};
 
 /// What decides.
@@ -46,7 +47,7 @@ fn plan(top: &str, stage: &str, agents: &[&str], second: bool) -> PlanSpec {
         text.push_str("[[stage]]\nname = \"two\"\n");
         text.push_str(&agent("z", ""));
     }
-    PlanSpec::parse(&text).unwrap_or_else(|error| panic!("{error}\n{text}"))
+    kennel_core::plan::parse(&text).unwrap_or_else(|error| panic!("{error}\n{text}"))
 }
 
 /// Two must succeed, then another.

@@ -1,7 +1,8 @@
 //! What must hold, by what really became of each ask.
 
-use kennel_core::VerdictKind;
-use kennel_core::plan::{AgentResult, OnFailure, PlanOutcome, PlanResult, PlanSpec, StageSpec};
+use kennel_core::plan::{AgentResult, PlanOutcome, PlanResult};
+use kennel_types::VerdictKind;
+use kennel_types::plan::{OnFailure, PlanSpec, StageSpec};
 
 use crate::scene::{Scene, Truth};
 

@@ -3,8 +3,9 @@
 use std::collections::BTreeSet;
 use std::hash::{DefaultHasher, Hash, Hasher};
 
-use kennel_core::plan::{Action, Heard, Ignored, Place, PlanEvent, PlanSpec, PlanState};
-use kennel_core::{IdMaker, SessionId, Usage, VerdictKind};
+use kennel_core::plan::{Action, Heard, Ignored, PlanEvent, PlanState};
+use kennel_types::plan::{Place, PlanSpec};
+use kennel_types::{IdMaker, SessionId, Usage, VerdictKind};
 
 use crate::{Mind, oracle};
 

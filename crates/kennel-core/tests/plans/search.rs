@@ -3,7 +3,7 @@
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::fmt;
 
-use kennel_core::plan::PlanSpec;
+use kennel_types::plan::PlanSpec;
 
 use crate::Mind;
 use crate::scene::{Kind, Move, Scene};

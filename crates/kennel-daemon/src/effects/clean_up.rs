@@ -4,10 +4,11 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use kennel_core::{Event, OwedKind};
+use kennel_core::Event;
 use kennel_keeper::KEEPER_SOCKET;
 use kennel_keeper::fault::point;
 use kennel_pen::{Claim, Leftover, LeftoverEnd, PenName};
+use kennel_types::OwedKind;
 
 use crate::home::TOKEN_FILE;
 

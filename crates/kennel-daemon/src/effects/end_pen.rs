@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use kennel_core::{Event, Exit, PenEnd, Survivor};
+use kennel_core::{Event, PenEnd};
 use kennel_keeper::fault::point;
 use kennel_keeper::journal::{Item, Reader, Why, Writer};
 use kennel_keeper::protocol::{OUTCOME_FILE, OutcomeFile};
@@ -24,6 +24,7 @@ use kennel_sys::clone::DISMISSED;
 use kennel_sys::identity::{self, Identity};
 use kennel_sys::pidfd::{self, Sent};
 use kennel_sys::reap::Ended;
+use kennel_types::{Exit, Survivor};
 use rustix::fd::OwnedFd;
 use rustix::process::Signal;
 use tokio::task::spawn_blocking;

@@ -4,9 +4,9 @@ use std::io;
 use std::path::Path;
 
 use kennel_agents::{Agent, Because, End, Ended, Finished, Reader};
-use kennel_core::verdict::{EvidenceSource, Judged, Usage, Verdict, VerdictKind, Work};
-use kennel_core::{Exit, Reason, Session};
+use kennel_core::Session;
 use kennel_keeper::journal;
+use kennel_types::{EvidenceSource, Exit, Judged, Reason, Usage, Verdict, VerdictKind, Work};
 
 use crate::home::JOURNAL;
 use crate::transcript::read_on;

@@ -125,7 +125,7 @@ mod tests {
         let own = kennel_sys::pidfd::open(pid).unwrap().unwrap();
         let name = kennel_pen::PenName::random(kennel_pen::HomeId::random().unwrap()).unwrap();
         let launch = NewLaunch::new(request(&["true"]), None).unwrap();
-        let token = kennel_core::LaunchToken::new(1);
+        let token = kennel_types::LaunchToken::new(1);
         let (order, stdin) = launch.order(name, &token, home.path(), folder.clone());
         let preparation = || Preparation {
             key: 7,

@@ -11,11 +11,12 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use kennel_core::{OwedKind, Probe};
+use kennel_core::Probe;
 use kennel_keeper::fault::point;
 use kennel_keeper::protocol::{OUTCOME_FILE, OutcomeFile, Report, Request, Role, State};
 use kennel_sys::identity::Stat;
 use kennel_sys::pidfd;
+use kennel_types::OwedKind;
 use rustix::fd::{AsFd, OwnedFd};
 use rustix::process::Signal;
 use tokio::time::{Instant, sleep, timeout_at};
@@ -227,9 +228,9 @@ fn noted_pen(folder: &Path) -> io::Result<Option<String>> {
 
 #[cfg(test)]
 mod tests {
-    use kennel_core::Exit;
     use kennel_keeper::protocol::{Cause, Outcome};
     use kennel_pen::Status;
+    use kennel_types::Exit;
 
     use rustix::fd::AsFd;
 

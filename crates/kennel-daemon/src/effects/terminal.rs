@@ -8,10 +8,11 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use kennel_core::{Event, Exit, Probe, Survivor};
+use kennel_core::{Event, Probe};
 use kennel_keeper::fault::point;
 use kennel_sys::identity::{Identity, boot_id};
 use kennel_sys::pidfd::{self, Sent};
+use kennel_types::{Exit, Survivor};
 use rustix::fd::{AsFd, OwnedFd};
 use rustix::process::Signal;
 use tokio::io::unix::AsyncFd;

@@ -4,9 +4,10 @@ use std::error::Error;
 use std::ffi::{OsStr, OsString};
 use std::path::Path;
 
-use kennel_core::api::{CommitView, LossesView};
-use kennel_core::{Event, OwedKind, SessionSpec, WorktreeSpec};
+use kennel_core::Event;
 use kennel_keeper::fault::point;
+use kennel_types::api::{CommitView, LossesView};
+use kennel_types::{OwedKind, SessionSpec, WorktreeSpec};
 use kennel_worktree::{
     BranchFate, Checkout, Git, GitError, Losses, Made, MakeError, Plan, Record, Refusal,
     RemoveError, Removed, Request, Why, make, remove, remove_anyway,

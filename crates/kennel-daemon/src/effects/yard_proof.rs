@@ -8,7 +8,7 @@ use std::collections::HashSet;
 use std::io;
 use std::time::Duration;
 
-use kennel_core::SessionId;
+use kennel_types::SessionId;
 use tokio::sync::{oneshot, watch};
 use tokio::time::{Instant, sleep, timeout_at};
 
@@ -114,7 +114,7 @@ fn strangers(session: &SessionId, daemon: i32, children: Vec<i32>, looks: &[Keep
 mod tests {
     use std::collections::HashMap;
 
-    use kennel_core::IdMaker;
+    use kennel_types::IdMaker;
 
     use super::*;
 

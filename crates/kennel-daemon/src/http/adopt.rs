@@ -3,8 +3,8 @@
 use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
-use kennel_core::api::{AdoptAnswer, AdoptRequest};
-use kennel_core::{LaunchToken, Phase, Reason, SessionView};
+use kennel_types::api::{AdoptAnswer, AdoptRequest};
+use kennel_types::{LaunchToken, Phase, Reason, SessionView};
 use tokio::task::spawn_blocking;
 
 use super::body::Body;

@@ -9,7 +9,7 @@ use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
 use axum::{Error, Json};
 use futures_core::Stream;
-use kennel_core::api::AskRequest;
+use kennel_types::api::AskRequest;
 use tokio::sync::oneshot;
 
 use super::access::Identity;

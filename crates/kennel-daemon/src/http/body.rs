@@ -81,7 +81,7 @@ impl IntoResponse for Refused {
 
 #[cfg(test)]
 mod tests {
-    use kennel_core::api::{CreateRequest, StopRequest};
+    use kennel_types::api::{CreateRequest, StopRequest};
 
     use super::*;
 

@@ -10,7 +10,7 @@ use axum::body::Bytes;
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Response;
-use kennel_core::api::{DaemonView, ReplaceRequest, ShutdownLine, ShutdownRequest};
+use kennel_types::api::{DaemonView, ReplaceRequest, ShutdownLine, ShutdownRequest};
 use tokio::sync::mpsc;
 
 use super::Api;

@@ -1,14 +1,14 @@
 //! Everything that the API has.
 
-use kennel_core::api::{
+use kennel_types::api::{
     AdoptAnswer, AdoptRequest, AnswerView, AskRequest, ByRequest, CreateRequest, DaemonView,
     EndStraysRequest, InputRequest, InspectView, ListRequest, MemberAnswer, NewMember, PlanRequest,
     PlanResumeRequest, PruneAnswer, PruneRequest, ReplaceRequest, ReportRequest, ResumeRequest,
     SessionPage, ShutdownLine, ShutdownRequest, SignalRequest, StopAnswer, StopRequest,
     StraysEnded, StraysView, WorktreeLosses, WorktreesView,
 };
-use kennel_core::plan::PlanView;
-use kennel_core::{EventView, SessionView};
+use kennel_types::plan::PlanView;
+use kennel_types::{EventView, SessionView};
 
 use super::endpoint::{Endpoint, delete, get, post};
 use super::{

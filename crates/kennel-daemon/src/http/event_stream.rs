@@ -5,7 +5,7 @@ use std::io;
 use axum::body::Bytes;
 use axum::http::HeaderMap;
 use axum::response::{IntoResponse, Response};
-use kennel_core::SessionId;
+use kennel_types::SessionId;
 use tokio::sync::watch;
 use tokio::task::spawn_blocking;
 use tokio::time::{sleep, timeout};

@@ -8,7 +8,7 @@ use axum::body::Bytes;
 use axum::extract::State;
 use axum::http::HeaderMap;
 use axum::response::Response;
-use kennel_core::SessionId;
+use kennel_types::SessionId;
 use serde::Deserialize;
 use tokio::sync::mpsc;
 use tokio::task::spawn_blocking;

@@ -4,10 +4,10 @@ use std::time::Duration;
 
 use axum::extract::{Path, State};
 use axum::http::StatusCode;
-use kennel_core::api::{InputRequest, SignalRequest, Text};
-use kennel_core::{Phase, SessionView, StartedBy};
 use kennel_keeper::protocol::{LONGEST_INPUT, Report, Request, Role};
 use kennel_sys::pidfd::{self, Sent};
+use kennel_types::api::{InputRequest, SignalRequest, Text};
+use kennel_types::{Phase, SessionView, StartedBy};
 use rustix::process::Signal;
 use tokio::time::timeout;
 

@@ -3,7 +3,7 @@
 use axum::Json;
 use axum::extract::{Path, State};
 use axum::http::StatusCode;
-use kennel_core::api::{MemberAnswer, NewMember};
+use kennel_types::api::{MemberAnswer, NewMember};
 use serde::Deserialize;
 
 use super::Api;

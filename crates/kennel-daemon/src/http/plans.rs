@@ -3,8 +3,8 @@
 use axum::Json;
 use axum::extract::{Path, State};
 use axum::http::StatusCode;
-use kennel_core::api::{ByRequest, PlanRequest, PlanResumeRequest};
-use kennel_core::plan::PlanView;
+use kennel_types::api::{ByRequest, PlanRequest, PlanResumeRequest};
+use kennel_types::plan::PlanView;
 use tokio::sync::oneshot;
 
 use super::Api;

@@ -9,8 +9,8 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use kennel_core::{Phase, SessionView};
 use kennel_keeper::protocol::{Report, Request, Role};
+use kennel_types::{Phase, SessionView};
 use tokio::sync::watch;
 use tokio::time::{sleep, timeout};
 

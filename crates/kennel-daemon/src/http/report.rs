@@ -10,9 +10,9 @@ use axum::extract::{FromRequestParts, State};
 use axum::http::StatusCode;
 use axum::http::request::Parts;
 use axum::serve::IncomingStream;
-use kennel_core::api::ReportRequest;
 use kennel_keeper::fault::point;
 use kennel_sys::pidfd;
+use kennel_types::api::ReportRequest;
 use tokio::task::spawn_blocking;
 use tokio::time::timeout;
 

@@ -2,8 +2,8 @@
 
 use axum::Json;
 use axum::extract::{Path, State};
-use kennel_core::SessionView;
-use kennel_core::api::{ResumeRequest, StdinFrom};
+use kennel_types::SessionView;
+use kennel_types::api::{ResumeRequest, StdinFrom};
 use tokio::sync::oneshot;
 
 use super::Api;

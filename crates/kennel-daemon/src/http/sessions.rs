@@ -5,11 +5,11 @@ use axum::extract::{Path, State};
 use axum::http::header::CONTENT_TYPE;
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
-use kennel_core::api::{
+use kennel_types::api::{
     ByRequest, CreateRequest, InspectView, ListRequest, PruneAnswer, PruneRequest, StdinFrom,
     StopAnswer, StopRequest,
 };
-use kennel_core::{SessionId, SessionView};
+use kennel_types::{SessionId, SessionView};
 use serde::Deserialize;
 use tokio::sync::oneshot;
 

@@ -2,7 +2,7 @@
 
 use axum::Json;
 use axum::extract::State;
-use kennel_core::api::{EndStraysRequest, StraysEnded, StraysView};
+use kennel_types::api::{EndStraysRequest, StraysEnded, StraysView};
 use tokio::task::spawn_blocking;
 
 use super::Api;

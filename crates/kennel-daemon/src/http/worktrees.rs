@@ -2,7 +2,7 @@
 
 use axum::Json;
 use axum::extract::{Path, State};
-use kennel_core::api::{WorktreeLosses, WorktreesView};
+use kennel_types::api::{WorktreeLosses, WorktreesView};
 use serde::Deserialize;
 
 use super::Api;

@@ -1,7 +1,7 @@
 //! What is so now, by the owner's word.
 
-use kennel_core::Phase;
-use kennel_core::plan::PlanStatus;
+use kennel_types::Phase;
+use kennel_types::plan::PlanStatus;
 
 /// All phases, in the order of a session's life.
 pub(crate) const PHASES: [Phase; 10] = [

@@ -1,6 +1,6 @@
 //! Names of reasons, without what only people want to know.
 
-use kennel_core::Reason;
+use kennel_types::Reason;
 
 /// All of them, in the order of the core.
 pub(super) const REASONS: [&str; 14] = [

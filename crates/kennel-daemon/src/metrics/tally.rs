@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use kennel_core::{Reason, VerdictKind};
 use kennel_register::CommitReport;
+use kennel_types::{Reason, VerdictKind};
 
 use super::counter::{Counter, Counters};
 use super::histogram::Histogram;

@@ -4,8 +4,9 @@ use std::time::Duration;
 
 use kennel_core::admission::{Admission, Applicant, Caps, decide};
 use kennel_core::headroom::{Headroom, check};
-use kennel_core::{Event, Keyed, Session, SessionSpec};
+use kennel_core::{Event, Keyed, Session};
 use kennel_keeper::fault::point;
+use kennel_types::SessionSpec;
 
 use super::Owner;
 use crate::clock;
@@ -156,7 +157,7 @@ impl Owner {
 }
 
 /// How a request differs from the session that has its key.
-pub(super) fn different(by: &kennel_core::SessionId, fields: &[&str]) -> Refused {
+pub(super) fn different(by: &kennel_types::SessionId, fields: &[&str]) -> Refused {
     let words: Vec<_> = fields.iter().map(|field| word_for(field)).collect();
     let message = format!(
         "session {by} has this key, and was asked for in another way: {} differ{}",
@@ -186,7 +187,7 @@ mod tests {
 
     #[test]
     fn what_differs_is_told_in_words_of_the_command_line() {
-        let id = kennel_core::SessionId::parse("0c3k5d9wq2fa").unwrap();
+        let id = kennel_types::SessionId::parse("0c3k5d9wq2fa").unwrap();
         let told = |fields: &[&str]| different(&id, fields).problem().detail;
         assert!(told(&["argv"]).ends_with(": the command differs"));
         assert!(told(&["cwd", "output_limit"]).ends_with(": the folder, --output-limit differ"));

@@ -4,10 +4,10 @@ use std::time::{Duration, Instant};
 
 use kennel_core::restart::Decision;
 use kennel_core::{
-    Effect, Event, LaunchToken, Owed, OwedKind, Phase, Reason, Relaunch, RelaunchBy,
-    RelaunchRefusal, RelaunchState, Relaunched, Session, SessionId, StopWish,
+    Effect, Event, Relaunch, RelaunchBy, RelaunchRefusal, Relaunched, Session, StopWish,
 };
 use kennel_keeper::fault::point;
+use kennel_types::{LaunchToken, Owed, OwedKind, Phase, Reason, RelaunchState, SessionId};
 
 use super::Owner;
 use super::admission::Room;
@@ -40,7 +40,7 @@ pub(super) fn owed() -> Vec<Owed> {
 impl Waiter {
     pub(super) fn until(
         until: Until,
-        answer: crate::message::Answer<kennel_core::SessionView>,
+        answer: crate::message::Answer<kennel_types::SessionView>,
     ) -> Self {
         match until {
             Until::Accepted => Self::Accepted(answer),
@@ -165,7 +165,7 @@ impl Owner {
             (Relaunched::Wait { id }, prepared) => {
                 let given = prepared.err().flatten();
                 let request =
-                    kennel_core::api::ResumeRequest { after: Some(after.clone()), ..request };
+                    kennel_types::api::ResumeRequest { after: Some(after.clone()), ..request };
                 let resume = Resume { reference, request, given, until, tether, answer };
                 if let Some(runtime) = self.runtimes.get_mut(&id) {
                     runtime.resumers.push(resume);
@@ -183,7 +183,7 @@ impl Owner {
     fn prepare_relaunch(
         &mut self,
         former: &SessionId,
-        request: kennel_core::api::ResumeRequest,
+        request: kennel_types::api::ResumeRequest,
         given: Option<rustix::fd::OwnedFd>,
     ) -> Result<(Box<NewLaunch>, Room), Refused> {
         let gone = || Refused::internal(format!("session {former} has gone"));

@@ -2,13 +2,11 @@
 
 use std::time::{Duration, Instant};
 
-use kennel_core::api::{DaemonView, SettingsView, StopAnswer, StopRequest, StopResult};
-use kennel_core::{
-    Admitted, Event, Keyed, LaunchToken, Phase, Reason, RelaunchState, Session, SessionId,
-    SessionView, StopWish,
-};
+use kennel_core::{Admitted, Event, Keyed, Session, StopWish};
 use kennel_keeper::fault::point;
 use kennel_keeper::protocol::YardRequest;
+use kennel_types::api::{DaemonView, SettingsView, StopAnswer, StopRequest, StopResult};
+use kennel_types::{LaunchToken, Phase, Reason, RelaunchState, SessionId, SessionView};
 use tokio::sync::oneshot;
 
 use super::Owner;

@@ -4,8 +4,9 @@ use std::collections::BTreeSet;
 use std::io;
 use std::path::Path;
 
-use kennel_core::{Phase, RelaunchState, RemoveError, SessionId, Writing};
+use kennel_core::{RemoveError, Writing};
 use kennel_keeper::fault::point;
+use kennel_types::{Phase, RelaunchState, SessionId};
 use tokio::task::spawn_blocking;
 
 use super::Owner;

@@ -2,7 +2,8 @@
 
 use std::time::Instant;
 
-use kennel_core::{Effect, Event, Phase, SessionId};
+use kennel_core::{Effect, Event};
+use kennel_types::{Phase, SessionId};
 
 use super::Owner;
 use super::runtime::Before;

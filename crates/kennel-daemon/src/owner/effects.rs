@@ -5,12 +5,13 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use kennel_core::{Effect, Event, OwedKind, PenKind, SessionId};
+use kennel_core::{Effect, Event};
 use kennel_keeper::KeeperClient;
 use kennel_keeper::fault::point;
 use kennel_keeper::protocol::{Request, YardRequest};
 use kennel_pen::wire::Channel;
 use kennel_sys::identity::Identity;
+use kennel_types::{OwedKind, PenKind, SessionId};
 use rustix::fd::OwnedFd;
 use tokio::task::spawn_blocking;
 

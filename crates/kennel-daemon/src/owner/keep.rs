@@ -2,9 +2,10 @@
 //!
 //! It has an environment in it, and so goes by memory, never by disk.
 
-use kennel_core::{LaunchToken, Phase, RelaunchState, Restart, Session, SessionId, SessionSpec};
+use kennel_core::Session;
 use kennel_keeper::fault::point;
 use kennel_keeper::protocol::{LaunchOrder, YardRequest};
+use kennel_types::{LaunchToken, Phase, RelaunchState, Restart, SessionId, SessionSpec};
 
 use super::Owner;
 use crate::effects::launch::in_memory;

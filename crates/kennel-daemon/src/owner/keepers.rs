@@ -2,10 +2,11 @@
 
 use std::time::Duration;
 
-use kennel_core::{Event, Phase, SessionId};
+use kennel_core::Event;
 use kennel_keeper::fault::point;
 use kennel_keeper::protocol::{Outcome, Report, YardReport};
 use kennel_pen::Identity;
+use kennel_types::{Phase, SessionId};
 use rustix::fd::{AsFd, OwnedFd};
 
 use super::Owner;

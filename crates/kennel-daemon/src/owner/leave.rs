@@ -9,10 +9,11 @@
 use std::collections::HashSet;
 use std::time::{Duration, Instant};
 
-use kennel_core::api::{ShutdownLine, StopResult};
-use kennel_core::{Event, Phase, Reason, Session, SessionId, StartedBy, StopWish, Wanted};
+use kennel_core::{Event, Session, StopWish, Wanted};
 use kennel_keeper::fault::point;
 use kennel_keeper::protocol::YardRequest;
+use kennel_types::api::{ShutdownLine, StopResult};
+use kennel_types::{Phase, Reason, SessionId, StartedBy};
 
 use super::Owner;
 use super::runtime::Before;

@@ -6,8 +6,8 @@
 use std::collections::BTreeMap;
 
 use axum::body::Bytes;
-use kennel_core::api::ListRequest;
-use kennel_core::{Phase, SessionId, SessionView};
+use kennel_types::api::ListRequest;
+use kennel_types::{Phase, SessionId, SessionView};
 
 use super::Owner;
 use crate::listing::{self, Listing, Stamp, Written};
@@ -15,7 +15,7 @@ use crate::refused::Refused;
 
 impl Owner {
     pub(super) fn list(&mut self, wish: &ListRequest) -> Result<Listing, Refused> {
-        let (ids, next) = wish.page(self.world.sessions());
+        let (ids, next) = kennel_core::page(wish, self.world.sessions());
         let mut listing = Listing { sessions: Vec::with_capacity(ids.len()), next };
         let mut places = None;
         let mut news = Vec::new();

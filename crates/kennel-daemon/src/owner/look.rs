@@ -1,6 +1,7 @@
 //! What those are told who watch the daemon: how many there are of what, whether it is well, whose pens there are.
 
-use kennel_core::{OwedKind, Phase, RelaunchState, Session, SessionId};
+use kennel_core::Session;
+use kennel_types::{OwedKind, Phase, RelaunchState, SessionId};
 
 use super::Owner;
 use super::plans::Plans;
@@ -133,7 +134,7 @@ fn count_plans(plans: &Plans, gauges: &mut Gauges) {
 mod tests {
     use std::time::{Duration, Instant};
 
-    use kennel_core::{IdMaker, LaunchToken, Owed, SessionSpec};
+    use kennel_types::{IdMaker, LaunchToken, Owed, SessionSpec};
 
     use super::*;
 

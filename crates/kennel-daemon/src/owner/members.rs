@@ -3,9 +3,10 @@
 use std::collections::HashSet;
 use std::time::{Duration, Instant};
 
-use kennel_core::api::{MemberAnswer, NewMember, StopAnswer, StopResult};
-use kennel_core::{Event, Member, MemberRemoveError, Phase, Reason, SessionId, StopWish};
+use kennel_core::{Event, Member, MemberRemoveError, StopWish};
 use kennel_keeper::fault::point;
+use kennel_types::api::{MemberAnswer, NewMember, StopAnswer, StopResult};
+use kennel_types::{Phase, Reason, SessionId};
 
 use super::Owner;
 use super::prompts::check_seat;
@@ -120,7 +121,7 @@ impl Owner {
 
     fn new_member(&self, new: NewMember) -> Result<Member, Refused> {
         let NewMember { name, seat, cwd } = new;
-        Member::check_name(&name).map_err(Refused::invalid)?;
+        kennel_types::check_member_name(&name).map_err(Refused::invalid)?;
         if !std::path::Path::new(&cwd).is_absolute() {
             return Err(Refused::invalid(format!("cwd {cwd:?} is not absolute")));
         }
@@ -133,8 +134,8 @@ impl Owner {
             seat,
             cwd,
             conversation: None,
-            usage: kennel_core::Usage::default(),
-            told: kennel_core::Usage::default(),
+            usage: kennel_types::Usage::default(),
+            told: kennel_types::Usage::default(),
             attempts: 0,
             last: None,
             learnt: Vec::new(),

@@ -35,9 +35,10 @@ mod worktrees;
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::Arc;
 
-use kennel_core::{IdMaker, Member, SessionId, World};
+use kennel_core::{Member, World};
 use kennel_keeper::protocol::LaunchOrder;
 use kennel_sys::identity::Identity;
+use kennel_types::{IdMaker, SessionId};
 use tokio::sync::{Semaphore, mpsc, oneshot};
 
 use crate::clock;

@@ -10,12 +10,12 @@ mod time;
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
-use kennel_core::api::{PlanRequest, PlanResumeRequest};
-use kennel_core::plan::{
-    Action, AgentPhase, Heard, Place, PlanEvent, PlanState, PlanStatus, PlanView,
-};
-use kennel_core::{Session, SessionId, Usage, VerdictKind};
+use kennel_core::Session;
+use kennel_core::plan::{Action, AgentPhase, Heard, PlanEvent, PlanState};
 use kennel_keeper::fault::point;
+use kennel_types::api::{PlanRequest, PlanResumeRequest};
+use kennel_types::plan::{Place, PlanStatus, PlanView};
+use kennel_types::{SessionId, Usage, VerdictKind};
 use tokio::sync::oneshot;
 use tokio::task::AbortHandle;
 
@@ -76,11 +76,12 @@ impl std::fmt::Debug for NewPlan {
 impl NewPlan {
     /// Takes a request.
     pub(crate) fn new(mut request: PlanRequest) -> Result<Self, Refused> {
-        request.spec.check().map_err(Refused::invalid)?;
+        kennel_core::plan::check(&request.spec).map_err(Refused::invalid)?;
         if let Some((place, file)) = request.spec.prompt_files().first() {
             return Err(Refused::invalid(format!("the prompt of {place} is in the file {file:?}")));
         }
-        let inputs = request.spec.fill_inputs(&request.inputs).map_err(Refused::invalid)?;
+        let inputs = kennel_core::plan::fill_inputs(&request.spec, &request.inputs)
+            .map_err(Refused::invalid)?;
         request.inputs = BTreeMap::new();
         let env = std::mem::take(&mut request.env);
         let limits = std::mem::take(&mut request.limits);
@@ -96,7 +97,7 @@ impl NewPlan {
 pub(crate) fn resume_surroundings(request: &mut PlanResumeRequest) -> Result<NewLaunch, Refused> {
     let env = std::mem::take(&mut request.env);
     let limits = std::mem::take(&mut request.limits);
-    let root = kennel_core::api::Text::Plain("/".to_owned());
+    let root = kennel_types::api::Text::Plain("/".to_owned());
     NewLaunch::surroundings(env, root, request.umask, limits)
 }
 

@@ -10,11 +10,11 @@ use std::time::Duration;
 
 use kennel_agents::{Agent, UsageOf};
 use kennel_core::retry::{self, Again};
-use kennel_core::{
-    AgentSpec, Changes, Event, Judged, Judgement, Keyed, Permissions, Reason, RelaunchState,
-    Session, SessionId, SessionSpec, UsageScope,
-};
+use kennel_core::{Changes, Event, Judgement, Keyed, Session};
 use kennel_keeper::fault::point;
+use kennel_types::{
+    AgentSpec, Judged, Permissions, Reason, RelaunchState, SessionId, SessionSpec, UsageScope,
+};
 use tokio::sync::oneshot;
 
 use super::Owner;
@@ -296,19 +296,19 @@ impl Owner {
     /// Ends a prompt whose turn came and which can't be asked any more.
     pub(super) fn turn_down(&mut self, id: &SessionId, refused: &Refused) {
         let why = refused.problem().detail;
-        let reason = kennel_core::Reason::Failed { code: 202, why };
+        let reason = kennel_types::Reason::Failed { code: 202, why };
         self.happen(id, &Event::StopAsked(kennel_core::StopWish { grace: None, reason }));
     }
 }
 
 /// Whether an agent is one that Kennel can ask.
-pub(super) fn check_seat(seat: &kennel_core::Seat) -> Result<(), Refused> {
+pub(super) fn check_seat(seat: &kennel_types::Seat) -> Result<(), Refused> {
     let agent = Agent::of(seat).map_err(Refused::invalid)?;
     agent.one_shot(seat, None).map_err(Refused::invalid).map(drop)
 }
 
 /// What the usage is of that an agent tells.
-fn usage_scope(seat: &kennel_core::Seat) -> UsageScope {
+fn usage_scope(seat: &kennel_types::Seat) -> UsageScope {
     match Agent::of(seat).map(|agent| agent.usage_of()) {
         Ok(UsageOf::Conversation) => UsageScope::Conversation,
         Ok(UsageOf::Attempt) | Err(_) => UsageScope::Attempt,
@@ -316,7 +316,7 @@ fn usage_scope(seat: &kennel_core::Seat) -> UsageScope {
 }
 
 /// A member's seat, with what a plan says otherwise.
-fn seat_of(member: &kennel_core::Seat, said: &kennel_core::Seat) -> kennel_core::Seat {
+fn seat_of(member: &kennel_types::Seat, said: &kennel_types::Seat) -> kennel_types::Seat {
     let mut seat = member.clone();
     seat.model = said.model.clone().or(seat.model);
     seat.turns = said.turns.or(seat.turns);
@@ -347,7 +347,7 @@ fn settled_like(first: &SessionSpec, asked: &SessionSpec) -> Option<SessionSpec>
 /// With which conversation the next attempt begins.
 fn again_of(session: &Session) -> Again {
     match &session.judged {
-        Some(judged) if judged.verdict.kind == kennel_core::VerdictKind::StaleConversation => {
+        Some(judged) if judged.verdict.kind == kennel_types::VerdictKind::StaleConversation => {
             Again::Fresh
         }
         _ => Again::Same,

@@ -3,11 +3,12 @@
 use std::path::PathBuf;
 use std::time::Instant;
 
-use kennel_core::api::ReportRequest;
+use kennel_core::Event;
 use kennel_core::report::{Presented, Verdict, judge};
-use kennel_core::{Event, SessionId};
 use kennel_keeper::fault::point;
 use kennel_keeper::protocol::Request;
+use kennel_types::SessionId;
+use kennel_types::api::ReportRequest;
 
 use super::Owner;
 use crate::effects::worktree;
@@ -45,7 +46,7 @@ impl Owner {
     /// An agent tells something, or somebody says that he is one. What is refused changes nothing.
     pub(super) fn hear_report(&mut self, request: &ReportRequest, from: &str, answer: Answer<()>) {
         point("daemon.report.heard");
-        let token = request.token.as_ref().map(kennel_core::LaunchToken::secret);
+        let token = request.token.as_ref().map(kennel_types::LaunchToken::secret);
         let presented = Presented { session: &request.session, token };
         let judged = match judge(&self.world, presented) {
             Verdict::Believed { session } => {

@@ -2,8 +2,9 @@
 
 use std::time::Duration;
 
-use kennel_core::{Event, SessionId};
+use kennel_core::Event;
 use kennel_keeper::fault::point;
+use kennel_types::SessionId;
 
 use super::Owner;
 use crate::message::Message;

@@ -9,7 +9,8 @@
 
 use std::time::Duration;
 
-use kennel_core::{Phase, Reason, Session, SessionId};
+use kennel_core::Session;
+use kennel_types::{Phase, Reason, SessionId};
 use tokio::sync::oneshot;
 
 use super::Owner;

@@ -145,7 +145,7 @@ impl Runtime {
 /// What was seen of a session before a step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Before {
-    pub(super) phase: kennel_core::Phase,
+    pub(super) phase: kennel_types::Phase,
     pub(super) stop_wanted: bool,
     pub(super) awaits_verdict: bool,
 }

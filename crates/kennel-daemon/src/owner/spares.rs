@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use kennel_core::SessionId;
+use kennel_types::SessionId;
 
 use super::Owner;
 use crate::keeper_link::{Descent, KeeperLink};

@@ -2,8 +2,9 @@
 
 use std::collections::HashMap;
 
-use kennel_core::{Effect, Event, Phase, RelaunchState, Report, SessionId, SessionView};
+use kennel_core::{Effect, Event};
 use kennel_keeper::fault::point;
+use kennel_types::{Phase, RelaunchState, Report, SessionId, SessionView};
 
 use super::Owner;
 use super::runtime::{Before, Runtime};

@@ -2,10 +2,9 @@
 
 use std::time::Duration;
 
-use kennel_core::{
-    Admitted, Event, LaunchToken, Report, Session, SessionId, SessionView, StartedBy, Survivor,
-};
+use kennel_core::{Admitted, Event, Session};
 use kennel_keeper::fault::point;
+use kennel_types::{LaunchToken, Report, SessionId, SessionView, StartedBy, Survivor};
 
 use super::Owner;
 use super::again::owed;

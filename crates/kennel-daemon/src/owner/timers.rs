@@ -2,9 +2,10 @@
 
 use std::time::{Duration, Instant};
 
-use kennel_core::{Event, SessionId};
+use kennel_core::Event;
 use kennel_keeper::protocol::Request;
 use kennel_sys::pidfd;
+use kennel_types::SessionId;
 use rustix::fd::AsFd;
 use rustix::process::Signal;
 

@@ -12,8 +12,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use kennel_core::api::{WorktreeLosses, WorktreesView};
-use kennel_core::{Event, OwedKind, Phase, Session, SessionId, WorktreeState, WorktreeView};
+use kennel_core::{Event, Session};
+use kennel_types::api::{WorktreeLosses, WorktreesView};
+use kennel_types::{OwedKind, Phase, SessionId, WorktreeState, WorktreeView};
 use kennel_worktree::{Git, Made};
 use tokio::sync::{Semaphore, oneshot};
 use tokio::task::spawn_blocking;

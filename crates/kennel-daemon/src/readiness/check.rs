@@ -1,6 +1,6 @@
 //! What can't be waited for is refused before anything is made.
 
-use kennel_core::{Readiness, SessionSpec};
+use kennel_types::{Readiness, SessionSpec};
 
 use super::http::Address;
 use super::lines;

@@ -18,8 +18,9 @@ mod strip;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use kennel_core::{Event, Readiness, SessionId};
+use kennel_core::Event;
 use kennel_keeper::fault::point;
+use kennel_types::{Readiness, SessionId};
 use kennel_worktree::Record;
 use tokio::task::{AbortHandle, spawn_blocking};
 

@@ -7,12 +7,12 @@ use std::path::PathBuf;
 use std::process::{Command, ExitCode, Stdio};
 use std::time::{Duration, Instant};
 
-use kennel_core::PenKind;
 use kennel_daemon::{DaemonConfig, serve};
 use kennel_keeper::yard::{self, YardConfig};
 use kennel_pen::HomeId;
 use kennel_sys::identity::Stat;
 use kennel_sys::pidfd;
+use kennel_types::PenKind;
 use rustix::fd::AsFd;
 use rustix::fs::FlockOperation;
 use rustix::process::Signal;

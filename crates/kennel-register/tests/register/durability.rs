@@ -7,8 +7,8 @@ use std::os::unix::fs::MetadataExt;
 use std::process::Stdio;
 use std::time::{Duration, Instant};
 
-use kennel_core::{Phase, SessionId};
 use kennel_register::{Durability, Register, WriteError};
+use kennel_types::{Phase, SessionId};
 
 use crate::scene::{HOME, Scene, all_events, event, event_of, id, role, role_folder, stored, wait};
 

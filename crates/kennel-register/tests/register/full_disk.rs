@@ -4,8 +4,8 @@ use std::fs::{self, File};
 use std::io::Write;
 use std::path::Path;
 
-use kennel_core::{Exit, Phase};
 use kennel_register::{Durability, OpenRegisterError, Register, WriteError};
+use kennel_types::{Exit, Phase};
 
 use crate::scene::{
     HOME, Scene, event, event_of, mount, must_pass, role_folder, role_with_mounts, stored, wait,

@@ -4,8 +4,8 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-use kennel_core::Phase;
 use kennel_register::{Durability, Register};
+use kennel_types::Phase;
 
 use crate::scene::{
     HOME, Scene, event_of, id, mount, must_pass, role_folder, role_with_mounts, skip, stored, wait,

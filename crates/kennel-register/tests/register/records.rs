@@ -4,8 +4,9 @@ use std::collections::BTreeSet;
 use std::os::unix::fs::PermissionsExt;
 use std::time::{Duration, Instant};
 
-use kennel_core::{Exit, Owed, OwedKind, Phase, Reason, Survivor, Wanted};
+use kennel_core::Wanted;
 use kennel_register::{Durability, EventQuery, Register, WriteError};
+use kennel_types::{Exit, Owed, OwedKind, Phase, Reason, Survivor};
 
 use crate::scene::{HOME, NOW, Scene, all_events, event, event_of, id, stored, token, wait};
 
@@ -104,7 +105,7 @@ fn selects_events_by_session_sequence_number_and_limit() {
     assert!(kinds(4, None, 9).is_empty());
     assert!(kinds(u64::MAX, None, 9).is_empty());
     let first = &register.events(all_events()).unwrap()[0];
-    assert_eq!(first.time, kennel_core::timestamp::rfc3339(NOW));
+    assert_eq!(first.time, kennel_types::timestamp::rfc3339(NOW));
     assert_eq!(first.session.as_deref(), Some(id(1).as_str()));
     assert_eq!((first.cause.as_str(), &first.by), ("a test", &None));
 }

@@ -5,8 +5,8 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 use std::process::Command;
 
-use kennel_core::Phase;
 use kennel_register::{Durability, OpenRegisterError, Register};
+use kennel_types::Phase;
 use rusqlite::Connection;
 
 use crate::scene::{

@@ -1,7 +1,7 @@
 //! Old events are deleted, and sessions beyond the limit are returned.
 
-use kennel_core::Phase;
 use kennel_register::{Durability, Retained, Retention};
+use kennel_types::Phase;
 
 use crate::scene::{Scene, all_events, event, id, stored, wait};
 

@@ -4,11 +4,12 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
-use kennel_core::{IdMaker, LaunchToken, Phase, Session, SessionId};
+use kennel_core::Session;
 use kennel_register::{
     EventQuery, NewEvent, OpenRegisterError, OpenedRegister, PendingWrite, Register, SessionRecord,
     SessionTimes, WriteError,
 };
+use kennel_types::{IdMaker, LaunchToken, Phase, SessionId};
 use tempfile::TempDir;
 
 pub(crate) const HOME: &str = "00112233aabbccdd";

@@ -1,7 +1,7 @@
 //! Which agent, and how it is used.
 
 use clap::{Args, ValueEnum};
-use kennel_core::{Permissions, Seat};
+use kennel_types::{Permissions, Seat};
 
 use crate::command_error::CommandError;
 

@@ -84,7 +84,7 @@ pub(crate) struct AskArgs {
 }
 
 fn parse_key(text: &str) -> Result<String, String> {
-    kennel_core::check_key(text).map(|()| text.to_owned()).map_err(|error| error.to_string())
+    kennel_types::check_key(text).map(|()| text.to_owned()).map_err(|error| error.to_string())
 }
 
 impl AskArgs {

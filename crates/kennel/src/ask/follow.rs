@@ -5,12 +5,12 @@ use std::time::{Duration, Instant};
 
 use anyhow::Context;
 use kennel_agents::{Happening, Reader as Words};
-use kennel_core::api::StopRequest;
-use kennel_core::{Phase, SessionView};
 use kennel_daemon::transcript;
 use kennel_keeper::journal::Reader;
 use kennel_keeper::protocol::{Report, Role};
 use kennel_keeper::{ClientError, KeeperClient};
+use kennel_types::api::StopRequest;
+use kennel_types::{Phase, SessionView};
 use rustix::event::{PollFd, PollFlags};
 
 use super::progress::Progress;

@@ -1,10 +1,9 @@
 //! What became of a prompt: in words, as JSON, and as an exit code.
 
 use anyhow::Context;
-use kennel_core::api::AnswerView;
-use kennel_core::verdict::Judged;
-use kennel_core::{Reason, SessionView, Usage, VerdictKind};
 use kennel_daemon::transcript;
+use kennel_types::api::AnswerView;
+use kennel_types::{Judged, Reason, SessionView, Usage, VerdictKind};
 
 use crate::command_error::{CommandError, say};
 use crate::exit_code;

@@ -4,7 +4,7 @@ use std::io::Write as _;
 use std::time::{Duration, Instant};
 
 use kennel_agents::{Doing, Happening};
-use kennel_core::{SessionView, Usage};
+use kennel_types::{SessionView, Usage};
 use serde::Serialize;
 
 use super::outcome::{dollars, tokens};

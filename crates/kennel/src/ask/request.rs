@@ -3,8 +3,8 @@
 use std::ffi::OsStr;
 use std::io::Read;
 
-use kennel_core::api::{CreateRequest, Text};
-use kennel_core::{
+use kennel_types::api::{CreateRequest, Text};
+use kennel_types::{
     AgentSpec, SessionSpec, SessionView, USUAL_LEASE, USUAL_LINGER, USUAL_OUTPUT, Wish,
 };
 use rustix::termios::isatty;
@@ -54,7 +54,7 @@ pub(super) fn request(home: &Home, args: &AskArgs) -> Result<CreateRequest, Comm
     }
     let seat = match &args.agent {
         Some(agent) => args.seat.seat(agent)?,
-        None => kennel_core::Seat::default(),
+        None => kennel_types::Seat::default(),
     };
     let env = client_env::environment(&args.env_file, &args.env, args.name.as_deref())
         .map_err(CommandError::setup)?;
@@ -82,7 +82,7 @@ pub(super) fn request(home: &Home, args: &AskArgs) -> Result<CreateRequest, Comm
         lease: Some(USUAL_LEASE),
         parent: find_inside(home)
             .and_then(|inside| inside.session)
-            .and_then(|id| kennel_core::SessionId::parse(&id).ok()),
+            .and_then(|id| kennel_types::SessionId::parse(&id).ok()),
         output_limit: USUAL_OUTPUT,
         asked_by: asked_by(),
         key: args.key.clone(),

@@ -7,8 +7,8 @@ mod stdin_handoff;
 use std::time::{Duration, Instant};
 
 use kennel_client::Client;
-use kennel_core::SessionView;
-use kennel_core::api::{DaemonView, ListRequest, Problem};
+use kennel_types::SessionView;
+use kennel_types::api::{DaemonView, ListRequest, Problem};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 

@@ -1,6 +1,6 @@
 //! The API over TCP, if it is wanted.
 
-use kennel_core::api::{ListenState, ListenView};
+use kennel_types::api::{ListenState, ListenView};
 
 use super::finding::{Finding, FindingState};
 use crate::connect::{DaemonClient, StartDaemon};

@@ -1,7 +1,7 @@
 //! What sessions have left behind: still to be removed, or kept for a person to decide on.
 
-use kennel_core::api::WorktreesView;
-use kennel_core::{Phase, SessionView, WorktreeState};
+use kennel_types::api::WorktreesView;
+use kennel_types::{Phase, SessionView, WorktreeState};
 
 use super::finding::{Finding, FindingState};
 use crate::connect::{DaemonClient, StartDaemon};

@@ -2,11 +2,10 @@
 
 use std::io;
 
-use kennel_core::Terminal;
-use kennel_core::api;
 use kennel_keeper::protocol::TerminalSettings;
 use kennel_pen::Size;
 use kennel_sys::terminal;
+use kennel_types::{Terminal, api};
 use rustix::termios::{OptionalActions, Termios, isatty, tcgetattr, tcsetattr};
 
 use super::guard::Guard;

@@ -5,9 +5,9 @@ use std::ffi::OsStr;
 use std::path::Path;
 
 use kennel_agents::Agent;
-use kennel_core::Seat;
-use kennel_core::api::MemberAnswer;
-use kennel_core::plan::{PlanSpec, Who};
+use kennel_types::Seat;
+use kennel_types::api::MemberAnswer;
+use kennel_types::plan::{PlanSpec, Who};
 use rustix::fs::{Access, access};
 
 use crate::command_error::CommandError;

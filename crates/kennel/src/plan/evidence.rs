@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use kennel_core::plan::{PlanAgentStatus, PlanView};
+use kennel_types::plan::{PlanAgentStatus, PlanView};
 
 use crate::connect::DaemonClient;
 

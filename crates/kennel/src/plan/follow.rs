@@ -3,8 +3,8 @@
 use std::io::Write as _;
 use std::time::{Duration, Instant};
 
-use kennel_core::api::ByRequest;
-use kennel_core::plan::PlanView;
+use kennel_types::api::ByRequest;
+use kennel_types::plan::PlanView;
 use rustix::event::{PollFd, PollFlags};
 use rustix::termios::isatty;
 

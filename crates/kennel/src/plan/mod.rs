@@ -10,8 +10,8 @@ mod run;
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
-use kennel_core::api::ByRequest;
-use kennel_core::plan::{PlanStatus, PlanView};
+use kennel_types::api::ByRequest;
+use kennel_types::plan::{PlanStatus, PlanView};
 
 use crate::command_error::CommandError;
 use crate::connect::{DaemonClient, Patience, StartDaemon, escape};

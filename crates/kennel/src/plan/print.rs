@@ -3,8 +3,8 @@
 use std::fmt::Write as _;
 use std::time::Duration;
 
-use kennel_core::Usage;
-use kennel_core::plan::{PlanAgentStatus, PlanAgentView, PlanSpec, PlanStatus, PlanView, Who};
+use kennel_types::Usage;
+use kennel_types::plan::{PlanAgentStatus, PlanAgentView, PlanSpec, PlanStatus, PlanView, Who};
 
 use super::evidence::Evidence;
 use crate::ask::{dollars, tokens};

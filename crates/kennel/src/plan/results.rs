@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use anyhow::Context;
-use kennel_core::plan::{PlanAgentStatus, PlanView};
+use kennel_types::plan::{PlanAgentStatus, PlanView};
 
 use crate::ask::answer_of;
 use crate::command_error::CommandError;

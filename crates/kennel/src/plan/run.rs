@@ -5,8 +5,8 @@ use std::ffi::{OsStr, OsString};
 use std::path::Path;
 
 use anyhow::Context;
-use kennel_core::api::{Environment, PlanRequest, PlanResumeRequest, Text};
-use kennel_core::plan::{PlanSpec, PlanView};
+use kennel_types::api::{Environment, PlanRequest, PlanResumeRequest, Text};
+use kennel_types::plan::{PlanSpec, PlanView};
 
 use super::follow::follow;
 use super::{PlanOutputArgs, PlanResumeArgs, PlanRunArgs, asked_by, exit_code_of, path, print};
@@ -23,7 +23,7 @@ use crate::run::client_env;
 pub(super) fn run(home: &Home, args: &PlanRunArgs) -> Result<u8, CommandError> {
     let spec = read(&args.file)?;
     let inputs = inputs(&args.inputs)?;
-    spec.fill_inputs(&inputs).map_err(|error| usage(&error))?;
+    kennel_core::plan::fill_inputs(&spec, &inputs).map_err(|error| usage(&error))?;
     if args.check {
         check::check(home, &spec)?;
         put(&print::outline(&spec))?;
@@ -109,14 +109,14 @@ fn read(file: &Path) -> Result<PlanSpec, CommandError> {
     let wrong = |error: kennel_core::plan::PlanError| {
         CommandError::because(exit_code::USAGE, error.in_file(&name))
     };
-    let mut spec = PlanSpec::parse(&text).map_err(wrong)?;
+    let mut spec = kennel_core::plan::parse(&text).map_err(wrong)?;
     let folder = file.parent().unwrap_or(Path::new("."));
     for (place, prompt) in spec.prompt_files() {
         let path = folder.join(&prompt);
         let text = std::fs::read_to_string(&path)
             .with_context(|| format!("the prompt of {place}: {}", path.display()))
             .map_err(CommandError::setup)?;
-        spec.put_prompt(&place, &text).map_err(wrong)?;
+        kennel_core::plan::put_prompt(&mut spec, &place, &text).map_err(wrong)?;
     }
     Ok(spec)
 }

@@ -8,8 +8,8 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args;
-use kennel_core::api::{CreateRequest, Text};
-use kennel_core::{AgentSpec, Seat, SessionSpec, USUAL_LEASE, USUAL_LINGER, USUAL_OUTPUT, Wish};
+use kennel_types::api::{CreateRequest, Text};
+use kennel_types::{AgentSpec, Seat, SessionSpec, USUAL_LEASE, USUAL_LINGER, USUAL_OUTPUT, Wish};
 use rustix::termios::isatty;
 
 use super::create::{self, PendingLaunch, asked_by, parent};

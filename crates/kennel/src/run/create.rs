@@ -3,8 +3,8 @@
 use std::ffi::OsStr;
 use std::time::{Duration, Instant};
 
-use kennel_core::api::{CreateRequest, ResumeRequest, StdinFrom, Text};
-use kennel_core::{Phase, ReadyState, RelaunchState, SessionId, SessionSpec, SessionView};
+use kennel_types::api::{CreateRequest, ResumeRequest, StdinFrom, Text};
+use kennel_types::{Phase, ReadyState, RelaunchState, SessionId, SessionSpec, SessionView};
 use rustix::event::{PollFd, PollFlags};
 use rustix::termios::isatty;
 

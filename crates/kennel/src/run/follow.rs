@@ -4,8 +4,8 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use anyhow::Context;
-use kennel_core::{Phase, SessionView};
 use kennel_keeper::protocol::{Outcome, Role};
+use kennel_types::{Phase, SessionView};
 use rustix::event::{PollFd, PollFlags};
 
 use crate::command_error::{CommandError, note, say, start_line};

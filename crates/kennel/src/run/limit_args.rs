@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use clap::Args;
-use kennel_core::SessionSpec;
+use kennel_types::SessionSpec;
 
 use crate::quantity::{parse_cores, parse_memory, parse_pids, parse_time};
 

@@ -23,7 +23,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, ValueEnum};
-use kennel_core::{Exit, PenKind};
+use kennel_types::{Exit, PenKind};
 
 use crate::command_error::{CommandError, say};
 use crate::connect::{DaemonClient, StartDaemon};

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use clap::Args;
-use kennel_core::{Readiness, ReadyState, Reason, SessionSpec, SessionView};
+use kennel_types::{Readiness, ReadyState, Reason, SessionSpec, SessionView};
 
 use crate::command_error::CommandError;
 use crate::exit_code;

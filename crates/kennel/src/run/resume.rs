@@ -1,7 +1,7 @@
 //! `kennel resume`: another launch of a session that has ended.
 
 use clap::Args;
-use kennel_core::SessionView;
+use kennel_types::SessionView;
 
 use super::create::{self, PendingLaunch};
 use super::{Front, ready, see_through};

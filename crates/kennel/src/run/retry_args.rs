@@ -1,7 +1,7 @@
 //! How often a request makes a session: once for a key, again after a failure, later if there is no room.
 
 use clap::Args;
-use kennel_core::{Restart, SessionSpec, check_key};
+use kennel_types::{Restart, SessionSpec, check_key};
 
 /// The flags of `kennel run` about that.
 #[derive(Debug, Args)]

@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 
 use clap::Args;
-use kennel_core::{SessionSpec, WorktreeSpec};
+use kennel_types::{SessionSpec, WorktreeSpec};
 
 use crate::command_error::{CommandError, say};
 use crate::exit_code;

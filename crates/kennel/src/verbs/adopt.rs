@@ -1,10 +1,10 @@
 //! `kennel adopt`: a process that a user started becomes a session that is followed.
 
 use clap::Args;
-use kennel_core::api::{AdoptAnswer, AdoptRequest};
-use kennel_core::report::Title;
 use kennel_sys::identity::Identity;
 use kennel_sys::pidfd;
+use kennel_types::Title;
+use kennel_types::api::{AdoptAnswer, AdoptRequest};
 use rustix::fd::AsFd;
 
 use super::asked_by;

@@ -4,8 +4,8 @@ use std::path::Path;
 
 use anyhow::Context;
 use clap::Args;
-use kennel_core::{Phase, SessionView};
 use kennel_keeper::protocol::Role;
+use kennel_types::{Phase, SessionView};
 use rustix::termios::isatty;
 
 use super::{called, ended_text, refuse_terminal};

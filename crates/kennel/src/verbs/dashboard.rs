@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
 use clap::Args;
-use kennel_core::api::{LinkRequest, LinkView, Scope};
+use kennel_types::api::{LinkRequest, LinkView, Scope};
 
 use crate::command_error::{CommandError, say};
 use crate::connect::{DaemonClient, StartDaemon, escape};

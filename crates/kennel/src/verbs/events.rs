@@ -1,7 +1,7 @@
 //! `kennel events`: what happened, from the event log.
 
 use clap::Args;
-use kennel_core::EventView;
+use kennel_types::EventView;
 
 use crate::command_error::CommandError;
 use crate::connect::{AskError, DaemonClient, StartDaemon, escape};

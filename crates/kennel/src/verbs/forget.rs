@@ -1,8 +1,8 @@
 //! `kennel forget`: a person gives up what nobody can observe any more.
 
 use clap::Args;
-use kennel_core::api::ByRequest;
-use kennel_core::{SessionView, StartedBy};
+use kennel_types::api::ByRequest;
+use kennel_types::{SessionView, StartedBy};
 
 use super::{asked_by, called, for_each};
 use crate::command_error::CommandError;

@@ -5,12 +5,12 @@ use std::fmt::Write as _;
 use std::time::Duration;
 
 use clap::Args;
-use kennel_core::api::{InspectView, MemberView};
-use kennel_core::{
+use kennel_pen::Identity;
+use kennel_types::api::{InspectView, MemberView};
+use kennel_types::{
     OwedKind, Phase, Readiness, ReadyState, RelaunchState, Restart, SessionSpec, SessionView,
     StartedBy,
 };
-use kennel_pen::Identity;
 
 use super::{ended_text, events, exit_text};
 use crate::command_error::CommandError;
@@ -352,8 +352,8 @@ fn kept(page: &mut Page, session: &SessionView) {
 mod tests {
     use super::*;
     use crate::verbs::ps::tests::session as view_of_session;
-    use kennel_core::api::UsageView;
-    use kennel_core::{EventView, LaunchView};
+    use kennel_types::api::UsageView;
+    use kennel_types::{EventView, LaunchView};
 
     fn member(pid: i32, parent: i32, command: &str) -> MemberView {
         MemberView {

@@ -6,11 +6,11 @@ use std::time::{Duration, Instant};
 
 use anyhow::Context;
 use clap::{Args, ValueEnum};
-use kennel_core::api::Text;
-use kennel_core::{Phase, SessionView};
 use kennel_keeper::journal::{Item, Reader, STDERR, STDOUT};
 use kennel_keeper::protocol::{Report, Role};
 use kennel_keeper::{ClientError, KeeperClient};
+use kennel_types::api::Text;
+use kennel_types::{Phase, SessionView};
 use rustix::event::{PollFd, PollFlags};
 use rustix::termios::isatty;
 use serde::Serialize;

@@ -3,8 +3,8 @@
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
-use kennel_core::api::{MemberAnswer, NewMember};
-use kennel_core::{Permissions, Usage};
+use kennel_types::api::{MemberAnswer, NewMember};
+use kennel_types::{Permissions, Usage};
 
 use super::{asked_by, for_each};
 use crate::ask::{AgentArgs, dollars, tokens};

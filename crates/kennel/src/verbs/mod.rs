@@ -29,7 +29,7 @@ pub(crate) mod worktrees;
 
 use std::fmt::Display;
 
-use kennel_core::{Exit, SessionView, StartedBy};
+use kennel_types::{Exit, SessionView, StartedBy};
 
 use crate::command_error::{CommandError, report};
 use crate::exit_code;

@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use clap::Args;
-use kennel_core::api::{PruneAnswer, PruneRequest};
-use kennel_core::{SessionId, SessionView};
+use kennel_types::api::{PruneAnswer, PruneRequest};
+use kennel_types::{SessionId, SessionView};
 
 use crate::command_error::{CommandError, say};
 use crate::connect::{DaemonClient, StartDaemon};

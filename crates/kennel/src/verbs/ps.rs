@@ -1,7 +1,7 @@
 //! `kennel ps`: a list of sessions.
 
 use clap::Args;
-use kennel_core::{Phase, ReadyState, RelaunchState, SessionView};
+use kennel_types::{Phase, ReadyState, RelaunchState, SessionView};
 
 use super::exit_text;
 use crate::command_error::CommandError;
@@ -135,7 +135,7 @@ fn notes(sessions: &[SessionView]) -> String {
 #[cfg(test)]
 pub(super) mod tests {
     use super::*;
-    use kennel_core::{Exit, PenKind, SessionSpec, StartedBy, Survivor};
+    use kennel_types::{Exit, PenKind, SessionSpec, StartedBy, Survivor};
     use std::time::Duration;
 
     /// A session to show.
@@ -233,7 +233,7 @@ ID            NAME       PHASE     PID  EXIT  COMMAND
     fn what_agents_tell_is_shown_if_one_does() {
         let mut up = session();
         up.ready = ReadyState::Ready;
-        up.activity = Some(kennel_core::report::Activity::Busy);
+        up.activity = Some(kennel_types::Activity::Busy);
         up.progress = Some(40_u64.try_into().unwrap());
         up.title = Some("the login page".to_owned().try_into().unwrap());
         let mut waiting = session();

@@ -5,9 +5,8 @@ use std::time::{Duration, Instant};
 
 use anyhow::Context;
 use clap::{Args, Subcommand};
-use kennel_core::api::ReportRequest;
-use kennel_core::report::{Percent, Title};
-use kennel_core::{LaunchToken, Report};
+use kennel_types::api::ReportRequest;
+use kennel_types::{LaunchToken, Percent, Report, Title};
 
 use crate::command_error::CommandError;
 use crate::connect::{AskError, DaemonClient};

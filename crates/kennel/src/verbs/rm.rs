@@ -1,8 +1,8 @@
 //! `kennel rm`: ended sessions, off the record.
 
 use clap::Args;
-use kennel_core::api::{ByRequest, StopRequest};
-use kennel_core::{Phase, StartedBy};
+use kennel_types::api::{ByRequest, StopRequest};
+use kennel_types::{Phase, StartedBy};
 
 use super::{asked_by, for_each, stop};
 use crate::command_error::CommandError;

@@ -1,7 +1,7 @@
 //! `kennel signal`: a signal to a whole session.
 
 use clap::Args;
-use kennel_core::api::SignalRequest;
+use kennel_types::api::SignalRequest;
 
 use super::signal_name;
 use crate::command_error::CommandError;

@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
 use clap::Args;
-use kennel_core::api::{StopAnswer, StopRequest, StopResult};
-use kennel_core::{Phase, StartedBy};
+use kennel_types::api::{StopAnswer, StopRequest, StopResult};
+use kennel_types::{Phase, StartedBy};
 use rustix::event::{PollFd, PollFlags};
 use rustix::process::{Resource, Rlimit};
 use rustix::termios::isatty;
@@ -245,7 +245,7 @@ fn raise_descriptor_limit() {
 mod tests {
     use super::*;
     use crate::verbs::ps::tests::session;
-    use kennel_core::{Exit, Survivor};
+    use kennel_types::{Exit, Survivor};
 
     #[test]
     fn one_that_is_named_twice_is_stopped_once() {

@@ -1,7 +1,7 @@
 //! `kennel strays`: processes with this home's mark that belong to no session.
 
 use clap::Args;
-use kennel_core::api::{StrayView, StraysEnded, StraysView};
+use kennel_types::api::{StrayView, StraysEnded, StraysView};
 
 use crate::command_error::CommandError;
 use crate::connect::{DaemonClient, StartDaemon};

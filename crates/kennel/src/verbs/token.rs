@@ -1,7 +1,7 @@
 //! `kennel token`: who is let in over TCP.
 
 use clap::{Args, Subcommand};
-use kennel_core::api::{NewToken, RevokeAnswer, Scope, SecretView, TokenKind, TokenView};
+use kennel_types::api::{NewToken, RevokeAnswer, Scope, SecretView, TokenKind, TokenView};
 
 use super::for_each;
 use crate::command_error::{CommandError, say};

@@ -1,7 +1,7 @@
 //! `kennel wait`: until sessions have ended.
 
 use clap::Args;
-use kennel_core::SessionView;
+use kennel_types::SessionView;
 
 use crate::command_error::{CommandError, report};
 use crate::connect::{DaemonClient, StartDaemon};
@@ -70,7 +70,7 @@ fn code(session: &SessionView) -> String {
 mod tests {
     use super::*;
     use crate::verbs::ps::tests::session;
-    use kennel_core::{Exit, Phase, Reason};
+    use kennel_types::{Exit, Phase, Reason};
 
     #[test]
     fn a_code_is_printed_or_why_there_is_none() {

@@ -4,8 +4,8 @@ use std::fmt::Write as _;
 use std::io::{self, BufRead};
 
 use clap::{Args, Subcommand};
-use kennel_core::api::{LossesView, WorktreeLosses, WorktreesView};
-use kennel_core::{WorktreeState, WorktreeView};
+use kennel_types::api::{LossesView, WorktreeLosses, WorktreesView};
+use kennel_types::{WorktreeState, WorktreeView};
 use rustix::termios::isatty;
 
 use super::{asked_by, for_each};
@@ -197,7 +197,7 @@ pub(crate) fn why(worktree: &WorktreeView) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use kennel_core::api::CommitView;
+    use kennel_types::api::CommitView;
 
     fn worktree(state: WorktreeState) -> WorktreeView {
         WorktreeView {

@@ -4,9 +4,9 @@ use std::fs;
 use std::thread;
 
 use kennel_client::{Client, ClientError, Patience, Until, session_path};
-use kennel_core::api::{CreateRequest, ListRequest, StopRequest, Text};
-use kennel_core::{AgentSpec, Phase, Seat, SessionView};
 use kennel_testing::{Pen, Scene, Who, eventually};
+use kennel_types::api::{CreateRequest, ListRequest, StopRequest, Text};
+use kennel_types::{AgentSpec, Phase, Seat, SessionView};
 
 use crate::ask::Company;
 use crate::client::{kennel_of, request};

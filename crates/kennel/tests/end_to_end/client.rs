@@ -1,12 +1,12 @@
 //! The client crate against a real daemon.
 
 use kennel_client::{Client, ClientError, Events, Until};
-use kennel_core::api::{
+use kennel_testing::{Pen, Scene, Who};
+use kennel_types::api::{
     CreateRequest, Environment, InputRequest, ListRequest, Order, SignalRequest, StdinFrom,
     StopRequest, StopResult, Text,
 };
-use kennel_core::{Phase, SessionSpec};
-use kennel_testing::{Pen, Scene, Who};
+use kennel_types::{Phase, SessionSpec};
 
 fn scene() -> Option<Scene> {
     // The socket is the owner's alone, and it is us who connect.
@@ -23,7 +23,7 @@ pub(crate) fn request(scene: &Scene, argv: &[&str]) -> CreateRequest {
             (Text::from("FAKE_AGENT_PIDS"), Text::from(scene.path("work/pids").as_os_str())),
         ]),
         cwd: Text::from(cwd.as_os_str()),
-        spec: SessionSpec { pen: kennel_core::PenKind::Subtree, ..usual.spec.clone() },
+        spec: SessionSpec { pen: kennel_types::PenKind::Subtree, ..usual.spec.clone() },
         ..usual
     }
 }

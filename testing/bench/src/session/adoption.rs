@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, ensure};
-use kennel_core::Phase;
+use kennel_types::Phase;
 use rustix::process::Signal;
 
 use super::home::{Brief, BriefPage, Home, LONG, start_many, wait_readable};

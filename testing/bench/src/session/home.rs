@@ -6,11 +6,11 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, bail, ensure};
-use kennel_core::Phase;
-use kennel_core::api::{DaemonView, PruneAnswer};
 use kennel_keeper::YardClient;
 use kennel_keeper::protocol::{YardReport, YardRequest};
 use kennel_pen::HomeId;
+use kennel_types::Phase;
+use kennel_types::api::{DaemonView, PruneAnswer};
 use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::fd::{AsFd, OwnedFd};
 use rustix::process::{Pid, WaitOptions, waitpid};

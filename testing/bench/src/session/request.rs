@@ -1,8 +1,8 @@
 //! What the daemon is asked for.
 
 use anyhow::Result;
-use kennel_core::api::{CreateRequest, Text};
-use kennel_core::{SessionSpec, Terminal, USUAL_LEASE, USUAL_LINGER, USUAL_OUTPUT};
+use kennel_types::api::{CreateRequest, Text};
+use kennel_types::{SessionSpec, Terminal, USUAL_LEASE, USUAL_LINGER, USUAL_OUTPUT};
 
 /// A request for a session, as the body of a POST: with the defaults of the command line, an empty
 /// environment and no input.

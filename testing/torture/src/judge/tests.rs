@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use kennel_core::{ReadyState, RelaunchState, SessionSpec};
+use kennel_types::{ReadyState, RelaunchState, SessionSpec};
 
 use super::*;
 use crate::draw::{Drawer, dice};
@@ -89,7 +89,7 @@ impl World {
 fn view(id: &str) -> SessionView {
     SessionView {
         id: id.into(),
-        started_by: kennel_core::StartedBy::Kennel,
+        started_by: kennel_types::StartedBy::Kennel,
         name: Some(NAME.into()),
         phase: Phase::Cleaned,
         wanted: "running".into(),

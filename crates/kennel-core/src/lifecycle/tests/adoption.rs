@@ -1,10 +1,12 @@
 //! A new daemon, and what it finds.
 
+use kennel_types::{Exit, Phase, Reason};
+
 use super::{CODE, NOTE, RECORD, after, gone, launching, reaped, running, starting, stopping};
 use crate::effect::Effect;
 use crate::event::{Event, Probe};
 use crate::sample::{GRACE, session, stop, stopped};
-use crate::session::{Exit, Phase, Reason, Session, Underway};
+use crate::session::{Session, Underway};
 
 /// What a new daemon reads of it.
 fn row(session: Session) -> Session {

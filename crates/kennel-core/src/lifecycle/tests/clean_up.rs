@@ -1,10 +1,12 @@
 //! After the end: clean-up, the durable outcome, and the keeper's release.
 
+use kennel_types::{OwedKind, Phase};
+
 use super::{CODE, NOTE, RECORD, after, failed, gone, reaped, running};
 use crate::effect::Effect;
 use crate::event::Event;
 use crate::sample::{owing, stop};
-use crate::session::{OwedKind, Phase, Session};
+use crate::session::Session;
 
 const FILES: OwedKind = OwedKind::RuntimeFiles;
 

@@ -1,10 +1,12 @@
 //! From the row to the program.
 
+use kennel_types::{Exit, Phase, Reason};
+
 use super::{CODE, NOTE, RECORD, after, failed, launching, running, starting};
 use crate::effect::Effect;
 use crate::event::Event;
 use crate::sample::{born, session, stop, stopped};
-use crate::session::{Exit, Phase, Reason, Wanted};
+use crate::session::Wanted;
 
 #[test]
 fn a_new_session_is_written_while_its_keeper_starts() {

@@ -1,10 +1,12 @@
 //! A keeper that is dead, or does not answer.
 
+use kennel_types::{Exit, Phase, Reason, Survivor};
+
 use super::{CODE, NOTE, RECORD, after, gone, heard, launching, reaped, running, stopping};
 use crate::effect::Effect;
 use crate::event::{Event, PenEnd, Probe};
 use crate::sample::{born, stop};
-use crate::session::{Exit, Look, LostBecause, Phase, Reason, Session, Survivor};
+use crate::session::{Look, LostBecause, Session};
 
 fn empty(exit: Option<Exit>) -> Event {
     Event::PenEnded(PenEnd::Empty { exit })
@@ -127,7 +129,7 @@ fn only_what_is_lost_can_be_forgotten_and_it_was_not_reaped() {
     assert_eq!(session.phase, Phase::Cleaned);
     assert_eq!(session.reason, Some(Reason::Forgotten { by: "a person".into() }));
     assert!(matches!(session.exit, Some(Exit::Unknown { .. })) && session.may_have_run());
-    let what = crate::OwedKind::RuntimeFiles;
+    let what = kennel_types::OwedKind::RuntimeFiles;
     assert_eq!(session.step(&Event::CleanedUp { what }), [NOTE]);
     assert_eq!(session.owed, []);
     assert_eq!(session.step(&Event::Recorded), [Effect::Release]);

@@ -1,10 +1,12 @@
 //! In line, and while things are made: no keeper yet.
 
+use kennel_types::{Exit, Kept, OwedKind, Phase, Reason};
+
 use super::{CODE, NOTE, RECORD, after, failed, gone};
 use crate::effect::Effect;
 use crate::event::{Event, PenEnd, Probe};
 use crate::sample::{asking, born, stop, stopped, tree, worktree};
-use crate::session::{Exit, Kept, OwedKind, Phase, Reason, Session, Underway};
+use crate::session::{Session, Underway};
 
 fn making() -> Session {
     asking(|spec| spec.worktree = Some(worktree()))

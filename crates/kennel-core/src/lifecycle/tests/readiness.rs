@@ -2,13 +2,13 @@
 
 use std::time::Duration;
 
+use kennel_types::{Activity, Percent, Phase, Readiness, ReadyState, Reason, Report, Title};
+
 use super::{CODE, NOTE, RECORD, after, gone};
 use crate::effect::Effect;
 use crate::event::{Event, Probe};
-use crate::ready::{Readiness, ReadyState};
-use crate::report::{Activity, Percent, Report, Title};
 use crate::sample::{GRACE, asking, born, stop};
-use crate::session::{Phase, Reason, Session, Underway};
+use crate::session::{Session, Underway};
 
 const LIMIT: Duration = Duration::from_secs(120);
 

@@ -1,9 +1,9 @@
 //! Rows that an older version wrote.
 
+use kennel_types::{Phase, Readiness, ReadyState, RelaunchState, Restart};
+
 use crate::event::Event;
-use crate::ready::{Readiness, ReadyState};
-use crate::restart::{RelaunchState, Restart};
-use crate::session::{Phase, Session};
+use crate::session::Session;
 
 const OLD: &str = r#"{
     "id": "01n1d7rg000z",

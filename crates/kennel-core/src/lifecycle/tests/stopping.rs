@@ -2,11 +2,13 @@
 
 use std::time::Duration;
 
+use kennel_types::{Exit, Phase, Reason};
+
 use super::{CODE, NOTE, RECORD, after, gone, heard, reaped, running, session, stopping};
 use crate::effect::Effect;
 use crate::event::{Event, StopWish};
 use crate::sample::{GRACE, stop, stopped};
-use crate::session::{Exit, Phase, Reason, Wanted};
+use crate::session::Wanted;
 
 #[test]
 fn a_stop_is_wanted_durably_and_passed_on_in_every_phase() {
@@ -52,7 +54,8 @@ fn a_dismissal_is_repeated_as_often_as_it_is_asked_for() {
 
 #[test]
 fn what_has_ended_is_not_stopped() {
-    let cleaned = after(reaped(), &[Event::CleanedUp { what: crate::OwedKind::RuntimeFiles }]);
+    let cleaned =
+        after(reaped(), &[Event::CleanedUp { what: kennel_types::OwedKind::RuntimeFiles }]);
     for mut session in [reaped(), cleaned] {
         let before = session.clone();
         assert_eq!(session.step(&stop(None)), []);
@@ -91,7 +94,7 @@ fn a_keepers_own_reason_counts_if_nobody_asked() {
 #[test]
 fn those_who_stay_are_named_until_the_end() {
     let survivors =
-        vec![crate::Survivor { pid: 7, name: "dd".into(), why: "uninterruptible".into() }];
+        vec![kennel_types::Survivor { pid: 7, name: "dd".into(), why: "uninterruptible".into() }];
     let still = Event::StillAlive { survivors: survivors.clone() };
     let mut session = stopping();
     assert_eq!(session.step(&still), [NOTE]);

@@ -1,11 +1,11 @@
 //! The agents of a stage.
 
+use kennel_types::Permissions;
+use kennel_types::plan::{OnFailure, PlanAgent, Prompt, Who, WorktreeWish};
 use toml::de::DeValue;
 
 use super::{Part, Reader};
-use crate::agent::Permissions;
 use crate::plan::problem::Spot;
-use crate::plan::spec::{OnFailure, PlanAgent, Prompt, Who, WorktreeWish};
 use crate::slip::did_you_mean;
 
 const KEYS: [&str; 14] = [

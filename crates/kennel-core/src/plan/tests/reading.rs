@@ -1,6 +1,10 @@
 use std::time::Duration;
 
-use crate::agent::Permissions;
+use kennel_types::Permissions;
+use kennel_types::plan::{
+    InputSpec, Name, OnFailure, Place, PlanAgent, PlanSpec, Prompt, Who, WorktreeWish,
+};
+
 use crate::plan::*;
 
 const HEAD: &str = "name = \"p\"\n[[stage]]\nname = \"one\"\n";
@@ -16,7 +20,7 @@ fn with(more: &str) -> String {
 }
 
 fn told(text: &str) -> String {
-    PlanSpec::parse(text).expect_err("it is read").to_string()
+    crate::plan::parse(text).expect_err("it is read").to_string()
 }
 
 #[test]
@@ -58,7 +62,7 @@ name = "two"
   worktree = true
   prompt = "{{one.a}} {{ one }}"
 "#;
-    let plan = PlanSpec::parse(text).unwrap();
+    let plan = crate::plan::parse(text).unwrap();
     assert_eq!((plan.name.as_str(), plan.concurrency), ("research", Some(4)));
     assert_eq!(plan.timeout, Some(Duration::from_secs(5400)));
     assert_eq!(plan.inputs[&Name::parse("topic").unwrap()].default.as_deref(), Some("x"));
@@ -233,7 +237,7 @@ fn prompts_refer_to_earlier_stages_only() {
         let (one, two) = (agent("a", first), agent("b", second));
         format!("name = \"p\"\n[[stage]]\nname = \"one\"\n{one}[[stage]]\nname = \"two\"\n{two}")
     };
-    assert!(PlanSpec::parse(&plan("prompt = 'p'", "prompt = '{{one.a}}{{one}}'")).is_ok());
+    assert!(crate::plan::parse(&plan("prompt = 'p'", "prompt = '{{one.a}}{{one}}'")).is_ok());
     for (first, second, expected) in [
         ("{{two.b}}", "p", "one.a: {{two.b}}: it is of a later stage"),
         ("{{two}}", "p", "one.a: {{two}}: it is of a later stage"),
@@ -253,9 +257,9 @@ fn prompts_refer_to_earlier_stages_only() {
 
 #[test]
 fn all_mistakes_are_told_at_once_in_their_order() {
-    let error = PlanSpec::parse(&with("turns = 0\nretries = 1000\nprompt2 = 1")).unwrap_err();
+    let error = crate::plan::parse(&with("turns = 0\nretries = 1000\nprompt2 = 1")).unwrap_err();
     assert_eq!(error.problems().len(), 1, "what is not understood goes first: {error}");
-    let error = PlanSpec::parse(&with("retries = 1000\nturns = 0")).unwrap_err();
+    let error = crate::plan::parse(&with("retries = 1000\nturns = 0")).unwrap_err();
     let lines = error.in_file("x.toml");
     let lines: Vec<_> = lines.lines().collect();
     assert!(lines[0].starts_with("x.toml:8:11: one.a: `retries`"), "{lines:?}");
@@ -264,10 +268,10 @@ fn all_mistakes_are_told_at_once_in_their_order() {
 
 #[test]
 fn a_plan_that_came_another_way_is_checked_too() {
-    let mut plan = PlanSpec::parse(&with("")).unwrap();
-    assert_eq!(plan.check(), Ok(()));
+    let mut plan = crate::plan::parse(&with("")).unwrap();
+    assert_eq!(crate::plan::check(&plan), Ok(()));
     plan.stages[0].need = Some(7);
-    let error = plan.check().unwrap_err();
+    let error = crate::plan::check(&plan).unwrap_err();
     assert_eq!(error.in_file("x"), "x: stage one: `need` is 7, and it has 1 of them");
     let broken = serde_json::to_string(&plan).unwrap().replace("\"one\"", "\"o.ne\"");
     let error = serde_json::from_str::<PlanSpec>(&broken).unwrap_err();
@@ -277,15 +281,15 @@ fn a_plan_that_came_another_way_is_checked_too() {
 #[test]
 fn a_prompt_from_a_file_is_checked_when_it_is_put_in() {
     let text = with("").replace("prompt = \"p\"", "prompt_file = \"a.md\"");
-    let mut plan = PlanSpec::parse(&text).unwrap();
+    let mut plan = crate::plan::parse(&text).unwrap();
     let place = Place::parse("one.a").unwrap();
     assert_eq!(plan.prompt_files(), [(place.clone(), "a.md".to_owned())]);
-    let error = plan.put_prompt(&place, "{{x}}").unwrap_err();
+    let error = crate::plan::put_prompt(&mut plan, &place, "{{x}}").unwrap_err();
     assert!(error.to_string().starts_with("one.a: {{x}}: there is no earlier stage x"), "{error}");
-    assert_eq!(plan.put_prompt(&place, "go on"), Ok(()));
+    assert_eq!(crate::plan::put_prompt(&mut plan, &place, "go on"), Ok(()));
     assert!(plan.prompt_files().is_empty());
     let nobody = Place::parse("one.z").unwrap();
-    let error = plan.put_prompt(&nobody, "x").unwrap_err();
+    let error = crate::plan::put_prompt(&mut plan, &nobody, "x").unwrap_err();
     assert_eq!(error.to_string(), "there is no agent one.z in this plan");
 }
 
@@ -308,8 +312,8 @@ proptest::proptest! {
         let text = with("timeout = \"1m\"\nargs = [\"x\"]\nworktree = true");
         let cut = cut % text.len();
         let text = format!("{}{junk}{}", &text[..cut], &text[cut..]);
-        match PlanSpec::parse(&text) {
-            Ok(plan) => proptest::prop_assert_eq!(plan.check(), Ok(())),
+        match crate::plan::parse(&text) {
+            Ok(plan) => proptest::prop_assert_eq!(crate::plan::check(&plan), Ok(())),
             Err(error) => {
                 let lines = text.lines().count() + 1;
                 for problem in error.problems() {
@@ -323,7 +327,7 @@ proptest::proptest! {
 /// As a request has it, where nothing but the shape stands against a mistake.
 #[test]
 fn a_field_that_nobody_knows_is_refused_in_every_part_of_a_plan() {
-    let spec = PlanSpec::parse(&format!("{}[inputs]\nx = {{}}\n", with(""))).expect("a plan");
+    let spec = crate::plan::parse(&format!("{}[inputs]\nx = {{}}\n", with(""))).expect("a plan");
     let whole = serde_json::to_value(&spec).expect("JSON");
     let read =
         |value| PlanSpec::asked::<serde_json::Value>(value).map_err(|error| error.to_string());

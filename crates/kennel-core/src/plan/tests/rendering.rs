@@ -1,9 +1,11 @@
 use std::collections::BTreeMap;
 
+use kennel_types::plan::{Place, PlanSpec};
+
 use crate::plan::*;
 
 fn plan() -> PlanSpec {
-    PlanSpec::parse(
+    crate::plan::parse(
         r#"
 name = "p"
 [inputs]
@@ -46,8 +48,8 @@ fn nothing<'a>(_: &Place) -> Answer<'a> {
 #[test]
 fn inputs_are_what_was_said_else_their_default() {
     let plan = plan();
-    let inputs = plan.fill_inputs(&said(&[("topic", "{{one}}")])).unwrap();
-    let prompt = plan.prompt(&place("one.a"), &inputs, &nothing).unwrap();
+    let inputs = crate::plan::fill_inputs(&plan, &said(&[("topic", "{{one}}")])).unwrap();
+    let prompt = crate::plan::prompt(&plan, &place("one.a"), &inputs, &nothing).unwrap();
     assert_eq!(prompt, "{{one}}, dry: {{");
     let again: Inputs = serde_json::from_str(&serde_json::to_string(&inputs).unwrap()).unwrap();
     assert_eq!(again, inputs);
@@ -55,7 +57,8 @@ fn inputs_are_what_was_said_else_their_default() {
 
 #[test]
 fn an_input_that_is_missing_or_unknown_is_told_before_anything_starts() {
-    let error = plan().fill_inputs(&said(&[("tpoic", "x")])).unwrap_err().to_string();
+    let error =
+        crate::plan::fill_inputs(&plan(), &said(&[("tpoic", "x")])).unwrap_err().to_string();
     let expected = "the plan p has no input \"tpoic\"; did you mean topic?\n\
                     the plan p needs the input topic (what it is about): say --set topic=…";
     assert_eq!(error, expected);
@@ -64,12 +67,12 @@ fn an_input_that_is_missing_or_unknown_is_told_before_anything_starts() {
 #[test]
 fn answers_are_put_in_and_those_that_are_missing_are_named() {
     let plan = plan();
-    let inputs = plan.fill_inputs(&said(&[("topic", "x")])).unwrap();
+    let inputs = crate::plan::fill_inputs(&plan, &said(&[("topic", "x")])).unwrap();
     let answer = |of: &Place| match of.agent.as_str() {
         "a" => Answer::Given("it is {{so}}\n\n".into()),
         _ => Answer::Missing("timed_out".into()),
     };
-    let prompt = plan.prompt(&place("two.z"), &inputs, &answer).unwrap();
+    let prompt = crate::plan::prompt(&plan, &place("two.z"), &inputs, &answer).unwrap();
     let expected = "[no answer from one.b: timed_out]|## a\n\nit is {{so}}\n\n## b\n\n\
                     [no answer from one.b: timed_out]\n";
     assert_eq!(prompt, expected);
@@ -78,10 +81,11 @@ fn answers_are_put_in_and_those_that_are_missing_are_named() {
 #[test]
 fn an_answer_that_is_too_long_is_cut_and_that_is_told() {
     let plan = plan();
-    let inputs = plan.fill_inputs(&said(&[("topic", "x")])).unwrap();
+    let inputs = crate::plan::fill_inputs(&plan, &said(&[("topic", "x")])).unwrap();
     let long = "ü".repeat(LONGEST_ANSWER);
     let prompt =
-        plan.prompt(&place("two.z"), &inputs, &|_| Answer::Given((&*long).into())).unwrap();
+        crate::plan::prompt(&plan, &place("two.z"), &inputs, &|_| Answer::Given((&*long).into()))
+            .unwrap();
     let cut = format!("[{LONGEST_ANSWER} more bytes from one.b are left out]|");
     assert!(prompt.contains(&cut) && prompt.len() < 3 * LONGEST_ANSWER + 1000);
 }
@@ -89,8 +93,11 @@ fn an_answer_that_is_too_long_is_cut_and_that_is_told() {
 #[test]
 fn what_was_not_read_or_is_not_there_is_no_prompt() {
     let plan = plan();
-    let told =
-        |text| plan.prompt(&place(text), &Inputs::default(), &nothing).unwrap_err().to_string();
+    let told = |text| {
+        crate::plan::prompt(&plan, &place(text), &Inputs::default(), &nothing)
+            .unwrap_err()
+            .to_string()
+    };
     assert_eq!(told("one.b"), "the prompt of one.b is in the file \"b.md\", which was not read");
     assert_eq!(told("one.x"), "there is no agent one.x in this plan");
     assert_eq!(told("one.a"), "the prompt of one.a: there is no value for {{input.topic}}");

@@ -1,8 +1,9 @@
+use kennel_types::plan::{Place, PlanSpec};
+use kennel_types::{Usage, VerdictKind};
 use proptest::prelude::*;
 
 use crate::plan::*;
 use crate::sample;
-use crate::verdict::{Usage, VerdictKind};
 
 /// Stages of so many agents, with what is said of each stage.
 fn plan(top: &str, stages: &[(usize, &str)]) -> PlanSpec {
@@ -14,7 +15,7 @@ fn plan(top: &str, stages: &[(usize, &str)]) -> PlanSpec {
             text.push_str(&format!("[[stage.agent]]\n{said}"));
         }
     }
-    PlanSpec::parse(&text).unwrap()
+    crate::plan::parse(&text).unwrap()
 }
 
 fn place(text: &str) -> Place {

@@ -1,6 +1,8 @@
+use kennel_types::plan::Place;
+use kennel_types::{Usage, VerdictKind};
+
 use crate::plan::*;
 use crate::sample;
-use crate::verdict::{Usage, VerdictKind};
 
 /// Names that programs rely on.
 #[test]
@@ -8,7 +10,7 @@ fn a_plan_is_shown_with_stable_names() {
     let text = "name = 'p'\n[[stage]]\nname = 's'\nneed = 1\n\
                 [[stage.agent]]\nname = 'a'\nagent = 'claude'\nprompt = 'p'\n\
                 [[stage.agent]]\nname = 'b'\nmember = 'ada'\nprompt = 'p'\n";
-    let spec = PlanSpec::parse(text).unwrap();
+    let spec = crate::plan::parse(text).unwrap();
     let mut state = PlanState::new(&spec);
     let place = |text| Place::parse(text).unwrap();
     let session = sample::id(1);

@@ -1,12 +1,13 @@
 //! Sessions that a user started, among others.
 
+use kennel_types::{LaunchToken, Phase};
+
 use crate::admission::{Admission, Applicant, Caps, decide};
 use crate::effect::Effect;
 use crate::event::{Event, Probe};
-use crate::id::LaunchToken;
 use crate::report::{Disbelief, Presented, Verdict, judge};
 use crate::sample::{id, spec, stop};
-use crate::session::{Phase, Session};
+use crate::session::Session;
 use crate::world::{Admitted, Refusal, Relaunch, RelaunchBy, RelaunchRefusal, Relaunched, World};
 
 const IDENTITY: &str = "boot 1 42 inode 7";

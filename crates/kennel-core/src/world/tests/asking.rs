@@ -1,12 +1,13 @@
 //! Prompts, and the members that they go to.
 
+use kennel_types::{
+    AgentSpec, EvidenceSource, Judged, Owed, OwedKind, RelaunchState, Seat, Usage, UsageScope,
+    Verdict, VerdictKind, Work,
+};
+
 use super::*;
-use crate::agent::{AgentSpec, Seat};
-use crate::member::{Member, UsageScope};
-use crate::restart::RelaunchState;
+use crate::member::Member;
 use crate::retry;
-use crate::session::{Owed, OwedKind};
-use crate::verdict::{EvidenceSource, Judged, Usage, Verdict, VerdictKind, Work};
 
 const RETENTION: Duration = Duration::from_secs(60);
 

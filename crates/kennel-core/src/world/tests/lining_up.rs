@@ -1,10 +1,10 @@
 //! The line, and keys.
 
+use kennel_types::SessionSpec;
 use proptest::prelude::*;
 
 use super::*;
 use crate::admission::{Admission, Applicant, Caps, NameCap, Over, Pattern, decide};
-use crate::spec::SessionSpec;
 
 fn caps(live: u32) -> Caps {
     Caps { live: Some(live), ..Caps::default() }

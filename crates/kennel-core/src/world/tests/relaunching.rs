@@ -1,9 +1,10 @@
 //! Several launches of one session.
 
+use kennel_types::{Kept, Owed, OwedKind, Restart};
+
 use super::*;
-use crate::restart::{Decision, Restart, Why};
+use crate::restart::{Decision, Why};
 use crate::sample::{asking, tree, worktree};
-use crate::session::{Kept, Owed, OwedKind};
 
 fn person(token: u128) -> Relaunch {
     let by = RelaunchBy::Person { who: "ada".into(), parent: None, tethered: false };

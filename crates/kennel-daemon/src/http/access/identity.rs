@@ -3,7 +3,7 @@
 use axum::extract::FromRequestParts;
 use axum::extract::connect_info::ConnectInfo;
 use axum::http::request::Parts;
-use kennel_core::api::{Scope, TokenKind};
+use kennel_types::api::{Scope, TokenKind};
 
 use super::roll::EntryId;
 use crate::http::Peer;

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
-use kennel_core::api::Scope;
+use kennel_types::api::Scope;
 
 use super::secret::Sum;
 

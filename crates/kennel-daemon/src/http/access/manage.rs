@@ -3,7 +3,7 @@
 use axum::Json;
 use axum::extract::{Path, State};
 use axum::http::StatusCode;
-use kennel_core::api::{
+use kennel_types::api::{
     LinkRequest, LinkView, ListenRequest, ListenView, NewToken, RevokeAnswer, SecretView,
     TokenKind, TokenView,
 };

@@ -45,7 +45,7 @@ use std::time::Instant;
 
 use axum::Router;
 use axum::extract::Request;
-use kennel_core::api::{ListenView, Scope};
+use kennel_types::api::{ListenView, Scope};
 use kennel_web::Site;
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::spawn_blocking;

@@ -7,7 +7,7 @@ use axum::http::StatusCode;
 use axum::http::header::{CONNECTION, SET_COOKIE};
 use axum::response::{IntoResponse, Response};
 use axum::{Extension, Json};
-use kennel_core::api::{MeView, TokenKind, WayIn};
+use kennel_types::api::{MeView, TokenKind, WayIn};
 
 use super::identity::{Identity, Via};
 use super::names::Names;

@@ -9,7 +9,7 @@ use axum::http::{HeaderMap, HeaderName, Method, StatusCode};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use axum::{Extension, Router};
-use kennel_core::api::{Scope, TokenKind};
+use kennel_types::api::{Scope, TokenKind};
 
 use super::guard::Gate;
 use super::identity::Identity;

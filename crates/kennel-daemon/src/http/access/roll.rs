@@ -1,6 +1,6 @@
 //! Who is let in: tokens, and browsers that came by a link. Pure: files are the [`store`](super::store)'s business.
 
-use kennel_core::api::{Scope, TokenKind};
+use kennel_types::api::{Scope, TokenKind};
 
 use super::secret::{Secret, Sum};
 

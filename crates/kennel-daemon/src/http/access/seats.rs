@@ -155,7 +155,7 @@ mod tests {
     const ROOM: Room = Room { most: 3, strangers: 2, each: 3 };
 
     fn entry() -> EntryId {
-        match tests_entry(kennel_core::api::Scope::Full).via {
+        match tests_entry(kennel_types::api::Scope::Full).via {
             Via::Tcp { id, .. } => id,
             Via::Socket => panic!("not over TCP"),
         }

@@ -7,7 +7,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use kennel_core::api::{Scope, TokenKind};
+use kennel_types::api::{Scope, TokenKind};
 use serde::{Deserialize, Serialize};
 
 use super::identity::{Identity, Via};

@@ -6,7 +6,7 @@
 
 use axum::http::header::{AUTHORIZATION, CONTENT_LENGTH, COOKIE, HOST, ORIGIN, UPGRADE};
 use axum::http::{HeaderMap, HeaderName, Method, Uri};
-use kennel_core::api::Scope;
+use kennel_types::api::Scope;
 
 use super::identity::Identity;
 use super::names::Names;

@@ -3,7 +3,7 @@
 use std::io;
 
 use axum::body::Bytes;
-use kennel_core::{RelaunchState, SessionView};
+use kennel_types::{RelaunchState, SessionView};
 use serde::Serialize;
 use tokio::sync::watch;
 use tokio::time::sleep;

@@ -8,8 +8,8 @@ use axum::Json;
 use axum::extract::{Path, State};
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
-use kennel_core::SessionView;
-use kennel_core::api::AnswerView;
+use kennel_types::SessionView;
+use kennel_types::api::AnswerView;
 use serde::Deserialize;
 
 use super::access::Identity;

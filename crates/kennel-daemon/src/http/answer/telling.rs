@@ -3,8 +3,8 @@
 use std::io;
 
 use kennel_agents::{Doing, Happening, Reader as Words};
-use kennel_core::SessionView;
 use kennel_keeper::journal::{Item, Reader};
+use kennel_types::SessionView;
 
 use super::super::sse;
 use super::mark::{Mark, Place};

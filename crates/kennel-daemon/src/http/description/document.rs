@@ -1,6 +1,6 @@
 //! Puts the description together.
 
-use kennel_core::api::Problem;
+use kennel_types::api::Problem;
 use serde_json::{Map, Value, json};
 
 use super::super::endpoint::{Content, Endpoint, Shape};

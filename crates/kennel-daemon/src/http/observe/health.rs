@@ -5,7 +5,7 @@ use std::time::Duration;
 use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
-use kennel_core::api::{CheckView, ReadyView};
+use kennel_types::api::{CheckView, ReadyView};
 use tokio::time::timeout;
 
 use crate::http::Api;

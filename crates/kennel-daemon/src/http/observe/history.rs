@@ -3,7 +3,7 @@
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::time::Instant;
 
-use kennel_core::api::{SessionUsage, UsageSample, UsageView};
+use kennel_types::api::{SessionUsage, UsageSample, UsageView};
 
 /// The most samples of a session.
 const MOST: usize = 300;
@@ -74,7 +74,7 @@ impl Track {
 mod tests {
     use std::time::Duration;
 
-    use kennel_core::Phase;
+    use kennel_types::Phase;
 
     use super::*;
 

@@ -10,7 +10,7 @@ mod usage;
 use std::ffi::OsString;
 use std::sync::Arc;
 
-use kennel_core::api::{ReadyView, SessionUsage, UsageHistory, UsageRequest};
+use kennel_types::api::{ReadyView, SessionUsage, UsageHistory, UsageRequest};
 use tokio::sync::watch;
 
 use super::endpoint::{Endpoint, get};

@@ -7,7 +7,7 @@
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use kennel_core::api::{SessionUsage, UsageSample};
+use kennel_types::api::{SessionUsage, UsageSample};
 
 use super::history::History;
 use super::usage::all_this_moment;
@@ -131,8 +131,8 @@ mod tests {
         let live = [SessionUsage {
             id: "a".to_owned(),
             name: None,
-            phase: kennel_core::Phase::Running,
-            usage: Some(kennel_core::api::UsageView { cpu_ms: 1, memory_bytes: 1, processes: 1 }),
+            phase: kennel_types::Phase::Running,
+            usage: Some(kennel_types::api::UsageView { cpu_ms: 1, memory_bytes: 1, processes: 1 }),
             trouble: None,
             history: None,
         }];

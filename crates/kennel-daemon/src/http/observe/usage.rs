@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use axum::Json;
 use axum::extract::{Path, State};
-use kennel_core::api::{SessionUsage, UsageHistory, UsageRequest};
+use kennel_types::api::{SessionUsage, UsageHistory, UsageRequest};
 use tokio::sync::{Mutex, Semaphore};
 use tokio::task::JoinSet;
 use tokio::time::{Instant, timeout_at};

@@ -16,7 +16,7 @@ use axum::extract::{Path, State};
 use axum::http::header::{CONTENT_TYPE, HeaderName, HeaderValue};
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
-use kennel_core::{SessionView, StartedBy};
+use kennel_types::{SessionView, StartedBy};
 use tokio::sync::watch;
 use tokio::task::spawn_blocking;
 use tokio::time::sleep;

@@ -1,7 +1,7 @@
 //! Output as it is told: bytes, lines of JSON, or events.
 
-use kennel_core::{Exit, Reason, SessionView};
 use kennel_keeper::journal::{STDERR, STDOUT, Why};
+use kennel_types::{Exit, Reason, SessionView};
 use serde::Serialize;
 
 use super::super::sse;

@@ -45,7 +45,7 @@ impl Closing {
             Self::Bye | Self::Gone => return None,
         };
         // A close frame has room for no more.
-        let reason = kennel_core::verdict::beginning_of(reason, 120);
+        let reason = kennel_types::beginning_of(reason, 120);
         Some(CloseFrame { code, reason: reason.into() })
     }
 }

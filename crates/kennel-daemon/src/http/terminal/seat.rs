@@ -5,10 +5,10 @@ use std::path::Path;
 use std::time::Duration;
 
 use axum::extract::ws::{Message, WebSocket};
-use kennel_core::SessionView;
 use kennel_keeper::attach::screen_of;
 use kennel_keeper::journal::{Item, Reader, Why};
 use kennel_pen::Size;
+use kennel_types::SessionView;
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep_until};
 

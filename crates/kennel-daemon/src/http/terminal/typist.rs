@@ -3,10 +3,10 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use kennel_core::SessionView;
 use kennel_keeper::attach::Input;
 use kennel_keeper::protocol::{Report, Request, Role};
 use kennel_pen::Size;
+use kennel_types::SessionView;
 use tokio::time::{Instant, sleep_until, timeout};
 
 use crate::conversation::{Conversation, TalkError};

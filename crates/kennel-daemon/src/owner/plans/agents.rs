@@ -3,12 +3,13 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use kennel_core::plan::{Answer as PlanAnswer, Heard, Place, PlanEvent, Who, WorktreeWish};
-use kennel_core::{
-    AgentSpec, Permissions, PlanSeat, Reason, Seat, Session, SessionId, SessionSpec, Wish,
-    WorktreeSpec,
-};
+use kennel_core::Session;
+use kennel_core::plan::{Answer as PlanAnswer, Heard, PlanEvent};
 use kennel_keeper::fault::point;
+use kennel_types::plan::{Place, Who, WorktreeWish};
+use kennel_types::{
+    AgentSpec, Permissions, PlanSeat, Reason, Seat, SessionId, SessionSpec, Wish, WorktreeSpec,
+};
 use tokio::sync::oneshot;
 
 use super::{PlanNews, What};
@@ -96,7 +97,8 @@ impl Owner {
                     PlanAnswer::Missing(why.into())
                 }
             };
-            spec.prompt(&of, &inputs, &answer).map_err(|error| error.to_string())
+            kennel_core::plan::prompt(&spec, &of, &inputs, &answer)
+                .map_err(|error| error.to_string())
         };
         let failed = |why: String| Err(format!("Kennel failed to write its prompt: {why}"));
         apart("a prompt", write, failed, move |prompt| {
@@ -144,7 +146,7 @@ impl Owner {
         tokio::spawn(async move {
             let what = match answered.await {
                 Ok(Ok(view)) => {
-                    let view: kennel_core::SessionView = view;
+                    let view: kennel_types::SessionView = view;
                     SessionId::parse(&view.session).map_err(|error| error.to_string())
                 }
                 Ok(Err(refused)) => {

@@ -2,9 +2,10 @@
 
 use std::time::Instant;
 
-use kennel_core::SessionId;
-use kennel_core::plan::{Heard, Ignored, PlanEvent, PlanView};
+use kennel_core::plan::{Heard, Ignored, PlanEvent};
 use kennel_keeper::fault::point;
+use kennel_types::SessionId;
+use kennel_types::plan::PlanView;
 
 use super::time::Meter;
 use crate::clock;

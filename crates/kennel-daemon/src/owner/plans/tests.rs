@@ -1,11 +1,10 @@
-use kennel_core::plan::PlanSpec;
-use kennel_core::{AgentSpec, IdMaker, LaunchToken, PenKind, PlanSeat};
+use kennel_types::{AgentSpec, IdMaker, LaunchToken, PenKind, PlanSeat};
 
 use super::*;
 
 fn record(id: &SessionId) -> PlanRecord {
     let text = "name = 'p'\n[[stage]]\nname = 's'\n[[stage.agent]]\nname = 'a'\nagent = 'claude'\nprompt = 'x'\n";
-    let spec = PlanSpec::parse(text).unwrap();
+    let spec = kennel_core::plan::parse(text).unwrap();
     PlanRecord {
         id: id.clone(),
         state: PlanState::new(&spec),

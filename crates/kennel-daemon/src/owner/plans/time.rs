@@ -5,8 +5,8 @@
 
 use std::time::{Duration, Instant};
 
-use kennel_core::SessionId;
 use kennel_core::plan::PlanEvent;
+use kennel_types::SessionId;
 
 use crate::message::Message;
 use crate::owner::Owner;

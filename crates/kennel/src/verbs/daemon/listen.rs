@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use kennel_core::api::{ListenRequest, ListenView};
+use kennel_types::api::{ListenRequest, ListenView};
 
 use crate::command_error::CommandError;
 use crate::config::{self, API, KEYS, listen_settings};

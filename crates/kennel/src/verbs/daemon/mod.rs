@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, anyhow};
 use clap::{Args, Subcommand};
-use kennel_core::api::{DaemonView, ListenState, ReplaceRequest};
+use kennel_types::api::{DaemonView, ListenState, ReplaceRequest};
 
 use self::listen::{ListenArgs, ListenRequirement};
 use crate::command_error::CommandError;

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use clap::Args;
-use kennel_core::api::{DaemonView, ListenState, ListenView, SettingsView};
+use kennel_types::api::{DaemonView, ListenState, ListenView, SettingsView};
 use serde_json::json;
 
 use crate::command_error::{CommandError, say};

@@ -4,8 +4,8 @@ use std::io;
 use std::time::{Duration, Instant};
 
 use clap::Args;
-use kennel_core::api::{ShutdownLine, ShutdownRequest, StopResult};
 use kennel_sys::pidfd;
+use kennel_types::api::{ShutdownLine, ShutdownRequest, StopResult};
 use rustix::event::{PollFd, PollFlags};
 use rustix::fd::OwnedFd;
 use rustix::process::Signal;

@@ -9,9 +9,9 @@ use std::path::Path;
 
 use anyhow::Context;
 use clap::Args;
-use kennel_core::api::InputRequest;
-use kennel_core::{Phase, SessionView};
 use kennel_keeper::journal::{Item, Reader, STDERR};
+use kennel_types::api::InputRequest;
+use kennel_types::{Phase, SessionView};
 
 use super::refuse_terminal;
 use crate::command_error::CommandError;

@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, ensure};
 use kennel_agents::Agent;
-use kennel_core::{Permissions, Seat};
+use kennel_types::{Permissions, Seat};
 use mock_llm::{Cli, Commands, Server};
 use rustix::process::{Pid, Signal, kill_process};
 

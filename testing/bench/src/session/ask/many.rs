@@ -9,8 +9,8 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, ensure};
 use kennel_agents::Agent;
-use kennel_core::api::{CreateRequest, NewMember, Text};
-use kennel_core::{AgentSpec, Seat, SessionSpec, USUAL_LEASE, USUAL_LINGER, USUAL_OUTPUT};
+use kennel_types::api::{CreateRequest, NewMember, Text};
+use kennel_types::{AgentSpec, Seat, SessionSpec, USUAL_LEASE, USUAL_LINGER, USUAL_OUTPUT};
 use serde_json::Value;
 
 use super::super::home::{Home, joined};

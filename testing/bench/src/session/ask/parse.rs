@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use anyhow::{Context as _, Result, ensure};
 use kennel_agents::{Agent, Because, End, Ended, Finished, Stream};
-use kennel_core::{Seat, VerdictKind};
+use kennel_types::{Seat, VerdictKind};
 use serde_json::json;
 
 use super::super::Run;

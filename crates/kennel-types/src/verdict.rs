@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use crate::millis;
-use crate::spec::is_unset;
+use crate::unset::is_unset;
 
 /// The most bytes of text that are kept as evidence.
 pub const MOST_EVIDENCE: usize = 2_000;
@@ -187,6 +187,15 @@ impl std::ops::AddAssign for Usage {
         add(&mut self.output_tokens, more.output_tokens);
         add(&mut self.cost_micros, more.cost_micros);
     }
+}
+
+/// What the usage is of that an agent tells.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum UsageScope {
+    /// Of this attempt.
+    Attempt,
+    /// Of the whole conversation, former prompts included.
+    Conversation,
 }
 
 /// Whether an attempt did something that a repetition would do twice.

@@ -11,6 +11,7 @@ use crate::id::SessionId;
 use crate::millis;
 use crate::ready::Readiness;
 use crate::restart::Restart;
+use crate::unset::is_unset;
 
 mod compare;
 mod key;
@@ -73,7 +74,7 @@ pub struct SessionSpec {
     /// Who asked: a user, a program; for the event log.
     #[serde(default)]
     pub asked_by: String,
-    /// The same key twice is the same session; see [`crate::World::by_key`].
+    /// The same key twice is the same session.
     #[serde(default, skip_serializing_if = "is_unset")]
     pub key: Option<String>,
     /// By what it is known to be up.
@@ -183,11 +184,6 @@ impl Default for SessionSpec {
             agent: None,
         }
     }
-}
-
-/// Whether a value says nothing: it is left out of the record, which is written twice for each session.
-pub(crate) fn is_unset<T: Default + PartialEq>(value: &T) -> bool {
-    *value == T::default()
 }
 
 impl SessionSpec {

@@ -3,12 +3,13 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use serde::{Deserialize, Serialize};
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer, Serialize};
 
 use super::name::{Name, Place};
 use crate::agent::Permissions;
 use crate::millis;
-use crate::spec::is_unset;
+use crate::unset::is_unset;
 
 /// Stages of agents, one after the other. Fields are added only with a default, so that older records can be read; and one
 /// that a newer version has written is passed over, but not in a request: see [`PlanSpec::asked`].
@@ -147,7 +148,7 @@ pub enum OnFailure {
     Continue,
 }
 
-/// The prompt of an agent, with references in it: see [`super::Template`].
+/// The prompt of an agent, with references in it: `{{STAGE.AGENT}}` and the like.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
@@ -174,6 +175,21 @@ impl StageSpec {
 }
 
 impl PlanSpec {
+    /// As it is in a request, where a field that nobody knows is a mistake.
+    ///
+    /// # Errors
+    /// It is none, or has such a field.
+    pub fn asked<'de, D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        let mut unknown = None;
+        let spec = serde_ignored::deserialize(from, |path| {
+            unknown.get_or_insert_with(|| path.to_string());
+        })?;
+        match unknown {
+            None => Ok(spec),
+            Some(path) => Err(D::Error::custom(format!("unknown field `{path}`"))),
+        }
+    }
+
     /// All agents, in the order of the plan.
     pub fn agents(&self) -> impl Iterator<Item = (&StageSpec, &PlanAgent)> {
         self.stages.iter().flat_map(|stage| stage.agents.iter().map(move |agent| (stage, agent)))
@@ -187,7 +203,7 @@ impl PlanSpec {
     }
 
     /// The prompts that are in files, and in which: the caller reads them, and puts them in by
-    /// [`PlanSpec::put_prompt`].
+    /// `kennel_core::plan::put_prompt`.
     #[must_use]
     pub fn prompt_files(&self) -> Vec<(Place, String)> {
         let files = self.agents().filter_map(|(stage, agent)| match &agent.prompt {

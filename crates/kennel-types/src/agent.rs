@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::spec::is_unset;
+use crate::unset::is_unset;
 
 /// A prompt to an agent, or a person's chat with it. The prompt itself is not here: like the environment it goes by memory,
 /// and is on no record.

@@ -81,7 +81,9 @@ impl SessionId {
         self.base_str() == other.base_str()
     }
 
-    pub(crate) fn base_str(&self) -> &str {
+    /// The same as text.
+    #[must_use]
+    pub fn base_str(&self) -> &str {
         self.0.get(..LENGTH).unwrap_or(&self.0)
     }
 }
@@ -99,7 +101,8 @@ fn parse_attempt(text: &str) -> Option<u32> {
 }
 
 /// Takes `ID_1` for what it means to people: the first launch, even if there are later ones.
-pub(crate) fn parse_first_launch(text: &str) -> Option<SessionId> {
+#[must_use]
+pub fn parse_first_launch(text: &str) -> Option<SessionId> {
     SessionId::parse(text.strip_suffix("_1")?).ok().filter(|id| id.attempt() == 1)
 }
 

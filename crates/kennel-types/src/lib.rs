@@ -1,0 +1,39 @@
+//! The types that cross a wire: ids, specs, requests, views and errors. They carry no decisions and do no I/O.
+//!
+//! The daemon, its clients, the keeper and the agents share them; `kennel-core` decides by them.
+
+mod agent;
+pub mod api;
+mod id;
+mod member;
+mod millis;
+pub mod plan;
+mod ready;
+mod report;
+mod restart;
+mod session;
+mod spec;
+mod time;
+pub mod timestamp;
+mod unset;
+mod verdict;
+mod view;
+
+pub use agent::{AgentSpec, Permissions, PlanSeat, Seat, Wish};
+pub use id::{IdMaker, LaunchToken, ParseIdError, SessionId, looks_like_id, parse_first_launch};
+pub use member::{MemberNameError, check_member_name};
+pub use ready::{Readiness, ReadinessError, ReadyState};
+pub use report::{Activity, Percent, Report, ReportError, Title};
+pub use restart::{RelaunchState, Restart, RestartError};
+pub use session::{Exit, Kept, Owed, OwedKind, Phase, Reason, StartedBy, Survivor};
+pub use spec::{
+    KeyError, PenKind, SessionSpec, Terminal, USUAL_LEASE, USUAL_LINGER, USUAL_OUTPUT,
+    WorktreeSpec, check_key,
+};
+pub use time::{TimeError, parse_time};
+pub use unset::is_unset;
+pub use verdict::{
+    EvidenceSource, Judged, MOST_EVIDENCE, Usage, UsageScope, Verdict, VerdictKind, Work,
+    beginning_of,
+};
+pub use view::{EventView, LaunchView, SessionView, WorktreeState, WorktreeView};

@@ -1,0 +1,42 @@
+//! The names of members.
+
+/// The most characters of a member's name.
+const LONGEST_NAME: usize = 64;
+
+/// A text that is not a valid member name.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "{0:?} is no name for a member: it has 1 to {LONGEST_NAME} letters, digits, '-', '_' or '.', and begins with a \
+     letter or digit"
+)]
+pub struct MemberNameError(String);
+
+/// Checks a member's name. Users type it, Kennel prints it, and plans refer to it.
+///
+/// # Errors
+/// The name is empty, too long, or contains other characters.
+pub fn check_member_name(name: &str) -> Result<(), MemberNameError> {
+    let allowed = |c: char| c.is_alphanumeric() || matches!(c, '-' | '_' | '.');
+    let begins = name.chars().next().is_some_and(char::is_alphanumeric);
+    if begins && name.chars().count() <= LONGEST_NAME && name.chars().all(allowed) {
+        Ok(())
+    } else {
+        Err(MemberNameError(name.to_owned()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_plain() {
+        for name in ["a", "Anna-2", "über.x", "7"] {
+            check_member_name(name).unwrap();
+        }
+        for name in ["", "-a", ".a", "a b", "a/b", "a{b}", &"x".repeat(65)] {
+            let told = check_member_name(name).unwrap_err().to_string();
+            assert!(told.starts_with(&format!("{name:?}")), "{told}");
+        }
+    }
+}
