@@ -2,7 +2,7 @@ import { useEffect } from "preact/hooks";
 
 import { titleOf } from "./shell/areas.ts";
 import { mark } from "./shell/connection.ts";
-import { Guard } from "./shell/guard.tsx";
+import { ErrorBoundary } from "./shell/error-boundary.tsx";
 import { Shell } from "./shell/shell.tsx";
 import { parts, path } from "./state/router.ts";
 import { Page } from "./pages/page.tsx";
@@ -17,9 +17,9 @@ export function App() {
   return (
     <>
       <Shell area={area} title={title}>
-        <Guard at={path.value}>
+        <ErrorBoundary at={path.value}>
           <Page />
-        </Guard>
+        </ErrorBoundary>
       </Shell>
       <Toasts />
     </>

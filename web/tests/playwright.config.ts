@@ -2,7 +2,7 @@ import { readdirSync } from "node:fs";
 
 import { defineConfig } from "@playwright/test";
 
-/** Debian's; another may be named. */
+/** Debian’s Chromium by default. */
 const browser = process.env["KENNEL_TEST_CHROMIUM"] ?? "/usr/bin/chromium";
 
 const desktop = { viewport: { width: 1360, height: 860 } };
@@ -26,7 +26,7 @@ export default defineConfig({
   testDir: ".",
   fullyParallel: true,
   workers: Number(process.env["KENNEL_TEST_WORKERS"] ?? 2),
-  // A test that fails now and then is a fault to be found.
+  // A flaky test is a bug.
   retries: 0,
   forbidOnly: true,
   reporter: [["list"]],

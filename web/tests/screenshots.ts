@@ -1,24 +1,24 @@
 /**
- * Takes the pictures of the dashboard for the documentation: `npm run screenshots`.
+ * Takes the screenshots of the dashboard for the documentation: `npm run screenshots`.
  *
- * A real daemon has a believable day: sessions that run, have ended or failed, a program on a terminal, members, a plan, a
- * worktree that is kept. Each page is taken in both themes; two of them as a phone shows them, too.
+ * A real daemon runs realistic work: live, ended and failed sessions, a terminal program, members, a plan and a kept worktree.
+ * Every page is captured in both themes, and two pages also on a phone.
  */
 import { mkdir } from "node:fs/promises";
 import { join, resolve } from "node:path";
 
 import type { Browser, Page } from "@playwright/test";
 
-import { ask, obedient, seat } from "./support/agents.ts";
+import { ask, scriptedAgent, addMember } from "./support/agents.ts";
 import { Kennel } from "./support/kennel.ts";
 import { makeRepository, runInWorktree, startInWorktree } from "./support/repository.ts";
 import { expect, test } from "./support/test.ts";
 
-const PLACE = resolve(import.meta.dirname, "../../docs/screenshots");
+const FOLDER = resolve(import.meta.dirname, "../../docs/screenshots");
 const DESKTOP = { viewport: { width: 1360, height: 860 }, deviceScaleFactor: 1 };
 const PHONE = { viewport: { width: 390, height: 844 }, deviceScaleFactor: 2, isMobile: true, hasTouch: true };
 
-/** What a coding agent's screen looks like. */
+/** Draws the screen of a coding agent. */
 const SCREEN = String.raw`
 printf '\033[2J\033[H\033[1;36m● agent\033[0m  ~/code/shop  \033[2mmain\033[0m\r\n\r\n'
 printf '\033[1m> The login form loses what was typed when the session is over. Fix it.\033[0m\r\n\r\n'
@@ -35,10 +35,10 @@ printf '╰───────────────────────
 
 const BUILD = `for step in resolve compile link test; do echo "[$step] begins"; sleep 0.1; echo "[$step] ok"; done; sleep 3600 & (sleep 3601 & sleep 3602) & sleep 3600`;
 
-/** Busy now and then. */
+/** Uses the CPU in bursts. */
 const INDEX = "while :; do for pause in 0.3 0.9 1.7; do i=0; while [ $i -lt 60000 ]; do i=$((i+1)); done; sleep $pause; done; done";
 
-/** A day of work. */
+/** Starts the sessions, members and the plan. */
 async function work(kennel: Kennel): Promise<{ plan: string; conversation: string }> {
   const repo = await makeRepository(kennel, "shop");
   const commit = "git -c user.name=A -c user.email=a@localhost commit -q --allow-empty -m 'Keep the draft over a sign-in'";
@@ -49,18 +49,18 @@ async function work(kennel: Kennel): Promise<{ plan: string; conversation: strin
   await kennel.session(["sh", "-c", "echo 'checking 48 pages'; sleep 3600"], ["--name", "docs-pass"]);
   await kennel.session(["sleep", "3600"], ["--name", "watch-ci"]);
   await kennel.session(["sh", "-c", INDEX], ["--name", "index-code"]);
-  // One of them fails, and so does the wait for it: that is its exit code.
+  // One session fails, and `kennel wait` exits with its status.
   for (const [name, script] of [["lint", "echo clean"], ["bench", "echo 'out of memory' >&2; exit 1"], ["release-notes", "echo done"]] as const) {
     await kennel.cli("wait", await kennel.session(["sh", "-c", script], ["--name", name])).catch(() => undefined);
   }
-  for (const member of ["ada", "grace", "edsger"]) await seat(kennel, member);
+  for (const member of ["ada", "grace", "edsger"]) await addMember(kennel, member);
   await ask(kennel, "ada", "say All 31 tests pass.\nusage 8200 6100 940 0.041");
   const conversation = await ask(kennel, "grace", "say I look for who calls it.\ntool Grep\ntool Read\nsay Three places; two of them are tests.\nusage 21400 18000 1320 0.087\nhang");
   return { plan: await runPlan(kennel), conversation };
 }
 
 async function runPlan(kennel: Kennel): Promise<string> {
-  const description = await obedient(kennel);
+  const description = await scriptedAgent(kennel);
   const agent = async (name: string, text: string) => {
     await kennel.api("POST", "/v1/members", { name, cwd: kennel.folder, seat: { agent: "coder", description } });
     return { name, who: { member: name }, prompt: { text } };
@@ -81,10 +81,10 @@ async function take(page: Page, path: string, name: string): Promise<void> {
   await page.goto(new URL(path, page.url()).href);
   await expect(page.getByRole("heading", { level: 1 }).first()).toBeVisible();
   await expect(page.locator("main .state .spinner")).toHaveCount(0);
-  // Fonts, the terminal and its screen.
+  // Wait for fonts and the terminal.
   await page.evaluate(() => document.fonts.ready);
   await page.waitForLoadState("networkidle", { timeout: 2000 }).catch(() => undefined);
-  await page.screenshot({ path: join(PLACE, `${name}.png`), animations: "disabled" });
+  await page.screenshot({ path: join(FOLDER, `${name}.png`), animations: "disabled" });
 }
 
 async function signedIn(browser: Browser, kennel: Kennel, options: object): Promise<Page> {
@@ -94,9 +94,9 @@ async function signedIn(browser: Browser, kennel: Kennel, options: object): Prom
   return page;
 }
 
-test("pictures of every page", async ({ browser, kennel }) => {
+test("screenshots of every page", async ({ browser, kennel }) => {
   test.setTimeout(300_000);
-  await mkdir(PLACE, { recursive: true });
+  await mkdir(FOLDER, { recursive: true });
   const { plan, conversation } = await work(kennel);
   const pages: Record<string, string> = {
     terminal: "/sessions/fix-login",
@@ -109,12 +109,12 @@ test("pictures of every page", async ({ browser, kennel }) => {
     worktrees: "/worktrees",
     events: "/events",
     doctor: "/doctor",
-    // The last: by then there is something to be seen of what they use.
+    // The last one, so that there is usage to show.
     sessions: "/sessions",
   };
   const first = await signedIn(browser, kennel, DESKTOP);
   await first.goto(new URL(`/plans/${plan}`, first.url()).href);
-  await expect(first.locator("[data-agent=frontend]")).toContainText("at work");
+  await expect(first.locator("[data-agent=frontend]")).toContainText("running");
   await first.context().close();
   for (const colorScheme of ["light", "dark"] as const) {
     const page = await signedIn(browser, kennel, { ...DESKTOP, colorScheme });

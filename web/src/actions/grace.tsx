@@ -7,25 +7,25 @@ import type { Grace } from "./stop.ts";
 
 const LONGEST_S = 60;
 
-/** How long a stop waits between TERM and KILL. */
+/** Lets the user choose how long a stop waits between SIGTERM and SIGKILL. */
 export function GraceChoice({ sessions, grace }: { sessions: readonly SessionView[]; grace: Signal<Grace> }) {
   const name = useId();
   const kind = grace.value.kind;
   const seconds = grace.value.kind === "seconds" ? grace.value.seconds : 5;
   return (
     <fieldset class="choices">
-      <legend>Grace</legend>
+      <legend>Grace period</legend>
       <label class="check">
         <input type="radio" name={name} checked={kind === "own"} onChange={() => void (grace.value = { kind: "own" })} />
         <span>
-          {sessions.length === 1 ? "Its own" : "As each has it"} <span class="muted">({own(sessions)})</span>
+          {sessions.length === 1 ? "Default" : "Each session’s default"} <span class="muted">({own(sessions)})</span>
         </span>
       </label>
       <span class="check">
         <input
           type="radio"
           name={name}
-          aria-label="So many seconds"
+          aria-label="Custom grace period"
           checked={kind === "seconds"}
           onChange={() => void (grace.value = { kind: "seconds", seconds })}
         />
@@ -34,7 +34,7 @@ export function GraceChoice({ sessions, grace }: { sessions: readonly SessionVie
           type="number"
           min={0}
           max={LONGEST_S}
-          aria-label="Seconds of grace"
+          aria-label="Grace period in seconds"
           value={seconds}
           onInput={(event) => {
             const asked = event.currentTarget.valueAsNumber;
@@ -46,7 +46,7 @@ export function GraceChoice({ sessions, grace }: { sessions: readonly SessionVie
       <label class="check">
         <input type="radio" name={name} checked={kind === "now"} onChange={() => void (grace.value = { kind: "now" })} />
         <span>
-          None: KILL at once <span class="muted">(nothing can be saved)</span>
+          None: SIGKILL immediately <span class="muted">(unsaved work is lost)</span>
         </span>
       </label>
     </fieldset>

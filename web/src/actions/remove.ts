@@ -1,32 +1,31 @@
-/** Removing sessions that have ended from the record. */
+/** Removes the records of sessions that have ended. */
 import { type ReadonlySignal, signal } from "@preact/signals";
 
-import { Refusal, remove, segment } from "../api/http.ts";
+import { ApiError, remove, segment } from "../api/http.ts";
 import type { SessionView } from "../api/types.ts";
 import { refreshAll } from "../state/live.ts";
-import { inLanes, overRestarts } from "./lanes.ts";
+import { forEachConcurrently, retryWhileRestarting } from "./concurrent.ts";
 
 export interface Removing {
-  /** How many are told so far. */
+  /** How many requests are done, whether they succeeded or failed. */
   over: ReadonlySignal<number>;
-  /** Those that stay, and why. */
+  /** The sessions that were not removed, with the error. */
   refused: ReadonlySignal<readonly { session: SessionView; error: unknown }[]>;
   done: Promise<void>;
 }
 
-/** Begins to remove them. */
 export function removeSessions(sessions: readonly SessionView[]): Removing {
   const over = signal(0);
   const refused = signal<readonly { session: SessionView; error: unknown }[]>([]);
   const one = async (session: SessionView) => {
     try {
-      await overRestarts(() => remove(`/v1/sessions/${segment(session.session)}`));
+      await retryWhileRestarting(() => remove(`/v1/sessions/${segment(session.session)}`));
     } catch (error) {
-      // It is gone, which is what was wanted.
-      const isGone = error instanceof Refusal && error.status === 404;
+      // Another client else removed it already.
+      const isGone = error instanceof ApiError && error.status === 404;
       if (!isGone) refused.value = [...refused.value, { session, error }];
     }
     over.value += 1;
   };
-  return { over, refused, done: inLanes(sessions, one).finally(refreshAll) };
+  return { over, refused, done: forEachConcurrently(sessions, one).finally(refreshAll) };
 }

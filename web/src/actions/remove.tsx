@@ -3,19 +3,19 @@ import "./stop.css";
 import { useSignal } from "@preact/signals";
 import { useRef } from "preact/hooks";
 
-import { told } from "../api/http.ts";
+import { errorText } from "../api/http.ts";
 import type { SessionView } from "../api/types.ts";
 import { isOver } from "../state/live.ts";
 import { Button } from "../ui/button.tsx";
 import { Dialog } from "../ui/dialog.tsx";
-import { counted, shortened } from "../ui/format.ts";
-import { say } from "../ui/toast.tsx";
-import { called } from "../ui/words.ts";
+import { pluralize, truncate } from "../ui/format.ts";
+import { showToast } from "../ui/toast.tsx";
+import { displayName } from "../ui/labels.ts";
 import { removeSessions, type Removing } from "./remove.ts";
 
 const NAMED = 100;
 
-/** Says what would be removed, removes it, and tells what stays and why. */
+/** Lists the sessions to remove, removes them, and shows the ones that could not be removed. */
 export function RemoveDialog({ sessions, close, removed }: { sessions: readonly SessionView[]; close: () => void; removed?: () => void }) {
   const meant = useRef(sessions.filter(isOver)).current;
   const removing = useSignal<Removing | null>(null);
@@ -26,7 +26,7 @@ export function RemoveDialog({ sessions, close, removed }: { sessions: readonly 
     void begun.done.then(() => {
       isDone.value = true;
       const gone = meant.length - begun.refused.value.length;
-      if (gone > 0) say("good", `${counted(gone, "session")} removed`);
+      if (gone > 0) showToast("good", `${pluralize(gone, "session")} removed`);
       if (begun.refused.value.length > 0) return;
       removed?.();
       close();
@@ -34,24 +34,24 @@ export function RemoveDialog({ sessions, close, removed }: { sessions: readonly 
   };
   const trees = meant.filter((session) => session.kept.length > 0).length;
   return (
-    <Dialog title={meant.length === 1 ? `Remove ${shortened(called(meant[0]!))}` : `Remove ${counted(meant.length, "session")}`} close={close}>
+    <Dialog title={meant.length === 1 ? `Remove ${truncate(displayName(meant[0]!))}` : `Remove ${pluralize(meant.length, "session")}`} close={close}>
       <p>
-        {meant.length === 1 ? "Its output and its record go" : "Their output and their records go"} for good. Nothing that runs is touched.
+        This permanently deletes {meant.length === 1 ? "its record and output" : "their records and output"}. Running sessions are not affected.
       </p>
       {trees > 0 && !removing.value && (
-        <p class="note warn">{counted(trees, "session has a worktree", "sessions have worktrees")} with something of value, and will stay.</p>
+        <p class="note warn">{pluralize(trees, "session has a worktree", "sessions have worktrees")} with unmerged or uncommitted work and will not be removed.</p>
       )}
-      <ul class="stop-list" tabIndex={0} aria-label={removing.value ? "Sessions that stay" : "Sessions to remove"}>
+      <ul class="stop-list" tabIndex={0} aria-label={removing.value ? "Sessions not removed" : "Sessions to remove"}>
         {removing.value
           ? removing.value.refused.value.slice(0, NAMED).map(({ session, error }) => (
               <li key={session.id}>
-                <span class="cut foreign">{shortened(called(session), 200)}</span>
-                <span class="small stop-bad foreign">{told(error)}</span>
+                <span class="cut foreign">{truncate(displayName(session), 200)}</span>
+                <span class="small stop-bad foreign">{errorText(error)}</span>
               </li>
             ))
           : meant.slice(0, NAMED).map((session) => (
               <li key={session.id}>
-                <span class="grow cut foreign">{shortened(called(session), 200)}</span>
+                <span class="grow cut foreign">{truncate(displayName(session), 200)}</span>
                 <span class="muted small mono">{session.session}</span>
               </li>
             ))}
@@ -60,15 +60,15 @@ export function RemoveDialog({ sessions, close, removed }: { sessions: readonly 
       {removing.value && (
         <p class={isDone.value ? "note warn" : "muted"} role="status">
           {isDone.value
-            ? `${counted(removing.value.refused.value.length, "session stays", "sessions stay")} on record.`
-            : `${removing.value.over.value} of ${meant.length} told`}
+            ? `${pluralize(removing.value.refused.value.length, "session was", "sessions were")} not removed.`
+            : `${removing.value.over.value} of ${meant.length} done`}
         </p>
       )}
       <div class="actions">
         <Button onClick={close}>{removing.value ? "Close" : "Cancel"}</Button>
         {!removing.value && (
           <Button kind="danger primary" disabled={meant.length === 0} onClick={begin}>
-            {meant.length === 1 ? "Remove it" : `Remove ${counted(meant.length, "session")}`}
+            {meant.length === 1 ? "Remove session" : `Remove ${pluralize(meant.length, "session")}`}
           </Button>
         )}
       </div>

@@ -1,32 +1,31 @@
-/** Stopping sessions: many at once, and the honest outcome of each. */
+/** Stops one or many sessions and reports the outcome of each. */
 import { type ReadonlySignal, type Signal, signal } from "@preact/signals";
 
 import { BY, post, segment } from "../api/http.ts";
 import type { SessionView, StopAnswer, StopRequest } from "../api/types.ts";
 import { isOver, launchReference, refresh } from "../state/live.ts";
-import { counted, duration } from "../ui/format.ts";
-import { inLanes, overRestarts } from "./lanes.ts";
+import { pluralize, duration } from "../ui/format.ts";
+import { forEachConcurrently, retryWhileRestarting } from "./concurrent.ts";
 
-/** How long it is waited between TERM and KILL: as each session says, so many seconds, or not at all. */
+/** The time between SIGTERM and SIGKILL: each session’s own setting, a number of seconds, or none. */
 export type Grace = { kind: "own" } | { kind: "seconds"; seconds: number } | { kind: "now" };
 
-/** How far the stop of one session has come. */
+/** The progress of stopping one session. */
 export type Progress =
   | { state: "waiting" }
-  /** The launch that was asked to end, once that is known: one that follows it is another's. */
+  /** The launch being stopped, once it is known. A later launch must not be stopped by this request. */
   | { state: "stopping"; launch: string | null }
-  | { state: "told"; answer: StopAnswer }
+  | { state: "answered"; answer: StopAnswer }
   | { state: "failed"; error: unknown };
 
-/** A session that is to be stopped. */
+/** A session to stop. */
 export interface Stop {
   session: SessionView;
-  /** How many processes were seen in its pen before; none: nobody knows. */
+  /** How many processes its pen held before the stop; null if unknown. */
   processes: number | null;
   progress: ReadonlySignal<Progress>;
 }
 
-/** What can be stopped: whatever is not over. */
 export function canStop(session: SessionView): boolean {
   return !isOver(session);
 }
@@ -42,36 +41,36 @@ export function request(grace: Grace): StopRequest {
   }
 }
 
-/** A stop that has begun: how it goes for each, and what came of all of them. */
+/** A running stop: the progress of each session, and the overall outcome. */
 export interface Stopping {
   stops: Stop[];
   done: Promise<Outcome>;
 }
 
-/** How long an answer may take: at first, so that all are asked before any is waited for, and then. */
+/** How long the daemon may wait before it answers. The first wait is short, so that every session is asked to stop before any is waited for. */
 const FIRST_MS = 150;
 const THEN_MS = 1000;
-/** What may come after the grace before it is said that somebody is left. */
+/** How long after the grace period a session is reported as still alive. */
 const BEYOND_GRACE_MS = 30_000;
 
-/** Begins to stop them. It goes on if nobody looks any more. */
+/** Starts to stop the sessions. The stop continues when the dialog is closed. */
 export function stop(sessions: readonly { session: SessionView; processes: number | null }[], grace: Grace): Stopping {
   const begun = Date.now();
   const stops = sessions.map((one) => ({ ...one, progress: signal<Progress>({ state: "waiting" }) }));
-  const look = (one: (typeof stops)[number], waitMs: number) => carryOut(one.session, one.progress, grace, begun, waitMs);
+  const poll = (one: (typeof stops)[number], waitMs: number) => carryOut(one.session, one.progress, grace, begun, waitMs);
   const all = async () => {
-    await inLanes(stops, (one) => look(one, FIRST_MS));
+    await forEachConcurrently(stops, (one) => poll(one, FIRST_MS));
     for (;;) {
       const open = stops.filter(({ progress }) => progress.value.state === "stopping");
       if (open.length === 0) return;
-      await inLanes(open, (one) => look(one, THEN_MS));
+      await forEachConcurrently(open, (one) => poll(one, THEN_MS));
     }
   };
-  const told = () => stops.map(({ processes, progress }) => ({ processes, progress: progress.value }));
-  return { stops, done: all().then(() => outcome(told(), Date.now() - begun)) };
+  const results = () => stops.map(({ processes, progress }) => ({ processes, progress: progress.value }));
+  return { stops, done: all().then(() => outcome(results(), Date.now() - begun)) };
 }
 
-/** Asks for the stop, and whether it is over by now. */
+/** Sends the stop request and updates the progress from the answer. */
 async function carryOut(session: SessionView, progress: Signal<Progress>, grace: Grace, begun: number, waitMs: number): Promise<void> {
   const launch = progress.value.state === "stopping" ? progress.value.launch : null;
   progress.value = { state: "stopping", launch };
@@ -82,16 +81,16 @@ async function carryOut(session: SessionView, progress: Signal<Progress>, grace:
       progress.value = { state: "stopping", launch: launchReference(answer.session.id) };
       return;
     }
-    // It was alive when it was first asked to end: so it is this stop that has ended it.
+    // It was alive at the first request, so this stop ended it.
     const ended = launch !== null && answer.result === "already_gone";
-    progress.value = { state: "told", answer: ended ? { ...answer, result: "stopped", took_ms: passed } : answer };
+    progress.value = { state: "answered", answer: ended ? { ...answer, result: "stopped", took_ms: passed } : answer };
   } catch (error) {
     progress.value = { state: "failed", error };
   }
   refresh(session.id);
 }
 
-/** Whether it may still end: nobody is known to resist, and there is time left. */
+/** Whether to keep waiting: no survivor is known yet, and there is time left. */
 export function isOpen(answer: StopAnswer, leftMs: number): boolean {
   return answer.result === "still_alive" && answer.survivors.length === 0 && leftMs > 0;
 }
@@ -102,38 +101,38 @@ function graceMs({ spec }: SessionView, grace: Grace): number {
 }
 
 function ask(reference: string, how: StopRequest): Promise<StopAnswer> {
-  // To ask twice for a stop does no harm.
-  return overRestarts(() => post<StopAnswer>(`/v1/sessions/${segment(reference)}/stop`, how));
+  // A stop request is safe to repeat.
+  return retryWhileRestarting(() => post<StopAnswer>(`/v1/sessions/${segment(reference)}/stop`, how));
 }
 
-/** What came of them, all together, once all is told. */
+/** The overall outcome, shown when every session is done. */
 export interface Outcome {
   tone: "good" | "warn" | "bad";
   text: string;
 }
 
-/** In one line: `3 sessions stopped, 14 processes ended, pens empty, 0.3 s`. */
-export function outcome(told: readonly { processes: number | null; progress: Progress }[], tookMs: number): Outcome {
-  const answered = told.flatMap(({ processes, progress }) => (progress.state === "told" ? [{ processes, ...progress.answer }] : []));
+/** Returns one line: `3 sessions stopped, 14 processes ended, pens empty, 0.3 s`. */
+export function outcome(results: readonly { processes: number | null; progress: Progress }[], tookMs: number): Outcome {
+  const answered = results.flatMap(({ processes, progress }) => (progress.state === "answered" ? [{ processes, ...progress.answer }] : []));
   const of = (result: string) => answered.filter((answer) => answer.result === result);
   const [stopped, gone, alive] = [of("stopped"), of("already_gone"), of("still_alive")];
-  const failed = told.filter(({ progress }) => progress.state === "failed").length;
+  const failed = results.filter(({ progress }) => progress.state === "failed").length;
   const parts: string[] = [];
   if (stopped.length > 0) {
-    parts.push(`${counted(stopped.length, "session")} stopped`);
-    // Where nobody has counted, nothing is said.
+    parts.push(`${pluralize(stopped.length, "session")} stopped`);
+    // The number of processes is shown only if it is known for every session.
     const ended = stopped.reduce<number | null>((sum, { processes }) => (sum === null || processes === null ? null : sum + processes), 0);
-    if (ended) parts.push(`${counted(ended, "process", "processes")} ended`);
+    if (ended) parts.push(`${pluralize(ended, "process", "processes")} ended`);
     const pens = stopped.filter(({ session }) => session.pen !== null).length;
     if (pens > 0) parts.push(pens === 1 ? "pen empty" : "pens empty");
   }
-  if (gone.length > 0) parts.push(gone.length === told.length ? `${gone.length === 1 ? "It was" : "All were"} gone already` : `${gone.length} gone already`);
+  if (gone.length > 0) parts.push(gone.length === results.length ? `${gone.length === 1 ? "The session had" : "All sessions had"} already ended` : `${gone.length} already ended`);
   if (alive.length > 0) {
     const survivors = alive.reduce((sum, answer) => sum + answer.survivors.length, 0);
-    parts.push(`${counted(alive.length, "session")} still alive with ${counted(survivors, "process", "processes")}`);
+    parts.push(`${pluralize(alive.length, "session")} still alive with ${pluralize(survivors, "process", "processes")}`);
   }
-  if (failed > 0) parts.push(`${counted(failed, "session")} could not be asked to stop`);
-  // Of one, it is the daemon's own word.
-  parts.push(duration(told.length === 1 ? (answered[0]?.took_ms ?? tookMs) : tookMs));
+  if (failed > 0) parts.push(`${pluralize(failed, "session")} could not be stopped`);
+  // For a single session, show the time that the daemon measured.
+  parts.push(duration(results.length === 1 ? (answered[0]?.took_ms ?? tookMs) : tookMs));
   return { tone: alive.length > 0 ? "bad" : failed > 0 ? "warn" : "good", text: parts.join(", ") };
 }

@@ -3,29 +3,29 @@ import "./stop.css";
 import { useComputed, useSignal } from "@preact/signals";
 import { useEffect, useId, useRef } from "preact/hooks";
 
-import { told } from "../api/http.ts";
+import { errorText } from "../api/http.ts";
 import type { SessionView, StopAnswer } from "../api/types.ts";
 import { answers, usageOf, useUsage } from "../state/usage.ts";
-import { Standing } from "../ui/badge.tsx";
+import { SessionStateBadge } from "../ui/badge.tsx";
 import { Button } from "../ui/button.tsx";
 import { Dialog } from "../ui/dialog.tsx";
-import { counted, duration, shortened } from "../ui/format.ts";
-import { say } from "../ui/toast.tsx";
-import { called } from "../ui/words.ts";
+import { pluralize, duration, truncate } from "../ui/format.ts";
+import { showToast } from "../ui/toast.tsx";
+import { displayName } from "../ui/labels.ts";
 import { GraceChoice } from "./grace.tsx";
 import { canStop, type Grace, type Outcome, type Progress, stop, type Stopping } from "./stop.ts";
 
-/** So many are named one by one. */
+/** At most this many sessions are listed by name. */
 const NAMED = 100;
 
-/** How many processes a session was last seen to have; none: nobody knows. */
+/** How many processes the session had at the last measurement; null if unknown. */
 function processesOf(session: SessionView): number | null {
   return usageOf(session.id).value.at(-1)?.processes ?? null;
 }
 
 /**
- * Says what a stop would end, stops it, and tells what came of it. The sessions are those that were given first; so is `first`, the
- * grace that is proposed.
+ * Shows what a stop would end, stops it, and shows the outcome. The sessions and `first`, the suggested grace period, are read
+ * once, when the dialog opens.
  */
 export function StopDialog({ sessions, close, first }: { sessions: readonly SessionView[]; close: () => void; first?: Grace }) {
   useUsage();
@@ -39,17 +39,17 @@ export function StopDialog({ sessions, close, first }: { sessions: readonly Sess
   const begin = () => {
     if (stopping.value) return;
     stopping.value = stop(meant.map((session) => ({ session, processes: processesOf(session) })), grace.value);
-    void stopping.value.done.then((came) => {
-      outcome.value = came;
-      if (!open.current) say(came.tone, came.text);
+    void stopping.value.done.then((result) => {
+      outcome.value = result;
+      if (!open.current) showToast(result.tone, result.text);
     });
   };
 
-  const title = meant.length === 1 ? `Stop ${shortened(called(meant[0]!))}` : `Stop ${counted(meant.length, "session")}`;
+  const title = meant.length === 1 ? `Stop ${truncate(displayName(meant[0]!))}` : `Stop ${pluralize(meant.length, "session")}`;
   if (meant.length === 0) {
     return (
       <Dialog title="Nothing to stop" close={close}>
-        <p>{sessions.length === 1 ? "It has ended already." : "They have ended already."}</p>
+        <p>{sessions.length === 1 ? "The session has already ended." : "The sessions have already ended."}</p>
         <div class="actions">
           <Button onClick={close}>Close</Button>
         </div>
@@ -62,27 +62,27 @@ export function StopDialog({ sessions, close, first }: { sessions: readonly Sess
       <ul class="stop-list" tabIndex={0} aria-label="Sessions to stop">
         {meant.slice(0, NAMED).map((session, at) => (
           <li key={session.id}>
-            <span class="grow cut foreign">{shortened(called(session), 200)}</span>
-            {stopping.value ? <How stop={stopping.value.stops[at]!.progress.value} /> : <Now session={session} />}
+            <span class="grow cut foreign">{truncate(displayName(session), 200)}</span>
+            {stopping.value ? <StopProgress stop={stopping.value.stops[at]!.progress.value} /> : <CurrentState session={session} />}
           </li>
         ))}
         {meant.length > NAMED && <li class="muted">and {(meant.length - NAMED).toLocaleString("en")} more</li>}
       </ul>
       {stopping.value ? (
-        <Came stopping={stopping.value} outcome={outcome.value} />
+        <StopOutcome stopping={stopping.value} outcome={outcome.value} />
       ) : (
         <GraceChoice sessions={meant} grace={grace} />
       )}
       <div class="actions">
         {stopping.value ? (
           <Button kind={outcome.value ? "primary" : "plain"} onClick={close}>
-            {outcome.value ? "Close" : "Close, and let it go on"}
+            {outcome.value ? "Close" : "Continue in background"}
           </Button>
         ) : (
           <>
             <Button onClick={close}>Cancel</Button>
             <Button kind="danger primary" icon="stop" onClick={begin}>
-              {meant.length === 1 ? "Stop it" : `Stop ${counted(meant.length, "session")}`}
+              {meant.length === 1 ? "Stop session" : `Stop ${pluralize(meant.length, "session")}`}
             </Button>
           </>
         )}
@@ -97,7 +97,7 @@ function WhatEnds({ sessions, isNow }: { sessions: readonly SessionView[]; isNow
     return sessions.reduce((all, session) => all + (processesOf(session) ?? 0), 0);
   });
   const adopted = sessions.filter((session) => session.started_by === "terminal").length;
-  const again = sessions.filter((session) => session.spec.restart?.policy === "on_failure").length;
+  const restarting = sessions.filter((session) => session.spec.restart?.policy === "on_failure").length;
   const trees = sessions.some((session) => session.spec.worktree);
   const it = sessions.length === 1;
   return (
@@ -105,36 +105,35 @@ function WhatEnds({ sessions, isNow }: { sessions: readonly SessionView[]; isNow
       <p>
         {sum.value > 0 ? (
           <>
-            <strong>{counted(sum.value, "process", "processes")}</strong> {sum.value === 1 ? "runs" : "run"} in{" "}
-            {it ? "it" : "them"} now, and will end
+            <strong>{pluralize(sum.value, "running process", "running processes")}</strong> will be ended
           </>
         ) : (
-          <>Every process of {it ? "it" : "them"} will end</>
+          <>Every process of {it ? "the session" : "these sessions"} will be ended</>
         )}
         {": "}
-        {isNow ? "a KILL to each, without a word." : "a TERM to each, and a KILL to what is left after the grace."}
+        {isNow ? "SIGKILL immediately." : "SIGTERM first, then SIGKILL to whatever is left after the grace period."}
       </p>
-      {adopted > 0 && <p class="muted small">{it ? "It was adopted" : `${adopted} of them were adopted`}: only the one process is ended, not what it started.</p>}
-      {again > 0 && <p class="muted small">{it ? "It is" : `${again} of them are`} launched again on failure; not after this.</p>}
-      {trees && <p class="muted small">A worktree with anything of value in it is kept.</p>}
+      {adopted > 0 && <p class="muted small">{it ? "The session was adopted" : `${adopted} of them were adopted`}: only the adopted process is ended, not its children.</p>}
+      {restarting > 0 && <p class="muted small">{it ? "It restarts" : `${restarting} of them restart`} on failure, but not after this stop.</p>}
+      {trees && <p class="muted small">A worktree with unmerged or uncommitted work is kept.</p>}
     </div>
   );
 }
 
-function Now({ session }: { session: SessionView }) {
+function CurrentState({ session }: { session: SessionView }) {
   const processes = processesOf(session);
   return (
     <>
-      {processes !== null && <span class="muted small">{counted(processes, "process", "processes")}</span>}
-      <Standing session={session} />
+      {processes !== null && <span class="muted small">{pluralize(processes, "process", "processes")}</span>}
+      <SessionStateBadge session={session} />
     </>
   );
 }
 
-function How({ stop }: { stop: Progress }) {
+function StopProgress({ stop }: { stop: Progress }) {
   switch (stop.state) {
     case "waiting":
-      return <span class="muted small">in line</span>;
+      return <span class="muted small">queued</span>;
     case "stopping":
       return (
         <span class="row muted small">
@@ -142,14 +141,14 @@ function How({ stop }: { stop: Progress }) {
         </span>
       );
     case "failed":
-      return <span class="small stop-bad foreign">{told(stop.error)}</span>;
-    case "told":
+      return <span class="small stop-bad foreign">{errorText(stop.error)}</span>;
+    case "answered":
       return <Answer answer={stop.answer} />;
   }
 }
 
 function Answer({ answer }: { answer: StopAnswer }) {
-  if (answer.result === "already_gone") return <span class="muted small">was gone already</span>;
+  if (answer.result === "already_gone") return <span class="muted small">had already ended</span>;
   if (answer.result === "stopped") return <span class="small stop-good">stopped in {duration(answer.took_ms)}</span>;
   return (
     <span class="small stop-bad foreign">
@@ -163,21 +162,21 @@ function Answer({ answer }: { answer: StopAnswer }) {
   );
 }
 
-function Came({ stopping, outcome }: { stopping: Stopping; outcome: Outcome | null }) {
+function StopOutcome({ stopping, outcome }: { stopping: Stopping; outcome: Outcome | null }) {
   const id = useId();
-  const over = stopping.stops.filter(({ progress }) => progress.value.state === "told" || progress.value.state === "failed").length;
+  const over = stopping.stops.filter(({ progress }) => progress.value.state === "answered" || progress.value.state === "failed").length;
   if (outcome) {
     return (
       <p class={`note ${outcome.tone}`} role="status">
         {outcome.text}
-        {outcome.tone === "bad" && ". Their keepers go on trying."}
+        {outcome.tone === "bad" && ". Kennel keeps trying to end them."}
       </p>
     );
   }
   return (
     <div class="stack-small">
       <span id={id} class="muted small">
-        {over} of {stopping.stops.length} told
+        {over} of {stopping.stops.length} done
       </span>
       <progress aria-labelledby={id} max={stopping.stops.length} value={over} />
     </div>

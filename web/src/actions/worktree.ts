@@ -1,34 +1,33 @@
-/** Removing a worktree, with what was said to be lost and no more. */
+/** Removes a worktree, but only if it would lose no more than the user has confirmed. */
 import { BY, get, query, remove, segment } from "../api/http.ts";
 import type { LossesView, WorktreeLosses, WorktreeView } from "../api/types.ts";
 
-/** What would be lost is no longer what was said. */
-export class Changed extends Error {
+/** The worktree changed after its losses were shown. */
+export class LossesChanged extends Error {
   readonly now: WorktreeLosses;
 
   constructor(now: WorktreeLosses) {
-    super("What would be lost has changed since it was looked for: see above, and decide anew.");
+    super("The worktree has changed since the list above was loaded. Review the list and try again.");
     this.now = now;
   }
 }
 
-export function losesSomething(losses: LossesView): boolean {
+export function hasLosses(losses: LossesView): boolean {
   return losses.unknown !== null || losses.why.length > 0;
 }
 
-/** Whether two looks have found the same. */
 export function isSame(one: LossesView, other: LossesView): boolean {
-  const told = ({ why, changes, changed, commits, newest, unknown }: LossesView) =>
+  const key = ({ why, changes, changed, commits, newest, unknown }: LossesView) =>
     JSON.stringify([why, changes, changed, commits, newest.map((commit) => commit.id), unknown]);
-  return told(one) === told(other);
+  return key(one) === key(other);
 }
 
-/** Looks once more, and removes it if nothing else would be lost than was said; throws {@link Changed}. */
-export async function removeWorktree(worktree: WorktreeView, said: LossesView): Promise<WorktreeLosses> {
-  const place = `/v1/worktrees/${segment(worktree.session)}`;
-  const now = await get<WorktreeLosses>(`${place}/losses`);
-  if (now.worktree.path !== worktree.path) throw new Error(`The session's worktree is another one now: ${now.worktree.path}`);
-  if (!isSame(now.losses, said)) throw new Changed(now);
-  // Without losses it is removed only if there are none by then either.
-  return remove<WorktreeLosses>(`${place}${query({ force: losesSomething(said) || undefined, by: BY })}`);
+/** Checks the losses once more, then removes the worktree. Throws {@link LossesChanged} if they differ from `confirmed`. */
+export async function removeWorktree(worktree: WorktreeView, confirmed: LossesView): Promise<WorktreeLosses> {
+  const path = `/v1/worktrees/${segment(worktree.session)}`;
+  const now = await get<WorktreeLosses>(`${path}/losses`);
+  if (now.worktree.path !== worktree.path) throw new Error(`The session now has a different worktree: ${now.worktree.path}`);
+  if (!isSame(now.losses, confirmed)) throw new LossesChanged(now);
+  // Without `force` the daemon removes the worktree only if nothing would be lost by then.
+  return remove<WorktreeLosses>(`${path}${query({ force: hasLosses(confirmed) || undefined, by: BY })}`);
 }

@@ -15,7 +15,7 @@ const bySession = computed(() => {
   return found;
 });
 
-/** All attempts at a prompt, the first one first. */
+/** Returns all attempts of a prompt, oldest first. */
 export function attemptsOf(session: string): readonly SessionView[] {
   return bySession.value.get(session) ?? [];
 }

@@ -1,23 +1,23 @@
-import { counted, duration } from "../ui/format.ts";
+import { pluralize, duration } from "../ui/format.ts";
 import { Icon } from "../ui/icons.tsx";
 import { Prose } from "../ui/prose.tsx";
-import { type Course, isAtWork, type Part } from "./course.ts";
+import { type Transcript, isRunning, type Part } from "./transcript.ts";
 
-/** What the agent did so far, in its order. */
-export function Parts({ course }: { course: Course }) {
-  const shown = course.parts.map((part, at) => [part, at] as const).filter(([part]) => part.kind !== "attempt" || part.number > 1);
+/** Shows the steps of the agent, oldest first. */
+export function Parts({ transcript }: { transcript: Transcript }) {
+  const shown = transcript.parts.map((part, at) => [part, at] as const).filter(([part]) => part.kind !== "attempt" || part.number > 1);
   if (shown.length === 0) return null;
   return (
     <div class="parts">
-      {course.left > 0 && <p class="small muted">{counted(course.left, "earlier part")} left out; the session’s output has all.</p>}
+      {transcript.left > 0 && <p class="small muted">{pluralize(transcript.left, "earlier part")} not shown. The session’s output has them all.</p>}
       {shown.map(([part, at]) => (
-        <One key={course.left + at} part={part} atWork={isAtWork(course, at)} />
+        <PartView key={transcript.left + at} part={part} isToolRunning={isRunning(transcript, at)} />
       ))}
     </div>
   );
 }
 
-function One({ part, atWork }: { part: Part; atWork: boolean }) {
+function PartView({ part, isToolRunning }: { part: Part; isToolRunning: boolean }) {
   switch (part.kind) {
     case "attempt":
       return (
@@ -36,13 +36,13 @@ function One({ part, atWork }: { part: Part; atWork: boolean }) {
         </details>
       );
     case "tool":
-      return <Tool part={part} atWork={atWork} />;
+      return <Tool part={part} isToolRunning={isToolRunning} />;
     case "retrying":
       return (
         <p class="turn small warn">
           <Icon name="refresh" />
           <span class="foreign">
-            Tries again by itself{part.afterMs === null ? "" : ` in ${duration(part.afterMs)}`}: {part.why}
+            Retrying{part.afterMs === null ? "" : ` in ${duration(part.afterMs)}`}: {part.why}
           </span>
         </p>
       );
@@ -56,21 +56,21 @@ function One({ part, atWork }: { part: Part; atWork: boolean }) {
   }
 }
 
-/** Not all agents tell when a tool ends. */
-const TOOL_WORDS = { began: "", done: "done", failed: "failed" } as const;
+/** Not every agent reports the end of a tool. */
+const TOOL_LABELS = { began: "", done: "done", failed: "failed" } as const;
 const TOOL_ICONS = { began: "right", done: "check", failed: "alert" } as const;
 
-function Tool({ part, atWork }: { part: Part & { kind: "tool" }; atWork: boolean }) {
+function Tool({ part, isToolRunning }: { part: Part & { kind: "tool" }; isToolRunning: boolean }) {
   return (
     <p class={`tool ${part.state}`}>
-      {atWork ? <span class="spinner small" /> : <Icon name={TOOL_ICONS[part.state]} />}
+      {isToolRunning ? <span class="spinner small" /> : <Icon name={TOOL_ICONS[part.state]} />}
       <strong class="foreign">{part.name}</strong>
       {part.about && (
         <code class="foreign cut" title={part.about}>
           {part.about}
         </code>
       )}
-      <span class="small muted">{atWork ? "at work" : TOOL_WORDS[part.state]}</span>
+      <span class="small muted">{isToolRunning ? "running" : TOOL_LABELS[part.state]}</span>
     </p>
   );
 }

@@ -3,32 +3,32 @@ import "./answer.css";
 import type { SessionView, Usage } from "../api/types.ts";
 import { cost } from "../ui/format.ts";
 
-/** `12,345`, or `1.2 M` for what is not counted one by one. */
+/** Formats a number of tokens: `12,345`, `123 k` or `1.2 M`. */
 export function tokens(count: number): string {
   if (count < 100_000) return count.toLocaleString("en");
   return count < 1e6 ? `${Math.round(count / 1000).toLocaleString("en")} k` : `${(count / 1e6).toFixed(1)} M`;
 }
 
-/** What was used up, on one line. What is nothing is not told. */
+/** Shows token usage and cost on one line. Zero values are left out. */
 export function UsageLine({ usage }: { usage: Usage }) {
-  const said = [
+  const parts = [
     `${tokens(usage.input_tokens)} in`,
     usage.cached_tokens > 0 && `${tokens(usage.cached_tokens)} cached`,
     `${tokens(usage.output_tokens)} out`,
     usage.cost_micros > 0 && cost(usage.cost_micros),
   ].filter(Boolean);
   return (
-    <span class="usage-line" title="Tokens, and what they cost as far as the agent tells">
-      {said.join(" · ")}
+    <span class="usage-line" title="Tokens, and their cost if the agent reports it">
+      {parts.join(" · ")}
     </span>
   );
 }
 
-export function isNothing(usage: Usage): boolean {
+export function isZeroUsage(usage: Usage): boolean {
   return usage.input_tokens + usage.cached_tokens + usage.output_tokens + usage.cost_micros === 0;
 }
 
-/** What all attempts of a prompt have used up. */
+/** Returns the total usage of all attempts of a prompt. */
 export function usageOf(attempts: readonly SessionView[]): Usage {
   const sum = { input_tokens: 0, cached_tokens: 0, output_tokens: 0, cost_micros: 0 };
   for (const { judged } of attempts) {

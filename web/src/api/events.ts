@@ -1,30 +1,30 @@
 import { type Frame, Frames } from "./frames.ts";
-import { get, Refusal, refusalOf } from "./http.ts";
+import { get, ApiError, apiErrorFrom } from "./http.ts";
 import { Incoming } from "./sockets.ts";
 import type { Problem } from "./types.ts";
 
-/** What is done with a stream of events. */
+/** Callbacks for an event stream. */
 export interface Handlers {
-  /** All that came at once. */
+  /** Called with every event of one message. */
   frames(frames: Frame[]): void;
-  /** It is open; `again` if it was before. */
+  /** The stream is open; `again` if it was open before. */
   opened?(again: boolean): void;
-  /** It was lost, and is asked for again. */
+  /** The connection was lost and will be reopened. */
   lost?(): void;
-  /** It is refused for good, or over (null). */
-  ended?(why: Refusal | null): void;
+  /** The stream was refused with this error, or has ended (null). */
+  ended?(why: ApiError | null): void;
 }
 
-const SOON_MS = 100;
-const LATE_MS = 3000;
-/** The daemon says that it is alive every 15 s. */
+const FIRST_RETRY_MS = 100;
+const MAX_RETRY_MS = 3000;
+/** The daemon sends a heartbeat every 15 s. */
 const SILENCE_MS = 40_000;
 
 /**
- * Follows a stream of events over restarts of the daemon. A browser's own `EventSource` gives up for good at the first
- * refusal, waits for seconds before it comes back, and hears only kinds that it knows beforehand.
+ * Follows an event stream across daemon restarts. The browser's `EventSource` does not fit: it gives up at the first refusal, waits
+ * for seconds before it reconnects, and only delivers kinds that were registered before.
  *
- * It ends at an event of the kind `last`, if that is given. Returns what closes it.
+ * The stream ends at an event of the kind `last`, if given. Returns a function that closes it.
  */
 export function follow(path: string, handlers: Handlers, last?: string): () => void {
   const closing = new AbortController();
@@ -33,7 +33,7 @@ export function follow(path: string, handlers: Handlers, last?: string): () => v
 }
 
 async function run(path: string, handlers: Handlers, last: string | undefined, closing: AbortSignal): Promise<void> {
-  let pause = SOON_MS;
+  let pause = FIRST_RETRY_MS;
   let lastId: string | null = null;
   let again = false;
   while (!closing.aborted) {
@@ -41,7 +41,7 @@ async function run(path: string, handlers: Handlers, last: string | undefined, c
       for await (const frames of open(path, lastId, closing, () => {
         handlers.opened?.(again);
         again = true;
-        pause = SOON_MS;
+        pause = FIRST_RETRY_MS;
       })) {
         lastId = frames.findLast((frame) => frame.id !== null)?.id ?? lastId;
         handlers.frames(frames);
@@ -49,18 +49,18 @@ async function run(path: string, handlers: Handlers, last: string | undefined, c
       }
     } catch (error) {
       if (closing.aborted) return;
-      if (error instanceof Over) return handlers.ended?.(null);
-      if (error instanceof Refusal && !error.passes && error.status !== 429) return handlers.ended?.(error);
+      if (error instanceof StreamEnded) return handlers.ended?.(null);
+      if (error instanceof ApiError && !error.isTransient && error.status !== 429) return handlers.ended?.(error);
     }
     if (closing.aborted) return;
     handlers.lost?.();
     await elapsed(pause, closing);
-    pause = Math.min(pause * 2, LATE_MS);
+    pause = Math.min(pause * 2, MAX_RETRY_MS);
   }
 }
 
-/** The stream has no more to tell. */
-class Over extends Error {}
+/** The stream has ended: the daemon has no more events for it. */
+class StreamEnded extends Error {}
 
 async function* open(
   path: string,
@@ -75,19 +75,19 @@ async function* open(
   try {
     const since = lastId === null ? "" : `${path.includes("?") ? "&" : "?"}last_event_id=${encodeURIComponent(lastId)}`;
     incoming = await Incoming.open(path + since, signal);
-    if (!incoming) throw await whyNot(closing);
+    if (!incoming) throw await connectError(closing);
     const decoder = new TextDecoder();
     const frames = new Frames();
     let isOpen = false;
     for (;;) {
-      const came = await incoming.next();
-      if (!came || closing.aborted) return;
+      const received = await incoming.next();
+      if (!received || closing.aborted) return;
       clearTimeout(timer);
       timer = setTimeout(() => silence.abort(), SILENCE_MS);
-      const whole = frames.push(came.map((piece) => decoder.decode(piece, { stream: true })).join(""));
+      const whole = frames.push(received.map((piece) => decoder.decode(piece, { stream: true })).join(""));
       const refused = whole.find((frame) => frame.kind === "refused");
-      if (refused) throw refusedFor(refused);
-      // The first words say that it is a stream.
+      if (refused) throw errorFromFrame(refused);
+      // The first message shows that this is a stream.
       if (!isOpen) opened();
       isOpen = true;
       if (whole.length > 0) yield whole;
@@ -98,19 +98,19 @@ async function* open(
   }
 }
 
-/** A browser does not say why there is no WebSocket: it may be that we are not let in any more, which is said elsewhere. */
-async function whyNot(closing: AbortSignal): Promise<Refusal> {
+/** Browsers hide why a WebSocket failed. Asks another endpoint, in case this browser was signed out. */
+async function connectError(closing: AbortSignal): Promise<ApiError> {
   try {
     await get("/v1/access/me", closing);
   } catch (error) {
-    if (error instanceof Refusal) return error;
+    if (error instanceof ApiError) return error;
   }
-  return new Refusal(0, "unreachable", "The daemon does not answer.");
+  return new ApiError(0, "unreachable", "The daemon is not responding.");
 }
 
-function refusedFor(frame: Frame): Error {
+function errorFromFrame(frame: Frame): Error {
   const problem = JSON.parse(frame.data) as Partial<Problem> & { status: number };
-  return problem.status === 204 ? new Over() : refusalOf(problem.status, problem.code === undefined ? null : (problem as Problem));
+  return problem.status === 204 ? new StreamEnded() : apiErrorFrom(problem.status, problem.code === undefined ? null : (problem as Problem));
 }
 
 function elapsed(milliseconds: number, closing: AbortSignal): Promise<void> {

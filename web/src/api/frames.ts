@@ -5,14 +5,14 @@ export interface Frame {
   id: string | null;
 }
 
-/** Takes a stream of server-sent events apart, however it is cut into pieces. */
+/** Parses server-sent events from a stream that arrives in arbitrary pieces. */
 export class Frames {
   #rest = "";
   #kind = "";
   #data: string[] = [];
   #id: string | null = null;
 
-  /** The events that are whole with this piece. */
+  /** Adds a piece and returns the events that are now complete. */
   push(piece: string): Frame[] {
     const whole: Frame[] = [];
     const lines = (this.#rest + piece).split("\n");
@@ -37,9 +37,9 @@ export class Frames {
 
   #end(): Frame | null {
     const frame = { kind: this.#kind || "message", data: this.#data.join("\n"), id: this.#id };
-    const isOne = this.#kind !== "" || this.#data.length > 0;
+    const isEvent = this.#kind !== "" || this.#data.length > 0;
     this.#kind = "";
     this.#data = [];
-    return isOne ? frame : null;
+    return isEvent ? frame : null;
   }
 }

@@ -1,45 +1,45 @@
 import type { Problem } from "./types.ts";
 
-/** What the daemon refused, or why it could not be asked. */
-export class Refusal extends Error {
-  /** Stable: `not_found`, `busy`, `conflict`, …; `unreachable` if there was no answer at all. */
+/** An error response of the daemon, or a request that got no response. */
+export class ApiError extends Error {
+  /** Stable: `not_found`, `busy`, `conflict`, …; `unreachable` if there was no response. */
   readonly code: string;
-  /** 0 if there was no answer. */
+  /** The HTTP status; 0 if there was no response. */
   readonly status: number;
   readonly hint: string | null;
-  /** Whether the daemon itself has said why. */
-  readonly isTold: boolean;
+  /** Whether the daemon sent a problem document, as opposed to a proxy or another program. */
+  readonly fromDaemon: boolean;
 
-  constructor(status: number, code: string, detail: string, hint: string | null = null, isTold = false) {
+  constructor(status: number, code: string, detail: string, hint: string | null = null, fromDaemon = false) {
     super(detail);
-    this.name = "Refusal";
+    this.name = "ApiError";
     this.status = status;
     this.code = code;
     this.hint = hint;
-    this.isTold = isTold;
+    this.fromDaemon = fromDaemon;
   }
 
-  /** Whether another daemon may answer in a moment. */
-  get passes(): boolean {
-    // Who is busy, or takes nothing new, has answered; an answer that is no problem of ours comes from one that has no time for it.
-    const isAnswer = this.code === "busy" || (this.code === "refused" && this.isTold);
+  /** Whether a retry may succeed soon, because the daemon is restarting. */
+  get isTransient(): boolean {
+    // A busy or draining daemon has decided. A 503 without a problem document comes from a daemon that is starting or shutting down.
+    const isAnswer = this.code === "busy" || (this.code === "refused" && this.fromDaemon);
     return this.status === 0 || this.code === "gone" || (this.status === 503 && !isAnswer);
   }
 }
 
-/** In a path, whatever is in it. */
+/** Escapes a text for use as one path segment. */
 export function segment(text: string): string {
   return encodeURIComponent(text);
 }
 
-/** `?a=1&b=2`; what is undefined is left out. */
+/** Returns `?a=1&b=2`; undefined values are left out. */
 export function query(params: Record<string, string | number | boolean | undefined>): string {
   const pairs = Object.entries(params).filter(([, value]) => value !== undefined);
   const text = new URLSearchParams(pairs.map(([name, value]) => [name, String(value)])).toString();
   return text && `?${text}`;
 }
 
-/** Asks the daemon; throws a {@link Refusal}. */
+/** Sends a request to the daemon. Throws a {@link ApiError}. */
 export async function ask(
   method: "GET" | "POST" | "DELETE",
   path: string,
@@ -59,35 +59,35 @@ export async function ask(
     });
   } catch (error) {
     if (options.signal?.aborted) throw error;
-    throw new Refusal(0, "unreachable", "The daemon does not answer.");
+    throw new ApiError(0, "unreachable", "The daemon is not responding.");
   }
   if (!response.ok) throw await refusal(response);
   return response;
 }
 
-async function refusal(response: Response): Promise<Refusal> {
+async function refusal(response: Response): Promise<ApiError> {
   const isProblem = response.headers.get("Content-Type")?.startsWith("application/problem+json");
-  return refusalOf(response.status, isProblem ? ((await response.json()) as Problem) : null);
+  return apiErrorFrom(response.status, isProblem ? ((await response.json()) as Problem) : null);
 }
 
-/** What was refused, by its status and what was said of it, if anything was. */
-export function refusalOf(status: number, problem: Problem | null): Refusal {
-  if (!problem) return new Refusal(status, "refused", `The daemon answered ${status}.`);
-  return new Refusal(status, problem.code, problem.detail, problem.hint ?? null, true);
+/** Makes an error from a status and the problem document, if there is one. */
+export function apiErrorFrom(status: number, problem: Problem | null): ApiError {
+  if (!problem) return new ApiError(status, "refused", `The daemon answered with status ${status}.`);
+  return new ApiError(status, problem.code, problem.detail, problem.hint ?? null, true);
 }
 
-/** What is only looked up takes no longer: without an answer by then there will be none. */
-const PATIENCE_MS = 20_000;
+/** The timeout of GET requests. */
+const TIMEOUT_MS = 20_000;
 
-/** Looks something up. Without a whole answer in time it is as if nobody were there. */
-export async function get<T>(path: string, signal?: AbortSignal, patienceMs = PATIENCE_MS): Promise<T> {
-  const late = AbortSignal.timeout(patienceMs);
+/** Sends a GET request. A timeout is reported like a daemon that is not responding. */
+export async function get<T>(path: string, signal?: AbortSignal, timeoutMs = TIMEOUT_MS): Promise<T> {
+  const timeout = AbortSignal.timeout(timeoutMs);
   try {
-    const response = await ask("GET", path, { signal: signal ? AbortSignal.any([signal, late]) : late });
+    const response = await ask("GET", path, { signal: signal ? AbortSignal.any([signal, timeout]) : timeout });
     return (await response.json()) as T;
   } catch (error) {
-    if (error instanceof Refusal || signal?.aborted || !late.aborted) throw error;
-    throw new Refusal(0, "unreachable", "The daemon does not answer.");
+    if (error instanceof ApiError || signal?.aborted || !timeout.aborted) throw error;
+    throw new ApiError(0, "unreachable", "The daemon is not responding.");
   }
 }
 
@@ -103,11 +103,11 @@ export async function remove<T = void>(path: string): Promise<T> {
   return (text ? JSON.parse(text) : undefined) as T;
 }
 
-/** In a few words, for people. */
-export function told(error: unknown): string {
-  if (error instanceof Refusal) return error.hint ? `${error.message} ${error.hint}` : error.message;
+/** Returns the text of an error for the user. */
+export function errorText(error: unknown): string {
+  if (error instanceof ApiError) return error.hint ? `${error.message} ${error.hint}` : error.message;
   return error instanceof Error ? error.message : String(error);
 }
 
-/** Who asks, for the event log. */
+/** The actor that the event log shows for requests of the dashboard. */
 export const BY = "dashboard";

@@ -1,6 +1,6 @@
 /**
- * The bytes of a stream, over a WebSocket. A browser has six connections to a host over HTTP/1.1 for all of its tabs; streams
- * that are open for as long as somebody looks would use them up, and then nothing could be asked any more.
+ * Receives a byte stream over a WebSocket. A browser has six HTTP/1.1 connections to a host, shared by all tabs: long-lived streams
+ * would use them up and block all other requests.
  */
 export class Incoming {
   #socket: WebSocket;
@@ -19,37 +19,37 @@ export class Incoming {
       this.#wake?.();
     };
     socket.onclose = end;
-    // A connection that is dead is not closed for a while.
+    // The browser closes a dead connection only after a while.
     closing.addEventListener("abort", end, { once: true });
   }
 
-  /** Null if it could not be opened; a browser does not say why. */
+  /** Opens the stream. Returns null on failure; browsers do not report the reason. */
   static open(path: string, closing: AbortSignal): Promise<Incoming | null> {
     const url = new URL(path, location.href);
     url.protocol = url.protocol.replace("http", "ws");
     const socket = new WebSocket(url);
     socket.binaryType = "arraybuffer";
-    return new Promise((told) => {
-      socket.onopen = () => told(new Incoming(socket, closing));
-      socket.onclose = () => told(null);
+    return new Promise((resolve) => {
+      socket.onopen = () => resolve(new Incoming(socket, closing));
+      socket.onclose = () => resolve(null);
       const giveUp = () => {
         socket.close();
-        told(null);
+        resolve(null);
       };
       if (closing.aborted) giveUp();
       else closing.addEventListener("abort", giveUp, { once: true });
     });
   }
 
-  /** All that has come since; null when there will be no more. */
+  /** Returns everything received since the last call; null at the end of the stream. */
   async next(): Promise<Uint8Array[] | null> {
     while (this.#queue.length === 0) {
       if (this.#isOver) return null;
       await new Promise<void>((wake) => (this.#wake = wake));
     }
-    const came = this.#queue;
+    const received = this.#queue;
     this.#queue = [];
-    return came;
+    return received;
   }
 
   close(): void {

@@ -1,2 +1,2 @@
-// The shapes of the API, made from its description for the client in sdk/typescript; types only, so nothing of it is in the page.
+// The API types that are generated for the TypeScript client. Type imports add no code to the page.
 export type * from "../../../sdk/typescript/src/generated.ts";

@@ -2,7 +2,7 @@ import { useSignal } from "@preact/signals";
 import type { ComponentType } from "preact";
 import { useEffect } from "preact/hooks";
 
-import { connection, onReturn } from "../state/live.ts";
+import { connection, onReconnected } from "../state/live.ts";
 import { go, parts, path } from "../state/router.ts";
 import { Button } from "../ui/button.tsx";
 import { Icon } from "../ui/icons.tsx";
@@ -10,7 +10,7 @@ import { Loading } from "../ui/states.tsx";
 
 type Loaded = Promise<ComponentType<{ parts: string[] }>>;
 
-/** The pages, each loaded when it is first needed. */
+/** The pages; each is loaded on first use. */
 const PAGES: Record<string, () => Loaded> = {
   sessions: () => import("./sessions/page.tsx").then((it) => it.SessionsPage),
   session: () => import("./session/page.tsx").then((it) => it.SessionPage),
@@ -27,7 +27,7 @@ function nameOf(parts: string[]): string {
   return area === "sessions" && one !== undefined ? "session" : area;
 }
 
-/** The page that the path names. */
+/** Shows the page of the current path. */
 export function Page() {
   const shown = useSignal<{ name: string; page: ComponentType<{ parts: string[] }> } | null>(null);
   const failed = useSignal(false);
@@ -45,14 +45,14 @@ export function Page() {
     );
     return () => void (current = false);
   }, [name, turn.value]);
-  useEffect(() => onReturn(() => failed.peek() && void (turn.value += 1)), []);
+  useEffect(() => onReconnected(() => failed.peek() && void (turn.value += 1)), []);
   if (!PAGES[name]) {
     return (
       <div class="state">
         <Icon name="search" />
-        <h1>There is no such page</h1>
+        <h1>Page not found</h1>
         <p>
-          Perhaps you look for <a href="/sessions">the sessions</a>.
+          Go to <a href="/sessions">the session list</a>.
         </p>
       </div>
     );
@@ -63,17 +63,17 @@ export function Page() {
   return <Shown parts={parts.value.slice(1)} />;
 }
 
-/** A part of the page that was not loaded: nobody answers, or a newer kennel has other files. */
+/** Shown when a page could not be loaded: the daemon is down, or a newer version has other files. */
 function Missing() {
   const isLost = connection.value === "lost";
   return (
     <div class="state" role="alert">
       <Icon name="alert" />
-      <h1>This part of the page can't be had</h1>
+      <h1>Couldn’t load this section</h1>
       <p>
         {isLost
-          ? "It was not loaded before, and the daemon does not answer. It comes by itself when the daemon is back."
-          : "The daemon may be of another version by now, whose page has other parts. Reload to have that page."}
+          ? "The daemon is not responding. This section loads when the daemon is back."
+          : "Kennel may have been updated. Reload the page to get the current version."}
       </p>
       <Button icon="refresh" kind="primary" onClick={() => location.reload()}>
         Reload

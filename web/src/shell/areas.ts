@@ -1,13 +1,13 @@
 import type { IconName } from "../ui/icons.tsx";
 
-/** A part of the page that the navigation leads to. */
+/** A top-level page in the navigation. */
 export interface Area {
   area: string;
   title: string;
   icon: IconName;
-  /** Pressed after `g`. */
+  /** The key to press after `g`. */
   key: string;
-  /** Whether a phone has it behind "More": there is room for a few only. */
+  /** Whether phones show it behind "More", because there is no room in the bar. */
   minor?: true;
 }
 

@@ -2,29 +2,29 @@ import { useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 
 import { now } from "../state/clock.ts";
-import { connection, onReturn } from "../state/live.ts";
+import { connection, onReconnected } from "../state/live.ts";
 import { Button } from "../ui/button.tsx";
 import { age } from "../ui/format.ts";
 import { Icon } from "../ui/icons.tsx";
 import { lostSince, upgradedTo } from "./connection.ts";
 
-const GLAD_MS = 3000;
-/** After so long it is more than a restart. */
+const RECONNECTED_MS = 3000;
+/** After this time the daemon is probably not just restarting. */
 const LONG_MS = 10_000;
 
-/** Whether what is shown is true right now. It lies over the page, so that nothing moves when a daemon is replaced. */
+/** Shows whether the page is up to date. It overlays the page, so that nothing moves while the daemon restarts. */
 export function Banner() {
   const back = useSignal(false);
   useEffect(() => {
     let timer: ReturnType<typeof setTimeout> | undefined;
-    const deaf = onReturn(() => {
+    const unsubscribe = onReconnected(() => {
       back.value = true;
       clearTimeout(timer);
-      timer = setTimeout(() => (back.value = false), GLAD_MS);
+      timer = setTimeout(() => (back.value = false), RECONNECTED_MS);
     });
     return () => {
       clearTimeout(timer);
-      deaf();
+      unsubscribe();
     };
   }, []);
   if (connection.value === "lost") return <Lost />;
@@ -33,7 +33,7 @@ export function Banner() {
     return (
       <div class="banner good" role="status" data-state="back">
         <Icon name="check" />
-        The daemon is back.
+        Reconnected to the daemon.
       </div>
     );
   }
@@ -41,7 +41,7 @@ export function Banner() {
     return (
       <div class="banner plain" role="status" data-state="upgraded">
         <span class="grow">
-          Kennel is version <span class="foreign">{upgradedTo.value}</span> now; this page is of another.
+          Kennel was updated to version <span class="foreign">{upgradedTo.value}</span>. Reload to update this page.
         </span>
         <Button compact icon="refresh" onClick={() => location.reload()}>
           Reload
@@ -54,19 +54,19 @@ export function Banner() {
 
 function Lost() {
   const since = lostSince.value ?? Date.now();
-  const lasts = Math.max(0, now.value - since);
+  const elapsed = Math.max(0, now.value - since);
   return (
     <div class="banner" role="status" data-state="lost">
       <span class="spinner" />
       <span class="grow">
-        The daemon does not answer. What you see is what it said last; sessions go on without it.{" "}
-        {lasts > LONG_MS && (
+        The daemon is not responding. This page may be out of date; sessions keep running.{" "}
+        {elapsed > LONG_MS && (
           <>
-            If it was stopped: <code>kennel dashboard</code> starts another, with a link.{" "}
+            If it was stopped, run <code>kennel dashboard</code> to start it and get a new link.{" "}
           </>
         )}
-        <span class="lasts" aria-hidden="true">
-          Trying again, for {age(lasts)} so far.
+        <span class="elapsed" aria-hidden="true">
+          Reconnecting for {age(elapsed)}…
         </span>
       </span>
     </div>

@@ -5,12 +5,12 @@ import { Button } from "../ui/button.tsx";
 import { Dialog } from "../ui/dialog.tsx";
 import { Icon } from "../ui/icons.tsx";
 import { AREAS } from "./areas.ts";
-import { WORDS } from "./foot.tsx";
-import { canSignOut, signOut } from "./sign_out.ts";
+import { WORDS } from "./footer.tsx";
+import { canSignOut, signOut } from "./sign-out.ts";
 
-const THEMES: Record<Theme, string> = { system: "As the system", light: "Light", dark: "Dark" };
+const THEMES: Record<Theme, string> = { system: "System", light: "Light", dark: "Dark" };
 
-/** On a phone: the areas that have no room below the page, and what is at the foot of the side elsewhere. */
+/** On phones: the pages that do not fit in the bar, and the contents of the sidebar footer. */
 export function More({ area, close }: { area: string; close: () => void }) {
   return (
     <Dialog title="More" close={close}>
@@ -34,7 +34,7 @@ export function More({ area, close }: { area: string; close: () => void }) {
         <span class="dot" />
         <span>
           {WORDS[connection.value]}
-          {me.value?.scope === "read_only" && ", looking only"}
+          {me.value?.scope === "read_only" && ", read-only"}
           {daemon.value && (
             <span class="muted">
               {" · "}kennel <span class="foreign">{daemon.value.version}</span>

@@ -2,7 +2,7 @@ import { useSignal } from "@preact/signals";
 import type { ComponentChildren } from "preact";
 import { useLayoutEffect } from "preact/hooks";
 
-import { bind } from "../state/keys.ts";
+import { bindShortcuts } from "../state/shortcuts.ts";
 import { connection, live } from "../state/live.ts";
 import { go } from "../state/router.ts";
 import { strays } from "../state/strays.ts";
@@ -10,27 +10,27 @@ import { Icon } from "../ui/icons.tsx";
 import { Announcer } from "./announcer.tsx";
 import { AREAS } from "./areas.ts";
 import { Banner } from "./banner.tsx";
-import { Foot } from "./foot.tsx";
-import { Keys } from "./keys.tsx";
+import { Foot } from "./footer.tsx";
+import { Keys } from "./shortcuts.tsx";
 import { More } from "./more.tsx";
-import { SignedOut } from "./signed_out.tsx";
-import "./tab.ts";
+import { SignedOut } from "./signed-out.tsx";
+import "./favicon.ts";
 
-/** Puts the keyboard into the page itself, past the navigation. */
+/** Moves the keyboard focus past the navigation. */
 function skip(event: Event): void {
   event.preventDefault();
   document.querySelector("main")?.focus();
 }
 
-/** What is around every page. */
+/** The frame around every page: navigation, banner and dialogs. */
 export function Shell({ area, title, children }: { area: string; title: string; children: ComponentChildren }) {
   const open = useSignal<"keys" | "more" | null>(null);
   const close = () => void (open.value = null);
   useLayoutEffect(
     () =>
-      bind(
+      bindShortcuts(
         ...AREAS.map(({ area, title, key }) => ({ keys: `g ${key}`, what: title, run: () => go(`/${area}`) })),
-        { keys: "?", what: "Show these keys", run: () => void (open.value = "keys") },
+        { keys: "?", what: "Show keyboard shortcuts", run: () => void (open.value = "keys") },
       ),
     [],
   );
@@ -38,10 +38,10 @@ export function Shell({ area, title, children }: { area: string; title: string; 
   return (
     <div class="shell">
       <a class="skip" href="#main" onClick={skip}>
-        Skip to the page
+        Skip to content
       </a>
       <header class="side">
-        <a class="brand" href="/sessions" aria-label="Kennel, sessions">
+        <a class="brand" href="/sessions" aria-label="Kennel: sessions">
           <Icon name="house" />
           Kennel
         </a>

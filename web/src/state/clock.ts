@@ -1,6 +1,6 @@
 import { signal } from "@preact/signals";
 
-/** Now, to the second, while somebody looks. */
+/** The current time, updated every second while the page is visible. */
 export const now = signal(Date.now());
 
 let timer: ReturnType<typeof setInterval> | undefined;
@@ -9,8 +9,8 @@ function tick(): void {
   now.value = Date.now();
 }
 
-/** A page that nobody sees needs no time. */
-function look(): void {
+/** Stops the clock while the page is hidden. */
+function restart(): void {
   clearInterval(timer);
   timer = undefined;
   if (document.hidden) return;
@@ -18,5 +18,5 @@ function look(): void {
   timer = setInterval(tick, 1000);
 }
 
-look();
-document.addEventListener("visibilitychange", look);
+restart();
+document.addEventListener("visibilitychange", restart);

@@ -1,27 +1,27 @@
 /**
- * What the daemon knows, kept up to date: the sessions, and whether we hear of changes at all.
+ * The sessions of the daemon, kept up to date, and the state of the connection.
  *
- * The event log says which sessions have changed, and these are asked for anew; after an interruption everything is. So what is
- * shown is always the daemon's own word, never a guess from events.
+ * The event log reports which sessions changed, and these are fetched again; after a disconnect all are. So the page always shows
+ * the state from the API and never derives it from events.
  */
 import { computed, signal } from "@preact/signals";
 
 import { follow } from "../api/events.ts";
-import { get, query, Refusal, segment } from "../api/http.ts";
+import { get, query, ApiError, segment } from "../api/http.ts";
 import type { EventView, SessionPage, SessionView } from "../api/types.ts";
 
-/** `signed_out`: the daemon is there, and does not know this browser any more. */
+/** `signed_out`: the daemon responds, but this browser is no longer signed in. */
 export type Connection = "connecting" | "live" | "lost" | "signed_out";
 
 export const connection = signal<Connection>("connecting");
-/** Every launch of every session that is on record, by its id. */
+/** Every launch of every recorded session, by its id. */
 export const launches = signal<ReadonlyMap<string, SessionView>>(new Map());
-/** Whether they have been told at least once. */
+/** Whether the list was loaded at least once. */
 export const loaded = signal(false);
-/** The number of the last event that was heard. */
+/** The number of the last received event. */
 export const lastEvent = signal(0);
 
-/** The latest launch of each session, the newest session first. */
+/** The latest launch of each session, newest session first. */
 export const sessions = computed<SessionView[]>(() => {
   const latest = new Map<string, SessionView>();
   for (const launch of launches.value.values()) {
@@ -33,7 +33,7 @@ export const sessions = computed<SessionView[]>(() => {
 
 export const live = computed(() => sessions.value.filter((session) => !isOver(session)));
 
-/** Whether nothing runs any more, and nothing will by itself. */
+/** Whether the session has ended and no restart is pending. */
 export function isOver(session: SessionView): boolean {
   return (session.phase === "reaped" || session.phase === "cleaned") && session.relaunch.relaunch !== "pending";
 }
@@ -41,53 +41,53 @@ export function isOver(session: SessionView): boolean {
 type Listener = (events: EventView[]) => void;
 const listeners = new Set<Listener>();
 
-/** Has events told as they come; returns what ends it. */
+/** Calls the listener with new events; returns a function that unsubscribes. */
 export function onEvents(listener: Listener): () => void {
   listeners.add(listener);
   return () => listeners.delete(listener);
 }
 
-const hearings = new Set<() => void>();
+const connectListeners = new Set<() => void>();
 
-/** Has it told when events begin to be heard, for the first time or again: what was asked for before may be out of date. */
-export function onHearing(listener: () => void): () => void {
-  hearings.add(listener);
-  return () => hearings.delete(listener);
+/** Calls the listener when the event stream connects, first or again: anything fetched before may be out of date. */
+export function onConnected(listener: () => void): () => void {
+  connectListeners.add(listener);
+  return () => connectListeners.delete(listener);
 }
 
-const returns = new Set<() => void>();
+const reconnectListeners = new Set<() => void>();
 
-/** Has it told when the daemon was lost and is heard again; returns what ends it. */
-export function onReturn(listener: () => void): () => void {
-  returns.add(listener);
-  return () => returns.delete(listener);
+/** Calls the listener when the daemon is connected again after a loss; returns a function that unsubscribes. */
+export function onReconnected(listener: () => void): () => void {
+  reconnectListeners.add(listener);
+  return () => reconnectListeners.delete(listener);
 }
 
-/** Up to so many are asked for one by one; of more, all are. */
-const FEW = 8;
-/** Changes come in groups: starting, running, … */
-const TOGETHER_MS = 8;
+/** Up to this many sessions are fetched one by one; for more, the whole list is fetched. */
+const MAX_SINGLE_FETCHES = 8;
+/** Events come in groups: starting, running, … */
+const BATCH_MS = 8;
 
 let dirty = new Set<string>();
 let all = false;
 let timer: ReturnType<typeof setTimeout> | undefined;
-/** Ends the update that is under way. */
+/** Cancels the update that is under way. */
 let busy: AbortController | null = null;
 let retries = 0;
 
-/** Asks for a session anew, soon. */
+/** Schedules a fetch of this launch. */
 export function refresh(id: string): void {
   dirty.add(id);
-  soon();
+  schedule();
 }
 
-/** Asks for all sessions anew. */
+/** Schedules a fetch of all sessions. */
 export function refreshAll(): void {
   all = true;
-  soon();
+  schedule();
 }
 
-function soon(after = TOGETHER_MS): void {
+function schedule(after = BATCH_MS): void {
   if (busy || timer !== undefined) return;
   timer = setTimeout(() => {
     timer = undefined;
@@ -95,8 +95,8 @@ function soon(after = TOGETHER_MS): void {
   }, after);
 }
 
-/** What is under way was asked of a daemon that may be gone: nobody waits for its answer, and all is asked for anew. */
-function updateAnew(): void {
+/** Cancels the update under way, because its daemon may be gone, and fetches all sessions. */
+function restartUpdate(): void {
   busy?.abort();
   refreshAll();
 }
@@ -107,7 +107,7 @@ async function update(): Promise<void> {
   all = false;
   const closing = (busy = new AbortController());
   try {
-    if (whole || ids.size > FEW) launches.value = await list(closing.signal);
+    if (whole || ids.size > MAX_SINGLE_FETCHES) launches.value = await list(closing.signal);
     else if (ids.size > 0) launches.value = await some(ids, closing.signal);
     loaded.value = true;
     retries = 0;
@@ -115,11 +115,11 @@ async function update(): Promise<void> {
     for (const id of ids) dirty.add(id);
     all ||= whole;
     retries = closing.signal.aborted ? 0 : retries + 1;
-    if (error instanceof Refusal && error.status === 401) connection.value = "signed_out";
+    if (error instanceof ApiError && error.status === 401) connection.value = "signed_out";
   } finally {
     busy = null;
   }
-  if (all || dirty.size > 0) soon(retries ? Math.min(100 * 2 ** retries, 3000) : TOGETHER_MS);
+  if (all || dirty.size > 0) schedule(retries ? Math.min(100 * 2 ** retries, 3000) : BATCH_MS);
 }
 
 async function list(closing: AbortSignal): Promise<Map<string, SessionView>> {
@@ -145,31 +145,31 @@ async function some(ids: Set<string>, closing: AbortSignal): Promise<Map<string,
 
 async function one(id: string, closing: AbortSignal): Promise<SessionView | null> {
   try {
-    // The bare id of a session means its latest launch; that of the first is told apart so.
+    // A bare session id refers to the latest launch, so name the launch explicitly.
     return await get<SessionView>(`/v1/sessions/${segment(launchReference(id))}`, closing);
   } catch (error) {
-    if (error instanceof Refusal && error.status === 404) return null;
+    if (error instanceof ApiError && error.status === 404) return null;
     throw error;
   }
 }
 
-/** What names exactly this launch. */
+/** Returns a reference that names exactly this launch. */
 export function launchReference(id: string): string {
   return id.includes("_") ? id : `${id}_1`;
 }
 
-function hear(events: EventView[]): void {
+function handleEvents(events: EventView[]): void {
   const touched = new Set(events.flatMap((event) => (event.session === null ? [] : [event.session])));
   for (const id of touched) {
     refresh(id);
-    // What happens to a launch is told of the one before, too: how many there are, whether it was launched again.
+    // A new launch also changes the previous one: the number of launches, and whether it was restarted.
     const before = predecessor(id);
     if (before) refresh(before);
   }
-  // Who comes to the line or leaves it moves the others, of which nothing is told.
-  const isInLine = (id: string) => launches.value.get(id)?.phase === "queued";
-  if ([...touched].some((id) => isInLine(id) || !launches.value.has(id))) {
-    for (const id of launches.value.keys()) if (isInLine(id)) refresh(id);
+  // A session that enters or leaves the queue moves the others, without an event for them.
+  const isQueued = (id: string) => launches.value.get(id)?.phase === "queued";
+  if ([...touched].some((id) => isQueued(id) || !launches.value.has(id))) {
+    for (const id of launches.value.keys()) if (isQueued(id)) refresh(id);
   }
   lastEvent.value = events.at(-1)?.seq ?? lastEvent.value;
   for (const listener of listeners) listener(events);
@@ -181,17 +181,17 @@ function predecessor(id: string): string | null {
   return attempt === "2" ? session : `${session}_${Number(attempt) - 1}`;
 }
 
-/** After an answer that is none of a daemon of ours: another program may have its port for a while. */
-const STRANGE_MS = 3000;
+/** The delay after a response that is not from a Kennel daemon: another program may hold its port for a while. */
+const FOREIGN_RETRY_MS = 3000;
 
-/** Begins to listen, for as long as the page is there. */
-export function listen(wasHeard = false): void {
+/** Connects to the event stream for the lifetime of the page. */
+export function listen(wasConnected = false): void {
   follow("/v1/events?tail=0", {
     opened(again) {
       connection.value = "live";
-      updateAnew();
-      for (const listener of hearings) listener();
-      if (again || wasHeard) for (const listener of returns) listener();
+      restartUpdate();
+      for (const listener of connectListeners) listener();
+      if (again || wasConnected) for (const listener of reconnectListeners) listener();
     },
     lost() {
       if (connection.value !== "signed_out") connection.value = loaded.value ? "lost" : "connecting";
@@ -202,16 +202,16 @@ export function listen(wasHeard = false): void {
         return;
       }
       connection.value = loaded.value ? "lost" : "connecting";
-      setTimeout(() => listen(loaded.value), STRANGE_MS);
+      setTimeout(() => listen(loaded.value), FOREIGN_RETRY_MS);
     },
     frames(frames) {
-      const told = frames.filter((frame) => frame.kind !== "missed" && frame.kind !== "reset");
-      if (told.length < frames.length) {
-        // Some are not told: whatever was asked for may be out of date.
+      const events = frames.filter((frame) => frame.kind !== "missed" && frame.kind !== "reset");
+      if (events.length < frames.length) {
+        // Some events were missed, so anything may be out of date.
         refreshAll();
-        for (const listener of hearings) listener();
+        for (const listener of connectListeners) listener();
       }
-      if (told.length > 0) hear(told.map((frame) => JSON.parse(frame.data) as EventView));
+      if (events.length > 0) handleEvents(events.map((frame) => JSON.parse(frame.data) as EventView));
     },
   });
 }

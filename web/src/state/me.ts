@@ -2,28 +2,28 @@ import { computed, signal } from "@preact/signals";
 
 import { get } from "../api/http.ts";
 import type { DaemonView } from "../api/types.ts";
-import { onHearing } from "./live.ts";
+import { onConnected } from "./live.ts";
 
-/** Who this browser is to the daemon. */
+/** What this browser is allowed to do. */
 export interface Me {
   scope: "full" | "read_only";
 }
 
 export const daemon = signal<DaemonView | null>(null);
 export const me = signal<Me | null>(null);
-/** Whether this browser may change something; nothing is offered that would be refused. */
+/** Whether this browser may change anything. Actions that would be refused are hidden. */
 export const mayChange = computed(() => me.value?.scope === "full");
 
-/** What can't be had now is asked for again when the daemon is heard; that it can't is said by the connection's state. */
-async function look(): Promise<void> {
+/** Errors are ignored: the connection state shows them, and the next connect loads again. */
+async function load(): Promise<void> {
   await Promise.allSettled([
-    get<DaemonView>("/v1/daemon").then((told) => void (daemon.value = told)),
-    get<Me>("/v1/access/me").then((told) => void (me.value = told)),
+    get<DaemonView>("/v1/daemon").then((view) => void (daemon.value = view)),
+    get<Me>("/v1/access/me").then((view) => void (me.value = view)),
   ]);
 }
 
-/** Begins to know; returns what ends it. */
+/** Loads the daemon’s facts and this browser’s scope now and at every connect. */
 export function know(): () => void {
-  void look();
-  return onHearing(() => void look());
+  void load();
+  return onConnected(() => void load());
 }

@@ -1,8 +1,8 @@
 import { computed, signal } from "@preact/signals";
 
-/** Where the page is: the path, without what follows it. */
+/** The path of the current page. */
 export const path = signal(location.pathname);
-/** What follows the path. */
+/** The query parameters. */
 export const params = signal(new URLSearchParams(location.search));
 
 /** The parts of the path, decoded. */
@@ -23,7 +23,7 @@ function read(): void {
 
 addEventListener("popstate", read);
 
-/** Goes to a place of this page. */
+/** Navigates within the dashboard. */
 export function go(to: string, how: "push" | "replace" = "push"): void {
   if (how === "push") history.pushState(null, "", to);
   else history.replaceState(null, "", to);
@@ -34,7 +34,7 @@ export function go(to: string, how: "push" | "replace" = "push"): void {
   }
 }
 
-/** Puts a parameter into the address, or takes it away, without a step in the history. */
+/** Sets or removes a query parameter without a history entry. */
 export function setParam(name: string, value: string | null): void {
   const next = new URLSearchParams(params.value);
   if (value === null || value === "") next.delete(name);
@@ -43,7 +43,7 @@ export function setParam(name: string, value: string | null): void {
   go(text ? `${path.value}?${text}` : path.value, "replace");
 }
 
-/** Links within the page need no reload; those that are meant for another tab are left to the browser. */
+/** Handles links within the dashboard without a reload. Links for another tab are left to the browser. */
 export function catchLinks(event: MouseEvent): void {
   const anchor = (event.target as Element | null)?.closest?.("a");
   if (!anchor || anchor.target || anchor.hasAttribute("download") || anchor.origin !== location.origin) return;

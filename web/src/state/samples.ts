@@ -1,4 +1,4 @@
-/** What a session used, at some time. */
+/** The resource usage of a session at one time. */
 export interface Sample {
   at_ms: number;
   cpu_ms: number;
@@ -6,12 +6,12 @@ export interface Sample {
   processes: number;
 }
 
-/** As many are kept of each session. */
+/** How many samples are kept per session. */
 export const KEPT = 60;
 
 /**
- * The CPU used from one sample to the next, in percent of a core; one fewer than there are samples. CPU time that goes back is
- * another launch's, or processes that took theirs with them: that is nothing used, and not less than nothing.
+ * Returns the CPU usage between samples in percent of a core: one value fewer than there are samples. CPU time that decreases,
+ * after a restart or when processes ended, counts as 0.
  */
 export function percents(samples: readonly Sample[]): number[] {
   const found: number[] = [];
@@ -23,19 +23,19 @@ export function percents(samples: readonly Sample[]): number[] {
   return found;
 }
 
-/** The CPU used most recently, in percent of a core; none before there are two samples. */
+/** Returns the latest CPU usage in percent of a core; null before there are two samples. */
 export function percentNow(samples: readonly Sample[]): number | null {
   return percents(samples.slice(-2))[0] ?? null;
 }
 
-/** With another at the end. One that is no later than the last, by a clock that was set, is put in its place. */
+/** Appends a sample. If the clock went back, it replaces the samples that are no longer earlier. */
 export function added(samples: readonly Sample[], sample: Sample): readonly Sample[] {
   const before = samples.filter((one) => one.at_ms < sample.at_ms);
   return [...before, sample].slice(-KEPT);
 }
 
-/** What the daemon has kept, up to now by our clock: its own may be ahead. */
-export function broughtHere(history: readonly Sample[], now: number): readonly Sample[] {
+/** Shifts the daemon’s samples so that none is later than `now`: its clock may be ahead of the browser’s. */
+export function adjustedToClock(history: readonly Sample[], now: number): readonly Sample[] {
   const last = history.at(-1);
   if (!last) return [];
   const ahead = Math.max(0, last.at_ms - now + 1);

@@ -2,67 +2,67 @@ import { signal } from "@preact/signals";
 
 import { get, post } from "../api/http.ts";
 import type { StraysEnded, StrayView, StraysView } from "../api/types.ts";
-import { Asker } from "./asker.ts";
-import { connection, onHearing } from "./live.ts";
+import { Refetcher } from "./refetcher.ts";
+import { connection, onConnected } from "./live.ts";
 
-/** Processes that belong to no live session, as last seen. */
+/** Processes that belong to no live session, at the last scan. */
 export const strays = signal<StrayView[]>([]);
-/** Processes of live sessions that are outside their pens. */
+/** Processes of live sessions outside their pens. */
 export const outside = signal<StrayView[]>([]);
-/** Whether they have been looked for, and why not. */
-export const looked = signal<"not yet" | "seen" | "failed">("not yet");
-/** When they were last looked for with success. */
-export const lookedAt = signal<string | null>(null);
-/** Whether a look is under way. */
-export const looking = signal(false);
+/** The result of the first scan. */
+export const scanState = signal<"pending" | "done" | "failed">("pending");
+/** The time of the last successful scan. */
+export const scannedAt = signal<string | null>(null);
+/** Whether a scan is under way. */
+export const isScanning = signal(false);
 export const failure = signal<unknown>(null);
 
-/** A look costs the daemon a walk over all processes. */
+/** For a scan, the daemon walks over all processes. */
 const EVERY_MS = 15_000;
 
 let waiting: (() => void)[] = [];
 
 function settle(): void {
-  looking.value = false;
-  const told = waiting;
+  isScanning.value = false;
+  const resolvers = waiting;
   waiting = [];
-  for (const tell of told) tell();
+  for (const resolve of resolvers) resolve();
 }
 
-const asker = new Asker<StraysView>((closing) => get("/v1/strays", closing), {
-  told(found) {
+const refetcher = new Refetcher<StraysView>((closing) => get("/v1/strays", closing), {
+  loaded(found) {
     strays.value = found.strays;
     outside.value = found.outside;
-    looked.value = "seen";
-    lookedAt.value = new Date().toISOString();
+    scanState.value = "done";
+    scannedAt.value = new Date().toISOString();
     failure.value = null;
     settle();
   },
   failed(why) {
     failure.value = why;
-    if (looked.value === "not yet") looked.value = "failed";
+    if (scanState.value === "pending") scanState.value = "failed";
     settle();
   },
 });
 
-/** Looks now. What an earlier look sees is not waited for: it may be old. */
-export function lookForStrays(): Promise<void> {
-  looking.value = true;
-  asker.askAnew();
-  return new Promise((tell) => waiting.push(tell));
+/** Scans now and drops a scan that is under way: its result may be stale. */
+export function scanForStrays(): Promise<void> {
+  isScanning.value = true;
+  refetcher.restart();
+  return new Promise((resolve) => waiting.push(resolve));
 }
 
-/** Ends these strays and no others, and says what came of it. A number that belongs to another process by then is left alone. */
+/** Ends these strays and no others. The daemon skips a pid that belongs to another process by then. */
 export async function endStrays(meant: readonly StrayView[]): Promise<StraysEnded> {
   try {
     return await post<StraysEnded>("/v1/strays/end", { only: meant.map(({ pid, session }) => ({ pid, session })) });
   } finally {
-    void lookForStrays();
+    void scanForStrays();
   }
 }
 
-void lookForStrays();
-onHearing(() => void lookForStrays());
+void scanForStrays();
+onConnected(() => void scanForStrays());
 setInterval(() => {
-  if (!document.hidden && connection.value === "live" && !asker.isAsking) void lookForStrays();
+  if (!document.hidden && connection.value === "live" && !refetcher.isFetching) void scanForStrays();
 }, EVERY_MS);

@@ -10,9 +10,9 @@ function stored(): Theme {
   return found === "light" || found === "dark" ? found : "system";
 }
 
-/** What was chosen. */
+/** The user’s choice. */
 export const theme = signal<Theme>(stored());
-/** What is shown. */
+/** The theme in use. */
 export const shown = signal<"light" | "dark">("light");
 
 function apply(): void {

@@ -1,13 +1,13 @@
 import type { SessionView, VerdictKind } from "../api/types.ts";
-import { standing, type Tone, verdict, verdictTone } from "./words.ts";
+import { sessionState, type Tone, verdict, verdictTone } from "./labels.ts";
 
 export function Badge({ tone, word, bare }: { tone: Tone; word: string; bare?: boolean }) {
   return <span class={`badge ${tone}${bare ? " bare" : ""}`}>{word}</span>;
 }
 
-/** Where a session stands. */
-export function Standing({ session }: { session: SessionView }) {
-  return <Badge {...standing(session)} />;
+/** The state of a session. */
+export function SessionStateBadge({ session }: { session: SessionView }) {
+  return <Badge {...sessionState(session)} />;
 }
 
 export function VerdictBadge({ kind }: { kind: VerdictKind }) {

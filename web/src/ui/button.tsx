@@ -7,10 +7,10 @@ interface Props {
   icon?: IconName;
   kind?: "primary" | "danger" | "danger primary" | "plain";
   compact?: boolean;
-  /** What it does, if it shows an icon only, or more of it. */
+  /** The accessible name, for buttons with only an icon or too short a text. */
   label?: string;
   disabled?: boolean;
-  /** Why it can't be pressed, or a word on it. */
+  /** The tooltip, for example why the button is disabled. */
   title?: string;
   type?: "button" | "submit";
   pressed?: boolean;
@@ -19,11 +19,11 @@ interface Props {
 }
 
 export function Button({ children, icon, kind, compact, label, disabled, title, type, pressed, expanded, onClick }: Props) {
-  const look = ["button", kind, compact && "compact", !children && "icon-only"].filter(Boolean).join(" ");
+  const classes = ["button", kind, compact && "compact", !children && "icon-only"].filter(Boolean).join(" ");
   return (
     <button
       type={type ?? "button"}
-      class={look}
+      class={classes}
       disabled={disabled}
       aria-label={label}
       aria-pressed={pressed}

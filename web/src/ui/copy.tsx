@@ -1,9 +1,9 @@
 import { useSignal } from "@preact/signals";
 
 import { Button } from "./button.tsx";
-import { sayFailed } from "./toast.tsx";
+import { showError } from "./toast.tsx";
 
-/** Copies a text. */
+/** A button that copies a text to the clipboard. */
 export function Copy({ text, label }: { text: string | (() => string); label: string }) {
   const copied = useSignal(false);
   const copy = async () => {
@@ -12,7 +12,7 @@ export function Copy({ text, label }: { text: string | (() => string); label: st
       copied.value = true;
       setTimeout(() => (copied.value = false), 1500);
     } catch (error) {
-      sayFailed("It could not be copied", error);
+      showError("Couldn’t copy to the clipboard", error);
     }
   };
   return <Button icon={copied.value ? "check" : "copy"} kind="plain" compact label={copied.value ? "Copied" : label} onClick={copy} />;

@@ -1,7 +1,7 @@
 import type { ComponentChildren } from "preact";
 import { useEffect, useId, useRef } from "preact/hooks";
 
-/** A modal dialog, open as long as it is shown. */
+/** A modal dialog, open while it is mounted. */
 export function Dialog(props: { title: string; wide?: boolean; close: () => void; children: ComponentChildren }) {
   const element = useRef<HTMLDialogElement>(null);
   const title = useId();

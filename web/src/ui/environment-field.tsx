@@ -1,7 +1,7 @@
 import { daemon } from "../state/me.ts";
 import { Field } from "./field.tsx";
 
-/** More variables for what is started. */
+/** A text field for additional environment variables. */
 export function EnvironmentField(props: { value: string; change: (lines: string) => void; wrong?: string | null | undefined }) {
   const known = Object.keys(daemon.value?.environment ?? {}).join(", ");
   return (
@@ -10,8 +10,8 @@ export function EnvironmentField(props: { value: string; change: (lines: string)
       wrong={props.wrong}
       help={
         <>
-          NAME=value, one a line, beside what the daemon has: <span class="foreign">{known || "nothing"}</span>. A browser has no more to hand on.
-          It is not remembered.
+          One NAME=value per line, in addition to the daemon’s variables: <span class="foreign">{known || "none"}</span>. These values are not
+          stored.
         </>
       }
     >

@@ -1,7 +1,7 @@
 import type { ComponentChildren } from "preact";
 import { useId } from "preact/hooks";
 
-/** What a control is told by its field. */
+/** The attributes that a field passes to its control. */
 export interface Control {
   id: string;
   "aria-describedby": string | undefined;
@@ -11,12 +11,12 @@ export interface Control {
 interface Props {
   label: string;
   help?: ComponentChildren;
-  /** What is wrong with what was written. */
+  /** The validation error. */
   wrong?: string | null | undefined;
   children: (control: Control) => ComponentChildren;
 }
 
-/** A control with its label, a word on it, and what is wrong with it. */
+/** A control with its label, help text and validation error. */
 export function Field({ label, help, wrong, children }: Props) {
   const id = useId();
   const about = [help && `${id}-help`, wrong && `${id}-wrong`].filter(Boolean).join(" ");

@@ -1,13 +1,13 @@
 /**
- * The little of Markdown that agents write most, taken apart into data: nothing of it can become HTML. What is not understood
- * stays as it was written.
+ * Parses the subset of Markdown that agents use most into data, so that no input can become HTML. Unsupported syntax stays plain
+ * text.
  */
 
 export type Inline =
   | { kind: "text"; text: string }
   | { kind: "code"; text: string }
   | { kind: "strong"; inlines: Inline[] }
-  /** `url` is `http:` or `https:`, and nothing else. */
+  /** `url` is always `http:` or `https:`. */
   | { kind: "link"; url: string };
 
 export type Block =
@@ -19,21 +19,21 @@ export type Block =
   | { kind: "rule" };
 
 export interface Item {
-  /** How far it is set in: 0 for the outermost. */
+  /** The nesting level; 0 is the outermost. */
   depth: number;
-  /** As it was written: `1.`; null without numbers. */
+  /** The number as written, `1.`; null in bullet lists. */
   number: string | null;
   inlines: Inline[];
 }
 
-/** What is longer is not looked at for bold words and the like. */
+/** Longer paragraphs are not searched for inline markup. */
 const LONGEST_PROSE = 20_000;
-/** A longer line is text, whatever is in it: nobody writes one by hand, and every pattern costs what the line is long. */
+/** A longer line is plain text: the cost of every pattern grows with the length of the line. */
 const LONGEST_LINE = 2_000;
 const DEEPEST = 4;
 
-// None of these goes back over what it has read: an agent's line must not be able to keep the page busy. What follows is cut off
-// by its place, since `.*$` fails, and is tried anew, wherever a character counts as the end of a line.
+// None of these patterns backtracks, so that an agent's output can't block the page. The rest of the line is taken with slice():
+// `.*$` would fail and retry at every character that counts as a line end.
 const FENCE = /^ {0,3}(`{3,}|~{3,})/;
 const LANGUAGE = /^\s*([\w+#.-]{0,40})/;
 const HEADING = /^ {0,3}(#{1,6})\s+/;
@@ -41,41 +41,41 @@ const ITEM = /^(\s*)(?:[-*+]|(\d{1,9}[.)]))\s+/;
 const QUOTE = /^ {0,3}>\s?/;
 const RULE = /^ {0,3}([-*_])(?:\s*\1){2,}\s*$/;
 
-interface Begun {
+interface LineMatch {
   found: RegExpExecArray;
-  /** What follows it on its line. */
+  /** The rest of the line. */
   rest: string;
 }
 
-function begun(pattern: RegExp, line: string): Begun | null {
+function matchLine(pattern: RegExp, line: string): LineMatch | null {
   const found = line.length > LONGEST_LINE ? null : pattern.exec(line);
   return found && { found, rest: line.slice(found[0].length) };
 }
 
-/** The beginning of a block of code: what ends it, and its language. */
+/** Parses the opening line of a code block: its fence and language. */
 function fenceOf(line: string): { mark: string; language: string } | null {
-  const fence = begun(FENCE, line);
+  const fence = matchLine(FENCE, line);
   if (!fence || fence.rest.includes("`")) return null;
   return { mark: fence.found[1] ?? "```", language: LANGUAGE.exec(fence.rest)?.[1] ?? "" };
 }
 
 function isRule(line: string): boolean {
-  return begun(RULE, line) !== null;
+  return matchLine(RULE, line) !== null;
 }
 
-/** A heading may end with as many marks as one likes. */
+/** Removes the optional closing `#` marks of a heading. */
 function withoutMarks(title: string): string {
-  const told = title.trimEnd();
-  let end = told.length;
-  while (end > 0 && told[end - 1] === "#") end -= 1;
-  return told.slice(0, end).trimEnd();
+  const text = title.trimEnd();
+  let end = text.length;
+  while (end > 0 && text[end - 1] === "#") end -= 1;
+  return text.slice(0, end).trimEnd();
 }
 
-/** Of a longer text only the end is taken apart, and what is before it is text: so it costs no more, however long it grows. */
+/** Only the end of a longer text is parsed, so that the cost stays bounded while it grows. */
 const LONGEST_TEXT = 200_000;
 
-/** What is told as it is, and what is taken apart: the latter begins with a line, and stays where it is while the text grows. */
-export function halves(text: string): { plain: string; rest: string } {
+/** Splits a text into a plain part and a part to parse. The cut is at a line start, and moves rarely while the text grows. */
+export function splitLong(text: string): { plain: string; rest: string } {
   if (text.length <= LONGEST_TEXT) return { plain: "", rest: text };
   const step = LONGEST_TEXT / 2;
   const from = Math.ceil((text.length - LONGEST_TEXT) / step) * step;
@@ -83,7 +83,7 @@ export function halves(text: string): { plain: string; rest: string } {
   return { plain: text.slice(0, cut), rest: text.slice(cut) };
 }
 
-/** Takes a text apart. A fence that has no end yet goes to the end of the text. */
+/** Parses a text. A code block without an end extends to the end of the text. */
 export function parse(text: string): Block[] {
   const lines = text.replaceAll("\r\n", "\n").split("\n");
   const blocks: Block[] = [];
@@ -106,21 +106,21 @@ export function parse(text: string): Block[] {
 
 function fenceEnd(lines: string[], from: number, mark: string): number {
   const closes = (line: string) => {
-    const told = line.trim();
-    return told.length >= mark.length && told === (mark[0] ?? "`").repeat(told.length);
+    const text = line.trim();
+    return text.length >= mark.length && text === (mark[0] ?? "`").repeat(text.length);
   };
   for (let at = from; at < lines.length; at += 1) if (closes(lines[at] ?? "")) return at;
   return lines.length;
 }
 
-/** One block that is no code; returns where the next begins. */
+/** Parses one block other than code; returns the line where the next one starts. */
 function prose(lines: string[], at: number, blocks: Block[]): number {
   const line = lines[at] ?? "";
   if (line.length > LONGEST_LINE) {
     blocks.push({ kind: "paragraph", inlines: [{ kind: "text", text: line }] });
     return at + 1;
   }
-  const heading = begun(HEADING, line);
+  const heading = matchLine(HEADING, line);
   if (heading) {
     blocks.push({ kind: "heading", level: heading.found[1]?.length ?? 1, inlines: inline(withoutMarks(heading.rest)) });
     return at + 1;
@@ -129,13 +129,13 @@ function prose(lines: string[], at: number, blocks: Block[]): number {
     blocks.push({ kind: "rule" });
     return at + 1;
   }
-  if (begun(ITEM, line)) return list(lines, at, blocks);
-  const quoted = begun(QUOTE, line) !== null;
+  if (matchLine(ITEM, line)) return list(lines, at, blocks);
+  const quoted = matchLine(QUOTE, line) !== null;
   const taken: string[] = [];
   let end = at;
   for (; end < lines.length; end += 1) {
     const next = lines[end] ?? "";
-    const quote = begun(QUOTE, next);
+    const quote = matchLine(QUOTE, next);
     if (next.trim() === "" || (quote !== null) !== quoted || (end > at && begins(next))) break;
     taken.push(quote ? quote.rest : next);
   }
@@ -143,9 +143,9 @@ function prose(lines: string[], at: number, blocks: Block[]): number {
   return end;
 }
 
-/** Whether a line begins something else than a paragraph. */
+/** Whether a line starts a block other than a paragraph. */
 function begins(line: string): boolean {
-  return line.length > LONGEST_LINE || fenceOf(line) !== null || begun(HEADING, line) !== null || begun(ITEM, line) !== null || isRule(line);
+  return line.length > LONGEST_LINE || fenceOf(line) !== null || matchLine(HEADING, line) !== null || matchLine(ITEM, line) !== null || isRule(line);
 }
 
 function list(lines: string[], at: number, blocks: Block[]): number {
@@ -153,15 +153,15 @@ function list(lines: string[], at: number, blocks: Block[]): number {
   let end = at;
   for (; end < lines.length; end += 1) {
     const line = lines[end] ?? "";
-    const item = isRule(line) ? null : begun(ITEM, line);
+    const item = isRule(line) ? null : matchLine(ITEM, line);
     const last = found.at(-1);
     if (item) {
       const [, indent = "", number = null] = item.found;
       found.push({ indent: indent.replaceAll("\t", "    ").length, number, text: item.rest });
-    } else if (last && begun(/^\s{2,}\S/, line) && !fenceOf(line)) {
-      // Goes on with the item.
+    } else if (last && matchLine(/^\s{2,}\S/, line) && !fenceOf(line)) {
+      // Continues the item.
       last.text += `\n${line.trim()}`;
-    } else if (line.trim() === "" && begun(ITEM, lines[end + 1] ?? "")) {
+    } else if (line.trim() === "" && matchLine(ITEM, lines[end + 1] ?? "")) {
       // An empty line between items.
     } else {
       break;
@@ -183,7 +183,7 @@ const LINK = /!?\[([^\]\n]{0,500})\]\(\s*<?([^\s()<>]{1,2000}(?:\([^\s()<>]{0,50
 const URL_ITSELF = /https?:\/\/[^\s<>"'`\\^{}|]{1,2000}/iy;
 const MEANT = /[`*_[!h]/i;
 
-/** The words of a paragraph. */
+/** Parses inline markup. */
 export function inline(text: string): Inline[] {
   if (text.length > LONGEST_PROSE) return [{ kind: "text", text }];
   const found: Inline[] = [];
@@ -240,14 +240,14 @@ function special(text: string, at: number): { inlines: Inline[]; end: number } |
   }
 }
 
-/** The text, and where it leads: who clicks has seen it. */
+/** Shows the text and the URL, so that the user sees the target before a click. */
 function linked(text: string, url: string): Inline[] {
   const words: Inline[] = text && text !== url ? [{ kind: "text", text: `${text} (` }] : [];
   const target: Inline = safeUrl(url) ? { kind: "link", url } : { kind: "text", text: url };
   return words.length ? [...words, target, { kind: "text", text: ")" }] : [target];
 }
 
-/** What ends a sentence is no part of its address. */
+/** Removes punctuation at the end of a URL: it belongs to the sentence. */
 function trimmed(url: string): string {
   const address = withoutEnd(url, ".,;:!?*_");
   return address.includes("(") ? address : withoutEnd(address, ")");

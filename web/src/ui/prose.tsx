@@ -3,17 +3,17 @@ import "./prose.css";
 import type { ComponentChildren } from "preact";
 import { useMemo, useRef } from "preact/hooks";
 
-import { type Block, halves, type Inline, type Item, parse } from "./markdown.ts";
-import { useUnhurried } from "./unhurried.ts";
+import { type Block, splitLong, type Inline, type Item, parse } from "./markdown.ts";
+import { useThrottled } from "./use-throttled.ts";
 
-/** A text that grows is taken apart so often at most; one that takes long, more seldom by as much. */
+/** A growing text is parsed at most this often, and less often if parsing takes long. */
 const PAUSE_MS = 100;
 const SHARE = 5;
 
-/** What an agent says, as it meant it: paragraphs, lists, code. Nothing of it is HTML. */
+/** Renders an agent’s Markdown: paragraphs, lists, code. The text never becomes HTML. */
 export function Prose({ text }: { text: string }) {
   const took = useRef(0);
-  const { plain, rest } = halves(useUnhurried(text, Math.max(PAUSE_MS, SHARE * took.current)));
+  const { plain, rest } = splitLong(useThrottled(text, Math.max(PAUSE_MS, SHARE * took.current)));
   const blocks = useMemo(() => {
     const begun = performance.now();
     const parsed = parse(rest);
@@ -33,7 +33,7 @@ function shown(block: Block, at: number): ComponentChildren {
     case "paragraph":
       return <p key={at}>{words(block.inlines)}</p>;
     case "heading":
-      // Headings of the page are not for an agent to make: a bold line looks the same.
+      // Not a heading element: the agent must not change the outline of the page.
       return (
         <p key={at} class={`heading level-${Math.min(block.level, 4)}`}>
           {words(block.inlines)}

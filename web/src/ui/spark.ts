@@ -1,6 +1,6 @@
 /**
- * The path of a line through values from 0 to `most`, in a box with room for `slots` of them; the latest is at its right edge,
- * however few there are.
+ * Returns the SVG path of a line through values from 0 to `most`. The box has room for `slots` values, and the latest is always at the
+ * right edge.
  */
 export function line(values: readonly number[], most: number, slots: number, width: number, height: number): string {
   const shown = values.slice(-slots);

@@ -1,6 +1,6 @@
 import { line } from "./spark.ts";
 
-/** A small line of how something went, the latest to the right. */
+/** A small line chart, with the latest value at the right. */
 export function Sparkline({ values, most, label, slots }: { values: readonly number[]; most: number; label: string; slots: number }) {
   return (
     <svg class="sparkline" viewBox="0 0 64 18" preserveAspectRatio="none" role="img" aria-label={label}>

@@ -1,10 +1,10 @@
 import type { ComponentChildren } from "preact";
 
-import { told } from "../api/http.ts";
+import { errorText } from "../api/http.ts";
 import { Button } from "./button.tsx";
 import { Icon, type IconName } from "./icons.tsx";
 
-/** There is nothing to show, and that is as it should be. */
+/** An empty state: there is nothing to show, and that is no error. */
 export function Empty({ icon, title, children }: { icon: IconName; title: string; children?: ComponentChildren }) {
   return (
     <div class="state">
@@ -15,7 +15,7 @@ export function Empty({ icon, title, children }: { icon: IconName; title: string
   );
 }
 
-/** It is on its way. */
+/** A spinner with a text. */
 export function Loading({ what }: { what: string }) {
   return (
     <div class="state" role="status">
@@ -25,13 +25,13 @@ export function Loading({ what }: { what: string }) {
   );
 }
 
-/** It could not be had. */
+/** An error with a button to retry. */
 export function Failed({ what, error, again }: { what: string; error: unknown; again?: () => void }) {
   return (
     <div class="state" role="alert">
       <Icon name="alert" />
       <h2>{what}</h2>
-      <p class="foreign">{told(error)}</p>
+      <p class="foreign">{errorText(error)}</p>
       {again && (
         <Button icon="refresh" onClick={again}>
           Try again

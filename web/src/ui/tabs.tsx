@@ -6,7 +6,7 @@ export interface Tab {
   title: ComponentChildren;
 }
 
-/** Tabs over one panel: arrow keys go from one to the next. */
+/** Tabs over one panel; arrow keys move between them. */
 export function Tabs(props: { label: string; tabs: Tab[]; chosen: string; choose: (id: string) => void; children: ComponentChildren }) {
   const base = useId();
   const list = useRef<HTMLDivElement>(null);
@@ -20,7 +20,7 @@ export function Tabs(props: { label: string; tabs: Tab[]; chosen: string; choose
     props.choose(next.id);
     list.current?.querySelector<HTMLElement>(`[data-tab="${next.id}"]`)?.focus();
   };
-  // Where they have no room side by side, the chosen one is in sight.
+  // If the tabs do not fit, scroll the selected one into view.
   useEffect(() => {
     const [row, tab] = [list.current, list.current?.querySelector<HTMLElement>(`[data-tab="${props.chosen}"]`)];
     if (row && tab) row.scrollLeft = tab.offsetLeft - row.offsetLeft - (row.clientWidth - tab.clientWidth) / 2;

@@ -1,6 +1,6 @@
 import { signal } from "@preact/signals";
 
-import { told } from "../api/http.ts";
+import { errorText } from "../api/http.ts";
 import { Button } from "./button.tsx";
 
 type Tone = "good" | "bad" | "warn" | "quiet";
@@ -15,16 +15,16 @@ const LONG_MS = 8000;
 const toasts = signal<Toast[]>([]);
 let next = 0;
 
-/** Says what came of something. What went wrong stays until it is read. */
-export function say(tone: Tone, title: string, text: string | null = null): void {
+/** Shows a notification. Errors stay until the user dismisses them. */
+export function showToast(tone: Tone, title: string, text: string | null = null): void {
   const id = next++;
   toasts.value = [...toasts.value.slice(-4), { id, tone, title, text }];
   if (tone !== "bad") setTimeout(() => dismiss(id), LONG_MS);
 }
 
-/** Says that something failed, and why. */
-export function sayFailed(title: string, error: unknown): void {
-  say("bad", title, told(error));
+/** Shows an error notification. */
+export function showError(title: string, error: unknown): void {
+  showToast("bad", title, errorText(error));
 }
 
 function dismiss(id: number): void {

@@ -1,15 +1,15 @@
 import { useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 
-/** Whether the window is as a media query says. */
+/** Whether a media query matches; updates when it changes. */
 export function useMedia(media: string): boolean {
   const matches = useSignal(matchMedia(media).matches);
   useEffect(() => {
     const list = matchMedia(media);
-    const look = () => void (matches.value = list.matches);
-    look();
-    list.addEventListener("change", look);
-    return () => list.removeEventListener("change", look);
+    const update = () => void (matches.value = list.matches);
+    update();
+    list.addEventListener("change", update);
+    return () => list.removeEventListener("change", update);
   }, [media]);
   return matches.value;
 }

@@ -2,25 +2,25 @@ import { useSignal } from "@preact/signals";
 import type { ComponentChildren } from "preact";
 import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
 
-import { fromTo, kept, within } from "./window.ts";
+import { fromTo, kept, within } from "./visible-range.ts";
 
 interface Props<T> {
   items: readonly T[];
   keyOf: (item: T) => string;
-  /** All rows are of one height, in pixels. */
+  /** The height of every row, in pixels. */
   rowHeight: number;
-  /** A row, which has to place itself at `top`. */
+  /** Renders a row, which must position itself at `top`. */
   row: (item: T, at: number, top: number) => ComponentChildren;
-  /** Is always there, though it may be out of sight: whoever has the focus must not vanish. */
+  /** The key of a row that is always rendered: a focused row must not be removed when it scrolls out of view. */
   always?: string | null;
-  /** What is in sight stays where it is if rows come or go above it. */
+  /** Keeps the visible rows in place when rows above them are added or removed. */
   steady?: boolean;
-  /** What covers the window from above and below, in pixels. */
+  /** The heights of bars that overlap the list at the top and bottom, in pixels. */
   covered?: { above: number; below: number };
 }
 
 /**
- * A long list, of which only the rows in sight are in the document. It scrolls with the page, so that there is one scrollbar only.
+ * A long list that renders only the visible rows. It scrolls with the page, so that there is only one scrollbar.
  */
 export function Virtual<T>({ items, keyOf, rowHeight, row, always, steady, covered }: Props<T>) {
   const element = useRef<HTMLDivElement>(null);
@@ -70,7 +70,7 @@ export function Virtual<T>({ items, keyOf, rowHeight, row, always, steady, cover
   );
 }
 
-/** Brings a row into sight, if it is not. */
+/** Scrolls a row into view. */
 export function reveal(list: Element, at: number, rowHeight: number, covered: { above: number; below: number }): void {
   const top = list.getBoundingClientRect().top + at * rowHeight;
   if (top < covered.above) scrollBy({ top: top - covered.above, behavior: "instant" });

@@ -1,4 +1,4 @@
-/** What the dashboard costs: its weight, how soon it can be used, how soon an event is on the screen, and how smoothly it scrolls. */
+/** Benchmarks of the dashboard: size, load time, event latency and scrolling. */
 import { readdirSync, readFileSync } from "node:fs";
 import { request } from "node:http";
 import { join } from "node:path";
@@ -9,16 +9,16 @@ import type { Page } from "@playwright/test";
 import { expect, test } from "../support/test.ts";
 import type { Kennel } from "../support/kennel.ts";
 
-/** With KENNEL_BENCH_QUICK the figures mean little; it shows that the benchmark works. */
+/** With KENNEL_BENCH_QUICK the results mean little; it only shows that the benchmark works. */
 const QUICK = Boolean(process.env["KENNEL_BENCH_QUICK"]);
 const SESSIONS = QUICK ? 100 : 1000;
 const OPENINGS = QUICK ? 3 : 15;
 const EVENTS = QUICK ? 10 : 60;
-/** Every row goes by, in so many frames. */
+/** The number of frames for one scroll through all rows. */
 const FRAMES = 300;
 const SCROLLS = QUICK ? 1 : 5;
-/** Two frames of a screen: a pause that is seen. */
-const SEEN_MS = 34;
+/** Two frames: a visible pause. */
+const VISIBLE_MS = 34;
 
 test.describe.configure({ mode: "serial", timeout: 600_000 });
 
@@ -35,7 +35,7 @@ function spread(values: number[]): string {
   return `median ${quantile(values, 0.5).toFixed(1)} ms, p99 ${quantile(values, 0.99).toFixed(1)} ms, of ${values.length}`;
 }
 
-test("weight", () => {
+test("size", () => {
   const assets = join(import.meta.dirname, "../../dist/assets");
   const sizes = readdirSync(assets).filter((name) => /\.(js|css)$/.test(name)).map((name) => {
     const content = readFileSync(join(assets, name));
@@ -43,15 +43,15 @@ test("weight", () => {
   });
   const total = sizes.reduce((sum, size) => sum + size.packed, 0);
   const first = sizes.filter((size) => size.name.startsWith("index-")).reduce((sum, size) => sum + size.packed, 0);
-  figure("all of the page's code, gzipped (aim 300 kB)", `${(total / 1000).toFixed(1)} kB in ${sizes.length} files`);
-  figure("of that, what every page needs", `${(first / 1000).toFixed(1)} kB`);
+  figure("code of the page, gzipped (goal: 300 kB)", `${(total / 1000).toFixed(1)} kB in ${sizes.length} files`);
+  figure("code that every page loads", `${(first / 1000).toFixed(1)} kB`);
   expect(total).toBeGreaterThan(0);
 });
 
-/** Sessions that are over at once: they stay on record. */
+/** Starts sessions that end immediately and stay recorded. */
 async function fill(kennel: Kennel): Promise<void> {
-  for (let begun = 0; begun < SESSIONS; begun += 20) {
-    await Promise.all(Array.from({ length: 20 }, (_, k) => start(kennel, `s-${begun + k}`)));
+  for (let first = 0; first < SESSIONS; first += 20) {
+    await Promise.all(Array.from({ length: 20 }, (_, k) => start(kennel, `s-${first + k}`)));
   }
 }
 
@@ -59,29 +59,29 @@ function start(kennel: Kennel, name: string): Promise<{ id: string }> {
   return kennel.api("POST", "/v1/sessions?until=accepted", { argv: ["true"], cwd: "/", name });
 }
 
-/** When a bare program that reads the same stream has heard of sessions. */
-function bareFollower(kennel: Kennel): { heard: Map<string, number>; close: () => void } {
-  const heard = new Map<string, number>();
+/** Records when a minimal client of the event stream receives each session. */
+function minimalClient(kennel: Kennel): { received: Map<string, number>; close: () => void } {
+  const received = new Map<string, number>();
   const headers = { Accept: "text/event-stream" };
-  const asked = request({ socketPath: join(kennel.home, "kennel.sock"), path: "/v1/events?tail=0", headers }, (response) => {
+  const call = request({ socketPath: join(kennel.home, "kennel.sock"), path: "/v1/events?tail=0", headers }, (response) => {
     response.on("data", (piece: Buffer) => {
       const now = performance.timeOrigin + performance.now();
-      for (const [, id] of piece.toString().matchAll(/"session":"(\w+)"/g)) if (id && !heard.has(id)) heard.set(id, now);
+      for (const [, id] of piece.toString().matchAll(/"session":"(\w+)"/g)) if (id && !received.has(id)) received.set(id, now);
     });
   });
-  asked.on("error", () => {});
-  asked.end();
-  return { heard, close: () => asked.destroy() };
+  call.on("error", () => {});
+  call.end();
+  return { received, close: () => call.destroy() };
 }
 
 interface Scrolled {
-  /** The time that each frame took. */
+  /** The duration of each frame. */
   frames: number[];
-  /** How often there was no row where one looks. */
+  /** How often there was no row in the middle of the screen. */
   blank: number;
 }
 
-/** Scrolls from the top to the end. */
+/** Scrolls from top to bottom. */
 async function scroll(page: Page): Promise<Scrolled> {
   return page.evaluate(async (count) => {
     const frame = () => new Promise<number>((drawn) => requestAnimationFrame(drawn));
@@ -106,9 +106,9 @@ async function scrolls(page: Page, name: string): Promise<void> {
   const all: Scrolled[] = [];
   for (let at = 0; at < SCROLLS; at += 1) all.push(await scroll(page));
   const frames = all.flatMap((one) => one.frames);
-  const slow = frames.filter((took) => took > SEEN_MS).length;
+  const slow = frames.filter((took) => took > VISIBLE_MS).length;
   const blank = all.reduce((sum, one) => sum + one.blank, 0);
-  figure(name, `${spread(frames)}, ${slow} over ${SEEN_MS} ms, worst ${Math.max(...frames).toFixed(0)} ms${blank > 0 ? `, BLANK ${blank} times` : ""}`);
+  figure(name, `${spread(frames)}, ${slow} over ${VISIBLE_MS} ms, worst ${Math.max(...frames).toFixed(0)} ms${blank > 0 ? `, BLANK ${blank} times` : ""}`);
 }
 
 test("scrolling 1,000 sessions", async ({ kennel, page }) => {
@@ -116,21 +116,21 @@ test("scrolling 1,000 sessions", async ({ kennel, page }) => {
   const address = page.url();
   await page.goto(new URL("/sessions?show=all", address).href);
   await page.locator("[data-session]").first().waitFor();
-  await scrolls(page, `a frame while ${SESSIONS} sessions are scrolled through`);
-  // The floor: as many rows of bare text, which never change.
+  await scrolls(page, `frame time while scrolling ${SESSIONS} sessions`);
+  // The baseline: as many rows of static text.
   await page.goto("about:blank");
   await page.setContent(Array.from({ length: SESSIONS }, (_, at) => `<div class="row-of-bench" style="height: 46px">row ${at}</div>`).join(""));
-  await scrolls(page, `the same of ${SESSIONS} bare lines of text`);
+  await scrolls(page, `frame time while scrolling ${SESSIONS} static rows`);
 });
 
-test("opening, and events with 1,000 sessions listed", async ({ kennel, page }) => {
+test("load time and event latency with 1,000 sessions", async ({ kennel, page }) => {
   await fill(kennel);
   const shown = page.locator("[data-session]").first();
   const opened: number[] = [];
   for (let k = 0; k < OPENINGS; k++) {
     await page.goto("about:blank");
     const address = JSON.parse(await kennel.cli("daemon", "status", "--json")).listen.url as string;
-    // Nothing of an earlier visit is left to be used again.
+    // Start with an empty cache.
     const session = await page.context().newCDPSession(page);
     await session.send("Network.clearBrowserCache");
     await session.detach();
@@ -138,7 +138,7 @@ test("opening, and events with 1,000 sessions listed", async ({ kennel, page }) 
     await shown.waitFor();
     opened.push(await page.evaluate(() => performance.now()));
   }
-  figure(`opened with nothing cached, ${SESSIONS} sessions on the screen (aim 1 s)`, spread(opened));
+  figure(`load time without cache, ${SESSIONS} sessions (goal: 1 s)`, spread(opened));
 
   await page.evaluate(() => {
     const seen: Record<string, number> = {};
@@ -146,7 +146,7 @@ test("opening, and events with 1,000 sessions listed", async ({ kennel, page }) 
     const note = () => {
       for (const row of document.querySelectorAll<HTMLElement>("[data-session]")) {
         const id = row.dataset["session"];
-        // Painted by the next frame.
+        // It is painted with the next frame.
         if (id && !(id in seen)) {
           seen[id] = 0;
           requestAnimationFrame(() => (seen[id] = performance.timeOrigin + performance.now()));
@@ -156,7 +156,7 @@ test("opening, and events with 1,000 sessions listed", async ({ kennel, page }) 
     note();
     new MutationObserver(note).observe(document.body, { childList: true, subtree: true, attributes: true, attributeFilter: ["data-session"] });
   });
-  const bare = bareFollower(kennel);
+  const bare = minimalClient(kennel);
   const late: number[] = [];
   const floor: number[] = [];
   for (let k = 0; k < EVENTS; k++) {
@@ -166,10 +166,10 @@ test("opening, and events with 1,000 sessions listed", async ({ kennel, page }) 
     const events = await kennel.events(id);
     const happened = Date.parse(events[0]?.time ?? "");
     late.push(seen - happened);
-    const heard = bare.heard.get(id);
-    if (heard !== undefined) floor.push(heard - happened);
+    const received = bare.received.get(id);
+    if (received !== undefined) floor.push(received - happened);
   }
   bare.close();
-  figure("from an event's time in the log to a frame with it (aim 100 ms)", spread(late));
-  figure("the same to a bare program at the socket", spread(floor));
+  figure("latency from an event to the screen (goal: 100 ms)", spread(late));
+  figure("latency from an event to a minimal client", spread(floor));
 });

@@ -10,14 +10,14 @@ async function open(page: Page, query = ""): Promise<void> {
 
 const row = (page: Page, text: string) => page.getByRole("row").filter({ hasText: text });
 
-/** Numbers of the events that are in the page, from top to bottom. */
+/** Returns the numbers of the rendered events, sorted. */
 async function numbers(page: Page): Promise<number[]> {
-  const texts = await page.getByRole("button", { name: /, show all of it$/ }).allTextContents();
+  const texts = await page.getByRole("button", { name: /^Show event/ }).allTextContents();
   const found = texts.map(Number);
   return found.sort((a, b) => a - b);
 }
 
-/** Has the log grow by two events each time, without a session. */
+/** Adds two events to the log each time, without a session. */
 async function grow(kennel: Kennel, times: number): Promise<void> {
   const member = { name: "rex", cwd: kennel.folder, seat: { agent: "claude" } };
   for (let time = 0; time < times; time += 1) {
@@ -26,48 +26,48 @@ async function grow(kennel: Kennel, times: number): Promise<void> {
   }
 }
 
-test("what happens appears, with its session, why and by whom @phone", async ({ page, kennel }) => {
+test("new events appear with session, cause and actor @phone", async ({ page, kennel }) => {
   await open(page);
   const id = await kennel.session(["sleep", "600"], ["--name", "fix-login"]);
   const running = row(page, "the program runs");
   await expect(running.getByRole("link", { name: "fix-login" })).toHaveAttribute("href", `/sessions/${id}`);
-  await expect(running).toContainText("running");
+  await expect(running).toContainText("Running");
   await expect(row(page, "somebody asked for it")).toContainText("by kennel run");
   await expectAccessible(page);
 
-  await running.getByRole("button", { name: /show all of it/ }).click();
+  await running.getByRole("button", { name: /^Show event/ }).click();
   const dialog = page.getByRole("dialog", { name: /^Event \d+$/ });
   await expect(dialog).toContainText("the program runs");
   await expectAccessible(page);
-  await dialog.getByRole("button", { name: "Only this kind" }).click();
+  await dialog.getByRole("button", { name: "Show only this kind" }).click();
   await expect(page).toHaveURL(/kind=running/);
   await expect(page.getByRole("row")).toHaveCount(1);
 });
 
-test("it is narrowed by kind, session and text, and the address says so", async ({ page, kennel }) => {
+test("filters by kind, session and text, and keeps the filter in the URL", async ({ page, kennel }) => {
   const one = await kennel.session(["sleep", "600"], ["--name", "one"]);
   await kennel.session(["sleep", "600"], ["--name", "other"]);
   await open(page);
-  await page.getByRole("group", { name: "Kinds" }).getByRole("button", { name: /^running/ }).click();
+  await page.getByRole("group", { name: "Filter by kind" }).getByRole("button", { name: /^Running/ }).click();
   await expect(page.getByRole("row")).toHaveCount(2);
-  await page.getByLabel("Only of this session").fill("one");
-  await page.getByLabel("Only of this session").press("Enter");
+  await page.getByLabel("Filter by session").fill("one");
+  await page.getByLabel("Filter by session").press("Enter");
   await expect(page.getByRole("row")).toHaveCount(1);
   await expect(page.getByRole("row")).toContainText("one");
   await expect(page).toHaveURL(/kind=running&session=one/);
   await page.reload();
   await expect(page.getByRole("row")).toHaveCount(1);
 
-  await page.getByRole("button", { name: "Show all", exact: true }).click();
-  await page.getByLabel("Search in the events that are loaded").fill(one);
+  await page.getByRole("button", { name: "Clear filters", exact: true }).click();
+  await page.getByLabel("Search loaded events").fill(one);
   await expect(page.getByRole("row").filter({ hasNotText: "one" })).toHaveCount(0);
   await expect(row(page, "the program runs")).toHaveCount(1);
-  await page.getByLabel("Search in the events that are loaded").fill("nothing has this in it");
-  await expect(page.getByRole("heading", { name: "No such events" })).toBeVisible();
+  await page.getByLabel("Search loaded events").fill("no event contains this");
+  await expect(page.getByRole("heading", { name: "No matching events" })).toBeVisible();
   await expectAccessible(page);
 });
 
-test("paused, nothing moves; going on, nothing is missing", async ({ page, kennel }) => {
+test("pause holds the list, resume shows every event", async ({ page, kennel }) => {
   await open(page);
   await page.getByRole("button", { name: "Pause" }).click();
   await kennel.session(["sleep", "600"], ["--name", "late"]);
@@ -77,62 +77,62 @@ test("paused, nothing moves; going on, nothing is missing", async ({ page, kenne
   await expect(row(page, "the program runs").getByRole("link", { name: "late" })).toBeVisible();
 });
 
-test("over a crash of the daemon no event is lost or told twice", async ({ page, kennel }) => {
+test("a daemon crash neither loses nor repeats events", async ({ page, kennel }) => {
   await kennel.session(["sleep", "600"], ["--name", "steady"]);
   await open(page);
   await expect(row(page, "the program runs")).toHaveCount(1);
   await kennel.killDaemon();
-  await expect(row(page, "daemon_started")).toHaveCount(2);
+  await expect(row(page, "Daemon started")).toHaveCount(2);
   await kennel.session(["sleep", "600"], ["--name", "after"]);
   await expect(row(page, "the program runs")).toHaveCount(2);
   const latest = (await kennel.api<{ seq: number }>("GET", "/v1/events?tail=1")).seq;
   await expect.poll(() => numbers(page)).toEqual(Array.from({ length: latest }, (_, at) => at + 1));
 });
 
-test("a long log is loaded piece by piece, and only what is seen is in the page @phone", async ({ page, kennel }) => {
+test("loads a long log in pieces and renders only visible rows @phone", async ({ page, kennel }) => {
   test.slow();
   await grow(kennel, 260);
   await open(page);
   await expect(page.getByText("500 events")).toBeVisible();
-  // The newest is in sight.
+  // The newest event is visible.
   const latest = (await kennel.api<{ seq: number }>("GET", "/v1/events?tail=1")).seq;
-  await expect(page.getByRole("button", { name: `Event ${latest}, show all of it` })).toBeInViewport();
+  await expect(page.getByRole("button", { name: `Show event ${latest}`, exact: true })).toBeInViewport();
   expect(await page.getByRole("row").count()).toBeLessThan(80);
 
   const box = page.getByRole("region", { name: "Event log" });
   await box.evaluate((it) => it.scrollTo(0, 0));
-  const older = page.getByRole("button", { name: /^Older than/ });
+  const older = page.getByRole("button", { name: /^Load events before/ });
   await older.click();
   await expect(page.getByText(`${latest} events`)).toBeVisible();
-  // What was looked at stays where it was.
-  await expect(page.getByRole("button", { name: `Event ${latest - 499}, show all of it` })).toBeInViewport();
+  // Visible rows stay in place.
+  await expect(page.getByRole("button", { name: `Show event ${latest - 499}`, exact: true })).toBeInViewport();
   await box.evaluate((it) => it.scrollTo(0, 0));
-  await expect(page.getByText("The beginning of the log")).toBeVisible();
-  await expect(page.getByRole("button", { name: "Event 1, show all of it" })).toBeInViewport();
+  await expect(page.getByText("Start of the log")).toBeVisible();
+  await expect(page.getByRole("button", { name: "Show event 1", exact: true })).toBeInViewport();
 
-  // Who looks at old ones is not carried away by new ones.
+  // New events do not scroll away older ones that the user reads.
   await grow(kennel, 1);
   await page.getByRole("button", { name: "2 new events" }).click();
-  await expect(page.getByRole("button", { name: `Event ${latest + 2}, show all of it` })).toBeInViewport();
+  await expect(page.getByRole("button", { name: `Show event ${latest + 2}`, exact: true })).toBeInViewport();
 });
 
-test("older ones of a kind are found by the daemon", async ({ page, kennel }) => {
+test("loads older events of one kind from the daemon", async ({ page, kennel }) => {
   test.slow();
   await grow(kennel, 260);
   await open(page);
   await page.goto(new URL("/events?kind=daemon_started", page.url()).href);
-  await expect(page.getByRole("heading", { name: "No such events" })).toBeVisible();
-  await page.getByRole("button", { name: /^Older than/ }).click();
+  await expect(page.getByRole("heading", { name: "No matching events" })).toBeVisible();
+  await page.getByRole("button", { name: /^Load events before/ }).click();
   await expect(page.getByRole("row")).toHaveCount(1);
-  await expect(page.getByRole("row")).toContainText("daemon_started");
+  await expect(page.getByRole("row")).toContainText("Daemon started");
 });
 
-test("what is shown can be had as lines of JSON", async ({ page, kennel }) => {
+test("downloads the shown events as JSON lines", async ({ page, kennel }) => {
   await kennel.session(["sleep", "600"]);
   await open(page, "?kind=running");
   await expect(page.getByRole("row")).toHaveCount(1);
   const coming = page.waitForEvent("download");
-  await page.getByRole("button", { name: "Download what is shown as lines of JSON" }).click();
+  await page.getByRole("button", { name: "Download shown events as JSON lines" }).click();
   const download = await coming;
   expect(download.suggestedFilename()).toBe("kennel-events.ndjson");
   const pieces: Buffer[] = [];

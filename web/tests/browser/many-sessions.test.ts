@@ -5,7 +5,7 @@ import { expect, test } from "../support/test.ts";
 
 const MANY = 1000;
 
-// One lives, and all others wait in line: that costs no processes.
+// One session is live and all others are queued, which needs no processes.
 test.use({ daemonEnv: { KENNEL_DAEMON_MAX_LIVE: "1" } });
 
 async function enqueue(kennel: Kennel, name: string): Promise<void> {
@@ -22,19 +22,19 @@ async function fill(kennel: Kennel): Promise<void> {
 
 const names = (page: Page) => page.locator(".session-row .cell-name a").allTextContents();
 
-test("of a thousand sessions only the rows in sight are in the document @phone", async ({ page, kennel }) => {
+test("renders only the visible rows of a thousand sessions @phone", async ({ page, kennel }) => {
   await fill(kennel);
   const grid = page.getByRole("grid", { name: "Sessions" });
   await expect(grid).toHaveAttribute("aria-rowcount", String(MANY + 1));
   expect(await page.locator(".session-row").count()).toBeLessThan(60);
 
-  // The last one is there when it is scrolled to, and knows its place.
+  // The last row is rendered when it is scrolled into view, with the right index.
   await page.evaluate(() => scrollTo(0, document.documentElement.scrollHeight));
   const last = page.locator(`.session-row[aria-rowindex="${MANY + 1}"]`);
   await expect(last).toBeInViewport();
   expect(await page.locator(".session-row").count()).toBeLessThan(60);
 
-  // What is in sight stays where it is if one comes above it.
+  // Visible rows stay in place when a row is added above.
   await page.evaluate(() => scrollTo(0, document.documentElement.scrollHeight / 2));
   const amid = () => page.evaluate(() => document.elementFromPoint(innerWidth / 2, innerHeight / 2)?.closest<HTMLElement>(".session-row")?.dataset["session"] ?? null);
   await expect.poll(amid).not.toBeNull();
@@ -44,18 +44,18 @@ test("of a thousand sessions only the rows in sight are in the document @phone",
   await expect(grid).toHaveAttribute("aria-rowcount", String(MANY + 2));
   await expect.poll(async () => Math.abs(((await kept.boundingBox())?.y ?? 1e9) - (before?.y ?? 0))).toBeLessThan(2);
 
-  // And the new one is on screen at the top.
+  // The new session is at the top.
   await page.evaluate(() => scrollTo(0, 0));
   await expect(page.getByRole("link", { name: "newest" })).toBeInViewport();
 });
 
-test("keys reach the end of a long list, and a change draws only what it must", async ({ page, kennel }) => {
+test("keys reach the end of a long list, and a change updates only its row", async ({ page, kennel }) => {
   await fill(kennel);
   await expect(page.getByRole("grid")).toHaveAttribute("aria-rowcount", String(MANY + 1));
   await page.keyboard.press("j");
   await page.keyboard.press("End");
   await expect(page.locator(`.session-row[aria-rowindex="${MANY + 1}"]`)).toBeFocused();
-  // The row with the focus is not lost if it is scrolled away from.
+  // The focused row stays in the document when it is scrolled out of view.
   await page.evaluate(() => scrollTo(0, 0));
   await expect.poll(async () => (await names(page)).length).toBeGreaterThan(20);
   await expect(page.locator(`.session-row[aria-rowindex="${MANY + 1}"]`)).toBeFocused();
@@ -69,7 +69,7 @@ test("keys reach the end of a long list, and a change draws only what it must", 
       for (const { target } of seen) {
         const element = target instanceof Element ? target : target.parentElement;
         const row = element?.closest<HTMLElement>(".session-row");
-        // Clocks tick in all of them.
+        // Ages tick in every row.
         if (row && !element?.closest(".cell-age")) touched.add(row.dataset["session"] ?? "");
       }
     }).observe(document.querySelector(".virtual")!, { subtree: true, childList: true, characterData: true, attributes: true });

@@ -1,73 +1,73 @@
 import { join } from "node:path";
 
-import { ask, obedient, release, scriptedClaude, seat } from "../support/agents.ts";
+import { ask, scriptedAgent, release, scriptedClaude, addMember } from "../support/agents.ts";
 import { expect, expectAccessible, test } from "../support/test.ts";
 import { visit } from "../support/visit.ts";
 
-test("who has no members is told what they are, and adds one @phone", async ({ page, kennel }) => {
+test("adds the first member @phone", async ({ page, kennel }) => {
   await visit(page, "/members");
-  await expect(page.getByRole("heading", { name: "There are no members" })).toBeVisible();
-  await page.getByRole("button", { name: "Add a member" }).first().click();
-  const dialog = page.getByRole("dialog", { name: "Add a member" });
-  await dialog.getByRole("button", { name: "Add the member" }).click();
-  await expect(dialog.getByLabel("Name", { exact: true })).toHaveAccessibleDescription(/Letters, digits/);
-  await expect(dialog.getByLabel("Folder")).toHaveAccessibleDescription(/A folder is needed/);
+  await expect(page.getByRole("heading", { name: "No members yet" })).toBeVisible();
+  await page.getByRole("button", { name: "Add member" }).first().click();
+  const dialog = page.getByRole("dialog", { name: "Add member" });
+  await dialog.getByRole("button", { name: "Add member" }).click();
+  await expect(dialog.getByLabel("Name", { exact: true })).toHaveAccessibleDescription(/at most 64 letters, digits/);
+  await expect(dialog.getByLabel("Folder")).toHaveAccessibleDescription(/Enter a folder/);
   await expectAccessible(page);
   await dialog.getByLabel("Name", { exact: true }).fill("anna");
   await dialog.getByLabel("Folder").fill(kennel.folder);
   await dialog.getByLabel("Agent").selectOption("codex");
   await dialog.getByLabel("Model").fill("gpt-5");
   await dialog.getByLabel("Permissions").selectOption("read_only");
-  await dialog.getByLabel("Turns").fill("3");
-  await dialog.getByRole("button", { name: "Add the member" }).click();
-  // Codex can't be told: the daemon's own word stands at the field.
-  await expect(dialog.getByLabel("Turns")).toHaveAccessibleDescription(/turns/);
-  await dialog.getByLabel("Turns").fill("");
-  await dialog.getByLabel("Further arguments").fill("--skip-git-repo-check\n--color never");
-  await dialog.getByRole("button", { name: "Add the member" }).click();
+  await dialog.getByLabel("Max. turns").fill("3");
+  await dialog.getByRole("button", { name: "Add member" }).click();
+  // Codex has no such limit: the daemon’s error is shown at the field.
+  await expect(dialog.getByLabel("Max. turns")).toHaveAccessibleDescription(/turns/);
+  await dialog.getByLabel("Max. turns").fill("");
+  await dialog.getByLabel("Additional arguments").fill("--skip-git-repo-check\n--color never");
+  await dialog.getByRole("button", { name: "Add member" }).click();
   await expect(page.getByRole("heading", { name: "anna", level: 1 })).toBeVisible();
   const about = page.getByRole("complementary", { name: "About anna" });
   await expect(about).toContainText("gpt-5");
-  await expect(about).toContainText("Look, and change nothing");
+  await expect(about).toContainText("Read only");
   await expect(about).toContainText("--skip-git-repo-check '--color never'");
   const [member] = await kennel.api<{ seat: { args: string[]; permissions: string } }[]>("GET", "/v1/members");
   expect(member?.seat).toMatchObject({ args: ["--skip-git-repo-check", "--color never"], permissions: "read_only" });
 });
 
-test("a name that is taken is told at the name", async ({ page, kennel }) => {
-  await seat(kennel, "anna");
+test("shows a name conflict at the name field", async ({ page, kennel }) => {
+  await addMember(kennel, "anna");
   await visit(page, "/members");
-  await page.getByRole("button", { name: "Add a member" }).click();
+  await page.getByRole("button", { name: "Add member" }).click();
   await page.getByLabel("Name", { exact: true }).fill("anna");
   await page.getByLabel("Folder").fill("/tmp");
-  await page.getByRole("button", { name: "Add the member" }).click();
+  await page.getByRole("dialog").getByRole("button", { name: "Add member" }).click();
   await expect(page.getByLabel("Name", { exact: true })).toHaveAccessibleDescription(/already/);
 });
 
-test("the list is kept up to date: busy, waiting, idle, what was used @phone", async ({ page, kennel }) => {
-  await seat(kennel, "anna");
-  await seat(kennel, "bruno");
+test("the list shows busy, queued and idle members and their usage @phone", async ({ page, kennel }) => {
+  await addMember(kennel, "anna");
+  await addMember(kennel, "bruno");
   await visit(page, "/members");
   const anna = page.locator("[data-member=anna]");
-  await expect(anna).toContainText("not asked yet");
+  await expect(anna).toContainText("no prompts yet");
   const first = await ask(kennel, "anna", "usage 1200 34000 560 0.0432\nsay hi\nwait go");
   await expect(anna).toContainText("busy");
   await expect(anna.getByRole("link", { name: first })).toHaveAttribute("href", `/sessions/${first}`);
   await ask(kennel, "anna", "say me too", { queue: true });
-  await expect(anna).toContainText("1 waiting");
+  await expect(anna).toContainText("1 queued");
   await expectAccessible(page);
   await release(kennel, "go");
   await expect(anna).toContainText("idle");
   await expect(anna).toContainText("succeeded");
   await expect(anna).toContainText("1,200 in · 34,000 cached · 560 out · $0.0432");
-  await expect(anna.getByRole("button", { name: /Copy the conversation.s id, c-1/ })).toBeVisible();
+  await expect(anna.getByRole("button", { name: "Copy conversation ID c-1" })).toBeVisible();
   await expect(page.locator("[data-member=bruno]")).toContainText("idle");
   await kennel.api("DELETE", "/v1/members/bruno");
   await expect(page.locator("[data-member=bruno]")).toHaveCount(0);
 });
 
-test("an answer is seen as it grows, and what became of it @phone", async ({ page, kennel }) => {
-  await seat(kennel, "anna");
+test("shows an answer as it arrives, and its outcome @phone", async ({ page, kennel }) => {
+  await addMember(kennel, "anna");
   await visit(page, "/members/anna");
   await page.getByLabel("Ask anna").fill("tool Read\nsay ## Found\\n\\nIt is **here**:\\n\\n- one\\n- `two`\nwait go\nsay \\n\\nand <b>more</b> at https://example.com/x.\nusage 10 20 30 0.5");
   await page.getByLabel("Ask anna").press("Control+Enter");
@@ -92,29 +92,29 @@ test("an answer is seen as it grows, and what became of it @phone", async ({ pag
   await expectAccessible(page);
 });
 
-test("cancel in the middle ends everything, and says so @phone", async ({ page, kennel }) => {
-  await seat(kennel, "anna");
+test("cancel ends every process of a prompt @phone", async ({ page, kennel }) => {
+  await addMember(kennel, "anna");
   const before = (await kennel.processes()).length;
   await visit(page, "/members/anna");
   await page.getByLabel("Ask anna").fill("child\nsay on it\nhang");
-  await page.getByRole("button", { name: "Ask", exact: true }).click();
+  await page.getByRole("button", { name: "Send", exact: true }).click();
   const answer = page.getByRole("article");
   await expect(answer.locator(".prose")).toHaveText("on it");
-  // Its keeper, the agent, and two that it has started.
+  // Its keeper, the agent, and two children.
   await expect.poll(async () => (await kennel.processes()).length).toBeGreaterThanOrEqual(before + 3);
   await answer.getByRole("button", { name: "Cancel" }).click();
-  await expect(page.getByText("Everything of it was seen to be gone")).toBeVisible();
-  await expect(answer.locator("[data-verdict=cancelled]")).toContainText("nothing of it is left");
+  await expect(page.getByText("All processes ended after")).toBeVisible();
+  await expect(answer.locator("[data-verdict=cancelled]")).toContainText("no process is left");
   await expect(answer.locator(".prose")).toHaveText("on it");
   await expect.poll(async () => (await kennel.processes()).length).toBe(before);
   await expect(answer.getByRole("button", { name: "Cancel" })).toHaveCount(0);
 });
 
-test("a double click on Cancel asks to end, and does not kill", async ({ page, kennel }) => {
-  await seat(kennel, "anna");
+test("a double click on Cancel does not kill", async ({ page, kennel }) => {
+  await addMember(kennel, "anna");
   await visit(page, "/members/anna");
   await page.getByLabel("Ask anna").fill("deaf\nsay you can't stop me\nhang");
-  await page.getByRole("button", { name: "Ask", exact: true }).click();
+  await page.getByRole("button", { name: "Send", exact: true }).click();
   const answer = page.getByRole("article");
   await expect(answer.locator(".prose")).toBeVisible();
   const stops: unknown[] = [];
@@ -124,26 +124,26 @@ test("a double click on Cancel asks to end, and does not kill", async ({ page, k
   expect(stops).toEqual([{ by: "dashboard" }]);
 });
 
-test("who does not end when asked to is killed by a second press", async ({ page, kennel }) => {
-  await seat(kennel, "anna");
+test("Kill now ends an agent that ignores the stop", async ({ page, kennel }) => {
+  await addMember(kennel, "anna");
   const before = (await kennel.processes()).length;
   await visit(page, "/members/anna");
   await page.getByLabel("Ask anna").fill("deaf\nsay you can't stop me\nhang");
-  await page.getByRole("button", { name: "Ask", exact: true }).click();
+  await page.getByRole("button", { name: "Send", exact: true }).click();
   const answer = page.getByRole("article");
   await expect(answer.locator(".prose")).toBeVisible();
   await answer.getByRole("button", { name: "Cancel" }).click();
-  await expect(answer).toContainText("It is being ended, with all that it has started");
+  await expect(answer).toContainText("Ending all processes");
   await answer.getByRole("button", { name: "Kill now" }).click();
   await expect(answer.locator("[data-verdict=cancelled]")).toBeVisible({ timeout: 8_000 });
   await expect.poll(async () => (await kennel.processes()).length).toBe(before);
 });
 
-test("a prompt outlives the page, and is seen again when it is opened anew", async ({ page, kennel }) => {
-  await seat(kennel, "anna");
+test("a prompt continues after the page is closed", async ({ page, kennel }) => {
+  await addMember(kennel, "anna");
   await visit(page, "/members/anna");
   await page.getByLabel("Ask anna").fill("say first words\nwait go\nsay , last words");
-  await page.getByRole("button", { name: "Ask", exact: true }).click();
+  await page.getByRole("button", { name: "Send", exact: true }).click();
   await expect(page.getByRole("article").locator(".prose")).toHaveText("first words");
   await page.reload();
   await expect(page.getByRole("article").locator(".prose")).toHaveText("first words");
@@ -151,17 +151,17 @@ test("a prompt outlives the page, and is seen again when it is opened anew", asy
   await release(kennel, "go");
   await expect.poll(async () => (await kennel.api<{ last_verdict: string | null }>("GET", "/v1/members/anna")).last_verdict).toBe("succeeded");
   await visit(page, "/members/anna");
-  const history = page.getByRole("region", { name: "Former prompts" });
+  const history = page.getByRole("region", { name: "Previous prompts" });
   await expect(history.getByText("succeeded")).toBeVisible();
   await history.getByRole("button", { name: /Show the answer/ }).click();
   await expect(page.getByRole("article").getByText("first words, last words")).toBeVisible();
 });
 
-test("a daemon that is killed in the middle costs nothing of the answer", async ({ page, kennel }) => {
-  await seat(kennel, "anna");
+test("an answer survives a daemon crash", async ({ page, kennel }) => {
+  await addMember(kennel, "anna");
   await visit(page, "/members/anna");
   await page.getByLabel("Ask anna").fill("say one\nwait a\nsay , two\nwait b\nsay , three");
-  await page.getByRole("button", { name: "Ask", exact: true }).click();
+  await page.getByRole("button", { name: "Send", exact: true }).click();
   const answer = page.getByRole("article");
   await expect(answer.locator(".prose")).toHaveText("one");
   await kennel.killDaemon();
@@ -174,18 +174,18 @@ test("a daemon that is killed in the middle costs nothing of the answer", async 
   await expect(page.getByRole("article")).toHaveCount(1);
 });
 
-test("a daemon that dies while it is asked is asked again, and asks once", async ({ page, kennel }) => {
-  await seat(kennel, "anna");
+test("a lost response is retried, and the prompt runs once", async ({ page, kennel }) => {
+  await addMember(kennel, "anna");
   await visit(page, "/members/anna");
   let lost = 0;
   await page.route("**/v1/ask", async (route) => {
-    // The request arrives, its answer does not.
+    // The request arrives, but the response is lost.
     if (lost++ > 0) return route.continue();
     await route.fetch();
     await route.abort();
   });
   await page.getByLabel("Ask anna").fill("say once");
-  await page.getByRole("button", { name: "Ask", exact: true }).click();
+  await page.getByRole("button", { name: "Send", exact: true }).click();
   await expect(page.getByRole("article").locator("[data-verdict=succeeded]")).toBeVisible();
   await expect.poll(() => lost).toBe(2);
   await expect(page.getByLabel("Ask anna")).toHaveValue("");
@@ -193,93 +193,93 @@ test("a daemon that dies while it is asked is asked again, and asks once", async
   expect(sessions).toHaveLength(1);
 });
 
-test("who is busy says with what, and takes another in line @phone", async ({ page, kennel }) => {
-  await seat(kennel, "anna");
+test("queues a prompt for a busy member @phone", async ({ page, kennel }) => {
+  await addMember(kennel, "anna");
   const first = await ask(kennel, "anna", "say at it\nwait go");
   await visit(page, "/members/anna");
-  // What another asked is seen here too.
+  // Prompts of other clients are shown, too.
   await expect(page.getByRole("article", { name: `Prompt ${first}` }).getByText("at it")).toBeVisible();
   await page.getByLabel("Ask anna").fill("say next");
-  await page.getByRole("button", { name: "Ask", exact: true }).click();
+  await page.getByRole("button", { name: "Send", exact: true }).click();
   const refused = page.getByRole("alert").filter({ hasText: "is busy with session" });
   await expect(refused).toContainText(first);
   await expect(page.getByLabel("Ask anna")).toHaveValue("say next");
-  await refused.getByRole("button", { name: "Wait in line" }).click();
-  const second = page.getByRole("article").filter({ hasText: "It waits in line" });
-  await expect(second).toContainText("queued, place 1");
-  await expect(page.locator(".page-head")).toContainText("1 waiting");
+  await refused.getByRole("button", { name: "Add to queue" }).click();
+  const second = page.getByRole("article").filter({ hasText: "Starts automatically" });
+  await expect(second).toContainText("queued (position 1)");
+  await expect(page.locator(".page-head")).toContainText("1 queued");
   await release(kennel, "go");
   await expect(page.locator("[data-verdict=succeeded]")).toHaveCount(2);
   await expect(page.getByRole("article").first().locator(".prose")).toHaveText("next");
 });
 
-test("one in line can be cancelled, and never runs", async ({ page, kennel }) => {
-  await seat(kennel, "anna");
+test("cancels a queued prompt", async ({ page, kennel }) => {
+  await addMember(kennel, "anna");
   await ask(kennel, "anna", "hang");
   const second = await ask(kennel, "anna", "say never", { queue: true });
   await visit(page, "/members/anna");
   const waiting = page.getByRole("article", { name: `Prompt ${second}` });
-  await expect(waiting).toContainText("It waits in line");
+  await expect(waiting).toContainText("Starts automatically");
   await waiting.getByRole("button", { name: "Cancel" }).click();
   await expect(waiting.locator("[data-verdict=cancelled]")).toBeVisible();
   await expect(page.locator(".page-head")).toContainText("busy");
 });
 
-test("a provider that fails is tried again, and each attempt is told @phone", async ({ page, kennel }) => {
-  await seat(kennel, "anna");
+test("retries provider errors and lists each attempt @phone", async ({ page, kennel }) => {
+  await addMember(kennel, "anna");
   await visit(page, "/members/anna");
   await page.getByLabel("Ask anna").fill("once first\nonce second\nsay at last");
-  await page.getByRole("button", { name: "Ask", exact: true }).click();
+  await page.getByRole("button", { name: "Send", exact: true }).click();
   const answer = page.getByRole("article");
-  await expect(answer.getByText("It is tried again after a pause")).toBeVisible();
-  const former = answer.getByRole("list", { name: "Former attempts" });
-  await expect(former).toContainText("overloaded");
-  await expect(former).toContainText("Overloaded");
+  await expect(answer.getByText("Retrying soon")).toBeVisible();
+  const earlier = answer.getByRole("list", { name: "Earlier attempts" });
+  await expect(earlier).toContainText("overloaded");
+  await expect(earlier).toContainText("Overloaded");
   await expect(answer.locator("[data-verdict=succeeded]")).toContainText("after 3 attempts");
   await expect(answer.locator(".turn", { hasText: "Attempt 3" })).toBeVisible();
   await expect(answer.locator(".prose")).toHaveText("at last");
 });
 
-test("verdicts come with their evidence, and with what helps", async ({ page, kennel }) => {
-  await seat(kennel, "anna");
+test("shows verdicts with evidence and advice", async ({ page, kennel }) => {
+  await addMember(kennel, "anna");
   await visit(page, "/members/anna");
   await page.getByText("Limits, retries, environment").click();
   await page.getByLabel("Retries").fill("0");
   for (const [prompt, verdict, words] of [
-    ["fail 401 Invalid API key", "auth", /Invalid API key.*|does not accept the login/],
-    ["fail 529 Overloaded", "overloaded", /too much to do/],
+    ["fail 401 Invalid API key", "auth", /rejected the credentials.*Invalid API key/],
+    ["fail 529 Overloaded", "overloaded", /provider is overloaded/],
     ["exit 3", "crashed", /ended without a result/],
   ] as const) {
     await page.getByLabel("Ask anna").fill(prompt);
-    await page.getByRole("button", { name: "Ask", exact: true }).click();
+    await page.getByRole("button", { name: "Send", exact: true }).click();
     await expect(page.locator(`[data-verdict=${verdict}]`)).toContainText(words);
   }
   await page.getByLabel("Time limit").fill("300ms");
   await page.getByLabel("Ask anna").fill("say slow\nhang");
-  await page.getByRole("button", { name: "Ask", exact: true }).click();
-  await expect(page.locator("[data-verdict=timed_out]")).toContainText("A limit of time");
+  await page.getByRole("button", { name: "Send", exact: true }).click();
+  await expect(page.locator("[data-verdict=timed_out]")).toContainText("time limit was reached");
   await page.getByLabel("Time limit").fill("soon");
   await page.getByLabel("Ask anna").fill("say x");
-  await page.getByRole("button", { name: "Ask", exact: true }).click();
-  await expect(page.getByLabel("Time limit")).toHaveAccessibleDescription(/A time such as/);
+  await page.getByRole("button", { name: "Send", exact: true }).click();
+  await expect(page.getByLabel("Time limit")).toHaveAccessibleDescription(/Enter a duration such as/);
   await expectAccessible(page);
 });
 
-test("an agent without a member is asked; thinking and tools are seen @phone", async ({ page, kennel }) => {
+test("asks an agent without a member, and shows thinking and tools @phone", async ({ page, kennel }) => {
   const bin = await scriptedClaude(kennel);
   await visit(page, "/members");
   await page.getByRole("button", { name: "Ask an agent…" }).click();
   const dialog = page.getByRole("dialog", { name: "Ask an agent" });
   await dialog.getByLabel("Prompt").fill("are there tests?");
-  await dialog.getByRole("button", { name: "Ask", exact: true }).click();
-  await expect(dialog.getByLabel("Folder")).toHaveAccessibleDescription(/A folder is needed/);
+  await dialog.getByRole("button", { name: "Send", exact: true }).click();
+  await expect(dialog.getByLabel("Folder")).toHaveAccessibleDescription(/Enter a folder/);
   await dialog.getByLabel("Folder").fill(kennel.folder);
   await dialog.getByText("Limits, retries, environment").click();
   await dialog.getByLabel("Environment").fill(`PATH=${bin}:/usr/bin:/bin\nHOME=${join(kennel.folder, "me")}`);
-  await dialog.getByRole("button", { name: "Ask", exact: true }).click();
+  await dialog.getByRole("button", { name: "Send", exact: true }).click();
   const answer = page.getByRole("article");
   await expect(answer.locator("[data-verdict=succeeded]")).toBeVisible();
-  // What was written as its environment is what it had.
+  // The agent got the entered environment.
   await expect(answer.locator(".prose")).toContainText(`There are none in ${kennel.folder}/me.`);
   await expect(answer.locator(".tool.failed")).toContainText("Bash");
   await expect(answer.locator(".tool.failed")).toContainText("make test");
@@ -292,24 +292,24 @@ test("an agent without a member is asked; thinking and tools are seen @phone", a
   await expect(page.getByRole("article").locator("[data-verdict=succeeded]")).toBeVisible();
 });
 
-test("a described agent is asked from the page alone", async ({ page, kennel }) => {
-  const description = await obedient(kennel);
+test("asks a custom agent", async ({ page, kennel }) => {
+  const description = await scriptedAgent(kennel);
   await visit(page, "/members");
   await page.getByRole("button", { name: "Ask an agent…" }).click();
   await page.getByLabel("Agent", { exact: true }).selectOption("described");
-  await page.getByLabel("Name of the agent").fill("mine");
+  await page.getByLabel("Agent name").fill("mine");
   await page.getByLabel("Folder").fill(kennel.folder);
   await page.getByLabel("Prompt").fill("say described");
   await page.getByLabel("Description").fill("program = 7");
-  await page.getByRole("button", { name: "Ask", exact: true }).click();
+  await page.getByRole("button", { name: "Send", exact: true }).click();
   await expect(page.getByLabel("Description")).toHaveAccessibleDescription(/string/);
   await page.getByLabel("Description").fill(description);
-  await page.getByRole("button", { name: "Ask", exact: true }).click();
+  await page.getByRole("button", { name: "Send", exact: true }).click();
   await expect(page.getByRole("article").locator(".prose")).toHaveText("described");
 });
 
-test("removing says what goes; a busy one ends first @phone", async ({ page, kennel }) => {
-  await seat(kennel, "anna");
+test("removes a busy member after stopping its prompts @phone", async ({ page, kennel }) => {
+  await addMember(kennel, "anna");
   const before = (await kennel.processes()).length;
   const session = await ask(kennel, "anna", "child\nsay busy\nhang");
   await visit(page, "/members/anna");
@@ -318,36 +318,36 @@ test("removing says what goes; a busy one ends first @phone", async ({ page, ken
   const dialog = page.getByRole("dialog", { name: "Remove anna?" });
   await expect(dialog).toContainText(session);
   await expectAccessible(page);
-  await dialog.getByRole("button", { name: "Keep it" }).click();
+  await dialog.getByRole("button", { name: "Cancel" }).click();
   await expect(dialog).toHaveCount(0);
   await page.getByRole("button", { name: "Remove…" }).click();
-  await page.getByRole("button", { name: "End its prompts, and remove it" }).click();
-  await expect(page.getByRole("heading", { name: "There are no members" })).toBeVisible();
-  await expect(page.getByText("Its prompts were seen to be gone.")).toBeVisible();
+  await page.getByRole("button", { name: "Stop prompts and remove" }).click();
+  await expect(page.getByRole("heading", { name: "No members yet" })).toBeVisible();
+  await expect(page.getByText("Its prompts were stopped.")).toBeVisible();
   await expect.poll(async () => (await kennel.processes()).length).toBe(before);
 });
 
-test("who is not there is told so; a removed one too, while it is looked at", async ({ page, kennel }) => {
+test("shows that a member does not exist or was removed", async ({ page, kennel }) => {
   await visit(page, "/members/nobody");
-  await expect(page.getByRole("heading", { name: "There is no member nobody" })).toBeVisible();
-  await seat(kennel, "anna");
+  await expect(page.getByRole("heading", { name: "No member named nobody" })).toBeVisible();
+  await addMember(kennel, "anna");
   await visit(page, "/members/anna");
   await expect(page.getByLabel("Ask anna")).toBeVisible();
   await kennel.api("DELETE", "/v1/members/anna");
-  await expect(page.getByRole("heading", { name: "There is no member anna" })).toBeVisible();
+  await expect(page.getByRole("heading", { name: "No member named anna" })).toBeVisible();
   await visit(page, "/members?prompt=0nothing");
   await expect(page.getByRole("alert")).toBeVisible();
 });
 
-test("who may only look is not offered to ask, cancel or remove", async ({ page, kennel }) => {
-  await seat(kennel, "anna");
+test("a read-only browser gets no actions", async ({ page, kennel }) => {
+  await addMember(kennel, "anna");
   await ask(kennel, "anna", "say looked at\nhang");
   await page.context().clearCookies();
   await page.goto(await kennel.link(true));
   await visit(page, "/members/anna");
   await expect(page.getByRole("article").getByText("looked at")).toBeVisible();
-  for (const name of ["Ask", "Cancel", "Remove…"]) await expect(page.getByRole("button", { name, exact: true })).toHaveCount(0);
+  for (const name of ["Send", "Cancel", "Remove…"]) await expect(page.getByRole("button", { name, exact: true })).toHaveCount(0);
   await visit(page, "/members");
   await expect(page.locator("[data-member=anna]")).toContainText("busy");
-  for (const name of ["Ask an agent…", "Add a member"]) await expect(page.getByRole("button", { name })).toHaveCount(0);
+  for (const name of ["Ask an agent…", "Add member"]) await expect(page.getByRole("button", { name })).toHaveCount(0);
 });

@@ -1,4 +1,4 @@
-/** Whatever a session prints, it is shown, and does nothing else to the page or whoever looks at it. */
+/** Hostile output is displayed and has no other effect on the page. */
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 
@@ -9,7 +9,7 @@ import { expect, expectAccessible, test } from "../support/test.ts";
 const ESC = "\x1b";
 const MARKUP = `<script>globalThis.harmed = true</script><img src=x onerror="globalThis.harmed = true"><a href="javascript:globalThis.harmed=true">x</a></div></main>`;
 
-/** Sequences by which a terminal can be made to do more than to draw. */
+/** Sequences that make a terminal do more than drawing. */
 const SEQUENCES = [
   ...[0, 1, 2].map((code) => `${ESC}]${code};harmed title\x07`),
   `${ESC}]8;;javascript:globalThis.harmed=true${ESC}\\click here${ESC}]8;;${ESC}\\`,
@@ -28,7 +28,7 @@ const SEQUENCES = [
   "\x00\x01\x05\x08\x0b\x0c\x0e\x0f\x7f\u0085\u009b31m\u009d0;harmed\u009c",
 ];
 
-/** The same again and again. */
+/** Floods of one sequence. */
 const FLOODS = ["\x07", `${ESC}c`, `${ESC}[?1049h${ESC}[?1049l`, `${ESC}#8`, `${ESC}[99S`, `x${ESC}[80b`, `${ESC}[2J`, `${ESC}]0;x\x07`, "\r", "\t"].map((unit) =>
   unit.repeat(Math.floor(65_536 / unit.length)),
 );
@@ -36,7 +36,7 @@ const FLOODS = ["\x07", `${ESC}c`, `${ESC}[?1049h${ESC}[?1049l`, `${ESC}#8`, `${
 const LINE = "y".repeat(10_000_000);
 const UNFINISHED = `${ESC}Pq${"A".repeat(2_000_000)}`;
 
-/** Sees that nothing happened to the page. */
+/** Returns a check that nothing happened to the page. */
 async function guard(page: Page): Promise<() => Promise<void>> {
   await page.context().grantPermissions(["clipboard-read", "clipboard-write"]);
   const happened: string[] = [];
@@ -50,19 +50,19 @@ async function guard(page: Page): Promise<() => Promise<void>> {
   const host = new URL(page.url()).host;
   page.on("request", (request) => new URL(request.url()).host !== host && happened.push(`asked for ${request.url()}`));
   await page.evaluate(() => navigator.clipboard.writeText("mine"));
-  // How many sessions live is the page's own word.
+  // The page itself puts the number of live sessions into the title.
   const named = async () => (await page.title()).replace(/^\(\d+\) /, "");
   const title = await named();
   await page.evaluate(() => {
     const seen = globalThis as unknown as { worst: number };
     seen.worst = 0;
     let before = performance.now();
-    const look = () => {
+    const measure = () => {
       seen.worst = Math.max(seen.worst, performance.now() - before);
       before = performance.now();
-      requestAnimationFrame(look);
+      requestAnimationFrame(measure);
     };
-    requestAnimationFrame(look);
+    requestAnimationFrame(measure);
   });
   return async () => {
     expect(happened).toEqual([]);
@@ -76,14 +76,14 @@ async function guard(page: Page): Promise<() => Promise<void>> {
   };
 }
 
-test("hostile output does nothing to a page with its log @phone", async ({ page, kennel }) => {
+test("hostile output does not harm the log @phone", async ({ page, kennel }) => {
   test.setTimeout(120_000);
   const file = join(kennel.folder, "hostile");
   await writeFile(file, [MARKUP, ...SEQUENCES, ...FLOODS, LINE, UNFINISHED, "", "still here", ""].join("\n"));
   const id = await kennel.session(["sh", "-c", `read go; cat '${file}'`], ["-i"]);
   await page.goto(new URL(`/sessions/${id}`, page.url()).href);
-  const view = page.getByRole("region", { name: "What the session printed" });
-  await expect(page.getByText("It has printed nothing yet.")).toBeVisible();
+  const view = page.getByRole("region", { name: "Session output" });
+  await expect(page.getByText("No output yet.")).toBeVisible();
   const unharmed = await guard(page);
   await kennel.api("POST", `/v1/sessions/${id}/input`, { hex: "0a" });
   await expect(page.locator(".log-end")).toHaveText("The session has ended: exited with code 0.", { timeout: 60_000 });
@@ -94,20 +94,20 @@ test("hostile output does nothing to a page with its log @phone", async ({ page,
   await view.getByText("click here").click();
   await expect(view.getByText("‹U+202E›", { exact: true })).toBeAttached();
   await expect(view.locator("a, img, script")).toHaveCount(0);
-  // The line of 10 MB is there, in parts.
-  await page.getByRole("slider", { name: "Place in the output" }).fill("500");
+  // The line of 10 MB is shown in parts.
+  await page.getByRole("slider", { name: "Position in the output" }).fill("500");
   await expect(page.getByRole("button", { name: /^Show all \(32,768 characters\)$/ }).first()).toBeVisible();
   await page.getByRole("button", { name: /^Show all/ }).first().click();
   await unharmed();
-  // (axe opens pages of its own.)
+  // Axe opens pages itself, so this comes last.
   await expectAccessible(page);
 });
 
-test("hostile output does nothing to a page with its terminal", async ({ page, kennel }) => {
+test("hostile output does not harm the terminal", async ({ page, kennel }) => {
   test.setTimeout(120_000);
   const file = join(kennel.folder, "hostile");
   await writeFile(file, [MARKUP, ...SEQUENCES, ...FLOODS, LINE, UNFINISHED, `${ESC}cstill here`, ""].join("\r\n"));
-  // What the terminal answers is thrown away first.
+  // The session discards the terminal’s answers.
   const id = await kennel.session(["sh", "-c", `stty -echo; echo ready; read go; cat '${file}'; sleep 0.2; exec cat`], ["-t"]);
   await page.goto(new URL(`/sessions/${id}`, page.url()).href);
   const screen = page.locator(".xterm-rows");
@@ -116,12 +116,12 @@ test("hostile output does nothing to a page with its terminal", async ({ page, k
   await page.locator(".terminal-screen").click();
   await page.keyboard.press("Enter");
   await expect(screen).toContainText("still here", { timeout: 60_000 });
-  await expect(page.locator(".terminal-foot .standing")).toHaveText("Attached");
-  await expect(page.getByText("Keys go to the session.")).toBeVisible();
+  await expect(page.locator(".terminal-foot .attachment-state")).toHaveText("Attached");
+  await expect(page.getByText("Keyboard input goes to the session.")).toBeVisible();
   await unharmed();
 });
 
-test("a link on a terminal is text", async ({ page, kennel }) => {
+test("links in a terminal are not clickable", async ({ page, kennel }) => {
   const link = `${ESC}]8;;https://harmed.example/${ESC}\\LINK${ESC}]8;;${ESC}\\ https://harmed.example/`;
   const id = await kennel.session(["sh", "-c", `printf '%s\\n' '${link}'; exec cat`], ["-t"]);
   await page.goto(new URL(`/sessions/${id}`, page.url()).href);

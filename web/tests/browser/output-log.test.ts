@@ -1,4 +1,4 @@
-/** What a session without a terminal printed, as lines. */
+/** The log view of a session’s output. */
 import { readFile } from "node:fs/promises";
 
 import type { Page } from "@playwright/test";
@@ -6,7 +6,7 @@ import type { Page } from "@playwright/test";
 import type { Kennel } from "../support/kennel.ts";
 import { expect, expectAccessible, test } from "../support/test.ts";
 
-const view = (page: Page) => page.getByRole("region", { name: "What the session printed" });
+const view = (page: Page) => page.getByRole("region", { name: "Session output" });
 const state = (page: Page) => page.locator(".log-state");
 const button = (page: Page, name: string | RegExp) => page.getByRole("button", { name, exact: typeof name === "string" });
 
@@ -19,29 +19,29 @@ async function over(kennel: Kennel, id: string): Promise<void> {
   await kennel.cli("wait", id).catch(() => undefined);
 }
 
-/** The lines that the page holds, in order. */
+/** Returns the loaded lines. */
 function lines(page: Page): Promise<string[]> {
   return page.locator(".log-line bdi").allTextContents();
 }
 
-/** Measures for how long the page drew nothing, at worst. */
+/** Measures the longest time between two frames. */
 async function watchForFreezes(page: Page): Promise<() => Promise<number>> {
   await page.evaluate(() => {
     const seen = globalThis as unknown as { worst: number };
     seen.worst = 0;
     let before = performance.now();
-    const look = () => {
+    const measure = () => {
       const now = performance.now();
       seen.worst = Math.max(seen.worst, now - before);
       before = now;
-      requestAnimationFrame(look);
+      requestAnimationFrame(measure);
     };
-    requestAnimationFrame(look);
+    requestAnimationFrame(measure);
   });
   return () => page.evaluate(() => (globalThis as unknown as { worst: number }).worst);
 }
 
-test("a line can be sent, what comes is shown, and the end is told @phone", async ({ page, kennel }) => {
+test("sends a line, follows output, and shows the end @phone", async ({ page, kennel }) => {
   const id = await kennel.session(["sh", "-c", "echo begun; echo wrong >&2; cat; exit 3"], ["-i"]);
   await open(page, id);
   await expect(view(page)).toContainText("begun");
@@ -55,20 +55,20 @@ test("a line can be sent, what comes is shown, and the end is told @phone", asyn
   await button(page, "Send end of input").click();
   await expect(view(page)).toContainText("The session has ended: exited with code 3.");
   await expect(state(page)).toHaveText("Complete");
-  // There is nobody to send to any more.
+  // An ended session accepts no input.
   await expect(page.getByRole("textbox", { name: "Send to the session" })).toBeHidden();
 });
 
-test("a session that prints nothing says so", async ({ page, kennel }) => {
+test("shows that a session has no output", async ({ page, kennel }) => {
   const id = await kennel.session(["cat"], ["-i"]);
   await open(page, id);
-  await expect(page.getByText("It has printed nothing yet.")).toBeVisible();
+  await expect(page.getByText("No output yet.")).toBeVisible();
   await kennel.cli("send", id, "x", "--eof").catch(() => kennel.cli("stop", id));
   await over(kennel, id);
   await expect(view(page)).toContainText("The session has ended");
 });
 
-test("following pauses for who reads, and goes on when asked", async ({ page, kennel }) => {
+test("scrolling up pauses following", async ({ page, kennel }) => {
   const id = await kennel.session(["sh", "-c", "seq 1 2000; cat"], ["-i"]);
   await open(page, id);
   await expect(view(page).getByText("2000", { exact: true })).toBeInViewport();
@@ -78,9 +78,9 @@ test("following pauses for who reads, and goes on when asked", async ({ page, ke
   const place = await page.evaluate(() => document.querySelector(".log-view")?.scrollTop);
   const text = Buffer.from("new one\nnew two\n").toString("hex");
   await kennel.api("POST", `/v1/sessions/${id}/input`, { hex: text });
-  await expect(button(page, "2 new lines: Follow the end")).toBeVisible();
-  expect(await page.evaluate(() => document.querySelector(".log-view")?.scrollTop), "what is read stays where it is").toBe(place);
-  await button(page, "2 new lines: Follow the end").click();
+  await expect(button(page, "2 new lines: Follow output")).toBeVisible();
+  expect(await page.evaluate(() => document.querySelector(".log-view")?.scrollTop), "visible lines stay in place").toBe(place);
+  await button(page, "2 new lines: Follow output").click();
   await expect(view(page).getByText("new two")).toBeInViewport();
   await expect(state(page)).toHaveText("Following");
   await view(page).press("Home");
@@ -93,16 +93,16 @@ test("following pauses for who reads, and goes on when asked", async ({ page, ke
   await expect(state(page)).toHaveText("Following");
 });
 
-test("what was before is there for who scrolls up, and nothing is left out or comes twice", async ({ page, kennel }) => {
+test("scrolling loads every older line exactly once", async ({ page, kennel }) => {
   const id = await kennel.session(["seq", "1", "12000"]);
   await over(kennel, id);
   await open(page, id);
   await expect(view(page).getByText("12000", { exact: true })).toBeInViewport();
   const seen = new Set<number>();
-  const look = async () => {
+  const check = async () => {
     const held = (await lines(page)).map(Number);
     const wrong = held.filter((number, at) => at > 0 && number !== (held[at - 1] ?? 0) + 1);
-    expect(wrong, "lines that do not follow the one before").toEqual([]);
+    expect(wrong, "lines out of order").toEqual([]);
     for (const number of held) seen.add(number);
     expect(held.length).toBeLessThan(3000);
     return held[0];
@@ -110,28 +110,28 @@ test("what was before is there for who scrolls up, and nothing is left out or co
   await view(page).hover();
   await expect(async () => {
     await page.mouse.wheel(0, -40_000);
-    expect(await look()).toBe(1);
+    expect(await check()).toBe(1);
   }).toPass({ timeout: 50_000, intervals: [20] });
   expect(seen.size).toBe(12_000);
-  // And down again.
+  // Down again.
   await expect(async () => {
     await page.mouse.wheel(0, 40_000);
-    await look();
+    await check();
     await expect(view(page).getByText("12000", { exact: true })).toBeInViewport({ timeout: 10 });
   }).toPass({ timeout: 50_000, intervals: [20] });
 });
 
-test("what is no longer kept is told", async ({ page, kennel }) => {
+test("shows dropped output as a gap", async ({ page, kennel }) => {
   const id = await kennel.session(["sh", "-c", "seq 1 200000"], ["--output-limit", "128K"]);
   await over(kennel, id);
   await open(page, id);
   await view(page).press("Home");
   await expect(page.getByRole("note")).toHaveText(/^[\d,]+ bytes are missing: older than the limit allows$/);
-  // The first may be cut.
+  // The first line may be cut.
   expect(Number((await lines(page))[1])).toBeGreaterThan(100_000);
 });
 
-test("a daemon that is killed loses nothing of what is followed, and doubles nothing", async ({ page, kennel }) => {
+test("a daemon crash neither loses nor repeats output", async ({ page, kennel }) => {
   const id = await kennel.session(["sh", "-c", "i=0; while [ $i -lt 1200 ]; do i=$((i+1)); echo $i; sleep 0.005; done"]);
   await open(page, id);
   await expect(view(page).getByText("50", { exact: true })).toBeAttached();
@@ -140,20 +140,20 @@ test("a daemon that is killed loses nothing of what is followed, and doubles not
   expect((await lines(page)).map(Number)).toEqual(Array.from({ length: 1200 }, (_, at) => at + 1));
 });
 
-test("something is found anywhere, copied and downloaded @phone", async ({ page, kennel }) => {
+test("finds, copies and downloads output @phone", async ({ page, kennel }) => {
   await page.context().grantPermissions(["clipboard-read", "clipboard-write"]);
   const id = await kennel.session(["sh", "-c", "echo a needle; seq 1 50000; printf 'a \\033[31mNee\\033[0mdle in colour\\n'; seq 1 2000; printf last"]);
   await over(kennel, id);
   await open(page, id);
   await expect(view(page)).toContainText("last");
   await page.keyboard.press("/");
-  const field = page.getByRole("textbox", { name: "Find in the whole output" });
+  const field = page.getByRole("textbox", { name: "Find in output" });
   await expect(field).toBeFocused();
   await field.fill("needle");
   await expect(page.getByText(/^[12] of 2 lines$/)).toBeVisible();
   await expect(page.locator(".log-line.found")).toBeInViewport();
   await expect(page.locator(".log-line.found mark")).not.toHaveCount(0);
-  // However fast one goes on, what is told is what is seen.
+  // However fast the user steps, the status matches the visible line.
   const found = page.locator(".log-line.found");
   for (const times of [1, 2, 3, 4]) {
     for (let pressed = 0; pressed < times; pressed += 1) await field.press("Enter");
@@ -163,7 +163,7 @@ test("something is found anywhere, copied and downloaded @phone", async ({ page,
   }
   await expectAccessible(page);
   await field.fill("no such thing");
-  await expect(page.getByText("Not found")).toBeVisible();
+  await expect(page.getByText("No matches")).toBeVisible();
   await field.press("Escape");
   await expect(field).toBeHidden();
   await expect(view(page)).toBeFocused();
@@ -190,7 +190,7 @@ test("something is found anywhere, copied and downloaded @phone", async ({ page,
   expect(raw.endsWith("\n2000\nlast")).toBe(true);
 });
 
-test("lines wrap or do not, and have their times", async ({ page, kennel }) => {
+test("wraps lines and shows timestamps", async ({ page, kennel }) => {
   const id = await kennel.session(["sh", "-c", "seq -s ' ' 1 2000; echo end"]);
   await over(kennel, id);
   await open(page, id);
@@ -202,27 +202,27 @@ test("lines wrap or do not, and have their times", async ({ page, kennel }) => {
   await expect(button(page, /^Show all \([\d,]+ characters\)$/)).toBeVisible();
   await button(page, /^Show all/).click();
   await expect(page.locator(".log-line").first()).toContainText(" 1999 2000");
-  await button(page, "Times").click();
+  await button(page, "Timestamps").click();
   await expect(page.locator(".log-line .time").first()).toHaveText(/^\d\d:\d\d:\d\d\.\d{3}$/);
-  // The choice is kept.
+  // The settings are stored.
   await page.reload();
-  await expect(button(page, "Times")).toHaveAttribute("aria-pressed", "true");
+  await expect(button(page, "Timestamps")).toHaveAttribute("aria-pressed", "true");
   await expect(button(page, "Wrap lines")).toHaveAttribute("aria-pressed", "false");
 });
 
-/** The line in the middle of what is in sight. */
-async function shownInTheMiddle(page: Page): Promise<string> {
+/** Returns the line in the middle of the view. */
+async function middleLine(page: Page): Promise<string> {
   return view(page).evaluate((view) => {
     const { left, top, height } = view.getBoundingClientRect();
     return document.elementFromPoint(left + 30, top + height / 2)?.closest(".log-line")?.textContent ?? "";
   });
 }
 
-test("a log of 100 MB can be read, followed and searched", async ({ page, kennel }) => {
+test("reads, follows and searches a log of 100 MB", async ({ page, kennel }) => {
   test.setTimeout(180_000);
   const script = "seq -f 'line %.0f of a long log that goes on and on' 1 2100000; echo the end";
   const id = await kennel.session(["sh", "-c", script], ["--output-limit", "200M"]);
-  // It floods while it is followed; a daemon that is built for tests takes its time to read so much.
+  // The output floods the page while it is followed. A debug build of the daemon is slow to read it.
   await page.goto(new URL(`/sessions/${id}`, page.url()).href);
   await expect(view(page)).toBeVisible({ timeout: 60_000 });
   const worst = await watchForFreezes(page);
@@ -235,10 +235,10 @@ test("a log of 100 MB can be read, followed and searched", async ({ page, kennel
 
   await view(page).press("Home");
   await expect(view(page).getByText("line 1 of a long log", { exact: false }).first()).toBeInViewport();
-  await page.getByRole("slider", { name: "Place in the output" }).fill("500");
-  await expect.poll(() => shownInTheMiddle(page)).toMatch(/line 10[56]\d{4} of/);
+  await page.getByRole("slider", { name: "Position in the output" }).fill("500");
+  await expect.poll(() => middleLine(page)).toMatch(/line 10[56]\d{4} of/);
   await page.keyboard.press("/");
-  await page.getByRole("textbox", { name: "Find in the whole output" }).fill("line 2000001 of");
+  await page.getByRole("textbox", { name: "Find in output" }).fill("line 2000001 of");
   await expect(page.getByText("1 of 1 line", { exact: true })).toBeVisible({ timeout: 90_000 });
   await expect(page.locator(".log-line.found")).toContainText("line 2000001 of");
   await expect(page.locator(".log-line.found")).toBeInViewport();

@@ -1,4 +1,4 @@
-/** The terminal of a session, in the page. */
+/** The terminal view of a session. */
 import { readFile } from "node:fs/promises";
 
 import type { Page } from "@playwright/test";
@@ -6,12 +6,12 @@ import type { Page } from "@playwright/test";
 import { expect, expectAccessible, test } from "../support/test.ts";
 
 const screen = (page: Page) => page.locator(".xterm-rows");
-const standing = (page: Page) => page.locator(".terminal-foot .standing");
+const state = (page: Page) => page.locator(".terminal-foot .attachment-state");
 const button = (page: Page, name: string) => page.getByRole("button", { name, exact: true });
 
 async function open(page: Page, id: string): Promise<void> {
   await page.goto(new URL(`/sessions/${id}`, page.url()).href);
-  await expect(standing(page)).toHaveText(/^Attached/);
+  await expect(state(page)).toHaveText(/^Attached/);
 }
 
 async function type(page: Page, text: string): Promise<void> {
@@ -19,14 +19,14 @@ async function type(page: Page, text: string): Promise<void> {
   await page.keyboard.type(text);
 }
 
-/** All that the terminal holds, as it is copied. */
+/** Copies and returns the whole terminal text. */
 async function copyAll(page: Page): Promise<string> {
   await button(page, "Copy all").click();
   await expect(page.getByText(/^Copied [\d,]+ characters?$/).first()).toBeVisible();
   return page.evaluate(() => navigator.clipboard.readText());
 }
 
-test("keys reach the session, and so does the size @phone", async ({ page, kennel }) => {
+test("sends keys and the size to the session @phone", async ({ page, kennel }) => {
   const id = await kennel.session(["sh"], ["-t"]);
   await open(page, id);
   await type(page, "echo $((40+2)) is it; stty size\n");
@@ -47,16 +47,16 @@ test("keys reach the session, and so does the size @phone", async ({ page, kenne
     expect(less).toBeLessThan(rows);
   }).toPass();
   await type(page, "exit 7\n");
-  await expect(standing(page)).toHaveText("The session has ended: exited with code 7.");
+  await expect(state(page)).toHaveText("The session has ended: exited with code 7.");
 });
 
-test("every key is the session's, and one takes the keyboard back", async ({ page, kennel }) => {
+test("sends every key to the session except the one that leaves the terminal", async ({ page, kennel }) => {
   const id = await kennel.session(["sh", "-c", "stty -echo -icanon -isig min 1; echo ready; exec cat -v"], ["-t"]);
   await open(page, id);
   await expect(screen(page)).toContainText("ready");
   await expect(page.getByText("Ctrl+Alt+Enter")).toBeVisible();
   await page.locator(".terminal-screen").click();
-  await expect(page.getByText("Keys go to the session.")).toBeVisible();
+  await expect(page.getByText("Keyboard input goes to the session.")).toBeVisible();
   for (const key of ["Escape", "Control+c", "ArrowUp", "?", "/", "f"]) await page.keyboard.press(key);
   await expect(screen(page)).toContainText("^[^C^[[A?/f");
   await page.keyboard.press("Tab");
@@ -64,12 +64,12 @@ test("every key is the session's, and one takes the keyboard back", async ({ pag
   await expect(screen(page)).toContainText("after tab");
   await page.keyboard.press("Control+Alt+Enter");
   await expect(button(page, "Find")).toBeFocused();
-  await expect(page.getByText("Keys go to the session.")).toBeHidden();
+  await expect(page.getByText("Keyboard input goes to the session.")).toBeHidden();
   await page.keyboard.press("?");
-  await expect(page.getByRole("dialog", { name: "Keys" })).toBeVisible();
+  await expect(page.getByRole("dialog", { name: "Keyboard shortcuts" })).toBeVisible();
 });
 
-test("what is pasted arrives whole", async ({ page, kennel }) => {
+test("pastes a large text completely", async ({ page, kennel }) => {
   await page.context().grantPermissions(["clipboard-read", "clipboard-write"]);
   const id = await kennel.session(["sh", "-c", "stty -echo -icanon -icrnl; echo ready; head -c 100000 | cksum; echo done"], ["-t"]);
   await open(page, id);
@@ -77,11 +77,11 @@ test("what is pasted arrives whole", async ({ page, kennel }) => {
   await page.evaluate(() => navigator.clipboard.writeText("0123456789".repeat(10_000)));
   await page.locator(".terminal-screen").click();
   await page.keyboard.press("Control+Shift+V");
-  // Of so many digits, by cksum itself.
+  // The checksum of the pasted text.
   await expect(screen(page)).toContainText("4002145000 100000");
 });
 
-test("what is on it is found, copied and downloaded", async ({ page, kennel }) => {
+test("finds, copies and downloads the terminal text", async ({ page, kennel }) => {
   await page.context().grantPermissions(["clipboard-read", "clipboard-write"]);
   const id = await kennel.session(["sh", "-c", "echo a needle; seq 1 200; echo another needle; exec cat"], ["-t"]);
   await open(page, id);
@@ -99,7 +99,7 @@ test("what is on it is found, copied and downloaded", async ({ page, kennel }) =
   await button(page, "Copy").click();
   await expect.poll(() => page.evaluate(() => navigator.clipboard.readText())).toBe("needle");
   await field.fill("none such");
-  await expect(page.getByText("Not found")).toBeVisible();
+  await expect(page.getByText("No matches")).toBeVisible();
   await field.press("Escape");
   await expect(field).toBeHidden();
   const all = await copyAll(page);
@@ -109,35 +109,35 @@ test("what is on it is found, copied and downloaded", async ({ page, kennel }) =
   expect(await readFile(await (await coming).path(), "utf8")).toContain("200\r\nanother needle\r\n");
 });
 
-test("who only looks on changes nothing", async ({ page, kennel }) => {
+test("view-only mode sends nothing", async ({ page, kennel }) => {
   const id = await kennel.session(["sh"], ["-t"]);
   await open(page, id);
   await type(page, "echo one; stty size\n");
   await expect(screen(page)).toContainText(/one.*\d+ \d+/);
-  await button(page, "Only look on").click();
-  await expect(standing(page)).toHaveText("Attached, looking on");
+  await button(page, "View only").click();
+  await expect(state(page)).toHaveText("Attached (view only)");
   await type(page, "echo two\n");
-  await button(page, "Only look on").click();
-  await expect(standing(page)).toHaveText("Attached");
+  await button(page, "View only").click();
+  await expect(state(page)).toHaveText("Attached");
   await type(page, "echo three\n");
   await expect(screen(page)).toContainText("three");
   await expect(screen(page)).not.toContainText("two");
 });
 
-test("a browser that may only read can't type", async ({ browser, page, kennel }) => {
+test("a read-only browser can’t type", async ({ browser, page, kennel }) => {
   const id = await kennel.session(["sh", "-c", "echo shown; exec cat"], ["-t"]);
   const context = await browser.newContext();
   const other = await context.newPage();
   await other.goto(await kennel.link(true));
   await expect(other.getByRole("heading", { name: "Sessions", level: 1 })).toBeVisible();
   await other.goto(new URL(`/sessions/${id}`, other.url()).href);
-  await expect(standing(other)).toHaveText("Attached, looking on");
+  await expect(state(other)).toHaveText("Attached (view only)");
   await expect(screen(other)).toContainText("shown");
-  await expect(button(other, "Only look on")).toBeHidden();
-  await expect(other.getByText("You only look on.")).toBeVisible();
+  await expect(button(other, "View only")).toBeHidden();
+  await expect(other.getByText("View only.")).toBeVisible();
   await type(other, "typed\n");
   await button(other, "Log").click();
-  await expect(other.getByRole("region", { name: "What the session printed" })).toContainText("shown");
+  await expect(other.getByRole("region", { name: "Session output" })).toContainText("shown");
   await expect(other.getByRole("textbox", { name: "Send to the session" })).toBeHidden();
   await open(page, id);
   await type(page, "mine\n");
@@ -146,47 +146,47 @@ test("a browser that may only read can't type", async ({ browser, page, kennel }
   await context.close();
 });
 
-test("it is shown as a log too, and a line can be sent there", async ({ page, kennel }) => {
+test("shows a terminal session as a log and sends a line there", async ({ page, kennel }) => {
   const id = await kennel.session(["sh", "-c", "read line; echo got $line; exec cat"], ["-t"]);
   await open(page, id);
   await button(page, "Log").click();
   await page.getByRole("textbox", { name: "Send to the session" }).fill("something");
   await page.keyboard.press("Enter");
-  await expect(page.getByRole("region", { name: "What the session printed" })).toContainText("got something");
+  await expect(page.getByRole("region", { name: "Session output" })).toContainText("got something");
   await page.reload();
   await expect(button(page, "Log")).toHaveAttribute("aria-pressed", "true");
   await button(page, "Terminal").click();
   await expect(screen(page)).toContainText("got something");
 });
 
-test("a daemon that is killed costs nothing of a terminal", async ({ page, kennel }) => {
+test("a terminal survives a daemon crash", async ({ page, kennel }) => {
   await page.context().grantPermissions(["clipboard-read", "clipboard-write"]);
   const id = await kennel.session(["sh", "-c", "i=0; while [ $i -lt 1000 ]; do i=$((i+1)); echo $i; sleep 0.005; done; read line; echo got $line"], ["-t"]);
   await open(page, id);
   await expect(screen(page)).toContainText("50");
   await kennel.killDaemon();
   await expect(screen(page)).toContainText("1000", { timeout: 40_000 });
-  await expect(standing(page)).toHaveText("Attached");
+  await expect(state(page)).toHaveText("Attached");
   const numbers = (await copyAll(page)).trim().split("\n").map(Number);
   expect(numbers).toEqual(Array.from({ length: 1000 }, (_, at) => at + 1));
   await type(page, "still here\n");
-  await expect(standing(page)).toHaveText("The session has ended: exited with code 0.");
+  await expect(state(page)).toHaveText("The session has ended: exited with code 0.");
   await expect(screen(page)).toContainText("got still here");
 });
 
-test("a flood does not keep a key from the session", async ({ page, kennel }) => {
+test("keys reach the session during a flood", async ({ page, kennel }) => {
   const id = await kennel.session(["sh", "-c", "trap 'echo; echo caught; exec cat' INT; yes 'a line of a flood that does not end'"], ["-t"]);
   await open(page, id);
   await expect(screen(page)).toContainText("a line of a flood");
   await page.locator(".terminal-screen").click();
   await page.keyboard.press("Control+c");
   await expect(screen(page)).toContainText("caught", { timeout: 30_000 });
-  await expect(standing(page)).toHaveText("Attached");
+  await expect(state(page)).toHaveText("Attached");
   await page.keyboard.type("typed after\n");
   await expect(screen(page)).toContainText("typed after");
 });
 
-test("a screen reader can have it read", async ({ page, kennel }) => {
+test("supports screen readers", async ({ page, kennel }) => {
   const id = await kennel.session(["sh", "-c", "echo for the ear; exec cat"], ["-t"]);
   await open(page, id);
   await button(page, "Screen reader").click();

@@ -6,12 +6,12 @@ import { expect, expectAccessible, test } from "../support/test.ts";
 const row = (page: Page, name: string) => page.getByRole("row").filter({ has: page.getByRole("link", { name, exact: true }) });
 const dialog = (page: Page) => page.getByRole("dialog");
 
-/** Starts sessions that sleep, by these names. */
+/** Starts sleeping sessions with these names. */
 async function naps(kennel: Kennel, ...names: string[]): Promise<void> {
   await Promise.all(names.map((name) => kennel.session(["sleep", "1000"], ["--name", name])));
 }
 
-test("with no sessions it is said how to start one @phone", async ({ page }) => {
+test("explains how to start the first session @phone", async ({ page }) => {
   await expect(page.getByText("No sessions yet")).toBeVisible();
   await expect(page.getByText(/^kennel run -d/)).toBeVisible();
   await expectAccessible(page);
@@ -19,22 +19,22 @@ test("with no sessions it is said how to start one @phone", async ({ page }) => 
   await expect(dialog(page)).toContainText("New session");
 });
 
-test("what starts is on screen, and what ends is told @phone", async ({ page, kennel }) => {
+test("shows started and ended sessions @phone", async ({ page, kennel }) => {
   await naps(kennel, "nap");
   await expect(row(page, "nap")).toContainText("running");
-  await expect(row(page, "nap").getByRole("img", { name: /^Memory now \d/ })).toBeVisible();
+  await expect(row(page, "nap").getByRole("img", { name: /^Memory usage \d/ })).toBeVisible();
   await kennel.session(["sh", "-c", "exit 3"], ["--name", "bad"]);
   await page.getByRole("button", { name: /^All/ }).click();
-  await expect(row(page, "bad")).toContainText("failed, code 3");
+  await expect(row(page, "bad")).toContainText("failed (code 3)");
   await page.getByRole("button", { name: /^Live/ }).click();
   await expect(row(page, "bad")).toHaveCount(0);
   await kennel.cli("stop", "nap");
-  await expect(page.getByText("Nothing runs now")).toBeVisible();
-  await page.getByRole("button", { name: "Show 2 sessions that ended" }).click();
+  await expect(page.getByText("No live sessions")).toBeVisible();
+  await page.getByRole("button", { name: "Show 2 ended sessions" }).click();
   await expect(row(page, "nap")).toContainText("stopped");
 });
 
-test("the list can be used by all @phone", async ({ page, kennel }) => {
+test("the list is accessible @phone", async ({ page, kennel }) => {
   await kennel.session(["sh", "-c", `"${PROGRAM}" report busy; "${PROGRAM}" report progress 42; "${PROGRAM}" report title Mending; sleep 1000`], ["--name", "busy"]);
   await kennel.session(["sh", "-c", "exit 3"], ["--name", "bad"]);
   await page.getByRole("button", { name: /^All/ }).click();
@@ -44,7 +44,7 @@ test("the list can be used by all @phone", async ({ page, kennel }) => {
   await expectAccessible(page);
 });
 
-test("on a phone, what narrows the list is there when it is asked for @phone", async ({ page, kennel }) => {
+test("filters are collapsed on phones @phone", async ({ page, kennel }) => {
   const isPhone = page.viewportSize()!.width < 760;
   await naps(kennel, "one", "two");
   const phase = page.getByRole("combobox", { name: "Phase" });
@@ -64,11 +64,11 @@ test("on a phone, what narrows the list is there when it is asked for @phone", a
   if (isPhone) {
     await open.click();
     await expect(phase).toBeHidden();
-    await expect(open).toHaveAccessibleName("Filter and sort, 1 in use");
+    await expect(open).toHaveAccessibleName("Filter and sort (1 active)");
   }
 });
 
-test("what is looked for is in the address, and stays there @phone", async ({ page, kennel }) => {
+test("keeps the search in the URL @phone", async ({ page, kennel }) => {
   await naps(kennel, "api-one", "api-two", "other");
   await expect(row(page, "other")).toBeVisible();
   await page.getByRole("searchbox").fill("api sleep");
@@ -79,12 +79,12 @@ test("what is looked for is in the address, and stays there @phone", async ({ pa
   await expect(row(page, "api-one")).toBeVisible();
   await expect(row(page, "other")).toHaveCount(0);
   await page.getByRole("searchbox").fill("nowhere");
-  await expect(page.getByText("No session matches")).toBeVisible();
-  await page.getByRole("button", { name: "Clear the search" }).click();
+  await expect(page.getByText("No matching sessions")).toBeVisible();
+  await page.getByRole("button", { name: "Clear search" }).click();
   await expect(row(page, "other")).toBeVisible();
 });
 
-test("columns sort, and say so", async ({ page, kennel }) => {
+test("sorts by column", async ({ page, kennel }) => {
   for (const name of ["bee", "cat", "ant"]) await naps(kennel, name);
   const names = () => page.locator(".cell-name a").allTextContents();
   await expect.poll(names).toEqual(["ant", "cat", "bee"]);
@@ -98,7 +98,7 @@ test("columns sort, and say so", async ({ page, kennel }) => {
   await expect(page).toHaveURL(/sort=-name/);
 });
 
-test("keys move, select and open", async ({ page, kennel }) => {
+test("supports keyboard navigation and selection", async ({ page, kennel }) => {
   for (const name of ["three", "two", "one"]) await naps(kennel, name);
   await expect(page.getByRole("grid")).toHaveAttribute("aria-rowcount", "4");
   await page.keyboard.press("j");
@@ -123,13 +123,13 @@ test("keys move, select and open", async ({ page, kennel }) => {
   await expect(page).toHaveURL(/\/sessions\/\w+$/);
 });
 
-test("several are stopped at once, and what came of it is told @phone", async ({ page, kennel }) => {
+test("stops several sessions and reports the outcome @phone", async ({ page, kennel }) => {
   await naps(kennel, "a", "b");
   await kennel.session(["sh", "-c", "sleep 1000 & sleep 1000 & wait"], ["--name", "tree"]);
   await kennel.session(["sleep", "1000"], ["--name", "stays"]);
   for (const name of ["a", "b", "tree"]) await row(page, name).getByRole("checkbox").check();
   await page.getByRole("button", { name: "Stop 3 sessions" }).click();
-  await expect(dialog(page)).toContainText("5 processes run in them now");
+  await expect(dialog(page)).toContainText("5 running processes will be ended");
   await expectAccessible(page);
   await dialog(page).getByRole("button", { name: "Stop 3 sessions" }).click();
   await expect(dialog(page)).toContainText(/3 sessions stopped, 5 processes ended, pens empty, [\d.]+ m?s/);
@@ -140,7 +140,7 @@ test("several are stopped at once, and what came of it is told @phone", async ({
   await expect(page.getByRole("region", { name: "Selection" })).toBeHidden();
 });
 
-test("many that do not end at once are all asked to, and keep nothing else waiting", async ({ page, kennel }) => {
+test("stopping many stubborn sessions does not block the page", async ({ page, kennel }) => {
   const deaf = Array.from({ length: 12 }, (_, at) => `deaf-${at}`);
   const ids = await Promise.all(deaf.map((name) => kennel.session(["sh", "-c", "trap '' TERM; echo up; while :; do sleep 0.5; done"], ["--name", name, "--grace", "1h"])));
   for (const id of ids) await expect.poll(() => kennel.cli("logs", id)).toBe("up");
@@ -150,20 +150,20 @@ test("many that do not end at once are all asked to, and keep nothing else waiti
   await dialog(page).getByRole("button", { name: "Stop 12 sessions" }).click();
   const phases = async () => (await kennel.api<{ sessions: { phase: string }[] }>("GET", "/v1/sessions")).sessions.map(({ phase }) => phase);
   await expect.poll(phases).toEqual(deaf.map(() => "stopping"));
-  await dialog(page).getByRole("button", { name: "Close, and let it go on" }).click();
-  // Meanwhile the page can be used: one of them is ended now.
+  await dialog(page).getByRole("button", { name: "Continue in background" }).click();
+  // Meanwhile the page works: kill one of them.
   await page.getByRole("link", { name: "deaf-3" }).click();
   await page.getByRole("button", { name: "Stop now…" }).click();
-  await dialog(page).getByRole("button", { name: "Stop it" }).click();
+  await dialog(page).getByRole("button", { name: "Stop session" }).click();
   await expect(dialog(page).getByRole("status")).toContainText("1 session stopped");
   await kennel.cli("stop", "--now", ...deaf.filter((name) => name !== "deaf-3"));
   await expect(page.getByText(/^12 sessions stopped/)).toBeVisible();
 });
 
-test("one that is resumed right after its stop is left alone", async ({ page, kennel }) => {
+test("a stop does not affect a later launch", async ({ page, kennel }) => {
   const id = await kennel.session(["sh", "-c", "trap 'sleep 0.4; exit' TERM; echo up; while :; do sleep 0.05; done"], ["--name", "again"]);
   await expect.poll(() => kennel.cli("logs", id)).toBe("up");
-  // The page learns of the end late; by then there is another launch.
+  // The page learns about the end late, when there is another launch.
   let asked = 0;
   await page.route("**/stop", async (route) => {
     if ((asked += 1) === 2) {
@@ -174,57 +174,57 @@ test("one that is resumed right after its stop is left alone", async ({ page, ke
   });
   await row(page, "again").getByRole("checkbox").check();
   await page.getByRole("button", { name: "Stop 1 session" }).click();
-  await dialog(page).getByRole("button", { name: "Stop it" }).click();
+  await dialog(page).getByRole("button", { name: "Stop session" }).click();
   await expect(dialog(page).getByRole("status")).toContainText("1 session stopped");
   expect(asked).toBeGreaterThan(1);
   expect(await kennel.api("GET", `/v1/sessions/${id}`)).toMatchObject({ attempt: 2, phase: "running" });
 });
 
-test("a stop is told though its daemon is killed over it", async ({ page, kennel }) => {
+test("a stop survives a daemon crash", async ({ page, kennel }) => {
   await kennel.session(["sh", "-c", "trap '' TERM; echo up; while :; do sleep 0.1; done"], ["--name", "deaf"]);
   await row(page, "deaf").getByRole("checkbox").check();
   await page.getByRole("button", { name: "Stop 1 session" }).click();
-  await dialog(page).getByLabel("Seconds of grace").fill("3");
-  await dialog(page).getByRole("button", { name: "Stop it" }).click();
+  await dialog(page).getByLabel("Grace period in seconds").fill("3");
+  await dialog(page).getByRole("button", { name: "Stop session" }).click();
   await expect(row(page, "deaf")).toContainText("stopping");
   await kennel.killDaemon();
-  await expect(dialog(page).getByRole("status")).toContainText(/1 session stopped|gone already/, { timeout: 30_000 });
+  await expect(dialog(page).getByRole("status")).toContainText(/1 session stopped|already ended/, { timeout: 30_000 });
 });
 
-test("who could not be ended is named, with why", async ({ page, kennel }) => {
+test("names processes that could not be ended", async ({ page, kennel }) => {
   await naps(kennel, "stuck");
   const session = await kennel.api("GET", "/v1/sessions/stuck");
   const survivors = [{ pid: 4711, name: "mounter", why: "uninterruptible" }];
   await page.route("**/v1/sessions/*/stop", (route) => route.fulfill({ json: { result: "still_alive", session, survivors, took_ms: 10 } }));
   await row(page, "stuck").getByRole("checkbox").check();
   await page.getByRole("button", { name: "Stop 1 session" }).click();
-  await dialog(page).getByLabel("None: KILL at once").check();
-  const asked = page.waitForRequest("**/stop");
-  await dialog(page).getByRole("button", { name: "Stop it" }).click();
-  expect((await asked).postDataJSON()).toMatchObject({ by: "dashboard", now: true });
+  await dialog(page).getByLabel("None: SIGKILL immediately").check();
+  const request = page.waitForRequest("**/stop");
+  await dialog(page).getByRole("button", { name: "Stop session" }).click();
+  expect((await request).postDataJSON()).toMatchObject({ by: "dashboard", now: true });
   await expect(dialog(page)).toContainText("mounter (4711): uninterruptible");
   await expect(dialog(page)).toContainText("1 session still alive with 1 process");
 });
 
-test("what has ended is removed, one by one and by a prune @phone", async ({ page, kennel }) => {
+test("removes ended sessions by selection and by prune @phone", async ({ page, kennel }) => {
   for (const name of ["one", "two", "three"]) await kennel.cli("run", "--name", name, "--", "true");
   await naps(kennel, "lives");
   await page.goto(new URL("/sessions?show=ended", page.url()).href);
   await row(page, "two").getByRole("checkbox").check();
   await page.getByRole("button", { name: "Remove 1 session" }).click();
-  await dialog(page).getByRole("button", { name: "Remove it" }).click();
+  await dialog(page).getByRole("button", { name: "Remove session" }).click();
   await expect(row(page, "two")).toHaveCount(0);
   await expect(row(page, "one")).toBeVisible();
   await page.getByRole("button", { name: "Prune…" }).click();
   await expect(dialog(page)).toContainText("2 sessions will be removed");
   await expectAccessible(page);
   await dialog(page).getByRole("button", { name: "Remove 2 sessions" }).click();
-  await expect(page.getByText("None has ended")).toBeVisible();
+  await expect(page.getByText("No ended sessions")).toBeVisible();
   const { sessions } = await kennel.api<{ sessions: { name: string }[] }>("GET", "/v1/sessions?all=true");
   expect(sessions.map(({ name }) => name)).toEqual(["lives"]);
 });
 
-test("a prune removes what it said, and nothing that has ended since", async ({ page, kennel }) => {
+test("prune removes only the sessions of the preview", async ({ page, kennel }) => {
   await kennel.cli("run", "--name", "over", "--", "true");
   await naps(kennel, "lives");
   await page.getByRole("button", { name: "Prune…" }).click();
@@ -237,7 +237,7 @@ test("a prune removes what it said, and nothing that has ended since", async ({ 
   expect(sessions.map(({ name }) => name)).toEqual(["lives"]);
 });
 
-test("what this browser may is asked for until it is told", async ({ page }) => {
+test("retries loading the browser’s scope", async ({ page }) => {
   let asked = 0;
   await page.route("**/v1/access/me", (route) => ((asked += 1) === 1 ? route.fulfill({ status: 503, body: "" }) : route.continue()));
   let letThrough = () => {};
@@ -249,7 +249,7 @@ test("what this browser may is asked for until it is told", async ({ page }) => 
   await expect(page.getByRole("button", { name: "New session" })).toBeVisible();
 });
 
-test("who only looks is offered nothing to change", async ({ browser, kennel }) => {
+test("a read-only browser gets no actions", async ({ browser, kennel }) => {
   await naps(kennel, "nap");
   const page = await browser.newPage();
   await page.goto(await kennel.link(true));
@@ -261,7 +261,7 @@ test("who only looks is offered nothing to change", async ({ browser, kennel }) 
   await page.close();
 });
 
-test("what is shown stays while the daemon is away, and is true again after", async ({ page, kennel }) => {
+test("the list survives a daemon crash", async ({ page, kennel }) => {
   await naps(kennel, "before");
   await expect(row(page, "before")).toBeVisible();
   await kennel.killDaemon();

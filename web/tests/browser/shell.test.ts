@@ -6,7 +6,7 @@ import { expect, expectAccessible, test } from "../support/test.ts";
 
 const AREAS = ["Members", "Plans", "Strays", "Worktrees", "Events", "Doctor", "Sessions"];
 
-/** Goes to an area as one does at this size. */
+/** Navigates to a page, through "More" on phones. */
 async function goTo(page: Page, area: string): Promise<void> {
   const link = page.getByRole("navigation", { name: "Main" }).getByRole("link", { name: area });
   if (await link.isVisible()) return link.click();
@@ -14,7 +14,7 @@ async function goTo(page: Page, area: string): Promise<void> {
   await page.getByRole("dialog", { name: "More" }).getByRole("link", { name: area }).click();
 }
 
-test("the shell leads everywhere @phone", async ({ page }) => {
+test("the navigation reaches every page @phone", async ({ page }) => {
   for (const area of AREAS) {
     await goTo(page, area);
     await expect(page.getByRole("heading", { name: area, level: 1 })).toBeVisible();
@@ -24,8 +24,8 @@ test("the shell leads everywhere @phone", async ({ page }) => {
   await expectAccessible(page);
 });
 
-test("what is at the foot elsewhere is behind More on a phone @phone", async ({ page, viewport }) => {
-  test.skip((viewport?.width ?? 0) > 760, "of a phone");
+test("phones have the settings behind More @phone", async ({ page, viewport }) => {
+  test.skip((viewport?.width ?? 0) > 760, "phones only");
   await page.getByRole("button", { name: "More" }).click();
   const more = page.getByRole("dialog", { name: "More" });
   await expect(more).toContainText("Live");
@@ -34,11 +34,11 @@ test("what is at the foot elsewhere is behind More on a phone @phone", async ({ 
   await page.reload();
   await expect(page.locator("html")).toHaveAttribute("data-theme", "dark");
   await page.getByRole("button", { name: "More" }).click();
-  await more.getByRole("button", { name: "As the system" }).click();
+  await more.getByRole("button", { name: "System" }).click();
   await expectAccessible(page);
 });
 
-test("the theme that was chosen stays", async ({ page }) => {
+test("stores the theme", async ({ page }) => {
   await page.getByRole("button", { name: "Theme: system" }).click();
   await page.getByRole("button", { name: "Theme: light" }).click();
   await expect(page.locator("html")).toHaveAttribute("data-theme", "dark");
@@ -49,24 +49,24 @@ test("the theme that was chosen stays", async ({ page }) => {
   await expect(page.locator("html")).toHaveAttribute("data-theme", "light");
 });
 
-test("keys lead to pages, and are listed", async ({ page }) => {
+test("shortcuts open pages and are listed", async ({ page }) => {
   await page.keyboard.press("g");
   await page.keyboard.press("e");
   await expect(page.getByRole("heading", { name: "Events", level: 1 })).toBeVisible();
   await expect(page.locator("main")).toBeFocused();
   await expect(page.locator("[data-announcer]")).toHaveText("Events");
   await page.keyboard.press("?");
-  const keys = page.getByRole("dialog", { name: "Keys" });
+  const keys = page.getByRole("dialog", { name: "Keyboard shortcuts" });
   for (const group of ["On this page", "Go to", "Everywhere"]) await expect(keys.getByRole("heading", { name: group })).toBeVisible();
   await expectAccessible(page);
   await page.keyboard.press("Escape");
   await expect(keys).toHaveCount(0);
 });
 
-test("the navigation can be skipped", async ({ page }) => {
+test("has a skip link", async ({ page }) => {
   const before = page.url();
   await page.keyboard.press("Tab");
-  const skip = page.getByRole("link", { name: "Skip to the page" });
+  const skip = page.getByRole("link", { name: "Skip to content" });
   await expect(skip).toBeFocused();
   await expect(skip).toBeInViewport();
   await page.keyboard.press("Enter");
@@ -74,10 +74,10 @@ test("the navigation can be skipped", async ({ page }) => {
   expect(page.url()).toBe(before);
 });
 
-test("a page looks the same however one comes to it @phone", async ({ page, kennel }) => {
+test("a page looks the same after navigation and reload @phone", async ({ page, kennel }) => {
   await kennel.cli("run", "-d", "-t", "--name", "nap", "--", "sh", "-c", "sleep 1000");
   const parts = ["h1", ".session-head", ".session-head .actions", ".tabs", ".list-head", ".session-row", ".session-row .cell-name", ".filters", ".page-head"];
-  const look = async () => {
+  const measure = async () => {
     await expect(page.locator("main h1").first()).toBeVisible();
     const boxes: Record<string, unknown> = {};
     for (const part of parts) {
@@ -87,9 +87,9 @@ test("a page looks the same however one comes to it @phone", async ({ page, kenn
     return boxes;
   };
   const settled = async () => {
-    let before = await look();
+    let before = await measure();
     await expect.poll(async () => {
-      const now = await look();
+      const now = await measure();
       const isSame = JSON.stringify(now) === JSON.stringify(before);
       before = now;
       return isSame;
@@ -112,49 +112,49 @@ test("a page looks the same however one comes to it @phone", async ({ page, kenn
   expect(await settled()).toEqual(list);
 });
 
-test("a path that nobody knows says so @phone", async ({ page }) => {
+test("shows an unknown path as not found @phone", async ({ page }) => {
   await page.goto(new URL("/nowhere/at/all", page.url()).href);
-  await expect(page.getByRole("heading", { name: "There is no such page" })).toBeVisible();
+  await expect(page.getByRole("heading", { name: "Page not found" })).toBeVisible();
   await expectAccessible(page);
-  await page.getByRole("link", { name: "the sessions" }).click();
+  await page.getByRole("link", { name: "the session list" }).click();
   await expect(page.getByRole("heading", { name: "Sessions", level: 1 })).toBeVisible();
 });
 
-test("a daemon that crashes is missed, and another heard by itself", async ({ page, kennel }) => {
+test("reconnects after a daemon crash", async ({ page, kennel }) => {
   await kennel.session(["sleep", "600"], ["--name", "steady"]);
   await expect(page).toHaveTitle("(1) Sessions · Kennel");
-  // It may be away for a few milliseconds only: what the page says is written down.
+  // The daemon may be down for only a few milliseconds, so record the banners.
   await page.evaluate(() => {
-    const said: (string | null)[] = ((window as unknown as { said: (string | null)[] }).said = []);
-    new MutationObserver(() => said.push(document.querySelector(".banner")?.getAttribute("data-state") ?? null)).observe(document.body, {
+    const states: (string | null)[] = ((window as unknown as { states: (string | null)[] }).states = []);
+    new MutationObserver(() => states.push(document.querySelector(".banner")?.getAttribute("data-state") ?? null)).observe(document.body, {
       childList: true,
       subtree: true,
     });
   });
   await kennel.killDaemon();
-  await expect(page.getByText("The daemon is back.")).toBeVisible();
-  const said = await page.evaluate(() => (window as unknown as { said: string[] }).said);
-  expect(said).toContain("lost");
+  await expect(page.getByText("Reconnected to the daemon.")).toBeVisible();
+  const states = await page.evaluate(() => (window as unknown as { states: string[] }).states);
+  expect(states).toContain("lost");
   await expect(page).toHaveTitle("(1) Sessions · Kennel");
   await expect(page.locator(".side")).toContainText("Live");
 });
 
-test("a daemon that was stopped is missed until another is started @phone", async ({ page, kennel }) => {
+test("reconnects when a stopped daemon is started again @phone", async ({ page, kennel }) => {
   const { host } = new URL(page.url());
   await kennel.cli("daemon", "stop");
-  await expect(page.getByText("The daemon does not answer.")).toBeVisible();
+  await expect(page.getByText("The daemon is not responding.")).toBeVisible();
   await expect(page).toHaveTitle("Not connected · Sessions · Kennel");
   await expect(page.locator('link[rel="icon"]')).toHaveAttribute("href", /^data:/);
-  await expect(page.getByText(/Trying again, for \d+ s so far/)).toBeVisible();
+  await expect(page.getByText(/Reconnecting for \d+ s/)).toBeVisible();
   await expectAccessible(page);
-  await expect(page.getByText("The daemon does not answer.")).toBeVisible();
+  await expect(page.getByText("The daemon is not responding.")).toBeVisible();
   await kennel.cli("daemon", "start", "--listen", host);
-  await expect(page.getByText("The daemon is back.")).toBeVisible();
+  await expect(page.getByText("Reconnected to the daemon.")).toBeVisible();
   await expect(page).toHaveTitle("Sessions · Kennel");
   await expect(page.locator('link[rel="icon"]')).toHaveAttribute("href", "/favicon.svg");
 });
 
-test("a browser whose leave is revoked says so, and what to do @phone", async ({ page, kennel }) => {
+test("shows how to sign in after the token is revoked @phone", async ({ page, kennel }) => {
   await kennel.cli("token", "revoke", "browser-1");
   await expect(page.getByRole("heading", { name: "This browser is signed out" })).toBeVisible();
   await expect(page.getByText("kennel dashboard", { exact: true })).toBeVisible();
@@ -164,13 +164,13 @@ test("a browser whose leave is revoked says so, and what to do @phone", async ({
   await expect(page.getByRole("heading", { name: "Sessions", level: 1 })).toBeVisible();
 });
 
-test("one can sign out", async ({ page, kennel }) => {
+test("signs out", async ({ page, kennel }) => {
   await page.getByRole("button", { name: "Sign out" }).click();
   await expect(page.getByRole("heading", { name: "This browser is signed out" })).toBeVisible();
   expect(await kennel.cli("token", "list")).not.toContain("browser-1");
 });
 
-test("a link that is opened in another tab lets this one in too", async ({ page, kennel, context }) => {
+test("a sign-in in another tab applies to this one", async ({ page, kennel, context }) => {
   await kennel.cli("token", "revoke", "browser-1");
   await expect(page.getByRole("heading", { name: "This browser is signed out" })).toBeVisible();
   const other = await context.newPage();
@@ -181,7 +181,7 @@ test("a link that is opened in another tab lets this one in too", async ({ page,
   await expect(page.getByRole("heading", { name: "Sessions", level: 1 })).toBeVisible();
 });
 
-test("who may only look is offered nothing else, and refused nothing @phone", async ({ browser, kennel, contextOptions, viewport }) => {
+test("a read-only browser gets no actions and no errors @phone", async ({ browser, kennel, contextOptions, viewport }) => {
   const gone = await kennel.session(["true"], ["--name", "gone-by"]);
   await kennel.cli("wait", gone);
   const stray = await startStray(kennel, gone);
@@ -199,7 +199,7 @@ test("who may only look is offered nothing else, and refused nothing @phone", as
     if (area === "Worktrees") await expect(page.getByText("kept-one")).toBeVisible();
     await expect(page.getByRole("button", { name: /^(End|Remove|Stop|Add|Delete|Run|New)\b/ })).toHaveCount(0);
   }
-  await expect(page.locator("body")).toContainText("looking only");
+  await expect(page.locator("body")).toContainText("read-only");
   expect(refused).toEqual([]);
   await context.close();
   stray.kill("SIGKILL");

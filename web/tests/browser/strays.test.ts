@@ -1,17 +1,17 @@
 import { expect, expectAccessible, test } from "../support/test.ts";
 import { ended, startStray } from "../support/stray.ts";
 
-test("no strays is a promise, with the sessions that it is about @phone", async ({ page, kennel }) => {
+test("shows that there are no strays @phone", async ({ page, kennel }) => {
   await kennel.session(["sleep", "600"], ["--name", "steady"]);
   await page.goto(new URL("/strays", page.url()).href);
   await expect(page.getByRole("heading", { name: "No strays" })).toBeVisible();
-  await expect(page.getByText("1 live session, every process accounted for.")).toBeVisible();
-  await expect(page.getByText(/looked \d+ s ago/)).toBeVisible();
+  await expect(page.getByText("1 live session, all processes accounted for.")).toBeVisible();
+  await expect(page.getByText(/scanned \d+ s ago/)).toBeVisible();
   await expect(page.getByRole("button", { name: "End all…" })).toHaveCount(0);
   await expectAccessible(page);
 });
 
-test("a stray is shown with whose it is, and ended @phone", async ({ page, kennel }) => {
+test("shows and ends a stray @phone", async ({ page, kennel }) => {
   const session = await kennel.session(["true"], ["--name", "gone-by"]);
   await kennel.cli("wait", session);
   const stray = await startStray(kennel, session);
@@ -19,7 +19,7 @@ test("a stray is shown with whose it is, and ended @phone", async ({ page, kenne
   const row = page.getByRole("row").filter({ hasText: `${stray.pid}` });
   await expect(row).toContainText("sleep 600");
   await expect(row.getByRole("link", { name: "gone-by" })).toHaveAttribute("href", `/sessions/${session}`);
-  await expect(row).toContainText("its environment");
+  await expect(row).toContainText("environment");
   await expect(page.getByRole("link", { name: "Strays 1 found" })).toBeVisible();
   await expectAccessible(page);
 
@@ -38,28 +38,28 @@ test("a stray is shown with whose it is, and ended @phone", async ({ page, kenne
   await expect(page.getByRole("heading", { name: "No strays" })).toBeVisible();
 });
 
-test("what still lives after its end is said", async ({ page, kennel }) => {
+test("reports strays that are still alive", async ({ page, kennel }) => {
   const session = await kennel.session(["true"]);
   await kennel.cli("wait", session);
   const stray = await startStray(kennel, session);
   const view = { pid: stray.pid, name: "sleep", command: "sleep 600", session, mark: "cookie" };
-  let asked: unknown = null;
+  let sent: unknown = null;
   await page.route("**/v1/strays/end", (route) => {
-    asked = route.request().postDataJSON();
+    sent = route.request().postDataJSON();
     return route.fulfill({ json: { ended: [], still_alive: [view] } });
   });
   await page.goto(new URL("/strays", page.url()).href);
   await page.getByRole("button", { name: "End all…" }).click();
   await page.getByRole("button", { name: "End 1 stray" }).click();
   await expect(page.getByText("1 is still alive")).toBeVisible();
-  expect(asked).toMatchObject({ only: [{ pid: stray.pid }] });
-  await expect(page.getByText("None was ended.")).toBeVisible();
+  expect(sent).toMatchObject({ only: [{ pid: stray.pid }] });
+  await expect(page.getByText("No stray was ended.")).toBeVisible();
   await expect(page.getByRole("row").filter({ hasText: `${stray.pid}` })).toBeVisible();
   await expectAccessible(page);
   stray.kill("SIGKILL");
 });
 
-test("only what is listed in the dialog is ended, and that is looked for when it opens", async ({ page, kennel }) => {
+test("ends only the strays listed in the dialog", async ({ page, kennel }) => {
   const session = await kennel.session(["true"]);
   await kennel.cli("wait", session);
   const first = await startStray(kennel, session);
@@ -80,20 +80,20 @@ test("only what is listed in the dialog is ended, and that is looked for when it
   await ended(later);
 });
 
-test("one of a live session that is outside its pen is shown, and left alone", async ({ page, kennel }) => {
+test("shows processes outside their pen without ending them", async ({ page, kennel }) => {
   const session = await kennel.session(["sleep", "600"], ["--name", "alive"]);
   const outside = await startStray(kennel, session, ["sleep", "601"]);
   await page.goto(new URL("/strays", page.url()).href);
   await expect(page.getByRole("heading", { name: "1 process outside" })).toBeVisible();
-  await expect(page.getByRole("table", { name: "Processes outside" })).toContainText("sleep 601");
+  await expect(page.getByRole("table", { name: "Processes outside their pen" })).toContainText("sleep 601");
   await expect(page.getByRole("button", { name: "End all…" })).toHaveCount(0);
   outside.kill("SIGKILL");
   await ended(outside);
-  await page.getByRole("button", { name: "Look again" }).click();
+  await page.getByRole("button", { name: "Scan again" }).click();
   await expect(page.getByRole("heading", { name: "1 process outside" })).toHaveCount(0);
 });
 
-test("a daemon that does not answer: what was seen stays, and is marked as old", async ({ page, kennel }) => {
+test("keeps the list and marks it as stale when a scan fails", async ({ page, kennel }) => {
   const session = await kennel.session(["true"]);
   await kennel.cli("wait", session);
   const stray = await startStray(kennel, session);
@@ -101,11 +101,11 @@ test("a daemon that does not answer: what was seen stays, and is marked as old",
   const row = page.getByRole("row").filter({ hasText: `${stray.pid}` });
   await expect(row).toBeVisible();
   await page.route("**/v1/strays", (route) => route.abort());
-  await page.getByRole("button", { name: "Look again" }).click();
-  await expect(page.getByText("The last look failed")).toBeVisible();
+  await page.getByRole("button", { name: "Scan again" }).click();
+  await expect(page.getByText("The last scan failed")).toBeVisible();
   await expect(row).toBeVisible();
   await page.unroute("**/v1/strays");
-  await page.getByRole("button", { name: "Look again" }).click();
-  await expect(page.getByText("The last look failed")).toHaveCount(0);
+  await page.getByRole("button", { name: "Scan again" }).click();
+  await expect(page.getByText("The last scan failed")).toHaveCount(0);
   stray.kill("SIGKILL");
 });

@@ -1,15 +1,15 @@
-/** Agents that do what their prompt says, line by line, so that a test has them in its hand at every moment. */
+/** Agents that execute their prompt line by line, so that a test controls every step. */
 import { chmod, mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 
 import type { Kennel } from "./kennel.ts";
 
 /**
- * What a line of a prompt may be: `say TEXT` and `tool NAME` (as JSON has them in quotes), `usage IN CACHED OUT COST`,
- * `fail STATUS TEXT`, `once FILE` (fails as if overloaded, if there is none; then there is), `wait FILE` (until there is one), `child` (a process of its own), `deaf` (to signals), `hang`, `exit CODE`; `done` at the end
- * of all others.
+ * The lines of a prompt: `say TEXT` and `tool NAME` (JSON-escaped), `usage IN CACHED OUT COST`, `fail STATUS TEXT`, `once FILE`
+ * (reports an overload and creates the file, unless it exists), `wait FILE` (until it exists), `child` (starts a process), `deaf`
+ * (ignores signals), `hang`, `exit CODE`. At the end it reports `done`.
  */
-const OBEDIENT = `#!/bin/sh
+const SCRIPTED = `#!/bin/sh
 tell() { printf '%s\\n' "$1"; }
 tell '{"id":"c-1"}'
 cat > "$TMPDIR_OF_TEST/prompt.$$"
@@ -32,7 +32,7 @@ done < "$TMPDIR_OF_TEST/prompt.$$"
 tell '{"type":"done"}'
 `;
 
-/** Speaks as Claude Code does, as much of it as a dashboard shows. */
+/** Prints the subset of Claude Code’s output that the dashboard shows. */
 const CLAUDE = `#!/bin/sh
 cat > /dev/null
 tell() { printf '%s\\n' "$1"; }
@@ -54,9 +54,9 @@ async function program(kennel: Kennel, name: string, text: string): Promise<stri
   return path;
 }
 
-/** The description of an agent that obeys. */
-export async function obedient(kennel: Kennel): Promise<string> {
-  const path = await program(kennel, "coder", OBEDIENT);
+/** Returns the description of the scripted agent. */
+export async function scriptedAgent(kennel: Kennel): Promise<string> {
+  const path = await program(kennel, "coder", SCRIPTED);
   return `program = "${path}"
 args = [["--continue", "{conversation}"], ["--model", "{model}"], ["--turns", "{turns}"], "{args}"]
 conversation = 'c-[0-9]+'
@@ -76,24 +76,24 @@ done = { at = "/type", is = "done" }
 `;
 }
 
-/** Puts a `claude` into the folder that it returns, for a PATH. */
+/** Installs a scripted `claude`; returns its folder for PATH. */
 export async function scriptedClaude(kennel: Kennel): Promise<string> {
   await program(kennel, "claude", CLAUDE);
   return join(kennel.folder, "bin");
 }
 
-/** Adds a member that obeys. */
-export async function seat(kennel: Kennel, name: string): Promise<void> {
-  const description = await obedient(kennel);
+/** Adds a member with the scripted agent. */
+export async function addMember(kennel: Kennel, name: string): Promise<void> {
+  const description = await scriptedAgent(kennel);
   await kennel.api("POST", "/v1/members", { name, cwd: kennel.folder, seat: { agent: "coder", description } });
 }
 
-/** Lets those go on who wait for this file. */
+/** Creates the file that a `wait` line waits for. */
 export async function release(kennel: Kennel, file: string): Promise<void> {
   await writeFile(join(kennel.folder, file), "");
 }
 
-/** Gives a prompt as another program would; the session's id. */
+/** Sends a prompt through the API; returns the session id. */
 export async function ask(kennel: Kennel, member: string, prompt: string, more: object = {}): Promise<string> {
   const { session } = await kennel.api<{ session: string }>("POST", "/v1/ask", { member, prompt, detach: true, ...more });
   return session;

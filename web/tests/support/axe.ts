@@ -13,11 +13,11 @@ declare global {
 }
 
 /**
- * What is wrong with a page, in words. Axe is put into each document once, and run in it: the package made for this puts it there
- * anew each time, for the sake of frames, of which there are none here.
+ * Returns the accessibility violations of a page as texts. Axe is injected into each document once: the official package injects it
+ * on every run, to support frames.
  */
-export async function faults(page: Page, options: axe.RunOptions): Promise<string[]> {
+export async function violations(page: Page, options: axe.RunOptions): Promise<string[]> {
   if (!(await page.evaluate(() => window.axe !== undefined))) await page.evaluate(SOURCE);
-  const { violations } = await page.evaluate((asked) => window.axe!.run(asked), options);
-  return violations.map((it) => `${it.id}: ${it.help}\n${it.nodes.map((node) => `  ${node.html}\n  ${node.failureSummary}`).join("\n")}`);
+  const { violations: found } = await page.evaluate((given) => window.axe!.run(given), options);
+  return found.map((it) => `${it.id}: ${it.help}\n${it.nodes.map((node) => `  ${node.html}\n  ${node.failureSummary}`).join("\n")}`);
 }

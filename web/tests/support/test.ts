@@ -1,16 +1,16 @@
-/** The tests' own `test`: with a daemon of its own and a browser that is signed in. */
+/** Playwright’s `test` with a daemon and a signed-in browser. */
 import { test as base, expect, type Page } from "@playwright/test";
 
-import { faults } from "./axe.ts";
+import { violations } from "./axe.ts";
 import { Kennel } from "./kennel.ts";
 
 export { expect };
 
 interface Fixtures {
   kennel: Kennel;
-  /** Environment that the daemon gets. */
+  /** Additional environment of the daemon. */
   daemonEnv: Record<string, string>;
-  /** A page that is signed in, at the list of sessions. */
+  /** A signed-in page that shows the session list. */
   page: Page;
 }
 
@@ -22,30 +22,29 @@ export const test = base.extend<Fixtures>({
     await kennel.end();
   },
   page: async ({ page, kennel }, use) => {
-    const wrong: string[] = [];
-    page.on("pageerror", (error) => wrong.push(`${error}`));
+    const errors: string[] = [];
+    page.on("pageerror", (error) => errors.push(`${error}`));
     page.on("console", (message) => {
-      // A daemon that is away can't answer; whatever else the browser complains of is a fault.
+      // Failed requests are expected while the daemon is down; all other errors are bugs.
       if (message.type() === "error" && !/Failed to load resource|ERR_|WebSocket connection/.test(message.text())) {
-        wrong.push(message.text());
+        errors.push(message.text());
       }
     });
     await page.goto(await kennel.link());
     await expect(page.getByRole("heading", { name: "Sessions", level: 1 })).toBeVisible();
     await use(page);
-    expect(wrong, "the browser complained").toEqual([]);
+    expect(errors, "browser errors").toEqual([]);
   },
 });
 
-/** Sees that people who can't see, or use no mouse, can use what is shown; in both themes, between which only colours differ. */
+/** Checks accessibility in both themes; in the dark one only colours, because nothing else differs. */
 export async function expectAccessible(page: Page): Promise<void> {
   for (const theme of ["light", "dark"] as const) {
     await page.emulateMedia({ colorScheme: theme });
     await expect(page.locator("html")).toHaveAttribute("data-theme", theme);
-    const told = await faults(page, theme === "light" ? {} : { runOnly: ["color-contrast"] });
-    expect(told.map((fault) => `${theme}: ${fault}`).join("\n"), "axe").toBe("");
-    // Nothing sticks out to the side.
-    expect(await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth), "no scrolling sideways").toBe(true);
+    const found = await violations(page, theme === "light" ? {} : { runOnly: ["color-contrast"] });
+    expect(found.map((violation) => `${theme}: ${violation}`).join("\n"), "axe").toBe("");
+        expect(await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth), "no horizontal scrolling").toBe(true);
   }
   await page.emulateMedia({ colorScheme: null });
 }

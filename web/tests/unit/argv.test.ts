@@ -3,11 +3,11 @@ import { expect, test } from "@playwright/test";
 import { split } from "../../src/pages/sessions/new/argv.ts";
 
 const argv = (line: string) => {
-  const told = split(line);
-  return "argv" in told ? told.argv : told.wrong;
+  const result = split(line);
+  return "argv" in result ? result.argv : result.wrong;
 };
 
-test("a line is taken apart as a shell would", () => {
+test("splits a line like a shell", () => {
   expect(argv("git log  -n 3 ")).toEqual(["git", "log", "-n", "3"]);
   expect(argv(`echo 'a  b' "c d" e\\ f`)).toEqual(["echo", "a  b", "c d", "e f"]);
   expect(argv(`a'b'"c"d`)).toEqual(["abcd"]);
@@ -18,16 +18,16 @@ test("a line is taken apart as a shell would", () => {
   expect(argv("a\\\nb")).toEqual(["ab"]);
 });
 
-test("what is not closed is refused", () => {
+test("refuses unclosed quotes", () => {
   expect(argv("echo 'a")).toContain("single quote");
   expect(argv('echo "a\\"')).toContain("double quote");
   expect(argv("echo a\\")).toContain("backslash");
 });
 
-test("signs for a shell are noticed, unless they are quoted", () => {
+test("reports shell characters, unless they are quoted", () => {
   const signs = (line: string) => {
-    const told = split(line);
-    return "forShell" in told ? told.forShell : null;
+    const result = split(line);
+    return "forShell" in result ? result.forShell : null;
   };
   expect(signs("a | b > c")).toEqual(["|", ">"]);
   expect(signs("echo '$HOME | x'")).toEqual([]);

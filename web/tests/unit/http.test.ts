@@ -3,10 +3,10 @@ import type { AddressInfo } from "node:net";
 
 import { expect, test } from "@playwright/test";
 
-import { get, Refusal } from "../../src/api/http.ts";
+import { get, ApiError } from "../../src/api/http.ts";
 
-/** Somebody who answers as is said. */
-async function answering(how: RequestListener, use: (place: string) => Promise<void>): Promise<void> {
+/** Runs a server with this listener. */
+async function withServer(how: RequestListener, use: (url: string) => Promise<void>): Promise<void> {
   const server = createServer(how);
   await new Promise<void>((ready) => server.listen(0, "127.0.0.1", ready));
   try {
@@ -19,33 +19,33 @@ async function answering(how: RequestListener, use: (place: string) => Promise<v
 
 const failure = (asked: Promise<unknown>) => asked.then(() => null, (error: unknown) => error);
 
-test("who never answers, or never ends, is as good as not there", async () => {
+test("a response that never starts or ends counts as unreachable", async () => {
   const silent: RequestListener = () => undefined;
   const endless: RequestListener = (_, response) => void response.writeHead(200, { "Content-Type": "application/json" }).write("[");
   for (const how of [silent, endless]) {
-    await answering(how, async (place) => {
-      const error = await failure(get(place, undefined, 100));
-      expect(error).toBeInstanceOf(Refusal);
-      expect(error).toMatchObject({ status: 0, code: "unreachable", passes: true });
+    await withServer(how, async (url) => {
+      const error = await failure(get(url, undefined, 100));
+      expect(error).toBeInstanceOf(ApiError);
+      expect(error).toMatchObject({ status: 0, code: "unreachable", isTransient: true });
     });
   }
 });
 
-test("who asks no more is not told that nobody is there", async () => {
-  await answering(() => undefined, async (place) => {
+test("an aborted request is not reported as unreachable", async () => {
+  await withServer(() => undefined, async (url) => {
     const closing = new AbortController();
-    const asked = failure(get(place, closing.signal));
+    const asked = failure(get(url, closing.signal));
     closing.abort();
-    expect(await asked).not.toBeInstanceOf(Refusal);
+    expect(await asked).not.toBeInstanceOf(ApiError);
   });
 });
 
-test("an answer is not asked for again, though its status is that of one who can't answer", async () => {
-  for (const [code, passes] of [["busy", false], ["refused", false], ["gone", true]] as const) {
+test("retries a 503 only without a final answer", async () => {
+  for (const [code, isTransient] of [["busy", false], ["refused", false], ["gone", true]] as const) {
     const how: RequestListener = (_, response) =>
-      void response.writeHead(503, { "Content-Type": "application/problem+json" }).end(JSON.stringify({ code, detail: "said", status: 503 }));
-    await answering(how, async (place) => expect(await failure(get(place)), code).toMatchObject({ code, passes }));
+      void response.writeHead(503, { "Content-Type": "application/problem+json" }).end(JSON.stringify({ code, detail: "text", status: 503 }));
+    await withServer(how, async (url) => expect(await failure(get(url)), code).toMatchObject({ code, isTransient }));
   }
   const full: RequestListener = (_, response) => void response.writeHead(503, { "Content-Type": "text/plain" }).end("too many");
-  await answering(full, async (place) => expect(await failure(get(place))).toMatchObject({ status: 503, passes: true }));
+  await withServer(full, async (url) => expect(await failure(get(url))).toMatchObject({ status: 503, isTransient: true }));
 });

@@ -1,10 +1,10 @@
 import { expect, test } from "@playwright/test";
 
-import { type Block, halves, inline, parse } from "../../src/ui/markdown.ts";
+import { type Block, splitLong, inline, parse } from "../../src/ui/markdown.ts";
 
 const text = (text: string) => ({ kind: "text", text });
 
-test("paragraphs keep their lines, and end at an empty one", () => {
+test("parses paragraphs", () => {
   expect(parse("one\ntwo\n\nthree")).toEqual([
     { kind: "paragraph", inlines: [text("one\ntwo")] },
     { kind: "paragraph", inlines: [text("three")] },
@@ -13,7 +13,7 @@ test("paragraphs keep their lines, and end at an empty one", () => {
   expect(parse("\r\n\r\na\r\nb")).toEqual([{ kind: "paragraph", inlines: [text("a\nb")] }]);
 });
 
-test("fences are taken as they are, with or without an end", () => {
+test("parses code blocks, with or without an end", () => {
   expect(parse("```rust\n# no heading\n**no**\n```\nafter")).toEqual([
     { kind: "code", language: "rust", text: "# no heading\n**no**" },
     { kind: "paragraph", inlines: [text("after")] },
@@ -22,7 +22,7 @@ test("fences are taken as they are, with or without an end", () => {
   expect(parse("````\n```\nin it\n```\n````")).toEqual([{ kind: "code", language: "", text: "```\nin it\n```" }]);
 });
 
-test("headings, rules and quotes", () => {
+test("parses headings, rules and quotes", () => {
   expect(parse("## Two ##\n---\n> said\n> so\nnot so\n#5 is no heading")).toEqual([
     { kind: "heading", level: 2, inlines: [text("Two")] },
     { kind: "rule" },
@@ -31,7 +31,7 @@ test("headings, rules and quotes", () => {
   ]);
 });
 
-test("lists know how deep they are, and go on", () => {
+test("parses nested and continued list items", () => {
   const [list] = parse("1. one\n   goes on\n   - deeper\n\n2. two\n\nafter");
   expect(list).toEqual({
     kind: "list",
@@ -44,7 +44,7 @@ test("lists know how deep they are, and go on", () => {
   });
 });
 
-test("words: code, bold, and what only looks like it", () => {
+test("parses inline code and bold text", () => {
   expect(inline("a `b **c**` **d `e`** f")).toEqual([
     text("a "),
     { kind: "code", text: "b **c**" },
@@ -57,7 +57,7 @@ test("words: code, bold, and what only looks like it", () => {
   }
 });
 
-test("links are told with their address, and only those of the web lead anywhere", () => {
+test("shows the URL of a link, and links only http and https", () => {
   expect(inline("see [it](https://example.com/a_(b)), or https://example.com/x?y=1.")).toEqual([
     text("see "),
     text("it ("),
@@ -74,12 +74,12 @@ test("links are told with their address, and only those of the web lead anywhere
   expect(inline("![a](https://example.com/a.png)")).toEqual([text("a ("), { kind: "link", url: "https://example.com/a.png" }, text(")")]);
 });
 
-test("nothing is lost of what is not understood, and nothing is HTML", () => {
+test("keeps unknown syntax as text", () => {
   const nasty = `<script>alert(1)</script> <img src=x onerror="alert(1)"> &amp; | a | b |`;
   expect(parse(nasty)).toEqual([{ kind: "paragraph", inlines: [text(nasty)] }]);
 });
 
-test("what is made to be slow is not", () => {
+test("parses adversarial input quickly", () => {
   const plain = (blocks: Block[]) => JSON.stringify(blocks).length;
   for (const piece of ["**a ", "`a", "[", "![](", "__", "> ", "- ", "\t- ", "```\n", "https://a", "*_`["]) {
     const started = performance.now();
@@ -89,7 +89,7 @@ test("what is made to be slow is not", () => {
   }
 });
 
-/** Lines on which a pattern that goes back over what it has read takes minutes, each of some 100,000 characters. */
+/** Lines on which a backtracking pattern takes minutes, each of about 100,000 characters. */
 const HOSTILE: [string, (n: number) => string][] = [
   ["a heading of spaces", (n) => `# ${" ".repeat(n)}x`],
   ["a heading of marks and spaces", (n) => `# x${" #".repeat(n / 2)} x`],
@@ -97,25 +97,25 @@ const HOSTILE: [string, (n: number) => string][] = [
   ["a fence of tildes", (n) => `${"~".repeat(n)}\``],
   ["a fence of spaces", (n) => `~~~${" ".repeat(n)}\``],
   ["an item of spaces", (n) => `- ${" ".repeat(n)}x\u2028y`],
-  ["a rule that is none", (n) => `${"- ".repeat(n / 2)}x`],
+  ["an invalid rule", (n) => `${"- ".repeat(n / 2)}x`],
   ["a link of spaces", (n) => `[](${" ".repeat(n)}`],
-  ["an address of dots", (n) => `https://a${".".repeat(n)}a`],
+  ["a URL of dots", (n) => `https://a${".".repeat(n)}a`],
   ["runs of backticks", (n) => Array.from({ length: Math.sqrt(n) }, (_, at) => "`".repeat(at + 1)).join("a")],
-  ["bold that does not end", (n) => "**a".repeat(n / 3)],
+  ["unclosed bold", (n) => "**a".repeat(n / 3)],
 ];
 
-for (const [what, line] of HOSTILE) {
-  test(`what an agent says keeps the page busy for no longer than it is long: ${what}`, () => {
+for (const [name, line] of HOSTILE) {
+  test(`parses in linear time: ${name}`, () => {
     const started = performance.now();
     parse(line(100_000));
-    // As long as lines may be, and as much as is looked at.
+    // Lines just below the length limit.
     parse(`${line(1_900)}\n`.repeat(100));
     parse(`${line(1_900)}\n\n`.repeat(100));
     expect(performance.now() - started).toBeLessThan(1_000);
   });
 }
 
-test("a line that is too long to be written by anybody is text", () => {
+test("treats an overlong line as plain text", () => {
   const long = `# ${"**a** ".repeat(400)}`;
   expect(parse(`one\n${long}\n# Two ## #`)).toEqual([
     { kind: "paragraph", inlines: [text("one")] },
@@ -124,12 +124,12 @@ test("a line that is too long to be written by anybody is text", () => {
   ]);
 });
 
-test("of a long text the end is taken apart, from a place that stays while it grows", () => {
-  expect(halves("short")).toEqual({ plain: "", rest: "short" });
+test("parses only the end of a long text, with a stable cut", () => {
+  expect(splitLong("short")).toEqual({ plain: "", rest: "short" });
   const cuts = new Set<number>();
   for (let length = 200_100; length < 400_000; length += 10_000) {
     const whole = "a line\n".repeat(length / 7);
-    const { plain, rest } = halves(whole);
+    const { plain, rest } = splitLong(whole);
     expect(plain + rest).toBe(whole);
     expect(plain.endsWith("\n")).toBe(true);
     expect(rest.length).toBeLessThanOrEqual(200_000);

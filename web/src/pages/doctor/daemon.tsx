@@ -1,12 +1,12 @@
 import type { DaemonView, SettingsView } from "../../api/types.ts";
 import { useFetched } from "../../state/fetched.ts";
 import { Age } from "../../ui/age.tsx";
-import { bytes, counted, duration, moment } from "../../ui/format.ts";
+import { bytes, duration, formatTime } from "../../ui/format.ts";
 import { Failed, Loading } from "../../ui/states.tsx";
 
 const EVERY_MS = 5000;
 
-/** The daemon itself: what it is, and whether it can do its work. */
+/** Shows facts about the daemon and its settings. */
 export function DaemonFacts() {
   const { value, error, again } = useFetched<DaemonView>("/v1/daemon", { every: EVERY_MS });
   const daemon = value.value;
@@ -16,25 +16,25 @@ export function DaemonFacts() {
         <h2 id="doctor-daemon">Daemon</h2>
       </header>
       <div class="body">
-        {daemon === null && error.value !== null && <Failed what="The daemon does not tell" error={error.value} again={again} />}
-        {daemon === null && error.value === null && <Loading what="Asking…" />}
+        {daemon === null && error.value !== null && <Failed what="Couldn’t load the daemon’s status" error={error.value} again={again} />}
+        {daemon === null && error.value === null && <Loading what="Loading…" />}
         {daemon && (
           <dl class="facts">
             <dt>Version</dt>
             <dd class="foreign">{daemon.version}</dd>
-            <dt>Runs for</dt>
+            <dt>Uptime</dt>
             <dd>
-              <Age since={daemon.started_at} /> <span class="muted">since {moment(daemon.started_at)}</span>
+              <Age since={daemon.started_at} /> <span class="muted">since {formatTime(daemon.started_at)}</span>
             </dd>
-            <dt>Pid</dt>
+            <dt>PID</dt>
             <dd>
-              {daemon.pid} <span class="muted">{daemon.yard_pid === null ? "without a yard" : `below yard ${daemon.yard_pid}`}</span>
+              {daemon.pid} <span class="muted">{daemon.yard_pid === null ? "no yard" : `yard PID ${daemon.yard_pid}`}</span>
             </dd>
             <dt>Home</dt>
             <dd class="mono foreign">{daemon.home}</dd>
             <dt>Sessions</dt>
             <dd>
-              {daemon.live.toLocaleString("en")} live, {daemon.total.toLocaleString("en")} on record
+              {daemon.live.toLocaleString("en")} live, {daemon.total.toLocaleString("en")} recorded
             </dd>
             {daemon.listen && (
               <>
@@ -57,22 +57,22 @@ function Settings({ settings }: { settings: SettingsView }) {
   const byName = Object.entries(settings.max_live_by_name);
   return (
     <>
-      <dt>Live at once</dt>
+      <dt>Max. live sessions</dt>
       <dd>
-        {settings.max_live === null ? "any number" : `at most ${settings.max_live}`}
-        {byName.length > 0 && <span class="muted foreign"> · {byName.map(([name, most]) => `${name}: ${most}`).join(", ")}</span>}
+        {settings.max_live === null ? "unlimited" : settings.max_live}
+        {byName.length > 0 && <span class="muted foreign"> · {byName.map(([name, limit]) => `${name}: ${limit}`).join(", ")}</span>}
       </dd>
-      <dt>Launched at once</dt>
-      <dd>{settings.max_launching === null ? "any number" : `at most ${settings.max_launching}`}</dd>
-      <dt>Kept free</dt>
+      <dt>Max. concurrent launches</dt>
+      <dd>{settings.max_launching === null ? "unlimited" : settings.max_launching}</dd>
+      <dt>Reserved</dt>
       <dd>
-        {bytes(settings.min_free_disk)} of disk, {bytes(settings.min_free_memory)} of memory
+        {bytes(settings.min_free_disk)} disk, {bytes(settings.min_free_memory)} memory
       </dd>
-      <dt>Ended ones kept</dt>
-      <dd>{counted(settings.ended_kept, "session")}</dd>
-      <dt>Keys stand for</dt>
+      <dt>Ended sessions kept</dt>
+      <dd>{settings.ended_kept.toLocaleString("en")}</dd>
+      <dt>Idempotency keys kept for</dt>
       <dd>{duration(settings.key_retention_ms)}</dd>
-      <dt>Worktrees</dt>
+      <dt>Worktree folder</dt>
       <dd class="mono foreign">{settings.worktrees}</dd>
     </>
   );

@@ -1,20 +1,20 @@
 import { useEffect } from "preact/hooks";
 
-import { told } from "../../api/http.ts";
+import { errorText } from "../../api/http.ts";
 import { Age } from "../../ui/age.tsx";
 import { Button } from "../../ui/button.tsx";
 import { Copy } from "../../ui/copy.tsx";
 import { Failed, Loading } from "../../ui/states.tsx";
 import { DaemonFacts } from "./daemon.tsx";
-import { asText, diagnosis, examine, examinedAt, examining, failure } from "./examination.ts";
+import { asText, diagnosis, runChecks, checkedAt, isChecking, failure } from "./diagnosis.ts";
 import { Report } from "./report.tsx";
-import { Figures, Readiness } from "./work.tsx";
+import { Metrics, Readiness } from "./readiness.tsx";
 import "./doctor.css";
 
-/** What this machine offers, found by trying it, and how the daemon is. */
+/** Shows what this machine supports, found by trying it, and the state of the daemon. */
 export function DoctorPage(_: { parts: string[] }) {
   useEffect(() => {
-    if (diagnosis.peek() === null) void examine();
+    if (diagnosis.peek() === null) void runChecks();
   }, []);
   const report = diagnosis.value;
   return (
@@ -22,41 +22,41 @@ export function DoctorPage(_: { parts: string[] }) {
       <div class="page-head doctor-head">
         <h1>Doctor</h1>
         <span class="muted small grow" role="status">
-          {examining.value && report && "Examining, with real pens…"}
-          {!examining.value && examinedAt.value && (
+          {isChecking.value && report && "Checking…"}
+          {!isChecking.value && checkedAt.value && (
             <>
-              examined <Age since={examinedAt.value} /> ago
+              checked <Age since={checkedAt.value} /> ago
             </>
           )}
         </span>
-        {report && <Copy text={() => asText(report)} label="Copy the report as text" />}
-        <Button icon="refresh" disabled={examining.value} onClick={() => void examine()}>
-          Examine again
+        {report && <Copy text={() => asText(report)} label="Copy report as text" />}
+        <Button icon="refresh" disabled={isChecking.value} onClick={() => void runChecks()}>
+          Check again
         </Button>
       </div>
       {failure.value !== null && report && (
         <p class="note warn" role="alert">
           <span>
-            The last examination failed: <span class="foreign">{told(failure.value)}</span>
+            The last check failed: <span class="foreign">{errorText(failure.value)}</span>
           </span>
         </p>
       )}
       {report && <Report diagnosis={report} />}
-      {!report && examining.value && (
+      {!report && isChecking.value && (
         <div class="card">
-          <Loading what="Trying real pens, each with an agent that leaves a daemon behind. This takes a second…" />
+          <Loading what="Checking each kind of pen with an agent that leaves a daemon process behind…" />
         </div>
       )}
-      {!report && !examining.value && failure.value !== null && (
+      {!report && !isChecking.value && failure.value !== null && (
         <div class="card">
-          <Failed what="This machine can't be examined" error={failure.value} again={() => void examine()} />
+          <Failed what="Couldn’t check this machine" error={failure.value} again={() => void runChecks()} />
         </div>
       )}
       <div class="doctor-columns">
         <DaemonFacts />
         <Readiness />
       </div>
-      <Figures />
+      <Metrics />
     </div>
   );
 }

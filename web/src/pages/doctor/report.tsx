@@ -1,21 +1,21 @@
 import { Badge } from "../../ui/badge.tsx";
 import { Icon } from "../../ui/icons.tsx";
-import type { Tone } from "../../ui/words.ts";
-import { type Diagnosis, type Goodness, trialText } from "./examination.ts";
+import type { Tone } from "../../ui/labels.ts";
+import { type Diagnosis, type FindingState, penCheckText } from "./diagnosis.ts";
 
-const WORDS: Record<Goodness, { word: string; tone: Tone }> = {
+const WORDS: Record<FindingState, { word: string; tone: Tone }> = {
   good: { word: "good", tone: "good" },
-  fair: { word: "fair", tone: "warn" },
+  fair: { word: "limited", tone: "warn" },
   bad: { word: "bad", tone: "bad" },
 };
 
 const PENS: Record<string, string> = {
-  cgroup: "A control group: the kernel itself knows who is in it",
-  subtree: "The tree of processes below the keeper",
-  pidns: "A namespace of process ids: it ends with its first process",
+  cgroup: "Control group: the kernel tracks its processes",
+  subtree: "The process tree below the keeper",
+  pidns: "PID namespace: all processes end with the first one",
 };
 
-/** What the doctor found. */
+/** Shows the report of the doctor. */
 export function Report({ diagnosis }: { diagnosis: Diagnosis }) {
   return (
     <>
@@ -24,22 +24,22 @@ export function Report({ diagnosis }: { diagnosis: Diagnosis }) {
         <div class="stack">
           <section class="card" aria-labelledby="doctor-pens">
             <header>
-              <h2 id="doctor-pens">Pens on trial</h2>
+              <h2 id="doctor-pens">Isolation checks</h2>
             </header>
             <ul class="findings">
               {diagnosis.pens.map((trial) => (
                 <li key={trial.kind}>
-                  <Badge tone={trial.works ? "good" : "quiet"} word={trial.works ? "holds" : "not here"} />
+                  <Badge tone={trial.works ? "good" : "quiet"} word={trial.works ? "works" : "unavailable"} />
                   <span>
-                    <strong class="foreign">{trial.kind}</strong> <span class="foreign">{trialText(trial)}</span>
+                    <strong class="foreign">{trial.kind}</strong> <span class="foreign">{penCheckText(trial)}</span>
                     <span class="muted small about">{PENS[trial.kind]}</span>
                   </span>
                 </li>
               ))}
             </ul>
           </section>
-          <Sentences title="What can't be promised" id="doctor-promise" lines={diagnosis.cannot_promise} />
-          <Sentences title="To get better" id="doctor-advice" lines={diagnosis.advice} />
+          <Sentences title="Limitations" id="doctor-promise" lines={diagnosis.cannot_promise} />
+          <Sentences title="Suggestions" id="doctor-advice" lines={diagnosis.advice} />
         </div>
         <section class="card" aria-labelledby="doctor-findings">
           <header>
@@ -68,11 +68,11 @@ function Soundness({ diagnosis }: { diagnosis: Diagnosis }) {
       <p>
         {diagnosis.sound ? (
           <>
-            <strong>Sound.</strong> A session gets a <strong class="foreign">{diagnosis.pen}</strong> pen: whatever it starts ends with it.
+            <strong>All good.</strong> Sessions use <strong class="foreign">{diagnosis.pen}</strong> pens: every process ends with its session.
           </>
         ) : (
           <>
-            <strong>Not sound.</strong> No pen that holds is possible on this machine.
+            <strong>Problem found.</strong> No reliable pen is available on this machine.
           </>
         )}
       </p>

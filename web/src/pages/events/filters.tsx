@@ -4,14 +4,14 @@ import { live } from "../../state/live.ts";
 import { params, setParam } from "../../state/router.ts";
 import { Button } from "../../ui/button.tsx";
 import type { Log } from "./log.ts";
-import { toneOf } from "./row.tsx";
-import type { Wanted } from "./store.ts";
+import { kindLabel } from "../../ui/event-kinds.ts";
+import type { EventFilter } from "./store.ts";
 
-/** What is shown of the log: some kinds, one session, or what has a text in it. */
-export function Filters({ log, wanted, search }: { log: Log; wanted: Wanted; search: { current: HTMLInputElement | null } }) {
-  const kinds = useMemo(() => counts(log, wanted.kinds), [log, wanted.kinds]);
+/** Filters the log by kind, session and text. */
+export function Filters({ log, filter, search }: { log: Log; filter: EventFilter; search: { current: HTMLInputElement | null } }) {
+  const kinds = useMemo(() => counts(log, filter.kinds), [log, filter.kinds]);
   const toggle = (kind: string) => {
-    const next = wanted.kinds.includes(kind) ? wanted.kinds.filter((it) => it !== kind) : [...wanted.kinds, kind];
+    const next = filter.kinds.includes(kind) ? filter.kinds.filter((it) => it !== kind) : [...filter.kinds, kind];
     setParam("kind", next.join(","));
   };
   const isNarrowed = ["kind", "session", "q"].some((name) => params.value.has(name));
@@ -22,8 +22,8 @@ export function Filters({ log, wanted, search }: { log: Log; wanted: Wanted; sea
           class="input search"
           type="search"
           ref={search}
-          placeholder="Search in what is loaded"
-          aria-label="Search in the events that are loaded"
+          placeholder="Search loaded events"
+          aria-label="Search loaded events"
           value={params.value.get("q") ?? ""}
           onInput={(event) => setParam("q", event.currentTarget.value)}
         />
@@ -31,8 +31,8 @@ export function Filters({ log, wanted, search }: { log: Log; wanted: Wanted; sea
           class="input session"
           type="search"
           list="event-sessions"
-          placeholder="Session: name or id"
-          aria-label="Only of this session"
+          placeholder="Session name or ID"
+          aria-label="Filter by session"
           value={params.value.get("session") ?? ""}
           onChange={(event) => setParam("session", event.currentTarget.value.trim())}
         />
@@ -43,14 +43,14 @@ export function Filters({ log, wanted, search }: { log: Log; wanted: Wanted; sea
         </datalist>
         {isNarrowed && (
           <Button icon="close" kind="plain" onClick={() => ["kind", "session", "q"].forEach((name) => setParam(name, null))}>
-            Show all
+            Clear filters
           </Button>
         )}
       </div>
-      <div class="chips" role="group" aria-label="Kinds">
+      <div class="chips" role="group" aria-label="Filter by kind">
         {kinds.map(([kind, count]) => (
-          <button type="button" class={`chip ${toneOf(kind)}`} key={kind} aria-pressed={wanted.kinds.includes(kind)} onClick={() => toggle(kind)}>
-            <span class="foreign">{kind}</span>
+          <button type="button" class={`chip ${kindLabel(kind).tone}`} key={kind} aria-pressed={filter.kinds.includes(kind)} onClick={() => toggle(kind)}>
+            <span class="foreign" title={kind}>{kindLabel(kind).text}</span>
             <span class="muted">{count.toLocaleString("en")}</span>
           </button>
         ))}
@@ -59,7 +59,7 @@ export function Filters({ log, wanted, search }: { log: Log; wanted: Wanted; sea
   );
 }
 
-/** The kinds that are loaded, with how many there are; those that are chosen too. */
+/** Counts the loaded events by kind. Selected kinds are included even if there are none. */
 function counts(log: Log, chosen: readonly string[]): [string, number][] {
   const found = new Map<string, number>(chosen.map((kind) => [kind, 0]));
   for (const { event } of log.entries) if (event) found.set(event.kind, (found.get(event.kind) ?? 0) + 1);

@@ -4,19 +4,19 @@ import type { ComponentChildren } from "preact";
 
 import type { EventView } from "../../api/types.ts";
 import { Button } from "../../ui/button.tsx";
-import { counted } from "../../ui/format.ts";
+import { pluralize } from "../../ui/format.ts";
 import type { Entry } from "./log.ts";
 import { Row } from "./row.tsx";
 
-/** How high a row is: the same as in the styles. */
+/** The row heights in pixels, as in the stylesheet. */
 const ROW = 30;
 const PHONE_ROW = 58;
-/** So many more than are seen, above and below. */
+/** Extra rows above and below the visible ones. */
 const BEYOND = 12;
 
 const phone = matchMedia("(max-width: 760px)");
 
-/** The events, of which only those are in the page that are seen. It stays at the newest as long as nobody scrolls up. */
+/** The event list. It renders only the visible rows, and follows the newest event until the user scrolls up. */
 export function List(props: { entries: readonly Entry[]; show: (event: EventView) => void; before: ComponentChildren; isLive: boolean }) {
   const box = useRef<HTMLDivElement>(null);
   const above = useRef<HTMLDivElement>(null);
@@ -25,7 +25,7 @@ export function List(props: { entries: readonly Entry[]; show: (event: EventView
   const row = useSignal(phone.matches ? PHONE_ROW : ROW);
   const isAtEnd = useSignal(true);
   useEffect(() => watch(box.current, height, row), []);
-  useKeptPlace(box, props.entries, row.value, isAtEnd);
+  useScrollAnchor(box, props.entries, row.value, isAtEnd);
   const unseen = useUnseen(props.entries, isAtEnd.value);
   const scrolled = () => {
     const it = box.current;
@@ -49,7 +49,7 @@ export function List(props: { entries: readonly Entry[]; show: (event: EventView
       {!isAtEnd.value && (
         <div class="to-newest">
           <Button icon="down" onClick={toEnd}>
-            {unseen > 0 ? counted(unseen, "new event") : "To the newest"}
+            {unseen > 0 ? pluralize(unseen, "new event") : "Jump to newest"}
           </Button>
         </div>
       )}
@@ -64,16 +64,16 @@ function watch(box: HTMLDivElement | null, height: Signal<number>, row: Signal<n
   if (!box) return undefined;
   const sizes = new ResizeObserver(() => void (height.value = box.clientHeight));
   sizes.observe(box);
-  const turned = () => void (row.value = phone.matches ? PHONE_ROW : ROW);
-  phone.addEventListener("change", turned);
+  const changed = () => void (row.value = phone.matches ? PHONE_ROW : ROW);
+  phone.addEventListener("change", changed);
   return () => {
     sizes.disconnect();
-    phone.removeEventListener("change", turned);
+    phone.removeEventListener("change", changed);
   };
 }
 
-/** Keeps what is looked at in its place, whatever comes before it or goes; or the newest in sight. */
-function useKeptPlace(box: { current: HTMLDivElement | null }, entries: readonly Entry[], row: number, isAtEnd: Signal<boolean>): void {
+/** Keeps the visible rows in place when older rows are added or removed, or follows the newest event. */
+function useScrollAnchor(box: { current: HTMLDivElement | null }, entries: readonly Entry[], row: number, isAtEnd: Signal<boolean>): void {
   const before = useRef<readonly Entry[]>([]);
   useLayoutEffect(() => {
     const it = box.current;
@@ -91,7 +91,7 @@ function useKeptPlace(box: { current: HTMLDivElement | null }, entries: readonly
   }, [entries, row]);
 }
 
-/** How many have come since the newest was last in sight. */
+/** Returns how many events arrived since the newest was last visible. */
 function useUnseen(entries: readonly Entry[], isAtEnd: boolean): number {
   const seen = useRef(0);
   if (isAtEnd) seen.current = entries.at(-1)?.seq ?? 0;

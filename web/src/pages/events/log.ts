@@ -1,21 +1,22 @@
 /**
- * The part of the event log that the page has: from one number to another, without gaps of its own making.
+ * The loaded part of the event log: a range of sequence numbers.
  *
- * Numbers have no gaps, so what was missed is known by them: it is asked for, and what is not kept any more is marked.
+ * Sequence numbers have no gaps, so a gap shows that events were missed. They are fetched; if the daemon no longer keeps them, the
+ * gap is marked.
  */
 import type { EventView } from "../../api/types.ts";
 
-/** An event, or a word on those that are not there. */
-export type Entry = { seq: number; event: EventView } | { seq: number; event: null; word: string };
+/** An event, or a note about missing events. */
+export type Entry = { seq: number; event: EventView } | { seq: number; event: null; text: string };
 
-/** So many are kept; the oldest make room. */
-export const MOST = 5000;
+/** When there are more, the oldest are dropped. */
+export const MAX_ENTRIES = 5000;
 
 export class Log {
   readonly entries: readonly Entry[];
-  /** All from here on were looked at; 1 if there are none before. */
+  /** The lowest loaded number; 1 if there are no earlier events. */
   readonly low: number;
-  /** The last number that was heard of; 0: none. */
+  /** The highest known number; 0 if there is none. */
   readonly high: number;
 
   constructor(entries: readonly Entry[] = [], low = 1, high = 0) {
@@ -24,17 +25,17 @@ export class Log {
     this.high = high;
   }
 
-  /** The end of the log, as it was asked for: `tail` at most. */
-  static begun(events: EventView[], tail: number): Log {
+  /** Makes a log from its last events; at most `tail` were requested. */
+  static fromTail(events: EventView[], tail: number): Log {
     const [first, last] = [events[0], events.at(-1)];
     if (!first || !last) return new Log();
-    // Fewer than were asked for: there are none before.
+    // Fewer than requested: there are no earlier events.
     const low = events.length < tail ? 1 : first.seq;
-    const lost = low < first.seq ? [gone(low, first.seq - 1)] : [];
+    const lost = low < first.seq ? [missing(low, first.seq - 1)] : [];
     return new Log([...lost, ...events.map(entry)], low, last.seq);
   }
 
-  /** With what has come after; what is known already is left out, what is missing in between is marked. */
+  /** Returns the log with newer events. Known events are skipped, and gaps are marked. */
   with(events: EventView[]): Log {
     const fresh = events.filter((event) => event.seq > this.high);
     const last = fresh.at(-1);
@@ -42,25 +43,25 @@ export class Log {
     const added: Entry[] = [];
     let expected = this.high + 1;
     for (const event of fresh) {
-      if (event.seq > expected && this.high > 0) added.push(gone(expected, event.seq - 1));
+      if (event.seq > expected && this.high > 0) added.push(missing(expected, event.seq - 1));
       added.push(entry(event));
       expected = event.seq + 1;
     }
     const all = [...this.entries, ...added];
-    const kept = all.slice(-MOST);
+    const kept = all.slice(-MAX_ENTRIES);
     return new Log(kept, kept.length < all.length ? (kept[0]?.seq ?? this.low) : this.low, last.seq);
   }
 
-  /** With what was before: all that is wanted from `from` up to the lowest so far. */
+  /** Returns the log with older events: all that match the filter between `from` and the lowest loaded one. */
   withOlder(events: EventView[], from: number, isWhole: boolean): Log {
     const added = events.filter((event) => event.seq < this.low).map(entry);
     const first = added[0]?.seq ?? this.low;
-    // The log is cut at its beginning: the first that is told says where.
-    if (isWhole && first > from && this.low > from) return new Log([gone(1, first - 1), ...added, ...this.entries], 1, this.high);
+    // The daemon has dropped the beginning of the log: the first event shows where it starts.
+    if (isWhole && first > from && this.low > from) return new Log([missing(1, first - 1), ...added, ...this.entries], 1, this.high);
     return new Log([...added, ...this.entries], from, this.high);
   }
 
-  /** Whether an event contradicts what is known: then it is another log, of another home or an older copy. */
+  /** Whether an event contradicts a loaded one: then it belongs to the log of another home, or of an older copy. */
   contradicts(event: EventView): boolean {
     if (event.seq > this.high) return false;
     const known = this.entries.findLast((it) => it.seq === event.seq);
@@ -72,12 +73,12 @@ function entry(event: EventView): Entry {
   return { seq: event.seq, event };
 }
 
-function gone(from: number, to: number): Entry {
+function missing(from: number, to: number): Entry {
   const which = from === to ? `Event ${from} is` : `Events ${from.toLocaleString("en")} to ${to.toLocaleString("en")} are`;
-  return { seq: to, event: null, word: `${which} no longer kept` };
+  return { seq: to, event: null, text: `${which} no longer kept` };
 }
 
-/** Says that what follows is of another log. */
-export function begunAnew(seq: number): Entry {
-  return { seq, event: null, word: "The log began anew: what follows is of another one" };
+/** Marks the start of another log. */
+export function logReplaced(seq: number): Entry {
+  return { seq, event: null, text: "The event log was replaced: events below are from a different log" };
 }

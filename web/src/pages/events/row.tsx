@@ -1,49 +1,28 @@
 import type { EventView } from "../../api/types.ts";
 import { launches } from "../../state/live.ts";
-import { moment } from "../../ui/format.ts";
-import { called, type Tone } from "../../ui/words.ts";
+import { formatTime } from "../../ui/format.ts";
+import { kindLabel } from "../../ui/event-kinds.ts";
+import { displayName } from "../../ui/labels.ts";
 import type { Entry } from "./log.ts";
 
-const TONES: Record<string, Tone> = {
-  running: "good",
-  ready: "good",
-  daemon_started: "good",
-  lost: "bad",
-  still_alive: "bad",
-  keeper_lost: "bad",
-  launch_failed: "bad",
-  trouble: "bad",
-  yard_lost: "bad",
-  left_behind: "bad",
-  stopping: "warn",
-  wanted_stopped: "warn",
-  daemon_stopping: "warn",
-  cleaned: "quiet",
-  removed: "quiet",
-};
-
-export function toneOf(kind: string): Tone {
-  return TONES[kind] ?? "info";
-}
-
-/** What a launch is called, or its id. */
+/** Returns the display name of a launch, or its id. */
 export function nameOf(launch: string): string {
   const known = launches.value.get(launch);
-  return known ? called(known) : launch;
+  return known ? displayName(known) : launch;
 }
 
-/** With thousandths: much happens in a second. */
+/** Formats a time with milliseconds, because many events happen within a second. */
 export function precise(time: string): string {
-  return `${moment(time)}.${new Date(time).getMilliseconds().toString().padStart(3, "0")}`;
+  return `${formatTime(time)}.${new Date(time).getMilliseconds().toString().padStart(3, "0")}`;
 }
 
-/** One event in a line, or a word on those that are not there. */
+/** One event, or a note about missing events. */
 export function Row(props: { entry: Entry; at: number; top: number; show: (event: EventView) => void }) {
   const { entry, at, top, show } = props;
   if (entry.event === null) {
     return (
       <div class="event-row marker" role="row" aria-rowindex={at + 1} style={{ top: `${top}px` }}>
-        <span role="cell">{entry.word}</span>
+        <span role="cell">{entry.text}</span>
       </div>
     );
   }
@@ -51,7 +30,7 @@ export function Row(props: { entry: Entry; at: number; top: number; show: (event
   return (
     <div class="event-row" role="row" aria-rowindex={at + 1} style={{ top: `${top}px` }}>
       <span class="seq" role="cell">
-        <button type="button" aria-label={`Event ${event.seq}, show all of it`} onClick={() => show(event)}>
+        <button type="button" aria-label={`Show event ${event.seq}`} onClick={() => show(event)}>
           {event.seq}
         </button>
       </span>
@@ -60,7 +39,7 @@ export function Row(props: { entry: Entry; at: number; top: number; show: (event
           {precise(event.time)}
         </time>
       </span>
-      <span class="who cut" role="cell">
+      <span class="session-name cut" role="cell">
         {event.session === null ? (
           <span class="muted">daemon</span>
         ) : (
@@ -69,8 +48,8 @@ export function Row(props: { entry: Entry; at: number; top: number; show: (event
           </a>
         )}
       </span>
-      <span class={`kind cut ${toneOf(event.kind)}`} role="cell">
-        <span class="foreign">{event.kind}</span>
+      <span class={`kind cut ${kindLabel(event.kind).tone}`} role="cell">
+        <span class="foreign" title={event.kind}>{kindLabel(event.kind).text}</span>
       </span>
       <span class="cause cut" role="cell" title={event.cause}>
         <span class="foreign">{event.cause}</span>

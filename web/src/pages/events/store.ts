@@ -3,17 +3,17 @@ import { useEffect, useMemo } from "preact/hooks";
 
 import { ask, query } from "../../api/http.ts";
 import type { EventView } from "../../api/types.ts";
-import { onEvents, onHearing } from "../../state/live.ts";
-import { begunAnew, type Entry, Log, MOST } from "./log.ts";
+import { onEvents, onConnected } from "../../state/live.ts";
+import { logReplaced, type Entry, Log, MAX_ENTRIES } from "./log.ts";
 
-/** So many at first. */
+/** How many events are loaded first. */
 const TAIL = 500;
-/** So many numbers are looked through for older ones: more, if only some of them are wanted. */
+/** How many sequence numbers "load older" covers: more if a filter is set. */
 const OLDER = 500;
-const OLDER_OF_SOME = 20_000;
+const OLDER_FILTERED = 20_000;
 
-/** Which events are wanted: all, or those of some kinds or of one session's launches. */
-export interface Wanted {
+/** The kinds and launches to show; empty means all. */
+export interface EventFilter {
   kinds: readonly string[];
   launches: readonly string[];
 }
@@ -22,8 +22,8 @@ export interface Store {
   log: Signal<Log>;
   isLoaded: Signal<boolean>;
   error: Signal<unknown>;
-  /** Whether older ones are being asked for. */
-  isAsking: Signal<boolean>;
+  /** Whether older events are being loaded. */
+  isFetching: Signal<boolean>;
   again: () => void;
   older: () => void;
 }
@@ -34,31 +34,31 @@ async function ranged(params: Record<string, string | number | undefined>, signa
   return text.split("\n").filter(Boolean).map((line) => JSON.parse(line) as EventView);
 }
 
-/** The end of the event log, as it grows; begun anew when other events are wanted. */
-export function useEventLog(wanted: Wanted): Store {
+/** Loads the end of the event log and keeps it up to date. Starts again when the filter changes. */
+export function useEventLog(filter: EventFilter): Store {
   const log = useSignal(new Log());
   const isLoaded = useSignal(false);
   const error = useSignal<unknown>(null);
-  const isAsking = useSignal(false);
+  const isFetching = useSignal(false);
   const turn = useSignal(0);
-  const key = `${wanted.kinds.join(",")} ${wanted.launches.join(",")}`;
-  const keeper = useMemo(() => new Keeper(log, isLoaded, error), []);
-  useEffect(() => keeper.keep(), [key, turn.value]);
+  const key = `${filter.kinds.join(",")} ${filter.launches.join(",")}`;
+  const updater = useMemo(() => new LogUpdater(log, isLoaded, error), []);
+  useEffect(() => updater.start(), [key, turn.value]);
   return {
     log,
     isLoaded,
     error,
-    isAsking,
+    isFetching,
     again: () => void (turn.value += 1),
     older: () => {
-      isAsking.value = true;
-      void keeper.older(wanted).finally(() => (isAsking.value = false));
+      isFetching.value = true;
+      void updater.older(filter).finally(() => (isFetching.value = false));
     },
   };
 }
 
-/** Keeps a log up to date: one thing after the other. */
-class Keeper {
+/** Keeps a log up to date. Runs one operation at a time. */
+class LogUpdater {
   #log: Signal<Log>;
   #isLoaded: Signal<boolean>;
   #error: Signal<unknown>;
@@ -71,19 +71,19 @@ class Keeper {
     this.#error = error;
   }
 
-  /** Begins; returns what ends it. */
-  keep(): () => void {
+  /** Starts the updates; returns a function that stops them. */
+  start(): () => void {
     const closing = new AbortController();
     this.#closing = closing;
     this.#isLoaded.value = false;
-    const deaf = onEvents((events) => this.#then(() => this.#take(events)));
-    const hearing = onHearing(() => this.#then(() => this.#catchUp()));
+    const unsubscribeEvents = onEvents((events) => this.#then(() => this.#take(events)));
+    const unsubscribeConnected = onConnected(() => this.#then(() => this.#catchUp()));
     this.#last = Promise.resolve();
     this.#then(() => this.#begin());
     return () => {
       closing.abort();
-      deaf();
-      hearing();
+      unsubscribeEvents();
+      unsubscribeConnected();
     };
   }
 
@@ -101,7 +101,7 @@ class Keeper {
     const { signal } = this.#closing;
     const events = await ranged({ tail: TAIL }, signal);
     if (signal.aborted) return;
-    this.#log.value = Log.begun(events, TAIL);
+    this.#log.value = Log.fromTail(events, TAIL);
     this.#isLoaded.value = true;
   }
 
@@ -112,10 +112,10 @@ class Keeper {
     const { signal } = this.#closing;
     const log = this.#log.value;
     if (log.contradicts(first)) {
-      this.#log.value = new Log([begunAnew(first.seq)], first.seq, first.seq - 1).with(events);
+      this.#log.value = new Log([logReplaced(first.seq)], first.seq, first.seq - 1).with(events);
       return;
     }
-    // Some were told while nobody was heard.
+    // Some events were sent while the stream was disconnected.
     const isGap = log.high > 0 && first.seq > log.high + 1;
     const missed = isGap ? await ranged({ since: log.high, until: first.seq - 1 }, signal) : [];
     if (!signal.aborted) this.#log.value = log.with([...missed, ...events]);
@@ -129,37 +129,37 @@ class Keeper {
     if (!signal.aborted) this.#log.value = log.with(missed);
   }
 
-  /** Looks through what was before. */
-  async older(wanted: Wanted): Promise<void> {
-    this.#then(() => this.#older(wanted));
+  /** Loads older events. */
+  async older(filter: EventFilter): Promise<void> {
+    this.#then(() => this.#older(filter));
     await this.#last;
   }
 
-  async #older({ kinds, launches }: Wanted): Promise<void> {
+  async #older({ kinds, launches }: EventFilter): Promise<void> {
     const { signal } = this.#closing;
     const log = this.#log.value;
     const isWhole = kinds.length === 0 && launches.length === 0;
-    const since = Math.max(0, log.low - 1 - (isWhole ? Math.min(OLDER, MOST - log.entries.length) : OLDER_OF_SOME));
+    const since = Math.max(0, log.low - 1 - (isWhole ? Math.min(OLDER, MAX_ENTRIES - log.entries.length) : OLDER_FILTERED));
     const range = { since, until: log.low - 1, kind: kinds.length > 0 ? kinds.join(",") : undefined };
     const pieces = await Promise.all(
       launches.length === 0 ? [ranged(range, signal)] : launches.map((session) => ranged({ ...range, session }, signal)),
     );
     if (signal.aborted) return;
     const found = pieces.flat().sort((a, b) => a.seq - b.seq);
-    // Those next to what is shown, if there are too many.
-    const room = Math.max(0, MOST - log.entries.length);
+    // If there are too many, take the ones next to the loaded range.
+    const room = Math.max(0, MAX_ENTRIES - log.entries.length);
     const fits = found.slice(Math.max(0, found.length - room));
     const from = fits.length < found.length ? (fits[0]?.seq ?? log.low) : since + 1;
     this.#log.value = log.withOlder(fits, from, isWhole && fits.length === found.length);
   }
 }
 
-/** Whether an entry is among those that are looked for. */
-export function matches(entry: Entry, wanted: Wanted, text: string, nameOf: (launch: string) => string): boolean {
+/** Whether an entry passes the filter and the text search. */
+export function matches(entry: Entry, filter: EventFilter, text: string, nameOf: (launch: string) => string): boolean {
   const { event } = entry;
   if (event === null) return true;
-  if (wanted.kinds.length > 0 && !wanted.kinds.includes(event.kind)) return false;
-  if (wanted.launches.length > 0 && !(event.session !== null && wanted.launches.includes(event.session))) return false;
+  if (filter.kinds.length > 0 && !filter.kinds.includes(event.kind)) return false;
+  if (filter.launches.length > 0 && !(event.session !== null && filter.launches.includes(event.session))) return false;
   if (text === "") return true;
   const name = event.session === null ? "" : `${event.session} ${nameOf(event.session)}`;
   return `${event.seq} ${event.kind} ${event.cause} ${event.by ?? ""} ${name}`.toLowerCase().includes(text);

@@ -3,39 +3,39 @@ import { useSignal } from "@preact/signals";
 import { segment } from "../../api/http.ts";
 import { go } from "../../state/router.ts";
 import { Dialog } from "../../ui/dialog.tsx";
-import { remember } from "./asked.ts";
+import { rememberPrompt } from "./sent-prompts.ts";
 import { Compose } from "./compose.tsx";
-import { NO_SEAT, readSeat, SeatFields, type Wrong, wrongBy } from "./seat.tsx";
+import { EMPTY_AGENT_DRAFT, parseAgentDraft, AgentFields, type FieldErrors, errorsByField } from "./agent-fields.tsx";
 
-/** Asks an agent without a member: a conversation of its own, for one prompt. */
+/** Sends a single prompt to an agent, without a member, in a new conversation. */
 export function AskAgent({ close }: { close: () => void }) {
-  const draft = useSignal(NO_SEAT);
-  const wrong = useSignal<Wrong>({});
+  const draft = useSignal(EMPTY_AGENT_DRAFT);
+  const wrong = useSignal<FieldErrors>({});
   return (
     <Dialog title="Ask an agent" wide close={close}>
       <Compose
         to=""
         label="Prompt"
-        placeholder="What shall it do?"
+        placeholder="What should the agent do?"
         hasConversation={false}
-        whom={() => {
-          const { seat, wrong: found } = readSeat(draft.value);
+        target={() => {
+          const { seat, wrong: found } = parseAgentDraft(draft.value);
           wrong.value = found;
           if (Object.keys(found).length > 0) return null;
           return { ...seat, cwd: draft.value.cwd.trim() };
         }}
         asked={(session, prompt) => {
-          remember(session.session, prompt);
+          rememberPrompt(session.session, prompt);
           close();
           go(`/members?prompt=${segment(session.session)}`);
         }}
         refused={(error) => {
-          const found = wrongBy(error, draft.value);
+          const found = errorsByField(error, draft.value);
           wrong.value = found.form || found.name ? {} : found;
           return !found.form && !found.name;
         }}
       >
-        <SeatFields draft={draft} wrong={wrong.value} />
+        <AgentFields draft={draft} wrong={wrong.value} />
       </Compose>
     </Dialog>
   );

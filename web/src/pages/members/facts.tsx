@@ -1,10 +1,10 @@
 import { tokens } from "../../answer/usage.tsx";
 import type { MemberAnswer } from "../../api/types.ts";
 import { Copy } from "../../ui/copy.tsx";
-import { commandLine, cost, counted, moment } from "../../ui/format.ts";
-import { LastVerdict, permissionText } from "./standing.tsx";
+import { commandLine, cost, formatTime } from "../../ui/format.ts";
+import { LastVerdict, permissionText } from "./member-state.tsx";
 
-/** Who a member is, and what it has used up. */
+/** Shows a member’s settings and total usage. */
 export function Facts({ member }: { member: MemberAnswer }) {
   const { seat, usage } = member;
   return (
@@ -14,14 +14,14 @@ export function Facts({ member }: { member: MemberAnswer }) {
           <dt>Agent</dt>
           <dd class="foreign">{seat.agent}</dd>
           <dt>Model</dt>
-          <dd class="foreign">{seat.model ?? <span class="muted">its own choice</span>}</dd>
+          <dd class="foreign">{seat.model ?? <span class="muted">default</span>}</dd>
           <dt>Folder</dt>
           <dd class="foreign mono">{member.cwd}</dd>
-          <dt>May</dt>
+          <dt>Permissions</dt>
           <dd>{permissionText(seat.permissions)}</dd>
           {seat.turns != null && (
             <>
-              <dt>Turns</dt>
+              <dt>Max. turns</dt>
               <dd>{seat.turns}</dd>
             </>
           )}
@@ -36,13 +36,13 @@ export function Facts({ member }: { member: MemberAnswer }) {
             {member.conversation ? (
               <>
                 <code class="foreign">{member.conversation}</code>
-                <Copy text={member.conversation} label="Copy the conversation’s id" />
+                <Copy text={member.conversation} label="Copy conversation ID" />
               </>
             ) : (
               <span class="muted">none yet</span>
             )}
           </dd>
-          <dt>Last</dt>
+          <dt>Last prompt</dt>
           <dd>
             <LastVerdict member={member} />
           </dd>
@@ -51,11 +51,11 @@ export function Facts({ member }: { member: MemberAnswer }) {
             {tokens(usage.input_tokens)} in · {tokens(usage.cached_tokens)} cached · {tokens(usage.output_tokens)} out
           </dd>
           <dt>Cost</dt>
-          <dd>{usage.cost_micros > 0 ? cost(usage.cost_micros) : <span class="muted">not told</span>}</dd>
+          <dd>{usage.cost_micros > 0 ? cost(usage.cost_micros) : <span class="muted">not reported</span>}</dd>
           <dt>Attempts</dt>
-          <dd>{counted(member.attempts, "attempt")} judged</dd>
+          <dd>{member.attempts.toLocaleString("en")}</dd>
           <dt>Added</dt>
-          <dd>{moment(member.created_at)}</dd>
+          <dd>{formatTime(member.created_at)}</dd>
         </dl>
       </div>
     </aside>

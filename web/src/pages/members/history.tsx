@@ -1,29 +1,29 @@
 import { useSignal } from "@preact/signals";
 
 import { attemptsOf } from "../../answer/attempts.ts";
-import { isNothing, tokens, usageOf } from "../../answer/usage.tsx";
+import { isZeroUsage, tokens, usageOf } from "../../answer/usage.tsx";
 import { segment } from "../../api/http.ts";
 import type { SessionView } from "../../api/types.ts";
 import { Age } from "../../ui/age.tsx";
-import { Standing } from "../../ui/badge.tsx";
+import { SessionStateBadge } from "../../ui/badge.tsx";
 import { Button } from "../../ui/button.tsx";
 import { cost, duration } from "../../ui/format.ts";
 
 const AT_ONCE = 25;
 
-/** The prompts that are over, the newest first. */
+/** Lists ended prompts, newest first. */
 export function History({ prompts, open }: { prompts: SessionView[]; open: (session: string) => void }) {
   const count = useSignal(AT_ONCE);
   if (prompts.length === 0) return null;
   return (
-    <section class="card" aria-label="Former prompts">
+    <section class="card" aria-label="Previous prompts">
       <header>
-        <h2>Former prompts</h2>
+        <h2>Previous prompts</h2>
         <span class="muted small">{prompts.length.toLocaleString("en")}</span>
       </header>
       <ul class="history">
         {prompts.slice(0, count.value).map((session) => (
-          <Line key={session.session} session={session} open={open} />
+          <HistoryRow key={session.session} session={session} open={open} />
         ))}
       </ul>
       {prompts.length > count.value && (
@@ -35,17 +35,17 @@ export function History({ prompts, open }: { prompts: SessionView[]; open: (sess
   );
 }
 
-function Line({ session, open }: { session: SessionView; open: (session: string) => void }) {
+function HistoryRow({ session, open }: { session: SessionView; open: (session: string) => void }) {
   const usage = usageOf(attemptsOf(session.session));
   const chat = session.spec.agent?.interactive;
   return (
     <li>
-      <span class="verdict">{chat ? <span class="badge bare">chat</span> : <Standing session={session} />}</span>
+      <span class="verdict">{chat ? <span class="badge bare">chat</span> : <SessionStateBadge session={session} />}</span>
       <span class="evidence foreign cut small muted" title={session.judged?.verdict.evidence}>
         {session.judged && session.judged.verdict.kind !== "succeeded" ? session.judged.verdict.evidence : ""}
         {session.attempt > 1 ? ` (${session.attempt} attempts)` : ""}
       </span>
-      <span class="number small muted">{isNothing(usage) ? "" : `${tokens(usage.input_tokens + usage.cached_tokens)} in · ${tokens(usage.output_tokens)} out`}</span>
+      <span class="number small muted">{isZeroUsage(usage) ? "" : `${tokens(usage.input_tokens + usage.cached_tokens)} in · ${tokens(usage.output_tokens)} out`}</span>
       <span class="number small">{usage.cost_micros > 0 ? cost(usage.cost_micros) : ""}</span>
       <span class="number small muted">
         {took(session)}
@@ -59,7 +59,7 @@ function Line({ session, open }: { session: SessionView; open: (session: string)
             Answer
           </Button>
         )}
-        <a class="button plain compact" href={`/sessions/${segment(session.session)}`} aria-label={`Session ${session.session}`}>
+        <a class="button plain compact" href={`/sessions/${segment(session.session)}`} aria-label={`Open session ${session.session}`}>
           Session
         </a>
       </span>
@@ -68,6 +68,6 @@ function Line({ session, open }: { session: SessionView; open: (session: string)
 }
 
 function took(session: SessionView): string {
-  if (session.started_at === null || session.ended_at === null) return "never ran";
+  if (session.started_at === null || session.ended_at === null) return "failed to start";
   return `took ${duration(Date.parse(session.ended_at) - Date.parse(session.started_at))}`;
 }

@@ -1,13 +1,13 @@
 import { segment } from "../../api/http.ts";
 import type { MemberAnswer } from "../../api/types.ts";
-import { isNothing, UsageLine } from "../../answer/usage.tsx";
+import { isZeroUsage, UsageLine } from "../../answer/usage.tsx";
 import { mayChange } from "../../state/me.ts";
 import { Button } from "../../ui/button.tsx";
 import { Copy } from "../../ui/copy.tsx";
 import { Icon } from "../../ui/icons.tsx";
 import { Empty, Failed, Loading } from "../../ui/states.tsx";
 import { useMembers } from "./members.ts";
-import { LastVerdict, MemberStanding, seatText } from "./standing.tsx";
+import { LastVerdict, MemberState, agentText } from "./member-state.tsx";
 
 export function MemberList({ add, ask }: { add: () => void; ask: () => void }) {
   const { value, error, again } = useMembers();
@@ -24,16 +24,16 @@ export function MemberList({ add, ask }: { add: () => void; ask: () => void }) {
               Ask an agent…
             </Button>
             <Button kind="primary" icon="plus" onClick={add}>
-              Add a member
+              Add member
             </Button>
           </>
         )}
       </div>
       {members === null ? (
         error.value ? (
-          <Failed what="The members can’t be had" error={error.value} again={again} />
+          <Failed what="Couldn’t load members" error={error.value} again={again} />
         ) : (
-          <Loading what="Loading the members…" />
+          <Loading what="Loading members…" />
         )
       ) : members.length === 0 ? (
         <None add={add} />
@@ -48,22 +48,22 @@ export function MemberList({ add, ask }: { add: () => void; ask: () => void }) {
   );
 }
 
-/** Who is at work comes first, then by name. */
+/** Sorts busy members first, then by name. */
 function byState(a: MemberAnswer, b: MemberAnswer): number {
   return Number(!!b.busy_with) - Number(!!a.busy_with) || a.name.localeCompare(b.name);
 }
 
 function None({ add }: { add: () => void }) {
   return (
-    <Empty icon="members" title="There are no members">
-      <p>A member is a named seat for an agent, with a folder and a conversation that goes on from prompt to prompt.</p>
+    <Empty icon="members" title="No members yet">
+      <p>A member is a saved agent with a name, a folder, and a conversation that continues from prompt to prompt.</p>
       {mayChange.value && (
         <Button kind="primary" icon="plus" onClick={add}>
-          Add a member
+          Add member
         </Button>
       )}
       <p class="small">
-        In a shell: <code>kennel member add anna --agent claude</code>
+        From the command line: <code>kennel member add anna --agent claude</code>
       </p>
     </Empty>
   );
@@ -80,9 +80,9 @@ function Card({ member }: { member: MemberAnswer }) {
         </h2>
         <LastVerdict member={member} />
       </div>
-      <MemberStanding member={member} />
+      <MemberState member={member} />
       <p class="small muted row cut">
-        <span class="foreign">{seatText(member.seat)}</span>
+        <span class="foreign">{agentText(member.seat)}</span>
       </p>
       <p class="small muted row">
         <Icon name="folder" />
@@ -91,8 +91,8 @@ function Card({ member }: { member: MemberAnswer }) {
         </span>
       </p>
       <div class="row small muted foot">
-        <span class="grow cut">{isNothing(member.usage) ? "nothing used yet" : <UsageLine usage={member.usage} />}</span>
-        {member.conversation && <Copy text={member.conversation} label={`Copy the conversation’s id, ${member.conversation}`} />}
+        <span class="grow cut">{isZeroUsage(member.usage) ? "no usage yet" : <UsageLine usage={member.usage} />}</span>
+        {member.conversation && <Copy text={member.conversation} label={`Copy conversation ID ${member.conversation}`} />}
       </div>
     </li>
   );

@@ -2,7 +2,7 @@ import { useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 
 import { Answer } from "../../answer/answer.tsx";
-import { Refusal, segment } from "../../api/http.ts";
+import { ApiError, segment } from "../../api/http.ts";
 import type { MemberAnswer, SessionView } from "../../api/types.ts";
 import { useFetched } from "../../state/fetched.ts";
 import { isOver, sessions } from "../../state/live.ts";
@@ -10,20 +10,20 @@ import { mayChange } from "../../state/me.ts";
 import { Button } from "../../ui/button.tsx";
 import { Icon } from "../../ui/icons.tsx";
 import { Empty, Failed, Loading } from "../../ui/states.tsx";
-import { promptOf, remember } from "./asked.ts";
+import { promptOf, rememberPrompt } from "./sent-prompts.ts";
 import { Compose } from "./compose.tsx";
 import { Facts } from "./facts.tsx";
 import { History } from "./history.tsx";
-import { concernsMembers } from "./members.ts";
+import { affectsMembers } from "./members.ts";
 import { RemoveMember } from "./remove.tsx";
-import { MemberStanding } from "./standing.tsx";
+import { MemberState } from "./member-state.tsx";
 
-/** One member: asked, listened to, and looked back on. */
+/** One member: a prompt form, live answers, and previous prompts. */
 export function Member({ name }: { name: string }) {
-  const { value, error, again } = useFetched<MemberAnswer>(`/v1/members/${segment(name)}`, { when: concernsMembers });
+  const { value, error, again } = useFetched<MemberAnswer>(`/v1/members/${segment(name)}`, { when: affectsMembers });
   const removing = useSignal(false);
   const member = value.value;
-  const gone = error.value instanceof Refusal && error.value.status === 404;
+  const gone = error.value instanceof ApiError && error.value.status === 404;
   return (
     <>
       <div class="page-head">
@@ -31,7 +31,7 @@ export function Member({ name }: { name: string }) {
           <Icon name="left" />
         </a>
         <h1 class="foreign">{name}</h1>
-        {member && !gone && <MemberStanding member={member} />}
+        {member && !gone && <MemberState member={member} />}
         <span class="grow" />
         {member && !gone && mayChange.value && (
           <Button kind="danger" onClick={() => void (removing.value = true)}>
@@ -40,15 +40,15 @@ export function Member({ name }: { name: string }) {
         )}
       </div>
       {gone ? (
-        <Empty icon="members" title={`There is no member ${name}`}>
+        <Empty icon="members" title={`No member named ${name}`}>
           <p>
             It may have been removed. <a href="/members">All members</a>
           </p>
         </Empty>
       ) : member ? (
-        <Seated key={name} member={member} />
+        <MemberContent key={name} member={member} />
       ) : error.value ? (
-        <Failed what={`${name} can’t be had`} error={error.value} again={again} />
+        <Failed what={`Couldn’t load ${name}`} error={error.value} again={again} />
       ) : (
         <Loading what={`Loading ${name}…`} />
       )}
@@ -57,7 +57,7 @@ export function Member({ name }: { name: string }) {
   );
 }
 
-function Seated({ member }: { member: MemberAnswer }) {
+function MemberContent({ member }: { member: MemberAnswer }) {
   const prompts = sessions.value.filter((session) => session.spec.agent?.member === member.name);
   const shown = useShown(prompts, member);
   return (
@@ -69,11 +69,11 @@ function Seated({ member }: { member: MemberAnswer }) {
               <Compose
                 to={member.name}
                 label={`Ask ${member.name}`}
-                placeholder="What shall it do?"
+                placeholder="What should the agent do?"
                 hasConversation={member.conversation !== null}
-                whom={() => ({ member: member.name })}
+                target={() => ({ member: member.name })}
                 asked={(session, prompt) => {
-                  remember(session.session, prompt);
+                  rememberPrompt(session.session, prompt);
                   shown.add(session.session);
                 }}
               />
@@ -90,7 +90,7 @@ function Seated({ member }: { member: MemberAnswer }) {
   );
 }
 
-/** What is shown at full length: what is live, and what was since the page was opened; the newest first. */
+/** Returns the prompts to show in full: live ones, and all that were live since the page was opened; newest first. */
 function useShown(prompts: SessionView[], member: MemberAnswer): { ids: string[]; add: (id: string) => void } {
   const opened = useSignal<readonly string[]>([]);
   const add = (id: string) => {
@@ -98,7 +98,7 @@ function useShown(prompts: SessionView[], member: MemberAnswer): { ids: string[]
   };
   const live = prompts.filter((session) => !isOver(session) && !session.spec.agent?.interactive).map((session) => session.session);
   const known = new Set([...opened.value, ...live]);
-  // What this very moment began may not be among the sessions yet.
+  // A prompt that just started may not be in the session list yet.
   const chat = prompts.some((session) => session.session === member.busy_with && session.spec.agent?.interactive);
   if (member.busy_with && !chat) known.add(member.busy_with.split("_")[0] ?? member.busy_with);
   const ids = [...known].sort((a, b) => (a < b ? 1 : -1));

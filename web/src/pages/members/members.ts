@@ -2,13 +2,13 @@ import type { EventView, MemberAnswer } from "../../api/types.ts";
 import { type Fetched, useFetched } from "../../state/fetched.ts";
 import { launches } from "../../state/live.ts";
 
-/** Whether an event may have changed how a member stands. */
-export function concernsMembers(event: EventView): boolean {
+/** Whether an event may have changed the state of a member. */
+export function affectsMembers(event: EventView): boolean {
   if (event.session === null) return event.kind.startsWith("member_");
   const launch = launches.value.get(event.session);
   return launch === undefined || !!launch.spec.agent?.member;
 }
 
 export function useMembers(): Fetched<MemberAnswer[]> {
-  return useFetched<MemberAnswer[]>("/v1/members", { when: concernsMembers });
+  return useFetched<MemberAnswer[]>("/v1/members", { when: affectsMembers });
 }

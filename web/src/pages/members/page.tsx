@@ -7,11 +7,11 @@ import { params } from "../../state/router.ts";
 import { Icon } from "../../ui/icons.tsx";
 import { AddMember } from "./add.tsx";
 import { AskAgent } from "./ask-agent.tsx";
-import { promptOf } from "./asked.ts";
+import { promptOf } from "./sent-prompts.ts";
 import { MemberList } from "./list.tsx";
 import { Member } from "./member.tsx";
 
-/** `/members`, `/members/NAME`, and `/members?prompt=ID` for a prompt to no member. */
+/** `/members`, `/members/NAME`, and `/members?prompt=ID` for a prompt without a member. */
 export function MembersPage({ parts: [name] }: { parts: string[] }) {
   const open = useSignal<"add" | "ask" | null>(null);
   const close = () => void (open.value = null);

@@ -1,14 +1,14 @@
 import { useSignal } from "@preact/signals";
 
-import { BY, query, remove, segment, told } from "../../api/http.ts";
+import { BY, query, remove, segment, errorText } from "../../api/http.ts";
 import type { MemberAnswer } from "../../api/types.ts";
 import { go } from "../../state/router.ts";
 import { Button } from "../../ui/button.tsx";
 import { Dialog } from "../../ui/dialog.tsx";
-import { counted } from "../../ui/format.ts";
-import { say } from "../../ui/toast.tsx";
+import { pluralize } from "../../ui/format.ts";
+import { showToast } from "../../ui/toast.tsx";
 
-/** Says what goes, and what would end, before a member is removed. */
+/** Confirms the removal of a member, and shows which prompts it would stop. */
 export function RemoveMember({ member, close }: { member: MemberAnswer; close: () => void }) {
   const sending = useSignal(false);
   const failed = useSignal<unknown>(null);
@@ -18,7 +18,7 @@ export function RemoveMember({ member, close }: { member: MemberAnswer; close: (
     failed.value = null;
     try {
       await remove(`/v1/members/${segment(member.name)}${query({ force: busy || undefined, by: BY })}`);
-      say("good", `${member.name} was removed`, busy ? "Its prompts were seen to be gone." : null);
+      showToast("good", `Removed ${member.name}`, busy ? "Its prompts were stopped." : null);
       close();
       go("/members");
     } catch (error) {
@@ -29,28 +29,28 @@ export function RemoveMember({ member, close }: { member: MemberAnswer; close: (
   };
   return (
     <Dialog title={`Remove ${member.name}?`} close={close}>
-      <p>Its name and its place in the conversation go. What it has written stays where it is, and its prompts stay on record.</p>
+      <p>The member and its link to the conversation are removed. Its files stay, and its prompts remain in the session list.</p>
       {busy && (
         <div class="note warn">
           <ul class="stack tight">
             {member.busy_with && (
               <li>
-                The prompt that it works on ends, with all that it has started: session <code>{member.busy_with}</code>.
+                The running prompt is stopped with every process it started: session <code>{member.busy_with}</code>.
               </li>
             )}
-            {member.waiting > 0 && <li>{counted(member.waiting, "prompt")} in line will not be asked.</li>}
+            {member.waiting > 0 && <li>{pluralize(member.waiting, "prompt")} in the queue will be cancelled.</li>}
           </ul>
         </div>
       )}
       {failed.value !== null && (
         <p class="note bad foreign" role="alert">
-          {told(failed.value)}
+          {errorText(failed.value)}
         </p>
       )}
       <div class="actions">
-        <Button onClick={close}>Keep it</Button>
+        <Button onClick={close}>Cancel</Button>
         <Button kind="danger primary" disabled={sending.value} onClick={confirm}>
-          {sending.value ? "Removing…" : busy ? "End its prompts, and remove it" : "Remove it"}
+          {sending.value ? "Removing…" : busy ? "Stop prompts and remove" : "Remove"}
         </Button>
       </div>
     </Dialog>

@@ -1,29 +1,29 @@
-import { isNothing, UsageLine } from "../../answer/usage.tsx";
+import { isZeroUsage, UsageLine } from "../../answer/usage.tsx";
 import { segment } from "../../api/http.ts";
 import type { PlanAgentView, SessionView } from "../../api/types.ts";
 import { sessions } from "../../state/live.ts";
 import { Age } from "../../ui/age.tsx";
 import { Badge, VerdictBadge } from "../../ui/badge.tsx";
 import { duration } from "../../ui/format.ts";
-import { AGENT_WORDS, why } from "./words.ts";
+import { AGENT_LABELS, why } from "./labels.ts";
 
 /** One agent of a plan. */
 export function AgentCard({ agent }: { agent: PlanAgentView }) {
   const session = agent.session === null ? undefined : sessions.value.find((it) => it.session === agent.session?.split("_")[0]);
   const failure = agent.state !== "succeeded" ? session?.judged?.verdict : undefined;
-  // The state says so already, unless it failed in a way that has a name.
+  // Show the verdict only if it says more than the state.
   const verdict = agent.verdict && agent.verdict !== agent.state ? agent.verdict : null;
   return (
     <li class={`card plan-agent ${agent.state}`} data-agent={agent.name}>
       <div class="row">
         <h3 class="grow cut foreign">{agent.name}</h3>
         {agent.state === "running" && <span class="spinner small" />}
-        <Badge {...AGENT_WORDS[agent.state]} />
+        <Badge {...AGENT_LABELS[agent.state]} />
       </div>
       <p class="row wrap small muted">
         <span class="foreign">{agent.member ? <a href={`/members/${segment(agent.member)}`}>{agent.member}</a> : agent.agent}</span>
         {verdict && <VerdictBadge kind={verdict} />}
-        {agent.asks > 1 && <span>asked {agent.asks} times</span>}
+        {agent.asks > 1 && <span>{agent.asks} attempts</span>}
       </p>
       {why(agent) && <p class="small foreign">{why(agent)}</p>}
       {failure && failure.kind !== "cancelled" && failure.evidence.trim() !== agent.why && (
@@ -31,10 +31,10 @@ export function AgentCard({ agent }: { agent: PlanAgentView }) {
           <q class="foreign">{failure.evidence.trim()}</q>
         </p>
       )}
-      {(agent.session || !isNothing(agent.usage)) && (
+      {(agent.session || !isZeroUsage(agent.usage)) && (
         <p class="row wrap small muted foot">
           {session && <Took session={session} />}
-          {!isNothing(agent.usage) && <UsageLine usage={agent.usage} />}
+          {!isZeroUsage(agent.usage) && <UsageLine usage={agent.usage} />}
           <span class="grow" />
           {agent.session && (
             <span class="row">

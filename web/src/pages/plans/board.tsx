@@ -1,50 +1,50 @@
 import { useSignal } from "@preact/signals";
 import type { ComponentChildren } from "preact";
 
-import { isNothing, UsageLine } from "../../answer/usage.tsx";
-import { Refusal, segment } from "../../api/http.ts";
+import { isZeroUsage, UsageLine } from "../../answer/usage.tsx";
+import { ApiError, segment } from "../../api/http.ts";
 import type { PlanView, StageView } from "../../api/types.ts";
 import { useFetched } from "../../state/fetched.ts";
 import { mayChange } from "../../state/me.ts";
 import { Age } from "../../ui/age.tsx";
 import { Badge } from "../../ui/badge.tsx";
 import { Button } from "../../ui/button.tsx";
-import { duration, moment } from "../../ui/format.ts";
+import { duration, formatTime } from "../../ui/format.ts";
 import { Icon } from "../../ui/icons.tsx";
 import { Empty, Failed, Loading } from "../../ui/states.tsx";
 import { AgentCard } from "./agent-card.tsx";
 import { Bar } from "./bar.tsx";
 import { CancelPlan } from "./cancel.tsx";
-import { AGAIN_MS, concernsPlans } from "./plans.ts";
+import { POLL_MS, affectsPlans } from "./plans.ts";
 import { ResumePlan } from "./resume.tsx";
-import { isLive, notDone, PLAN_WORDS, progress } from "./words.ts";
+import { isLive, notDone, PLAN_LABELS, progress } from "./labels.ts";
 
-/** One plan: its stages side by side, a card for each agent. */
+/** One plan: its stages side by side, with a card for each agent. */
 export function PlanBoard({ id }: { id: string }) {
   const running = useSignal(true);
   const { value, error, again } = useFetched<PlanView>(`/v1/plans/${segment(id)}`, {
-    when: concernsPlans,
-    ...(running.value ? { every: AGAIN_MS } : {}),
+    when: affectsPlans,
+    ...(running.value ? { every: POLL_MS } : {}),
   });
   const open = useSignal<"cancel" | "resume" | null>(null);
   const close = () => void (open.value = null);
   const plan = value.value;
   if (plan && running.value !== isLive(plan)) running.value = isLive(plan);
   if (!plan) {
-    const gone = error.value instanceof Refusal && error.value.status === 404;
+    const gone = error.value instanceof ApiError && error.value.status === 404;
     return (
       <>
         <Head title={id} />
         {gone ? (
-          <Empty icon="plans" title={`There is no plan ${id}`}>
+          <Empty icon="plans" title={`No plan with ID ${id}`}>
             <p>
-              It may have been pruned. <a href="/plans">All plans</a>
+              It may have been removed. <a href="/plans">All plans</a>
             </p>
           </Empty>
         ) : error.value ? (
-          <Failed what="The plan can’t be had" error={error.value} again={again} />
+          <Failed what="Couldn’t load the plan" error={error.value} again={again} />
         ) : (
-          <Loading what="Loading the plan…" />
+          <Loading what="Loading plan…" />
         )}
       </>
     );
@@ -52,7 +52,7 @@ export function PlanBoard({ id }: { id: string }) {
   return (
     <>
       <Head title={plan.name}>
-        <Badge {...PLAN_WORDS[plan.state]} />
+        <Badge {...PLAN_LABELS[plan.state]} />
         <span class="grow" />
         {mayChange.value && isLive(plan) && (
           <Button kind="danger primary" icon="stop" onClick={() => void (open.value = "cancel")}>
@@ -97,13 +97,13 @@ function Summary({ plan }: { plan: PlanView }) {
       <Bar plan={plan} />
       <p class="row wrap small muted" role="status">
         <strong>
-          {done} of {of} agents have answered
+          {done} of {of} agents done
         </strong>
-        <span title={`Begun at ${moment(plan.created_at)}`}>
+        <span title={`Started at ${formatTime(plan.created_at)}`}>
           {over ? `took ${duration(Date.parse(over) - Date.parse(plan.created_at))}` : "for "}
           {!over && <Age since={plan.created_at} />}
         </span>
-        {!isNothing(plan.usage) && <UsageLine usage={plan.usage} />}
+        {!isZeroUsage(plan.usage) && <UsageLine usage={plan.usage} />}
         <span class="mono">{plan.id}</span>
       </p>
       {plan.why && plan.state !== "succeeded" && <p class={`note ${plan.state === "failed" || plan.state === "timed_out" ? "bad" : ""} foreign`}>{plan.why}</p>}

@@ -1,20 +1,20 @@
-import { isNothing, UsageLine } from "../../answer/usage.tsx";
+import { isZeroUsage, UsageLine } from "../../answer/usage.tsx";
 import { segment } from "../../api/http.ts";
 import type { PlanView } from "../../api/types.ts";
 import { useFetched } from "../../state/fetched.ts";
 import { Age } from "../../ui/age.tsx";
 import { Badge } from "../../ui/badge.tsx";
 import { Copy } from "../../ui/copy.tsx";
-import { duration, moment } from "../../ui/format.ts";
+import { duration, formatTime } from "../../ui/format.ts";
 import { Empty, Failed, Loading } from "../../ui/states.tsx";
 import { Bar } from "./bar.tsx";
-import { AGAIN_MS, concernsPlans } from "./plans.ts";
-import { isLive, PLAN_WORDS, progress } from "./words.ts";
+import { POLL_MS, affectsPlans } from "./plans.ts";
+import { isLive, PLAN_LABELS, progress } from "./labels.ts";
 
 const EXAMPLE = "kennel plan run FILE";
 
 export function PlanList() {
-  const { value, error, again } = useFetched<PlanView[]>("/v1/plans", { when: concernsPlans, every: 5 * AGAIN_MS });
+  const { value, error, again } = useFetched<PlanView[]>("/v1/plans", { when: affectsPlans, every: 5 * POLL_MS });
   const plans = value.value && [...value.value].sort((a, b) => (a.created_at < b.created_at ? 1 : -1));
   return (
     <>
@@ -24,25 +24,25 @@ export function PlanList() {
       </div>
       {plans === null ? (
         error.value ? (
-          <Failed what="The plans can’t be had" error={error.value} again={again} />
+          <Failed what="Couldn’t load plans" error={error.value} again={again} />
         ) : (
-          <Loading what="Loading the plans…" />
+          <Loading what="Loading plans…" />
         )
       ) : plans.length === 0 ? (
-        <Empty icon="plans" title="No plan was run yet">
-          <p>A plan is several agents with one cancel: stages, one after the other, and the agents of a stage at the same time. It is written in a file, and run in a shell:</p>
+        <Empty icon="plans" title="No plans yet">
+          <p>A plan runs several agents that can be cancelled together. Its stages run one after the other, and the agents of a stage run at the same time. Write a plan in a file and run it from the command line:</p>
           <p class="row">
             <code>{EXAMPLE}</code>
-            <Copy text={EXAMPLE} label="Copy the command" />
+            <Copy text={EXAMPLE} label="Copy command" />
           </p>
           <p class="small">
-            <code>docs/plans/research.toml</code> is one to start from. It is seen here as it goes.
+            See <code>docs/plans/research.toml</code> for an example. Running plans appear here.
           </p>
         </Empty>
       ) : (
         <ul class="card plan-list">
           {plans.map((plan) => (
-            <Line key={plan.id} plan={plan} />
+            <PlanRow key={plan.id} plan={plan} />
           ))}
         </ul>
       )}
@@ -50,7 +50,7 @@ export function PlanList() {
   );
 }
 
-function Line({ plan }: { plan: PlanView }) {
+function PlanRow({ plan }: { plan: PlanView }) {
   const { done, of } = progress(plan);
   return (
     <li data-plan={plan.id}>
@@ -61,7 +61,7 @@ function Line({ plan }: { plan: PlanView }) {
         <span class="tiny muted mono">{plan.id}</span>
       </span>
       <span>
-        <Badge {...PLAN_WORDS[plan.state]} />
+        <Badge {...PLAN_LABELS[plan.state]} />
       </span>
       <span class="progress">
         <Bar plan={plan} />
@@ -69,12 +69,12 @@ function Line({ plan }: { plan: PlanView }) {
           {done} of {of}
         </span>
       </span>
-      <span class="small muted" title={moment(plan.created_at)}>
+      <span class="small muted" title={formatTime(plan.created_at)}>
         <Age since={plan.created_at} /> ago
       </span>
       <span class="small muted">{isLive(plan) || !plan.ended_at ? <Running since={plan.created_at} /> : `took ${duration(Date.parse(plan.ended_at) - Date.parse(plan.created_at))}`}</span>
       <span class="small muted used">
-        {isNothing(plan.usage) ? null : <UsageLine usage={plan.usage} />}
+        {isZeroUsage(plan.usage) ? null : <UsageLine usage={plan.usage} />}
         {plan.why && plan.state !== "succeeded" && <span class="cut foreign">{plan.why}</span>}
       </span>
     </li>

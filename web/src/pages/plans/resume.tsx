@@ -1,17 +1,17 @@
 import { useSignal } from "@preact/signals";
 
-import { BY, post, Refusal, segment, told } from "../../api/http.ts";
+import { BY, post, ApiError, segment, errorText } from "../../api/http.ts";
 import type { PlanResumeRequest, PlanView } from "../../api/types.ts";
 import { environment } from "../../state/environment.ts";
 import { daemon } from "../../state/me.ts";
 import { Button } from "../../ui/button.tsx";
 import { Dialog } from "../../ui/dialog.tsx";
 import { EnvironmentField } from "../../ui/environment-field.tsx";
-import { counted } from "../../ui/format.ts";
-import { say } from "../../ui/toast.tsx";
-import { notDone } from "./words.ts";
+import { pluralize } from "../../ui/format.ts";
+import { showToast } from "../../ui/toast.tsx";
+import { notDone } from "./labels.ts";
 
-/** Goes on with a plan that is over: says first who is asked. */
+/** Resumes an ended plan after a confirmation that lists the agents to run. */
 export function ResumePlan({ plan, close, changed }: { plan: PlanView; close: () => void; changed: () => void }) {
   const replay = useSignal(false);
   const sending = useSignal(false);
@@ -29,7 +29,7 @@ export function ResumePlan({ plan, close, changed }: { plan: PlanView; close: ()
     try {
       const body: PlanResumeRequest = { by: BY, replay: replay.value, env: typed.env };
       await post<PlanView>(`/v1/plans/${segment(plan.id)}/resume`, body);
-      say("good", `${plan.name} goes on`);
+      showToast("good", `Resumed ${plan.name}`);
       close();
     } catch (error) {
       failed.value = error;
@@ -42,22 +42,22 @@ export function ResumePlan({ plan, close, changed }: { plan: PlanView; close: ()
     <Dialog title={`Resume ${plan.name}?`} close={close}>
       <form class="stack" onSubmit={resume} noValidate>
         <p>
-          {counted(left.length, "agent")} {left.length === 1 ? "has" : "have"} not answered, and will be asked in turn: <strong class="foreign">{left.map(({ name }) => name).join(", ")}</strong>. Whoever has answered is not asked again.
+          {pluralize(left.length, "agent")} will run: <strong class="foreign">{left.map(({ name }) => name).join(", ")}</strong>. Agents that are done do not run again.
         </p>
         <label class="check">
           <input type="checkbox" checked={replay.value} onChange={(event) => void (replay.value = event.currentTarget.checked)} />
-          Ask also who may have run, and may have done its work
+          Also run agents that may already have done some of their work
         </label>
         <EnvironmentField value={lines.value} change={(text) => void (lines.value = text)} wrong={wrong.value} />
         {failed.value !== null && (
           <p class="note bad foreign" role="alert">
-            {failed.value instanceof Refusal ? failed.value.message : told(failed.value)}
+            {failed.value instanceof ApiError ? failed.value.message : errorText(failed.value)}
           </p>
         )}
         <div class="actions">
-          <Button onClick={close}>Leave it</Button>
+          <Button onClick={close}>Cancel</Button>
           <Button kind="primary" icon="play" type="submit" disabled={sending.value}>
-            {sending.value ? "Resuming…" : "Resume the plan"}
+            {sending.value ? "Resuming…" : "Resume plan"}
           </Button>
         </div>
       </form>

@@ -4,40 +4,40 @@ import { segment } from "../../api/http.ts";
 import type { SessionView } from "../../api/types.ts";
 import { isOver, launches, launchReference, sessions } from "../../state/live.ts";
 import { Age } from "../../ui/age.tsx";
-import { Badge, Standing } from "../../ui/badge.tsx";
+import { Badge, SessionStateBadge } from "../../ui/badge.tsx";
 import { Copy } from "../../ui/copy.tsx";
-import { commandLine, duration, shortened } from "../../ui/format.ts";
-import { called, standing, what } from "../../ui/words.ts";
+import { commandLine, duration, truncate } from "../../ui/format.ts";
+import { displayName, sessionState, programText } from "../../ui/labels.ts";
 import { Actions } from "./actions/actions.tsx";
 
-/** Which session it is, how it stands, and what can be done. */
+/** The title, state, actions and main facts of a session. */
 export function Head({ session }: { session: SessionView }) {
   const line = commandLine(session.spec.argv ?? []);
   return (
     <header class="session-head">
       <div class="title">
-        <h1 class="foreign">{shortened(called(session))}</h1>
-        <span role="status" aria-label="Standing">
-          <Standing session={session} />
+        <h1 class="foreign">{truncate(displayName(session))}</h1>
+        <span role="status" aria-label="State">
+          <SessionStateBadge session={session} />
         </span>
         {session.activity && !session.ended_at && <Badge tone={session.activity === "busy" ? "good" : "quiet"} word={session.activity} />}
         {session.ready === "ready" && !session.ended_at && <Badge tone="good" word="ready" bare />}
-        {session.ready === "missed" && <Badge tone="bad" word="was not ready in time" bare />}
+        {session.ready === "missed" && <Badge tone="bad" word="not ready in time" bare />}
         <span class="grow" />
         <Actions session={session} />
       </div>
-      {session.title && session.title !== called(session) && <p class="foreign">{session.title}</p>}
+      {session.title && session.title !== displayName(session) && <p class="foreign">{session.title}</p>}
       {session.progress !== null && !session.ended_at && (
         <div class="row small">
-          <progress max={100} value={session.progress} aria-label="Progress, by its own word" /> {session.progress} %
+          <progress max={100} value={session.progress} aria-label="Progress" /> {session.progress} %
         </div>
       )}
       {line && (
         <div class="command">
           <code class="cut foreign" title={line.slice(0, 4000)}>
-            {shortened(line, 1000)}
+            {truncate(line, 1000)}
           </code>
-          <Copy text={line} label="Copy the command" />
+          <Copy text={line} label="Copy command" />
         </div>
       )}
       <Facts session={session} />
@@ -47,15 +47,15 @@ export function Head({ session }: { session: SessionView }) {
 
 function Facts({ session }: { session: SessionView }) {
   const { agent, parent, cwd, asked_by: by } = session.spec;
-  // The parent may be any launch of its session.
+  // The parent may be any launch of a session.
   const children = sessions.value.filter((other) => other.spec.parent?.split("_")[0] === session.session && other.session !== session.session);
   return (
     <dl class="strip">
-      <Fact name="Id">
+      <Fact name="ID">
         <code>{session.id}</code>
-        <Copy text={session.id} label="Copy the id" />
+        <Copy text={session.id} label="Copy ID" />
       </Fact>
-      <Fact name={session.ended_at ? "Took" : session.started_at ? "Runs for" : "Asked for"}>
+      <Fact name={session.ended_at ? "Duration" : session.started_at ? "Running for" : "Waiting for"}>
         {session.ended_at ? (
           <span>
             {duration(Date.parse(session.ended_at) - Date.parse(session.started_at ?? session.created_at))}
@@ -67,18 +67,18 @@ function Facts({ session }: { session: SessionView }) {
           <Age since={session.started_at ?? session.created_at} />
         )}
       </Fact>
-      {session.queue_place !== null && <Fact name="In line">place {session.queue_place}</Fact>}
+      {session.queue_place !== null && <Fact name="Queue position">{session.queue_place}</Fact>}
       {cwd && (
         <Fact name="Folder">
           <span class="foreign path" title={cwd}>
-            {shortened(cwd, 200)}
+            {truncate(cwd, 200)}
           </span>
-          <Copy text={cwd} label="Copy the folder" />
+          <Copy text={cwd} label="Copy folder" />
         </Fact>
       )}
       {agent && (
         <Fact name="Agent">
-          <span class="foreign">{what(session)}</span>
+          <span class="foreign">{programText(session)}</span>
         </Fact>
       )}
       {agent?.member && (
@@ -101,11 +101,11 @@ function Facts({ session }: { session: SessionView }) {
         </Fact>
       )}
       {by && (
-        <Fact name="Asked for by">
-          <span class="foreign">{shortened(by, 120)}</span>
+        <Fact name="Started by">
+          <span class="foreign">{truncate(by, 120)}</span>
         </Fact>
       )}
-      {session.started_by === "terminal" && <Fact name="Started in">a terminal, and adopted</Fact>}
+      {session.started_by === "terminal" && <Fact name="Origin">adopted from a terminal</Fact>}
       {parent && (
         <Fact name="Parent">
           <SessionLink id={parent} />
@@ -123,7 +123,7 @@ function Facts({ session }: { session: SessionView }) {
   );
 }
 
-/** At most so many are named. */
+/** At most this many other launches are linked. */
 const NAMED = 6;
 
 function OtherLaunches({ session }: { session: SessionView }) {
@@ -146,8 +146,8 @@ function OtherLaunches({ session }: { session: SessionView }) {
 function SessionLink({ id }: { id: string }) {
   const found = launches.value.get(id) ?? sessions.value.find((other) => other.session === id);
   return (
-    <a class="foreign" href={`/sessions/${segment(id)}`} title={found && standing(found).word}>
-      {found ? shortened(called(found), 40) : id}
+    <a class="foreign" href={`/sessions/${segment(id)}`} title={found && sessionState(found).word}>
+      {found ? truncate(displayName(found), 40) : id}
       {found && !isOver(found) && <span class="muted"> (live)</span>}
     </a>
   );

@@ -4,31 +4,31 @@ import { segment } from "../../api/http.ts";
 import type { InspectView, SessionView } from "../../api/types.ts";
 import { duration } from "../../ui/format.ts";
 import { Icon } from "../../ui/icons.tsx";
-import { because, exitText, owedText } from "../../ui/words.ts";
+import { reasonText, exitText, cleanupText } from "../../ui/labels.ts";
 
-/** What one must know before anything else: that it is over and why, that something is left, or went wrong. */
+/** Important notices above the tabs: the outcome, leftover processes, and problems. */
 export function Notices({ session, inspected }: { session: SessionView; inspected: InspectView }) {
   const failed = session.owed.filter((owed) => owed.failures > 0);
   return (
     <div class="notices">
       {session.attempt < session.launches && (
         <Note tone="info">
-          This is launch {session.attempt}. It was launched again: <a href={`/sessions/${segment(session.session)}`}>see the latest, launch {session.launches}</a>.
+          This is launch {session.attempt}. The session was restarted: <a href={`/sessions/${segment(session.session)}`}>show the latest launch ({session.launches})</a>.
         </Note>
       )}
       {session.phase === "lost" && (
         <Note tone="bad">
-          <strong>Nobody can tell whether it still runs.</strong> Kennel goes on looking. If you know better, you may forget it: that is recorded as
-          given up, not as its end.
+          <strong>Kennel can’t tell whether this session is still running,</strong> and keeps checking. If you are sure that it is gone, you can forget it:
+          it is then recorded as forgotten, not as ended.
         </Note>
       )}
-      {session.phase === "stopping" && session.survivors.length === 0 && <Note tone="warn">A stop is under way. It goes on if you leave this page.</Note>}
+      {session.phase === "stopping" && session.survivors.length === 0 && <Note tone="warn">The session is being stopped. This continues if you leave the page.</Note>}
       {session.survivors.length > 0 && (
         <Note tone="bad">
-          <strong>These could not be ended:</strong>{" "}
+          <strong>These processes could not be ended:</strong>{" "}
           {session.survivors.map((survivor) => (
             <span class="foreign" key={survivor.pid}>
-              {survivor.name} (pid {survivor.pid}): {survivor.why}.{" "}
+              {survivor.name} (PID {survivor.pid}): {survivor.why}.{" "}
             </span>
           ))}
         </Note>
@@ -39,16 +39,16 @@ export function Notices({ session, inspected }: { session: SessionView; inspecte
         </Note>
       ))}
       {failed.map((owed) => (
-        <Note tone="warn" key={owedText(owed.what)}>
+        <Note tone="warn" key={cleanupText(owed.what)}>
           <span class="foreign">
-            Clean-up is owed: {owedText(owed.what)}. {owed.why}
+            Cleanup failed: {cleanupText(owed.what)}. {owed.why}
           </span>
         </Note>
       ))}
       {session.kept.map((kept) => (
-        <Note tone="warn" key={owedText(kept.what)}>
+        <Note tone="warn" key={cleanupText(kept.what)}>
           <span class="foreign">
-            Its worktree is kept: {kept.why}. <a href={`/sessions/${segment(session.id)}?tab=worktree`}>See what is in it</a>
+            The worktree is kept: {kept.why}. <a href={`/sessions/${segment(session.id)}?tab=worktree`}>Show worktree</a>
           </span>
         </Note>
       ))}
@@ -57,25 +57,29 @@ export function Notices({ session, inspected }: { session: SessionView; inspecte
   );
 }
 
+/** Reasons of a deliberate stop: the exit status then is no failure of the session. */
+const STOPPED: ReadonlySet<string> = new Set(["stopped", "shutdown", "parent_ended", "client_gone"]);
+
 function Ended({ session, inspected }: { session: SessionView; inspected: InspectView }) {
   const reason = session.reason;
-  const wanted = inspected.timeline.find((event) => event.kind === "wanted_stopped");
+  const stopRequested = inspected.timeline.find((event) => event.kind === "wanted_stopped");
   const reaped = inspected.timeline.find((event) => event.kind === "reaped");
-  const isBad = reason?.kind === "failed" || (session.exit?.kind === "code" && session.exit.code !== 0) || session.exit?.kind === "unknown";
+  const wasStopped = reason !== null && STOPPED.has(reason.kind);
+  const isBad = reason?.kind === "failed" || (!wasStopped && session.exit?.kind === "code" && session.exit.code !== 0) || session.exit?.kind === "unknown";
   const forgotten = reason?.kind === "forgotten";
   return (
     <Note tone={isBad || forgotten ? "bad" : "quiet"}>
       <span data-testid="outcome">
         {session.exit && <strong class="foreign">{capital(exitText(session.exit))}</strong>}
-        {reason && <span class="foreign">{session.exit ? ": " : ""}{because(reason)}</span>}.{" "}
+        {reason && reason.kind !== "exited" && <span class="foreign">{session.exit ? ": " : ""}{reasonText(reason)}</span>}.{" "}
         {forgotten
-          ? "Nobody saw it end."
-          : wanted && reaped
-            ? `Every process was gone and the pen seen empty ${duration(Date.parse(reaped.time) - Date.parse(wanted.time))} after the stop was asked for.`
-            : "Every process is gone; the pen was seen empty."}
+          ? "Its end was not seen."
+          : stopRequested && reaped
+            ? `All processes ended, and the pen was empty, ${duration(Date.parse(reaped.time) - Date.parse(stopRequested.time))} after the stop was requested.`
+            : "All processes ended, and the pen is empty."}
         {session.started_at && ` It ran for ${duration(Date.parse(session.ended_at ?? "") - Date.parse(session.started_at))}.`}
-        {session.relaunch.relaunch === "pending" && " It is launched again soon."}
-        {session.relaunch.relaunch === "called_off" && ` The next launch was called off by ${session.relaunch.by}.`}
+        {session.relaunch.relaunch === "pending" && " It will restart soon."}
+        {session.relaunch.relaunch === "called_off" && ` The next restart was cancelled by ${session.relaunch.by}.`}
       </span>
     </Note>
   );

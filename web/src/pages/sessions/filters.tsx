@@ -1,29 +1,29 @@
 import { useComputed, useSignal } from "@preact/signals";
 import { useLayoutEffect, useRef } from "preact/hooks";
 
-import { bind } from "../../state/keys.ts";
+import { bindShortcuts } from "../../state/shortcuts.ts";
 import { sessions } from "../../state/live.ts";
 import { params, setParam } from "../../state/router.ts";
-import { shortened } from "../../ui/format.ts";
+import { truncate } from "../../ui/format.ts";
 import { Button } from "../../ui/button.tsx";
 import { Icon } from "../../ui/icons.tsx";
 import { HEADS } from "./list.tsx";
-import { SHOWS, type Show, type Trait, TRAITS, valuesOf } from "./choice.ts";
+import { SHOWS, type Show, type Facet, FACETS, valuesOf } from "./filter.ts";
 import { choice, counts } from "./state.ts";
 
-const SHOW_WORDS: Record<Show, string> = { live: "Live", ended: "Ended", all: "All" };
-const TRAIT_WORDS: Record<Trait, string> = { agent: "Agent", member: "Member", plan: "Plan", phase: "Phase" };
+const SHOW_LABELS: Record<Show, string> = { live: "Live", ended: "Ended", all: "All" };
+const FACET_LABELS: Record<Facet, string> = { agent: "Agent", member: "Member", plan: "Plan", phase: "Phase" };
 
-/** Phases whose names say little to people. */
-const PHASE_WORDS: Record<string, string> = { making: "making its worktree", reserved: "on record", reaped: "ended, not cleaned up yet", cleaned: "ended" };
+/** Labels for phases whose API names are unclear. */
+const PHASE_LABELS: Record<string, string> = { making: "creating worktree", reserved: "recorded", reaped: "ended (cleanup pending)", cleaned: "ended" };
 
-/** What is looked for: all of it is in the address, so that it can be kept as a link. */
+/** The search and filters. All of it is in the URL, so that it can be bookmarked. */
 export function Filters() {
   const box = useRef<HTMLInputElement>(null);
-  useLayoutEffect(() => bind({ keys: "/", what: "Search the sessions", run: () => box.current?.select() }), []);
-  // On a phone they would take half of the screen.
+  useLayoutEffect(() => bindShortcuts({ keys: "/", what: "Search sessions", run: () => box.current?.select() }), []);
+  // On phones the filters would take half of the screen.
   const opened = useSignal(false);
-  const narrowed = TRAITS.filter((trait) => choice.value.traits[trait] !== undefined).length;
+  const activeFilters = FACETS.filter((facet) => choice.value.facets[facet] !== undefined).length;
   return (
     <div class="filters" role="search" aria-label="Sessions">
       <label class="search">
@@ -32,8 +32,8 @@ export function Filters() {
           ref={box}
           class="input"
           type="search"
-          placeholder="Search by name, command, folder, branch, id"
-          aria-label="Search the sessions"
+          placeholder="Search by name, command, folder, branch or ID"
+          aria-label="Search sessions"
           aria-keyshortcuts="/"
           value={params.value.get("q") ?? ""}
           onInput={(event) => setParam("q", event.currentTarget.value)}
@@ -47,9 +47,9 @@ export function Filters() {
         <kbd class="desktop-only">/</kbd>
       </label>
       <span class="phone-only">
-        <Button icon="filter" label={narrowed > 0 ? `Filter and sort, ${narrowed} in use` : "Filter and sort"} pressed={narrowed > 0} expanded={opened.value} onClick={() => void (opened.value = !opened.value)} />
+        <Button icon="filter" label={activeFilters > 0 ? `Filter and sort (${activeFilters} active)` : "Filter and sort"} pressed={activeFilters > 0} expanded={opened.value} onClick={() => void (opened.value = !opened.value)} />
       </span>
-      <div class="segments" role="group" aria-label="Which sessions">
+      <div class="segments" role="group" aria-label="Sessions to show">
         {SHOWS.map((show) => (
           <button
             type="button"
@@ -57,20 +57,20 @@ export function Filters() {
             aria-pressed={choice.value.show === show}
             onClick={() => setParam("show", show === "live" ? null : show)}
           >
-            {SHOW_WORDS[show]} <span class="figure">{counts.value[show].toLocaleString("en")}</span>
+            {SHOW_LABELS[show]} <span class="figure">{counts.value[show].toLocaleString("en")}</span>
           </button>
         ))}
       </div>
-      <div class={`traits${opened.value ? " opened" : ""}`}>
-        {TRAITS.map((trait) => (
-          <TraitChoice key={trait} trait={trait} />
+      <div class={`facets${opened.value ? " opened" : ""}`}>
+        {FACETS.map((facet) => (
+          <FacetSelect key={facet} facet={facet} />
         ))}
-        <label class="trait phone-only">
+        <label class="facet phone-only">
           <span class="hidden-visually">Sort by</span>
           <select value={params.value.get("sort") ?? "age"} onChange={(event) => setParam("sort", event.currentTarget.value === "age" ? null : event.currentTarget.value)}>
             {HEADS.flatMap(({ column, title }) => [
-              <option value={column}>By {title.toLowerCase()}</option>,
-              <option value={`-${column}`}>By {title.toLowerCase()}, reversed</option>,
+              <option value={column}>Sort by {title}</option>,
+              <option value={`-${column}`}>Sort by {title}, reversed</option>,
             ])}
           </select>
         </label>
@@ -79,20 +79,20 @@ export function Filters() {
   );
 }
 
-/** One of the values that there are, or any. */
-function TraitChoice({ trait }: { trait: Trait }) {
-  const values = useComputed(() => valuesOf(sessions.value, trait));
-  const chosen = choice.value.traits[trait];
-  if (chosen === undefined && values.value.length < (trait === "phase" ? 2 : 1)) return null;
+/** Selects one value of a property, or any. */
+function FacetSelect({ facet }: { facet: Facet }) {
+  const values = useComputed(() => valuesOf(sessions.value, facet));
+  const chosen = choice.value.facets[facet];
+  if (chosen === undefined && values.value.length < (facet === "phase" ? 2 : 1)) return null;
   const options = chosen === undefined || values.value.includes(chosen) ? values.value : [chosen, ...values.value];
   return (
-    <label class={chosen === undefined ? "trait" : "trait chosen"}>
-      <span class="hidden-visually">{TRAIT_WORDS[trait]}</span>
-      <select value={chosen ?? ""} onChange={(event) => setParam(trait, event.currentTarget.value)}>
-        <option value="">{TRAIT_WORDS[trait]}: any</option>
+    <label class={chosen === undefined ? "facet" : "facet chosen"}>
+      <span class="hidden-visually">{FACET_LABELS[facet]}</span>
+      <select value={chosen ?? ""} onChange={(event) => setParam(facet, event.currentTarget.value)}>
+        <option value="">{FACET_LABELS[facet]}: any</option>
         {options.map((value) => (
           <option key={value} value={value}>
-            {shortened((trait === "phase" && PHASE_WORDS[value]) || value, 40)}
+            {truncate((facet === "phase" && PHASE_LABELS[value]) || value, 40)}
           </option>
         ))}
       </select>

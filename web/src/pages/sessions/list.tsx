@@ -1,34 +1,34 @@
 import { useLayoutEffect, useRef } from "preact/hooks";
 
 import { go, setParam } from "../../state/router.ts";
-import { bind } from "../../state/keys.ts";
+import { bindShortcuts } from "../../state/shortcuts.ts";
 import { useUsage } from "../../state/usage.ts";
 import { Icon } from "../../ui/icons.tsx";
 import { useMedia } from "../../ui/use-media.ts";
 import { reveal, Virtual } from "../../ui/virtual.tsx";
-import { type Column, sortedBy } from "./choice.ts";
+import { type Column, sortedBy } from "./filter.ts";
 import { Row } from "./row.tsx";
-import { choice, cursor, missing, placeOf, rows, selectAll, selected, selectedIds, selectNone, selectTo, toggle } from "./state.ts";
+import { choice, cursor, missing, indexOf, rows, selectAll, selected, selectedIds, selectNone, selectTo, toggle } from "./state.ts";
 
 const ROW = 46;
 const CARD = 108;
 const HEAD = 36;
-/** The bar with what can be done with the selection, and a phone's bar of areas. */
+/** The height of the selection bar, and with the navigation bar of phones. */
 const FOOT = 64;
 const PHONE_FOOT = 130;
 
 export const HEADS: { column: Column; title: string }[] = [
-  { column: "standing", title: "State" },
+  { column: "state", title: "State" },
   { column: "name", title: "Session" },
-  { column: "who", title: "Who" },
+  { column: "agent", title: "Agent" },
   { column: "activity", title: "Activity" },
   { column: "cpu", title: "CPU" },
   { column: "memory", title: "Memory" },
-  { column: "where", title: "Folder" },
+  { column: "folder", title: "Folder" },
   { column: "age", title: "Age" },
 ];
 
-/** The rows, of which only those in sight are in the document. */
+/** The session list. It renders only the visible rows. */
 export function List() {
   useUsage();
   const isPhone = useMedia("(max-width: 760px)");
@@ -36,33 +36,33 @@ export function List() {
   const rowHeight = isPhone ? CARD : ROW;
   const covered = isPhone ? { above: 8, below: PHONE_FOOT } : { above: HEAD + 4, below: FOOT };
 
-  const moveTo = (place: number, extend = false) => {
-    const session = rows.value[Math.max(0, Math.min(rows.value.length - 1, place))];
+  const moveTo = (index: number, extend = false) => {
+    const session = rows.value[Math.max(0, Math.min(rows.value.length - 1, index))];
     const list = grid.current?.querySelector(".virtual");
     if (!session || !list) return;
     if (extend && cursor.value !== null && selectedIds.value.size === 0) toggle(cursor.value);
     cursor.value = session.session;
     if (extend) selectTo(session.session);
-    reveal(list, placeOf(session.session), rowHeight, covered);
-    // A row that was out of sight is there with the next drawing.
+    reveal(list, indexOf(session.session), rowHeight, covered);
+    // A row that was out of view is rendered with the next frame.
     if (!focusRow(session.session)) requestAnimationFrame(() => focusRow(session.session));
   };
   const step = (by: number, extend = false) => {
-    const at = placeOf(cursor.value);
+    const at = indexOf(cursor.value);
     moveTo(at < 0 ? (by > 0 ? 0 : rows.value.length - 1) : at + by, extend);
   };
-  const open = () => cursor.value !== null && placeOf(cursor.value) >= 0 && go(`/sessions/${encodeURIComponent(cursor.value)}`);
+  const open = () => cursor.value !== null && indexOf(cursor.value) >= 0 && go(`/sessions/${encodeURIComponent(cursor.value)}`);
   const latest = useRef({ step });
   latest.current = { step };
 
   useLayoutEffect(
     () =>
-      bind(
-        { keys: "j", what: "The next session (also the arrow keys)", run: () => latest.current.step(1) },
-        { keys: "k", what: "The session before", run: () => latest.current.step(-1) },
-        { keys: "x", what: "Select it, or not (also Space)", run: () => void (cursor.value !== null && toggle(cursor.value)) },
-        { keys: "A", what: "Select all that are shown", run: selectAll },
-        { keys: "Escape", what: "Select none", run: selectNone },
+      bindShortcuts(
+        { keys: "j", what: "Next session (also arrow keys)", run: () => latest.current.step(1) },
+        { keys: "k", what: "Previous session", run: () => latest.current.step(-1) },
+        { keys: "x", what: "Select or deselect (also Space)", run: () => void (cursor.value !== null && toggle(cursor.value)) },
+        { keys: "A", what: "Select all shown", run: selectAll },
+        { keys: "Escape", what: "Clear selection", run: selectNone },
       ),
     [],
   );
@@ -91,12 +91,12 @@ export function List() {
     }
     if (target.closest("a, input")) return;
     if (event.ctrlKey || event.metaKey) return toggle(id);
-    // Somebody who marks text does not want to leave.
+    // Do not navigate when the user selects text.
     if (getSelection()?.isCollapsed !== false) open();
   };
 
   const shown = rows.value;
-  const current = placeOf(cursor.value) >= 0 ? cursor.value : (shown[0]?.session ?? null);
+  const current = indexOf(cursor.value) >= 0 ? cursor.value : (shown[0]?.session ?? null);
   return (
     <div
       ref={grid}
@@ -133,7 +133,7 @@ export function List() {
   );
 }
 
-/** Gives a row the focus; whether it is there. */
+/** Focuses a row; returns whether it is rendered. */
 function focusRow(id: string): boolean {
   const row = document.querySelector<HTMLElement>(`.session-row[data-session="${CSS.escape(id)}"]`);
   row?.focus({ preventScroll: true });
@@ -150,7 +150,7 @@ function Head() {
         <div role="columnheader" class="cell-check">
           <input
             type="checkbox"
-            aria-label="Select all that are shown"
+            aria-label="Select all shown"
             checked={all}
             ref={(box) => void (box && (box.indeterminate = some))}
             onChange={() => (all ? selectNone() : selectAll())}

@@ -6,27 +6,27 @@ import { useLayoutEffect } from "preact/hooks";
 import { RemoveDialog } from "../../actions/remove.tsx";
 import { StopDialog } from "../../actions/stop.tsx";
 import type { SessionView } from "../../api/types.ts";
-import { bind } from "../../state/keys.ts";
+import { bindShortcuts } from "../../state/shortcuts.ts";
 import { loaded, sessions } from "../../state/live.ts";
 import { mayChange, me } from "../../state/me.ts";
 import { Button } from "../../ui/button.tsx";
 import { Filters } from "./filters.tsx";
 import { List } from "./list.tsx";
 import { NewDialog } from "./new/dialog.tsx";
-import { NoSessions, NothingFound, Skeleton } from "./none.tsx";
+import { NoSessions, NothingFound, Skeleton } from "./empty.tsx";
 import { PruneDialog } from "./prune.tsx";
 import { SelectionBar } from "./selection.tsx";
 import { rows, selectNone } from "./state.ts";
 
-/** What is open over the page. */
+/** The open dialog. */
 type Open = { what: "new" } | { what: "prune" } | { what: "stop" | "remove"; sessions: readonly SessionView[] };
 
 export function SessionsPage(_: { parts: string[] }) {
   const open = useSignal<Open | null>(null);
   const close = () => void (open.value = null);
-  // Who presses the key before the daemon has said what this browser may is not forgotten.
+  // The key also works before this browser’s scope is loaded.
   const startNew = () => void ((me.value === null || mayChange.value) && (open.value = { what: "new" }));
-  useLayoutEffect(() => bind({ keys: "n", what: "Start a new session", run: startNew }), []);
+  useLayoutEffect(() => bindShortcuts({ keys: "n", what: "Start a new session", run: startNew }), []);
   return (
     <>
       <div class="page-head">

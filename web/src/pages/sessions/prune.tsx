@@ -2,25 +2,25 @@ import { useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 
 import { removeSessions } from "../../actions/remove.ts";
-import { KEY_PREFIX } from "../../answer/asking.ts";
-import { get, query, told } from "../../api/http.ts";
+import { KEY_PREFIX } from "../../answer/send-prompt.ts";
+import { get, query, errorText } from "../../api/http.ts";
 import type { PruneAnswer, SessionView } from "../../api/types.ts";
 import { sessions } from "../../state/live.ts";
 import { Button } from "../../ui/button.tsx";
 import { Dialog } from "../../ui/dialog.tsx";
-import { counted } from "../../ui/format.ts";
+import { pluralize } from "../../ui/format.ts";
 import { Failed } from "../../ui/states.tsx";
-import { say } from "../../ui/toast.tsx";
+import { showToast } from "../../ui/toast.tsx";
 
 const HOUR = 3_600_000;
 const AGES: { title: string; ms: number | null }[] = [
-  { title: "All that have ended", ms: null },
+  { title: "All ended sessions", ms: null },
   { title: "Ended more than an hour ago", ms: HOUR },
   { title: "Ended more than a day ago", ms: 24 * HOUR },
   { title: "Ended more than a week ago", ms: 7 * 24 * HOUR },
 ];
 
-/** Removes what has ended from the record, after it was told how much that is. */
+/** Removes ended sessions after a preview of how many there are. */
 export function PruneDialog({ close }: { close: () => void }) {
   const older = useSignal<number | null>(null);
   const preview = useSignal<PruneAnswer | null>(null);
@@ -32,31 +32,31 @@ export function PruneDialog({ close }: { close: () => void }) {
     preview.value = null;
     error.value = null;
     get<PruneAnswer>(`/v1/prune${query({ older_than_ms: older.value ?? undefined })}`, closing.signal).then(
-      (told) => void (preview.value = told),
+      (answer) => void (preview.value = answer),
       (failed: unknown) => void (closing.signal.aborted || (error.value = failed)),
     );
     return () => closing.abort();
   }, [older.value, turn.value]);
 
-  const meant = preview.value ? those(preview.value) : [];
-  // Those that were told, and no others: another may have ended meanwhile.
+  const meant = preview.value ? toRemove(preview.value) : [];
+  // Remove only the sessions of the preview: others may have ended since.
   const prune = async () => {
     if (isBusy.value || !preview.value) return;
     isBusy.value = true;
-    const staying = stays(preview.value, meant);
+    const kept = keptText(preview.value, meant);
     const { done, refused } = removeSessions(meant);
     await done;
     const [first] = refused.value;
-    say(first ? "warn" : "good", `${counted(meant.length - refused.value.length, "session")} removed`, first ? `${counted(refused.value.length, "session stays", "sessions stay")}: ${told(first.error)}` : staying);
+    showToast(first ? "warn" : "good", `${pluralize(meant.length - refused.value.length, "session")} removed`, first ? `${pluralize(refused.value.length, "session was", "sessions were")} not removed: ${errorText(first.error)}` : kept);
     close();
   };
 
   const count = meant.length;
   return (
-    <Dialog title="Prune" close={close}>
-      <p>Removes sessions that have ended from the record, with their output. Nothing that runs is touched.</p>
+    <Dialog title="Prune sessions" close={close}>
+      <p>Permanently deletes the records and output of ended sessions. Running sessions are not affected.</p>
       <div class="field">
-        <label for="prune-age">Which</label>
+        <label for="prune-age">Sessions to remove</label>
         <select
           id="prune-age"
           class="input"
@@ -71,45 +71,45 @@ export function PruneDialog({ close }: { close: () => void }) {
         </select>
       </div>
       {error.value ? (
-        <Failed what="What it would remove can't be told" error={error.value} again={() => void (turn.value += 1)} />
+        <Failed what="Couldn’t load the preview" error={error.value} again={() => void (turn.value += 1)} />
       ) : (
-        <div role="status" class="prune-told">
+        <div role="status" class="prune-preview">
           {preview.value ? (
             <>
-              <p>{count === 0 ? "There is nothing to remove." : <><strong>{counted(count, "session")}</strong> will be removed.</>}</p>
-              <p class="muted small">{stays(preview.value, meant)}</p>
+              <p>{count === 0 ? "No sessions to remove." : <><strong>{pluralize(count, "session")}</strong> will be removed.</>}</p>
+              <p class="muted small">{keptText(preview.value, meant)}</p>
             </>
           ) : (
-            <p class="muted">Looking…</p>
+            <p class="muted">Loading…</p>
           )}
         </div>
       )}
       <div class="actions">
         <Button onClick={close}>Cancel</Button>
         <Button kind="danger primary" disabled={count === 0 || isBusy.value} onClick={() => void prune()}>
-          {count === 0 ? "Remove" : `Remove ${counted(count, "session")}`}
+          {count === 0 ? "Remove" : `Remove ${pluralize(count, "session")}`}
         </Button>
       </div>
     </Dialog>
   );
 }
 
-/** Whether it was started from a page like this, which asks again only for as long as it starts. */
+/** Whether the session was started from a dashboard, which repeats its request only while it starts. */
 function isOurs({ spec }: SessionView): boolean {
   return spec.key?.startsWith(KEY_PREFIX) ?? false;
 }
 
-/** The sessions that would be removed. */
-function those({ removed, with_keys }: PruneAnswer): SessionView[] {
+/** Returns the sessions that would be removed. */
+function toRemove({ removed, with_keys }: PruneAnswer): SessionView[] {
   const named = (launches: readonly string[]) => new Set(launches.map((launch) => launch.split("_")[0]));
   const [ids, held] = [named(removed), named(with_keys)];
   return sessions.value.filter((session) => ids.has(session.session) || (held.has(session.session) && isOurs(session)));
 }
 
-function stays(told: PruneAnswer, meant: readonly SessionView[]): string | null {
+function keptText(answer: PruneAnswer, meant: readonly SessionView[]): string | null {
   const parts: string[] = [];
-  const keyed = told.with_keys.filter((launch) => !meant.some(({ session }) => session === launch.split("_")[0])).length;
-  if (told.with_worktrees.length > 0) parts.push(`${counted(told.with_worktrees.length, "session stays", "sessions stay")}: a worktree with something of value is kept.`);
-  if (keyed > 0) parts.push(`${counted(keyed, "session stays", "sessions stay")} for a day: whoever started it may ask for the same again, and is answered by it.`);
+  const keyed = answer.with_keys.filter((launch) => !meant.some(({ session }) => session === launch.split("_")[0])).length;
+  if (answer.with_worktrees.length > 0) parts.push(`${pluralize(answer.with_worktrees.length, "session is", "sessions are")} kept because of a worktree with unmerged or uncommitted work.`);
+  if (keyed > 0) parts.push(`${pluralize(keyed, "session is", "sessions are")} kept until the idempotency key expires (24 hours by default), so that clients can safely repeat their requests.`);
   return parts.join(" ") || null;
 }

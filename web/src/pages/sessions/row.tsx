@@ -3,14 +3,14 @@ import { Component } from "preact";
 import type { SessionView } from "../../api/types.ts";
 import { isOver } from "../../state/live.ts";
 import { Age } from "../../ui/age.tsx";
-import { Standing } from "../../ui/badge.tsx";
-import { duration, shortened } from "../../ui/format.ts";
+import { SessionStateBadge } from "../../ui/badge.tsx";
+import { duration, truncate } from "../../ui/format.ts";
 import { Icon } from "../../ui/icons.tsx";
-import { because, called, what } from "../../ui/words.ts";
+import { reasonText, displayName, programText } from "../../ui/labels.ts";
 import { toggle } from "./state.ts";
-import { Cpu, Memory } from "./used.tsx";
+import { Cpu, Memory } from "./usage-cells.tsx";
 
-/** More of a text than fits into any row is not put into the document. */
+/** No row has room for longer texts. */
 const LONGEST = 160;
 
 interface Props {
@@ -18,16 +18,16 @@ interface Props {
   at: number;
   top: number;
   isSelected: boolean;
-  /** Whether the keys act on it. */
+  /** Whether keyboard shortcuts act on it. */
   isCurrent: boolean;
 }
 
-/** What is worth a glance if it changes. Places in line and percents change all the time. */
+/** The row is highlighted when one of these values changes. Queue positions and percentages change too often. */
 function signature({ phase, attempt, activity, reason, judged }: SessionView): string {
   return [phase, attempt, activity, reason?.kind, judged?.verdict.kind].join(" ");
 }
 
-/** A row of the list; a card on a phone. It is drawn anew only if something of it has changed. */
+/** A row of the list, or a card on phones. It renders only if something changed. */
 export class Row extends Component<Props> {
   #signature = signature(this.props.session);
   #turn = 0;
@@ -61,20 +61,20 @@ export class Row extends Component<Props> {
           <input
             type="checkbox"
             tabIndex={-1}
-            aria-label={`Select ${shortened(called(session))}`}
+            aria-label={`Select ${truncate(displayName(session))}`}
             checked={isSelected}
             onChange={() => toggle(session.session)}
           />
         </div>
-        <div role="gridcell" class="cell-standing" title={session.reason ? because(session.reason) : undefined}>
-          <Standing session={session} />
+        <div role="gridcell" class="cell-state" title={session.reason ? reasonText(session.reason) : undefined}>
+          <SessionStateBadge session={session} />
         </div>
         <Name session={session} />
-        <Who session={session} />
+        <Agent session={session} />
         <Activity session={session} />
         <Cpu launch={session.id} />
         <Memory launch={session.id} />
-        <Where session={session} />
+        <Folder session={session} />
         <Times session={session} />
       </div>
     );
@@ -82,41 +82,41 @@ export class Row extends Component<Props> {
 }
 
 function Name({ session }: { session: SessionView }) {
-  const name = called(session);
-  const command = what(session);
+  const name = displayName(session);
+  const command = programText(session);
   const more = wrongWith(session) ?? (session.name && session.title ? session.title : name === command ? session.id : command);
   const isCode = more === command || more === session.id;
   return (
     <div role="gridcell" class="cell-name two">
-      <a class="cut foreign" tabIndex={-1} href={`/sessions/${encodeURIComponent(session.session)}`} title={shortened(name, 400)}>
-        {shortened(name, LONGEST)}
+      <a class="cut foreign" tabIndex={-1} href={`/sessions/${encodeURIComponent(session.session)}`} title={truncate(name, 400)}>
+        {truncate(name, LONGEST)}
       </a>
-      <span class={`cut foreign muted tiny${isCode ? " mono" : ""}`} title={shortened(more, 400)}>
-        {shortened(more, LONGEST)}
+      <span class={`cut foreign muted tiny${isCode ? " mono" : ""}`} title={truncate(more, 400)}>
+        {truncate(more, LONGEST)}
       </span>
     </div>
   );
 }
 
-/** Why it ended, if that is more than its state says. */
+/** Returns why it ended, if that says more than its state. */
 function wrongWith(session: SessionView): string | null {
   if (!isOver(session) || !session.reason) return null;
   if (session.judged) return session.judged.verdict.kind === "succeeded" ? null : session.judged.verdict.evidence || null;
-  return /^(exited|stopped)$/.test(session.reason.kind) ? null : because(session.reason);
+  return /^(exited|stopped)$/.test(session.reason.kind) ? null : reasonText(session.reason);
 }
 
-function Who({ session }: { session: SessionView }) {
+function Agent({ session }: { session: SessionView }) {
   const { agent } = session.spec;
-  if (!agent) return <div role="gridcell" class="cell-who" />;
-  const first = agent.member ?? agent.seat.agent;
-  const second = agent.plan ? agent.plan.name : agent.member ? agent.seat.agent : null;
+  if (!agent) return <div role="gridcell" class="cell-agent" />;
+  const first = agent.seat.agent;
+  const second = [agent.member, agent.plan?.name].filter(Boolean).join(" · ");
   const more = agent.plan ? `${agent.plan.name} of plan ${agent.plan.plan}` : undefined;
   return (
-    <div role="gridcell" class="cell-who two">
+    <div role="gridcell" class="cell-agent two">
       <span class="cut foreign" title={first}>
-        {shortened(first, LONGEST)}
+        {truncate(first, LONGEST)}
       </span>
-      {second && <span class="cut foreign muted tiny" title={more}>{shortened(second, LONGEST)}</span>}
+      {second && <span class="cut foreign muted tiny" title={more}>{truncate(second, LONGEST)}</span>}
     </div>
   );
 }
@@ -130,27 +130,27 @@ function Activity({ session }: { session: SessionView }) {
         {activity ?? ""}
         {progress !== null && <span class="figure">{` ${progress}%`}</span>}
       </span>
-      {progress !== null && <progress aria-label="How far it is" max={100} value={progress} />}
+      {progress !== null && <progress aria-label="Progress" max={100} value={progress} />}
     </div>
   );
 }
 
-function Where({ session }: { session: SessionView }) {
+function Folder({ session }: { session: SessionView }) {
   const { cwd = "", worktree } = session.spec;
   const folder = worktree?.repo.replace(/\/\.git$/, "") || cwd;
   return (
-    <div role="gridcell" class="cell-where two">
-      <span class="cut foreign" title={shortened(folder, 400)}>
-        {shortened(folder.split("/").findLast(Boolean) ?? folder, LONGEST)}
+    <div role="gridcell" class="cell-folder two">
+      <span class="cut foreign" title={truncate(folder, 400)}>
+        {truncate(folder.split("/").findLast(Boolean) ?? folder, LONGEST)}
       </span>
       {worktree ? (
         <span class="cut foreign muted tiny branch" title={worktree.branch}>
           <Icon name="worktrees" />
-          {shortened(worktree.branch || worktree.asked || "its own branch", LONGEST)}
+          {truncate(worktree.branch || worktree.asked || "new branch", LONGEST)}
         </span>
       ) : (
-        <span class="cut foreign muted tiny" title={shortened(folder, 400)}>
-          {shortened(folder, LONGEST)}
+        <span class="cut foreign muted tiny" title={truncate(folder, 400)}>
+          {truncate(folder, LONGEST)}
         </span>
       )}
     </div>
@@ -159,7 +159,7 @@ function Where({ session }: { session: SessionView }) {
 
 function Times({ session }: { session: SessionView }) {
   const begun = session.started_at ?? session.created_at;
-  const attempt = session.attempt > 1 ? `attempt ${session.attempt}` : null;
+  const attempt = session.attempt > 1 ? `launch ${session.attempt}` : null;
   if (!isOver(session) || !session.ended_at) {
     return (
       <div role="gridcell" class="cell-age two">

@@ -2,10 +2,10 @@ import { canStop } from "../../actions/stop.ts";
 import type { SessionView } from "../../api/types.ts";
 import { isOver } from "../../state/live.ts";
 import { Button } from "../../ui/button.tsx";
-import { counted } from "../../ui/format.ts";
+import { pluralize } from "../../ui/format.ts";
 import { rows, selectAll, selected, selectNone } from "./state.ts";
 
-/** What can be done with what is selected. */
+/** The actions for the selected sessions. */
 export function SelectionBar({ act }: { act: (what: "stop" | "remove", sessions: readonly SessionView[]) => void }) {
   const chosen = selected.value;
   const live = chosen.filter(canStop);
@@ -20,16 +20,16 @@ export function SelectionBar({ act }: { act: (what: "stop" | "remove", sessions:
       )}
       <span class="grow" />
       {live.length > 0 && (
-        <Button kind="danger" icon="stop" label={`Stop ${counted(live.length, "session")}`} onClick={() => act("stop", live)}>
+        <Button kind="danger" icon="stop" label={`Stop ${pluralize(live.length, "session")}`} onClick={() => act("stop", live)}>
           Stop {live.length < chosen.length ? live.length.toLocaleString("en") : ""}…
         </Button>
       )}
       {ended.length > 0 && (
-        <Button kind="danger" label={`Remove ${counted(ended.length, "session")}`} onClick={() => act("remove", ended)}>
+        <Button kind="danger" label={`Remove ${pluralize(ended.length, "session")}`} onClick={() => act("remove", ended)}>
           Remove {ended.length < chosen.length ? ended.length.toLocaleString("en") : ""}…
         </Button>
       )}
-      <Button icon="close" kind="plain" label="Select none" onClick={selectNone} />
+      <Button icon="close" kind="plain" label="Clear selection" onClick={selectNone} />
     </div>
   );
 }

@@ -1,33 +1,33 @@
 import { useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 
-import { told } from "../../api/http.ts";
+import { errorText } from "../../api/http.ts";
 import type { StraysEnded, StrayView } from "../../api/types.ts";
-import { endStrays, failure, lookForStrays, strays } from "../../state/strays.ts";
+import { endStrays, failure, scanForStrays, strays } from "../../state/strays.ts";
 import { Button } from "../../ui/button.tsx";
 import { Dialog } from "../../ui/dialog.tsx";
-import { counted } from "../../ui/format.ts";
+import { pluralize } from "../../ui/format.ts";
 import { Failed, Loading } from "../../ui/states.tsx";
 
-/** Says what will be ended, as seen just now, and ends that. */
+/** Ends the strays of a new scan after a confirmation that lists them. */
 export function EndStrays({ close, ended }: { close: () => void; ended: (result: StraysEnded) => void }) {
   const busy = useSignal(false);
   const wrong = useSignal<unknown>(null);
   const meant = useSignal<readonly StrayView[] | null>(null);
-  const unseen = useSignal<unknown>(null);
-  const look = () => {
-    unseen.value = null;
-    void lookForStrays().then(() => {
+  const scanError = useSignal<unknown>(null);
+  const scan = () => {
+    scanError.value = null;
+    void scanForStrays().then(() => {
       if (failure.value === null) meant.value = strays.value;
-      else unseen.value = failure.value;
+      else scanError.value = failure.value;
     });
   };
-  useEffect(look, []);
+  useEffect(scan, []);
   const found = meant.value;
   if (found === null) {
     return (
       <Dialog title="End strays?" close={close}>
-        {unseen.value === null ? <Loading what="Looking which there are…" /> : <Failed what="Strays can't be looked for" error={unseen.value} again={look} />}
+        {scanError.value === null ? <Loading what="Scanning…" /> : <Failed what="Couldn’t scan for strays" error={scanError.value} again={scan} />}
         <div class="actions">
           <Button onClick={close}>Cancel</Button>
         </div>
@@ -46,12 +46,12 @@ export function EndStrays({ close, ended }: { close: () => void; ended: (result:
     }
   };
   return (
-    <Dialog title={count === 0 ? "There are no strays any more" : `End ${counted(count, "stray")}?`} close={close}>
+    <Dialog title={count === 0 ? "No strays left" : `End ${pluralize(count, "stray")}?`} close={close}>
       {count > 0 && (
         <>
           <p>
-            These are killed at once (SIGKILL), without a chance to save anything. Nothing else is ended: neither strays that
-            appear later, nor sessions.
+            These processes are killed immediately (SIGKILL); unsaved work is lost. Sessions and strays that appear later are not
+            affected.
           </p>
           <ul class="stray-list">
             {found.map((stray) => (
@@ -67,14 +67,14 @@ export function EndStrays({ close, ended }: { close: () => void; ended: (result:
       )}
       {wrong.value !== null && (
         <p class="note bad foreign" role="alert">
-          {told(wrong.value)}
+          {errorText(wrong.value)}
         </p>
       )}
       <div class="actions">
         <Button onClick={close}>{count === 0 ? "Close" : "Cancel"}</Button>
         {count > 0 && (
           <Button kind="danger primary" disabled={busy.value} onClick={() => void end()}>
-            {busy.value ? "Ending…" : `End ${counted(count, "stray")}`}
+            {busy.value ? "Ending…" : `End ${pluralize(count, "stray")}`}
           </Button>
         )}
       </div>

@@ -1,9 +1,9 @@
 import type { StraysEnded, StrayView } from "../../api/types.ts";
 import { Button } from "../../ui/button.tsx";
-import { counted } from "../../ui/format.ts";
+import { pluralize } from "../../ui/format.ts";
 import { Icon } from "../../ui/icons.tsx";
 
-/** What came of ending strays: also what did not. */
+/** The outcome of ending strays, including the ones still alive. */
 export function Outcome({ outcome, close }: { outcome: StraysEnded; close: () => void }) {
   const { ended, still_alive: alive } = outcome;
   return (
@@ -11,14 +11,14 @@ export function Outcome({ outcome, close }: { outcome: StraysEnded; close: () =>
       <Icon name={alive.length > 0 ? "alert" : "check"} />
       <div class="grow stack outcome">
         <p>
-          <strong>{ended.length > 0 || alive.length === 0 ? `Ended: ${counted(ended.length, "stray")}.` : "None was ended."}</strong>{" "}
-          {ended.length === 0 && alive.length === 0 && "They were gone by themselves."}
+          <strong>{ended.length > 0 || alive.length === 0 ? `Ended: ${pluralize(ended.length, "stray")}.` : "No stray was ended."}</strong>{" "}
+          {ended.length === 0 && alive.length === 0 && "They had already exited."}
           <Pids of={ended} />
         </p>
         {alive.length > 0 && (
           <p>
-            <strong>{counted(alive.length, "is", "are")} still alive</strong> two seconds after SIGKILL: <Pids of={alive} />. A process that
-            sleeps in the kernel ends only when the kernel lets it.
+            <strong>{pluralize(alive.length, "is", "are")} still alive</strong> two seconds after SIGKILL: <Pids of={alive} />. A process in
+            uninterruptible sleep can’t be killed until the kernel wakes it.
           </p>
         )}
       </div>

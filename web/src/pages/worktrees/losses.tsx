@@ -3,18 +3,18 @@ import type { LossesView, WorktreeLosses } from "../../api/types.ts";
 import { useFetched } from "../../state/fetched.ts";
 import { Failed, Loading } from "../../ui/states.tsx";
 
-/** What would be lost with a worktree, looked for now. */
+/** Loads and shows what would be lost with a worktree. */
 export function Losses({ session }: { session: string }) {
   const { value, error, again } = useFetched<WorktreeLosses>(`/v1/worktrees/${segment(session)}/losses`);
   if (value.value) return <LossesList losses={value.value.losses} />;
-  if (error.value !== null) return <Failed what="It can't be told what would be lost" error={error.value} again={again} />;
-  return <Loading what="Looking into it…" />;
+  if (error.value !== null) return <Failed what="Couldn’t check for unmerged work" error={error.value} again={again} />;
+  return <Loading what="Checking for unmerged work…" />;
 }
 
 export function LossesList({ losses }: { losses: LossesView }) {
   if (losses.unknown === null && losses.why.length === 0) {
     return (
-      <p class="note good">Nothing: every change is committed, and every commit is on another branch. What git is told to ignore would go.</p>
+      <p class="note good">Nothing: every change is committed, and every commit is on another branch. Only ignored files would be deleted.</p>
     );
   }
   const moreFiles = losses.changes - losses.changed.length;
@@ -22,7 +22,7 @@ export function LossesList({ losses }: { losses: LossesView }) {
   return (
     <div class="losses">
       {losses.unknown !== null && (
-        <p class="note warn foreign">It can't be told what is in it, so there may be anything: {losses.unknown}</p>
+        <p class="note warn foreign">Couldn’t check all of it, so more may be lost: {losses.unknown}</p>
       )}
       {losses.why.map((why) => (
         <p class="foreign" key={why}>
@@ -44,7 +44,7 @@ export function LossesList({ losses }: { losses: LossesView }) {
       )}
       {losses.newest.length > 0 && (
         <div>
-          <h3>Commits on no other branch</h3>
+          <h3>Unmerged commits</h3>
           <ul>
             {losses.newest.map((commit) => (
               <li class="foreign" key={commit.id}>

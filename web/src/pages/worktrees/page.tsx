@@ -1,27 +1,27 @@
 import { useSignal } from "@preact/signals";
 
-import { told } from "../../api/http.ts";
+import { errorText } from "../../api/http.ts";
 import type { EventView, WorktreesView, WorktreeView } from "../../api/types.ts";
 import { useFetched } from "../../state/fetched.ts";
-import { counted } from "../../ui/format.ts";
+import { pluralize } from "../../ui/format.ts";
 import { Empty, Failed, Loading } from "../../ui/states.tsx";
 import { RemoveWorktree } from "./remove.tsx";
 import { Worktree } from "./worktree.tsx";
 import "./worktrees.css";
 
-/** What makes a worktree, or says how one stands. */
+/** The events that can change the list. */
 const KINDS = new Set(["queued", "making", "running", "reaped", "cleaned", "worktree", "worktree_removed", "removed", "trouble"]);
 const matters = (event: EventView) => KINDS.has(event.kind);
-/** The daemon tries again to remove what it owes without a word in the log. */
+/** The daemon retries pending removals without an event. */
 const EVERY_MS = 15_000;
 
 const GROUPS: { state: WorktreeView["state"]; title: string; word: string }[] = [
-  { state: "kept", title: "Kept", word: "Something of value is in it, so it stays until you remove it. Look into it, merge or push its branch." },
-  { state: "owed", title: "To be removed", word: "It was not removed so far. The daemon tries again by itself, with longer and longer pauses." },
-  { state: "in_use", title: "In use", word: "Its session has not ended. It goes with the session, if nothing of value is in it then." },
+  { state: "kept", title: "Kept", word: "These worktrees contain uncommitted or unmerged work. Merge or push their branches, or remove them." },
+  { state: "owed", title: "Removal pending", word: "These worktrees could not be removed yet. The daemon keeps trying." },
+  { state: "in_use", title: "In use", word: "Removed when their session ends, unless they contain uncommitted or unmerged work." },
 ];
 
-/** The worktrees that were made for sessions. */
+/** Lists the worktrees of sessions. */
 export function WorktreesPage(_: { parts: string[] }) {
   const { value, error, again } = useFetched<WorktreesView>("/v1/worktrees", { when: matters, every: EVERY_MS });
   const removing = useSignal<WorktreeView | null>(null);
@@ -30,13 +30,13 @@ export function WorktreesPage(_: { parts: string[] }) {
     <div class="stack">
       <div class="page-head worktrees-head">
         <h1>Worktrees</h1>
-        {worktrees && worktrees.length > 0 && <span class="muted small">{counted(worktrees.length, "worktree")}</span>}
+        {worktrees && worktrees.length > 0 && <span class="muted small">{pluralize(worktrees.length, "worktree")}</span>}
       </div>
-      {worktrees === null && error.value !== null && <Failed what="The worktrees can't be listed" error={error.value} again={again} />}
-      {worktrees === null && error.value === null && <Loading what="Asking for the worktrees…" />}
+      {worktrees === null && error.value !== null && <Failed what="Couldn’t load worktrees" error={error.value} again={again} />}
+      {worktrees === null && error.value === null && <Loading what="Loading worktrees…" />}
       {worktrees !== null && error.value !== null && (
         <p class="note warn foreign" role="status">
-          The list could not be had anew: {told(error.value)}
+          Couldn’t refresh; this may be out of date: {errorText(error.value)}
         </p>
       )}
       {worktrees?.length === 0 && <None />}
@@ -76,8 +76,8 @@ function None() {
   return (
     <Empty icon="worktrees" title="No worktrees">
       <p>
-        A session can have a git worktree of its own, so that several agents work on one repository and none gets in the way of another.
-        It is removed with its session, unless something of value is in it; then it is listed here.
+        A session can use its own git worktree, so that several agents can work on one repository at the same time. A worktree is removed
+        when its session ends, unless it contains uncommitted or unmerged work; then it is kept and listed here.
       </p>
       <p>
         <code>kennel run --worktree -- claude</code>

@@ -4,13 +4,13 @@ import type { WorktreeView } from "../../api/types.ts";
 import { mayChange } from "../../state/me.ts";
 import { Button } from "../../ui/button.tsx";
 import { Copy } from "../../ui/copy.tsx";
-import { counted } from "../../ui/format.ts";
+import { pluralize } from "../../ui/format.ts";
 import { Losses } from "./losses.tsx";
 
-/** One worktree: where it is, whose, and why it is there. */
+/** One worktree with its session, path and reason. */
 export function Worktree({ worktree, remove }: { worktree: WorktreeView; remove: () => void }) {
   const shown = useSignal(false);
-  const whose = worktree.name ?? worktree.session;
+  const session = worktree.name ?? worktree.session;
   const isKept = worktree.state === "kept";
   return (
     <li>
@@ -18,32 +18,32 @@ export function Worktree({ worktree, remove }: { worktree: WorktreeView; remove:
         <div class="grow stack lines">
           <div class="row wrap first">
             <a class="foreign" href={`/sessions/${encodeURIComponent(worktree.session)}`}>
-              {whose}
+              {session}
             </a>
-            <span class="branch mono foreign" title="Its branch">
+            <span class="branch mono foreign" title="Branch">
               {worktree.branch}
             </span>
           </div>
           <div class="row path">
             <code class="foreign">{worktree.path}</code>
-            <Copy text={worktree.path} label={`Copy the path of ${whose}'s worktree`} />
+            <Copy text={worktree.path} label={`Copy the worktree path of ${session}`} />
           </div>
-          <div class="muted small foreign">of {worktree.repo}</div>
+          <div class="muted small foreign">Repository: {worktree.repo}</div>
           {worktree.kept_because && <div class="why foreign">{worktree.kept_because}</div>}
           {worktree.failures > 0 && (
             <div class="why wrong foreign">
-              Its removal failed {counted(worktree.failures, "time")}
+              Couldn’t remove it ({pluralize(worktree.failures, "failed attempt")})
               {worktree.failed_because ? `: ${worktree.failed_because}` : "."}
             </div>
           )}
         </div>
         {isKept && (
           <div class="row wrap deeds">
-            <Button expanded={shown.value} label={`What would be lost with ${whose}'s worktree`} onClick={() => void (shown.value = !shown.value)}>
-              What would be lost
+            <Button expanded={shown.value} label={`Show unmerged work of ${session}`} onClick={() => void (shown.value = !shown.value)}>
+              Show unmerged work
             </Button>
             {mayChange.value && (
-              <Button kind="danger" label={`Remove ${whose}'s worktree`} onClick={remove}>
+              <Button kind="danger" label={`Remove the worktree of ${session}`} onClick={remove}>
                 Remove…
               </Button>
             )}

@@ -6,11 +6,11 @@ import type { SessionView } from "../../../api/types.ts";
 import { refresh } from "../../../state/live.ts";
 import { Button } from "../../../ui/button.tsx";
 import { Dialog } from "../../../ui/dialog.tsx";
-import { say } from "../../../ui/toast.tsx";
-import { titled } from "../../../ui/words.ts";
-import { NotDone } from "./failed.tsx";
+import { showToast } from "../../../ui/toast.tsx";
+import { nameWithId } from "../../../ui/labels.ts";
+import { ActionError } from "./action-error.tsx";
 
-/** Gives up a session that is lost, or lets go of one that was adopted. */
+/** Forgets a lost session, or releases an adopted one. */
 export function ForgetDialog({ session: shown, close }: { session: SessionView; close: () => void }) {
   const session = useRef(shown).current;
   const busy = useSignal(false);
@@ -22,8 +22,8 @@ export function ForgetDialog({ session: shown, close }: { session: SessionView; 
     try {
       await post(`/v1/sessions/${segment(session.session)}/forget`, { by: BY });
       refresh(session.id);
-      if (isLost) say("warn", "It is given up", "Recorded as given up by the dashboard, not as its end.");
-      else say("good", "It is let go", "Its process goes on by itself.");
+      if (isLost) showToast("warn", "Session forgotten", "It is recorded as forgotten by the dashboard, not as ended.");
+      else showToast("good", "Session released", "Its process keeps running.");
       close();
     } catch (error) {
       wrong.value = error;
@@ -31,20 +31,20 @@ export function ForgetDialog({ session: shown, close }: { session: SessionView; 
     }
   };
   return (
-    <Dialog title={isLost ? `Forget ${titled(session)}?` : `Let go of ${titled(session)}?`} close={close}>
+    <Dialog title={isLost ? `Forget ${nameWithId(session)}?` : `Release ${nameWithId(session)}?`} close={close}>
       {isLost ? (
         <p>
-          Nobody can tell whether it still runs. If you are sure that it is gone, give it up: that is recorded as what it is, and not as its end. If
-          something of it does run, Kennel will not end it.
+          Kennel can’t tell whether it is still running. Forget it only if you are sure that it is gone. It is recorded as forgotten, not as ended,
+          and Kennel will not end processes that are still running.
         </p>
       ) : (
-        <p>It was started in a terminal, and is only followed. It goes on by itself; Kennel no longer follows it.</p>
+        <p>This session was started in a terminal and adopted. Its process keeps running; Kennel stops tracking it.</p>
       )}
-      <NotDone what={isLost ? "It could not be given up" : "It could not be let go"} error={wrong.value} />
+      <ActionError what={isLost ? "Couldn’t forget the session" : "Couldn’t release the session"} error={wrong.value} />
       <div class="actions">
         <Button onClick={close}>Cancel</Button>
         <Button kind={isLost ? "danger primary" : "primary"} disabled={busy.value} onClick={forget}>
-          {isLost ? "Give it up" : "Let go"}
+          {isLost ? "Forget" : "Release"}
         </Button>
       </div>
     </Dialog>

@@ -7,12 +7,12 @@ import { refresh } from "../../../state/live.ts";
 import { go } from "../../../state/router.ts";
 import { Button } from "../../../ui/button.tsx";
 import { Dialog } from "../../../ui/dialog.tsx";
-import { counted, shortened } from "../../../ui/format.ts";
-import { say } from "../../../ui/toast.tsx";
-import { called, titled } from "../../../ui/words.ts";
-import { NotDone } from "./failed.tsx";
+import { pluralize, truncate } from "../../../ui/format.ts";
+import { showToast } from "../../../ui/toast.tsx";
+import { displayName, nameWithId } from "../../../ui/labels.ts";
+import { ActionError } from "./action-error.tsx";
 
-/** Removes a session that has ended from the record. */
+/** Removes the record of an ended session. */
 export function RemoveDialog({ session: shown, close }: { session: SessionView; close: () => void }) {
   const session = useRef(shown).current;
   const busy = useSignal(false);
@@ -22,7 +22,7 @@ export function RemoveDialog({ session: shown, close }: { session: SessionView; 
     wrong.value = null;
     try {
       await remove(`/v1/sessions/${segment(session.session)}`);
-      say("good", `${shortened(called(session))} is removed from the record`);
+      showToast("good", `Removed ${truncate(displayName(session))}`);
       close();
       go("/sessions");
       for (let attempt = 1; attempt <= session.launches; attempt += 1) refresh(attempt === 1 ? session.session : `${session.session}_${attempt}`);
@@ -32,12 +32,12 @@ export function RemoveDialog({ session: shown, close }: { session: SessionView; 
     }
   };
   return (
-    <Dialog title={`Remove ${titled(session)} from the record?`} close={close}>
+    <Dialog title={`Remove ${nameWithId(session)}?`} close={close}>
       <p>
-        Its {session.launches === 1 ? "launch" : counted(session.launches, "launch", "launches")} and all output go for good. Nothing runs any more. The
-        event log keeps what happened.
+        This permanently deletes the session’s {session.launches === 1 ? "record" : `${pluralize(session.launches, "launch", "launches")}`} and all output. Its
+        events stay in the event log.
       </p>
-      <NotDone what="It could not be removed" error={wrong.value} />
+      <ActionError what="Couldn’t remove the session" error={wrong.value} />
       <div class="actions">
         <Button onClick={close}>Cancel</Button>
         <Button kind="danger primary" disabled={busy.value} onClick={removeIt}>

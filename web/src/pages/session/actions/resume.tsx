@@ -10,12 +10,12 @@ import { go } from "../../../state/router.ts";
 import { Button } from "../../../ui/button.tsx";
 import { Dialog } from "../../../ui/dialog.tsx";
 import { EnvironmentField } from "../../../ui/environment-field.tsx";
-import { commandLine, shortened } from "../../../ui/format.ts";
-import { say } from "../../../ui/toast.tsx";
-import { titled } from "../../../ui/words.ts";
-import { NotDone } from "./failed.tsx";
+import { commandLine, truncate } from "../../../ui/format.ts";
+import { showToast } from "../../../ui/toast.tsx";
+import { nameWithId } from "../../../ui/labels.ts";
+import { ActionError } from "./action-error.tsx";
 
-/** Launches a session that has ended again. */
+/** Restarts an ended session. */
 export function ResumeDialog({ session: shown, close }: { session: SessionView; close: () => void }) {
   const session = useRef(shown).current;
   const text = useSignal("");
@@ -23,7 +23,7 @@ export function ResumeDialog({ session: shown, close }: { session: SessionView; 
   const busy = useSignal(false);
   const wrong = useSignal<unknown>(null);
   const typed = environment(text.value, daemon.value?.environment ?? {});
-  const misspelt = "wrong" in typed ? typed.wrong : null;
+  const envError = "wrong" in typed ? typed.wrong : null;
   const resume = async (event: Event) => {
     event.preventDefault();
     if (!("env" in typed)) return;
@@ -34,7 +34,7 @@ export function ResumeDialog({ session: shown, close }: { session: SessionView; 
     try {
       const launched = await post<SessionView>(`/v1/sessions/${segment(session.session)}/resume`, request);
       refresh(launched.id);
-      say("good", `Launch ${launched.attempt} of it ${launched.phase === "queued" ? "waits in line" : "has begun"}`);
+      showToast("good", `${launched.phase === "queued" ? "Queued" : "Restarted"} (launch ${launched.attempt})`);
       close();
       go(`/sessions/${segment(launched.session)}`);
     } catch (error) {
@@ -43,28 +43,28 @@ export function ResumeDialog({ session: shown, close }: { session: SessionView; 
     }
   };
   return (
-    <Dialog title={`Launch ${titled(session)} again?`} close={close}>
+    <Dialog title={`Restart ${nameWithId(session)}?`} close={close}>
       <form class="stack" onSubmit={resume}>
         <p>
-          The same command begins once more in the same folder, as launch {session.launches + 1}. It keeps its id, name and settings; what was printed
-          before stays with the earlier launches.
+          Runs the same command in the same folder as launch {session.launches + 1}. The session keeps its ID, name and settings. Earlier output
+          stays with the earlier launches.
         </p>
-        <code class="note foreign">{shortened(commandLine(session.spec.argv ?? []), 400)}</code>
-        {session.spec.worktree && <p class="muted small">It goes on in its worktree if that was kept; else it is made anew.</p>}
-        <EnvironmentField value={text.value} change={(lines) => void (text.value = lines)} wrong={misspelt} />
-        <p class="muted small">The environment of the former launch is on no record.</p>
+        <code class="note foreign">{truncate(commandLine(session.spec.argv ?? []), 400)}</code>
+        {session.spec.worktree && <p class="muted small">Uses the existing worktree if it was kept, or creates a new one.</p>}
+        <EnvironmentField value={text.value} change={(lines) => void (text.value = lines)} wrong={envError} />
+        <p class="muted small">The environment of the previous launch is not stored.</p>
         <label class="check">
           <input type="checkbox" checked={queue.value} onChange={(event) => void (queue.value = event.currentTarget.checked)} />
-          Wait in line if there are too many sessions
+          Queue if too many sessions are running
         </label>
         <p class="muted small">
-          With the environment of your shell: <code>kennel resume {session.name ?? session.session}</code>
+          To use your shell’s environment: <code>kennel resume {session.name ?? session.session}</code>
         </p>
-        <NotDone what="It was not launched again" error={wrong.value} />
+        <ActionError what="Couldn’t restart the session" error={wrong.value} />
         <div class="actions">
           <Button onClick={close}>Cancel</Button>
-          <Button type="submit" kind="primary" icon="play" disabled={busy.value || misspelt !== null}>
-            Launch again
+          <Button type="submit" kind="primary" icon="play" disabled={busy.value || envError !== null}>
+            Restart
           </Button>
         </div>
       </form>

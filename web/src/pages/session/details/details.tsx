@@ -1,10 +1,10 @@
 import type { InspectView, SessionView } from "../../../api/types.ts";
 import { Copy } from "../../../ui/copy.tsx";
-import { counted, moment } from "../../../ui/format.ts";
-import { owedText } from "../../../ui/words.ts";
+import { pluralize, formatTime } from "../../../ui/format.ts";
+import { cleanupText } from "../../../ui/labels.ts";
 import { facts } from "./settings.ts";
 
-/** What was asked for, what is on record, and what is owed. */
+/** Shows the settings, the record, and pending cleanup. */
 export function Details({ session, inspected }: { session: SessionView; inspected: InspectView }) {
   return (
     <div class="stack">
@@ -21,33 +21,33 @@ export function Details({ session, inspected }: { session: SessionView; inspecte
             </div>
           ))}
         </dl>
-        <p class="body muted small">Its environment is on no record: Kennel hands it over and forgets it.</p>
+        <p class="body muted small">The environment is not stored.</p>
       </section>
       <section class="card" aria-labelledby="record-title">
         <header>
-          <h2 id="record-title">On record</h2>
+          <h2 id="record-title">Record</h2>
         </header>
         <dl class="facts body">
-          <Path name="Session's folder" path={session.folder} />
+          <Path name="Record folder" path={session.folder} />
           <div class="fact">
-            <dt>Agent</dt>
+            <dt>Main process</dt>
             <dd class="foreign">
-              {session.pid === null ? "no process yet" : `pid ${session.pid}`}
+              {session.pid === null ? "not started" : `PID ${session.pid}`}
               {inspected.launch.identity && <span class="muted small"> {inspected.launch.identity}</span>}
             </dd>
           </div>
           <div class="fact">
-            <dt>Granted</dt>
-            <dd>{inspected.launch.granted ? "yes: it may have run" : "no: its program never ran"}</dd>
+            <dt>Launch granted</dt>
+            <dd>{inspected.launch.granted ? "yes (the program may have run)" : "no (the program never ran)"}</dd>
           </div>
-          {[["Asked for", session.created_at] as const, ["Began to run", session.started_at] as const, ["Seen to be gone", session.ended_at] as const].map(
+          {[["Requested", session.created_at] as const, ["Started", session.started_at] as const, ["Ended", session.ended_at] as const].map(
             ([name, time]) =>
               time && (
                 <div class="fact" key={name}>
                   <dt>{name}</dt>
                   <dd>
                     <time dateTime={time} title={time}>
-                      {moment(time)}
+                      {formatTime(time)}
                     </time>
                   </dd>
                 </div>
@@ -65,13 +65,13 @@ function Path({ name, path }: { name: string; path: string }) {
       <dt>{name}</dt>
       <dd class="row">
         <code class="foreign">{path}</code>
-        <Copy text={path} label={`Copy: ${name}`} />
+        <Copy text={path} label={`Copy ${name.toLowerCase()}`} />
       </dd>
     </div>
   );
 }
 
-/** What is left to be removed, and who could not be ended. */
+/** Lists pending cleanup, kept worktrees and processes that could not be ended. */
 function Owed({ session }: { session: SessionView }) {
   const failed = session.owed.filter((owed) => owed.failures > 0);
   const later = session.owed.filter((owed) => owed.failures === 0);
@@ -79,31 +79,31 @@ function Owed({ session }: { session: SessionView }) {
   return (
     <section class="card" aria-labelledby="owed-title">
       <header>
-        <h2 id="owed-title">What is owed</h2>
+        <h2 id="owed-title">Cleanup</h2>
       </header>
       <div class="body stack tight">
-        {isClean && <p>Nothing is owed{session.ended_at ? ": every process is gone, and all that was made for it is removed" : ""}.</p>}
+        {isClean && <p>Nothing pending{session.ended_at ? ": every process has ended, and all resources are removed" : ""}.</p>}
         {session.survivors.map((survivor) => (
           <p key={survivor.pid} class="foreign">
-            <strong>{survivor.name}</strong> pid {survivor.pid} could not be ended: {survivor.why}
+            <strong>{survivor.name}</strong> (PID {survivor.pid}) could not be ended: {survivor.why}
           </p>
         ))}
         {failed.map((owed) => (
-          <p key={owedText(owed.what)} class="foreign">
-            <strong>{owedText(owed.what)}</strong> could not be removed {counted(owed.failures, "time")}: {owed.why ?? "nobody knows why"}. It is tried again.
+          <p key={cleanupText(owed.what)} class="foreign">
+            <strong>{cleanupText(owed.what)}</strong> could not be removed ({pluralize(owed.failures, "failed attempt")}): {owed.why ?? "unknown reason"}. Kennel keeps trying.
           </p>
         ))}
         {later.length > 0 && (
           <p class="foreign">
-            {session.ended_at ? "To be removed now" : "When it has ended, these are removed"}: {later.map((owed) => owedText(owed.what)).join(", ")}.
+            {session.ended_at ? "Being removed" : "Removed when the session ends"}: {later.map((owed) => cleanupText(owed.what)).join(", ")}.
           </p>
         )}
         {session.kept.map((kept) => (
-          <p key={owedText(kept.what)} class="foreign">
-            Kept: <strong>{owedText(kept.what)}</strong>, since something of value is in it: {kept.why}.
+          <p key={cleanupText(kept.what)} class="foreign">
+            Kept: <strong>{cleanupText(kept.what)}</strong>, because of {kept.why}.
           </p>
         ))}
-        {session.unrecorded && <p>Its outcome could not be put on record so far. It is tried again.</p>}
+        {session.unrecorded && <p>The outcome could not be recorded yet. Kennel keeps trying.</p>}
       </div>
     </section>
   );

@@ -1,35 +1,35 @@
-/** What a session was asked for with, as facts for people. */
+/** The settings of a session as user-facing names and values. */
 import type { Readiness, SessionSpec } from "../../../api/types.ts";
 import { bytes, duration } from "../../../ui/format.ts";
-import { signalName } from "../../../ui/words.ts";
+import { signalName } from "../../../ui/labels.ts";
 
 export type Fact = [name: string, value: string];
 
-const PENS = { auto: "the best there is", cgroup: "a cgroup", subtree: "all below its keeper", pidns: "a PID namespace" } as const;
+const PENS = { auto: "automatic", cgroup: "cgroup", subtree: "process tree below its keeper", pidns: "PID namespace" } as const;
 
 export function facts(spec: SessionSpec): Fact[] {
   const found: Fact[] = [
-    ["Streams", spec.terminal ? `a terminal, ${spec.terminal.columns} × ${spec.terminal.rows}` : spec.stdin ? "pipes, with input" : "pipes, no input"],
+    ["Streams", spec.terminal ? `terminal, ${spec.terminal.columns} × ${spec.terminal.rows}` : spec.stdin ? "pipes, with input" : "pipes, without input"],
     ["Stop", `${spec.stop_signal ? signalName(spec.stop_signal) : "SIGTERM"}, then SIGKILL after ${duration(spec.grace_ms)}`],
-    ["Left behind", `what it leaves may go on for ${duration(spec.linger_ms)}, then it is ended`],
-    ["Without a daemon", spec.lease_ms === null ? "goes on for ever" : `goes on for ${duration(spec.lease_ms)}`],
-    ["Launched again", restart(spec)],
+    ["Linger", `leftover processes are ended after ${duration(spec.linger_ms)}`],
+    ["Lease", spec.lease_ms === null ? "keeps running without a daemon" : `keeps running for ${duration(spec.lease_ms)} without a daemon`],
+    ["Restart", restart(spec)],
     ["Readiness", readiness(spec)],
     ["Pen", PENS[spec.pen]],
   ];
   const limit = (name: string, value: string | null) => value !== null && found.push([name, value]);
   const time = (value: number | null | undefined) => (value ? duration(value) : null);
-  limit("Most memory", spec.memory ? bytes(spec.memory) : null);
-  limit("Most CPU", spec.cpu ? `${spec.cpu / 1000} ${spec.cpu === 1000 ? "core" : "cores"}` : null);
-  limit("Most processes", spec.pids ? String(spec.pids) : null);
-  if (spec.best_effort) found.push(["Limits", "where they can't be set, it runs without them"]);
-  limit("May take", time(spec.timeout_ms));
-  limit("May be idle", time(spec.idle_ms));
-  limit("May be silent", time(spec.silence_ms));
-  found.push(["Output kept", `at most ${bytes(spec.output_limit)}`]);
-  if (spec.tethered) found.push(["Tied", "ends when whoever started it goes without a word"]);
-  if (spec.parent) found.push(["Parent", spec.outlives_parent ? "goes on when it has ended" : "ends with it"]);
-  if (spec.key) found.push(["Key", spec.key]);
+  limit("Memory limit", spec.memory ? bytes(spec.memory) : null);
+  limit("CPU limit", spec.cpu ? `${spec.cpu / 1000} ${spec.cpu === 1000 ? "core" : "cores"}` : null);
+  limit("Process limit", spec.pids ? String(spec.pids) : null);
+  if (spec.best_effort) found.push(["Limits", "ignored where they are not supported"]);
+  limit("Timeout", time(spec.timeout_ms));
+  limit("Idle timeout", time(spec.idle_ms));
+  limit("Output timeout", time(spec.silence_ms));
+  found.push(["Output limit", `${bytes(spec.output_limit)}`]);
+  if (spec.tethered) found.push(["Tethered", "ends when its client disconnects without detaching"]);
+  if (spec.parent) found.push(["Parent", spec.outlives_parent ? "keeps running when the parent ends" : "ends with its parent"]);
+  if (spec.key) found.push(["Idempotency key", spec.key]);
   return [...found, ...agentFacts(spec)];
 }
 
@@ -38,35 +38,35 @@ function agentFacts({ agent }: SessionSpec): Fact[] {
   const found: Fact[] = [["Agent", agent.seat.agent]];
   if (agent.seat.model) found.push(["Model", agent.seat.model]);
   if (agent.seat.permissions) found.push(["Permissions", agent.seat.permissions.replaceAll("_", " ")]);
-  if (agent.seat.turns) found.push(["Most turns", String(agent.seat.turns)]);
+  if (agent.seat.turns) found.push(["Max. turns", String(agent.seat.turns)]);
   if (agent.seat.args?.length) found.push(["Arguments", agent.seat.args.join(" ")]);
-  if (!agent.interactive) found.push(["Retries", agent.retries ? `up to ${agent.retries}, if the provider is to blame` : "none"]);
+  if (!agent.interactive) found.push(["Retries", agent.retries ? `up to ${agent.retries}, on provider errors` : "none"]);
   return found;
 }
 
 function restart({ restart: policy, restart_unknown }: SessionSpec): string {
-  if (!policy || policy.policy === "never") return "never by itself";
-  const most = policy.most === null ? "on failure, however often" : `on failure, up to ${policy.most} times`;
-  return restart_unknown ? `${most}; also if nobody knows how it ended` : most;
+  if (!policy || policy.policy === "never") return "never";
+  const text = policy.most === null ? "on failure, without limit" : `on failure, up to ${policy.most} times`;
+  return restart_unknown ? `${text}; also if the exit status is unknown` : text;
 }
 
 function readiness({ ready, ready_timeout_ms }: SessionSpec): string {
   const what = readyWhen(ready);
-  return what && ready_timeout_ms ? `${what}, within ${duration(ready_timeout_ms)}` : (what ?? "not asked for");
+  return what && ready_timeout_ms ? `${what}, within ${duration(ready_timeout_ms)}` : (what ?? "not checked");
 }
 
 function readyWhen(ready: Readiness | undefined): string | null {
   switch (ready?.kind) {
     case "line":
-      return `when it prints a line that matches ${ready.pattern}`;
+      return `when a line of output matches ${ready.pattern}`;
     case "socket":
-      return `when the socket ${ready.path} answers`;
+      return `when the socket ${ready.path} accepts connections`;
     case "tcp":
-      return `when ${ready.host}:${ready.port} answers`;
+      return `when ${ready.host}:${ready.port} accepts connections`;
     case "http":
-      return `when ${ready.url} answers`;
+      return `when ${ready.url} responds`;
     case "report":
-      return "when it says so itself";
+      return "when the session reports it";
     default:
       return null;
   }

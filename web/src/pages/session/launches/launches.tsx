@@ -2,12 +2,12 @@ import { segment } from "../../../api/http.ts";
 import type { InspectView, Judged, SessionView } from "../../../api/types.ts";
 import { launchReference } from "../../../state/live.ts";
 import { Age } from "../../../ui/age.tsx";
-import { Standing, VerdictBadge } from "../../../ui/badge.tsx";
-import { cost, counted, duration, moment } from "../../../ui/format.ts";
-import { because, exitText } from "../../../ui/words.ts";
-import { sourceText } from "../answer/words.ts";
+import { SessionStateBadge, VerdictBadge } from "../../../ui/badge.tsx";
+import { cost, pluralize, duration, formatTime } from "../../../ui/format.ts";
+import { reasonText, exitText } from "../../../ui/labels.ts";
+import { sourceText } from "../answer/labels.ts";
 
-/** Every launch, how it ended, and what was made of that. */
+/** Lists every launch with its outcome and verdict. */
 export function Launches({ session, inspected }: { session: SessionView; inspected: InspectView }) {
   const isPrompt = !!session.spec.agent && !session.spec.agent.interactive;
   const launches = [...inspected.launches].reverse();
@@ -17,23 +17,23 @@ export function Launches({ session, inspected }: { session: SessionView; inspect
         <h2 id="launches-title" class="grow">
           Launches
         </h2>
-        <span class="muted small">{counted(launches.length, "attempt")}</span>
+        <span class="muted small">{pluralize(launches.length, "launch", "launches")}</span>
       </header>
       <table class="plain-table stacked">
         <thead>
           <tr>
-            <th scope="col">Attempt</th>
-            <th scope="col">Began</th>
-            <th scope="col">Took</th>
-            <th scope="col">Ended</th>
+            <th scope="col">Launch</th>
+            <th scope="col">Started</th>
+            <th scope="col">Duration</th>
+            <th scope="col">Outcome</th>
             {isPrompt && <th scope="col">Verdict</th>}
-            {isPrompt && <th scope="col">Used</th>}
+            {isPrompt && <th scope="col">Usage</th>}
           </tr>
         </thead>
         <tbody>
           {launches.map((launch) => (
             <tr key={launch.id} aria-current={launch.id === session.id ? "true" : undefined} data-attempt={launch.attempt}>
-              <th scope="row" data-label="Attempt">
+              <th scope="row" data-label="Launch">
                 {launch.id === session.id ? (
                   <span>
                     {launch.attempt} <span class="muted">(shown)</span>
@@ -42,21 +42,21 @@ export function Launches({ session, inspected }: { session: SessionView; inspect
                   <a href={`/sessions/${segment(launch.attempt === launch.launches ? launch.session : launchReference(launch.id))}`}>{launch.attempt}</a>
                 )}
               </th>
-              <td data-label="Began" title={launch.created_at}>
-                {moment(launch.started_at ?? launch.created_at)}
+              <td data-label="Started" title={launch.created_at}>
+                {formatTime(launch.started_at ?? launch.created_at)}
               </td>
-              <td data-label="Took">
+              <td data-label="Duration">
                 {launch.ended_at ? (
                   duration(Date.parse(launch.ended_at) - Date.parse(launch.started_at ?? launch.created_at))
                 ) : (
                   <Age since={launch.started_at ?? launch.created_at} />
                 )}
               </td>
-              <td data-label="Ended">
+              <td data-label="Outcome">
                 <End launch={launch} />
               </td>
-              {isPrompt && <td data-label="Verdict">{launch.judged ? <Verdict judged={launch.judged} /> : <span class="muted">not judged</span>}</td>}
-              {isPrompt && <td data-label="Used">{launch.judged && <Used judged={launch.judged} />}</td>}
+              {isPrompt && <td data-label="Verdict">{launch.judged ? <Verdict judged={launch.judged} /> : <span class="muted">none yet</span>}</td>}
+              {isPrompt && <td data-label="Usage">{launch.judged && <Used judged={launch.judged} />}</td>}
             </tr>
           ))}
         </tbody>
@@ -66,11 +66,11 @@ export function Launches({ session, inspected }: { session: SessionView; inspect
 }
 
 function End({ launch }: { launch: SessionView }) {
-  if (!launch.reason && !launch.exit) return <Standing session={launch} />;
+  if (!launch.reason && !launch.exit) return <SessionStateBadge session={launch} />;
   return (
     <div>
       {launch.exit && <div>{exitText(launch.exit)}</div>}
-      {launch.reason && <div class="muted small foreign">{because(launch.reason)}</div>}
+      {launch.reason && <div class="muted small foreign">{reasonText(launch.reason)}</div>}
     </div>
   );
 }
@@ -93,12 +93,12 @@ function Used({ judged }: { judged: Judged }) {
     <div class="small">
       {usage && (
         <div>
-          {cost(usage.cost_micros)} <span class="muted">{(usage.input_tokens + usage.output_tokens).toLocaleString("en")} tokens</span>
+          {usage.cost_micros > 0 && cost(usage.cost_micros)} <span class="muted">{(usage.input_tokens + usage.output_tokens).toLocaleString("en")} tokens</span>
         </div>
       )}
       <div class="muted">
-        {counted(tools ?? 0, "tool")}
-        {turns ? `, ${counted(turns, "turn")}` : ""}
+        {pluralize(tools ?? 0, "tool call")}
+        {turns ? `, ${pluralize(turns, "turn")}` : ""}
       </div>
     </div>
   );

@@ -1,9 +1,9 @@
 /**
- * What a line looks like on a page: colours of terminals become styles, characters that deceive become marks, and every
- * other control sequence is dropped. Pure: text in, pieces of text out.
+ * Parses a line of terminal output into styled spans. Colours become styles, deceptive characters become visible marks, and all
+ * other control sequences are dropped.
  */
 
-/** `0` to `15` are the palette's, `#rrggbb` is as it was asked for. */
+/** A palette index from 0 to 15, or `#rrggbb`. */
 export type Colour = number | string;
 
 export interface Style {
@@ -21,24 +21,24 @@ export const PLAIN: Style = Object.freeze({
   fg: null, bg: null, bold: false, dim: false, italic: false, underline: false, strike: false, inverse: false,
 });
 
-/** A piece of a line: all of it looks the same. */
+/** A piece of a line with one style. */
 export interface Span {
   text: string;
   style: Style;
-  /** Set if it stands for a character that is not shown as it is: what it is called. */
+  /** The name of the character, if this is a mark for one that is not shown as it is. */
   mark?: string;
 }
 
-// By ECMA-48: CSI; strings (OSC, DCS, SOS, PM, APC) up to their end; anything else that begins with an escape. The end of the line
-// ends what is unfinished.
+// By ECMA-48: CSI; strings (OSC, DCS, SOS, PM, APC) up to their end; any other escape sequence. The end of the line ends an
+// unfinished sequence.
 // prettier-ignore
 const SEQUENCE = /\x1b\[[\x20-\x3f]*[\x40-\x7e]?|\x1b[\]PX^_][^\x07\x1b\x9c]*(?:\x07|\x1b\\|\x9c|(?=\x1b)|$)|\x1b[\x20-\x2f]*[\x30-\x7e]?/g;
 const COLOURS = /\x1b\[([\d;:]*)m/g;
 
-/** Control characters, and those that turn the direction of text or break lines where none is broken. */
-const DECEIVES = /[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069]/;
+/** Control characters, and characters that change the text direction or add line breaks. */
+const DECEPTIVE = /[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069]/;
 
-/** Takes a line (without its end) apart. */
+/** Parses a line without its line end. */
 export function parse(line: string, begin: Style = PLAIN): Span[] {
   const spans: Span[] = [];
   let style = begin;
@@ -56,13 +56,13 @@ export function parse(line: string, begin: Style = PLAIN): Span[] {
   return spans;
 }
 
-/** The line as it is read: without sequences. */
+/** Returns the line without control sequences. */
 export function plain(line: string): string {
   const text = lastOverwritten(line);
   return text.includes("\x1b") ? text.replace(SEQUENCE, "") : text;
 }
 
-/** The style in which the next line begins. */
+/** Returns the style at the start of the next line. */
 export function after(line: string, begin: Style): Style {
   if (!line.includes("\x1b")) return begin;
   let style = begin;
@@ -70,7 +70,7 @@ export function after(line: string, begin: Style): Style {
   return style;
 }
 
-/** Programs show progress by going back to the beginning of the line: what they wrote last is what is seen. */
+/** Returns the text after the last carriage return: progress bars overwrite their line. */
 export function lastOverwritten(line: string): string {
   let end = line.length;
   while (end > 0 && line[end - 1] === "\r") end -= 1;
@@ -79,17 +79,17 @@ export function lastOverwritten(line: string): string {
 }
 
 function marked(text: string, style: Style, spans: Span[]): void {
-  if (!DECEIVES.test(text)) {
+  if (!DECEPTIVE.test(text)) {
     spans.push({ text, style });
     return;
   }
   let plainFrom = 0;
   for (let at = 0; at < text.length; at += 1) {
     const character = text[at] ?? "";
-    if (!DECEIVES.test(character)) continue;
+    if (!DECEPTIVE.test(character)) continue;
     if (at > plainFrom) spans.push({ text: text.slice(plainFrom, at), style });
     plainFrom = at + 1;
-    // A bell is heard, not seen.
+    // A bell is not visible.
     if (character !== "\x07") spans.push(mark(character, style));
   }
   if (plainFrom < text.length) spans.push({ text: text.slice(plainFrom), style });
@@ -161,7 +161,7 @@ function colonColour(parts: number[]): Given {
 
 const LEVELS = [0, 95, 135, 175, 215, 255];
 
-/** A colour of xterm's 256. */
+/** Converts an index of xterm’s 256 colours. */
 function indexed(index: number): Colour {
   if (index < 16) return Math.max(0, Math.trunc(index));
   if (index >= 232) {

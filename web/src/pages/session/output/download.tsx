@@ -1,10 +1,10 @@
 import { Icon } from "../../../ui/icons.tsx";
 import { outputPath } from "./log/records.ts";
 
-/** All that is kept of the output, as it was printed. */
+/** A link that downloads the recorded output byte for byte. */
 export function Download({ launch }: { launch: string }) {
   return (
-    <a class="button" href={outputPath(launch, { format: "raw" })} download={`${launch}.log`} title="All that is kept, byte by byte">
+    <a class="button" href={outputPath(launch, { format: "raw" })} download={`${launch}.log`} title="Download the recorded output">
       <Icon name="download" />
       Download
     </a>

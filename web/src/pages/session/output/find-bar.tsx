@@ -6,16 +6,16 @@ import { Button } from "../../../ui/button.tsx";
 interface Props {
   label: string;
   text: string;
-  /** What came of it, in words. */
-  told: ComponentChildren;
+  /** The result of the search. */
+  status: ComponentChildren;
   onText: (text: string) => void;
   step: (by: 1 | -1) => void;
   close: () => void;
   children?: ComponentChildren;
 }
 
-/** A field to find something in the output: Enter goes on, Shift and Enter back, Escape closes. */
-export function FindBar({ label, text, told, onText, step, close, children }: Props) {
+/** A search field for the output. Enter goes to the next match, Shift+Enter to the previous one, Escape closes it. */
+export function FindBar({ label, text, status, onText, step, close, children }: Props) {
   const field = useRef<HTMLInputElement>(null);
   useEffect(() => field.current?.select(), []);
   const onKeyDown = (event: KeyboardEvent) => {
@@ -39,13 +39,13 @@ export function FindBar({ label, text, told, onText, step, close, children }: Pr
         onInput={(event) => onText(event.currentTarget.value)}
         onKeyDown={onKeyDown}
       />
-      <span class="told small muted" role="status">
-        {told}
+      <span class="status small muted" role="status">
+        {status}
       </span>
       {children}
-      <Button icon="up" kind="plain" label="Previous" title="Previous (Shift and Enter)" onClick={() => step(-1)} />
+      <Button icon="up" kind="plain" label="Previous" title="Previous (Shift+Enter)" onClick={() => step(-1)} />
       <Button icon="down" kind="plain" label="Next" title="Next (Enter)" onClick={() => step(1)} />
-      <Button icon="close" kind="plain" label="Close the search" title="Close (Escape)" onClick={close} />
+      <Button icon="close" kind="plain" label="Close search" title="Close (Escape)" onClick={close} />
     </search>
   );
 }

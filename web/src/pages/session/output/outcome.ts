@@ -1,7 +1,7 @@
 import type { Exit, Reason } from "../../../api/types.ts";
-import { because, exitText } from "../../../ui/words.ts";
+import { reasonText, exitText } from "../../../ui/labels.ts";
 
-/** How a launch ended, as the end of its output tells it. */
+/** The outcome of a launch, as the end of its output stream reports it. */
 export interface End {
   launch: string;
   exit: Exit | null;
@@ -12,8 +12,8 @@ export interface End {
 
 /** `The session has ended: exited with code 3.` */
 export function outcome(end: End | null): string {
-  if (!end) return "The session is no longer on record.";
-  const exit = end.exit ? exitText(end.exit) : "it never ran";
-  const reason = end.reason && end.reason.kind !== "exited" ? `, ${because(end.reason)}` : "";
+  if (!end) return "The session was removed.";
+  const exit = end.exit ? exitText(end.exit) : "failed to start";
+  const reason = end.reason && end.reason.kind !== "exited" ? `, ${reasonText(end.reason)}` : "";
   return `The session has ended: ${exit}${reason}.`;
 }

@@ -8,16 +8,16 @@ import type { SessionView } from "../../../api/types.ts";
 import { params, setParam } from "../../../state/router.ts";
 import { Empty, Failed, Loading } from "../../../ui/states.tsx";
 import { Log } from "./log/log.tsx";
-import { SendLine, takesInput } from "./send-line.tsx";
+import { SendLine, acceptsInput } from "./send-line.tsx";
 
 type Kind = "terminal" | "log";
 
-/** What a session prints: as its terminal shows it, or as lines. */
+/** The output of a session, as a terminal or as lines. */
 export function Output({ session }: { session: SessionView }) {
   if (session.started_by === "terminal") {
     return (
-      <Empty icon="sessions" title="It runs in a terminal of its own">
-        <p>It was not started by Kennel: what it prints is seen there alone.</p>
+      <Empty icon="sessions" title="No output available">
+        <p>This session was started in a terminal, not by Kennel. Its output is only visible there.</p>
       </Empty>
     );
   }
@@ -27,13 +27,13 @@ export function Output({ session }: { session: SessionView }) {
   return (
     <section class="output" aria-label="Output">
       {hasTerminal && (
-        <div class="output-kinds" role="group" aria-label="How the output is shown">
+        <div class="output-kinds" role="group" aria-label="Output view">
           <Choice kind="terminal" chosen={kind} word="Terminal" />
           <Choice kind="log" chosen={kind} word="Log" />
         </div>
       )}
       {kind === "terminal" ? <LazyTerminal key={session.id} session={session} /> : <Log key={session.id} session={session} />}
-      {kind === "log" && takesInput(session) && <SendLine key={session.id} session={session} />}
+      {kind === "log" && acceptsInput(session) && <SendLine key={session.id} session={session} />}
     </section>
   );
 }
@@ -46,7 +46,7 @@ function Choice({ kind, chosen, word }: { kind: Kind; chosen: Kind; word: string
   );
 }
 
-/** The terminal is large: it is loaded when it is first needed. */
+/** The terminal code is large, so it is loaded on first use. */
 function LazyTerminal({ session }: { session: SessionView }) {
   const loaded: Signal<ComponentType<{ session: SessionView }> | null> = useSignal(null);
   const error = useSignal<unknown>(null);
@@ -59,7 +59,7 @@ function LazyTerminal({ session }: { session: SessionView }) {
     );
     return () => void (current = false);
   }, []);
-  if (error.value) return <Failed what="The terminal can't be loaded" error={error.value} again={() => location.reload()} />;
+  if (error.value) return <Failed what="Couldn’t load the terminal" error={error.value} again={() => location.reload()} />;
   const View = loaded.value;
-  return View ? <View session={session} /> : <Loading what="Loading the terminal…" />;
+  return View ? <View session={session} /> : <Loading what="Loading terminal…" />;
 }

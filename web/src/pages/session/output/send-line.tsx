@@ -1,46 +1,46 @@
 import { useSignal } from "@preact/signals";
 
-import { post, segment, told } from "../../../api/http.ts";
+import { post, segment, errorText } from "../../../api/http.ts";
 import type { InputRequest, SessionView } from "../../../api/types.ts";
 import { launchReference } from "../../../state/live.ts";
 import { mayChange } from "../../../state/me.ts";
 import { Button } from "../../../ui/button.tsx";
 
-/** Whether a line can be sent to it now. */
-export function takesInput(session: SessionView): boolean {
+/** Whether the session accepts input now. */
+export function acceptsInput(session: SessionView): boolean {
   const isOpen = Boolean(session.spec.terminal) || session.spec.stdin === true;
   return isOpen && mayChange.value && (session.phase === "running" || session.phase === "stopping");
 }
 
-type Came = { tone: "good" | "bad"; text: string } | null;
+type Result = { tone: "good" | "bad"; text: string } | null;
 
-/** A line that goes to the session's standard input, or its terminal. */
+/** A form that sends a line to the session’s standard input or terminal. */
 export function SendLine({ session }: { session: SessionView }) {
   const text = useSignal("");
   const busy = useSignal(false);
-  const came = useSignal<Came>(null);
+  const result = useSignal<Result>(null);
   const isTerminal = Boolean(session.spec.terminal);
 
   const send = async (request: InputRequest, done: string) => {
     busy.value = true;
-    came.value = null;
+    result.value = null;
     try {
       await post(`/v1/sessions/${segment(launchReference(session.id))}/input`, request);
-      came.value = { tone: "good", text: done };
+      result.value = { tone: "good", text: done };
       return true;
     } catch (error) {
-      came.value = { tone: "bad", text: told(error) };
+      result.value = { tone: "bad", text: errorText(error) };
       return false;
     } finally {
       busy.value = false;
     }
   };
   const sendLine = async () => {
-    // Enter is another key on a terminal than the end of a line.
+    // On a terminal, Enter is a carriage return.
     const line = `${text.value}${isTerminal ? "\r" : "\n"}`;
     if (await send({ hex: hex(line) }, "Sent.")) text.value = "";
   };
-  const sendEnd = () => send(isTerminal ? { hex: "04" } : { eof: true }, isTerminal ? "Sent: Control-D." : "Sent: its input has ended.");
+  const sendEnd = () => send(isTerminal ? { hex: "04" } : { eof: true }, isTerminal ? "Sent Ctrl-D." : "Closed standard input.");
 
   return (
     <form
@@ -66,11 +66,11 @@ export function SendLine({ session }: { session: SessionView }) {
       <Button type="submit" icon="send" kind="primary" disabled={busy.value}>
         Send
       </Button>
-      <Button disabled={busy.value} title={isTerminal ? "As Control-D does" : "Its standard input is closed"} onClick={() => void sendEnd()}>
+      <Button disabled={busy.value} title={isTerminal ? "Send Ctrl-D" : "Close standard input"} onClick={() => void sendEnd()}>
         Send end of input
       </Button>
-      <span class={`came small ${came.value?.tone ?? ""}`} role="status">
-        {came.value?.text}
+      <span class={`result small ${result.value?.tone ?? ""}`} role="status">
+        {result.value?.text}
       </span>
     </form>
   );

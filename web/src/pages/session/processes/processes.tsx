@@ -2,12 +2,12 @@ import { useSignal } from "@preact/signals";
 import { useRef } from "preact/hooks";
 
 import type { InspectView, MemberView, SessionView } from "../../../api/types.ts";
-import { counted } from "../../../ui/format.ts";
+import { pluralize } from "../../../ui/format.ts";
 import { Icon } from "../../../ui/icons.tsx";
 import { type Recent, useRecent } from "./recent.ts";
-import { build, type Line, lines, REPARENTED, stateWord } from "./tree.ts";
+import { build, type Line, lines, REPARENTED, stateLabel } from "./tree.ts";
 
-/** Who is in the pen now, as a tree. */
+/** The processes in the pen, as a tree. */
 export function Processes({ session, inspected }: { session: SessionView; inspected: InspectView }) {
   const recent = useRecent(inspected.members);
   const tree = build(inspected.members, session.pid);
@@ -19,15 +19,15 @@ export function Processes({ session, inspected }: { session: SessionView; inspec
           Processes
         </h2>
         <span class="muted small" data-count={count}>
-          {count === 0 ? "none" : counted(count, "process", "processes")}
+          {count === 0 ? "none" : pluralize(count, "process", "processes")}
         </span>
       </header>
       {count === 0 && recent.vanished.length === 0 ? (
-        <p class="body muted small">{nobody(session)}</p>
+        <p class="body muted small">{emptyText(session)}</p>
       ) : (
         <TreeView shown={(folded) => lines(tree, folded)} agentPid={session.pid} recent={recent} />
       )}
-      {!session.ended_at && <Vanished processes={recent.vanished} />}
+      {!session.ended_at && <JustEnded processes={recent.vanished} />}
       <Pen session={session} keeper={inspected.keeper_pid} />
       {inspected.trouble.map((trouble) => (
         <p class="pen-line warn-text foreign" key={trouble}>
@@ -38,14 +38,14 @@ export function Processes({ session, inspected }: { session: SessionView; inspec
   );
 }
 
-/** Always as high, so that what is below stays where it is. */
-function Vanished({ processes }: { processes: MemberView[] }) {
+/** Has a fixed height, so that nothing below it moves. */
+function JustEnded({ processes }: { processes: MemberView[] }) {
   return (
     <div class="vanished tiny muted">
       {processes.length > 0 && (
         <>
-          Gone just now:
-          <ul aria-label="Gone just now">
+          Just ended:
+          <ul aria-label="Just ended">
             {processes.map((process) => (
               <li key={process.pid}>
                 <s class="foreign">{process.name}</s> {process.pid}
@@ -58,28 +58,28 @@ function Vanished({ processes }: { processes: MemberView[] }) {
   );
 }
 
-function nobody(session: SessionView): string {
-  if (session.ended_at) return "The pen was seen empty: no process of this launch is left.";
-  if (session.phase === "lost") return "Nobody can be seen: the session is lost.";
-  if (session.phase === "queued") return "It waits in line; nothing runs yet.";
-  return "Nobody is in the pen at this moment.";
+function emptyText(session: SessionView): string {
+  if (session.ended_at) return "All processes of this launch have ended.";
+  if (session.phase === "lost") return "Unknown: the session is lost.";
+  if (session.phase === "queued") return "The session is queued.";
+  return "The pen is empty at the formatTime.";
 }
 
 function Pen({ session, keeper }: { session: SessionView; keeper: number | null }) {
   const pen = session.pen;
   if (session.ended_at) return null;
-  if (pen === null) return session.started_by === "terminal" ? <p class="pen-line muted">No pen: it was started in a terminal, and only this process is followed.</p> : null;
+  if (pen === null) return session.started_by === "terminal" ? <p class="pen-line muted">No pen: the session was started in a terminal, and only this process is tracked.</p> : null;
   const kind =
-    pen === "subtree" ? "all below its keeper (no cgroup)" : pen === "pidns" ? "a PID namespace of its own" : pen.startsWith("/") ? "cgroup" : "";
+    pen === "subtree" ? "process tree below its keeper (no cgroup)" : pen === "pidns" ? "PID namespace" : pen.startsWith("/") ? "cgroup" : "";
   return (
     <p class="pen-line muted">
       Pen: {kind} {pen.startsWith("/") && <code class="foreign">{pen}</code>}
-      {keeper !== null && <>, keeper pid {keeper}</>}
+      {keeper !== null && <>, keeper PID {keeper}</>}
     </p>
   );
 }
 
-/** The tree itself: up and down go from line to line, right and left open, close, and go in and out. */
+/** The tree. Up and down move between lines; right and left expand, collapse, and move in and out. */
 function TreeView(props: { shown: (folded: ReadonlySet<string>) => Line[]; agentPid: number | null; recent: Recent }) {
   const folded = useSignal<ReadonlySet<string>>(new Set());
   const chosen = useSignal<string | null>(null);
@@ -152,7 +152,7 @@ function Reparented({ count }: { count: number }) {
   return (
     <div class="process">
       <strong>Re-parented</strong> <span class="muted small">{count}</span>
-      <p class="muted tiny">Whoever started them has gone, as with daemons. The pen holds them all the same, and a stop ends them too.</p>
+      <p class="muted tiny">Their parent process has exited, as with daemons. They are still in the pen, and a stop ends them, too.</p>
     </div>
   );
 }
@@ -164,8 +164,8 @@ function Process({ process, isAgent, isNew }: { process: MemberView; isAgent: bo
         <strong class="foreign">{process.name}</strong>
         {isAgent && <span class="badge bare info">agent</span>}
         {isNew && <span class="badge bare good">new</span>}
-        <span class="muted tiny">pid {process.pid}</span>
-        <span class={`tiny state-${process.state === "D" || process.state === "Z" ? "odd" : "plain"}`}>{stateWord(process.state)}</span>
+        <span class="muted tiny">PID {process.pid}</span>
+        <span class={`tiny state-${process.state === "D" || process.state === "Z" ? "odd" : "plain"}`}>{stateLabel(process.state)}</span>
       </div>
       <code class="cut foreign" title={process.command.slice(0, 2000)}>
         {process.command.slice(0, 600)}

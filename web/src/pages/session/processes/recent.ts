@@ -4,16 +4,16 @@ import type { MemberView } from "../../../api/types.ts";
 import { now } from "../../../state/clock.ts";
 import { changes } from "./tree.ts";
 
-/** How long it is shown that somebody came or went. */
+/** How long a new or ended process is highlighted. */
 const SHOWN_MS = 3000;
 
 export interface Recent {
   appeared: ReadonlySet<number>;
-  /** They are in no list any more. */
+  /** Processes that have ended. */
   vanished: MemberView[];
 }
 
-/** Who came and who went lately, look by look. What is seen first is no change. */
+/** Tracks which processes recently started or ended. The first list counts as no change. */
 export function useRecent(members: readonly MemberView[] | null): Recent {
   const before = useRef<readonly MemberView[] | null>(null);
   const appeared = useRef(new Map<number, number>());

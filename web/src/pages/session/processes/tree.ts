@@ -1,20 +1,20 @@
-/** Who is in a pen, as a tree: the agent, what it started, and those whose parents have gone. */
+/** The processes of a pen as a tree: the agent, its descendants, and processes whose parents have exited. */
 import type { MemberView } from "../../../api/types.ts";
 
-/** A process with those that it started and that are still there. */
+/** A process with its living children. */
 export interface Branch {
   process: MemberView;
   children: Branch[];
 }
 
 export interface Tree {
-  /** The agent itself; none if it has ended, or is not there yet. */
+  /** The agent; null before it starts and after it ends. */
   agent: Branch | null;
-  /** Those whose parent is not in the pen: orphans and daemons, which the pen holds all the same. */
+  /** Processes whose parent is not in the pen, such as daemons. */
   reparented: Branch[];
 }
 
-/** Builds the tree; whatever the parents are, each process is in it exactly once. */
+/** Builds the tree. Each process is in it exactly once, even if the parents are inconsistent. */
 export function build(members: readonly MemberView[], agentPid: number | null): Tree {
   const branches = new Map(members.map((process) => [process.pid, { process, children: [] } as Branch]));
   const roots: Branch[] = [];
@@ -30,7 +30,7 @@ export function build(members: readonly MemberView[], agentPid: number | null): 
   return { agent, reparented: roots.filter((branch) => branch !== agent).sort(byPid) };
 }
 
-/** Whether one comes to `to` from `from`, upwards: processes are not seen all at one moment, so a circle could be told. */
+/** Whether `to` is an ancestor of `from`. The list is no atomic snapshot, so parents could form a cycle. */
 function leadsTo(branches: ReadonlyMap<number, Branch>, from: number, to: number): boolean {
   const seen = new Set<number>();
   for (let at: number | undefined = from; at !== undefined && !seen.has(at); at = branches.get(at)?.process.parent) {
@@ -40,24 +40,24 @@ function leadsTo(branches: ReadonlyMap<number, Branch>, from: number, to: number
   return false;
 }
 
-/** A line of the tree, as it is shown. */
+/** A visible line of the tree. */
 export interface Line {
   key: string;
   level: number;
-  /** Which line it is below; null: none. */
+  /** The key of the parent line; null at the top. */
   above: string | null;
-  /** None: the heading of those that are re-parented. */
+  /** Null for the heading of the re-parented processes. */
   process: MemberView | null;
   children: number;
   isOpen: boolean;
-  /** Its place among its siblings, from 1 on, and how many these are. */
+  /** Its position among its siblings, from 1, and their number. */
   place: number;
   of: number;
 }
 
 export const REPARENTED = "reparented";
 
-/** The lines from top to bottom, without what is folded away. */
+/** Returns the visible lines from top to bottom. */
 export function lines(tree: Tree, folded: ReadonlySet<string>): Line[] {
   const shown: Line[] = [];
   const add = (branch: Branch, level: number, above: string | null, place: number, of: number) => {
@@ -77,7 +77,7 @@ export function lines(tree: Tree, folded: ReadonlySet<string>): Line[] {
   return shown;
 }
 
-/** What has changed between two looks. */
+/** Compares two process lists. */
 export function changes(before: readonly MemberView[], now: readonly MemberView[]): { appeared: MemberView[]; vanished: MemberView[] } {
   const [old, current] = [new Set(before.map((it) => it.pid)), new Set(now.map((it) => it.pid))];
   return { appeared: now.filter((it) => !old.has(it.pid)), vanished: before.filter((it) => !current.has(it.pid)) };
@@ -86,15 +86,15 @@ export function changes(before: readonly MemberView[], now: readonly MemberView[
 const STATES: Record<string, string> = {
   R: "running",
   S: "sleeping",
-  D: "waiting for the kernel",
+  D: "uninterruptible sleep",
   T: "stopped",
   t: "traced",
-  Z: "ended, not yet collected",
+  Z: "zombie",
   X: "gone",
   I: "idle",
 };
 
-/** The kernel's letter in a word. */
-export function stateWord(letter: string): string {
+/** Returns the label of a process state letter. */
+export function stateLabel(letter: string): string {
   return STATES[letter] ?? `state ${letter}`;
 }

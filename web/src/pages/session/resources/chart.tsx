@@ -7,20 +7,20 @@ import { shown as shownTheme } from "../../../state/theme.ts";
 import type { Series } from "./samples.ts";
 
 const HEIGHT = 88;
-/** Steps between whole numbers. */
+/** Axis steps for whole numbers. */
 const WHOLE = [1, 2, 5].flatMap((step) => [1, 10, 100, 1000].map((by) => step * by)).sort((a, b) => a - b);
 
 interface Props {
   series: Series;
-  /** A value at the side. */
+  /** Formats a value for the axis. */
   word: (value: number) => string;
-  /** A token of the theme. */
+  /** The name of a theme colour. */
   color: string;
-  /** Whether only whole numbers make sense. */
+  /** Whether the axis has only whole numbers. */
   whole?: boolean;
 }
 
-/** A line over time. It is a picture: what it says is told beside it, too. */
+/** A line chart over time. It is decorative: the values are also shown as text. */
 export function Chart({ series, word, color, whole }: Props) {
   const place = useRef<HTMLDivElement>(null);
   const plot = useRef<uPlot | null>(null);
@@ -55,7 +55,7 @@ function options(element: HTMLElement, { word, color, whole }: { word: (value: n
     height: HEIGHT,
     legend: { show: false },
     cursor: { show: false },
-    // To the right as much as half of a time needs.
+    // Room for half a time label at the right.
     padding: [6, 26, 0, 0],
     scales: { y: { range: (_, __, highest) => [0, Math.max(whole ? 2 : 1, (highest ?? 0) * 1.15)] } },
     axes: [

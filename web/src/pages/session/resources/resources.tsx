@@ -12,12 +12,12 @@ type ChartPart = ComponentType<{ series: Series; word: (value: number) => string
 const percent = (value: number) => `${value < 10 && value > 0 ? value.toFixed(1) : Math.round(value)} %`;
 const number = (value: number) => String(Math.round(value));
 
-/** What the pen uses, over time. */
+/** The resource usage of the pen over time. */
 export function Resources({ session, watched }: { session: SessionView; watched: Watched }) {
   const chart = useSignal<ChartPart | null>(null);
   useEffect(() => {
     let isShown = true;
-    // Without the chart there are still the figures.
+    // If the chart can’t be loaded, the values are still shown.
     import("./chart.tsx").then(
       (it) => isShown && void (chart.value = it.Chart),
       () => {},
@@ -32,10 +32,10 @@ export function Resources({ session, watched }: { session: SessionView; watched:
         <h2 id="resources-title" class="grow">
           Resources
         </h2>
-        <span class="muted small">of all its processes</span>
+        <span class="muted small">all processes</span>
       </header>
       {samples.length === 0 ? (
-        <p class="body muted small">{nothing(session, watched)}</p>
+        <p class="body muted small">{emptyText(session, watched)}</p>
       ) : (
         <div class="body stack">
           <Measure title="CPU" chart={chart.value} series={cpuPercent(samples)} word={percent} color="info" isOver={isOver} />
@@ -48,10 +48,10 @@ export function Resources({ session, watched }: { session: SessionView; watched:
   );
 }
 
-function nothing(session: SessionView, watched: Watched): string {
-  if (!watched.asked.value) return "Measuring…";
-  if (session.ended_at) return "It has ended, and nothing that it used is on record.";
-  return session.phase === "running" ? "Measuring…" : "Nothing is measured before it runs.";
+function emptyText(session: SessionView, watched: Watched): string {
+  if (!watched.isLoaded.value) return "Measuring…";
+  if (session.ended_at) return "No usage was recorded.";
+  return session.phase === "running" ? "Measuring…" : "Not running yet.";
 }
 
 function Measure(props: { title: string; chart: ChartPart | null; series: Series; word: (value: number) => string; color: string; whole?: boolean; isOver: boolean }) {
@@ -62,7 +62,7 @@ function Measure(props: { title: string; chart: ChartPart | null; series: Series
       <div class="row">
         <h3 class="grow">{props.title}</h3>
         <span class="small" data-measure={props.title}>
-          <span class="muted">{props.isOver ? "last" : "now"}</span> {last === null ? "–" : props.word(last)} <span class="muted">highest</span>{" "}
+          <span class="muted">{props.isOver ? "last" : "now"}</span> {last === null ? "–" : props.word(last)} <span class="muted">peak</span>{" "}
           {highest === null ? "–" : props.word(highest)}
         </span>
       </div>

@@ -1,9 +1,9 @@
 import { type Signal, useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 
-import { get, Refusal, segment } from "../../../api/http.ts";
+import { get, ApiError, segment } from "../../../api/http.ts";
 import type { SessionUsage, SessionView } from "../../../api/types.ts";
-import { launchReference, onReturn } from "../../../state/live.ts";
+import { launchReference, onReconnected } from "../../../state/live.ts";
 import type { Sample } from "../../../state/samples.ts";
 import { added, joined } from "./samples.ts";
 
@@ -11,22 +11,22 @@ const EVERY_MS = 2000;
 
 export interface Watched {
   samples: Signal<readonly Sample[]>;
-  /** Whether what was kept has been asked for, so that nothing means nothing. */
-  asked: Signal<boolean>;
-  /** Why it can't be told. */
+  /** Whether the recorded samples were loaded, so that an empty list means that there are none. */
+  isLoaded: Signal<boolean>;
+  /** Why usage is unknown. */
   trouble: Signal<string | null>;
 }
 
-/** What a launch uses: what the daemon has kept of it, and what is seen while `isWatched`. */
+/** Loads the recorded usage of a launch, and polls it while `isWatched`. */
 export function useSamples(session: SessionView, isWatched: boolean): Watched {
   const samples = useSignal<readonly Sample[]>([]);
-  const asked = useSignal(false);
+  const isLoaded = useSignal(false);
   const trouble = useSignal<string | null>(null);
   const path = `/v1/sessions/${segment(launchReference(session.id))}/usage`;
   const isLive = session.ended_at === null;
   useEffect(() => {
     samples.value = [];
-    asked.value = false;
+    isLoaded.value = false;
     trouble.value = null;
   }, [path]);
   useEffect(() => {
@@ -37,28 +37,28 @@ export function useSamples(session: SessionView, isWatched: boolean): Watched {
         const kept = await get<{ samples: Sample[] }>(`${path}/history`, closing.signal);
         samples.value = joined(kept.samples, samples.value);
       } catch (error) {
-        // A daemon that keeps none says that there is no such place.
-        if (!(error instanceof Refusal)) return;
+        // A daemon that records no usage answers 404.
+        if (!(error instanceof ApiError)) return;
       }
-      asked.value = true;
+      isLoaded.value = true;
     };
-    const look = async () => {
+    const poll = async () => {
       try {
         const { usage, trouble: why } = await get<SessionUsage>(path, closing.signal);
         trouble.value = why ?? null;
         if (usage) samples.value = added(samples.value, { at_ms: Date.now(), ...usage });
       } catch {
-        // The connection's state says it; what was seen stays.
+        // The connection state shows the error; the samples stay.
       }
     };
-    void history().then(() => (isLive ? look() : undefined));
-    const timer = isLive ? setInterval(() => document.hidden || void look(), EVERY_MS) : undefined;
-    const back = onReturn(() => void history());
+    void history().then(() => (isLive ? poll() : undefined));
+    const timer = isLive ? setInterval(() => document.hidden || void poll(), EVERY_MS) : undefined;
+    const unsubscribe = onReconnected(() => void history());
     return () => {
       closing.abort();
       clearInterval(timer);
-      back();
+      unsubscribe();
     };
   }, [path, isWatched, isLive]);
-  return { samples, asked, trouble };
+  return { samples, isLoaded, trouble };
 }

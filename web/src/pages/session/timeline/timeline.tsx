@@ -7,10 +7,11 @@ import { useFetched } from "../../../state/fetched.ts";
 import { isOver, launchReference } from "../../../state/live.ts";
 import { age, duration } from "../../../ui/format.ts";
 import { Failed, Loading } from "../../../ui/states.tsx";
-import { standing } from "../../../ui/words.ts";
-import { day, exactTime, kindWords } from "./words.ts";
+import { kindLabel } from "../../../ui/event-kinds.ts";
+import { sessionState } from "../../../ui/labels.ts";
+import { day, exactTime } from "./times.ts";
 
-/** All that happened, launch by launch, the latest first. */
+/** The events of each launch, latest launch first. */
 export function Timeline({ session, inspected }: { session: SessionView; inspected: InspectView }) {
   const others = inspected.launches.filter((launch) => launch.id !== session.id).reverse();
   return (
@@ -21,50 +22,50 @@ export function Timeline({ session, inspected }: { session: SessionView; inspect
             {session.launches > 1 ? `Launch ${session.attempt} of ${session.launches}` : "Timeline"}
           </h2>
         </header>
-        <Happened events={inspected.timeline} goesOn={!session.ended_at} />
+        <EventList events={inspected.timeline} isLive={!session.ended_at} />
       </section>
       {others.map((launch) => (
-        <Former key={launch.id} launch={launch} />
+        <OtherLaunch key={launch.id} launch={launch} />
       ))}
     </div>
   );
 }
 
-/** Another launch: what happened to it is asked for when it is opened. */
-function Former({ launch }: { launch: SessionView }) {
+/** Another launch. Its events are loaded when it is expanded. */
+function OtherLaunch({ launch }: { launch: SessionView }) {
   const isOpen = useSignal(false);
-  const { word } = standing(launch);
+  const { word } = sessionState(launch);
   return (
     <details class="card former" onToggle={(event) => void (isOpen.value = (event.target as HTMLDetailsElement).open)}>
       <summary>
-        Launch {launch.attempt} <span class="muted">{isOver(launch) || launch.ended_at ? word : "goes on"}</span>
+        Launch {launch.attempt} <span class="muted">{isOver(launch) || launch.ended_at ? word : "running"}</span>
       </summary>
-      {isOpen.value && <FormerEvents launch={launch} />}
+      {isOpen.value && <LaunchEvents launch={launch} />}
     </details>
   );
 }
 
-function FormerEvents({ launch }: { launch: SessionView }) {
+function LaunchEvents({ launch }: { launch: SessionView }) {
   const { value, error, again } = useFetched<InspectView>(`/v1/sessions/${segment(launchReference(launch.id))}/inspect`);
-  if (value.value) return <Happened events={value.value.timeline} goesOn={!launch.ended_at} />;
-  if (error.value) return <Failed what="What happened can't be had" error={error.value} again={again} />;
+  if (value.value) return <EventList events={value.value.timeline} isLive={!launch.ended_at} />;
+  if (error.value) return <Failed what="Couldn’t load the events" error={error.value} again={again} />;
   return <Loading what="Loading…" />;
 }
 
-function Happened({ events, goesOn }: { events: EventView[]; goesOn: boolean }) {
-  if (events.length === 0) return <p class="body muted small">Nothing is on record any more: the event log keeps the latest events only.</p>;
+function EventList({ events, isLive }: { events: EventView[]; isLive: boolean }) {
+  if (events.length === 0) return <p class="body muted small">No events: the event log keeps only the latest ones.</p>;
   const last = events.at(-1);
   return (
     <ol class="timeline">
       {events.map((event, at) => {
         const before = events[at - 1];
-        const { word, tone } = kindWords(event.kind);
+        const { text, tone } = kindLabel(event.kind);
         const newDay = day(before?.time ?? new Date(now.value).toISOString()) !== day(event.time);
         return (
           <li key={event.seq} class={tone} data-kind={event.kind}>
             <div class="what">
-              <strong>{word}</strong>{" "}
-              {event.cause.toLowerCase() !== word.toLowerCase() && <span class="foreign">{event.cause}</span>}
+              <strong title={event.kind}>{text}</strong>{" "}
+              {event.cause.toLowerCase() !== text.toLowerCase() && <span class="foreign">{event.cause}</span>}
               {event.by && <span class="muted foreign"> by {event.by}</span>}
             </div>
             <div class="when muted tiny">
@@ -77,7 +78,7 @@ function Happened({ events, goesOn }: { events: EventView[]; goesOn: boolean }) 
           </li>
         );
       })}
-      {goesOn && last && (
+      {isLive && last && (
         <li class="goes-on quiet">
           <div class="what muted">for {age(now.value - Date.parse(last.time))} so far</div>
         </li>

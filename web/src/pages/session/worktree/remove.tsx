@@ -1,48 +1,48 @@
 import { useSignal } from "@preact/signals";
 
-import { Changed, losesSomething, removeWorktree } from "../../../actions/worktree.ts";
+import { LossesChanged, hasLosses, removeWorktree } from "../../../actions/worktree.ts";
 import { segment } from "../../../api/http.ts";
 import type { LossesView, WorktreeLosses, WorktreeView } from "../../../api/types.ts";
 import { useFetched } from "../../../state/fetched.ts";
 import { Button } from "../../../ui/button.tsx";
 import { Dialog } from "../../../ui/dialog.tsx";
 import { Failed, Loading } from "../../../ui/states.tsx";
-import { say } from "../../../ui/toast.tsx";
-import { NotDone } from "../actions/failed.tsx";
+import { showToast } from "../../../ui/toast.tsx";
+import { ActionError } from "../actions/action-error.tsx";
 
-/** Removes a worktree that is kept, after it is said what would be lost. */
+/** Removes a kept worktree after a confirmation that lists what would be lost. */
 export function RemoveWorktree({ worktree, close, done }: { worktree: WorktreeView; close: () => void; done: () => void }) {
   const { value, error, again } = useFetched<WorktreeLosses>(`/v1/worktrees/${segment(worktree.session)}/losses`);
   const busy = useSignal(false);
   const wrong = useSignal<unknown>(null);
   const losses = value.value?.losses;
-  const mayLose = !!losses && losesSomething(losses);
+  const mayLose = !!losses && hasLosses(losses);
   const removeIt = async () => {
     if (!losses) return;
     busy.value = true;
     wrong.value = null;
     try {
       const { losses: lost } = await removeWorktree(worktree, losses);
-      say("good", "The worktree is removed", lost.why.length > 0 ? `Lost: ${lost.why.join("; ")}` : "Nothing of value was lost.");
+      showToast("good", "Removed the worktree", lost.why.length > 0 ? `Deleted: ${lost.why.join("; ")}` : null);
       done();
       close();
     } catch (failed) {
       wrong.value = failed;
-      if (failed instanceof Changed) value.value = failed.now;
+      if (failed instanceof LossesChanged) value.value = failed.now;
       busy.value = false;
     }
   };
   return (
-    <Dialog title="Remove the worktree?" close={close}>
+    <Dialog title="Remove worktree?" close={close}>
       <p>
-        <code class="foreign">{worktree.path}</code> and its branch <code class="foreign">{worktree.branch}</code> go.
+        <code class="foreign">{worktree.path}</code> and its branch <code class="foreign">{worktree.branch}</code> will be deleted.
       </p>
-      {losses ? <Losses losses={losses} /> : error.value ? <Failed what="What would be lost can't be told" error={error.value} again={again} /> : <Loading what="Looking what would be lost…" />}
-      <NotDone what="The worktree could not be removed" error={wrong.value} />
+      {losses ? <Losses losses={losses} /> : error.value ? <Failed what="Couldn’t check for unmerged work" error={error.value} again={again} /> : <Loading what="Checking for unmerged work…" />}
+      <ActionError what="Couldn’t remove the worktree" error={wrong.value} />
       <div class="actions">
-        <Button onClick={close}>Keep it</Button>
+        <Button onClick={close}>Cancel</Button>
         <Button kind="danger primary" disabled={!losses || busy.value} onClick={removeIt}>
-          {mayLose ? "Remove with all that" : "Remove"}
+          {mayLose ? "Remove anyway" : "Remove"}
         </Button>
       </div>
     </Dialog>
@@ -50,12 +50,12 @@ export function RemoveWorktree({ worktree, close, done }: { worktree: WorktreeVi
 }
 
 function Losses({ losses }: { losses: LossesView }) {
-  if (losses.why.length === 0 && !losses.unknown) return <p>Nothing of value is in it any more.</p>;
+  if (losses.why.length === 0 && !losses.unknown) return <p>It contains no uncommitted or unmerged work.</p>;
   return (
     <div class="note bad">
       <div class="stack tight grow">
-        <strong>This would be lost for good:</strong>
-        {losses.unknown && <p class="foreign">Perhaps anything: {losses.unknown}</p>}
+        <strong>This will be permanently lost:</strong>
+        {losses.unknown && <p class="foreign">Couldn’t check all of it: {losses.unknown}</p>}
         <ul class="bullets">
           {losses.why.map((why) => (
             <li class="foreign" key={why}>

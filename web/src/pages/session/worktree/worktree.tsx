@@ -6,58 +6,58 @@ import { mayChange } from "../../../state/me.ts";
 import { Badge } from "../../../ui/badge.tsx";
 import { Button } from "../../../ui/button.tsx";
 import { Copy } from "../../../ui/copy.tsx";
-import { counted } from "../../../ui/format.ts";
+import { pluralize } from "../../../ui/format.ts";
 import { Failed } from "../../../ui/states.tsx";
-import type { Tone } from "../../../ui/words.ts";
+import type { Tone } from "../../../ui/labels.ts";
 import { RemoveWorktree } from "./remove.tsx";
 
 const STATES: Record<WorktreeView["state"], { word: string; tone: Tone }> = {
   in_use: { word: "in use", tone: "good" },
-  owed: { word: "to be removed", tone: "warn" },
+  owed: { word: "removal pending", tone: "warn" },
   kept: { word: "kept", tone: "warn" },
 };
 
-/** The worktree that was made for it, and what has become of that. */
+/** The session’s worktree and its state. */
 export function Worktree({ session }: { session: SessionView }) {
   const spec = session.spec.worktree;
   const removing = useSignal(false);
   const { value, error, again } = useFetched<WorktreesView>("/v1/worktrees", { when: (event) => event.session?.split("_")[0] === session.session });
   if (!spec) return null;
-  // The same one goes from launch to launch.
-  const standing = value.value?.worktrees.find((it) => it.session.split("_")[0] === session.session && it.path === spec.path) ?? null;
+  // All launches share one worktree.
+  const current = value.value?.worktrees.find((it) => it.session.split("_")[0] === session.session && it.path === spec.path) ?? null;
   return (
     <section class="card" aria-labelledby="worktree-title">
       <header>
         <h2 id="worktree-title">Worktree</h2>
-        {value.value && (standing ? <Badge {...STATES[standing.state]} /> : <Badge tone="quiet" word={session.ended_at ? "removed" : "not made yet"} />)}
+        {value.value && (current ? <Badge {...STATES[current.state]} /> : <Badge tone="quiet" word={session.ended_at ? "removed" : "not created yet"} />)}
         <span class="grow" />
-        {mayChange.value && standing?.state === "kept" && (
+        {mayChange.value && current?.state === "kept" && (
           <Button kind="danger" compact onClick={() => void (removing.value = true)}>
             Remove worktree…
           </Button>
         )}
       </header>
-      {error.value !== null && !value.value && <Failed what="Its state can't be had" error={error.value} again={again} />}
-      {standing?.kept_because && (
+      {error.value !== null && !value.value && <Failed what="Couldn’t load the worktree" error={error.value} again={again} />}
+      {current?.kept_because && (
         <p class="body foreign">
-          It is kept, since something of value is in it: <strong>{standing.kept_because}</strong>. Merge or push its branch, or remove it.
+          Kept because of: <strong>{current.kept_because}</strong>. Merge or push its branch, or remove it.
         </p>
       )}
-      {standing && standing.failures > 0 && (
+      {current && current.failures > 0 && (
         <p class="body foreign">
-          It could not be removed {counted(standing.failures, "time")}: {standing.failed_because}. It is tried again.
+          Couldn’t remove it ({pluralize(current.failures, "failed attempt")}): {current.failed_because}. Kennel keeps trying.
         </p>
       )}
       <dl class="facts body">
         <dt>Branch</dt>
         <dd class="row">
-          <code class="foreign">{spec.branch || "not decided yet"}</code>
-          {spec.branch && <Copy text={spec.branch} label="Copy the branch" />}
+          <code class="foreign">{spec.branch || "not set yet"}</code>
+          {spec.branch && <Copy text={spec.branch} label="Copy branch" />}
         </dd>
         <dt>Folder</dt>
         <dd class="row">
-          <code class="foreign">{spec.path || "not decided yet"}</code>
-          {spec.path && <Copy text={spec.path} label="Copy the worktree's folder" />}
+          <code class="foreign">{spec.path || "not set yet"}</code>
+          {spec.path && <Copy text={spec.path} label="Copy worktree folder" />}
         </dd>
         <dt>Repository</dt>
         <dd>
@@ -65,7 +65,7 @@ export function Worktree({ session }: { session: SessionView }) {
         </dd>
         {spec.base && (
           <>
-            <dt>Starts from</dt>
+            <dt>Base commit</dt>
             <dd>
               <code class="foreign">{spec.base.slice(0, 12)}</code>
             </dd>
@@ -73,12 +73,12 @@ export function Worktree({ session }: { session: SessionView }) {
         )}
         {spec.uncommitted && (
           <>
-            <dt>Not in it</dt>
-            <dd>changes that were not committed in the checkout it was asked from</dd>
+            <dt>Not included</dt>
+            <dd>uncommitted changes of the original checkout</dd>
           </>
         )}
       </dl>
-      {removing.value && standing && <RemoveWorktree worktree={standing} close={() => void (removing.value = false)} done={again} />}
+      {removing.value && current && <RemoveWorktree worktree={current} close={() => void (removing.value = false)} done={again} />}
     </section>
   );
 }

@@ -1,12 +1,12 @@
-/** A line as one types it to a shell, taken apart into a command and its arguments. */
+/** A command line that is split into words. */
 export type Split =
-  | { argv: string[]; /** Signs in it that only a shell would understand. */ forShell: string[] }
-  /** Why it can't be taken apart. */
+  | { argv: string[]; /** Characters that only a shell would interpret. */ forShell: string[] }
+  /** Why it can’t be split. */
   | { wrong: string };
 
 const SHELL_SIGNS = /[|&;<>$`*?~(){}#]/;
 
-/** Quotes and backslashes mean what they mean to a shell; everything else is taken literally. */
+/** Splits a command line. Quotes and backslashes work as in a shell; everything else is literal. */
 export function split(line: string): Split {
   const argv: string[] = [];
   const forShell = new Set<string>();
@@ -21,7 +21,7 @@ export function split(line: string): Split {
       at = quoted.end;
     } else if (sign === "\\") {
       at += 1;
-      if (at === line.length) return { wrong: "There is nothing behind the last backslash." };
+      if (at === line.length) return { wrong: "The command ends with a backslash." };
       if (line[at] !== "\n") word = (word ?? "") + line[at];
     } else if (/\s/.test(sign)) {
       if (word !== null) argv.push(word);
@@ -35,7 +35,7 @@ export function split(line: string): Split {
   return { argv, forShell: [...forShell] };
 }
 
-/** What is in quotes that begin at `from`, and where they end. */
+/** Returns the quoted text that starts at `from`, and the position of the closing quote. */
 function inQuotes(line: string, from: number): { text: string; end: number; forShell: string | null } | null {
   const quote = line[from]!;
   if (quote === "'") {

@@ -1,5 +1,5 @@
-/** A new session as it is being written down, and the request that comes of it. */
-import { BY, type Refusal } from "../../../api/http.ts";
+/** The values of the new-session form, and the request made from them. */
+import { BY, type ApiError } from "../../../api/http.ts";
 import type { AskRequest, CreateRequest, Permissions, SessionView } from "../../../api/types.ts";
 import { environment } from "../../../state/environment.ts";
 import { split } from "./argv.ts";
@@ -10,8 +10,8 @@ export interface Draft {
   command: string;
   inShell: boolean;
   terminal: boolean;
-  /** `member:NAME` or `agent:NAME`; `agent:` is one that is described. */
-  whom: string;
+  /** `member:NAME` or `agent:NAME`; `agent:` is a custom agent. */
+  target: string;
   agentName: string;
   description: string;
   prompt: string;
@@ -35,18 +35,18 @@ export interface Draft {
 }
 
 export const BLANK: Draft = {
-  kind: "command", command: "", inShell: false, terminal: true, whom: "agent:claude", agentName: "", description: "", prompt: "",
+  kind: "command", command: "", inShell: false, terminal: true, target: "agent:claude", agentName: "", description: "", prompt: "",
   model: "", permissions: "default", fresh: false, folder: "", name: "", worktree: false, branch: "", memory: "", cpu: "", pids: "",
   timeout: "", idle: "", bestEffort: false, restart: false, restarts: "", queue: false, env: "",
 };
 
-/** What is wrong, by the field that it is said at; `all` if it is none of them. */
-export type Wrong = Partial<Record<keyof Draft | "all", string>>;
+/** Validation errors by field; `all` if an error belongs to no field. */
+export type FieldErrors = Partial<Record<keyof Draft | "all", string>>;
 export type Request = { path: "/v1/sessions"; body: CreateRequest } | { path: "/v1/ask"; body: AskRequest };
 
-/** The request, or all that is wrong with what was written. */
-export function requestOf(draft: Draft, key: string, base: Record<string, string>): { request: Request } | { wrong: Wrong } {
-  const wrong: Wrong = {};
+/** Returns the request, or all validation errors. */
+export function buildRequest(draft: Draft, key: string, base: Record<string, string>): { request: Request } | { wrong: FieldErrors } {
+  const wrong: FieldErrors = {};
   const shared = { ...limits(draft, wrong), ...common(draft, base, wrong), key };
   const request: Request =
     draft.kind === "command"
@@ -55,24 +55,24 @@ export function requestOf(draft: Draft, key: string, base: Record<string, string
   return Object.keys(wrong).length > 0 ? { wrong } : { request };
 }
 
-function common(draft: Draft, base: Record<string, string>, wrong: Wrong) {
-  const told = environment(draft.env, base);
-  if ("wrong" in told) wrong.env = told.wrong;
-  const env = "env" in told ? told.env : {};
+function common(draft: Draft, base: Record<string, string>, wrong: FieldErrors) {
+  const parsed = environment(draft.env, base);
+  if ("wrong" in parsed) wrong.env = parsed.wrong;
+  const env = "env" in parsed ? parsed.env : {};
   if (draft.kind === "command" && draft.terminal) env["TERM"] ??= "xterm-256color";
   return { env, queue: draft.queue, ...(draft.name.trim() ? { name: draft.name.trim() } : {}) };
 }
 
-/** What was written into a field, as a number; nothing if nothing was written. */
-function quantity(draft: Draft, field: keyof Draft, read: (text: string) => number | null, example: string, wrong: Wrong): number | null {
+/** Parses a number field; null if it is empty. */
+function quantity(draft: Draft, field: keyof Draft, read: (text: string) => number | null, example: string, wrong: FieldErrors): number | null {
   const text = String(draft[field]).trim();
   if (text === "") return null;
   const value = read(text);
-  if (value === null || value === 0) wrong[field] = `Write for instance ${example}, or nothing for no limit.`;
+  if (value === null || value === 0) wrong[field] = `Enter a value such as ${example}, or leave it empty for no limit.`;
   return value;
 }
 
-function limits(draft: Draft, wrong: Wrong) {
+function limits(draft: Draft, wrong: FieldErrors) {
   return {
     memory: quantity(draft, "memory", size, "512M or 4G", wrong),
     cpu: quantity(draft, "cpu", cores, "0.5 or 2", wrong),
@@ -81,14 +81,14 @@ function limits(draft: Draft, wrong: Wrong) {
   };
 }
 
-function folderOf(draft: Draft, wrong: Wrong, isNeeded: boolean): string {
+function folderOf(draft: Draft, wrong: FieldErrors, isNeeded: boolean): string {
   const folder = draft.folder.trim();
-  if (folder === "" && isNeeded) wrong.folder = "Which folder does it work in?";
-  else if (folder !== "" && !folder.startsWith("/")) wrong.folder = "Write the whole path, from / on.";
+  if (folder === "" && isNeeded) wrong.folder = "Enter a folder.";
+  else if (folder !== "" && !folder.startsWith("/")) wrong.folder = "Enter an absolute path that starts with /.";
   return folder;
 }
 
-function command(draft: Draft, wrong: Wrong): Pick<CreateRequest, "argv" | "cwd"> & Partial<CreateRequest> {
+function command(draft: Draft, wrong: FieldErrors): Pick<CreateRequest, "argv" | "cwd"> & Partial<CreateRequest> {
   const idle_ms = quantity(draft, "idle", time, "5m", wrong);
   const most = draft.restart ? quantity(draft, "restarts", count, "3", wrong) : null;
   return {
@@ -102,36 +102,36 @@ function command(draft: Draft, wrong: Wrong): Pick<CreateRequest, "argv" | "cwd"
   };
 }
 
-/** The command and its arguments, exactly. */
-export function argvOf(draft: Draft, wrong: Wrong): string[] {
+/** Returns the command and its arguments. */
+export function argvOf(draft: Draft, wrong: FieldErrors): string[] {
   if (draft.command.trim() === "") {
-    wrong.command = "What is to be run?";
+    wrong.command = "Enter a command.";
     return [];
   }
   if (draft.inShell) return ["/bin/sh", "-c", draft.command];
-  const told = split(draft.command);
-  if ("wrong" in told) wrong.command = told.wrong;
-  return "argv" in told ? told.argv : [];
+  const parsed = split(draft.command);
+  if ("wrong" in parsed) wrong.command = parsed.wrong;
+  return "argv" in parsed ? parsed.argv : [];
 }
 
-function prompt(draft: Draft, wrong: Wrong): Pick<AskRequest, "prompt"> & Partial<AskRequest> {
-  const [kind, name = ""] = cutOnce(draft.whom, ":");
+function prompt(draft: Draft, wrong: FieldErrors): Pick<AskRequest, "prompt"> & Partial<AskRequest> {
+  const [kind, name = ""] = cutOnce(draft.target, ":");
   const isMember = kind === "member";
-  if (draft.prompt.trim() === "") wrong.prompt = "What is it asked?";
+  if (draft.prompt.trim() === "") wrong.prompt = "Enter a prompt.";
   const folder = folderOf(draft, wrong, !isMember);
-  const whom: Partial<AskRequest> = isMember ? { member: name, fresh: draft.fresh } : agent(draft, name, wrong);
+  const recipient: Partial<AskRequest> = isMember ? { member: name, fresh: draft.fresh } : agent(draft, name, wrong);
   return {
     prompt: draft.prompt,
-    ...whom,
+    ...recipient,
     ...(folder ? { cwd: folder } : {}),
     ...(draft.worktree ? { worktree: draft.branch.trim() } : {}),
   };
 }
 
-function agent(draft: Draft, name: string, wrong: Wrong): Partial<AskRequest> {
+function agent(draft: Draft, name: string, wrong: FieldErrors): Partial<AskRequest> {
   const isDescribed = name === "";
-  if (isDescribed && draft.agentName.trim() === "") wrong.agentName = "What is it called?";
-  if (isDescribed && draft.description.trim() === "") wrong.description = "How is it called, and what does it print? As TOML.";
+  if (isDescribed && draft.agentName.trim() === "") wrong.agentName = "Enter a name.";
+  if (isDescribed && draft.description.trim() === "") wrong.description = "Enter a description in TOML.";
   return {
     agent: isDescribed ? draft.agentName.trim() : name,
     permissions: draft.permissions,
@@ -145,17 +145,17 @@ function cutOnce(text: string, at: string): [string, string] {
   return place < 0 ? [text, ""] : [text.slice(0, place), text.slice(place + at.length)];
 }
 
-/** At which field a refusal is said: by what it is about. */
+/** Returns the field that an error of the daemon is about. */
 export function fieldOf(detail: string, kind: Draft["kind"]): keyof Draft | "all" {
   const fields: [RegExp, keyof Draft][] = [
     [/\bname of a branch\b|\bbranch\b/i, "branch"],
     [/^cwd\b|in folder|not in a git repository|no such folder/i, "folder"],
     [/^the name |no name for a session/, "name"],
     [/^env\b/, "env"],
-    [/\bmember\b/, "whom"],
-    [/no agent is called/, "whom"],
+    [/\bmember\b/, "target"],
+    [/no agent is called/, "target"],
     [/\bprompt\b/, "prompt"],
-    [/no program|^argv\b|can't start the program|not executable/, kind === "command" ? "command" : "whom"],
+    [/no program|^argv\b|can't start the program|not executable/, kind === "command" ? "command" : "target"],
     [/limit on memory/, "memory"],
     [/limit on (the )?(number of )?(processes|pids)/, "pids"],
     [/limit on CPU/i, "cpu"],
@@ -163,14 +163,14 @@ export function fieldOf(detail: string, kind: Draft["kind"]): keyof Draft | "all
   return fields.find(([about]) => about.test(detail))?.[1] ?? "all";
 }
 
-/** What a refusal says, at its field. */
-export function wrongBy(refusal: Refusal, kind: Draft["kind"]): Wrong {
+/** Assigns an error of the daemon to its field. */
+export function errorsByField(refusal: ApiError, kind: Draft["kind"]): FieldErrors {
   const text = refusal.hint ? `${sentence(refusal.message)} ${sentence(refusal.hint)}` : sentence(refusal.message);
   return { [fieldOf(refusal.message, kind)]: text };
 }
 
-/** Why a session that was asked for never ran; nothing if it did. */
-export function neverRan(session: SessionView, kind: Draft["kind"]): Wrong | null {
+/** Returns why a session failed to start; null if it ran. */
+export function startErrors(session: SessionView, kind: Draft["kind"]): FieldErrors | null {
   if (session.exit?.kind !== "never_ran" || session.reason?.kind !== "failed") return null;
   return { [fieldOf(session.reason.why, kind)]: sentence(session.reason.why) };
 }

@@ -4,14 +4,14 @@ import { useId } from "preact/hooks";
 import type { Draft } from "./draft.ts";
 import type { Form } from "./form.ts";
 
-/** What a field hands on to what is typed into. */
+/** The attributes that a field passes to its control. */
 export interface Bound {
   id: string;
   "aria-invalid": boolean | undefined;
   "aria-describedby": string | undefined;
 }
 
-/** A field with its label, a word of help, and what is wrong with it. */
+/** A control with its label, help text and validation error. */
 export function Field(props: { label: string; help?: ComponentChildren; wrong?: string | undefined; children: (bound: Bound) => ComponentChildren }) {
   const id = useId();
   const described = [props.wrong && `${id}-wrong`, props.help && `${id}-help`].filter(Boolean).join(" ");
@@ -36,7 +36,7 @@ export function Field(props: { label: string; help?: ComponentChildren; wrong?: 
 type Switch = { [K in keyof Draft]: Draft[K] extends boolean ? K : never }[keyof Draft];
 type Line = { [K in keyof Draft]: Draft[K] extends string ? K : never }[keyof Draft];
 
-/** Yes or no. */
+/** A checkbox. */
 export function Check({ form, field, label }: { form: Form; field: Switch; label: string }) {
   return (
     <label class="check">
@@ -46,7 +46,7 @@ export function Check({ form, field, label }: { form: Form; field: Switch; label
   );
 }
 
-/** A line of text. */
+/** A text input. */
 export function LineField(props: { form: Form; field: Exclude<Line, "kind" | "permissions">; label: string; placeholder?: string; help?: string; list?: string; mono?: boolean }) {
   const { form, field, label, placeholder, help, list, mono } = props;
   return (

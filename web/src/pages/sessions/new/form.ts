@@ -1,18 +1,18 @@
 import { type Signal, signal } from "@preact/signals";
 
-import type { Draft, Wrong } from "./draft.ts";
+import type { Draft, FieldErrors } from "./draft.ts";
 
-/** What is being written, and what is wrong with it. */
+/** The state of the form: its values and validation errors. */
 export interface Form {
   draft: Signal<Draft>;
-  wrong: Signal<Wrong>;
-  /** Writes into a field; what was wrong there is not said any longer. */
+  wrong: Signal<FieldErrors>;
+  /** Sets a field and clears its error. */
   set: <K extends keyof Draft>(field: K, value: Draft[K]) => void;
 }
 
 export function form(first: Draft): Form {
   const draft = signal(first);
-  const wrong = signal<Wrong>({});
+  const wrong = signal<FieldErrors>({});
   return {
     draft,
     wrong,

@@ -1,38 +1,33 @@
 import type { MemberAnswer, Permissions } from "../../../api/types.ts";
 import { useFetched } from "../../../state/fetched.ts";
-import { shortened } from "../../../ui/format.ts";
+import { truncate } from "../../../ui/format.ts";
+import { PERMISSIONS } from "../../members/agent-fields.tsx";
 import { Check, Field, LineField } from "./field.tsx";
 import type { Form } from "./form.ts";
 
 const AGENTS = ["claude", "codex", "gemini", "opencode"];
-const PERMISSIONS: Record<Permissions, string> = {
-  default: "What its own settings say",
-  read_only: "Look, and change nothing",
-  edit: "Change files in its folder",
-  all: "Anything",
-};
 
-/** Who is asked, and what. */
+/** The form fields for a prompt. */
 export function PromptFields({ form }: { form: Form }) {
   const { draft, wrong, set } = form;
   const members = useFetched<MemberAnswer[]>("/v1/members").value.value ?? [];
-  const isMember = draft.value.whom.startsWith("member:");
+  const isMember = draft.value.target.startsWith("member:");
   return (
     <>
-      <Field label="Prompt" wrong={wrong.value.prompt} help="It is written down nowhere.">
+      <Field label="Prompt" wrong={wrong.value.prompt} help="The prompt is not stored.">
         {(bound) => (
           <textarea {...bound} class="input" rows={4} autoFocus value={draft.value.prompt} onInput={(event) => set("prompt", event.currentTarget.value)} />
         )}
       </Field>
       <div class="columns">
-        <Field label="To" wrong={wrong.value.whom}>
+        <Field label="To" wrong={wrong.value.target}>
           {(bound) => (
-            <select {...bound} class="input" value={draft.value.whom} onChange={(event) => set("whom", event.currentTarget.value)}>
+            <select {...bound} class="input" value={draft.value.target} onChange={(event) => set("target", event.currentTarget.value)}>
               {members.length > 0 && (
                 <optgroup label="Members">
                   {members.map(({ name, seat, busy_with }) => (
                     <option key={name} value={`member:${name}`}>
-                      {shortened(name, 40)} ({seat.agent}
+                      {truncate(name, 40)} ({seat.agent}
                       {busy_with === null ? "" : ", busy"})
                     </option>
                   ))}
@@ -44,13 +39,13 @@ export function PromptFields({ form }: { form: Form }) {
                     {agent}
                   </option>
                 ))}
-                <option value="agent:">Another, described</option>
+                <option value="agent:">Custom agent</option>
               </optgroup>
             </select>
           )}
         </Field>
         {!isMember && (
-          <Field label="Without asking it may" wrong={wrong.value.permissions}>
+          <Field label="Permissions" wrong={wrong.value.permissions}>
             {(bound) => (
               <select
                 {...bound}
@@ -58,7 +53,7 @@ export function PromptFields({ form }: { form: Form }) {
                 value={draft.value.permissions}
                 onChange={(event) => set("permissions", event.currentTarget.value as Permissions)}
               >
-                {Object.entries(PERMISSIONS).map(([value, title]) => (
+                {PERMISSIONS.map(([value, title]) => (
                   <option key={value} value={value}>
                     {title}
                   </option>
@@ -67,19 +62,19 @@ export function PromptFields({ form }: { form: Form }) {
             )}
           </Field>
         )}
-        {!isMember && <LineField form={form} field="model" label="Model" placeholder="The agent's own choice" />}
+        {!isMember && <LineField form={form} field="model" label="Model" placeholder="Default" />}
       </div>
-      {isMember && <Check form={form} field="fresh" label="Begin a new conversation" />}
-      {draft.value.whom === "agent:" && <Described form={form} />}
+      {isMember && <Check form={form} field="fresh" label="New conversation" />}
+      {draft.value.target === "agent:" && <CustomAgentFields form={form} />}
     </>
   );
 }
 
-function Described({ form }: { form: Form }) {
+function CustomAgentFields({ form }: { form: Form }) {
   return (
     <>
-      <LineField form={form} field="agentName" label="Its name" />
-      <Field label="Description" wrong={form.wrong.value.description} help="How it is called and what it prints, as TOML: see docs/agents.md.">
+      <LineField form={form} field="agentName" label="Agent name" />
+      <Field label="Description" wrong={form.wrong.value.description} help="TOML with its program, arguments and output format; see docs/agents.md.">
         {(bound) => (
           <textarea
             {...bound}

@@ -1,12 +1,12 @@
-/** What this browser remembers of sessions that were started from it: their folders. */
+/** The folders of sessions that were started from this browser. */
 
 const FOLDERS = "kennel.folders";
-const MOST = 8;
+const MAX_FOLDERS = 8;
 
 export function recentFolders(): string[] {
   try {
     const found: unknown = JSON.parse(localStorage.getItem(FOLDERS) ?? "[]");
-    return Array.isArray(found) ? found.filter((one) => typeof one === "string").slice(0, MOST) : [];
+    return Array.isArray(found) ? found.filter((one) => typeof one === "string").slice(0, MAX_FOLDERS) : [];
   } catch {
     return [];
   }
@@ -14,6 +14,6 @@ export function recentFolders(): string[] {
 
 export function rememberFolder(folder: string): void {
   if (folder === "") return;
-  const next = [folder, ...recentFolders().filter((other) => other !== folder)].slice(0, MOST);
+  const next = [folder, ...recentFolders().filter((other) => other !== folder)].slice(0, MAX_FOLDERS);
   localStorage.setItem(FOLDERS, JSON.stringify(next));
 }

@@ -1,48 +1,48 @@
-/** Puts records together into lines. */
+/** Joins output records into lines. */
 import { after, PLAIN, type Style } from "../ansi.ts";
 import { type GapRecord, type OutputRecord, unhex, utf8Length } from "./records.ts";
 
-/** A line, or a part of one that is too long or was interrupted. */
+/** A line, or a part of a line that is too long or was interrupted by the other stream. */
 export interface Line {
   kind: "line";
-  /** Of its first byte. */
+  /** The offset of its first byte. */
   offset: number;
-  /** In bytes, with its end. */
+  /** In bytes, including the line end. */
   length: number;
   time: string;
   isError: boolean;
-  /** Without its end; sequences of terminals and all. */
+  /** Without the line end, but with control sequences. */
   text: string;
-  /** What the lines before it leave it with. */
+  /** The style that earlier lines have set. */
   style: Style;
-  /** Whether it begins in the middle of a line. */
+  /** Whether it starts in the middle of a line. */
   continues: boolean;
-  /** Whether the line goes on after it. */
-  goesOn: boolean;
+  /** Whether the line continues after it. */
+  isUnfinished: boolean;
 }
 
-/** Output is missing here. */
+/** Missing output. */
 export interface Gap {
   kind: "gap";
   offset: number;
-  /** Where it goes on. */
+  /** The offset where output continues. */
   next: number;
-  /** In bytes; null if nobody knows. */
+  /** In bytes; null if unknown. */
   lost: number | null;
   text: string;
 }
 
 export type Item = Line | Gap;
 
-/** Lines are broken after so many characters, so that nothing has to deal with one of a gigabyte. */
-export const LONGEST = 32 * 1024;
+/** Longer lines are split, so that a line of a gigabyte can’t break the page. */
+export const MAX_LENGTH = 32 * 1024;
 
 export class Lines {
   #style: Style;
   #open: Line | null = null;
-  /** Of which streams a line goes on: true is standard error. */
+  /** The streams with an unfinished line; true is standard error. */
   #within = new Set<boolean>();
-  /** Whether the first begins in the middle of a line. */
+  /** Whether the first record starts in the middle of a line. */
   #cut: boolean;
 
   constructor(style: Style = PLAIN, cut = false) {
@@ -50,20 +50,20 @@ export class Lines {
     this.#cut = cut;
   }
 
-  /** What is whole with this record. */
+  /** Adds a record and returns the items that are now complete. */
   push(record: OutputRecord | GapRecord): Item[] {
     const whole: Item[] = [];
     if (record.type === "gap") {
       this.#end(whole, false);
       this.#cut = false;
       this.#within.clear();
-      // What is dropped is the oldest: whatever was before it is gone too.
+      // The daemon drops the oldest output, so everything before the gap is gone, too.
       const lost = record.why === "dropped" && record.lost !== null ? record.offset + record.lost : record.lost;
       whole.push({ kind: "gap", offset: record.offset, next: record.offset + (record.lost ?? 0), lost, text: record.text });
       return whole;
     }
     const isError = record.stream === "stderr";
-    // A line of one stream that the other interrupts goes on after it.
+    // A line that the other stream interrupts continues after it.
     if (this.#open && this.#open.isError !== isError) this.#end(whole, true);
     let offset = record.offset;
     for (const { text, length, ends } of pieces(record)) {
@@ -74,7 +74,7 @@ export class Lines {
     return whole;
   }
 
-  /** The line that has not ended yet. */
+  /** The line without a line end yet. */
   get open(): Line | null {
     return this.#open;
   }
@@ -83,9 +83,9 @@ export class Lines {
     let [rest, bytes, at] = [text, length, offset];
     for (;;) {
       this.#open ??= {
-        kind: "line", offset: at, length: 0, time, isError, text: "", style: this.#style, continues: this.#continues(isError), goesOn: true,
+        kind: "line", offset: at, length: 0, time, isError, text: "", style: this.#style, continues: this.#continues(isError), isUnfinished: true,
       };
-      const room = LONGEST - this.#open.text.length;
+      const room = MAX_LENGTH - this.#open.text.length;
       if (rest.length <= room) break;
       const cut = /[\ud800-\udbff]/.test(rest[room - 1] ?? "") ? room - 1 : room;
       const piece = rest.slice(0, cut);
@@ -97,11 +97,11 @@ export class Lines {
     this.#open = { ...this.#open, text: this.#open.text + rest, length: this.#open.length + bytes };
   }
 
-  #end(whole: Item[], goesOn: boolean): void {
+  #end(whole: Item[], isUnfinished: boolean): void {
     if (this.#open) {
-      whole.push({ ...this.#open, goesOn });
+      whole.push({ ...this.#open, isUnfinished });
       this.#style = after(this.#open.text, this.#style);
-      if (goesOn) this.#within.add(this.#open.isError);
+      if (isUnfinished) this.#within.add(this.#open.isError);
     }
     this.#open = null;
   }
@@ -113,7 +113,7 @@ export class Lines {
   }
 }
 
-/** A record at its ends of lines: text without them, bytes with them. */
+/** Splits a record at line ends. The text excludes them, the length in bytes includes them. */
 function* pieces(record: OutputRecord): Generator<{ text: string; length: number; ends: boolean }> {
   if (record.hex !== undefined) {
     const bytes = unhex(record.hex);
@@ -135,10 +135,10 @@ function* pieces(record: OutputRecord): Generator<{ text: string; length: number
   }
 }
 
-/** All the items of a part; `cut` says whether it begins in the middle of a line, which is left out if another follows. */
+/** Returns the items of a part. If it is `cut`, starting in the middle of a line, that line is left out when another follows. */
 export function itemsOf(records: readonly (OutputRecord | GapRecord)[], cut: boolean, lines: Lines = new Lines(PLAIN, cut)): Item[] {
   const items = records.flatMap((record) => lines.push(record));
   if (!cut) return items;
-  const first = items.findIndex((item) => item.kind === "gap" || !item.goesOn);
+  const first = items.findIndex((item) => item.kind === "gap" || !item.isUnfinished);
   return first >= 0 && first + 1 < items.length + (lines.open ? 1 : 0) ? items.slice(items[first]?.kind === "gap" ? first : first + 1) : items;
 }

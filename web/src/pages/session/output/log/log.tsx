@@ -5,35 +5,35 @@ import { useSignal } from "@preact/signals";
 import { useEffect, useLayoutEffect, useMemo, useRef } from "preact/hooks";
 
 import type { SessionView } from "../../../../api/types.ts";
-import { bind } from "../../../../state/keys.ts";
+import { bindShortcuts } from "../../../../state/shortcuts.ts";
 import { launchReference } from "../../../../state/live.ts";
 import { Button } from "../../../../ui/button.tsx";
-import { bytes, counted } from "../../../../ui/format.ts";
+import { bytes, pluralize } from "../../../../ui/format.ts";
 import { Failed, Loading } from "../../../../ui/states.tsx";
-import { say, sayFailed } from "../../../../ui/toast.tsx";
+import { showToast, showError } from "../../../../ui/toast.tsx";
 import { Download } from "../download.tsx";
 import { FindBar } from "../find-bar.tsx";
-import { useKept } from "../kept.ts";
-import { all, MOST_COPIED, selected, shown } from "./copying.ts";
-import { Place } from "./place.tsx";
+import { useStored } from "../use-stored.ts";
+import { all, MAX_COPIED, selected, shown } from "./clipboard.ts";
+import { PositionSlider } from "./position-slider.tsx";
 import { Search } from "./search.ts";
 import { Viewport } from "./viewport.tsx";
 import { Window } from "./window.ts";
 
-/** A little after the last key, a search begins. */
+/** The search starts this long after the last key press. */
 const TYPED_MS = 250;
 
-/** What a session printed, as lines. */
+/** The output of a session as lines. */
 export function Log({ session }: { session: SessionView }) {
   const launch = launchReference(session.id);
   const log = useMemo(() => new Window(launch), [launch]);
   const search = useMemo(() => new Search(), [launch]);
   const view = useRef<HTMLDivElement | null>(null);
-  const place = useSignal(0);
+  const position = useSignal(0);
   const finds = useSignal(false);
   const typed = useSignal("");
-  const wrap = useKept("kennel.log.wrap", true);
-  const times = useKept("kennel.log.times", false);
+  const wrap = useStored("kennel.log.wrap", true);
+  const times = useStored("kennel.log.times", false);
 
   useEffect(() => {
     void log.toEnd();
@@ -44,15 +44,15 @@ export function Log({ session }: { session: SessionView }) {
   }, [log]);
   useLayoutEffect(
     () =>
-      bind(
-        { keys: "/", what: "Find in what the session printed", run: () => void (finds.value = true) },
-        { keys: "f", what: "Follow what the session prints", run: () => void log.toEnd() },
+      bindShortcuts(
+        { keys: "/", what: "Find in output", run: () => void (finds.value = true) },
+        { keys: "f", what: "Follow output", run: () => void log.toEnd() },
       ),
     [log],
   );
 
   const show = (offset: number) => log.show(offset);
-  const begin = () => search.begin({ launch, text: typed.value, start: log.start.value, end: log.end.value }, place.value, show);
+  const begin = () => search.begin({ launch, text: typed.value, start: log.start.value, end: log.end.value }, position.value, show);
   useEffect(() => {
     if (!finds.value || typed.value === search.text.value) return;
     const timer = setTimeout(begin, TYPED_MS);
@@ -73,13 +73,13 @@ export function Log({ session }: { session: SessionView }) {
     try {
       const copied = await text();
       await navigator.clipboard.writeText(copied);
-      say("good", `Copied ${counted(copied.length, "character")}`);
+      showToast("good", `Copied ${pluralize(copied.length, "character")}`);
     } catch (error) {
-      sayFailed("It could not be copied", error);
+      showError("Couldn’t copy to the clipboard", error);
     }
   };
   const size = log.end.value - log.start.value;
-  const isTooMuch = size > MOST_COPIED;
+  const isTooMuch = size > MAX_COPIED;
 
   return (
     <div class="log">
@@ -89,14 +89,14 @@ export function Log({ session }: { session: SessionView }) {
           Wrap lines
         </Button>
         <Button icon="clock" pressed={times.value} onClick={() => void (times.value = !times.value)}>
-          Times
+          Timestamps
         </Button>
-        <Button icon="copy" title="What is selected, or what is in sight" onClick={() => void copy(() => selected(view.current) || (view.current ? shown(log, view.current) : ""))}>
+        <Button icon="copy" title="Copy the selection or the visible lines" onClick={() => void copy(() => selected(view.current) || (view.current ? shown(log, view.current) : ""))}>
           Copy
         </Button>
         <Button
           disabled={isTooMuch}
-          title={isTooMuch ? `It is ${bytes(size)}: more than can be copied. Download it.` : "All that is kept, as it is read"}
+          title={isTooMuch ? `The output is too large to copy (${bytes(size)}). Download it instead.` : "Copy the whole recorded output"}
           onClick={() => void copy(() => all(launch, new AbortController().signal))}
         >
           Copy all
@@ -106,7 +106,7 @@ export function Log({ session }: { session: SessionView }) {
         <State log={log} />
       </div>
       {finds.value && (
-        <FindBar label="Find in the whole output" text={typed.value} told={<Found search={search} isTyped={typed.value !== ""} />} onText={(text) => void (typed.value = text)} step={step} close={closeSearch}>
+        <FindBar label="Find in output" text={typed.value} status={<SearchStatus search={search} isTyped={typed.value !== ""} />} onText={(text) => void (typed.value = text)} step={step} close={closeSearch}>
           {search.isRunning.value && (
             <Button kind="plain" onClick={() => search.stop()}>
               Stop
@@ -122,64 +122,64 @@ export function Log({ session }: { session: SessionView }) {
           found={search.currentOffset.value}
           wrap={wrap.value}
           times={times.value}
-          onPlace={(offset) => void (place.value = offset)}
+          onPosition={(offset) => void (position.value = offset)}
         />
         {!log.following.value && (
           <button type="button" class="button primary to-end" onClick={() => void log.toEnd()}>
-            {log.unseen.value > 0 ? `${counted(log.unseen.value, "new line")}: ` : ""}
-            {log.ended.value === undefined ? "Follow the end" : "Go to the end"}
+            {log.unseen.value > 0 ? `${pluralize(log.unseen.value, "new line")}: ` : ""}
+            {log.ended.value === undefined ? "Follow output" : "Go to end"}
           </button>
         )}
       </Body>
-      <Place log={log} place={place.value} />
+      <PositionSlider log={log} offset={position.value} />
     </div>
   );
 }
 
 function Body({ log, children }: { log: Window; children: preact.ComponentChildren }) {
   const isEmpty = log.items.value.length === 0 && !log.open.value;
-  if (isEmpty && log.standing.value === "failed") {
-    return <Failed what="The output can't be had" error={log.error.value} again={() => void log.toEnd()} />;
+  if (isEmpty && log.state.value === "failed") {
+    return <Failed what="Couldn’t load the output" error={log.error.value} again={() => void log.toEnd()} />;
   }
-  if (isEmpty && log.standing.value === "loading") return <Loading what="Reading the output…" />;
+  if (isEmpty && log.state.value === "loading") return <Loading what="Loading output…" />;
   return (
     <div class="log-body">
       {children}
-      {isEmpty && log.ended.value === undefined && <p class="log-nothing muted">It has printed nothing yet. What it prints is shown here as it comes.</p>}
-      {isEmpty && log.ended.value !== undefined && <p class="log-nothing muted">It printed nothing.</p>}
+      {isEmpty && log.ended.value === undefined && <p class="log-nothing muted">No output yet.</p>}
+      {isEmpty && log.ended.value !== undefined && <p class="log-nothing muted">No output.</p>}
     </div>
   );
 }
 
-/** How it stands with what is shown, in a few words. */
+/** Shows whether the log is live, paused, complete or disconnected. */
 function State({ log }: { log: Window }) {
-  let word = log.following.value ? "Following" : "Paused";
-  if (log.standing.value === "loading") word = "Reading…";
-  else if (log.standing.value === "lost") word = "Connection lost: coming back…";
-  else if (log.standing.value === "failed") word = "Can't be read";
-  else if (log.flooded.value && log.following.value) word = "It prints faster than can be shown: this is the newest";
-  else if (log.ended.value !== undefined && !log.hasNewer.value) word = "Complete";
+  let text = log.following.value ? "Following" : "Paused";
+  if (log.state.value === "loading") text = "Loading…";
+  else if (log.state.value === "lost") text = "Connection lost, reconnecting…";
+  else if (log.state.value === "failed") text = "Couldn’t load";
+  else if (log.flooded.value && log.following.value) text = "Output is too fast: showing the newest lines";
+  else if (log.ended.value !== undefined && !log.hasNewer.value) text = "Complete";
   return (
-    <span class={`log-state small${log.standing.value === "lost" ? " lost" : ""}`} role="status">
-      {word}
+    <span class={`log-state small${log.state.value === "lost" ? " lost" : ""}`} role="status">
+      {text}
     </span>
   );
 }
 
-function Found({ search, isTyped }: { search: Search; isTyped: boolean }) {
+function SearchStatus({ search, isTyped }: { search: Search; isTyped: boolean }) {
   const count = search.hits.value.length;
   if (search.error.value) return <>{search.error.value}</>;
   if (!isTyped) return null;
-  const lines = counted(count, "line");
+  const lines = pluralize(count, "line");
   if (search.isRunning.value) {
     return (
       <>
-        {lines} so far, {Math.floor(100 * search.progress.value)} % read
+        {lines}, {Math.floor(100 * search.progress.value)} % searched
       </>
     );
   }
   if (search.text.value === "") return null;
-  if (count === 0) return <>Not found</>;
-  const place = search.current.value === null ? lines : `${(search.current.value + 1).toLocaleString("en")} of ${lines}`;
-  return <>{search.progress.value < 1 ? `${place}, not all was read` : place}</>;
+  if (count === 0) return <>No matches</>;
+  const summary = search.current.value === null ? lines : `${(search.current.value + 1).toLocaleString("en")} of ${lines}`;
+  return <>{search.progress.value < 1 ? `${summary}; search incomplete` : summary}</>;
 }

@@ -1,4 +1,4 @@
-/** Finds the lines in which a text is, in what is printed. Upper and lower case are the same. */
+/** Finds the lines of the output that contain a text, ignoring case. */
 import { plain } from "../ansi.ts";
 import { type Item, Lines } from "./lines.ts";
 import { type GapRecord, type OutputRecord, utf8Length } from "./records.ts";
@@ -12,13 +12,13 @@ export class Matcher {
     this.#lines = new Lines();
   }
 
-  /** The offsets of lines that are whole with this record and match. */
+  /** Adds a record and returns the offsets of matching lines that are now complete. */
   push(record: OutputRecord | GapRecord): number[] {
     if (record.type === "gap" || record.text === undefined) return this.#matching(this.#lines.push(record));
     const text = record.text;
     const first = text.indexOf("\n") + 1;
     const last = text.lastIndexOf("\n") + 1;
-    // Most of what is printed does not match: then only the lines that it shares with its neighbours are put together.
+    // Most records do not match: then only the lines at their edges are joined.
     if (first === last || this.#mayBeIn(text.slice(first, last))) return this.#matching(this.#lines.push(record));
     const before = utf8Length(text.slice(0, last));
     const head = this.#lines.push({ ...record, text: text.slice(0, first) });
@@ -26,7 +26,7 @@ export class Matcher {
     return this.#matching([...head, ...tail]);
   }
 
-  /** The line that has not ended, if it matches. */
+  /** Returns the unfinished last line, if it matches. */
   rest(): number[] {
     return this.#lines.open ? this.#matching([this.#lines.open]) : [];
   }
@@ -39,7 +39,7 @@ export class Matcher {
     return text.toLowerCase().includes(this.#needle);
   }
 
-  /** Sequences may be in the middle of it: that is judged line by line. */
+  /** With control sequences inside, each line must be checked on its own. */
   #mayBeIn(text: string): boolean {
     return text.includes("\x1b") || this.#isIn(text);
   }

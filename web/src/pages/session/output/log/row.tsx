@@ -1,21 +1,21 @@
 import { Component } from "preact";
 
-import { moment } from "../../../../ui/format.ts";
+import { formatTime } from "../../../../ui/format.ts";
 import { type Colour, lastOverwritten, parse, type Span, type Style } from "../ansi.ts";
 import type { Gap, Item, Line } from "./lines.ts";
 
-/** Longer lines are cut; all of one is shown if asked for. */
+/** Longer lines are truncated until the user expands them. */
 const CUT = 2000;
 
 interface Props {
   item: Item;
-  /** What is looked for, in lower case; marked where it is. */
+  /** The search text in lower case; its matches are highlighted. */
   needle: string;
-  /** Whether it is the one that was found. */
+  /** Whether it is the current match. */
   isFound: boolean;
 }
 
-/** A line of the log. There are many: it is drawn anew only if something changed. */
+/** A line of the log. There are many, so it renders only if something changed. */
 export class Row extends Component<Props, { isWhole: boolean }> {
   override state = { isWhole: false };
 
@@ -34,14 +34,14 @@ export class Row extends Component<Props, { isWhole: boolean }> {
         <span class="time">{clock(item.time)}</span>
         <span class="stream">{item.isError && "err"}</span>
         <span class="text">
-          {item.continues && <em class="bound">the line went on here: </em>}
+          {item.continues && <em class="bound">line continued: </em>}
           <bdi>{(needle ? highlighted(spans, needle) : spans).map(piece)}</bdi>
           {isCut && (
             <button type="button" class="whole" onClick={() => this.setState({ isWhole: true })}>
               Show all ({text.length.toLocaleString("en")} characters)
             </button>
           )}
-          {item.goesOn && item.text.length > CUT && <em class="bound"> the line goes on</em>}
+          {item.isUnfinished && item.text.length > CUT && <em class="bound"> line continues</em>}
         </span>
       </div>
     );
@@ -57,16 +57,16 @@ function GapRow({ gap }: { gap: Gap }) {
   );
 }
 
-/** With milliseconds, for lines follow each other closely. */
+/** Formats a time with milliseconds. */
 function clock(time: string): string {
-  return `${moment(time)}.${String(new Date(time).getMilliseconds()).padStart(3, "0")}`;
+  return `${formatTime(time)}.${String(new Date(time).getMilliseconds()).padStart(3, "0")}`;
 }
 
 interface Marked extends Span {
   isMatch?: boolean;
 }
 
-/** Cuts pieces where what is looked for begins and ends. */
+/** Splits spans at the start and end of each match. */
 function highlighted(spans: Span[], needle: string): Marked[] {
   const text = spans.map((span) => span.text).join("").toLowerCase();
   const cuts: [number, number][] = [];
@@ -91,7 +91,7 @@ function highlighted(spans: Span[], needle: string): Marked[] {
 }
 
 function piece(span: Marked) {
-  const { classes, style } = look(span.style);
+  const { classes, style } = appearance(span.style);
   if (span.mark) classes.push("control");
   const inner = span.isMatch ? <mark>{span.text}</mark> : span.text;
   if (classes.length === 0 && !style) return inner;
@@ -102,7 +102,7 @@ function piece(span: Marked) {
   );
 }
 
-function look(style: Style): { classes: string[]; style: Record<string, string> | undefined } {
+function appearance(style: Style): { classes: string[]; style: Record<string, string> | undefined } {
   const classes: string[] = [];
   const [fg, bg] = style.inverse ? [style.bg ?? "page", style.fg ?? "text"] : [style.fg, style.bg];
   const own: Record<string, string> = {};
@@ -118,7 +118,7 @@ function paint(colour: Colour | null, layer: string, property: string, classes: 
   else classes.push(`ansi-${layer}-${colour}`);
 }
 
-/** A line as it is copied. */
+/** Returns a line as text for the clipboard. */
 export function copied(item: Item | Line): string {
   return item.kind === "gap" ? "" : parse(item.text, item.style).map((span) => span.text).join("");
 }

@@ -2,22 +2,22 @@ import { computed, signal } from "@preact/signals";
 
 import type { SearchNews, SearchRequest } from "./search.worker.ts";
 
-/** A search through all of the output. */
+/** A search through the whole output. */
 export class Search {
   readonly text = signal("");
-  /** The offsets of the lines that match, in order. */
+  /** The offsets of matching lines, in order. */
   readonly hits = signal<readonly number[]>([]);
-  /** Which of them is shown. */
+  /** The index of the current match. */
   readonly current = signal<number | null>(null);
   readonly isRunning = signal(false);
-  /** Of 1. */
+  /** From 0 to 1. */
   readonly progress = signal(0);
   readonly error = signal<string | null>(null);
   readonly currentOffset = computed(() => (this.current.value === null ? null : (this.hits.value[this.current.value] ?? null)));
 
   #worker: Worker | null = null;
 
-  /** Begins anew. `show` is called with the first hit at or after `near`, or the first of all if there is none. */
+  /** Starts a new search. Calls `show` with the first match at or after `near`, or with the first of all. */
   begin(request: SearchRequest, near: number, show: (offset: number) => void): void {
     this.stop();
     this.text.value = request.text;
@@ -40,7 +40,7 @@ export class Search {
     };
     worker.onerror = () => {
       if (this.#worker !== worker) return;
-      this.error.value = "The search could not begin.";
+      this.error.value = "Couldn’t start the search.";
       this.stop();
     };
     worker.postMessage(request);
@@ -55,7 +55,7 @@ export class Search {
     show(hits[index] as number);
   }
 
-  /** Goes on to the next, or back; around at the ends. */
+  /** Goes to the next or previous match, and wraps around at the ends. */
   step(by: 1 | -1, show: (offset: number) => void): void {
     const count = this.hits.value.length;
     if (count === 0) return;

@@ -1,5 +1,5 @@
-/** Goes through all that a session printed, aside from the page. It is ended by whoever began it. */
-import { told } from "../../../../api/http.ts";
+/** Searches the whole output in a worker. The page terminates the worker. */
+import { errorText } from "../../../../api/http.ts";
 import { Matcher } from "./matcher.ts";
 import { endOf, part } from "./records.ts";
 
@@ -11,38 +11,38 @@ export interface SearchRequest {
 }
 
 export interface SearchNews {
-  /** The offsets of more lines that match. */
+  /** The offsets of more matching lines. */
   hits: number[];
-  /** How far it is. */
+  /** The offset up to which the output was searched. */
   at: number;
   done: boolean;
   error: string | null;
 }
 
 const SPAN = 1 << 20;
-/** More than anybody goes through. */
-export const MOST_HITS = 100_000;
+/** The search stops after this many matches. */
+export const MAX_HITS = 100_000;
 
 const never = new AbortController().signal;
 
 async function search({ launch, text, start, end }: SearchRequest): Promise<void> {
   const matcher = new Matcher(text);
   let [at, count] = [start, 0];
-  while (at < end && count < MOST_HITS) {
+  while (at < end && count < MAX_HITS) {
     const to = Math.min(end, at + SPAN);
     const { records } = await part(launch, { from: at, to }, never);
-    const hits = records.flatMap((record) => matcher.push(record)).slice(0, MOST_HITS - count);
+    const hits = records.flatMap((record) => matcher.push(record)).slice(0, MAX_HITS - count);
     count += hits.length;
     at = Math.max(to, endOf(records) ?? to);
-    tell({ hits, at, done: false, error: null });
+    send({ hits, at, done: false, error: null });
   }
-  tell({ hits: count < MOST_HITS ? matcher.rest() : [], at, done: true, error: null });
+  send({ hits: count < MAX_HITS ? matcher.rest() : [], at, done: true, error: null });
 }
 
-function tell(news: SearchNews): void {
+function send(news: SearchNews): void {
   postMessage(news);
 }
 
 addEventListener("message", (event: MessageEvent<SearchRequest>) => {
-  search(event.data).catch((error: unknown) => tell({ hits: [], at: event.data.start, done: true, error: told(error) }));
+  search(event.data).catch((error: unknown) => send({ hits: [], at: event.data.start, done: true, error: errorText(error) }));
 });

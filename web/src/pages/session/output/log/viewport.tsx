@@ -4,13 +4,13 @@ import { outcome } from "../outcome.ts";
 import { Row } from "./row.tsx";
 import type { Window } from "./window.ts";
 
-/** How near to an end of what is held more is asked for, in heights of the view. */
+/** More lines are loaded within this many view heights of either end. */
 const NEAR = 2;
-/** The height of a phone's bar of pages, and some more. */
+/** The height of the navigation bar on phones, with some margin. */
 const BAR = 80;
-/** So long after a gesture a scroll is meant by it: wheels run on. */
+/** How long after a gesture a scroll event counts as the user’s: wheels keep scrolling. */
 const GESTURE_MS = 1500;
-/** At the end is who is within so many pixels of it. */
+/** Within this many pixels of the end counts as the end. */
 const CLOSE = 6;
 
 interface Props {
@@ -19,28 +19,28 @@ interface Props {
   found: number | null;
   wrap: boolean;
   times: boolean;
-  /** Has the offset of the first line told that is in sight. */
-  onPlace: (offset: number) => void;
+  /** Called with the offset of the first visible line. */
+  onPosition: (offset: number) => void;
   element: { current: HTMLDivElement | null };
 }
 
-/** The lines that are held, in a view that scrolls: whatever is added or let go, what is in sight stays where it is. */
-export function Viewport({ log, needle, found, wrap, times, onPlace, element }: Props) {
+/** The loaded lines in a scrolling view. Visible lines stay in place when others are added or dropped. */
+export function Viewport({ log, needle, found, wrap, times, onPosition, element }: Props) {
   const anchor = useRef<{ offset: string; top: number } | null>(null);
   const top = useRef(0);
-  /** When somebody last did what scrolls; for ever while a button of the mouse is down. */
+  /** The time of the last scroll gesture; infinite while a pointer is down. */
   const gesture = useRef(-Infinity);
   const items = log.items.value;
   const open = log.open.value;
   const ended = log.ended.value;
   const target = log.target.value;
 
-  const look = () => {
+  const update = () => {
     const view = element.current;
     if (!view) return;
-    const first = firstInSight(view);
+    const first = firstVisible(view);
     anchor.current = first && { offset: first.dataset["offset"] ?? "", top: first.offsetTop - view.scrollTop };
-    if (anchor.current) onPlace(Number(anchor.current.offset));
+    if (anchor.current) onPosition(Number(anchor.current.offset));
     const below = view.scrollHeight - view.scrollTop - view.clientHeight;
     if (view.scrollTop < NEAR * view.clientHeight) void log.older();
     if (below < NEAR * view.clientHeight) void log.newer();
@@ -55,10 +55,10 @@ export function Viewport({ log, needle, found, wrap, times, onPlace, element }: 
       log.following.value = true;
       log.unseen.value = 0;
     } else if (!atEnd && view.scrollTop < top.current && performance.now() - gesture.current < GESTURE_MS) {
-      // (What is shown may have become shorter, too, which is nobody's wish.)
+      // (A shorter log scrolls up as well, but without a gesture.)
       log.following.value = false;
     }
-    look();
+    update();
   };
 
   useLayoutEffect(() => {
@@ -68,7 +68,7 @@ export function Viewport({ log, needle, found, wrap, times, onPlace, element }: 
     const before = anchor.current;
     if (aim) {
       view.scrollTop = aim.offsetTop - Math.max(0, (view.clientHeight - aim.offsetHeight) / 2);
-      // On a phone the log itself may be out of sight, or behind the bar.
+      // On phones the log itself may be scrolled out of view or behind the bar.
       const { top: above, bottom } = aim.getBoundingClientRect();
       if (above < 0 || bottom > innerHeight - BAR) aim.scrollIntoView({ block: "center" });
       log.target.value = null;
@@ -78,7 +78,7 @@ export function Viewport({ log, needle, found, wrap, times, onPlace, element }: 
       const row = rowAt(view, before.offset);
       if (row) view.scrollTop = row.offsetTop - before.top;
     }
-    look();
+    update();
   }, [items, open, ended, target, wrap, times]);
 
   useEffect(() => {
@@ -112,7 +112,7 @@ export function Viewport({ log, needle, found, wrap, times, onPlace, element }: 
       ref={element}
       class={`log-view${wrap ? " wraps" : ""}${times ? " has-times" : ""}`}
       role="region"
-      aria-label="What the session printed"
+      aria-label="Session output"
       tabIndex={0}
       onScroll={onScroll}
       onWheel={moved}
@@ -120,12 +120,12 @@ export function Viewport({ log, needle, found, wrap, times, onPlace, element }: 
       onPointerDown={onPointerDown}
       onKeyDown={onKeyDown}
     >
-      {log.hasOlder.value && <p class="log-edge">There is more above</p>}
+      {log.hasOlder.value && <p class="log-edge">More output above</p>}
       {items.map((item) => (
         <Row key={`${item.kind}${item.offset}`} item={item} needle={needle} isFound={found === item.offset} />
       ))}
       {open && <Row key={`line${open.offset}`} item={open} needle={needle} isFound={found === open.offset} />}
-      {log.hasNewer.value && <p class="log-edge">There is more below</p>}
+      {log.hasNewer.value && <p class="log-edge">More output below</p>}
       {ended !== undefined && !log.hasNewer.value && <p class="log-end foreign">{outcome(ended)}</p>}
     </div>
   );
@@ -135,7 +135,7 @@ function rowAt(view: HTMLElement, offset: string): HTMLElement | null {
   return view.querySelector<HTMLElement>(`[data-offset="${offset}"]`);
 }
 
-function firstInSight(view: HTMLElement): HTMLElement | null {
+function firstVisible(view: HTMLElement): HTMLElement | null {
   const rows = view.querySelectorAll<HTMLElement>("[data-offset]");
   let [low, high] = [0, rows.length - 1];
   while (low < high) {
@@ -147,8 +147,8 @@ function firstInSight(view: HTMLElement): HTMLElement | null {
   return rows[low] ?? null;
 }
 
-/** The rows that are in sight. */
-export function inSight(view: HTMLElement): Set<string> {
+/** Returns the offsets of the visible rows. */
+export function visibleOffsets(view: HTMLElement): Set<string> {
   const rows = [...view.querySelectorAll<HTMLElement>("[data-offset]")];
   const bottom = view.scrollTop + view.clientHeight;
   const seen = rows.filter((row) => row.offsetTop + row.offsetHeight > view.scrollTop && row.offsetTop < bottom);

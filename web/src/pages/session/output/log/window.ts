@@ -1,63 +1,63 @@
 /**
- * A window on the output: some lines of it, next to each other, however much there is in all.
+ * A window on the output: a range of loaded lines, however large the whole output is.
  *
  * ```text
  *   start ───── dropped ─────┬── older() ──┬─ items ─┬── newer() ──┬─ end
- *                            │             └─ shown ─┘             └─ followed, if the window reaches to it
+ *                            │             └─ shown ─┘             └─ followed, if the window reaches it
  * ```
- * It moves, and grows at either side by what is asked for; what is too far off on the other side is let go.
+ * The window moves and grows at either end. Lines that are too far away at the other end are dropped.
  */
 import { signal } from "@preact/signals";
 
 import { follow } from "../../../../api/events.ts";
 import type { End } from "../outcome.ts";
 import { type Item, itemsOf, type Line, Lines } from "./lines.ts";
-import { bounds, endOf, type GapRecord, outputPath, type OutputRecord, part, type Told } from "./records.ts";
+import { bounds, endOf, type GapRecord, outputPath, type OutputRecord, part, type StreamRecord } from "./records.ts";
 
-/** How many bytes are asked for at once. */
+/** How many bytes are fetched at once. */
 const SPAN = 128 * 1024;
-/** How many lines come in at once, and the most that are held. */
+/** How many lines are added at once, and how many are held at most. */
 const STEP = 800;
-const MOST = 2400;
-/** The most characters that are held. */
-const MOST_TEXT = 2 << 20;
-/** So much at once is faster than anybody reads: then only the newest is shown. */
+const MAX_LINES = 2400;
+/** How many characters are held at most. */
+const MAX_TEXT = 2 << 20;
+/** When more than this arrives at once, only the newest output is shown. */
 const FLOOD = 1 << 20;
-const TOGETHER_MS = 40;
+const BATCH_MS = 40;
 const AFTER_FLOOD_MS = 250;
 
-export type Standing = "loading" | "live" | "lost" | "over" | "failed";
+export type LogState = "loading" | "live" | "lost" | "over" | "failed";
 
 export class Window {
   readonly items = signal<readonly Item[]>([]);
-  /** The line at the end that may go on. */
+  /** The last line, if it has no line end yet. */
   readonly open = signal<Line | null>(null);
-  readonly standing = signal<Standing>("loading");
+  readonly state = signal<LogState>("loading");
   readonly error = signal<unknown>(null);
-  /** Whether there is more on either side. */
+  /** Whether there is more output at either end. */
   readonly hasOlder = signal(false);
   readonly hasNewer = signal(false);
   readonly start = signal(0);
-  /** The offset after the last byte that is known of. */
+  /** The offset after the last known byte. */
   readonly end = signal(0);
   readonly ended = signal<End | null | undefined>(undefined);
-  /** Whether the end is to be kept in sight. */
+  /** Whether the view follows the end. */
   readonly following = signal(true);
-  /** Lines that came while it was not. */
+  /** Lines that arrived while the view did not follow. */
   readonly unseen = signal(0);
-  /** Whether something was left out because it came too fast. */
+  /** Whether output was skipped because it arrived too fast. */
   readonly flooded = signal(false);
-  /** Where to look, after a jump. */
+  /** The offset to scroll to after a jump. */
   readonly target = signal<number | null>(null);
 
   readonly #launch: string;
   #work = new AbortController();
   #busy = false;
-  /** Whether another window is on its way, which will replace this one. */
+  /** Whether a jump is loading lines that will replace the current ones. */
   #isJumping = false;
   #stop: (() => void) | null = null;
   #lines = new Lines();
-  #queue: Told[] = [];
+  #queue: StreamRecord[] = [];
   #queued = 0;
   #timer: ReturnType<typeof setTimeout> | undefined;
 
@@ -67,14 +67,14 @@ export class Window {
 
   close(): void {
     this.#work.abort();
-    this.#deafen();
+    this.#unsubscribe();
   }
 
-  /** Shows the end, and what comes. */
+  /** Jumps to the end and follows it. */
   async toEnd(): Promise<void> {
     this.following.value = true;
     this.unseen.value = 0;
-    await this.#anew(async (signal) => {
+    await this.#jump(async (signal) => {
       await this.#measure(signal);
       const from = this.#fromOrTop(this.end.value - SPAN);
       const got = await part(this.#launch, { from, tail: STEP }, signal);
@@ -88,10 +88,10 @@ export class Window {
     });
   }
 
-  /** Shows what is at an offset. */
+  /** Jumps to an offset. */
   async to(offset: number): Promise<void> {
     this.following.value = false;
-    await this.#anew(async (signal) => {
+    await this.#jump(async (signal) => {
       await this.#measure(signal);
       const at = Math.min(Math.max(offset, this.start.value), this.end.value);
       const from = this.#fromOrTop(at - SPAN / 2);
@@ -110,7 +110,7 @@ export class Window {
     });
   }
 
-  /** Brings what is at an offset into sight, with no more ado than that takes. */
+  /** Scrolls to an offset, and loads it only if necessary. */
   show(offset: number): void {
     this.following.value = false;
     const isHeld = !this.#isJumping && this.items.value.some((item) => item.offset === offset);
@@ -118,7 +118,7 @@ export class Window {
     else void this.to(offset);
   }
 
-  /** Adds what was before. */
+  /** Loads older lines. */
   async older(): Promise<void> {
     if (!this.hasOlder.value) return;
     await this.#more(async (signal) => {
@@ -130,28 +130,28 @@ export class Window {
       const whole = itemsOf(got.records, cut, lines);
       const items = lines.open ? [...whole, lines.open] : whole;
       const added = items.slice(-STEP);
-      const kept = fitting(this.items.value, MOST - added.length, MOST_TEXT - size(added));
-      if (kept.length < this.items.value.length) this.#letGo();
+      const kept = fitting(this.items.value, MAX_LINES - added.length, MAX_TEXT - size(added));
+      if (kept.length < this.items.value.length) this.#leaveEnd();
       this.items.value = [...added, ...kept];
       this.start.value = Math.max(this.start.value, got.from > from ? got.from : 0);
       this.hasOlder.value = added.length > 0 && this.#top() > this.start.value;
     });
   }
 
-  /** Adds what comes after. */
+  /** Loads newer lines. */
   async newer(): Promise<void> {
-    // Who follows is led to the end in a moment: see #flood.
+    // While following, #flood jumps to the end soon.
     if (!this.hasNewer.value || this.following.value) return;
     await this.#more(async (signal) => {
       const from = this.#bottom();
       const got = await part(this.#launch, { from, to: from + SPAN }, signal);
       const last = this.items.value.at(-1);
-      const lines = new Lines(undefined, last?.kind === "line" && last.goesOn);
+      const lines = new Lines(undefined, last?.kind === "line" && last.isUnfinished);
       const items = got.records.flatMap((record) => lines.push(record));
-      // Of a line that is longer than all of it, what there is.
+      // If one line is longer than the whole part, take what there is.
       const whole = items.length === 0 && lines.open && endOf(got.records) === from + SPAN ? [lines.open] : items;
       const added = whole.slice(0, STEP);
-      const kept = fitting([...this.items.value].reverse(), MOST - added.length, MOST_TEXT - size(added)).reverse();
+      const kept = fitting([...this.items.value].reverse(), MAX_LINES - added.length, MAX_TEXT - size(added)).reverse();
       if (kept.length < this.items.value.length) this.hasOlder.value = true;
       this.items.value = [...kept, ...added];
       const reached = endOf(got.records) ?? from;
@@ -160,17 +160,17 @@ export class Window {
     });
   }
 
-  /** Where to ask from; at the top from the very beginning, so that what is missing there is told. */
+  /** Returns the offset to fetch from. At the top it is 0, so that the daemon reports dropped output. */
   #fromOrTop(offset: number): number {
     return offset <= this.start.value ? 0 : offset;
   }
 
-  /** The offset of the first byte that is shown. */
+  /** The offset of the first loaded byte. */
   #top(): number {
     return this.items.value[0]?.offset ?? this.open.value?.offset ?? this.end.value;
   }
 
-  /** Of the first one after what is shown. */
+  /** The offset after the last loaded byte. */
   #bottom(): number {
     const last = this.items.value.at(-1);
     if (!last) return this.start.value;
@@ -183,24 +183,24 @@ export class Window {
     this.end.value = end;
   }
 
-  /** If the end was reached, hears what follows. */
+  /** Follows new output if the window reaches the end. */
   #reach(isEnd: boolean, lines: Lines, reached: number): void {
     this.hasNewer.value = !isEnd;
-    if (!isEnd) return this.#letGo();
+    if (!isEnd) return this.#leaveEnd();
     this.#lines = lines;
     this.open.value = lines.open;
     this.#listen(reached);
   }
 
-  /** The window does not reach to the end any more. */
-  #letGo(): void {
-    this.#deafen();
+  /** Stops following: the window no longer reaches the end. */
+  #leaveEnd(): void {
+    this.#unsubscribe();
     this.open.value = null;
     this.hasNewer.value = true;
-    if (this.standing.value !== "failed") this.standing.value = this.ended.value === undefined ? "live" : "over";
+    if (this.state.value !== "failed") this.state.value = this.ended.value === undefined ? "live" : "over";
   }
 
-  #deafen(): void {
+  #unsubscribe(): void {
     this.#stop?.();
     this.#stop = null;
     clearTimeout(this.#timer);
@@ -210,23 +210,23 @@ export class Window {
   }
 
   #listen(from: number): void {
-    this.#deafen();
+    this.#unsubscribe();
     this.hasNewer.value = false;
-    this.standing.value = "live";
+    this.state.value = "live";
     const path = outputPath(this.#launch, { from, follow: true, format: "sse" });
     this.#stop = follow(
       path,
       {
-        opened: () => void (this.standing.value = "live"),
-        lost: () => void (this.standing.value = "lost"),
+        opened: () => void (this.state.value = "live"),
+        lost: () => void (this.state.value = "lost"),
         ended: (why) => this.#over(why),
         frames: (frames) => {
           for (const frame of frames) {
-            this.#queue.push(JSON.parse(frame.data) as Told);
+            this.#queue.push(JSON.parse(frame.data) as StreamRecord);
             this.#queued += frame.data.length;
           }
           if (this.#queued > FLOOD) this.#flood();
-          else this.#timer ??= setTimeout(() => this.#take(), TOGETHER_MS);
+          else this.#timer ??= setTimeout(() => this.#take(), BATCH_MS);
         },
       },
       "end",
@@ -237,15 +237,15 @@ export class Window {
     this.#take();
     if (why) {
       this.error.value = why;
-      this.standing.value = "failed";
+      this.state.value = "failed";
     } else {
-      this.standing.value = "over";
+      this.state.value = "over";
     }
   }
 
-  /** Leaves out what came too fast; it can be had by scrolling up. */
+  /** Skips output that arrives too fast. The user can scroll up to load it. */
   #flood(): void {
-    this.#letGo();
+    this.#leaveEnd();
     this.flooded.value = true;
     if (!this.following.value) return;
     this.#timer = setTimeout(() => this.following.value && void this.toEnd(), AFTER_FLOOD_MS);
@@ -254,16 +254,16 @@ export class Window {
   #take(): void {
     clearTimeout(this.#timer);
     this.#timer = undefined;
-    const [told, amount] = [this.#queue, this.#queued];
+    const [records, amount] = [this.#queue, this.#queued];
     this.#queue = [];
     this.#queued = 0;
-    if (told.length === 0) return;
+    if (records.length === 0) return;
     if (amount < FLOOD / 8) this.flooded.value = false;
-    const records = told.filter((one) => one.type !== "end") as (OutputRecord | GapRecord)[];
-    const added = records.flatMap((record) => this.#lines.push(record));
-    const end = told.find((one) => one.type === "end");
+    const output = records.filter((one) => one.type !== "end") as (OutputRecord | GapRecord)[];
+    const added = output.flatMap((record) => this.#lines.push(record));
+    const end = records.find((one) => one.type === "end");
     if (end) this.ended.value = end;
-    this.end.value = Math.max(this.end.value, endOf(records) ?? 0);
+    this.end.value = Math.max(this.end.value, endOf(output) ?? 0);
     this.open.value = this.#lines.open;
     if (!this.following.value) this.unseen.value += added.length;
     this.#append(added);
@@ -272,26 +272,26 @@ export class Window {
   #append(added: Item[]): void {
     if (added.length === 0) return;
     const all = [...this.items.value, ...added];
-    const newest = fitting([...all].reverse(), MOST, MOST_TEXT).reverse();
+    const newest = fitting([...all].reverse(), MAX_LINES, MAX_TEXT).reverse();
     if (newest.length === all.length) {
       this.items.value = all;
     } else if (this.following.value) {
       this.items.value = newest;
       this.hasOlder.value = true;
     } else {
-      // Somebody reads what would have to go.
-      this.items.value = fitting(all, MOST, MOST_TEXT);
-      this.#letGo();
+      // The user is reading the lines that would have to be dropped.
+      this.items.value = fitting(all, MAX_LINES, MAX_TEXT);
+      this.#leaveEnd();
     }
   }
 
-  /** Another window: whatever was under way for this one is given up. */
-  async #anew(work: (signal: AbortSignal) => Promise<void>): Promise<void> {
+  /** Loads another window, and cancels all work for the current one. */
+  async #jump(work: (signal: AbortSignal) => Promise<void>): Promise<void> {
     this.#work.abort();
     this.#work = new AbortController();
     this.#busy = false;
     this.#isJumping = true;
-    this.#deafen();
+    this.#unsubscribe();
     const { signal } = this.#work;
     try {
       await work(signal);
@@ -318,7 +318,7 @@ export class Window {
   #failed(error: unknown, signal: AbortSignal): void {
     if (signal.aborted) return;
     this.error.value = error;
-    this.standing.value = "failed";
+    this.state.value = "failed";
   }
 }
 
@@ -326,7 +326,7 @@ function size(items: readonly Item[]): number {
   return items.reduce((sum, item) => sum + (item.kind === "line" ? item.text.length : 0), 0);
 }
 
-/** As many of the first as there is room for; one at least. */
+/** Returns as many of the first items as fit, but at least one. */
 function fitting(items: readonly Item[], most: number, text: number): Item[] {
   let left = text;
   let count = 0;

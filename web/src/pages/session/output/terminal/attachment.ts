@@ -1,16 +1,16 @@
 /**
- * A place in front of a session's terminal, kept over restarts of the daemon.
+ * A connection to a session's terminal that reconnects across daemon restarts.
  *
  * ```text
  *   attaching ──attached──> attached ──ended──> ended
- *       ▲                      │ lost, or the daemon leaves
- *       └──────── lost <───────┘  (comes back with the offset: nothing is lost, nothing comes twice)
+ *       ▲                      │ connection lost
+ *       └──────── lost <───────┘  (reconnects at the offset: no output is lost or repeated)
  * ```
  */
-import { get, query, Refusal, segment } from "../../../../api/http.ts";
+import { get, query, ApiError, segment } from "../../../../api/http.ts";
 import type { End } from "../outcome.ts";
 
-export type Standing =
+export type AttachmentState =
   | { is: "attaching" }
   | { is: "attached"; readOnly: boolean }
   | { is: "lost" }
@@ -22,54 +22,54 @@ export interface Size {
   rows: number;
 }
 
-export interface Ear {
-  /** More to draw; `isPast` if it only draws what was before. Whoever has drawn it calls `drawn`. */
+export interface AttachmentHandlers {
+  /** New output; `isPast` if it only redraws earlier output. Call `drawn` when it is drawn. */
   bytes(bytes: Uint8Array, isPast: boolean, drawn: () => void): void;
-  /** What was drawn is to be forgotten. */
+  /** Clear the screen: output is replayed. */
   reset(): void;
-  standing(standing: Standing): void;
-  /** A word for people: what is missing, or was refused. */
+  stateChanged(state: AttachmentState): void;
+  /** A message for the user: missing output, or input that was refused. */
   notice(text: string): void;
 }
 
-type Word =
+type ControlMessage =
   | { type: "attached"; read_only: boolean; replay: number; offset: number }
   | { type: "gap"; offset: number; lost: number | null; text: string }
   | { type: "refused"; why: string }
   | { type: "ended"; outcome: End | null };
 
-const SOON_MS = 100;
-const LATE_MS = 3000;
-/** More than this waiting to be drawn is not drawn: the screen as it is then comes in its place. */
-const TOO_MUCH = 4 << 20;
-/** The longest message that is taken is 64 KiB. */
-const LONGEST = 32 * 1024;
+const FIRST_RETRY_MS = 100;
+const MAX_RETRY_MS = 3000;
+/** When more than this waits to be drawn, it is skipped, and the current screen is loaded instead. */
+const MAX_PENDING = 4 << 20;
+/** The daemon accepts messages of at most 64 KiB. */
+const MAX_MESSAGE = 32 * 1024;
 
 export class Attachment {
   readonly #launch: string;
-  readonly #ear: Ear;
+  readonly #handlers: AttachmentHandlers;
   readonly #readOnly: boolean;
   #size: Size | null;
   #socket: WebSocket | null = null;
-  /** Where to go on; null if all is to be drawn anew. */
+  /** The offset to continue at; null to replay the screen. */
   #offset: number | null = null;
   #past = 0;
   #waiting = 0;
   #isFlooded = false;
   #isOver = false;
-  #pause = SOON_MS;
+  #pause = FIRST_RETRY_MS;
   #timer: ReturnType<typeof setTimeout> | undefined;
 
-  constructor(launch: string, size: Size | null, readOnly: boolean, ear: Ear) {
+  constructor(launch: string, size: Size | null, readOnly: boolean, handlers: AttachmentHandlers) {
     this.#launch = launch;
     this.#size = size;
     this.#readOnly = readOnly;
-    this.#ear = ear;
-    ear.standing({ is: "attaching" });
+    this.#handlers = handlers;
+    handlers.stateChanged({ is: "attaching" });
     this.#open();
   }
 
-  /** Leaves; the session goes on. */
+  /** Detaches; the session keeps running. */
   close(): void {
     this.#isOver = true;
     clearTimeout(this.#timer);
@@ -81,7 +81,7 @@ export class Attachment {
     this.#send(new TextEncoder().encode(text));
   }
 
-  /** What xterm tells as a string of bytes: reports of a mouse. */
+  /** Sends binary data of xterm.js, such as mouse reports. */
   typeBytes(binary: string): void {
     this.#send(Uint8Array.from(binary, (character) => character.charCodeAt(0) & 0xff));
   }
@@ -94,8 +94,8 @@ export class Attachment {
 
   #send(bytes: Uint8Array<ArrayBuffer>): void {
     if (this.#readOnly) return;
-    if (this.#socket?.readyState !== WebSocket.OPEN) return this.#ear.notice("Not sent: there is no connection now.");
-    for (let at = 0; at < bytes.length; at += LONGEST) this.#socket.send(bytes.subarray(at, at + LONGEST));
+    if (this.#socket?.readyState !== WebSocket.OPEN) return this.#handlers.notice("Not sent: the connection is lost.");
+    for (let at = 0; at < bytes.length; at += MAX_MESSAGE) this.#socket.send(bytes.subarray(at, at + MAX_MESSAGE));
   }
 
   #open(): void {
@@ -109,7 +109,7 @@ export class Attachment {
     socket.onopen = () => void (wasOpen = true);
     socket.onmessage = ({ data }: MessageEvent<string | ArrayBuffer>) => {
       if (this.#socket !== socket) return;
-      if (typeof data === "string") this.#hear(JSON.parse(data) as Word);
+      if (typeof data === "string") this.#handleControl(JSON.parse(data) as ControlMessage);
       else this.#take(new Uint8Array(data));
     };
     socket.onclose = ({ code, reason }) => {
@@ -117,24 +117,24 @@ export class Attachment {
     };
   }
 
-  #hear(word: Word): void {
-    switch (word.type) {
+  #handleControl(message: ControlMessage): void {
+    switch (message.type) {
       case "attached":
-        this.#pause = SOON_MS;
-        this.#past = word.replay;
-        this.#offset = word.offset;
-        this.#ear.standing({ is: "attached", readOnly: word.read_only });
+        this.#pause = FIRST_RETRY_MS;
+        this.#past = message.replay;
+        this.#offset = message.offset;
+        this.#handlers.stateChanged({ is: "attached", readOnly: message.read_only });
         break;
       case "gap":
-        this.#offset = word.offset + (word.lost ?? 0);
-        this.#ear.notice(`${word.lost === null ? "Some output is" : `${word.lost.toLocaleString("en")} bytes are`} missing: ${word.text}.`);
+        this.#offset = message.offset + (message.lost ?? 0);
+        this.#handlers.notice(`${message.lost === null ? "Some output is" : `${message.lost.toLocaleString("en")} bytes are`} missing: ${message.text}.`);
         break;
       case "refused":
-        this.#ear.notice(`Not sent: ${word.why}.`);
+        this.#handlers.notice(`Not sent: ${message.why}.`);
         break;
       case "ended":
         this.#isOver = true;
-        this.#ear.standing({ is: "ended", outcome: word.outcome });
+        this.#handlers.stateChanged({ is: "ended", outcome: message.outcome });
         break;
     }
   }
@@ -147,31 +147,31 @@ export class Attachment {
       this.#offset = (this.#offset ?? 0) + bytes.length - past;
       this.#draw(bytes.subarray(past), false);
     }
-    if (this.#waiting > TOO_MUCH) this.#flood();
+    if (this.#waiting > MAX_PENDING) this.#flood();
   }
 
   #draw(bytes: Uint8Array, isPast: boolean): void {
     this.#waiting += bytes.length;
-    this.#ear.bytes(bytes, isPast, () => {
+    this.#handlers.bytes(bytes, isPast, () => {
       this.#waiting -= bytes.length;
       if (this.#isFlooded && this.#waiting === 0) this.#afterFlood();
     });
   }
 
-  /** It prints faster than can be drawn: a browser's socket can't be told to wait, so it is closed. */
+  /** Output arrives faster than it can be drawn. A browser socket has no backpressure, so it is closed. */
   #flood(): void {
     this.#isFlooded = true;
     const socket = this.#socket;
     this.#socket = null;
     socket?.close(1000);
-    this.#ear.notice("It prints faster than can be drawn: some of it is not shown here. The log has all of it.");
+    this.#handlers.notice("Output is too fast to draw, so some of it is not shown here. See the log for everything.");
   }
 
   #afterFlood(): void {
     this.#isFlooded = false;
     if (this.#isOver) return;
     this.#offset = null;
-    this.#ear.reset();
+    this.#handlers.reset();
     this.#open();
   }
 
@@ -181,24 +181,24 @@ export class Attachment {
     const isOurFault = code === 1002 || code === 1003 || code === 1007 || code === 1009;
     if (isOurFault || code === 1011) {
       this.#isOver = true;
-      this.#ear.standing({ is: "failed", error: new Error(reason || `The connection was closed (${code}).`) });
+      this.#handlers.stateChanged({ is: "failed", error: new Error(reason || `The connection was closed (${code}).`) });
       return;
     }
-    this.#ear.standing({ is: "lost" });
-    if (!wasOpen) void this.#askWhy();
+    this.#handlers.stateChanged({ is: "lost" });
+    if (!wasOpen) void this.#checkSession();
     this.#timer = setTimeout(() => this.#open(), this.#pause);
-    this.#pause = Math.min(2 * this.#pause, LATE_MS);
+    this.#pause = Math.min(2 * this.#pause, MAX_RETRY_MS);
   }
 
-  /** A socket that could not be opened does not say why. */
-  async #askWhy(): Promise<void> {
+  /** Browsers hide why a socket failed, so ask the API. */
+  async #checkSession(): Promise<void> {
     try {
       await get(`/v1/sessions/${segment(this.#launch)}`);
     } catch (error) {
-      const isFinal = error instanceof Refusal && (error.status === 404 || error.status === 401 || error.status === 403);
+      const isFinal = error instanceof ApiError && (error.status === 404 || error.status === 401 || error.status === 403);
       if (!isFinal || this.#isOver) return;
       this.close();
-      this.#ear.standing({ is: "failed", error });
+      this.#handlers.stateChanged({ is: "failed", error });
     }
   }
 }

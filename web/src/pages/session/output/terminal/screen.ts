@@ -4,37 +4,37 @@ import { Terminal } from "@xterm/xterm";
 
 import { shown } from "../../../../state/theme.ts";
 import type { Size } from "./attachment.ts";
-import { makeHarmless, OPTIONS } from "./harmless.ts";
+import { restrictSequences, OPTIONS } from "./restrict.ts";
 import { marksOf, themeOf } from "./theme.ts";
 
-/** A size is told when it has stayed so for a moment. */
-const STILL_MS = 120;
+/** A new size is applied after it has been stable for this long. */
+const SETTLE_MS = 120;
 
-/** The key that takes the keyboard back from the session. */
+/** The shortcut that moves the focus out of the terminal. */
 export const LEAVE = "Ctrl+Alt+Enter";
 
-/** What draws the terminal, in an element. */
+/** The xterm.js terminal in an element. */
 export class Screen {
   readonly terminal: Terminal;
   readonly #fit = new FitAddon();
   readonly #search = new SearchAddon();
   readonly #observer: ResizeObserver;
-  readonly #unthemed: () => void;
+  readonly #unsubscribeTheme: () => void;
   #timer: ReturnType<typeof setTimeout> | undefined;
 
-  constructor(element: HTMLElement, options: { fixed: Size | null; speaks: boolean; leave: () => void; find: () => void; sized: (size: Size) => void }) {
+  constructor(element: HTMLElement, options: { fixed: Size | null; screenReader: boolean; leave: () => void; find: () => void; sized: (size: Size) => void }) {
     const style = getComputedStyle(element);
     this.terminal = new Terminal({
       ...OPTIONS,
       ...options.fixed,
-      screenReaderMode: options.speaks,
+      screenReaderMode: options.screenReader,
       theme: themeOf(shown.peek()),
       fontFamily: style.fontFamily,
       fontSize: 13,
     });
     this.terminal.loadAddon(this.#fit);
     this.terminal.loadAddon(this.#search);
-    makeHarmless(this.terminal);
+    restrictSequences(this.terminal);
     this.terminal.open(element);
     this.terminal.attachCustomKeyEventHandler((event) => {
       const isLeave = event.ctrlKey && event.altKey && event.key === "Enter";
@@ -50,11 +50,11 @@ export class Screen {
     fit();
     this.#observer = new ResizeObserver(() => {
       clearTimeout(this.#timer);
-      this.#timer = setTimeout(fit, STILL_MS);
+      this.#timer = setTimeout(fit, SETTLE_MS);
     });
     this.#observer.observe(element);
     this.terminal.onResize(options.sized);
-    this.#unthemed = shown.subscribe((theme) => void (this.terminal.options.theme = themeOf(theme)));
+    this.#unsubscribeTheme = shown.subscribe((theme) => void (this.terminal.options.theme = themeOf(theme)));
   }
 
   get size(): Size {
@@ -67,9 +67,9 @@ export class Screen {
     else this.#search.findPrevious(text, options);
   }
 
-  /** Has told how many were found and which of them is shown. */
-  onFound(told: (index: number, count: number) => void): void {
-    this.#search.onDidChangeResults(({ resultIndex, resultCount }) => told(resultIndex, resultCount));
+  /** Calls the listener with the index of the current match and the number of matches. */
+  onFound(listener: (index: number, count: number) => void): void {
+    this.#search.onDidChangeResults(({ resultIndex, resultCount }) => listener(resultIndex, resultCount));
   }
 
   endFind(): void {
@@ -77,7 +77,7 @@ export class Screen {
     this.terminal.clearSelection();
   }
 
-  /** All lines that are kept, as text. */
+  /** Returns the screen and the scrollback as text. */
   text(): string {
     const { active } = this.terminal.buffer;
     let text = "";
@@ -92,7 +92,7 @@ export class Screen {
   close(): void {
     clearTimeout(this.#timer);
     this.#observer.disconnect();
-    this.#unthemed();
+    this.#unsubscribeTheme();
     this.terminal.dispose();
   }
 }

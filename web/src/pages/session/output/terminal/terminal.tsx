@@ -4,38 +4,38 @@ import "./terminal.css";
 import { useSignal } from "@preact/signals";
 import { useEffect, useId, useRef } from "preact/hooks";
 
-import { told } from "../../../../api/http.ts";
+import { errorText } from "../../../../api/http.ts";
 import type { SessionView } from "../../../../api/types.ts";
 import { launchReference } from "../../../../state/live.ts";
 import { mayChange } from "../../../../state/me.ts";
 import { Button } from "../../../../ui/button.tsx";
-import { counted } from "../../../../ui/format.ts";
-import { say, sayFailed } from "../../../../ui/toast.tsx";
+import { pluralize } from "../../../../ui/format.ts";
+import { showToast, showError } from "../../../../ui/toast.tsx";
 import { Download } from "../download.tsx";
 import { FindBar } from "../find-bar.tsx";
-import { useKept } from "../kept.ts";
+import { useStored } from "../use-stored.ts";
 import { outcome } from "../outcome.ts";
-import { Attachment, type Standing } from "./attachment.ts";
-import { write } from "./harmless.ts";
+import { Attachment, type AttachmentState } from "./attachment.ts";
+import { write } from "./restrict.ts";
 import { LEAVE, Screen } from "./screen.ts";
 
-/** A session's terminal: what is on it, and the keyboard for it. */
+/** A session’s terminal with keyboard input. */
 export function TerminalView({ session }: { session: SessionView }) {
   const launch = launchReference(session.id);
   const element = useRef<HTMLDivElement>(null);
   const screen = useRef<Screen | null>(null);
   const leaveTo = useRef<HTMLDivElement>(null);
-  const standing = useSignal<Standing>({ is: "attaching" });
+  const state = useSignal<AttachmentState>({ is: "attaching" });
   const notice = useSignal<string | null>(null);
   const hasKeyboard = useSignal(false);
   const hasSelection = useSignal(false);
-  const looksOn = useSignal(false);
-  const speaks = useKept("kennel.terminal.speaks", false);
+  const viewOnly = useSignal(false);
+  const screenReader = useStored("kennel.terminal.screen-reader", false);
   const finds = useSignal(false);
-  const sought = useSignal("");
+  const query = useSignal("");
   const found = useSignal<{ index: number; count: number } | null>(null);
   const help = useId();
-  const readOnly = looksOn.value || !mayChange.value;
+  const readOnly = viewOnly.value || !mayChange.value;
 
   const leave = () => leaveTo.current?.querySelector<HTMLElement>("button")?.focus();
 
@@ -45,9 +45,9 @@ export function TerminalView({ session }: { session: SessionView }) {
     const { columns: cols = 80, rows = 24 } = session.spec.terminal ?? {};
     let attachment: Attachment | null = null;
     const it = new Screen(at, {
-      // Who only looks on has no say in its size.
+      // A view-only client does not change the size.
       fixed: readOnly ? { cols, rows } : null,
-      speaks: speaks.peek(),
+      screenReader: screenReader.peek(),
       leave,
       find: () => void (finds.value = true),
       sized: (size) => attachment?.resize(size),
@@ -55,7 +55,7 @@ export function TerminalView({ session }: { session: SessionView }) {
     screen.current = it;
     const { terminal } = it;
     terminal.options.disableStdin = readOnly;
-    // What was printed before may ask the terminal things: they have been answered, or nobody waits any more.
+    // Replayed output may contain terminal queries. They must not be answered again.
     let past = 0;
     attachment = new Attachment(launch, it.size, readOnly, {
       bytes(bytes, isPast, drawn) {
@@ -66,8 +66,8 @@ export function TerminalView({ session }: { session: SessionView }) {
         });
       },
       reset: () => terminal.reset(),
-      standing: (now) => {
-        standing.value = now;
+      stateChanged: (now) => {
+        state.value = now;
         if (now.is === "attached") notice.value = null;
         terminal.options.cursorBlink = now.is === "attached" && !readOnly;
         terminal.options.disableStdin = readOnly || now.is !== "attached";
@@ -75,8 +75,8 @@ export function TerminalView({ session }: { session: SessionView }) {
       notice: (text) => void (notice.value = text),
     });
     const connection = attachment;
-    terminal.onData((data) => past === 0 && standing.peek().is === "attached" && connection.type(data));
-    terminal.onBinary((data) => past === 0 && standing.peek().is === "attached" && connection.typeBytes(data));
+    terminal.onData((data) => past === 0 && state.peek().is === "attached" && connection.type(data));
+    terminal.onBinary((data) => past === 0 && state.peek().is === "attached" && connection.typeBytes(data));
     terminal.onSelectionChange(() => void (hasSelection.value = terminal.hasSelection()));
     it.onFound((index, count) => void (found.value = { index, count }));
     terminal.textarea?.setAttribute("aria-describedby", help);
@@ -91,20 +91,20 @@ export function TerminalView({ session }: { session: SessionView }) {
   }, [launch, readOnly]);
 
   useEffect(() => {
-    if (screen.current) screen.current.terminal.options.screenReaderMode = speaks.value;
-  }, [speaks.value]);
+    if (screen.current) screen.current.terminal.options.screenReaderMode = screenReader.value;
+  }, [screenReader.value]);
 
   const copy = async (text: string) => {
     try {
       await navigator.clipboard.writeText(text);
-      say("good", `Copied ${counted(text.length, "character")}`);
+      showToast("good", `Copied ${pluralize(text.length, "character")}`);
     } catch (error) {
-      sayFailed("It could not be copied", error);
+      showError("Couldn’t copy to the clipboard", error);
     }
   };
   const closeFind = () => {
     finds.value = false;
-    sought.value = "";
+    query.value = "";
     found.value = null;
     screen.current?.endFind();
     screen.current?.terminal.focus();
@@ -114,32 +114,32 @@ export function TerminalView({ session }: { session: SessionView }) {
     <div class="terminal">
       <div class="output-tools" ref={leaveTo}>
         <Button icon="search" label="Find" title="Find (Ctrl+Shift+F in the terminal)" pressed={finds.value} onClick={() => void (finds.value ? closeFind() : (finds.value = true))} />
-        <Button icon="copy" disabled={!hasSelection.value} title="What is selected" onClick={() => void copy(screen.current?.terminal.getSelection() ?? "")}>
+        <Button icon="copy" disabled={!hasSelection.value} title="Copy the selection" onClick={() => void copy(screen.current?.terminal.getSelection() ?? "")}>
           Copy
         </Button>
-        <Button title="The screen and what is above it" onClick={() => void copy(screen.current?.text() ?? "")}>
+        <Button title="Copy the screen and scrollback" onClick={() => void copy(screen.current?.text() ?? "")}>
           Copy all
         </Button>
         <Download launch={launch} />
         {mayChange.value && (
-          <Button pressed={looksOn.value} title="Keys are not sent, and the size is left as it is" onClick={() => void (looksOn.value = !looksOn.value)}>
-            Only look on
+          <Button pressed={viewOnly.value} title="Send no keys and keep the terminal size" onClick={() => void (viewOnly.value = !viewOnly.value)}>
+            View only
           </Button>
         )}
-        <Button pressed={speaks.value} title="Has a screen reader read what is printed" onClick={() => void (speaks.value = !speaks.value)}>
+        <Button pressed={screenReader.value} title="Let screen readers read the output" onClick={() => void (screenReader.value = !screenReader.value)}>
           Screen reader
         </Button>
       </div>
       {finds.value && (
         <FindBar
           label="Find in the terminal"
-          text={sought.value}
-          told={sought.value === "" || !found.value ? null : found.value.count === 0 ? "Not found" : `${found.value.index + 1} of ${found.value.count}`}
+          text={query.value}
+          status={query.value === "" || !found.value ? null : found.value.count === 0 ? "No matches" : `${found.value.index + 1} of ${found.value.count}`}
           onText={(text) => {
-            sought.value = text;
+            query.value = text;
             screen.current?.find(text, 1, true);
           }}
-          step={(by) => screen.current?.find(sought.value, by, false)}
+          step={(by) => screen.current?.find(query.value, by, false)}
           close={closeFind}
         />
       )}
@@ -147,8 +147,8 @@ export function TerminalView({ session }: { session: SessionView }) {
         <div class="terminal-screen" ref={element} />
       </div>
       <div class="terminal-foot small">
-        <span class={`standing ${standing.value.is}`} role="status">
-          {word(standing.value, readOnly)}
+        <span class={`attachment-state ${state.value.is}`} role="status">
+          {stateText(state.value, readOnly)}
         </span>
         {notice.value && (
           <span class="notice foreign" role="status">
@@ -157,10 +157,10 @@ export function TerminalView({ session }: { session: SessionView }) {
         )}
         <span class="grow" />
         <span id={help} class="muted">
-          {readOnly ? "You only look on." : hasKeyboard.value ? "Keys go to the session. " : "Click, or Tab into it, to type. "}
+          {readOnly ? "View only." : hasKeyboard.value ? "Keyboard input goes to the session. " : "Click the terminal or press Tab to type. "}
           {!readOnly && (
             <>
-              <kbd>{LEAVE}</kbd> takes the keyboard back.
+              <kbd>{LEAVE}</kbd> leaves the terminal.
             </>
           )}
         </span>
@@ -169,17 +169,17 @@ export function TerminalView({ session }: { session: SessionView }) {
   );
 }
 
-function word(standing: Standing, readOnly: boolean): string {
-  switch (standing.is) {
+function stateText(state: AttachmentState, readOnly: boolean): string {
+  switch (state.is) {
     case "attaching":
       return "Attaching…";
     case "attached":
-      return readOnly ? "Attached, looking on" : "Attached";
+      return readOnly ? "Attached (view only)" : "Attached";
     case "lost":
-      return "Connection lost: coming back…";
+      return "Connection lost, reconnecting…";
     case "ended":
-      return outcome(standing.outcome);
+      return outcome(state.outcome);
     case "failed":
-      return `It can't be attached to: ${told(standing.error)}`;
+      return `Couldn’t attach: ${errorText(state.error)}`;
   }
 }

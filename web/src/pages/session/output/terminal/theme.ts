@@ -17,7 +17,7 @@ export function themeOf(shown: "light" | "dark"): ITheme {
   return shown === "dark" ? DARK : LIGHT;
 }
 
-/** How what was found is marked. */
+/** The colours of search results. */
 export function marksOf(shown: "light" | "dark"): ISearchOptions {
   const [match, active] = shown === "dark" ? ["#4a3a10", "#7a5c12"] : ["#fdeccf", "#f7c873"];
   return {

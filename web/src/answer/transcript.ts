@@ -1,0 +1,105 @@
+/** The transcript of a prompt: the agent’s steps and its answer, built from the answer stream. */
+import type { Frame } from "../api/frames.ts";
+import type { AnswerView, Usage } from "../api/types.ts";
+
+/** One step of the transcript. */
+export type Part =
+  | { kind: "attempt"; number: number; launch: string }
+  | { kind: "text"; text: string }
+  | { kind: "thinking"; text: string }
+  | { kind: "tool"; id: string; name: string; about: string; state: "began" | "done" | "failed" }
+  | { kind: "retrying"; why: string; afterMs: number | null }
+  | { kind: "notice"; text: string };
+
+export interface Transcript {
+  parts: readonly Part[];
+  /** How many early parts were dropped because there are too many. */
+  left: number;
+  usage: Usage | null;
+  conversation: string | null;
+  verdict: AnswerView | null;
+}
+
+export const EMPTY_TRANSCRIPT: Transcript = { parts: [], left: 0, usage: null, conversation: null, verdict: null };
+
+/** The session’s output has the parts that are dropped here. */
+const MAX_PARTS = 1500;
+const MAX_TEXT = 400_000;
+
+type AgentEvent =
+  | { event: "attempt"; launch: string; attempt: number }
+  | { event: "conversation"; id: string }
+  | { event: "text" | "thinking" | "notice"; text: string }
+  | { event: "tool_began"; id: string; name: string; about: string }
+  | { event: "tool_ended"; id: string; failed: boolean }
+  | { event: "usage"; usage: Usage }
+  | { event: "retrying"; why: string; after_ms: number | null };
+
+/** Returns the transcript with more events applied. */
+export function advance(transcript: Transcript, frames: readonly Frame[]): Transcript {
+  const next = { ...transcript, parts: [...transcript.parts] };
+  for (const frame of frames) {
+    if (frame.kind === "verdict") next.verdict = JSON.parse(frame.data) as AnswerView;
+    else take(next, next.parts, JSON.parse(frame.data) as AgentEvent);
+  }
+  const surplus = next.parts.length - MAX_PARTS;
+  if (surplus > 0) {
+    next.parts.splice(0, surplus);
+    next.left += surplus;
+  }
+  return next;
+}
+
+function take(transcript: Transcript, parts: Part[], doing: AgentEvent): void {
+  switch (doing.event) {
+    case "attempt":
+      parts.push({ kind: "attempt", number: doing.attempt, launch: doing.launch });
+      break;
+    case "conversation":
+      transcript.conversation = doing.id;
+      break;
+    case "usage":
+      transcript.usage = doing.usage;
+      break;
+    case "text":
+      appendText(parts, "text", doing.text);
+      break;
+    case "thinking":
+      appendText(parts, "thinking", doing.text);
+      break;
+    case "notice":
+      parts.push({ kind: "notice", text: bounded(doing.text) });
+      break;
+    case "retrying":
+      parts.push({ kind: "retrying", why: doing.why, afterMs: doing.after_ms });
+      break;
+    case "tool_began":
+      parts.push({ kind: "tool", id: doing.id, name: doing.name, about: doing.about, state: "began" });
+      break;
+    case "tool_ended":
+      endTool(parts, doing.id, doing.failed);
+  }
+}
+
+/** Adds text to the last part if it has the same kind, else starts a new part. */
+function appendText(parts: Part[], kind: "text" | "thinking", text: string): void {
+  const last = parts.at(-1);
+  if (last?.kind === kind) parts[parts.length - 1] = { kind, text: bounded(last.text + text) };
+  else parts.push({ kind, text: bounded(text) });
+}
+
+function endTool(parts: Part[], id: string, failed: boolean): void {
+  const at = parts.findLastIndex((part) => part.kind === "tool" && part.id === id && part.state === "began");
+  const tool = parts[at];
+  if (tool?.kind === "tool") parts[at] = { ...tool, state: failed ? "failed" : "done" };
+}
+
+function bounded(text: string): string {
+  return text.length > MAX_TEXT ? `${text.slice(0, MAX_TEXT)}\n[…]` : text;
+}
+
+/** Whether a tool may still be running: it has started, has not ended, and is the last part. */
+export function isRunning(transcript: Transcript, at: number): boolean {
+  const part = transcript.parts[at];
+  return part?.kind === "tool" && part.state === "began" && transcript.verdict === null && at === transcript.parts.length - 1;
+}

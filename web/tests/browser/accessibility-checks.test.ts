@@ -1,0 +1,16 @@
+import { expect, expectAccessible, test } from "../support/test.ts";
+
+/** Checks that expectAccessible, which the other tests rely on, finds these problems. */
+const PROBLEMS = {
+  "an image without a text": `<img src="data:image/gif;base64,R0lGODlhAQABAIAAAAAAAP///ywAAAAAAQABAAACAUwAOw==">`,
+  "low contrast in the dark theme": `<style>:root[data-theme="dark"] .faint { color: #333; background: #222 }</style><p class="faint">Can you read this?</p>`,
+  "horizontal overflow": `<p style="width: 3000px">wide</p>`,
+};
+
+for (const [problem, html] of Object.entries(PROBLEMS)) {
+  test(`finds ${problem}`, async ({ page }) => {
+    await expectAccessible(page);
+    await page.locator("main").evaluate((main, added) => main.insertAdjacentHTML("beforeend", added), html);
+    await expect(expectAccessible(page)).rejects.toThrow();
+  });
+}
