@@ -1,10 +1,14 @@
-// Three agents at once. One is cancelled while it starts, the daemon is killed under the others, and nothing is left.
+// Runs agents in parallel. One is cancelled while it starts, the daemon is killed, and no process is left.
 //
 //   node dist/examples/orchestrator.js claude -p "say hello"
 
 import { Kennel, type Session } from "@kennel/client";
 
 const command = process.argv.slice(2);
+if (command.length === 0) {
+  console.error("usage: orchestrator COMMAND [ARGUMENT...]");
+  process.exit(2);
+}
 const kennel = await Kennel.connect({ start: true, program: process.env["KENNEL"] ?? "kennel" });
 
 async function show(session: Session): Promise<void> {
@@ -16,13 +20,13 @@ async function show(session: Session): Promise<void> {
 const agents = await Promise.all(["ann", "bob"].map((name) => kennel.run(command, { name })));
 const shown = agents.map(show);
 
-// Cancelled in mid-start: when this is rejected, nothing of it is left.
+// Cancelled while it starts: when this rejects, no process of it is left.
 const cancel = new AbortController();
 const eve = kennel.run(command, { name: "eve", signal: cancel.signal });
 cancel.abort();
 await eve.catch((error: Error) => console.log(`eve: ${error.name}`));
 
-// The daemon dies. Its next one adopts the agents, and their output goes on where it was.
+// Kill the daemon. A new one adopts the agents, and their output continues at its position.
 process.kill((await kennel.daemon()).pid, "SIGKILL");
 const dan = await kennel.run(command, { name: "dan" });
 shown.push(show(dan));

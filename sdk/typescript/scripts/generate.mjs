@@ -1,4 +1,4 @@
-// Makes src/generated.ts of the description of the API. With --check it only says whether that is due.
+// Generates src/generated.ts from the OpenAPI description. With --check it only reports whether the file is up to date.
 
 import { readFile, writeFile } from "node:fs/promises";
 
@@ -6,7 +6,7 @@ const DESCRIPTION = new URL("../../../crates/kennel-daemon/openapi.json", import
 const GENERATED = new URL("../src/generated.ts", import.meta.url);
 const METHODS = ["get", "put", "post", "delete", "patch"];
 
-/** A type, as TypeScript writes it. */
+/** Converts a schema to a TypeScript type. */
 function type(schema, indent = "") {
   if (schema === true || schema === undefined) return "unknown";
   if (schema.$ref) return schema.$ref.split("/").at(-1);
@@ -57,11 +57,11 @@ function object(schema, indent) {
   const inner = `${indent}  `;
   const fields = Object.entries(schema.properties ?? {}).map(([name, field]) => {
     const needed = schema.required?.includes(name);
-    const told = type(field, inner);
-    const optional = needed ? `: ${told}` : `?: ${told} | undefined`;
+    const written = type(field, inner);
+    const optional = needed ? `: ${written}` : `?: ${written} | undefined`;
     return `${comment(field.description, inner)}${inner}${key(name)}${optional};\n`;
   });
-  // Names that have a pattern may be any here.
+  // Patterns of names are ignored.
   const rest = schema.additionalProperties || Object.values(schema.patternProperties ?? {})[0];
   if (fields.length === 0) {
     const none = schema.additionalProperties === false && !rest;
@@ -81,11 +81,11 @@ function comment(text, indent) {
   return `${indent}/**\n${lines.map((line) => `${indent} * ${line}`.trimEnd()).join("\n")}\n${indent} */\n`;
 }
 
-/** What an operation takes and gives. */
+/** Generates the route and the types of an operation. */
 function operation(path, method, described) {
   const parameters = described.parameters ?? [];
-  const of = (place) => {
-    const some = parameters.filter((parameter) => parameter.in === place);
+  const of = (location) => {
+    const some = parameters.filter((parameter) => parameter.in === location);
     const properties = Object.fromEntries(
       some.map(({ name, schema, description }) => [name, { ...schema, description }]),
     );
@@ -124,22 +124,22 @@ function generate(description) {
     ([name, schema]) => `${comment(schema.description, "")}export type ${name} = ${type(schema)};\n`,
   );
   return [
-    "// Made of crates/kennel-daemon/openapi.json by `npm run generate`. Not to be changed by hand.\n",
+    "// Generated from the OpenAPI description by `npm run generate`. Do not edit.\n",
     ...schemas,
-    `/** What each operation takes and gives. Of one that answers in a stream, the answer is \`never\`. */
+    `/** The parameters and the response of each operation. The response of a stream is \`never\`. */
 export interface Operations {\n${operations.map(({ types }) => types).join("")}}\n`,
-    `/** Where each operation is. */
+    `/** The method and path of each operation. */
 export const ROUTES = {\n${operations.map(({ route }) => route).join("")}} as const;\n`,
   ].join("\n");
 }
 
-const wanted = generate(JSON.parse(await readFile(DESCRIPTION, "utf8")));
+const expected = generate(JSON.parse(await readFile(DESCRIPTION, "utf8")));
 if (process.argv.includes("--check")) {
   const found = await readFile(GENERATED, "utf8").catch(() => "");
-  if (found !== wanted) {
-    console.error("src/generated.ts is not what the description of the API says: npm run generate");
+  if (found !== expected) {
+    console.error("src/generated.ts is out of date: run `npm run generate`");
     process.exitCode = 1;
   }
 } else {
-  await writeFile(GENERATED, wanted);
+  await writeFile(GENERATED, expected);
 }

@@ -2,10 +2,10 @@ import type { AnswerView, Usage } from "./generated.js";
 import { follow } from "./sse.js";
 import { pathOf, type Transport } from "./transport.js";
 
-/** What became of a prompt; there is an answer if the `verdict` is `succeeded`. */
+/** The outcome of a prompt. It has an answer if the `verdict` is `succeeded`. */
 export type Answer = AnswerView;
 
-/** Something that an agent does on its way to an answer; the verdict is the last. */
+/** One step of an agent; the last one is the verdict. */
 export type AnswerPart =
   | { event: "attempt"; session: string; launch: string; attempt: number }
   | { event: "conversation"; id: string }
@@ -18,21 +18,21 @@ export type AnswerPart =
   | { event: "notice"; text: string }
   | ({ event: "verdict" } & Answer);
 
-/** Waits for the answer. */
+/** Waits for the answer of a prompt. */
 export async function readAnswer(transport: Transport, reference: string, signal?: AbortSignal): Promise<Answer> {
   return transport.call("getAnswer", { path: { reference }, query: { wait: true }, signal });
 }
 
-/** What its agent does, as it does it; goes on if the daemon is restarted. */
+/** Streams the steps of an agent, across daemon restarts. */
 export async function* streamAnswer(
   transport: Transport,
   reference: string,
   signal?: AbortSignal,
 ): AsyncGenerator<AnswerPart, void> {
-  const asked = { method: "GET", path: pathOf("getAnswer", { reference }), signal };
+  const request = { method: "GET", path: pathOf("getAnswer", { reference }), signal };
   const isLast = ({ event }: { event: string }) => event === "verdict";
-  for await (const { event, data } of follow(transport, asked, { isLast, endless: true })) {
-    // A name of its own goes before that of the event: two kinds may share one.
+  for await (const { event, data } of follow(transport, request, { isLast, endless: true })) {
+    // The name in the data wins: two kinds may share one event name.
     yield { event, ...(JSON.parse(data) as object) } as AnswerPart;
   }
 }

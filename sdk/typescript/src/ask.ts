@@ -1,18 +1,18 @@
 import { type Answer, type AnswerPart, readAnswer, streamAnswer } from "./answer.js";
 import { type Camel, snake } from "./camel.js";
-import { create, type Created, stopWholly } from "./create.js";
+import { create, type Created, stopOrThrow } from "./create.js";
 import type { AgentSpec, CreateRequest, Seat, Wish } from "./generated.js";
 import { Session } from "./session.js";
-import { type Surroundings, surroundings } from "./surroundings.js";
+import { type ClientEnvironment, clientEnvironment } from "./client-environment.js";
 import type { Transport } from "./transport.js";
 
-/** How often a prompt is tried again if the provider is to blame, as on the command line. */
-const RETRIES = 3;
-/** How long that may take in all. */
-const RETRY_WITHIN = 600_000;
+/** The default number of retries after provider errors, as on the command line. */
+const DEFAULT_RETRIES = 3;
+/** The default time limit for retries, in milliseconds. */
+const DEFAULT_RETRY_WITHIN_MS = 600_000;
 
-/** A prompt, to a member or an agent. */
-export type AskOptions = Surroundings &
+/** A prompt to a member or an agent. */
+export type AskOptions = ClientEnvironment &
   Camel<Partial<Omit<Seat, "agent">>> &
   Camel<Pick<AgentSpec, "retries" | "replay" | "retry_within_ms">> &
   Camel<
@@ -23,18 +23,18 @@ export type AskOptions = Surroundings &
     >
   > & {
     prompt: string;
-    /** Which member is asked; it has a folder, a model and a conversation of its own. */
+    /** The member to ask. It has its own folder, model and conversation. */
     member?: string | undefined;
-    /** Which agent is asked, if no member is: `claude`, `codex`, `gemini`, `opencode`. */
+    /** The agent to ask, if no member is given: `claude`, `codex`, `gemini`, `opencode`. */
     agent?: string | undefined;
-    /** A new conversation (`fresh`), or this one and no other. The member's own if not said. */
+    /** A new conversation (`fresh`) or a given one. Default: the member’s conversation. */
     conversation?: "fresh" | { resume: string } | undefined;
-    /** Ends the agent with all its tools. */
+    /** Stops the agent with every process it started. */
     signal?: AbortSignal | undefined;
   };
 
-/** As the API takes it. With `tied`, it ends if nobody waits for it. */
-function request(options: AskOptions, tied: boolean, around: string | undefined): CreateRequest {
+/** Builds the API request. With `tied`, the prompt ends when no client waits for it. */
+function request(options: AskOptions, tied: boolean, parent: string | undefined): CreateRequest {
   const { prompt, member, agent, conversation, signal: _, cwd, env, ...others } = options;
   const { args, description, model, permissions, turns, retries, replay, retryWithinMs, ...rest } = others;
   const wish: Wish =
@@ -44,66 +44,66 @@ function request(options: AskOptions, tied: boolean, around: string | undefined)
         ? { conversation }
         : { conversation: "resume", id: conversation.resume };
   const seat = { agent: agent ?? "", args, description, model, permissions, turns };
-  const patience = { retries: retries ?? RETRIES, retryWithinMs: retryWithinMs ?? RETRY_WITHIN, replay };
-  const spec = { seat, member, wish, tied, ...snake(patience) };
-  const where = surroundings({ cwd, env });
-  return { parent: around, ...snake(rest), ...where, agent: spec, prompt };
+  const retrying = { retries: retries ?? DEFAULT_RETRIES, retryWithinMs: retryWithinMs ?? DEFAULT_RETRY_WITHIN_MS, replay };
+  const spec = { seat, member, wish, tied, ...snake(retrying) };
+  const context = clientEnvironment({ cwd, env });
+  return { parent, ...snake(rest), ...context, agent: spec, prompt };
 }
 
-/** Asks, and does not wait. */
+/** Starts a prompt and does not wait for the answer. */
 export async function beginAsk(
   transport: Transport,
   options: AskOptions,
-  around: string | undefined,
+  parent: string | undefined,
 ): Promise<Session> {
-  const { view } = await create(transport, request(options, false, around), "accepted", options.signal);
+  const { view } = await create(transport, request(options, false, parent), "accepted", options.signal);
   return new Session(transport, view, options.signal);
 }
 
-/** Asks, and waits for the answer. */
-export async function ask(transport: Transport, options: AskOptions, around: string | undefined): Promise<Answer> {
-  const asked = await create(transport, request(options, true, around), "accepted", options.signal);
-  const tie = new Tie(transport, asked, options.signal);
+/** Starts a prompt and waits for the answer. */
+export async function ask(transport: Transport, options: AskOptions, parent: string | undefined): Promise<Answer> {
+  const created = await create(transport, request(options, true, parent), "accepted", options.signal);
+  const hold = new PromptHold(transport, created, options.signal);
   try {
-    await tie.over;
-    return await readAnswer(transport, asked.view.session, options.signal);
+    await hold.over;
+    return await readAnswer(transport, created.view.session, options.signal);
   } finally {
-    await tie.end();
+    await hold.end();
   }
 }
 
-/** Asks, and tells what the agent does. Whoever leaves off ends it. */
+/** Starts a prompt and streams the steps of the agent. Leaving the iteration stops the prompt. */
 export async function* askStream(
   transport: Transport,
   options: AskOptions,
-  around: string | undefined,
+  parent: string | undefined,
 ): AsyncGenerator<AnswerPart, void> {
-  const asked = await create(transport, request(options, true, around), "accepted", options.signal);
-  const tie = new Tie(transport, asked, options.signal);
+  const created = await create(transport, request(options, true, parent), "accepted", options.signal);
+  const hold = new PromptHold(transport, created, options.signal);
   try {
-    yield* streamAnswer(transport, asked.view.session, options.signal);
+    yield* streamAnswer(transport, created.view.session, options.signal);
   } finally {
-    await tie.end();
+    await hold.end();
   }
 }
 
-/** What holds a prompt while somebody wants its answer: if this process goes, the prompt ends. */
-class Tie {
+/** Keeps a prompt alive while its answer is wanted. If this process exits, the prompt ends. */
+class PromptHold {
   readonly #transport: Transport;
   readonly #reference: string;
   readonly #ours: boolean;
-  /** Comes when the prompt is over. */
+  /** Resolves when the prompt has ended. */
   readonly over: Promise<unknown>;
-  readonly #letGo = new AbortController();
+  readonly #release = new AbortController();
   #held = true;
 
   constructor(transport: Transport, { view, ours }: Created, signal: AbortSignal | undefined) {
     this.#transport = transport;
     this.#reference = view.session;
     this.#ours = ours;
-    // Whoever joined with the same key is not tied: it is somebody else's.
+    // A request that joined with the same key does not hold the prompt: it belongs to another request.
     const query = { tied: ours };
-    const ends = AbortSignal.any([this.#letGo.signal, ...(signal ? [signal] : [])]);
+    const ends = AbortSignal.any([this.#release.signal, ...(signal ? [signal] : [])]);
     this.over = transport
       .call("waitForSession", { path: { reference: this.#reference }, query, signal: ends })
       .then(() => {
@@ -112,12 +112,12 @@ class Tie {
     this.over.catch(() => undefined);
   }
 
-  /** Nobody wants the answer any more, or it is there: nothing is left of the prompt after that. */
+  /** Stops the prompt, unless it has ended. No process of it is left afterwards. */
   async end(): Promise<void> {
     try {
-      if (this.#held && this.#ours) await stopWholly(this.#transport, this.#reference);
+      if (this.#held && this.#ours) await stopOrThrow(this.#transport, this.#reference);
     } finally {
-      this.#letGo.abort();
+      this.#release.abort();
     }
   }
 }

@@ -6,25 +6,25 @@ import { promisify } from "node:util";
 import { KennelError } from "./errors.js";
 import type { Target } from "./transport.js";
 
-/** Where the daemon is, and how patiently it is asked. */
+/** How to find the daemon, and how long to reconnect. */
 export interface ConnectOptions {
-  /** Its home; `$KENNEL_HOME`, `$XDG_STATE_HOME/kennel` or `~/.local/state/kennel` if not said. */
+  /** Its home. Default: `$KENNEL_HOME`, `$XDG_STATE_HOME/kennel` or `~/.local/state/kennel`. */
   home?: string | undefined;
-  /** Its address over TCP, in place of a home's socket. */
+  /** Its TCP address, instead of the socket in a home. */
   url?: string | URL | undefined;
-  /** The token for that. */
+  /** The token for `url`. */
   token?: string | undefined;
-  /** Who may vouch for that, if it is https. */
+  /** The CA certificate for an https `url`. */
   ca?: string | Buffer | undefined;
-  /** Start it if it does not run; only for a home. */
+  /** Start the daemon if it is not running; only for a home. */
   start?: boolean | undefined;
-  /** The program that starts it; `kennel` in the `PATH` if not said. */
+  /** The program that starts the daemon. Default: `kennel` in `PATH`. */
   program?: string | undefined;
-  /** How long a daemon that went is looked for: 30 s if not said. */
+  /** How long to reconnect when the daemon goes away. Default: 30 s. */
   reconnectMs?: number | undefined;
 }
 
-/** Where the home is, by the same rules as the command line's. */
+/** Returns the home by the same rules as the command line. */
 export function homeOf({ home }: ConnectOptions): string {
   const { KENNEL_HOME, XDG_STATE_HOME } = process.env;
   if (home ?? KENNEL_HOME) return path.resolve((home ?? KENNEL_HOME) as string);
@@ -32,20 +32,20 @@ export function homeOf({ home }: ConnectOptions): string {
   return path.join(homedir(), ".local/state/kennel");
 }
 
-/** Who is to be asked. */
+/** Returns the address of the daemon. */
 export function targetOf(options: ConnectOptions): Target {
   const { url, token, ca } = options;
   if (url === undefined) return { socket: path.join(homeOf(options), "kennel.sock") };
   return { url: new URL(url), token, ca };
 }
 
-/** Starts the daemon of a home, if it does not run. */
+/** Starts the daemon of a home, if it is not running. */
 export async function startDaemon(options: ConnectOptions): Promise<void> {
   const { program = "kennel" } = options;
   try {
     await promisify(execFile)(program, ["--home", homeOf(options), "daemon", "start"]);
   } catch (error) {
-    const told = (error as { stderr?: string }).stderr?.trim();
-    throw new KennelError(`the daemon can't be started: ${told || (error as Error).message}`, { cause: error });
+    const stderr = (error as { stderr?: string }).stderr?.trim();
+    throw new KennelError(`can't start the daemon: ${stderr || (error as Error).message}`, { cause: error });
   }
 }

@@ -5,30 +5,30 @@ import { KennelNotStarted, KennelProblem, KennelSurvivors, KennelUnreachable } f
 import type { CreateRequest, Operations, SessionView } from "./generated.js";
 import type { Transport } from "./transport.js";
 
-/** How far a new session has come when whoever asked for it gets the answer. */
+/** The state of a new session at which the request is answered. */
 export type Until = NonNullable<Operations["createSession"]["query"]["until"]>;
 
-/** How often what was called off is asked for again. */
-const MOST_TRIES = 5;
-/** A fault in Kennel itself, in the codes of the command line. */
+/** How often a session is requested again when its launch was called off. */
+const MAX_ATTEMPTS = 5;
+/** The exit code of an internal failure of Kennel, as on the command line. */
 const CALLED_OFF = 207;
-/** Between looks for a session that is about to be. */
-const LOOK_AGAIN = 20;
+/** The interval of looking for a session that is about to be created, in milliseconds. */
+const POLL_MS = 20;
 
-/** A session, and whether this very request has made it. */
+/** A session, and whether this request has created it. */
 export interface Created {
   view: SessionView;
   ours: boolean;
 }
 
-/** Who asks, for the event log. */
-export function asker(): string {
+/** The name of this client in the event log. */
+export function actor(): string {
   return `@kennel/client (pid ${process.pid})`;
 }
 
 /**
- * Asks for a session. The request has a key, so that it is the same session if it has to be asked for again. If it is
- * aborted on the way, whatever it has made, or is about to make, is stopped, and seen to be gone.
+ * Creates a session. The request has an idempotency key, so that a repeated request returns the same session. After an abort, the
+ * session that it has created or is about to create is stopped before this rejects.
  */
 export async function create(
   transport: Transport,
@@ -37,22 +37,22 @@ export async function create(
   signal: AbortSignal | undefined,
 ): Promise<Created> {
   signal?.throwIfAborted();
-  // By who asks it is known which session is this request's own: somebody else may have asked with the same key.
-  const asked_by = `${asker()} ${randomUUID()}`;
+  // A unique actor identifies the session of this request: another request may have used the same key.
+  const asked_by = `${actor()} ${randomUUID()}`;
   const body = { ...request, key: request.key ?? randomUUID(), asked_by };
   const ours = (view: SessionView) => view.spec.asked_by === asked_by;
-  for (let tries = 1; ; tries++) {
-    // The caller's signal does not cut it off: nobody would know then whether it was heard.
-    const letGo = new AbortController();
+  for (let attempt = 1; ; attempt++) {
+    // The caller’s signal must not cut the connection: then it would be unknown whether the request arrived.
+    const connection = new AbortController();
     const answer = transport.call("createSession", {
       query: { until },
       body,
       repeat: "safe",
-      signal: letGo.signal,
+      signal: connection.signal,
     });
     const view = await unlessAborted(answer, signal);
     if (!view) {
-      await withdraw(transport, body.key, answer, ours).finally(() => letGo.abort());
+      await cancelCreate(transport, body.key, answer, ours).finally(() => connection.abort());
       throw signal?.reason;
     }
     if (!ours(view)) return { view, ours: false };
@@ -60,13 +60,13 @@ export async function create(
       if (view.exit?.kind === "never_ran" && view.reason?.kind === "failed") throw new KennelNotStarted(view);
       return { view, ours: true };
     }
-    if (tries === MOST_TRIES) throw new KennelNotStarted(view);
-    // The key is free then.
+    if (attempt === MAX_ATTEMPTS) throw new KennelNotStarted(view);
+    // This frees the key.
     await remove(transport, view.session);
   }
 }
 
-/** Whether it did not come to run since its daemon was lost over it: so it may be asked for again. */
+/** Whether the daemon died before the command ran, so that it is safe to request it again. */
 function wasCalledOff({ exit, reason }: SessionView): boolean {
   if (exit?.kind !== "never_ran") return false;
   return reason?.kind === "keeper_died" || (reason?.kind === "failed" && reason.code === CALLED_OFF);
@@ -74,12 +74,12 @@ function wasCalledOff({ exit, reason }: SessionView): boolean {
 
 async function remove(transport: Transport, reference: string): Promise<void> {
   await transport.call("removeSession", { path: { reference }, repeat: "safe" }).catch((error: unknown) => {
-    // It is gone already if the former request for it was heard.
+    // A previous request may already have removed it.
     if (!(error instanceof KennelProblem && error.code === "not_found")) throw error;
   });
 }
 
-/** What comes of it, or nothing if it is aborted before. */
+/** Returns the result, or undefined if the signal aborts first. */
 export async function unlessAborted<T>(promise: Promise<T>, signal: AbortSignal | undefined): Promise<T | undefined> {
   if (!signal) return promise;
   if (signal.aborted) return undefined;
@@ -95,8 +95,8 @@ export async function unlessAborted<T>(promise: Promise<T>, signal: AbortSignal 
   }
 }
 
-/** Ends what a request has made or is about to make. */
-async function withdraw(
+/** Stops the session that a request has created or is about to create. */
+async function cancelCreate(
   transport: Transport,
   key: string,
   answer: Promise<SessionView>,
@@ -110,27 +110,27 @@ async function withdraw(
     const page = await transport.call("listSessions", { query: { key, all: true } });
     const made = page.sessions.find(ours);
     if (made) {
-      await stopWholly(transport, made.session);
+      await stopOrThrow(transport, made.session);
       return;
     }
-    // It has become somebody else's, who asked with the same key: that one goes on.
+    // The session belongs to another request with the same key: leave it alone.
     if (page.sessions.some(({ phase }) => phase !== "cleaned")) return;
-    // Nobody has heard of it yet, or it was refused.
-    const come = await Promise.race([settled, sleep(LOOK_AGAIN)]);
-    if (!come) continue;
-    if ("view" in come) {
-      if (ours(come.view)) await stopWholly(transport, come.view.session);
+    // The request has not been processed yet, or it was refused.
+    const result = await Promise.race([settled, sleep(POLL_MS)]);
+    if (!result) continue;
+    if ("view" in result) {
+      if (ours(result.view)) await stopOrThrow(transport, result.view.session);
       return;
     }
-    // Refused: there is nothing. Unreachable: nobody knows, which whoever aborted has to hear.
-    if (come.error instanceof KennelUnreachable && come.error.reached === "maybe") throw come.error;
+    // Refused: there is no session. Unreachable: the outcome is unknown, so report that to the caller.
+    if (result.error instanceof KennelUnreachable && result.error.reached === "maybe") throw result.error;
     return;
   }
 }
 
-/** Stops a session; throws if something of it is left. */
-export async function stopWholly(transport: Transport, reference: string): Promise<SessionView> {
-  const stopped = await transport.call("stopSession", { path: { reference }, body: { by: asker() }, repeat: "safe" });
+/** Stops a session; throws if processes are left. */
+export async function stopOrThrow(transport: Transport, reference: string): Promise<SessionView> {
+  const stopped = await transport.call("stopSession", { path: { reference }, body: { by: actor() }, repeat: "safe" });
   if (stopped.result === "still_alive") throw new KennelSurvivors(reference, stopped.survivors);
   return stopped.session;
 }

@@ -1,22 +1,22 @@
 import type { Problem, SessionView, Survivor } from "./generated.js";
 
-/** Whatever Kennel or the way to it has to say against a request. */
+/** The base class of all errors of this package. */
 export class KennelError extends Error {
   override name = "KennelError";
 }
 
-/** The daemon refused, and this is why: problem details, as RFC 9457 has them. */
+/** The daemon refused a request. The fields are those of a problem document (RFC 9457). */
 export class KennelProblem extends KennelError {
   override name = "KennelProblem";
-  /** The kind for programs: `not_found`, `conflict`, `invalid`, `busy`, … Stable. */
+  /** A stable code for programs: `not_found`, `conflict`, `invalid`, `busy`, … */
   readonly code: string;
-  /** The status of the answer. */
+  /** The HTTP status. */
   readonly status: number;
-  /** The kind in words: the same for all of its kind. */
+  /** A short text for the code. */
   readonly title: string;
-  /** What was wrong this time, for people. */
+  /** What was wrong with this request. */
   readonly detail: string;
-  /** What to do, if there is something. */
+  /** What to do about it, if there is something. */
   readonly hint: string | null;
 
   constructor(problem: Problem) {
@@ -28,35 +28,35 @@ export class KennelProblem extends KennelError {
     this.hint = problem.hint ?? null;
   }
 
-  /** The problem that a body tells of; one without a body is told by its status. */
+  /** Parses a problem document. A body of another form becomes a problem with the code `unknown`. */
   static read(status: number, body: string): KennelProblem {
     try {
-      const told = JSON.parse(body) as Partial<Problem> | null;
-      if (typeof told?.code === "string" && typeof told.detail === "string") {
-        const { code, detail, hint = null } = told;
-        const { type = `urn:kennel:${code}`, title = code } = told;
+      const parsed = JSON.parse(body) as Partial<Problem> | null;
+      if (typeof parsed?.code === "string" && typeof parsed.detail === "string") {
+        const { code, detail, hint = null } = parsed;
+        const { type = `urn:kennel:${code}`, title = code } = parsed;
         return new KennelProblem({ type, title, status, detail, code, hint });
       }
     } catch {
-      // It is not the daemon's own word.
+      // Not a problem document of the daemon.
     }
     const detail = `status ${status}: ${body.slice(0, 200)}`;
     const type = "about:blank";
-    return new KennelProblem({ type, title: "No answer of Kennel's", status, detail, code: "unknown" });
+    return new KennelProblem({ type, title: "Not a response of Kennel", status, detail, code: "unknown" });
   }
 }
 
-/** What had become of a request when its connection was lost. */
+/** The state of a request when its connection was lost. */
 export type Reached =
-  /** Nobody has heard it. */
+  /** The request was not sent. */
   | "unsent"
-  /** It may have been done. */
+  /** The request may have been executed. */
   | "maybe";
 
-/** There is no daemon, or it went and did not come back in time. */
+/** The daemon is not running, or did not come back in time. */
 export class KennelUnreachable extends KennelError {
   override name = "KennelUnreachable";
-  /** Whether what was asked for may have been done all the same. */
+  /** Whether the request may have been executed. */
   readonly reached: Reached;
 
   constructor(message: string, reached: Reached, cause?: unknown) {
@@ -65,7 +65,7 @@ export class KennelUnreachable extends KennelError {
   }
 }
 
-/** A stop that did not end everything: these are left, and still owned. */
+/** A stop left processes alive. Kennel still owns them and keeps trying. */
 export class KennelSurvivors extends KennelError {
   override name = "KennelSurvivors";
   readonly survivors: readonly Survivor[];
@@ -77,16 +77,16 @@ export class KennelSurvivors extends KennelError {
   }
 }
 
-/** A command that could not be started: no such program, no such folder, no pen as asked for. Nothing ran. */
+/** The command could not be started: the program, the folder or the requested pen is missing. Nothing ran. */
 export class KennelNotStarted extends KennelError {
   override name = "KennelNotStarted";
-  /** What failed, in the codes of the command line: 202 setup, 203 pen, 204 exec, 207 Kennel itself. */
+  /** What failed, as an exit code of the command line: 202 setup, 203 pen, 204 exec, 207 internal failure. */
   readonly exitCode: number;
-  /** The session, which is over. */
+  /** The ended session. */
   readonly view: SessionView;
 
   constructor(view: SessionView) {
-    const { code, why } = view.reason?.kind === "failed" ? view.reason : { code: 207, why: "it did not start" };
+    const { code, why } = view.reason?.kind === "failed" ? view.reason : { code: 207, why: "the command did not start" };
     super(why);
     this.exitCode = code;
     this.view = view;

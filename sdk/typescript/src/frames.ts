@@ -1,21 +1,21 @@
 import { randomBytes } from "node:crypto";
 
-/** What a frame is, by RFC 6455. */
+/** Frame opcodes of RFC 6455. */
 export const Opcode = { More: 0, Text: 1, Binary: 2, Close: 8, Ping: 9, Pong: 10 } as const;
 
-/** A whole message, or a word about the connection. */
+/** A complete message or a control frame. */
 export interface Message {
   opcode: number;
   payload: Buffer;
 }
 
-/** The longest message that is taken. */
-const LONGEST = 16 * 1024 * 1024;
+/** The longest message that is accepted. */
+const MAX_MESSAGE = 16 * 1024 * 1024;
 
-/** What is no WebSocket. */
+/** The server sent an invalid WebSocket frame. */
 export class FrameError extends Error {}
 
-/** Writes one frame, masked as a client has to. */
+/** Encodes one frame, masked as required for clients. */
 export function encode(opcode: number, payload: Uint8Array): Buffer {
   const length = payload.length;
   const wide = length < 126 ? 0 : length < 65536 ? 2 : 8;
@@ -31,15 +31,15 @@ export function encode(opcode: number, payload: Uint8Array): Buffer {
   return frame;
 }
 
-/** Reads messages from bytes: a piece at a time, in whatever way they are cut. */
+/** Parses messages from bytes that arrive in arbitrary pieces. */
 export class MessageParser {
   #rest: Buffer = Buffer.alloc(0);
-  /** What came after that, and was not looked at: a frame that comes in many pieces is put together once. */
+  /** Pieces that are not yet joined: a frame in many pieces is joined only once. */
   #more: Uint8Array[] = [];
   #length = 0;
-  /** How many bytes there must be for the next look. */
+  /** How many bytes are needed before parsing continues. */
   #need = 2;
-  #begun: { opcode: number; parts: Buffer[]; length: number } | undefined;
+  #partial: { opcode: number; parts: Buffer[]; length: number } | undefined;
 
   *push(bytes: Uint8Array): Generator<Message> {
     this.#more.push(bytes);
@@ -59,14 +59,14 @@ export class MessageParser {
     const rest = this.#rest;
     if (rest.length < 2) return this.#wait(2);
     const [first, second] = [rest.readUInt8(0), rest.readUInt8(1)];
-    if (first & 0x70) throw new FrameError("a frame of an extension that nobody asked for");
+    if (first & 0x70) throw new FrameError("a frame of an extension that was not negotiated");
     if (second & 0x80) throw new FrameError("a masked frame from a server");
     const short = second & 0x7f;
     const wide = short === 127 ? 8 : short === 126 ? 2 : 0;
     if (rest.length < 2 + wide) return this.#wait(2 + wide);
     const length =
       wide === 8 ? Number(rest.readBigUInt64BE(2)) : wide === 2 ? rest.readUInt16BE(2) : short;
-    if (length > LONGEST) throw new FrameError("a frame that is too long");
+    if (length > MAX_MESSAGE) throw new FrameError("a frame is too long");
     const end = 2 + wide + length;
     if (rest.length < end) return this.#wait(end);
     this.#rest = rest.subarray(end);
@@ -81,19 +81,19 @@ export class MessageParser {
 
   #add({ opcode, payload, final }: Message & { final: boolean }): Message | undefined {
     if (opcode >= Opcode.Close) {
-      if (!final || payload.length > 125) throw new FrameError("a control frame in parts");
+      if (!final || payload.length > 125) throw new FrameError("a fragmented control frame");
       return { opcode, payload };
     }
-    if ((opcode === Opcode.More) !== (this.#begun !== undefined)) {
-      throw new FrameError("a part that belongs to no message");
+    if ((opcode === Opcode.More) !== (this.#partial !== undefined)) {
+      throw new FrameError("a fragment outside a message");
     }
-    const begun = (this.#begun ??= { opcode, parts: [], length: 0 });
-    begun.parts.push(payload);
-    begun.length += payload.length;
-    if (begun.length > LONGEST) throw new FrameError("a message that is too long");
+    const partial = (this.#partial ??= { opcode, parts: [], length: 0 });
+    partial.parts.push(payload);
+    partial.length += payload.length;
+    if (partial.length > MAX_MESSAGE) throw new FrameError("a message is too long");
     if (!final) return undefined;
-    this.#begun = undefined;
-    const whole = begun.parts.length === 1 ? payload : Buffer.concat(begun.parts);
-    return { opcode: begun.opcode, payload: whole };
+    this.#partial = undefined;
+    const whole = partial.parts.length === 1 ? payload : Buffer.concat(partial.parts);
+    return { opcode: partial.opcode, payload: whole };
   }
 }

@@ -1,4 +1,4 @@
-// Made of crates/kennel-daemon/openapi.json by `npm run generate`. Not to be changed by hand.
+// Generated from the OpenAPI description by `npm run generate`. Do not edit.
 
 /** Whether an agent works, by its own word. */
 export type Activity = "busy" | "idle";
@@ -1513,7 +1513,7 @@ export type WorktreesView = {
   worktrees: WorktreeView[];
 };
 
-/** What each operation takes and gives. Of one that answers in a stream, the answer is `never`. */
+/** The parameters and the response of each operation. The response of a stream is `never`. */
 export interface Operations {
   /** Whether the daemon answers */
   getHealth: {
@@ -2066,7 +2066,7 @@ export interface Operations {
   };
 }
 
-/** Where each operation is. */
+/** The method and path of each operation. */
 export const ROUTES = {
   getHealth: { method: "GET", path: "/healthz" },
   getMetrics: { method: "GET", path: "/metrics" },

@@ -1,6 +1,6 @@
 /**
- * Run coding agents under Kennel: every process of theirs is owned, from before the first instruction until the last
- * descendant is gone.
+ * Runs coding agents under Kennel, which owns every process of an agent from before its first instruction until the last descendant
+ * has exited.
  */
 
 export { type Answer, type AnswerPart } from "./answer.js";
@@ -15,5 +15,5 @@ export { Members, type NewMemberOptions } from "./members.js";
 export { type OutputChunk, type OutputOptions } from "./output.js";
 export { Plan, type PlanOptions, Plans } from "./plans.js";
 export { type Outcome, type ResumeOptions, Session, type StopOptions } from "./session.js";
-export { type Surroundings } from "./surroundings.js";
+export { type ClientEnvironment } from "./client-environment.js";
 export { type AttachOptions, type Size, Terminal } from "./terminal.js";

@@ -1,16 +1,16 @@
-import { asker } from "./create.js";
+import { actor } from "./create.js";
 import type { MemberAnswer, Seat } from "./generated.js";
 import type { Transport } from "./transport.js";
 
-/** A new member. */
+/** The settings of a new member. */
 export interface NewMemberOptions {
-  /** Who sits there: the agent, its model, what it may do. */
+  /** The agent, its model and its permissions. */
   seat: Seat;
-  /** The folder that it works in; this process's own if not said. */
+  /** The working directory. Default: that of this process. */
   cwd?: string | undefined;
 }
 
-/** All members: named seats, each with a conversation of its own. */
+/** The members: saved agents with a name, each with its own conversation. */
 export class Members {
   readonly #transport: Transport;
 
@@ -30,8 +30,8 @@ export class Members {
     return this.#transport.call("addMember", { body: { name, seat, cwd } });
   }
 
-  /** Removes one. With `force`, one that is busy is ended first. */
+  /** Removes a member. With `force`, running prompts are stopped first. */
   async remove(name: string, { force = false }: { force?: boolean } = {}): Promise<void> {
-    await this.#transport.call("removeMember", { path: { name }, query: { by: asker(), force } });
+    await this.#transport.call("removeMember", { path: { name }, query: { by: actor(), force } });
   }
 }

@@ -1,42 +1,42 @@
 import { follow } from "./sse.js";
 import { pathOf, type Transport } from "./transport.js";
 
-/** Which output. */
+/** Selects output. */
 export interface OutputOptions {
-  /** Goes on as it is printed, until the session's launch has ended. */
+  /** Follow new output until the launch ends. */
   follow?: boolean | undefined;
-  /** Both if not said. A terminal has one, which counts as standard output. */
+  /** Default: both. The output of a terminal counts as standard output. */
   stream?: "stdout" | "stderr" | undefined;
-  /** The first byte. */
+  /** The offset of the first byte. */
   from?: number | undefined;
-  /** The byte after the last. */
+  /** The offset after the last byte. */
   to?: number | undefined;
   /** Only the last lines. */
   tail?: number | undefined;
   signal?: AbortSignal | undefined;
 }
 
-/** Something that was printed; or, if `gap` is set, something that was and is lost. */
+/** A piece of output, or missing output if `gap` is set. */
 export interface OutputChunk {
-  /** Where it begins. */
+  /** The offset of its first byte. */
   offset: number;
-  /** When it was printed: RFC 3339. None for a gap. */
+  /** When it was printed (RFC 3339); null for a gap. */
   time: string | null;
   stream: "stdout" | "stderr" | "terminal";
-  /** As it was printed. */
+  /** The raw bytes. */
   bytes: Buffer;
-  /** The same as text; what is no UTF-8 is replaced. */
+  /** The bytes as text; invalid UTF-8 is replaced. */
   text: string;
-  /** Output is missing here: how much, if anybody knows, and why. */
+  /** Missing output: the number of bytes, if known, and the reason. */
   gap: { lost: number | null; why: string; text: string } | null;
 }
 
-type Told =
+type OutputRecord =
   | { type: "output"; offset: number; time: string; stream: OutputChunk["stream"]; text?: string; hex?: string }
   | { type: "gap"; offset: number; lost: number | null; why: string; text: string }
   | { type: "end" };
 
-/** Reads the output of a session. It is read as fast as it is taken, and goes on if the daemon is restarted. */
+/** Reads the output of a session with backpressure, across daemon restarts. */
 export async function* readOutput(
   transport: Transport,
   reference: string,
@@ -44,20 +44,20 @@ export async function* readOutput(
 ): AsyncGenerator<OutputChunk, void> {
   const { follow: live = false, stream, from, to, tail, signal } = options;
   const query = { follow: live, stream, from, to, tail };
-  const asked = { method: "GET", path: pathOf("readOutput", { reference }), query, signal };
-  const how = { isLast: ({ event }: { event: string }) => event === "end", endless: live && to === undefined };
-  for await (const { data } of follow(transport, asked, how)) {
-    const told = JSON.parse(data) as Told;
-    if (told.type === "output") yield printed(told);
-    if (told.type === "gap") {
-      const { offset, lost, why, text } = told;
+  const request = { method: "GET", path: pathOf("readOutput", { reference }), query, signal };
+  const mode = { isLast: ({ event }: { event: string }) => event === "end", endless: live && to === undefined };
+  for await (const { data } of follow(transport, request, mode)) {
+    const record = JSON.parse(data) as OutputRecord;
+    if (record.type === "output") yield toChunk(record);
+    if (record.type === "gap") {
+      const { offset, lost, why, text } = record;
       yield { offset, time: null, stream: "stdout", bytes: Buffer.alloc(0), text: "", gap: { lost, why, text } };
     }
   }
 }
 
-function printed(told: Told & { type: "output" }): OutputChunk {
-  const { offset, time, stream } = told;
-  const bytes = told.hex === undefined ? Buffer.from(told.text ?? "") : Buffer.from(told.hex, "hex");
-  return { offset, time, stream, bytes, text: told.text ?? bytes.toString(), gap: null };
+function toChunk(record: OutputRecord & { type: "output" }): OutputChunk {
+  const { offset, time, stream } = record;
+  const bytes = record.hex === undefined ? Buffer.from(record.text ?? "") : Buffer.from(record.hex, "hex");
+  return { offset, time, stream, bytes, text: record.text ?? bytes.toString(), gap: null };
 }

@@ -1,26 +1,26 @@
-import { asker, unlessAborted } from "./create.js";
+import { actor, unlessAborted } from "./create.js";
 import type { PenKind, PlanSpec, PlanStatus, PlanView } from "./generated.js";
-import { type Surroundings, surroundings } from "./surroundings.js";
+import { type ClientEnvironment, clientEnvironment } from "./client-environment.js";
 import type { Transport } from "./transport.js";
 
-/** How a plan is run. */
-export interface PlanOptions extends Surroundings {
-  /** A value for each of its inputs. */
+/** Options of a plan run. */
+export interface PlanOptions extends ClientEnvironment {
+  /** The values of its inputs. */
   inputs?: Record<string, string> | undefined;
-  /** Which pen its sessions get. */
+  /** The pen of its sessions. */
   pen?: PenKind | undefined;
-  /** Whether it is cancelled if whoever wants it goes: they wait for it, tied. */
+  /** Whether the plan is cancelled when no client waits for it with `tied`. */
   tied?: boolean | undefined;
-  /** Cancels it. */
+  /** Cancels the plan. */
   signal?: AbortSignal | undefined;
 }
 
-/** One run of a plan: several agents with one cancel. */
+/** A run of a plan: several agents that can be cancelled together. */
 export class Plan implements AsyncDisposable {
   readonly #transport: Transport;
   #view: PlanView;
 
-  /** Not to be made by hand: `kennel.plans` has them. */
+  /** Internal: use `kennel.plans`. */
   constructor(transport: Transport, view: PlanView) {
     this.#transport = transport;
     this.#view = view;
@@ -34,37 +34,37 @@ export class Plan implements AsyncDisposable {
     return this.#view.state;
   }
 
-  /** Everything, as it was last seen. */
+  /** The last loaded view. */
   get view(): PlanView {
     return this.#view;
   }
 
-  /** Looks again. */
+  /** Loads the current view. */
   async refresh(signal?: AbortSignal): Promise<PlanView> {
     return (this.#view = await this.#transport.call("getPlan", { path: this.#path, signal }));
   }
 
-  /** Waits until it is over. With `tied`, it is cancelled if this process goes meanwhile. */
+  /** Waits until the plan ends. With `tied`, it is cancelled if this process exits. */
   async wait(options: { signal?: AbortSignal | undefined; tied?: boolean | undefined } = {}): Promise<PlanView> {
     const { signal, tied } = options;
     return (this.#view = await this.#transport.call("waitForPlan", { path: this.#path, query: { tied }, signal }));
   }
 
-  /** Ends every agent of it, failed ones too, and says what became of each. */
+  /** Stops all agents and returns the final state. */
   async cancel(): Promise<PlanView> {
-    const asked = { path: this.#path, body: { by: asker() }, repeat: "safe" } as const;
-    return (this.#view = await this.#transport.call("cancelPlan", asked));
+    const request = { path: this.#path, body: { by: actor() }, repeat: "safe" } as const;
+    return (this.#view = await this.#transport.call("cancelPlan", request));
   }
 
-  /** Goes on with what is not done. With `replay`, that goes for what may have run, too. */
-  async resume(options: Surroundings & { replay?: boolean; tied?: boolean } = {}): Promise<PlanView> {
-    const { replay = false, tied = false, ...where } = options;
-    const { env, umask } = surroundings(where);
-    const body = { by: asker(), env, umask, replay, tied };
+  /** Runs the agents that are not done. With `replay`, also agents that may already have run. */
+  async resume(options: ClientEnvironment & { replay?: boolean; tied?: boolean } = {}): Promise<PlanView> {
+    const { replay = false, tied = false, ...context } = options;
+    const { env, umask } = clientEnvironment(context);
+    const body = { by: actor(), env, umask, replay, tied };
     return (this.#view = await this.#transport.call("resumePlan", { path: this.#path, body }));
   }
 
-  /** Cancels it. */
+  /** Cancels the plan. */
   async [Symbol.asyncDispose](): Promise<void> {
     await this.cancel();
   }
@@ -74,7 +74,7 @@ export class Plan implements AsyncDisposable {
   }
 }
 
-/** All plans. */
+/** The plans of the daemon. */
 export class Plans {
   readonly #transport: Transport;
 
@@ -82,15 +82,15 @@ export class Plans {
     this.#transport = transport;
   }
 
-  /** Runs a plan. Aborted while it begins, it is cancelled. */
+  /** Runs a plan. An abort while it starts cancels it. */
   async run(spec: PlanSpec, options: PlanOptions = {}): Promise<Plan> {
-    const { inputs = {}, pen = "auto", tied = false, signal, ...where } = options;
+    const { inputs = {}, pen = "auto", tied = false, signal, ...context } = options;
     signal?.throwIfAborted();
-    const body = { spec, inputs, pen, tied, by: asker(), ...surroundings(where) };
-    const begun = this.#transport.call("runPlan", { body });
-    const view = await unlessAborted(begun, signal);
+    const body = { spec, inputs, pen, tied, by: actor(), ...clientEnvironment(context) };
+    const running = this.#transport.call("runPlan", { body });
+    const view = await unlessAborted(running, signal);
     if (view) return new Plan(this.#transport, view);
-    const plan = await begun.catch(() => undefined);
+    const plan = await running.catch(() => undefined);
     if (plan) await new Plan(this.#transport, plan).cancel();
     throw signal?.reason;
   }

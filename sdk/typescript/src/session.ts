@@ -2,53 +2,53 @@ import { constants } from "node:os";
 
 import { type Answer, type AnswerPart, readAnswer, streamAnswer } from "./answer.js";
 import { type Camel, snake } from "./camel.js";
-import { asker, stopWholly } from "./create.js";
+import { actor, stopOrThrow } from "./create.js";
 import type { Exit, InspectView, Phase, Reason, ResumeRequest, SessionUsage, SessionView, StopAnswer } from "./generated.js";
 import { type OutputChunk, type OutputOptions, readOutput } from "./output.js";
-import { type Surroundings, surroundings } from "./surroundings.js";
+import { type ClientEnvironment, clientEnvironment } from "./client-environment.js";
 import { type AttachOptions, Terminal } from "./terminal.js";
 import type { Transport } from "./transport.js";
 
-/** How a session ended. */
+/** The outcome of a session. */
 export interface Outcome {
-  /** The code that a shell would show; none if nobody knows how it ended. */
+  /** The exit code as a shell shows it; null if unknown. */
   exitCode: number | null;
-  /** The agent's own word, or unknown. */
+  /** The exit status of the agent. */
   exit: Exit | null;
   /** Why it ended. */
   reason: Reason | null;
-  /** Everything else. */
+  /** The final view. */
   view: SessionView;
 }
 
-/** How to stop. */
+/** Options of a stop. */
 export interface StopOptions {
-  /** Between TERM and KILL; the session's own grace if not said. */
+  /** The time between SIGTERM and SIGKILL. Default: the session’s setting. */
   graceMs?: number | undefined;
-  /** KILL at once. */
+  /** Send SIGKILL immediately. */
   now?: boolean | undefined;
   signal?: AbortSignal | undefined;
 }
 
-/** How to launch a session again. */
-export type ResumeOptions = Pick<Surroundings, "env"> &
+/** Options of a restart. */
+export type ResumeOptions = Pick<ClientEnvironment, "env"> &
   Camel<Omit<ResumeRequest, "by" | "env" | "limits" | "umask" | "tethered">> & { signal?: AbortSignal | undefined };
 
-/** One agent, with everything that it starts, over all its launches. */
+/** A session: an agent with every process it starts, over all its launches. */
 export class Session implements AsyncDisposable {
   readonly #transport: Transport;
   #view: SessionView;
-  #ending: Promise<unknown> | undefined;
-  #unwatch: (() => void) | undefined;
+  #stopping: Promise<unknown> | undefined;
+  #removeListener: (() => void) | undefined;
 
-  /** Not to be made by hand: `kennel.run` and `kennel.session` have them. */
+  /** Internal: use `kennel.run` and `kennel.session`. */
   constructor(transport: Transport, view: SessionView, signal?: AbortSignal) {
     this.#transport = transport;
     this.#view = view;
     if (signal) this.#watch(signal);
   }
 
-  /** Its id, which all its launches share. */
+  /** The id, which all launches share. */
   get id(): string {
     return this.#view.session;
   }
@@ -57,7 +57,7 @@ export class Session implements AsyncDisposable {
     return this.#view.name;
   }
 
-  /** The agent's pid, as it was last seen: for people to read. Nothing is to be done by it. */
+  /** The last known pid of the agent, for display only. Use `stop` and `signal` to act on the session. */
   get pid(): number | null {
     return this.#view.pid;
   }
@@ -66,124 +66,124 @@ export class Session implements AsyncDisposable {
     return this.#view.phase;
   }
 
-  /** Everything, as it was last seen. */
+  /** The last loaded view. */
   get view(): SessionView {
     return this.#view;
   }
 
-  /** Looks again. */
+  /** Loads the current view. */
   async refresh(signal?: AbortSignal): Promise<SessionView> {
     this.#view = await this.#transport.call("getSession", { path: this.#path, signal });
     return this.#view;
   }
 
-  /** Everything about it: its process tree, what it uses, what happened to it. */
+  /** Returns all details: processes, usage and events. */
   async inspect(signal?: AbortSignal): Promise<InspectView> {
     return this.#transport.call("inspectSession", { path: this.#path, signal });
   }
 
-  /** What its processes use, and have used. */
+  /** Returns the resource usage of its processes. */
   async usage(signal?: AbortSignal): Promise<SessionUsage> {
     return this.#transport.call("getUsage", { path: this.#path, signal });
   }
 
-  /** Waits until it is over and nothing of it is left. With `tied`, it ends if this process goes meanwhile. */
+  /** Waits until the session has ended and no process is left. With `tied`, it is stopped if this process exits. */
   async wait(options: { signal?: AbortSignal | undefined; tied?: boolean | undefined } = {}): Promise<Outcome> {
     const { signal, tied } = options;
-    // A stop that failed is told to whoever waits.
-    await this.#ending;
+    // Report a failed stop to the caller.
+    await this.#stopping;
     this.#view = await this.#transport.call("waitForSession", { path: this.#path, query: { tied }, signal });
-    await this.#ending;
-    this.#unwatch?.();
+    await this.#stopping;
+    this.#removeListener?.();
     const { exit_code: exitCode, exit, reason } = this.#view;
     return { exitCode, exit, reason, view: this.#view };
   }
 
-  /** Stops it wholly, and says what came of it. Any number of times, at any time. */
+  /** Stops the session with every process it started. Safe to call at any time and repeatedly. */
   async stop(options: StopOptions = {}): Promise<StopAnswer> {
     const { graceMs, now, signal } = options;
-    const body = { by: asker(), ...(graceMs !== undefined && { grace_ms: graceMs }), ...(now && { now }) };
+    const body = { by: actor(), ...(graceMs !== undefined && { grace_ms: graceMs }), ...(now && { now }) };
     const answer = await this.#transport.call("stopSession", { path: this.#path, body, signal, repeat: "safe" });
     this.#view = answer.session;
-    if (answer.result !== "still_alive") this.#unwatch?.();
+    if (answer.result !== "still_alive") this.#removeListener?.();
     return answer;
   }
 
-  /** Stops it wholly; throws if something is left. */
+  /** Stops the session; throws if processes are left. */
   async [Symbol.asyncDispose](): Promise<void> {
-    this.#view = await stopWholly(this.#transport, this.id);
-    this.#unwatch?.();
+    this.#view = await stopOrThrow(this.#transport, this.id);
+    this.#removeListener?.();
   }
 
-  /** Sends a signal to the agent. To end it, `stop` is better: that reaches all that it has started. */
+  /** Sends a signal to every process in the pen. To end the session, use `stop`: it makes sure that no process is left. */
   async signal(signal: NodeJS.Signals | number): Promise<void> {
     const number = typeof signal === "number" ? signal : constants.signals[signal];
     await this.#transport.call("signalSession", { path: this.#path, body: { signal: number } });
   }
 
-  /** Writes to its standard input, or its terminal: it was started with `stdin: "pipe"`, or with a `terminal`. */
+  /** Writes to its standard input or terminal. Requires `stdin: "pipe"` or a `terminal`. */
   async write(data: string | Uint8Array): Promise<void> {
     const hex = Buffer.from(data as Uint8Array).toString("hex");
     await this.#transport.call("sendInput", { path: this.#path, body: { hex } });
   }
 
-  /** There is no more input. */
+  /** Closes its standard input. */
   async endInput(): Promise<void> {
     await this.#transport.call("sendInput", { path: this.#path, body: { eof: true } });
   }
 
-  /** What its latest launch has printed, and with `follow` prints. */
+  /** Reads the output of the latest launch; with `follow`, until it ends. */
   output(options?: OutputOptions): AsyncGenerator<OutputChunk, void> {
     return readOutput(this.#transport, this.id, options);
   }
 
-  /** Sits down in front of it. */
+  /** Attaches to its terminal. */
   async terminal(options?: AttachOptions): Promise<Terminal> {
     return Terminal.attach(this.#transport, this.id, options);
   }
 
-  /** What its agent answers, if it is a prompt; waited for. */
+  /** Waits for the answer, if the session is a prompt. */
   async answer(signal?: AbortSignal): Promise<Answer> {
     return readAnswer(this.#transport, this.id, signal);
   }
 
-  /** The same as it comes. */
+  /** Streams the steps of the agent, if the session is a prompt. */
   answerStream(signal?: AbortSignal): AsyncGenerator<AnswerPart, void> {
     return streamAnswer(this.#transport, this.id, signal);
   }
 
-  /** Launches it again, once it has ended. However many ask at once, there is one launch. */
+  /** Restarts an ended session. Concurrent calls cause only one launch. */
   async resume(options: ResumeOptions = {}): Promise<void> {
     const { env, signal, ...rest } = options;
-    const { env: variables, umask } = surroundings({ env });
+    const { env: variables, umask } = clientEnvironment({ env });
     const after = rest.after ?? this.#view.id;
-    const body = { ...snake(rest), after, env: variables, umask, by: asker() };
+    const body = { ...snake(rest), after, env: variables, umask, by: actor() };
     this.#view = await this.#transport.call("resumeSession", { path: this.#path, body, signal, repeat: "safe" });
   }
 
-  /** Removes it from the record, once it is over. */
+  /** Removes the record of an ended session. */
   async remove(): Promise<void> {
     await this.#transport.call("removeSession", { path: this.#path });
   }
 
-  /** Gives it up: for one that is lost, of which nobody can see any more whether it runs. */
+  /** Forgets a lost session, whose processes can no longer be observed. */
   async forget(): Promise<void> {
-    this.#view = await this.#transport.call("forgetSession", { path: this.#path, body: { by: asker() } });
+    this.#view = await this.#transport.call("forgetSession", { path: this.#path, body: { by: actor() } });
   }
 
   get #path(): { reference: string } {
     return { reference: this.id };
   }
 
-  /** Stops when told to. */
+  /** Stops the session when the signal aborts. */
   #watch(signal: AbortSignal): void {
     const stop = () => {
-      this.#ending = stopWholly(this.#transport, this.id);
-      // Whoever waits hears of it.
-      this.#ending.catch(() => undefined);
+      this.#stopping = stopOrThrow(this.#transport, this.id);
+      // `wait` reports a failure.
+      this.#stopping.catch(() => undefined);
     };
     if (signal.aborted) return stop();
     signal.addEventListener("abort", stop, { once: true });
-    this.#unwatch = () => signal.removeEventListener("abort", stop);
+    this.#removeListener = () => signal.removeEventListener("abort", stop);
   }
 }

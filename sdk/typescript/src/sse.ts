@@ -1,21 +1,21 @@
 import type { IncomingMessage } from "node:http";
 
-import { isLoss, Lost, Patience } from "./patience.js";
-import type { Asked, Transport } from "./transport.js";
+import { ConnectionLost, isLoss, ReconnectTimer } from "./reconnect.js";
+import type { ApiRequest, Transport } from "./transport.js";
 
 /** One server-sent event. */
 export interface ServerEvent {
   /** Its name; `message` if it has none. */
   event: string;
   data: string;
-  /** What to give back to go on after it. */
+  /** The id to resume after this event. */
   id: string | undefined;
 }
 
-/** A stream says now and then that it lives. One that says nothing for so long does not. */
-const SILENCE = 45_000;
+/** The daemon sends heartbeats. A stream that is silent for longer is lost. */
+const SILENCE_MS = 45_000;
 
-/** Reads events from bytes: a piece at a time, in whatever way it is cut. */
+/** Parses events from bytes that arrive in arbitrary pieces. */
 export class EventParser {
   readonly #decoder = new TextDecoder();
   #rest = "";
@@ -55,7 +55,7 @@ export class EventParser {
   }
 }
 
-/** The next end of a line. A `\r` at the very end is left until it is known what follows. */
+/** Finds the next line end. A `\r` at the very end waits for the next piece, which may start with `\n`. */
 function lineEnd(text: string, from: number): { at: number; next: number } | undefined {
   for (let at = from; at < text.length; at++) {
     const char = text[at];
@@ -67,28 +67,28 @@ function lineEnd(text: string, from: number): { at: number; next: number } | und
   return undefined;
 }
 
-/** How a stream is followed. */
-export interface Following {
+/** How to follow a stream. */
+export interface FollowOptions {
   /** Whether this event is the last one. */
   isLast: (event: ServerEvent) => boolean;
-  /** Whether there is always a last one: an end without it is the daemon's, not the stream's. */
+  /** Whether the stream only ends with its last event: any other end means that the daemon went away. */
   endless: boolean;
-  /** What was seen last of an earlier stream. */
+  /** The id of the last event of an earlier stream. */
   lastId?: string | undefined;
 }
 
 /**
- * Follows a stream up to its last event. If the daemon goes, the next one is asked for what follows, without loss and
- * without a repetition. Nothing is read ahead of whoever takes the events.
+ * Follows a stream up to its last event. If the daemon goes away, the stream continues at the next one, without loss or repetition.
+ * Events are read only as fast as they are consumed.
  */
-export async function* follow(transport: Transport, asked: Asked, how: Following): AsyncGenerator<ServerEvent, void> {
-  let { lastId } = how;
-  const patience = new Patience(transport.reconnectMs, asked.signal);
+export async function* follow(transport: Transport, request: ApiRequest, options: FollowOptions): AsyncGenerator<ServerEvent, void> {
+  let { lastId } = options;
+  const timer = new ReconnectTimer(transport.reconnectMs, request.signal);
   for (;;) {
-    let lost: unknown = new Lost("maybe", "the stream has ended");
+    let lost: unknown = new ConnectionLost("maybe", "the stream has ended");
     try {
       const headers = { accept: "text/event-stream", ...(lastId !== undefined && { "last-event-id": lastId }) };
-      const response = await transport.open({ ...asked, headers: { ...asked.headers, ...headers } });
+      const response = await transport.open({ ...request, headers: { ...request.headers, ...headers } });
       if (response.statusCode === 204) {
         response.resume();
         return;
@@ -96,29 +96,29 @@ export async function* follow(transport: Transport, asked: Asked, how: Following
       const parser = new EventParser();
       for await (const bytes of pieces(response)) {
         for (const event of parser.push(bytes)) {
-          patience.heard();
+          timer.reset();
           lastId = event.id ?? lastId;
           yield event;
-          if (how.isLast(event)) return;
+          if (options.isLast(event)) return;
         }
       }
-      if (!how.endless) return;
+      if (!options.endless) return;
     } catch (error) {
-      asked.signal?.throwIfAborted();
+      request.signal?.throwIfAborted();
       if (!isLoss(error)) throw error;
       lost = error;
     }
-    await patience.lost(lost);
+    await timer.wait(lost);
   }
 }
 
-/** What comes, up to the end or the loss of the connection. */
+/** Yields the body of a response; throws when the connection is lost. */
 async function* pieces(response: IncomingMessage): AsyncGenerator<Buffer, void> {
-  response.setTimeout(SILENCE, () => response.destroy(new Error("the stream has fallen silent")));
+  response.setTimeout(SILENCE_MS, () => response.destroy(new Error("no heartbeat from the daemon")));
   try {
     yield* response as AsyncIterable<Buffer>;
   } catch (error) {
-    throw new Lost("maybe", error);
+    throw new ConnectionLost("maybe", error);
   } finally {
     response.destroy();
   }

@@ -1,44 +1,44 @@
 import { KennelError } from "./errors.js";
 import { Opcode } from "./frames.js";
-import { isLoss, Lost, Patience } from "./patience.js";
+import { ConnectionLost, isLoss, ReconnectTimer } from "./reconnect.js";
 import { pathOf, type Transport } from "./transport.js";
 import { WebSocketConnection } from "./websocket.js";
 
-/** The size of a window. */
+/** The size of a terminal. */
 export interface Size {
   columns: number;
   rows: number;
 }
 
-/** How to sit down in front of a session. */
+/** Options of attaching to a terminal. */
 export interface AttachOptions {
-  /** The size of your window; the session's terminal takes it. */
+  /** The size of your window; the session’s terminal is resized to it. */
   size?: Size | undefined;
-  /** What comes first: what makes a screen look as the agent's, nothing, or everything that is kept. */
+  /** What to send first: the current screen, nothing, or all recorded output. */
   replay?: "screen" | "none" | "all" | undefined;
-  /** Output from this offset on comes first. */
+  /** Send recorded output from this offset first. */
   from?: number | undefined;
-  /** So many of the last lines come first. */
+  /** Send this many of the last lines first. */
   tail?: number | undefined;
-  /** Only look on. */
+  /** View only: send no input. */
   readOnly?: boolean | undefined;
-  /** Leaves it. */
+  /** Detaches. */
   signal?: AbortSignal | undefined;
 }
 
-/** What the daemon says in between. */
-type Said =
+/** Control messages of the daemon. */
+type ControlMessage =
   | { type: "attached"; terminal: boolean; read_only: boolean; replay: number; offset: number; launch: string }
   | { type: "gap"; offset: number; lost: number | null }
   | { type: "refused"; why: string }
   | { type: "ended"; outcome: unknown };
 
-/** The longest piece of input in one message. */
+/** The longest input in one message, in bytes. */
 const PIECE = 32 * 1024;
 
 /**
- * A place in front of a session: what it prints comes as bytes, what you write goes to it. If the daemon is restarted,
- * it goes on where it was. It is over when the session has ended, or you close it.
+ * A connection to a session's terminal. Iterating yields its output as bytes; `write` sends input. It continues at its position
+ * across daemon restarts, and ends when the session ends or when you close it.
  */
 export class Terminal implements AsyncIterable<Buffer>, AsyncDisposable {
   readonly #transport: Transport;
@@ -49,7 +49,7 @@ export class Terminal implements AsyncIterable<Buffer>, AsyncDisposable {
   #offset = 0;
   #replayed = 0;
   #size: Size | undefined;
-  #left = false;
+  #isClosed = false;
   readonly #refusals: string[] = [];
   readonly #onAbort = () => this.#connection.destroy();
 
@@ -62,26 +62,26 @@ export class Terminal implements AsyncIterable<Buffer>, AsyncDisposable {
     options.signal?.addEventListener("abort", this.#onAbort, { once: true });
   }
 
-  /** Sits down. */
+  /** Attaches to the terminal of a session. */
   static async attach(transport: Transport, reference: string, options: AttachOptions = {}): Promise<Terminal> {
-    const patience = new Patience(transport.reconnectMs, options.signal);
+    const timer = new ReconnectTimer(transport.reconnectMs, options.signal);
     for (;;) {
       try {
         const connection = await connect(transport, reference, options);
         return new Terminal(transport, reference, options, connection);
       } catch (error) {
         if (!isLoss(error)) throw error;
-        await patience.lost(error);
+        await timer.wait(error);
       }
     }
   }
 
-  /** What was written or asked for and did not go on to the session, in words; the latest last. */
+  /** The reasons of input that the session did not receive, latest last. */
   get refusals(): readonly string[] {
     return this.#refusals;
   }
 
-  /** Types something. Done when it is on its way; rejected if the connection is just lost. */
+  /** Sends input. Resolves when it is sent; rejects if the connection is lost. */
   async write(data: string | Uint8Array): Promise<void> {
     const bytes = Buffer.from(data as Uint8Array);
     for (let at = 0; at < bytes.length; at += PIECE) {
@@ -89,20 +89,20 @@ export class Terminal implements AsyncIterable<Buffer>, AsyncDisposable {
     }
   }
 
-  /** Your window has another size. */
+  /** Changes the size of the terminal. */
   async resize(size: Size): Promise<void> {
     this.#size = size;
-    await this.#say({ type: "resize", cols: size.columns, rows: size.rows });
+    await this.#sendControl({ type: "resize", cols: size.columns, rows: size.rows });
   }
 
-  /** There is no more input: for a session without a terminal. */
+  /** Closes the standard input of a session without a terminal. */
   async end(): Promise<void> {
-    await this.#say({ type: "eof" });
+    await this.#sendControl({ type: "eof" });
   }
 
-  /** Leaves. The session goes on. */
+  /** Detaches. The session keeps running. */
   async close(): Promise<void> {
-    this.#left = true;
+    this.#isClosed = true;
     this.#options.signal?.removeEventListener("abort", this.#onAbort);
     await this.#connection.close();
   }
@@ -112,19 +112,19 @@ export class Terminal implements AsyncIterable<Buffer>, AsyncDisposable {
   }
 
   async *[Symbol.asyncIterator](): AsyncGenerator<Buffer, void> {
-    const patience = new Patience(this.#transport.reconnectMs, this.#options.signal);
+    const timer = new ReconnectTimer(this.#transport.reconnectMs, this.#options.signal);
     try {
       for (;;) {
         const message = await this.#connection.next();
         if (!message) {
-          if (this.#left) return;
+          if (this.#isClosed) return;
           this.#options.signal?.throwIfAborted();
-          await this.#comeBack(patience);
+          await this.#reconnect(timer);
         } else if (message.opcode === Opcode.Binary) {
-          patience.heard();
+          timer.reset();
           this.#count(message.payload.length);
           yield message.payload;
-        } else if (this.#hear(JSON.parse(message.payload.toString()) as Said) === "ended") {
+        } else if (this.#handleControl(JSON.parse(message.payload.toString()) as ControlMessage) === "ended") {
           return;
         }
       }
@@ -133,45 +133,45 @@ export class Terminal implements AsyncIterable<Buffer>, AsyncDisposable {
     }
   }
 
-  #hear(said: Said): "ended" | undefined {
-    switch (said.type) {
+  #handleControl(message: ControlMessage): "ended" | undefined {
+    switch (message.type) {
       case "attached":
-        this.#launch = said.launch;
-        this.#offset = said.offset;
-        this.#replayed = said.replay;
+        this.#launch = message.launch;
+        this.#offset = message.offset;
+        this.#replayed = message.replay;
         return undefined;
       case "gap":
-        this.#offset = said.offset + (said.lost ?? 0);
+        this.#offset = message.offset + (message.lost ?? 0);
         return undefined;
       case "refused":
-        this.#refusals.push(said.why);
+        this.#refusals.push(message.why);
         return undefined;
       case "ended":
         return "ended";
       default:
-        // A newer daemon may say more.
+        // A newer daemon may send other messages.
         return undefined;
     }
   }
 
-  /** Bytes that draw the screen come first, and are none of the output's. */
+  /** Counts output bytes. The first bytes only redraw the screen and do not count. */
   #count(bytes: number): void {
     const drawn = Math.min(bytes, this.#replayed);
     this.#replayed -= drawn;
     this.#offset += bytes - drawn;
   }
 
-  /** The connection was lost: goes on where it was. */
-  async #comeBack(patience: Patience): Promise<void> {
+  /** Reconnects at the current position. */
+  async #reconnect(timer: ReconnectTimer): Promise<void> {
     const { code, reason } = this.#connection.closed ?? { code: 1006, reason: "" };
-    // 1001: the daemon leaves; 1006: it was cut.
+    // 1001: the daemon is leaving; 1006: the connection was cut.
     if (code !== 1001 && code !== 1006) throw new KennelError(`the connection was closed: ${code} ${reason}`);
     const { replay, tail, ...rest } = this.#options;
     const size = this.#size && { size: this.#size };
     const how = this.#launch === undefined ? this.#options : { ...rest, ...size, from: this.#offset };
-    let lost: unknown = new Lost("maybe", reason);
+    let lost: unknown = new ConnectionLost("maybe", reason);
     for (;;) {
-      await patience.lost(lost);
+      await timer.wait(lost);
       try {
         this.#connection = await connect(this.#transport, this.#launch ?? this.#reference, how);
         return;
@@ -182,8 +182,8 @@ export class Terminal implements AsyncIterable<Buffer>, AsyncDisposable {
     }
   }
 
-  async #say(what: object): Promise<void> {
-    await this.#connection.send(JSON.stringify(what));
+  async #sendControl(message: object): Promise<void> {
+    await this.#connection.send(JSON.stringify(message));
   }
 }
 

@@ -5,28 +5,27 @@ import { text } from "node:stream/consumers";
 
 import { KennelProblem } from "./errors.js";
 import { type Operations, ROUTES } from "./generated.js";
-import { isLoss, Lost, Patience, unreachable } from "./patience.js";
+import { ConnectionLost, isLoss, ReconnectTimer, unreachable } from "./reconnect.js";
 
-/** Where the daemon is. */
+/** The address of the daemon. */
 export type Target =
   | { socket: string }
   | { url: URL; token?: string | undefined; ca?: string | Buffer | undefined };
 
-/** Whether a request may be made again if nobody knows whether it was heard. */
+/** When a request may be repeated after its connection was lost. */
 export type Repeat =
-  /** It is the same, however often it is made. */
+  /** Always: it is idempotent. */
   | "safe"
-  /** Only if nobody has heard it. */
+  /** Only if it was not sent. */
   | "unsent";
 
-/** The value of a query. */
-type Queried = string | number | boolean | null | undefined;
+type QueryValue = string | number | boolean | null | undefined;
 
-/** A request. */
-export interface Asked {
+/** An API request. */
+export interface ApiRequest {
   method: string;
   path: string;
-  query?: Record<string, Queried> | undefined;
+  query?: Record<string, QueryValue> | undefined;
   body?: unknown | undefined;
   headers?: Record<string, string> | undefined;
   signal?: AbortSignal | undefined;
@@ -39,14 +38,14 @@ type Parameters<Name extends keyof Operations> = {
   (Operations[Name]["query"] extends Record<string, never> ? { query?: never } : { query?: Operations[Name]["query"] }) &
   (Operations[Name]["body"] extends undefined ? { body?: never } : { body?: Operations[Name]["body"] });
 
-/** The way to the daemon: connections are kept and shared, and what may be repeated is, if a daemon is lost over it. */
+/** Sends requests to the daemon over pooled connections, and repeats them where that is safe. */
 export class Transport {
   readonly #target: Target;
   readonly #agent: http.Agent;
 
   constructor(
     target: Target,
-    /** How long a daemon that went is looked for. */
+    /** How long to reconnect when the daemon goes away. */
     readonly reconnectMs: number,
   ) {
     this.#target = target;
@@ -54,99 +53,99 @@ export class Transport {
     this.#agent = this.#isSecure() ? new https.Agent(kept) : new http.Agent(kept);
   }
 
-  /** Lets go of all connections. */
+  /** Closes all connections. */
   close(): void {
     this.#agent.destroy();
   }
 
-  /** Asks for something, and reads the answer. */
+  /** Calls an operation and returns its JSON response. */
   async call<Name extends keyof Operations>(
     name: Name,
     parameters: Parameters<Name>,
   ): Promise<Operations[Name]["answer"]> {
     const { method } = ROUTES[name];
     const { query, body, signal } = parameters;
-    const asked: Asked = { method, path: pathOf(name, parameters.path), query, body, signal };
+    const call: ApiRequest = { method, path: pathOf(name, parameters.path), query, body, signal };
     const repeat = parameters.repeat ?? (method === "GET" ? "safe" : "unsent");
-    const answer = await this.text(asked, repeat);
+    const answer = await this.text(call, repeat);
     return (answer === "" ? undefined : JSON.parse(answer)) as Operations[Name]["answer"];
   }
 
-  /** The same for what is no JSON. */
-  async text(asked: Asked, repeat: Repeat): Promise<string> {
-    const patience = new Patience(this.reconnectMs, asked.signal);
+  /** Sends a request and returns the response as text. */
+  async text(call: ApiRequest, repeat: Repeat): Promise<string> {
+    const timer = new ReconnectTimer(this.reconnectMs, call.signal);
     for (;;) {
       try {
-        return await this.#read(asked, repeat);
+        return await this.#read(call, repeat);
       } catch (error) {
-        if (!isLoss(error) && !isLeaving(error, asked.method)) throw error;
-        const heard = !(error instanceof Lost) || error.reached === "maybe";
-        if (heard && repeat === "unsent") throw error instanceof Lost ? unreachable(error) : error;
-        await patience.lost(error);
+        if (!isLoss(error) && !isLeaving(error, call.method)) throw error;
+        const mayHaveArrived = !(error instanceof ConnectionLost) || error.reached === "maybe";
+        if (mayHaveArrived && repeat === "unsent") throw error instanceof ConnectionLost ? unreachable(error) : error;
+        await timer.wait(error);
       }
     }
   }
 
-  async #read(asked: Asked, repeat: Repeat): Promise<string> {
-    const response = await this.open(asked, repeat === "safe" ? this.#agent : false);
+  async #read(call: ApiRequest, repeat: Repeat): Promise<string> {
+    const response = await this.open(call, repeat === "safe" ? this.#agent : false);
     try {
       return await text(response);
     } catch (error) {
-      asked.signal?.throwIfAborted();
-      throw new Lost("maybe", error);
+      call.signal?.throwIfAborted();
+      throw new ConnectionLost("maybe", error);
     }
   }
 
-  /** Asks once. Whatever is no success is thrown. */
-  async open(asked: Asked, agent: http.Agent | false = this.#agent): Promise<http.IncomingMessage> {
-    const response = await this.#request(asked, agent);
+  /** Sends a request once. Throws unless the response is successful. */
+  async open(call: ApiRequest, agent: http.Agent | false = this.#agent): Promise<http.IncomingMessage> {
+    const response = await this.#request(call, agent);
     const status = response.statusCode ?? 0;
     if (status >= 200 && status < 300) return response;
     const body = await text(response).catch((error: unknown) => {
-      asked.signal?.throwIfAborted();
-      throw new Lost("maybe", error);
+      call.signal?.throwIfAborted();
+      throw new ConnectionLost("maybe", error);
     });
     throw KennelProblem.read(status, body);
   }
 
-  #request(asked: Asked, agent: http.Agent | false): Promise<http.IncomingMessage> {
-    asked.signal?.throwIfAborted();
+  #request(call: ApiRequest, agent: http.Agent | false): Promise<http.IncomingMessage> {
+    call.signal?.throwIfAborted();
     return new Promise((resolve, reject) => {
-      const body = asked.body === undefined ? undefined : Buffer.from(JSON.stringify(asked.body));
+      const body = call.body === undefined ? undefined : Buffer.from(JSON.stringify(call.body));
       const length = body && { "content-type": "application/json", "content-length": String(body.length) };
-      const request = this.#begin(asked, { ...length, ...asked.headers }, agent);
+      const request = this.#begin(call, { ...length, ...call.headers }, agent);
       const reached = watch(request);
       request.once("response", resolve);
       request.once("error", (error) => {
-        reject(asked.signal?.aborted ? asked.signal.reason : new Lost(reached(), error));
+        reject(call.signal?.aborted ? call.signal.reason : new ConnectionLost(reached(), error));
       });
       request.end(body);
     });
   }
 
-  /** Asks for another protocol on a connection of its own. */
-  upgrade(asked: Asked): Promise<{ response: http.IncomingMessage; socket: Duplex; head: Buffer }> {
-    asked.signal?.throwIfAborted();
+  /** Upgrades a new connection to another protocol. */
+  upgrade(call: ApiRequest): Promise<{ response: http.IncomingMessage; socket: Duplex; head: Buffer }> {
+    call.signal?.throwIfAborted();
     return new Promise((resolve, reject) => {
-      const request = this.#begin(asked, asked.headers ?? {}, false);
+      const request = this.#begin(call, call.headers ?? {}, false);
       const reached = watch(request);
       request.once("upgrade", (response, socket, head) => resolve({ response, socket, head }));
       request.once("response", (response) => {
         text(response).then(
           (body) => reject(KennelProblem.read(response.statusCode ?? 0, body)),
-          (error: unknown) => reject(new Lost("maybe", error)),
+          (error: unknown) => reject(new ConnectionLost("maybe", error)),
         );
       });
       request.once("error", (error) => {
-        reject(asked.signal?.aborted ? asked.signal.reason : new Lost(reached(), error));
+        reject(call.signal?.aborted ? call.signal.reason : new ConnectionLost(reached(), error));
       });
       request.end();
     });
   }
 
-  #begin(asked: Asked, headers: Record<string, string>, agent: http.Agent | false): http.ClientRequest {
-    const { method, signal } = asked;
-    const path = asked.path + queryOf(asked.query);
+  #begin(call: ApiRequest, headers: Record<string, string>, agent: http.Agent | false): http.ClientRequest {
+    const { method, signal } = call;
+    const path = call.path + queryOf(call.query);
     const common = { method, agent, ...(signal && { signal }) };
     if ("socket" in this.#target) {
       const to = { socketPath: this.#target.socket, path, headers: { host: "kennel", ...headers } };
@@ -165,7 +164,7 @@ export class Transport {
   }
 }
 
-/** Says, when asked, whether the request may have been heard. */
+/** Returns a function that reports whether the request may have arrived. */
 function watch(request: http.ClientRequest): () => "unsent" | "maybe" {
   let connected = false;
   request.once("socket", (socket) => {
@@ -179,12 +178,12 @@ function watch(request: http.ClientRequest): () => "unsent" | "maybe" {
   return () => (connected ? "maybe" : "unsent");
 }
 
-/** Whoever waits is let go when the daemon leaves; the next one can be asked. */
+/** A leaving daemon refuses pending waits; the next daemon can answer them. */
 function isLeaving(error: unknown, method: string): boolean {
   return method === "GET" && error instanceof KennelProblem && error.code === "refused";
 }
 
-/** The path of an operation, with its parts filled in. */
+/** Returns the path of an operation with its parameters filled in. */
 export function pathOf(name: keyof Operations, parts: Record<string, string> | undefined): string {
   return ROUTES[name].path.replace(/\{(\w+)\}/g, (_, part: string) => {
     const value = parts?.[part];
@@ -193,9 +192,9 @@ export function pathOf(name: keyof Operations, parts: Record<string, string> | u
   });
 }
 
-function queryOf(query: Asked["query"]): string {
-  const said = Object.entries(query ?? {}).filter(([, value]) => value !== undefined && value !== null);
-  const pairs = said.map(([name, value]): [string, string] => [name, String(value)]);
+function queryOf(query: ApiRequest["query"]): string {
+  const given = Object.entries(query ?? {}).filter(([, value]) => value !== undefined && value !== null);
+  const pairs = given.map(([name, value]): [string, string] => [name, String(value)]);
   const text = new URLSearchParams(pairs).toString();
   return text && `?${text}`;
 }

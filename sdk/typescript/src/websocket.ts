@@ -3,24 +3,24 @@ import type { Duplex } from "node:stream";
 
 import { KennelError } from "./errors.js";
 import { encode, type Message, MessageParser, Opcode } from "./frames.js";
-import { Lost } from "./patience.js";
-import type { Asked, Transport } from "./transport.js";
+import { ConnectionLost } from "./reconnect.js";
+import type { ApiRequest, Transport } from "./transport.js";
 
-/** By RFC 6455. */
+/** The key suffix of RFC 6455. */
 const MAGIC = "258EAFA5-E914-47DA-95CA-C5AB0DC85B11";
-/** So much may wait for whoever reads, before nothing more is taken from the connection. */
-const AHEAD = 1024 * 1024;
-/** How long the other side may take to say goodbye. */
-const GOODBYE = 2000;
+/** How many bytes may wait for the reader before the connection is paused. */
+const MAX_BUFFERED = 1024 * 1024;
+/** How long to wait for the close frame of the server, in milliseconds. */
+const CLOSE_TIMEOUT_MS = 2000;
 
 /** How a connection ended. */
 export interface Closed {
-  /** By RFC 6455; 1006 if it was cut. */
+  /** The close code of RFC 6455; 1006 if the connection was cut. */
   code: number;
   reason: string;
 }
 
-/** A WebSocket, over whatever the transport has: Node's own can't use Unix sockets. */
+/** A WebSocket over the connection of the transport. Node’s own WebSocket can’t use Unix sockets. */
 export class WebSocketConnection {
   readonly #socket: Duplex;
   readonly #parser = new MessageParser();
@@ -28,7 +28,7 @@ export class WebSocketConnection {
   #size = 0;
   #wakers: (() => void)[] = [];
   #closed: Closed | undefined;
-  #saidGoodbye = false;
+  #isClosing = false;
 
   private constructor(socket: Duplex, head: Buffer) {
     this.#socket = socket;
@@ -38,7 +38,7 @@ export class WebSocketConnection {
     if (head.length > 0) this.#take(head);
   }
 
-  static async open(transport: Transport, asked: Omit<Asked, "method">): Promise<WebSocketConnection> {
+  static async open(transport: Transport, request: Omit<ApiRequest, "method">): Promise<WebSocketConnection> {
     const key = randomBytes(16).toString("base64");
     const headers = {
       connection: "Upgrade",
@@ -46,60 +46,60 @@ export class WebSocketConnection {
       "sec-websocket-key": key,
       "sec-websocket-version": "13",
     };
-    const { response, socket, head } = await transport.upgrade({ ...asked, method: "GET", headers });
+    const { response, socket, head } = await transport.upgrade({ ...request, method: "GET", headers });
     const accepted = createHash("sha1").update(key + MAGIC).digest("base64");
     if (response.headers["sec-websocket-accept"] !== accepted) {
       socket.destroy();
-      throw new KennelError("whoever answers does not speak WebSocket");
+      throw new KennelError("the server does not support WebSocket");
     }
     return new WebSocketConnection(socket, head);
   }
 
-  /** How it ended, once it has. */
+  /** How the connection ended; undefined while it is open. */
   get closed(): Closed | undefined {
     return this.#closed;
   }
 
-  /** The next message; none when there are no more. */
+  /** Returns the next message; undefined at the end. */
   async next(): Promise<Message | undefined> {
     for (;;) {
       const message = this.#waiting.shift();
       if (message) {
         this.#size -= message.payload.length;
-        if (this.#size < AHEAD) this.#socket.resume();
+        if (this.#size < MAX_BUFFERED) this.#socket.resume();
         return message;
       }
       if (this.#closed) return undefined;
-      await this.#news();
+      await this.#nextChange();
     }
   }
 
-  /** Sends something; done when the connection takes more. */
+  /** Sends a message; resolves when it is written. */
   async send(data: string | Uint8Array): Promise<void> {
     const opcode = typeof data === "string" ? Opcode.Text : Opcode.Binary;
-    if (this.#closed || this.#saidGoodbye) throw new Lost("unsent", "the connection is closed");
+    if (this.#closed || this.#isClosing) throw new ConnectionLost("unsent", "the connection is closed");
     const frame = encode(opcode, typeof data === "string" ? Buffer.from(data) : data);
-    await new Promise<void>((sent, failed) => {
-      this.#socket.write(frame, (error) => (error ? failed(new Lost("maybe", error)) : sent()));
+    await new Promise<void>((resolve, reject) => {
+      this.#socket.write(frame, (error) => (error ? reject(new ConnectionLost("maybe", error)) : resolve()));
     });
   }
 
-  /** Says goodbye, and sees the connection end. */
+  /** Closes the connection and waits for its end. */
   async close(code = 1000): Promise<void> {
     if (this.#closed) return;
-    this.#sayGoodbye(code);
-    const timer = setTimeout(() => this.#socket.destroy(), GOODBYE);
+    this.#sendClose(code);
+    const timer = setTimeout(() => this.#socket.destroy(), CLOSE_TIMEOUT_MS);
     while (!this.#closed) {
-      // Nobody wants it any more, and the goodbye is behind it.
+      // Discard pending messages: the close frame comes after them.
       this.#waiting.length = 0;
       this.#size = 0;
       this.#socket.resume();
-      await this.#news();
+      await this.#nextChange();
     }
     clearTimeout(timer);
   }
 
-  /** Lets go at once. */
+  /** Closes the connection immediately. */
   destroy(): void {
     this.#socket.destroy();
   }
@@ -108,12 +108,12 @@ export class WebSocketConnection {
     try {
       for (const message of this.#parser.push(bytes)) this.#handle(message);
     } catch {
-      this.#sayGoodbye(1002);
-      this.#end({ code: 1002, reason: "the other side sends what is no WebSocket" });
+      this.#sendClose(1002);
+      this.#end({ code: 1002, reason: "the server sent an invalid frame" });
       return;
     }
-    if (this.#size >= AHEAD) this.#socket.pause();
-    this.#rouse();
+    if (this.#size >= MAX_BUFFERED) this.#socket.pause();
+    this.#wake();
   }
 
   #handle(message: Message): void {
@@ -125,7 +125,7 @@ export class WebSocketConnection {
         return;
       case Opcode.Close: {
         const code = message.payload.length >= 2 ? message.payload.readUInt16BE(0) : 1005;
-        this.#sayGoodbye(code === 1005 ? 1000 : code);
+        this.#sendClose(code === 1005 ? 1000 : code);
         this.#end({ code, reason: message.payload.subarray(2).toString() });
         return;
       }
@@ -135,9 +135,9 @@ export class WebSocketConnection {
     }
   }
 
-  #sayGoodbye(code: number): void {
-    if (this.#saidGoodbye) return;
-    this.#saidGoodbye = true;
+  #sendClose(code: number): void {
+    if (this.#isClosing) return;
+    this.#isClosing = true;
     const payload = Buffer.alloc(2);
     payload.writeUInt16BE(code);
     if (this.#socket.writable) this.#socket.write(encode(Opcode.Close, payload));
@@ -147,14 +147,14 @@ export class WebSocketConnection {
     this.#closed ??= how;
     this.#socket.end();
     this.#socket.resume();
-    this.#rouse();
+    this.#wake();
   }
 
-  #news(): Promise<void> {
+  #nextChange(): Promise<void> {
     return new Promise((wake) => this.#wakers.push(wake));
   }
 
-  #rouse(): void {
+  #wake(): void {
     for (const wake of this.#wakers.splice(0)) wake();
   }
 }

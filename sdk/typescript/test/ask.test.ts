@@ -3,7 +3,7 @@ import { test } from "node:test";
 
 import { agent, eventually, TestHome } from "./home.js";
 
-test("an agent is asked, and answers", async () => {
+test("asks an agent", async () => {
   await using home = await TestHome.make();
   await home.script("ok forty-two");
   const { env } = home;
@@ -13,7 +13,7 @@ test("an agent is asked, and answers", async () => {
   assert.equal(answer.usage.output_tokens, 5);
 });
 
-test("what an agent does is told as it does it, over its attempts", async () => {
+test("streams the steps of an agent across attempts", async () => {
   await using home = await TestHome.make();
   await home.script("overloaded", "tool ok done");
   const { env } = home;
@@ -27,13 +27,13 @@ test("what an agent does is told as it does it, over its attempts", async () => 
   assert.ok(last?.event === "verdict" && last.answer === "done" && last.attempts === 2);
 });
 
-test("a prompt ends with whoever aborts it, and with whoever leaves off", async () => {
+test("an abort and leaving the iteration end the prompt", async () => {
   await using home = await TestHome.make();
   await home.script("hang");
   const { env } = home;
   const stopper = new AbortController();
-  const asked = { agent: "claude", prompt: "go", cwd: home.work, env };
-  const asking = home.kennel.ask({ ...asked, signal: stopper.signal });
+  const request = { agent: "claude", prompt: "go", cwd: home.work, env };
+  const asking = home.kennel.ask({ ...request, signal: stopper.signal });
   asking.catch(() => undefined);
   const live = async () => {
     let count = 0;
@@ -44,11 +44,11 @@ test("a prompt ends with whoever aborts it, and with whoever leaves off", async 
   stopper.abort();
   await assert.rejects(asking, { name: "AbortError" });
   assert.equal(await live(), 0);
-  for await (const part of home.kennel.askStream(asked)) if (part.event === "conversation") break;
+  for await (const part of home.kennel.askStream(request)) if (part.event === "conversation") break;
   assert.equal(await live(), 0);
 });
 
-test("a prompt outlives its daemon", async () => {
+test("a prompt survives a daemon crash", async () => {
   await using home = await TestHome.make();
   await home.script("hang");
   const { env } = home;
@@ -60,7 +60,7 @@ test("a prompt outlives its daemon", async () => {
   assert.equal((await answer).verdict, "cancelled");
 });
 
-test("members keep their conversation", async () => {
+test("a member keeps its conversation", async () => {
   await using home = await TestHome.make();
   await home.script("ok one", "ok two");
   await home.kennel.members.add("anna", { seat: { agent: "claude" }, cwd: home.work });
@@ -74,7 +74,7 @@ test("members keep their conversation", async () => {
   await assert.rejects(home.kennel.members.get("anna"), { code: "not_found" });
 });
 
-test("a plan is run, waited for and cancelled", async () => {
+test("runs and cancels a plan", async () => {
   await using home = await TestHome.make();
   await home.script("ok fine");
   const one = { name: "a", who: { agent: "claude" }, prompt: { text: "do {{input.what}}" } };
@@ -90,7 +90,7 @@ test("a plan is run, waited for and cancelled", async () => {
   assert.equal((await home.kennel.plans.list()).length, 2);
 });
 
-test("what runs inside a session has it for a parent", async () => {
+test("a child session ends with its parent", async () => {
   await using home = await TestHome.make();
   const session = await home.kennel.run([agent, "sleep"], { env: home.env });
   const child = await home.kennel.run([agent, "sleep"], { env: home.env, parent: session.id });

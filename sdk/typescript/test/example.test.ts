@@ -6,7 +6,7 @@ import { promisify } from "node:util";
 
 import { agent, kennelProgram, TestHome } from "./home.js";
 
-test("the example loses no line, and leaves no stray", async () => {
+test("the example loses no line and leaves no stray", async () => {
   await using home = await TestHome.make();
   const example = fileURLToPath(new URL("../examples/orchestrator.js", import.meta.url));
   const env = { ...home.env, KENNEL: kennelProgram, KENNEL_HOME: home.home };

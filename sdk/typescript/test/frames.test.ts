@@ -3,7 +3,7 @@ import { test } from "node:test";
 
 import { encode, FrameError, MessageParser, Opcode } from "../src/frames.js";
 
-/** A frame as a server sends it. */
+/** Encodes a frame as a server does. */
 function frame(first: number, payload: Buffer): Buffer {
   const length = payload.length;
   if (length < 126) return Buffer.concat([Buffer.from([first, length]), payload]);
@@ -15,7 +15,7 @@ function frame(first: number, payload: Buffer): Buffer {
   return Buffer.concat([head, payload]);
 }
 
-test("messages are put together, however they are cut", () => {
+test("parses messages from arbitrary pieces", () => {
   const sent = [
     { opcode: Opcode.Text, payload: Buffer.from("ab") },
     { opcode: Opcode.Ping, payload: Buffer.from("p") },
@@ -33,27 +33,27 @@ test("messages are put together, however they are cut", () => {
   ]);
   for (const size of [1, 2, 3, 7, 1000, bytes.length]) {
     const parser = new MessageParser();
-    const heard = [];
-    for (let at = 0; at < bytes.length; at += size) heard.push(...parser.push(bytes.subarray(at, at + size)));
-    assert.deepEqual(heard, sent, `in pieces of ${size}`);
+    const received = [];
+    for (let at = 0; at < bytes.length; at += size) received.push(...parser.push(bytes.subarray(at, at + size)));
+    assert.deepEqual(received, sent, `in pieces of ${size}`);
   }
 });
 
-test("what is no WebSocket is known as such", () => {
+test("rejects invalid frames", () => {
   const wrong = {
     "a masked frame": [0x81, 0x81, 0, 0, 0, 0, 1],
     "an extension": [0xc1, 0x00],
-    "a part of nothing": [0x80, 0x00],
+    "a fragment outside a message": [0x80, 0x00],
     "a message within another": [0x01, 0x00, 0x81, 0x00],
-    "a ping in parts": [0x09, 0x00],
+    "a fragmented ping": [0x09, 0x00],
     "too long": [0x82, 127, 0, 0, 0, 1, 0, 0, 0, 0],
   };
-  for (const [what, bytes] of Object.entries(wrong)) {
-    assert.throws(() => [...new MessageParser().push(Buffer.from(bytes))], FrameError, what);
+  for (const [name, bytes] of Object.entries(wrong)) {
+    assert.throws(() => [...new MessageParser().push(Buffer.from(bytes))], FrameError, name);
   }
 });
 
-test("what we send is masked, and has its length", () => {
+test("encodes masked frames with their length", () => {
   for (const length of [0, 1, 125, 126, 65535, 65536]) {
     const payload = Buffer.alloc(length, 5);
     const sent = encode(Opcode.Binary, payload);

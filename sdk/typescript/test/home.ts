@@ -12,12 +12,12 @@ import { type ConnectOptions, Kennel } from "@kennel/client";
 const root = fileURLToPath(new URL("../../../../", import.meta.url));
 const programs = process.env["KENNEL_TEST_PROGRAMS"] ?? path.join(process.env["CARGO_TARGET_DIR"] ?? path.join(root, "target"), "debug");
 
-/** The program that is tested against. */
+/** The binary under test. */
 export const kennelProgram = path.join(programs, "kennel");
-/** An agent that misbehaves on demand. */
+/** An agent that misbehaves on request. */
 export const agent = path.join(programs, "fake-agent");
 
-/** A home of its own, with a daemon; all that was in it is ended and seen to be gone when it is left. */
+/** A home with a daemon. Disposing it ends every process and checks that none is left. */
 export class TestHome implements AsyncDisposable {
   private constructor(
     readonly folder: string,
@@ -31,7 +31,7 @@ export class TestHome implements AsyncDisposable {
     const [home, work] = [path.join(top, "home"), path.join(top, "work")];
     await mkdir(work);
     await mkdir(path.join(top, "bin"));
-    // Under its short name it speaks as Claude Code does.
+    // With this name it behaves like Claude Code.
     await symlink(agent, path.join(top, "bin/claude"));
     const kennel = await Kennel.connect({ home, start: true, program: kennelProgram, ...options });
     const { home_id } = await kennel.daemon();
@@ -48,19 +48,19 @@ export class TestHome implements AsyncDisposable {
     return { PATH: `${path.join(this.folder, "bin")}:${PATH}`, HOME: this.folder, FAKE_CLAUDE: path.join(this.folder, "claude") };
   }
 
-  /** Kills the daemon; its next one is there soon. */
+  /** Kills the daemon; a new one starts soon. */
   async killDaemon(): Promise<void> {
     const { pid } = await this.kennel.daemon();
     process.kill(pid, "SIGKILL");
   }
 
-  /** What the scripted agent does, launch by launch. */
+  /** Sets the script of the agent, one line per launch. */
   async script(...lines: string[]): Promise<void> {
     await mkdir(path.join(this.folder, "claude"), { recursive: true });
     await writeFile(path.join(this.folder, "claude/script"), lines.map((line) => `${line}\n`).join(""));
   }
 
-  /** Pids of this home's processes, but for the daemon's own. */
+  /** Returns the pids of this home’s processes, without the daemon. */
   async processes(): Promise<number[]> {
     const found: number[] = [];
     for (const name of await readdir("/proc")) {
@@ -84,11 +84,11 @@ export class TestHome implements AsyncDisposable {
   }
 }
 
-/** Waits for something to be so. */
+/** Waits until a condition holds. */
 export async function eventually(what: string, is: () => Promise<boolean> | boolean, limitMs = 10_000): Promise<void> {
   const deadline = Date.now() + limitMs;
   while (!(await is())) {
-    assert.ok(Date.now() < deadline, `it did not come to be: ${what}`);
+    assert.ok(Date.now() < deadline, `timed out: ${what}`);
     await sleep(10);
   }
 }

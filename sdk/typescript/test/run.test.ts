@@ -7,7 +7,7 @@ import { Kennel, KennelNotStarted, KennelProblem, KennelUnreachable } from "@ken
 
 import { agent, eventually, TestHome } from "./home.js";
 
-test("a command runs in our folder with our environment, and its exit code is its own", async () => {
+test("runs a command with folder and environment, and returns its exit code", async () => {
   await using home = await TestHome.make();
   const session = await home.kennel.run(["sh", "-c", 'test "$PWD" = "$WORK" && exit 7'], {
     cwd: home.work,
@@ -22,7 +22,7 @@ test("a command runs in our folder with our environment, and its exit code is it
   assert.equal((await home.kennel.session("seven")).id, session.id);
 });
 
-test("a stop ends everything that an agent has started", async () => {
+test("a stop ends the whole process tree", async () => {
   await using home = await TestHome.make();
   const session = await home.kennel.run([agent, "setsid", "3"], { env: home.env });
   const inside = async () => (await session.inspect()).members.length;
@@ -33,7 +33,7 @@ test("a stop ends everything that an agent has started", async () => {
   assert.equal(session.phase, "cleaned");
 });
 
-test("what is left of its scope is stopped", async () => {
+test("leaving the scope stops the session", async () => {
   await using home = await TestHome.make();
   let id: string;
   {
@@ -45,7 +45,7 @@ test("what is left of its scope is stopped", async () => {
   assert.equal(gone.view.reason?.kind, "stopped");
 });
 
-test("a signal ends a session at any time", async () => {
+test("an abort signal stops a running session", async () => {
   await using home = await TestHome.make();
   const stopper = new AbortController();
   const session = await home.kennel.run([agent, "sleep"], { env: home.env, signal: stopper.signal });
@@ -54,12 +54,12 @@ test("a signal ends a session at any time", async () => {
   assert.equal(outcome.reason?.kind, "stopped");
 });
 
-test("a run that is aborted in mid-start leaves nothing, whenever that is", async () => {
+test("an abort during the start leaves no session", async () => {
   await using home = await TestHome.make();
-  const why = new Error("not any more");
+  const why = new Error("aborted");
   const runs = [0, 0, 1, 2, 4, 8, 12, 20, 40].map(async (pause) => {
     const stopper = new AbortController();
-    // It never gets ready, so that it is in mid-start whenever it is aborted.
+    // It never becomes ready, so every abort hits a starting session.
     const starting = home.kennel.run([agent, "with-daemon", "sleep"], {
       env: home.env,
       ready: { kind: "report" },
@@ -78,16 +78,16 @@ test("a run that is aborted in mid-start leaves nothing, whenever that is", asyn
   }
 });
 
-test("one that is aborted before it is asked for is not asked for", async () => {
+test("an aborted signal sends no request", async () => {
   await using home = await TestHome.make();
   await assert.rejects(home.kennel.run(["true"], { signal: AbortSignal.abort() }), { name: "AbortError" });
   for await (const session of home.kennel.sessions({ all: true })) assert.fail(session.id);
 });
 
-test("whoever joins with the same key gets the same session, and does not end it by going", async () => {
+test("a request with the same key joins the session and does not stop it", async () => {
   await using home = await TestHome.make();
   const key = randomUUID();
-  const ask = (signal?: AbortSignal) =>
+  const run = (signal?: AbortSignal) =>
     home.kennel.run([agent, "sleep"], {
       env: home.env,
       cwd: home.work,
@@ -96,16 +96,16 @@ test("whoever joins with the same key gets the same session, and does not end it
       until: "ready",
       ...(signal && { signal }),
     });
-  const first = ask();
+  const first = run();
   first.catch(() => undefined);
   const sessions = async () => {
     const found = [];
     for await (const session of home.kennel.sessions({ key })) found.push(session);
     return found;
   };
-  await eventually("it is there", async () => (await sessions()).length === 1);
+  await eventually("the session exists", async () => (await sessions()).length === 1);
   const stopper = new AbortController();
-  const second = ask(stopper.signal);
+  const second = run(stopper.signal);
   second.catch(() => undefined);
   await sleep(50);
   stopper.abort();
@@ -117,7 +117,7 @@ test("whoever joins with the same key gets the same session, and does not end it
   assert.equal((await first).id, only?.id);
 });
 
-test("a daemon that is killed over a request makes no second session", async () => {
+test("a daemon crash during requests creates no second session", async () => {
   await using home = await TestHome.make();
   const runs = Array.from({ length: 6 }, (_, number) =>
     home.kennel.run([agent, "sleep"], { env: home.env, name: `n${number}` }),
@@ -130,12 +130,12 @@ test("a daemon that is killed over a request makes no second session", async () 
   await home.killDaemon();
   const waits = sessions.map((session) => session.wait());
   const stops = await Promise.all(sessions.map((session) => session.stop({ now: true })));
-  // The killed one may have heard it: then its next one says that it is done.
+  // The killed daemon may have received the stop: then the next one reports that the session has ended.
   for (const { result } of stops) assert.notEqual(result, "still_alive");
   for (const { reason } of await Promise.all(waits)) assert.equal(reason?.kind, "stopped");
 });
 
-test("what is refused is told with its code, status and hint", async () => {
+test("errors have code, status and hint", async () => {
   await using home = await TestHome.make();
   await assert.rejects(home.kennel.session("nobody"), (error) => {
     assert.ok(error instanceof KennelProblem);
@@ -153,7 +153,7 @@ test("what is refused is told with its code, status and hint", async () => {
   });
 });
 
-test("no daemon is a matter of a moment, not of a long wait", async () => {
+test("connecting fails immediately without a daemon", async () => {
   await assert.rejects(Kennel.connect({ home: "/nonexistent" }), (error) => {
     assert.ok(error instanceof KennelUnreachable);
     assert.equal(error.reached, "unsent");
@@ -161,7 +161,7 @@ test("no daemon is a matter of a moment, not of a long wait", async () => {
   });
 });
 
-test("input goes to the agent, and so does its end", async () => {
+test("sends input and its end to the agent", async () => {
   await using home = await TestHome.make();
   const session = await home.kennel.run([agent, "echo"], { env: home.env, stdin: "pipe" });
   await session.write("one\n");

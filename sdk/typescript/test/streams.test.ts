@@ -4,7 +4,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 
 import { agent, eventually, TestHome } from "./home.js";
 
-test("output comes as it is printed, each stream under its name, up to its end", async () => {
+test("follows the output of both streams to the end", async () => {
   await using home = await TestHome.make();
   const session = await home.kennel.run(["sh", "-c", "echo out; echo err >&2; printf '\\377'"], { env: home.env });
   const texts = { stdout: "", stderr: "", terminal: "" };
@@ -21,7 +21,7 @@ test("output comes as it is printed, each stream under its name, up to its end",
   assert.deepEqual(errors, ["err\n"]);
 });
 
-test("output that is followed over the death of the daemon has every line once", async () => {
+test("output has every line once across daemon crashes", async () => {
   await using home = await TestHome.make();
   const session = await home.kennel.run([agent, "lines", "150", "10", "0"], { env: home.env });
   let text = "";
@@ -41,7 +41,7 @@ test("output that is followed over the death of the daemon has every line once",
   assert.equal((await session.wait()).exitCode, 0);
 });
 
-test("a slow reader of much output gets all of it", async () => {
+test("a slow reader gets all output", async () => {
   await using home = await TestHome.make();
   const size = 3_000_000;
   const session = await home.kennel.run([agent, "flood", String(size)], { env: home.env });
@@ -54,7 +54,7 @@ test("a slow reader of much output gets all of it", async () => {
   assert.equal(length, size);
 });
 
-test("whoever stops reading lets go of the connection", async () => {
+test("leaving the iteration closes the connection", async () => {
   await using home = await TestHome.make();
   await using session = await home.kennel.run([agent, "lines", "100000", "5", "0"], { env: home.env });
   for await (const chunk of session.output({ follow: true })) if (chunk.text.includes("line 3")) break;
@@ -67,7 +67,7 @@ test("whoever stops reading lets go of the connection", async () => {
   await assert.rejects(reading, { name: "AbortError" });
 });
 
-test("events that are followed over the death of the daemon come once each, in order", async () => {
+test("events come once and in order across daemon crashes", async () => {
   await using home = await TestHome.make();
   const stopper = new AbortController();
   const seen: { seq: number; kind: string; session: string | null }[] = [];
@@ -83,19 +83,19 @@ test("events that are followed over the death of the daemon come once each, in o
     await home.killDaemon();
   }
   const cleaned = () => seen.filter(({ kind }) => kind === "cleaned").map(({ session }) => session);
-  await eventually("all ends were heard of", () => cleaned().length >= 3);
-  await eventually("so were all daemons", () => seen.filter(({ kind }) => kind === "daemon_started").length >= 4);
+  await eventually("all ends were received", () => cleaned().length >= 3);
+  await eventually("all daemon starts were received", () => seen.filter(({ kind }) => kind === "daemon_started").length >= 4);
   stopper.abort();
   await assert.rejects(reading, { name: "AbortError" });
   assert.deepEqual(cleaned(), ids);
   assert.deepEqual(
     seen.map(({ seq }) => seq),
     seen.map((_, at) => (seen[0]?.seq ?? 0) + at),
-    "a gap or a repetition",
+    "no gap and no repetition",
   );
 });
 
-test("events can be had of one session, and of some kinds", async () => {
+test("filters events by session and kind", async () => {
   await using home = await TestHome.make();
   const other = await home.kennel.run([agent, "exit", "0"], { env: home.env });
   await other.wait();

@@ -7,10 +7,10 @@ import { Kennel, KennelProblem } from "@kennel/client";
 
 import { agent, TestHome } from "./home.js";
 
-test("over TCP each request has the token, and a wrong one is a problem", async () => {
+test("TCP requests have the token, and a wrong one is refused", async () => {
   const server = http.createServer((request, response) => {
     if (request.headers.authorization !== "Bearer right") {
-      const problem = { type: "", title: "", status: 401, detail: "who are you?", code: "unauthorized" };
+      const problem = { type: "", title: "", status: 401, detail: "invalid token", code: "unauthorized" };
       return void response.writeHead(401).end(JSON.stringify(problem));
     }
     response.end(JSON.stringify(request.url === "/v1/daemon" ? { home_id: "x" } : { strays: [], outside: [] }));
@@ -22,7 +22,7 @@ test("over TCP each request has the token, and a wrong one is a problem", async 
     assert.deepEqual((await kennel.strays()).strays, []);
     await assert.rejects(Kennel.connect({ url, token: "wrong" }), (error) => {
       assert.ok(error instanceof KennelProblem);
-      assert.deepEqual([error.status, error.detail], [401, "who are you?"]);
+      assert.deepEqual([error.status, error.detail], [401, "invalid token"]);
       return true;
     });
   } finally {
@@ -31,7 +31,7 @@ test("over TCP each request has the token, and a wrong one is a problem", async 
   }
 });
 
-test("over TCP there are sessions, streams and terminals, over the death of the daemon too", async () => {
+test("sessions, streams and terminals work over TCP, across a daemon crash", async () => {
   await using home = await TestHome.make();
   const { url } = await home.kennel.api.call("listen", { body: { listen: "127.0.0.1:0" } });
   const { secret } = await home.kennel.api.call("getToken", {});

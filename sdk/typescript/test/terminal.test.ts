@@ -5,25 +5,25 @@ import type { Terminal } from "@kennel/client";
 
 import { agent, TestHome } from "./home.js";
 
-/** Reads until the text has come. */
+/** Reads until the text matches. */
 async function until(bytes: AsyncIterator<Buffer>, wanted: RegExp): Promise<string> {
   let text = "";
   while (!wanted.test(text)) {
     const next = await bytes.next();
-    assert.ok(!next.done, `it ended before ${wanted} came: ${JSON.stringify(text)}`);
+    assert.ok(!next.done, `it ended before ${wanted}: ${JSON.stringify(text)}`);
     text += next.value.toString();
   }
   return text;
 }
 
-/** A signal for tests that would wait for ever. */
-const soon = () => AbortSignal.timeout(20_000);
+/** A timeout for tests that would hang. */
+const timeout = () => AbortSignal.timeout(20_000);
 
-test("what is typed into a terminal comes back", async () => {
+test("sends input to a terminal", async () => {
   await using home = await TestHome.make();
   const size = { columns: 80, rows: 24 };
   const session = await home.kennel.run([agent, "cat-tty-line"], { env: home.env, terminal: size });
-  await using terminal: Terminal = await session.terminal({ replay: "all", signal: soon() });
+  await using terminal: Terminal = await session.terminal({ replay: "all", signal: timeout() });
   const bytes = terminal[Symbol.asyncIterator]();
   await terminal.write("hello\n");
   assert.match(await until(bytes, /got:hello/), /hello/);
@@ -31,11 +31,11 @@ test("what is typed into a terminal comes back", async () => {
   assert.equal((await session.wait()).exitCode, 0);
 });
 
-test("a terminal takes the size of the window", async () => {
+test("resizes a terminal", async () => {
   await using home = await TestHome.make();
   const size = { columns: 80, rows: 24 };
   await using session = await home.kennel.run([agent, "winsize", "100"], { env: home.env, terminal: size });
-  await using terminal = await session.terminal({ replay: "all", signal: soon() });
+  await using terminal = await session.terminal({ replay: "all", signal: timeout() });
   const bytes = terminal[Symbol.asyncIterator]();
   await until(bytes, /24x80/);
   await terminal.resize({ columns: 100, rows: 30 });
@@ -44,11 +44,11 @@ test("a terminal takes the size of the window", async () => {
   await until(bytes, /20x70/);
 });
 
-test("a terminal goes on where it was when the daemon is killed", async () => {
+test("a terminal continues across a daemon crash", async () => {
   await using home = await TestHome.make();
   const size = { columns: 80, rows: 24 };
   await using session = await home.kennel.run([agent, "lines", "200", "10", "0"], { env: home.env, terminal: size });
-  await using terminal = await session.terminal({ replay: "all", signal: soon() });
+  await using terminal = await session.terminal({ replay: "all", signal: timeout() });
   let text = "";
   let killed = false;
   for await (const bytes of terminal) {
@@ -62,11 +62,11 @@ test("a terminal goes on where it was when the daemon is killed", async () => {
   assert.equal(text, ["ready\r\n", ...lines].join(""));
 });
 
-test("who only looks on can't type", async () => {
+test("a read-only terminal refuses input", async () => {
   await using home = await TestHome.make();
   const size = { columns: 80, rows: 24 };
   await using session = await home.kennel.run([agent, "cat-tty-line"], { env: home.env, terminal: size });
-  await using terminal = await session.terminal({ readOnly: true, signal: soon() });
+  await using terminal = await session.terminal({ readOnly: true, signal: timeout() });
   await terminal.write("hello\n");
   const reading = (async () => {
     for await (const _ of terminal);

@@ -9,9 +9,9 @@ import { Kennel, KennelUnreachable, Session } from "@kennel/client";
 
 type Handler = (request: http.IncomingMessage, response: http.ServerResponse, body: string) => void;
 
-/** A daemon that does as it is told, and what it was asked. */
+/** A scripted daemon that records its requests. */
 class FakeDaemon implements AsyncDisposable {
-  readonly asked: { method: string; url: string; body: string; headers: http.IncomingHttpHeaders }[] = [];
+  readonly requests: { method: string; url: string; body: string; headers: http.IncomingHttpHeaders }[] = [];
 
   private constructor(
     readonly folder: string,
@@ -26,7 +26,7 @@ class FakeDaemon implements AsyncDisposable {
       request.on("end", () => {
         const { method = "", url = "", headers } = request;
         if (url === "/v1/daemon") return void response.end(JSON.stringify({ home_id: "x" }));
-        daemon.asked.push({ method, url, body, headers });
+        daemon.requests.push({ method, url, body, headers });
         handle(request, response, body);
       });
     });
@@ -46,10 +46,10 @@ class FakeDaemon implements AsyncDisposable {
   }
 }
 
-/** A session as far as it matters here. */
+/** The fields of a session that these tests need. */
 const view = (asked_by = "") => ({ session: "s", id: "s", phase: "running", spec: { asked_by }, exit: null, reason: null });
 
-test("input whose connection is lost is not sent twice", async () => {
+test("does not send input twice", async () => {
   await using daemon = await FakeDaemon.make((request) => request.socket.destroy());
   await using kennel = await daemon.connect(1000);
   const session = new Session(kennel.api as never, view() as never);
@@ -58,44 +58,44 @@ test("input whose connection is lost is not sent twice", async () => {
     assert.equal(error.reached, "maybe");
     return true;
   });
-  assert.equal(daemon.asked.length, 1);
+  assert.equal(daemon.requests.length, 1);
 });
 
-test("a new session that has to be asked for again is the same one", async () => {
+test("repeats the creation of a session with the same key", async () => {
   await using daemon = await FakeDaemon.make((request, response, body) => {
-    if (daemon.asked.length < 3) return void request.socket.destroy();
+    if (daemon.requests.length < 3) return void request.socket.destroy();
     const { asked_by } = JSON.parse(body) as { asked_by: string };
     response.writeHead(201).end(JSON.stringify(view(asked_by)));
   });
   await using kennel = await daemon.connect(5000);
   assert.equal((await kennel.run(["true"])).id, "s");
-  const bodies = new Set(daemon.asked.map(({ body }) => body));
-  assert.equal(daemon.asked.length, 3);
+  const bodies = new Set(daemon.requests.map(({ body }) => body));
+  assert.equal(daemon.requests.length, 3);
   assert.equal(bodies.size, 1);
   assert.ok((JSON.parse([...bodies][0] ?? "{}") as { key: string }).key.length > 20);
 });
 
-test("a daemon that is just leaving is followed by its next one", async () => {
+test("retries when the daemon is leaving", async () => {
   await using daemon = await FakeDaemon.make((_, response) => {
-    const problem = { type: "urn:kennel:gone", title: "", status: 503, detail: "it leaves", code: "gone" };
-    if (daemon.asked.length < 3) return void response.writeHead(503).end(JSON.stringify(problem));
+    const problem = { type: "urn:kennel:gone", title: "", status: 503, detail: "the daemon is leaving", code: "gone" };
+    if (daemon.requests.length < 3) return void response.writeHead(503).end(JSON.stringify(problem));
     response.end(JSON.stringify({ strays: [], outside: [] }));
   });
   await using kennel = await daemon.connect(5000);
   assert.deepEqual((await kennel.strays()).strays, []);
-  assert.equal(daemon.asked.length, 3);
+  assert.equal(daemon.requests.length, 3);
 });
 
-test("it is not looked for without end", async () => {
+test("gives up after the time limit", async () => {
   await using daemon = await FakeDaemon.make((request) => request.socket.destroy());
   await using kennel = await daemon.connect(200);
-  const begun = Date.now();
+  const started = Date.now();
   await assert.rejects(kennel.strays(), KennelUnreachable);
-  assert.ok(Date.now() - begun >= 200);
-  assert.ok(daemon.asked.length > 3);
+  assert.ok(Date.now() - started >= 200);
+  assert.ok(daemon.requests.length > 3);
 });
 
-test("a stream that is cut in the middle of an event goes on after the last whole one", async () => {
+test("resumes a stream after the last complete event", async () => {
   const event = (seq: number) => `id: ${seq}\nevent: k\ndata: {"seq":${seq}}\n\n`;
   await using daemon = await FakeDaemon.make((request, response) => {
     response.writeHead(200, { "content-type": "text/event-stream" });
@@ -106,11 +106,11 @@ test("a stream that is cut in the middle of an event goes on after the last whol
   const seen: number[] = [];
   for await (const { seq } of kennel.events()) if (seen.push(seq) === 7) break;
   assert.deepEqual(seen, [1, 2, 3, 4, 5, 6, 7]);
-  const ids = daemon.asked.map(({ headers }) => headers["last-event-id"]);
+  const ids = daemon.requests.map(({ headers }) => headers["last-event-id"]);
   assert.deepEqual(ids, [undefined, "2", "4", "6"]);
 });
 
-test("an abort of what nobody answers is heard at once", async () => {
+test("aborts a request without a response immediately", async () => {
   await using daemon = await FakeDaemon.make(() => undefined);
   await using kennel = await daemon.connect(5000);
   const stopper = new AbortController();
