@@ -137,7 +137,7 @@ impl Session {
     /// Takes an event in, and says what is to be done. See the module's drawing.
     #[must_use]
     pub fn step(&mut self, event: &Event) -> Vec<Effect> {
-        if self.started_by == StartedBy::Terminal {
+        if self.started_by == StartedBy::User {
             return self.step_terminal(event);
         }
         if event.is_of_keeper() && self.underway.unlaunched {

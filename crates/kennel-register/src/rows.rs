@@ -292,7 +292,7 @@ fn phase_text(phase: Phase) -> &'static str {
 fn started_by_text(started_by: StartedBy) -> &'static str {
     match started_by {
         StartedBy::Kennel => "kennel",
-        StartedBy::Terminal => "terminal",
+        StartedBy::User => "terminal",
     }
 }
 

@@ -16,7 +16,8 @@ pub enum StartedBy {
     Kennel,
     /// A user, in their own terminal: it is followed, and nothing but a stop that names it ends it. There is neither
     /// keeper nor pen, and what it starts is not held.
-    Terminal,
+    #[serde(rename = "terminal")]
+    User,
 }
 
 /// What was seen. The drawing is in the module of [`Session::step`].

@@ -152,7 +152,7 @@ pub(crate) fn standing(session: &SessionView) -> String {
         return format!("{} ({place})", phase(session.phase));
     }
     let standing = match (session.phase, session.ready) {
-        (Phase::Running, _) if session.started_by == StartedBy::Terminal => match session.exit {
+        (Phase::Running, _) if session.started_by == StartedBy::User => match session.exit {
             None => "running (terminal)",
             Some(_) => "ended (not reaped)",
         },

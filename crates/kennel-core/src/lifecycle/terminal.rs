@@ -36,7 +36,7 @@ impl Session {
         owed: Vec<Owed>,
     ) -> Self {
         let mut session = Self::new(id, spec, token, owed);
-        session.started_by = StartedBy::Terminal;
+        session.started_by = StartedBy::User;
         session.phase = Phase::Reserved;
         // It runs, whatever we do.
         session.launch.granted = true;

@@ -107,7 +107,7 @@ impl World {
     #[must_use]
     pub fn follower_of(&self, identity: &str) -> Option<&Session> {
         self.sessions.values().find(|session| {
-            session.started_by == StartedBy::Terminal
+            session.started_by == StartedBy::User
                 && !session.has_ended()
                 && session.launch.identity.as_deref() == Some(identity)
         })

@@ -163,7 +163,7 @@ impl World {
         if newest.id > *after {
             return Relaunched::Already { id: newest.id.clone() };
         }
-        if newest.started_by == StartedBy::Terminal {
+        if newest.started_by == StartedBy::User {
             return Relaunched::Refused(RelaunchRefusal::NotLaunched(newest.id.clone()));
         }
         let by_person = matches!(how.by, RelaunchBy::Person { .. });

@@ -234,7 +234,7 @@ impl State {
     /// What holds in every state.
     fn check(&self) -> Result<(), String> {
         for session in [&self.memory, &self.row].into_iter().flatten() {
-            assert_eq!(session.started_by, StartedBy::Terminal);
+            assert_eq!(session.started_by, StartedBy::User);
             let given_up =
                 matches!(session.reason, Some(Reason::Forgotten { .. } | Reason::Failed { .. }));
             if session.has_ended() && self.alive && !given_up {

@@ -9,22 +9,22 @@ use tokio::task::spawn_blocking;
 
 use super::body::Body;
 use super::{Api, Peer, report};
-use crate::adoptee::Adoptee;
-use crate::home::{API_SOCKET, TOKEN_FILE};
-use crate::message::Command;
-use crate::refused::Refused;
-use crate::sweep;
+use crate::adopted::candidate::AdoptionCandidate;
+use crate::error::ApiError;
+use crate::os::home::{API_SOCKET, TOKEN_FILE};
+use crate::owner::message::{Command, census};
 
 pub(super) async fn adopt(
     State(api): State<Api>,
     peer: Peer,
     Body(request): Body<AdoptRequest>,
-) -> Result<(StatusCode, Json<AdoptAnswer>), Refused> {
+) -> Result<(StatusCode, Json<AdoptAnswer>), ApiError> {
     let asker = report::find(&api, peer).await?;
-    let census = sweep::census(&api.0.bus).await.map_err(|_| Refused::gone())?;
+    let census = census(&api.0.bus).await.map_err(|_| ApiError::gone())?;
     let home = api.0.home.clone();
-    let found = spawn_blocking(move || Adoptee::find(request, &asker, &home, &census)).await;
-    let adoptee = Box::new(found.map_err(Refused::internal)??);
+    let found =
+        spawn_blocking(move || AdoptionCandidate::find(request, &asker, &home, &census)).await;
+    let adoptee = Box::new(found.map_err(ApiError::internal)??);
     let session = api.ask(|answer| Command::Adopt { adoptee, answer }).await?;
     if session.phase >= Phase::Stopping {
         return Err(not_adopted(&session));
@@ -37,16 +37,16 @@ pub(super) async fn adopt(
         serde_json::from_value::<LaunchToken>(token.map_err(|_| not_adopted(&session))?.into());
     let answer = AdoptAnswer {
         session,
-        token: token.map_err(Refused::internal)?,
+        token: token.map_err(ApiError::internal)?,
         token_file: token_file.display().to_string(),
         socket: api.0.home.folder.join(API_SOCKET).display().to_string(),
     };
     Ok((StatusCode::CREATED, Json(answer)))
 }
 
-fn not_adopted(session: &SessionView) -> Refused {
+fn not_adopted(session: &SessionView) -> ApiError {
     match &session.reason {
-        Some(Reason::Failed { why, .. }) => Refused::busy(format!("it can't be adopted: {why}")),
-        _ => Refused::conflict(format!("session {} has ended, or is about to", session.id)),
+        Some(Reason::Failed { why, .. }) => ApiError::busy(format!("it can't be adopted: {why}")),
+        _ => ApiError::conflict(format!("session {} has ended, or is about to", session.id)),
     }
 }

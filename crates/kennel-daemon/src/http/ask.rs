@@ -16,16 +16,16 @@ use super::access::Identity;
 use super::body::Body;
 use super::sessions::{begin, name_asker, take_key};
 use super::{Api, answer, sse};
-use crate::clock;
-use crate::message::{Command, Until};
-use crate::refused::Refused;
+use crate::error::ApiError;
+use crate::os::clock;
+use crate::owner::message::{Command, Until};
 
 pub(super) async fn ask(
     State(api): State<Api>,
     identity: Identity,
     headers: HeaderMap,
     Body(mut request): Body<AskRequest>,
-) -> Result<Response, Refused> {
+) -> Result<Response, ApiError> {
     take_key(&headers, &mut request.key)?;
     let streamed = sse::is_accepted(&headers);
     // Who does not listen is not missed.
@@ -34,7 +34,7 @@ pub(super) async fn ask(
     let named = !request.by.is_empty();
     name_asker(&mut request.by);
     let (began, by) = (clock::rfc3339(clock::now_ms()), request.by.clone());
-    let request = request.into_session().map_err(Refused::invalid)?;
+    let request = request.into_session().map_err(ApiError::invalid)?;
     let view = begin(&api, &identity, request, Until::Accepted, None).await?;
     if !streamed {
         return Ok((StatusCode::CREATED, Json(view)).into_response());

@@ -9,21 +9,21 @@ use axum::http::request::Parts;
 use axum::response::{IntoResponse, Response};
 use serde::de::DeserializeOwned;
 
-use crate::refused::{Refused, RefusedKind};
+use crate::error::{ApiError, ApiErrorKind};
 
 /// A JSON body. None at all is as good as an empty object.
 pub(super) struct Body<T>(pub(super) T);
 
 impl<T: DeserializeOwned, S: Send + Sync> FromRequest<S> for Body<T> {
-    type Rejection = Refused;
+    type Rejection = ApiError;
 
-    async fn from_request(request: Request, state: &S) -> Result<Self, Refused> {
+    async fn from_request(request: Request, state: &S) -> Result<Self, ApiError> {
         let bytes = Bytes::from_request(request, state).await;
         let bytes = bytes.map_err(|rejection| match rejection.status() {
             StatusCode::PAYLOAD_TOO_LARGE => {
-                Refused::new(RefusedKind::TooLarge, "the body is larger than 16 MiB")
+                ApiError::new(ApiErrorKind::TooLarge, "the body is larger than 16 MiB")
             }
-            _ => Refused::new(RefusedKind::Malformed, rejection.body_text()),
+            _ => ApiError::new(ApiErrorKind::Malformed, rejection.body_text()),
         })?;
         parse(&bytes).map(Self)
     }
@@ -33,26 +33,26 @@ impl<T: DeserializeOwned, S: Send + Sync> FromRequest<S> for Body<T> {
 pub(super) struct Params<T>(pub(super) T);
 
 impl<T: DeserializeOwned, S: Send + Sync> FromRequestParts<S> for Params<T> {
-    type Rejection = Refused;
+    type Rejection = ApiError;
 
-    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Refused> {
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, ApiError> {
         let read = Query::<T>::from_request_parts(parts, state).await;
-        let Query(read) = read.map_err(|rejection| Refused::invalid(rejection.body_text()))?;
+        let Query(read) = read.map_err(|rejection| ApiError::invalid(rejection.body_text()))?;
         Ok(Self(read))
     }
 }
 
-fn parse<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Refused> {
+fn parse<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, ApiError> {
     let bytes = if bytes.is_empty() { b"{}" } else { bytes };
     serde_json::from_slice(bytes).map_err(|error| {
         let place = format!("line {}, column {}", error.line(), error.column());
         match error.classify() {
-            serde_json::error::Category::Data => Refused::invalid(format!(
+            serde_json::error::Category::Data => ApiError::invalid(format!(
                 "the body is not what is expected here, at {place}{}",
                 field(&error)
             )),
             // A choice that is given as a number counts among these, too.
-            _ => Refused::invalid(format!(
+            _ => ApiError::invalid(format!(
                 "the body is no JSON, or not what is expected here, at {place}"
             )),
         }
@@ -70,7 +70,7 @@ fn field(error: &serde_json::Error) -> String {
     format!(": {name}")
 }
 
-impl IntoResponse for Refused {
+impl IntoResponse for ApiError {
     fn into_response(self) -> Response {
         let status = StatusCode::from_u16(self.status());
         let status = status.unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
@@ -101,7 +101,7 @@ mod tests {
 
     #[test]
     fn a_refusal_is_a_problem_with_its_status() {
-        let response = Refused::conflict("no").into_response();
+        let response = ApiError::conflict("no").into_response();
         assert_eq!(response.status(), StatusCode::CONFLICT);
         assert_eq!(response.headers()[CONTENT_TYPE], "application/problem+json");
     }

@@ -16,13 +16,13 @@ use tokio::sync::mpsc;
 use super::Api;
 use super::body::Body;
 use super::stream::{self, Source};
-use crate::message::{Command, Leave, Message};
-use crate::refused::Refused;
+use crate::error::ApiError;
+use crate::owner::message::{Command, Leave, Message};
 
 /// Where things are, and nothing secret.
 const KEPT: [&str; 7] = ["HOME", "PATH", "LANG", "USER", "LOGNAME", "TZ", "TMPDIR"];
 
-pub(super) async fn show(State(api): State<Api>) -> Result<Json<DaemonView>, Refused> {
+pub(super) async fn show(State(api): State<Api>) -> Result<Json<DaemonView>, ApiError> {
     let view = api.ask(|answer| Command::Daemon { answer }).await?;
     let environment = whereabouts(std::env::vars_os());
     Ok(Json(DaemonView { listen: api.0.access.view(), environment, ..view }))
@@ -49,7 +49,7 @@ impl Source for Told {
 pub(super) async fn stop(
     State(api): State<Api>,
     Body(request): Body<ShutdownRequest>,
-) -> Result<Response, Refused> {
+) -> Result<Response, ApiError> {
     let (lines, told) = mpsc::unbounded_channel();
     let grace = request.grace_ms.map(Duration::from_millis);
     let leave = if request.keep {
@@ -58,17 +58,17 @@ pub(super) async fn stop(
         Leave::Stop { grace, lines: Some(lines) }
     };
     let sent = api.0.bus.send(Message::Command(Command::Leave(leave)));
-    sent.map_err(|_| Refused::gone())?;
+    sent.map_err(|_| ApiError::gone())?;
     Ok(stream::respond(Told(told)))
 }
 
 pub(super) async fn replace(
     State(api): State<Api>,
     Body(request): Body<ReplaceRequest>,
-) -> Result<StatusCode, Refused> {
+) -> Result<StatusCode, ApiError> {
     let program = request.program.unwrap_or_default();
     if !program.is_empty() && !program.starts_with('/') {
-        return Err(Refused::invalid(format!("program {program:?} is not absolute")));
+        return Err(ApiError::invalid(format!("program {program:?} is not absolute")));
     }
     api.ask(|answer| Command::Leave(Leave::Replace { program, answer })).await?;
     Ok(StatusCode::ACCEPTED)

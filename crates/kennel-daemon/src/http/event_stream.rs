@@ -5,6 +5,7 @@ use std::io;
 use axum::body::Bytes;
 use axum::http::HeaderMap;
 use axum::response::{IntoResponse, Response};
+use kennel_register::{EventPage, EventQuery};
 use kennel_types::SessionId;
 use tokio::sync::watch;
 use tokio::task::spawn_blocking;
@@ -14,8 +15,7 @@ use super::events::{CATCH_UP, Kinds, PIECE, begin};
 use super::feed::{Entry, Next};
 use super::pull::{self, Pieces};
 use super::{Api, sse};
-use crate::refused::Refused;
-use kennel_register::{EventPage, EventQuery};
+use crate::error::ApiError;
 
 /// What a client wants to see.
 pub(super) struct Wanted {
@@ -31,12 +31,12 @@ pub(super) async fn tell(
     api: Api,
     wanted: Wanted,
     headers: &HeaderMap,
-) -> Result<Response, Refused> {
+) -> Result<Response, ApiError> {
     let given_back = match sse::last_id(headers) {
         None => None,
         Some(id) => {
             let number = id.parse::<u64>();
-            Some(number.map_err(|_| Refused::invalid("Last-Event-ID is no number of an event"))?)
+            Some(number.map_err(|_| ApiError::invalid("Last-Event-ID is no number of an event"))?)
         }
     };
     let since = given_back.or(wanted.since);
@@ -171,8 +171,8 @@ mod tests {
 
     use super::super::{Access, AccessBeginning, Instruments, Live, Shared};
     use super::*;
-    use crate::deposit::Deposit;
-    use crate::home::Home;
+    use crate::launch::stdin_handoff::StdinHandoff;
+    use crate::os::home::Home;
     use kennel_register::{NewEvent, Register, Retention};
 
     struct World {
@@ -189,7 +189,7 @@ mod tests {
             let (bus, _messages) = tokio::sync::mpsc::unbounded_channel();
             let (leave, leaving) = watch::channel(false);
             let home = Home { folder: folder.path().to_owned(), id };
-            let (deposit, live) = (Deposit::default(), Live::new(Duration::ZERO));
+            let (deposit, live) = (StdinHandoff::default(), Live::new(Duration::ZERO));
             let register = opened.register;
             let access = Access::new(AccessBeginning::default());
             let instruments = Instruments::new(Arc::default(), Vec::new(), leaving.clone());

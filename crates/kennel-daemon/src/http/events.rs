@@ -8,6 +8,7 @@ use axum::body::Bytes;
 use axum::extract::State;
 use axum::http::HeaderMap;
 use axum::response::Response;
+use kennel_register::{EventQuery, ReadError};
 use kennel_types::SessionId;
 use serde::Deserialize;
 use tokio::sync::mpsc;
@@ -16,9 +17,8 @@ use tokio::task::spawn_blocking;
 use super::body::Params;
 use super::event_stream::{self, Wanted};
 use super::{Api, sse, stream};
-use crate::message::Command;
-use crate::refused::Refused;
-use kennel_register::{EventQuery, ReadError};
+use crate::error::ApiError;
+use crate::owner::message::Command;
 
 /// How many are read at once.
 pub(super) const PIECE: usize = 256;
@@ -78,7 +78,7 @@ pub(super) async fn events(
     State(api): State<Api>,
     headers: HeaderMap,
     Params(which): Params<Which>,
-) -> Result<Response, Refused> {
+) -> Result<Response, ApiError> {
     let session = match which.session.clone() {
         None => None,
         Some(reference) => Some(find(&api, reference).await?),
@@ -88,7 +88,7 @@ pub(super) async fn events(
     if as_events {
         if until.is_some() {
             let why = "`until` is for a part of the log, and a stream of events goes on: leave one of them out";
-            return Err(Refused::invalid(why));
+            return Err(ApiError::invalid(why));
         }
         return event_stream::tell(api, Wanted { since, tail, session, kinds }, &headers).await;
     }
@@ -103,12 +103,12 @@ pub(super) async fn events(
 }
 
 /// A session that is gone from the record still has its events.
-async fn find(api: &Api, reference: String) -> Result<SessionId, Refused> {
+async fn find(api: &Api, reference: String) -> Result<SessionId, ApiError> {
     if let Ok(id) = SessionId::parse(&reference) {
         return Ok(id);
     }
     let view = api.ask(|answer| Command::Show { reference, answer }).await?;
-    SessionId::parse(&view.id).map_err(Refused::internal)
+    SessionId::parse(&view.id).map_err(ApiError::internal)
 }
 
 /// Which part of the log.

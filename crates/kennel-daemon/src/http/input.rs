@@ -13,9 +13,9 @@ use tokio::time::timeout;
 
 use super::Api;
 use super::body::Body;
-use crate::conversation::{Conversation, TalkError};
-use crate::message::Command;
-use crate::refused::Refused;
+use crate::error::ApiError;
+use crate::keeper::request::{KeeperConnection, KeeperRequestError};
+use crate::owner::message::Command;
 
 /// How long a keeper may take to answer.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -28,11 +28,11 @@ pub(super) async fn signal(
     State(api): State<Api>,
     Path(reference): Path<String>,
     Body(SignalRequest { signal }): Body<SignalRequest>,
-) -> Result<StatusCode, Refused> {
+) -> Result<StatusCode, ApiError> {
     if !(1..=LAST_SIGNAL).contains(&signal) {
-        return Err(Refused::invalid(format!("there is no signal {signal}")));
+        return Err(ApiError::invalid(format!("there is no signal {signal}")));
     }
-    if show(&api, &reference).await?.started_by == StartedBy::Terminal {
+    if show(&api, &reference).await?.started_by == StartedBy::User {
         return signal_process(&api, reference, signal).await;
     }
     let conversation = begin(&api, reference).await?;
@@ -50,9 +50,9 @@ pub(super) async fn input(
     State(api): State<Api>,
     Path(reference): Path<String>,
     Body(InputRequest { hex, eof }): Body<InputRequest>,
-) -> Result<StatusCode, Refused> {
+) -> Result<StatusCode, ApiError> {
     let bytes = std::ffi::OsString::try_from(Text::Bytes { hex });
-    let bytes = bytes.map_err(Refused::invalid)?.into_encoded_bytes();
+    let bytes = bytes.map_err(ApiError::invalid)?.into_encoded_bytes();
     let conversation = begin(&api, reference).await?;
     for piece in bytes.chunks(LONGEST_INPUT) {
         let taken = async {
@@ -70,7 +70,7 @@ pub(super) async fn input(
         match timeout(READING, taken).await {
             Ok(taken) => answered(Ok(taken))?,
             Err(_) => {
-                return Err(Refused::busy("the agent does not read its input")
+                return Err(ApiError::busy("the agent does not read its input")
                     .hint("what it has not read waits for it"));
             }
         }
@@ -87,53 +87,53 @@ pub(super) async fn input(
 }
 
 /// A session that a user started is one process, and has no keeper.
-async fn signal_process(api: &Api, reference: String, number: i32) -> Result<StatusCode, Refused> {
+async fn signal_process(api: &Api, reference: String, number: i32) -> Result<StatusCode, ApiError> {
     let signal = Signal::from_named_raw(number);
-    let signal = signal.ok_or_else(|| Refused::invalid(format!("there is no signal {number}")))?;
+    let signal = signal.ok_or_else(|| ApiError::invalid(format!("there is no signal {number}")))?;
     let named = reference.clone();
     let handle = api.ask(|answer| Command::Handle { reference, answer }).await?;
-    match pidfd::send(handle.get_ref(), signal).map_err(Refused::internal)? {
+    match pidfd::send(handle.get_ref(), signal).map_err(ApiError::internal)? {
         Sent::Yes => Ok(StatusCode::NO_CONTENT),
-        Sent::Gone => Err(Refused::conflict(format!("session {named} does not run"))),
-        Sent::NotPermitted => Err(Refused::conflict("its process may not be signalled by us")),
+        Sent::Gone => Err(ApiError::conflict(format!("session {named} does not run"))),
+        Sent::NotPermitted => Err(ApiError::conflict("its process may not be signalled by us")),
     }
 }
 
-async fn show(api: &Api, reference: &str) -> Result<SessionView, Refused> {
+async fn show(api: &Api, reference: &str) -> Result<SessionView, ApiError> {
     let reference = reference.to_owned();
     api.ask(|answer| Command::Show { reference, answer }).await
 }
 
 /// A connection to the keeper of a session that runs.
-async fn begin(api: &Api, reference: String) -> Result<Conversation, Refused> {
+async fn begin(api: &Api, reference: String) -> Result<KeeperConnection, ApiError> {
     let view = show(api, &reference).await?;
-    if view.started_by == StartedBy::Terminal {
+    if view.started_by == StartedBy::User {
         let text = format!("session {} was started in a terminal of its own", view.id);
-        return Err(Refused::conflict(text).hint("type into it there"));
+        return Err(ApiError::conflict(text).hint("type into it there"));
     }
     if !matches!(view.phase, Phase::Running | Phase::Stopping) {
         return Err(not_running(&view));
     }
-    let conversation = Conversation::begin(std::path::Path::new(&view.folder));
+    let conversation = KeeperConnection::begin(std::path::Path::new(&view.folder));
     let conversation = conversation.map_err(|error| match error {
-        TalkError::NobodyListens => not_running(&view),
-        other => Refused::busy(other),
+        KeeperRequestError::NobodyListens => not_running(&view),
+        other => ApiError::busy(other),
     })?;
     answered(timeout(PATIENCE, conversation.greet(Role::Client)).await)?;
     Ok(conversation)
 }
 
-fn not_running(view: &SessionView) -> Refused {
-    Refused::conflict(format!("session {} does not run", view.id))
+fn not_running(view: &SessionView) -> ApiError {
+    ApiError::conflict(format!("session {} does not run", view.id))
 }
 
 fn answered<T>(
-    result: Result<Result<T, TalkError>, tokio::time::error::Elapsed>,
-) -> Result<T, Refused> {
+    result: Result<Result<T, KeeperRequestError>, tokio::time::error::Elapsed>,
+) -> Result<T, ApiError> {
     match result {
         Ok(Ok(answer)) => Ok(answer),
-        Ok(Err(TalkError::Refused(why))) => Err(Refused::conflict(why)),
-        Ok(Err(error)) => Err(Refused::busy(format!("the keeper can't be told: {error}"))),
-        Err(_) => Err(Refused::busy("the keeper does not answer")),
+        Ok(Err(KeeperRequestError::Refused(why))) => Err(ApiError::conflict(why)),
+        Ok(Err(error)) => Err(ApiError::busy(format!("the keeper can't be told: {error}"))),
+        Err(_) => Err(ApiError::busy("the keeper does not answer")),
     }
 }

@@ -10,7 +10,7 @@ use tokio::net::unix::SocketAddr;
 use tokio::net::{UnixListener, UnixStream};
 
 use super::patient::Patient;
-use crate::home::API_SOCKET;
+use crate::os::home::API_SOCKET;
 
 /// The pause after no connection could be taken.
 const PAUSE: Duration = Duration::from_millis(100);

@@ -8,11 +8,11 @@ use serde::Deserialize;
 
 use super::Api;
 use super::body::{Body, Params};
-use crate::message::Command;
+use crate::error::ApiError;
 use crate::owner::MemberCommand;
-use crate::refused::Refused;
+use crate::owner::message::Command;
 
-type Answered<T> = Result<Json<T>, Refused>;
+type Answered<T> = Result<Json<T>, ApiError>;
 
 pub(super) async fn list(State(api): State<Api>) -> Answered<Vec<MemberAnswer>> {
     api.ask(|answer| Command::Member(MemberCommand::List { answer })).await.map(Json)
@@ -28,7 +28,7 @@ pub(super) async fn show(
 pub(super) async fn add(
     State(api): State<Api>,
     Body(member): Body<NewMember>,
-) -> Result<(StatusCode, Json<MemberAnswer>), Refused> {
+) -> Result<(StatusCode, Json<MemberAnswer>), ApiError> {
     let added = api.ask(|answer| Command::Member(MemberCommand::Add { member, answer })).await?;
     Ok((StatusCode::CREATED, Json(added)))
 }
@@ -50,7 +50,7 @@ pub(super) async fn remove(
     State(api): State<Api>,
     Path(name): Path<String>,
     Params(How { force, by }): Params<How>,
-) -> Result<StatusCode, Refused> {
+) -> Result<StatusCode, ApiError> {
     let remove = |answer| Command::Member(MemberCommand::Remove { name, force, by, answer });
     api.ask(remove).await?;
     Ok(StatusCode::NO_CONTENT)

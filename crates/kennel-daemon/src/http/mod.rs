@@ -41,13 +41,13 @@ use axum::http::StatusCode;
 use axum::http::header::CONTENT_TYPE;
 use axum::middleware::map_response;
 use axum::response::{IntoResponse, Response};
+use kennel_register::Register;
 use tokio::sync::{oneshot, watch};
 
-use crate::deposit::Deposit;
-use crate::home::Home;
-use crate::message::{Answer, Bus, Command, Message};
-use crate::refused::{Refused, RefusedKind};
-use kennel_register::Register;
+use crate::error::{ApiError, ApiErrorKind};
+use crate::launch::stdin_handoff::StdinHandoff;
+use crate::os::home::Home;
+use crate::owner::message::{Answer, Bus, Command, Message};
 
 pub(crate) use access::{Access, Beginning as AccessBeginning, forget_addresses, most_connections};
 pub use access::{ListenError, ListenSettings};
@@ -68,7 +68,7 @@ pub(crate) struct Api(Arc<Shared>);
 pub(crate) struct Shared {
     pub(crate) bus: Bus,
     pub(crate) register: Register,
-    pub(crate) deposit: Deposit,
+    pub(crate) deposit: StdinHandoff,
     pub(crate) home: Home,
     pub(crate) instruments: Instruments,
     /// What those share who look on while something happens.
@@ -84,11 +84,11 @@ impl Api {
     }
 
     /// Asks the owner of the state.
-    async fn ask<T>(&self, command: impl FnOnce(Answer<T>) -> Command) -> Result<T, Refused> {
+    async fn ask<T>(&self, command: impl FnOnce(Answer<T>) -> Command) -> Result<T, ApiError> {
         let (answer, answered) = oneshot::channel();
         let sent = self.0.bus.send(Message::Command(command(answer)));
-        sent.map_err(|_| Refused::gone())?;
-        answered.await.unwrap_or_else(|_| Err(Refused::gone()))
+        sent.map_err(|_| ApiError::gone())?;
+        answered.await.unwrap_or_else(|_| Err(ApiError::gone()))
     }
 
     /// Comes when nobody is in front of a session any more.
@@ -119,11 +119,11 @@ impl Api {
 
 /// What is said at the home's socket where there is nothing.
 async fn nothing_here() -> Response {
-    Refused::new(RefusedKind::NotFound, "there is nothing at this path").into_response()
+    ApiError::new(ApiErrorKind::NotFound, "there is nothing at this path").into_response()
 }
 
 async fn not_this_way() -> Response {
-    Refused::new(RefusedKind::Method, "this path does not know this method").into_response()
+    ApiError::new(ApiErrorKind::Method, "this path does not know this method").into_response()
 }
 
 /// What the framework refuses by itself is told as we would tell it.
@@ -137,18 +137,18 @@ async fn as_problem(response: Response) -> Response {
         return response;
     }
     let kind = match status {
-        StatusCode::NOT_FOUND => RefusedKind::NotFound,
-        StatusCode::METHOD_NOT_ALLOWED => RefusedKind::Method,
-        StatusCode::PAYLOAD_TOO_LARGE => RefusedKind::TooLarge,
-        status if status.is_client_error() => RefusedKind::Malformed,
-        _ => RefusedKind::Internal,
+        StatusCode::NOT_FOUND => ApiErrorKind::NotFound,
+        StatusCode::METHOD_NOT_ALLOWED => ApiErrorKind::Method,
+        StatusCode::PAYLOAD_TOO_LARGE => ApiErrorKind::TooLarge,
+        status if status.is_client_error() => ApiErrorKind::Malformed,
+        _ => ApiErrorKind::Internal,
     };
     let said = axum::body::to_bytes(response.into_body(), LONGEST).await.unwrap_or_default();
     let said = match String::from_utf8_lossy(&said) {
         empty if empty.is_empty() => "the request can't be read".into(),
         said => said,
     };
-    Refused::new(kind, said).into_response()
+    ApiError::new(kind, said).into_response()
 }
 
 #[cfg(test)]
@@ -163,7 +163,7 @@ mod tests {
         let (bus, _messages) = tokio::sync::mpsc::unbounded_channel();
         let (_leave, leaving) = watch::channel(false);
         let home = Home { folder: home.path().to_owned(), id };
-        let (deposit, live) = (Deposit::default(), Live::new(std::time::Duration::ZERO));
+        let (deposit, live) = (StdinHandoff::default(), Live::new(std::time::Duration::ZERO));
         let register = opened.register.clone();
         // It panics if two are in each other's way.
         let instruments = Instruments::new(Arc::default(), Vec::new(), leaving.clone());

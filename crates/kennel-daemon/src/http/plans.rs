@@ -11,11 +11,11 @@ use super::Api;
 use super::access::Identity;
 use super::body::{Body, Params};
 use super::sessions::Tied;
-use crate::message::Command;
+use crate::error::ApiError;
+use crate::owner::message::Command;
 use crate::owner::{NewPlan, PlanCommand, resume_surroundings};
-use crate::refused::Refused;
 
-type Answered<T> = Result<Json<T>, Refused>;
+type Answered<T> = Result<Json<T>, ApiError>;
 
 pub(super) async fn list(State(api): State<Api>) -> Answered<Vec<PlanView>> {
     api.ask(|answer| Command::Plan(PlanCommand::List { answer })).await.map(Json)
@@ -24,7 +24,7 @@ pub(super) async fn list(State(api): State<Api>) -> Answered<Vec<PlanView>> {
 pub(super) async fn run(
     State(api): State<Api>,
     Body(request): Body<PlanRequest>,
-) -> Result<(StatusCode, Json<PlanView>), Refused> {
+) -> Result<(StatusCode, Json<PlanView>), ApiError> {
     let record = Box::new(NewPlan::new(request)?);
     let begun = api.ask(|answer| Command::Plan(PlanCommand::Run { record, answer })).await?;
     Ok((StatusCode::CREATED, Json(begun)))

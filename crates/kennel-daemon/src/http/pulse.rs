@@ -15,8 +15,8 @@ use tokio::sync::watch;
 use tokio::time::{sleep, timeout};
 
 use super::Api;
-use crate::conversation::{Conversation, TalkError};
-use crate::message::Command;
+use crate::keeper::request::{KeeperConnection, KeeperRequestError};
+use crate::owner::message::Command;
 
 /// How long a keeper may take to greet.
 const GREETING: Duration = Duration::from_secs(5);
@@ -140,7 +140,7 @@ enum LastWord {
 /// Passes on what the keeper tells of its journal, for as long as there is one.
 async fn listen(view: &SessionView, pulse: &watch::Sender<Pulse>) -> LastWord {
     let heard = async {
-        let conversation = Conversation::begin(Path::new(&view.folder))?;
+        let conversation = KeeperConnection::begin(Path::new(&view.folder))?;
         match timeout(GREETING, conversation.greet(Role::Client)).await {
             Ok(greeted) => drop(greeted?),
             Err(_) => return Ok(LastWord::Unsaid),
@@ -157,7 +157,8 @@ async fn listen(view: &SessionView, pulse: &watch::Sender<Pulse>) -> LastWord {
     };
     heard.await.unwrap_or_else(|error| {
         use kennel_keeper::ClientError::Closed;
-        if !matches!(error, TalkError::NobodyListens | TalkError::Client(Closed)) {
+        if !matches!(error, KeeperRequestError::NobodyListens | KeeperRequestError::Client(Closed))
+        {
             tracing::warn!(session = %view.id, %error, "a keeper can't be followed");
         }
         LastWord::Unsaid

@@ -18,10 +18,11 @@ use tokio::time::timeout;
 
 use super::body::Body;
 use super::{Api, OwnerOnly, access, stray};
-use crate::caller::Caller;
-use crate::message::Command;
-use crate::refused::Refused;
-use crate::{keeper_process, strays, sweep};
+use crate::error::ApiError;
+use crate::keeper::process;
+use crate::os::peer::Caller;
+use crate::owner::message::{Command, census};
+use crate::recover::strays;
 
 /// How long what an agent told may take to be on record before it is answered all the same.
 const ON_RECORD: Duration = Duration::from_secs(5);
@@ -41,10 +42,10 @@ impl Connected<IncomingStream<'_, OwnerOnly>> for Peer {
 }
 
 impl<S: Send + Sync> FromRequestParts<S> for Peer {
-    type Rejection = Refused;
+    type Rejection = ApiError;
 
     /// Only the home's socket knows.
-    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Refused> {
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, ApiError> {
         match parts.extensions.get::<ConnectInfo<Self>>() {
             Some(ConnectInfo(peer)) => Ok(*peer),
             None => Err(access::socket_only("who asks for this is known")),
@@ -56,7 +57,7 @@ pub(super) async fn report(
     State(api): State<Api>,
     peer: Peer,
     Body(request): Body<ReportRequest>,
-) -> Result<StatusCode, Refused> {
+) -> Result<StatusCode, ApiError> {
     let caller = find(&api, peer).await?;
     let from = caller.to_string();
     let heard = api.ask(|answer| Command::Report { request, from, answer }).await;
@@ -76,11 +77,13 @@ pub(super) async fn report(
 }
 
 /// Which launch the caller belongs to, seen while it waits for its answer.
-pub(super) async fn find(api: &Api, peer: Peer) -> Result<Caller, Refused> {
+pub(super) async fn find(api: &Api, peer: Peer) -> Result<Caller, ApiError> {
     let Some(pid) = peer.pid else { return Ok(Caller::default()) };
-    let census = sweep::census(&api.0.bus).await.map_err(|_| Refused::gone())?;
+    let census = census(&api.0.bus).await.map_err(|_| ApiError::gone())?;
     let home = api.0.home.clone();
-    spawn_blocking(move || Caller::find(pid, &home, &census)).await.map_err(Refused::internal)
+    spawn_blocking(move || Caller::find(pid, &home, census.keepers()))
+        .await
+        .map_err(ApiError::internal)
 }
 
 /// Ends what is left of the caller's launch, if that is over. A launch that lives, or is being ended, has its keeper.
@@ -88,9 +91,9 @@ async fn look_again(api: Api, caller: Caller) {
     let Caller { pid: Some(pid), session: Some(session) } = caller else { return };
     // It may be among those who are ended: it shall know why it was refused.
     if let Ok(Some(handle)) = pidfd::open(pid) {
-        drop(timeout(READS_IT, keeper_process::ended(&handle)).await);
+        drop(timeout(READS_IT, process::ended(&handle)).await);
     }
-    let Ok(census) = sweep::census(&api.0.bus).await else { return };
+    let Ok(census) = census(&api.0.bus).await else { return };
     if census.live.contains_key(&session) {
         return;
     }

@@ -10,8 +10,8 @@ use super::Api;
 use super::access::Identity;
 use super::body::{Body, Params};
 use super::sessions::Patience;
-use crate::message::{Command, Resume};
-use crate::refused::Refused;
+use crate::error::ApiError;
+use crate::owner::message::{Command, Resume};
 
 pub(super) async fn resume(
     State(api): State<Api>,
@@ -19,7 +19,7 @@ pub(super) async fn resume(
     Path(reference): Path<String>,
     Params(Patience { until, .. }): Params<Patience>,
     Body(request): Body<ResumeRequest>,
-) -> Result<Json<SessionView>, Refused> {
+) -> Result<Json<SessionView>, ApiError> {
     let given = match &request.stdin {
         StdinFrom::Deposit { ticket } => {
             identity.at_socket("a standard input is handed over")?;

@@ -16,21 +16,21 @@ use tokio::sync::oneshot;
 use super::Api;
 use super::access::Identity;
 use super::body::{Body, Params};
-use crate::clock;
-use crate::inspect;
-use crate::message::{Command, Pruning, Until};
-use crate::order::NewLaunch;
-use crate::refused::Refused;
+use crate::error::ApiError;
+use crate::launch::request::LaunchRequest;
+use crate::os::clock;
+use crate::owner::inspect;
+use crate::owner::message::{Command, Pruning, Until};
 
-type Answered<T> = Result<Json<T>, Refused>;
+type Answered<T> = Result<Json<T>, ApiError>;
 
 pub(super) async fn list(
     State(api): State<Api>,
     Params(wish): Params<ListRequest>,
-) -> Result<Response, Refused> {
-    wish.check().map_err(Refused::invalid)?;
+) -> Result<Response, ApiError> {
+    wish.check().map_err(ApiError::invalid)?;
     let listing = api.ask(|answer| Command::List { wish, answer }).await?;
-    let json = listing.json().map_err(Refused::internal)?;
+    let json = listing.json().map_err(ApiError::internal)?;
     Ok(([(CONTENT_TYPE, "application/json")], json).into_response())
 }
 
@@ -51,7 +51,7 @@ pub(super) async fn create(
     Params(Patience { until, rejoin }): Params<Patience>,
     headers: HeaderMap,
     Body(mut request): Body<CreateRequest>,
-) -> Result<(StatusCode, Json<SessionView>), Refused> {
+) -> Result<(StatusCode, Json<SessionView>), ApiError> {
     take_key(&headers, &mut request.spec.key)?;
     name_asker(&mut request.spec.asked_by);
     let view = begin(&api, &identity, request, until, rejoin).await?;
@@ -65,7 +65,7 @@ pub(super) async fn begin(
     request: CreateRequest,
     until: Until,
     rejoin: Option<SessionId>,
-) -> Result<SessionView, Refused> {
+) -> Result<SessionView, ApiError> {
     let given = match &request.stdin {
         StdinFrom::Deposit { ticket } => {
             identity.at_socket("a standard input is handed over")?;
@@ -73,7 +73,7 @@ pub(super) async fn begin(
         }
         StdinFrom::Null | StdinFrom::Pipe => None,
     };
-    let launch = Box::new(NewLaunch::new(request, given)?);
+    let launch = Box::new(LaunchRequest::new(request, given)?);
     // If the client goes, this future is dropped, and the tether with it.
     let (holds, tether) = oneshot::channel();
     let tether = launch.spec.tethered.then_some(tether);
@@ -95,11 +95,12 @@ pub(super) fn name_asker(by: &mut String) {
 }
 
 /// The key of a request may stand in its head, as other services have it.
-pub(super) fn take_key(headers: &HeaderMap, key: &mut Option<String>) -> Result<(), Refused> {
+pub(super) fn take_key(headers: &HeaderMap, key: &mut Option<String>) -> Result<(), ApiError> {
     let Some(given) = headers.get("idempotency-key") else { return Ok(()) };
-    let given = given.to_str().map_err(|_| Refused::invalid("Idempotency-Key is no plain text"))?;
+    let given =
+        given.to_str().map_err(|_| ApiError::invalid("Idempotency-Key is no plain text"))?;
     if key.as_ref().is_some_and(|key| key != given) {
-        return Err(Refused::invalid("Idempotency-Key and key differ").hint("give one of them"));
+        return Err(ApiError::invalid("Idempotency-Key and key differ").hint("give one of them"));
     }
     *key = Some(given.to_owned());
     Ok(())
@@ -167,7 +168,7 @@ pub(super) async fn forget(
 pub(super) async fn remove(
     State(api): State<Api>,
     Path(reference): Path<String>,
-) -> Result<StatusCode, Refused> {
+) -> Result<StatusCode, ApiError> {
     api.ask(|answer| Command::Remove { reference, answer }).await?;
     Ok(StatusCode::NO_CONTENT)
 }

@@ -23,7 +23,7 @@ use serde_json::{Value, json};
 use tokio::time::timeout;
 
 use super::{Api, sse};
-use crate::refused::Refused;
+use crate::error::ApiError;
 
 /// How long the last words may take.
 const LAST_WORDS: Duration = Duration::from_millis(500);
@@ -43,11 +43,11 @@ pub(super) async fn or_stream(State(api): State<Api>, request: Request, next: Ne
         Ok(upgrade) => upgrade.max_message_size(LONGEST).max_frame_size(LONGEST),
         Err(wrong) => {
             let why = format!("this is no WebSocket: {}", wrong.body_text());
-            return Refused::invalid(why).into_response();
+            return ApiError::invalid(why).into_response();
         }
     };
     let Some(place) = api.0.live.attach() else {
-        return Refused::busy("too many are attached already").into_response();
+        return ApiError::busy("too many are attached already").into_response();
     };
     let answer = match as_stream(&mut parts) {
         Ok(()) => next.run(Request::from_parts(parts, body)).await,
@@ -60,14 +60,14 @@ pub(super) async fn or_stream(State(api): State<Api>, request: Request, next: Ne
 }
 
 /// Makes it a request for server-sent events.
-fn as_stream(parts: &mut Parts) -> Result<(), Refused> {
+fn as_stream(parts: &mut Parts) -> Result<(), ApiError> {
     let headers = &mut parts.headers;
     headers.remove(UPGRADE);
     headers.remove(CONNECTION);
     headers.insert(ACCEPT, HeaderValue::from_static("text/event-stream"));
     let Some((uri, id)) = without_last_id(&parts.uri) else { return Ok(()) };
     let id = HeaderValue::from_str(&id)
-        .map_err(|_| Refused::invalid(format!("{LAST_ID} is no id of an event: {id:?}")))?;
+        .map_err(|_| ApiError::invalid(format!("{LAST_ID} is no id of an event: {id:?}")))?;
     headers.insert(sse::LAST_EVENT_ID, id);
     parts.uri = uri;
     Ok(())
@@ -182,7 +182,7 @@ mod tests {
     #[tokio::test]
     async fn a_refusal_is_told_with_its_problem_or_its_status() {
         let told = async |answer| String::from_utf8(refusal(answer).await.to_vec()).unwrap();
-        let refused = told(Refused::not_found("there is no such session").into_response()).await;
+        let refused = told(ApiError::not_found("there is no such session").into_response()).await;
         assert!(refused.starts_with("event: refused\ndata: {"), "{refused}");
         assert!(refused.contains("\"status\":404"), "{refused}");
         let nothing = told(StatusCode::NO_CONTENT.into_response()).await;

@@ -7,18 +7,20 @@ use tokio::task::spawn_blocking;
 
 use super::Api;
 use super::body::Body;
-use crate::message::{Census, Command, Message};
-use crate::refused::Refused;
-use crate::{home::Home, strays, sweep};
+use crate::error::ApiError;
+use crate::os::home::Home;
+use crate::owner::message::{Command, Message, census};
+use crate::recover::census::SessionCensus;
+use crate::recover::strays;
 
-pub(super) async fn find(State(api): State<Api>) -> Result<Json<StraysView>, Refused> {
+pub(super) async fn find(State(api): State<Api>) -> Result<Json<StraysView>, ApiError> {
     look(&api, strays::find).await.map(Json)
 }
 
 pub(super) async fn end(
     State(api): State<Api>,
     Body(request): Body<EndStraysRequest>,
-) -> Result<Json<StraysEnded>, Refused> {
+) -> Result<Json<StraysEnded>, ApiError> {
     let result = look(&api, move |home, census| strays::end(home, census, &request)).await?;
     note(&api, &result);
     Ok(Json(result))
@@ -39,10 +41,10 @@ pub(super) fn note(api: &Api, result: &StraysEnded) {
 /// Looks through all processes, which takes a while.
 async fn look<T: Send + 'static>(
     api: &Api,
-    look: impl FnOnce(&Home, &Census) -> std::io::Result<T> + Send + 'static,
-) -> Result<T, Refused> {
-    let census = sweep::census(&api.0.bus).await.map_err(|_| Refused::gone())?;
+    look: impl FnOnce(&Home, &SessionCensus) -> std::io::Result<T> + Send + 'static,
+) -> Result<T, ApiError> {
+    let census = census(&api.0.bus).await.map_err(|_| ApiError::gone())?;
     let home = api.0.home.clone();
     let looked = spawn_blocking(move || look(&home, &census)).await;
-    looked.map_err(Refused::internal)?.map_err(Refused::internal)
+    looked.map_err(ApiError::internal)?.map_err(ApiError::internal)
 }

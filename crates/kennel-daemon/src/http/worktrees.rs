@@ -7,9 +7,9 @@ use serde::Deserialize;
 
 use super::Api;
 use super::body::Params;
-use crate::message::Command;
+use crate::error::ApiError;
 use crate::owner::WorktreeCommand;
-use crate::refused::Refused;
+use crate::owner::message::Command;
 
 /// How one shall be removed.
 #[derive(Debug, Default, Deserialize)]
@@ -24,14 +24,14 @@ pub(super) struct How {
     by: String,
 }
 
-pub(super) async fn list(State(api): State<Api>) -> Result<Json<WorktreesView>, Refused> {
+pub(super) async fn list(State(api): State<Api>) -> Result<Json<WorktreesView>, ApiError> {
     api.ask(|answer| Command::Worktree(WorktreeCommand::List { answer })).await.map(Json)
 }
 
 pub(super) async fn losses(
     State(api): State<Api>,
     Path(reference): Path<String>,
-) -> Result<Json<WorktreeLosses>, Refused> {
+) -> Result<Json<WorktreeLosses>, ApiError> {
     let asked = |answer| Command::Worktree(WorktreeCommand::Losses { reference, answer });
     api.ask(asked).await.map(Json)
 }
@@ -40,7 +40,7 @@ pub(super) async fn remove(
     State(api): State<Api>,
     Path(reference): Path<String>,
     Params(How { force, by }): Params<How>,
-) -> Result<Json<WorktreeLosses>, Refused> {
+) -> Result<Json<WorktreeLosses>, ApiError> {
     let asked =
         |answer| Command::Worktree(WorktreeCommand::Remove { reference, force, by, answer });
     api.ask(asked).await.map(Json)

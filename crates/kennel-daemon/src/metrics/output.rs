@@ -8,7 +8,7 @@ use std::path::Path;
 use kennel_keeper::journal::Reader;
 
 use super::tally::Tally;
-use crate::home::JOURNAL;
+use crate::os::home::JOURNAL;
 
 /// Looks at the journal of a launch that has ended. Blocks on the disk.
 pub(crate) fn note_output(tally: &Tally, folder: &Path) {

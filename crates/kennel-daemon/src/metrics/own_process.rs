@@ -3,7 +3,7 @@
 use kennel_sys::identity::Stat;
 use rustix::process::Resource;
 
-use crate::gauge::open_descriptors;
+use crate::os::headroom::open_descriptors;
 
 /// What the kernel says of us. What it does not say is not told.
 #[derive(Debug, Default, Clone, Copy)]

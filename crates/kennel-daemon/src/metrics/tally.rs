@@ -8,7 +8,7 @@ use kennel_types::{Reason, VerdictKind};
 use super::counter::{Counter, Counters};
 use super::histogram::Histogram;
 use super::reason::{self, REASONS};
-use crate::refused::DISBELIEFS;
+use crate::error::DISBELIEFS;
 
 /// From a few milliseconds, which a launch takes, to a worktree of a large repository.
 const LAUNCH: &[Duration] = &[

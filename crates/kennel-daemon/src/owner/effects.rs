@@ -1,4 +1,4 @@
-//! From an effect to those who carry it out.
+//! Carrying out the effects that the core decides on.
 
 use std::io;
 use std::path::PathBuf;
@@ -16,24 +16,25 @@ use rustix::fd::OwnedFd;
 use tokio::task::spawn_blocking;
 
 use super::Owner;
-use super::spares::Spare;
 use super::step::News;
-use crate::clock;
-use crate::convert::TimeLimits;
-use crate::deadline::Deadline;
-use crate::effects::clean_up::clean_up;
-use crate::effects::end_pen::{Ending, KnownCgroup};
-use crate::effects::judge;
-use crate::effects::launch::{BEFORE_SOCKET, Preparation, Prepared};
-use crate::effects::probe::{self, Found, Search};
-use crate::effects::yard_proof::{KeeperFate, YardProof};
-use crate::keeper_link::{Descent, KeeperLink};
-use crate::message::Message;
+use crate::event_sender::SessionEvent;
+use crate::keeper::deadline::Deadline;
+use crate::keeper::link::{Descent, KeeperLink};
+use crate::keeper::spares::SpareKeeper;
+use crate::keeper::translate::TimeLimits;
+use crate::keeper::yard::YardOrder;
+use crate::launch::prepare::{BEFORE_SOCKET, Preparation, Prepared};
 use crate::metrics::note_output;
-use crate::ready;
-use crate::yard_link::YardOrder;
+use crate::os::async_fd;
+use crate::os::clock;
+use crate::owner::message::{Message, sender};
+use crate::prompt::judge;
+use crate::recover::clean_up::clean_up;
+use crate::recover::end_pen::{Ending, KnownCgroup};
+use crate::recover::probe::{self, Found, Search};
+use crate::recover::yard_proof::{KeeperFate, YardProof};
 
-/// How long a stop waits to know whether a prompt has told its result.
+/// How long a stop waits to find out whether a prompt has written its result.
 const LOOK: Duration = Duration::from_secs(1);
 
 impl Owner {
@@ -46,30 +47,30 @@ impl Owner {
             Effect::StartKeeper => self.start_keeper(id),
             Effect::Go => {
                 point("daemon.launch.go");
-                self.tell_keeper(id, Request::Go, Deadline::Born);
+                self.ask_keeper(id, Request::Go, Deadline::Born);
                 point("daemon.launch.going");
             }
             Effect::Grant => {
                 point("daemon.launch.grant");
-                self.tell_keeper(id, Request::Open, Deadline::Opened);
+                self.ask_keeper(id, Request::Open, Deadline::Opened);
                 point("daemon.launch.granted");
             }
             Effect::Dismiss => {
                 point("daemon.stop.dismiss");
-                self.tell_keeper(id, Request::Dismiss, Deadline::Dismissed);
+                self.ask_keeper(id, Request::Dismiss, Deadline::Dismissed);
                 point("daemon.stop.dismissed");
             }
             // What a former launch has left is found there, and taken as it is.
             Effect::Make { what, again: _ } => self.make_worktree(id, what),
             Effect::AwaitReady => self.await_ready(id),
             Effect::StopAwaiting => self.stop_awaiting(id),
-            Effect::Stop { grace } if self.is_terminal(id) => self.end_process(id, grace),
+            Effect::Stop { grace } if self.is_adopted(id) => self.end_process(id, grace),
             Effect::Stop { grace } => self.stop_politely(id, grace),
             Effect::EndPen => self.end_pen(id),
-            Effect::Probe if self.is_terminal(id) => self.look_for(id),
+            Effect::Probe if self.is_adopted(id) => self.probe_process(id),
             Effect::Probe => self.probe(id),
             Effect::CleanUp { what: what @ OwedKind::Worktree { .. } } => {
-                self.remove_worktree(id, what);
+                self.clean_up_worktree(id, what);
             }
             Effect::CleanUp { what } => self.clean_up(id, what),
             Effect::Release => self.release(id),
@@ -77,8 +78,8 @@ impl Owner {
         }
     }
 
-    /// Says something to a session's keeper, and waits for the answer. Without a keeper to tell, it is lost.
-    fn tell_keeper(&mut self, id: &SessionId, request: Request, owed: Deadline) {
+    /// Sends a request to a session's keeper and starts the deadline of the answer. Without a link the keeper is lost.
+    fn ask_keeper(&mut self, id: &SessionId, request: Request, owed: Deadline) {
         let link = self.runtimes.get(id).and_then(|runtime| runtime.link.as_ref());
         match link {
             Some(link) => {
@@ -86,8 +87,7 @@ impl Owner {
                 self.arm(id, owed, Duration::ZERO);
             }
             None => {
-                let (session, event) = (id.clone(), Event::KeeperLost);
-                self.tell_self(Message::Happened { session, event });
+                self.send(SessionEvent { session: id.clone(), event: Event::KeeperLost });
             }
         }
     }
@@ -98,13 +98,13 @@ impl Owner {
         if let Err(why) = self.prepare_keeper(id) {
             let (session, why) = (id.clone(), why.to_string());
             let event = Event::KeeperNotStarted { why };
-            self.tell_self(Message::Happened { session, event });
+            self.send(SessionEvent { session, event });
         }
     }
 
-    /// The link exists from now on: what is said over it waits for the keeper to come.
+    /// Creates the link to the keeper: requests sent over it wait until the keeper connects.
     fn prepare_keeper(&mut self, id: &SessionId) -> io::Result<()> {
-        let (number, key) = (self.number(), self.number());
+        let (number, key) = (self.keepers.next_number(), self.keepers.next_number());
         let missing = || io::Error::other("there is nothing to launch");
         let session = self.world.get(id).ok_or_else(missing)?;
         let name = self.home.pen_name(id).ok_or_else(missing)?;
@@ -113,16 +113,16 @@ impl Owner {
         let folder = self.home.session(id);
         let token = &session.launch.token;
         let (order, stdin) = launch.order(name, token, &self.home.folder, folder.clone());
-        let socket = match self.spares.take(id, number) {
-            Some(Spare { pid, link, .. }) => {
+        let socket = match self.keepers.spares.take(id, number) {
+            Some(SpareKeeper { pid, link, .. }) => {
                 runtime.link = Some(link);
                 runtime.keeper_pid = Some(pid);
-                self.keepers.insert(pid, id.clone());
+                self.keepers.insert(pid, id);
                 None
             }
             None => Some(self.expect_keeper(id, number, key)?),
         };
-        let yard = self.yard.clone();
+        let yard = self.keepers.yard().clone();
         let preparation = Preparation { key, folder, order, socket, stdin, yard };
         let (bus, session) = (self.bus.clone(), id.clone());
         if let Some(runtime) = self.runtimes.get_mut(id) {
@@ -136,22 +136,22 @@ impl Owner {
         Ok(())
     }
 
-    /// Makes the link to a keeper that the yard is asked for by this key; gives the keeper's end.
+    /// Creates the link to a keeper that is requested with this key; returns the keeper's end of the socket.
     fn expect_keeper(&mut self, id: &SessionId, number: u64, key: u64) -> io::Result<OwnedFd> {
         let (ours, theirs) = Channel::pair()?;
-        let socket = ready::watch(KeeperClient::over(ours))?;
+        let socket = async_fd::watch(KeeperClient::over(ours))?;
         let bus = self.bus.clone();
-        let link = KeeperLink::attend(id.clone(), number, Descent::Ours, socket, bus);
+        let link = KeeperLink::attend(id.clone(), number, Descent::Ours, socket, sender(&bus));
         if let Some(runtime) = self.runtimes.get_mut(id) {
             runtime.link = Some(link);
-            // What became of one that died before it knew of the launch says nothing about this one.
+            // The fate of a spare keeper that died before it knew of the launch says nothing about this one.
             runtime.fate.send_replace(KeeperFate::Untold);
         }
-        self.forks.insert(key, id.clone());
+        self.keepers.expect_fork(key, id);
         Ok(theirs)
     }
 
-    /// Asks the yard for the keeper, or a spare one, unless nobody wants it any more.
+    /// Requests the keeper from the yard, or hands the launch to a spare one, unless it is no longer wanted.
     pub(super) fn prepared(&mut self, id: &SessionId, prepared: io::Result<Prepared>) {
         let (mut has_link, mut put_off) = (false, false);
         if let Some(runtime) = self.runtimes.get_mut(id) {
@@ -168,17 +168,17 @@ impl Owner {
             }
             prepared => prepared,
         };
-        let why = match (prepared, &self.yard_sender) {
-            (Err(error), _) => error.to_string(),
-            (Ok(_), None) => "the yard is gone".to_owned(),
-            (Ok(_), Some(_)) if !wanted => "it was called off".to_owned(),
-            (Ok(Prepared::New(order)), Some(yard)) => {
-                // What can't be sent is answered as not forked.
-                yard.send(order).ok();
+        let why = match prepared {
+            Err(error) => error.to_string(),
+            Ok(_) if !self.keepers.has_yard() => "the yard is gone".to_owned(),
+            Ok(_) if !wanted => "it was cancelled".to_owned(),
+            Ok(Prepared::New(order)) => {
+                // A request that can't be sent is answered as not forked.
+                self.keepers.send(order);
                 return;
             }
-            (Ok(Prepared::Spare(descriptors)), Some(_)) => {
-                // One that has gone meanwhile is told of as the end of its link.
+            Ok(Prepared::Spare(descriptors)) => {
+                // If it has gone in the meantime, the end of its link is reported.
                 if let Some(link) = self.runtimes.get(id).and_then(|runtime| runtime.link.as_ref())
                 {
                     link.send_with(Request::Keep, descriptors);
@@ -186,28 +186,28 @@ impl Owner {
                 return;
             }
         };
-        self.forks.retain(|_, other| other != id);
+        self.keepers.cancel_forks(id);
         self.not_forked(id, why);
         if put_off {
             self.end_pen(id);
         }
     }
 
-    /// The spare keeper has died before it knew of the launch: the yard is asked for another.
+    /// The spare keeper has died before it knew of the launch: a new one is requested from the yard.
     fn prepare_another(
         &mut self,
         id: &SessionId,
         mut descriptors: Vec<OwnedFd>,
     ) -> io::Result<Prepared> {
         self.forget_keeper(id);
-        let (number, key) = (self.number(), self.number());
+        let (number, key) = (self.keepers.next_number(), self.keepers.next_number());
         let socket = self.expect_keeper(id, number, key)?;
         descriptors.insert(BEFORE_SOCKET, socket);
         self.arm(id, Deadline::Ready, Duration::ZERO);
         Ok(Prepared::New(YardOrder { request: YardRequest::Fork { key }, descriptors }))
     }
 
-    /// No keeper exists or will.
+    /// No keeper was forked, and none will be.
     pub(super) fn not_forked(&mut self, id: &SessionId, why: String) {
         if let Some(runtime) = self.runtimes.get_mut(id) {
             runtime.link = None;
@@ -219,7 +219,8 @@ impl Owner {
 
     // Stop.
 
-    /// An agent that may begin anew when it is asked to end, once it has told its result, is not asked then but killed.
+    /// Stops a session. An agent that may start over when it gets a signal after it has written its result is killed
+    /// instead.
     fn stop_politely(&mut self, id: &SessionId, grace: Duration) {
         let asked = self.world.get(id).filter(|session| {
             !grace.is_zero() && session.launch.granted && judge::is_killed_once_told(session)
@@ -231,14 +232,14 @@ impl Owner {
         }
         let look = spawn_blocking(move || judge::is_done_talking(&session, &folder));
         tokio::spawn(async move {
-            // A stop does not wait for a disk.
+            // A stop does not wait for a slow disk.
             let told = tokio::time::timeout(LOOK, look).await;
             let grace = if matches!(told, Ok(Ok(true))) { Duration::ZERO } else { grace };
             bus.send(Message::StopSettled { session: id, grace }).ok();
         });
     }
 
-    /// How it is to be stopped is known, unless somebody wants it sooner by now, or it has ended.
+    /// It is decided how to stop a session. A later stop with less grace wins.
     pub(super) fn stop_settled(&mut self, id: &SessionId, grace: Duration) {
         let sooner = self.runtimes.get(id).is_none_or(|runtime| runtime.grace < grace);
         if !sooner && self.world.get(id).is_some_and(|session| !session.has_ended()) {
@@ -253,7 +254,7 @@ impl Owner {
         }
         let request =
             if grace.is_zero() { Request::Kill } else { Request::Stop { grace: Some(grace) } };
-        self.tell_keeper(id, request, Deadline::Ending);
+        self.ask_keeper(id, request, Deadline::Ending);
         point("daemon.stop.told");
     }
 
@@ -262,14 +263,14 @@ impl Owner {
             runtime.clear_deadlines();
             runtime.ending_pen = true;
             if runtime.preparing {
-                return; // what is just being made would be made after its clean-up: `prepared` comes back to this
+                return; // what is being made would outlive the cleanup: `prepared` ends the pen then
             }
         }
         let Some(ending) = self.ending(id) else { return };
         let (bus, session) = (self.bus.clone(), id.clone());
         tokio::spawn(async move {
             for event in ending.run().await {
-                bus.send(Message::Happened { session: session.clone(), event }).ok();
+                bus.send(Message::Happened(SessionEvent { session: session.clone(), event })).ok();
             }
         });
     }
@@ -278,7 +279,7 @@ impl Owner {
         let session = self.world.get(id)?;
         let runtime = self.runtimes.get(id)?;
         let launch = &session.launch;
-        // What was not UTF-8 was not recorded as it is.
+        // A path that is not UTF-8 was not recorded exactly.
         let whole = launch.pen.as_ref().filter(|path| !path.contains(char::REPLACEMENT_CHARACTER));
         let cgroup = match (whole, &launch.identity, session.spec.pen) {
             (_, _, PenKind::Subtree | PenKind::Pidns) => KnownCgroup::None,
@@ -286,14 +287,14 @@ impl Owner {
             (None, Some(_), _) if launch.pen.is_none() => KnownCgroup::None,
             (None, ..) => KnownCgroup::Somewhere,
         };
-        // The connection of a keeper in a namespace is that of the yard's grandchild.
+        // A keeper in a pid namespace is the yard's grandchild: its connection is not that of the yard's child.
         let socket = runtime.link.as_ref().map(|link| link.socket.clone());
         let keeper = runtime.keeper_pid.zip(socket).filter(|_| session.spec.pen != PenKind::Pidns);
         let proof = YardProof {
             session: id.clone(),
-            yard: self.yard.pid,
+            yard: self.keepers.yard().pid,
             fate: runtime.fate.subscribe(),
-            bus: self.bus.clone(),
+            owner: sender(&self.bus),
         };
         Some(Ending {
             name: self.home.pen_name(id)?,
@@ -303,8 +304,8 @@ impl Owner {
             identity: launch.identity.as_deref().and_then(Identity::parse),
             opened: runtime.times.started_ms.is_some(),
             keeper,
-            yard: self.yard.clone(),
-            yard_lives: self.yard_sender.is_some(),
+            yard: self.keepers.yard().clone(),
+            yard_lives: self.keepers.has_yard(),
             proof,
             limits: TimeLimits::from(&session.spec),
         })
@@ -319,14 +320,14 @@ impl Owner {
             token: session.launch.token.secret().to_owned(),
             stop_wanted: session.is_stop_wanted(),
             in_namespace: session.spec.pen == PenKind::Pidns,
-            rebooted: self.rebooted,
+            rebooted: self.adoption.rebooted,
             patience: probe::PATIENCE,
             limits: TimeLimits::from(&session.spec),
         };
-        let (bus, session, places) = (self.bus.clone(), id.clone(), self.probes.clone());
+        let (bus, session, permits) = (self.bus.clone(), id.clone(), self.adoption.permits.clone());
         tokio::spawn(async move {
-            // Never closed: without a place it goes on all the same.
-            let _place = places.acquire().await;
+            // The semaphore is never closed.
+            let _permit = permits.acquire().await;
             let found = Box::new(search.run().await);
             bus.send(Message::Probed { session, found }).ok();
         });
@@ -335,22 +336,27 @@ impl Owner {
     pub(super) fn probed(&mut self, id: &SessionId, found: Found) {
         let Found { probe, keeper, ended_ms, owes, opened } = found;
         if let Some(keeper) = keeper {
-            let number = self.number();
+            let number = self.keepers.next_number();
             let bus = self.bus.clone();
             if let Some(runtime) = self.runtimes.get_mut(id) {
-                let link =
-                    KeeperLink::attend(id.clone(), number, Descent::Found, keeper.socket, bus);
+                let link = KeeperLink::attend(
+                    id.clone(),
+                    number,
+                    Descent::Found,
+                    keeper.socket,
+                    sender(&bus),
+                );
                 runtime.link = Some(link);
                 runtime.greeted = true;
                 runtime.keeper_pid = Some(keeper.pid);
                 runtime.agent = keeper.agent.map(Into::into).or(runtime.agent.take());
-                self.keepers.insert(keeper.pid, id.clone());
+                self.keepers.insert(keeper.pid, id);
             }
         }
         if let Some(runtime) = self.runtimes.get_mut(id) {
             runtime.ended_ms = ended_ms.or(runtime.ended_ms);
             runtime.opened = opened.or(runtime.opened);
-            // What was not written when the former daemon went is known by its keeper.
+            // The former daemon may not have recorded the start; the keeper knows it.
             if let Some(opened) = opened {
                 let ago = u64::try_from(opened.elapsed().as_millis()).unwrap_or(0);
                 runtime.times.note_start(clock::now_ms().saturating_sub(ago));
@@ -361,8 +367,7 @@ impl Owner {
         }
         self.happen(id, &Event::Probed(probe));
         point("daemon.adopt.adopted");
-        self.unprobed.remove(id);
-        self.adopted_if_done();
+        self.adoption.probed(id);
     }
 
     // The end.
@@ -373,26 +378,25 @@ impl Owner {
         let tally = Arc::clone(&self.tally);
         spawn_blocking(move || {
             let event = clean_up(what, &folder, &name);
-            let is_last_look =
+            let is_last =
                 matches!(&event, Event::CleanedUp { what } if *what == OwedKind::RuntimeFiles);
-            bus.send(Message::Happened { session, event }).ok();
-            // Nobody waits for this.
-            if is_last_look {
+            bus.send(Message::Happened(SessionEvent { session, event })).ok();
+            if is_last {
                 note_output(&tally, &folder);
             }
         });
     }
 
-    /// The outcome is on record: its keeper may go, and is seen to.
+    /// The outcome is on record: the keeper may leave, within its deadline.
     fn release(&mut self, id: &SessionId) {
         point("daemon.release.due");
         if self.runtimes.get(id).is_some_and(|runtime| runtime.link.is_some()) {
-            self.tell_keeper(id, Request::Release, Deadline::Departed);
+            self.ask_keeper(id, Request::Release, Deadline::Departed);
         }
         point("daemon.release.sent");
     }
 
-    /// A handle on the agent has come.
+    /// Stores the handle to the agent that its keeper has sent.
     pub(super) fn keep_agent(&mut self, id: &SessionId, descriptors: Vec<OwnedFd>) {
         if let (Some(runtime), Some(agent)) =
             (self.runtimes.get_mut(id), descriptors.into_iter().next())

@@ -1,6 +1,6 @@
-//! What keepers and the yard say.
+//! Reports of keepers and of the yard.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use kennel_core::Event;
 use kennel_keeper::fault::point;
@@ -10,17 +10,17 @@ use kennel_types::{Phase, SessionId};
 use rustix::fd::{AsFd, OwnedFd};
 
 use super::Owner;
-use crate::config::ExitReason;
-use crate::convert::{self, TimeLimits};
-use crate::deadline::Deadline;
-use crate::effects::yard_proof::KeeperFate;
-use crate::message::Keepers;
+use crate::keeper::deadline::Deadline;
+use crate::keeper::link::Descent;
+use crate::keeper::translate::{self, TimeLimits};
+use crate::owner::message::Message;
+use crate::recover::yard_proof::KeeperFate;
 
-/// How often a keeper that goes on trying is asked whether it still does.
+/// How often a keeper that tries to end its pen is asked for its state.
 const ASK_AGAIN: Duration = Duration::from_secs(20);
 
 impl Owner {
-    pub(super) fn keeper_says(
+    pub(super) fn keeper_reported(
         &mut self,
         id: &SessionId,
         link: u64,
@@ -48,21 +48,21 @@ impl Owner {
             }
             Report::Exited(status) => {
                 point("daemon.exit.told");
-                self.happen(id, &Event::Exited { exit: convert::exit(&status) });
+                self.happen(id, &Event::Exited { exit: translate::exit(&status) });
             }
             Report::LeftBehind(members) => {
                 let names: Vec<_> =
                     members.iter().map(|m| format!("{} ({})", m.pid, m.name)).collect();
                 self.note(Some(id.clone()), "left_behind", names.join(", "));
             }
-            Report::Ending => self.ending_heard(id),
+            Report::Ending => self.keeper_is_ending(id),
             Report::StillAlive(survivors) => {
-                // It is alive, and goes on trying.
+                // The keeper is alive and goes on trying.
                 for answered in [Deadline::Ending, Deadline::Dismissed] {
                     self.cleared(id, answered);
                 }
                 self.arm(id, Deadline::Finished, ASK_AGAIN);
-                let survivors = survivors.iter().map(convert::survivor).collect();
+                let survivors = survivors.iter().map(translate::survivor).collect();
                 self.happen(id, &Event::StillAlive { survivors });
             }
             Report::Gone(outcome) => self.gone(id, &outcome),
@@ -71,14 +71,16 @@ impl Owner {
                 self.arm(id, Deadline::Finished, ASK_AGAIN);
             }
             Report::Free => self.keeper_free(id),
-            Report::Trouble(text) => self.trouble_heard(id, text),
-            Report::Refused(why) => tracing::warn!(session = %id, %why, "a keeper refuses"),
+            Report::Trouble(text) => self.keeper_has_trouble(id, text),
+            Report::Refused(why) => {
+                tracing::warn!(session = %id, %why, "a keeper refuses a request")
+            }
             Report::Grown(_) | Report::InputTaken(_) | Report::Members(_) | Report::Usage(_) => {}
         }
     }
 
-    /// What goes wrong in a launch that goes on all the same is part of the answer to whoever asked for it.
-    fn trouble_heard(&mut self, id: &SessionId, text: String) {
+    /// Problems of a launch that goes on anyway are part of the answer to the client.
+    fn keeper_has_trouble(&mut self, id: &SessionId, text: String) {
         let launching = self.world.get(id).is_some_and(|session| session.phase < Phase::Running);
         if let Some(runtime) = self.runtimes.get_mut(id).filter(|_| launching) {
             runtime.trouble.push(text.clone());
@@ -86,7 +88,7 @@ impl Owner {
         self.note(Some(id.clone()), "trouble", text);
     }
 
-    /// Whether this is the link that counts: late words over a former one mean nothing.
+    /// Whether this is the session's current link: reports over a former one are ignored.
     fn is_current(&self, id: &SessionId, link: u64) -> bool {
         let runtime = self.runtimes.get(id);
         runtime.and_then(|r| r.link.as_ref()).is_some_and(|current| current.number == link)
@@ -101,7 +103,7 @@ impl Owner {
     fn greeted(&mut self, id: &SessionId, token: &str) {
         let Some(session) = self.world.get(id) else { return };
         if session.launch.token.secret() != token {
-            tracing::error!(session = %id, "a keeper greets with another launch's token");
+            tracing::error!(session = %id, "a keeper has the token of another launch");
             return self.happen(id, &Event::KeeperLost);
         }
         if let Some(runtime) = self.runtimes.get_mut(id) {
@@ -118,8 +120,8 @@ impl Owner {
         self.happen(id, &Event::Born { identity, pid, pen });
     }
 
-    /// A stop was understood. From here on the end is due after the grace.
-    fn ending_heard(&mut self, id: &SessionId) {
+    /// The keeper confirms a stop. From here on the end is due after the grace.
+    fn keeper_is_ending(&mut self, id: &SessionId) {
         point("daemon.stop.ending");
         self.cleared(id, Deadline::Ending);
         self.cleared(id, Deadline::Dismissed);
@@ -137,20 +139,20 @@ impl Owner {
             runtime.clear_deadlines();
             runtime.ended_ms = Some(outcome.ended_ms);
         }
-        if let Some(what) = convert::owed(outcome, pen.as_deref()) {
+        if let Some(what) = translate::owed(outcome, pen.as_deref()) {
             self.happen(id, &Event::Owes { what });
         }
         let limits = self.world.get(id).map(|session| TimeLimits::from(&session.spec));
-        self.happen(id, &convert::gone(outcome, limits.unwrap_or_default()));
+        self.happen(id, &translate::gone(outcome, limits.unwrap_or_default()));
     }
 
     /// The connection to a keeper has ended.
     pub(super) fn keeper_closed(&mut self, id: &SessionId, link: u64) {
-        self.spares.let_go(|spare| spare.link.number == link);
+        self.keepers.spares.release(|spare| spare.link.number == link);
         if !self.is_current(id, link) {
             return;
         }
-        let asked_for = self.forks.values().any(|other| other == id);
+        let awaits_fork = self.keepers.awaits_fork(id);
         let ended = self.world.get(id).is_none_or(|session| session.has_ended());
         let Some(runtime) = self.runtimes.get_mut(id) else { return };
         runtime.link = None;
@@ -158,72 +160,105 @@ impl Owner {
             runtime.clear_deadlines();
             self.forget_keeper(id);
         } else if runtime.preparing {
-            // A spare one that does not know of the launch yet: when that is prepared, the yard is asked for another.
+            // A spare keeper that does not know of the launch yet: once that is prepared, a new one is requested.
             self.forget_keeper(id);
-        } else if runtime.greeted || !asked_for {
+        } else if runtime.greeted || !awaits_fork {
             self.happen(id, &Event::KeeperLost);
         }
-        // Else the yard has still to tell whether there ever was one.
+        // Otherwise the yard has yet to report whether it was forked at all.
     }
 
-    /// A keeper that has done its work is nobody's to look for; one of a former yard is never told of.
+    /// Forgets a keeper that has done its work: this yard never reports the end of a former yard's keeper.
     pub(super) fn forget_keeper(&mut self, id: &SessionId) {
         let Some(runtime) = self.runtimes.get_mut(id) else { return };
-        if let Some(pid) = runtime.keeper_pid.take()
-            && self.keepers.get(&pid) == Some(id)
-        {
-            self.keepers.remove(&pid);
+        if let Some(pid) = runtime.keeper_pid.take() {
+            self.keepers.remove_of(pid, id);
+        }
+    }
+
+    /// A keeper has finished its launch and is free for another one.
+    fn keeper_free(&mut self, id: &SessionId) {
+        let leaving = self.shutdown.is_under_way();
+        let ended = self.world.get(id).is_none_or(|session| session.has_ended());
+        let Some(runtime) = self.runtimes.get_mut(id) else { return };
+        let Some(link) = runtime.link.take() else { return };
+        runtime.clear_deadlines();
+        if link.descent == Descent::Found {
+            // It is not reused: orphans of a former yard's keeper do not become children of this yard, an older
+            // program may not understand its orders, and its end may never be reported.
+            return self.forget_keeper(id);
+        }
+        // A task that ends the pen without the keeper identifies the keeper by this connection.
+        let passed_over = runtime.ending_pen;
+        let Some(pid) = runtime.keeper_pid.take() else { return };
+        // It stays among the known keepers: a proof that compares them with the yard's children must find it.
+        self.keepers.insert(pid, id);
+        if leaving || !ended || passed_over {
+            return;
+        }
+        if let Some(until) = self.keepers.spares.offer(pid, link, Instant::now()) {
+            self.arm_spares(until);
+        }
+    }
+
+    fn arm_spares(&self, until: Instant) {
+        let pause = until.saturating_duration_since(Instant::now());
+        self.send_later(pause, Message::SparesOverdue);
+    }
+
+    pub(super) fn spares_overdue(&mut self) {
+        if let Some(until) = self.keepers.spares.release_overdue(Instant::now()) {
+            self.arm_spares(until);
         }
     }
 
     // The yard.
 
-    pub(super) fn yard_says(&mut self, report: YardReport) {
+    pub(super) fn yard_reported(&mut self, report: YardReport) {
         match report {
             YardReport::Forked { key, pid } => self.forked(key, pid),
             YardReport::NotForked { key, why } => {
-                if let Some(id) = self.forks.remove(&key) {
+                if let Some(id) = self.keepers.fork_answered(key) {
                     self.not_forked(&id, why);
                 }
             }
             YardReport::KeeperEnded { pid, how, left } => self.keeper_ended(pid, &how, left),
             YardReport::Ended { pid, name } => {
                 self.tally.orphans_ended.one_more();
-                self.note(None, "orphan_ended", format!("pid {pid} ({name}) fell to the yard"));
+                self.note(
+                    None,
+                    "orphan_ended",
+                    format!("the yard ended pid {pid} ({name}), an orphan of a keeper"),
+                );
             }
-            // Asked for once, before we began.
+            // These are answers to requests from before the owner began.
             YardReport::Kept { .. } | YardReport::KeptAll => {}
-            YardReport::Status { keepers, .. } => {
-                if let Some(answer) = self.keeper_lists.pop_front() {
-                    let known = self.keepers.clone();
-                    answer.send(Keepers { children: keepers, known }).ok();
-                }
-            }
+            YardReport::Status { keepers, .. } => self.keepers.listed(keepers),
         }
     }
 
     fn forked(&mut self, key: u64, pid: i32) {
-        let Some(id) = self.forks.remove(&key) else { return };
+        let Some(id) = self.keepers.fork_answered(key) else { return };
         point("daemon.launch.forked");
-        self.keepers.insert(pid, id.clone());
+        self.keepers.insert(pid, &id);
         let ended = self.world.get(&id).is_none_or(|session| session.has_ended());
         let Some(runtime) = self.runtimes.get_mut(&id) else { return };
         runtime.keeper_pid = Some(pid);
         if runtime.link.is_none() && !ended {
-            // It came and went before the yard told of it.
+            // It has ended before the yard reported the fork.
             self.happen(&id, &Event::KeeperLost);
         }
     }
 
     fn keeper_ended(&mut self, pid: i32, how: &str, left: Vec<String>) {
-        self.spares.let_go(|spare| spare.pid == pid);
-        let Some(id) = self.keepers.get(&pid).cloned() else {
-            return tracing::debug!(pid, how, "a keeper that is done with has ended");
+        self.keepers.spares.release(|spare| spare.pid == pid);
+        let Some(id) = self.keepers.session_of(pid).cloned() else {
+            return tracing::debug!(pid, how, "a keeper without a launch has ended");
         };
         if !left.is_empty() {
-            tracing::warn!(session = %id, ?left, "orphans of a keeper can't be ended so far");
+            tracing::warn!(session = %id, ?left, "can't end the orphans of a keeper so far");
         } else {
-            self.keepers.remove(&pid);
+            self.keepers.remove(pid);
         }
         let ended = self.world.get(&id).is_none_or(|session| session.has_ended());
         let Some(runtime) = self.runtimes.get_mut(&id) else { return };
@@ -231,23 +266,20 @@ impl Owner {
             runtime.keeper_pid = None;
         }
         runtime.fate.send_replace(KeeperFate::Ended { left });
-        // With a link its last words come first, and then its end.
+        // If it has a link, its last reports come first, and then its end.
         if runtime.link.is_none() && !ended {
             tracing::warn!(session = %id, pid, how, "a keeper has ended");
             self.happen(&id, &Event::KeeperLost);
         }
     }
 
-    /// Without a yard nothing new can be started. A new one brings a new daemon, which takes over.
+    /// Without a yard nothing can be started. A new yard starts a new daemon, which takes over.
     pub(super) fn yard_gone(&mut self) {
-        self.yard_sender = None;
-        self.keeper_lists.clear();
+        let never_forked = self.keepers.yard_gone();
         self.note(None, "yard_lost", "the yard has died".to_owned());
-        for (_, id) in std::mem::take(&mut self.forks) {
+        for id in never_forked {
             self.not_forked(&id, "the yard has died".to_owned());
         }
-        if self.leaving.is_none() {
-            self.exit = Some(ExitReason::YardGone);
-        }
+        self.shutdown.yard_gone();
     }
 }

@@ -10,11 +10,11 @@ use kennel_types::api::ListRequest;
 use kennel_types::{Phase, SessionId, SessionView};
 
 use super::Owner;
-use crate::listing::{self, Listing, Stamp, Written};
-use crate::refused::Refused;
+use crate::error::ApiError;
+use crate::owner::listing::{self, Listing, Stamp, Written};
 
 impl Owner {
-    pub(super) fn list(&mut self, wish: &ListRequest) -> Result<Listing, Refused> {
+    pub(super) fn list(&mut self, wish: &ListRequest) -> Result<Listing, ApiError> {
         let (ids, next) = kennel_core::page(wish, self.world.sessions());
         let mut listing = Listing { sessions: Vec::with_capacity(ids.len()), next };
         let mut places = None;
@@ -25,13 +25,13 @@ impl Owner {
                 listing.sessions.push(json);
                 continue;
             }
-            let Some(mut view) = self.view_out_of_line(id) else { continue };
+            let Some(mut view) = self.view_without_position(id) else { continue };
             if view.phase == Phase::Queued {
                 let places: &BTreeMap<_, _> =
                     places.get_or_insert_with(|| self.world.places_in_line());
                 view.queue_place = places.get(id).map(|place| *place as u64);
             }
-            let json = listing::write(&view).map_err(Refused::internal)?;
+            let json = listing::write(&view).map_err(ApiError::internal)?;
             listing.sessions.push(json.clone());
             news.extend(stamp.map(|of| (id.clone(), Written { of, json })));
         }

@@ -1,19 +1,18 @@
-//! Members: added, shown, removed, and put on record.
+//! The owner's part in members: added, shown, removed, and recorded.
 
-use std::collections::HashSet;
 use std::time::{Duration, Instant};
 
 use kennel_core::{Event, Member, MemberRemoveError, StopWish};
 use kennel_keeper::fault::point;
 use kennel_types::api::{MemberAnswer, NewMember, StopAnswer, StopResult};
-use kennel_types::{Phase, Reason, SessionId};
+use kennel_types::{Reason, SessionId};
 
 use super::Owner;
-use super::prompts::check_seat;
-use crate::clock;
-use crate::message::{Answer, Message};
-use crate::refused::Refused;
-use kennel_register::WriteError;
+use super::runtime::Runtime;
+use crate::error::{Answer, ApiError};
+use crate::owner::message::Message;
+use crate::prompt::members;
+use crate::prompt::settle::no_member;
 
 /// How long a removal waits for prompts beyond their grace.
 const BEYOND_GRACE: Duration = Duration::from_secs(30);
@@ -45,15 +44,6 @@ pub(crate) struct RemoveAfter {
     answer: Answer<()>,
 }
 
-/// What the owner has of members beyond what the core decides by.
-#[derive(Debug, Default)]
-pub(super) struct Seats {
-    /// Those whose record failed.
-    unsaved: HashSet<String>,
-    /// The prompts for which somebody waits, tied.
-    pub(super) tied: HashSet<SessionId>,
-}
-
 impl Owner {
     pub(super) fn member_command(&mut self, command: MemberCommand) {
         match command {
@@ -64,7 +54,7 @@ impl Owner {
             MemberCommand::Show { name, answer } => {
                 let member = self.world.member(&name);
                 let shown = member.map(|member| self.member_answer(member));
-                drop(answer.send(shown.ok_or_else(|| self.no_member(&name))));
+                drop(answer.send(shown.ok_or_else(|| no_member(&self.world, &name))));
             }
             MemberCommand::Add { member, answer } => self.add_member(member, answer),
             MemberCommand::Remove { name, force, by, answer } => {
@@ -75,25 +65,9 @@ impl Owner {
     }
 
     fn member_answer(&self, member: &Member) -> MemberAnswer {
-        let busy = self.world.busy_with(&member.name).map(|session| session.id.clone());
-        let since = busy.as_ref().and_then(|id| self.runtimes.get(id)).map(|runtime| {
-            clock::rfc3339(runtime.times.started_ms.unwrap_or(runtime.times.created_ms))
-        });
-        MemberAnswer {
-            name: member.name.clone(),
-            seat: member.seat.clone(),
-            cwd: member.cwd.clone(),
-            conversation: member.conversation.clone(),
-            usage: member.usage,
-            attempts: member.attempts,
-            last_verdict: member.last.as_ref().map(|last| last.kind),
-            last_session: member.last.as_ref().map(|last| last.session.to_string()),
-            last_at: member.last.as_ref().map(|last| clock::rfc3339(last.at_ms)),
-            busy_with: busy.map(|id| id.to_string()),
-            busy_since: since,
-            waiting: self.world.waits_for(&member.name).count() as u64,
-            created_at: clock::rfc3339(member.created_ms),
-        }
+        let busy = self.world.busy_with(&member.name);
+        let since = busy.and_then(|session| self.runtimes.get(&session.id)).map(Runtime::since_ms);
+        members::view(&self.world, member, since)
     }
 
     fn add_member(&mut self, new: NewMember, answer: Answer<MemberAnswer>) {
@@ -104,7 +78,7 @@ impl Owner {
         let (name, shown) = (member.name.clone(), self.member_answer(&member));
         let saved = member.clone();
         if let Err(taken) = self.world.add_member(member) {
-            let refused = Refused::conflict(taken).hint("choose another name, or remove that one");
+            let refused = ApiError::conflict(taken).hint("choose another name, or remove that one");
             return drop(answer.send(Err(refused)));
         }
         self.note(None, "member_added", format!("member {name:?}"));
@@ -114,33 +88,14 @@ impl Owner {
             Ok(()) => drop(answer.send(Ok(shown))),
             Err(why) => {
                 bus.send(Message::MemberNotAdded { name }).ok();
-                drop(answer.send(Err(unwritten(&why))));
+                drop(answer.send(Err(members::unrecorded(&why))));
             }
         });
     }
 
-    fn new_member(&self, new: NewMember) -> Result<Member, Refused> {
-        let NewMember { name, seat, cwd } = new;
-        kennel_types::check_member_name(&name).map_err(Refused::invalid)?;
-        if !std::path::Path::new(&cwd).is_absolute() {
-            return Err(Refused::invalid(format!("cwd {cwd:?} is not absolute")));
-        }
-        check_seat(&seat)?;
-        if self.leaving.is_some() {
-            return Err(Refused::leaving());
-        }
-        Ok(Member {
-            name,
-            seat,
-            cwd,
-            conversation: None,
-            usage: kennel_types::Usage::default(),
-            told: kennel_types::Usage::default(),
-            attempts: 0,
-            last: None,
-            learnt: Vec::new(),
-            created_ms: clock::now_ms(),
-        })
+    fn new_member(&self, new: NewMember) -> Result<Member, ApiError> {
+        let member = members::new_member(new)?;
+        if self.shutdown.is_under_way() { Err(ApiError::leaving()) } else { Ok(member) }
     }
 
     /// What is on no record is none.
@@ -162,7 +117,7 @@ impl Owner {
             }
             Some((busy, answer)) => {
                 let hint = "stop that session first; --force stops it, and waits for its end";
-                drop(answer.send(Err(Refused::conflict(busy).hint(hint))));
+                drop(answer.send(Err(ApiError::conflict(busy).hint(hint))));
             }
         }
     }
@@ -179,10 +134,12 @@ impl Owner {
                 self.note(None, "member_removed", format!("member {:?}, by {by}", member.name));
                 point("daemon.member.removed");
                 self.register.remove_member(name, move |result| {
-                    drop(answer.send(result.map_err(|why| unwritten(&why))));
+                    drop(answer.send(result.map_err(|why| members::unrecorded(&why))));
                 });
             }
-            Err(MemberRemoveError::Unknown(name)) => drop(answer.send(Err(self.no_member(&name)))),
+            Err(MemberRemoveError::Unknown(name)) => {
+                drop(answer.send(Err(no_member(&self.world, &name))))
+            }
             Err(busy) => return Some((busy, answer)),
         }
         None
@@ -207,21 +164,22 @@ impl Owner {
             let reason = Reason::Stopped { by: by.clone() };
             self.happen(id, &Event::StopAsked(StopWish { grace: None, reason }));
         }
-        let (told, over) = tokio::sync::oneshot::channel::<Result<StopAnswer, Refused>>();
+        let (told, over) = tokio::sync::oneshot::channel::<Result<StopAnswer, ApiError>>();
         let bus = self.bus.clone();
         let after = RemoveAfter { name: name.to_owned(), by, ended: ended.clone(), until, answer };
         let waits_for = ended.clone();
         tokio::spawn(async move {
             match over.await {
                 Ok(Ok(stopped)) if stopped.result == StopResult::StillAlive => {
-                    drop(after.answer.send(Err(not_ended(&after.name, &stopped))));
+                    drop(after.answer.send(Err(members::not_ended(&after.name, &stopped))));
                 }
                 Ok(Ok(_)) => {
                     let command = MemberCommand::RemoveAfter(Box::new(after));
-                    bus.send(Message::Command(crate::message::Command::Member(command))).ok();
+                    bus.send(Message::Command(crate::owner::message::Command::Member(command)))
+                        .ok();
                 }
                 Ok(Err(refused)) => drop(after.answer.send(Err(refused))),
-                Err(_) => drop(after.answer.send(Err(Refused::gone()))),
+                Err(_) => drop(after.answer.send(Err(ApiError::gone()))),
             }
         });
         self.await_stopped(&waits_for, Instant::now(), until, told);
@@ -238,7 +196,7 @@ impl Owner {
         );
         if same || Instant::now() >= until {
             let hint = "its prompts were told to end; try again";
-            return drop(answer.send(Err(Refused::conflict(busy).hint(hint))));
+            return drop(answer.send(Err(ApiError::conflict(busy).hint(hint))));
         }
         self.remove_when_free(&busy, &name, by, until, answer);
     }
@@ -247,7 +205,7 @@ impl Owner {
 
     pub(super) fn save_member(&mut self, member: Member) {
         let (bus, name) = (self.bus.clone(), member.name.clone());
-        self.seats.unsaved.remove(&name);
+        self.unsaved_members.remove(&name);
         self.register.save_member(member, move |result| {
             if let Err(why) = result {
                 tracing::error!(member = name, %why, "a member is not on record as it is");
@@ -257,13 +215,13 @@ impl Owner {
     }
 
     pub(super) fn member_unsaved(&mut self, name: String) {
-        self.seats.unsaved.insert(name);
+        self.unsaved_members.insert(name);
         self.save_again_later();
     }
 
     /// Tries again with those whose record failed. Whether there were some.
     pub(super) fn save_members_again(&mut self) -> bool {
-        let unsaved: Vec<_> = self.seats.unsaved.drain().collect();
+        let unsaved = self.unsaved_members.take();
         for member in
             unsaved.iter().filter_map(|name| self.world.member(name)).cloned().collect::<Vec<_>>()
         {
@@ -271,31 +229,4 @@ impl Owner {
         }
         !unsaved.is_empty()
     }
-}
-
-/// A member is not removed while somebody works for it: who, and why they can't be ended.
-fn not_ended(name: &str, stopped: &StopAnswer) -> Refused {
-    let (session, lost) = (&stopped.session, stopped.session.phase == Phase::Lost);
-    let mut left: Vec<_> = stopped
-        .survivors
-        .iter()
-        .map(|it| format!("{} (pid {}): {}", it.name, it.pid, it.why))
-        .collect();
-    left.extend(session.owed.iter().filter_map(|owed| owed.why.clone()));
-    let why = match (lost, left.is_empty()) {
-        (true, _) => "nobody can tell any more whether it runs".to_owned(),
-        (false, true) => "it takes longer than it should".to_owned(),
-        (false, false) => left.join("; "),
-    };
-    let text =
-        format!("member {name:?} stays: session {} can't be ended for now: {why}", session.id);
-    Refused::conflict(text).hint(if lost {
-        format!("`kennel forget {}` gives it up; then the member can be removed", session.session)
-    } else {
-        "the stop goes on; try again when it has ended".to_owned()
-    })
-}
-
-fn unwritten(why: &WriteError) -> Refused {
-    Refused::busy(format!("it could not be put on record: {why}"))
 }

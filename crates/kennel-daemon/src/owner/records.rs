@@ -1,22 +1,47 @@
-//! Putting sessions on record.
+//! Recording sessions, and trying again what could not be recorded.
 
 use std::time::Duration;
 
 use kennel_core::Event;
 use kennel_keeper::fault::point;
+use kennel_register::{Durability, NewEvent, SessionRecord, WriteError};
 use kennel_types::SessionId;
 
 use super::Owner;
-use crate::message::Message;
-use kennel_register::{Durability, NewEvent, SessionRecord, WriteError};
+use crate::owner::message::Message;
 
-/// The first pause before failed records are tried again; doubled each time …
+/// The first pause before failed records are tried again; it doubles each time …
 const FIRST_PAUSE: Duration = Duration::from_secs(1);
 /// … up to this.
 const LAST_PAUSE: Duration = Duration::from_secs(30);
 
+/// When failed records are tried again.
+#[derive(Debug, Default)]
+pub(super) struct SaveRetry {
+    /// The pause that is running.
+    pause: Option<Duration>,
+}
+
+impl SaveRetry {
+    /// A record has failed: returns the pause to start, unless one is running.
+    fn begin(&mut self) -> Option<Duration> {
+        if self.pause.is_some() {
+            return None;
+        }
+        self.pause = Some(FIRST_PAUSE);
+        self.pause
+    }
+
+    /// A pause is over. If something was tried again, returns the next pause to start.
+    fn next(&mut self, tried: bool) -> Option<Duration> {
+        let pause = self.pause.take().unwrap_or(FIRST_PAUSE);
+        self.pause = tried.then(|| (pause * 2).min(LAST_PAUSE));
+        self.pause
+    }
+}
+
 impl Owner {
-    /// Records a session as it is now, with what happened to it.
+    /// Records a session as it is now, with the events that led to it.
     pub(super) fn save(&mut self, id: &SessionId, events: Vec<NewEvent>, durable: bool) {
         let (Some(session), Some(runtime)) = (self.world.get(id), self.runtimes.get(id)) else {
             return;
@@ -28,7 +53,7 @@ impl Owner {
         let stored = SessionRecord { session: session.clone(), times: runtime.times };
         let durability = if durable { Durability::Durable } else { Durability::Soon };
         let (bus, session) = (self.bus.clone(), id.clone());
-        // Most of what need not be durable is soon outdated: that it is on record is no news.
+        // Most records that need not be durable are soon replaced: that they are written is not reported.
         let is_news = durable || runtime.unsaved;
         self.register.save_then(stored, events, durability, move |result| {
             if durable {
@@ -44,10 +69,10 @@ impl Owner {
         });
     }
 
-    /// What became of a record.
+    /// A record was written, or not.
     pub(super) fn saved(&mut self, id: &SessionId, durable: bool, result: Result<(), WriteError>) {
         if let Err(why) = &result {
-            tracing::error!(session = %id, %why, "a session is not on record as it is");
+            tracing::error!(session = %id, %why, "can't record a session");
         }
         if let Some(runtime) = self.runtimes.get_mut(id) {
             runtime.unsaved = result.is_err();
@@ -58,39 +83,44 @@ impl Owner {
             Err(why) if durable => {
                 self.happen(id, &Event::RecordFailed { why: why.to_string() });
             }
-            // Nobody else tries again.
+            // The core does not try again.
             Err(_) => self.save_again_later(),
         }
     }
 
     pub(super) fn save_again_later(&mut self) {
-        if self.saving_again.is_some() {
-            return;
+        if let Some(pause) = self.save_retry.begin() {
+            self.send_later(pause, Message::SaveAgain);
         }
-        self.arm_save_again(FIRST_PAUSE);
     }
 
-    fn arm_save_again(&mut self, pause: Duration) {
-        self.saving_again = Some(pause);
-        let bus = self.bus.clone();
-        tokio::spawn(async move {
-            tokio::time::sleep(pause).await;
-            bus.send(Message::SaveAgain).ok();
-        });
-    }
-
-    /// Tries again with all whose record failed; those with a durable one under way get theirs anyway.
+    /// Tries again all records that failed.
     pub(super) fn save_again(&mut self) {
         let unsaved = self.runtimes.iter().filter(|(_, runtime)| runtime.unsaved);
         let ids: Vec<SessionId> = unsaved.map(|(id, _)| id.clone()).collect();
-        let pause = self.saving_again.take().unwrap_or(FIRST_PAUSE);
         let members = self.save_members_again();
-        if ids.is_empty() && !members {
-            return;
-        }
         for id in &ids {
             self.save(id, Vec::new(), false);
         }
-        self.arm_save_again((pause * 2).min(LAST_PAUSE));
+        if let Some(pause) = self.save_retry.next(members || !ids.is_empty()) {
+            self.send_later(pause, Message::SaveAgain);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pauses_double_up_to_a_limit_and_end_when_nothing_is_left() {
+        let mut retry = SaveRetry::default();
+        assert_eq!(retry.begin(), Some(FIRST_PAUSE));
+        assert_eq!(retry.begin(), None, "a pause is running");
+        assert_eq!(retry.next(true), Some(FIRST_PAUSE * 2));
+        let last = (0..10).filter_map(|_| retry.next(true)).last();
+        assert_eq!(last, Some(LAST_PAUSE));
+        assert_eq!(retry.next(false), None);
+        assert_eq!(retry.begin(), Some(FIRST_PAUSE));
     }
 }

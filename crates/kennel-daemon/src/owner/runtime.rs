@@ -1,53 +1,53 @@
-//! What the daemon has of a session beyond what the core decides by.
+//! What the daemon knows of a session beyond what the core decides by.
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
 use kennel_core::Session;
+use kennel_register::SessionTimes;
 use rustix::fd::OwnedFd;
 use tokio::sync::watch;
 use tokio::task::AbortHandle;
 
-use crate::deadline::Deadline;
-use crate::effects::terminal::{Errand, Handle};
-use crate::effects::worktree::Environment;
-use crate::effects::yard_proof::KeeperFate;
-use crate::keeper_link::KeeperLink;
-use crate::listing::Written;
-use crate::message::Resume;
-use crate::order::NewLaunch;
+use crate::adopted::process::{Errand, Handle};
+use crate::keeper::deadline::Deadline;
+use crate::keeper::link::KeeperLink;
+use crate::launch::request::LaunchRequest;
+use crate::owner::listing::Written;
+use crate::owner::message::Resume;
+use crate::owner::waiters::Waiter;
 use crate::readiness::Watching;
-use crate::waiters::Waiter;
-use kennel_register::SessionTimes;
+use crate::recover::yard_proof::KeeperFate;
+use crate::worktree::tasks::Environment;
 
-/// The first pause before another try; doubled each time …
+/// The first pause before another try; it doubles each time …
 const FIRST_PAUSE: Duration = Duration::from_millis(250);
 /// … up to this.
 const LAST_PAUSE: Duration = Duration::from_secs(30);
 
-/// See the module. At most two descriptors: the link's and the agent's.
+/// The runtime state of one launch. It has at most two descriptors: the link's and the agent's.
 #[derive(Default)]
 pub(super) struct Runtime {
     pub(super) times: SessionTimes,
-    /// Until its keeper is asked for: what the keeper will be told, environment and all.
-    pub(super) launch: Option<Box<NewLaunch>>,
-    /// While its worktree is made: set if nobody wants it any more.
+    /// What its keeper will be told, with the environment; none once the keeper was requested.
+    pub(super) launch: Option<Box<LaunchRequest>>,
+    /// While its worktree is made: set to cancel that.
     pub(super) making: Option<Arc<AtomicBool>>,
-    /// What git needs of its client's environment, to remove its worktree with.
+    /// What git needs of the client's environment to remove the worktree.
     pub(super) git_environment: Option<Environment>,
-    /// If it is launched again when it fails: what the next keeper will be told.
-    pub(super) again: Option<Box<NewLaunch>>,
-    /// Whether the yard keeps that, or its launch, for the next daemon.
-    pub(super) kept: bool,
-    /// Another launch is due then.
+    /// What the next keeper will be told, if the session is relaunched when it fails.
+    pub(super) again: Option<Box<LaunchRequest>>,
+    /// Whether the yard stores that, or its launch, for the next daemon.
+    pub(super) stored: bool,
+    /// The pause before another launch.
     pub(super) restart: Option<AbortHandle>,
-    /// Those who want another launch after this one, which is about to end.
+    /// Requests for another launch after this one, which is about to end.
     pub(super) resumers: Vec<Resume>,
     pub(super) link: Option<KeeperLink>,
-    /// Whether its keeper has greeted, over any link.
+    /// Whether its keeper has sent its greeting, over any link.
     pub(super) greeted: bool,
-    /// The yard's child that is its keeper, or holds it.
+    /// The yard's child that is its keeper, or the parent of its keeper.
     pub(super) keeper_pid: Option<i32>,
     pub(super) fate: watch::Sender<KeeperFate>,
     pub(super) agent: Option<Arc<OwnedFd>>,
@@ -55,45 +55,45 @@ pub(super) struct Runtime {
     pub(super) deadlines: Vec<(Deadline, AbortHandle)>,
     pub(super) retry: Option<AbortHandle>,
     pause: Option<Duration>,
-    /// Whether folder, lock and order for its keeper are being made.
+    /// Whether the folder, lock and order for its keeper are being made.
     pub(super) preparing: bool,
-    /// Whether its pen was ended, or is being, without its keeper: none is asked for after that.
+    /// Whether its pen was or is being ended without its keeper: no keeper is requested after that.
     pub(super) ending_pen: bool,
     /// When its gate was opened.
     pub(super) opened: Option<Instant>,
-    /// Somebody looks whether it is up.
+    /// Watches whether it is ready.
     pub(super) watching: Option<Watching>,
-    /// When its launch was taken in, or had its turn; none once it runs, or if a former daemon took it in.
+    /// When its launch was admitted or left the queue; none once it runs, or if a former daemon admitted it.
     pub(super) accepted: Option<Instant>,
-    /// When its end was first wanted.
+    /// When its stop was first requested.
     pub(super) stop_asked: Option<Instant>,
     /// The grace of the last stop.
     pub(super) grace: Duration,
-    /// When it ended, by its keeper's word.
+    /// When it ended, as its keeper reported.
     pub(super) ended_ms: Option<u64>,
-    /// What its keeper had trouble with before the agent ran.
+    /// Problems that its keeper reported before the agent ran.
     pub(super) trouble: Vec<String>,
     /// Whether its last record failed.
     pub(super) unsaved: bool,
     /// Whether its folder is being removed.
     pub(super) removing: bool,
-    /// The process of a session that a user started, while it is there.
+    /// The process of an adopted session, while it exists.
     pub(super) followed: Option<Followed>,
-    /// Its view, as the last list had it.
+    /// Its view, as it was written for the last list.
     pub(super) written: Option<Written>,
 }
 
-/// A process that is followed, without a keeper.
+/// A process that is followed without a keeper.
 pub(super) struct Followed {
     pub(super) handle: Handle,
-    /// Tells of its end.
+    /// Reports its end.
     pub(super) _following: Errand,
-    /// Ends it, if somebody wants that.
+    /// Ends it, if a stop was requested.
     pub(super) ending: Option<Errand>,
 }
 
 impl Runtime {
-    /// Somebody waits; those who have gone are forgotten.
+    /// Adds a waiter, and drops those whose client has gone.
     pub(super) fn await_with(&mut self, waiter: Waiter) {
         self.waiters.retain(|waiter| !waiter.is_abandoned());
         self.waiters.push(waiter);
@@ -103,26 +103,29 @@ impl Runtime {
         Self { times, ..Self::default() }
     }
 
-    /// How long to wait before the next try.
+    /// When it started, or was created.
+    pub(super) fn since_ms(&self) -> u64 {
+        self.times.started_ms.unwrap_or(self.times.created_ms)
+    }
+
+    /// Returns the pause before the next try.
     pub(super) fn next_pause(&mut self) -> Duration {
         let pause = self.pause.map_or(FIRST_PAUSE, |pause| (pause * 2).min(LAST_PAUSE));
         self.pause = Some(pause);
         pause
     }
 
-    /// Something has changed: the next try may come soon.
+    /// Something has changed: the pauses begin from the shortest again.
     pub(super) fn made_progress(&mut self) {
         self.pause = None;
     }
 
-    /// Nothing is owed in time any more.
     pub(super) fn clear_deadlines(&mut self) {
         for (_, timer) in self.deadlines.drain(..) {
             timer.abort();
         }
     }
 
-    /// This has come.
     pub(super) fn clear_deadline(&mut self, which: Deadline) {
         self.deadlines.retain(|(deadline, timer)| {
             if *deadline == which {
@@ -132,7 +135,7 @@ impl Runtime {
         });
     }
 
-    /// Lets go of what only a living tree needs.
+    /// Drops what only a live process tree needs.
     pub(super) fn let_go(&mut self) {
         self.clear_deadlines();
         self.watching = None;
@@ -142,7 +145,7 @@ impl Runtime {
     }
 }
 
-/// What was seen of a session before a step.
+/// The state of a session before a step, as far as its changes are reported.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Before {
     pub(super) phase: kennel_types::Phase,
@@ -162,7 +165,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn pauses_double_to_a_bound_and_begin_anew_after_progress() {
+    fn pauses_double_up_to_a_limit_and_start_over_after_progress() {
         let mut runtime = Runtime::default();
         let pauses: Vec<_> = (0..10).map(|_| runtime.next_pause()).collect();
         assert_eq!(pauses[0], FIRST_PAUSE);
@@ -173,7 +176,7 @@ mod tests {
     }
 
     #[test]
-    fn those_who_waited_and_went_are_forgotten() {
+    fn waiters_whose_client_has_gone_are_dropped() {
         let mut runtime = Runtime::default();
         for _ in 0..1000 {
             let (answer, answered) = tokio::sync::oneshot::channel();

@@ -1,26 +1,27 @@
-//! One step of the state: the core decides, changes are put on record, effects carried out, waiters told.
+//! One step of the state: the core decides, changes are recorded, effects carried out, waiters answered.
 
 use std::collections::HashMap;
 
 use kennel_core::{Effect, Event};
 use kennel_keeper::fault::point;
+use kennel_register::{NewEvent, SessionRecord};
 use kennel_types::{Phase, RelaunchState, Report, SessionId, SessionView};
 
 use super::Owner;
 use super::runtime::{Before, Runtime};
-use crate::clock;
-use crate::convert;
-use crate::view;
-use crate::waiters::{self, Standing};
-use kennel_register::{NewEvent, SessionRecord};
+use crate::keeper::translate;
+use crate::os::clock;
+use crate::owner::message::Message;
+use crate::owner::view;
+use crate::owner::waiters::{self, Standing};
 
 /// What happened to sessions in one step, for the event log.
 pub(super) type News = HashMap<SessionId, Vec<NewEvent>>;
-/// How sessions were before a step.
+/// The state of sessions before a step.
 pub(super) type Watched = Vec<(SessionId, Before)>;
 
 impl Owner {
-    /// Takes in the sessions of the register.
+    /// Takes over the sessions of the register.
     pub(super) fn restore(&mut self, sessions: Vec<SessionRecord>) {
         point("daemon.adopt.begun");
         let mut watched = Vec::new();
@@ -29,7 +30,7 @@ impl Owner {
             watched.push((id.clone(), Before::from(session)));
             self.runtimes.insert(id.clone(), Runtime::new(*times));
             if session.is_live() {
-                self.live += 1;
+                self.admission.add(session.phase);
                 if session.spec.parent.is_some() {
                     self.children.insert(id);
                 }
@@ -37,26 +38,26 @@ impl Owner {
         }
         let effects = self.world.restore(sessions.into_iter().map(|stored| stored.session));
         let probed = effects.iter().filter(|(_, effect)| *effect == Effect::Probe);
-        self.unprobed = probed.map(|(id, _)| id.clone()).collect();
+        self.adoption.begin(probed.map(|(id, _)| id.clone()).collect());
         self.follow(&Event::Restored, watched, effects);
-        self.adopted_if_done();
+        self.adoption.report_if_done();
     }
 
-    /// Something happened to a session.
+    /// Applies an event to a session.
     pub(super) fn happen(&mut self, id: &SessionId, event: &Event) {
         let watched = self.watch(id);
         let effects = self.world.step(id, event);
         self.follow(event, watched, effects);
     }
 
-    /// How those are that a step of this one can change.
+    /// Returns the state of the sessions that a step of this one can change.
     fn watch(&self, id: &SessionId) -> Watched {
         let children = self.children.iter().filter(|child| *child != id);
         let ids = std::iter::once(id).chain(children);
         ids.filter_map(|id| Some((id.clone(), Before::from(self.world.get(id)?)))).collect()
     }
 
-    /// Everything that follows from a step.
+    /// Carries out everything that follows from a step.
     pub(super) fn follow(
         &mut self,
         event: &Event,
@@ -92,12 +93,12 @@ impl Owner {
             time_ms: clock::now_ms(),
             session: Some(id.clone()),
             kind: kind.to_owned(),
-            cause: convert::cause(event),
-            by: convert::by(event),
+            cause: translate::cause(event),
+            by: translate::by(event),
         });
     }
 
-    /// Notices what a step has changed.
+    /// Records what a step has changed.
     fn notice(&mut self, news: &mut News, id: &SessionId, before: Before, event: &Event) {
         let Some(session) = self.world.get(id) else { return };
         let now = Before::from(session);
@@ -112,7 +113,7 @@ impl Owner {
         if now.phase == before.phase {
             return;
         }
-        // Both, if two were passed in one step: reaped and cleaned share a record.
+        // One step may pass two phases: reaped and cleaned share a record.
         if now.phase == Phase::Cleaned && before.phase < Phase::Reaped && !was_forgotten(event) {
             self.report(news, id, phase_name(Phase::Reaped), event);
         }
@@ -134,25 +135,27 @@ impl Owner {
                 self.forget_keeper(id);
             }
             self.children.remove(id);
-            self.live = self.live.saturating_sub(1);
-            self.one_more_ended();
+            self.admission.has_ended();
+            if self.retention.one_more_ended() {
+                self.send(Message::TrimDue);
+            }
         }
     }
 
-    /// What a step of a session means for what follows it, and for those in line.
+    /// Decides what follows a step: a relaunch, a verdict, the next session in the queue.
     fn look_ahead(&mut self, id: &SessionId, before: Before) {
         let Some(session) = self.world.get(id) else { return };
         let (now, awaits_verdict) = (session.phase, session.awaits_verdict());
         if now != before.phase {
             if before.phase == Phase::Queued {
-                self.queued = self.queued.saturating_sub(1);
-                self.forget_if_needless(id);
+                self.admission.has_left_queue();
+                self.delete_stored_if_unneeded(id);
             }
             if now == Phase::Cleaned {
                 self.consider_restart(id);
             }
             if now >= Phase::Running {
-                self.line_may_move();
+                self.check_queue_soon();
             }
         }
         if awaits_verdict && !before.awaits_verdict {
@@ -162,7 +165,7 @@ impl Owner {
         self.called_off_if_so(id);
     }
 
-    /// A prompt whose next attempt was called off during its pause is over with that: no phase tells.
+    /// A prompt is over when its next attempt is cancelled during the pause: no phase shows that.
     fn called_off_if_so(&mut self, id: &SessionId) {
         let over = self.world.get(id).is_some_and(|session| {
             let called_off = matches!(session.relaunch, RelaunchState::CalledOff { .. });
@@ -170,11 +173,11 @@ impl Owner {
         });
         if over {
             self.tell_plan(id);
-            self.line_may_move();
+            self.check_queue_soon();
         }
     }
 
-    /// Tells those who wait for what a session is now.
+    /// Answers the waiters for which the session has come far enough.
     pub(super) fn tell_waiters(&mut self, id: &SessionId, event: Option<&Event>) {
         let Some(session) = self.world.get(id) else { return };
         let standing = waiters::standing(session, event);
@@ -194,17 +197,17 @@ impl Owner {
         self.told_while_leaving(id, standing);
     }
 
-    /// What clients are shown of a session.
+    /// Returns what clients see of a session.
     pub(super) fn view(&self, id: &SessionId) -> Option<SessionView> {
-        let mut view = self.view_out_of_line(id)?;
+        let mut view = self.view_without_position(id)?;
         if view.phase == Phase::Queued {
             view.queue_place = self.world.place_in_line(id).map(|place| place as u64);
         }
         Some(view)
     }
 
-    /// The same, but for its place in line: to find that is dear if there are many.
-    pub(super) fn view_out_of_line(&self, id: &SessionId) -> Option<SessionView> {
+    /// Like [`Owner::view`], without the position in the queue, which is expensive to find.
+    pub(super) fn view_without_position(&self, id: &SessionId) -> Option<SessionView> {
         let session = self.world.get(id)?;
         let runtime = self.runtimes.get(id)?;
         let folder = self.home.session(id);
@@ -215,36 +218,25 @@ impl Owner {
         Some(view)
     }
 
-    /// How many launches there have been of the session that this one is of.
+    /// Returns how many launches the session of this launch has had.
     pub(super) fn launches_of(&self, id: &SessionId) -> u32 {
         self.world.newest(id).map_or(1, |newest| newest.id.attempt())
     }
 
-    /// Puts something into the event log that is no step of a session.
+    /// Adds an entry to the event log that is not a step of a session.
     pub(super) fn note(&self, session: Option<SessionId>, kind: &str, cause: String) {
         tracing::info!(session = session.as_ref().map(SessionId::as_str), kind, "{cause}");
         let (time_ms, kind) = (clock::now_ms(), kind.to_owned());
         self.register.log(NewEvent { time_ms, session, kind, cause, by: None });
     }
-
-    /// Says so when every session was looked at.
-    pub(super) fn adopted_if_done(&mut self) {
-        if self.unprobed.is_empty()
-            && let Some(adopted) = self.adopted.take()
-        {
-            point("daemon.adopt.done");
-            // Whoever waited may have lost patience.
-            adopted.send(()).ok();
-        }
-    }
 }
 
-/// Every phase is in the event log; the daemon's own log has what is out of the ordinary.
+/// Every phase is in the event log; the daemon's own log has only what is unusual.
 fn log_phase(id: &SessionId, phase: Phase, event: &Event) {
     let (session, name) = (id.as_str(), phase_name(phase));
     match phase {
-        Phase::Lost => tracing::warn!(session, phase = name, "{}", convert::cause(event)),
-        _ => tracing::debug!(session, phase = name, "{}", convert::cause(event)),
+        Phase::Lost => tracing::warn!(session, phase = name, "{}", translate::cause(event)),
+        _ => tracing::debug!(session, phase = name, "{}", translate::cause(event)),
     }
 }
 
@@ -252,7 +244,7 @@ fn was_forgotten(event: &Event) -> bool {
     matches!(event, Event::Forgotten { .. })
 }
 
-/// What is worth an entry by itself, if it changed something.
+/// Returns the kind of an event that gets an entry of its own, if it changed something.
 fn kind_of(event: &Event, effects: &[(SessionId, Effect)]) -> Option<&'static str> {
     if effects.is_empty() {
         return None;
@@ -271,7 +263,7 @@ fn kind_of(event: &Event, effects: &[(SessionId, Effect)]) -> Option<&'static st
     }
 }
 
-/// A phase's name, as clients see it.
+/// Returns the name of a phase, as clients see it.
 pub(crate) fn phase_name(phase: Phase) -> &'static str {
     match phase {
         Phase::Queued => "queued",
@@ -292,7 +284,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn phases_have_the_names_that_clients_see() {
+    fn phase_names_are_those_of_the_api() {
         for phase in [Phase::Reserved, Phase::Stopping, Phase::Lost, Phase::Cleaned] {
             let shown = serde_json::to_string(&phase).unwrap();
             assert_eq!(shown, format!("{:?}", phase_name(phase)));

@@ -1,4 +1,4 @@
-//! What is due at some time.
+//! Deadlines of keepers, retries, and overdue stop requests.
 
 use std::time::{Duration, Instant};
 
@@ -10,31 +10,31 @@ use rustix::fd::AsFd;
 use rustix::process::Signal;
 
 use super::Owner;
-use crate::deadline::Deadline;
-use crate::keeper_process;
-use crate::message::Message;
-use crate::waiters::Standing;
+use super::runtime::Runtime;
+use crate::keeper::deadline::Deadline;
+use crate::keeper::process;
+use crate::owner::message::Message;
+use crate::owner::waiters::Standing;
 
 impl Owner {
-    /// Waits for something that the session's keeper owes; `extra` is added to the usual time.
+    /// Starts the deadline of something that the session's keeper owes; `extra` is added to the default time.
     pub(super) fn arm(&mut self, id: &SessionId, deadline: Deadline, extra: Duration) {
         let (bus, session) = (self.bus.clone(), id.clone());
         let Some(runtime) = self.runtimes.get_mut(id) else { return };
         runtime.clear_deadline(deadline);
         let socket = runtime.link.as_ref().map(|link| link.socket.clone());
         let keeper = runtime.keeper_pid.zip(socket).filter(|_| deadline.wakes());
-        let yard = self.yard.clone();
+        let yard = self.keepers.yard().clone();
         let half = (deadline.patience() + extra) / 2;
         let timer = tokio::spawn(async move {
             tokio::time::sleep(half).await;
-            // Without its yard no keeper begins, and none that was stopped goes on.
+            // The yard or the keeper may have been stopped (SIGSTOP): they are told to continue.
             if let Ok(Some(yard)) = yard.open() {
                 pidfd::send(yard, Signal::CONT).ok();
             }
             if let Some((pid, socket)) = &keeper
-                && let Ok(Some(handle)) = keeper_process::open(*pid, socket.get_ref().as_fd())
+                && let Ok(Some(handle)) = process::open(*pid, socket.get_ref().as_fd())
             {
-                // It may have been stopped.
                 pidfd::send(handle, Signal::CONT).ok();
             }
             tokio::time::sleep(half).await;
@@ -43,11 +43,11 @@ impl Owner {
         runtime.deadlines.push((deadline, timer.abort_handle()));
     }
 
-    /// Something did not come in time.
+    /// A deadline has passed.
     pub(super) fn late(&mut self, id: &SessionId, deadline: Deadline) {
         let Some(runtime) = self.runtimes.get_mut(id) else { return };
         if !runtime.deadlines.iter().any(|(armed, _)| *armed == deadline) {
-            return; // it came just now
+            return; // it was met just now
         }
         runtime.clear_deadline(deadline);
         match deadline {
@@ -64,25 +64,21 @@ impl Owner {
         }
     }
 
-    /// Everything is on record, so nothing is lost with a keeper that does not leave.
+    /// Kills a keeper that does not leave. Everything is on record, so nothing is lost.
     fn end_released_keeper(&mut self, id: &SessionId) {
         let Some(runtime) = self.runtimes.get(id) else { return };
         let (Some(pid), Some(link)) = (runtime.keeper_pid, &runtime.link) else { return };
-        let killed = keeper_process::open(pid, link.socket.get_ref().as_fd())
+        let killed = process::open(pid, link.socket.get_ref().as_fd())
             .and_then(|handle| handle.map(|h| pidfd::send(h, Signal::KILL)).transpose());
         tracing::warn!(session = %id, ?killed, "{}", Deadline::Departed.missing());
     }
 
-    /// Another try, after a while.
+    /// Starts the pause before another try.
     pub(super) fn retry_later(&mut self, id: &SessionId) {
-        let (bus, session) = (self.bus.clone(), id.clone());
-        let Some(runtime) = self.runtimes.get_mut(id) else { return };
-        let pause = runtime.next_pause();
-        let timer = tokio::spawn(async move {
-            tokio::time::sleep(pause).await;
-            bus.send(Message::RetryDue { session }).ok();
-        });
-        if let Some(former) = runtime.retry.replace(timer.abort_handle()) {
+        let Some(pause) = self.runtimes.get_mut(id).map(Runtime::next_pause) else { return };
+        let timer = self.send_later(pause, Message::RetryDue { session: id.clone() });
+        let runtime = self.runtimes.get_mut(id);
+        if let Some(former) = runtime.and_then(|runtime| runtime.retry.replace(timer)) {
             former.abort();
         }
     }
@@ -94,7 +90,7 @@ impl Owner {
         self.happen(id, &Event::RetryDue);
     }
 
-    /// Whoever wants an end now does not wait for a pause to be over.
+    /// Tries again at once: a stop request does not wait for the pause.
     pub(super) fn retry_now(&mut self, id: &SessionId) {
         let retry = self.runtimes.get_mut(id).and_then(|runtime| runtime.retry.take());
         if let Some(timer) = retry {
@@ -103,7 +99,7 @@ impl Owner {
         }
     }
 
-    /// Those who asked for a stop are told how things are; the stop goes on.
+    /// Answers the stop requests that have waited long enough; the stop goes on.
     pub(super) fn stop_overdue(&mut self, id: &SessionId) {
         let now = Instant::now();
         let Some(runtime) = self.runtimes.get_mut(id) else { return };

@@ -4,11 +4,11 @@ use kennel_types::{Readiness, SessionSpec};
 
 use super::http::Address;
 use super::lines;
-use crate::refused::Refused;
+use crate::error::ApiError;
 
 /// Whether this can be waited for. Nothing of it is asked yet.
-pub(crate) fn check(spec: &SessionSpec) -> Result<(), Refused> {
-    let wrong = |why: String| Refused::invalid(format!("ready: {why}"));
+pub(crate) fn check(spec: &SessionSpec) -> Result<(), ApiError> {
+    let wrong = |why: String| ApiError::invalid(format!("ready: {why}"));
     // It may not have come as text: what has no form as text makes no sense.
     let text = spec.ready.to_string();
     match text.parse::<Readiness>() {

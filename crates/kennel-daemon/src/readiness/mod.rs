@@ -24,7 +24,7 @@ use kennel_types::{Readiness, SessionId};
 use kennel_worktree::Record;
 use tokio::task::{AbortHandle, spawn_blocking};
 
-use crate::message::{Bus, Message};
+use crate::event_sender::{EventSender, SessionEvent};
 
 pub(crate) use check::check;
 use observed::Observed;
@@ -44,7 +44,7 @@ pub(crate) struct Watch {
     pub(crate) worktree: Option<Record>,
     /// The folder with the session's journal.
     pub(crate) folder: PathBuf,
-    pub(crate) bus: Bus,
+    pub(crate) owner: EventSender<SessionEvent>,
 }
 
 /// A watch that goes on; dropped, it ends.
@@ -78,7 +78,7 @@ impl Watch {
                 Event::ReadyOverdue { saw: observed.last() }
             }
         };
-        self.bus.send(Message::Happened { session: self.session, event }).ok();
+        self.owner.send(SessionEvent { session: self.session, event }).ok();
     }
 
     async fn time_is_over(&self) {

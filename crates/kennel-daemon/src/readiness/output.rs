@@ -11,7 +11,7 @@ use tokio::time::{sleep, timeout};
 
 use super::lines::{Matcher, compile};
 use super::observed::Observed;
-use crate::conversation::{Conversation, TalkError};
+use crate::keeper::request::{KeeperConnection, KeeperRequestError};
 
 /// The journal's folder in that of the session.
 const JOURNAL: &str = "journal";
@@ -101,7 +101,7 @@ impl Scan {
 /// Says when there may be more.
 struct Waker {
     folder: PathBuf,
-    keeper: Option<Conversation>,
+    keeper: Option<KeeperConnection>,
 }
 
 impl Waker {
@@ -111,10 +111,10 @@ impl Waker {
             return;
         }
         let follow = async {
-            let keeper = Conversation::begin(&self.folder)?;
+            let keeper = KeeperConnection::begin(&self.folder)?;
             keeper.greet(Role::Client).await?;
             keeper.say(&Request::Follow).await?;
-            Ok::<_, TalkError>(keeper)
+            Ok::<_, KeeperRequestError>(keeper)
         };
         self.keeper = timeout(GREETING, follow).await.ok().and_then(Result::ok);
     }

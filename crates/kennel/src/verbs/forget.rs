@@ -37,6 +37,6 @@ pub(crate) fn forget(home: &Home, args: &ForgetArgs) -> Result<u8, CommandError>
 fn told(session: &SessionView) -> &'static str {
     match session.started_by {
         StartedBy::Kennel => "given up; nobody saw it end",
-        StartedBy::Terminal => "let go; it goes on by itself",
+        StartedBy::User => "let go; it goes on by itself",
     }
 }

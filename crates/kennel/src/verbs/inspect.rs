@@ -125,7 +125,7 @@ fn session(page: &mut Page, session: &SessionView) {
         "started by",
         match session.started_by {
             StartedBy::Kennel => "kennel",
-            StartedBy::Terminal => "terminal: it is followed, and left alone",
+            StartedBy::User => "terminal: it is followed, and left alone",
         },
     );
     page.entry("created", &session.created_at);
@@ -147,7 +147,7 @@ fn asked(page: &mut Page, session: &SessionView) {
         page.entry("worktree", format!("{path}, branch {branch}"));
     }
     page.entry("by", sanitize(&spec.asked_by));
-    if session.started_by == StartedBy::Terminal {
+    if session.started_by == StartedBy::User {
         return;
     }
     page.entry(
@@ -235,7 +235,7 @@ fn processes(page: &mut Page, view: &InspectView) {
     page.section("Processes");
     let number = |pid: Option<i32>| pid.map_or("-".to_owned(), |pid| pid.to_string());
     page.entry("agent", agent(view.launch.identity.as_deref()));
-    if view.session.started_by == StartedBy::Terminal {
+    if view.session.started_by == StartedBy::User {
         page.entry("pen", "none: what it starts is not held");
         return members(page, view);
     }

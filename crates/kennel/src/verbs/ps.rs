@@ -271,7 +271,7 @@ ID            NAME       PHASE             PID  AGE  EXIT  TOLD                 
     #[test]
     fn one_that_a_user_started_is_marked() {
         let mut own = session();
-        own.started_by = StartedBy::Terminal;
+        own.started_by = StartedBy::User;
         let shown = text(&[own], now(), None, ColorMode::Plain);
         assert!(shown.contains(" running (terminal) "), "{shown}");
     }

@@ -30,7 +30,7 @@ pub(crate) fn rm(home: &Home, args: &RmArgs) -> Result<u8, CommandError> {
     for_each(&args.sessions, |reference| {
         // Which one is meant is settled now: its name may be another's later.
         let session = daemon.session(reference)?;
-        if session.started_by == StartedBy::Terminal {
+        if session.started_by == StartedBy::User {
             // It is not ours to end, and goes on.
             if session.phase < Phase::Reaped {
                 let request = ByRequest { by: asked_by("rm") };

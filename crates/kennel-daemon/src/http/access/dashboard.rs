@@ -11,14 +11,14 @@ use std::borrow::Cow;
 use tokio::task::spawn_blocking;
 
 use super::places::is_page;
-use crate::refused::Refused;
+use crate::error::ApiError;
 
 /// What is at this path; none if there is nothing.
 pub(super) async fn at(
     site: &Site,
     path: &str,
     headers: &HeaderMap,
-) -> Result<Option<Response>, Refused> {
+) -> Result<Option<Response>, ApiError> {
     let found = match find(site, path).await? {
         None if is_page(path, headers) => find(site, INDEX).await?,
         found => found,
@@ -26,14 +26,14 @@ pub(super) async fn at(
     Ok(found.map(|asset| answer(asset, headers)))
 }
 
-async fn find(site: &Site, path: &str) -> Result<Option<Asset>, Refused> {
-    let told = |error: ReadAssetError| Refused::internal(&error);
+async fn find(site: &Site, path: &str) -> Result<Option<Asset>, ApiError> {
+    let told = |error: ReadAssetError| ApiError::internal(&error);
     if !site.is_in_folder() {
         return site.find(path).map_err(told);
     }
     let (site, path) = (site.clone(), path.to_owned());
     let found = spawn_blocking(move || site.find(&path)).await;
-    found.map_err(Refused::internal)?.map_err(told)
+    found.map_err(ApiError::internal)?.map_err(told)
 }
 
 fn answer(asset: Asset, asked: &HeaderMap) -> Response {

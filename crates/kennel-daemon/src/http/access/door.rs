@@ -25,8 +25,8 @@ use super::settings::{ListenError, ListenSettings};
 use super::store::StoreError;
 use super::tls::{self, TlsError};
 use super::{Access, serving, told_to_leave};
+use crate::error::{ApiError, ApiErrorKind};
 use crate::http::Api;
-use crate::refused::{Refused, RefusedKind};
 
 /// The port that is tried first if none was named.
 const PORT: u16 = 7380;
@@ -37,7 +37,7 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(30);
 #[derive(Debug)]
 pub(super) struct Ask {
     pub(super) address: Option<SocketAddr>,
-    pub(super) answer: oneshot::Sender<Result<ListenView, Refused>>,
+    pub(super) answer: oneshot::Sender<Result<ListenView, ApiError>>,
 }
 
 /// Where it is wanted.
@@ -63,7 +63,7 @@ enum OpenError {
     Lost(String),
 }
 
-impl From<OpenError> for Refused {
+impl From<OpenError> for ApiError {
     fn from(error: OpenError) -> Self {
         let in_use = matches!(
             &error,
@@ -71,7 +71,7 @@ impl From<OpenError> for Refused {
         );
         let refused = match &error {
             OpenError::Settings(_) => Self::invalid(error),
-            OpenError::Bind { .. } | OpenError::Tls(_) => Self::new(RefusedKind::Busy, error),
+            OpenError::Bind { .. } | OpenError::Tls(_) => Self::new(ApiErrorKind::Busy, error),
             OpenError::Store(_) | OpenError::Lost(_) => Self::internal(error),
         };
         match in_use {
@@ -143,7 +143,7 @@ pub(super) async fn keep(
 }
 
 /// It is open: that is good, if it is where it is wanted.
-fn already(view: &ListenView, wanted: Option<SocketAddr>) -> Result<ListenView, Refused> {
+fn already(view: &ListenView, wanted: Option<SocketAddr>) -> Result<ListenView, ApiError> {
     let here = view.address.parse::<SocketAddr>().ok();
     let same = |wanted: SocketAddr| {
         here.is_some_and(|here| {
@@ -153,7 +153,7 @@ fn already(view: &ListenView, wanted: Option<SocketAddr>) -> Result<ListenView, 
     match wanted {
         Some(wanted) if !same(wanted) => {
             let text = format!("the API is had at {} already", view.address);
-            Err(Refused::conflict(text)
+            Err(ApiError::conflict(text)
                 .hint("`kennel daemon restart --listen ADDRESS` moves it; sessions go on"))
         }
         _ => Ok(view.clone()),

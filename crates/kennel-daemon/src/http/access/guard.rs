@@ -16,8 +16,8 @@ use super::seats::Seat;
 use super::throttle::Failure;
 use super::verdict::{Denial, Knock, judge};
 use super::{Access, timely};
-use crate::clock;
-use crate::refused::{Refused, RefusedKind};
+use crate::error::{ApiError, ApiErrorKind};
+use crate::os::clock;
 
 /// What every answer says to browsers: nothing of others is loaded or sent to, nobody frames us, no type is guessed,
 /// no address is passed on. Styles may stand in a page: a terminal makes its own as it runs. Scripts may not.
@@ -121,7 +121,7 @@ impl Gate {
             }
             Failure::TooMany(wait) => {
                 let text = "too many wrong tokens came from there";
-                let mut response = Refused::new(RefusedKind::TooMany, text).into_response();
+                let mut response = ApiError::new(ApiErrorKind::TooMany, text).into_response();
                 let seconds = wait.as_secs() + 1;
                 response.headers_mut().insert(RETRY_AFTER, HeaderValue::from(seconds));
                 Some(response)
@@ -130,20 +130,20 @@ impl Gate {
     }
 }
 
-fn refused(denial: Denial) -> Refused {
-    let say = |kind| Refused::new(kind, denial);
+fn refused(denial: Denial) -> ApiError {
+    let say = |kind| ApiError::new(kind, denial);
     match denial {
-        Denial::WrongHost => say(RefusedKind::Misdirected)
+        Denial::WrongHost => say(ApiErrorKind::Misdirected)
             .hint("ask for it as localhost, by its address, or by a name in api.names"),
-        Denial::ForeignOrigin | Denial::Forged => say(RefusedKind::Forbidden),
-        Denial::Unclear(_) => say(RefusedKind::Invalid),
-        Denial::TooLarge => say(RefusedKind::TooLarge),
-        Denial::NoSecret => say(RefusedKind::Unauthorized).hint(
+        Denial::ForeignOrigin | Denial::Forged => say(ApiErrorKind::Forbidden),
+        Denial::Unclear(_) => say(ApiErrorKind::Invalid),
+        Denial::TooLarge => say(ApiErrorKind::TooLarge),
+        Denial::NoSecret => say(ApiErrorKind::Unauthorized).hint(
             "send `Authorization: Bearer TOKEN` (`kennel token show`), or come by `kennel dashboard`",
         ),
-        Denial::WrongSecret => say(RefusedKind::Unauthorized)
+        Denial::WrongSecret => say(ApiErrorKind::Unauthorized)
             .hint("it may have been rotated or revoked; `kennel token show` shows the present one"),
         Denial::ReadOnly => read_only(),
-        Denial::Crowded => say(RefusedKind::Busy).hint("close some of them first"),
+        Denial::Crowded => say(ApiErrorKind::Busy).hint("close some of them first"),
     }
 }

@@ -6,8 +6,8 @@ use axum::http::request::Parts;
 use kennel_types::api::{Scope, TokenKind};
 
 use super::roll::EntryId;
+use crate::error::{ApiError, ApiErrorKind};
 use crate::http::Peer;
-use crate::refused::{Refused, RefusedKind};
 
 /// Who asks.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -41,7 +41,7 @@ impl Identity {
     }
 
     /// Refuses those who may only look.
-    pub(crate) fn may_change(&self) -> Result<(), Refused> {
+    pub(crate) fn may_change(&self) -> Result<(), ApiError> {
         match self.scope {
             Scope::Full => Ok(()),
             Scope::ReadOnly => Err(read_only()),
@@ -49,7 +49,7 @@ impl Identity {
     }
 
     /// Refuses those who came over TCP; `what` it is that needs the socket.
-    pub(crate) fn at_socket(&self, what: &str) -> Result<(), Refused> {
+    pub(crate) fn at_socket(&self, what: &str) -> Result<(), ApiError> {
         match self.via {
             Via::Socket => Ok(()),
             Via::Tcp { .. } => Err(socket_only(what)),
@@ -58,27 +58,27 @@ impl Identity {
 }
 
 /// What is had at the home's socket alone.
-pub(in crate::http) fn socket_only(what: &str) -> Refused {
+pub(in crate::http) fn socket_only(what: &str) -> ApiError {
     let text = format!("{what} only at the socket in the home, and not over TCP");
-    Refused::new(RefusedKind::Forbidden, text)
+    ApiError::new(ApiErrorKind::Forbidden, text)
 }
 
-pub(super) fn read_only() -> Refused {
+pub(super) fn read_only() -> ApiError {
     let text = "this token is for looking only, and this would change something";
-    Refused::new(RefusedKind::Forbidden, text).hint("`kennel token new` makes one that may")
+    ApiError::new(ApiErrorKind::Forbidden, text).hint("`kennel token new` makes one that may")
 }
 
 impl<S: Send + Sync> FromRequestParts<S> for Identity {
-    type Rejection = Refused;
+    type Rejection = ApiError;
 
-    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Refused> {
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, ApiError> {
         if let Some(identity) = parts.extensions.get::<Self>() {
             return Ok(identity.clone());
         }
         // Only the home's socket notes who its peers are; whoever came another way and has no identity is nobody.
         match parts.extensions.get::<ConnectInfo<Peer>>() {
             Some(_) => Ok(Self::owner()),
-            None => Err(Refused::new(RefusedKind::Unauthorized, "nobody knows who you are")),
+            None => Err(ApiError::new(ApiErrorKind::Unauthorized, "nobody knows who you are")),
         }
     }
 }
@@ -89,7 +89,7 @@ mod tests {
 
     use super::*;
 
-    async fn extract(request: Request<()>) -> Result<Identity, Refused> {
+    async fn extract(request: Request<()>) -> Result<Identity, ApiError> {
         Identity::from_request_parts(&mut request.into_parts().0, &()).await
     }
 

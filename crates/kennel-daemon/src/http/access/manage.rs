@@ -12,13 +12,13 @@ use super::identity::Identity;
 use super::links;
 use super::roll::{Entry, MAIN};
 use super::store::Made;
-use crate::clock;
+use crate::error::ApiError;
 use crate::http::Api;
 use crate::http::body::Body;
 use crate::http::endpoint::{Endpoint, delete, get, post};
-use crate::refused::Refused;
+use crate::os::clock;
 
-type Answered<T> = Result<Json<T>, Refused>;
+type Answered<T> = Result<Json<T>, ApiError>;
 
 /// Their places.
 pub(super) fn endpoints() -> Vec<Endpoint> {
@@ -55,7 +55,7 @@ pub(super) fn endpoints() -> Vec<Endpoint> {
     ]
 }
 
-fn at_socket(identity: &Identity) -> Result<(), Refused> {
+fn at_socket(identity: &Identity) -> Result<(), ApiError> {
     identity.at_socket("access is looked after")
 }
 
@@ -67,7 +67,7 @@ async fn listen(
     at_socket(&identity)?;
     let address = request.listen.map(|text| text.parse());
     let address = address.transpose();
-    let address = address.map_err(|_| Refused::invalid("listen is no address with a port"))?;
+    let address = address.map_err(|_| ApiError::invalid("listen is no address with a port"))?;
     api.access().listen(address).await.map(Json)
 }
 
@@ -102,7 +102,7 @@ async fn add(
     State(api): State<Api>,
     identity: Identity,
     Body(NewToken { name, scope }): Body<NewToken>,
-) -> Result<(StatusCode, Json<SecretView>), Refused> {
+) -> Result<(StatusCode, Json<SecretView>), ApiError> {
     at_socket(&identity)?;
     let now = clock::now_ms();
     let add = move |store: &super::Store| store.add(name, TokenKind::Extra, scope, now);

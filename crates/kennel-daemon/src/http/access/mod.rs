@@ -61,7 +61,7 @@ use self::store::{Store, StoreError};
 use self::throttle::Throttle;
 use super::Api;
 use super::endpoint::Endpoint;
-use crate::refused::Refused;
+use crate::error::ApiError;
 
 pub(crate) use identity::Identity;
 pub(in crate::http) use identity::socket_only;
@@ -201,18 +201,18 @@ impl Access {
         .await
     }
 
-    fn make_link(&self, scope: Scope) -> Result<Secret, Refused> {
-        let secret = Secret::random().map_err(Refused::internal)?;
+    fn make_link(&self, scope: Scope) -> Result<Secret, ApiError> {
+        let secret = Secret::random().map_err(ApiError::internal)?;
         self.links().add(secret.sum(), scope, Instant::now());
         Ok(secret)
     }
 
     /// Has it open, here if an address is given.
-    async fn listen(&self, address: Option<SocketAddr>) -> Result<ListenView, Refused> {
+    async fn listen(&self, address: Option<SocketAddr>) -> Result<ListenView, ApiError> {
         let (answer, answered) = oneshot::channel();
         let asked = self.0.asks.send(Ask { address, answer }).await;
-        asked.map_err(|_| Refused::gone())?;
-        answered.await.unwrap_or_else(|_| Err(Refused::gone()))
+        asked.map_err(|_| ApiError::gone())?;
+        answered.await.unwrap_or_else(|_| Err(ApiError::gone()))
     }
 }
 

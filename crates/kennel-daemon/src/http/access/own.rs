@@ -12,9 +12,9 @@ use kennel_types::api::{MeView, TokenKind, WayIn};
 use super::identity::{Identity, Via};
 use super::names::Names;
 use super::seats::Seat;
+use crate::error::ApiError;
 use crate::http::Api;
 use crate::http::endpoint::{Endpoint, get, post};
-use crate::refused::Refused;
 
 /// Where a browser is logged out; also one that may only look.
 pub(super) const LOGOUT: &str = "/v1/access/logout";
@@ -50,14 +50,14 @@ async fn logout(
     identity: Identity,
     names: Option<Extension<Arc<Names>>>,
     seat: Option<Extension<Arc<Seat>>>,
-) -> Result<Response, Refused> {
+) -> Result<Response, ApiError> {
     let (
         Via::Tcp { kind: TokenKind::Browser, id, name },
         Some(Extension(names)),
         Some(Extension(seat)),
     ) = (identity.via, names, seat)
     else {
-        let refused = Refused::conflict("only a browser can be logged out");
+        let refused = ApiError::conflict("only a browser can be logged out");
         return Err(refused.hint("`kennel token revoke` makes a token void"));
     };
     let seats = api.access().seats();

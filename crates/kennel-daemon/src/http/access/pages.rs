@@ -18,9 +18,9 @@ use super::roll::BROWSER_MS;
 use super::seats::Seat;
 use super::secret::Sum;
 use super::{dashboard, page};
-use crate::clock;
+use crate::error::ApiError;
 use crate::http::nothing_here;
-use crate::refused::Refused;
+use crate::os::clock;
 
 const FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
 const PURPOSE: HeaderName = HeaderName::from_static("sec-purpose");
@@ -88,7 +88,7 @@ async fn login(
 }
 
 /// The cookie of a new browser.
-async fn let_in(gate: &Gate, scope: Scope) -> Result<String, Refused> {
+async fn let_in(gate: &Gate, scope: Scope) -> Result<String, ApiError> {
     let now = clock::now_ms();
     let add = move |store: &super::Store| store.add(None, TokenKind::Browser, scope, now);
     let (made, _) = gate.access.change_and_cut(add, |made| made.out.clone()).await?;

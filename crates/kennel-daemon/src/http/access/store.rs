@@ -14,7 +14,7 @@ use super::identity::{Identity, Via};
 use super::private_file;
 use super::roll::{Entry, EntryId, MAIN, New, Presented, Roll, RollError};
 use super::secret::{Secret, Sum};
-use crate::refused::Refused;
+use crate::error::ApiError;
 
 /// The main token.
 const TOKEN: &str = "api.token";
@@ -40,7 +40,7 @@ pub(super) enum StoreError {
     NotDurable { path: String, source: io::Error },
 }
 
-impl From<StoreError> for Refused {
+impl From<StoreError> for ApiError {
     fn from(error: StoreError) -> Self {
         match &error {
             StoreError::Roll(RollError::Unknown(_)) => {

@@ -15,7 +15,7 @@ use super::super::{Api, sse};
 use super::mark::{Mark, Place};
 use super::telling::{Left, Telling};
 use super::told;
-use crate::refused::Refused;
+use crate::error::ApiError;
 
 /// See the module.
 pub(super) struct Course {
@@ -146,7 +146,7 @@ impl Course {
     }
 
     async fn verdict(&mut self, view: SessionView) -> io::Result<Vec<u8>> {
-        let failed = |refused: Refused| io::Error::other(refused.problem().detail);
+        let failed = |refused: ApiError| io::Error::other(refused.problem().detail);
         let answer = told(&self.api, view).await.map_err(failed)?;
         let mut event = Vec::new();
         self.write(&mut event, Place::Verdict, "verdict", &answer)?;

@@ -17,9 +17,9 @@ use super::body::Params;
 use super::output::{on_disk, show};
 use super::pulse::exactly;
 use super::{Api, ask, pull, sse};
-use crate::message::Command;
-use crate::refused::Refused;
-use crate::transcript;
+use crate::error::ApiError;
+use crate::owner::message::Command;
+use crate::prompt::transcript;
 use course::Course;
 use mark::{Mark, Place};
 
@@ -51,10 +51,10 @@ pub(super) async fn answer(
     Path(reference): Path<String>,
     headers: HeaderMap,
     Params(manner): Params<Manner>,
-) -> Result<Response, Refused> {
+) -> Result<Response, ApiError> {
     let view = show(&api, reference).await?;
     if !view.spec.is_prompt() {
-        return Err(Refused::conflict(format!("session {} is no prompt", view.id))
+        return Err(ApiError::conflict(format!("session {} is no prompt", view.id))
             .hint("its output is at …/output"));
     }
     let streamed =
@@ -72,7 +72,7 @@ pub(super) async fn answer(
 }
 
 /// All of it, when it is over.
-async fn whole(api: Api, view: SessionView, wait: bool) -> Result<Response, Refused> {
+async fn whole(api: Api, view: SessionView, wait: bool) -> Result<Response, ApiError> {
     let reference = view.session.clone();
     let view = match wait {
         true => api.ask(|answer| Command::Wait { reference, tether: None, answer }).await?,
@@ -82,17 +82,17 @@ async fn whole(api: Api, view: SessionView, wait: bool) -> Result<Response, Refu
 }
 
 /// What became of a prompt that is over.
-async fn told(api: &Api, view: SessionView) -> Result<AnswerView, Refused> {
+async fn told(api: &Api, view: SessionView) -> Result<AnswerView, ApiError> {
     if view.judged.is_none() {
-        return Err(Refused::conflict(format!("session {} is not over", view.session))
+        return Err(ApiError::conflict(format!("session {} is not over", view.session))
             .hint("with wait=true the answer comes when it is"));
     }
     let id = view.id.clone();
     let read = on_disk(api, move || Ok((transcript::answer_of(&view)?, view)));
-    let (answer, view) = read
-        .await
-        .map_err(|error| Refused::internal(format!("the answer of {id} can't be read: {error}")))?;
-    AnswerView::of(&view, answer).ok_or_else(|| Refused::internal("it was not judged"))
+    let (answer, view) = read.await.map_err(|error| {
+        ApiError::internal(format!("the answer of {id} can't be read: {error}"))
+    })?;
+    AnswerView::of(&view, answer).ok_or_else(|| ApiError::internal("it was not judged"))
 }
 
 /// What the agent does, as it does it.
@@ -100,16 +100,16 @@ pub(super) async fn stream(
     api: Api,
     view: SessionView,
     headers: &HeaderMap,
-) -> Result<Response, Refused> {
+) -> Result<Response, ApiError> {
     let resume = match sse::last_id(headers) {
-        Some(id) => Some(id.parse::<Mark>().map_err(Refused::invalid)?),
+        Some(id) => Some(id.parse::<Mark>().map_err(ApiError::invalid)?),
         None => None,
     };
     let view = match &resume {
         Some(mark) if mark.launch != view.id => {
             let former = show(&api, exactly(&mark.launch)).await?;
             if former.session != view.session {
-                return Err(Refused::invalid("that event is of another session"));
+                return Err(ApiError::invalid("that event is of another session"));
             }
             former
         }

@@ -8,7 +8,7 @@ use kennel_types::SessionView;
 
 use super::super::sse;
 use super::mark::{Mark, Place};
-use crate::transcript;
+use crate::prompt::transcript;
 
 /// About how much is made at once.
 const PIECE: usize = 64 * 1024;

@@ -18,8 +18,8 @@ use kennel_worktree::process::{self, Bounds, RunError, Said};
 use tokio::sync::watch;
 use tokio::task::spawn_blocking;
 
+use crate::error::ApiError;
 use crate::http::Api;
-use crate::refused::Refused;
 
 /// How long an examination may take: three trials of a few steps, each with a bound of its own.
 const PATIENCE: Duration = Duration::from_secs(90);
@@ -27,7 +27,7 @@ const PATIENCE: Duration = Duration::from_secs(90);
 const MOST: usize = 1 << 20;
 
 /// JSON, or why there is none.
-type Diagnosis = Result<Bytes, Refused>;
+type Diagnosis = Result<Bytes, ApiError>;
 
 /// At most one examination at a time; whoever asks meanwhile shares its answer.
 #[derive(Debug)]
@@ -58,14 +58,14 @@ impl Doctor {
     }
 }
 
-pub(super) async fn doctor(State(api): State<Api>) -> Result<Response, Refused> {
+pub(super) async fn doctor(State(api): State<Api>) -> Result<Response, ApiError> {
     let doctor = &api.0.instruments.doctor;
     if doctor.command.is_empty() {
-        return Err(Refused::not_found("this daemon has no doctor"));
+        return Err(ApiError::not_found("this daemon has no doctor"));
     }
     let mut answered = doctor.call();
-    let diagnosis = answered.wait_for(Option::is_some).await.map_err(|_| Refused::gone())?.clone();
-    let json = diagnosis.unwrap_or_else(|| Err(Refused::gone()))?;
+    let diagnosis = answered.wait_for(Option::is_some).await.map_err(|_| ApiError::gone())?.clone();
+    let json = diagnosis.unwrap_or_else(|| Err(ApiError::gone()))?;
     Ok(([(CONTENT_TYPE, "application/json")], json).into_response())
 }
 
@@ -90,26 +90,26 @@ async fn examine(
             examined.await
         }
     };
-    answer.send_replace(Some(examined.unwrap_or_else(|error| Err(Refused::internal(error)))));
+    answer.send_replace(Some(examined.unwrap_or_else(|error| Err(ApiError::internal(error)))));
 }
 
 /// Blocks.
 fn run(command: &[OsString], bounds: &Bounds) -> Diagnosis {
     let Some((program, args)) = command.split_first() else {
-        return Err(Refused::not_found("this daemon has no doctor"));
+        return Err(ApiError::not_found("this daemon has no doctor"));
     };
     let mut command = Command::new(program);
     command.args(args).stdin(Stdio::null()).current_dir("/");
     match process::run(&mut command, bounds) {
         Ok(said) => understood(said),
-        Err(RunError::Cancelled) => Err(Refused::leaving()),
+        Err(RunError::Cancelled) => Err(ApiError::leaving()),
         Err(RunError::Late) => {
-            Err(Refused::internal(format!("the doctor has taken longer than {PATIENCE:?}")))
+            Err(ApiError::internal(format!("the doctor has taken longer than {PATIENCE:?}")))
         }
         Err(RunError::Start(error)) => {
-            Err(Refused::internal(format!("the doctor can't be started: {error}")))
+            Err(ApiError::internal(format!("the doctor can't be started: {error}")))
         }
-        Err(RunError::Call(error)) => Err(Refused::internal(error)),
+        Err(RunError::Call(error)) => Err(ApiError::internal(error)),
     }
 }
 
@@ -121,7 +121,7 @@ fn understood(said: Said) -> Diagnosis {
     }
     let words = String::from_utf8_lossy(&said.err);
     let first = words.lines().next().unwrap_or("it has said nothing").to_owned();
-    Err(Refused::internal(format!("the doctor has failed ({}): {first}", said.status)))
+    Err(ApiError::internal(format!("the doctor has failed ({}): {first}", said.status)))
 }
 
 #[cfg(test)]

@@ -9,7 +9,7 @@ use kennel_types::api::{CheckView, ReadyView};
 use tokio::time::timeout;
 
 use crate::http::Api;
-use crate::message::Command;
+use crate::owner::message::Command;
 use crate::owner::{Health, LookCommand};
 
 /// How long each of those who are asked may take.

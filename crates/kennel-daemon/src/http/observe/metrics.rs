@@ -4,13 +4,13 @@ use axum::extract::State;
 use axum::http::header::CONTENT_TYPE;
 use axum::response::{IntoResponse, Response};
 
+use crate::error::ApiError;
 use crate::http::Api;
-use crate::message::Command;
 use crate::metrics::{self, OwnProcess, Sources};
 use crate::owner::LookCommand;
-use crate::refused::Refused;
+use crate::owner::message::Command;
 
-pub(super) async fn metrics(State(api): State<Api>) -> Result<Response, Refused> {
+pub(super) async fn metrics(State(api): State<Api>) -> Result<Response, ApiError> {
     let gauges = api.ask(|answer| Command::Look(LookCommand::Gauges { answer })).await?;
     let text = metrics::page(&Sources {
         tally: &api.0.instruments.tally,

@@ -11,9 +11,9 @@ use kennel_types::api::{SessionUsage, UsageSample};
 
 use super::history::History;
 use super::usage::all_this_moment;
-use crate::clock;
+use crate::error::ApiError;
 use crate::http::Api;
-use crate::refused::Refused;
+use crate::os::clock;
 
 /// The pause between two samples.
 const PAUSE: Duration = Duration::from_secs(2);
@@ -52,7 +52,7 @@ impl Sampler {
         self.lock().history.samples(id, most)
     }
 
-    fn note(&self, found: Result<Vec<SessionUsage>, Refused>) -> Next {
+    fn note(&self, found: Result<Vec<SessionUsage>, ApiError>) -> Next {
         let mut sampling = self.lock();
         match found {
             Ok(live) => sampling.note(Instant::now(), clock::now_ms(), &live),

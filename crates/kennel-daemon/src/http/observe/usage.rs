@@ -11,14 +11,14 @@ use tokio::task::JoinSet;
 use tokio::time::{Instant, timeout_at};
 
 use super::sampler;
-use crate::conversation::TalkError;
-use crate::home::Home;
+use crate::error::ApiError;
 use crate::http::Api;
 use crate::http::body::Params;
-use crate::inspect;
-use crate::message::Command;
+use crate::keeper::request::KeeperRequestError;
+use crate::os::home::Home;
+use crate::owner::inspect;
+use crate::owner::message::Command;
 use crate::owner::{LookCommand, Penned};
-use crate::refused::Refused;
 
 /// How long all who are asked may take, together.
 const PATIENCE: Duration = Duration::from_secs(2);
@@ -34,9 +34,9 @@ pub(super) struct Usages(Mutex<Option<(Instant, Vec<SessionUsage>)>>);
 pub(super) async fn one(
     State(api): State<Api>,
     Path(reference): Path<String>,
-) -> Result<Json<SessionUsage>, Refused> {
+) -> Result<Json<SessionUsage>, ApiError> {
     let mut found = pens(&api, Some(reference)).await?;
-    let gone = || Refused::internal("the session has gone");
+    let gone = || ApiError::internal("the session has gone");
     let penned = found.pop().ok_or_else(gone)?;
     Ok(Json(ask(&api.0.home, penned, Instant::now() + PATIENCE).await))
 }
@@ -44,7 +44,7 @@ pub(super) async fn one(
 pub(super) async fn all(
     State(api): State<Api>,
     Params(UsageRequest { history }): Params<UsageRequest>,
-) -> Result<Json<Vec<SessionUsage>>, Refused> {
+) -> Result<Json<Vec<SessionUsage>>, ApiError> {
     let mut found = all_now(&api).await?;
     if let Some(last) = history {
         sampler::ask(&api);
@@ -59,9 +59,9 @@ pub(super) async fn all(
 pub(super) async fn history(
     State(api): State<Api>,
     Path(reference): Path<String>,
-) -> Result<Json<UsageHistory>, Refused> {
+) -> Result<Json<UsageHistory>, ApiError> {
     let mut found = pens(&api, Some(reference)).await?;
-    let gone = || Refused::internal("the session has gone");
+    let gone = || ApiError::internal("the session has gone");
     let id = found.pop().ok_or_else(gone)?.id.to_string();
     sampler::ask(&api);
     let samples = api.0.instruments.sampler.samples(&id, usize::MAX);
@@ -69,7 +69,7 @@ pub(super) async fn history(
 }
 
 /// What all live sessions use, as it was a moment ago at most.
-pub(super) async fn all_now(api: &Api) -> Result<Vec<SessionUsage>, Refused> {
+pub(super) async fn all_now(api: &Api) -> Result<Vec<SessionUsage>, ApiError> {
     let mut last = api.0.instruments.usages.0.lock().await;
     if let Some((at, known)) = &*last
         && at.elapsed() < FRESH
@@ -82,12 +82,12 @@ pub(super) async fn all_now(api: &Api) -> Result<Vec<SessionUsage>, Refused> {
 }
 
 /// The same as it is now, whoever has asked a moment ago: for those who note when it was.
-pub(super) async fn all_this_moment(api: &Api) -> Result<Vec<SessionUsage>, Refused> {
+pub(super) async fn all_this_moment(api: &Api) -> Result<Vec<SessionUsage>, ApiError> {
     *api.0.instruments.usages.0.lock().await = None;
     all_now(api).await
 }
 
-async fn pens(api: &Api, reference: Option<String>) -> Result<Vec<Penned>, Refused> {
+async fn pens(api: &Api, reference: Option<String>) -> Result<Vec<Penned>, ApiError> {
     api.ask(|answer| Command::Look(LookCommand::Pens { reference, answer })).await
 }
 
@@ -115,7 +115,7 @@ async fn ask(home: &Home, penned: Penned, until: Instant) -> SessionUsage {
         match timeout_at(until, inspect::usage(home.session(&id))).await {
             Ok(Ok(used)) => usage = Some(used),
             // It ended just now: nobody is in it.
-            Ok(Err(TalkError::NobodyListens)) => {}
+            Ok(Err(KeeperRequestError::NobodyListens)) => {}
             Ok(Err(error)) => trouble = Some(format!("its keeper can't be asked: {error}")),
             Err(_) => trouble = Some("its keeper does not answer".to_owned()),
         }

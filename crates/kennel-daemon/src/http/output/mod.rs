@@ -25,9 +25,9 @@ use super::body::Params;
 use super::pull::{self, Pieces};
 use super::pulse::{Over, Pulse, exactly};
 use super::{Api, sse};
-use crate::home::JOURNAL;
-use crate::message::Command;
-use crate::refused::Refused;
+use crate::error::ApiError;
+use crate::os::home::JOURNAL;
+use crate::owner::message::Command;
 use cursor::{Cursor, Left};
 use mark::{Mark, Place};
 pub(super) use record::End;
@@ -45,11 +45,11 @@ pub(super) async fn output(
     Path(reference): Path<String>,
     headers: HeaderMap,
     Params(wish): Params<Wish>,
-) -> Result<Response, Refused> {
+) -> Result<Response, ApiError> {
     wish.check()?;
     let form = wish.form(&headers);
     let resume = match sse::last_id(&headers) {
-        Some(id) => Some(id.parse::<Mark>().map_err(Refused::invalid)?),
+        Some(id) => Some(id.parse::<Mark>().map_err(ApiError::invalid)?),
         None => None,
     };
     let view = find(&api, reference, resume.as_ref().and_then(|mark| mark.launch.clone())).await?;
@@ -68,7 +68,7 @@ pub(super) async fn output(
         Ok((cursor, from))
     });
     let (cursor, from) =
-        opened.await.map_err(|error| Refused::internal(format!("the output: {error}")))?;
+        opened.await.map_err(|error| ApiError::internal(format!("the output: {error}")))?;
     let leaving = api.0.leaving.clone();
     let follower = Follower { api, cursor: Some(cursor), pulse, leaving, told: Told::Some };
     let mut response = pull::body(follower).into_response();
@@ -91,14 +91,14 @@ async fn find(
     api: &Api,
     reference: String,
     launch: Option<String>,
-) -> Result<SessionView, Refused> {
+) -> Result<SessionView, ApiError> {
     let view = show(api, reference).await?;
     let view = match launch.filter(|launch| *launch != view.id) {
         None => view,
         Some(launch) => {
             let former = show(api, exactly(&launch)).await?;
             if former.session != view.session {
-                return Err(Refused::invalid("that event is of another session"));
+                return Err(ApiError::invalid("that event is of another session"));
             }
             former
         }
@@ -108,16 +108,16 @@ async fn find(
 }
 
 /// One session.
-pub(super) async fn show(api: &Api, reference: String) -> Result<SessionView, Refused> {
+pub(super) async fn show(api: &Api, reference: String) -> Result<SessionView, ApiError> {
     api.ask(|answer| Command::Show { reference, answer }).await
 }
 
 /// One that a user started has no keeper and no journal.
-pub(super) fn refuse_terminal(view: &SessionView, what: &str) -> Result<(), Refused> {
+pub(super) fn refuse_terminal(view: &SessionView, what: &str) -> Result<(), ApiError> {
     match view.started_by {
-        StartedBy::Terminal => {
+        StartedBy::User => {
             let text = format!("session {} was started in a terminal of its own: {what}", view.id);
-            Err(Refused::conflict(text))
+            Err(ApiError::conflict(text))
         }
         StartedBy::Kennel => Ok(()),
     }

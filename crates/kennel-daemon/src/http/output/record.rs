@@ -7,7 +7,7 @@ use serde::Serialize;
 use super::super::sse;
 use super::mark::{Mark, Place};
 use super::wish::Form;
-use crate::clock;
+use crate::os::clock;
 
 /// Something that is told. Field names are stable: added to, never changed.
 #[derive(Debug, Serialize)]

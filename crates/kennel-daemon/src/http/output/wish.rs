@@ -5,7 +5,7 @@ use kennel_keeper::journal::STDERR;
 use serde::Deserialize;
 
 use super::super::sse;
-use crate::refused::Refused;
+use crate::error::ApiError;
 
 /// What is asked for.
 #[derive(Debug, Default, Deserialize)]
@@ -78,10 +78,10 @@ impl Wish {
     }
 
     /// Whether it makes sense.
-    pub(super) fn check(&self) -> Result<(), Refused> {
+    pub(super) fn check(&self) -> Result<(), ApiError> {
         let backwards = self.to.is_some_and(|to| to < self.from.unwrap_or(0));
         match backwards {
-            true => Err(Refused::invalid("`to` is before `from`")),
+            true => Err(ApiError::invalid("`to` is before `from`")),
             false => Ok(()),
         }
     }

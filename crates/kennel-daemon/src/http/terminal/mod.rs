@@ -23,7 +23,7 @@ use super::Api;
 use super::access::Identity;
 use super::body::Params;
 use super::output::{refuse_terminal, show};
-use crate::refused::Refused;
+use crate::error::ApiError;
 use seat::Seat;
 
 /// The longest message of a client. More input comes in more messages.
@@ -66,14 +66,14 @@ pub(super) async fn terminal(
     Path(reference): Path<String>,
     upgrade: Result<WebSocketUpgrade, WebSocketUpgradeRejection>,
     Params(mut manner): Params<Manner>,
-) -> Result<Response, Refused> {
+) -> Result<Response, ApiError> {
     let view = show(&api, reference).await?;
     refuse_terminal(&view, "it can't be attached to")?;
     let upgrade = upgrade.map_err(|wrong| {
-        Refused::invalid(format!("this is for WebSockets: {}", wrong.body_text()))
+        ApiError::invalid(format!("this is for WebSockets: {}", wrong.body_text()))
     })?;
     let place = api.0.live.attach();
-    let place = place.ok_or_else(|| Refused::busy("too many are attached already"))?;
+    let place = place.ok_or_else(|| ApiError::busy("too many are attached already"))?;
     manner.read_only |= identity.may_change().is_err();
     let upgrade = upgrade.max_message_size(LONGEST).max_frame_size(LONGEST);
     Ok(upgrade.on_upgrade(async move |socket| {

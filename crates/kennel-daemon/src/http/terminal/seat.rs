@@ -20,7 +20,7 @@ use super::closing::Closing;
 use super::control::{Say, Told};
 use super::typist::{News, Typist};
 use super::{Manner, Replay};
-use crate::home::JOURNAL;
+use crate::os::home::JOURNAL;
 
 /// How much of the past is shown of a session without a terminal, in lines.
 const TAIL: usize = 10;

@@ -9,7 +9,7 @@ use kennel_pen::Size;
 use kennel_types::SessionView;
 use tokio::time::{Instant, sleep_until, timeout};
 
-use crate::conversation::{Conversation, TalkError};
+use crate::keeper::request::{KeeperConnection, KeeperRequestError};
 
 /// How long a keeper may take to greet, or to take a request.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -25,7 +25,7 @@ pub(super) struct Typist {
     open: bool,
     read_only: bool,
     /// From the first word on: who only looks on needs none, and a keeper has few places.
-    keeper: Option<Conversation>,
+    keeper: Option<KeeperConnection>,
     input: Input,
     /// Whether the size was told before.
     sized: bool,
@@ -134,7 +134,7 @@ impl Typist {
         match heard {
             Ok(Report::InputTaken(bytes)) => self.input.taken(bytes),
             Ok(_) => {}
-            Err(TalkError::Refused(why)) => {
+            Err(KeeperRequestError::Refused(why)) => {
                 self.input.refused();
                 return News::Refused(why);
             }
@@ -149,7 +149,7 @@ impl Typist {
             let keeper = match &mut self.keeper {
                 Some(keeper) => keeper,
                 none => {
-                    let keeper = Conversation::begin(&self.folder)?;
+                    let keeper = KeeperConnection::begin(&self.folder)?;
                     drop(keeper.greet(Role::Client).await?);
                     none.insert(keeper)
                 }
@@ -162,7 +162,9 @@ impl Typist {
         }
         match said {
             Ok(Ok(())) => Ok(()),
-            Ok(Err(TalkError::NobodyListens)) => Err("the session does not run".to_owned()),
+            Ok(Err(KeeperRequestError::NobodyListens)) => {
+                Err("the session does not run".to_owned())
+            }
             Ok(Err(error)) => Err(error.to_string()),
             Err(_) => Err("the keeper does not answer".to_owned()),
         }

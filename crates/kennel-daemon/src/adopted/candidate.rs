@@ -1,0 +1,221 @@
+//! A process that a user started, and whether it may become a session.
+
+use std::time::Duration;
+
+use kennel_sys::identity::{Identity, Stat};
+use kennel_sys::pidfd;
+use kennel_types::api::AdoptRequest;
+use kennel_types::{SessionSpec, Title};
+use rustix::fd::{AsFd, OwnedFd};
+use rustix::time::{ClockId, clock_gettime};
+
+use crate::error::{ApiError, ApiErrorKind};
+use crate::launch::request::check_name;
+use crate::os::clock;
+use crate::os::home::Home;
+use crate::os::peer::Caller;
+use crate::os::proc;
+use crate::recover::census::SessionCensus;
+
+/// How long it has between TERM and KILL, if somebody ends it and says nothing else.
+const GRACE: Duration = Duration::from_secs(10);
+
+/// A process that may be followed.
+#[derive(Debug)]
+pub(crate) struct AdoptionCandidate {
+    pub(crate) identity: Identity,
+    pub(crate) spec: SessionSpec,
+    pub(crate) title: Option<Title>,
+    /// When it began, if that can be told.
+    pub(crate) started_ms: Option<u64>,
+}
+
+impl AdoptionCandidate {
+    /// Looks at it, and at who asks. Blocks.
+    pub(crate) fn find(
+        request: AdoptRequest,
+        asker: &Caller,
+        home: &Home,
+        census: &SessionCensus,
+    ) -> Result<Self, ApiError> {
+        if let Some(name) = &request.name {
+            check_name(name)?;
+        }
+        if let Some(session) = &asker.session {
+            let text = format!("this is inside session {session}, which owns it already");
+            return Err(ApiError::conflict(text)
+                .hint("only what was started outside of any session can be adopted"));
+        }
+        let pid = request.pid;
+        refuse_number(pid, census)?;
+        let (identity, handle) = open(pid, request.identity.as_deref())?;
+        let gone = || not_there(pid);
+        let info = pidfd::info(handle.as_fd(), pid).map_err(ApiError::internal)?;
+        let uid = info.ok_or_else(gone)?.uid;
+        let own = rustix::process::geteuid().as_raw();
+        if uid != own {
+            let text = format!("pid {pid} is user {uid}'s, and this is a home of user {own}");
+            return Err(ApiError::conflict(text).hint("only that user can adopt it"));
+        }
+        if let Some(session) = Caller::find(pid, home, census.keepers()).session {
+            let text = format!("pid {pid} belongs to session {session} already");
+            return Err(ApiError::conflict(text).hint(format!("`kennel inspect {session}`")));
+        }
+        let spec = SessionSpec {
+            name: request.name,
+            argv: proc::arguments(pid),
+            cwd: proc::folder(pid).unwrap_or_else(|| "/".to_owned()),
+            grace: GRACE,
+            asked_by: request.by,
+            ..SessionSpec::default()
+        };
+        let started_ms = started_ms(pid);
+        // Its number was nobody else's while we looked.
+        match pidfd::has_ended(handle.as_fd()) {
+            Ok(false) => Ok(Self { identity, spec, title: request.title, started_ms }),
+            Ok(true) => Err(gone()),
+            Err(error) => Err(ApiError::internal(error)),
+        }
+    }
+}
+
+fn refuse_number(pid: i32, census: &SessionCensus) -> Result<(), ApiError> {
+    if pid < 1 {
+        return Err(ApiError::invalid(format!("{pid} is no pid: that is a number from 2 on")));
+    }
+    if pid == 1 {
+        return Err(ApiError::conflict("pid 1 is the machine's own, and no agent")
+            .hint("name the pid of the agent, or of its shell"));
+    }
+    if census.own.contains(&pid) {
+        return Err(ApiError::conflict(format!(
+            "pid {pid} is Kennel's own: its daemon, its yard or a keeper"
+        )));
+    }
+    Ok(())
+}
+
+/// The very process that is meant, and that lives.
+fn open(pid: i32, meant: Option<&str>) -> Result<(Identity, OwnedFd), ApiError> {
+    let found = match meant {
+        Some(text) => {
+            let identity = Identity::parse(text).filter(|identity| identity.pid == pid);
+            let identity = identity.ok_or_else(|| {
+                ApiError::invalid(format!("{text:?} is no identity of a process with pid {pid}"))
+            })?;
+            let namespace = kennel_sys::identity::pid_namespace().map_err(ApiError::internal)?;
+            if identity.pid_namespace != namespace {
+                let text = format!("pid {pid} is in another pid namespace than the daemon");
+                return Err(ApiError::conflict(text));
+            }
+            identity.open().map_err(ApiError::internal)?.map(|handle| (identity, handle))
+        }
+        None => match pidfd::open(pid).map_err(ApiError::internal)? {
+            Some(handle) => match Identity::new(handle.as_fd(), pid) {
+                Ok(identity) => Some((identity, handle)),
+                Err(error)
+                    if error.raw_os_error() == Some(rustix::io::Errno::SRCH.raw_os_error()) =>
+                {
+                    None
+                }
+                Err(error) => return Err(ApiError::internal(error)),
+            },
+            None => None,
+        },
+    };
+    found.ok_or_else(|| not_there(pid))
+}
+
+fn not_there(pid: i32) -> ApiError {
+    ApiError::new(ApiErrorKind::NotFound, format!("there is no process {pid}, or it has ended"))
+}
+
+/// When it began, for people.
+fn started_ms(pid: i32) -> Option<u64> {
+    let stat = Stat::read(pid).ok().flatten()?;
+    let now = Duration::try_from(clock_gettime(ClockId::Boottime)).ok()?;
+    let millis = stat.started.saturating_mul(1000) / rustix::param::clock_ticks_per_second().max(1);
+    let age = now.checked_sub(Duration::from_millis(millis)).unwrap_or_default();
+    Some(clock::now_ms().saturating_sub(u64::try_from(age.as_millis()).ok()?))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::process::{Child, Command};
+
+    use kennel_pen::HomeId;
+    use rustix::process::{Pid, WaitId, WaitIdOptions, waitid};
+
+    use super::*;
+    use crate::recover::census::LiveSession;
+
+    fn home() -> Home {
+        Home { folder: "/none".into(), id: HomeId::random().unwrap() }
+    }
+
+    fn sleeper() -> (Child, i32) {
+        let child = Command::new("sleep").arg("1000").spawn().unwrap();
+        let pid = i32::try_from(child.id()).unwrap();
+        (child, pid)
+    }
+
+    fn find(request: AdoptRequest, census: &SessionCensus) -> Result<AdoptionCandidate, String> {
+        let found = AdoptionCandidate::find(request, &Caller::default(), &home(), census);
+        found.map_err(|refused| refused.problem().detail)
+    }
+
+    #[test]
+    fn a_process_of_ours_may_be_followed_and_is_known_again() {
+        let (mut child, pid) = sleeper();
+        let census = SessionCensus::default();
+        let request = AdoptRequest { pid, ..AdoptRequest::default() };
+        let found = find(request.clone(), &census).unwrap();
+        assert!(!found.spec.argv.is_empty());
+        assert!(found.started_ms.unwrap().abs_diff(clock::now_ms()) < 60_000);
+        let identity = Some(found.identity.to_record());
+        let same = find(AdoptRequest { identity, ..request.clone() }, &census).unwrap();
+        assert_eq!(same.identity, found.identity);
+        let text = found.identity.to_record();
+        let (start, _) = text.rsplit_once(' ').unwrap();
+        let another = Some(format!("{start} 1"));
+        let refused = find(AdoptRequest { identity: another, ..request.clone() }, &census);
+        assert!(refused.unwrap_err().contains("there is no process"));
+        child.kill().unwrap();
+        let dies = WaitId::Pid(Pid::from_raw(pid).unwrap());
+        waitid(dies, WaitIdOptions::EXITED | WaitIdOptions::NOWAIT).unwrap();
+        // A zombie, then nobody.
+        assert!(find(request.clone(), &census).is_err());
+        child.wait().unwrap();
+        assert!(find(request, &census).unwrap_err().contains("there is no process"));
+    }
+
+    #[test]
+    fn what_may_not_be_adopted_is_told_why() {
+        let (mut child, pid) = sleeper();
+        let mut census = SessionCensus::default();
+        census.own.insert(pid);
+        let asking = |pid| AdoptRequest { pid, ..AdoptRequest::default() };
+        for (request, why) in [
+            (asking(0), "no pid"),
+            (asking(-7), "no pid"),
+            (asking(1), "the machine's own"),
+            (asking(pid), "Kennel's own"),
+            (AdoptRequest { name: Some("a b".into()), ..asking(pid) }, "no name"),
+        ] {
+            let refused = find(request, &census).unwrap_err();
+            assert!(refused.contains(why), "{why}: {refused}");
+        }
+        let mut census = SessionCensus::default();
+        let nonsense = AdoptRequest { identity: Some("it".into()), ..asking(pid) };
+        assert!(find(nonsense, &census).unwrap_err().contains("no identity"));
+        let own = rustix::process::getpid().as_raw_pid();
+        census.live.insert("abc".into(), LiveSession { keeper: Some(own), lost: false });
+        assert!(find(asking(pid), &census).unwrap_err().contains("session abc already"));
+        let inside = Caller { pid: Some(pid), session: Some("abc".into()) };
+        let refused =
+            AdoptionCandidate::find(asking(pid), &inside, &home(), &SessionCensus::default());
+        assert!(refused.unwrap_err().problem().detail.contains("inside session abc"));
+        child.kill().unwrap();
+        child.wait().unwrap();
+    }
+}

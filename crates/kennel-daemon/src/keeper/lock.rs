@@ -1,0 +1,201 @@
+//! The lock of a launch: whoever could be its keeper holds it open, so a free lock proves that no keeper
+//! exists or will.
+//!
+//! The file says where the launch came from, written before a keeper is asked for. So a file that says
+//! nothing proves as much: no keeper was ever asked for in this boot. The keeper adds who it is, and who the
+//! agent is, see [`crate::keeper::lock_note`].
+
+use std::fs::{File, OpenOptions};
+use std::io::{self, Read, Write};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::path::Path;
+use std::sync::LazyLock;
+
+use kennel_sys::identity::{self, Identity};
+use rustix::fs::FlockOperation;
+use rustix::io::Errno;
+
+/// The lock's name in the session's folder.
+pub(crate) const LOCK: &str = "lock";
+
+/// Where a launch came from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Origin {
+    /// The yard that was asked for the keeper; its boot and pid namespace are the launch's.
+    pub(crate) yard: Identity,
+    /// The first process of that pid namespace, if it could be looked at.
+    init: Option<Identity>,
+    /// The inode that the file had then: another one means that somebody copied the folder.
+    inode: u64,
+}
+
+/// Whether what a lock stands for can still exist.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Era {
+    /// It is of this boot and pid namespace.
+    Ours,
+    /// It is of another: nothing of it can be left.
+    Bygone,
+    /// The folder was copied: what it speaks of belongs to another home.
+    Copied,
+}
+
+/// What a look at a lock found.
+#[derive(Debug)]
+pub(crate) enum LockLook {
+    /// Somebody holds it.
+    Held(Option<(Origin, Era)>),
+    /// Nobody holds it.
+    Free(Option<(Origin, Era)>),
+    /// There is none.
+    Missing,
+}
+
+/// Makes the lock in a new session's folder, takes it, and writes where the launch comes from.
+pub(crate) fn make(folder: &Path, yard: &Identity) -> io::Result<File> {
+    let mut options = OpenOptions::new();
+    let mut file = options.write(true).create_new(true).mode(0o600).open(folder.join(LOCK))?;
+    rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive)?;
+    let inode = file.metadata()?.ino();
+    // Without it only the namespace's number tells it from another.
+    static INIT: LazyLock<String> = LazyLock::new(|| {
+        identity::init().map(|init| format!("init {}\n", init.to_record())).unwrap_or_default()
+    });
+    let (yard, init) = (yard.to_record(), &*INIT);
+    file.write_all(format!("yard {yard}\n{init}file {inode}\n").as_bytes())?;
+    Ok(file)
+}
+
+/// Looks at the lock in a session's folder. An error says nothing about it.
+pub(crate) fn look(folder: &Path) -> io::Result<LockLook> {
+    let mut file = match File::open(folder.join(LOCK)) {
+        Ok(file) => file,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(LockLook::Missing),
+        Err(error) => return Err(error),
+    };
+    // A shared one: two who look at once must not take each other for a keeper.
+    let free = match rustix::fs::flock(&file, FlockOperation::NonBlockingLockShared) {
+        Ok(()) => true,
+        Err(Errno::AGAIN) => false,
+        Err(error) => return Err(error.into()),
+    };
+    let mut text = String::new();
+    file.read_to_string(&mut text)?;
+    let origin = match parse(&text) {
+        None => None,
+        Some(origin) => {
+            let era = era(&origin, file.metadata()?.ino())?;
+            Some((origin, era))
+        }
+    };
+    Ok(if free { LockLook::Free(origin) } else { LockLook::Held(origin) })
+}
+
+fn parse(text: &str) -> Option<Origin> {
+    let (yard, rest) = text.strip_prefix("yard ")?.split_once('\n')?;
+    let (init, rest) = match rest.strip_prefix("init ") {
+        None => (None, rest),
+        Some(rest) => {
+            let (init, rest) = rest.split_once('\n')?;
+            (Some(Identity::parse(init)?), rest)
+        }
+    };
+    // A line is whole only with its end. What follows is its keeper's.
+    let inode = rest.strip_prefix("file ")?.split_once('\n')?.0.parse().ok()?;
+    Some(Origin { yard: Identity::parse(yard)?, init, inode })
+}
+
+fn era(origin: &Origin, inode: u64) -> io::Result<Era> {
+    let yard = &origin.yard;
+    if yard.boot != identity::boot_id()? || yard.pid_namespace != identity::pid_namespace()? {
+        Ok(Era::Bygone)
+    } else if let Some(init) = &origin.init
+        && !init.exists()?
+    {
+        Ok(Era::Bygone)
+    } else if origin.inode != inode {
+        Ok(Era::Copied)
+    } else {
+        Ok(Era::Ours)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rustix::fd::AsFd;
+
+    use super::*;
+
+    fn me() -> Identity {
+        let pid = rustix::process::getpid().as_raw_pid();
+        let pidfd = kennel_sys::pidfd::open(pid).unwrap().unwrap();
+        Identity::new(pidfd.as_fd(), pid).unwrap()
+    }
+
+    #[test]
+    fn a_lock_is_held_as_long_as_somebody_has_it_open() {
+        let folder = tempfile::tempdir().unwrap();
+        assert!(matches!(look(folder.path()).unwrap(), LockLook::Missing));
+        let lock = make(folder.path(), &me()).unwrap();
+        let heir = lock.try_clone().unwrap();
+        drop(lock);
+        match look(folder.path()).unwrap() {
+            LockLook::Held(Some((origin, Era::Ours))) => assert_eq!(origin.yard, me()),
+            other => panic!("{other:?}"),
+        }
+        drop(heir);
+        assert!(matches!(look(folder.path()).unwrap(), LockLook::Free(Some((_, Era::Ours)))));
+        assert!(make(folder.path(), &me()).is_err(), "one launch, one lock");
+    }
+
+    #[test]
+    fn another_boot_another_namespace_and_a_copy_are_told_apart() {
+        let folder = tempfile::tempdir().unwrap();
+        let boot = "00000000-0000-0000-0000-000000000000".to_owned();
+        let path = folder.path().join(LOCK);
+        for yard in
+            [Identity { boot, ..me() }, Identity { pid_namespace: me().pid_namespace + 1, ..me() }]
+        {
+            drop(make(folder.path(), &yard).unwrap());
+            let found = look(folder.path()).unwrap();
+            assert!(matches!(found, LockLook::Free(Some((_, Era::Bygone)))), "{found:?}");
+            std::fs::remove_file(&path).unwrap();
+        }
+        drop(make(folder.path(), &me()).unwrap());
+        std::fs::rename(&path, folder.path().join("old")).unwrap();
+        std::fs::copy(folder.path().join("old"), &path).unwrap();
+        let found = look(folder.path()).unwrap();
+        assert!(matches!(found, LockLook::Free(Some((_, Era::Copied)))), "{found:?}");
+    }
+
+    #[test]
+    fn a_file_that_was_not_written_whole_says_nothing() {
+        let record = me().to_record();
+        assert!(parse(&format!("yard {record}\nfile 12\n")).is_some());
+        assert!(parse(&format!("yard {record}\ninit {record}\nfile 12\n")).is_some());
+        for torn in [
+            String::new(),
+            format!("yard {record}"),
+            format!("yard {record}\nfile 1"),
+            format!("yard {record}\ninit {record}\nfile 1"),
+            format!("yard {record}\ninit {record}\n"),
+        ] {
+            assert_eq!(parse(&torn), None, "{torn:?}");
+        }
+    }
+
+    /// A container that was started again: the number of its pid namespace may be the same.
+    #[test]
+    fn another_first_process_is_another_era() {
+        let folder = tempfile::tempdir().unwrap();
+        drop(make(folder.path(), &me()).unwrap());
+        let path = folder.path().join(LOCK);
+        let text = std::fs::read_to_string(&path).unwrap();
+        let init = identity::init().unwrap();
+        let former = Identity { birth: kennel_sys::identity::Birth::Inode(1), ..init.clone() };
+        let text = text.replace(&init.to_record(), &former.to_record());
+        std::fs::write(&path, text).unwrap();
+        let found = look(folder.path()).unwrap();
+        assert!(matches!(found, LockLook::Free(Some((_, Era::Bygone)))), "{found:?}");
+    }
+}

@@ -1,0 +1,117 @@
+//! A few words with a keeper over a connection of their own.
+
+use std::io;
+use std::path::Path;
+
+use kennel_keeper::protocol::{Report, Request, Role, VERSION};
+use kennel_keeper::{ClientError, KeeperClient};
+use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
+
+use crate::keeper::link::KeeperSocket;
+use crate::os::async_fd;
+
+/// Why a conversation led nowhere.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum KeeperRequestError {
+    /// Nobody listens.
+    #[error("no keeper listens")]
+    NobodyListens,
+    /// The keeper refuses.
+    #[error("{0}")]
+    Refused(String),
+    /// The connection broke.
+    #[error(transparent)]
+    Client(#[from] ClientError),
+}
+
+impl From<io::Error> for KeeperRequestError {
+    fn from(error: io::Error) -> Self {
+        Self::Client(error.into())
+    }
+}
+
+/// A connection on which one side asks and waits for the answer. Every wait is the caller's to bound.
+#[derive(Debug)]
+pub(crate) struct KeeperConnection(KeeperSocket);
+
+/// How a keeper greets.
+#[derive(Debug)]
+pub(crate) struct Greeting {
+    /// The secret of its launch.
+    pub(crate) token: String,
+    /// What it speaks.
+    pub(crate) version: u32,
+}
+
+impl KeeperConnection {
+    /// Connects to the keeper of the session with this folder.
+    pub(crate) fn begin(folder: &Path) -> Result<Self, KeeperRequestError> {
+        use io::ErrorKind::{ConnectionRefused, NotFound};
+        match KeeperClient::connect(folder) {
+            Ok(client) => Ok(Self(async_fd::watch(client)?)),
+            Err(error) if matches!(error.kind(), NotFound | ConnectionRefused) => {
+                Err(KeeperRequestError::NobodyListens)
+            }
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Says hello and waits for the keeper's.
+    pub(crate) async fn greet(&self, role: Role) -> Result<Greeting, KeeperRequestError> {
+        self.say(&Request::Hello { version: VERSION, role }).await?;
+        self.hear(|report, _| match report {
+            Report::Hello { version, token, .. } => Some(Greeting { token, version }),
+            _ => None,
+        })
+        .await
+    }
+
+    /// Sends a request.
+    pub(crate) async fn say(&self, request: &Request) -> Result<(), KeeperRequestError> {
+        loop {
+            match self.0.get_ref().send(request) {
+                Err(ClientError::Full) => self.0.writable().await?.clear_ready(),
+                sent => return Ok(sent?),
+            }
+        }
+    }
+
+    /// Waits for the report in which `pick` finds an answer; others are passed over.
+    pub(crate) async fn hear<T>(
+        &self,
+        mut pick: impl FnMut(Report, Vec<OwnedFd>) -> Option<T>,
+    ) -> Result<T, KeeperRequestError> {
+        loop {
+            match self.0.get_ref().receive()? {
+                Some((Report::Refused(why), _)) => return Err(KeeperRequestError::Refused(why)),
+                Some((report, descriptors)) => {
+                    if let Some(answer) = pick(report, descriptors) {
+                        return Ok(answer);
+                    }
+                }
+                None => self.0.readable().await?.clear_ready(),
+            }
+        }
+    }
+
+    /// Takes in what was said so far, and heeds none of it.
+    pub(crate) fn pass_over(&self) -> Result<(), KeeperRequestError> {
+        while self.0.get_ref().receive()?.is_some() {}
+        Ok(())
+    }
+
+    /// The connection, for other uses.
+    pub(crate) fn into_socket(self) -> KeeperSocket {
+        self.0
+    }
+
+    /// The connection itself.
+    pub(crate) fn as_fd(&self) -> BorrowedFd<'_> {
+        self.0.get_ref().as_fd()
+    }
+
+    /// The pid of the process that listens, as this process sees it.
+    pub(crate) fn peer(&self) -> io::Result<i32> {
+        Ok(rustix::net::sockopt::socket_peercred(self.0.get_ref())?.pid.as_raw_pid())
+    }
+}

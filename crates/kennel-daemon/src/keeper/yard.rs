@@ -1,0 +1,294 @@
+//! The daemon's connection to its yard, watched by a task of its own.
+
+use std::collections::{HashMap, VecDeque};
+use std::fs::File;
+use std::io::{self, Read, Seek};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use kennel_keeper::protocol::{LaunchOrder, YardReport, YardRequest};
+use kennel_keeper::{ClientError, YardClient};
+use kennel_sys::identity::Identity;
+use kennel_sys::pidfd;
+use kennel_types::SessionId;
+use rustix::fd::{AsFd, OwnedFd};
+use tokio::io::unix::AsyncFd;
+use tokio::sync::mpsc::{self, error::SendError};
+use tokio::task::JoinHandle;
+
+use crate::event_sender::EventSender;
+use crate::os::async_fd;
+
+/// Something for the yard, with descriptors.
+#[derive(Debug)]
+pub(crate) struct YardOrder {
+    pub(crate) request: YardRequest,
+    pub(crate) descriptors: Vec<OwnedFd>,
+}
+
+impl From<YardRequest> for YardOrder {
+    fn from(request: YardRequest) -> Self {
+        Self { request, descriptors: Vec::new() }
+    }
+}
+
+/// What the link to the yard reports to the owner.
+#[derive(Debug)]
+pub(crate) enum YardEvent {
+    /// The yard sent a report.
+    Report(YardReport),
+    /// The connection has ended.
+    Gone,
+}
+
+/// The yard's children that are keepers.
+#[derive(Debug)]
+pub(crate) struct YardKeepers {
+    /// All of them, as reported by the yard.
+    pub(crate) children: Vec<i32>,
+    /// The keepers that the daemon knows, with their sessions.
+    pub(crate) known: HashMap<i32, SessionId>,
+}
+
+/// How to reach the yard.
+#[derive(Debug, Clone)]
+pub(crate) struct YardSender {
+    orders: mpsc::UnboundedSender<YardOrder>,
+    socket: Arc<AsyncFd<YardClient>>,
+    /// How many orders wait to be said.
+    unsaid: Arc<AtomicUsize>,
+}
+
+impl YardSender {
+    /// Has it told, in order with all others.
+    pub(crate) fn send(&self, order: YardOrder) -> Result<(), SendError<YardOrder>> {
+        self.unsaid.fetch_add(1, Ordering::AcqRel);
+        self.orders.send(order)
+    }
+
+    /// The same; right now, unless others wait: then it is heard even if we are killed the next moment.
+    pub(crate) fn send_now(&self, order: YardOrder) {
+        let descriptors = order.descriptors.iter().map(AsFd::as_fd).collect::<Vec<_>>();
+        let is_next = self.unsaid.load(Ordering::Acquire) == 0;
+        if !is_next || self.socket.get_ref().send(&order.request, &descriptors).is_err() {
+            // There is no room for now; whatever else is wrong will be so again, and be told.
+            self.send(order).ok();
+        }
+    }
+}
+
+/// A yard that has told who it is.
+#[derive(Debug)]
+pub(crate) struct YardLink {
+    /// Which process it is.
+    pub(crate) identity: Identity,
+    /// What a former daemon left with it.
+    kept: Vec<(String, LaunchOrder)>,
+    sender: YardSender,
+    task: JoinHandle<()>,
+}
+
+impl YardLink {
+    /// Asks the yard who it is, and watches the connection from then on.
+    pub(crate) async fn open(
+        socket: OwnedFd,
+        patience: Duration,
+        owner: EventSender<YardEvent>,
+    ) -> io::Result<Self> {
+        rustix::io::ioctl_fionbio(&socket, true)?;
+        let socket = async_fd::watch(YardClient::over(socket))?;
+        socket.get_ref().send(&YardRequest::Status, &[]).map_err(io::Error::other)?;
+        let mut early = Vec::new();
+        let pid = tokio::time::timeout(patience, hear_pid(&socket, &mut early)).await??;
+        let kept = hear_kept(&socket, &mut early, patience).await?;
+        // The yard is our parent, or a test's: in either case it is there as long as it holds the socket.
+        let gone = || io::Error::other("the yard is gone");
+        let handle = pidfd::open(pid)?.ok_or_else(gone)?;
+        let identity = Identity::new(handle.as_fd(), pid)?;
+        for report in early {
+            owner.send(YardEvent::Report(report)).ok();
+        }
+        let (orders, queue) = mpsc::unbounded_channel();
+        let socket = Arc::new(socket);
+        let unsaid = Arc::new(AtomicUsize::new(0));
+        let task = tokio::spawn(attend(socket.clone(), queue, unsaid.clone(), owner));
+        let sender = YardSender { orders, socket, unsaid };
+        Ok(Self { identity, kept, sender, task })
+    }
+
+    /// What a former daemon left with it; once.
+    pub(crate) fn take_kept(&mut self) -> Vec<(String, LaunchOrder)> {
+        std::mem::take(&mut self.kept)
+    }
+
+    /// For those who have orders for it.
+    pub(crate) fn sender(&self) -> YardSender {
+        self.sender.clone()
+    }
+
+    /// Closes the connection, once everything was said.
+    pub(crate) async fn close(self, patience: Duration) {
+        drop(self.sender);
+        if tokio::time::timeout(patience, self.task).await.is_err() {
+            tracing::warn!("the yard does not listen any more");
+        }
+    }
+}
+
+async fn hear_pid(socket: &AsyncFd<YardClient>, early: &mut Vec<YardReport>) -> io::Result<i32> {
+    loop {
+        match socket.get_ref().receive().map_err(io::Error::other)? {
+            Some(YardReport::Status { pid, .. }) => return Ok(pid),
+            Some(other) => early.push(other),
+            None => socket.readable().await?.clear_ready(),
+        }
+    }
+}
+
+/// Asks for what a former daemon left. A yard that does not know the question keeps nothing.
+async fn hear_kept(
+    socket: &AsyncFd<YardClient>,
+    early: &mut Vec<YardReport>,
+    patience: Duration,
+) -> io::Result<Vec<(String, LaunchOrder)>> {
+    let ask = |after: &str| {
+        let request = YardRequest::Kept { after: after.to_owned() };
+        socket.get_ref().send(&request, &[]).map_err(io::Error::other)
+    };
+    ask("")?;
+    let (mut kept, mut last) = (Vec::new(), None);
+    let all = async {
+        loop {
+            let heard = socket.get_ref().receive_with_descriptors().map_err(io::Error::other)?;
+            match heard {
+                Some((YardReport::Kept { name }, files)) => {
+                    last = Some(name.clone());
+                    kept.extend(read_kept(files).map(|order| (name, order)));
+                }
+                Some((YardReport::KeptAll, _)) => match last.take() {
+                    Some(last) => ask(&last)?,
+                    None => return Ok(()),
+                },
+                Some((other, _)) => early.push(other),
+                None => socket.readable().await?.clear_ready(),
+            }
+        }
+    };
+    match tokio::time::timeout(patience, all).await {
+        Ok(heard) => heard.map(|()| kept),
+        Err(_) => {
+            tracing::warn!("the yard does not tell what it keeps");
+            Ok(Vec::new())
+        }
+    }
+}
+
+/// An order that was kept. Our position in the file is the former daemon's, so it is read from the start.
+fn read_kept(files: Vec<OwnedFd>) -> Option<LaunchOrder> {
+    let mut file = File::from(files.into_iter().next()?);
+    let mut bytes = Vec::new();
+    let read = file.rewind().and_then(|()| file.read_to_end(&mut bytes));
+    match read.map(|_| LaunchOrder::decode(&bytes)) {
+        Ok(Ok(order)) => Some(order),
+        Ok(Err(error)) => {
+            tracing::warn!(%error, "what the yard keeps makes no sense");
+            None
+        }
+        Err(error) => {
+            tracing::warn!(%error, "what the yard keeps can't be read");
+            None
+        }
+    }
+}
+
+/// Carries orders and reports until the yard is gone, or nobody has orders any more.
+async fn attend(
+    socket: Arc<AsyncFd<YardClient>>,
+    mut queue: mpsc::UnboundedReceiver<YardOrder>,
+    unsaid: Arc<AtomicUsize>,
+    owner: EventSender<YardEvent>,
+) {
+    let mut waiting = VecDeque::new();
+    let mut open = true;
+    let why = loop {
+        if !open && waiting.is_empty() {
+            return;
+        }
+        tokio::select! {
+            ready = socket.readable() => {
+                let taken = match ready {
+                    Ok(mut guard) => take_reports(&socket, &owner).map(|()| guard.clear_ready()),
+                    Err(error) => Err(error.into()),
+                };
+                if let Err(why) = taken {
+                    break why;
+                }
+            }
+            order = queue.recv(), if open => {
+                open = order.is_some();
+                waiting.extend(order);
+                if let Err(why) = send_waiting(&socket, &mut waiting, &unsaid, &owner) {
+                    break why;
+                }
+            }
+            ready = socket.writable(), if !waiting.is_empty() => {
+                let sent = match ready {
+                    Ok(mut guard) => {
+                        guard.clear_ready();
+                        send_waiting(&socket, &mut waiting, &unsaid, &owner)
+                    }
+                    Err(error) => Err(error.into()),
+                };
+                if let Err(why) = sent {
+                    break why;
+                }
+            }
+        }
+    };
+    tracing::error!(%why, "the yard is gone");
+    owner.send(YardEvent::Gone).ok();
+}
+
+fn take_reports(
+    socket: &AsyncFd<YardClient>,
+    owner: &EventSender<YardEvent>,
+) -> Result<(), ClientError> {
+    while let Some(report) = socket.get_ref().receive()? {
+        owner.send(YardEvent::Report(report)).ok();
+    }
+    Ok(())
+}
+
+fn send_waiting(
+    socket: &AsyncFd<YardClient>,
+    waiting: &mut VecDeque<YardOrder>,
+    unsaid: &AtomicUsize,
+    owner: &EventSender<YardEvent>,
+) -> Result<(), ClientError> {
+    while let Some(order) = waiting.front() {
+        let descriptors = order.descriptors.iter().map(AsFd::as_fd).collect::<Vec<_>>();
+        match socket.get_ref().send(&order.request, &descriptors) {
+            Err(ClientError::Full) => return Ok(()),
+            Err(ClientError::Call(error)) => {
+                // This one can't be sent at all, which says nothing about others.
+                if let YardRequest::Fork { key } = order.request {
+                    let why = format!("the yard can't be asked: {error}");
+                    owner.send(YardEvent::Report(YardReport::NotForked { key, why })).ok();
+                } else {
+                    tracing::error!(%error, "the yard can't be told");
+                }
+            }
+            sent => {
+                sent?;
+                if matches!(order.request, YardRequest::Fork { .. }) {
+                    kennel_keeper::fault::point("daemon.launch.fork_sent");
+                }
+            }
+        }
+        // With it goes our copy of the launch's lock.
+        waiting.pop_front();
+        unsaid.fetch_sub(1, Ordering::AcqRel);
+    }
+    Ok(())
+}

@@ -1,0 +1,258 @@
+//! Admission: which launches start now, which wait in the queue, and which are refused.
+
+use std::time::Duration;
+
+use kennel_core::admission::{Admission as Decision, Applicant, Caps, decide};
+use kennel_core::headroom::{Headroom, check};
+use kennel_core::{Keyed, Session, World};
+use kennel_types::{Phase, SessionId, SessionSpec};
+
+use crate::error::ApiError;
+use crate::launch::limits::LaunchLimits;
+use crate::launch::request::LaunchRequest;
+use crate::os::headroom::HeadroomMeter;
+
+/// Where an admitted launch begins.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[must_use]
+pub(crate) enum LaunchSlot {
+    /// It starts at once.
+    Now,
+    /// It waits in the queue.
+    Queued,
+}
+
+/// Counts live and queued sessions and compares them with the limits.
+#[derive(Debug)]
+pub(crate) struct Admission {
+    limits: LaunchLimits,
+    headroom: HeadroomMeter,
+    /// How many sessions the daemon has descriptors for.
+    live_limit: usize,
+    live: usize,
+    /// How many of the live sessions wait in the queue.
+    queued: usize,
+    /// Whether a check of the queue is on its way.
+    check_requested: bool,
+    /// Whether a timer is running that checks the queue again.
+    has_timer: bool,
+}
+
+impl Admission {
+    pub(crate) fn new(limits: LaunchLimits, headroom: HeadroomMeter, live_limit: usize) -> Self {
+        Self {
+            limits,
+            headroom,
+            live_limit,
+            live: 0,
+            queued: 0,
+            check_requested: false,
+            has_timer: false,
+        }
+    }
+
+    pub(crate) fn limits(&self) -> &LaunchLimits {
+        &self.limits
+    }
+
+    pub(crate) fn live(&self) -> usize {
+        self.live
+    }
+
+    // Counting.
+
+    /// Counts a session that is live from now on.
+    pub(crate) fn add(&mut self, phase: Phase) {
+        self.live += 1;
+        self.queued += usize::from(phase == Phase::Queued);
+    }
+
+    pub(crate) fn has_ended(&mut self) {
+        self.live = self.live.saturating_sub(1);
+    }
+
+    pub(crate) fn has_left_queue(&mut self) {
+        self.queued = self.queued.saturating_sub(1);
+    }
+
+    // Keys.
+
+    /// Returns what the idempotency key of a request stands for.
+    pub(crate) fn keyed(
+        &self,
+        world: &World,
+        spec: &SessionSpec,
+        ended_ago: impl Fn(&Session) -> Option<Duration>,
+    ) -> Keyed {
+        match world.by_key(spec, self.limits.key_retention, ended_ago) {
+            // A client may repeat a request from the foreground or in the background: it is the same work.
+            Keyed::Different { by, fields } if fields == ["tethered"] => Keyed::Same(by),
+            keyed => keyed,
+        }
+    }
+
+    /// Whether a session that ended this long ago still answers for its key.
+    pub(crate) fn holds_key(&self, session: &Session, ended_ago: Option<Duration>) -> bool {
+        session.spec.key.is_some() && ended_ago.is_some_and(|ago| ago < self.limits.key_retention)
+    }
+
+    // Limits.
+
+    /// Decides where a launch begins. Nothing was made so far, so that a refusal leaves nothing behind.
+    pub(crate) fn slot_for(
+        &mut self,
+        world: &World,
+        launch: &LaunchRequest,
+    ) -> Result<LaunchSlot, ApiError> {
+        self.check_descriptors()?;
+        self.check_headroom(launch.spec.terminal.is_some())?;
+        if self.limits.caps == Caps::default() {
+            return Ok(LaunchSlot::Now);
+        }
+        let census = world.census(&self.limits.caps);
+        let applicant = Applicant { name: launch.spec.name.as_deref(), may_queue: launch.queue };
+        match decide(&self.limits.caps, &census, applicant) {
+            Decision::Admit => Ok(LaunchSlot::Now),
+            Decision::Queue { .. } => Ok(LaunchSlot::Queued),
+            Decision::Refuse(over) => Err(ApiError::busy(over)
+                .hint("stop some, queue this one with --queue, or raise the limit in kennel.toml")),
+        }
+    }
+
+    /// Checks that the daemon has descriptors for one more session.
+    pub(crate) fn check_descriptors(&self) -> Result<(), ApiError> {
+        if self.live < self.live_limit {
+            return Ok(());
+        }
+        let are = if self.live == 1 { "session is" } else { "sessions are" };
+        let text =
+            format!("{} {are} live, and there are descriptors for {}", self.live, self.live_limit);
+        Err(ApiError::busy(text)
+            .hint("stop some, or allow the daemon more descriptors (ulimit -n)"))
+    }
+
+    /// Checks that the machine has room for one more session.
+    pub(crate) fn check_headroom(&mut self, wants_terminal: bool) -> Result<(), ApiError> {
+        let measured = self.headroom.measured();
+        match check(&measured, &self.limits.minima, wants_terminal) {
+            Headroom::Fine => Ok(()),
+            Headroom::Short(shortages) => Err(ApiError::busy(shortages)
+                .hint("running sessions go on; stop some, or free resources on the machine")),
+        }
+    }
+
+    // The queue.
+
+    /// Returns whether a check of the queue must be requested: somebody waits, and none is on its way.
+    #[must_use]
+    pub(crate) fn request_check(&mut self) -> bool {
+        self.queued > 0 && !std::mem::replace(&mut self.check_requested, true)
+    }
+
+    /// A check begins. Returns whether anything waits in the queue.
+    #[must_use]
+    pub(crate) fn begin_check(&mut self) -> bool {
+        self.check_requested = false;
+        self.queued > 0
+    }
+
+    /// Returns the sessions whose turn it is.
+    pub(crate) fn next_in_queue(&self, world: &World) -> Vec<SessionId> {
+        world.next_in_line(&self.limits.caps)
+    }
+
+    /// Returns whether a timer must be started that checks the queue again: nothing reports when the machine
+    /// has room.
+    #[must_use]
+    pub(crate) fn start_timer(&mut self) -> bool {
+        !std::mem::replace(&mut self.has_timer, true)
+    }
+
+    pub(crate) fn timer_fired(&mut self) {
+        self.has_timer = false;
+    }
+}
+
+/// Explains how a request differs from the session that has its key.
+pub(crate) fn different_request(by: &SessionId, fields: &[&str]) -> ApiError {
+    let words: Vec<_> = fields.iter().map(|field| flag_of(field)).collect();
+    let message = format!(
+        "session {by} has this key and was requested differently: {} differ{}",
+        words.join(", "),
+        if fields.len() == 1 { "s" } else { "" }
+    );
+    ApiError::conflict(message).hint("use another key for another request")
+}
+
+/// Returns what a field of a request is called on the command line.
+fn flag_of(field: &str) -> String {
+    match field {
+        "argv" => "the command".to_owned(),
+        "cwd" => "the folder".to_owned(),
+        "stdin" => "standard input (-i)".to_owned(),
+        "terminal" => "the terminal (-t)".to_owned(),
+        "tethered" => "running in the background (-d)".to_owned(),
+        "outlives_parent" => "--stay".to_owned(),
+        "parent" => "the session that asks".to_owned(),
+        flag => format!("--{}", flag.replace('_', "-")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::launch::request::tests::request;
+
+    fn admission(limits: LaunchLimits, live_limit: usize) -> Admission {
+        let pid = rustix::process::getpid().as_raw_pid();
+        Admission::new(limits, HeadroomMeter::new("/".into(), pid), live_limit)
+    }
+
+    #[test]
+    fn refuses_more_sessions_than_there_are_descriptors_for() {
+        let launch = LaunchRequest::new(request(&["true"]), None).unwrap();
+        let (mut admission, world) = (admission(LaunchLimits::default(), 2), World::default());
+        admission.add(Phase::Reserved);
+        assert_eq!(admission.slot_for(&world, &launch).unwrap(), LaunchSlot::Now);
+        admission.add(Phase::Reserved);
+        let refused = admission.slot_for(&world, &launch).unwrap_err().problem();
+        assert_eq!(refused.detail, "2 sessions are live, and there are descriptors for 2");
+        admission.has_ended();
+        assert!(admission.slot_for(&world, &launch).is_ok());
+    }
+
+    #[test]
+    fn queues_what_is_over_the_limit_if_it_may_wait() {
+        let caps = Caps { live: Some(0), ..Caps::default() };
+        let mut admission = admission(LaunchLimits { caps, ..LaunchLimits::default() }, 10);
+        let world = World::default();
+        let mut launch = LaunchRequest::new(request(&["true"]), None).unwrap();
+        assert_eq!(admission.slot_for(&world, &launch).unwrap_err().problem().code, "busy");
+        launch.queue = true;
+        assert_eq!(admission.slot_for(&world, &launch).unwrap(), LaunchSlot::Queued);
+    }
+
+    #[test]
+    fn requests_one_check_of_the_queue_at_a_time() {
+        let mut admission = admission(LaunchLimits::default(), 10);
+        assert!(!admission.request_check(), "nothing waits");
+        admission.add(Phase::Queued);
+        assert!(admission.request_check());
+        assert!(!admission.request_check(), "one is on its way");
+        assert!(admission.begin_check());
+        assert!(admission.request_check());
+        admission.has_left_queue();
+        assert!(!admission.begin_check());
+        assert!(admission.start_timer() && !admission.start_timer());
+        admission.timer_fired();
+        assert!(admission.start_timer());
+    }
+
+    #[test]
+    fn a_different_request_is_explained_with_the_flags_of_the_command_line() {
+        let id = SessionId::parse("0c3k5d9wq2fa").unwrap();
+        let told = |fields: &[&str]| different_request(&id, fields).problem().detail;
+        assert!(told(&["argv"]).ends_with(": the command differs"));
+        assert!(told(&["cwd", "output_limit"]).ends_with(": the folder, --output-limit differ"));
+    }
+}

@@ -1,0 +1,531 @@
+//! From what a client asks for to what a keeper is told.
+
+use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use kennel_keeper::journal::MIN_LIMIT;
+use kennel_keeper::protocol::{LaunchOrder, Stdin, TerminalOrder, TerminalSettings};
+use kennel_pen::holder::HeldKind;
+use kennel_pen::{Limit, PenName, Size};
+use kennel_types::api::{CreateRequest, Environment, ResumeRequest, StdinFrom, Text};
+use kennel_types::{LaunchToken, PenKind, SessionId, SessionSpec, WorktreeSpec};
+use rustix::fd::OwnedFd;
+
+use crate::error::ApiError;
+use crate::os::home::{API_SOCKET, TOKEN_FILE};
+use crate::prompt::command;
+use crate::prompt::settle::SettledPrompt;
+use crate::readiness;
+
+/// Variables that tell git which repository, index or files to work on, whatever the folder (see
+/// `git rev-parse --local-env-vars`): a session that is started from a git hook has them.
+const LEADS_ELSEWHERE: &[&str] = &[
+    "GIT_ALTERNATE_OBJECT_DIRECTORIES",
+    "GIT_COMMON_DIR",
+    "GIT_DIR",
+    "GIT_GRAFT_FILE",
+    "GIT_IMPLICIT_WORK_TREE",
+    "GIT_INDEX_FILE",
+    "GIT_INTERNAL_SUPER_PREFIX",
+    "GIT_NO_REPLACE_OBJECTS",
+    "GIT_OBJECT_DIRECTORY",
+    "GIT_PREFIX",
+    "GIT_REPLACE_REF_BASE",
+    "GIT_SHALLOW_FILE",
+    "GIT_WORK_TREE",
+];
+/// The longest name.
+const LONGEST_NAME: usize = 64;
+/// How many special characters `termios` has at most.
+const MOST_CHARACTERS: usize = 64;
+
+/// A request that makes sense. What is in it is exact, and is written down nowhere but for the spec.
+pub(crate) struct LaunchRequest {
+    pub(crate) spec: SessionSpec,
+    /// The id that it will have, if that had to be known before.
+    pub(crate) id: Option<SessionId>,
+    /// Whether it waits in line if it may not start at once.
+    pub(crate) queue: bool,
+    argv: Vec<OsString>,
+    env: Vec<(OsString, OsString)>,
+    cwd: PathBuf,
+    umask: u32,
+    limits: Vec<Limit>,
+    terminal: Option<TerminalOrder>,
+    stdin: Stdin,
+    given: Option<OwnedFd>,
+    /// What it reads from its standard input, if it is a prompt.
+    prompt: Option<Arc<[u8]>>,
+}
+
+impl std::fmt::Debug for LaunchRequest {
+    /// Without the environment: it has secrets in it.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("LaunchRequest").finish_non_exhaustive()
+    }
+}
+
+impl LaunchRequest {
+    /// Takes a request, with the descriptor that was left for it, if it names one.
+    pub(crate) fn new(request: CreateRequest, given: Option<OwnedFd>) -> Result<Self, ApiError> {
+        let mut spec = request.spec.with_zero_off();
+        if let Some(name) = &spec.name {
+            check_name(name)?;
+        }
+        if let Some(key) = &spec.key {
+            kennel_types::check_key(key).map_err(ApiError::invalid)?;
+        }
+        readiness::check(&spec)?;
+        if spec.output_limit < MIN_LIMIT {
+            return Err(ApiError::invalid(format!(
+                "output_limit {} is too little: a journal needs {MIN_LIMIT} bytes",
+                spec.output_limit
+            )));
+        }
+        let argv: Vec<OsString> =
+            request.argv.into_iter().map(|arg| exact(arg, "argv")).collect::<Result<_, _>>()?;
+        if argv.is_empty() && spec.agent.is_none() {
+            return Err(ApiError::invalid("argv is empty: there is nothing to run"));
+        }
+        if let Some(signal) = spec.stop_signal {
+            check_signal(signal)?;
+        }
+        let prompt = command::check(&mut spec, &argv, request.prompt)?;
+        let env = request.env.into_iter().map(variable).collect::<Result<_, _>>()?;
+        let cwd = PathBuf::from(exact(request.cwd, "cwd")?);
+        spec.argv = argv.iter().map(|arg| arg.to_string_lossy().into_owned()).collect();
+        spec.cwd = cwd.to_string_lossy().into_owned();
+        if !cwd.is_absolute() {
+            return Err(ApiError::invalid(format!("cwd {cwd:?} is not absolute")));
+        }
+        if request.umask > 0o777 {
+            return Err(ApiError::invalid(format!("umask {:o} is none", request.umask)));
+        }
+        let limits = request.limits.into_iter().map(limit).collect::<Result<_, _>>()?;
+        let terminal = spec.terminal.map(|size| TerminalOrder {
+            size: Size { rows: size.rows, columns: size.columns },
+            settings: request.terminal_settings.map(|settings| TerminalSettings {
+                modes: settings.modes,
+                characters: settings.characters,
+            }),
+            stderr_apart: request.stderr_apart,
+        });
+        let characters = terminal.as_ref().and_then(|terminal| terminal.settings.as_ref());
+        if characters.is_some_and(|settings| settings.characters.len() > MOST_CHARACTERS) {
+            return Err(ApiError::invalid("terminal_settings has too many special characters"));
+        }
+        let stdin = match (&request.stdin, &given) {
+            _ if prompt.is_some() => Stdin::Given,
+            _ if terminal.is_some() => Stdin::Null,
+            (StdinFrom::Null, _) => Stdin::Null,
+            (StdinFrom::Pipe, _) => Stdin::Pipe,
+            (StdinFrom::Deposit { .. }, Some(_)) => Stdin::Given,
+            (StdinFrom::Deposit { .. }, None) => {
+                return Err(ApiError::invalid("nothing was left at the deposit under this ticket")
+                    .hint("leave standard input there first; it is kept for 30 seconds"));
+            }
+        };
+        let given = given.filter(|_| stdin == Stdin::Given);
+        spec.stdin = terminal.is_some() || stdin == Stdin::Pipe;
+        // What was decided on a worktree is ours to say.
+        spec.worktree = spec.worktree.as_ref().map(WorktreeSpec::as_asked);
+        let (umask, queue) = (request.umask, request.queue);
+        let (id, prompt) = (None, prompt.map(Arc::from));
+        Ok(Self { spec, id, queue, argv, env, cwd, umask, limits, terminal, stdin, given, prompt })
+    }
+
+    /// The surroundings of a client, of which prompts are made later: see [`LaunchRequest::asking`].
+    pub(crate) fn surroundings(
+        env: Environment,
+        cwd: Text,
+        umask: u32,
+        limits: Vec<(u32, u64, u64)>,
+    ) -> Result<Self, ApiError> {
+        let request = CreateRequest {
+            argv: vec![Text::Plain("true".to_owned())],
+            env,
+            cwd,
+            umask,
+            limits,
+            queue: true,
+            ..CreateRequest::default()
+        };
+        Self::new(request, None)
+    }
+
+    /// Whether it asks for a worktree on which nobody has decided yet.
+    pub(crate) fn wants_plan(&self) -> bool {
+        self.spec.worktree.as_ref().is_some_and(|worktree| worktree.record.is_none())
+    }
+
+    /// Whether it has a worktree, or asks for one.
+    pub(crate) fn has_worktree(&self) -> bool {
+        self.spec.worktree.is_some()
+    }
+
+    pub(crate) fn env(&self) -> &Vec<(OsString, OsString)> {
+        &self.env
+    }
+
+    /// The command of a prompt was decided on. What the client has set in its environment stays.
+    pub(crate) fn set_command(&mut self, argv: Vec<String>, env: Vec<(String, String)>) {
+        self.spec.argv.clone_from(&argv);
+        self.argv = argv.into_iter().map(OsString::from).collect();
+        for (name, value) in env {
+            if self.env.iter().all(|(set, _)| *set != *name) {
+                self.env.push((name.into(), value.into()));
+            }
+        }
+    }
+
+    /// Sets the command of a prompt.
+    pub(crate) fn set_prompt(&mut self, settled: SettledPrompt) {
+        let SettledPrompt { agent, command, folder } = settled;
+        self.spec.stop_signal = self.spec.stop_signal.or(command.stop_signal);
+        self.spec.agent = Some(Box::new(agent));
+        self.set_command(command.argv, command.env);
+        if let Some(folder) = folder.filter(|_| !self.has_worktree()) {
+            self.set_folder(&folder);
+        }
+    }
+
+    /// A prompt with the surroundings of this one.
+    pub(crate) fn asking(&self, spec: SessionSpec, prompt: &str) -> Self {
+        let mut spec = spec.with_zero_off();
+        spec.stdin = false;
+        Self {
+            spec,
+            id: None,
+            queue: true,
+            stdin: Stdin::Given,
+            prompt: Some(Arc::from(prompt.as_bytes())),
+            ..self.once_more()
+        }
+    }
+
+    /// It starts in this folder, whatever the client's is.
+    pub(crate) fn set_folder(&mut self, cwd: &str) {
+        cwd.clone_into(&mut self.spec.cwd);
+        self.cwd = PathBuf::from(cwd);
+        for (_, value) in self.env.iter_mut().filter(|(name, _)| name == "PWD") {
+            *value = cwd.into();
+        }
+    }
+
+    /// The folder that the client stands in.
+    pub(crate) fn cwd(&self) -> &Path {
+        &self.cwd
+    }
+
+    /// It starts in this folder of its worktree, and nothing leads its git elsewhere.
+    pub(crate) fn move_into_worktree(&mut self, cwd: PathBuf) {
+        self.env.retain(|(name, _)| !LEADS_ELSEWHERE.iter().any(|other| name == *other));
+        for (_, value) in self.env.iter_mut().filter(|(name, _)| name == "PWD") {
+            *value = cwd.clone().into();
+        }
+        self.cwd = cwd;
+    }
+
+    /// Another launch of what was asked for so, with somebody's surroundings.
+    pub(crate) fn resumed(
+        mut spec: SessionSpec,
+        request: ResumeRequest,
+        given: Option<OwnedFd>,
+    ) -> Result<Self, ApiError> {
+        let replaced = |text: &String| text.contains(char::REPLACEMENT_CHARACTER);
+        if spec.argv.iter().chain([&spec.cwd]).any(replaced) {
+            let what = "its command or folder had bytes that are no UTF-8, which are not on record";
+            return Err(ApiError::conflict(what).hint("start it anew with `kennel run`"));
+        }
+        // Its streams are of the same kind as before.
+        let stdin = match request.stdin {
+            _ if spec.stdin && spec.terminal.is_none() => StdinFrom::Pipe,
+            StdinFrom::Pipe => StdinFrom::Null,
+            other => other,
+        };
+        // An older version took less, and kept as much as this.
+        spec.output_limit = spec.output_limit.max(MIN_LIMIT);
+        spec.asked_by = request.by;
+        spec.parent = request.parent;
+        spec.tethered = request.tethered;
+        let argv = spec.argv.iter().cloned().map(Text::Plain).collect();
+        let cwd = Text::Plain(spec.cwd.clone());
+        // It has the worktree that was decided on for its first launch.
+        let worktree = spec.worktree.clone();
+        let request = CreateRequest {
+            spec,
+            argv,
+            env: request.env,
+            cwd,
+            umask: request.umask,
+            limits: request.limits,
+            stdin,
+            terminal_settings: request.terminal_settings,
+            stderr_apart: request.stderr_apart,
+            queue: request.queue,
+            ..CreateRequest::default()
+        };
+        let mut launch = Self::new(request, given)?;
+        launch.spec.worktree = worktree;
+        Ok(launch)
+    }
+
+    /// The same once more. A standard input that was given is used up: there is none then.
+    pub(crate) fn once_more(&self) -> Self {
+        Self {
+            spec: self.spec.clone(),
+            id: None,
+            queue: self.queue,
+            argv: self.argv.clone(),
+            env: self.env.clone(),
+            cwd: self.cwd.clone(),
+            umask: self.umask,
+            limits: self.limits.clone(),
+            terminal: self.terminal.clone(),
+            stdin: match self.stdin {
+                Stdin::Given if self.prompt.is_none() => Stdin::Null,
+                same => same,
+            },
+            given: None,
+            prompt: self.prompt.clone(),
+        }
+    }
+
+    /// What a former daemon would have launched.
+    pub(crate) fn kept(spec: SessionSpec, order: LaunchOrder) -> Self {
+        let LaunchOrder { argv, env, cwd, umask, limits, terminal, stdin, prompt, .. } = order;
+        let (id, queue, given, prompt) = (None, true, None, prompt.map(Arc::from));
+        Self { spec, id, queue, argv, env, cwd, umask, limits, terminal, stdin, given, prompt }
+    }
+
+    /// The order for the keeper, and what comes along as its standard input.
+    pub(crate) fn order(
+        self,
+        name: PenName,
+        token: &LaunchToken,
+        home: &Path,
+        folder: PathBuf,
+    ) -> (LaunchOrder, Option<OwnedFd>) {
+        let mut env = self.env;
+        // Those of a session that we were asked from are not meant.
+        let own = own_variables(&name, token, home, &folder);
+        env.retain(|(name, _)| own.iter().all(|(own, _)| name != own));
+        env.extend(own.map(|(name, value)| (name.into(), value)));
+        let spec = self.spec;
+        let order = LaunchOrder {
+            name,
+            token: token.secret().to_owned(),
+            folder,
+            argv: self.argv,
+            env,
+            cwd: self.cwd,
+            umask: self.umask,
+            limits: self.limits,
+            kind: match spec.pen {
+                PenKind::Auto => HeldKind::Auto,
+                PenKind::Cgroup => HeldKind::Cgroup,
+                PenKind::Subtree => HeldKind::Subtree,
+                PenKind::Pidns => HeldKind::Namespace,
+            },
+            linger: spec.linger,
+            grace: spec.grace,
+            lease: spec.lease,
+            tethered: spec.tethered,
+            terminal: self.terminal,
+            stdin: self.stdin,
+            output_limit: spec.output_limit,
+            timeout: spec.timeout,
+            idle: spec.idle,
+            silence: spec.silence,
+            memory: spec.memory,
+            pids: spec.pids,
+            cpu: spec.cpu,
+            best_effort: spec.best_effort,
+            stop_signal: spec.stop_signal,
+            prompt: self.prompt.map(|prompt| prompt.to_vec()),
+        };
+        (order, self.given)
+    }
+}
+
+/// What an agent is told about its session, so that it can report: none of it is written down but for the token.
+fn own_variables(
+    name: &PenName,
+    token: &LaunchToken,
+    home: &Path,
+    folder: &Path,
+) -> [(&'static str, OsString); 5] {
+    [
+        ("KENNEL_HOME", home.into()),
+        ("KENNEL_SESSION", name.session.as_str().into()),
+        ("KENNEL_TOKEN", token.secret().into()),
+        ("KENNEL_TOKEN_FILE", folder.join(TOKEN_FILE).into()),
+        ("KENNEL_SOCKET", home.join(API_SOCKET).into()),
+    ]
+}
+
+/// Names are typed and printed: no blanks, nothing invisible, nothing that looks like an option.
+pub(crate) fn check_name(name: &str) -> Result<(), ApiError> {
+    let sound = |c: char| !c.is_whitespace() && !c.is_control() && c != '/';
+    let length = name.chars().count();
+    if kennel_types::looks_like_id(name) {
+        let text = format!("{name:?} is no name for a session: it looks like the id of one");
+        return Err(ApiError::invalid(text).hint("choose a name that people can tell from an id"));
+    }
+    if (1..=LONGEST_NAME).contains(&length) && name.chars().all(sound) && !name.starts_with('-') {
+        return Ok(());
+    }
+    Err(ApiError::invalid(format!("{name:?} is no name for a session")).hint(format!(
+        "a name has 1 to {LONGEST_NAME} characters without blanks or /, and does not begin with -"
+    )))
+}
+
+fn check_signal(number: i32) -> Result<(), ApiError> {
+    if rustix::process::Signal::from_named_raw(number).is_some() {
+        return Ok(());
+    }
+    Err(ApiError::invalid(format!("stop_signal {number} is no signal")))
+}
+
+fn exact(text: Text, what: &str) -> Result<OsString, ApiError> {
+    let text =
+        OsString::try_from(text).map_err(|why| ApiError::invalid(format!("{what}: {why}")))?;
+    no_nul(&text, what)?;
+    Ok(text)
+}
+
+fn no_nul(text: &OsStr, what: &str) -> Result<(), ApiError> {
+    if text.as_bytes().contains(&0) {
+        return Err(ApiError::invalid(format!("{what} has a NUL byte in it")));
+    }
+    Ok(())
+}
+
+/// What is wrong with a variable is told without its value: it may be a secret.
+fn variable((name, value): (Text, Text)) -> Result<(OsString, OsString), ApiError> {
+    let name = exact(name, "env")?;
+    if name.is_empty() || name.as_bytes().contains(&b'=') {
+        return Err(ApiError::invalid(format!("env: {name:?} is no name of a variable")));
+    }
+    let wrong = || ApiError::invalid(format!("env: the value of {name:?} is not hex"));
+    let value = OsString::try_from(value).map_err(|_| wrong())?;
+    no_nul(&value, "env: a value")?;
+    Ok((name, value))
+}
+
+fn limit((resource, soft, hard): (u32, u64, u64)) -> Result<Limit, ApiError> {
+    if soft > hard {
+        return Err(ApiError::invalid(format!("limit {resource}: soft is above hard")));
+    }
+    Ok(Limit { resource, soft, hard })
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    pub(crate) fn request(argv: &[&str]) -> CreateRequest {
+        CreateRequest {
+            spec: SessionSpec {
+                grace: Duration::from_secs(5),
+                asked_by: "test".into(),
+                ..SessionSpec::default()
+            },
+            argv: argv.iter().map(|arg| Text::Plain((*arg).to_owned())).collect(),
+            env: Environment(vec![(Text::Plain("A".into()), Text::Plain("b".into()))]),
+            cwd: Text::Plain("/".into()),
+            umask: 0o22,
+            ..CreateRequest::default()
+        }
+    }
+
+    fn refusal(change: impl FnOnce(&mut CreateRequest)) -> String {
+        let mut request = request(&["true"]);
+        change(&mut request);
+        let refused = LaunchRequest::new(request, None).unwrap_err();
+        assert_eq!(refused.problem().code, "invalid");
+        refused.problem().detail
+    }
+
+    #[test]
+    fn what_makes_no_sense_is_refused_by_name() {
+        let plain = |text: &str| Text::Plain(text.to_owned());
+        assert!(refusal(|r| r.argv.clear()).contains("argv"));
+        assert!(refusal(|r| r.argv.push(plain("a\0b"))).contains("NUL"));
+        assert!(refusal(|r| r.argv.push(Text::Bytes { hex: "f".into() })).contains("hex"));
+        assert!(refusal(|r| r.cwd = plain("relative")).contains("absolute"));
+        assert!(refusal(|r| r.env.0.push((plain("A=B"), plain("")))).contains("A=B"));
+        assert!(refusal(|r| r.env.0.push((plain(""), plain("")))).contains("variable"));
+        assert!(refusal(|r| r.umask = 0o1000).contains("umask"));
+        assert!(refusal(|r| r.limits.push((7, 2, 1))).contains("soft"));
+        for too_little in [0, MIN_LIMIT - 1] {
+            let told = refusal(|r| r.spec.output_limit = too_little);
+            assert!(told.contains(&format!("output_limit {too_little} ")), "{told}");
+            assert!(told.contains("131072"), "{told}");
+        }
+        assert!(refusal(|r| r.spec.name = Some("two words".into())).contains("two words"));
+        assert!(refusal(|r| r.spec.name = Some("--all".into())).contains("--all"));
+        let ticket = "0".repeat(32);
+        assert!(refusal(|r| r.stdin = StdinFrom::Deposit { ticket }).contains("deposit"));
+    }
+
+    #[test]
+    fn a_refusal_shows_no_value_of_the_environment() {
+        let secret = Text::Bytes { hex: "secret".into() };
+        let told = refusal(|r| r.env.0.push((Text::Plain("TOKEN".into()), secret)));
+        assert!(told.contains("TOKEN") && !told.contains("secret"), "{told}");
+        let launch = LaunchRequest::new(request(&["true"]), None).unwrap();
+        assert!(!format!("{launch:?}").contains("\"b\""));
+    }
+
+    #[test]
+    fn in_a_worktree_nothing_leads_git_elsewhere() {
+        let mut request = request(&["true"]);
+        for (name, value) in [("PWD", "/old"), ("GIT_DIR", "/old/.git"), ("GIT_EDITOR", "vi")] {
+            request.env.0.push((Text::Plain(name.into()), Text::Plain(value.into())));
+        }
+        let told = WorktreeSpec { record: Some("{}".into()), ..WorktreeSpec::default() };
+        request.spec.worktree = Some(told);
+        let mut launch = LaunchRequest::new(request, None).unwrap();
+        assert!(launch.wants_plan(), "what a client says was decided is not believed");
+        launch.move_into_worktree("/tree/sub".into());
+        let env: Vec<_> = launch.env().iter().map(|(n, v)| (n.to_str(), v.to_str())).collect();
+        assert_eq!(
+            env,
+            [("A", "b"), ("PWD", "/tree/sub"), ("GIT_EDITOR", "vi")]
+                .map(|(n, v)| (Some(n), Some(v)))
+        );
+        assert_eq!(launch.cwd(), Path::new("/tree/sub"));
+    }
+
+    #[test]
+    fn the_order_is_exact_and_knows_the_home() {
+        let mut request = request(&["printf"]);
+        request.argv.push(Text::Bytes { hex: "ff00".replace("00", "41") });
+        for name in ["KENNEL_HOME", "KENNEL_TOKEN", "KENNEL_SESSION"] {
+            request.env.0.push((Text::Plain(name.into()), Text::Plain("/other".into())));
+        }
+        let launch = LaunchRequest::new(request, None).unwrap();
+        let name = PenName::random(kennel_pen::HomeId::random().unwrap()).unwrap();
+        let (order, given) =
+            launch.order(name, &LaunchToken::new(1), Path::new("/home"), "/home/s".into());
+        assert!(given.is_none());
+        assert_eq!(order.argv[1].as_bytes(), b"\xffA");
+        let homes: Vec<_> = order.env.iter().filter(|(name, _)| name == "KENNEL_HOME").collect();
+        assert_eq!(homes, [&("KENNEL_HOME".into(), "/home".into())]);
+        let told = |name: &str| {
+            let mut values = order.env.iter().filter(|(other, _)| other == name);
+            let value = values.next().map(|(_, value)| value.to_str().unwrap().to_owned());
+            assert!(values.next().is_none(), "{name} is told twice");
+            value.unwrap_or_else(|| panic!("{name} is not told"))
+        };
+        assert_eq!(told("KENNEL_SESSION"), order.name.session.as_str());
+        assert_eq!(told("KENNEL_TOKEN"), LaunchToken::new(1).secret());
+        assert_eq!(told("KENNEL_TOKEN_FILE"), "/home/s/token");
+        assert_eq!(told("KENNEL_SOCKET"), "/home/kennel.sock");
+    }
+}

@@ -1,0 +1,229 @@
+//! The deposit: a client leaves its standard input here, and names the ticket in the request that follows.
+//!
+//! HTTP carries no descriptors, and a client's standard input must reach the agent as it is.
+
+use std::collections::VecDeque;
+use std::io;
+use std::path::Path;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use kennel_pen::wire::{Channel, Received};
+use rustix::fd::{AsFd, AsRawFd, OwnedFd};
+use rustix::fs::{Mode, OFlags};
+use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType};
+use tokio::io::unix::AsyncFd;
+
+use crate::os::async_fd;
+use crate::os::home::STDIN_SOCKET;
+
+/// The length of a ticket.
+const TICKET: usize = 32;
+/// How many are kept at once.
+const MOST: usize = 64;
+/// How long one is kept.
+const KEPT: Duration = Duration::from_secs(30);
+/// How long a client may take to leave it.
+const PATIENCE: Duration = Duration::from_secs(5);
+/// The pause after no connection could be taken.
+const PAUSE: Duration = Duration::from_millis(100);
+
+/// What was left, by ticket.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct StdinHandoff(Arc<Mutex<VecDeque<Left>>>);
+
+#[derive(Debug)]
+struct Left {
+    ticket: String,
+    descriptor: OwnedFd,
+    until: Instant,
+}
+
+impl StdinHandoff {
+    /// Takes what was left under this ticket.
+    pub(crate) fn take(&self, ticket: &str) -> Option<OwnedFd> {
+        let mut all = self.current();
+        let place = all.iter().position(|left| left.ticket == ticket)?;
+        all.remove(place).map(|left| left.descriptor)
+    }
+
+    /// Keeps a descriptor; the oldest makes room if there are too many.
+    fn keep(&self, ticket: String, descriptor: OwnedFd) {
+        let mut all = self.current();
+        if all.len() >= MOST {
+            all.pop_front();
+        }
+        all.push_back(Left { ticket, descriptor, until: Instant::now() + KEPT });
+    }
+
+    /// Those whose time is not over.
+    fn current(&self) -> std::sync::MutexGuard<'_, VecDeque<Left>> {
+        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let now = Instant::now();
+        all.retain(|left| left.until > now);
+        all
+    }
+
+    /// Listens in the home, in place of a predecessor: call it with the daemon's lock held.
+    pub(crate) fn listen(home: &Path) -> io::Result<AsyncFd<OwnedFd>> {
+        let socket = bind(home, STDIN_SOCKET)?;
+        async_fd::watch(socket)
+    }
+
+    /// Takes in what is brought, for ever.
+    pub(crate) async fn serve(self, listener: AsyncFd<OwnedFd>) {
+        loop {
+            match accept(&listener).await {
+                Ok(socket) => {
+                    let deposit = self.clone();
+                    tokio::spawn(async move {
+                        let received = tokio::time::timeout(PATIENCE, deposit.receive(socket));
+                        match received.await {
+                            Ok(Ok(())) => {}
+                            Ok(Err(error)) => tracing::warn!(%error, "a deposit failed"),
+                            Err(_) => tracing::warn!("a deposit was not made in time"),
+                        }
+                    });
+                }
+                Err(error) => {
+                    tracing::warn!(%error, "no deposit can be taken");
+                    tokio::time::sleep(PAUSE).await;
+                }
+            }
+        }
+    }
+
+    async fn receive(&self, socket: OwnedFd) -> io::Result<()> {
+        let uid = rustix::net::sockopt::socket_peercred(&socket)?.uid;
+        if uid != rustix::process::geteuid() {
+            return Err(io::Error::other(format!("user {} has no business here", uid.as_raw())));
+        }
+        let channel = async_fd::watch(Channel::new(socket, TICKET + 1))?;
+        let (ticket, descriptors) = loop {
+            match channel.get_ref().receive()? {
+                Received::Message(bytes, descriptors) => break (bytes, descriptors),
+                Received::Nothing => channel.readable().await?.clear_ready(),
+                Received::End => return Err(io::ErrorKind::UnexpectedEof.into()),
+            }
+        };
+        let ticket = String::from_utf8(ticket).map_err(io::Error::other)?;
+        let sound = ticket.len() == TICKET && ticket.bytes().all(|b| b.is_ascii_hexdigit());
+        let Some(descriptor) = descriptors.into_iter().next().filter(|_| sound) else {
+            return Err(io::Error::other("not a ticket with a descriptor"));
+        };
+        self.keep(ticket, descriptor);
+        let deposit = self.clone();
+        tokio::spawn(async move {
+            tokio::time::sleep(KEPT).await;
+            drop(deposit.current()); // without those that nobody came for
+        });
+        // Whoever left it may be gone; its request will not come then.
+        let _told_or_gone = channel.get_ref().send(b"1", &[])?;
+        Ok(())
+    }
+}
+
+/// A socket of whole messages in the home, however long the home's path is; in place of one that is there.
+fn bind(home: &Path, name: &str) -> io::Result<OwnedFd> {
+    let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    let folder = rustix::fs::open(home, flags, Mode::empty())?;
+    match std::fs::remove_file(home.join(name)) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+        _ => {}
+    }
+    let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+    let socket = rustix::net::socket_with(AddressFamily::UNIX, SocketType::SEQPACKET, flags, None)?;
+    let address = SocketAddrUnix::new(format!("/proc/self/fd/{}/{name}", folder.as_raw_fd()))?;
+    rustix::net::bind(&socket, &address)?;
+    rustix::fs::chmod(home.join(name), Mode::RUSR | Mode::WUSR)?;
+    rustix::net::listen(&socket, 64)?;
+    Ok(socket)
+}
+
+async fn accept(listener: &AsyncFd<OwnedFd>) -> io::Result<OwnedFd> {
+    loop {
+        let mut ready = listener.readable().await?;
+        let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+        match rustix::net::accept_with(listener.get_ref().as_fd(), flags) {
+            Ok(socket) => return Ok(socket),
+            Err(rustix::io::Errno::AGAIN) => ready.clear_ready(),
+            Err(rustix::io::Errno::INTR | rustix::io::Errno::CONNABORTED) => {}
+            Err(error) => return Err(error.into()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::{Read, Write};
+
+    use super::*;
+
+    fn connect(home: &Path) -> OwnedFd {
+        let flags = SocketFlags::CLOEXEC;
+        let socket =
+            rustix::net::socket_with(AddressFamily::UNIX, SocketType::SEQPACKET, flags, None)
+                .unwrap();
+        let address = SocketAddrUnix::new(home.join(STDIN_SOCKET)).unwrap();
+        rustix::net::connect(&socket, &address).unwrap();
+        socket
+    }
+
+    #[tokio::test]
+    async fn what_is_left_is_given_once_and_to_the_right_ticket() {
+        let home = tempfile::tempdir().unwrap();
+        let deposit = StdinHandoff::default();
+        let listener = StdinHandoff::listen(home.path()).unwrap();
+        tokio::spawn(deposit.clone().serve(listener));
+        let (mut reader, writer) = std::io::pipe().unwrap();
+        let ticket = "0123456789abcdef0123456789abcdef";
+        let channel = async_fd::watch(Channel::new(connect(home.path()), 8)).unwrap();
+        let sent = channel.get_ref().send(ticket.as_bytes(), &[writer.as_fd()]).unwrap();
+        assert_eq!(sent, kennel_pen::wire::Delivery::Sent);
+        drop(writer);
+        let answer = loop {
+            match channel.get_ref().receive().unwrap() {
+                Received::Message(bytes, _) => break bytes,
+                Received::Nothing => channel.readable().await.unwrap().clear_ready(),
+                Received::End => panic!("refused"),
+            }
+        };
+        assert_eq!(answer, b"1");
+        assert!(deposit.take("0".repeat(32).as_str()).is_none());
+        let given = deposit.take(ticket).unwrap();
+        assert!(deposit.take(ticket).is_none());
+        std::fs::File::from(given).write_all(b"hello").unwrap();
+        let mut text = String::new();
+        reader.read_to_string(&mut text).unwrap();
+        assert_eq!(text, "hello");
+    }
+
+    #[tokio::test]
+    async fn what_is_no_ticket_is_refused() {
+        let home = tempfile::tempdir().unwrap();
+        let deposit = StdinHandoff::default();
+        let listener = StdinHandoff::listen(home.path()).unwrap();
+        tokio::spawn(deposit.clone().serve(listener));
+        let null = std::fs::File::open("/dev/null").unwrap();
+        for wrong in ["short", "zz23456789abcdef0123456789abcdef", &"0".repeat(33)] {
+            let channel = async_fd::watch(Channel::new(connect(home.path()), 8)).unwrap();
+            let sent = channel.get_ref().send(wrong.as_bytes(), &[null.as_fd()]);
+            assert_eq!(sent.unwrap(), kennel_pen::wire::Delivery::Sent);
+            channel.readable().await.unwrap().clear_ready();
+            assert!(matches!(channel.get_ref().receive().unwrap(), Received::End), "{wrong}");
+        }
+        assert!(deposit.current().is_empty());
+    }
+
+    #[test]
+    fn there_is_a_bound_and_the_oldest_makes_room() {
+        let deposit = StdinHandoff::default();
+        let null = || OwnedFd::from(std::fs::File::open("/dev/null").unwrap());
+        for number in 0..=MOST {
+            deposit.keep(format!("{number:032}"), null());
+        }
+        assert_eq!(deposit.current().len(), MOST);
+        assert!(deposit.take(&format!("{:032}", 0)).is_none());
+        assert!(deposit.take(&format!("{MOST:032}")).is_some());
+    }
+}

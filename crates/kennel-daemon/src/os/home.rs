@@ -1,0 +1,146 @@
+//! Where things are in a home, and the lock that makes one daemon of many.
+
+use std::fs::{File, OpenOptions};
+use std::io;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+use std::sync::mpsc;
+use std::time::Duration;
+
+use kennel_pen::{HomeId, PenName};
+use kennel_types::SessionId;
+use rustix::fs::FlockOperation;
+
+/// A home: its folder and its id.
+#[derive(Debug, Clone)]
+pub(crate) struct Home {
+    /// The folder.
+    pub(crate) folder: PathBuf,
+    /// The id.
+    pub(crate) id: HomeId,
+}
+
+impl Home {
+    pub(crate) fn register(&self) -> PathBuf {
+        self.folder.join("register.db")
+    }
+
+    pub(crate) fn log(&self) -> PathBuf {
+        self.folder.join("log")
+    }
+
+    pub(crate) fn lock(&self) -> PathBuf {
+        self.folder.join("daemon.lock")
+    }
+
+    /// Which boot the last daemon of this home saw.
+    pub(crate) fn boot(&self) -> PathBuf {
+        self.folder.join("boot")
+    }
+
+    /// Where worktrees go unless they are told to go elsewhere.
+    pub(crate) fn worktrees(&self) -> PathBuf {
+        self.folder.join("worktrees")
+    }
+
+    pub(crate) fn sessions(&self) -> PathBuf {
+        self.folder.join("sessions")
+    }
+
+    pub(crate) fn session(&self, id: &SessionId) -> PathBuf {
+        self.sessions().join(id.as_str())
+    }
+
+    /// The name of a session's pen; every session's id is one that a pen can have.
+    pub(crate) fn pen_name(&self, id: &SessionId) -> Option<PenName> {
+        let session = kennel_pen::SessionId::parse(id.as_str()).ok()?;
+        Some(PenName { home: self.id.clone(), session })
+    }
+}
+
+/// The socket with the API, in the home.
+pub(crate) const API_SOCKET: &str = "kennel.sock";
+/// The file with a launch's secret, in the session's folder, for those of its processes that have no environment.
+/// The journal's folder in that of a session.
+pub(crate) const JOURNAL: &str = "journal";
+pub(crate) const TOKEN_FILE: &str = "token";
+/// The socket at which standard inputs are left, in the home.
+pub(crate) const STDIN_SOCKET: &str = "deposit.sock";
+
+/// Why the home can't be had.
+#[derive(Debug, thiserror::Error)]
+pub enum LockHomeError {
+    /// Another daemon has it.
+    #[error("another daemon serves {0}")]
+    Taken(PathBuf),
+    /// The lock can't be taken.
+    #[error("can't lock {path}")]
+    Call {
+        /// Which file.
+        path: PathBuf,
+        /// Why.
+        #[source]
+        source: io::Error,
+    },
+}
+
+/// This daemon is the only one of its home as long as this lives.
+#[derive(Debug)]
+pub(crate) struct DaemonLock {
+    _file: File,
+}
+
+impl DaemonLock {
+    /// Takes the lock; waits this long for a predecessor to leave.
+    pub(crate) fn take(path: &Path, patience: Duration) -> Result<Self, LockHomeError> {
+        let failed = |source| LockHomeError::Call { path: path.to_owned(), source };
+        let mut options = OpenOptions::new();
+        let file = options.write(true).create(true).truncate(false).mode(0o600).open(path);
+        let file = file.map_err(failed)?;
+        match rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive) {
+            Ok(()) => return Ok(Self { _file: file }),
+            Err(rustix::io::Errno::AGAIN) => {}
+            Err(error) => return Err(failed(error.into())),
+        }
+        // `flock` knows no deadline, so another thread waits. If it waits in vain, the program ends with it.
+        let (sender, locked) = mpsc::channel();
+        std::thread::spawn(move || {
+            let taken = rustix::fs::flock(&file, FlockOperation::LockExclusive);
+            // Nobody listens any more: the lock goes with the file.
+            sender.send(taken.map(|()| file)).ok();
+        });
+        match locked.recv_timeout(patience) {
+            Ok(Ok(file)) => Ok(Self { _file: file }),
+            Ok(Err(error)) => Err(failed(error.into())),
+            Err(_) => Err(LockHomeError::Taken(path.to_owned())),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn there_is_one_daemon_and_the_next_waits_for_it_to_leave() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("daemon.lock");
+        let first = DaemonLock::take(&path, Duration::ZERO).unwrap();
+        let second = DaemonLock::take(&path, Duration::from_millis(50));
+        assert!(matches!(second, Err(LockHomeError::Taken(_))), "{second:?}");
+        let waiting = std::thread::spawn({
+            let path = path.clone();
+            move || DaemonLock::take(&path, Duration::from_secs(20))
+        });
+        drop(first);
+        waiting.join().unwrap().unwrap();
+    }
+
+    #[test]
+    fn every_session_has_a_name_for_its_pen() {
+        let home = Home { folder: "/h".into(), id: HomeId::random().unwrap() };
+        let id = kennel_types::IdMaker::default().next(u64::MAX / 2, 7);
+        let name = home.pen_name(&id).unwrap();
+        assert_eq!(name.session.as_str(), id.as_str());
+    }
+}

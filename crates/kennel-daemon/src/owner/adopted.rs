@@ -1,0 +1,181 @@
+//! Adopted sessions: processes that a user started in their own terminal. They are followed, and can be released.
+
+use std::time::Duration;
+
+use kennel_core::{Admitted, Event, Session};
+use kennel_keeper::fault::point;
+use kennel_register::{NewEvent, SessionTimes};
+use kennel_types::{Report, SessionId, SessionView, StartedBy, Survivor};
+
+use super::Owner;
+use super::create::owed;
+use super::runtime::{Followed, Runtime};
+use super::step::{News, phase_name};
+use crate::adopted::candidate::AdoptionCandidate;
+use crate::adopted::process::{self, Errand, Handle, Look, Sighting};
+use crate::error::{Answer, ApiError};
+use crate::event_sender::SessionEvent;
+use crate::launch::ids::LaunchIds;
+use crate::os::clock;
+use crate::owner::message::Message;
+use crate::owner::waiters::Waiter;
+
+impl Owner {
+    pub(super) fn is_adopted(&self, id: &SessionId) -> bool {
+        self.world.get(id).is_some_and(|session| session.started_by == StartedBy::User)
+    }
+
+    /// Follows a process from now on; answered once it does. A repeated request gets the same session.
+    pub(super) fn adopt(&mut self, candidate: AdoptionCandidate, answer: Answer<SessionView>) {
+        let title = candidate.title.clone();
+        match self.follow_candidate(candidate) {
+            Ok(id) => {
+                if let Some(title) = title {
+                    self.happen(&id, &Event::Reported(Report::Title { title }));
+                }
+                self.wait(&id, Waiter::Started(answer));
+            }
+            Err(refused) => drop(answer.send(Err(refused))),
+        }
+    }
+
+    fn follow_candidate(&mut self, candidate: AdoptionCandidate) -> Result<SessionId, ApiError> {
+        let identity = candidate.identity.to_record();
+        if let Some(known) = self.world.follower_of(&identity) {
+            return same(known, candidate.spec.name.as_deref());
+        }
+        if self.shutdown.is_under_way() {
+            return Err(ApiError::leaving());
+        }
+        self.check_name(candidate.spec.name.as_deref())?;
+        self.admission.check_descriptors()?;
+        let id = self.ids.session()?;
+        let (token, pid) = (LaunchIds::token()?, candidate.identity.pid);
+        let by = Some(candidate.spec.asked_by.clone()).filter(|by| !by.is_empty());
+        let session = Session::adopted(id.clone(), candidate.spec, token, (identity, pid), owed());
+        let phase = session.phase;
+        let effects = match self.world.admit(session) {
+            Admitted::Refused(refusal) => return Err(refusal.into()),
+            Admitted::Admitted { effects } => effects,
+        };
+        point("daemon.terminal.admitted");
+        let (created_ms, started_ms) = (clock::now_ms(), candidate.started_ms);
+        self.runtimes.insert(
+            id.clone(),
+            Runtime::new(SessionTimes { created_ms, started_ms, ..SessionTimes::default() }),
+        );
+        self.admission.add(phase);
+        let mut news = News::new();
+        news.entry(id.clone()).or_default().push(NewEvent {
+            time_ms: created_ms,
+            session: Some(id.clone()),
+            kind: phase_name(phase).to_owned(),
+            cause: format!("adopted pid {pid}, which a user started"),
+            by,
+        });
+        for (id, effect) in effects {
+            self.carry_out(&id, effect, &mut news);
+        }
+        Ok(id)
+    }
+
+    /// Looks for the process of an adopted session.
+    pub(super) fn probe_process(&mut self, id: &SessionId) {
+        let Some(session) = self.world.get(id) else { return };
+        let look = Look {
+            identity: session.launch.identity.clone(),
+            folder: self.home.session(id),
+            token: session.launch.token.secret().to_owned(),
+            // That concerns only sessions of a former daemon.
+            rebooted: self.adoption.rebooted && self.adoption.is_pending(id),
+        };
+        let (bus, session, permits) = (self.bus.clone(), id.clone(), self.adoption.permits.clone());
+        tokio::spawn(async move {
+            // The semaphore is never closed.
+            let _permit = permits.acquire().await;
+            let sighting = Box::new(look.run().await);
+            bus.send(Message::Sighted { session, sighting }).ok();
+        });
+    }
+
+    /// The process of an adopted session was found, or not.
+    pub(super) fn sighted(&mut self, id: &SessionId, sighting: Sighting) {
+        let Sighting { probe, handle } = sighting;
+        let lives = self.world.get(id).is_some_and(|session| !session.has_ended());
+        if let (Some(handle), Some(runtime), true) = (handle, self.runtimes.get_mut(id), lives) {
+            let (bus, session, followed) = (self.bus.clone(), id.clone(), handle.clone());
+            let following = Errand::begin(async move {
+                let tell = |event| {
+                    let session = session.clone();
+                    bus.send(Message::Happened(SessionEvent { session, event })).ok();
+                };
+                let event = process::follow(followed, tell).await;
+                tell(event);
+            });
+            runtime.followed = Some(Followed { handle, _following: following, ending: None });
+        }
+        self.happen(id, &Event::Probed(probe));
+        point("daemon.terminal.followed");
+        self.adoption.probed(id);
+    }
+
+    /// Ends the process of an adopted session, and no other.
+    pub(super) fn end_process(&mut self, id: &SessionId, grace: Duration) {
+        let Some(pid) = self.world.get(id).and_then(|session| session.launch.pid) else { return };
+        let followed = self.runtimes.get_mut(id).and_then(|runtime| runtime.followed.as_mut());
+        // It is not followed if it has just ended; then its end is about to be reported.
+        let Some(followed) = followed else { return };
+        let (bus, session) = (self.bus.clone(), id.clone());
+        let tell = move |event| {
+            bus.send(Message::Happened(SessionEvent { session: session.clone(), event })).ok();
+        };
+        let handle = followed.handle.clone();
+        followed.ending = Some(Errand::begin(async move {
+            let alive = |survivors: Vec<Survivor>| tell(Event::StillAlive { survivors });
+            process::end(handle.clone(), pid, grace, alive).await;
+            tell(process::gone_soon(handle).await);
+        }));
+    }
+
+    /// Returns a handle to the process of an adopted session.
+    pub(super) fn handle_of(&self, reference: &str) -> Result<Handle, ApiError> {
+        let id = self.find(reference)?;
+        let followed = self.runtimes.get(&id).and_then(|runtime| runtime.followed.as_ref());
+        let gone = || ApiError::conflict(format!("session {id} is not running"));
+        followed.map(|followed| followed.handle.clone()).ok_or_else(gone)
+    }
+
+    /// Stops to follow a process, and leaves it alone. Answered once that is on record.
+    pub(super) fn release_process(
+        &mut self,
+        id: &SessionId,
+        by: String,
+        answer: Answer<SessionView>,
+    ) {
+        let has_ended = |owner: &Self| owner.world.get(id).is_none_or(Session::has_ended);
+        let refused = if has_ended(self) {
+            ApiError::conflict(format!("session {id} has ended"))
+        } else {
+            self.happen(id, &Event::Forgotten { by });
+            if has_ended(self) {
+                return self.wait(id, Waiter::Settled(answer));
+            }
+            ApiError::conflict(format!("session {id} is being probed"))
+                .hint("try again in a moment")
+        };
+        drop(answer.send(Err(refused)));
+    }
+}
+
+/// Returns the session of a process that is already followed, unless another name is requested.
+fn same(known: &Session, name: Option<&str>) -> Result<SessionId, ApiError> {
+    match (&known.spec.name, name) {
+        (Some(has), Some(wanted)) if has == wanted => Ok(known.id.clone()),
+        (_, None) => Ok(known.id.clone()),
+        (has, Some(_)) => {
+            let has = has.as_ref().map_or("no name".to_owned(), |has| format!("the name {has:?}"));
+            let text = format!("this process is already session {}, with {has}", known.id);
+            Err(ApiError::conflict(text).hint("`kennel forget` stops following it"))
+        }
+    }
+}

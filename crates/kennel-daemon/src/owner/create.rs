@@ -1,0 +1,151 @@
+//! New sessions: from the request of a client to an admitted launch.
+
+use std::time::Instant;
+
+use kennel_core::{Admitted, Effect, Keyed, Session};
+use kennel_keeper::fault::point;
+use kennel_register::{NewEvent, SessionTimes};
+use kennel_types::{Owed, OwedKind, Reason, SessionId};
+use tokio::sync::oneshot;
+
+use super::Owner;
+use super::runtime::Runtime;
+use super::step::{News, phase_name};
+use crate::error::ApiError;
+use crate::launch::admission::{LaunchSlot, different_request};
+use crate::launch::ids::LaunchIds;
+use crate::launch::request::LaunchRequest;
+use crate::os::clock;
+use crate::owner::message::Message;
+use crate::owner::waiters::Waiter;
+
+/// Returns what every launch owes.
+pub(super) fn owed() -> Vec<Owed> {
+    vec![Owed { what: OwedKind::RuntimeFiles, failures: 0, why: None }]
+}
+
+impl Owner {
+    pub(super) fn create(
+        &mut self,
+        mut launch: Box<LaunchRequest>,
+        tether: Option<oneshot::Receiver<()>>,
+        waiter: Waiter,
+    ) {
+        let asked = launch.spec.clone();
+        let settled = self.settle_prompt(&mut launch);
+        // The key comes first: a repeated request gets its answer even if it would be refused by now.
+        match self.keyed_prompt(&launch.spec, &asked) {
+            Keyed::Free => {
+                if let Err(refused) = settled {
+                    return waiter.refuse(refused);
+                }
+            }
+            // A repeated request gets the answer of the first one. It is tied to the session only if it comes
+            // from the same client, after the loss of a daemon.
+            Keyed::Same(id) => {
+                self.rejoin(&id, launch, tether);
+                return self.wait(&id, waiter);
+            }
+            Keyed::Different { by, fields } => {
+                return waiter.refuse(different_request(&by, &fields));
+            }
+        }
+        if launch.wants_plan() {
+            // A request that is refused anyway does not wait for git.
+            return match self.slot_for(&launch) {
+                Ok(_) => self.plan_worktree(launch, tether, waiter),
+                Err(refused) => waiter.refuse(refused),
+            };
+        }
+        match self.admit(launch) {
+            Ok(id) => {
+                if let Some(tether) = tether {
+                    self.tie(&id, tether);
+                }
+                self.wait(&id, waiter);
+            }
+            Err(refused) => waiter.refuse(refused),
+        }
+    }
+
+    fn admit(&mut self, mut launch: Box<LaunchRequest>) -> Result<SessionId, ApiError> {
+        self.check_name(launch.spec.name.as_deref())?;
+        let slot = self.slot_for(&launch)?;
+        let id = launch.id.take().map_or_else(|| self.ids.session(), Ok)?;
+        let session = Session::new(id.clone(), launch.spec.clone(), LaunchIds::token()?, owed());
+        let session = if slot == LaunchSlot::Queued { session.queued() } else { session };
+        let effects = match self.world.admit(session) {
+            Admitted::Refused(refusal) => return Err(refusal.into()),
+            Admitted::Admitted { effects } => effects,
+        };
+        point("daemon.launch.admitted");
+        self.begin(&id, launch, effects, "requested by a client");
+        Ok(id)
+    }
+
+    /// Refuses a name that is the beginning of an id: names are looked up first, so that a user who types the
+    /// beginning of an id would stop the wrong session.
+    pub(super) fn check_name(&self, name: Option<&str>) -> Result<(), ApiError> {
+        let mistaken = name.and_then(|name| Some((name, self.world.mistaken_for(name)?)));
+        mistaken.map_or(Ok(()), |(name, id)| {
+            let text = format!("invalid session name {name:?}: the id {id} begins with it");
+            Err(ApiError::conflict(text).hint("choose a name that does not look like an id"))
+        })
+    }
+
+    /// A launch was admitted: creates its runtime state and carries out the first effects.
+    pub(super) fn begin(
+        &mut self,
+        id: &SessionId,
+        launch: Box<LaunchRequest>,
+        effects: Vec<(SessionId, Effect)>,
+        cause: &str,
+    ) {
+        let Some(session) = self.world.get(id) else { return };
+        let (phase, is_child, repeats) =
+            (session.phase, session.spec.parent.is_some(), super::relaunch::repeats(session));
+        let by = Some(session.spec.asked_by.clone()).filter(|by| !by.is_empty());
+        let created_ms = clock::now_ms();
+        let mut runtime = Runtime::new(SessionTimes { created_ms, ..SessionTimes::default() });
+        runtime.again = repeats.then(|| Box::new(launch.once_more()));
+        runtime.launch = Some(launch);
+        runtime.accepted = Some(Instant::now());
+        self.tally.launches.one_more();
+        self.runtimes.insert(id.clone(), runtime);
+        self.admission.add(phase);
+        if is_child {
+            self.children.insert(id.clone());
+        }
+        if id.attempt() == 1 {
+            self.expect_tie(id);
+        }
+        self.store(id);
+        let mut news = News::new();
+        news.entry(id.clone()).or_default().push(NewEvent {
+            time_ms: created_ms,
+            session: Some(id.clone()),
+            kind: phase_name(phase).to_owned(),
+            cause: cause.to_owned(),
+            by,
+        });
+        for (id, effect) in effects {
+            self.carry_out(&id, effect, &mut news);
+        }
+    }
+
+    /// Stops the session if its client disconnects before it has its answer.
+    pub(super) fn tie(&self, id: &SessionId, tether: oneshot::Receiver<()>) {
+        let (bus, session) = (self.bus.clone(), id.clone());
+        tokio::spawn(async move {
+            if tether.await.is_err() {
+                bus.send(Message::ClientGone { session }).ok();
+            }
+        });
+    }
+
+    pub(super) fn client_gone(&mut self, id: &SessionId) {
+        // A prompt may have been retried in the meantime.
+        let Some(id) = self.world.newest(id).map(|session| session.id.clone()) else { return };
+        self.request_stop(&id, None, Reason::ClientGone);
+    }
+}

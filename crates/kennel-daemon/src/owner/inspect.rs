@@ -1,0 +1,157 @@
+//! Everything about a session, from those who know.
+
+use std::io;
+use std::time::Duration;
+
+use kennel_keeper::protocol::{Report, Request, Role};
+use kennel_pen::{Member, Usage};
+use kennel_register::{EventQuery, Register};
+use kennel_sys::identity::{Identity, Stat};
+use kennel_types::api::{InspectView, MemberView, UsageView};
+use kennel_types::{EventView, PenKind, Phase, StartedBy};
+use tokio::task::spawn_blocking;
+use tokio::time::timeout;
+
+use crate::keeper::request::{KeeperConnection, KeeperRequestError};
+use crate::os::home::Home;
+use crate::os::proc;
+use crate::owner::message::Inspected;
+
+/// How long a keeper may take to answer.
+const PATIENCE: Duration = Duration::from_secs(2);
+/// The most events of a timeline.
+const TIMELINE: usize = 1000;
+
+/// Looks at a session's processes and its history. What can't be found out is said.
+pub(crate) async fn inspect(home: &Home, register: &Register, known: Inspected) -> InspectView {
+    let mut trouble = Vec::new();
+    let (mut members, mut usage) = (Vec::new(), None);
+    let Inspected { view, launch, launches, keeper_pid, id } = known;
+    if keeper_pid.is_some() {
+        match timeout(PATIENCE, ask(home.session(&id))).await {
+            Ok(Ok((found, used))) => (members, usage) = (found, Some(used)),
+            // It ended just now: nobody is in it.
+            Ok(Err(KeeperRequestError::NobodyListens)) => {}
+            Ok(Err(error)) => trouble.push(format!("its keeper can't be asked: {error}")),
+            Err(_) => trouble.push("its keeper does not answer".to_owned()),
+        }
+    }
+    // In a namespace of its own the keeper speaks of numbers that mean others here.
+    if let (PenKind::Pidns, Some(keeper)) = (view.spec.pen, keeper_pid) {
+        members = seen_from_here(keeper).unwrap_or_else(|error| {
+            trouble.push(format!("its processes can't be listed: {error}"));
+            Vec::new()
+        });
+    }
+    if view.started_by == StartedBy::User && view.phase < Phase::Reaped {
+        members = started_by_a_user(launch.identity.as_deref()).unwrap_or_else(|error| {
+            trouble.push(format!("its processes can't be listed: {error}"));
+            Vec::new()
+        });
+    }
+    let (register, session) = (register.clone(), Some(id));
+    let query = EventQuery { since: 0, session, limit: TIMELINE };
+    let timeline = spawn_blocking(move || register.events(query)).await;
+    let timeline: Vec<EventView> = match timeline {
+        Ok(Ok(events)) => events,
+        Ok(Err(error)) => {
+            trouble.push(error.to_string());
+            Vec::new()
+        }
+        Err(error) => {
+            trouble.push(error.to_string());
+            Vec::new()
+        }
+    };
+    if let Some(lost) = view.survivors.first() {
+        trouble.push(format!("pid {} ({}) can't be ended: {}", lost.pid, lost.name, lost.why));
+    }
+    InspectView { session: view, members, usage, timeline, launch, launches, keeper_pid, trouble }
+}
+
+async fn ask(
+    folder: std::path::PathBuf,
+) -> Result<(Vec<MemberView>, UsageView), KeeperRequestError> {
+    let conversation = KeeperConnection::begin(&folder)?;
+    conversation.greet(Role::Client).await?;
+    conversation.say(&Request::Members).await?;
+    conversation.say(&Request::Usage).await?;
+    let mut members = Vec::new();
+    let usage = conversation.hear(|report, _| match report {
+        Report::Members(found) => {
+            members = found;
+            None
+        }
+        Report::Usage(usage) => Some(usage),
+        _ => None,
+    });
+    let usage = usage.await?;
+    Ok((members.iter().map(member).collect(), usage_view(&usage)))
+}
+
+/// What a pen uses, and nothing else.
+pub(crate) async fn usage(folder: std::path::PathBuf) -> Result<UsageView, KeeperRequestError> {
+    let conversation = KeeperConnection::begin(&folder)?;
+    conversation.greet(Role::Client).await?;
+    conversation.say(&Request::Usage).await?;
+    let usage = conversation.hear(|report, _| match report {
+        Report::Usage(usage) => Some(usage),
+        _ => None,
+    });
+    usage.await.map(|usage| usage_view(&usage))
+}
+
+/// A member as the keeper sees it, with what only a look at it tells.
+fn member(member: &Member) -> MemberView {
+    MemberView {
+        pid: member.pid,
+        parent: Stat::read(member.pid).ok().flatten().map_or(0, |stat| stat.parent),
+        name: member.name.clone(),
+        state: member.state.to_string(),
+        command: proc::command(member.pid),
+    }
+}
+
+/// A process that a user started, and those below it now: nobody holds them together.
+fn started_by_a_user(identity: Option<&str>) -> io::Result<Vec<MemberView>> {
+    let Some(identity) = identity.and_then(Identity::parse) else { return Ok(Vec::new()) };
+    if !identity.exists()? {
+        return Ok(Vec::new());
+    }
+    seen_from(vec![identity.pid])
+}
+
+/// Those below the init of a namespace, which is the only child of the process that we know as keeper.
+fn seen_from_here(keeper: i32) -> io::Result<Vec<MemberView>> {
+    let mut pending = Vec::new();
+    for init in proc::children_of(keeper)? {
+        pending.extend(proc::children_of(init)?);
+    }
+    seen_from(pending)
+}
+
+/// These and all below them, as of now.
+fn seen_from(mut pending: Vec<i32>) -> io::Result<Vec<MemberView>> {
+    let mut members: Vec<MemberView> = Vec::new();
+    while let Some(pid) = pending.pop() {
+        let Some(stat) = Stat::read(pid)? else { continue };
+        pending.extend(proc::children_of(pid)?);
+        members.push(MemberView {
+            pid,
+            parent: stat.parent,
+            name: stat.name,
+            state: stat.state.to_string(),
+            command: proc::command(pid),
+        });
+    }
+    members.sort_by_key(|member| member.pid);
+    Ok(members)
+}
+
+fn usage_view(usage: &Usage) -> UsageView {
+    UsageView {
+        cpu_ms: u64::try_from(usage.cpu.as_millis()).unwrap_or(u64::MAX),
+        memory_bytes: usage.memory,
+        processes: usage.processes,
+    }
+}

@@ -1,0 +1,85 @@
+//! Resuming a plan that is over: no agent is asked, and no client is answered, before that is on record.
+
+use kennel_core::plan::{Heard, Ignored, PlanEvent};
+use kennel_keeper::fault::point;
+use kennel_register::PlanRecord;
+use kennel_types::SessionId;
+use kennel_types::plan::PlanView;
+
+use crate::error::{Answer, ApiError};
+use crate::launch::request::LaunchRequest;
+use crate::owner::Owner;
+use crate::owner::message::Message;
+
+/// How a plan is resumed.
+pub(super) struct PlanResumption {
+    pub(super) replay: bool,
+    pub(super) tied: bool,
+    pub(super) by: String,
+    pub(super) launch: Box<LaunchRequest>,
+}
+
+impl Owner {
+    pub(super) fn resume_plan(
+        &mut self,
+        id: SessionId,
+        how: PlanResumption,
+        answer: Answer<PlanView>,
+    ) {
+        let former = match self.begin_resume(&id, how) {
+            Ok(former) => former,
+            Err(refused) => return drop(answer.send(Err(refused))),
+        };
+        let Some(run) = self.plans.get_mut(&id) else { return };
+        let (bus, record, view) = (self.bus.clone(), run.current_record(), run.view());
+        self.register.save_plan(record, move |result| match result {
+            Ok(()) => {
+                point("daemon.plan.resumed");
+                drop(answer.send(Ok(view)));
+                bus.send(Message::PlanTurn { plan: id }).ok();
+            }
+            Err(why) => {
+                let text = format!("can't record that the plan is resumed: {why}");
+                drop(answer.send(Err(ApiError::busy(text))));
+                bus.send(Message::PlanNotResumed { former: Box::new(former) }).ok();
+            }
+        });
+    }
+
+    /// Returns the record as it was before.
+    fn begin_resume(
+        &mut self,
+        id: &SessionId,
+        how: PlanResumption,
+    ) -> Result<PlanRecord, ApiError> {
+        if self.shutdown.is_under_way() {
+            return Err(ApiError::leaving());
+        }
+        let gone = || ApiError::not_found(format!("there is no plan {id}"));
+        let run = self.plans.get_mut(id).ok_or_else(gone)?;
+        let former = run.record.clone();
+        let PlanResumption { replay, tied, by, launch } = how;
+        if let Heard::Ignored(why) = run.happened(&PlanEvent::Resumed { replay }) {
+            let refused = ApiError::conflict(&why);
+            return Err(match why {
+                Ignored::MayHaveRun(_) => refused.hint("--replay asks it again anyway"),
+                Ignored::NotOver => refused.hint("`kennel plan show` shows its state"),
+                _ => refused,
+            });
+        }
+        run.resume(launch, tied);
+        self.note(None, "plan_resumed", format!("{id}, by {by}"));
+        self.begin_plan(id);
+        Ok(former)
+    }
+
+    /// The resumption could not be recorded, and no agent was asked: the plan stays as it was.
+    pub(super) fn plan_not_resumed(&mut self, former: PlanRecord) {
+        let id = former.id.clone();
+        let Some(run) = self.plans.get_mut(&id) else { return };
+        run.undo_resume(former);
+        self.keepers.delete_stored(id.to_string());
+        // What was recorded in the meantime is replaced.
+        self.save_plan(&id);
+    }
+}

@@ -1,0 +1,81 @@
+//! Readiness of sessions, and reports of agents.
+
+use std::path::PathBuf;
+use std::time::Instant;
+
+use kennel_core::Event;
+use kennel_core::report::{Presented, Verdict, judge};
+use kennel_keeper::fault::point;
+use kennel_keeper::protocol::Request;
+use kennel_types::SessionId;
+use kennel_types::api::ReportRequest;
+
+use super::Owner;
+use crate::error::{Answer, ApiError};
+use crate::owner::message::sender;
+use crate::readiness::Watch;
+use crate::worktree::tasks;
+
+impl Owner {
+    /// Watches for the sign that a session is ready, with what is left of its time.
+    pub(super) fn await_ready(&mut self, id: &SessionId) {
+        let (Some(session), Some(runtime)) = (self.world.get(id), self.runtimes.get_mut(id)) else {
+            return;
+        };
+        let opened = *runtime.opened.get_or_insert_with(Instant::now);
+        let watch = Watch {
+            session: id.clone(),
+            readiness: session.spec.ready.clone(),
+            timeout: session.spec.ready_timeout,
+            opened,
+            cwd: PathBuf::from(&session.spec.cwd),
+            worktree: tasks::planned(&session.spec),
+            folder: self.home.session(id),
+            owner: sender(&self.bus),
+        };
+        runtime.watching = Some(watch.begin());
+    }
+
+    pub(super) fn stop_awaiting(&mut self, id: &SessionId) {
+        if let Some(runtime) = self.runtimes.get_mut(id) {
+            runtime.watching = None;
+        }
+    }
+
+    /// Applies the report of an agent, if its token is that of a live launch. A refused report changes nothing.
+    pub(super) fn agent_reported(
+        &mut self,
+        request: &ReportRequest,
+        from: &str,
+        answer: Answer<()>,
+    ) {
+        point("daemon.report.heard");
+        let token = request.token.as_ref().map(kennel_types::LaunchToken::secret);
+        let presented = Presented { session: &request.session, token };
+        let judged = match judge(&self.world, presented) {
+            Verdict::Believed { session } => {
+                self.happen(&session, &Event::Reported(request.report.clone()));
+                self.touch(&session);
+                self.tally.reports_taken.one_more();
+                Ok(())
+            }
+            Verdict::Refused(why) => {
+                let named = SessionId::parse(&request.session).ok();
+                let named = named.filter(|id| self.world.get(id).is_some());
+                self.note(named, "report_refused", format!("{why}; it came from {from}"));
+                let refused = ApiError::from(why);
+                self.tally.reports_refused.one_more(refused.code());
+                Err(refused)
+            }
+        };
+        point("daemon.report.judged");
+        answer.send(judged).ok();
+    }
+
+    /// An agent that reports is not idle: its keeper restarts the idle time.
+    fn touch(&self, id: &SessionId) {
+        if let Some(link) = self.runtimes.get(id).and_then(|runtime| runtime.link.as_ref()) {
+            link.send(Request::Touch);
+        }
+    }
+}

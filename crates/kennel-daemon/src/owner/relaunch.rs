@@ -1,0 +1,324 @@
+//! Relaunching a session: because a client asks, or because the restart policy wants it.
+
+use std::time::Duration;
+
+use kennel_core::restart::Decision;
+use kennel_core::{Event, Relaunch, RelaunchBy, RelaunchRefusal, Relaunched, Session, StopWish};
+use kennel_keeper::fault::point;
+use kennel_types::api::ResumeRequest;
+use kennel_types::{Phase, Reason, RelaunchState, SessionId};
+use rustix::fd::OwnedFd;
+
+use super::Owner;
+use super::create::owed;
+use super::step::News;
+use crate::error::ApiError;
+use crate::launch::admission::LaunchSlot;
+use crate::launch::ids::LaunchIds;
+use crate::launch::request::LaunchRequest;
+use crate::owner::message::{Command, Message, Resume};
+use crate::owner::waiters::{Standing, Waiter};
+use crate::prompt::settle::next_attempt;
+
+/// How soon a restart that the machine has no room for is tried again.
+const NO_ROOM: Duration = Duration::from_secs(10);
+/// Why a launch of a former daemon does not happen.
+const LOST_ENVIRONMENT: &str = "its environment was lost with the former daemon";
+
+/// Whether a session may be relaunched by itself. One that is tied to a client is not.
+pub(super) fn repeats(session: &Session) -> bool {
+    session.spec.repeats() && !session.spec.tethered
+}
+
+impl Owner {
+    // A client asks.
+
+    /// Relaunches a session after the launch that the client has seen last.
+    pub(super) fn resume(&mut self, resume: Resume) {
+        // A client that has gone does not want it any more.
+        if resume.answer.is_closed() {
+            return;
+        }
+        match self.resume_after(&resume) {
+            Ok(after) => self.relaunch_for(&after, resume),
+            Err(refused) => drop(resume.answer.send(Err(refused))),
+        }
+    }
+
+    fn resume_after(&self, resume: &Resume) -> Result<SessionId, ApiError> {
+        let found = self.find(&resume.reference)?;
+        if self.is_adopted(&found) {
+            return Err(RelaunchRefusal::NotLaunched(found).into());
+        }
+        match &resume.request.after {
+            None => Ok(found),
+            Some(after) if after.is_kin_of(&found) => Ok(after.clone()),
+            Some(after) => {
+                let text = format!("{after} is not a launch of session {}", found.base());
+                Err(ApiError::invalid(text))
+            }
+        }
+    }
+
+    fn relaunch_for(&mut self, after: &SessionId, resume: Resume) {
+        let Resume { reference, request, given, until, tether, answer } = resume;
+        let ready = self
+            .world
+            .newest(after)
+            .is_some_and(|newest| newest.id == *after && newest.phase == Phase::Cleaned);
+        let prepared = if ready {
+            match self.prepare_relaunch(after, request.clone(), given) {
+                Ok(prepared) => Ok(Some(prepared)),
+                Err(refused) => return drop(answer.send(Err(refused))),
+            }
+        } else {
+            Err(given)
+        };
+        let queued = matches!(prepared, Ok(Some((_, LaunchSlot::Queued))));
+        let token = match LaunchIds::token() {
+            Ok(token) => token,
+            Err(refused) => return drop(answer.send(Err(refused))),
+        };
+        let by = RelaunchBy::Person {
+            who: request.by.clone(),
+            parent: request.parent.clone(),
+            tethered: request.tethered,
+        };
+        let how = Relaunch { token, owed: owed(), queued, by, changes: None };
+        match (self.world.relaunch(after, how), prepared) {
+            (Relaunched::Admitted { id, effects }, Ok(Some((launch, _)))) => {
+                point("daemon.again.resumed");
+                self.begin(&id, launch, effects, "resumed by a client");
+                self.hand_on(after, &id);
+                if let Some(tether) = tether {
+                    self.tie(&id, tether);
+                }
+                self.wait(&id, Waiter::until(until, answer));
+            }
+            (Relaunched::Already { id }, prepared) => {
+                let given = prepared.err().flatten();
+                let resume = Resume { reference, request, given, until, tether, answer };
+                self.rejoin_resumed(&id, resume);
+            }
+            (Relaunched::Wait { id }, prepared) => {
+                let given = prepared.err().flatten();
+                let request = ResumeRequest { after: Some(after.clone()), ..request };
+                let resume = Resume { reference, request, given, until, tether, answer };
+                if let Some(runtime) = self.runtimes.get_mut(&id) {
+                    runtime.resumers.push(resume);
+                }
+            }
+            (Relaunched::Refused(refusal), _) => drop(answer.send(Err(refusal.into()))),
+            // It is admitted only if its former launch is cleaned, and then it was prepared.
+            (Relaunched::Admitted { id, .. }, _) => {
+                let text = format!("there is nothing to launch for {id}");
+                drop(answer.send(Err(ApiError::internal(text))));
+            }
+        }
+    }
+
+    fn prepare_relaunch(
+        &mut self,
+        former: &SessionId,
+        request: ResumeRequest,
+        given: Option<OwnedFd>,
+    ) -> Result<(Box<LaunchRequest>, LaunchSlot), ApiError> {
+        let gone = || ApiError::internal(format!("session {former} is gone"));
+        let session = self.world.get(former).ok_or_else(gone)?;
+        if session.spec.agent.is_some() {
+            return Err(RelaunchRefusal::of_agent(session).into());
+        }
+        let spec = session.spec.clone();
+        if self.runtimes.get(former).is_none_or(|runtime| runtime.removing) {
+            return Err(ApiError::conflict(format!("session {former} is being removed")));
+        }
+        let launch = Box::new(LaunchRequest::resumed(spec, request, given)?);
+        let slot = self.slot_for(&launch)?;
+        Ok((launch, slot))
+    }
+
+    /// Repeats the requests for another launch that came while this one was about to end.
+    pub(super) fn tell_resumers(&mut self, id: &SessionId, standing: Standing) {
+        let lost = self.world.get(id).is_some_and(|session| session.phase == Phase::Lost);
+        if !lost && !matches!(standing, Standing::Over | Standing::Resting) {
+            return;
+        }
+        let Some(runtime) = self.runtimes.get_mut(id) else { return };
+        for resume in std::mem::take(&mut runtime.resumers) {
+            self.send(Message::Command(Command::Resume(resume)));
+        }
+    }
+
+    // The restart policy.
+
+    /// Goes on with what a former daemon left: the queue, and pauses before further launches.
+    pub(super) fn take_up(&mut self) {
+        let queued = self.world.sessions().filter(|s| s.phase == Phase::Queued);
+        let queued: Vec<_> = queued.map(|session| session.id.clone()).collect();
+        for id in &queued {
+            if self.world.get(id).is_some_and(|session| self.is_awaited(session)) {
+                self.await_client(id);
+            } else if !self.has_launch(id) {
+                let why = LOST_ENVIRONMENT.to_owned();
+                self.call_off(id, Reason::Failed { code: 207, why });
+            }
+        }
+        let ended = self.world.sessions().filter(|s| s.phase == Phase::Cleaned && repeats(s));
+        let ended: Vec<_> = ended.map(|session| session.id.clone()).collect();
+        for id in &ended {
+            self.consider_restart(id);
+        }
+        self.take_up_prompts();
+        self.take_up_plans();
+        for id in &ended {
+            self.settle_again(id);
+        }
+        self.check_queue_soon();
+    }
+
+    fn has_launch(&self, id: &SessionId) -> bool {
+        self.runtimes.get(id).is_some_and(|runtime| runtime.launch.is_some())
+    }
+
+    pub(super) fn call_off(&mut self, id: &SessionId, reason: Reason) {
+        self.happen(id, &Event::StopAsked(StopWish { grace: None, reason }));
+    }
+
+    /// A launch was cleaned up: decides whether another one follows by itself, and when.
+    pub(super) fn consider_restart(&mut self, id: &SessionId) {
+        let decided = |session: &Session| {
+            !matches!(session.relaunch, RelaunchState::Undecided | RelaunchState::Pending)
+        };
+        let Some(session) = self.world.get(id) else { return };
+        if session.phase != Phase::Cleaned || !repeats(session) || decided(session) {
+            return;
+        }
+        // What follows a prompt depends on its verdict.
+        if session.spec.agent.is_some() {
+            return;
+        }
+        let ran = self.ran(id);
+        let (decision, effects) = self.world.consider_restart(id, ran);
+        let mut news = News::new();
+        for (id, effect) in effects {
+            self.carry_out(&id, effect, &mut news);
+        }
+        let Decision::Relaunch { after } = decision else { return };
+        point("daemon.again.pending");
+        if !self.has_again(id) {
+            return self.give_up_again(id);
+        }
+        self.note(Some(id.clone()), "restart_pending", format!("relaunched in {after:?}"));
+        self.arm_restart(id, after);
+    }
+
+    /// Whether everything that another launch needs is there.
+    pub(super) fn has_again(&self, id: &SessionId) -> bool {
+        self.runtimes.get(id).is_some_and(|runtime| runtime.again.is_some())
+    }
+
+    /// It is not: it was lost with a former daemon.
+    pub(super) fn give_up_again(&mut self, id: &SessionId) {
+        let by = format!("the daemon: {LOST_ENVIRONMENT}");
+        self.note(Some(id.clone()), "not_restarted", LOST_ENVIRONMENT.to_owned());
+        self.call_off(id, Reason::Stopped { by });
+    }
+
+    /// How long the program of a launch ran.
+    fn ran(&self, id: &SessionId) -> Duration {
+        let times = self.runtimes.get(id).map(|runtime| runtime.times).unwrap_or_default();
+        let (Some(started), Some(ended)) = (times.started_ms, times.ended_ms) else {
+            return Duration::ZERO;
+        };
+        Duration::from_millis(ended.saturating_sub(started))
+    }
+
+    /// Starts the pause before another launch. Time in which the machine sleeps does not count.
+    pub(super) fn arm_restart(&mut self, id: &SessionId, after: Duration) {
+        let timer = self.send_later(after, Message::RestartDue { session: id.clone() });
+        let Some(runtime) = self.runtimes.get_mut(id) else { return };
+        if let Some(former) = runtime.restart.replace(timer) {
+            former.abort();
+        }
+    }
+
+    /// The pause is over.
+    pub(super) fn restart_due(&mut self, id: &SessionId) {
+        let Some(session) = self.world.get(id) else { return };
+        // During a shutdown it is left to the next daemon.
+        if session.relaunch != RelaunchState::Pending || self.shutdown.is_under_way() {
+            return;
+        }
+        let again = self.runtimes.get(id).and_then(|runtime| runtime.again.as_ref());
+        let Some(mut launch) = again.map(|launch| Box::new(launch.once_more())) else { return };
+        let attempt = next_attempt(session);
+        // There is no client to refuse: it waits for its turn.
+        launch.queue = true;
+        let (slot, token) = match (self.slot_for_relaunch(&launch), LaunchIds::token()) {
+            (Ok(slot), Ok(token)) => (slot, token),
+            (Err(refused), _) | (_, Err(refused)) => {
+                self.note(Some(id.clone()), "restart_put_off", refused.problem().detail);
+                return self.arm_restart(id, NO_ROOM);
+            }
+        };
+        let changes = match attempt {
+            Ok(None) => None,
+            Ok(Some(settled)) => {
+                let changes = settled.changes();
+                launch.set_prompt(settled);
+                Some(changes)
+            }
+            Err(refused) => {
+                let why = refused.problem().detail;
+                self.note(Some(id.clone()), "not_restarted", why.clone());
+                return self.call_off(id, Reason::Stopped { by: format!("the daemon: {why}") });
+            }
+        };
+        let by = RelaunchBy::Policy { ran: self.ran(id) };
+        let queued = slot == LaunchSlot::Queued;
+        let how = Relaunch { token, owed: owed(), queued, by, changes };
+        match self.world.relaunch(id, how) {
+            Relaunched::Admitted { id: next, effects } => {
+                point("daemon.again.restarted");
+                if launch.spec.agent.is_some() {
+                    self.tally.retries.one_more();
+                } else {
+                    self.tally.restarts.one_more();
+                }
+                self.begin(&next, launch, effects, "relaunched because the last launch failed");
+                self.hand_on(id, &next);
+            }
+            Relaunched::Already { .. } | Relaunched::Wait { .. } => {}
+            Relaunched::Refused(RelaunchRefusal::CalledOff(_)) => {}
+            Relaunched::Refused(refusal) => {
+                self.note(Some(id.clone()), "not_restarted", refusal.to_string());
+                self.call_off(id, Reason::Stopped { by: format!("the daemon: {refusal}") });
+            }
+        }
+    }
+
+    /// Clients that wait for the end of a session wait for that of its next launch.
+    fn hand_on(&mut self, from: &SessionId, to: &SessionId) {
+        let former = self.runtimes.get_mut(from);
+        let waiters = former.map(|runtime| std::mem::take(&mut runtime.waiters));
+        if let Some(runtime) = self.runtimes.get_mut(to) {
+            runtime.waiters.extend(waiters.into_iter().flatten());
+        }
+        self.settle_again(from);
+    }
+
+    /// Drops what no further launch needs.
+    pub(super) fn settle_again(&mut self, id: &SessionId) {
+        let Some(session) = self.world.get(id) else { return };
+        let pending = session.relaunch == RelaunchState::Pending || session.awaits_verdict();
+        if session.phase != Phase::Cleaned || pending {
+            return;
+        }
+        let Some(runtime) = self.runtimes.get_mut(id) else { return };
+        runtime.again = None;
+        if let Some(timer) = runtime.restart.take() {
+            timer.abort();
+        }
+        self.delete_stored(id);
+    }
+}

@@ -1,0 +1,345 @@
+//! Shutdown: bounded, awaited, reported.
+//!
+//! ```text
+//! stop:    nothing new ── end all, at once ── a line for each as it settles ── exit, and the yard too
+//! keep:    nothing new ── launches under way settle ── exit; keepers go on
+//! replace: as keep, and the yard starts the next daemon
+//! ```
+
+use std::collections::HashSet;
+use std::time::{Duration, Instant};
+
+use kennel_core::{Event, Session, StopWish, Wanted};
+use kennel_keeper::fault::point;
+use kennel_keeper::protocol::YardRequest;
+use kennel_types::api::{ShutdownLine, StopAnswer, StopResult};
+use kennel_types::{Phase, Reason, SessionId, StartedBy};
+
+use super::Owner;
+use super::runtime::Before;
+use crate::owner::message::{Leave, Message};
+use crate::owner::waiters::{ShutdownLines, Standing, stop_answer};
+
+/// How long ending all sessions may take beyond the longest grace.
+const BEYOND_GRACE: Duration = Duration::from_secs(15);
+/// How long launches under way may take to settle.
+const SETTLING: Duration = Duration::from_secs(5);
+
+/// Why the daemon has exited.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[must_use]
+pub enum ExitReason {
+    /// It was told to end all sessions; the yard exits too.
+    Stopped,
+    /// It was told to exit without ending the sessions; the yard stays and starts no new daemon.
+    Kept,
+    /// It makes room for the next daemon, which the yard starts at once.
+    Replaced,
+    /// The yard has died; a new one was started if that was possible.
+    YardGone,
+}
+
+impl ExitReason {
+    /// The exit code by which the yard recognizes the reason.
+    #[must_use]
+    pub fn code(self) -> u8 {
+        match self {
+            Self::Stopped => 0,
+            Self::Kept => 10,
+            Self::Replaced => 11,
+            Self::YardGone => 12,
+        }
+    }
+}
+
+/// Whether the daemon is shutting down, and how far that is.
+#[derive(Debug, Default)]
+pub(super) struct Shutdown {
+    stage: Option<ShutdownStage>,
+    /// The number of the deadline that counts; an earlier one is ignored.
+    deadline: u64,
+    exit: Option<ExitReason>,
+}
+
+#[derive(Debug)]
+enum ShutdownStage {
+    /// All sessions are being ended; the pending ones have not settled.
+    Stopping { since: Instant, pending: HashSet<SessionId>, lines: Vec<ShutdownLines> },
+    /// Launches under way are settling.
+    Draining { reason: ExitReason, program: Option<String>, lines: Vec<ShutdownLines> },
+}
+
+/// What is left to do when a shutdown is complete.
+#[derive(Debug)]
+struct LastSteps {
+    reason: ExitReason,
+    request: Option<YardRequest>,
+    lines: Vec<ShutdownLines>,
+}
+
+impl Shutdown {
+    /// Whether the daemon accepts nothing new.
+    pub(super) fn is_under_way(&self) -> bool {
+        self.stage.is_some()
+    }
+
+    /// Why the owner must return, if it must.
+    pub(super) fn exit(&self) -> Option<ExitReason> {
+        self.exit
+    }
+
+    /// The yard is gone: without a shutdown under way the daemon exits at once.
+    pub(super) fn yard_gone(&mut self) {
+        if self.stage.is_none() {
+            self.exit = Some(ExitReason::YardGone);
+        }
+    }
+
+    /// Begins to end these sessions, or ends them sooner. Clients that already follow stay informed.
+    fn begin_stop(&mut self, pending: HashSet<SessionId>, line: Option<ShutdownLines>) {
+        let mut lines = match self.stage.take() {
+            Some(ShutdownStage::Stopping { lines, .. } | ShutdownStage::Draining { lines, .. }) => {
+                lines
+            }
+            None => Vec::new(),
+        };
+        lines.extend(line);
+        self.stage = Some(ShutdownStage::Stopping { since: Instant::now(), pending, lines });
+    }
+
+    /// Begins to wait for launches under way. Returns false if all sessions are being ended already.
+    fn begin_drain(
+        &mut self,
+        reason: ExitReason,
+        program: Option<String>,
+        line: Option<ShutdownLines>,
+    ) -> bool {
+        if let Some(ShutdownStage::Stopping { lines, .. }) = &mut self.stage {
+            lines.extend(line);
+            return false;
+        }
+        let lines = line.into_iter().collect();
+        self.stage = Some(ShutdownStage::Draining { reason, program, lines });
+        true
+    }
+
+    /// The sessions that are being ended and have not settled.
+    fn pending(&self) -> Option<&HashSet<SessionId>> {
+        match &self.stage {
+            Some(ShutdownStage::Stopping { pending, .. }) => Some(pending),
+            _ => None,
+        }
+    }
+
+    /// Reports what became of a session to the clients that follow the shutdown, once per session.
+    fn settled(&mut self, id: &SessionId, answer: impl FnOnce(Instant) -> StopAnswer) {
+        let Some(ShutdownStage::Stopping { since, pending, lines }) = &mut self.stage else {
+            return;
+        };
+        if pending.remove(id) {
+            let answer = Box::new(answer(*since));
+            for line in lines {
+                line.send(ShutdownLine::Session(answer.clone())).ok();
+            }
+        }
+    }
+
+    /// Whether nothing is left to wait for.
+    fn is_complete(&self, is_launch_under_way: impl FnOnce() -> bool) -> bool {
+        match &self.stage {
+            None => false,
+            Some(ShutdownStage::Stopping { pending, .. }) => pending.is_empty(),
+            Some(ShutdownStage::Draining { .. }) => !is_launch_under_way(),
+        }
+    }
+
+    /// Ends the shutdown, once.
+    fn complete(&mut self) -> Option<LastSteps> {
+        if self.exit.is_some() {
+            return None;
+        }
+        let steps = match self.stage.take()? {
+            ShutdownStage::Stopping { lines, .. } => {
+                let request = Some(YardRequest::Leave);
+                LastSteps { reason: ExitReason::Stopped, request, lines }
+            }
+            ShutdownStage::Draining { reason, program, lines } => {
+                let request = program.map(|program| YardRequest::Replace { program });
+                LastSteps { reason, request, lines }
+            }
+        };
+        self.exit = Some(steps.reason);
+        Some(steps)
+    }
+}
+
+impl Owner {
+    pub(super) fn leave(&mut self, leave: Leave) {
+        match leave {
+            Leave::Stop { grace, lines } => self.begin_stop(grace, lines),
+            Leave::Keep { lines } => self.begin_drain(ExitReason::Kept, None, Some(lines)),
+            Leave::Replace { program, answer } => {
+                answer.send(Ok(())).ok();
+                self.begin_drain(ExitReason::Replaced, Some(program), None);
+            }
+        }
+    }
+
+    /// Ends all sessions. May be repeated: with less grace, or by another client that wants to follow.
+    fn begin_stop(&mut self, grace: Option<Duration>, line: Option<ShutdownLines>) {
+        point("daemon.leave.stop");
+        self.note(None, "daemon_stopping", "all sessions are being ended".to_owned());
+        // Processes that a user started go on.
+        let ends =
+            |session: &&Session| session.is_live() && session.started_by == StartedBy::Kennel;
+        let live: HashSet<SessionId> =
+            self.world.sessions().filter(ends).map(|s| s.id.clone()).collect();
+        self.shutdown.begin_stop(live.clone(), line);
+        let watched =
+            self.world.sessions().map(|s| (s.id.clone(), Before::from(s))).collect::<Vec<_>>();
+        let effects = self.world.drain(grace);
+        let event = Event::StopAsked(StopWish { grace, reason: Reason::Shutdown });
+        self.follow(&event, watched, effects);
+        for id in live {
+            self.retry_now(&id);
+        }
+        let longest = self.world.sessions().filter(ends).map(|s| match s.wanted {
+            Wanted::Stopped { grace } => grace,
+            Wanted::Running => s.spec.grace,
+        });
+        let limit = longest.max().unwrap_or_default().saturating_add(BEYOND_GRACE);
+        self.arm_shutdown(limit);
+    }
+
+    fn begin_drain(
+        &mut self,
+        reason: ExitReason,
+        program: Option<String>,
+        line: Option<ShutdownLines>,
+    ) {
+        if !self.shutdown.begin_drain(reason, program, line) {
+            return; // too late to keep anything
+        }
+        point("daemon.leave.drain");
+        self.note(None, "daemon_leaving", "sessions go on".to_owned());
+        self.arm_shutdown(SETTLING);
+        self.leave_if_done();
+    }
+
+    /// Sets the deadline; an earlier one no longer counts.
+    fn arm_shutdown(&mut self, limit: Duration) {
+        let number = self.keepers.next_number();
+        self.shutdown.deadline = number;
+        self.send_later(limit, Message::LeaveOverdue { number });
+    }
+
+    /// A session's state has changed during a shutdown.
+    pub(super) fn told_while_leaving(&mut self, id: &SessionId, standing: Standing) {
+        let result = match standing {
+            Standing::Over | Standing::Resting => StopResult::Stopped,
+            Standing::Stuck => StopResult::StillAlive,
+            Standing::Open | Standing::InLine | Standing::Running | Standing::Ready => return,
+        };
+        if !self.shutdown.pending().is_some_and(|pending| pending.contains(id)) {
+            return;
+        }
+        let Some(view) = self.view(id) else { return };
+        self.shutdown.settled(id, |since| stop_answer(result, view, since));
+    }
+
+    /// Exits if nothing is left to wait for.
+    pub(super) fn leave_if_done(&mut self) {
+        // A queued session can wait for the next daemon.
+        let under_way = |phase| phase != Phase::Queued && phase < Phase::Running;
+        let world = &self.world;
+        let any = || world.sessions().any(|session| under_way(session.phase));
+        if self.shutdown.is_complete(any) {
+            self.leave_now();
+        }
+    }
+
+    pub(super) fn leave_overdue(&mut self, number: u64) {
+        if self.shutdown.deadline != number {
+            return;
+        }
+        for id in self.shutdown.pending().cloned().unwrap_or_default() {
+            tracing::warn!(session = %id, "still alive at the end of the shutdown");
+            self.told_while_leaving(&id, Standing::Stuck);
+        }
+        self.leave_now();
+    }
+
+    fn leave_now(&mut self) {
+        let Some(LastSteps { reason, request, lines }) = self.shutdown.complete() else { return };
+        point("daemon.leave.now");
+        if let Some(request) = request {
+            self.keepers.send(request);
+        }
+        self.note(None, "daemon_stopped", format!("{reason:?}").to_lowercase());
+        for line in lines {
+            line.send(ShutdownLine::Done { done: true }).ok();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use kennel_register::SessionTimes;
+    use kennel_types::{IdMaker, LaunchToken};
+    use tokio::sync::mpsc;
+
+    use super::*;
+    use crate::launch::request::tests::request;
+    use crate::owner::view;
+
+    fn answer(id: &SessionId) -> impl FnOnce(Instant) -> StopAnswer {
+        let spec = request(&["true"]).spec;
+        let session = Session::new(id.clone(), spec, LaunchToken::new(1), Vec::new());
+        let view =
+            view::session(&session, SessionTimes::default(), std::path::Path::new("/h"), false);
+        |since| stop_answer(StopResult::Stopped, view, since)
+    }
+
+    #[test]
+    fn a_stop_ends_when_every_session_has_settled_and_reports_each_once() {
+        let mut ids = IdMaker::default();
+        let (first, second) = (ids.next(1, 1), ids.next(2, 2));
+        let (lines, mut told) = mpsc::unbounded_channel();
+        let mut shutdown = Shutdown::default();
+        shutdown.begin_stop(HashSet::from([first.clone(), second.clone()]), Some(lines));
+        assert!(shutdown.is_under_way() && !shutdown.is_complete(|| false));
+        shutdown.settled(&first, answer(&first));
+        shutdown.settled(&first, answer(&first));
+        assert!(!shutdown.is_complete(|| false));
+        shutdown.settled(&second, answer(&second));
+        assert!(shutdown.is_complete(|| true), "launches are ended, not awaited");
+        assert_eq!(std::iter::from_fn(|| told.try_recv().ok()).count(), 2);
+        let steps = shutdown.complete().unwrap();
+        assert_eq!((steps.reason, steps.lines.len()), (ExitReason::Stopped, 1));
+        assert_eq!(steps.request, Some(YardRequest::Leave));
+        assert!(shutdown.complete().is_none(), "once");
+    }
+
+    #[test]
+    fn a_drain_waits_for_launches_and_gives_way_to_a_stop() {
+        let mut shutdown = Shutdown::default();
+        assert!(shutdown.begin_drain(ExitReason::Kept, None, None));
+        assert!(!shutdown.is_complete(|| true) && shutdown.is_complete(|| false));
+        shutdown.begin_stop(HashSet::new(), None);
+        assert!(!shutdown.begin_drain(ExitReason::Kept, None, None), "too late");
+        assert_eq!(shutdown.complete().unwrap().reason, ExitReason::Stopped);
+    }
+
+    #[test]
+    fn the_loss_of_the_yard_ends_the_daemon_unless_it_is_shutting_down() {
+        let mut shutdown = Shutdown::default();
+        shutdown.yard_gone();
+        assert_eq!(shutdown.exit(), Some(ExitReason::YardGone));
+        let mut shutdown = Shutdown::default();
+        assert!(shutdown.begin_drain(ExitReason::Replaced, Some("new".into()), None));
+        shutdown.yard_gone();
+        assert_eq!(shutdown.exit(), None);
+        let request = shutdown.complete().unwrap().request;
+        assert_eq!(request, Some(YardRequest::Replace { program: "new".into() }));
+    }
+}

@@ -1,0 +1,174 @@
+//! The state of the daemon for monitoring: gauges, health, pens.
+
+use kennel_core::Session;
+use kennel_types::{OwedKind, Phase, RelaunchState, SessionId};
+
+use super::Owner;
+use crate::error::{Answer, ApiError};
+use crate::metrics::{Gauges, OWED_KINDS, PHASES, PLAN_STATES};
+use crate::plan::runs::PlanRuns;
+
+/// A request that changes nothing.
+#[derive(Debug)]
+pub(crate) enum LookCommand {
+    /// The figures for the metrics page.
+    Gauges { answer: Answer<Gauges> },
+    /// Whether the daemon can do its work.
+    Health { answer: Answer<Health> },
+    /// The pen of one session, or those of all live ones.
+    Pens { reference: Option<String>, answer: Answer<Vec<Penned>> },
+}
+
+/// Whether the owner can do its work.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Health {
+    /// How many sessions have not been probed since the daemon began.
+    pub(crate) unprobed: usize,
+    pub(crate) has_yard: bool,
+    pub(crate) leaving: bool,
+    /// Why the machine has no room for another session; none if it has.
+    pub(crate) no_room: Option<String>,
+}
+
+/// A session, and whether it has a keeper that can be asked for its usage.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Penned {
+    pub(crate) id: SessionId,
+    pub(crate) name: Option<String>,
+    pub(crate) phase: Phase,
+    pub(crate) has_keeper: bool,
+}
+
+impl Owner {
+    pub(super) fn status_command(&mut self, command: LookCommand) {
+        match command {
+            LookCommand::Gauges { answer } => drop(answer.send(Ok(self.gauges()))),
+            LookCommand::Health { answer } => drop(answer.send(Ok(self.health()))),
+            LookCommand::Pens { reference, answer } => {
+                drop(answer.send(self.pens(reference.as_deref())));
+            }
+        }
+    }
+
+    fn gauges(&self) -> Gauges {
+        let mut gauges = Gauges {
+            members: self.world.members().len() as u64,
+            spare_keepers: self.keepers.spares.count() as u64,
+            started_ms: self.started_ms,
+            version: self.version.clone(),
+            ..Gauges::default()
+        };
+        self.world.sessions().for_each(|session| count_session(session, &mut gauges));
+        count_plans(&self.plans, &mut gauges);
+        gauges
+    }
+
+    fn health(&mut self) -> Health {
+        let no_room = self.admission.check_headroom(false).err();
+        Health {
+            unprobed: self.adoption.pending_count(),
+            has_yard: self.keepers.has_yard(),
+            leaving: self.shutdown.is_under_way(),
+            no_room: no_room.map(|refused| refused.problem().detail),
+        }
+    }
+
+    fn pens(&self, reference: Option<&str>) -> Result<Vec<Penned>, ApiError> {
+        match reference {
+            Some(reference) => {
+                let id = self.find(reference)?;
+                Ok(self.world.get(&id).map(|session| self.penned(session)).into_iter().collect())
+            }
+            None => {
+                let live = self.world.sessions().filter(|session| !session.has_ended());
+                Ok(live.map(|session| self.penned(session)).collect())
+            }
+        }
+    }
+
+    fn penned(&self, session: &Session) -> Penned {
+        let runtime = self.runtimes.get(&session.id);
+        Penned {
+            id: session.id.clone(),
+            name: session.spec.name.clone(),
+            phase: session.phase,
+            has_keeper: runtime.is_some_and(|runtime| runtime.keeper_pid.is_some()),
+        }
+    }
+}
+
+fn count_session(session: &Session, gauges: &mut Gauges) {
+    // A session is in the phase of its latest launch.
+    if session.relaunch != RelaunchState::Launched
+        && let Some(index) = PHASES.iter().position(|phase| *phase == session.phase)
+    {
+        gauges.phases[index] += 1;
+    }
+    // A live session owes nothing yet.
+    if session.has_ended() {
+        for owed in &session.owed {
+            let kind = match owed.what {
+                OwedKind::RuntimeFiles => "runtime_files",
+                OwedKind::PenFolder { .. } => "pen_folder",
+                OwedKind::Worktree { .. } => "worktree",
+            };
+            if let Some(index) = OWED_KINDS.iter().position(|other| *other == kind) {
+                gauges.owed[index] += 1;
+            }
+        }
+    }
+    gauges.worktrees_kept += session.kept.len() as u64;
+}
+
+fn count_plans(plans: &PlanRuns, gauges: &mut Gauges) {
+    for status in plans.statuses() {
+        if let Some(index) = PLAN_STATES.iter().position(|(state, _)| *state == status) {
+            gauges.plans[index] += 1;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::{Duration, Instant};
+
+    use kennel_types::{IdMaker, LaunchToken, Owed, SessionSpec};
+
+    use super::*;
+
+    fn session(ids: &mut IdMaker, phase: Phase) -> Session {
+        let id = ids.next(1, 1);
+        let owed = vec![Owed { what: OwedKind::RuntimeFiles, failures: 0, why: None }];
+        let spec = SessionSpec::default();
+        let mut session = Session::new(id, spec, LaunchToken::new(1), owed);
+        session.phase = phase;
+        session
+    }
+
+    #[test]
+    fn counts_a_session_once_and_what_it_owes_only_after_its_end() {
+        let (mut ids, mut gauges) = (IdMaker::default(), Gauges::default());
+        count_session(&session(&mut ids, Phase::Running), &mut gauges);
+        assert_eq!((gauges.phases[5], gauges.owed), (1, [0, 0, 0]));
+        let mut former = session(&mut ids, Phase::Cleaned);
+        former.relaunch = RelaunchState::Launched;
+        former.owed.clear();
+        count_session(&former, &mut gauges);
+        assert_eq!(gauges.phases.iter().sum::<u64>(), 1, "its latest launch is another");
+        count_session(&session(&mut ids, Phase::Reaped), &mut gauges);
+        assert_eq!((gauges.phases[8], gauges.owed), (1, [1, 0, 0]));
+    }
+
+    /// The owner does nothing else in the meantime.
+    #[test]
+    fn counts_ten_thousand_sessions_quickly() {
+        let mut ids = IdMaker::default();
+        let sessions: Vec<_> = (0..10_000).map(|_| session(&mut ids, Phase::Cleaned)).collect();
+        let (begun, mut gauges) = (Instant::now(), Gauges::default());
+        sessions.iter().for_each(|session| count_session(session, &mut gauges));
+        let took = begun.elapsed();
+        assert_eq!(gauges.phases[9], 10_000);
+        // Without optimisation it takes 2 ms, with all cores taken 6.
+        assert!(took < Duration::from_millis(200), "{took:?}");
+    }
+}

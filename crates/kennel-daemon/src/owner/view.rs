@@ -1,0 +1,97 @@
+//! What clients are shown of a session.
+
+use std::path::Path;
+
+use kennel_core::Session;
+use kennel_register::SessionTimes;
+use kennel_types::{Exit, LaunchView, PenKind, SessionView, StartedBy};
+
+use crate::os::clock::rfc3339;
+
+/// A session for clients. `unsaved` tells that some record of it failed.
+pub(crate) fn session(
+    session: &Session,
+    times: SessionTimes,
+    folder: &Path,
+    unsaved: bool,
+) -> SessionView {
+    let launch = &session.launch;
+    let pen = match (&launch.pen, &launch.identity) {
+        _ if session.started_by == StartedBy::User => None,
+        (Some(path), _) => Some(path.clone()),
+        (None, Some(_)) if session.spec.pen == PenKind::Pidns => Some("pidns".to_owned()),
+        (None, Some(_)) => Some("subtree".to_owned()),
+        (None, None) => None,
+    };
+    SessionView {
+        id: session.id.to_string(),
+        name: session.spec.name.clone(),
+        phase: session.phase,
+        wanted: if session.is_stop_wanted() { "stopped" } else { "running" }.to_owned(),
+        pid: launch.pid,
+        pen,
+        exit: session.exit.clone(),
+        exit_code: session.exit.as_ref().and_then(shell_code),
+        reason: session.reason.clone(),
+        created_at: rfc3339(times.created_ms),
+        started_at: times.started_ms.map(rfc3339),
+        ended_at: times.ended_ms.map(rfc3339),
+        spec: session.spec.clone(),
+        owed: session.owed.clone(),
+        survivors: session.survivors.clone(),
+        folder: folder.display().to_string(),
+        unrecorded: session.is_unrecorded() || unsaved,
+        session: session.id.base().to_string(),
+        attempt: session.id.attempt(),
+        launches: session.id.attempt(),
+        relaunch: session.relaunch.clone(),
+        ready: session.ready,
+        activity: session.reported.activity,
+        title: session.reported.title.clone(),
+        progress: session.reported.progress,
+        queue_place: None,
+        key: session.spec.key.clone(),
+        kept: session.kept.clone(),
+        started_by: session.started_by,
+        judged: session.judged.clone(),
+        trouble: Vec::new(),
+    }
+}
+
+/// A launch for clients: everything but its secret.
+pub(crate) fn launch(session: &Session) -> LaunchView {
+    LaunchView { granted: session.launch.granted, identity: session.launch.identity.clone() }
+}
+
+fn shell_code(exit: &Exit) -> Option<i32> {
+    match exit {
+        Exit::Code { code } => Some(*code),
+        Exit::Signal { signal, .. } => Some(128 + signal),
+        Exit::NeverRan | Exit::Unknown { .. } => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_code_is_shown_only_if_it_is_the_agents_own() {
+        assert_eq!(shell_code(&Exit::Code { code: 3 }), Some(3));
+        let signal = Exit::Signal { signal: 9, core: false, oom: true };
+        assert_eq!(shell_code(&signal), Some(137));
+        assert_eq!(shell_code(&Exit::NeverRan), None);
+        assert_eq!(shell_code(&Exit::Unknown { why: "x".into() }), None);
+    }
+
+    #[test]
+    fn the_secret_of_a_launch_is_shown_to_nobody() {
+        let token = kennel_types::LaunchToken::new(0x00c0_ffee);
+        let spec = crate::launch::request::tests::request(&["true"]).spec;
+        let id = kennel_types::IdMaker::default().next(0, 1);
+        let session = Session::new(id, spec, token.clone(), Vec::new());
+        let view = super::session(&session, SessionTimes::default(), Path::new("/h"), false);
+        let shown = serde_json::to_string(&(view, launch(&session))).unwrap();
+        assert!(!shown.contains(token.secret()), "{shown}");
+    }
+}

@@ -1,0 +1,165 @@
+//! The agents of a plan: their prompts, their sessions, and what is reported about them.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use kennel_core::plan::{AgentState, Answer as PlanAnswer, Inputs};
+use kennel_core::{Session, World};
+use kennel_register::PlanRecord;
+use kennel_types::plan::{Place, PlanSpec, Who, WorktreeWish};
+use kennel_types::{
+    AgentSpec, Permissions, PlanSeat, Seat, SessionId, SessionSpec, Wish, WorktreeSpec,
+};
+
+use crate::plan::runs::PlanRun;
+use crate::prompt::{command, judge};
+
+/// How often an agent of a plan is retried if the plan does not say.
+const RETRIES: u32 = 3;
+/// No retry begins after this long.
+const RETRY_WITHIN_MS: u64 = 10 * 60 * 1000;
+/// How much of an agent's output is kept.
+const OUTPUT_LIMIT: u64 = 64 << 20;
+
+/// A report about an agent that a plan asks.
+#[derive(Debug)]
+pub(crate) struct AgentReport {
+    pub(crate) plan: SessionId,
+    pub(crate) place: Place,
+    pub(crate) ask: u32,
+    pub(crate) what: AgentProgress,
+}
+
+/// How far the request to an agent has come.
+#[derive(Debug)]
+pub(crate) enum AgentProgress {
+    /// The plan's record says that the agent is about to be asked, or why it can't.
+    Announced(Result<(), String>),
+    /// The text of its prompt, or why there is none.
+    Prompt(Result<String, String>),
+    /// Its session, or why there is none.
+    Asked(Result<SessionId, String>),
+    /// There is no session; the agent may be asked again.
+    NotNow,
+}
+
+/// What the prompt of an agent is made of: the plan, its inputs, and the answers of earlier agents.
+#[derive(Debug)]
+pub(crate) struct PromptSources {
+    place: Place,
+    spec: PlanSpec,
+    inputs: Inputs,
+    agents: Vec<AgentState>,
+    /// The sessions that have an answer, with their folders.
+    sessions: Vec<(Place, Session, PathBuf)>,
+}
+
+impl PromptSources {
+    /// Collects the sources; `folder` is where a session has its output.
+    pub(crate) fn new(
+        run: &PlanRun,
+        place: &Place,
+        world: &World,
+        folder: impl Fn(&SessionId) -> PathBuf,
+    ) -> Self {
+        let (spec, inputs) = (run.record.spec.clone(), run.record.inputs.clone());
+        let agents = run.record.state.agents.clone();
+        let succeeded = agents.iter().filter(|agent| agent.phase.has_succeeded());
+        let session = |agent: &AgentState| {
+            let newest = world.newest(agent.phase.session()?)?;
+            Some((agent.place.clone(), newest.clone(), folder(&newest.id)))
+        };
+        let sessions = succeeded.filter_map(session).collect();
+        Self { place: place.clone(), spec, inputs, agents, sessions }
+    }
+
+    /// Writes the prompt. Blocks: the answers are read from the output of the sessions.
+    pub(crate) fn write(self) -> Result<String, String> {
+        let answers: BTreeMap<Place, String> = self
+            .sessions
+            .into_iter()
+            .filter_map(|(place, session, folder)| Some((place, judge::answer(&session, &folder)?)))
+            .collect();
+        let answer = |of: &Place| match answers.get(of) {
+            Some(text) => PlanAnswer::Given(text.as_str().into()),
+            None => {
+                let state = self.agents.iter().find(|agent| agent.place == *of);
+                let why = state.map_or("there is no such agent", |agent| {
+                    agent.phase.verdict().map_or("it was not asked", |verdict| verdict.name())
+                });
+                PlanAnswer::Missing(why.into())
+            }
+        };
+        kennel_core::plan::prompt(&self.spec, &self.place, &self.inputs, &answer)
+            .map_err(|error| error.to_string())
+    }
+}
+
+/// Returns the newest launch of an agent's session.
+pub(crate) fn session_of<'a>(
+    world: &'a World,
+    plan: &SessionId,
+    place: &Place,
+    ask: u32,
+) -> Option<&'a Session> {
+    let (plan, name) = (plan.as_str(), place.to_string());
+    let ours = |session: &&Session| {
+        let seat = session.spec.agent.as_ref().and_then(|agent| agent.plan.as_ref());
+        seat.is_some_and(|seat| seat.plan == plan && seat.name == name && seat.ask == ask)
+    };
+    world.sessions().rev().find(ours)
+}
+
+/// Returns the session that is requested for one agent.
+pub(crate) fn session_spec(
+    record: &PlanRecord,
+    place: &Place,
+    ask: u32,
+    prompt: &str,
+) -> Option<SessionSpec> {
+    let agent = record.spec.agent(place)?;
+    let (name, member, wish) = match &agent.who {
+        Who::Agent(name) => (name.clone(), None, Wish::Fresh),
+        // The plan overrides what the member is configured with.
+        Who::Member(name) => (String::new(), Some(name.clone()), Wish::Continue),
+    };
+    let seat = Seat {
+        agent: name,
+        description: None,
+        model: agent.model.clone(),
+        turns: agent.turns,
+        permissions: agent.permissions.unwrap_or(Permissions::Default),
+        args: agent.args.clone(),
+    };
+    let cwd = match &agent.cwd {
+        Some(cwd) => std::path::Path::new(&record.cwd).join(cwd).to_str()?.to_owned(),
+        None => record.cwd.clone(),
+    };
+    let spec = AgentSpec {
+        seat,
+        member,
+        wish,
+        prompt_sum: command::sum(prompt),
+        retries: agent.retries.unwrap_or(RETRIES),
+        retry_within_ms: Some(RETRY_WITHIN_MS),
+        plan: Some(PlanSeat { plan: record.id.to_string(), name: place.to_string(), ask }),
+        ..AgentSpec::default()
+    };
+    Some(SessionSpec {
+        cwd,
+        pen: record.pen,
+        linger: Duration::from_secs(2),
+        lease: Some(Duration::from_secs(15 * 60)),
+        output_limit: OUTPUT_LIMIT,
+        asked_by: format!("plan {} ({place})", record.id),
+        key: Some(place.ask_key(record.id.as_str(), ask)),
+        timeout: agent.timeout,
+        worktree: agent.worktree.as_ref().map(|wish| match wish {
+            WorktreeWish::Own => WorktreeSpec::asked(None),
+            WorktreeWish::Branch(branch) => WorktreeSpec::asked(Some(branch.clone())),
+        }),
+        agent: Some(Box::new(spec)),
+        ..SessionSpec::default()
+    })
+}

@@ -1,0 +1,108 @@
+//! Requests about plans.
+
+use std::collections::BTreeMap;
+
+use kennel_core::plan::PlanState;
+use kennel_register::PlanRecord;
+use kennel_types::SessionId;
+use kennel_types::api::{PlanRequest, PlanResumeRequest};
+use kennel_types::plan::PlanView;
+use tokio::sync::oneshot;
+
+use crate::error::{Answer, ApiError};
+use crate::launch::request::LaunchRequest;
+
+/// A request about plans.
+#[derive(Debug)]
+pub(crate) enum PlanCommand {
+    /// Starts a new run; answered when it is on record.
+    Run { record: Box<NewPlan>, answer: Answer<PlanView> },
+    /// Lists all plans.
+    List { answer: Answer<Vec<PlanView>> },
+    /// Shows one plan.
+    Show { reference: String, answer: Answer<PlanView> },
+    /// Waits for the end of a plan; it is cancelled if the tether is dropped without a word.
+    Wait { reference: String, tether: Option<oneshot::Receiver<()>>, answer: Answer<PlanView> },
+    /// Cancels a plan; answered when it is over.
+    Cancel { reference: String, by: String, answer: Answer<PlanView> },
+    /// Resumes a plan that is over; answered when that is on record.
+    Resume {
+        reference: String,
+        replay: bool,
+        tied: bool,
+        by: String,
+        launch: Box<LaunchRequest>,
+        answer: Answer<PlanView>,
+    },
+}
+
+/// A checked request for a run of a plan.
+pub(crate) struct NewPlan {
+    request: PlanRequest,
+    inputs: kennel_core::plan::Inputs,
+    cwd: String,
+    launch: Box<LaunchRequest>,
+}
+
+impl std::fmt::Debug for NewPlan {
+    /// Omits the environment, which may contain secrets.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("NewPlan").field("name", &self.request.spec.name).finish_non_exhaustive()
+    }
+}
+
+impl NewPlan {
+    /// Checks a request.
+    pub(crate) fn new(mut request: PlanRequest) -> Result<Self, ApiError> {
+        kennel_core::plan::check(&request.spec).map_err(ApiError::invalid)?;
+        if let Some((place, file)) = request.spec.prompt_files().first() {
+            return Err(ApiError::invalid(format!(
+                "the prompt of {place} is in the file {file:?}: send its text instead"
+            )));
+        }
+        let inputs = kennel_core::plan::fill_inputs(&request.spec, &request.inputs)
+            .map_err(ApiError::invalid)?;
+        request.inputs = BTreeMap::new();
+        let env = std::mem::take(&mut request.env);
+        let limits = std::mem::take(&mut request.limits);
+        let launch = LaunchRequest::surroundings(env, request.cwd.clone(), request.umask, limits)?;
+        let Some(cwd) = launch.cwd().to_str().map(ToOwned::to_owned) else {
+            return Err(ApiError::invalid("the path of the working folder is not UTF-8"));
+        };
+        Ok(Self { request, inputs, cwd, launch: Box::new(launch) })
+    }
+
+    /// Returns the first record of the run, and what its agents are launched with.
+    pub(super) fn into_record(
+        self,
+        id: SessionId,
+        now_ms: u64,
+    ) -> (PlanRecord, Box<LaunchRequest>) {
+        let Self { request, inputs, cwd, launch } = self;
+        let record = PlanRecord {
+            id,
+            state: PlanState::new(&request.spec),
+            spec: request.spec,
+            inputs,
+            cwd,
+            pen: request.pen,
+            tied: request.tied,
+            asked_by: request.by,
+            created_ms: now_ms,
+            begun_ms: now_ms,
+            spent_ms: 0,
+            ended_ms: None,
+        };
+        (record, launch)
+    }
+}
+
+/// Returns the environment that a resumed plan launches its agents with.
+pub(crate) fn resume_surroundings(
+    request: &mut PlanResumeRequest,
+) -> Result<LaunchRequest, ApiError> {
+    let env = std::mem::take(&mut request.env);
+    let limits = std::mem::take(&mut request.limits);
+    let root = kennel_types::api::Text::Plain("/".to_owned());
+    LaunchRequest::surroundings(env, root, request.umask, limits)
+}

@@ -1,0 +1,78 @@
+//! A plan's time: counted awake, and while a daemon runs, as that of a session is counted by its keeper.
+//!
+//! What is spent goes on record with all else that becomes of the plan, and now and then by itself: a daemon that is killed
+//! forgets no more than what has passed since.
+
+use std::time::{Duration, Instant};
+
+/// What is spent is put on record so often within the limit …
+const NOTES: u32 = 8;
+/// … but no more often than this …
+const SHORTEST_NOTE: Duration = Duration::from_secs(1);
+/// … and no less often than this.
+const LONGEST_NOTE: Duration = Duration::from_secs(30);
+
+/// Counts what a plan spends. The clock is `CLOCK_MONOTONIC`: it stands still while the machine sleeps.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct PlanTime {
+    before: Duration,
+    since: Instant,
+}
+
+impl PlanTime {
+    /// Goes on from what was spent before.
+    pub(super) fn from_record(spent_ms: u64, now: Instant) -> Self {
+        Self { before: Duration::from_millis(spent_ms), since: now }
+    }
+
+    fn spent(&self, now: Instant) -> Duration {
+        self.before.saturating_add(now.saturating_duration_since(self.since))
+    }
+
+    /// The same, for the record.
+    pub(super) fn spent_ms(&self, now: Instant) -> u64 {
+        u64::try_from(self.spent(now).as_millis()).unwrap_or(u64::MAX)
+    }
+
+    /// How long to wait before the next look; none if the time is over.
+    pub(super) fn next_look(&self, limit: Duration, now: Instant) -> Option<Duration> {
+        let left = limit.checked_sub(self.spent(now)).filter(|left| !left.is_zero())?;
+        Some(left.min((limit / NOTES).clamp(SHORTEST_NOTE, LONGEST_NOTE)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LIMIT: Duration = Duration::from_secs(80);
+
+    #[test]
+    fn a_later_daemon_goes_on_from_what_is_on_record_whenever_it_begins() {
+        let begun = Instant::now();
+        let first = PlanTime::from_record(0, begun);
+        let noted = first.spent_ms(begun + Duration::from_secs(30));
+        // Hours later: nobody has counted them.
+        let again = begun + Duration::from_secs(10_000);
+        let second = PlanTime::from_record(noted, again);
+        assert_eq!(second.spent_ms(again), 30_000);
+        assert_eq!(second.spent_ms(again + Duration::from_secs(7)), 37_000);
+        assert_eq!(second.next_look(LIMIT, again + Duration::from_secs(49)), Some(secs(1)));
+        assert_eq!(second.next_look(LIMIT, again + Duration::from_secs(50)), None, "it is over");
+    }
+
+    #[test]
+    fn what_is_spent_is_noted_now_and_then_and_never_later_than_the_end() {
+        let now = Instant::now();
+        let meter = PlanTime::from_record(0, now);
+        assert_eq!(meter.next_look(LIMIT, now), Some(secs(10)));
+        assert_eq!(meter.next_look(secs(2), now), Some(SHORTEST_NOTE));
+        assert_eq!(meter.next_look(secs(100_000), now), Some(LONGEST_NOTE));
+        let short = Duration::from_millis(300);
+        assert_eq!(meter.next_look(short, now), Some(short));
+    }
+
+    fn secs(seconds: u64) -> Duration {
+        Duration::from_secs(seconds)
+    }
+}

@@ -1,0 +1,168 @@
+//! Prompts: what is asked of an agent, and the command that asks it.
+
+use std::ffi::OsString;
+
+use kennel_agents::{Agent, PoliteSignal};
+use kennel_types::{AgentSpec, SessionSpec, Wish};
+use rustix::process::Signal;
+
+use crate::error::ApiError;
+
+/// The longest prompt: it is held in memory as long as it may be asked again.
+pub(crate) const LONGEST: usize = 4 << 20;
+
+/// The command of a prompt.
+#[derive(Debug)]
+pub(crate) struct Asking {
+    pub(crate) argv: Vec<String>,
+    /// For those variables that the client has not set.
+    pub(crate) env: Vec<(String, String)>,
+    /// The signal that asks it to end, if not TERM.
+    pub(crate) stop_signal: Option<i32>,
+}
+
+/// Whether a request makes sense as a prompt, as a chat, or as neither; gives the prompt.
+pub(crate) fn check(
+    spec: &mut SessionSpec,
+    argv: &[OsString],
+    prompt: Option<String>,
+) -> Result<Option<Vec<u8>>, ApiError> {
+    let Some(agent) = &mut spec.agent else {
+        return match prompt {
+            None => Ok(None),
+            Some(_) => Err(ApiError::invalid("there is a prompt, but no spec.agent to ask")),
+        };
+    };
+    // What was decided is ours to say.
+    agent.conversation = None;
+    agent.plan = None;
+    if !argv.is_empty() {
+        return Err(ApiError::invalid("argv is Kennel's to make if spec.agent is set"));
+    }
+    if spec.restart != kennel_types::Restart::Never {
+        return Err(ApiError::invalid("a prompt has no restart policy: see spec.agent.retries"));
+    }
+    if agent.interactive {
+        agent.prompt_sum = String::new();
+        return match (prompt, &spec.terminal) {
+            (None, Some(_)) => Ok(None),
+            (Some(_), _) => {
+                Err(ApiError::invalid("in a chat the person types: there is no prompt"))
+            }
+            (None, None) => Err(ApiError::invalid("a chat needs a terminal: see spec.terminal")),
+        };
+    }
+    let prompt = prompt.unwrap_or_default();
+    if prompt.trim().is_empty() {
+        return Err(ApiError::invalid("the prompt is empty: there is nothing to ask"));
+    }
+    if prompt.len() > LONGEST {
+        let text = format!("the prompt has {} bytes, and may have {LONGEST}", prompt.len());
+        return Err(
+            ApiError::invalid(text).hint("put it into a file, and have the agent read that")
+        );
+    }
+    if spec.terminal.is_some() {
+        return Err(ApiError::invalid("a prompt has no terminal"));
+    }
+    agent.prompt_sum = sum(&prompt);
+    Ok(Some(prompt.into_bytes()))
+}
+
+/// Who is asked can be asked, and how.
+pub(crate) fn asking(spec: &AgentSpec) -> Result<Asking, ApiError> {
+    let wrong = |error: &dyn std::fmt::Display| ApiError::invalid(error);
+    let agent = Agent::of(&spec.seat).map_err(|error| wrong(&error))?;
+    let conversation = spec.conversation.as_deref();
+    if let Some(id) = conversation {
+        agent.check_conversation(id).map_err(|error| wrong(&error))?;
+    }
+    let invocation = if spec.interactive {
+        agent.interactive(&spec.seat, conversation)
+    } else {
+        agent.one_shot(&spec.seat, conversation)
+    };
+    let invocation = invocation.map_err(|error| wrong(&error))?;
+    Ok(Asking {
+        argv: invocation.argv,
+        env: invocation.env,
+        stop_signal: match agent.manners().signal {
+            // On a terminal an interrupt is a key, which ends a turn and not the program.
+            PoliteSignal::Int if !spec.interactive => Some(Signal::INT.as_raw()),
+            PoliteSignal::Int | PoliteSignal::Term | PoliteSignal::None => None,
+        },
+    })
+}
+
+/// The conversation that a wish comes to, with what the member had last.
+pub(crate) fn conversation(wish: &Wish, last: Option<&str>) -> Option<String> {
+    match wish {
+        Wish::Continue => last.map(ToOwned::to_owned),
+        Wish::Fresh => None,
+        Wish::Resume { id } => Some(id.clone()),
+    }
+}
+
+/// By which the same prompt is known again: FNV-1a, 128 bits. It guards against a mistake, not against somebody who
+/// wants two prompts to look the same: that would be the owner of the home.
+pub(crate) fn sum(prompt: &str) -> String {
+    const BASIS: u128 = 0x6c62_272e_07bb_0142_62b8_2175_6295_c58d;
+    const PRIME: u128 = 0x0000_0000_0100_0000_0000_0000_0000_013b;
+    let mixed = |sum: u128, byte: &u8| (sum ^ u128::from(*byte)).wrapping_mul(PRIME);
+    format!("{:032x}", prompt.as_bytes().iter().fold(BASIS, mixed))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn spec() -> SessionSpec {
+        let seat = kennel_types::Seat { agent: "claude".into(), ..kennel_types::Seat::default() };
+        let agent = AgentSpec { seat, ..AgentSpec::default() };
+        SessionSpec { agent: Some(Box::new(agent)), ..SessionSpec::default() }
+    }
+
+    #[test]
+    fn what_can_t_be_asked_is_refused_with_the_reason() {
+        let told = |spec: &mut SessionSpec, argv: &[OsString], prompt: Option<&str>| {
+            check(spec, argv, prompt.map(ToOwned::to_owned)).unwrap_err().problem().detail
+        };
+        assert!(told(&mut SessionSpec::default(), &[], Some("x")).contains("no spec.agent"));
+        assert!(told(&mut spec(), &[], None).contains("empty"));
+        assert!(told(&mut spec(), &[], Some(" \n")).contains("empty"));
+        assert!(told(&mut spec(), &["x".into()], Some("x")).contains("argv"));
+        let long = "x".repeat(LONGEST + 1);
+        let message = told(&mut spec(), &[], Some(&long));
+        assert!(message.contains("4194305 bytes") && !message.contains("xx"), "{message}");
+        assert_eq!(check(&mut SessionSpec::default(), &[], None).unwrap(), None);
+    }
+
+    #[test]
+    fn a_chat_has_a_terminal_and_no_prompt() {
+        let mut chat = spec();
+        chat.agent.as_mut().unwrap().interactive = true;
+        let told = |spec: &mut SessionSpec, prompt: Option<&str>| {
+            check(spec, &[], prompt.map(ToOwned::to_owned)).map_err(|it| it.problem().detail)
+        };
+        assert!(told(&mut chat, None).unwrap_err().contains("needs a terminal"));
+        chat.terminal = Some(kennel_types::Terminal { rows: 24, columns: 80 });
+        assert!(told(&mut chat, Some("hello")).unwrap_err().contains("no prompt"));
+        assert_eq!(told(&mut chat, None).unwrap(), None);
+        let command = asking(chat.agent.as_ref().unwrap()).unwrap();
+        assert_eq!((command.argv, command.stop_signal), (vec!["claude".to_owned()], None));
+        assert_eq!(asking(spec().agent.as_ref().unwrap()).unwrap().stop_signal, Some(2));
+    }
+
+    #[test]
+    fn another_prompt_has_another_sum_and_what_was_decided_is_not_believed() {
+        let mut one = spec();
+        one.agent.as_mut().unwrap().conversation = Some("x".into());
+        check(&mut one, &[], Some("one".into())).unwrap();
+        let mut two = spec();
+        check(&mut two, &[], Some("two".into())).unwrap();
+        assert_eq!(one.differences(&two), ["agent"]);
+        let mut again = spec();
+        check(&mut again, &[], Some("one".into())).unwrap();
+        assert_eq!(one, again);
+    }
+}

@@ -1,0 +1,114 @@
+//! Judging a prompt: its whole output is read again, and held against how it ended.
+
+use std::io;
+use std::path::Path;
+
+use kennel_agents::{Agent, Because, End, Ended, Finished, Reader};
+use kennel_core::Session;
+use kennel_keeper::journal;
+use kennel_types::{EvidenceSource, Exit, Judged, Reason, Usage, Verdict, VerdictKind, Work};
+
+use crate::os::home::JOURNAL;
+use crate::prompt::transcript::read_on;
+
+/// What became of it. Output that can't be read leaves it unknown. Blocks on the disk.
+pub(crate) fn judge(session: &Session, folder: &Path) -> Judged {
+    let read = || -> Result<Judged, String> {
+        let spec = session.spec.agent.as_deref().ok_or("it is no prompt")?;
+        let agent = Agent::of(&spec.seat).map_err(|error| error.to_string())?;
+        let mut reader = agent.reader();
+        read(&mut reader, &folder.join(JOURNAL)).map_err(|error| error.to_string())?;
+        let Finished { judged, .. } = reader.finish(&ended(session), &mut |_| {});
+        Ok(judged)
+    };
+    read().unwrap_or_else(|why| {
+        tracing::warn!(session = %session.id, why, "a prompt can't be judged");
+        unjudged(&format!("its output can't be read: {why}"))
+    })
+}
+
+/// Of what nobody could judge nothing is known.
+pub(crate) fn unjudged(why: &str) -> Judged {
+    Judged {
+        verdict: Verdict::new(VerdictKind::Unknown, EvidenceSource::Kennel, why),
+        conversation: None,
+        usage: Usage::default(),
+        work: Work::Unknown,
+        turns: None,
+        tools: 0,
+    }
+}
+
+/// Whether a prompt that runs has told its result, so that it is killed rather than asked to end. If nobody can tell, it is
+/// asked. Blocks on the disk.
+pub(crate) fn is_done_talking(session: &Session, folder: &Path) -> bool {
+    let Some(agent) = session.spec.agent.as_deref().and_then(|spec| Agent::of(&spec.seat).ok())
+    else {
+        return false;
+    };
+    let mut reader = agent.reader();
+    match read(&mut reader, &folder.join(JOURNAL)) {
+        Ok(()) => reader.has_told(),
+        Err(error) => {
+            tracing::warn!(session = %session.id, %error, "what it has told can't be read");
+            false
+        }
+    }
+}
+
+/// Whether that matters: how an agent is stopped does not depend on it otherwise.
+pub(crate) fn is_killed_once_told(session: &Session) -> bool {
+    let spec = session.spec.agent.as_deref().filter(|_| session.spec.is_prompt());
+    let agent = spec.and_then(|spec| Agent::of(&spec.seat).ok());
+    agent.is_some_and(|agent| agent.manners().kill_once_told)
+}
+
+/// The answer of a prompt that has succeeded. Blocks on the disk.
+pub(crate) fn answer(session: &Session, folder: &Path) -> Option<String> {
+    let spec = session.spec.agent.as_deref()?;
+    let mut reader = Agent::of(&spec.seat).ok()?.reader();
+    if let Err(error) = read(&mut reader, &folder.join(JOURNAL)) {
+        tracing::warn!(session = %session.id, %error, "an answer can't be read");
+        return None;
+    }
+    reader.finish(&ended(session), &mut |_| {}).answer
+}
+
+fn read(reader: &mut Reader, journal: &Path) -> io::Result<()> {
+    read_on(&mut journal::Reader::open(journal)?, reader, &mut |_| {})
+}
+
+/// How it ended, in the words of those who judge.
+pub(crate) fn ended(session: &Session) -> Ended {
+    let end = match (&session.exit, &session.reason) {
+        (Some(Exit::Code { code }), _) => End::Exited(*code),
+        (Some(Exit::Signal { signal, .. }), _) => End::Signaled(*signal),
+        (_, Some(Reason::Failed { why, .. })) => End::NotStarted(why.clone()),
+        _ if !session.launch.granted => {
+            End::NotStarted("it was called off before it began".to_owned())
+        }
+        _ => End::Unknown,
+    };
+    let because = match &session.reason {
+        None | Some(Reason::Exited | Reason::KeeperDied | Reason::Failed { .. }) => Because::Itself,
+        Some(Reason::Stopped { .. } | Reason::ClientGone) => Because::Stopped,
+        Some(Reason::TimedOut { .. } | Reason::Idle { .. } | Reason::Silent { .. }) => {
+            Because::TimedOut
+        }
+        Some(other) => Because::Kennel { why: why(other) },
+    };
+    Ended { end, because }
+}
+
+fn why(reason: &Reason) -> String {
+    match reason {
+        Reason::ParentEnded => "the session that started it has ended",
+        Reason::Shutdown => "the daemon was told to end everything",
+        Reason::LeaseOver => "no daemon came back within the lease",
+        Reason::NotReady { .. } => "it was not ready in time",
+        Reason::Rebooted => "the machine was restarted",
+        Reason::Forgotten { .. } => "it was given up",
+        _ => "it was ended",
+    }
+    .to_owned()
+}

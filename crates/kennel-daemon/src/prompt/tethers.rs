@@ -1,0 +1,42 @@
+//! Prompts that end with the client that waits for them.
+
+use std::collections::HashSet;
+
+use kennel_types::SessionId;
+
+/// Which prompts have a client that waits and is tied to them.
+#[derive(Debug, Default)]
+pub(crate) struct PromptTethers(HashSet<SessionId>);
+
+impl PromptTethers {
+    /// A client waits for this prompt.
+    pub(crate) fn add(&mut self, id: &SessionId) {
+        self.0.insert(id.base());
+    }
+
+    pub(crate) fn contains(&self, id: &SessionId) -> bool {
+        self.0.contains(&id.base())
+    }
+
+    /// The prompt is over.
+    pub(crate) fn remove(&mut self, id: &SessionId) {
+        self.0.remove(&id.base());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use kennel_types::IdMaker;
+
+    use super::*;
+
+    #[test]
+    fn a_tether_holds_for_all_attempts_of_a_prompt() {
+        let id = IdMaker::default().next(0, 1);
+        let mut tethers = PromptTethers::default();
+        tethers.add(&id.next_attempt());
+        assert!(tethers.contains(&id));
+        tethers.remove(&id);
+        assert!(!tethers.contains(&id.next_attempt()));
+    }
+}

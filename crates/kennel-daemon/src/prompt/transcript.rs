@@ -1,0 +1,72 @@
+//! From the journal of a prompt to what its agent did.
+
+use std::io;
+use std::path::Path;
+
+use kennel_agents::{Agent, Because, End, Ended, Happening, Reader, Stream};
+use kennel_keeper::journal::{self, Item, STDERR};
+use kennel_types::{Exit, SessionView};
+
+use crate::os::home::JOURNAL;
+
+/// Hands one item of a journal to who reads the agent's words.
+pub fn hand_on(item: &Item<'_>, words: &mut Reader, tell: &mut dyn FnMut(Happening<'_>)) {
+    match *item {
+        Item::Data { stream, data, .. } => {
+            let stream = if stream == STDERR { Stream::Stderr } else { Stream::Stdout };
+            words.read(stream, data, tell);
+        }
+        Item::Gap { lost, .. } => words.lost(lost.unwrap_or(0)),
+        Item::End => {}
+    }
+}
+
+/// Hands on all that there is for now.
+///
+/// # Errors
+/// The journal can't be read.
+pub fn read_on(
+    journal: &mut journal::Reader,
+    words: &mut Reader,
+    tell: &mut dyn FnMut(Happening<'_>),
+) -> io::Result<()> {
+    loop {
+        match journal.next()? {
+            Item::End => return Ok(()),
+            item => hand_on(&item, words, tell),
+        }
+    }
+}
+
+/// The journal of a prompt, and who reads its agent's words.
+///
+/// # Errors
+/// The journal can't be read, or its agent is none that we know.
+pub fn open(session: &SessionView) -> io::Result<(journal::Reader, Reader)> {
+    let spec = session.spec.agent.as_deref();
+    let seat = spec.map(|spec| spec.seat.clone()).unwrap_or_default();
+    let agent = Agent::of(&seat).map_err(io::Error::other)?;
+    let journal = journal::Reader::open(&Path::new(&session.folder).join(JOURNAL))?;
+    Ok((journal, agent.reader()))
+}
+
+/// The answer of a prompt that is over, from what its agent printed.
+///
+/// # Errors
+/// See [`open`].
+pub fn answer_of(session: &SessionView) -> io::Result<Option<String>> {
+    let (mut journal, mut words) = open(session)?;
+    read_on(&mut journal, &mut words, &mut |_| {})?;
+    Ok(words.finish(&ended(session), &mut |_| {}).answer)
+}
+
+/// How it ended, as far as its words depend on it.
+#[must_use]
+pub fn ended(session: &SessionView) -> Ended {
+    let end = match &session.exit {
+        Some(Exit::Code { code }) => End::Exited(*code),
+        Some(Exit::Signal { signal, .. }) => End::Signaled(*signal),
+        _ => End::Unknown,
+    };
+    Ended { end, because: Because::Itself }
+}

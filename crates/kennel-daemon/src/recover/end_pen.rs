@@ -1,0 +1,383 @@
+//! Ending a session's pen without its keeper, which is dead or does not answer.
+//!
+//! ```text
+//! keeper alive? ── KILL, by a certain handle ── its outcome? ── it had seen the end itself
+//!                                                   └ none ── cgroup: ended and removed
+//!                                                          ── orphans: ended by the yard, seen to be gone
+//!                                                          ── the agent's status, if the kernel tells it
+//! ```
+//! Where the yard of that time is dead too, the cgroup is all the proof there is; without one nobody can see
+//! any more whether somebody is left.
+
+use std::io;
+use std::os::fd::AsFd;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use kennel_core::{Event, PenEnd};
+use kennel_keeper::fault::point;
+use kennel_keeper::journal::{Item, Reader, Why, Writer};
+use kennel_keeper::protocol::{OUTCOME_FILE, OutcomeFile};
+use kennel_pen::{Claim, Ground, Leftover, LeftoverEnd, PenName};
+use kennel_sys::clone::DISMISSED;
+use kennel_sys::identity::{self, Identity};
+use kennel_sys::pidfd::{self, Sent};
+use kennel_sys::reap::Ended;
+use kennel_types::{Exit, Survivor};
+use rustix::fd::OwnedFd;
+use rustix::process::Signal;
+use tokio::task::spawn_blocking;
+use tokio::time::{Instant, sleep, timeout_at};
+
+use crate::keeper::link::KeeperSocket;
+use crate::keeper::lock::{self, Era, LockLook};
+use crate::keeper::lock_note::{KeeperNote, NotedPen};
+use crate::keeper::process;
+use crate::keeper::request::KeeperConnection;
+use crate::keeper::translate::{self, TimeLimits};
+use crate::os::clock;
+use crate::os::proc;
+use crate::recover::yard_proof::{Proof, YardProof};
+
+/// The folder of the output in the session's folder.
+const JOURNAL: &str = "journal";
+/// How long a killed keeper may take to be gone.
+const KEEPER: Duration = Duration::from_secs(5);
+/// How long a cgroup may take to be empty.
+const CGROUP: Duration = Duration::from_secs(5);
+/// How long the yard may take to end orphans.
+const ORPHANS: Duration = Duration::from_secs(10);
+/// How long a killed agent may take to be gone.
+const AGENT: Duration = Duration::from_secs(2);
+/// The pause between looks at something that nothing tells of.
+const PAUSE: Duration = Duration::from_millis(10);
+
+/// What is known of a session whose pen is to be ended.
+#[derive(Debug)]
+pub(crate) struct Ending {
+    pub(crate) name: PenName,
+    pub(crate) folder: PathBuf,
+    /// The pen's cgroup, as far as it is known.
+    pub(crate) cgroup: KnownCgroup,
+    /// A handle on the agent.
+    pub(crate) agent: Option<Arc<OwnedFd>>,
+    /// The agent by its record.
+    pub(crate) identity: Option<Identity>,
+    /// Whether its program was seen to run.
+    pub(crate) opened: bool,
+    /// The connection to the keeper with its pid, unless that is another process's than the connection's.
+    pub(crate) keeper: Option<(i32, Arc<KeeperSocket>)>,
+    /// The yard of this daemon.
+    pub(crate) yard: Identity,
+    /// Whether it still answers.
+    pub(crate) yard_lives: bool,
+    pub(crate) proof: YardProof,
+    pub(crate) limits: TimeLimits,
+}
+
+/// What is known of a pen's cgroup.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum KnownCgroup {
+    /// It has none.
+    None,
+    /// It has this one.
+    At(PathBuf),
+    /// It may have one, to be found by name.
+    Somewhere,
+}
+
+/// Who was asked for the keeper.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Asked {
+    /// Nobody in this boot and pid namespace: there is none.
+    Nobody,
+    /// The yard that we have.
+    OurYard,
+    /// One that is dead.
+    FormerYard,
+}
+
+/// Whether it is over with one part.
+enum Part {
+    Done,
+    Left(Vec<Survivor>),
+}
+
+impl Ending {
+    /// Ends the pen, and says what came of it.
+    pub(crate) async fn run(mut self) -> Vec<Event> {
+        point("daemon.end_pen.begun");
+        let events = match self.end().await {
+            Ok(events) => events,
+            Err(error) => vec![Event::PenEnded(PenEnd::Failed { why: error.to_string() })],
+        };
+        point("daemon.end_pen.done");
+        events
+    }
+
+    async fn end(&mut self) -> io::Result<Vec<Event>> {
+        let asked = match lock::look(&self.folder)? {
+            LockLook::Held(None) | LockLook::Free(None) => Asked::Nobody,
+            LockLook::Held(Some((origin, era))) | LockLook::Free(Some((origin, era))) => {
+                match era {
+                    Era::Copied => {
+                        let why = "its folder was copied from another home".into();
+                        return Ok(vec![Event::PenEnded(PenEnd::Unobservable { why })]);
+                    }
+                    Era::Bygone => Asked::Nobody,
+                    Era::Ours if origin.yard == self.yard && self.yard_lives => Asked::OurYard,
+                    Era::Ours => Asked::FormerYard,
+                }
+            }
+            // With a process on record, a lock that is gone proves nothing: its keeper may live.
+            LockLook::Missing if self.identity.is_some() => Asked::FormerYard,
+            // It was not made yet; or somebody removed it. The look below the yard tells.
+            LockLook::Missing => Asked::OurYard,
+        };
+        if let Part::Left(survivors) = self.end_keeper().await? {
+            return Ok(vec![still_alive(survivors)]);
+        }
+        point("daemon.end_pen.keeper_ended");
+        self.learn_from_note()?;
+        if let Some(outcome) = OutcomeFile::read(&self.folder.join(OUTCOME_FILE))? {
+            // It had seen the pen empty before it ended.
+            let pen = match &self.cgroup {
+                KnownCgroup::At(path) => path.to_str(),
+                KnownCgroup::None | KnownCgroup::Somewhere => None,
+            };
+            let owes = translate::owed(&outcome, pen).map(|what| Event::Owes { what });
+            return Ok(owes.into_iter().chain([translate::gone(&outcome, self.limits)]).collect());
+        }
+        let had_cgroup = match self.end_cgroup().await? {
+            Ok(had_cgroup) => had_cgroup,
+            Err(survivors) => return Ok(vec![still_alive(survivors)]),
+        };
+        point("daemon.end_pen.cgroup_ended");
+        let event = self.end_rest(asked, had_cgroup).await?;
+        if event_is_end(&event) && !self.was_never_opened()? {
+            let (name, journal) = (self.name.clone(), self.folder.join(JOURNAL));
+            let marked = spawn_blocking(move || mark_gap(&journal));
+            if let Err(error) = marked.await.map_err(io::Error::other)? {
+                tracing::warn!(pen = %name, %error, "the gap in the output can't be marked");
+            }
+        }
+        Ok(vec![event])
+    }
+
+    /// What the register does not have, its keeper noted before the gate was opened.
+    fn learn_from_note(&mut self) -> io::Result<()> {
+        let Some(note) = KeeperNote::read(&self.folder)? else { return Ok(()) };
+        self.identity = self.identity.take().or(note.agent);
+        if self.cgroup == KnownCgroup::Somewhere {
+            self.cgroup = match note.pen {
+                Some(NotedPen::Cgroup(path)) => KnownCgroup::At(path),
+                Some(NotedPen::Subtree) => KnownCgroup::None,
+                None => KnownCgroup::Somewhere,
+            };
+        }
+        Ok(())
+    }
+
+    /// Sees to it that the keeper is dead: its lock is free then.
+    async fn end_keeper(&self) -> io::Result<Part> {
+        let deadline = Instant::now() + KEEPER;
+        loop {
+            let held = match lock::look(&self.folder)? {
+                LockLook::Held(_) => true,
+                LockLook::Free(_) => false,
+                // Somebody removed it; a keeper that is still connected has it all the same.
+                LockLook::Missing => self.is_connected()?,
+            };
+            if !held {
+                return Ok(Part::Done);
+            }
+            let Some((pid, handle)) = self.keeper_handle()? else {
+                if Instant::now() >= deadline {
+                    let why = "its lock is held, but no keeper can be found";
+                    return Err(io::Error::other(why));
+                }
+                sleep(PAUSE).await; // it ends just now, or begins
+                continue;
+            };
+            if pidfd::send(&handle, Signal::KILL)? == Sent::NotPermitted {
+                return Err(io::Error::other("its keeper may not be signalled"));
+            }
+            if timeout_at(deadline, process::ended(&handle)).await.is_err() {
+                // It hangs in the kernel. Whom it holds does not wait for it.
+                let struck = spawn_blocking(move || proc::kill_tree(pid, handle));
+                struck.await.map_err(io::Error::other)??;
+                return Ok(Part::Left(proc::survivor(pid).into_iter().collect()));
+            }
+        }
+    }
+
+    fn is_connected(&self) -> io::Result<bool> {
+        match &self.keeper {
+            Some((_, socket)) => Ok(!process::has_hung_up(socket.get_ref().as_fd())?),
+            None => Ok(false),
+        }
+    }
+
+    /// A handle on the keeper, if one can be had that is certain.
+    fn keeper_handle(&self) -> io::Result<Option<(i32, OwnedFd)>> {
+        if let Ok(conversation) = KeeperConnection::begin(&self.folder) {
+            let pid = conversation.peer()?;
+            if let Some(handle) = process::open(pid, conversation.as_fd())? {
+                return Ok(Some((pid, handle)));
+            }
+        }
+        let Some((pid, socket)) = &self.keeper else { return Ok(None) };
+        let handle = process::open(*pid, socket.get_ref().as_fd())?;
+        Ok(handle.map(|handle| (*pid, handle)))
+    }
+
+    /// Ends and removes the cgroup, if there is one. Says whether the pen had one, or who is left in it.
+    async fn end_cgroup(&self) -> io::Result<Result<bool, Vec<Survivor>>> {
+        let (name, known) = (self.name.clone(), self.cgroup.clone());
+        let deadline = std::time::Instant::now() + CGROUP;
+        spawn_blocking(move || {
+            let folders = match known {
+                KnownCgroup::None => return Ok(Ok(false)),
+                KnownCgroup::At(path) => vec![path],
+                KnownCgroup::Somewhere => Ground::find_pens(&name).map_err(io::Error::other)?,
+            };
+            for folder in &folders {
+                if let Part::Left(survivors) = end_folder(folder, &name, deadline)? {
+                    return Ok(Err(survivors));
+                }
+            }
+            Ok(Ok(!folders.is_empty()))
+        })
+        .await
+        .map_err(io::Error::other)?
+    }
+
+    /// Those who were not in the cgroup, and the proof that nobody is left.
+    async fn end_rest(&mut self, asked: Asked, had_cgroup: bool) -> io::Result<Event> {
+        match asked {
+            Asked::Nobody => {}
+            Asked::OurYard => {
+                // It may have been stopped.
+                if let Some(yard) = self.yard.open()? {
+                    let _sent_or_gone = pidfd::send(&yard, Signal::CONT)?;
+                }
+                let deadline = Instant::now() + ORPHANS;
+                if let Proof::NotYet(left) = self.proof.wait(deadline).await? {
+                    let survivors: Vec<_> = left.into_iter().filter_map(proc::survivor).collect();
+                    if survivors.is_empty() {
+                        return Err(io::Error::other("the yard has not settled yet"));
+                    }
+                    return Ok(still_alive(survivors));
+                }
+            }
+            Asked::FormerYard => {
+                self.end_agent().await?;
+                // Who waits behind a gate goes with whoever could have opened it.
+                if !had_cgroup && !self.was_never_opened()? {
+                    let why = "keeper and yard are dead, and its pen had no cgroup: whether \
+                               somebody is left can't be seen any more";
+                    return Ok(Event::PenEnded(PenEnd::Unobservable { why: why.into() }));
+                }
+            }
+        }
+        Ok(Event::PenEnded(PenEnd::Empty { exit: self.exit()? }))
+    }
+
+    /// Kills the agent and whoever is below it, if it is still that very process.
+    async fn end_agent(&self) -> io::Result<()> {
+        let handle = match (&self.agent, &self.identity) {
+            (Some(handle), _) => Some(handle.try_clone()?),
+            (None, Some(identity)) => identity.open()?,
+            (None, None) => None,
+        };
+        let (Some(handle), Some(identity)) = (handle, &self.identity) else { return Ok(()) };
+        if pidfd::has_ended(handle.as_fd())? {
+            return Ok(());
+        }
+        let (pid, namespace) = (identity.pid, identity.pid_namespace);
+        let killed = spawn_blocking(move || {
+            if namespace == identity::pid_namespace()? {
+                return proc::kill_tree(pid, handle);
+            }
+            // Its number means somebody else here. Who is with it in its namespace ended with the keeper.
+            let _killed_or_gone = pidfd::send(&handle, Signal::KILL)?;
+            Ok(vec![handle])
+        });
+        let deadline = Instant::now() + AGENT;
+        for handle in killed.await.map_err(io::Error::other)?? {
+            if timeout_at(deadline, process::ended(&handle)).await.is_err() {
+                return Err(io::Error::other("what is left of it does not end"));
+            }
+        }
+        Ok(())
+    }
+
+    /// The kernel's word on the agent; or that there was none.
+    fn exit(&self) -> io::Result<Option<Exit>> {
+        if self.was_never_opened()? {
+            return Ok(Some(Exit::NeverRan));
+        }
+        let agent = self.agent.as_ref();
+        let ended = agent.and_then(|agent| pidfd::ended(agent.as_fd()));
+        // One that died behind its gate has a status too, but that is no program's.
+        let told = ended.filter(|ended| self.opened || *ended != Ended::Code(DISMISSED));
+        Ok(told.map(translate::exit_by_kernel))
+    }
+
+    /// Whether the files that its keeper makes on its way show that it did not get as far as to a process: first it
+    /// makes the room for the outcome, and before the gate opens the note of the agent.
+    fn was_never_opened(&self) -> io::Result<bool> {
+        if self.identity.is_some() {
+            return Ok(false);
+        }
+        if !self.folder.join(OUTCOME_FILE).try_exists()? {
+            return Ok(true);
+        }
+        match std::fs::read_to_string(self.folder.join(lock::LOCK)) {
+            Ok(note) => Ok(!note.lines().any(|line| line.starts_with("agent "))),
+            // It may be removed already.
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
+            Err(error) => Err(error),
+        }
+    }
+}
+
+/// Whether nobody will write to its journal any more.
+fn event_is_end(event: &Event) -> bool {
+    matches!(event, Event::PenEnded(PenEnd::Empty { .. } | PenEnd::Unobservable { .. }))
+}
+
+/// What a killed keeper had read and not written is gone: that is marked, once.
+fn mark_gap(journal: &Path) -> io::Result<()> {
+    let mut reader = Reader::open(journal)?;
+    let end = reader.end()?;
+    reader.seek(end)?;
+    match reader.next()? {
+        Item::Gap { why: Why::KeeperDied, .. } => Ok(()),
+        _ => Writer::mark_gap_in(journal, clock::now_ms(), None, Why::KeeperDied),
+    }
+}
+
+fn still_alive(survivors: Vec<Survivor>) -> Event {
+    Event::PenEnded(PenEnd::StillAlive { survivors })
+}
+
+fn end_folder(folder: &Path, name: &PenName, deadline: std::time::Instant) -> io::Result<Part> {
+    loop {
+        match Leftover::claim_path(folder, name).map_err(io::Error::other)? {
+            Claim::Gone => return Ok(Part::Done),
+            Claim::Ours(leftover) => {
+                return Ok(match leftover.end(deadline)? {
+                    LeftoverEnd::Removed => Part::Done,
+                    LeftoverEnd::StillAlive(pids) => {
+                        Part::Left(pids.into_iter().filter_map(proc::survivor).collect())
+                    }
+                });
+            }
+            // Its keeper was killed, and lets go with its last breath.
+            Claim::Held if std::time::Instant::now() < deadline => std::thread::sleep(PAUSE),
+            Claim::Held => return Err(io::Error::other("somebody else holds its cgroup")),
+        }
+    }
+}

@@ -1,0 +1,309 @@
+//! Finding out what became of a launch from before this daemon.
+//!
+//! ```text
+//! lock free ── an outcome? ── over
+//!     │            └ none ── another boot? ── rebooted, else no keeper
+//!     └ held ── connect, ask ── what the keeper says
+//!                    └ silence ── see `silent`
+//! ```
+
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use kennel_core::Probe;
+use kennel_keeper::fault::point;
+use kennel_keeper::protocol::{OUTCOME_FILE, OutcomeFile, Report, Request, Role, State};
+use kennel_sys::identity::Stat;
+use kennel_sys::pidfd;
+use kennel_types::OwedKind;
+use rustix::fd::{AsFd, OwnedFd};
+use rustix::process::Signal;
+use tokio::time::{Instant, sleep, timeout_at};
+
+use crate::keeper::link::KeeperSocket;
+use crate::keeper::lock::{self, Era, LockLook};
+use crate::keeper::lock_note::{KeeperNote, NotedPen};
+use crate::keeper::process;
+use crate::keeper::request::{KeeperConnection, KeeperRequestError};
+use crate::keeper::translate::{self, TimeLimits};
+
+/// How long a keeper may take to answer.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(3);
+/// The pause between looks for a keeper that holds its lock and does not listen yet.
+const PAUSE: Duration = Duration::from_millis(20);
+
+/// What a probe needs to know.
+#[derive(Debug)]
+pub(crate) struct Search {
+    pub(crate) folder: PathBuf,
+    /// The secret that its keeper must know.
+    pub(crate) token: String,
+    /// Whether its end is wanted.
+    pub(crate) stop_wanted: bool,
+    /// Whether its keeper is in a pid namespace of its own, below the yard's child.
+    pub(crate) in_namespace: bool,
+    /// Whether the home's last daemon ran before the last restart of the machine.
+    pub(crate) rebooted: bool,
+    /// How long its keeper may take to answer.
+    pub(crate) patience: Duration,
+    pub(crate) limits: TimeLimits,
+}
+
+/// What a probe found.
+#[derive(Debug)]
+pub(crate) struct Found {
+    pub(crate) probe: Probe,
+    /// A keeper that lives.
+    pub(crate) keeper: Option<FoundKeeper>,
+    /// When it ended, if it did.
+    pub(crate) ended_ms: Option<u64>,
+    /// What its keeper could not remove.
+    pub(crate) owes: Option<OwedKind>,
+    /// When its gate was opened, by a clock that stands still while the machine sleeps.
+    pub(crate) opened: Option<std::time::Instant>,
+}
+
+/// A keeper that lives.
+#[derive(Debug)]
+pub(crate) struct FoundKeeper {
+    pub(crate) socket: KeeperSocket,
+    /// The child of the yard that it is, or is below.
+    pub(crate) pid: i32,
+    pub(crate) agent: Option<OwnedFd>,
+}
+
+impl From<Probe> for Found {
+    fn from(probe: Probe) -> Self {
+        Self { probe, keeper: None, ended_ms: None, owes: None, opened: None }
+    }
+}
+
+impl Search {
+    /// Looks; a look that fails says nothing.
+    pub(crate) async fn run(self) -> Found {
+        point("daemon.adopt.probe");
+        let found = self.look().await;
+        point("daemon.adopt.probed");
+        found.unwrap_or_else(|error| Probe::Failed { why: error.to_string() }.into())
+    }
+
+    async fn look(&self) -> io::Result<Found> {
+        let deadline = Instant::now() + self.patience;
+        loop {
+            match lock::look(&self.folder)? {
+                LockLook::Missing => return self.without_keeper(None),
+                LockLook::Free(origin) => return self.without_keeper(origin.map(|(_, era)| era)),
+                LockLook::Held(_) => {}
+            }
+            match KeeperConnection::begin(&self.folder) {
+                Ok(conversation) => return self.ask(conversation, deadline).await,
+                // It is about to listen, or to end. A full queue is that of a stopped one.
+                Err(KeeperRequestError::NobodyListens) if Instant::now() < deadline => {
+                    sleep(PAUSE).await
+                }
+                Err(_) if Instant::now() >= deadline => return Ok(self.silent()),
+                Err(_) => sleep(PAUSE).await,
+            }
+        }
+    }
+
+    /// No keeper exists or will.
+    fn without_keeper(&self, era: Option<Era>) -> io::Result<Found> {
+        if let Some(outcome) = OutcomeFile::read(&self.folder.join(OUTCOME_FILE))? {
+            return Ok(found_outcome(&outcome, noted_pen(&self.folder)?.as_deref(), self.limits));
+        }
+        let bygone = match era {
+            Some(era) => era == Era::Bygone,
+            None => self.rebooted,
+        };
+        Ok(if bygone { Probe::Rebooted } else { Probe::NoKeeper }.into())
+    }
+
+    /// Its keeper lives and says nothing. That is no reason to end a session that nobody wants to end; but
+    /// no stop waits for such a keeper.
+    fn silent(&self) -> Found {
+        if self.stop_wanted {
+            return Probe::Silent.into();
+        }
+        Probe::Failed { why: "its keeper does not answer".into() }.into()
+    }
+
+    async fn ask(&self, conversation: KeeperConnection, deadline: Instant) -> io::Result<Found> {
+        let peer = conversation.peer()?;
+        let half = Instant::now() + deadline.saturating_duration_since(Instant::now()) / 2;
+        let answered = {
+            let mut answer = std::pin::pin!(state_of(&conversation));
+            match timeout_at(half, &mut answer).await {
+                Ok(answered) => Ok(answered),
+                Err(_) => {
+                    wake(peer, &conversation)?;
+                    timeout_at(deadline, &mut answer).await
+                }
+            }
+        };
+        let (token, mut state, agent) = match answered {
+            Err(_) => {
+                // Whoever ends it without its keeper finds it by this connection.
+                let pid = self.child_of_yard(peer)?;
+                let socket = conversation.into_socket();
+                let keeper = Some(FoundKeeper { socket, pid, agent: None });
+                return Ok(Found { keeper, ..self.silent() });
+            }
+            // It went just now, or is another program: the next look will tell.
+            Ok(Err(error)) => return Ok(Probe::Failed { why: error.to_string() }.into()),
+            Ok(Ok(answer)) => answer,
+        };
+        if token != self.token {
+            let why = "another launch's keeper answers in its folder".to_owned();
+            return Ok(Probe::Failed { why }.into());
+        }
+        if let Some(agent) = &agent {
+            state.identity = state.identity.map(|agents| agents.seen_from_here(agent.as_fd()));
+        }
+        let pid = self.child_of_yard(peer)?;
+        let keeper = Some(FoundKeeper { socket: conversation.into_socket(), pid, agent });
+        let pen = state.cgroup.as_ref().map(|path| path.display().to_string());
+        let over = state
+            .outcome
+            .as_ref()
+            .map(|outcome| found_outcome(outcome, pen.as_deref(), self.limits));
+        let opened = state.open_for_ms.map(Duration::from_millis);
+        let opened = opened.and_then(|ago| std::time::Instant::now().checked_sub(ago));
+        let found = over.unwrap_or_else(|| translate::probe(&state, self.limits).into());
+        Ok(Found { keeper, opened, ..found })
+    }
+
+    /// The yard knows the parent of a keeper that is in a namespace of its own.
+    fn child_of_yard(&self, peer: i32) -> io::Result<i32> {
+        if !self.in_namespace {
+            return Ok(peer);
+        }
+        Ok(Stat::read(peer)?.map_or(peer, |stat| stat.parent))
+    }
+}
+
+type Answer = (String, Box<State>, Option<OwnedFd>);
+
+async fn state_of(conversation: &KeeperConnection) -> Result<Answer, KeeperRequestError> {
+    let greeting = conversation.greet(Role::Daemon).await?;
+    tracing::debug!(version = greeting.version, "a keeper answers");
+    conversation.say(&Request::Status).await?;
+    conversation
+        .hear(|report, mut descriptors| match report {
+            Report::State(state) => Some((greeting.token.clone(), state, descriptors.pop())),
+            _ => None,
+        })
+        .await
+}
+
+/// It may have been stopped.
+fn wake(peer: i32, conversation: &KeeperConnection) -> io::Result<()> {
+    if let Some(handle) = process::open(peer, conversation.as_fd())? {
+        let _woken_or_gone = pidfd::send(handle, Signal::CONT)?;
+    }
+    Ok(())
+}
+
+fn found_outcome(
+    outcome: &kennel_keeper::protocol::Outcome,
+    pen: Option<&str>,
+    limits: TimeLimits,
+) -> Found {
+    let (exit, reason) = translate::end_of(outcome, limits);
+    Found {
+        probe: Probe::Over { exit, reason },
+        keeper: None,
+        ended_ms: Some(outcome.ended_ms),
+        owes: translate::owed(outcome, pen),
+        opened: None,
+    }
+}
+
+/// The pen's folder by the keeper's own note.
+fn noted_pen(folder: &Path) -> io::Result<Option<String>> {
+    Ok(match KeeperNote::read(folder)?.and_then(|note| note.pen) {
+        Some(NotedPen::Cgroup(path)) => Some(path.display().to_string()),
+        Some(NotedPen::Subtree) | None => None,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use kennel_keeper::protocol::{Cause, Outcome};
+    use kennel_pen::Status;
+    use kennel_types::Exit;
+
+    use rustix::fd::AsFd;
+
+    use super::*;
+
+    fn search(folder: &Path) -> Search {
+        Search {
+            folder: folder.to_owned(),
+            token: "t".into(),
+            limits: TimeLimits::default(),
+            stop_wanted: false,
+            in_namespace: false,
+            rebooted: false,
+            patience: Duration::from_millis(50),
+        }
+    }
+
+    fn me() -> kennel_sys::identity::Identity {
+        let pid = rustix::process::getpid().as_raw_pid();
+        let pidfd = pidfd::open(pid).unwrap().unwrap();
+        kennel_sys::identity::Identity::new(pidfd.as_fd(), pid).unwrap()
+    }
+
+    #[tokio::test]
+    async fn a_free_lock_means_no_keeper_and_an_outcome_is_believed() {
+        let folder = tempfile::tempdir().unwrap();
+        let probe = |search: Search| async { search.run().await.probe };
+        assert_eq!(probe(search(folder.path())).await, Probe::NoKeeper);
+        let bygone = Search { rebooted: true, ..search(folder.path()) };
+        assert_eq!(probe(bygone).await, Probe::Rebooted);
+        drop(lock::make(folder.path(), &me()).unwrap());
+        let ours = Search { rebooted: true, ..search(folder.path()) };
+        assert_eq!(probe(ours).await, Probe::NoKeeper, "the launch itself is of this boot");
+        let file = OutcomeFile::reserve(&folder.path().join(OUTCOME_FILE)).unwrap();
+        assert_eq!(probe(search(folder.path())).await, Probe::NoKeeper, "only room for one");
+        let outcome = Outcome {
+            status: Some(Status::Code(7)),
+            cause: Cause::Ended,
+            ended_ms: 99,
+            cpu: Duration::ZERO,
+            folder_left: false,
+        };
+        file.write(&outcome).unwrap();
+        let found = search(folder.path()).run().await;
+        assert_eq!(found.probe, Probe::Over { exit: Exit::Code { code: 7 }, reason: None });
+        assert_eq!(found.ended_ms, Some(99));
+    }
+
+    #[tokio::test]
+    async fn a_lock_from_another_boot_is_void() {
+        let folder = tempfile::tempdir().unwrap();
+        let boot = "00000000-0000-0000-0000-000000000000".to_owned();
+        let yard = kennel_sys::identity::Identity { boot, ..me() };
+        drop(lock::make(folder.path(), &yard).unwrap());
+        assert_eq!(search(folder.path()).run().await.probe, Probe::Rebooted);
+    }
+
+    #[tokio::test]
+    async fn a_look_that_fails_says_nothing() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        let found = search(file.path()).run().await;
+        assert!(matches!(found.probe, Probe::Failed { .. }), "{found:?}");
+    }
+
+    #[tokio::test]
+    async fn a_silent_keeper_is_a_reason_to_end_only_what_shall_end() {
+        let folder = tempfile::tempdir().unwrap();
+        let _held = lock::make(folder.path(), &me()).unwrap();
+        let found = search(folder.path()).run().await;
+        assert!(matches!(found.probe, Probe::Failed { .. }), "{found:?}");
+        let wanted = Search { stop_wanted: true, ..search(folder.path()) };
+        assert_eq!(wanted.run().await.probe, Probe::Silent);
+    }
+}

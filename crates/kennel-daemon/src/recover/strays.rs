@@ -1,0 +1,295 @@
+//! Strays: processes that bear this home's mark and belong to no live session.
+//!
+//! Two marks: the pen, found by its name, and the cookie in the environment, which a process keeps wherever it
+//! goes. A process with the cookie of a live session that is neither in its pen nor below its keeper was started
+//! by another program at the agent's request: it is *outside*, shown, and not ours to end.
+
+use std::collections::HashMap;
+use std::io;
+use std::time::{Duration, Instant};
+
+use kennel_pen::{Ground, Leftover, LeftoverEnd, PenName};
+use kennel_sys::identity::Stat;
+use kennel_sys::pidfd;
+use kennel_types::api::{EndStraysRequest, StrayRef, StrayView, StraysEnded, StraysView};
+use rustix::event::{PollFd, PollFlags};
+use rustix::fd::{AsFd, OwnedFd};
+use rustix::process::Signal;
+
+use crate::os::home::Home;
+use crate::os::proc;
+use crate::recover::census::SessionCensus;
+
+/// How long the ended may take to be gone.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+/// What bears our mark, among processes that are looked at one after the other.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Belongs {
+    /// To a live session, or to Kennel itself, or not to us.
+    Elsewhere,
+    Stray,
+    Outside,
+}
+
+/// Looks for them. Blocks.
+pub(crate) fn find(home: &Home, census: &SessionCensus) -> io::Result<StraysView> {
+    let mut found = StraysView::default();
+    for leftover in strayed_pens(home, census)? {
+        let session = leftover.name().session.to_string();
+        let pids = leftover.pids()?;
+        found.strays.extend(pids.into_iter().filter_map(|pid| view(pid, &session, "pen")));
+    }
+    let parents = proc::parents()?;
+    for (pid, session) in marked(home, census)? {
+        let place = match belongs(pid, &session, home, census, &parents) {
+            Belongs::Elsewhere => continue,
+            Belongs::Stray => &mut found.strays,
+            Belongs::Outside => &mut found.outside,
+        };
+        if !place.iter().any(|known| known.pid == pid) {
+            place.extend(view(pid, &session, "cookie"));
+        }
+    }
+    Ok(found)
+}
+
+/// Which strays are meant.
+enum Meant<'a> {
+    All,
+    Of(&'a str),
+    These(&'a [StrayRef]),
+}
+
+impl Meant<'_> {
+    fn has(&self, session: &str, pid: i32) -> bool {
+        match self {
+            Self::All => true,
+            Self::Of(one) => *one == session,
+            Self::These(all) => all.iter().any(|it| it.pid == pid && it.session == session),
+        }
+    }
+
+    /// A pen ends as a whole: only if all who are in it are meant.
+    fn has_pen(&self, session: &str, inside: &[i32]) -> bool {
+        match self {
+            Self::These(_) if inside.is_empty() => false,
+            Self::These(_) => inside.iter().all(|pid| self.has(session, *pid)),
+            Self::All | Self::Of(_) => self.has(session, 0),
+        }
+    }
+}
+
+/// Ends all strays, or those that are named, and says what came of it. Blocks.
+pub(crate) fn end(
+    home: &Home,
+    census: &SessionCensus,
+    request: &EndStraysRequest,
+) -> io::Result<StraysEnded> {
+    end_those(home, census, &request.only.as_deref().map_or(Meant::All, Meant::These))
+}
+
+/// Ends the strays of one session. Blocks.
+pub(crate) fn end_of(
+    home: &Home,
+    census: &SessionCensus,
+    session: &str,
+) -> io::Result<StraysEnded> {
+    end_those(home, census, &Meant::Of(session))
+}
+
+fn end_those(home: &Home, census: &SessionCensus, meant: &Meant<'_>) -> io::Result<StraysEnded> {
+    let mut strays = find(home, census)?.strays;
+    strays.retain(|stray| meant.has(&stray.session, stray.pid));
+    let deadline = Instant::now() + PATIENCE;
+    for leftover in strayed_pens(home, census)? {
+        if !meant.has_pen(leftover.name().session.as_str(), &leftover.pids()?) {
+            continue;
+        }
+        if let LeftoverEnd::StillAlive(pids) = leftover.end(deadline)? {
+            tracing::warn!(pen = %leftover.name(), ?pids, "a stray pen can't be ended so far");
+        }
+    }
+    let mut result = StraysEnded::default();
+    for stray in strays {
+        let gone = match end_one(&stray, home, deadline) {
+            Ok(gone) => gone,
+            Err(error) => {
+                tracing::warn!(pid = stray.pid, %error, "a stray can't be ended");
+                false
+            }
+        };
+        let place = if gone { &mut result.ended } else { &mut result.still_alive };
+        place.push(stray);
+    }
+    Ok(result)
+}
+
+/// Pens whose owner is dead and whose session is not live.
+pub(crate) fn strayed_pens(home: &Home, census: &SessionCensus) -> io::Result<Vec<Leftover>> {
+    let mut pens = Ground::leftovers(&home.id).map_err(io::Error::other)?;
+    pens.retain(|pen| !census.live.contains_key(pen.name().session.as_str()));
+    Ok(pens)
+}
+
+/// Processes that bear the cookie of this home, with the session that it names.
+fn marked(home: &Home, census: &SessionCensus) -> io::Result<Vec<(i32, String)>> {
+    let own = rustix::process::geteuid();
+    let mut marked = Vec::new();
+    for pid in proc::pids()? {
+        let ours = own.is_root() || proc::uid(pid) == Some(own.as_raw());
+        if !ours || census.own.contains(&pid) {
+            continue;
+        }
+        // What may not be read is not ours to judge.
+        if let Ok(Some((home_id, session))) = proc::cookies(pid)
+            && home_id == home.id.as_str()
+        {
+            marked.push((pid, session));
+        }
+    }
+    Ok(marked)
+}
+
+fn belongs(
+    pid: i32,
+    session: &str,
+    home: &Home,
+    census: &SessionCensus,
+    parents: &HashMap<i32, i32>,
+) -> Belongs {
+    if is_in_a_pen(pid, home) {
+        return Belongs::Elsewhere;
+    }
+    match census.live.get(session) {
+        None => Belongs::Stray,
+        Some(pack) if pack.lost => Belongs::Stray,
+        Some(pack) => match pack.keeper {
+            Some(keeper) if proc::descends(pid, keeper, parents) => Belongs::Elsewhere,
+            // Without a keeper nobody can say; it is being looked for.
+            None => Belongs::Elsewhere,
+            Some(_) => Belongs::Outside,
+        },
+    }
+}
+
+/// Whether it is in a pen of this home: who looks after that pen looks after it.
+fn is_in_a_pen(pid: i32, home: &Home) -> bool {
+    let Some(cgroup) = proc::cgroup(pid) else { return false };
+    cgroup.split('/').filter_map(PenName::parse).any(|name| name.home == home.id)
+}
+
+fn view(pid: i32, session: &str, mark: &str) -> Option<StrayView> {
+    let stat = Stat::read(pid).ok().flatten().filter(|stat| !stat.is_dead())?;
+    Some(StrayView {
+        pid,
+        name: stat.name,
+        command: proc::command(pid),
+        session: session.to_owned(),
+        mark: mark.to_owned(),
+    })
+}
+
+/// Ends one stray, if it still is that process; says whether it is gone.
+fn end_one(stray: &StrayView, home: &Home, deadline: Instant) -> io::Result<bool> {
+    let Some(handle) = pidfd::open(stray.pid)? else { return Ok(true) };
+    if pidfd::has_ended(handle.as_fd())? {
+        return Ok(true);
+    }
+    // The number may be another's by now: its mark is looked for again behind the handle. One from a pen was
+    // ended with that.
+    let marked = proc::cookies(stray.pid)?
+        .is_some_and(|(id, session)| id == home.id.as_str() && session == stray.session);
+    if !marked || !pidfd::exists(handle.as_fd()) {
+        return Ok(stray.mark == "cookie" || Stat::read(stray.pid)?.is_none());
+    }
+    let _sent_or_not = pidfd::send(&handle, Signal::KILL)?;
+    wait_ended(&handle, deadline)
+}
+
+fn wait_ended(handle: &OwnedFd, deadline: Instant) -> io::Result<bool> {
+    let left = deadline.saturating_duration_since(Instant::now());
+    let timeout = rustix::event::Timespec {
+        tv_sec: left.as_secs().try_into().unwrap_or(i64::MAX),
+        tv_nsec: left.subsec_nanos().into(),
+    };
+    let mut ended = [PollFd::new(handle, PollFlags::IN)];
+    Ok(rustix::event::poll(&mut ended, Some(&timeout))? > 0)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::process::Command;
+
+    use kennel_pen::{HOME_COOKIE, HomeId, SESSION_COOKIE};
+
+    use super::*;
+    use crate::recover::census::LiveSession;
+
+    /// A process with the cookie of this home and session.
+    fn marked(home: &Home, session: &str) -> std::process::Child {
+        let mut command = Command::new("sleep");
+        command.arg("1000").env(HOME_COOKIE, home.id.as_str()).env(SESSION_COOKIE, session);
+        command.spawn().unwrap()
+    }
+
+    fn pid(child: &std::process::Child) -> i32 {
+        i32::try_from(child.id()).unwrap()
+    }
+
+    #[test]
+    fn only_what_bears_our_mark_and_belongs_to_nobody_is_ended() {
+        let home = Home { folder: "/none".into(), id: HomeId::random().unwrap() };
+        let other = Home { folder: "/other".into(), id: HomeId::random().unwrap() };
+        let mut stray = marked(&home, "gone");
+        let mut foreign = marked(&other, "gone");
+        let mut kept = marked(&home, "live");
+        let mut outside = marked(&home, "away");
+        let mut census = SessionCensus::default();
+        let own = rustix::process::getpid().as_raw_pid();
+        let below_us = LiveSession { keeper: Some(own), lost: false };
+        let below_init = LiveSession { keeper: Some(i32::MAX), lost: false };
+        census.live.insert("live".into(), below_us);
+        census.live.insert("away".into(), below_init);
+        let pids = |views: &[StrayView]| views.iter().map(|v| v.pid).collect::<Vec<_>>();
+        // A child has our environment until it has become its program.
+        let patience = Instant::now() + Duration::from_secs(20);
+        let found = loop {
+            let found = find(&home, &census).unwrap();
+            if found.strays.len() + found.outside.len() == 2 || Instant::now() > patience {
+                break found;
+            }
+        };
+        assert_eq!(pids(&found.strays), [pid(&stray)]);
+        assert_eq!(pids(&found.outside), [pid(&outside)]);
+        assert_eq!(found.strays[0].mark, "cookie");
+        // One that is not named is left alone, and so is one that only has the number of another.
+        let only = |session: &str| StrayRef { pid: pid(&stray), session: session.to_owned() };
+        let request = |only| EndStraysRequest { only: Some(only) };
+        for others in [vec![], vec![only("other")]] {
+            assert_eq!(end(&home, &census, &request(others)).unwrap(), StraysEnded::default());
+        }
+        let named = request(vec![only("gone"), StrayRef { pid: pid(&outside), ..only("away") }]);
+        let ended = end(&home, &census, &named).unwrap();
+        assert_eq!(pids(&ended.ended), [pid(&stray)]);
+        assert!(ended.still_alive.is_empty());
+        stray.wait().unwrap();
+        for child in [&mut foreign, &mut kept, &mut outside] {
+            assert!(child.try_wait().unwrap().is_none(), "it was none of ours to end");
+            child.kill().unwrap();
+            child.wait().unwrap();
+        }
+    }
+
+    #[test]
+    fn what_is_left_of_a_lost_session_can_be_ended() {
+        let home = Home { folder: "/none".into(), id: HomeId::random().unwrap() };
+        let mut child = marked(&home, "lost");
+        let mut census = SessionCensus::default();
+        census.live.insert("lost".into(), LiveSession { keeper: None, lost: true });
+        let patience = Instant::now() + Duration::from_secs(20);
+        while find(&home, &census).unwrap().strays.is_empty() && Instant::now() < patience {}
+        assert_eq!(end_those(&home, &census, &Meant::All).unwrap().ended.len(), 1);
+        child.wait().unwrap();
+    }
+}

@@ -1,0 +1,216 @@
+//! After adoption: what former daemons left that belongs to no session.
+//!
+//! A folder without a row is that of a launch whose row never became durable: its keeper, if there is one, still
+//! waits to be told to launch, and is told not to. A pen without a session has a dead owner, or it could not be
+//! claimed.
+
+use std::io;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use kennel_keeper::ClientError;
+use kennel_keeper::fault::point;
+use kennel_keeper::protocol::{Report, Request, Role, Stage};
+use kennel_pen::{Claim, Ground, Leftover, LeftoverEnd};
+use kennel_types::SessionId;
+use tokio::task::spawn_blocking;
+
+use crate::event_sender::EventSender;
+use crate::keeper::lock::{self, Era, LockLook};
+use crate::keeper::request::{KeeperConnection, KeeperRequestError};
+use crate::metrics::Tally;
+use crate::os::home::Home;
+use crate::recover::census::{RecoveryRequest, SessionCensus};
+use crate::recover::clean_up::remove_folder;
+use crate::recover::strays;
+
+/// How long a keeper may take to leave.
+const PATIENCE: Duration = Duration::from_secs(10);
+/// How long a pen may take to be empty.
+const PEN: Duration = Duration::from_secs(5);
+/// The pause between looks at a lock.
+const PAUSE: Duration = Duration::from_millis(20);
+
+/// Sweeps once.
+pub(crate) async fn sweep(home: Home, owner: EventSender<RecoveryRequest>, tally: Arc<Tally>) {
+    point("daemon.adopt.sweep");
+    if let Err(error) = sweep_folders(&home, &owner).await {
+        tracing::warn!(%error, "folders without a session can't be looked for");
+    }
+    if let Err(error) = sweep_pens(&home, &owner, &tally).await {
+        tracing::warn!(%error, "pens without a session can't be looked for");
+    }
+    point("daemon.adopt.swept");
+}
+
+async fn sweep_folders(home: &Home, owner: &EventSender<RecoveryRequest>) -> io::Result<()> {
+    // Listed first: a session is known before its folder is made.
+    let listed = list(&home.sessions())?;
+    let census = SessionCensus::take(owner).await?;
+    for id in listed.into_iter().filter(|id| !census.known.contains(id)) {
+        match sweep_folder(home, &id).await {
+            Ok(what) => {
+                let (session, cause) = (Some(id), what.to_owned());
+                owner.send(RecoveryRequest::Note { session, kind: "swept", cause }).ok();
+            }
+            Err(error) => tracing::warn!(session = %id, %error, "left as it is"),
+        }
+    }
+    Ok(())
+}
+
+fn list(sessions: &Path) -> io::Result<Vec<SessionId>> {
+    let entries = match std::fs::read_dir(sessions) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+        entries => entries?,
+    };
+    let mut ids = Vec::new();
+    for entry in entries {
+        ids.extend(entry?.file_name().to_str().and_then(|name| SessionId::parse(name).ok()));
+    }
+    Ok(ids)
+}
+
+/// Ends what is left of a launch without a row, and removes its folder. Says what it was.
+async fn sweep_folder(home: &Home, id: &SessionId) -> io::Result<&'static str> {
+    let folder = home.session(id);
+    let (what, origin) = match lock::look(&folder)? {
+        LockLook::Missing => ("a folder of no session", None),
+        LockLook::Free(origin) => ("a launch that never became a session", origin),
+        LockLook::Held(origin) => {
+            dismiss(&folder).await?;
+            ("a keeper that waited for a session", origin)
+        }
+    };
+    if matches!(origin, Some((_, Era::Copied))) {
+        return Err(io::Error::other("it was copied from another home"));
+    }
+    if let Some(name) = home.pen_name(id) {
+        let ended = spawn_blocking(move || {
+            for path in Ground::find_pens(&name).map_err(io::Error::other)? {
+                if let Claim::Ours(pen) =
+                    Leftover::claim_path(&path, &name).map_err(io::Error::other)?
+                    && let LeftoverEnd::StillAlive(pids) = pen.end(Instant::now() + PEN)?
+                {
+                    return Err(io::Error::other(format!("{pids:?} are still in its pen")));
+                }
+            }
+            Ok(())
+        });
+        ended.await.map_err(io::Error::other)??;
+    }
+    spawn_blocking(move || remove_folder(&folder)).await.map_err(io::Error::other)??;
+    Ok(what)
+}
+
+/// Tells a keeper without a row not to launch, and waits until it is gone.
+async fn dismiss(folder: &Path) -> io::Result<()> {
+    let deadline = tokio::time::Instant::now() + PATIENCE;
+    let told = tokio::time::timeout_at(deadline, tell_to_leave(folder)).await;
+    match told.map_err(io::Error::other)? {
+        // It has left by itself in mid-conversation, or is about to: the lock tells.
+        Ok(()) | Err(KeeperRequestError::Client(ClientError::Closed)) => {}
+        Err(error) => return Err(io::Error::other(error)),
+    }
+    while matches!(lock::look(folder)?, LockLook::Held(_)) {
+        if tokio::time::Instant::now() >= deadline {
+            return Err(io::Error::other("its keeper does not leave"));
+        }
+        tokio::time::sleep(PAUSE).await;
+    }
+    Ok(())
+}
+
+async fn tell_to_leave(folder: &Path) -> Result<(), KeeperRequestError> {
+    let conversation = loop {
+        match KeeperConnection::begin(folder) {
+            Err(KeeperRequestError::NobodyListens) => {
+                if !matches!(lock::look(folder)?, LockLook::Held(_)) {
+                    return Ok(());
+                }
+                tokio::time::sleep(PAUSE).await;
+            }
+            other => break other?,
+        }
+    };
+    conversation.greet(Role::Client).await?;
+    conversation.say(&Request::Status).await?;
+    let stage = conversation.hear(|report, _| match report {
+        Report::State(state) => Some(state.stage),
+        _ => None,
+    });
+    let stage = stage.await?;
+    if !matches!(stage, Stage::Waiting | Stage::Gated | Stage::Over) {
+        let why = "its program runs, though it is on no record: `kennel rescue` shows it";
+        return Err(KeeperRequestError::Refused(why.to_owned()));
+    }
+    // Only from here on as its daemon: a keeper that nobody knows is not to go on for want of a lease.
+    conversation.greet(Role::Daemon).await?;
+    if stage != Stage::Over {
+        conversation.say(&Request::Dismiss).await?;
+        conversation.hear(|report, _| matches!(report, Report::Gone(_)).then_some(())).await?;
+    }
+    conversation.say(&Request::Release).await
+}
+
+async fn sweep_pens(
+    home: &Home,
+    owner: &EventSender<RecoveryRequest>,
+    tally: &Arc<Tally>,
+) -> io::Result<()> {
+    let (home, census, tally) =
+        (home.clone(), SessionCensus::take(owner).await?, Arc::clone(tally));
+    let swept = spawn_blocking(move || {
+        let mut ended = Vec::new();
+        for pen in strays::strayed_pens(&home, &census)? {
+            let pids = pen.pids()?;
+            let session = pen.name().session.to_string();
+            tally.strays_found.add(pids.len() as u64);
+            match pen.end(Instant::now() + PEN)? {
+                LeftoverEnd::Removed => {
+                    tally.strays_ended.add(pids.len() as u64);
+                    ended.push((session, pids.len()));
+                }
+                LeftoverEnd::StillAlive(pids) => {
+                    tracing::warn!(session, ?pids, "a stray pen can't be ended so far");
+                }
+            }
+        }
+        io::Result::Ok(ended)
+    });
+    for (session, processes) in swept.await.map_err(io::Error::other)?? {
+        let cause = format!("a pen of session {session} with {processes} processes");
+        let session = SessionId::parse(&session).ok();
+        owner.send(RecoveryRequest::Note { session, kind: "stray_ended", cause }).ok();
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use kennel_pen::HomeId;
+
+    use super::*;
+
+    #[test]
+    fn only_folders_that_are_named_like_sessions_are_listed() {
+        let home = tempfile::tempdir().unwrap();
+        assert_eq!(list(&home.path().join("none")).unwrap(), []);
+        let id = kennel_types::IdMaker::default().next(0, 1);
+        for name in [id.as_str(), "lost+found", "UPPER"] {
+            std::fs::create_dir(home.path().join(name)).unwrap();
+        }
+        assert_eq!(list(home.path()).unwrap(), [id]);
+    }
+
+    #[tokio::test]
+    async fn a_folder_of_no_session_goes() {
+        let folder = tempfile::tempdir().unwrap();
+        let home = Home { folder: folder.path().to_owned(), id: HomeId::random().unwrap() };
+        let id = kennel_types::IdMaker::default().next(0, 1);
+        std::fs::create_dir_all(home.session(&id).join("journal")).unwrap();
+        sweep_folder(&home, &id).await.unwrap();
+        assert!(!home.session(&id).exists());
+    }
+}

@@ -1,0 +1,156 @@
+//! The proof that nothing of a dead keeper is left below the yard.
+//!
+//! What a keeper leaves behind falls to the yard, which ends it and says so when it tells of the keeper's end.
+//! A daemon that did not hear that looks for itself: as long as the yard lives, whoever is left of a keeper of
+//! its own is among its children, or below one that is neither the daemon nor a keeper.
+
+use std::collections::HashSet;
+use std::io;
+use std::time::Duration;
+
+use kennel_types::SessionId;
+use tokio::sync::{oneshot, watch};
+use tokio::time::{Instant, sleep, timeout_at};
+
+use crate::event_sender::EventSender;
+use crate::keeper::yard::YardKeepers;
+use crate::os::proc;
+use crate::recover::census::RecoveryRequest;
+
+/// The pause between two looks.
+const PAUSE: Duration = Duration::from_millis(50);
+
+/// What the yard told of a keeper.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) enum KeeperFate {
+    /// Nothing so far.
+    #[default]
+    Untold,
+    /// There never was one, and none will be.
+    NotForked,
+    /// It has ended, and so has what it left; or these have not.
+    Ended { left: Vec<String> },
+}
+
+/// What the proof came to.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Proof {
+    /// Nobody is left.
+    Empty,
+    /// These may be left, or nobody knows yet.
+    NotYet(Vec<i32>),
+}
+
+/// How to get the proof for one session.
+#[derive(Debug)]
+pub(crate) struct YardProof {
+    pub(crate) session: SessionId,
+    /// The yard's pid.
+    pub(crate) yard: i32,
+    pub(crate) fate: watch::Receiver<KeeperFate>,
+    pub(crate) owner: EventSender<RecoveryRequest>,
+}
+
+impl YardProof {
+    /// Waits for the proof until the deadline. The keeper must be dead.
+    pub(crate) async fn wait(&mut self, deadline: Instant) -> io::Result<Proof> {
+        let mut tidy_looks = 0;
+        loop {
+            match &*self.fate.borrow_and_update() {
+                KeeperFate::NotForked => return Ok(Proof::Empty),
+                KeeperFate::Ended { left } if left.is_empty() => return Ok(Proof::Empty),
+                KeeperFate::Ended { .. } | KeeperFate::Untold => {}
+            }
+            let left = self.look().await?;
+            tidy_looks = if left.is_empty() { tidy_looks + 1 } else { 0 };
+            // A list of children that change meanwhile may miss one: once is not enough.
+            if tidy_looks >= 2 {
+                return Ok(Proof::Empty);
+            }
+            if Instant::now() >= deadline {
+                return Ok(Proof::NotYet(left));
+            }
+            let pause = (Instant::now() + PAUSE).min(deadline);
+            // The yard's word comes first, if it comes. Without a sender there will be none.
+            if !matches!(timeout_at(pause, self.fate.changed()).await, Ok(Ok(()))) {
+                sleep(pause.saturating_duration_since(Instant::now())).await;
+            }
+        }
+    }
+
+    /// Children of the yard that may be left of the session: those that are neither the daemon nor keepers of
+    /// other sessions.
+    async fn look(&self) -> io::Result<Vec<i32>> {
+        let before = self.keepers().await?;
+        let children = proc::children_of(self.yard)?;
+        let after = self.keepers().await?;
+        let own = rustix::process::getpid().as_raw_pid();
+        Ok(strangers(&self.session, own, children, &[before, after]))
+    }
+
+    async fn keepers(&self) -> io::Result<YardKeepers> {
+        let gone = || io::Error::other("the yard does not answer");
+        let (answer, keepers) = oneshot::channel();
+        self.owner.send(RecoveryRequest::Keepers { answer }).map_err(|_| gone())?;
+        let patience = Instant::now() + Duration::from_secs(5);
+        timeout_at(patience, keepers).await.map_err(|_| gone())?.map_err(|_| gone())
+    }
+}
+
+fn strangers(
+    session: &SessionId,
+    daemon: i32,
+    children: Vec<i32>,
+    looks: &[YardKeepers],
+) -> Vec<i32> {
+    let keepers: HashSet<i32> =
+        looks.iter().flat_map(|look| look.children.iter().copied()).collect();
+    let known = |pid: &i32| {
+        looks.iter().any(|look| look.known.get(pid).is_some_and(|other| other != session))
+    };
+    // A keeper that belongs to nobody known may be this session's own, not yet reaped.
+    let unknown = keepers.iter().copied().filter(|pid| !known(pid));
+    let orphans = children.iter().copied().filter(|pid| *pid != daemon && !keepers.contains(pid));
+    let mut left: Vec<i32> = unknown.chain(orphans).collect();
+    left.sort_unstable();
+    left.dedup();
+    left
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashMap;
+
+    use kennel_types::IdMaker;
+
+    use super::*;
+
+    #[test]
+    fn only_the_daemon_and_keepers_of_others_are_no_strangers() {
+        let mut ids = IdMaker::default();
+        let (mine, other) = (ids.next(1, 1), ids.next(2, 2));
+        let look = |children: &[i32]| YardKeepers {
+            children: children.to_vec(),
+            known: HashMap::from([(20, other.clone()), (30, mine.clone())]),
+        };
+        let strangers = |children: &[i32], looks: &[YardKeepers]| {
+            strangers(&mine, 10, children.to_vec(), looks)
+        };
+        assert_eq!(strangers(&[10, 20], &[look(&[20]), look(&[20])]), Vec::<i32>::new());
+        assert_eq!(strangers(&[10, 20, 99], &[look(&[20]), look(&[20])]), [99], "an orphan");
+        assert_eq!(strangers(&[10, 30], &[look(&[30]), look(&[])]), [30], "its own keeper");
+        assert_eq!(strangers(&[10, 40], &[look(&[]), look(&[40])]), [40], "somebody's keeper");
+        assert!(strangers(&[10], &[look(&[20]), look(&[])]).is_empty(), "another has ended");
+    }
+
+    #[tokio::test]
+    async fn the_yards_word_is_enough() {
+        let owner = EventSender::new(|_: RecoveryRequest| true);
+        let (sender, fate) = watch::channel(KeeperFate::Ended { left: Vec::new() });
+        let session = IdMaker::default().next(1, 1);
+        let mut proof = YardProof { session, yard: 1, fate, owner };
+        assert_eq!(proof.wait(Instant::now()).await.unwrap(), Proof::Empty);
+        sender.send_replace(KeeperFate::NotForked);
+        assert_eq!(proof.wait(Instant::now()).await.unwrap(), Proof::Empty);
+    }
+}

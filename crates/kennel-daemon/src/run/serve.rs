@@ -1,0 +1,333 @@
+//! A daemon's life, from its lock to its last word.
+//!
+//! ```text
+//! lock ── register ── yard ── adopt all ── listen ── serve ── leave ── close all ── exit code
+//! ```
+
+use std::ffi::OsString;
+use std::io;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use kennel_keeper::fault::point;
+use kennel_register::{NewEvent, OpenedRegister, Register, SessionRecord, refuse_network};
+use kennel_sys::identity;
+use kennel_types::SessionId;
+use kennel_web::Site;
+use rustix::process::{Resource, Rlimit};
+use tokio::signal::unix::{SignalKind, signal};
+use tokio::sync::{mpsc, oneshot, watch};
+
+use crate::http::{self, Access, AccessBeginning, Instruments, ListenSettings, Live, Shared};
+use crate::keeper::yard::YardLink;
+use crate::launch::limits::LaunchLimits;
+use crate::launch::stdin_handoff::StdinHandoff;
+use crate::metrics::Tally;
+use crate::os::clock;
+use crate::os::home::{DaemonLock, Home};
+use crate::owner::ExitReason;
+use crate::owner::message::{Bus, Command, Leave, Message, sender};
+use crate::owner::{Beginning, Owner};
+use crate::recover::sweep::sweep;
+use crate::run::config::{DaemonConfig, DaemonError};
+use crate::run::listen;
+use crate::run::log;
+use crate::worktree::tasks::Environment;
+
+/// How long a predecessor may take to leave.
+const PREDECESSOR: Duration = Duration::from_secs(5);
+/// How long the yard may take to say who it is.
+const YARD: Duration = Duration::from_secs(5);
+/// How long clients wait for adoption at most.
+const ADOPTION: Duration = Duration::from_secs(2);
+/// How long answers may take to be read when we leave.
+const LAST_WORDS: Duration = Duration::from_secs(1);
+/// How often it is looked whether too much is kept.
+const TRIM: Duration = Duration::from_secs(3600);
+/// How many threads wait for disks and cgroups at most.
+const BLOCKING_THREADS: usize = 64;
+/// Descriptors that are not for sessions.
+const OTHER_DESCRIPTORS: u64 = 128;
+
+/// Serves a home until it is time to leave.
+///
+/// # Errors
+/// See [`DaemonError`]. Nothing was served then.
+pub fn serve(config: DaemonConfig) -> Result<ExitReason, DaemonError> {
+    // The yard reads some signals from a descriptor, and its children inherit that they are blocked.
+    kennel_sys::signals::unblock_all();
+    // Limits of whoever started us must not end us; a write that is too long says so.
+    let limits = [rustix::process::Signal::XCPU, rustix::process::Signal::XFSZ];
+    kennel_sys::signals::ignore(&limits.map(rustix::process::Signal::as_raw))
+        .map_err(DaemonError::Runtime)?;
+    refuse_network(&config.home)?;
+    let home = Home { folder: config.home.clone(), id: config.home_id.clone() };
+    // Without a log it serves all the same: what can't be written down must not keep sessions from being ended.
+    let unlogged = log::init(&home.log()).err();
+    let lock = DaemonLock::take(&home.lock(), PREDECESSOR)?;
+    point("daemon.start.locked");
+    let tally = Arc::<Tally>::default();
+    let counted = Arc::clone(&tally);
+    let opened = Register::open_observed(&home.register(), home.id.as_str(), move |commit| {
+        counted.committed(commit);
+    })?;
+    if let Some(why) = &opened.unwritable {
+        tracing::error!(%why, "the register can't be written for now");
+    }
+    if let Some(why) = unlogged {
+        opened.register.log(about_us("unlogged", why.to_string()));
+    }
+    point("daemon.start.opened");
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .max_blocking_threads(BLOCKING_THREADS)
+        .build()
+        .map_err(DaemonError::Runtime)?;
+    let DaemonConfig { yard, version, start_yard, ended_kept, worktrees, environment, .. } = config;
+    let (doctor, reader_patience) = (config.doctor, config.reader_patience);
+    let (terms, api) = (config.terms, config.api);
+    let site = config.web.map_or_else(Site::built_in, Site::in_folder);
+    let worktrees = worktrees.unwrap_or_else(|| home.worktrees());
+    let began = Begun {
+        home: home.clone(),
+        yard,
+        version,
+        ended_kept,
+        worktrees,
+        environment,
+        terms,
+        api,
+        site,
+        doctor,
+        reader_patience,
+    };
+    let served = runtime.block_on(began.run(opened, tally));
+    // What still blocks on the disk is not waited for.
+    runtime.shutdown_timeout(LAST_WORDS);
+    listen::remove(&home.folder);
+    if matches!(served, Ok(ExitReason::Stopped | ExitReason::Kept)) {
+        http::forget_addresses(&home.folder);
+    }
+    drop(lock);
+    let yard_gone = matches!(served, Ok(ExitReason::YardGone) | Err(DaemonError::Yard(_)));
+    if let Some(start_yard) = start_yard.filter(|_| yard_gone)
+        && let Err(error) = start_yard()
+    {
+        tracing::error!(%error, "no new yard could be started");
+    }
+    served
+}
+
+struct Begun {
+    home: Home,
+    yard: rustix::fd::OwnedFd,
+    version: String,
+    ended_kept: usize,
+    worktrees: PathBuf,
+    environment: Environment,
+    terms: LaunchLimits,
+    api: ListenSettings,
+    site: Site,
+    doctor: Vec<OsString>,
+    reader_patience: Duration,
+}
+
+impl Begun {
+    async fn run(
+        self,
+        opened: OpenedRegister,
+        tally: Arc<Tally>,
+    ) -> Result<ExitReason, DaemonError> {
+        let Self {
+            home,
+            yard,
+            version,
+            ended_kept,
+            worktrees,
+            environment,
+            terms,
+            api,
+            site,
+            doctor,
+            reader_patience,
+        } = self;
+        let (bus, messages) = mpsc::unbounded_channel();
+        let mut yard = YardLink::open(yard, YARD, sender(&bus)).await.map_err(DaemonError::Yard)?;
+        let rebooted = note_boot(&home).unwrap_or_else(|error| {
+            tracing::warn!(%error, "the boot can't be noted");
+            false
+        });
+        let register = opened.register.clone();
+        let (members, plans) = (opened.members.clone(), opened.plans.clone());
+        let sessions = whose(opened, &home);
+        let (adopted, all_adopted) = oneshot::channel();
+        let descriptors = descriptors();
+        let access = Access::new(AccessBeginning {
+            settings: api,
+            folder: home.folder.clone(),
+            version: version.clone(),
+            rebooted,
+            descriptors,
+            site,
+        });
+        let owner = Owner::new(Beginning {
+            home: home.clone(),
+            version,
+            register: register.clone(),
+            sessions,
+            members,
+            plans,
+            yard: yard.identity.clone(),
+            yard_sender: yard.sender(),
+            bus: bus.clone(),
+            ended_kept,
+            stored: yard.take_kept(),
+            limits: terms,
+            live_limit: most_sessions(descriptors),
+            rebooted,
+            worktrees,
+            environment,
+            tally: Arc::clone(&tally),
+            adopted,
+        });
+        clock::follow_leaps();
+        let owner = tokio::spawn(owner.run(messages));
+        heed_signals(&bus).map_err(DaemonError::Runtime)?;
+        // Who asks before every session was looked at would be told what was, not what is.
+        if tokio::time::timeout(ADOPTION, all_adopted).await.is_err() {
+            tracing::warn!("some sessions have not been looked at yet");
+        }
+        let (leave, leaving) = watch::channel(false);
+        let shared = Shared {
+            bus: bus.clone(),
+            register: register.clone(),
+            deposit: StdinHandoff::default(),
+            home: home.clone(),
+            instruments: Instruments::new(Arc::clone(&tally), doctor, leaving.clone()),
+            live: Live::new(reader_patience),
+            access,
+            leaving,
+        };
+        let listening = listen::listen(&home.folder, shared)?;
+        point("daemon.start.listening");
+        tokio::spawn(sweep(home, sender(&bus), tally));
+        tokio::spawn(trim_now_and_then(bus));
+        // A panic in the owner is a crash of the daemon: the yard starts the next.
+        let reason = owner.await.map_err(|error| DaemonError::Runtime(io::Error::other(error)))?;
+        leave.send_replace(true);
+        if tokio::time::timeout(LAST_WORDS, listening).await.is_err() {
+            tracing::info!("some clients did not wait for the end");
+        }
+        yard.close(LAST_WORDS).await;
+        if let Err(error) = tokio::task::spawn_blocking(move || register.close()).await {
+            tracing::error!(%error, "the register could not be closed");
+        }
+        Ok(reason)
+    }
+}
+
+/// The sessions that are ours. Those of a home that this one is a copy of live on there, or do not: here they
+/// are neither adopted nor ended.
+fn whose(opened: OpenedRegister, home: &Home) -> Vec<SessionRecord> {
+    let OpenedRegister { register, mut sessions, other_home, .. } = opened;
+    if !other_home {
+        return sessions;
+    }
+    let foreign: Vec<SessionId> =
+        sessions.extract_if(.., |stored| stored.session.is_live()).map(|s| s.session.id).collect();
+    tracing::warn!(count = foreign.len(), "this home is a copy: live sessions stay with the other");
+    let cause = format!("{} live sessions belong to the home that was copied", foreign.len());
+    let event = about_us("home_copied", cause);
+    // If these can't be written, the next daemon finds the same, and does the same.
+    drop(register.remove(foreign, event));
+    drop(register.claim(home.id.as_str()));
+    sessions
+}
+
+/// An event of the daemon itself.
+fn about_us(kind: &str, cause: String) -> NewEvent {
+    NewEvent { time_ms: clock::now_ms(), session: None, kind: kind.to_owned(), cause, by: None }
+}
+
+/// Notes which boot and pid namespace this is; says whether the last daemon noted another.
+fn note_boot(home: &Home) -> io::Result<bool> {
+    // The number of a pid namespace may be used again: its first process tells it apart.
+    let init = identity::init().map(|init| init.to_record()).unwrap_or_default();
+    let now = format!("{} {} {init}\n", identity::boot_id()?, identity::pid_namespace()?);
+    let before = match std::fs::read_to_string(home.boot()) {
+        Ok(text) => Some(text),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => None,
+        Err(error) => return Err(error),
+    };
+    if before.as_ref() == Some(&now) {
+        return Ok(false);
+    }
+    // Beside its place first: a full disk must not leave half of it there.
+    let draft = home.boot().with_extension("new");
+    std::fs::write(&draft, &now)?;
+    std::fs::rename(&draft, home.boot())?;
+    Ok(before.is_some())
+}
+
+/// How many descriptors we may have: as many as the machine lets us.
+fn descriptors() -> u64 {
+    let limit = rustix::process::getrlimit(Resource::Nofile);
+    let raised = Rlimit { current: limit.maximum, maximum: limit.maximum };
+    let current = match rustix::process::setrlimit(Resource::Nofile, raised) {
+        Ok(()) => limit.maximum,
+        Err(_) => limit.current,
+    };
+    current.unwrap_or(u64::MAX)
+}
+
+/// How many sessions there are descriptors for. Connections over TCP have a part of them.
+fn most_sessions(descriptors: u64) -> usize {
+    let others = OTHER_DESCRIPTORS.saturating_add(http::most_connections(descriptors));
+    let most = descriptors.saturating_sub(others) / 2;
+    usize::try_from(most).unwrap_or(usize::MAX)
+}
+
+/// TERM and INT end everything; HUP is for those who have a terminal.
+fn heed_signals(bus: &Bus) -> io::Result<()> {
+    let mut ends = [signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?];
+    let mut hang_up = signal(SignalKind::hangup())?;
+    let bus = bus.clone();
+    tokio::spawn(async move {
+        loop {
+            let [terminate, interrupt] = &mut ends;
+            tokio::select! {
+                _ = terminate.recv() => {}
+                _ = interrupt.recv() => {}
+                _ = hang_up.recv() => continue,
+            }
+            let leave = Leave::Stop { grace: None, lines: None };
+            bus.send(Message::Command(Command::Leave(leave))).ok();
+        }
+    });
+    Ok(())
+}
+
+async fn trim_now_and_then(bus: Bus) {
+    while bus.send(Message::TrimDue).is_ok() {
+        tokio::time::sleep(TRIM).await;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use kennel_pen::HomeId;
+
+    use super::*;
+
+    #[test]
+    fn another_boot_is_noticed_once() {
+        let folder = tempfile::tempdir().unwrap();
+        let home = Home { folder: folder.path().to_owned(), id: HomeId::random().unwrap() };
+        assert!(!note_boot(&home).unwrap(), "the first daemon of all");
+        assert!(!note_boot(&home).unwrap());
+        std::fs::write(home.boot(), "another 1\n").unwrap();
+        assert!(note_boot(&home).unwrap());
+        assert!(!note_boot(&home).unwrap());
+    }
+}

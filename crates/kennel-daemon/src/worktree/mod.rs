@@ -1,0 +1,4 @@
+//! Git worktrees of sessions.
+
+pub(crate) mod tasks;
+pub(crate) mod worktrees;

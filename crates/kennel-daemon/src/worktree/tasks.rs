@@ -1,0 +1,275 @@
+//! A session's worktree: planned, made, removed. What blocks on git, apart from the owner of the state.
+
+use std::error::Error;
+use std::ffi::{OsStr, OsString};
+use std::path::Path;
+
+use kennel_core::Event;
+use kennel_keeper::fault::point;
+use kennel_types::api::{CommitView, LossesView};
+use kennel_types::{OwedKind, SessionSpec, WorktreeSpec};
+use kennel_worktree::{
+    BranchFate, Checkout, Git, GitError, Losses, Made, MakeError, Plan, Record, Refusal,
+    RemoveError, Removed, Request, Why, make, remove, remove_anyway,
+};
+
+use crate::error::ApiError;
+
+/// The variables that a git needs to find its programs and the user's settings. Of a client's environment only these
+/// are kept after its worktree was made: the rest has secrets in it.
+const NEEDED: &[&str] = &[
+    "PATH",
+    "HOME",
+    "XDG_CONFIG_HOME",
+    "USER",
+    "LOGNAME",
+    "TMPDIR",
+    "GIT_CEILING_DIRECTORIES",
+    "GIT_CONFIG_GLOBAL",
+    "GIT_CONFIG_NOSYSTEM",
+    "GIT_CONFIG_SYSTEM",
+    "GIT_EXEC_PATH",
+];
+
+/// An environment.
+pub(crate) type Environment = Vec<(OsString, OsString)>;
+
+/// As much of an environment as the removal of a worktree needs.
+pub(crate) fn needed_of(environment: &Environment) -> Environment {
+    let needed = |name: &OsStr| NEEDED.iter().any(|needed| name == *needed);
+    environment.iter().filter(|(name, _)| needed(name)).cloned().collect()
+}
+
+/// Decides on the worktree that a session asks for. Makes nothing.
+pub(crate) fn plan(
+    environment: Environment,
+    folder: &Path,
+    place: &Path,
+    session: &str,
+    asked: &WorktreeSpec,
+) -> Result<WorktreeSpec, ApiError> {
+    let git = Git::new(environment);
+    let branch = asked.asked.as_deref();
+    let plan = Plan::new(&git, &Request { folder, place, session, branch, base: None });
+    let Plan { record, checkout, .. } = plan.map_err(refused)?;
+    let written = serde_json::to_string(&record).map_err(ApiError::internal)?;
+    point("daemon.worktree.planned");
+    Ok(WorktreeSpec {
+        asked: asked.asked.clone(),
+        repo: record.repo.display().to_string(),
+        path: record.path.display().to_string(),
+        branch: record.branch,
+        base: Some(record.base),
+        uncommitted: match checkout {
+            Checkout::Clean | Checkout::Bare => Some(false),
+            Checkout::Dirty => Some(true),
+            Checkout::Unknown => None,
+        },
+        record: Some(written),
+    })
+}
+
+fn refused(refusal: Refusal) -> ApiError {
+    let text = chain(&refusal);
+    match refusal {
+        Refusal::Look(_) | Refusal::Git(GitError::Run(_) | GitError::Garbled { .. }) => {
+            ApiError::internal(text)
+        }
+        _ => ApiError::invalid(text),
+    }
+}
+
+/// The record of something that is owed.
+///
+/// # Errors
+/// There is none, or it makes no sense here.
+pub(crate) fn record_of(what: &OwedKind) -> Result<Record, String> {
+    let OwedKind::Worktree { record: Some(written), .. } = what else {
+        return Err("there is no record of how it was made".to_owned());
+    };
+    serde_json::from_str(written).map_err(|error| format!("its record can't be read: {error}"))
+}
+
+/// What was decided on a session's worktree. One that can't be read was never made.
+pub(crate) fn planned(spec: &SessionSpec) -> Option<Record> {
+    serde_json::from_str(spec.worktree.as_ref()?.record.as_ref()?).ok()
+}
+
+/// Makes a worktree, or finds it made.
+pub(crate) fn make_it(git: &Git, what: &OwedKind) -> Result<Made, String> {
+    let record = record_of(what)?;
+    point("daemon.worktree.make");
+    let made = make(git, &record).map_err(|error| match error {
+        MakeError::Git(GitError::Cancelled { .. }) => "it was called off".to_owned(),
+        error => chain(&error),
+    });
+    point("daemon.worktree.made");
+    made
+}
+
+/// What a user may want to know of how it was made.
+pub(crate) fn remarks(made: &Made) -> Vec<String> {
+    let mut remarks = Vec::new();
+    if let Some(code) = made.hook_failed {
+        remarks.push(format!("a post-checkout hook failed with code {code}: {}", made.said));
+    }
+    if !made.submodules.is_empty() {
+        let list = made.submodules.join(", ");
+        remarks.push(format!(
+            "submodules are empty until `git submodule update --init` fills them: {list}"
+        ));
+    }
+    remarks
+}
+
+/// Removes a worktree unless something in it is of value; with what became of its branch, if that is worth a word.
+pub(crate) fn remove_it(git: &Git, what: OwedKind) -> (Event, Option<String>) {
+    let record = match record_of(&what) {
+        Ok(record) => record,
+        Err(why) => return (Event::Kept { what, why }, None),
+    };
+    point("daemon.worktree.remove");
+    let removed = remove(git, &record);
+    point("daemon.worktree.removed");
+    match removed {
+        Ok(Removed::Gone { branch }) => {
+            (Event::CleanedUp { what }, branch_stays(&record.branch, &branch))
+        }
+        Ok(Removed::Kept { why }) => (Event::Kept { what, why: listed(&why) }, None),
+        Err(RemoveError::NotOurs(why)) => (Event::Kept { what, why: why.to_string() }, None),
+        Err(error) => (Event::CleanUpFailed { what, why: chain(&error) }, None),
+    }
+}
+
+fn branch_stays(branch: &str, fate: &BranchFate) -> Option<String> {
+    match fate {
+        BranchFate::NotOurs | BranchFate::Absent | BranchFate::Deleted { .. } => None,
+        BranchFate::HasCommits => {
+            Some(format!("the branch {branch} stays: it has commits that are on no other"))
+        }
+        BranchFate::InUse(at) => {
+            Some(format!("the branch {branch} stays: it is checked out at {}", at.display()))
+        }
+    }
+}
+
+/// What came of a person's wish.
+#[derive(Debug)]
+pub(crate) enum RequestedRemoval {
+    /// It is gone, with these.
+    Removed(LossesView),
+    /// It has something of value, and they did not say that it shall go all the same.
+    Kept(Vec<String>),
+}
+
+/// Removes a worktree for a person.
+pub(crate) fn remove_on_request(
+    git: &Git,
+    what: &OwedKind,
+    force: bool,
+) -> Result<RequestedRemoval, RemovalFailed> {
+    let record = record_of(what).map_err(RemovalFailed)?;
+    if force {
+        let losses = remove_anyway(git, &record).map_err(|error| RemovalFailed(chain(&error)))?;
+        return Ok(RequestedRemoval::Removed(losses_view(&losses)));
+    }
+    match remove(git, &record).map_err(|error| RemovalFailed(chain(&error)))? {
+        Removed::Gone { .. } => Ok(RequestedRemoval::Removed(LossesView::default())),
+        Removed::Kept { why } => {
+            Ok(RequestedRemoval::Kept(why.iter().map(Why::to_string).collect()))
+        }
+    }
+}
+
+/// Why a worktree could not be removed.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+pub(crate) struct RemovalFailed(String);
+
+impl RemovalFailed {
+    pub(crate) fn new(why: &impl ToString) -> Self {
+        Self(why.to_string())
+    }
+}
+
+/// What would be lost with a worktree.
+pub(crate) fn losses(git: &Git, what: &OwedKind) -> LossesView {
+    match record_of(what) {
+        Ok(record) => losses_view(&kennel_worktree::losses(git, &record)),
+        Err(why) => LossesView { unknown: Some(why), ..LossesView::default() },
+    }
+}
+
+fn losses_view(losses: &Losses) -> LossesView {
+    LossesView {
+        why: losses.why.iter().map(Why::to_string).collect(),
+        changes: losses.changes.count(),
+        changed: losses.changes.some.iter().map(|path| path.display().to_string()).collect(),
+        commits: losses.commits.count,
+        newest: losses
+            .commits
+            .newest
+            .iter()
+            .map(|commit| CommitView { id: commit.id.clone(), subject: commit.subject.clone() })
+            .collect(),
+        unknown: losses.unknown.clone(),
+    }
+}
+
+fn listed(why: &[Why]) -> String {
+    why.iter().map(Why::to_string).collect::<Vec<_>>().join("; ")
+}
+
+/// An error with its causes.
+fn chain(error: &dyn Error) -> String {
+    let mut text = error.to_string();
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        text = format!("{text}: {error}");
+        cause = error.source();
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn owed(record: Option<&str>) -> OwedKind {
+        OwedKind::Worktree {
+            repo: "/r".into(),
+            path: "/t".into(),
+            branch: "b".into(),
+            record: record.map(ToOwned::to_owned),
+        }
+    }
+
+    #[test]
+    fn what_nobody_wrote_down_is_kept_and_not_guessed_at() {
+        let git = Git::new([]);
+        for record in [None, Some("{}"), Some("half")] {
+            let (event, _) = remove_it(&git, owed(record));
+            assert!(matches!(event, Event::Kept { .. }), "{event:?}");
+            assert!(make_it(&git, &owed(record)).is_err());
+            assert!(losses(&git, &owed(record)).unknown.is_some());
+            assert!(remove_on_request(&git, &owed(record), true).is_err());
+        }
+    }
+
+    #[test]
+    fn only_what_git_needs_is_kept_of_an_environment() {
+        let all = ["PATH", "HOME", "GIT_CONFIG_GLOBAL", "API_KEY", "GIT_TOKEN"];
+        let all = all.map(|name| (OsString::from(name), OsString::from("x"))).to_vec();
+        let kept: Vec<_> = needed_of(&all).into_iter().map(|(name, _)| name).collect();
+        assert_eq!(kept, ["PATH", "HOME", "GIT_CONFIG_GLOBAL"]);
+    }
+
+    #[test]
+    fn causes_are_told() {
+        let error = kennel_worktree::LockError::Open {
+            path: "/lock".into(),
+            source: std::io::ErrorKind::PermissionDenied.into(),
+        };
+        assert_eq!(chain(&error), "can't lock /lock: permission denied");
+    }
+}
