@@ -1,4 +1,4 @@
-//! Who may start, who waits in line, who is refused.
+//! Which sessions start, wait in the queue, or are refused.
 
 use std::fs;
 
@@ -14,7 +14,7 @@ fn scene(config: &str) -> Option<Scene> {
     Some(scene)
 }
 
-/// An agent that counts how many of its kind there are, and notes if those are more than ten.
+/// An agent that counts its live copies and records if there are more than ten.
 const COUNTED: &str = "mkdir -p slots; : > slots/$$; \
     [ $(ls slots | wc -l) -gt 10 ] && : > over; \
     while [ ! -e go ]; do sleep 0.02; done; rm slots/$$";
@@ -32,8 +32,8 @@ fn of_fifty_at_once_ten_live_and_the_others_are_refused() {
     assert_eq!((taken.len(), refused.len()), (10, 40));
     for answer in refused {
         assert_eq!(answer.code, 202, "{answer:?}");
-        let told = "10 sessions are live, and the limit is 10";
-        assert!(answer.stderr.contains(told), "{answer:?}");
+        let reported = "10 sessions are live, and the limit is 10";
+        assert!(answer.stderr.contains(reported), "{answer:?}");
     }
     assert_eq!(scene.sessions().len(), 10, "nothing was made for the others");
     fs::write(scene.path("work/go"), "").expect("a file");
@@ -62,7 +62,7 @@ fn of_fifty_at_once_ten_live_and_the_others_queue() {
     fs::write(scene.path("work/go"), "").expect("a file");
     eventually("all have ended", || {
         let sessions = scene.sessions();
-        // One that was seen to be gone makes room.
+        // A session that was seen to be gone makes room.
         let open =
             |it: &&Value| !matches!(it["phase"].as_str(), Some("queued" | "reaped" | "cleaned"));
         assert!(sessions.iter().filter(open).count() <= 10, "{sessions:#?}");
@@ -74,7 +74,7 @@ fn of_fifty_at_once_ten_live_and_the_others_queue() {
     scene.stop_daemon();
 }
 
-/// A session that waits in line, with something in its environment.
+/// A queued session with a variable in its environment.
 fn queue(scene: &Scene, name: &str) -> String {
     let flags = ["--queue", "--name", name, "-e", &format!("WORD={name}")];
     scene.launch_command(&flags, &["/bin/sh", "-c", "echo $WORD >> order; sleep 100"])
@@ -84,9 +84,9 @@ fn place(scene: &Scene, name: &str) -> Value {
     scene.session(name)["queue_place"].clone()
 }
 
-/// Also over the death of the daemon, and over its planned restart.
+/// This also holds after a crash and a planned restart of the daemon.
 #[test]
-fn the_line_keeps_its_order_and_whoever_is_cancelled_leaves_it() {
+fn the_queue_keeps_its_order_and_cancelled_sessions_leave_it() {
     let Some(scene) = scene("daemon.max_live = 1\n") else { return };
     for name in ["a", "b", "c", "d", "e"] {
         queue(&scene, name);
@@ -118,7 +118,7 @@ fn the_line_keeps_its_order_and_whoever_is_cancelled_leaves_it() {
 }
 
 #[test]
-fn a_foreground_run_waits_in_line_and_says_where() {
+fn a_queued_foreground_run_shows_its_position() {
     let Some(scene) = scene("daemon.max_live = 1\n") else { return };
     let first = scene.launch_ready(&[], &["sleep"]);
     let refused = scene.run(&[], &["exit", "3"]);
@@ -151,13 +151,13 @@ fn a_foreground_run_waits_in_line_and_says_where() {
 }
 
 #[test]
-fn a_cap_on_a_name_holds_up_nobody_else() {
+fn a_limit_on_a_name_holds_up_no_other_session() {
     let Some(scene) = scene("[daemon.max_live_by_name]\n'ci-*' = 1\n") else { return };
     scene.launch(&["--name", "ci-1"], &["sleep"]);
     let refused = scene.run(&["-d", "--name", "ci-2"], &["sleep"]);
     assert_eq!(refused.code, 202, "{refused:?}");
-    let told = "1 session with a name like \"ci-*\" is live, and the limit is 1";
-    assert!(refused.stderr.contains(told), "{refused:?}");
+    let reported = "1 session with a name like \"ci-*\" is live, and the limit is 1";
+    assert!(refused.stderr.contains(reported), "{refused:?}");
     scene.launch(&["--name", "other"], &["sleep"]);
     scene.launch(&["--name", "ci-3", "--queue"], &["sleep"]);
     assert_eq!(place(&scene, "ci-3"), 1);
@@ -167,15 +167,15 @@ fn a_cap_on_a_name_holds_up_nobody_else() {
     scene.stop_daemon();
 }
 
-/// What runs goes on; nothing is made for who is refused.
+/// Running sessions continue; nothing is created for a refused one.
 #[test]
 fn without_room_on_the_machine_nothing_new_is_started() {
     let Some(scene) = scene("daemon.min_free_disk = '8000000T'\n") else { return };
     let refused = scene.run(&["-d"], &["sleep"]);
     assert_eq!(refused.code, 202, "{refused:?}");
-    let told = "of disk are free, ";
+    let reported = "of disk are free, ";
     assert!(refused.stderr.contains("no room for another session: "), "{refused:?}");
-    assert!(refused.stderr.contains(told), "{refused:?}");
+    assert!(refused.stderr.contains(reported), "{refused:?}");
     assert_eq!(scene.sessions(), Vec::<Value>::new());
     configure(&scene, "");
     scene.call_ok(&["daemon", "restart"]);
@@ -189,9 +189,9 @@ fn without_room_on_the_machine_nothing_new_is_started() {
     scene.stop_daemon();
 }
 
-/// The daemon is killed twice: whoever waits in line keeps the place, the streams and the session.
+/// The daemon is killed twice: a queued client keeps its position, streams and session.
 #[test]
-fn a_foreground_run_in_line_outlives_the_daemon() {
+fn a_queued_foreground_run_outlives_the_daemon() {
     let Some(scene) = scene("daemon.max_live = 1\n") else { return };
     let first = scene.launch(&[], &["sleep"]);
     let text = scene.path("work/text");
@@ -228,9 +228,9 @@ fn a_foreground_run_in_line_outlives_the_daemon() {
     scene.stop_daemon();
 }
 
-/// Who went with the daemon is not waited for.
+/// Kennel does not wait for a client that died with the daemon.
 #[test]
-fn a_client_in_line_that_was_killed_with_the_daemon_is_not_waited_for() {
+fn a_queued_client_killed_with_the_daemon_is_dropped() {
     let Some((scene, faults)) = scene_with_points(Who::Other, Pen::Subtree) else { return };
     configure(&scene, "daemon.max_live = 1\n");
     let first = scene.launch(&[], &["sleep"]);
@@ -239,7 +239,7 @@ fn a_client_in_line_that_was_killed_with_the_daemon_is_not_waited_for() {
         scene.sessions().iter().any(|it| it["name"] == "x" && it["queue_place"] == 1)
     });
     let daemon = scene.daemon().expect("a daemon");
-    // It sees nothing of the daemon's end, nor the daemon anything of its.
+    // Neither notices the end of the other.
     waiting.signal("STOP");
     signal(daemon, "KILL");
     waiting.signal("KILL");
@@ -254,9 +254,9 @@ fn a_client_in_line_that_was_killed_with_the_daemon_is_not_waited_for() {
     scene.stop_daemon();
 }
 
-/// The same for another launch.
+/// The same holds for a resume.
 #[test]
-fn a_foreground_resume_in_line_outlives_the_daemon() {
+fn a_queued_foreground_resume_outlives_the_daemon() {
     let Some(scene) = scene("daemon.max_live = 1\n") else { return };
     let ended = scene.launch_command(&["--name", "x"], &["/bin/sh", "-c", "echo $WORD; exit 7"]);
     scene.wait_phase(&ended, "cleaned");

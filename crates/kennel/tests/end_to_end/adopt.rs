@@ -1,5 +1,5 @@
-//! R4: a session that a user started in their own terminal is listed as the user's own, and never ended by limits,
-//! caps or the end of everything.
+//! R4: a session that a user started in a terminal is listed as the user's own. Limits and shutdown
+//! never end it.
 
 use std::fs;
 use std::path::Path;
@@ -15,7 +15,7 @@ use crate::config::configure;
 use crate::crash_case::about_terminals;
 use crate::launch_and_cancel::scene_with_points;
 
-/// A program that the scene's user has started without Kennel. It is up.
+/// A running program that the scene's user started without Kennel.
 fn own(scene: &Scene, behaviour: &[&str]) -> Running {
     let mut command = scene.command(Path::new(&scene.fake_agent()));
     command.args(behaviour).stdout(Stdio::piped());
@@ -30,7 +30,7 @@ fn adopt(scene: &Scene, own: &Running, flags: &[&str]) -> String {
     said.trim_end().to_owned()
 }
 
-/// Ends what a test has started itself.
+/// Ends a process that the test started.
 fn end(own: Running) {
     own.signal("KILL");
     let _killed = own.wait();
@@ -47,7 +47,7 @@ fn kill_daemon(scene: &Scene) {
     signal(scene.daemon().expect("a daemon"), "KILL");
 }
 
-/// `kennel report ARGS…` with the token that was left for it.
+/// `kennel report ARGS…` with the token from its token file.
 fn report(scene: &Scene, id: &str, args: &[&str]) -> Ended {
     let mut command = scene.kennel(&[&["report"], args].concat());
     command.env("KENNEL_SESSION", id);
@@ -55,9 +55,9 @@ fn report(scene: &Scene, id: &str, args: &[&str]) -> Ended {
     Running::start(command).wait()
 }
 
-/// A name that is taken for an id ends the wrong session, whoever started it.
+/// A name that looks like an id could end the wrong session.
 #[test]
-fn it_gets_no_name_that_is_taken_for_an_id() {
+fn a_name_that_looks_like_an_id_is_refused() {
     let Some(scene) = Scene::new(Who::Other, Pen::Subtree) else { return };
     let id = scene.launch_ready(&[], &["sleep"]);
     let own = own(&scene, &["sleep"]);
@@ -104,7 +104,7 @@ everywhere! {
         scene.stop_daemon();
     }
 
-    fn it_survives_whatever_ends_everything_else(scene: Scene) {
+    fn it_survives_everything_that_ends_other_sessions(scene: Scene) {
         configure(&scene, "[run]\ntimeout = '1s'\nidle = '1s'\nsilence = '1s'\n");
         let mut own = own(&scene, &["sleep"]);
         let id = adopt(&scene, &own, &["--name", "mine"]);
@@ -116,7 +116,7 @@ everywhere! {
         scene.wait_phase(&launched, "cleaned");
         scene.call_ok(&["strays", "--end"]);
         scene.call_ok(&["prune"]);
-        // Killed, and found again.
+        // The daemon is killed and finds it again.
         for _ in 0..2 {
             kill_daemon(&scene);
             assert_eq!(scene.wait_phase(&id, "running")["pid"], own.pid());
@@ -161,12 +161,12 @@ everywhere! {
         scene.stop_daemon();
     }
 
-    fn one_that_ignores_term_is_killed_after_its_grace(scene: Scene) {
+    fn an_adopted_process_that_ignores_term_is_killed_after_its_grace(scene: Scene) {
         let own = own(&scene, &["ignore-term", "0"]);
         let id = adopt(&scene, &own, &[]);
         let stopping = Running::start(scene.kennel(&["stop", "--grace", "1s", &id]));
         scene.wait_phase(&id, "stopping");
-        // Whoever asked may be forgotten: the wish is on record.
+        // The caller may be gone: the stop is on record.
         kill_daemon(&scene);
         let ended = stopping.wait();
         assert_eq!(ended.code, 0, "{ended:?}");
@@ -175,7 +175,7 @@ everywhere! {
         scene.stop_daemon();
     }
 
-    fn twice_is_once(scene: Scene) {
+    fn adopting_twice_returns_the_same_session(scene: Scene) {
         let own = own(&scene, &["sleep"]);
         let pid = own.pid().to_string();
         let several: Vec<_> = (0..4).map(|_| Running::start(scene.kennel(&["adopt", &pid]))).collect();
@@ -193,7 +193,7 @@ everywhere! {
         scene.stop_daemon();
     }
 
-    fn it_is_let_go_without_being_touched(scene: Scene) {
+    fn forgetting_it_leaves_the_process_running(scene: Scene) {
         let mut own = own(&scene, &["sleep"]);
         let id = adopt(&scene, &own, &["--name", "mine"]);
         assert_eq!(scene.call_ok(&["forget", "mine"]), "mine: let go; it goes on by itself\n");
@@ -214,7 +214,7 @@ everywhere! {
         scene.stop_daemon();
     }
 
-    fn what_needs_a_keeper_is_refused(scene: Scene) {
+    fn commands_that_need_a_keeper_are_refused(scene: Scene) {
         let own = own(&scene, &["sleep"]);
         let id = adopt(&scene, &own, &["--name", "mine"]);
         refused(&scene, &["logs", "mine"], "started in a terminal");
@@ -233,7 +233,7 @@ everywhere! {
         scene.stop_daemon();
     }
 
-    fn it_reports_by_what_it_was_given(scene: Scene) {
+    fn it_reports_with_its_own_token(scene: Scene) {
         let own = own(&scene, &["sleep"]);
         let given = scene.call_json(&["adopt", "--json", &own.pid().to_string()]);
         let id = given["session"]["id"].as_str().expect("an id").to_owned();
@@ -258,7 +258,7 @@ everywhere! {
         scene.stop_daemon();
     }
 
-    /// The variables for a shell, and the default: whoever calls.
+    /// The variables for a shell; without a pid, the caller is adopted.
     fn a_shell_adopts_itself(scene: Scene) {
         let kennel = scene.path("kennel");
         let script = format!(
@@ -277,12 +277,12 @@ everywhere! {
         let ended = shell.wait();
         assert!(ended.stdout.contains(session["id"].as_str().expect("an id")), "{ended:?}");
         let over = scene.wait_phase("shell", "cleaned");
-        let told = &over["exit"]["kind"];
-        assert!(told == "code" || told == "unknown", "{over:#}");
+        let reported = &over["exit"]["kind"];
+        assert!(reported == "code" || reported == "unknown", "{over:#}");
         scene.stop_daemon();
     }
 
-    fn what_is_in_a_session_is_refused(scene: Scene) {
+    fn a_process_inside_a_session_is_refused(scene: Scene) {
         let kennel = scene.path("kennel");
         let script = format!(
             "exec 2>&1; {0} adopt; echo first $?; env -i {0} --home {1} adopt; echo second $?; exec {2} sleep",
@@ -308,7 +308,7 @@ everywhere! {
         scene.stop_daemon();
     }
 
-    fn nobody_and_the_machine_itself_are_refused(scene: Scene) {
+    fn a_missing_process_and_pid_1_are_refused(scene: Scene) {
         let mut gone = scene.command(Path::new("/bin/true"));
         gone.stdout(Stdio::piped());
         let gone = Running::start(gone);
@@ -321,8 +321,8 @@ everywhere! {
         scene.stop_daemon();
     }
 
-    /// With room for one, and that one there already.
-    fn it_takes_nobodys_place(scene: Scene) {
+    /// With a limit of one, and one session already live.
+    fn it_does_not_count_against_limits(scene: Scene) {
         configure(&scene, "[daemon]\nmax_live = 1\n");
         let own = own(&scene, &["sleep"]);
         let id = adopt(&scene, &own, &[]);
@@ -338,7 +338,7 @@ everywhere! {
     }
 }
 
-/// Another user's process is none of ours, whoever we are.
+/// Another user's process is refused, for root too.
 #[test]
 fn another_users_process_is_refused() {
     let Some(scene) = Scene::new(Who::Other, Pen::Subtree) else { return };
@@ -352,7 +352,7 @@ fn another_users_process_is_refused() {
     root.stop_daemon();
 }
 
-/// The daemon is killed at each step; whoever asks gets one session, and it is followed to its end.
+/// The daemon is killed at each step; the caller gets one session, which Kennel follows to its end.
 #[test]
 fn it_is_adopted_once_wherever_the_daemon_is_killed() {
     for point in about_terminals() {
@@ -388,8 +388,8 @@ fn it_is_adopted_once_wherever_the_daemon_is_killed() {
     }
 }
 
-/// The daemon and the adopted process are gone, and a stranger has its number. In a pid namespace of its own, where
-/// nobody else takes numbers.
+/// The daemon and the adopted process are gone, and another process has its pid. This runs in its own pid namespace,
+/// where no other process takes pids.
 const NUMBER_BECOMES_ANOTHERS: &str = r#"
     sleep 300 &
     own=$!
@@ -411,7 +411,7 @@ const NUMBER_BECOMES_ANOTHERS: &str = r#"
 
 /// I1
 #[test]
-fn another_with_its_number_is_not_taken_for_it() {
+fn another_process_with_its_pid_is_not_adopted() {
     let Some(scene) = Scene::new(Who::Root, Pen::Subtree) else { return };
     let ended = crate::identity::in_container(&scene, NUMBER_BECOMES_ANOTHERS);
     if ended.stdout.contains("another number") {
@@ -425,9 +425,9 @@ fn another_with_its_number_is_not_taken_for_it() {
     eventually("the container is gone", || scene.all_processes().is_empty());
 }
 
-/// I5: what the record says of another boot is void, whatever has that number now.
+/// I5: an identity of another boot is void, whichever process has that pid now.
 #[test]
-fn after_a_restart_of_the_machine_it_is_gone() {
+fn after_a_reboot_it_is_gone() {
     let Some(scene) = Scene::new(Who::Other, Pen::Subtree) else { return };
     let mut own = own(&scene, &["sleep"]);
     let id = adopt(&scene, &own, &[]);
@@ -449,7 +449,7 @@ fn after_a_restart_of_the_machine_it_is_gone() {
     scene.stop_daemon();
 }
 
-/// The socket alone will do.
+/// The socket is enough.
 #[test]
 fn it_can_be_adopted_over_the_socket() {
     let Some(scene) = Scene::new(Who::Other, Pen::Subtree) else { return };
@@ -474,9 +474,9 @@ fn it_can_be_adopted_over_the_socket() {
     scene.stop_daemon();
 }
 
-/// Its parent takes its time: until then nobody else hears how it ended.
+/// Until its parent reaps it, the kernel reports its status to no other process.
 #[test]
-fn one_whose_parent_reaps_it_late_has_its_status_all_the_same() {
+fn its_status_is_known_although_its_parent_reaps_it_late() {
     if !kennel_sys::pidfd::tells_more() {
         skip("the status of one that is reaped late", "the kernel tells its parent only");
         return;

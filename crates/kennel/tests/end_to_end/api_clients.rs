@@ -1,4 +1,4 @@
-//! Programs that go away in the middle, ask twice, or ask all at once: over HTTP, by the client crate.
+//! Programs that disconnect early, repeat requests or send many at once, with the client crate.
 
 use std::fs;
 use std::thread;
@@ -8,12 +8,12 @@ use kennel_testing::{Pen, Scene, Who, eventually};
 use kennel_types::api::{CreateRequest, ListRequest, StopRequest, Text};
 use kennel_types::{AgentSpec, Phase, Seat, SessionView};
 
-use crate::ask::Company;
+use crate::ask::AskScene;
 use crate::client::{kennel_of, request};
 use crate::config::configure;
 
 fn scene() -> Option<Scene> {
-    // The socket is the owner's alone, and it is us who connect.
+    // Only the owner may use the socket, and the test itself connects.
     let scene = Scene::new(Who::Root, Pen::Subtree)?;
     scene.call_ok(&["daemon", "start"]);
     Some(scene)
@@ -31,7 +31,7 @@ fn all(kennel: &Client) -> Vec<SessionView> {
     kennel.sessions(&ListRequest { all: true, ..ListRequest::default() }).expect("a list")
 }
 
-/// B3: whoever removes it wins, or is told to stop it first; nothing appears later.
+/// B3: a removal succeeds or asks to stop the session first; nothing appears later.
 #[test]
 fn a_session_that_is_removed_while_it_starts_is_gone() {
     let Some(scene) = scene() else { return };
@@ -44,7 +44,7 @@ fn a_session_that_is_removed_while_it_starts_is_gone() {
         loop {
             match kennel.remove(&name) {
                 Ok(()) => break,
-                // It is not there yet, or lives.
+                // It does not exist yet, or it is live.
                 Err(ClientError::Problem(problem))
                     if ["not_found", "conflict"].contains(&&*problem.code) =>
                 {
@@ -57,25 +57,25 @@ fn a_session_that_is_removed_while_it_starts_is_gone() {
                 Err(error) => panic!("{error}"),
             }
         }
-        // It was told what became of it, one way or the other.
-        let told = starting.receive::<SessionView>();
-        assert!(told.is_ok_and(|session| session.phase >= Phase::Running), "round {round}");
+        // The client learned the outcome in either case.
+        let reported = starting.receive::<SessionView>();
+        assert!(reported.is_ok_and(|session| session.phase >= Phase::Running), "round {round}");
         assert!(matches!(kennel.session(&name), Err(ClientError::Problem(_))), "round {round}");
     }
     scene.assert_nothing_left_soon();
     scene.stop_daemon();
 }
 
-/// B4: the session is owned and settles, whether its program waits for the answer or not.
+/// B4: the session is owned and ends properly, whether or not its client waits for the response.
 #[test]
-fn a_session_whose_client_vanishes_is_owned_or_was_never_begun() {
+fn a_session_whose_client_vanishes_is_owned_or_never_started() {
     let Some(scene) = scene() else { return };
     let kennel = kennel_of(&scene);
     for (round, tethered) in (0..20).map(|round| (round, round % 2 == 0)) {
         let mut request = named(&scene, &format!("b4-{round}"), &["sleep"]);
         request.spec.tethered = tethered;
         drop(kennel.send("POST", "/v1/sessions", Some(&request), Patience::Endless).expect("sent"));
-        // The same once more is the same session, or the first of its kind: never a second one. One that was tied to
+        // A repeated request returns the same session or creates the first one, never a second. A session tied to
         // the first client has ended with it.
         let again = kennel.create(&request, Until::Started).expect("an answer");
         let alike =
@@ -94,7 +94,7 @@ fn a_session_whose_client_vanishes_is_owned_or_was_never_begun() {
 
 /// B8: KILL is still sent, and the stop completes.
 #[test]
-fn a_stop_goes_on_without_the_client_that_asked_for_it() {
+fn a_stop_completes_without_its_client() {
     let Some(scene) = scene() else { return };
     let kennel = kennel_of(&scene);
     let session = kennel
@@ -116,7 +116,7 @@ fn a_stop_goes_on_without_the_client_that_asked_for_it() {
 
 /// B11: fifty programs at once against a limit of ten.
 #[test]
-fn of_fifty_programs_at_once_ten_get_a_session_and_the_others_a_reason() {
+fn of_fifty_concurrent_programs_ten_get_a_session_and_the_others_a_reason() {
     const LIMIT: usize = 10;
     let Some(scene) = Scene::new(Who::Root, Pen::Subtree) else { return };
     configure(&scene, "daemon.max_live = 10\n");
@@ -146,9 +146,9 @@ fn of_fifty_programs_at_once_ten_get_a_session_and_the_others_a_reason() {
     scene.assert_nothing_left_soon();
 }
 
-/// R3: a client whose deadline was shorter than ours asks again, with the same key.
+/// R3: a client with a shorter deadline than the daemon's repeats its request with the same key.
 #[test]
-fn a_request_that_is_repeated_with_its_key_is_the_same_session() {
+fn a_repeated_request_with_its_key_returns_the_same_session() {
     let Some(scene) = scene() else { return };
     let kennel = kennel_of(&scene);
     let request = named(&scene, "slow", &["sleep"]);
@@ -159,12 +159,12 @@ fn a_request_that_is_repeated_with_its_key_is_the_same_session() {
         );
         eventually("it is on record", || kennel.session("slow").is_ok());
     }
-    // Two of them lose patience.
+    // Two of them give up.
     asked.truncate(2);
-    let told: Vec<SessionView> =
+    let reported: Vec<SessionView> =
         asked.into_iter().map(|sent| sent.receive().expect("an answer")).collect();
-    assert!(told.iter().all(|session| session.id == told[0].id), "{told:#?}");
-    // A key as the header has it.
+    assert!(reported.iter().all(|session| session.id == reported[0].id), "{reported:#?}");
+    // The key is in the header.
     let by_header = CreateRequest { argv: vec![Text::from("/bin/true")], ..request.clone() };
     let conflict =
         kennel.create(&by_header, Until::Started).expect_err("another command, the same key");
@@ -175,11 +175,13 @@ fn a_request_that_is_repeated_with_its_key_is_the_same_session() {
     scene.stop_daemon();
 }
 
-/// A prompt whose client vanishes at once: it is answered if it is not tied to anybody, and ended if it is.
+/// A prompt whose client vanishes at once is answered if it is detached, and ended if it is tied.
 #[test]
 fn a_prompt_whose_client_vanishes_is_answered_or_ended() {
-    let Some(company) = Company::new(Who::Root, Pen::Subtree, &["hang", "ok done"]) else { return };
-    let scene = &company.scene;
+    let Some(ask_scene) = AskScene::new(Who::Root, Pen::Subtree, &["hang", "ok done"]) else {
+        return;
+    };
+    let scene = &ask_scene.scene;
     scene.call_ok(&["daemon", "start"]);
     let kennel = kennel_of(scene);
     for tied in [true, false] {
@@ -192,7 +194,7 @@ fn a_prompt_whose_client_vanishes_is_answered_or_ended() {
         let session = kennel.create(&request, Until::Accepted).expect("a session");
         let wait = session_path(&session.session, if tied { "/wait?tied=true" } else { "/wait" });
         let waiting = kennel.send("GET", &wait, None::<&()>, Patience::Endless).expect("sent");
-        eventually("the agent is up", || company.launches().len() == if tied { 1 } else { 2 });
+        eventually("the agent is up", || ask_scene.launches().len() == if tied { 1 } else { 2 });
         drop(waiting);
         let over = kennel.wait(&session.session).expect("its end");
         let verdict = over.judged.as_ref().map(|judged| judged.verdict.kind.to_string());

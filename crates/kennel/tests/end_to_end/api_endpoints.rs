@@ -1,4 +1,4 @@
-//! Every place of the API is used once, as its description has it.
+//! Every endpoint of the API is used once, as its description says.
 
 use std::cell::RefCell;
 use std::collections::BTreeSet;
@@ -8,17 +8,17 @@ use kennel_client::{Client, Patience};
 use kennel_testing::{Pen, Scene, Who, eventually};
 use serde_json::{Value, json};
 
-use crate::ask::Company;
+use crate::ask::AskScene;
 use crate::client::kennel_of;
 
-/// A client that notes what it has used.
-struct Noting {
+/// A client that records which endpoints it used.
+struct RecordingClient {
     kennel: Client,
     description: Value,
     used: RefCell<BTreeSet<String>>,
 }
 
-impl Noting {
+impl RecordingClient {
     fn new(kennel: Client) -> Self {
         let description = kennel.get("/v1/openapi.json").expect("the description");
         Self { kennel, description, used: RefCell::default() }
@@ -33,7 +33,7 @@ impl Noting {
             let fits = |(place, part): (&&str, &&str)| place.starts_with('{') || place == part;
             places.len() == parts.len() && places.iter().zip(&parts).all(fits)
         };
-        // A word in the path goes before a place for any.
+        // A literal path segment takes precedence over a parameter.
         let template = paths
             .keys()
             .filter(fits)
@@ -61,7 +61,7 @@ impl Noting {
         self.ask("POST", target, body)
     }
 
-    /// For an answer that says nothing.
+    /// For a response without a body.
     fn tell(&self, method: &str, target: &str, body: &Value) {
         self.note(method, target);
         let body = (!body.is_null()).then_some(body);
@@ -69,7 +69,7 @@ impl Noting {
         sent.accepted().unwrap_or_else(|error| panic!("{method} {target}: {error}"));
     }
 
-    /// What is described and was not used.
+    /// The described endpoints that were not used.
     fn unused(&self) -> BTreeSet<String> {
         let paths = self.description["paths"].as_object().expect("paths").values();
         let operations = paths.flat_map(|path| path.as_object().expect("operations").values());
@@ -79,7 +79,7 @@ impl Noting {
     }
 }
 
-fn sessions(kennel: &Noting, scene: &Scene) {
+fn sessions(kennel: &RecordingClient, scene: &Scene) {
     let work = scene.path("work");
     let agent = scene.fake_agent();
     let env = json!({"PATH": "/usr/bin:/bin", "FAKE_AGENT_PIDS": scene.path("work/pids")});
@@ -118,8 +118,8 @@ fn sessions(kennel: &Noting, scene: &Scene) {
     assert_eq!(kennel.post("/v1/strays/end", &json!({})), json!({"ended": [], "still_alive": []}));
 }
 
-fn members(kennel: &Noting, company: &Company) {
-    let scene = &company.scene;
+fn members(kennel: &RecordingClient, ask_scene: &AskScene) {
+    let scene = &ask_scene.scene;
     let member = json!({"name": "ann", "seat": {"agent": "claude"}, "cwd": scene.path("work")});
     kennel.post("/v1/members", &member);
     assert_eq!(kennel.get("/v1/members")[0]["name"], "ann");
@@ -135,8 +135,8 @@ fn members(kennel: &Noting, company: &Company) {
     kennel.tell("DELETE", "/v1/members/ann?force=true&by=a%20test", &Value::Null);
 }
 
-fn plans(kennel: &Noting, company: &Company) {
-    let scene = &company.scene;
+fn plans(kennel: &RecordingClient, ask_scene: &AskScene) {
+    let scene = &ask_scene.scene;
     let path = format!("{}:/usr/bin:/bin", scene.path("bin").display());
     let agent = json!({"name": "a", "who": {"agent": "claude"}, "prompt": {"text": "hi"}});
     let spec = json!({"name": "small", "stages": [{"name": "one", "agents": [agent]}]});
@@ -159,11 +159,11 @@ fn plans(kennel: &Noting, company: &Company) {
     assert!(sent.receive::<Value>().is_err(), "everything is done");
 }
 
-/// Those that are only for whoever is at the socket.
+/// Endpoints that need the socket.
 const AT_SOCKET: &[&str] =
     &["listen", "makeLink", "getToken", "listTokens", "addToken", "revokeToken", "rotateToken"];
 
-fn access(kennel: &Noting) {
+fn access(kennel: &RecordingClient) {
     let listen = kennel.post("/v1/access/listen", &json!({}));
     assert!(
         listen["url"].as_str().expect("a place").starts_with("http://127.0.0.1:"),
@@ -178,35 +178,35 @@ fn access(kennel: &Noting) {
     kennel.ask("DELETE", "/v1/access/tokens/ci", &Value::Null);
 }
 
-/// Those that other tests use, each with its reason.
+/// Endpoints that other tests cover, with the reason.
 const ELSEWHERE: &[&str] = &[
-    // They end or change the daemon: shutdown.rs.
+    // They end or change the daemon: see shutdown.rs.
     "stopDaemon",
     "replaceDaemon",
     // It is a WebSocket: api/terminal.rs.
     "attach",
-    // It needs a session that is lost: deaths.rs.
+    // It needs a lost session: see supervisor_death.rs.
     "forgetSession",
-    // They need a process of the user's, or of an agent: adopt.rs, reports.rs.
+    // They need a user's or an agent's process: see adopt.rs and reports.rs.
     "adopt",
     "report",
-    // It is for browsers: access/dashboard.rs.
+    // It is for browsers: see access/dashboard.rs.
     "logOut",
-    // They need a worktree that is kept: worktrees/.
+    // They need a kept worktree: see worktrees/.
     "removeWorktree",
     "getWorktreeLosses",
 ];
 
-fn every_place(company: &Company, kennel: Client, at_socket: bool) {
-    let kennel = Noting::new(kennel);
+fn every_place(ask_scene: &AskScene, kennel: Client, at_socket: bool) {
+    let kennel = RecordingClient::new(kennel);
     kennel.note("GET", "/v1/openapi.json");
     let daemon = kennel.get("/v1/daemon");
     assert!(daemon["pid"].as_i64().is_some(), "{daemon:#}");
     let via = if at_socket { "socket" } else { "token" };
     assert_eq!(kennel.get("/v1/access/me")["via"], via);
-    sessions(&kennel, &company.scene);
-    members(&kennel, company);
-    plans(&kennel, company);
+    sessions(&kennel, &ask_scene.scene);
+    members(&kennel, ask_scene);
+    plans(&kennel, ask_scene);
     assert_eq!(kennel.get("/v1/worktrees"), json!({"worktrees": []}));
     kennel.note("GET", "/v1/events");
     let events =
@@ -224,33 +224,33 @@ fn every_place(company: &Company, kennel: Client, at_socket: bool) {
     let left = ELSEWHERE.iter().chain(if at_socket { &[] } else { AT_SOCKET });
     let left: BTreeSet<_> = left.map(ToString::to_string).collect();
     assert_eq!(kennel.unused(), left);
-    company.scene.assert_nothing_left_soon();
+    ask_scene.scene.assert_nothing_left_soon();
 }
 
 #[test]
-fn every_place_of_the_api_is_used_over_the_socket() {
-    let Some(company) = Company::new(Who::Root, Pen::Subtree, &["ok done"]) else { return };
-    company.scene.call_ok(&["daemon", "start"]);
-    every_place(&company, kennel_of(&company.scene), true);
-    company.scene.stop_daemon();
+fn every_endpoint_works_over_the_socket() {
+    let Some(ask_scene) = AskScene::new(Who::Root, Pen::Subtree, &["ok done"]) else { return };
+    ask_scene.scene.call_ok(&["daemon", "start"]);
+    every_place(&ask_scene, kennel_of(&ask_scene.scene), true);
+    ask_scene.scene.stop_daemon();
 }
 
 #[test]
-fn every_place_of_the_api_is_used_over_tcp() {
-    let Some(company) = Company::new(Who::Root, Pen::Subtree, &["ok done"]) else { return };
-    company.scene.call_ok(&["daemon", "start", "--listen", "127.0.0.1:0"]);
-    let kennel = kennel_of(&company.scene);
+fn every_endpoint_works_over_tcp() {
+    let Some(ask_scene) = AskScene::new(Who::Root, Pen::Subtree, &["ok done"]) else { return };
+    ask_scene.scene.call_ok(&["daemon", "start", "--listen", "127.0.0.1:0"]);
+    let kennel = kennel_of(&ask_scene.scene);
     let token: Value = kennel.get("/v1/access/token").expect("a token");
     let daemon = kennel.daemon().expect("a daemon");
     let address = daemon.listen.expect("it listens").address;
     let token = token["secret"].as_str().expect("a secret").to_owned();
-    every_place(&company, Client::at_port(address.parse().expect("an address"), token), false);
-    company.scene.stop_daemon();
+    every_place(&ask_scene, Client::at_port(address.parse().expect("an address"), token), false);
+    ask_scene.scene.stop_daemon();
 }
 
-/// What is refused has one shape, whoever refuses it.
+/// All errors have the same shape, wherever they come from.
 #[test]
-fn every_refusal_is_a_problem() {
+fn every_error_is_problem_details() {
     let Some(scene) = Scene::new(Who::Root, Pen::Subtree) else { return };
     scene.call_ok(&["daemon", "start"]);
     let kennel = kennel_of(&scene);

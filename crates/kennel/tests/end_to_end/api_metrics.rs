@@ -1,4 +1,4 @@
-//! What those are told who watch: figures for Prometheus, health, the doctor over HTTP, what sessions use.
+//! Monitoring: Prometheus metrics, health, the doctor over HTTP, and resource usage.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -12,17 +12,17 @@ use kennel_testing::{
 };
 use serde_json::Value;
 
-use crate::ask::Company;
+use crate::ask::AskScene;
 use crate::reports::reporting;
 
-/// How long any answer may take.
-const PATIENCE: Duration = Duration::from_secs(120);
+/// How long any response may take.
+const TIMEOUT: Duration = Duration::from_secs(120);
 
-/// A request that is out.
+/// Sends a request.
 fn request(scene: &Scene, path: &str) -> UnixStream {
     let socket = scene.kennel_home().join("kennel.sock");
     let mut stream = UnixStream::connect(socket).expect("the daemon listens");
-    stream.set_read_timeout(Some(PATIENCE)).expect("a bound");
+    stream.set_read_timeout(Some(TIMEOUT)).expect("a bound");
     write!(stream, "GET {path} HTTP/1.0\r\nHost: kennel\r\n\r\n").expect("sent");
     stream
 }
@@ -41,7 +41,7 @@ fn get_json(scene: &Scene, path: &str) -> (u16, Value) {
     (status, serde_json::from_str(&body).unwrap_or_else(|_| panic!("no JSON: {body}")))
 }
 
-/// A scene whose socket this process may use: it is its owner's alone.
+/// A scene whose socket this process may use, because it is its owner.
 fn own_scene(pen: Pen) -> Option<Scene> {
     if !is_root() {
         skip("a look at the daemon's figures", "the scene is another user's");
@@ -52,7 +52,7 @@ fn own_scene(pen: Pen) -> Option<Scene> {
     Some(scene)
 }
 
-/// Figures by name and labels, read as strictly as the format is written.
+/// Metrics by name and labels, parsed as strictly as the format is specified.
 struct Figures {
     samples: BTreeMap<String, f64>,
     /// The families, with their types.
@@ -73,7 +73,7 @@ impl Figures {
         assert!(text.ends_with('\n'), "the last line is whole");
         let mut families = BTreeMap::new();
         let (mut samples, mut helped) = (BTreeMap::new(), BTreeSet::new());
-        // The family whose samples may come now.
+        // The family whose samples may follow now.
         let mut current: Option<(String, String)> = None;
         for line in text.lines() {
             if let Some(help) = line.strip_prefix("# HELP ") {
@@ -149,7 +149,7 @@ fn assert_labels(series: &str) {
     assert!(!value.contains(['"', '\\', '\n']), "one label, and nothing in it to escape: {series}");
 }
 
-/// What has changed between two looks.
+/// Checks what has changed between two scrapes.
 #[track_caller]
 fn assert_grown(before: &Figures, after: &Figures, by: &[(&str, f64)]) {
     for (series, by) in by {
@@ -226,7 +226,7 @@ fn exited(scene: &Scene) {
     let before = Figures::scrape(scene);
     let id = scene.launch_command(&[], &["/bin/sh", "-c", "printf 0123456789"]);
     scene.wait_phase(&id, "cleaned");
-    // It is looked at after everything else.
+    // It is examined after everything else.
     let printed = |figures: &Figures| figures.get("kennel_output_bytes_total");
     eventually("its output is counted", || printed(&Figures::scrape(scene)) > printed(&before));
     let grown = [
@@ -256,26 +256,26 @@ fn stray(scene: &Scene, id: &str) {
 }
 
 #[test]
-fn figures_follow_what_happens_in_a_cgroup_pen() {
+fn metrics_follow_events_in_a_cgroup_pen() {
     let Some(scene) = own_scene(Pen::Cgroup) else { return };
     figures_follow(&scene);
     scene.stop_daemon();
 }
 
 #[test]
-fn figures_follow_what_happens_in_a_subtree_pen() {
+fn metrics_follow_events_in_a_subtree_pen() {
     let Some(scene) = own_scene(Pen::Subtree) else { return };
     figures_follow(&scene);
     scene.stop_daemon();
 }
 
 #[test]
-fn a_new_daemon_counts_anew_and_sees_what_is_there() {
+fn a_new_daemon_resets_counters_and_keeps_gauges() {
     let Some(scene) = own_scene(Pen::Subtree) else { return };
     let id = scene.launch_ready(&[], &["sleep"]);
     let before = Figures::scrape(&scene);
     signal(scene.daemon().expect("a daemon"), "KILL");
-    scene.wait_phase(&id, "running"); // whoever asks waits for the next daemon
+    scene.wait_phase(&id, "running"); // the client waits for the next daemon
     let after = Figures::scrape(&scene);
     let began = "kennel_daemon_start_time_seconds";
     assert!(after.get(began) > before.get(began));
@@ -296,12 +296,12 @@ fn a_new_daemon_counts_anew_and_sees_what_is_there() {
 #[test]
 fn verdicts_and_retries_are_counted() {
     let Some(scene) = own_scene(Pen::Subtree) else { return };
-    let company = Company::in_scene(scene, &["ok one", "stale", "ok new"]);
-    company.add("anna");
-    let before = Figures::scrape(&company.scene);
+    let ask_scene = AskScene::in_scene(scene, &["ok one", "stale", "ok new"]);
+    ask_scene.add("anna");
+    let before = Figures::scrape(&ask_scene.scene);
     assert_eq!(before.get("kennel_members"), 1.0);
-    assert_eq!(company.ask(&["anna", "hello"]).code, 0);
-    assert_eq!(company.ask(&["anna", "and then?"]).code, 0);
+    assert_eq!(ask_scene.ask(&["anna", "hello"]).code, 0);
+    assert_eq!(ask_scene.ask(&["anna", "and then?"]).code, 0);
     let grown = [
         ("kennel_prompts_judged_total{verdict=\"succeeded\"}", 2.0),
         ("kennel_prompts_judged_total{verdict=\"stale_conversation\"}", 1.0),
@@ -309,7 +309,7 @@ fn verdicts_and_retries_are_counted() {
         ("kennel_restarts_total", 0.0),
         ("kennel_launches_total", 3.0),
     ];
-    let after = Figures::scrape(&company.scene);
+    let after = Figures::scrape(&ask_scene.scene);
     assert_grown(&before, &after, &grown);
     let sessions: f64 = after
         .samples
@@ -318,12 +318,12 @@ fn verdicts_and_retries_are_counted() {
         .map(|(_, n)| n)
         .sum();
     assert_eq!(sessions, 2.0, "three launches, two sessions");
-    company.end();
+    ask_scene.end();
 }
 
-/// The page and the daemon name the same.
+/// The documentation and the daemon list the same metrics.
 #[test]
-fn the_page_about_metrics_lists_what_there_is() {
+fn the_documentation_lists_every_metric() {
     let Some(scene) = own_scene(Pen::Subtree) else { return };
     let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../docs/metrics.md");
     let page = fs::read_to_string(path).expect("the page");
@@ -339,7 +339,7 @@ fn the_page_about_metrics_lists_what_there_is() {
 }
 
 #[test]
-fn it_is_ready_while_the_register_takes_writes() {
+fn the_daemon_is_ready_while_the_register_accepts_writes() {
     let Some(scene) = own_scene(Pen::Subtree) else { return };
     let (status, _, body) = get(&scene, "/healthz");
     assert_eq!((status, body.as_str()), (200, "ok\n"));
@@ -348,7 +348,7 @@ fn it_is_ready_while_the_register_takes_writes() {
     let names = ready["checks"].as_array().expect("checks").iter().map(|check| &check["name"]);
     let all = ["register", "owner", "adoption", "yard", "serving", "room"];
     assert_eq!(names.collect::<Vec<_>>(), all);
-    // Somebody takes it away: what would be written now is on no record that anybody finds.
+    // The register is moved away: what the daemon writes now would be lost.
     let (path, away) = (scene.kennel_home().join("register.db"), scene.path("away"));
     fs::rename(&path, &away).expect("taken away");
     let (status, ready) = get_json(&scene, "/readyz");
@@ -363,7 +363,7 @@ fn it_is_ready_while_the_register_takes_writes() {
 }
 
 #[test]
-fn it_is_not_ready_while_the_disk_has_less_room_than_it_must() {
+fn the_daemon_is_not_ready_while_the_disk_is_too_full() {
     let Some(scene) = Scene::new(Who::Root, Pen::Subtree).filter(|_| is_root()) else { return };
     let disk = SmallDisk::at_home(&scene);
     crate::config::configure(&scene, "daemon.min_free_disk = \"100K\"\n");
@@ -376,14 +376,14 @@ fn it_is_not_ready_while_the_disk_has_less_room_than_it_must() {
         let failed = checks.iter().filter(|check| check["passed"] == false);
         (status, failed.map(|check| check["name"].clone()).collect::<Vec<_>>())
     };
-    // What was measured a moment ago still counts.
+    // A recent measurement is still valid.
     eventually("it is noticed", || failed() == (503, vec!["room".into()]));
     disk.free();
     eventually("it is ready again", || get(&scene, "/readyz").0 == 200);
     scene.stop_daemon();
 }
 
-/// The names of all fields, and of those within.
+/// The names of all fields, nested ones included.
 fn shape(value: &Value) -> Value {
     match value {
         Value::Object(fields) => {
@@ -394,7 +394,7 @@ fn shape(value: &Value) -> Value {
     }
 }
 
-/// The processes of an examination.
+/// The processes of a doctor run.
 fn examining(scene: &Scene) -> Vec<i32> {
     let all = scene.processes().into_iter().filter(|process| process.state != 'Z');
     all.filter(|process| process.command.contains("doctor --json"))
@@ -403,20 +403,20 @@ fn examining(scene: &Scene) -> Vec<i32> {
 }
 
 #[test]
-fn the_doctor_says_over_http_what_the_program_says() {
+fn the_doctor_over_http_reports_what_the_cli_reports() {
     let Some(scene) = own_scene(Pen::Cgroup) else { return };
-    let (status, told) = get_json(&scene, "/v1/doctor");
-    assert_eq!(status, 200, "{told:#}");
+    let (status, reported) = get_json(&scene, "/v1/doctor");
+    assert_eq!(status, 200, "{reported:#}");
     let printed = Running::start(scene.kennel(&["doctor", "--json"])).wait();
     let printed: Value = serde_json::from_str(&printed.stdout).expect("JSON");
-    assert_eq!(shape(&told), shape(&printed));
-    assert_eq!(told["pen"], printed["pen"], "{told:#}");
+    assert_eq!(shape(&reported), shape(&printed));
+    assert_eq!(reported["pen"], printed["pen"], "{reported:#}");
     scene.assert_nothing_left();
     scene.stop_daemon();
 }
 
 #[test]
-fn whoever_hangs_up_on_the_doctor_leaves_no_process() {
+fn disconnecting_from_the_doctor_leaves_no_process() {
     let Some(scene) = own_scene(Pen::Cgroup) else { return };
     let asked = [request(&scene, "/v1/doctor"), request(&scene, "/v1/doctor")];
     eventually("the doctor is at work", || !examining(&scene).is_empty());
@@ -431,7 +431,7 @@ fn whoever_hangs_up_on_the_doctor_leaves_no_process() {
 }
 
 #[test]
-fn a_daemon_that_is_killed_or_leaves_takes_the_doctor_with_it() {
+fn a_killed_or_stopped_daemon_ends_its_doctor() {
     let Some(scene) = own_scene(Pen::Cgroup) else { return };
     let asked = request(&scene, "/v1/doctor");
     eventually("a pen is on trial", || scene.processes().len() > 1);
@@ -446,14 +446,14 @@ fn a_daemon_that_is_killed_or_leaves_takes_the_doctor_with_it() {
     scene.call_ok(&["daemon", "stop"]);
     drop(asked);
     eventually("nobody is left", || scene.processes().is_empty());
-    // What it was ended over is an empty folder, which the next daemon removes.
+    // The interrupted trial leaves an empty folder, which the next daemon removes.
     scene.call_ok(&["daemon", "start"]);
     eventually("no pen is left", || scene.pens().is_empty());
     scene.stop_daemon();
 }
 
 #[test]
-fn what_sessions_use_is_told_of_one_and_of_all() {
+fn usage_is_reported_for_one_session_and_for_all() {
     let Some(scene) = own_scene(Pen::Subtree) else { return };
     assert_eq!(get_json(&scene, "/v1/usage"), (200, Value::Array(Vec::new())));
     let first = scene.launch_ready(&["--name", "x"], &["sleep"]);
@@ -462,7 +462,7 @@ fn what_sessions_use_is_told_of_one_and_of_all() {
     assert_eq!((status, &one["id"], &one["phase"]), (200, &first[..].into(), &"running".into()));
     assert_eq!(one["usage"]["processes"], 1, "{one:#}");
     assert!(one["usage"]["memory_bytes"].as_u64().is_some_and(|bytes| bytes > 4096), "{one:#}");
-    // What was told a moment ago is told again.
+    // A recent response is repeated.
     let ids = |all: &Value| {
         let all = all.as_array().expect("a list").clone();
         all.iter().map(|it| it["id"].as_str().expect("an id").to_owned()).collect::<Vec<_>>()
@@ -470,7 +470,7 @@ fn what_sessions_use_is_told_of_one_and_of_all() {
     eventually("both are told", || ids(&get_json(&scene, "/v1/usage").1) == [&*first, &*second]);
     let (_, all) = get_json(&scene, "/v1/usage");
     assert_eq!(all[1]["usage"]["processes"], 1, "{all:#}");
-    // From the first question on it is noted what they use.
+    // From the first request on, usage is sampled.
     let history = |path: &str| get_json(&scene, path).1;
     assert!(history("/v1/usage?history=2")[0]["history"].is_array());
     eventually("three samples", || {

@@ -1,39 +1,39 @@
-//! Stories of prompts that went wrong elsewhere, told here: what crashes, is retried, cancelled, doubled or killed is launched
-//! exactly as often as it should be, and leaves nothing.
+//! Failures that other systems had: prompts that crash, are retried, cancelled, doubled or killed are launched
+//! exactly as often as they should be, and leave nothing.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use kennel_testing::{Pen, Running, Scene, Who, eventually, signal};
 use serde_json::Value;
 
-use crate::ask::Company;
+use crate::ask::AskScene;
 use crate::crash_case::Victims;
 use crate::resource_baseline::{Held, held};
 
-/// How many prompts come to grief: one descriptor, folder or process that is left by one kind in six would be fifty of them.
+/// How many prompts fail. If one kind in six leaked a descriptor, folder or process, fifty would remain.
 const MANY: usize = 300;
-/// At how many members, side by side.
+/// How many members run at the same time.
 const MEMBERS: usize = 10;
 
-/// How a prompt comes to grief.
+/// How a prompt fails.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Grief {
+enum PromptFailure {
     /// Its agent crashes.
     Crash,
-    /// Its agent talks nonsense.
+    /// Its agent prints nonsense.
     Nonsense,
     /// It is interrupted while it waits for an answer.
     Cancel,
-    /// It is interrupted when its provider has failed, or just before, or in the pause after that.
+    /// It is interrupted when its provider has failed, just before, or in the pause after that.
     CancelRetry,
-    /// It is interrupted as soon as it was asked, whatever has come of it by then.
+    /// It is interrupted right after the request, in whatever state it is.
     CancelAtOnce,
-    /// Whoever asked is killed, while a tool runs that has daemonized.
+    /// The client is killed while a daemonized tool runs.
     Orphan,
 }
 
-impl Grief {
+impl PromptFailure {
     const ALL: [Self; 6] = [
         Self::Crash,
         Self::Cancel,
@@ -53,36 +53,36 @@ impl Grief {
         }
     }
 
-    /// The codes that whoever asked may get, and how many launches there may have been.
+    /// The exit codes that the client may get, and the possible numbers of launches.
     fn outcome(self) -> (&'static [i32], std::ops::RangeInclusive<usize>) {
         match self {
             Self::Crash => (&[19], 1..=1),
             Self::Nonsense => (&[20], 1..=1),
             Self::Cancel => (&[130], 1..=1),
-            // Overloaded is what it was if nothing ran any more that could be cancelled.
+            // The verdict is overloaded if nothing was running that could be cancelled.
             Self::CancelRetry => (&[130, 12], 1..=1),
-            // Before it listens to signals, an interrupt is its end, as it is of any program.
+            // Before the client handles signals, an interrupt ends it, as any program.
             Self::CancelAtOnce => (&[130, 12, -2], 0..=1),
             Self::Orphan => (&[-9], 1..=1),
         }
     }
 }
 
-/// A member with an agent of its own.
+/// A member with its own agent.
 struct Desk<'a> {
-    company: &'a Company,
+    ask_scene: &'a AskScene,
     name: String,
     folder: PathBuf,
 }
 
 impl<'a> Desk<'a> {
-    fn new(company: &'a Company, number: usize) -> Self {
+    fn new(ask_scene: &'a AskScene, number: usize) -> Self {
         let name = format!("m{number}");
-        let folder = company.scene.path(&format!("work/{name}"));
+        let folder = ask_scene.scene.path(&format!("work/{name}"));
         fs::create_dir(&folder).expect("mkdir");
-        company.scene.give(&folder);
-        company.add(&name);
-        Self { company, name, folder }
+        ask_scene.scene.give(&folder);
+        ask_scene.add(&name);
+        Self { ask_scene, name, folder }
     }
 
     fn starts(&self) -> usize {
@@ -91,58 +91,52 @@ impl<'a> Desk<'a> {
         log.lines().filter(|line| line.starts_with("start ")).count()
     }
 
-    fn suffer(&self, grief: Grief) {
-        fs::write(self.folder.join("script"), format!("{}\n", grief.script())).expect("a script");
+    fn fail_prompts(&self, failure: PromptFailure) {
+        fs::write(self.folder.join("script"), format!("{}\n", failure.script())).expect("a script");
         let before = self.starts();
-        let pen = self.company.scene.pen_name();
+        let pen = self.ask_scene.scene.pen_name();
         let args = ["ask", "--pen", pen, "--grace", "100ms", "--queue", &self.name, "hello"];
-        let mut command = self.company.kennel(&args);
+        let mut command = self.ask_scene.kennel(&args);
         command.env("FAKE_CLAUDE", &self.folder);
         let asked = Running::start(command);
         let launched = || eventually("it is launched", || self.starts() > before);
-        match grief {
-            Grief::Crash | Grief::Nonsense => {}
-            Grief::CancelAtOnce => drop(asked.signal("INT")),
-            Grief::Cancel | Grief::CancelRetry => {
+        match failure {
+            PromptFailure::Crash | PromptFailure::Nonsense => {}
+            PromptFailure::CancelAtOnce => drop(asked.signal("INT")),
+            PromptFailure::Cancel | PromptFailure::CancelRetry => {
                 launched();
                 asked.signal("INT");
             }
-            Grief::Orphan => {
+            PromptFailure::Orphan => {
                 launched();
                 asked.signal("KILL");
             }
         }
         let ended = asked.wait();
-        let (codes, launches) = grief.outcome();
-        assert!(codes.contains(&ended.code), "{grief:?}: {ended:?}");
-        // (Nobody has waited for the end of an orphan's prompt: the next one does so, in line.)
+        let (codes, launches) = failure.outcome();
+        assert!(codes.contains(&ended.code), "{failure:?}: {ended:?}");
+        // (No client has waited for the end of an orphaned prompt: the next one waits in the queue.)
         let more = self.starts() - before;
-        assert!(launches.contains(&more), "{grief:?}: launched {more} times");
+        assert!(launches.contains(&more), "{failure:?}: launched {more} times");
     }
 }
 
-/// How many terminals a process holds.
-fn terminals(pid: Option<i32>) -> usize {
-    let folder = format!("/proc/{}/fd", pid.expect("it runs"));
-    let entries = fs::read_dir(folder).expect("our own process").flatten();
-    let targets = entries.filter_map(|entry| fs::read_link(entry.path()).ok());
-    targets.filter(|to| to.starts_with("/dev/pts") || to == Path::new("/dev/ptmx")).count()
-}
-
-/// So many prompts come to grief, at all desks at once.
-fn suffer(desks: &[Desk<'_>], many: usize) {
+/// Makes this many prompts fail, at all members at once.
+fn fail_prompts(desks: &[Desk<'_>], many: usize) {
     std::thread::scope(|scope| {
         for (place, desk) in desks.iter().enumerate() {
             scope.spawn(move || {
                 for round in 0..many / desks.len() {
-                    desk.suffer(Grief::ALL[(place + round) % Grief::ALL.len()]);
+                    desk.fail_prompts(
+                        PromptFailure::ALL[(place + round) % PromptFailure::ALL.len()],
+                    );
                 }
             });
         }
     });
 }
 
-/// Waits until nothing goes on, and forgets what was.
+/// Waits until nothing runs, and prunes ended sessions.
 fn quiet(scene: &Scene) -> Held {
     eventually("everything ends", || scene.processes().is_empty() && scene.pens().is_empty());
     scene.call_ok(&["prune"]);
@@ -154,31 +148,30 @@ fn quiet(scene: &Scene) -> Held {
     now
 }
 
-/// Agents that crash, in a loop of retries and cancels: everything is at the baseline afterwards.
+/// After many crashes, retries and cancels, all resources are back at the baseline.
 #[test]
-fn hundreds_of_prompts_that_come_to_grief_leave_everything_at_the_baseline() {
-    let Some(company) = Company::new(Who::Root, Pen::Cgroup, &["ok"]) else { return };
-    let desks: Vec<_> = (0..MEMBERS).map(|number| Desk::new(&company, number)).collect();
-    // The first ones warm up what is kept for the next.
-    suffer(&desks, MEMBERS * Grief::ALL.len());
-    let before = quiet(&company.scene);
-    suffer(&desks, MANY);
-    let mut after = quiet(&company.scene);
+fn hundreds_of_failed_prompts_leave_everything_at_the_baseline() {
+    let Some(ask_scene) = AskScene::new(Who::Root, Pen::Cgroup, &["ok"]) else { return };
+    let desks: Vec<_> = (0..MEMBERS).map(|number| Desk::new(&ask_scene, number)).collect();
+    // The first ones fill the caches.
+    fail_prompts(&desks, MEMBERS * PromptFailure::ALL.len());
+    let before = quiet(&ask_scene.scene);
+    fail_prompts(&desks, MANY);
+    let mut after = quiet(&ask_scene.scene);
     eventually(&format!("it is as before: {before:?}"), || {
-        after = held(&company.scene);
+        after = held(&ask_scene.scene);
         after.daemon <= before.daemon && after.yard <= before.yard
     });
     assert_eq!(Held { daemon: before.daemon, yard: before.yard, ..after }, before);
-    assert_eq!(terminals(company.scene.daemon()) + terminals(company.scene.yard()), 0);
-    assert_eq!(company.scene.sessions(), Vec::<Value>::new());
-    let strays = company.scene.call_json(&["strays", "--json"]);
+    assert_eq!(ask_scene.scene.sessions(), Vec::<Value>::new());
+    let strays = ask_scene.scene.call_json(&["strays", "--json"]);
     assert_eq!(strays["strays"], Value::Array(Vec::new()), "{strays:#}");
     drop(desks);
-    company.end();
+    ask_scene.end();
 }
 
-impl Company {
-    /// Kills the agent that runs, as somebody else would.
+impl AskScene {
+    /// Kills the running agent from outside.
     fn kill_the_agent(&self, launches: usize) {
         self.wait_launches(launches);
         let log = self.log();
@@ -192,127 +185,130 @@ impl Company {
     }
 }
 
-/// A fleet's day on one member, one thing after the other: each costs exactly the launches that it should.
+/// Several failures on one member, one after the other: each costs exactly the launches that it should.
 #[test]
 fn stale_killed_overloaded_and_doubled_prompts_cost_their_launches() {
     for (who, pen) in [(Who::Root, Pen::Cgroup), (Who::Other, Pen::Subtree)] {
         let script = ["ok one", "stale", "ok two", "leak hang", "overloaded", "ok three", "hang"];
-        let Some(company) = Company::new(who, pen, &script) else { continue };
-        company.add("anna");
-        assert_eq!(company.ask(&["anna", "hello"]).code, 0);
-        let first = company.conversation();
+        let Some(ask_scene) = AskScene::new(who, pen, &script) else { continue };
+        ask_scene.add("anna");
+        assert_eq!(ask_scene.ask(&["anna", "hello"]).code, 0);
+        let first = ask_scene.conversation();
         // Its conversation is gone: one launch without it.
-        assert_eq!(company.ask(&["anna", "go on"]).stdout, "two\n");
-        let second = company.conversation();
-        // It is killed while it works: nobody takes that for a conversation that is gone.
-        let asked = company.start(&["anna", "go on"]);
-        company.kill_the_agent(4);
-        let told = asked.wait();
-        assert_eq!(told.code, 137, "{told:?}");
-        assert_eq!(company.conversation(), second);
-        // The provider has too much to do: once more, with the same conversation.
-        assert_eq!(company.ask(&["anna", "--retries", "3", "go on"]).stdout, "three\n");
+        assert_eq!(ask_scene.ask(&["anna", "go on"]).stdout, "two\n");
+        let second = ask_scene.conversation();
+        // It is killed while it works: that must not look like a missing conversation.
+        let asked = ask_scene.start(&["anna", "go on"]);
+        ask_scene.kill_the_agent(4);
+        let reported = asked.wait();
+        assert_eq!(reported.code, 137, "{reported:?}");
+        assert_eq!(ask_scene.conversation(), second);
+        // The provider is overloaded: retry once with the same conversation.
+        assert_eq!(ask_scene.ask(&["anna", "--retries", "3", "go on"]).stdout, "three\n");
         // Four at once: one runs.
-        let mut four: Vec<_> = (0..4).map(|_| company.start(&["anna", "go on"])).collect();
+        let mut four: Vec<_> = (0..4).map(|_| ask_scene.start(&["anna", "go on"])).collect();
         eventually("three are told", || {
             four.iter_mut().filter_map(|ask| ask.has_ended().then_some(())).count() == 3
         });
-        company.kill_the_agent(7);
+        ask_scene.kill_the_agent(7);
         let mut codes: Vec<_> = four.into_iter().map(|ask| ask.wait().code).collect();
         codes.sort_unstable();
         assert_eq!(codes, [1, 1, 1, 137]);
-        let with = |id: &str| company.launches().iter().filter(|it| *it == id).count();
-        assert_eq!(company.launches().len(), 7);
+        let with = |id: &str| ask_scene.launches().iter().filter(|it| *it == id).count();
+        assert_eq!(ask_scene.launches().len(), 7);
         assert_eq!((with("fresh"), with(&first), with(&second)), (2, 1, 4));
-        assert_eq!(company.member("anna")["attempts"], 7);
-        // Four in line: each has its turn, one at a time.
-        company.script(&["ok"]);
-        let four: Vec<_> = (0..4).map(|_| company.start(&["anna", "--queue", "go on"])).collect();
+        assert_eq!(ask_scene.member("anna")["attempts"], 7);
+        // Four queued prompts run one at a time.
+        ask_scene.script(&["ok"]);
+        let four: Vec<_> = (0..4).map(|_| ask_scene.start(&["anna", "--queue", "go on"])).collect();
         assert!(four.into_iter().all(|ask| ask.wait().code == 0));
-        assert_eq!((company.launches().len(), with(&second)), (11, 8));
-        company.end();
+        assert_eq!((ask_scene.launches().len(), with(&second)), (11, 8));
+        ask_scene.end();
     }
 }
 
-/// The same day, all at once: others ask while it is tried again, and have to wait or go.
+/// The same failures at once: other prompts arrive during a retry and are queued or refused.
 #[test]
-fn others_that_ask_between_two_attempts_wait_or_are_told() {
+fn prompts_between_two_attempts_are_queued_or_refused() {
     let script = ["ok one", "overloaded", "stale", "ok two", "leak hang", "overloaded"];
-    let Some(company) = Company::new(Who::Root, Pen::Cgroup, &script) else { return };
-    company.add("anna");
-    assert_eq!(company.ask(&["anna", "hello"]).code, 0);
-    let first = company.conversation();
-    let again = company.start(&["anna", "--retries", "2", "a"]);
-    eventually("it pauses", || company.events("retry_pending").len() == 1);
-    // (As long as it is not over, the member is busy: in the pause too, and in all further attempts.)
-    let third = company.start(&["anna", "--queue", "c"]);
-    eventually("it waits", || company.member("anna")["waiting"] == 1);
-    let fourth = company.start(&["anna", "--queue", "--retries", "0", "d"]);
-    let refused: Vec<_> = (0..2).map(|_| company.start(&["anna", "b"])).collect();
+    let Some(ask_scene) = AskScene::new(Who::Root, Pen::Cgroup, &script) else { return };
+    ask_scene.add("anna");
+    assert_eq!(ask_scene.ask(&["anna", "hello"]).code, 0);
+    let first = ask_scene.conversation();
+    let again = ask_scene.start(&["anna", "--retries", "2", "a"]);
+    eventually("it pauses", || ask_scene.events("retry_pending").len() == 1);
+    // (Until it is over, the member is busy: also in the pause and in all further attempts.)
+    let third = ask_scene.start(&["anna", "--queue", "c"]);
+    eventually("it waits", || ask_scene.member("anna")["waiting"] == 1);
+    let fourth = ask_scene.start(&["anna", "--queue", "--retries", "0", "d"]);
+    let refused: Vec<_> = (0..2).map(|_| ask_scene.start(&["anna", "b"])).collect();
     for refused in refused {
-        let told = refused.wait();
-        assert_eq!(told.code, 1, "{told:?}");
-        assert!(told.stderr.contains("busy"), "{told:?}");
+        let reported = refused.wait();
+        assert_eq!(reported.code, 1, "{reported:?}");
+        assert!(reported.stderr.contains("busy"), "{reported:?}");
     }
-    let told = again.wait();
-    assert_eq!((told.code, told.stdout.as_str()), (0, "two\n"), "{told:?}");
-    company.kill_the_agent(5);
-    let told = third.wait();
-    assert_eq!(told.code, 137, "{told:?}");
-    let told = fourth.wait();
-    assert_eq!(told.code, 12, "{told:?}");
-    let second = company.conversation();
+    let reported = again.wait();
+    assert_eq!((reported.code, reported.stdout.as_str()), (0, "two\n"), "{reported:?}");
+    ask_scene.kill_the_agent(5);
+    let reported = third.wait();
+    assert_eq!(reported.code, 137, "{reported:?}");
+    let reported = fourth.wait();
+    assert_eq!(reported.code, 12, "{reported:?}");
+    let second = ask_scene.conversation();
     let [first, second] = [first.as_str(), second.as_str()];
-    // The turn comes with the conversation of that moment, not with the one of when it was asked.
-    assert_eq!(company.launches(), ["fresh", first, first, "fresh", second, second]);
-    assert_eq!(company.member("anna")["attempts"], 6);
-    company.end();
+    // A queued prompt uses the conversation of its turn, not the one at the time of the request.
+    assert_eq!(ask_scene.launches(), ["fresh", first, first, "fresh", second, second]);
+    assert_eq!(ask_scene.member("anna")["attempts"], 6);
+    ask_scene.end();
 }
 
-/// B7: the agent has crashed, and what it left is deaf: a cancel is told when that is gone, too.
+/// B7: a crashed agent left a process that ignores TERM. A cancel returns when that is gone too.
 #[test]
 fn a_cancel_ends_what_a_crashed_agent_has_left() {
     for (who, pen) in [(Who::Root, Pen::Cgroup), (Who::Other, Pen::Subtree)] {
-        let Some(company) = Company::new(who, pen, &["deaf crash"]) else { continue };
-        company.add("anna");
-        let asked = company.start(&["--grace", "100ms", "anna", "hello"]);
-        company.wait_launches(1);
-        let busy = || company.member("anna")["busy_with"].as_str().map(ToOwned::to_owned);
+        let Some(ask_scene) = AskScene::new(who, pen, &["deaf crash"]) else { continue };
+        ask_scene.add("anna");
+        let asked = ask_scene.start(&["--grace", "100ms", "anna", "hello"]);
+        ask_scene.wait_launches(1);
+        let busy = || ask_scene.member("anna")["busy_with"].as_str().map(ToOwned::to_owned);
         eventually("the agent has crashed", || {
-            busy().is_none_or(|id| company.scene.session(&id)["exit"]["code"] == 3)
+            busy().is_none_or(|id| ask_scene.scene.session(&id)["exit"]["code"] == 3)
         });
         asked.signal("INT");
-        let told = asked.wait();
-        company.scene.assert_nothing_left();
+        let reported = asked.wait();
+        ask_scene.scene.assert_nothing_left();
         // It had ended by itself.
-        assert_eq!(told.code, 19, "{told:?}");
-        assert_eq!(company.launches().len(), 1);
-        company.end();
+        assert_eq!(reported.code, 19, "{reported:?}");
+        assert_eq!(ask_scene.launches().len(), 1);
+        ask_scene.end();
     }
 }
 
-/// S12: it was granted, then daemon and keeper die. It may have run, so it is not asked again, whatever was allowed.
+/// S12: the launch was granted, then daemon and keeper die. It may have run, so it is never retried.
 #[test]
-fn what_may_have_run_is_not_asked_again() {
+fn a_prompt_that_may_have_run_is_not_retried() {
     for (who, pen) in [(Who::Root, Pen::Cgroup), (Who::Other, Pen::Subtree)] {
-        let Some(company) = Company::new(who, pen, &["leak hang", "ok"]) else { continue };
-        company.add("anna");
-        let told = company.ask(&["-d", "anna", "--retries", "5", "--replay", "hello"]);
-        let id = told.stdout.trim().to_owned();
-        company.wait_launches(1);
-        eventually("its tree is up", || company.scene.pids().len() >= 3);
+        let Some(ask_scene) = AskScene::new(who, pen, &["leak hang", "ok"]) else { continue };
+        ask_scene.add("anna");
+        let reported = ask_scene.ask(&["-d", "anna", "--retries", "5", "--replay", "hello"]);
+        let id = reported.stdout.trim().to_owned();
+        ask_scene.wait_launches(1);
+        eventually("its tree is up", || ask_scene.scene.pids().len() >= 3);
         let victims = Victims { daemon: true, keeper: true, yard: false };
-        let killed = victims.kill(&company.scene, company.scene.keeper());
+        let killed = victims.kill(&ask_scene.scene, ask_scene.scene.keeper());
         assert!(killed.daemon.is_some() && killed.keeper.is_some(), "{killed:?}");
-        let told = company.scene.call(&["answer", "--json", &id]);
-        let answer: Value = serde_json::from_str(&told.stdout).expect("JSON");
-        assert!([20, 137].contains(&told.code), "{told:?}");
+        let reported = ask_scene.scene.call(&["answer", "--json", &id]);
+        let answer: Value = serde_json::from_str(&reported.stdout).expect("JSON");
+        assert!([20, 137].contains(&reported.code), "{reported:?}");
         assert_eq!(answer["attempts"], 1, "{answer:#}");
-        company.scene.assert_nothing_left_soon();
-        assert_eq!(company.launches().len(), 1);
-        // The member is free, and goes on.
-        assert_eq!(company.ask(&["anna", "hello"]).code, 0);
-        assert_eq!((company.launches().len(), &company.member("anna")["attempts"]), (2, &2.into()));
-        company.end();
+        ask_scene.scene.assert_nothing_left_soon();
+        assert_eq!(ask_scene.launches().len(), 1);
+        // The member is free and continues.
+        assert_eq!(ask_scene.ask(&["anna", "hello"]).code, 0);
+        assert_eq!(
+            (ask_scene.launches().len(), &ask_scene.member("anna")["attempts"]),
+            (2, &2.into())
+        );
+        ask_scene.end();
     }
 }

@@ -1,4 +1,4 @@
-//! The verbs, as people and programs use them.
+//! The commands, as people and programs use them.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -14,9 +14,9 @@ fn scene() -> Option<Scene> {
     Scene::new(Who::Other, Pen::Subtree)
 }
 
-/// The names of fields are a promise.
+/// The field names are stable.
 #[test]
-fn the_json_of_a_session_has_the_fields_that_are_promised() {
+fn the_json_of_a_session_has_the_stable_fields() {
     let Some(scene) = scene() else { return };
     let id = scene.launch_ready(&["--name", "x"], &["sleep"]);
     let session = scene.session("x");
@@ -49,7 +49,7 @@ fn the_json_of_a_session_has_the_fields_that_are_promised() {
     let created = session["created_at"].as_str().expect("a time");
     assert!(created.ends_with('Z') && created.contains('T'), "{created}");
     let inspect = || scene.call_json(&["inspect", "x", "--json"]);
-    // What is not synced is written a moment later.
+    // Rows that are not synced are written a moment later.
     let complete = || inspect()["timeline"].as_array().is_some_and(|events| events.len() == 4);
     eventually("its history is written", complete);
     let inspected = inspect();
@@ -71,7 +71,7 @@ fn the_json_of_a_session_has_the_fields_that_are_promised() {
 }
 
 #[test]
-fn sessions_are_meant_by_name_id_or_the_beginning_of_an_id() {
+fn sessions_are_found_by_name_id_or_id_prefix() {
     let Some(scene) = scene() else { return };
     let one = scene.launch_ready(&["--name", "fix-login"], &["sleep"]);
     let two = scene.launch_ready(&[], &["sleep"]);
@@ -98,7 +98,7 @@ fn sessions_are_meant_by_name_id_or_the_beginning_of_an_id() {
     assert_eq!(refused.code, 202, "{refused:?}");
     assert!(refused.stderr.contains("taken"), "{refused:?}");
     scene.call_ok(&["stop", &one[..=common]]);
-    // A name is free again when its session is over; then the latest is meant.
+    // A name is free again when its session is over; then it means the latest.
     let third = scene.launch_ready(&["--name", "fix-login"], &["sleep"]);
     assert_eq!(scene.call_json(&["inspect", "fix-login", "--json"])["session"]["id"], third[..]);
     scene.call_ok(&["stop", "--all"]);
@@ -108,7 +108,7 @@ fn sessions_are_meant_by_name_id_or_the_beginning_of_an_id() {
 }
 
 #[test]
-fn logs_can_be_cut_by_lines_time_and_stream() {
+fn logs_can_be_filtered_by_lines_time_and_stream() {
     let Some(scene) = scene() else { return };
     let script = "echo one; echo bad >&2; echo two; read line; echo three; echo worse >&2; exit 3";
     let id = scene.launch_command(&["-i", "--name", "x"], &["/bin/sh", "-c", script]);
@@ -146,7 +146,7 @@ fn logs_can_be_cut_by_lines_time_and_stream() {
 }
 
 #[test]
-fn wait_gives_the_agents_own_code() {
+fn wait_returns_the_agents_exit_code() {
     let Some(scene) = scene() else { return };
     let cases: [(&[&str], i32, &str); 4] = [
         (&["exit", "0"], 0, "0"),
@@ -167,7 +167,7 @@ fn wait_gives_the_agents_own_code() {
     let json: Value = serde_json::from_str(&json.stdout).expect("JSON");
     assert_eq!(json[0]["exit"]["code"], 37);
     assert_eq!(scene.call(&["wait", "nobody"]).code, 206);
-    // One that goes on is waited for, over the death of a daemon.
+    // A running session is waited for, also after a daemon crash.
     let id = scene.launch_ready(&[], &["sleep"]);
     let mut waiting = Running::start(scene.kennel(&["wait", &id]));
     signal(scene.daemon().expect("a daemon"), "KILL");
@@ -206,7 +206,7 @@ fn text_and_signals_reach_a_session() {
 }
 
 #[test]
-fn events_tell_what_happened_and_who_asked() {
+fn events_show_what_happened_and_the_caller() {
     let Some(scene) = scene() else { return };
     scene.call_ok(&["daemon", "start"]);
     let mut follow = scene.kennel(&["events", "-f", "--json"]);
@@ -270,9 +270,9 @@ fn ended_sessions_are_removed_and_live_ones_are_not() {
     scene.stop_daemon();
 }
 
-/// Times come from two clocks' readers, the daemon and the keeper.
+/// Both the daemon and the keeper record times.
 #[test]
-fn nothing_ends_before_it_has_started() {
+fn no_session_ends_before_its_start() {
     let Some(scene) = scene() else { return };
     for _ in 0..20 {
         scene.launch_command(&[], &["true"]);
@@ -287,7 +287,7 @@ fn nothing_ends_before_it_has_started() {
 }
 
 #[test]
-fn an_output_limit_that_could_not_be_held_to_is_refused() {
+fn an_output_limit_that_is_too_small_is_refused() {
     let Some(scene) = scene() else { return };
     for limit in ["0", "1K", "127K"] {
         let refused = scene.run(&["-d", "--output-limit", limit], &["exit", "0"]);
@@ -299,7 +299,7 @@ fn an_output_limit_that_could_not_be_held_to_is_refused() {
 }
 
 #[test]
-fn the_daemon_tells_of_itself() {
+fn the_daemon_reports_its_status() {
     let Some(scene) = scene() else { return };
     let none = scene.call(&["daemon", "status", "--json"]);
     assert_eq!(none.code, 1, "{none:?}");
@@ -326,7 +326,7 @@ fn the_daemon_tells_of_itself() {
 }
 
 everywhere! {
-    /// A process that got away, and one that only looks so.
+    /// A stray, and a process that only looks like one.
     fn strays_are_found_and_ended(scene: Scene) {
         assert_eq!(scene.call_ok(&["strays"]), "no strays\n");
         let id = scene.launch(&["--name", "x"], &["exit", "0"]);
@@ -348,12 +348,12 @@ everywhere! {
         scene.stop_daemon();
     }
 
-    /// Without daemon and register.
-    fn rescue_lists_and_ends_by_what_is_there(scene: Scene) {
+    /// Works without daemon and register.
+    fn rescue_lists_and_ends_processes(scene: Scene) {
         let id = scene.launch_ready(&["--name", "x"], &["env-i"]);
         let over = scene.launch(&[], &["exit", "0"]);
         scene.call_ok(&["wait", &over]);
-        // As if at one moment: a daemon that sees its yard go starts another one.
+        // Kill both at once: a daemon that notices the end of its yard starts another one.
         Victims { daemon: true, keeper: false, yard: true }.kill(&scene, None);
         let register = scene.kennel_home().join("register.db");
         fs::rename(&register, scene.path("home/away")).expect("moved");
@@ -372,7 +372,7 @@ everywhere! {
 }
 
 #[test]
-fn a_closed_standard_output_is_no_failure() {
+fn a_closed_standard_output_is_not_an_error() {
     let Some(scene) = scene() else { return };
     for _ in 0..3 {
         let id = scene.launch(&[], &["exit", "0"]);
@@ -394,7 +394,7 @@ fn a_closed_standard_output_is_no_failure() {
 }
 
 #[test]
-fn completions_are_for_a_shell_to_read() {
+fn completions_are_valid_shell_code() {
     let Some(scene) = scene() else { return };
     let script = scene.path("work/completions");
     fs::write(&script, scene.call_ok(&["completions", "bash"])).expect("written");
@@ -408,7 +408,7 @@ fn completions_are_for_a_shell_to_read() {
     assert_eq!(scene.yard(), None, "nothing was started for it");
 }
 
-/// Sessions where a session is meant, by a daemon that runs; none is started for it.
+/// Completes session names with a running daemon, and starts none.
 #[test]
 fn names_of_sessions_are_completed() {
     let Some(scene) = scene() else { return };
@@ -417,7 +417,7 @@ fn names_of_sessions_are_completed() {
     let kennel = scene.path("kennel").display().to_string();
     let complete = |words: &str| {
         let mut bash = scene.command(std::path::Path::new("bash"));
-        // As bash calls it: with the program, the word that is typed, and the one before it.
+        // As bash calls it: with the program, the current word and the previous one.
         let words = words.trim_start_matches("kennel ");
         let script = format!(
             "source ./completions; COMP_WORDS=('{kennel}' {words}); \
@@ -457,7 +457,7 @@ fn names_of_sessions_are_completed() {
 
 /// Colours are for terminals.
 #[test]
-fn tables_have_no_colours_in_a_pipe() {
+fn tables_have_no_colors_in_a_pipe() {
     let Some(scene) = scene() else { return };
     let id = scene.launch_ready(&[], &["sleep"]);
     for args in [&["ps"][..], &["inspect", &id], &["events"]] {
@@ -467,9 +467,9 @@ fn tables_have_no_colours_in_a_pipe() {
     scene.stop_daemon();
 }
 
-/// Whoever types one and means the other would end the wrong session.
+/// A mix-up would end the wrong session.
 #[test]
-fn a_name_that_may_be_an_id_is_refused() {
+fn a_name_that_could_be_an_id_is_refused() {
     let Some(scene) = scene() else { return };
     for name in ["0snaezkwnksg", "0snaezkwnksg_1", "0snaezkwnksg_12"] {
         let refused = scene.run(&["-d", "--name", name], &["sleep"]);
@@ -502,7 +502,7 @@ fn an_error_shows_the_name_that_was_typed() {
     scene.stop_daemon();
 }
 
-/// Deleted sockets are made again by the daemon that lives; nobody is left waiting, or ended.
+/// The running daemon recreates deleted sockets; no client hangs and no session ends.
 #[test]
 fn a_daemon_whose_sockets_were_deleted_can_be_reached_again() {
     let Some(scene) = scene() else { return };

@@ -9,7 +9,7 @@ use kennel_types::api::{
 use kennel_types::{Phase, SessionSpec};
 
 fn scene() -> Option<Scene> {
-    // The socket is the owner's alone, and it is us who connect.
+    // Only the owner may use the socket, and the test itself connects.
     Scene::new(Who::Root, Pen::Subtree)
 }
 
@@ -83,15 +83,15 @@ fn a_program_starts_lists_stops_and_waits_for_sessions() {
 }
 
 #[test]
-fn a_stop_need_not_be_waited_for() {
+fn a_stop_can_return_at_once() {
     let Some(scene) = scene() else { return };
     let id = scene.launch_ready(&["--grace", "1h"], &["ignore-term", "1"]);
     let kennel = kennel_of(&scene);
     for wait_ms in [0, 100, 100] {
         let request = StopRequest { wait_ms: Some(wait_ms), ..StopRequest::default() };
-        let told = kennel.stop(&id, &request).expect("an answer");
-        assert_eq!(told.result, StopResult::StillAlive, "{told:#?}");
-        assert!(told.survivors.is_empty(), "nobody has resisted a KILL: {told:#?}");
+        let reported = kennel.stop(&id, &request).expect("an answer");
+        assert_eq!(reported.result, StopResult::StillAlive, "{reported:#?}");
+        assert!(reported.survivors.is_empty(), "nobody has resisted a KILL: {reported:#?}");
     }
     scene.wait_phase(&id, "stopping");
     let now = StopRequest { now: true, wait_ms: Some(60_000), ..StopRequest::default() };
@@ -101,7 +101,7 @@ fn a_stop_need_not_be_waited_for() {
 }
 
 #[test]
-fn input_is_read_and_what_is_refused_says_why() {
+fn input_arrives_and_errors_give_the_reason() {
     let Some(scene) = scene() else { return };
     scene.call_ok(&["daemon", "start"]);
     let kennel = kennel_of(&scene);

@@ -6,7 +6,7 @@ use kennel_testing::{Scene, eventually, everywhere};
 
 use crate::crash_case::Victims;
 
-/// A session whose agent calls `kennel ps` when it is told to, with and without its environment.
+/// A session whose agent calls `kennel ps` on request, with and without its environment.
 fn launch_caller(scene: &Scene) -> String {
     let (kennel, home) = (scene.path("kennel"), scene.kennel_home());
     let (kennel, home) = (kennel.display(), home.display());
@@ -21,9 +21,9 @@ fn launch_caller(scene: &Scene) -> String {
 }
 
 everywhere! {
-    fn no_daemon_is_started_inside_of_a_session(scene: Scene) {
+    fn no_daemon_is_started_inside_a_session(scene: Scene) {
         launch_caller(&scene);
-        // Both: a yard alone would bring its daemon back, which is none of the caller's.
+        // Kill both: a yard alone would restart its daemon.
         Victims { daemon: true, keeper: false, yard: true }.kill(&scene, None);
         eventually("both are gone", || (scene.yard(), scene.daemon()) == (None, None));
         fs::write(scene.path("work/go"), "").expect("a file");
@@ -42,8 +42,8 @@ everywhere! {
         scene.stop_daemon();
     }
 
-    /// With a daemon there, an agent may use Kennel like anyone.
-    fn an_agent_may_ask_the_daemon(scene: Scene) {
+    /// If a daemon runs, an agent may use Kennel.
+    fn an_agent_may_use_the_daemon(scene: Scene) {
         launch_caller(&scene);
         fs::write(scene.path("work/go"), "").expect("a file");
         eventually("the agent has called", || scene.path("work/done").exists());

@@ -1,4 +1,4 @@
-//! `kennel.toml`, as it is heeded by real sessions and a real daemon.
+//! `kennel.toml` applied to real sessions and a real daemon.
 
 use std::fs;
 use std::path::PathBuf;
@@ -12,7 +12,7 @@ fn scene() -> Option<Scene> {
     Scene::new(Who::Other, Pen::Subtree)
 }
 
-/// Where the file is looked for by itself.
+/// The default location of the file.
 fn usual(scene: &Scene) -> PathBuf {
     scene.path("home/.config/kennel/kennel.toml")
 }
@@ -43,7 +43,7 @@ fn seconds(time: &Value) -> u64 {
 }
 
 #[test]
-fn a_session_is_as_flag_environment_profile_and_file_say() {
+fn settings_come_from_flag_environment_profile_and_file() {
     let Some(scene) = scene() else { return };
     configure(
         &scene,
@@ -66,7 +66,7 @@ fn a_session_is_as_flag_environment_profile_and_file_say() {
 }
 
 #[test]
-fn a_session_that_the_file_detaches_runs_by_itself() {
+fn a_session_detached_by_the_file_runs_in_the_background() {
     let Some(scene) = scene() else { return };
     configure(&scene, "run.detach = true");
     let agent = scene.fake_agent();
@@ -133,7 +133,7 @@ fn a_wrong_file_starts_nothing() {
     assert!(config["found"].as_str().is_some_and(|text| text.contains("grcae")), "{config}");
 }
 
-/// A slip in a file keeps nobody from ending a session, not even if daemon and yard have to be brought back.
+/// A mistake in the file does not prevent a stop, even if daemon and yard must be restarted.
 #[test]
 fn a_session_can_be_stopped_with_a_wrong_file() {
     let Some(scene) = scene() else { return };
@@ -143,13 +143,13 @@ fn a_session_can_be_stopped_with_a_wrong_file() {
     let stopped = scene.call(&["stop", "one"]);
     assert_eq!(stopped.code, 0, "{stopped:?}");
     assert!(stopped.stderr.contains("kennel.toml:1:9: "), "{stopped:?}");
-    // As if at one moment: a daemon that sees its yard go starts another one.
+    // Kill both at once: a daemon that notices the end of its yard starts another one.
     Victims { daemon: true, keeper: false, yard: true }.kill(&scene, None);
     eventually("both are gone", || (scene.yard(), scene.daemon()) == (None, None));
     let stopped = scene.call(&["stop", "two"]);
     assert_eq!(stopped.code, 0, "{stopped:?}");
     assert!(stopped.stdout.contains("two: stopped"), "{stopped:?}");
-    // Who names a file means it.
+    // An explicitly named file must be valid.
     let named = usual(&scene);
     let refused = scene.call(&["--config", named.to_str().expect("plain"), "stop", "--all"]);
     assert_eq!(refused.code, 201, "{refused:?}");
@@ -176,7 +176,7 @@ fn crash_daemon(scene: &Scene) {
 }
 
 #[test]
-fn the_daemons_settings_survive_its_crash_and_a_restart_reads_them_anew() {
+fn the_daemons_settings_survive_a_crash_and_a_restart_reloads_them() {
     let Some(scene) = scene() else { return };
     configure(&scene, "daemon.ended_kept = 2");
     run_some(&scene, 4);
@@ -184,14 +184,14 @@ fn the_daemons_settings_survive_its_crash_and_a_restart_reads_them_anew() {
     crash_daemon(&scene);
     eventually("two are kept", || on_record(&scene) == 2);
     run_some(&scene, 1);
-    // The yard's end, too: the daemon starts another, and that a daemon.
+    // The yard ends too: the daemon starts another, which starts a daemon.
     let (yard, daemon) = (scene.yard().expect("a yard"), scene.daemon().expect("a daemon"));
     signal(yard, "KILL");
     eventually("another yard is there", || scene.yard().is_some_and(|pid| pid != yard));
-    // A client that comes before would start one itself, with what is set for it: nothing.
+    // A client that connects too early would start a daemon itself, without settings.
     eventually("and its daemon", || scene.daemon().is_some_and(|pid| pid != daemon));
     eventually("two are kept", || on_record(&scene) == 2);
-    // As built in: many are kept.
+    // The default keeps many.
     scene.call_ok(&["daemon", "restart"]);
     assert!(!scene.kennel_home().join("daemon.settings").exists());
     run_some(&scene, 1);
@@ -203,7 +203,7 @@ fn the_daemons_settings_survive_its_crash_and_a_restart_reads_them_anew() {
     scene.stop_daemon();
 }
 
-/// A restart that can't be done as it is wanted leaves the daemon as it is.
+/// A restart with an invalid file leaves the daemon unchanged.
 #[test]
 fn a_daemon_is_not_restarted_with_a_wrong_file() {
     let Some(scene) = scene() else { return };
@@ -218,9 +218,9 @@ fn a_daemon_is_not_restarted_with_a_wrong_file() {
     scene.stop_daemon();
 }
 
-/// What another version left, or half of it, leaves no session without a daemon.
+/// Settings that another version left, or half of them, must not prevent a daemon from starting.
 #[test]
-fn settings_that_make_no_sense_to_a_daemon_are_told_and_left_aside() {
+fn invalid_stored_settings_are_reported_and_ignored() {
     let Some(scene) = scene() else { return };
     scene.call_ok(&["daemon", "start"]);
     for text in ["{\"ended_kept\": ", "{\"from_the_future\": \"1\"}"] {
@@ -235,7 +235,7 @@ fn settings_that_make_no_sense_to_a_daemon_are_told_and_left_aside() {
 }
 
 #[test]
-fn what_is_set_is_shown_with_where_it_comes_from() {
+fn settings_are_shown_with_their_origin() {
     let Some(scene) = scene() else { return };
     configure(&scene, "profile = 'ci'\n[run]\nlinger = '3s'\n[profiles.ci]\ngrace = '1s'\n");
     let variables = [("KENNEL_RUN_PEN", "subtree"), ("KENNEL_STOP_GRACE", "4s")];
@@ -244,7 +244,7 @@ fn what_is_set_is_shown_with_where_it_comes_from() {
     let shown = ended.stdout.replace(usual(&scene).to_str().expect("plain"), "FILE");
     let (head, table) = shown.split_once("\n\n").expect("a head and a table");
     assert_eq!(head, "file     FILE\nprofile  ci (FILE:1)");
-    // How wide the columns are is the longest key's business.
+    // The longest key determines the column width.
     let words = |line: &str| line.split_whitespace().collect::<Vec<_>>().join(" ");
     let (built_in, set): (Vec<_>, Vec<_>) =
         table.lines().map(words).partition(|line| line.ends_with(" built in"));
@@ -275,9 +275,9 @@ fn what_is_set_is_shown_with_where_it_comes_from() {
     assert_eq!(scene.yard(), None, "nothing was started for it");
 }
 
-/// A file may be a pipe, which can be read only once; the daemon that is started for the run gets its part.
+/// A file may be a pipe, which can be read only once; the daemon started for the run gets its settings.
 #[test]
-fn a_file_that_can_be_read_once_is_enough() {
+fn a_file_that_can_be_read_only_once_is_enough() {
     let Some(scene) = scene() else { return };
     let text = "run.grace = '17s'\ndaemon.ended_kept = 3\n";
     let script =
@@ -293,14 +293,14 @@ fn a_file_that_can_be_read_once_is_enough() {
     scene.stop_daemon();
 }
 
-/// A cap may come from the environment of whoever started the daemon, where nobody else would look for it.
+/// A limit may come from the environment of the client that started the daemon.
 #[test]
 fn the_settings_in_force_are_shown() {
     let Some(scene) = scene() else { return };
     configure(&scene, "[daemon]\nkey_retention = '2h'\nmax_live_by_name = { 'ci-*' = 3 }\n");
     let started = call_with(&scene, &[("KENNEL_DAEMON_MAX_LIVE", "5")], &["daemon", "start"]);
     assert_eq!(started.code, 0, "{started:?}");
-    // What is said later changes nothing for the one that runs.
+    // Later settings do not change the running daemon.
     configure(&scene, "[daemon]\nkey_retention = '3h'\n");
     let settings = &scene.call_json(&["daemon", "status", "--json"])["settings"];
     assert_eq!(settings["max_live"], 5, "{settings:#}");

@@ -1,4 +1,4 @@
-//! S1: whoever is killed wherever, each session is adopted, or ended, or never started.
+//! S1: whatever is killed at any point, each session is adopted, ended, or was never started.
 //!
 //! Every named point of keeper, yard and daemon is walked, and at each every one of them and every pair is
 //! killed. Where the kind of the pen can make a difference that is done in both: when a keeper is killed, whose tree has to be
@@ -20,14 +20,14 @@ const QUICK: usize = 6;
 
 /// What is walked: every `step`th point is enough, and which ones depends on `offset`.
 #[derive(Debug, Clone, Copy)]
-struct Way {
+struct Walk {
     victims: Victims,
     who: Who,
     pen: Pen,
     step: usize,
 }
 
-impl Way {
+impl Walk {
     /// Another one for each of the victims.
     fn offset(self) -> usize {
         let Victims { daemon, keeper, yard } = self.victims;
@@ -82,7 +82,7 @@ fn walk(victims: Victims, who: Who, pen: Pen, step: usize) {
         return skip("the crash walk", "built without the feature `faults`");
     }
     let mut failed = Vec::new();
-    for point in (Way { victims, who, pen, step }).points() {
+    for point in (Walk { victims, who, pen, step }).points() {
         let case = Case { point, victims, who, pen };
         let begun = Instant::now();
         if catch_unwind(AssertUnwindSafe(|| case.run())).is_err() {
@@ -141,7 +141,7 @@ walks! {
 fn every_point_is_walked_with_every_victim_and_with_a_dead_keeper_in_both_pens() {
     for keeper in [false, true] {
         let victims = Victims { daemon: true, keeper, yard: false };
-        let in_pen = |pen| Way { victims, who: Who::Root, pen, step: 1 }.every(1);
+        let in_pen = |pen| Walk { victims, who: Who::Root, pen, step: 1 }.every(1);
         let (cgroup, subtree) = (in_pen(Pen::Cgroup), in_pen(Pen::Subtree));
         assert!(all_points().all(|point| cgroup.contains(&point) || subtree.contains(&point)));
         assert!(!keeper || all_points().eq(cgroup) && all_points().eq(subtree));
@@ -156,7 +156,7 @@ fn a_slice_walks_every_point_once_and_twelve_slices_have_all_victims_in_both_pen
             let whos = [Who::Root, Who::Other].into_iter();
             whos.flat_map(move |who| PENS.map(move |pen| (*victims, who, pen)))
         }) {
-            let points = Way { victims, who, pen, step: 1 }.in_slice(slice);
+            let points = Walk { victims, who, pen, step: 1 }.in_slice(slice);
             walked.extend(points.into_iter().map(|point| (point, victims, pen)));
         }
         walked

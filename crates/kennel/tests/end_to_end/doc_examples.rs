@@ -1,4 +1,4 @@
-//! The examples of the documentation do what they say.
+//! The examples in the documentation work.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use kennel_testing::{Pen, Running, Scene, Who};
 
-use crate::ask::Company;
+use crate::ask::AskScene;
 use crate::config::configure;
 
 pub(crate) fn page(name: &str) -> String {
@@ -21,7 +21,7 @@ pub(crate) fn blocks<'a>(page: &'a str, kind: &str) -> Vec<&'a str> {
     after.map(|text| text.split("```").next().expect("a block")).collect()
 }
 
-/// A program `agent`, for the examples to run.
+/// A program `agent` for the examples.
 fn make_agent(folder: &Path) {
     let path = folder.join("agent");
     fs::write(&path, "#!/bin/sh\nexec sleep 100\n").expect("written");
@@ -58,7 +58,7 @@ fn run(scene: &Scene, script: &str, more: &[&str]) {
     assert_eq!(ended.code, 0, "{script}\n{}{}", ended.stdout, ended.stderr);
 }
 
-/// With a Claude Code that follows a script, a line for each launch of the page.
+/// A scripted Claude Code, with one line for each launch on the page.
 #[test]
 fn the_examples_about_asking_run() {
     let script = [
@@ -72,13 +72,13 @@ fn the_examples_about_asking_run() {
         "ok here I am",
         "a chat",
     ];
-    let Some(company) = Company::new(Who::Other, Pen::Subtree, &script) else { return };
+    let Some(ask_scene) = AskScene::new(Who::Other, Pen::Subtree, &script) else { return };
     let page = page("asking.md");
     let scripts = blocks(&page, "sh");
     assert!(scripts.len() >= 5, "{scripts:?}");
     for script in scripts {
-        run(&company.scene, script, &["bin"]);
+        run(&ask_scene.scene, script, &["bin"]);
     }
-    assert_eq!(company.launches().len(), script.len());
-    company.end();
+    assert_eq!(ask_scene.launches().len(), script.len());
+    ask_scene.end();
 }

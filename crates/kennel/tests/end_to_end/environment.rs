@@ -1,4 +1,4 @@
-//! Whose surroundings an agent gets, who sees its secrets, and who goes first when memory runs out.
+//! Which environment an agent gets, where its secrets appear, and which process the OOM killer picks.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -9,7 +9,7 @@ use serde_json::Value;
 
 const SECRET: &str = "kennel-test-secret-8c1f27";
 
-/// A shell that sets up other surroundings, and becomes `kennel ARGS…` there.
+/// A shell that changes its environment and execs `kennel ARGS…`.
 fn from_another_shell(scene: &Scene, script: &str) -> Running {
     let mut shell = scene.command(Path::new("/bin/sh"));
     shell.args(["-ec", script]).env("KENNEL", scene.path("kennel"));
@@ -19,7 +19,7 @@ fn from_another_shell(scene: &Scene, script: &str) -> Running {
 
 everywhere! {
     /// E1
-    fn the_agent_gets_the_clients_surroundings_and_not_the_daemons(scene: Scene) {
+    fn the_agent_gets_the_clients_environment_not_the_daemons(scene: Scene) {
         let first = "cd /; umask 000; ulimit -S -n 500; ulimit -S -c 0; \
                      WHOSE=daemon DAEMONS=1 exec $KENNEL daemon start";
         assert_eq!(from_another_shell(&scene, first).wait().code, 0);
@@ -51,14 +51,14 @@ everywhere! {
     }
 
     /// E2
-    fn a_secret_of_the_client_is_written_nowhere(scene: Scene) {
+    fn a_secret_of_the_client_is_never_written_to_disk(scene: Scene) {
         let agent = scene.fake_agent();
         let launch = |name: &str, argv: &[&str]| {
             let mut run = scene.run_command(&["-d", "--name", name, "--linger", "10ms"], argv);
             run.env("API_KEY", SECRET);
             Running::start(run).wait()
         };
-        // The very first one starts yard and daemon, too.
+        // The first one also starts yard and daemon.
         assert_eq!(launch("lives", &[&agent, "env-i"]).code, 0);
         assert_eq!(launch("fails", &["/no/such/program"]).code, 204);
         assert_eq!(launch("crashes", &[&agent, "signal", "6"]).code, 0);
@@ -94,8 +94,8 @@ everywhere! {
         assert_eq!(files_with_secret(&scene.kennel_home()), Vec::<std::path::PathBuf>::new());
     }
 
-    /// E3: the agent goes before its keeper, the keeper before the yard.
-    fn when_memory_runs_out_the_agent_goes_first(scene: Scene) {
+    /// E3: the kernel kills the agent before its keeper, and the keeper before the yard.
+    fn when_memory_runs_out_the_agent_is_killed_first(scene: Scene) {
         scene.launch_ready(&[], &["sleep"]);
         let score = |pid: Option<i32>| -> i32 {
             let path = format!("/proc/{}/oom_score_adj", pid.expect("it runs"));
@@ -129,9 +129,9 @@ fn files_with_secret(folder: &Path) -> Vec<std::path::PathBuf> {
     found
 }
 
-/// E1: a daemon that was started with less can't give more; that is no reason to give nothing.
+/// E1: a daemon with lower limits can't grant higher ones, but grants the highest possible.
 #[test]
-fn limits_that_cant_be_had_are_as_high_as_they_can_be() {
+fn unavailable_limits_are_as_high_as_possible() {
     let Some(scene) = Scene::new(Who::Other, Pen::Subtree) else { return };
     let start = from_another_shell(&scene, "ulimit -n 400; ulimit -c 0; exec $KENNEL daemon start");
     assert_eq!(start.wait().code, 0);
@@ -146,7 +146,7 @@ fn limits_that_cant_be_had_are_as_high_as_they_can_be() {
     scene.stop_daemon();
 }
 
-/// What a client has closed or left open by mistake does not reach the agent.
+/// Descriptors that a client closed or left open do not affect the agent.
 #[test]
 fn no_descriptor_of_kennels_reaches_the_agent() {
     let Some(scene) = Scene::new(Who::Root, Pen::Cgroup) else { return };

@@ -1,14 +1,14 @@
-//! Holding a process so that no signal reaches it, as a hanging disk does.
+//! Freezes a process so that no signal reaches it, as a hanging disk does.
 
 use std::path::{Path, PathBuf};
 
 use kennel_testing::{Scene, eventually, skip};
 
-/// A group of the freezer of cgroup v1, whose members the kernel holds against any signal.
+/// A freezer group of cgroup v1: the kernel delivers no signal to its members.
 pub(crate) struct FreezerGroup(PathBuf);
 
 impl FreezerGroup {
-    /// One for a scene of root's; none, said loudly, if there is no such freezer.
+    /// Creates one for root's scene, or skips with a message if there is no freezer.
     pub(crate) fn new(scene: &Scene) -> Option<Self> {
         let freezer = Path::new("/sys/fs/cgroup/freezer");
         if !freezer.join("tasks").exists() {

@@ -1,4 +1,4 @@
-//! A disk that is full: the session lives, what is lost is marked, what can't be recorded is said.
+//! With a full disk, sessions continue, lost output is marked, and missing records are reported.
 
 use kennel_keeper::journal::Why;
 use kennel_testing::{Pen, Scene, SmallDisk, Who, eventually, signal};
@@ -7,7 +7,7 @@ use crate::journal::Journal;
 
 /// S13
 #[test]
-fn a_full_disk_keeps_nobody_from_listing_and_stopping() {
+fn sessions_can_be_listed_and_stopped_on_a_full_disk() {
     for pen in [Pen::Cgroup, Pen::Subtree] {
         let Some(scene) = Scene::new(Who::Root, pen) else { return };
         let disk = SmallDisk::at_home(&scene);
@@ -21,7 +21,7 @@ fn a_full_disk_keeps_nobody_from_listing_and_stopping() {
         scene.assert_nothing_left_soon();
         let session = scene.session(&id);
         assert_eq!(session["exit"]["signal"], 15, "{session:#}");
-        // There may be room set aside for the record; if it was not enough, that is said.
+        // The reserved space may suffice for the record; if not, Kennel reports it.
         let people = scene.call_ok(&["ps", "-a"]);
         let said = people.contains("could not be put on record");
         assert_eq!(session["unrecorded"] == true, said, "{session:#}{people}");
@@ -50,7 +50,7 @@ fn a_full_disk_costs_output_and_the_loss_is_marked() {
     eventually("it is in the journal", || journal().text.contains("before\n"));
     disk.fill();
     scene.call_ok(&["send", "x", "--enter", "flood"]);
-    // It never blocks: the agent goes on, and reads its next line.
+    // It never blocks: the agent continues and reads its next line.
     scene.call_ok(&["send", "x", "--enter", "more"]);
     scene.call_ok(&["send", "x", "--enter", "more"]);
     let waiting = || {

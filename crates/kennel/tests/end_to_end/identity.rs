@@ -1,4 +1,4 @@
-//! Never the wrong process: numbers that became another's, namesakes, other homes, other boots.
+//! Never the wrong process: reused pids, same names, other homes, other boots.
 
 use std::fs;
 use std::path::Path;
@@ -12,7 +12,7 @@ use serde_json::Value;
 use crate::supervisor_death::kill_all;
 
 everywhere! {
-    /// I2: the user's own agent, in the same folder, with the same command line.
+    /// I2: the user's own agent with the same folder and command line.
     fn a_namesake_outside_survives_everything(scene: Scene) {
         let agent = scene.fake_agent();
         let mut own = scene.command(Path::new(&agent));
@@ -33,8 +33,8 @@ everywhere! {
         scene.assert_nothing_left_soon();
     }
 
-    /// I6: two homes see nothing of each other.
-    fn a_second_home_is_none_of_ours(scene: Scene) {
+    /// I6: two homes do not affect each other.
+    fn a_second_home_is_left_alone(scene: Scene) {
         let id = scene.launch_ready(&["--name", "x"], &["env-i"]);
         let other = |args: &[&str]| {
             let mut command = scene.kennel(args);
@@ -54,13 +54,13 @@ everywhere! {
         scene.stop_daemon();
     }
 
-    /// I6: a backup that somebody uses, while the original lives.
+    /// I6: a copy of the home is used while the original lives.
     fn a_copied_home_adopts_and_ends_nothing_of_the_original(scene: Scene) {
         let id = scene.launch_ready(&["--name", "x"], &["env-i"]);
         let gone = scene.launch(&["--name", "gone"], &["exit", "3"]);
         assert_eq!(scene.call(&["wait", &gone]).code, 3);
         let mut copy = scene.command(Path::new("cp"));
-        // Sockets can't be copied, and need not be.
+        // Sockets can't be copied and are not needed.
         copy.args(["-a"]).args([scene.kennel_home(), scene.path("home/copy")]);
         let _copied = Running::start(copy).wait();
         let call = |args: &[&str]| {
@@ -87,7 +87,7 @@ everywhere! {
 
 /// I6: processes and cgroups that only look like Kennel's.
 #[test]
-fn what_only_looks_like_ours_is_left_alone() {
+fn lookalikes_are_left_alone() {
     let Some(scene) = Scene::new(Who::Root, Pen::Cgroup) else { return };
     scene.call_ok(&["daemon", "start"]);
     let mut lookalikes = Vec::new();
@@ -113,8 +113,8 @@ fn what_only_looks_like_ours_is_left_alone() {
     scene.stop_daemon();
 }
 
-/// Kills everyone of Kennel's and the agent, has strangers take the numbers of agent and keeper, and tries
-/// everything that ends something. In a pid namespace of its own, where nobody else takes numbers.
+/// Kills all of Kennel's processes and the agent, lets others take the pids of agent and keeper, and tries
+/// everything that ends a process. Runs in its own pid namespace, where no other process takes pids.
 const NUMBERS_BECOME_ANOTHERS: &str = r#"
     $KENNEL run -d --pen $PEN --name x -- $AGENT sleep
     until [ -s $FAKE_AGENT_PIDS ]; do sleep 0.01; done
@@ -146,7 +146,7 @@ const NUMBERS_BECOME_ANOTHERS: &str = r#"
 
 /// I1
 #[test]
-fn a_recorded_number_that_became_anothers_is_not_touched() {
+fn a_reused_recorded_pid_is_not_touched() {
     for pen in [Pen::Subtree, Pen::Cgroup] {
         let Some(scene) = Scene::new(Who::Root, pen) else { return };
         let ended = in_container(&scene, NUMBERS_BECOME_ANOTHERS);
@@ -158,7 +158,7 @@ fn a_recorded_number_that_became_anothers_is_not_touched() {
     }
 }
 
-/// Runs a script as the first process of a pid namespace of its own.
+/// Runs a script as the first process of a new pid namespace.
 pub(crate) fn in_container(scene: &Scene, script: &str) -> Ended {
     let mut command = scene.command(Path::new("unshare"));
     command.args(["--pid", "--fork", "--mount-proc", "--kill-child", "sh", "-uc", script]);
@@ -169,7 +169,7 @@ pub(crate) fn in_container(scene: &Scene, script: &str) -> Ended {
 
 /// I5: another boot, as far as the records tell.
 #[test]
-fn what_a_reboot_ended_is_told_as_that_and_not_run_again() {
+fn sessions_ended_by_a_reboot_are_reported_and_not_repeated() {
     for pen in [Pen::Subtree, Pen::Cgroup] {
         let Some(scene) = Scene::new(Who::Root, pen) else { return };
         let log = scene.path("work/log");
@@ -197,9 +197,9 @@ fn what_a_reboot_ended_is_told_as_that_and_not_run_again() {
     }
 }
 
-/// I5: a container that is started again: the same boot, another pid namespace.
+/// I5: a restarted container has the same boot but another pid namespace.
 #[test]
-fn what_a_restart_of_the_container_ended_is_told_as_that() {
+fn sessions_ended_by_a_container_restart_are_reported() {
     let Some(scene) = Scene::new(Who::Root, Pen::Subtree) else { return };
     let first = in_container(
         &scene,

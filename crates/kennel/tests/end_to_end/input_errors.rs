@@ -1,4 +1,4 @@
-//! What people are told when they write something that can't be, or that will not be as they asked.
+//! Messages for invalid input and for limits that can't be enforced.
 
 use std::fs;
 
@@ -8,9 +8,9 @@ fn scene() -> Option<Scene> {
     Scene::new(Who::Other, Pen::Subtree)
 }
 
-/// Whoever asks for a limit and does not get it must hear so at once.
+/// A client that requests a limit and does not get it must learn so at once.
 #[test]
-fn a_limit_that_is_not_held_is_told_with_why() {
+fn a_limit_that_is_not_enforced_is_reported_with_the_reason() {
     let Some(scene) = scene() else { return };
     let flags = ["--memory", "1G", "--pids", "50", "--best-effort"];
     let in_front = scene.run(&flags, &["exit", "3"]);
@@ -19,8 +19,9 @@ fn a_limit_that_is_not_held_is_told_with_why() {
     assert_eq!(apart.code, 0, "{apart:?}");
     for ended in [&in_front, &apart] {
         for limit in ["memory", "pids"] {
-            let told = format!("kennel: no limit on {limit}: the pen was asked to be one without");
-            assert!(ended.stderr.contains(&told), "{ended:?}");
+            let reported =
+                format!("kennel: no limit on {limit}: the pen was asked to be one without");
+            assert!(ended.stderr.contains(&reported), "{ended:?}");
         }
     }
     let page = scene.call_ok(&["inspect", "apart"]);
@@ -33,10 +34,10 @@ fn a_limit_that_is_not_held_is_told_with_why() {
 }
 
 #[test]
-fn what_cant_be_done_is_told_with_what_can() {
+fn impossible_requests_are_refused_with_a_hint() {
     let Some(scene) = scene() else { return };
     let id = scene.launch_ready(&["--name", "x"], &["sleep"]);
-    for (args, code, told) in [
+    for (args, code, reported) in [
         (&["send", "x", "hi"][..], 1, "`kennel run -i`"),
         (&["rm", "x"], 1, "kennel rm -f"),
         (&["stop"], 201, "--all"),
@@ -50,7 +51,7 @@ fn what_cant_be_done_is_told_with_what_can() {
     ] {
         let refused = scene.call(args);
         assert_eq!(refused.code, code, "{args:?}: {refused:?}");
-        assert!(refused.stderr.contains(told), "{args:?}: {refused:?}");
+        assert!(refused.stderr.contains(reported), "{args:?}: {refused:?}");
         assert_eq!(refused.stdout, "", "{args:?}");
     }
     assert_eq!(scene.session("x")["id"], id.as_str(), "nothing else was started");
@@ -60,7 +61,7 @@ fn what_cant_be_done_is_told_with_what_can() {
 }
 
 #[test]
-fn a_home_that_is_a_file_is_called_so() {
+fn a_home_that_is_a_file_is_reported() {
     let Some(scene) = scene() else { return };
     let file = scene.path("file");
     fs::write(&file, "mine").expect("written");
@@ -72,7 +73,7 @@ fn a_home_that_is_a_file_is_called_so() {
 }
 
 #[test]
-fn what_is_pruned_is_counted_by_sessions() {
+fn pruning_counts_sessions() {
     let Some(scene) = scene() else { return };
     let id = scene.launch(&["--name", "x"], &["exit", "0"]);
     scene.wait_phase(&id, "cleaned");

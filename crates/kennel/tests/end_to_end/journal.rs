@@ -1,4 +1,4 @@
-//! A session's output, read from its files as anyone may.
+//! Reads a session's output directly from its files.
 
 use std::path::Path;
 
@@ -7,14 +7,14 @@ use kennel_keeper::journal::{Item, Reader, Why};
 /// What a journal holds.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Journal {
-    /// All data, one after the other.
+    /// All data in order.
     pub(crate) text: String,
-    /// Where something is missing, and why.
+    /// The gaps, with their reasons.
     pub(crate) gaps: Vec<Why>,
 }
 
 impl Journal {
-    /// Reads the journal of the session with this folder; one that is not there is empty.
+    /// Reads the journal in this session folder; a missing one is empty.
     pub(crate) fn read(folder: &Path) -> Self {
         let mut journal = Self::default();
         let mut bytes = Vec::new();
@@ -30,14 +30,14 @@ impl Journal {
         journal
     }
 
-    /// The numbers of the lines that `fake-agent work` printed, as far as they came whole.
+    /// The numbers of the complete lines that `fake-agent work` printed.
     pub(crate) fn numbers(&self) -> Vec<u32> {
         let whole = self.text.split_inclusive('\n').filter(|line| line.ends_with('\n'));
         let lines = whole.filter_map(|line| line.strip_prefix("line "));
         lines.map(|number| number.trim_end().parse().expect("a number")).collect()
     }
 
-    /// Checks that lines are missing only where that is marked.
+    /// Checks that lines are missing only where a gap is marked.
     #[track_caller]
     pub(crate) fn assert_in_order(&self) {
         let numbers = self.numbers();

@@ -1,4 +1,4 @@
-//! Keepers that are used again: a launch must not notice that its keeper had one before, nor pay for it.
+//! Reused keepers: a launch must not be affected by its keeper's earlier launch.
 
 use std::fs;
 use std::path::PathBuf;
@@ -8,7 +8,7 @@ use kennel_testing::{Pen, Running, Scene, Who, alive, eventually, signal};
 
 use crate::launch_and_cancel::{assert_cleaned, scene_with_points};
 
-const PATIENCE: Duration = Duration::from_secs(20);
+const TIMEOUT: Duration = Duration::from_secs(20);
 
 /// A keeper that waits for a launch.
 pub(crate) fn spare(scene: &Scene) -> Option<i32> {
@@ -16,7 +16,7 @@ pub(crate) fn spare(scene: &Scene) -> Option<i32> {
     all.filter(|p| p.state != 'Z' && p.command.starts_with("kennel-spare")).map(|p| p.pid).next()
 }
 
-/// Has a session end, so that its keeper waits for another; gives the keeper.
+/// Ends a session so that its keeper waits for another, and returns the keeper.
 #[track_caller]
 fn leave_a_spare(scene: &Scene) -> i32 {
     scene.launch_command(&[], &["/bin/true"]);
@@ -28,7 +28,7 @@ fn program(pid: i32) -> PathBuf {
     fs::read_link(format!("/proc/{pid}/exe")).expect("its program")
 }
 
-/// What it leaves when it is killed would fall to nobody of ours.
+/// If it were killed, no yard would inherit its orphans.
 #[test]
 fn a_keeper_of_a_former_yard_gets_no_further_launch() {
     for who in [Who::Root, Who::Other] {
@@ -45,13 +45,13 @@ fn a_keeper_of_a_former_yard_gets_no_further_launch() {
         signal(scene.keeper().expect("a keeper"), "KILL");
         let session = scene.wait_phase(&id, "cleaned");
         assert_eq!(session["reason"]["kind"], "keeper_died", "{session:#}");
-        // It was said to be gone: so it is, and not only soon.
+        // Kennel reported it as gone, so it must be gone already.
         assert_eq!(scene.processes(), [], "{session:#}");
         scene.stop_daemon();
     }
 }
 
-/// It may not even understand what it is told.
+/// It may not understand newer messages.
 #[test]
 fn a_keeper_of_an_older_program_gets_no_further_launch() {
     let Some(scene) = Scene::new(Who::Other, Pen::Subtree) else { return };
@@ -71,7 +71,7 @@ fn a_keeper_of_an_older_program_gets_no_further_launch() {
     scene.stop_daemon();
 }
 
-/// It was nobody's keeper yet: another one is had.
+/// It had no launch yet: the yard starts another keeper.
 #[test]
 fn a_spare_keeper_that_dies_before_it_gets_its_launch_costs_nothing() {
     for point in ["daemon.launch.begun", "daemon.launch.locked"] {
@@ -79,10 +79,10 @@ fn a_spare_keeper_that_dies_before_it_gets_its_launch_costs_nothing() {
         let spare = leave_a_spare(&scene);
         faults.arm(point);
         let run = Running::start(scene.run_command(&["--name", "x"], &["/bin/sh", "-c", "exit 7"]));
-        faults.wait_reached(point, PATIENCE).expect("the launch is held");
+        faults.wait_reached(point, TIMEOUT).expect("the launch is held");
         signal(spare, "KILL");
         eventually("it is dead", || !alive(spare));
-        // The daemon hears of that before it hears of us.
+        // The daemon notices that before it receives the request.
         scene.call_ok(&["ps"]);
         faults.disarm(point);
         let run = run.wait();
@@ -93,9 +93,9 @@ fn a_spare_keeper_that_dies_before_it_gets_its_launch_costs_nothing() {
     }
 }
 
-/// A disk that takes so long that the launch is given up meanwhile.
+/// The disk is so slow that the launch is given up meanwhile.
 #[test]
-fn what_is_made_for_a_launch_that_was_given_up_is_removed() {
+fn files_of_an_abandoned_launch_are_removed() {
     for with_spare in [false, true] {
         let Some((scene, faults)) = scene_with_points(Who::Other, Pen::Subtree) else { return };
         scene.call_ok(&["daemon", "start"]);
@@ -104,7 +104,7 @@ fn what_is_made_for_a_launch_that_was_given_up_is_removed() {
         }
         faults.arm("daemon.launch.begun");
         let run = Running::start(scene.run_command(&["-d", "--name", "x"], &["/bin/true"]));
-        faults.wait_reached("daemon.launch.begun", PATIENCE).expect("the launch is held");
+        faults.wait_reached("daemon.launch.begun", TIMEOUT).expect("the launch is held");
         let given_up = || scene.session("x")["wanted"] == "stopped";
         eventually("nobody waits for its keeper any more", given_up);
         faults.disarm("daemon.launch.begun");

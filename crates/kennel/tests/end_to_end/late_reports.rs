@@ -1,5 +1,5 @@
-//! No ghosts: a resume that takes longer than it may, asked for four times at once, with a worktree, whose agents report
-//! an hour later. That is one session that has failed, and nothing else.
+//! No ghost sessions: a resume that is requested four times at once, exceeds its deadline, has a worktree, and whose
+//! agents report an hour later. The result is one failed session and nothing else.
 
 use std::fs;
 use std::process::Command;
@@ -11,16 +11,16 @@ use serde_json::{Value, json};
 use crate::launch_and_cancel::{assert_cleaned, scene_with_points};
 use crate::worktrees::Repo;
 
-const PATIENCE: Duration = Duration::from_secs(20);
+const TIMEOUT: Duration = Duration::from_secs(20);
 /// How long the agent may take until it is ready.
 const READY_TIMEOUT: &str = "2m";
 /// Just after that.
 const OVERDUE: Duration = Duration::from_secs(130);
 const HOUR: Duration = Duration::from_secs(3600);
 
-/// The agent: its first launch is ready and ends. Any other one leaves its environment where a test finds it, and never
-/// gets ready. Who escapes from it (a session of its own, twice forked, deaf to TERM) waits for an hour to pass and
-/// reports then.
+/// The agent's first launch becomes ready and ends. Every other launch stores its environment for the test and never
+/// becomes ready. Its escaped child (own session, double fork, ignores TERM) waits for an hour and
+/// then reports.
 const AGENT: &str = r#"
 if [ ! -e "$WORK/again" ]; then exec "$WORK/../kennel" report ready; fi
 echo $KENNEL_SESSION >> "$WORK/launches"
@@ -35,7 +35,7 @@ while [ ! -e "$WORK/hour" ]; do sleep 0.02; done
 "$WORK/../kennel" report ready; echo $? > "$WORK/late"
 "#;
 
-/// What the story is about.
+/// The session under test and its scene.
 struct Story<'a> {
     scene: &'a Scene,
     faults: &'a Faults,
@@ -45,7 +45,7 @@ struct Story<'a> {
 }
 
 impl<'a> Story<'a> {
-    /// A session that was ready once and has ended.
+    /// Creates a session that was ready once and has ended.
     #[track_caller]
     fn new(scene: &'a Scene, faults: &'a Faults) -> Self {
         let repo = Repo::new(scene);
@@ -63,32 +63,32 @@ impl<'a> Story<'a> {
         Self { scene, faults, repo, id }
     }
 
-    /// Somebody presses resume four times.
+    /// Sends resume four times.
     fn press(&self) -> Vec<Running> {
         let press = || Running::start(self.scene.kennel(&["resume", "-d", "--wait-ready", "x"]));
         (0..4).map(|_| press()).collect()
     }
 
-    /// The resumed agent and who escaped from it are up, and everybody waits.
+    /// Waits until the resumed agent and its escaped child run, and all clients wait.
     #[track_caller]
     fn wait_up(&self, clients: &[Running]) {
         eventually("the agent is up", || self.scene.path("work/env").exists());
         eventually("somebody has escaped", || self.scene.path("work/escaped.pid").exists());
         eventually("all have asked", || clients.iter().all(waits));
-        // What was sent before this was heard before it.
+        // Earlier requests were received before this one.
         let list = self.scene.call_ok(&["ps"]);
         assert!(list.contains("starting"), "{list}");
     }
 
-    /// The launch that nobody was ready for.
+    /// The launch that never became ready.
     fn resumed(&self) -> String {
         format!("{}_2", self.id)
     }
 
-    /// One session that has failed; no process, no worktree, the same answer to all.
+    /// Checks for one failed session, no process, no worktree, and the same answer for all clients.
     #[track_caller]
     fn assert_failed(&self, answers: &[Ended]) {
-        // The very moment at which it is said.
+        // Exactly when the answer arrives.
         self.scene.assert_nothing_left();
         self.repo.assert_settled();
         assert_eq!(answers.len(), 4);
@@ -100,7 +100,7 @@ impl<'a> Story<'a> {
         self.assert_one();
     }
 
-    /// There was one launch, and it is over.
+    /// Checks that there was one launch and that it is over.
     #[track_caller]
     fn assert_one(&self) {
         let sessions = self.scene.sessions();
@@ -117,7 +117,7 @@ impl<'a> Story<'a> {
         assert!(!alive(escaped.trim_end().parse().expect("a pid")), "who escaped lives");
     }
 
-    /// An hour later all that the agent knew is used to report.
+    /// An hour later, reports use everything that the agent knew.
     #[track_caller]
     fn assert_late_is_refused(&self) {
         let before = self.scene.sessions();
@@ -128,7 +128,7 @@ impl<'a> Story<'a> {
             late.stdout.contains("\n403 {") && late.stdout.contains("\"code\":\"spent\""),
             "{late:?}"
         );
-        // The last one with the mark of the launch too: for that it may be ended, when it has read why.
+        // The last one also carries the mark of the launch, so Kennel may end it after it has read the reason.
         let knows = |name: &str| ["KENNEL_SESSION", "KENNEL_TOKEN"].contains(&name);
         for (report, marked) in [
             (&["ready"][..], false),
@@ -149,7 +149,7 @@ impl<'a> Story<'a> {
         self.repo.assert_settled();
         assert!(!self.scene.path("work/late").exists(), "a ghost has reported");
         self.assert_refusals_are_on_record(5);
-        // Nor does anything for those who come after.
+        // Later launches are not affected either.
         signal(self.scene.daemon().expect("a daemon"), "KILL");
         assert_eq!(self.scene.sessions(), before, "for the next daemon");
     }
@@ -185,7 +185,7 @@ impl<'a> Story<'a> {
         found.unwrap_or_else(|| panic!("no {name}")).1
     }
 
-    /// A report by whoever knows the token, without a program of ours.
+    /// Sends a report with the token, without Kennel's own program.
     fn posting_ready(&self) -> Command {
         let token = self.variable("KENNEL_TOKEN");
         let report = json!({"report": "ready", "session": self.resumed(), "token": token});
@@ -200,8 +200,8 @@ impl<'a> Story<'a> {
     }
 }
 
-/// Whether a client's request is out, and it waits for the answer: then it sits in poll(2), and only then with signals
-/// that are read.
+/// Whether a client has sent its request and waits for the answer: then it is in poll(2), and only then with signals
+/// read through a descriptor.
 fn waits(client: &Running) -> bool {
     let pid = client.pid();
     let call = fs::read_to_string(format!("/proc/{pid}/syscall")).unwrap_or_default();
@@ -228,7 +228,7 @@ fn a_slow_resume_leaves_no_ghost(who: Who, pen: Pen) {
 }
 
 #[test]
-fn a_slow_resume_leaves_no_ghost_as_root_in_a_cgroup_pen() {
+fn a_slow_resume_leaves_no_ghost_session_as_root_in_a_cgroup_pen() {
     a_slow_resume_leaves_no_ghost(Who::Root, Pen::Cgroup);
 }
 
@@ -247,7 +247,7 @@ fn a_slow_resume_leaves_no_ghost_as_another_user_in_a_subtree_pen() {
     a_slow_resume_leaves_no_ghost(Who::Other, Pen::Subtree);
 }
 
-/// The daemon is killed on the way: whoever asked asks its successor, and hears the same.
+/// The daemon is killed on the way: the clients ask its successor and get the same answer.
 fn a_slow_resume_leaves_no_ghost_over_a_crash(who: Who, pen: Pen, point: &str) {
     let Some((scene, faults)) = scene_with_points(who, pen) else { return };
     let story = Story::new(&scene, &faults);
@@ -261,7 +261,7 @@ fn a_slow_resume_leaves_no_ghost_over_a_crash(who: Who, pen: Pen, point: &str) {
         faults.arm(point);
         faults.set_clock(OVERDUE);
     }
-    let held = faults.wait_reached(point, PATIENCE);
+    let held = faults.wait_reached(point, TIMEOUT);
     let held = held.unwrap_or_else(|| panic!("{point} is not passed\n{}", scene.logs()));
     signal(held, "KILL");
     faults.disarm(point);
@@ -269,7 +269,7 @@ fn a_slow_resume_leaves_no_ghost_over_a_crash(who: Who, pen: Pen, point: &str) {
     if early {
         story.wait_up(&clients);
     }
-    // It answers, so it has seen what time it is.
+    // It responds, so it has seen the new time.
     let session = scene.session(&story.resumed());
     if session["wanted"] == "running" {
         faults.set_clock(OVERDUE * 2);
@@ -287,7 +287,7 @@ fn a_daemon_that_is_killed_while_it_launches_leaves_no_ghost() {
 }
 
 #[test]
-fn a_daemon_that_is_killed_when_the_time_is_over_leaves_no_ghost() {
+fn a_daemon_that_is_killed_at_the_deadline_leaves_no_ghost() {
     for point in ["daemon.ready.overdue", "daemon.stop.tell"] {
         a_slow_resume_leaves_no_ghost_over_a_crash(Who::Other, Pen::Subtree, point);
     }
@@ -300,7 +300,7 @@ fn a_daemon_that_is_killed_while_it_cleans_up_leaves_no_ghost() {
     }
 }
 
-/// As a web page does it: four requests, the same text for all.
+/// Four identical requests, as from a web page.
 #[test]
 fn four_requests_over_the_socket_get_the_same_answer() {
     let Some((scene, faults)) = scene_with_points(Who::Other, Pen::Subtree) else { return };

@@ -1,4 +1,4 @@
-//! Birth and cancel: whatever moment a cancel, a failure or a second starter chooses.
+//! Launch and cancel: a cancel, a failure or a second client at any moment.
 
 use std::time::Duration;
 
@@ -8,9 +8,9 @@ use kennel_testing::{
 
 use crate::crash_case::{Noted, Part, Story, Victims, all_points};
 
-const PATIENCE: Duration = Duration::from_secs(20);
+const TIMEOUT: Duration = Duration::from_secs(20);
 
-/// A scene whose processes can be held at points; none, said loudly, if they can't.
+/// A scene whose processes can be stopped at fault points, or `None` with a message.
 pub(crate) fn scene_with_points(who: Who, pen: Pen) -> Option<(Scene, Faults)> {
     if !cfg!(feature = "faults") {
         skip("holding a process at a point", "built without the feature `faults`");
@@ -21,7 +21,7 @@ pub(crate) fn scene_with_points(who: Who, pen: Pen) -> Option<(Scene, Faults)> {
     Some((scene, faults))
 }
 
-/// The files of a session that only its life needs.
+/// The files that only a live session needs.
 #[track_caller]
 pub(crate) fn assert_cleaned(scene: &Scene, reference: &str) {
     let session = scene.session(reference);
@@ -33,8 +33,8 @@ pub(crate) fn assert_cleaned(scene: &Scene, reference: &str) {
 }
 
 everywhere! {
-    /// B1: and a third time, when all is over.
-    fn a_stop_may_be_asked_for_again_while_it_is_under_way(scene: Scene) {
+    /// B1: also a third time, when all is over.
+    fn a_stop_can_be_repeated_while_it_is_in_progress(scene: Scene) {
         let id = scene.launch_ready(&["--grace", "30s"], &["ignore-term", "2"]);
         let first = Running::start(scene.kennel(&["stop", &id]));
         scene.wait_phase(&id, "stopping");
@@ -55,15 +55,15 @@ everywhere! {
         let id = scene.launch_ready(&["--linger", "1h", "--grace", "100ms"], &["ignore-term-exit"]);
         eventually("the agent has crashed", || scene.session(&id)["exit"]["code"] == 3);
         let said = scene.call_ok(&["stop", &id]);
-        // The very moment at which it is said.
+        // Exactly when the answer arrives.
         scene.assert_nothing_left();
         assert!(said.contains("stopped"), "{said}");
         assert_eq!(scene.call(&["wait", &id]).code, 3);
         scene.stop_daemon();
     }
 
-    /// B8: whoever asked may vanish; and so may the daemon.
-    fn a_stop_goes_on_when_its_caller_is_killed_in_the_grace(scene: Scene) {
+    /// B8: the caller may vanish, and so may the daemon.
+    fn a_stop_completes_when_its_caller_is_killed_in_the_grace(scene: Scene) {
         for daemon_too in [false, true] {
             let id = scene.launch_ready(&["--grace", "1s"], &["ignore-term", "1"]);
             let stop = Running::start(scene.kennel(&["stop", &id]));
@@ -80,7 +80,7 @@ everywhere! {
     }
 }
 
-/// B2: the daemon's points too, at which it hears of the stop only afterwards.
+/// B2: also at the daemon's points, where it learns of the stop only afterwards.
 fn cancel_at_every_step(pen: Pen) {
     for point in all_points().filter(|point| Story::passing(point) == Story::Launch) {
         let Some((scene, faults)) = scene_with_points(Who::Root, pen) else { return };
@@ -88,7 +88,7 @@ fn cancel_at_every_step(pen: Pen) {
         let subject = Part::new("subject", false);
         faults.arm(point);
         let run = subject.start(&scene);
-        faults.wait_reached(point, PATIENCE).unwrap_or_else(|| panic!("{point} is not passed"));
+        faults.wait_reached(point, TIMEOUT).unwrap_or_else(|| panic!("{point} is not passed"));
         let stop = Running::start(scene.kennel(&["stop", "subject"]));
         if !point.starts_with("daemon.") {
             let wanted = || scene.session("subject")["wanted"] == "stopped";
@@ -121,12 +121,12 @@ fn a_cancel_at_any_step_of_a_launch_leaves_nothing_in_a_subtree_pen() {
 
 /// B3
 #[test]
-fn a_session_that_is_being_launched_is_not_removed_under_its_own_feet() {
+fn a_session_that_is_being_launched_is_not_removed() {
     let Some((scene, faults)) = scene_with_points(Who::Other, Pen::Subtree) else { return };
     scene.call_ok(&["daemon", "start"]);
     faults.arm("keeper.go");
     let run = Part::new("subject", false).start(&scene);
-    faults.wait_reached("keeper.go", PATIENCE).expect("the launch is held");
+    faults.wait_reached("keeper.go", TIMEOUT).expect("the launch is held");
     let refused = scene.call(&["rm", "subject"]);
     assert_eq!(refused.code, 1, "{refused:?}");
     assert!(refused.stderr.contains("has not ended"), "{refused:?}");
@@ -153,7 +153,7 @@ fn a_session_whose_client_was_killed_is_owned_and_settles() {
         faults.arm("keeper.go");
         let flags: &[&str] = if detached { &["-d", "--name", "x"] } else { &["--name", "x"] };
         let run = scene.start(flags, &["env-i"]);
-        faults.wait_reached("keeper.go", PATIENCE).expect("the launch is held");
+        faults.wait_reached("keeper.go", TIMEOUT).expect("the launch is held");
         run.signal("KILL");
         let _killed = run.wait();
         if !detached {
@@ -184,7 +184,7 @@ fn a_launch_that_fails_says_why_and_leaves_nothing() {
     for (flags, argv, code, why) in [
         (&["--pen", "subtree"][..], &["/no/such/program"][..], 204, "/no/such/program"),
         (&["--pen", "subtree", "--cwd", "/no/such/folder"], &[&agent, "sleep"], 204, "folder"),
-        // Another user has no cgroup to make pens in here.
+        // Another user has no cgroup for pens here.
         (&["--pen", "cgroup"], &[&agent, "sleep"], 203, "cgroup"),
     ] {
         let ended = run(flags, argv);
@@ -203,7 +203,7 @@ fn a_launch_that_fails_says_why_and_leaves_nothing() {
 
 /// B10: with the files of a daemon and a yard that were killed.
 #[test]
-fn of_many_starters_at_once_exactly_one_starts_a_daemon() {
+fn of_many_concurrent_clients_exactly_one_starts_a_daemon() {
     let Some(scene) = Scene::new(Who::Other, Pen::Subtree) else { return };
     for round in 0..6 {
         let starters: Vec<_> = (0..8).map(|_| Running::start(scene.kennel(&["ps"]))).collect();

@@ -1,12 +1,12 @@
-//! Limits on what a session may use, where the kernel's controllers are there: for root, and for a user to whom a
-//! cgroup is delegated.
+//! Resource limits where the kernel's controllers are available: for root, and for a user with a
+//! delegated cgroup.
 
 use std::fs;
 use std::path::PathBuf;
 
 use kennel_testing::{Ended, Pen, Running, Scene, Who, eventually, signal, skip};
 
-/// A shell that fills its memory without end.
+/// A shell that fills its memory without limit.
 const GLUTTON: &str = "x=xxxxxxxxxxxxxxxx; while :; do x=$x$x; done";
 
 fn scene(who: Who) -> Option<Scene> {
@@ -21,7 +21,7 @@ fn scene(who: Who) -> Option<Scene> {
     Some(scene)
 }
 
-/// On an emulated machine a daemon may take longer to come up than a client waits for it.
+/// On an emulated machine a daemon may take longer to start than a client waits.
 fn come_up(scene: &Scene) {
     eventually("a daemon is up", || scene.call(&["daemon", "start"]).code == 0);
 }
@@ -51,7 +51,7 @@ fn run(scene: &Scene, flags: &[&str], script: &str) -> Ended {
     Running::start(scene.run_command(flags, &["/bin/sh", "-c", script])).wait()
 }
 
-/// A file of the one pen that is there.
+/// A file of the only pen.
 fn of_the_pen(scene: &Scene, file: &str) -> String {
     let pens = scene.pens();
     let [pen] = &pens[..] else { panic!("not one pen: {pens:?}") };
@@ -60,7 +60,7 @@ fn of_the_pen(scene: &Scene, file: &str) -> String {
 
 as_root_and_as_a_user! {
     /// E4
-    fn an_end_for_want_of_memory_is_told_as_such(scene: Scene) {
+    fn an_oom_kill_is_reported(scene: Scene) {
         let flags = ["--memory", "32M", "--name", "glutton"];
         let ended = run(&scene, &flags, GLUTTON);
         assert_eq!(ended.code, 137, "{ended:?}");
@@ -69,10 +69,10 @@ as_root_and_as_a_user! {
         let list = scene.call_ok(&["ps", "-a"]);
         assert!(list.contains("137 (out of memory)"), "{list}");
         scene.assert_nothing_left();
-        // A tool that takes too much dies alone, and its agent goes on.
+        // A tool that uses too much memory dies alone, and its agent continues.
         let ended = run(&scene, &["--memory", "32M"], &format!("sh -c '{GLUTTON}'; exit 7"));
         assert_eq!(ended.code, 7, "{ended:?}");
-        // The limit of one is not the limit of the next, which may have the same keeper.
+        // The limit of one launch must not apply to the next, which may have the same keeper.
         let ended = run(&scene, &[], "cat /sys/fs/cgroup$(cut -d: -f3- /proc/self/cgroup)/memory.max");
         assert_eq!((ended.code, ended.stdout.as_str()), (0, "max\n"), "{ended:?}");
         scene.assert_nothing_left();
@@ -93,11 +93,11 @@ as_root_and_as_a_user! {
         scene.stop_daemon();
     }
 
-    fn kennels_own_processes_stand_aside_for_good(scene: Scene) {
+    fn kennels_own_processes_stay_in_their_own_leaf(scene: Scene) {
         let id = scene.launch_ready(&["--pids", "50"], &["sleep"]);
         let inside = || fs::read_to_string(scene.cgroup().join("cgroup.procs")).expect("read");
         assert_eq!(inside(), "", "nobody is above the pens");
-        // Who comes after the first daemon finds its place too.
+        // A later daemon moves to the leaf too.
         let daemon = scene.daemon().expect("a daemon");
         signal(daemon, "KILL");
         eventually("there is another daemon", || scene.daemon().is_some_and(|it| it != daemon));
@@ -107,7 +107,7 @@ as_root_and_as_a_user! {
         scene.call_ok(&["stop", &id, &other]);
         scene.assert_nothing_left();
         scene.stop_daemon();
-        // And whoever comes when all have gone.
+        // So does one that starts when all others have ended.
         come_up(&scene);
         let id = scene.launch_ready(&["--cpu", "0.5"], &["sleep"]);
         assert_eq!(of_the_pen(&scene, "cpu.max"), "50000 100000");
@@ -115,8 +115,8 @@ as_root_and_as_a_user! {
         scene.stop_daemon();
     }
 
-    fn where_others_are_a_limit_is_refused_or_left_out(scene: Scene) {
-        // A shell that somebody has started in the cgroup that Kennel is in.
+    fn with_foreign_processes_a_limit_is_refused_or_dropped(scene: Scene) {
+        // A shell that was started in Kennel's cgroup.
         let mut other = scene.command(&PathBuf::from("/bin/sh"));
         let mut other = Running::start({ other.args(["-c", "echo there; exec sleep 1000"]); other });
         other.wait_line("there");

@@ -1,5 +1,5 @@
-//! What sessions promise when daemon, keeper, yard, disk or clients fail them: seen with real processes and
-//! from outside. One file a behaviour.
+//! What sessions guarantee when daemon, keeper, yard, disk or clients fail: with real processes, observed
+//! from outside. One file for each behaviour.
 
 mod access;
 mod admission;

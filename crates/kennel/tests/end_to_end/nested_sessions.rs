@@ -1,9 +1,9 @@
-//! T12: sessions that an agent starts through Kennel end with the agent's own, unless they are to stay.
+//! T12: sessions that an agent starts through Kennel end with the agent's session, unless they should stay.
 
 use kennel_testing::{Scene, eventually, everywhere};
 use serde_json::Value;
 
-/// A session whose agent starts two others: one that is to stay, and one that is not.
+/// A session whose agent starts two others, one of them with `--stay`.
 fn launch_family(scene: &Scene, end: &str) -> String {
     let (kennel, agent, pen) = (scene.path("kennel"), scene.fake_agent(), scene.pen_name());
     let run = format!("{} run -d --pen {pen} --grace 200ms", kennel.display());
@@ -46,7 +46,7 @@ everywhere! {
         assert_family_settles(&scene, &parent);
     }
 
-    /// Its end was wanted while no daemon lived to hear of it.
+    /// Its parent ended while no daemon was running.
     fn a_child_session_ends_when_its_parent_ended_without_a_daemon(scene: Scene) {
         let wait = "while [ ! -e go ]; do sleep 0.01; done; exit 4";
         let parent = launch_family(&scene, wait);

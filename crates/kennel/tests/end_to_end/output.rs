@@ -1,4 +1,4 @@
-//! Output: never in the agent's way, bounded, and nothing twice.
+//! Output never blocks the agent, is bounded, and is never repeated.
 
 use std::fs;
 use std::io::Read;
@@ -12,7 +12,7 @@ use crate::journal::Journal;
 
 const MEGABYTE: u64 = 1 << 20;
 
-/// The memory that only this process has, in KiB.
+/// The private memory of this process, in KiB.
 fn private_dirty(pid: i32) -> Option<u64> {
     let rollup = fs::read_to_string(format!("/proc/{pid}/smaps_rollup")).ok()?;
     let line = rollup.lines().find(|line| line.starts_with("Private_Dirty:"))?;
@@ -24,9 +24,9 @@ fn on_disk(folder: &Path) -> u64 {
     files.filter_map(|file| Some(file.metadata().ok()?.len())).sum()
 }
 
-/// O1: nobody reads.
+/// O1: no client reads.
 #[test]
-fn a_flood_that_nobody_reads_is_bounded_and_never_blocks() {
+fn an_unread_flood_is_bounded_and_never_blocks() {
     let Some(scene) = Scene::new(Who::Root, Pen::Cgroup) else { return };
     const FLOOD: u64 = 200 * MEGABYTE;
     let flags = ["--output-limit", "8M", "--name", "x"];
@@ -52,7 +52,7 @@ fn a_flood_that_nobody_reads_is_bounded_and_never_blocks() {
 
 /// O2: one follower is stuck, one is killed, one reads.
 #[test]
-fn a_follower_that_is_stuck_or_gone_is_nobody_elses_business() {
+fn a_stuck_or_killed_follower_does_not_affect_others() {
     let Some(scene) = Scene::new(Who::Other, Pen::Subtree) else { return };
     let script = format!(
         "while [ ! -e go ]; do sleep 0.01; done; {} flood 20000000; echo; echo end",

@@ -1,4 +1,4 @@
-//! Plans: several agents, one cancel; with a Claude Code that follows a script.
+//! Plans: several agents, one cancel, with a scripted Claude Code.
 
 use std::fs;
 use std::time::{Duration, Instant};
@@ -9,12 +9,12 @@ use serde_json::Value;
 use crate::crash_case::Victims;
 use crate::launch_and_cancel::scene_with_points;
 
-/// A scene with agents that each have a folder and a script of their own.
-pub(crate) struct Office {
+/// A scene with agents that each have their own folder and script.
+pub(crate) struct PlanScene {
     pub(crate) scene: Scene,
 }
 
-impl Office {
+impl PlanScene {
     pub(crate) fn new(who: Who, pen: Pen) -> Option<Self> {
         Scene::new(who, pen).map(Self::in_scene)
     }
@@ -25,7 +25,7 @@ impl Office {
         Self { scene }
     }
 
-    /// An agent's folder, with what it does launch by launch.
+    /// Creates an agent's folder with a script for each launch.
     pub(crate) fn desk(&self, name: &str, script: &[&str]) {
         for folder in [format!("work/{name}"), format!("work/{name}/claude")] {
             let path = self.scene.path(&folder);
@@ -114,20 +114,21 @@ cwd = "planner"
 prompt = "code says {{look.code}}, docs say {{look.docs}}"
 "#;
 
-/// Later agents see what earlier ones have answered; the results are files.
+/// Later agents see the answers of earlier ones; the results are files.
 #[test]
 fn a_stage_sees_the_answers_of_the_one_before() {
     for (who, pen) in CASES {
-        let Some(office) = Office::new(who, pen) else { continue };
+        let Some(office) = PlanScene::new(who, pen) else { continue };
         office.desk("code", &["ok flock"]);
         office.desk("docs", &["ok fcntl"]);
         office.desk("planner", &["ok use flock"]);
         let file = office.plan(RESEARCH);
         let results = office.scene.path("work/results");
         let results_text = results.to_str().expect("a plain path");
-        let told = office.run(&file, &["--set", "topic=files", "--results", results_text]).wait();
-        assert_eq!(told.code, 0, "{told:?}");
-        assert!(told.stdout.contains("plan research"), "{told:?}");
+        let reported =
+            office.run(&file, &["--set", "topic=files", "--results", results_text]).wait();
+        assert_eq!(reported.code, 0, "{reported:?}");
+        assert!(reported.stdout.contains("plan research"), "{reported:?}");
         assert_eq!(office.launches("code"), ["look at files"]);
         assert_eq!(office.launches("docs"), ["read on files"]);
         assert_eq!(office.launches("planner"), ["code says flock, docs say fcntl"]);
@@ -141,11 +142,11 @@ fn a_stage_sees_the_answers_of_the_one_before() {
     }
 }
 
-/// One cancel ends all, those that have failed and what they left too, and says so of each.
+/// One cancel ends every running agent with its tree and reports each.
 #[test]
-fn one_cancel_reaches_every_agent() {
+fn one_cancel_ends_every_running_agent() {
     for (who, pen) in CASES {
-        let Some(office) = Office::new(who, pen) else { continue };
+        let Some(office) = PlanScene::new(who, pen) else { continue };
         office.desk("code", &["leak hang"]);
         office.desk("docs", &["leak hang"]);
         office.desk("planner", &["ok"]);
@@ -156,10 +157,10 @@ fn one_cancel_reaches_every_agent() {
         });
         eventually("their trees are up", || office.scene.pids().len() == 6);
         running.signal("INT");
-        let told = running.wait();
-        assert_eq!(told.code, 130, "{told:?}");
-        assert_eq!(told.stdout.matches("seen to be gone").count(), 2, "{told:?}");
-        assert!(told.stdout.contains("skipped"), "{told:?}");
+        let reported = running.wait();
+        assert_eq!(reported.code, 130, "{reported:?}");
+        assert_eq!(reported.stdout.matches("seen to be gone").count(), 2, "{reported:?}");
+        assert!(reported.stdout.contains("skipped"), "{reported:?}");
         for (pid, role) in office.scene.pids() {
             assert!(!alive(pid), "{role} lives");
         }
@@ -169,28 +170,60 @@ fn one_cancel_reaches_every_agent() {
     }
 }
 
-/// An agent that pauses before its next attempt has no process, and is cancelled all the same.
+/// An agent has failed and may fail, and a process that it left ignores TERM. The plan continues without the agent,
+/// but a cancel must still reach that process.
+#[test]
+fn one_cancel_reaches_what_a_failed_agent_left() {
+    for (who, pen) in [(Who::Root, Pen::Cgroup), (Who::Other, Pen::Subtree)] {
+        let Some(office) = PlanScene::new(who, pen) else { continue };
+        office.desk("code", &["deaf crash"]);
+        office.desk("docs", &["leak hang"]);
+        office.desk("planner", &["ok"]);
+        let may_fail = "cwd = \"code\"\non_failure = \"continue\"";
+        let file = office.plan(&RESEARCH.replace("cwd = \"code\"", may_fail));
+        let running = office.run(&file, &[]);
+        let deaf = || office.scene.pids().into_iter().find(|(_, role)| role == "deaf");
+        eventually("one agent has crashed and the other works", || {
+            let crashed = |session: &Value| session["exit"]["code"] == 3;
+            office.scene.sessions().iter().any(crashed) && office.scene.pids().len() >= 5
+        });
+        let (deaf, _) = deaf().expect("the process that ignores TERM has started");
+        assert!(alive(deaf), "the cancel has nothing to reach");
+        running.signal("INT");
+        let report = running.wait();
+        assert_eq!(report.code, 130, "{report:?}");
+        for (pid, role) in office.scene.pids() {
+            assert!(!alive(pid), "{role} lives");
+        }
+        assert!(report.stdout.contains("failed"), "{report:?}");
+        assert_eq!(office.launches("planner").len(), 0);
+        assert_eq!(office.scene.call_ok(&["strays"]), "no strays\n");
+        office.end();
+    }
+}
+
+/// An agent that pauses before its next attempt has no process and is cancelled too.
 #[test]
 fn a_cancel_reaches_an_agent_that_pauses() {
-    let Some(office) = Office::new(Who::Other, Pen::Subtree) else { return };
+    let Some(office) = PlanScene::new(Who::Other, Pen::Subtree) else { return };
     office.desk("code", &["overloaded"]);
     office.desk("docs", &["leak hang"]);
     office.desk("planner", &["ok"]);
     let running = office.run(&office.plan(RESEARCH), &[]);
     eventually("it pauses", || office.scene.call_ok(&["events"]).contains("retry_pending"));
     running.signal("INT");
-    let told = running.wait();
-    assert_eq!(told.code, 130, "{told:?}");
+    let reported = running.wait();
+    assert_eq!(reported.code, 130, "{reported:?}");
     let launches = office.launches("code").len();
     assert_eq!(office.scene.call_ok(&["strays"]), "no strays\n");
     office.end();
     assert!(launches <= 2, "{launches}");
 }
 
-/// The death of whoever wanted it is a cancel.
+/// The death of its client cancels a plan.
 #[test]
-fn a_plan_ends_with_who_wanted_it() {
-    let Some(office) = Office::new(Who::Other, Pen::Subtree) else { return };
+fn a_plan_ends_with_its_client() {
+    let Some(office) = PlanScene::new(Who::Other, Pen::Subtree) else { return };
     office.desk("code", &["leak hang"]);
     office.desk("docs", &["ok"]);
     office.desk("planner", &["ok"]);
@@ -203,21 +236,21 @@ fn a_plan_ends_with_who_wanted_it() {
     office.end();
 }
 
-/// What failed is asked again by a resume, what has answered is not.
+/// A resume repeats failed agents, but not those that have answered.
 #[test]
 fn a_resume_runs_only_what_is_not_done() {
-    let Some(office) = Office::new(Who::Other, Pen::Subtree) else { return };
+    let Some(office) = PlanScene::new(Who::Other, Pen::Subtree) else { return };
     office.desk("code", &["ok flock"]);
     office.desk("docs", &["auth"]);
     office.desk("planner", &["ok done"]);
     let file = office.plan(RESEARCH);
-    let told = office.run(&file, &[]).wait();
-    assert_eq!(told.code, 1, "{told:?}");
-    assert!(told.stdout.contains("look.docs: auth"), "{told:?}");
+    let reported = office.run(&file, &[]).wait();
+    assert_eq!(reported.code, 1, "{reported:?}");
+    assert!(reported.stdout.contains("look.docs: auth"), "{reported:?}");
     assert_eq!(office.launches("planner").len(), 0, "its stage never began");
     office.desk("docs", &["ok fcntl"]);
-    let told = office.call(&["resume", "research"]);
-    assert_eq!(told.code, 0, "{told:?}");
+    let reported = office.call(&["resume", "research"]);
+    assert_eq!(reported.code, 0, "{reported:?}");
     assert_eq!(office.launches("code").len(), 1);
     assert_eq!(office.launches("docs").len(), 2);
     assert_eq!(office.launches("planner"), ["code says flock, docs say fcntl"]);
@@ -227,11 +260,11 @@ fn a_resume_runs_only_what_is_not_done() {
     office.end();
 }
 
-/// Nobody is asked, and nobody is told that it goes on, before that is on record; from then on it goes on by itself.
+/// A resume starts no agent and returns no answer before it is on record; from then on it continues by itself.
 #[test]
-fn a_resume_is_on_record_before_it_is_told() {
+fn a_resume_is_on_record_before_it_is_answered() {
     let Some((scene, faults)) = scene_with_points(Who::Other, Pen::Subtree) else { return };
-    let office = Office::in_scene(scene);
+    let office = PlanScene::in_scene(scene);
     office.desk("code", &["ok flock"]);
     office.desk("docs", &["auth"]);
     office.desk("planner", &["ok done"]);
@@ -253,50 +286,50 @@ fn a_resume_is_on_record_before_it_is_told() {
     office.end();
 }
 
-/// As many as are needed; the failure of one that is not needed is told to those who come later.
+/// A stage succeeds with as many agents as it needs; later agents learn of the others' failures.
 #[test]
 fn a_stage_may_need_some_of_its_agents() {
-    let Some(office) = Office::new(Who::Root, Pen::Cgroup) else { return };
+    let Some(office) = PlanScene::new(Who::Root, Pen::Cgroup) else { return };
     let plan = RESEARCH.replace("name = \"look\"\n", "name = \"look\"\nneed = 1\n");
     office.desk("code", &["crash"]);
     office.desk("docs", &["ok fcntl"]);
     office.desk("planner", &["ok done"]);
-    let told = office.run(&office.plan(&plan), &[]).wait();
-    assert_eq!(told.code, 0, "{told:?}");
+    let reported = office.run(&office.plan(&plan), &[]).wait();
+    assert_eq!(reported.code, 0, "{reported:?}");
     let asked = &office.launches("planner")[0];
     assert!(asked.contains("no answer from look.code") && asked.ends_with("docs say fcntl"));
-    // And one that may not fail ends all others.
+    // An agent that may not fail ends all others.
     office.desk("code", &["auth"]);
     office.desk("docs", &["leak hang"]);
-    let told = office.run(&office.plan(RESEARCH), &[]).wait();
-    assert_eq!(told.code, 1, "{told:?}");
-    assert_eq!(told.stdout.matches("seen to be gone").count(), 1, "{told:?}");
+    let reported = office.run(&office.plan(RESEARCH), &[]).wait();
+    assert_eq!(reported.code, 1, "{reported:?}");
+    assert_eq!(reported.stdout.matches("seen to be gone").count(), 1, "{reported:?}");
     office.end();
 }
 
-/// A plan has its time.
+/// A plan has a timeout.
 #[test]
 fn a_plan_that_takes_too_long_is_ended() {
-    let Some(office) = Office::new(Who::Other, Pen::Subtree) else { return };
+    let Some(office) = PlanScene::new(Who::Other, Pen::Subtree) else { return };
     let plan = RESEARCH.replace("name = \"research\"", "name = \"research\"\ntimeout = \"2s\"");
     office.desk("code", &["hang"]);
     office.desk("docs", &["ok"]);
     office.desk("planner", &["ok"]);
-    let told = office.run(&office.plan(&plan), &[]).wait();
-    assert_eq!(told.code, 124, "{told:?}");
+    let reported = office.run(&office.plan(&plan), &[]).wait();
+    assert_eq!(reported.code, 124, "{reported:?}");
     office.end();
 }
 
-/// Whoever does not end when asked to is killed, with all that it started: so it is when the time is over, too.
+/// An agent that ignores the stop at the timeout is killed with its whole tree.
 #[test]
-fn what_is_left_when_the_time_is_over_is_killed() {
-    let Some(office) = Office::new(Who::Other, Pen::Subtree) else { return };
+fn agents_left_at_the_timeout_are_killed() {
+    let Some(office) = PlanScene::new(Who::Other, Pen::Subtree) else { return };
     let plan = RESEARCH.replace("name = \"research\"", "name = \"research\"\ntimeout = \"2s\"");
     office.desk("code", &["ignore deaf hang"]);
     office.desk("docs", &["ignore deaf hang"]);
     office.desk("planner", &["ok"]);
-    let told = office.run(&office.plan(&plan), &[]).wait();
-    assert_eq!(told.code, 124, "{told:?}");
+    let reported = office.run(&office.plan(&plan), &[]).wait();
+    assert_eq!(reported.code, 124, "{reported:?}");
     assert_eq!(office.scene.pids().len(), 4);
     for (pid, role) in office.scene.pids() {
         assert!(!alive(pid), "{role} lives");
@@ -304,10 +337,10 @@ fn what_is_left_when_the_time_is_over_is_killed() {
     office.end();
 }
 
-/// Its time is what passes while a daemon minds it: neither that in which there was none, nor all anew with the next.
+/// The timeout counts only while a daemon runs, and continues with the next daemon.
 #[test]
-fn a_plan_s_time_does_not_pass_while_no_daemon_runs() {
-    let Some(office) = Office::new(Who::Other, Pen::Subtree) else { return };
+fn a_plans_timeout_does_not_count_while_no_daemon_runs() {
+    let Some(office) = PlanScene::new(Who::Other, Pen::Subtree) else { return };
     let limit = Duration::from_secs(6);
     let plan = RESEARCH.replace("name = \"research\"", "name = \"research\"\ntimeout = \"6s\"");
     office.desk("code", &["hang"]);
@@ -329,9 +362,9 @@ fn a_plan_s_time_does_not_pass_while_no_daemon_runs() {
     office.end();
 }
 
-/// Whoever is killed at whatever step: the plan goes on, and nobody is asked twice.
+/// Whatever is killed at any step, the plan continues and no agent is asked twice.
 #[test]
-fn a_plan_survives_a_daemon_that_is_killed_over_it() {
+fn a_plan_survives_a_daemon_crash() {
     let points = [
         "daemon.plan.kept",
         "daemon.plan.asking",
@@ -342,34 +375,34 @@ fn a_plan_survives_a_daemon_that_is_killed_over_it() {
     ];
     for point in points {
         let Some((scene, faults)) = scene_with_points(Who::Other, Pen::Subtree) else { return };
-        let office = Office::in_scene(scene);
+        let office = PlanScene::in_scene(scene);
         office.desk("code", &["ok flock"]);
         office.desk("docs", &["ok fcntl"]);
         office.desk("planner", &["ok done"]);
-        // A daemon, so that its start is not what is held.
+        // Start a daemon first, so that the fault point does not stop its start.
         office.scene.call_ok(&["ps"]);
         faults.arm(point);
         let running = office.run(&office.plan(RESEARCH), &[]);
         let held = faults.wait_reached(point, Duration::from_secs(20)).expect("it is held");
         signal(held, "KILL");
         faults.disarm(point);
-        let told = running.wait();
+        let reported = running.wait();
         if point == "daemon.plan.kept" {
-            // It was on no record: it may be run again, or not.
-            assert!(told.code == 0 || told.code == 207, "{point}: {told:?}");
+            // It was not on record: it may run again or not.
+            assert!(reported.code == 0 || reported.code == 207, "{point}: {reported:?}");
             office.end();
             continue;
         }
-        // One that was just being launched may have run, as far as the next daemon can tell: it is asked again only if
-        // somebody says so.
-        if told.code == 1 && told.stdout.contains("may have run") {
+        // A launch in progress may have run, as far as the next daemon knows: it is repeated only on
+        // request.
+        if reported.code == 1 && reported.stdout.contains("may have run") {
             let refused = office.call(&["resume", "research"]);
             let goes_on = refused.code == 0;
             assert!(goes_on || refused.stderr.contains("--replay"), "{point}: {refused:?}");
-            let told = office.call(&["resume", "--replay", "research"]);
-            assert!(goes_on || told.code == 0, "{point}: {told:?}");
+            let reported = office.call(&["resume", "--replay", "research"]);
+            assert!(goes_on || reported.code == 0, "{point}: {reported:?}");
         } else {
-            assert_eq!(told.code, 0, "{point}: {told:?}");
+            assert_eq!(reported.code, 0, "{point}: {reported:?}");
             for agent in ["code", "docs", "planner"] {
                 assert_eq!(office.launches(agent).len(), 1, "{point}: {agent}");
             }
@@ -379,12 +412,12 @@ fn a_plan_survives_a_daemon_that_is_killed_over_it() {
     }
 }
 
-/// The same with a cancel under way.
+/// The same with a cancel in progress.
 #[test]
-fn a_cancel_survives_a_daemon_that_is_killed_over_it() {
+fn a_cancel_survives_a_daemon_crash() {
     for point in ["daemon.plan.cancelled", "daemon.judge.begun", "daemon.judge.judged"] {
         let Some((scene, faults)) = scene_with_points(Who::Other, Pen::Subtree) else { return };
-        let office = Office::in_scene(scene);
+        let office = PlanScene::in_scene(scene);
         office.desk("code", &["leak hang"]);
         office.desk("docs", &["leak hang"]);
         office.desk("planner", &["ok"]);
@@ -395,9 +428,9 @@ fn a_cancel_survives_a_daemon_that_is_killed_over_it() {
         let held = faults.wait_reached(point, Duration::from_secs(20)).expect("it is held");
         signal(held, "KILL");
         faults.disarm(point);
-        let told = running.wait();
+        let reported = running.wait();
         let events = office.scene.call_ok(&["events"]);
-        assert_eq!(told.code, 130, "{point}: {told:?}\n{events}");
+        assert_eq!(reported.code, 130, "{point}: {reported:?}\n{events}");
         for (pid, role) in office.scene.pids() {
             assert!(!alive(pid), "{point}: {role} lives");
         }
@@ -406,10 +439,10 @@ fn a_cancel_survives_a_daemon_that_is_killed_over_it() {
     }
 }
 
-/// A plan that makes no sense is refused before anybody is asked, with the place of the mistake.
+/// An invalid plan is refused before any agent starts, with the position of the mistake.
 #[test]
-fn a_plan_that_makes_no_sense_is_told_where() {
-    let Some(office) = Office::new(Who::Other, Pen::Subtree) else { return };
+fn an_invalid_plan_is_refused_with_the_position() {
+    let Some(office) = PlanScene::new(Who::Other, Pen::Subtree) else { return };
     let cases = [
         (RESEARCH.replace("look.docs}}", "look.dosc}}"), "look.dosc"),
         (RESEARCH.replace("agent = \"claude\"\ncwd = \"code\"", "cwd = \"code\""), "neither"),
@@ -417,15 +450,18 @@ fn a_plan_that_makes_no_sense_is_told_where() {
         (String::new(), "name"),
     ];
     for (text, what) in cases {
-        let told = office.run(&office.plan(&text), &[]).wait();
-        assert_eq!(told.code, 201, "{told:?}");
-        assert!(told.stderr.contains(what) && told.stderr.contains("plan.toml"), "{told:?}");
+        let reported = office.run(&office.plan(&text), &[]).wait();
+        assert_eq!(reported.code, 201, "{reported:?}");
+        assert!(
+            reported.stderr.contains(what) && reported.stderr.contains("plan.toml"),
+            "{reported:?}"
+        );
     }
     let checked = office.run(&office.plan(RESEARCH), &["--check"]).wait();
     assert_eq!(checked.code, 0, "{checked:?}");
-    let told = office.run(&office.plan(RESEARCH), &["--set", "tpoic=x"]).wait();
-    assert_eq!(told.code, 201, "{told:?}");
-    assert!(told.stderr.contains("topic"), "{told:?}");
+    let reported = office.run(&office.plan(RESEARCH), &["--set", "tpoic=x"]).wait();
+    assert_eq!(reported.code, 201, "{reported:?}");
+    assert!(reported.stderr.contains("topic"), "{reported:?}");
     assert_eq!(office.call(&["show", "none"]).code, 1);
     office.end();
 }

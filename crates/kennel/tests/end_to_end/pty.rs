@@ -1,4 +1,4 @@
-//! O5: programs on a terminal of their own, through attach, resize, detach, and attach again.
+//! O5: programs on their own terminal, through attach, resize, detach and another attach.
 
 use std::fs;
 use std::path::Path;
@@ -12,12 +12,12 @@ pub(crate) const SIZE: Size = Size { rows: 24, columns: 80 };
 /// Control-P, Control-Q, as in docker.
 const DETACH: &str = "\u{10}\u{11}";
 
-/// `kennel ARGS…` on a terminal, as a person has it: below a shell that leads the session.
+/// `kennel ARGS…` on a terminal, below a shell that leads the session, as for a person.
 fn on_a_terminal(scene: &Scene, args: &[&str], size: Size) -> (Screen, Child) {
     on_a_terminal_with(&scene.kennel(args), size)
 }
 
-/// The same, with a command that is put together already.
+/// The same, with a prepared command.
 pub(crate) fn on_a_terminal_with(kennel: &Command, size: Size) -> (Screen, Child) {
     let Pty { master, slave } = terminal::open(size).expect("a terminal");
     let mut command = Command::new("setsid");
@@ -43,7 +43,7 @@ pub(crate) fn is_raw(screen: &Screen) -> bool {
     !settings.local_modes.contains(LocalModes::ICANON)
 }
 
-/// Presses the keys that leave it going by itself.
+/// Presses the detach keys.
 #[track_caller]
 pub(crate) fn detach(mut screen: Screen, child: Child) {
     screen.press(DETACH);
@@ -65,7 +65,7 @@ fn resize(screen: &Screen, size: Size) {
     terminal::resize(screen.terminal(), size).expect("resized");
 }
 
-/// Has a shell wait until its terminal has this size: to make a program draw anew, it is changed for a moment.
+/// Makes a shell wait until its terminal has this size, which changes briefly to force a redraw.
 #[track_caller]
 fn wait_size(screen: &mut Screen, size: &str) {
     let until = format!(r#"until [ "$(stty size)" = "{size}" ]; do sleep 0.01; done"#);
@@ -73,7 +73,7 @@ fn wait_size(screen: &mut Screen, size: &str) {
     screen.wait_for("right-42");
 }
 
-/// Starts a program with a terminal, as from a terminal.
+/// Starts a program with a terminal.
 fn launch(scene: &Scene, argv: &[&str]) -> String {
     let mut run = scene.run_command(&["-d", "-t", "--name", "x"], argv);
     run.env("TERM", "xterm");
@@ -82,7 +82,7 @@ fn launch(scene: &Scene, argv: &[&str]) -> String {
     ended.stdout.trim_end().to_owned()
 }
 
-/// Whether a program is there; if not that is said loudly.
+/// Whether a program is installed; prints a message if not.
 fn is_there(program: &str) -> bool {
     let path = std::env::var_os("PATH").unwrap_or_default();
     let there = std::env::split_paths(&path).any(|folder| folder.join(program).exists());
@@ -93,7 +93,7 @@ fn is_there(program: &str) -> bool {
 }
 
 everywhere! {
-    fn a_shell_is_left_and_found_again(scene: Scene) {
+    fn a_shell_can_be_detached_and_attached(scene: Scene) {
         launch(&scene, &["/bin/bash", "--norc", "-i"]);
         let (mut screen, child) = attach(&scene, "x", SIZE);
         screen.press("PS1='prompt> '\r");
@@ -115,7 +115,7 @@ everywhere! {
         scene.stop_daemon();
     }
 
-    fn a_run_in_the_foreground_can_be_left(scene: Scene) {
+    fn a_foreground_run_can_be_detached(scene: Scene) {
         let agent = scene.fake_agent();
         let args = ["run", "--name", "x", "--pen", scene.pen_name(), "--", &agent, "cat-tty-line"];
         let (screen, child) = on_a_terminal(&scene, &args, SIZE);
@@ -131,9 +131,9 @@ everywhere! {
     }
 }
 
-/// An editor draws by cursor movements: after a new attach its screen must be whole.
+/// An editor draws with cursor movements: after another attach its screen must be complete.
 #[test]
-fn an_editor_shows_its_screen_again() {
+fn an_editors_screen_is_restored() {
     if !is_there("vim") {
         return;
     }
@@ -161,9 +161,9 @@ fn an_editor_shows_its_screen_again() {
     scene.stop_daemon();
 }
 
-/// Two look on at once; a daemon that dies is no business of theirs.
+/// Two clients watch at once and are not affected by a daemon crash.
 #[test]
-fn a_list_of_processes_is_seen_by_two() {
+fn two_clients_see_the_same_screen() {
     if !is_there("top") {
         return;
     }
@@ -182,7 +182,7 @@ fn a_list_of_processes_is_seen_by_two() {
     scene.stop_daemon();
 }
 
-/// Keys by name, without a terminal of one's own.
+/// Named keys, without a terminal.
 #[test]
 fn keys_can_be_sent_to_a_terminal() {
     if !is_there("vim") {
@@ -199,9 +199,9 @@ fn keys_can_be_sent_to_a_terminal() {
     scene.stop_daemon();
 }
 
-/// Who only looks on types nothing.
+/// A read-only client types nothing.
 #[test]
-fn one_who_looks_on_changes_nothing() {
+fn a_read_only_client_changes_nothing() {
     let Some(scene) = Scene::new(Who::Other, Pen::Subtree) else { return };
     let agent = scene.fake_agent();
     let id = launch(&scene, &[&agent, "cat-tty-line"]);
@@ -220,7 +220,7 @@ fn one_who_looks_on_changes_nothing() {
 }
 
 everywhere! {
-    /// It ignores TERM, but not that its terminal is gone.
+    /// It ignores TERM, but not a hang-up of its terminal.
     fn an_interactive_shell_is_stopped_long_before_its_grace_is_over(scene: Scene) {
         let flags = ["--name", "x", "-t", "--grace", "60s", "-e", "PS1=at-your-service>"];
         scene.launch_command(&flags, &["bash", "--norc", "-i"]);
@@ -234,8 +234,8 @@ everywhere! {
         scene.stop_daemon();
     }
 
-    /// Who acts on TERM has its whole grace, and nothing comes between.
-    fn whoever_acts_on_term_is_not_hung_up_on(scene: Scene) {
+    /// A program that handles TERM gets its whole grace without a hang-up.
+    fn a_program_that_handles_term_is_not_hung_up(scene: Scene) {
         let script = "trap 'sleep 1; echo done; exit 5' TERM; echo up; while :; do sleep 0.05; done";
         scene.launch_command(&["--name", "x", "-t", "--grace", "60s"], &["/bin/sh", "-c", script]);
         eventually("it is up", || scene.output("x").contains("up"));
@@ -246,9 +246,9 @@ everywhere! {
     }
 }
 
-/// What a script has for its standard input, its end above all, is not for the agent: that would end it.
+/// The standard input of a script, and its end-of-file, must not reach the agent: that would end it.
 #[test]
-fn who_attaches_without_a_terminal_ends_nobody() {
+fn attaching_without_a_terminal_ends_no_session() {
     let Some(scene) = Scene::new(Who::Other, Pen::Subtree) else { return };
     let id = scene.launch(&["-i", "--name", "x"], &["echo"]);
     let refused = scene.call(&["attach", "x"]);

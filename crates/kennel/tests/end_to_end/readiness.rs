@@ -1,4 +1,4 @@
-//! Whether a session is up: seen by what was asked for, in time, or all of it is ended.
+//! Readiness: a session becomes ready in time, or its whole tree is ended.
 
 use std::fs;
 use std::net::TcpListener;
@@ -9,13 +9,13 @@ use serde_json::Value;
 
 use crate::launch_and_cancel::{assert_cleaned, scene_with_points};
 
-/// A port that nobody has at this moment.
+/// A port that is free at this moment.
 fn free_port() -> String {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
     listener.local_addr().expect("its address").port().to_string()
 }
 
-/// `kennel run -d --wait-ready FLAGS… -- fake-agent BEHAVIOUR…`, not waited for.
+/// Starts `kennel run -d --wait-ready FLAGS… -- fake-agent BEHAVIOUR…` without waiting.
 fn start_waiting(scene: &Scene, flags: &[&str], behaviour: &[&str]) -> Running {
     let flags = [&["-d", "--wait-ready", "--name", "x", "--grace", "100ms"], flags].concat();
     scene.start(&flags, behaviour)
@@ -29,7 +29,7 @@ fn wait_up(scene: &Scene) {
     });
 }
 
-/// The agent is up but not ready; then the file comes, and it is.
+/// The agent runs but is not ready; then the file appears, and it is.
 #[track_caller]
 fn assert_becomes_ready(scene: &Scene, ready: &str, behaviour: &[&str], how: &str) {
     let mut waiting = start_waiting(scene, &["--ready", ready], behaviour);
@@ -52,10 +52,10 @@ fn assert_becomes_ready(scene: &Scene, ready: &str, behaviour: &[&str], how: &st
     scene.stop_daemon();
 }
 
-/// What came of a session that was waited for in vain.
+/// Checks a session that did not become ready.
 #[track_caller]
 fn assert_ended_whole(scene: &Scene, ended: &Ended, code: i32, why: &str) -> Value {
-    // The very moment at which it is said.
+    // Exactly when the answer arrives.
     scene.assert_nothing_left();
     assert_eq!(ended.code, code, "{ended:?}");
     assert!(ended.stderr.contains(why), "{why}: {ended:?}");
@@ -71,8 +71,8 @@ everywhere! {
         assert_becomes_ready(&scene, "socket:agent.sock", &behaviour, "agent.sock accepts");
     }
 
-    /// Its deadline: everyone, also who has left the agent's session, and it fails only then.
-    fn one_that_is_not_ready_in_time_is_ended_whole(scene: Scene) {
+    /// At the deadline the whole tree ends, including processes that left the agent's session; only then it fails.
+    fn a_session_that_is_not_ready_in_time_is_ended_completely(scene: Scene) {
         let flags = ["--ready", "line:never", "--ready-timeout", "700ms"];
         let ended = start_waiting(&scene, &flags, &["ignore-term", "2"]).wait();
         let session = assert_ended_whole(&scene, &ended, 208, "was not ready within 700ms");
@@ -84,7 +84,7 @@ everywhere! {
     }
 
     /// B1
-    fn a_cancel_while_it_is_waited_for_leaves_nothing_and_may_come_twice(scene: Scene) {
+    fn a_cancel_while_waiting_leaves_nothing_and_can_be_repeated(scene: Scene) {
         let flags = ["--ready", "report", "--ready-timeout", "0"];
         let waiting = start_waiting(&scene, &flags, &["ignore-term", "1"]);
         wait_up(&scene);
@@ -99,8 +99,8 @@ everywhere! {
         scene.stop_daemon();
     }
 
-    /// The time goes on where it was; what is asked for is looked for again.
-    fn a_daemon_that_comes_in_the_middle_waits_for_the_rest(scene: Scene) {
+    /// The remaining time continues, and the check starts again.
+    fn a_new_daemon_waits_for_the_remaining_time(scene: Scene) {
         let flags = ["--ready", "line:never", "--ready-timeout", "8s"];
         let begun = Instant::now();
         let waiting = start_waiting(&scene, &flags, &["sleep"]);
@@ -114,7 +114,7 @@ everywhere! {
         scene.stop_daemon();
     }
 
-    fn a_sign_is_found_by_the_daemon_that_comes_after_it(scene: Scene) {
+    fn a_new_daemon_finds_an_earlier_sign(scene: Scene) {
         let script = "echo up; while [ ! -e go ]; do sleep 0.01; done; echo listening; sleep 1000";
         let flags = ["--name", "x", "--ready", "line:^listening$"];
         scene.launch_command(&flags, &["/bin/sh", "-c", script]);
@@ -127,9 +127,9 @@ everywhere! {
     }
 }
 
-/// Whoever waits in vain is told what was seen instead.
+/// The failure reports what was seen instead.
 #[test]
-fn why_it_is_not_ready_is_told() {
+fn the_reason_for_not_being_ready_is_reported() {
     let Some(scene) = Scene::new(Who::Other, Pen::Subtree) else { return };
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
     let address = listener.local_addr().expect("its address");
@@ -167,7 +167,7 @@ fn folder(scene: &Scene) -> std::path::PathBuf {
     folders.next().expect("one").expect("readable").path()
 }
 
-/// How long its program ran, in seconds.
+/// How long the program ran, in seconds.
 fn lived(session: &Value) -> f64 {
     let seconds = |key: &str| {
         let text = session[key].as_str().expect("a time");
@@ -192,7 +192,7 @@ fn a_port_that_accepts_makes_it_ready() {
 }
 
 #[test]
-fn an_address_that_answers_with_2xx_makes_it_ready() {
+fn an_http_2xx_response_makes_it_ready() {
     let Some(scene) = scene() else { return };
     let port = free_port();
     let ready = format!("http://127.0.0.1:{port}/health");
@@ -200,7 +200,7 @@ fn an_address_that_answers_with_2xx_makes_it_ready() {
 }
 
 #[test]
-fn a_line_makes_it_ready_on_each_stream_with_or_without_an_end_and_under_paint() {
+fn a_line_makes_it_ready_on_each_stream_incomplete_or_coloured() {
     let Some(scene) = scene() else { return };
     let go = "echo ready; while [ ! -e go ]; do sleep 0.01; done";
     for (say, terminal) in [
@@ -230,7 +230,7 @@ fn a_line_makes_it_ready_on_each_stream_with_or_without_an_end_and_under_paint()
 
 /// The exit codes of `--wait-ready`.
 #[test]
-fn one_that_ends_before_it_is_ready_fails_with_its_own_code() {
+fn a_session_that_ends_before_it_is_ready_fails_with_its_own_code() {
     let Some(scene) = scene() else { return };
     for (behaviour, code, why) in [
         (&["exit", "3"][..], 3, "ended before it was ready, with exit code 3"),
@@ -253,7 +253,7 @@ fn one_that_ends_before_it_is_ready_fails_with_its_own_code() {
 }
 
 #[test]
-fn what_cant_be_waited_for_is_refused_before_anything_is_made() {
+fn invalid_readiness_checks_are_refused_before_anything_is_created() {
     let Some(scene) = scene() else { return };
     for (ready, code, why) in [
         ("line:up(", 202, "unclosed group"),
@@ -270,9 +270,9 @@ fn what_cant_be_waited_for_is_refused_before_anything_is_made() {
     scene.stop_daemon();
 }
 
-/// A foreground run that is not ready in time is told why it was ended.
+/// A foreground run that is not ready in time reports why it was ended.
 #[test]
-fn a_foreground_run_that_is_not_ready_in_time_is_ended_and_told() {
+fn a_foreground_run_that_is_not_ready_in_time_is_ended_with_a_reason() {
     let Some(scene) = scene() else { return };
     let flags = ["--ready", "report", "--ready-timeout", "500ms", "--grace", "100ms"];
     let ended = scene.run(&flags, &["setsid", "2"]);
@@ -282,16 +282,16 @@ fn a_foreground_run_that_is_not_ready_in_time_is_ended_and_told() {
     scene.stop_daemon();
 }
 
-/// A sign that is seen at the moment of a stop changes nothing.
+/// A sign that arrives at the moment of a stop changes nothing.
 #[test]
-fn a_stop_goes_before_a_sign_that_is_on_its_way() {
+fn a_stop_wins_over_a_pending_sign() {
     let Some((scene, faults)) = scene_with_points(Who::Other, Pen::Subtree) else { return };
     scene.call_ok(&["daemon", "start"]);
     faults.arm("daemon.ready.begun");
     let waiting = start_waiting(&scene, &["--ready", "line:ready"], &["sleep"]);
     let held = faults.wait_reached("daemon.ready.begun", Duration::from_secs(20));
     assert_eq!(held, scene.daemon());
-    // The first client has gone when the daemon looks again, and with it the wish for the session.
+    // The first client has disconnected when the daemon checks again, and its session ends with it.
     waiting.signal("INT");
     faults.disarm("daemon.ready.begun");
     let ended = waiting.wait();
@@ -303,7 +303,7 @@ fn a_stop_goes_before_a_sign_that_is_on_its_way() {
 
 const DOCS: &str = include_str!("../../../../docs/readiness.md");
 
-/// Every example of the page does what it says.
+/// Every example on the page works.
 #[test]
 fn the_examples_in_the_docs_work() {
     let examples: Vec<_> = DOCS.split("```sh\n").skip(1).collect();

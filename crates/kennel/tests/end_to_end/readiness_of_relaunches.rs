@@ -1,4 +1,4 @@
-//! Readiness of sessions that wait in line, are launched again, or have a worktree.
+//! Readiness of queued sessions, relaunched sessions and sessions with a worktree.
 
 use std::collections::HashSet;
 use std::fs;
@@ -12,9 +12,9 @@ fn scene() -> Option<Scene> {
     Scene::new(Who::Other, Pen::Subtree)
 }
 
-/// A place in line is enough for `--queue -d`, but not if somebody waits for more.
+/// A position in the queue is enough for `--queue -d`, but not with `--wait-ready`.
 #[test]
-fn who_waits_for_readiness_waits_in_line_too() {
+fn waiting_for_readiness_includes_the_queue() {
     let Some(scene) = scene() else { return };
     configure(&scene, "daemon.max_live = 1\n");
     scene.launch_command(&["--name", "first"], &["/bin/sleep", "100"]);
@@ -25,7 +25,7 @@ fn who_waits_for_readiness_waits_in_line_too() {
     eventually("it waits in line", || {
         scene.sessions().iter().any(|it| it["name"] == "x" && it["queue_place"] == 1)
     });
-    // The line is asked after now and then: by when that is told, an answer would have come.
+    // The client checks the queue now and then; by the time of its message, an answer would have arrived.
     eventually("it was told where it stands", || {
         fs::read_to_string(&errors).is_ok_and(|said| said.contains("number 1 in line"))
     });
@@ -38,9 +38,9 @@ fn who_waits_for_readiness_waits_in_line_too() {
     scene.stop_daemon();
 }
 
-/// Who ends in line, or is not launched again, won't be ready.
+/// A session that is cancelled in the queue or not relaunched never becomes ready.
 #[test]
-fn who_waits_for_readiness_is_told_when_it_wont_come() {
+fn waiting_for_readiness_fails_when_it_cannot_come() {
     let Some(scene) = scene() else { return };
     configure(&scene, "daemon.max_live = 1\n");
     scene.launch_command(&["--name", "first"], &["/bin/sleep", "100"]);
@@ -62,11 +62,11 @@ fn who_waits_for_readiness_is_told_when_it_wont_come() {
     scene.stop_daemon();
 }
 
-/// The pause is waited over; and each launch has a token of its own, in its environment and its file.
+/// The client waits during the pause. Each launch has its own token in its environment and file.
 #[test]
-fn one_that_is_launched_again_becomes_ready_and_has_another_token() {
+fn a_relaunched_session_becomes_ready_with_another_token() {
     let Some(scene) = scene() else { return };
-    let script = "echo $KENNEL_SESSION $KENNEL_TOKEN $(cat $KENNEL_TOKEN_FILE) >> told; \
+    let script = "echo $KENNEL_SESSION $KENNEL_TOKEN $(cat $KENNEL_TOKEN_FILE) >> reported; \
         [ -e failed ] || { : > failed; exit 3; }; echo up; [ -e go ] || sleep 100";
     let flags = ["-d", "--restart", "on-failure", "--wait-ready", "--ready", "line:^up$"];
     let ended = Running::start(scene.run_command(&flags, &["/bin/sh", "-c", script])).wait();
@@ -80,17 +80,17 @@ fn one_that_is_launched_again_becomes_ready_and_has_another_token() {
     assert_eq!(resumed.code, 0, "{resumed:?}");
     let third = format!("{id}_3");
     eventually("it is cleaned up", || scene.session(&third)["phase"] == "cleaned");
-    let told = fs::read_to_string(scene.path("work/told")).expect("told");
-    let told: Vec<Vec<&str>> = told.lines().map(|line| line.split(' ').collect()).collect();
-    let sessions: Vec<_> = told.iter().map(|words| words[0]).collect();
+    let reported = fs::read_to_string(scene.path("work/told")).expect("told");
+    let reported: Vec<Vec<&str>> = reported.lines().map(|line| line.split(' ').collect()).collect();
+    let sessions: Vec<_> = reported.iter().map(|words| words[0]).collect();
     assert_eq!(sessions, [id, second, third.as_str()]);
-    assert!(told.iter().all(|words| words.len() == 3 && words[1] == words[2]), "{told:?}");
-    let tokens: HashSet<_> = told.iter().map(|words| words[1]).collect();
+    assert!(reported.iter().all(|words| words.len() == 3 && words[1] == words[2]), "{reported:?}");
+    let tokens: HashSet<_> = reported.iter().map(|words| words[1]).collect();
     assert_eq!(tokens.len(), 3, "each its own");
     scene.stop_daemon();
 }
 
-/// A relative path begins where the agent does.
+/// A relative path starts at the agent's folder.
 #[test]
 fn a_socket_in_a_worktree_makes_it_ready() {
     let Some(scene) = scene() else { return };
@@ -108,7 +108,7 @@ fn a_socket_in_a_worktree_makes_it_ready() {
     scene.stop_daemon();
 }
 
-/// By the sign that it was first run with, and with the same codes as `run`.
+/// With the check of the first run, and the same exit codes as `run`.
 #[test]
 fn a_resume_waits_for_readiness_too() {
     let Some(scene) = scene() else { return };
@@ -124,10 +124,10 @@ fn a_resume_waits_for_readiness_too() {
     assert_eq!(foreground.code, 201, "{foreground:?}");
     assert!(foreground.stderr.contains("add -d"), "{foreground:?}");
     assert_eq!(scene.sessions().len(), 1, "nothing was launched");
-    for (code, told) in [("3", 3), ("0", 208)] {
+    for (code, reported) in [("3", 3), ("0", 208)] {
         end(code);
         let ended = resume(&["-d", "--wait-ready"]);
-        assert_eq!((ended.code, ended.stdout.as_str()), (told, ""), "{ended:?}");
+        assert_eq!((ended.code, ended.stdout.as_str()), (reported, ""), "{ended:?}");
         assert!(ended.stderr.contains("ended before it was ready"), "{ended:?}");
     }
     fs::remove_file(scene.path("work/end")).expect("it is there");

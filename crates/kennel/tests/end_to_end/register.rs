@@ -1,4 +1,4 @@
-//! B6: a register that can't be written or read means that nothing is started, and is left as it is.
+//! B6: with an unusable register nothing starts, and the register stays unchanged.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -11,7 +11,7 @@ fn register(scene: &Scene) -> PathBuf {
     scene.kennel_home().join("register.db")
 }
 
-/// A home that was used before, without a daemon now.
+/// A used home without a running daemon.
 fn used_home(who: Who) -> Option<Scene> {
     let scene = Scene::new(who, Pen::Subtree)?;
     let id = scene.launch(&["--name", "former"], &["exit", "3"]);
@@ -21,7 +21,7 @@ fn used_home(who: Who) -> Option<Scene> {
     Some(scene)
 }
 
-/// Asks for a session that must not come to be.
+/// Requests a session that must not start.
 #[track_caller]
 fn assert_refused(scene: &Scene, why: &str) -> Ended {
     let ended = scene.run(&["-d"], &["sleep"]);
@@ -46,7 +46,7 @@ fn a_corrupt_register_is_refused_and_kept() {
     assert!(refused.stderr.contains(path.to_str().expect("plain")), "{refused:?}");
     assert_eq!(fs::read(&path).expect("it is there"), garbage, "never overwritten");
     eventually("nobody stays in vain", || scene.all_processes().is_empty());
-    // The way out: put it aside.
+    // The remedy: move it away.
     fs::rename(&path, path.with_extension("broken")).expect("moved");
     assert_eq!(scene.run(&[], &["exit", "4"]).code, 4);
     scene.stop_daemon();
@@ -66,7 +66,7 @@ fn a_register_of_a_newer_version_is_refused_and_kept() {
 }
 
 #[test]
-fn a_register_that_is_only_readable_means_that_nothing_is_started() {
+fn with_a_read_only_register_nothing_starts() {
     let Some(scene) = used_home(Who::Other) else { return };
     let path = register(&scene);
     let before = fs::read(&path).expect("a register");
@@ -80,7 +80,7 @@ fn a_register_that_is_only_readable_means_that_nothing_is_started() {
 }
 
 #[test]
-fn a_register_that_somebody_locks_is_refused_and_said_so() {
+fn a_locked_register_is_refused_with_the_reason() {
     let Some(scene) = used_home(Who::Other) else { return };
     let path = register(&scene);
     let file = fs::File::options().read(true).write(true).open(&path).expect("a register");
@@ -91,9 +91,9 @@ fn a_register_that_somebody_locks_is_refused_and_said_so() {
     scene.stop_daemon();
 }
 
-/// What runs goes on, and can be stopped.
+/// Running sessions continue and can be stopped.
 #[test]
-fn a_full_disk_means_that_nothing_is_started_and_nothing_is_ended() {
+fn on_a_full_disk_nothing_starts_and_nothing_ends() {
     let Some(scene) = Scene::new(Who::Root, Pen::Subtree) else { return };
     let disk = SmallDisk::at_home(&scene);
     let id = scene.launch_ready(&[], &["env-i"]);

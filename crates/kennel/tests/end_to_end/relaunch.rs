@@ -1,4 +1,4 @@
-//! A request that is repeated, a session that goes on, one that is launched again when it fails: never two at once.
+//! Repeated requests, resumes and restarts: never two launches at once.
 
 use std::time::{Duration, Instant};
 
@@ -8,16 +8,16 @@ use serde_json::Value;
 use crate::config::configure;
 use crate::launch_and_cancel::scene_with_points;
 
-const PATIENCE: Duration = Duration::from_secs(20);
+const TIMEOUT: Duration = Duration::from_secs(20);
 
-/// An agent that must be alone, and what is known of its runs.
+/// An agent that must run alone, with a record of its runs.
 const ALONE: [&str; 3] = ["lock", "alone.lock", "alone.log"];
 
 fn scene() -> Option<Scene> {
     Scene::new(Who::Other, Pen::Subtree)
 }
 
-/// How often the agent that must be alone has started; never beside another.
+/// How often the agent has started; checks that it never ran twice at once.
 #[track_caller]
 fn starts(scene: &Scene) -> usize {
     let log = std::fs::read_to_string(scene.path("work/alone.log")).unwrap_or_default();
@@ -25,7 +25,7 @@ fn starts(scene: &Scene) -> usize {
     log.matches("start").count()
 }
 
-/// So many clients at once; what each was told.
+/// Runs this many clients at once and returns their answers.
 fn at_once(scene: &Scene, count: usize, args: &[&str]) -> Vec<Ended> {
     let clients: Vec<_> = (0..count).map(|_| Running::start(scene.kennel(args))).collect();
     clients.into_iter().map(Running::wait).collect()
@@ -46,8 +46,8 @@ fn ended(scene: &Scene, id: &str) -> Value {
 }
 
 everywhere! {
-    /// R2: and the same answer to all.
-    fn four_resumes_at_once_are_one_launch(scene: Scene) {
+    /// R2: all get the same answer.
+    fn four_concurrent_resumes_start_one_launch(scene: Scene) {
         let id = scene.launch_ready(&["--name", "x"], &ALONE);
         scene.call_ok(&["stop", "x"]);
         let answers = at_once(&scene, 4, &["resume", "-d", "x"]);
@@ -59,7 +59,7 @@ everywhere! {
         assert!(live.stderr.contains("is there already"), "{live:?}");
         scene.call_ok(&["stop", "x"]);
         assert_eq!(starts(&scene), 2);
-        // Both launches are there to be seen, and go together.
+        // Both launches are listed and are removed together.
         assert!(scene.output(&format!("{id}_1")).contains("ready"));
         let page = scene.call_ok(&["inspect", &id]);
         assert!(page.contains("Launches") && page.contains(&next), "{page}");
@@ -69,7 +69,7 @@ everywhere! {
         scene.stop_daemon();
     }
 
-    fn twenty_with_one_key_at_once_are_one_session(scene: Scene) {
+    fn twenty_concurrent_requests_with_one_key_start_one_session(scene: Scene) {
         let agent = scene.fake_agent();
         let run = ["run", "-d", "--pen", scene.pen_name(), "--key", "k-1", "--"];
         let args = [&run[..], &[agent.as_str()], &ALONE].concat();
@@ -77,7 +77,7 @@ everywhere! {
         let id = one_answer(&at_once(&scene, 20, &args));
         assert_eq!(scene.sessions().len(), 1);
         eventually("it is up", || starts(&scene) == 1);
-        // The register knows, so the next daemon does.
+        // It is in the register, so the next daemon knows it.
         signal(scene.daemon().expect("a daemon"), "KILL");
         assert_eq!(one_answer(&at_once(&scene, 2, &args)), id);
         scene.call_ok(&["stop", &id]);
@@ -90,20 +90,20 @@ everywhere! {
 }
 
 #[test]
-fn another_request_under_a_key_is_refused_with_what_differs() {
+fn a_different_request_with_the_same_key_is_refused_with_the_differences() {
     let Some(scene) = scene() else { return };
     let id = scene.launch(&["--key", "k", "--grace", "1s"], &["exit", "3"]);
     ended(&scene, &id);
     let other = scene.run(&["-d", "--key", "k", "--grace", "2s"], &["exit", "4"]);
     assert_eq!((other.code, other.stdout.as_str()), (202, ""), "{other:?}");
-    let told = format!(
+    let reported = format!(
         "session {id} has this key, and was asked for in another way: the command, --grace"
     );
-    assert!(other.stderr.contains(&told), "{other:?}");
+    assert!(other.stderr.contains(&reported), "{other:?}");
     assert_eq!(scene.launch(&["--key", "k", "--grace", "1s"], &["exit", "3"]), id);
     let wrong = scene.run(&["-d", "--key", "a b"], &["exit", "0"]);
     assert_eq!(wrong.code, 201, "{wrong:?}");
-    // A new session may have it once the old one is off the record.
+    // A new session may use the key once the old one is removed.
     scene.call_ok(&["rm", &id]);
     assert_ne!(scene.launch(&["--key", "k"], &["exit", "4"]), id);
     scene.stop_daemon();
@@ -124,13 +124,13 @@ fn a_key_is_free_again_after_its_retention() {
 }
 
 #[test]
-fn a_prune_leaves_keys_alone_that_are_still_held() {
+fn prune_skips_sessions_whose_keys_are_held() {
     let Some(scene) = scene() else { return };
     let id = scene.launch(&["--key", "k"], &["exit", "0"]);
     ended(&scene, &id);
     let other = scene.launch(&["--name", "other"], &["exit", "0"]);
     ended(&scene, &other);
-    // What is only said is not done.
+    // A dry run changes nothing.
     let would = scene.call(&["prune", "--dry-run"]);
     assert_eq!(would.stdout, format!("other ({other})\n"), "{would:?}");
     assert!(would.stderr.contains("1 session would be removed"), "{would:?}");
@@ -147,14 +147,14 @@ fn a_prune_leaves_keys_alone_that_are_still_held() {
 }
 
 #[test]
-fn a_foreground_run_with_a_key_of_somebody_elses_session_waits_for_its_end() {
+fn a_foreground_run_with_a_used_key_waits_for_that_session() {
     let Some(scene) = scene() else { return };
     let wait = "while [ ! -e go ]; do sleep 0.01; done; exit 5";
     let argv = ["/bin/sh", "-c", wait];
     let id = scene.launch_command(&["--key", "k"], &argv);
     let second = Running::start(scene.run_command(&["--key", "k"], &argv));
     let killed = Running::start(scene.run_command(&["--key", "k"], &argv));
-    // Whoever waits may go: it is not theirs.
+    // The waiting client may disconnect: the session is not tied to it.
     killed.signal("KILL");
     let _killed = killed.wait();
     std::fs::write(scene.path("work/go"), "").expect("a file");
@@ -165,14 +165,14 @@ fn a_foreground_run_with_a_key_of_somebody_elses_session_waits_for_its_end() {
     scene.stop_daemon();
 }
 
-/// R3: the client gave up; its request did not.
+/// R3: the client gave up, but its request continued.
 #[test]
-fn a_client_that_gave_up_and_asks_again_gets_the_same_session() {
+fn a_client_that_retries_gets_the_same_session() {
     let Some((scene, faults)) = scene_with_points(Who::Other, Pen::Subtree) else { return };
     scene.call_ok(&["daemon", "start"]);
     faults.arm("keeper.go");
     let first = scene.start(&["-d", "--key", "k"], &ALONE);
-    faults.wait_reached("keeper.go", PATIENCE).expect("the launch is held");
+    faults.wait_reached("keeper.go", TIMEOUT).expect("the launch is held");
     first.signal("KILL");
     let _killed = first.wait();
     let again = scene.start(&["-d", "--key", "k"], &ALONE);
@@ -188,7 +188,7 @@ fn a_client_that_gave_up_and_asks_again_gets_the_same_session() {
 }
 
 #[test]
-fn a_resume_waits_for_the_end_of_what_is_being_stopped() {
+fn a_resume_waits_for_a_stop_in_progress() {
     let Some(scene) = scene() else { return };
     let id = scene.launch_ready(&["--grace", "1s"], &["ignore-term", "1"]);
     let stop = Running::start(scene.kennel(&["stop", &id]));
@@ -203,9 +203,9 @@ fn a_resume_waits_for_the_end_of_what_is_being_stopped() {
     scene.stop_daemon();
 }
 
-/// With the resumer's environment; the streams are as before.
+/// With the environment of the resuming client; the streams are as before.
 #[test]
-fn a_resume_in_the_foreground_is_as_a_run_is() {
+fn a_foreground_resume_works_like_run() {
     let Some(scene) = scene() else { return };
     let script = "echo got $WORD; exit $CODE";
     let argv = ["/bin/sh", "-c", script];
@@ -225,18 +225,18 @@ fn a_resume_in_the_foreground_is_as_a_run_is() {
 }
 
 #[test]
-fn a_failure_is_repeated_as_often_as_allowed_with_growing_pauses() {
+fn a_failure_is_retried_as_often_as_allowed_with_growing_pauses() {
     let Some(scene) = scene() else { return };
     let since = Instant::now();
     let id = scene.launch(&["--restart", "on-failure:2"], &["exit", "3"]);
-    // Not before it is settled: no launch follows any more.
+    // Only when no further launch follows.
     let waited = scene.call(&["wait", &id]);
     assert_eq!(waited.code, 3, "{waited:?}");
     assert!(since.elapsed() >= Duration::from_secs(3), "1 s and 2 s: {:?}", since.elapsed());
     let launches: Vec<_> = scene.sessions().iter().map(|it| it["id"].clone()).collect();
     assert_eq!(launches, [id.clone(), format!("{id}_2"), format!("{id}_3")]);
     assert_eq!(scene.call_json(&["ps", "--json"]), Value::Array(Vec::new()));
-    // What ends well is not.
+    // A success is not repeated.
     let well = scene.launch(&["--restart", "on-failure"], &["exit", "0"]);
     assert_eq!(scene.call(&["wait", &well]).code, 0);
     scene.call_ok(&["prune"]);
@@ -247,7 +247,7 @@ fn a_failure_is_repeated_as_often_as_allowed_with_growing_pauses() {
 }
 
 #[test]
-fn a_stop_in_the_pause_calls_the_next_launch_off() {
+fn a_stop_in_the_pause_cancels_the_next_launch() {
     let Some(scene) = scene() else { return };
     let id = scene.launch(&["--restart", "on-failure"], &["exit", "3"]);
     eventually("it waits for its next launch", || {
@@ -273,7 +273,7 @@ fn a_stop_in_the_pause_calls_the_next_launch_off() {
 }
 
 #[test]
-fn a_resume_in_the_pause_is_the_next_launch_and_whoever_waits_waits_for_it() {
+fn a_resume_in_the_pause_starts_the_next_launch_and_waiters_wait_for_it() {
     let Some(scene) = scene() else { return };
     let argv = ["/bin/sh", "-c", "[ -e go ] || exit 3"];
     let id = scene.launch_command(&["--restart", "on-failure"], &argv);
@@ -290,9 +290,9 @@ fn a_resume_in_the_pause_is_the_next_launch_and_whoever_waits_waits_for_it() {
     scene.stop_daemon();
 }
 
-/// The yard keeps the environment for the next daemon, by memory.
+/// The yard keeps the environment in memory for the next daemon.
 #[test]
-fn a_pause_outlives_the_daemon_and_the_environment_with_it() {
+fn a_pause_and_its_environment_outlive_the_daemon() {
     for planned in [false, true] {
         let Some(scene) = scene() else { return };
         let script = "echo got $WORD >> words; [ -e go ] || exit 3";
@@ -323,7 +323,7 @@ fn a_pause_outlives_the_daemon_and_the_environment_with_it() {
 
 /// S12: it may have run.
 #[test]
-fn what_may_have_run_is_not_repeated_unless_asked() {
+fn a_launch_that_may_have_run_is_repeated_only_on_request() {
     for (flags, launches) in [
         (&["--restart", "on-failure"][..], 1),
         (&["--restart", "on-failure:1", "--restart-unknown"], 2),
@@ -351,14 +351,14 @@ fn what_may_have_run_is_not_repeated_unless_asked() {
     }
 }
 
-/// It has ended by itself, and what follows is decided when it is cleaned up: a stop in between is one all the same.
+/// It has ended by itself, and the next launch is decided after the cleanup: a stop in between still counts.
 #[test]
-fn a_stop_while_a_failed_launch_is_cleaned_up_calls_off_the_next() {
+fn a_stop_during_cleanup_of_a_failed_launch_cancels_the_next() {
     let Some((scene, faults)) = scene_with_points(Who::Other, Pen::Subtree) else { return };
     scene.call_ok(&["daemon", "start"]);
     faults.arm("daemon.clean_up.begun");
     let id = scene.launch(&["--restart", "on-failure:2"], &["exit", "3"]);
-    faults.wait_reached("daemon.clean_up.begun", PATIENCE).expect("the clean-up is held");
+    faults.wait_reached("daemon.clean_up.begun", TIMEOUT).expect("the clean-up is held");
     let stop = Running::start(scene.kennel(&["stop", &id]));
     let called_off = || scene.session(&id)["relaunch"]["relaunch"] == "called_off";
     eventually("the stop is known", called_off);

@@ -1,5 +1,5 @@
-//! S1 for sessions that are launched again, or wait for their turn: whoever is killed at any step of that, there are
-//! never two at once, each launch is on record, and everything settles.
+//! S1 for relaunched and queued sessions: whatever is killed at any step, there are
+//! never two launches at once, each launch is on record, and every session ends properly.
 
 use std::fs;
 use std::time::Duration;
@@ -10,16 +10,16 @@ use serde_json::Value;
 use crate::config::configure;
 use crate::crash_case::{Victims, about_launches};
 
-const PATIENCE: Duration = Duration::from_secs(20);
+const TIMEOUT: Duration = Duration::from_secs(20);
 
-/// What passes a point.
+/// What makes a process pass a point.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Story {
-    /// A session is launched again by somebody.
+    /// A client resumes a session.
     Resume,
-    /// It fails, and is launched again by itself.
+    /// It fails and is restarted automatically.
     Restart,
-    /// Its turn comes.
+    /// Its turn in the queue comes.
     Turn,
 }
 
@@ -36,7 +36,7 @@ impl Story {
         }
     }
 
-    /// Everything up to the point, which is passed by what this starts.
+    /// Prepares everything up to the point and starts what passes it.
     fn begin(self, scene: &Scene, faults: &Faults, point: &str) -> Running {
         let agent = scene.fake_agent();
         let alone = format!("{agent} lock alone.lock alone.log");
@@ -65,7 +65,7 @@ impl Story {
     }
 }
 
-/// How often the agent has started, never beside another.
+/// How often the agent has started; checks that it never ran twice at once.
 #[track_caller]
 fn starts(scene: &Scene) -> usize {
     let log = fs::read_to_string(scene.path("work/alone.log")).unwrap_or_default();
@@ -85,7 +85,7 @@ fn tell(scene: &Scene, point: &'static str, victims: Victims) {
     let faults = Faults::new(scene);
     configure(scene, "daemon.max_live = 1\n");
     let act = Story::passing(point).begin(scene, &faults, point);
-    faults.wait_reached(point, PATIENCE).unwrap_or_else(|| panic!("{point} is not passed"));
+    faults.wait_reached(point, TIMEOUT).unwrap_or_else(|| panic!("{point} is not passed"));
     let _killed = victims.kill(scene, None);
     faults.disarm(point);
     let _first_look = scene.sessions();
@@ -103,7 +103,7 @@ fn tell(scene: &Scene, point: &'static str, victims: Victims) {
         assert_eq!(sessions.len(), 2, "{sessions:#?}");
     }
     if !victims.yard && Story::passing(point) != Story::Resume {
-        // With the yard nothing is forgotten: what was promised comes to be.
+        // If the yard lives, nothing is lost: an accepted launch runs.
         let launches = if Story::passing(point) == Story::Restart { 2 } else { 1 };
         let promised = act.code == 0;
         assert!(starts == launches || !promised, "{starts} starts: {act:?} {sessions:#?}");
@@ -118,10 +118,10 @@ fn walk(victims: Victims) {
     }
     for point in about_launches() {
         let Some(scene) = Scene::new(Who::Other, Pen::Subtree) else { return };
-        let told = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+        let reported = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
             tell(&scene, point, victims);
         }));
-        if let Err(panic) = told {
+        if let Err(panic) = reported {
             eprintln!("*** {point} {victims:?}\n{}", scene.logs());
             std::panic::resume_unwind(panic);
         }

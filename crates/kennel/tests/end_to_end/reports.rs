@@ -1,4 +1,4 @@
-//! What agents tell of themselves: believed only from the launch that lives.
+//! Reports of agents: accepted only from the current launch.
 
 use std::fs;
 use std::process::Command;
@@ -11,7 +11,7 @@ use serde_json::Value;
 
 use crate::launch_and_cancel::{assert_cleaned, scene_with_points};
 
-/// `kennel report ARGS…` as a process of this session would call it, with the token that is in its folder.
+/// `kennel report ARGS…` as a process of this session calls it, with the token from its folder.
 pub(crate) fn reporting(scene: &Scene, session: &str, args: &[&str]) -> Command {
     let id = scene.session(session)["id"].as_str().expect("an id").to_owned();
     let file = scene.session_folder(&id).join("token");
@@ -24,12 +24,12 @@ fn report(scene: &Scene, session: &str, args: &[&str]) -> Ended {
     Running::start(reporting(scene, session, args)).wait()
 }
 
-/// The token of a session that lives.
+/// The token of a live session.
 fn token(scene: &Scene, id: &str) -> String {
     fs::read_to_string(scene.session_folder(id).join("token")).expect("its token")
 }
 
-/// `kennel report` with this session and token, by whoever.
+/// `kennel report` with this session and token, from outside.
 fn claiming(scene: &Scene, session: &str, token: &str, args: &[&str]) -> Command {
     let mut command = scene.kennel(&[&["report"], args].concat());
     command.env("KENNEL_SESSION", session).env("KENNEL_TOKEN", token);
@@ -40,7 +40,7 @@ fn claim(scene: &Scene, session: &str, token: &str, args: &[&str]) -> Ended {
     Running::start(claiming(scene, session, token, args)).wait()
 }
 
-/// A session as it is, but for what has nothing to do with reports.
+/// A session's view without the fields that reports do not affect.
 fn seen(scene: &Scene, id: &str) -> Value {
     let session = scene.session(id);
     let parts = ["phase", "wanted", "ready", "activity", "title", "progress", "pid", "reason"];
@@ -53,7 +53,7 @@ fn events(scene: &Scene, kind: &str) -> Vec<Value> {
     events.filter(|event| event["kind"] == kind).collect()
 }
 
-/// A shell in a session that reports these things one after the other, and stays.
+/// A shell in a session that sends these reports in order and keeps running.
 fn script(scene: &Scene, reports: &[&str]) -> String {
     let kennel = scene.path("kennel");
     let calls = reports.iter().map(|report| format!("{} report {report}", kennel.display()));
@@ -65,7 +65,7 @@ fn script(scene: &Scene, reports: &[&str]) -> String {
 }
 
 everywhere! {
-    fn an_agent_reports_by_the_environment_that_it_was_given(scene: Scene) {
+    fn an_agent_reports_with_its_environment(scene: Scene) {
         let script = script(&scene, &["ready", "busy", "title 'the login page'", "progress 40"]);
         let flags = ["--ready", "report", "--wait-ready", "--name", "x"];
         let id = scene.launch_command(&flags, &["/bin/sh", "-c", &script]);
@@ -88,8 +88,8 @@ everywhere! {
         scene.stop_daemon();
     }
 
-    /// R1: the daemon's and the kernel's view of it.
-    fn a_late_report_is_refused_and_nothing_comes_alive(scene: Scene) {
+    /// R1: as the daemon and the kernel see it.
+    fn a_late_report_is_refused_and_revives_nothing(scene: Scene) {
         let id = scene.launch_ready(&["--ready", "report", "--ready-timeout", "1s", "--grace", "100ms"], &["ignore-term", "1"]);
         let secret = token(&scene, &id);
         let over = scene.wait_phase(&id, "cleaned");
@@ -164,20 +164,20 @@ everywhere! {
         scene.stop_daemon();
     }
 
-    /// R6: killed, and restarted in order.
+    /// R6: after a crash and a planned restart.
     fn a_report_during_a_restart_of_the_daemon_is_not_lost(scene: Scene) {
         let id = scene.launch_ready(&["--ready", "report"], &["sleep"]);
         scene.call_ok(&["daemon", "stop", "--keep"]);
         let waiting = Running::start(reporting_without_daemon(&scene, &id));
         assert!(scene.daemon().is_none(), "nobody started one for a report");
         scene.call_ok(&["daemon", "start"]);
-        let told = waiting.wait();
-        assert_eq!(told.code, 0, "{told:?}");
+        let reported = waiting.wait();
+        assert_eq!(reported.code, 0, "{reported:?}");
         assert_eq!(scene.session(&id)["ready"], "ready");
         for n in 0..3 {
             signal(scene.daemon().expect("a daemon"), "KILL");
-            let told = Running::start(reporting_progress(&scene, &id, n)).wait();
-            assert_eq!(told.code, 0, "{told:?}");
+            let reported = Running::start(reporting_progress(&scene, &id, n)).wait();
+            assert_eq!(reported.code, 0, "{reported:?}");
             signal(scene.daemon().expect("a daemon"), "KILL");
             assert_eq!(scene.session(&id)["progress"], n, "what was answered was on record");
         }
@@ -185,13 +185,13 @@ everywhere! {
         scene.stop_daemon();
     }
 
-    /// What bears the mark of a launch that is over, and reports, is ended: for being spent.
+    /// A process of an ended launch that sends a report is ended.
     fn a_caller_whose_own_launch_is_over_is_ended(scene: Scene) {
         let spent = scene.launch_command(&[], &["/bin/sh", "-c", "printf %s \"$KENNEL_TOKEN\""]);
         scene.wait_phase(&spent, "cleaned");
         let secret = scene.output(&spent);
         let home = home_id(&scene);
-        // As another daemon on the machine might have started it for the agent.
+        // As if another daemon on the machine had started it for the agent.
         let marked = |mut command: Command, session: &str| {
             command.env("KENNEL_HOME_ID", &home).env("KENNEL_SESSION_ID", session);
             command
@@ -219,7 +219,7 @@ everywhere! {
     }
 }
 
-/// As [`reporting`], but nobody is asked for the session: that would start a daemon.
+/// Like [`reporting`], but without a query for the session, which would start a daemon.
 fn reporting_without_daemon(scene: &Scene, id: &str) -> Command {
     claiming(scene, id, &token(scene, id), &["ready"])
 }
@@ -236,7 +236,7 @@ fn home_id(scene: &Scene) -> String {
 
 /// R6: the daemon is killed at each step of a report.
 #[test]
-fn a_report_survives_a_daemon_that_is_killed_over_it() {
+fn a_report_survives_a_daemon_crash() {
     for point in ["daemon.report.heard", "daemon.report.judged", "daemon.report.written"] {
         let Some((scene, faults)) = scene_with_points(Who::Other, Pen::Subtree) else { return };
         let id = scene.launch_ready(&["--ready", "report"], &["sleep"]);
@@ -245,17 +245,17 @@ fn a_report_survives_a_daemon_that_is_killed_over_it() {
         let held = faults.wait_reached(point, Duration::from_secs(20)).expect("the report is held");
         signal(held, "KILL");
         faults.disarm(point);
-        let told = reporting.wait();
-        assert_eq!(told.code, 0, "{point}: {told:?}");
+        let reported = reporting.wait();
+        assert_eq!(reported.code, 0, "{point}: {reported:?}");
         assert_eq!(scene.session(&id)["ready"], "ready", "{point}");
         scene.call_ok(&["stop", &id]);
         scene.stop_daemon();
     }
 }
 
-/// The socket alone will do: what hooks in any language use.
+/// The socket is enough, for hooks in any language.
 #[test]
-fn a_report_over_the_socket_needs_no_program_of_ours() {
+fn a_report_over_the_socket_needs_no_kennel_program() {
     let Some(scene) = Scene::new(Who::Other, Pen::Subtree) else { return };
     let curl = Command::new("curl").arg("--version").output();
     if !curl.is_ok_and(|output| output.status.success()) {

@@ -1,4 +1,4 @@
-//! C5: what fails leaves nothing: descriptors, pens, files and processes are at the baseline afterwards.
+//! C5: failed launches leave nothing: descriptors, pens, files and processes return to the baseline.
 
 use std::fs;
 use std::path::Path;
@@ -59,7 +59,7 @@ fn fail_many(scene: &Scene, many: usize) {
 fn many_failing_launches_leave_everything_at_the_baseline() {
     for (who, pen) in [(Who::Root, Pen::Cgroup), (Who::Other, Pen::Subtree)] {
         let Some(scene) = Scene::new(who, pen) else { continue };
-        // The first ones warm up what is kept for the next.
+        // The first ones fill the caches.
         fail_many(&scene, AT_ONCE);
         scene.call_ok(&["prune"]);
         let mut before = held(&scene);
@@ -72,11 +72,43 @@ fn many_failing_launches_leave_everything_at_the_baseline() {
         let mut after = held(&scene);
         eventually(&format!("it is as before: {before:?}"), || {
             after = held(&scene);
-            // Blocking work has threads that come and go, but no descriptors.
+            // Threads for blocking work come and go, but hold no descriptors.
             after.daemon <= before.daemon && after.yard <= before.yard
         });
         assert_eq!(Held { daemon: before.daemon, yard: before.yard, ..after }, before);
         assert_eq!(scene.sessions(), Vec::<serde_json::Value>::new());
+        scene.stop_daemon();
+    }
+}
+
+/// How many terminals Kennel's own processes hold: daemon, yard, keepers and spare keepers.
+fn terminals(scene: &Scene) -> usize {
+    let is_terminal = |to: &Path| to.starts_with("/dev/pts") || to.ends_with("ptmx");
+    let held_by = |pid: i32| {
+        let entries = fs::read_dir(format!("/proc/{pid}/fd")).into_iter().flatten().flatten();
+        entries.filter(|fd| fs::read_link(fd.path()).is_ok_and(|to| is_terminal(&to))).count()
+    };
+    let agents: Vec<i32> = scene.processes().iter().map(|process| process.pid).collect();
+    let own = scene.all_processes().into_iter().filter(|process| !agents.contains(&process.pid));
+    own.map(|process| held_by(process.pid)).sum()
+}
+
+/// Sessions on terminals that end, crash or are stopped give their terminals back, also in keepers that are reused.
+#[test]
+fn ended_sessions_hold_no_terminal() {
+    for (who, pen) in [(Who::Root, Pen::Cgroup), (Who::Other, Pen::Subtree)] {
+        let Some(scene) = Scene::new(who, pen) else { continue };
+        let agent = scene.fake_agent();
+        let live = scene.run_command(&["-d", "-t", "--name", "live"], &[&agent, "sleep"]);
+        assert_eq!(Running::start(live).wait().code, 0);
+        eventually("a live session holds its terminal", || terminals(&scene) > 0);
+        let ends: [&[&str]; 3] = [&["true"], &["false"], &["/no/such/program"]];
+        for round in 0..30 {
+            let flags = ["-d", "-t", "--name", &format!("ended-{round}")];
+            Running::start(scene.run_command(&flags, ends[round % ends.len()])).wait();
+        }
+        scene.call_ok(&["stop", "live"]);
+        eventually("no process of Kennel holds a terminal", || terminals(&scene) == 0);
         scene.stop_daemon();
     }
 }

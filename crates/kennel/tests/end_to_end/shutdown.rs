@@ -1,4 +1,4 @@
-//! The end of everything: bounded, awaited, and told one by one.
+//! Shutdown: bounded, awaited, and reported session by session.
 
 use std::time::{Duration, Instant};
 
@@ -8,11 +8,11 @@ use crate::crash_case::Part;
 use crate::freezer::FreezerGroup;
 use crate::launch_and_cancel::scene_with_points;
 
-const PATIENCE: Duration = Duration::from_secs(20);
+const TIMEOUT: Duration = Duration::from_secs(20);
 
 everywhere! {
-    /// T2: by `stop --all` and by `daemon stop`.
-    fn many_that_ignore_term_end_within_about_one_grace(scene: Scene) {
+    /// T2: with `stop --all` and `daemon stop`.
+    fn many_sessions_that_ignore_term_end_within_one_grace(scene: Scene) {
         for by_daemon in [false, true] {
             let flags = ["--grace", "1s"];
             let ids: Vec<_> =
@@ -33,7 +33,7 @@ everywhere! {
     }
 
     /// T4
-    fn a_session_settles_though_a_descendant_holds_its_stdout_open(scene: Scene) {
+    fn a_session_ends_although_a_descendant_holds_its_stdout_open(scene: Scene) {
         let id = scene.launch(&["--linger", "100ms"], &["hold-stdout"]);
         assert_eq!(scene.call(&["wait", &id]).code, 0);
         assert_eq!(scene.output(&id), "ready\n");
@@ -41,7 +41,7 @@ everywhere! {
         scene.stop_daemon();
     }
 
-    /// The yard passes a TERM on: a service manager need not know who is who.
+    /// The yard forwards TERM, so a service manager may signal either process.
     fn a_term_to_yard_or_daemon_ends_everything(scene: Scene) {
         for to_yard in [false, true] {
             let id = scene.launch_ready(&["--grace", "5s"], &["env-i"]);
@@ -56,7 +56,7 @@ everywhere! {
         scene.stop_daemon();
     }
 
-    fn a_daemon_that_leaves_its_sessions_finds_them_again(scene: Scene) {
+    fn a_daemon_that_keeps_its_sessions_adopts_them_again(scene: Scene) {
         let id = scene.launch_ready(&[], &["env-i"]);
         scene.call_ok(&["daemon", "stop", "--keep"]);
         assert_eq!(scene.daemon(), None);
@@ -72,13 +72,13 @@ everywhere! {
 
 /// B9
 #[test]
-fn a_launch_under_way_is_ended_by_a_shutdown_and_nothing_new_is_taken() {
+fn a_shutdown_ends_a_launch_in_progress_and_accepts_nothing_new() {
     let Some((scene, faults)) = scene_with_points(Who::Root, Pen::Cgroup) else { return };
     let bystander = Part::new("bystander", false);
     bystander.launch(&scene);
     faults.arm("keeper.go");
     let run = Part::new("subject", false).start(&scene);
-    faults.wait_reached("keeper.go", PATIENCE).expect("the launch is held");
+    faults.wait_reached("keeper.go", TIMEOUT).expect("the launch is held");
     let stop = Running::start(scene.kennel(&["daemon", "stop"]));
     eventually("the bystander is being ended", || {
         scene.session("bystander")["wanted"] == "stopped"
@@ -97,7 +97,7 @@ fn a_launch_under_way_is_ended_by_a_shutdown_and_nothing_new_is_taken() {
     scene.stop_daemon();
 }
 
-/// S8: a keeper that hangs, and that nobody can end. (A test for each pen: each waits for all that a shutdown may take.)
+/// S8: a keeper hangs and can't be ended. (One test per pen: each takes as long as a shutdown may take.)
 mod a_shutdown_is_bounded_when_a_keeper_hangs {
     use super::*;
 
@@ -129,7 +129,7 @@ fn a_keeper_hangs(pen: Pen) {
     }
     group.thaw();
     eventually("nobody is left", || scene.all_processes().is_empty());
-    // Who saw the end of a subtree has left as well: nobody can tell any more.
+    // The process that observed the subtree has ended too, so its end can't be proven.
     scene.wait_phase(&id, if pen == Pen::Cgroup { "cleaned" } else { "lost" });
     if pen == Pen::Subtree {
         scene.call_ok(&["forget", &id]);
@@ -138,7 +138,7 @@ fn a_keeper_hangs(pen: Pen) {
     scene.stop_daemon();
 }
 
-/// T6 (A test for each: each waits until a stop gives up.)
+/// T6 (One test each: each waits until a stop gives up.)
 mod a_frozen_process_is_named_owned_and_reaped_once_thawed {
     use super::*;
 
@@ -188,14 +188,14 @@ fn a_process_is_frozen(pen: Pen, by_daemon: bool) {
     scene.stop_daemon();
 }
 
-/// A restart during which the yard dies: nobody but whoever asked for it is left to start the next daemon.
+/// The yard dies during a restart: only the client is left to start the next daemon.
 #[test]
-fn a_restart_is_seen_through_when_the_yard_dies_meanwhile() {
+fn a_restart_completes_although_the_yard_dies() {
     let Some((scene, faults)) = scene_with_points(Who::Root, Pen::Cgroup) else { return };
     let id = scene.launch_ready(&[], &["sleep"]);
     faults.arm("daemon.leave.now");
     let restart = Running::start(scene.kennel(&["daemon", "restart"]));
-    let before = faults.wait_reached("daemon.leave.now", PATIENCE).expect("it is about to leave");
+    let before = faults.wait_reached("daemon.leave.now", TIMEOUT).expect("it is about to leave");
     signal(scene.yard().expect("a yard"), "KILL");
     eventually("the yard is gone", || scene.yard().is_none());
     faults.disarm("daemon.leave.now");
@@ -207,9 +207,9 @@ fn a_restart_is_seen_through_when_the_yard_dies_meanwhile() {
     scene.stop_daemon();
 }
 
-/// Whoever asks while one daemon makes room for the next is not refused: nothing was started, so it is asked for again.
+/// A request while one daemon replaces another is retried, because nothing was started.
 #[test]
-fn what_is_asked_for_during_a_restart_is_started() {
+fn a_request_during_a_restart_succeeds() {
     let Some(scene) = Scene::new(Who::Root, Pen::Subtree) else { return };
     scene.call_ok(&["daemon", "start"]);
     std::thread::scope(|scope| {

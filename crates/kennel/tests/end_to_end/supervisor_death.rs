@@ -1,4 +1,4 @@
-//! The death of supervisors: what was kept, found again, ended, or lost.
+//! The death of supervisors: which sessions are kept, adopted, ended or lost.
 
 use std::fs;
 use std::path::PathBuf;
@@ -11,7 +11,7 @@ use crate::freezer::FreezerGroup;
 use crate::journal::Journal;
 use crate::launch_and_cancel::{assert_cleaned, scene_with_points};
 
-/// Kills yard, daemon and keeper as if at one moment.
+/// Kills yard, daemon and keeper at the same moment.
 pub(crate) fn kill_all(scene: &Scene) {
     let victims = Victims { daemon: true, keeper: true, yard: true };
     let keeper = scene.keeper();
@@ -27,7 +27,7 @@ fn journal(scene: &Scene, id: &str) -> Journal {
 
 everywhere! {
     /// S3
-    fn an_end_without_a_daemon_is_told_by_the_next_one(scene: Scene) {
+    fn an_end_without_a_daemon_is_reported_by_the_next_one(scene: Scene) {
         let script = "while [ ! -e go ]; do sleep 0.01; done; echo last words; exit 9";
         let id = scene.launch_command(&[], &["/bin/sh", "-c", script]);
         scene.call_ok(&["daemon", "stop", "--keep"]);
@@ -42,18 +42,18 @@ everywhere! {
     }
 
     /// S4
-    fn a_killed_keeper_is_noticed_by_a_daemon_that_came_after_it(scene: Scene) {
+    fn a_new_daemon_notices_a_killed_keeper(scene: Scene) {
         let id = scene.launch_ready(&[], &["env-i"]);
         let former = scene.daemon().expect("a daemon");
         signal(former, "KILL");
         assert_eq!(scene.session(&id)["phase"], "running");
         assert_ne!(scene.daemon(), Some(former));
         signal(scene.keeper().expect("a keeper"), "KILL");
-        // Nobody asks: it is seen.
+        // No client asks: the daemon notices by itself.
         scene.assert_nothing_left_soon();
         let session = scene.wait_phase(&id, "cleaned");
         assert_eq!(session["reason"]["kind"], "keeper_died", "{session:#}");
-        // A new kernel tells the status to whoever has a handle.
+        // A new kernel reports the status to every holder of a pidfd.
         let kinds = ["signal", "unknown"].map(serde_json::Value::from);
         assert!(kinds.contains(&session["exit"]["kind"]), "{session:#}");
         let logs = scene.call(&["logs", &id]);
@@ -63,7 +63,7 @@ everywhere! {
         scene.stop_daemon();
     }
 
-    /// S5, S12: and it is not run again.
+    /// S5, S12: it is not repeated.
     fn keeper_and_daemon_are_killed_and_the_tree_is_ended(scene: Scene) {
         let paths = [scene.path("work/lock"), scene.path("work/log")];
         let [lock, log] = paths.each_ref().map(|path| path.to_str().expect("a plain path"));
@@ -97,7 +97,7 @@ everywhere! {
         scene.stop_daemon();
     }
 
-    /// S9: nobody asks for it, and no lease runs out.
+    /// S9: no client asks, and no lease expires.
     fn the_yard_starts_a_crashed_daemon_again(scene: Scene) {
         let id = scene.launch_ready(&["--lease", "5s"], &["env-i"]);
         let agent = scene.pid_of("agent");
@@ -118,8 +118,8 @@ everywhere! {
         scene.stop_daemon();
     }
 
-    /// S11: one that was merely stopped is told to go on, and ends it in order.
-    fn a_stopped_keeper_is_woken_by_a_stop(scene: Scene) {
+    /// S11: a suspended keeper is continued and ends the session properly.
+    fn a_stop_continues_a_suspended_keeper(scene: Scene) {
         let id = scene.launch_ready(&[], &["env-i"]);
         signal(scene.keeper().expect("a keeper"), "STOP");
         scene.call_ok(&["stop", &id]);
@@ -130,7 +130,7 @@ everywhere! {
     }
 }
 
-/// S11: a keeper that hangs, as on its disk.
+/// S11: a keeper that hangs, for example on its disk.
 #[test]
 fn a_stop_does_not_wait_for_a_keeper_that_hangs() {
     for pen in [Pen::Cgroup, Pen::Subtree] {
@@ -141,7 +141,7 @@ fn a_stop_does_not_wait_for_a_keeper_that_hangs() {
         group.freeze(keeper);
         assert_eq!(scene.session(&id)["phase"], "running", "nobody wants its end");
         let stop = scene.call(&["stop", &id]);
-        // They were struck, and need a moment to die.
+        // They were killed and need a moment to die.
         for (pid, _) in scene.pids() {
             eventually("the pen is ended without its keeper", || !alive(pid));
         }
@@ -154,7 +154,7 @@ fn a_stop_does_not_wait_for_a_keeper_that_hangs() {
     }
 }
 
-/// S2: a planned restart, by a program at another place; one session is just being launched.
+/// S2: a planned restart with a program at another path, during a launch.
 #[test]
 fn a_newer_program_takes_over_everything() {
     let Some((scene, faults)) = scene_with_points(Who::Root, Pen::Cgroup) else { return };
@@ -193,7 +193,7 @@ fn a_newer_program_takes_over_everything() {
     for (id, before) in ids.iter().zip(before) {
         eventually("output goes on", || journal(&scene, id).numbers().len() > before);
     }
-    // New ones are forked by the new program.
+    // New keepers are forked from the new program.
     Part::new("new", false).launch(&scene);
     scene.call_ok(&["stop", "--all"]);
     for id in &ids {
@@ -204,10 +204,10 @@ fn a_newer_program_takes_over_everything() {
     scene.stop_daemon();
 }
 
-/// S7: a look that fails says nothing.
+/// S7: a failed check proves nothing.
 #[test]
-fn a_session_that_cant_be_looked_at_is_neither_dropped_nor_ended() {
-    // Root may look at everything.
+fn a_session_that_cannot_be_examined_is_neither_dropped_nor_ended() {
+    // Root may examine everything.
     for pen in [Pen::Cgroup, Pen::Subtree] {
         let Some(scene) = Scene::new(Who::Other, pen) else { continue };
         let id = scene.launch_ready(&[], &["env-i"]);
@@ -237,9 +237,9 @@ fn set_mode(path: &PathBuf, mode: u32) {
     fs::set_permissions(path, fs::Permissions::from_mode(mode)).expect("chmod");
 }
 
-/// S14: nobody is left who could see it.
+/// S14: no process is left that could observe it.
 #[test]
-fn what_nobody_can_see_any_more_is_lost_until_a_person_gives_it_up() {
+fn an_unobservable_session_is_lost_until_it_is_forgotten() {
     for who in [Who::Root, Who::Other] {
         let Some(scene) = Scene::new(who, Pen::Subtree) else { continue };
         let id = scene.launch_ready(&[], &["env-i"]);
@@ -270,9 +270,9 @@ fn what_nobody_can_see_any_more_is_lost_until_a_person_gives_it_up() {
     }
 }
 
-/// In a cgroup pen it is found all the same.
+/// In a cgroup pen it is still found.
 #[test]
-fn a_cgroup_is_found_when_everyone_was_killed() {
+fn a_cgroup_is_found_after_all_of_kennel_was_killed() {
     for who in [Who::Root, Who::Other] {
         let Some(scene) = Scene::new(who, Pen::Cgroup) else { continue };
         let id = scene.launch_ready(&[], &["env-i"]);
@@ -284,10 +284,10 @@ fn a_cgroup_is_found_when_everyone_was_killed() {
     }
 }
 
-/// T5, when everyone was killed: `cgroup.kill` does not reach a process whose first thread has ended, and that looks
-/// like a zombie.
+/// T5, after all of Kennel was killed: `cgroup.kill` does not reach a process whose first thread has ended, and which
+/// looks like a zombie.
 #[test]
-fn a_process_whose_first_thread_has_ended_is_ended_when_everyone_was_killed() {
+fn a_process_whose_first_thread_has_ended_is_ended_after_all_of_kennel_was_killed() {
     for pen in [Pen::Cgroup, Pen::Subtree] {
         let Some(scene) = Scene::new(Who::Root, pen) else { continue };
         let id = scene.launch_ready(&[], &["thread-leader-exit"]);
@@ -305,8 +305,8 @@ fn a_process_whose_first_thread_has_ended_is_ended_when_everyone_was_killed() {
     }
 }
 
-/// A keeper that has outlived its yard is not used again: what falls from it would fall to nobody, and the yard that is
-/// there now would say that nobody is left.
+/// A keeper that has outlived its yard is not reused: no yard would inherit its orphans, and the new
+/// yard would report that none is left.
 #[test]
 fn a_keeper_that_has_outlived_its_yard_gets_no_further_launch() {
     for who in [Who::Root, Who::Other] {

@@ -1,10 +1,10 @@
-//! The doctor's word is what a session then gets.
+//! The doctor reports the pen that a session then gets.
 
 use kennel_testing::{Pen, Running, everywhere};
 use serde_json::Value;
 
 everywhere! {
-    fn the_doctor_tells_the_pen_that_a_session_gets(scene: Scene) {
+    fn the_doctor_reports_the_pen_that_a_session_gets(scene: Scene) {
         let ended = Running::start(scene.kennel(&["doctor", "--json"])).wait();
         assert_eq!(ended.code, 0, "{}", ended.stderr);
         let diagnosis: Value = serde_json::from_str(&ended.stdout).expect("JSON");

@@ -7,13 +7,13 @@ use std::path::Path;
 use kennel_testing::{Running, Scene, eventually, everywhere};
 use serde_json::Value;
 
-/// Runs `prelude; exec kennel run … -- fake-agent report` and gives the report.
+/// Runs `prelude; exec kennel run … -- fake-agent report` and returns the report.
 fn report(scene: &Scene, prelude: &str, flags: &[&str], environment: &[(&str, &str)]) -> Value {
     let agent = scene.fake_agent();
     let run = scene.run_command(flags, &[&agent, "report", "an argument", "", "*"]);
     let mut command = scene.command(Path::new("/bin/sh"));
     command.args(["-c", &format!("{prelude}; exec \"$@\""), "sh"]);
-    // What follows the scene's own wrapper: `kennel run …`.
+    // The part after the scene's own wrapper: `kennel run …`.
     let kennel = scene.path("kennel");
     let args = run.get_args().skip_while(|arg| *arg != kennel.as_os_str());
     command.args(args).env("KENNEL_HOME", scene.path("home/kennel"));
@@ -48,8 +48,8 @@ everywhere! {
         assert!(env.get("SCENE").is_none());
     }
 
-    fn the_agent_gets_three_descriptors_a_session_of_its_own_and_default_signals(scene: Scene) {
-        // A descriptor that our own shell left open must not reach it, nor an ignored signal.
+    fn the_agent_gets_three_descriptors_its_own_session_and_default_signals(scene: Scene) {
+        // The agent must inherit neither a descriptor that the shell left open nor an ignored signal.
         let report = report(&scene, "exec 7</dev/zero; trap '' USR1 TERM", &[], &[]);
         let fds: BTreeMap<String, String> =
             serde_json::from_value(report["fds"].clone()).expect("a map of descriptors");
@@ -75,7 +75,7 @@ everywhere! {
         assert_eq!(cgroup.ends_with(&pen), scene.pen == kennel_testing::Pen::Cgroup, "{cgroup}");
     }
 
-    fn the_flags_for_environment_and_folder_are_obeyed(scene: Scene) {
+    fn the_flags_for_environment_and_folder_take_effect(scene: Scene) {
         let file = scene.path("variables");
         fs::write(&file, "# secrets\nFROM_FILE=1\nBOTH=file\n").expect("written");
         let file = file.to_str().expect("a plain path");
@@ -93,8 +93,8 @@ everywhere! {
         assert_eq!(text(&report, "cwd"), "/tmp");
     }
 
-    /// The agent goes before its keeper when memory runs out.
-    fn the_agent_is_likelier_to_be_killed_for_memory_than_its_keeper(scene: Scene) {
+    /// When memory runs out, the kernel kills the agent before its keeper.
+    fn the_oom_killer_prefers_the_agent_over_its_keeper(scene: Scene) {
         let mut running = scene.start(&[], &["sleep"]);
         running.wait_ready();
         let score = |pid: i32| -> i32 {
@@ -102,7 +102,7 @@ everywhere! {
             text.trim().parse().expect("a number")
         };
         let (agent, keeper) = (scene.pid_of("agent"), scene.keeper().expect("a keeper"));
-        // The keeper puts its own score back once the agent has left its memory, by the exec.
+        // The keeper restores its own score once the agent has left its memory by the exec.
         eventually("the agent is likelier", || score(agent) > score(keeper));
         running.signal("TERM");
         assert_eq!(running.wait().code, 143);

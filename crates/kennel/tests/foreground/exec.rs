@@ -1,4 +1,4 @@
-//! A program that can't be executed is told as such, not as exit 127.
+//! A program that can't be executed is reported as such, not as exit code 127.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -21,7 +21,7 @@ fn file(scene: &Scene, name: &str, text: &str, mode: u32) -> String {
 }
 
 everywhere! {
-    fn every_way_to_fail_is_told_apart_and_leaves_nothing(scene: Scene) {
+    fn every_exec_failure_has_its_own_error_and_leaves_nothing(scene: Scene) {
         let message = refused(&scene, &[], "no-such-program");
         assert!(message.contains("no program \"no-such-program\" in PATH"), "{message}");
 
@@ -47,7 +47,7 @@ everywhere! {
         assert!(message.contains("can't start in folder /no/such/folder"), "{message}");
     }
 
-    /// C5: a thousand failures of the same kind are below; here they go through the whole program.
+    /// C5: failing runs through the whole program. The resource baseline test covers many more.
     fn fifty_failing_runs_leave_nothing(scene: Scene) {
         for _ in 0..50 {
             refused(&scene, &[], "/no/such/file");
@@ -82,9 +82,9 @@ fn bad_flags_are_refused_with_code_201() {
     }
 }
 
-/// B6 at this layer: a home that can't be written or read.
+/// B6 for foreground runs: a home that can't be written or read.
 #[test]
-fn a_home_that_cannot_be_used_is_refused_and_left_as_it_is() {
+fn an_unusable_home_is_refused_and_left_unchanged() {
     let Some(scene) = Scene::new(kennel_testing::Who::Other, kennel_testing::Pen::Subtree) else {
         return;
     };

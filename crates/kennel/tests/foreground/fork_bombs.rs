@@ -23,7 +23,7 @@ fn a_bomb_in_a_cgroup_pen_is_ended() {
     }
 }
 
-/// A subtree pen wins against one that does not use up the machine.
+/// A subtree pen wins against a bomb that leaves the machine some room.
 #[test]
 fn a_bomb_in_a_subtree_pen_is_ended() {
     for who in [Who::Root, Who::Other] {
@@ -50,9 +50,9 @@ fn a_bomb_in_a_namespace_pen_is_ended() {
     }
 }
 
-/// A process that keeps forking and exiting: there is never one to aim at.
+/// A process that keeps forking and exiting has no stable pid to signal.
 #[test]
-fn a_hopping_process_is_ended_in_every_pen() {
+fn a_process_that_keeps_forking_is_ended_in_every_pen() {
     for (who, pen) in [
         (Who::Root, "cgroup"),
         (Who::Root, "subtree"),

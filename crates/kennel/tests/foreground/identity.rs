@@ -16,7 +16,7 @@ everywhere! {
         running.wait_ready().signal("INT").signal("INT");
         let _code = running.wait();
         assert!(alive(namesake.pid()), "a namesake was hit");
-        // Its keeper may still be about to hear that the outcome is on record.
+        // Its keeper may still be waiting for the confirmation that the outcome is on record.
         let left = scene.processes().into_iter().filter(|p| !p.command.starts_with("kennel-keeper"));
         assert_eq!(left.map(|p| p.pid).collect::<Vec<_>>(), [namesake.pid()]);
         drop(namesake);
@@ -41,10 +41,10 @@ everywhere! {
     }
 }
 
-/// I1: numbers of processes that have died are given to others; those are untouched. The bystanders here
-/// get pids all around those that the tree had.
+/// I1: the kernel reuses the pids of dead processes. The bystanders here
+/// get pids around those of the tree and must survive.
 #[test]
-fn neighbours_that_take_over_numbers_of_dead_processes_survive() {
+fn processes_that_reuse_pids_of_the_tree_survive() {
     let Some(scene) = Scene::new(Who::Root, Pen::Subtree) else {
         return;
     };

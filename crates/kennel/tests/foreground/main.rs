@@ -1,4 +1,4 @@
-//! What Kennel promises, seen with real processes and from outside. One file a behaviour.
+//! Foreground runs with real processes, observed from outside. One file for each behaviour.
 
 mod doctor;
 mod environment;

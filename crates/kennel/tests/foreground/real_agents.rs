@@ -1,11 +1,11 @@
 //! The real agent CLIs through `kennel run`, against a mock of their model APIs.
 //!
-//! The agent's shell tool starts processes that get away from it: new session, parent gone, environment
-//! wiped, deaf to TERM. However the run then ends, none of them may be left. That is seen from outside:
-//! every process of a tool has a number of its own test in its command line, and all are born into the
+//! The agent's shell tool starts processes that escape it: new session, dead parent, empty
+//! environment, TERM ignored. However the run ends, none may survive. The test observes this from outside:
+//! every process of a tool has a number of its test in its command line, and all start in the
 //! cgroup of the scene.
 //!
-//! CLIs are found where `cargo xtask agents` puts them; those that aren't there are skipped, loudly.
+//! The test finds the CLIs where `cargo xtask agents` installs them, and skips missing ones with a message.
 
 use std::fs;
 use std::path::Path;
@@ -18,13 +18,13 @@ use kennel_testing::{
 use mock_llm::{Cli, Server};
 use rustix::process::{Pid, getsid};
 
-/// A process that the tool starts and that gets away, known by how many seconds it sleeps. All of them
-/// end by themselves before long, should everything else fail.
+/// An escaping process that the tool starts, identified by how many seconds it sleeps. All of them
+/// end by themselves if everything else fails.
 struct Stray {
     seconds: u32,
-    /// Whether its environment, and with it every cookie, is gone.
+    /// Whether its environment, and so every cookie, is empty.
     bare: bool,
-    /// How the shell starts it; `SLEEP` is the sleep itself.
+    /// The shell command that starts it; `SLEEP` stands for the sleep.
     line: &'static str,
 }
 
@@ -35,19 +35,19 @@ const STRAYS: [Stray; 4] = [
     Stray { seconds: 294, bare: false, line: r#"(setsid sh -c 'trap "" TERM INT HUP; SLEEP &')"# },
 ];
 
-/// How long the tool itself stays, if it is to.
+/// How long the tool itself runs in the foreground.
 const FOREGROUND: u32 = 299;
 
-/// One of the strays is deaf, so every stop takes the whole grace; every stray stays, so every exit takes
+/// One stray ignores TERM, so every stop takes the whole grace. All strays stay, so every exit takes
 /// the whole linger.
 const FLAGS: [&str; 4] = ["--grace", "500ms", "--linger", "500ms"];
 
-/// What the tool does when it has started its strays.
+/// What the tool does after it has started its strays.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Then {
-    /// Returns once the test has seen them, so that the agent can succeed.
+    /// It returns once the test has seen them, so that the agent can succeed.
     Return,
-    /// Goes on until someone ends it.
+    /// It runs until it is ended.
     Stay,
 }
 
@@ -60,7 +60,7 @@ struct Case {
 }
 
 impl Case {
-    /// The CLI exits by itself; what its tool has left runs at that moment.
+    /// The CLI exits by itself while the processes that its tool left are running.
     fn success(self) {
         let Some(act) = Act::start(self, Then::Return) else {
             return;
@@ -68,18 +68,18 @@ impl Case {
         fs::write(act.scene.path(GO), "").expect("a file in the scene");
         let ended = act.end();
         assert_eq!(ended.code, 0, "{ended:?}");
-        // The mock's answer to the tool's result: the CLI got to the end of its turn.
+        // The mock's answer to the tool's result shows that the CLI finished its turn.
         assert!(ended.stdout.contains("tool done"), "{ended:?}");
     }
 
-    /// `kennel run` is asked to stop while the tool runs.
+    /// `kennel run` gets a signal while the tool runs.
     fn stop(self, name: &str) {
         let Some(act) = Act::start(self, Then::Stay) else {
             return;
         };
         act.run.signal(name);
         let ended = act.end();
-        // Each CLI has a code of its own for being stopped. Kennel's own failures are from 201 up.
+        // Each CLI has its own exit code for being stopped. Kennel's own failures are 201 and above.
         assert!((0..=200).contains(&ended.code), "{ended:?}");
     }
 
@@ -93,7 +93,7 @@ impl Case {
         assert_eq!(ended.code, 128 + 9, "{ended:?}");
     }
 
-    /// `kennel run` itself is killed while the tool runs, so that nobody waits for the end any more.
+    /// `kennel run` itself is killed while the tool runs, so no client waits for the end.
     fn kill_of_kennel(self) {
         let Some(act) = Act::start(self, Then::Stay) else {
             return;
@@ -111,16 +111,16 @@ struct Act {
     scene: Scene,
     server: Server,
     run: Running,
-    /// What stands behind the point in the seconds of every sleep of this act, and of no other.
+    /// The digits after the decimal point in the seconds of every sleep of this run, and of no other.
     mark: String,
     then: Then,
 }
 
-/// The file for which a tool that is to return waits.
+/// The file that a returning tool waits for.
 const GO: &str = "work/go";
 
 impl Act {
-    /// Starts it, and waits until its strays are about. `None`, said loudly, if that is not possible
+    /// Starts the CLI and waits until its strays run. Returns `None` with a message if that is impossible
     /// here.
     fn start(case: Case, then: Then) -> Option<Self> {
         let program = installed_agent(case.cli.name())?;
@@ -130,15 +130,13 @@ impl Act {
         let server = Server::start([("tool", script)]).expect("a mock on loopback");
         let run = Running::start(command(&scene, case.cli, &program, &server));
         let act = Self { scene, server, run, mark, then };
-        Some(act.with_strays_about())
+        Some(act.wait_for_strays())
     }
 
-    /// Waits until the tool and its strays run, the strays beyond the agent's reach: else the test would
+    /// Waits until the tool and its strays run, with the strays out of the agent's reach. Otherwise the test would
     /// show nothing.
-    fn with_strays_about(mut self) -> Self {
-        eventually("the tool and its strays run", || {
-            self.strays_are_about() || self.run.has_ended()
-        });
+    fn wait_for_strays(mut self) -> Self {
+        eventually("the tool and its strays run", || self.strays_run() || self.run.has_ended());
         if self.run.has_ended() {
             let requests = self.server.requests();
             panic!("too early: {:?}\n{requests:?}", self.run.wait());
@@ -146,10 +144,10 @@ impl Act {
         self
     }
 
-    fn strays_are_about(&self) -> bool {
+    fn strays_run(&self) -> bool {
         let asked = self.server.requests();
         if !asked.iter().any(|request| !request.tools.is_empty()) {
-            return false; // no look at all of /proc before there can be anything to see
+            return false; // don't walk over /proc before there is something to find
         }
         let processes = all_processes();
         let Some(agent) = self.agent_among(&processes) else {
@@ -175,7 +173,7 @@ impl Act {
         self.agent_among(&all_processes())
     }
 
-    /// The keeper's child, and the first that it had: later, orphans are its children too.
+    /// The keeper's first child: later, orphans become its children too.
     fn agent_among(&self, processes: &[Process]) -> Option<i32> {
         let keeper = self.scene.keeper()?;
         let children = processes.iter().filter(|process| process.parent == keeper);
@@ -185,7 +183,7 @@ impl Act {
             .map(|(_, pid)| pid)
     }
 
-    /// Waits for Kennel's end. From that moment on nothing may be left.
+    /// Waits until Kennel ends. From then on nothing may be left.
     #[track_caller]
     fn end(self) -> Ended {
         let ended = self.run.wait();
@@ -195,7 +193,7 @@ impl Act {
     }
 }
 
-/// `kennel run` of this CLI in the scene, with the tool as the mock's answer.
+/// Runs this CLI under `kennel run` in the scene, with the tool call as the mock's answer.
 fn command(scene: &Scene, cli: Cli, program: &Path, server: &Server) -> Command {
     let home = scene.path("agent");
     let program = scene.within_reach(program);
@@ -206,24 +204,24 @@ fn command(scene: &Scene, cli: Cli, program: &Path, server: &Server) -> Command 
     let argv = invocation.argv.iter();
     let argv: Vec<&str> = argv.map(|word| word.to_str().expect("text")).collect();
     let mut command = scene.run_command(&FLAGS, &argv);
-    // The scene has cleared the environment; what the CLI needs comes on top of the scene's own.
+    // The scene clears the environment, so this adds what the CLI needs.
     command.envs(&invocation.env).current_dir(&invocation.cwd);
     command
 }
 
-/// What the shell tool runs.
+/// The script that the shell tool runs.
 fn script(mark: &str, then: Then, go: &Path) -> String {
     let mut lines: Vec<String> = STRAYS
         .iter()
         .map(|stray| {
-            // An open pipe of the tool's would have the CLI wait for the stray.
+            // If the stray held a pipe of the tool open, the CLI would wait for the stray.
             let sleep = format!("sleep {}.{mark} >/dev/null 2>&1 </dev/null", stray.seconds);
             stray.line.replace("SLEEP", &sleep)
         })
         .collect();
     lines.push(match then {
         Then::Stay => format!("sleep {FOREGROUND}.{mark}"),
-        // No `$(…)`: gemini refuses a command that has one.
+        // No `$(…)`: gemini refuses commands that contain it.
         Then::Return => format!(
             "timeout {FOREGROUND} sh -c 'until [ -e {} ]; do sleep 0.1; done'; echo returned",
             go.display()
@@ -232,7 +230,7 @@ fn script(mark: &str, then: Then, go: &Path) -> String {
     lines.join("; ")
 }
 
-/// Digits that no other act has: not of this process, nor of another that lives.
+/// Digits that no other run has, in this process or another live one.
 fn unique_mark() -> String {
     static ACTS: AtomicU32 = AtomicU32::new(0);
     let act = ACTS.fetch_add(1, Ordering::Relaxed);
@@ -248,7 +246,7 @@ fn all_processes() -> Vec<Process> {
         .collect()
 }
 
-/// Every process of the machine that belongs to the act with this mark.
+/// Every process on the machine that belongs to the run with this mark.
 fn marked(mark: &str) -> Vec<Process> {
     let mut processes = all_processes();
     processes.retain(|process| process.command.contains(mark));
@@ -267,7 +265,7 @@ fn descends(process: &Process, ancestor: i32, all: &[Process]) -> bool {
     false
 }
 
-/// When the process was started, in the kernel's own time.
+/// The start time of the process, in the kernel's clock ticks.
 fn start_time(pid: i32) -> Option<u64> {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
     let (_, behind_the_name) = stat.rsplit_once(')')?;
@@ -278,14 +276,14 @@ fn session(pid: i32) -> Option<Pid> {
     getsid(Pid::from_raw(pid)).ok()
 }
 
-/// Whether the environment that the process was started with says whose it is.
+/// Whether the environment that the process started with contains the cookie.
 fn has_cookie(pid: i32) -> bool {
     let environment = fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
     let mut variables = environment.split(|byte| *byte == 0);
     variables.any(|variable| variable.starts_with(b"KENNEL_HOME_ID="))
 }
 
-/// All five ends of a run, for each of these cases.
+/// All five ways to end a run, for each of these cases.
 macro_rules! cases {
     ($($name:ident: $cli:ident as $who:ident in $pen:ident;)+) => {$(
         mod $name {

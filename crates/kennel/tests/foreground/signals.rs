@@ -1,4 +1,4 @@
-//! Signals to `kennel run` become a stop of the session; its code is the agent's own.
+//! A signal to `kennel run` stops the session; the exit code is the agent's own.
 
 use std::time::{Duration, Instant};
 
@@ -32,17 +32,17 @@ everywhere! {
     fn a_second_int_kills_at_once(scene: Scene) {
         let mut running = scene.start(&["--grace", "1h"], &["ignore-term", "2"]);
         running.wait_ready().signal("INT");
-        // The first has arrived once TERM has: the fake agent catches it and lives.
+        // The first signal has arrived once the fake agent has caught TERM; it survives TERM.
         let before = Instant::now();
         running.signal("INT");
-        // Two that arrive as one count as one, so ask again until it has understood.
+        // Two signals can merge into one, so send again until Kennel reacts.
         eventually("it ends", || running.has_ended() || { running.signal("INT"); false });
         assert_eq!(running.wait().code, 137);
         assert!(before.elapsed() < Duration::from_secs(600));
         scene.assert_nothing_left();
     }
 
-    /// B1, B2 at this layer: a stop at any moment of the launch, several times.
+    /// B1, B2 for foreground runs: a stop at any moment of the launch, several times.
     fn a_stop_at_any_moment_of_the_launch_leaves_nothing(scene: Scene) {
         for delay in 0..25 {
             let running = scene.start(&["--grace", "100ms"], &["env-i"]);
@@ -52,14 +52,14 @@ everywhere! {
             }
             signal(running.pid(), if delay % 2 == 0 { "TERM" } else { "INT" });
             let ended = running.wait();
-            // Before it listens, a signal simply ends it; then it refuses to run; then it stops.
+            // Before Kennel handles signals, one ends it; later it refuses to launch; then it stops the session.
             assert!([-15, -2, 130, 143, 137].contains(&ended.code), "{}: {}", ended.code, ended.stderr);
             scene.assert_nothing_left_soon();
         }
     }
 }
 
-/// A job control stop without a terminal: the agent stands still with us, and goes on with us.
+/// A job-control stop without a terminal suspends the agent with `kennel run`, and continues it too.
 #[test]
 fn a_suspended_run_suspends_its_agent_and_continues_it() {
     let Some(scene) = Scene::new(Who::Other, Pen::Subtree) else {
@@ -82,7 +82,7 @@ fn a_suspended_run_suspends_its_agent_and_continues_it() {
     scene.assert_nothing_left();
 }
 
-/// Started by `nohup`, HUP is no reason to stop.
+/// Under `nohup`, HUP does not stop the session.
 #[test]
 fn an_ignored_hup_stays_ignored() {
     let Some(scene) = Scene::new(Who::Other, Pen::Subtree) else {
@@ -94,8 +94,8 @@ fn an_ignored_hup_stays_ignored() {
     command.env("KENNEL_HOME", scene.path("home/kennel"));
     let mut running = kennel_testing::Running::start(command);
     running.wait_ready().signal("HUP");
-    // It has had its chance once it answers to a TERM that came later: that is 143 either way, so look
-    // at the agent, which would have been told to end by the HUP.
+    // A later TERM shows that the HUP was handled. The code is 143 in both cases, so look
+    // at the agent, which a HUP would have stopped.
     let agent = scene.pid_of("agent");
     let until = Instant::now() + Duration::from_millis(300);
     while Instant::now() < until {

@@ -18,7 +18,7 @@ everywhere! {
         scene.assert_nothing_left();
     }
 
-    fn what_we_write_to_it_comes_back_unchanged(scene: Scene) {
+    fn input_comes_back_unchanged(scene: Scene) {
         let agent = scene.fake_agent();
         let mut command = scene.run_command(&[], &[&agent, "echo"]);
         command.stdin(Stdio::piped());
@@ -32,13 +32,13 @@ everywhere! {
         scene.assert_nothing_left();
     }
 
-    fn a_reader_that_goes_away_is_the_agents_own_affair(scene: Scene) {
+    fn a_closed_reader_is_visible_to_the_agent_only(scene: Scene) {
         let agent = scene.fake_agent();
         let mut command = scene.run_command(&[], &[&agent, "flood", "50000000"]);
         let mut child = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().expect("starts");
         drop(child.stdout.take());
         let status = child.wait().expect("our child");
-        // The fake agent says that it could not write; Kennel passes its code on.
+        // The fake agent reports that it could not write; Kennel returns its exit code.
         assert_eq!(status.code(), Some(74));
         scene.assert_nothing_left();
     }

@@ -2,8 +2,8 @@
 
 use kennel_testing::{Pen, Running, Scene, Who, eventually, everywhere, signal};
 
-/// The codes of a run whose keeper was killed: the yard's TERM or a KILL that its agent got, where the kernel tells
-/// that to others than the parent, or unknown.
+/// The possible codes of a run whose keeper was killed: from the yard's TERM or KILL, where the kernel reports
+/// the status to processes other than the parent, or unknown.
 const LOST: [i32; 3] = [137, 143, 206];
 
 everywhere! {
@@ -16,7 +16,7 @@ everywhere! {
         }
     }
 
-    /// The same at any moment of the launch.
+    /// The same holds at any moment of the launch.
     fn nothing_survives_a_kill_of_kennel_run_at_any_moment(scene: Scene) {
         for delay in 0..25_u64 {
             let running = scene.start(&[], &["env-i"]);
@@ -30,8 +30,8 @@ everywhere! {
         }
     }
 
-    /// The orphans fall to the yard, which ends them; the status is the one that they got, as far as the
-    /// kernel tells it to others than the parent.
+    /// The yard inherits the orphans and ends them. The status is known as far as the
+    /// kernel reports it to processes other than the parent.
     fn the_tree_does_not_survive_a_kill_of_the_keeper(scene: Scene) {
         let mut running = scene.start(&[], &["env-i"]);
         running.wait_ready();
@@ -42,8 +42,8 @@ everywhere! {
         scene.assert_nothing_left();
     }
 
-    /// A keeper that does not answer is told to go on, in case it is stopped.
-    fn a_stopped_keeper_does_not_keep_a_stop_from_happening(scene: Scene) {
+    /// The yard continues a keeper that does not answer, in case it is stopped.
+    fn a_stop_works_although_the_keeper_is_suspended(scene: Scene) {
         let mut running = scene.start(&[], &["env-i"]);
         running.wait_ready();
         signal(scene.keeper().expect("a keeper"), "STOP");
@@ -53,8 +53,8 @@ everywhere! {
         scene.assert_nothing_left();
     }
 
-    /// A stopped keeper is woken by the yard.
-    fn a_stopped_keeper_still_ends_the_tree_when_kennel_run_is_killed(scene: Scene) {
+    /// The yard continues a suspended keeper.
+    fn a_suspended_keeper_still_ends_the_tree_when_kennel_run_is_killed(scene: Scene) {
         let mut running = scene.start(&[], &["env-i"]);
         running.wait_ready();
         signal(scene.keeper().expect("a keeper"), "STOP");
@@ -64,9 +64,9 @@ everywhere! {
     }
 }
 
-/// A keeper that is killed while the gate opens: by the agent itself, as its first act.
+/// The agent kills its keeper as its first act, while the gate opens.
 #[test]
-fn an_agent_that_kills_its_keeper_at_once_does_not_get_away() {
+fn an_agent_that_kills_its_keeper_does_not_escape() {
     for (who, pen) in
         [(Who::Root, Pen::Cgroup), (Who::Root, Pen::Subtree), (Who::Other, Pen::Subtree)]
     {
@@ -80,9 +80,9 @@ fn an_agent_that_kills_its_keeper_at_once_does_not_get_away() {
     }
 }
 
-/// The keeper has reaped the agent, and dies during the linger: what left the cgroup is ended all the same.
+/// The keeper dies during the linger, after it has reaped the agent. A process that left the cgroup is ended too.
 #[test]
-fn what_left_the_cgroup_is_ended_when_the_keeper_dies_after_the_agent() {
+fn a_process_that_left_the_cgroup_is_ended_when_the_keeper_dies_after_the_agent() {
     let Some(scene) = Scene::new(Who::Root, Pen::Cgroup) else { return };
     let elsewhere = scene.other_cgroup("elsewhere");
     let agent = scene.fake_agent();
@@ -101,9 +101,9 @@ fn what_left_the_cgroup_is_ended_when_the_keeper_dies_after_the_agent() {
     scene.assert_nothing_left();
 }
 
-/// Nobody reads what we say: the tree is ended all the same.
+/// The tree is ended even if no process reads Kennel's messages.
 #[test]
-fn a_reader_of_our_complaints_that_is_gone_or_stuck_does_not_keep_the_tree_alive() {
+fn the_tree_ends_although_standard_error_is_closed_or_full() {
     for stuck in [false, true] {
         let Some(scene) = Scene::new(Who::Other, Pen::Subtree) else { return };
         let (reader, writer) = std::io::pipe().expect("a pipe");
@@ -132,9 +132,9 @@ fn a_reader_of_our_complaints_that_is_gone_or_stuck_does_not_keep_the_tree_alive
     }
 }
 
-/// Children that a shell left us by becoming us are none of the session's.
+/// Children that existed before a shell's `exec kennel run` do not belong to the session.
 #[test]
-fn a_child_that_was_there_before_survives_a_take_over() {
+fn a_child_from_before_the_exec_survives() {
     for (who, pen) in [(Who::Root, Pen::Cgroup), (Who::Other, Pen::Subtree)] {
         let Some(scene) = Scene::new(who, pen) else { continue };
         let kind = if pen == Pen::Cgroup { "cgroup" } else { "subtree" };
@@ -157,18 +157,18 @@ fn a_child_that_was_there_before_survives_a_take_over() {
     }
 }
 
-/// A keeper that its agent has stopped is told to go on when the agent ends.
+/// The yard continues a keeper that its agent suspended when the agent ends.
 #[test]
-fn a_keeper_that_is_stopped_by_its_agent_does_not_hang_the_run() {
+fn a_keeper_suspended_by_its_agent_does_not_hang_the_run() {
     let Some(scene) = Scene::new(Who::Other, Pen::Subtree) else { return };
     let argv = ["/bin/sh", "-c", "kill -STOP $PPID; exit 3"];
     assert_eq!(Running::start(scene.run_command(&[], &argv)).wait().code, 3);
     scene.assert_nothing_left();
 }
 
-/// A keeper that stays silent whatever is done is bypassed.
+/// Kennel bypasses a keeper that never answers.
 #[test]
-fn a_keeper_that_is_stopped_again_and_again_is_bypassed() {
+fn a_keeper_that_is_suspended_repeatedly_is_bypassed() {
     for (who, pen) in [(Who::Root, Pen::Cgroup), (Who::Other, Pen::Subtree)] {
         let Some(scene) = Scene::new(who, pen) else { continue };
         let mut running = scene.start(&[], &["env-i"]);
@@ -179,7 +179,7 @@ fn a_keeper_that_is_stopped_again_and_again_is_bypassed() {
         running.signal("TERM");
         eventually("the run ends", || {
             if stopped(keeper) == Some(false) {
-                // It may just have been killed, which is what we wait for.
+                // It may just have been killed, which is the condition.
                 std::process::Command::new("kill")
                     .args(["-STOP", &keeper.to_string()])
                     .output()
@@ -193,10 +193,10 @@ fn a_keeper_that_is_stopped_again_and_again_is_bypassed() {
     }
 }
 
-/// Everyone of Kennel is killed: what is left in a cgroup is found by its name and ended by the next daemon
-/// of that home.
+/// All of Kennel's processes are killed. The next daemon of that home finds the cgroup by its name and ends
+/// what is left.
 #[test]
-fn a_leftover_of_a_killed_kennel_is_ended_by_the_next_one_of_its_home_and_no_other() {
+fn only_the_next_daemon_of_the_home_ends_leftovers_of_a_killed_kennel() {
     for who in [Who::Root, Who::Other] {
         let Some(scene) = Scene::new(who, Pen::Cgroup) else {
             continue;
@@ -204,7 +204,7 @@ fn a_leftover_of_a_killed_kennel_is_ended_by_the_next_one_of_its_home_and_no_oth
         let mut running = scene.start(&[], &["env-i"]);
         running.wait_ready();
         let keeper = scene.keeper().expect("a keeper");
-        // All stopped first, the yard before those whom it would wake, so that none sees another go.
+        // Suspend all first, the yard before the processes that it would continue, so that none notices another's end.
         let yard = scene.yard().expect("a yard");
         let daemon = scene.daemon().expect("a daemon");
         running.signal("STOP");
@@ -231,7 +231,7 @@ fn a_leftover_of_a_killed_kennel_is_ended_by_the_next_one_of_its_home_and_no_oth
     }
 }
 
-/// A live pen of the same home is no leftover.
+/// A live pen of the same home is not a leftover.
 #[test]
 fn two_runs_of_one_home_leave_each_other_alone() {
     for (who, pen) in

@@ -1,4 +1,4 @@
-//! A terminal on our side gives a terminal on theirs.
+//! A client on a terminal gives the agent a terminal.
 
 use std::process::{Child, Stdio};
 
@@ -8,8 +8,8 @@ use rustix::termios::{LocalModes, tcgetattr};
 
 const SIZE: Size = Size { rows: 33, columns: 99 };
 
-/// `kennel run` on a terminal, below a shell; with `stay` that shell waits
-/// for a key in the end, and if that is `jobs`, it has job control and goes on with a stopped job then.
+/// Runs `kennel run` on a terminal, below a shell. With `stay` the shell waits
+/// for a key at the end; if `stay` is `jobs`, it has job control and then continues a stopped job.
 fn on_a_terminal(scene: &Scene, behaviour: &[&str], stay: &str) -> (Screen, Child) {
     let Pty { master, slave } = terminal::open(SIZE).expect("a terminal");
     let agent = scene.fake_agent();
@@ -26,8 +26,8 @@ fn on_terminal_run(
 ) -> (Screen, Child) {
     let run = scene.run_command(&["--linger", "100ms"], argv);
     let mut command = std::process::Command::new("setsid");
-    // A shell leads the session, as it does for a person: the end of a leader hangs its terminal up.
-    // A key that comes after ours is put back is for the shell, which takes it as interactive ones do.
+    // A shell leads the session, as for a person: the end of a leader hangs up its terminal.
+    // A key that arrives after the terminal was restored goes to the shell.
     let script = r#"
         trap : INT
         [ "$STAY" != jobs ] || set -m
@@ -64,7 +64,7 @@ fn is_raw(screen: &Screen) -> bool {
 }
 
 everywhere! {
-    fn the_agent_has_a_terminal_of_our_size_and_is_told_of_changes(scene: Scene) {
+    fn the_agent_gets_a_terminal_of_the_same_size_and_its_changes(scene: Scene) {
         let (mut screen, child) = on_a_terminal(&scene, &["winsize", "1"], "");
         screen.wait_for("33x99");
         let smaller = Size { rows: 20, columns: 70 };
@@ -74,7 +74,7 @@ everywhere! {
         scene.assert_nothing_left();
     }
 
-    fn keys_reach_the_agent_and_our_terminal_is_put_back(scene: Scene) {
+    fn keys_reach_the_agent_and_the_terminal_is_restored(scene: Scene) {
         let (mut screen, child) = on_a_terminal(&scene, &["cat-tty-line"], "");
         eventually("our terminal is raw", || is_raw(&screen));
         screen.press("hello\r");
@@ -84,8 +84,8 @@ everywhere! {
         scene.assert_nothing_left();
     }
 
-    /// Raw mode is undone even if there is nobody left in `kennel run` to do it.
-    fn our_terminal_is_put_back_when_kennel_run_is_killed(scene: Scene) {
+    /// Raw mode is undone even if `kennel run` is killed.
+    fn the_terminal_is_restored_when_kennel_run_is_killed(scene: Scene) {
         let (mut screen, child) = on_a_terminal(&scene, &["sleep"], "1");
         screen.wait_for("ready");
         eventually("our terminal is raw", || is_raw(&screen));
@@ -97,7 +97,7 @@ everywhere! {
         scene.assert_nothing_left_soon();
     }
 
-    /// Control-C is a key for the agent, not a signal to us.
+    /// Control-C is a key for the agent, not a signal to Kennel.
     fn control_c_interrupts_the_agent_through_its_own_terminal(scene: Scene) {
         let (mut screen, child) = on_a_terminal(&scene, &["sleep"], "");
         screen.wait_for("ready");
@@ -109,9 +109,9 @@ everywhere! {
     }
 }
 
-/// An agent that does not care about Control-C does not keep the user: the third stops, the next kills.
+/// If the agent ignores Control-C, the third press stops it and the next one kills it.
 #[test]
-fn one_who_presses_control_c_again_and_again_gets_out() {
+fn pressing_control_c_repeatedly_ends_the_agent() {
     let Some(scene) = Scene::new(Who::Other, Pen::Subtree) else { return };
     let (mut screen, mut child) = on_a_terminal(&scene, &["ignore-term", "1"], "");
     screen.wait_for("ready");
@@ -150,7 +150,7 @@ fn a_redirected_standard_error_is_not_the_terminal() {
     scene.assert_nothing_left();
 }
 
-/// A job control stop from outside gives the terminal back to the shell, and takes it again.
+/// A job-control stop from outside returns the terminal to the shell; continuing takes it again.
 #[test]
 fn a_suspended_run_gives_the_terminal_back() {
     let Some(scene) = Scene::new(Who::Other, Pen::Subtree) else { return };
@@ -163,8 +163,8 @@ fn a_suspended_run_gives_the_terminal_back() {
     eventually("our terminal is as it was", || !is_raw(&screen));
     let state = || kennel_testing::Process::look(kennel).map(|process| process.state);
     eventually("it stands still", || state() == Some('T'));
-    // The shell has the terminal now, waits for a key, and brings the job back. A key that comes before it
-    // has begun to read may be lost, so more than one is pressed.
+    // Now the shell has the terminal, waits for a key and continues the job. A key that arrives before it
+    // reads may be lost, so press more than one.
     eventually("our terminal is raw again", || {
         let raw = is_raw(&screen);
         if !raw {
@@ -178,7 +178,7 @@ fn a_suspended_run_gives_the_terminal_back() {
     scene.assert_nothing_left();
 }
 
-/// A shell on the agent's terminal has job control of its own.
+/// A shell on the agent's terminal has its own job control.
 #[test]
 fn an_interactive_shell_works_in_it() {
     let Some(scene) = Scene::new(Who::Other, Pen::Subtree) else {
@@ -203,7 +203,7 @@ fn an_interactive_shell_works_in_it() {
     scene.assert_nothing_left();
 }
 
-/// Without a terminal on either of our streams there is none on theirs.
+/// Without a terminal on any of the client's streams the agent gets none.
 #[test]
 fn pipes_stay_pipes() {
     let Some(scene) = Scene::new(Who::Other, Pen::Subtree) else {

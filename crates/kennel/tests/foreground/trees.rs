@@ -1,8 +1,8 @@
-//! The whole tree ends, however its processes try to get away.
+//! The whole tree ends, however its processes try to escape.
 
 use kennel_testing::{Pen, Running, Scene, Who, alive, eventually, everywhere, signal};
 
-/// Starts the agent, waits until it is up with at least `others` more processes, stops it by TERM.
+/// Starts the agent, waits until it runs with at least `others` more processes, and stops it with TERM.
 #[track_caller]
 fn stop_and_look(scene: &Scene, flags: &[&str], behaviour: &[&str], others: usize) -> i32 {
     let mut running = scene.start(flags, behaviour);
@@ -37,7 +37,7 @@ everywhere! {
         assert_eq!(stop_and_look(&scene, &[], &["chain-setsid", "40"], 40), 143);
     }
 
-    /// T1: the agent is gone already when its daemons are ended.
+    /// T1: the agent has already ended when its daemons are ended.
     fn daemons_that_an_agent_leaves_behind_are_ended_after_the_linger(scene: Scene) {
         for behaviour in ["double-fork-exit", "env-i-exit", "setsid-exit"] {
             let ended = scene.run(&["--linger", "200ms"], &[behaviour]);
@@ -61,8 +61,8 @@ everywhere! {
         scene.assert_nothing_left();
     }
 
-    /// T2: all are given one grace together, not one each.
-    fn many_that_ignore_term_cost_one_grace(scene: Scene) {
+    /// T2: all share one grace.
+    fn many_processes_that_ignore_term_share_one_grace(scene: Scene) {
         let mut running = scene.start(&["--grace", "1s"], &["ignore-term", "10"]);
         running.wait_ready();
         let stop = std::time::Instant::now();
@@ -74,7 +74,7 @@ everywhere! {
     }
 
     /// T4: a descendant holds the pipe open; the session settles, and the pipe is released.
-    fn a_descendant_that_holds_stdout_open_is_dealt_with(scene: Scene) {
+    fn a_descendant_that_holds_stdout_open_is_ended(scene: Scene) {
         let ended = scene.run(&["--linger", "100ms"], &["hold-stdout"]);
         assert_eq!((ended.code, ended.stdout.as_str()), (0, "ready\n"));
         scene.assert_nothing_left();
@@ -85,8 +85,8 @@ everywhere! {
         assert_eq!(stop_and_look(&scene, &[], &["zombie"], 0), 143);
     }
 
-    /// T5: a process whose first thread has ended shows as a zombie, and lives.
-    fn a_process_whose_first_thread_has_ended_is_not_taken_for_dead(scene: Scene) {
+    /// T5: a process whose first thread has ended looks like a zombie but lives.
+    fn a_process_whose_first_thread_has_ended_counts_as_alive(scene: Scene) {
         let mut running = scene.start(&["--grace", "200ms"], &["thread-leader-exit"]);
         running.wait_ready();
         let agent = scene.pid_of("agent");
@@ -99,7 +99,7 @@ everywhere! {
 
     /// T7: Kennel's own process group is never signalled.
     fn a_bystander_in_kennels_own_process_group_survives(scene: Scene) {
-        // The shell of the scene's command starts it in the background: same group, same session.
+        // The scene's shell starts it in the background, in the same group and session.
         let mut command = scene.command(std::path::Path::new("/bin/sh"));
         let kennel = scene.path("kennel");
         let pen = if scene.pen == Pen::Cgroup { "cgroup" } else { "subtree" };
@@ -134,7 +134,7 @@ everywhere! {
         scene.assert_nothing_left();
     }
 
-    /// T11: an agent that runs a Kennel of its own, in another home.
+    /// T11: an agent runs its own Kennel in another home.
     fn a_kennel_inside_a_kennel_is_ended_with_it(scene: Scene) {
         let kennel = scene.path("kennel");
         let kennel = kennel.to_str().expect("a plain path");
@@ -148,13 +148,13 @@ everywhere! {
         running.signal("INT").signal("INT");
         let _whatever_it_made_of_that = running.wait();
         eventually("no process is left", || scene.processes().is_empty());
-        // A cgroup pen of the inner one outside of ours is empty now; its home sweeps it up.
+        // A cgroup pen of the inner Kennel outside the outer pen is empty now; the inner home removes it.
         let sweep = scene.kennel(&["--home", inner_home, "run", "--", &agent, "exit", "0"]);
         assert_eq!(Running::start(sweep).wait().code, 0);
         scene.assert_nothing_left();
     }
 
-    /// A polite end of the whole tree lets the inner one do its work: it tells the agent's own status.
+    /// TERM to the whole tree lets the inner Kennel finish: it reports the agent's own status.
     fn a_stop_of_the_outer_kennel_is_a_stop_of_the_inner_one(scene: Scene) {
         let kennel = scene.path("kennel");
         let kennel = kennel.to_str().expect("a plain path");
@@ -164,21 +164,21 @@ everywhere! {
         let argv = [kennel, "--home", inner_home, "run", "--", &agent, "setsid", "2"];
         let mut running = Running::start(scene.run_command(&[], &argv));
         running.wait_ready().signal("TERM");
-        // Its daemon gets the TERM too, and may be the first to act on it.
+        // Its daemon gets TERM too and may react first.
         let ended = running.wait();
         assert_eq!(ended.code, 143, "{}", ended.stderr);
         scene.assert_nothing_left();
     }
 }
 
-/// For those that can't be ended: they keep the pipes open.
+/// For processes that can't be ended: they keep the pipes open.
 fn start_with_errors_in(scene: &Scene, errors: &std::path::Path, behaviour: &[&str]) -> Running {
     let agent = scene.fake_agent();
     let argv = [&[agent.as_str()], behaviour].concat();
     Running::start_with_errors_in(scene.run_command(&["--grace", "100ms"], &argv), errors)
 }
 
-/// T9 and T11 need a cgroup to move to or to nest in, so another user needs one that is delegated.
+/// T9 and T11 need a cgroup to move to or nest in, so another user needs a delegated one.
 fn scenes_with_a_writable_cgroup() -> impl Iterator<Item = Scene> {
     [(Who::Root, Pen::Cgroup), (Who::Root, Pen::Subtree), (Who::Other, Pen::Cgroup)]
         .into_iter()
@@ -222,7 +222,7 @@ fn cgroups_that_an_agent_nests_are_removed_bottom_up() {
     }
 }
 
-/// Hundreds of nested cgroups and hardly any descriptors: removed all the same, and the code is kept.
+/// Hundreds of nested cgroups are removed with few descriptors, and the exit code is kept.
 #[test]
 fn very_deeply_nested_cgroups_are_removed_with_few_descriptors() {
     let Some(scene) = Scene::new(Who::Root, Pen::Cgroup) else { return };
@@ -240,7 +240,7 @@ fn very_deeply_nested_cgroups_are_removed_with_few_descriptors() {
 
 /// T8 and the delegation rule: a cgroup that is delegated but not entered can't be cloned into.
 #[test]
-fn another_user_without_a_cgroup_gets_a_subtree_pen_by_itself() {
+fn another_user_without_a_cgroup_gets_a_subtree_pen_automatically() {
     let Some(scene) = Scene::new(Who::Other, Pen::Subtree) else {
         return;
     };
@@ -262,8 +262,8 @@ fn another_user_without_a_cgroup_gets_a_subtree_pen_by_itself() {
     }
 }
 
-/// T10: a set-uid child of another user. An unprivileged keeper may not signal it: it is named, and stays
-/// owned until it is gone.
+/// T10: an unprivileged keeper can't signal a set-uid child of another user. Kennel names it and keeps it
+/// on record until it is gone.
 #[test]
 fn a_child_of_another_user_is_named_in_a_subtree_pen_and_ended_in_a_cgroup_pen() {
     use std::os::unix::fs::PermissionsExt;
@@ -280,7 +280,7 @@ fn a_child_of_another_user_is_named_in_a_subtree_pen_and_ended_in_a_cgroup_pen()
             start_with_errors_in(&scene, &errors, &["fork-exec-other", path, "setuid-sleep"]);
         running.wait_ready();
         let child = || scene.processes().into_iter().find(|p| p.command.starts_with(path));
-        // All four of them: until the last is root's, a signal from its old user is still allowed.
+        // All four ids: until the last is root's, its old user may still signal it.
         let is_roots = |pid: i32| {
             let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
             status.lines().any(|line| line == "Uid:\t0\t0\t0\t0")
@@ -306,7 +306,7 @@ fn a_child_of_another_user_is_named_in_a_subtree_pen_and_ended_in_a_cgroup_pen()
 
 /// T6: a process in uninterruptible sleep, here in a frozen v1 freezer group.
 #[test]
-fn a_frozen_process_is_told_as_still_alive_and_reaped_once_thawed() {
+fn a_frozen_process_is_reported_as_alive_and_reaped_once_thawed() {
     let freezer = std::path::Path::new("/sys/fs/cgroup/freezer");
     if !freezer.join("tasks").exists() {
         return kennel_testing::skip("a frozen process", "no v1 freezer hierarchy here");

@@ -1,4 +1,4 @@
-//! A client that says exactly what it is told to.
+//! A client that sends exactly the given bytes.
 
 use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -7,7 +7,7 @@ use kennel_testing::{DEADLINE, Scene};
 
 use super::token;
 
-/// An answer, in whole.
+/// A complete response.
 #[derive(Debug)]
 pub(super) struct Answer {
     pub(super) status: u16,
@@ -16,7 +16,7 @@ pub(super) struct Answer {
 }
 
 impl Answer {
-    /// The answer in these bytes.
+    /// Parses a response.
     pub(super) fn parse(bytes: &[u8]) -> Self {
         let text = String::from_utf8_lossy(bytes);
         let (head, body) =
@@ -55,11 +55,11 @@ impl Tcp {
         stream
     }
 
-    /// Says this on a connection of its own; the answer, if there is one.
+    /// Sends this on a new connection and returns the response, if any.
     pub(super) fn try_raw(&self, bytes: &[u8]) -> io::Result<Answer> {
         let mut stream = TcpStream::connect(self.address)?;
         stream.set_read_timeout(Some(DEADLINE))?;
-        // Whoever refuses may do so before it has read everything.
+        // The daemon may refuse before it has read everything.
         stream.write_all(bytes).ok();
         let mut answer = Vec::new();
         match stream.read_to_end(&mut answer) {
@@ -74,13 +74,13 @@ impl Tcp {
         self.try_raw(bytes).expect("an answer")
     }
 
-    /// A request with these headers and no others but those that it must have.
+    /// A request with these headers and only the required ones besides.
     #[track_caller]
     pub(super) fn bare(&self, method: &str, target: &str, headers: &[(&str, &str)]) -> Answer {
         self.raw(request(method, target, headers, "").as_bytes())
     }
 
-    /// The same, with our host.
+    /// The same, with the right host.
     #[track_caller]
     pub(super) fn with(&self, method: &str, target: &str, headers: &[(&str, &str)]) -> Answer {
         let host = self.host();
@@ -93,20 +93,20 @@ impl Tcp {
         self.with(method, target, &[("Authorization", &format!("Bearer {token}"))])
     }
 
-    /// The same, with our token.
+    /// The same, with the main token.
     #[track_caller]
     pub(super) fn ask(&self, method: &str, target: &str) -> Answer {
         self.by(&self.token, method, target)
     }
 
-    /// The head of a request with our token, which more may follow.
+    /// The head of a request with the main token; more may follow.
     pub(super) fn head(&self, method: &str, target: &str, more: &[(&str, &str)]) -> String {
         let (host, bearer) = (self.host(), format!("Bearer {}", self.token));
         let ours = [("Host", host.as_str()), ("Authorization", bearer.as_str())];
         request(method, target, &[&ours, more].concat(), "")
     }
 
-    /// A stream of events that goes on, by this token; its first bytes have come.
+    /// Opens an event stream with this token and waits for its first bytes.
     #[track_caller]
     pub(super) fn follow(&self, token: &str) -> TcpStream {
         let tcp = Self { token: token.to_owned(), ..self.clone() };
@@ -120,7 +120,7 @@ impl Tcp {
     }
 }
 
-/// Where the API of a scene is.
+/// The address of a scene's API.
 pub(super) fn address(scene: &Scene) -> SocketAddr {
     let text = std::fs::read_to_string(scene.kennel_home().join("api.addr")).expect("an address");
     text.trim_end().parse().expect("an address and a port")
@@ -132,7 +132,7 @@ pub(super) fn request(method: &str, target: &str, headers: &[(&str, &str)], body
     format!("{method} {target} HTTP/1.1\r\nConnection: close\r\n{headers}\r\n{body}")
 }
 
-/// Whether the other side has ended it; what still comes is read first.
+/// Whether the other side has closed it, after reading the rest.
 pub(super) fn ends(stream: &mut TcpStream) -> bool {
     let mut rest = Vec::new();
     match stream.read_to_end(&mut rest) {

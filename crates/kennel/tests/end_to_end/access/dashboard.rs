@@ -1,4 +1,4 @@
-//! The page of the dashboard: its files for those who are let in, and a word on how to get in for all others.
+//! The dashboard: its files for signed-in browsers, and sign-in instructions for all others.
 
 use std::fs;
 use std::io::{Read, Write};
@@ -8,10 +8,10 @@ use super::sign_in_link::{follow, link};
 use super::{open, scene};
 use kennel_testing::{Running, Scene};
 
-/// What a browser says when it goes to an address.
+/// The headers of a browser's navigation.
 const GOES: (&str, &str) = ("Accept", "text/html,application/xhtml+xml,*/*;q=0.8");
 
-/// A daemon whose page is in a folder of the scene, and the cookie of a browser that was let in.
+/// A daemon with a page from a folder of the scene, and the cookie of a signed-in browser.
 fn with_a_page() -> Option<(Scene, Tcp, String)> {
     let scene = scene()?;
     let folder = scene.path("work/dist");
@@ -29,7 +29,7 @@ fn with_a_page() -> Option<(Scene, Tcp, String)> {
 }
 
 #[test]
-fn every_address_of_the_app_leads_to_its_page() {
+fn every_path_of_the_app_serves_its_page() {
     let Some((scene, tcp, cookie)) = with_a_page() else { return };
     let get = |method: &str, path: &str, more: &[(&str, &str)]| -> Answer {
         tcp.with(method, path, &[&[("Cookie", cookie.as_str())], more].concat())
@@ -55,7 +55,7 @@ fn every_address_of_the_app_leads_to_its_page() {
     assert_eq!((script.status, script.body.as_str()), (200, "app()"));
     assert_eq!(script.header("Content-Type"), Some("text/javascript; charset=utf-8"));
     assert_eq!(script.header("X-Content-Type-Options"), Some("nosniff"));
-    // What the API does not have is not a page, nor is a file that is not there.
+    // Unknown API paths and missing files are not pages.
     for path in ["/v1/nothing", "/v1", "/assets/app-2.js", "/assets/", "/assets/../../secret.js"] {
         let nothing = get("GET", path, &[GOES]);
         assert_eq!(nothing.status, 404, "{path}: {nothing:?}");
@@ -65,7 +65,7 @@ fn every_address_of_the_app_leads_to_its_page() {
     assert_eq!(get("GET", "/sessions/x", &[("Accept", "*/*")]).status, 404, "no page is wanted");
     let ours = format!("http://{}", tcp.host());
     assert_eq!(get("POST", "/sessions/x", &[GOES, ("Origin", &ours)]).status, 404);
-    // Those who have a token see it too; at the home's socket there is none.
+    // Clients with a token see it too; the socket serves no page.
     assert_eq!(tcp.ask("GET", "/").status, 200);
     fs::write(scene.path("work/dist/index.html"), "<p>another</p>").expect("written");
     assert_eq!(get("GET", "/", &[]).body, "<p>another</p>", "it is read each time");
@@ -73,7 +73,7 @@ fn every_address_of_the_app_leads_to_its_page() {
 }
 
 #[test]
-fn who_is_not_signed_in_is_told_how_to() {
+fn a_signed_out_browser_gets_sign_in_instructions() {
     let Some((scene, tcp, cookie)) = with_a_page() else { return };
     for path in ["/", "/sessions/x"] {
         let page = tcp.with("GET", path, &[GOES]);
@@ -83,7 +83,7 @@ fn who_is_not_signed_in_is_told_how_to() {
         assert!(!page.body.contains("the page") && !page.body.contains("http-equiv"));
         let void = tcp.with("GET", path, &[GOES, ("Cookie", "kennel_1=x")]);
         assert_eq!(void.status, 401);
-        // A browser keeps its cookie from us while another page leads it here; from this page it comes with it.
+        // A browser does not send its cookie when another page links here; from this page it does.
         let led = tcp.with("GET", path, &[GOES, ("Sec-Fetch-Site", "cross-site")]);
         assert_eq!(led.status, 401);
         assert!(led.body.contains(&format!("url={path}\"")), "{}", led.body);
@@ -101,7 +101,7 @@ fn who_is_not_signed_in_is_told_how_to() {
 }
 
 #[test]
-fn a_program_says_why_it_has_no_page_or_has_one() {
+fn a_binary_without_a_page_explains_why() {
     let Some((scene, tcp)) = open() else { return };
     let cookie = follow(&tcp, &link(&scene, &tcp, &[]));
     let front = tcp.with("GET", "/sessions/x", &[GOES, ("Cookie", &cookie)]);
@@ -125,7 +125,7 @@ fn a_page_needs_nothing_but_its_cookie() {
     scene.launch_ready(&["--name", "x", "-t"], &["sleep"]);
     let cookie = follow(&tcp, &link(&scene, &tcp, &[]));
     let ours = format!("http://{}", tcp.host());
-    // As browsers make them: a fetch, an event source, a socket.
+    // As browsers make them: a fetch, an event source, a WebSocket.
     let page = [("Cookie", cookie.as_str()), ("Sec-Fetch-Site", "same-origin")];
     let fetched = tcp.with("GET", "/v1/access/me", &page);
     let me: serde_json::Value = serde_json::from_str(&fetched.body).expect("JSON");
@@ -157,7 +157,7 @@ fn a_page_needs_nothing_but_its_cookie() {
     scene.stop_daemon();
 }
 
-/// What a browser says to open a socket.
+/// The headers with which a browser opens a WebSocket.
 fn socket<'a>(cookie: &'a str, origin: &'a str) -> [(&'static str, &'a str); 6] {
     [
         ("Cookie", cookie),
@@ -170,7 +170,7 @@ fn socket<'a>(cookie: &'a str, origin: &'a str) -> [(&'static str, &'a str); 6] 
 }
 
 #[test]
-fn a_browser_logs_out_for_good_even_if_it_may_only_look() {
+fn signing_out_is_final_for_read_only_browsers_too() {
     let Some((scene, tcp)) = open() else { return };
     let ours = format!("http://{}", tcp.host());
     let other = follow(&tcp, &link(&scene, &tcp, &[]));

@@ -1,4 +1,4 @@
-//! Clients that are slow, many or huge. Others notice nothing of them.
+//! Slow clients, many clients and huge requests do not affect others.
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
@@ -8,7 +8,7 @@ use kennel_testing::{Running, Scene, eventually};
 use super::client::{Tcp, ends};
 use super::open;
 
-/// What others want meanwhile is done: at the socket, and over TCP.
+/// Checks that other clients are served on the socket and over TCP.
 #[track_caller]
 fn others_are_served(scene: &Scene, tcp: &Tcp) {
     assert_eq!(tcp.ask("GET", "/v1/daemon").status, 200);
@@ -18,9 +18,9 @@ fn others_are_served(scene: &Scene, tcp: &Tcp) {
 }
 
 #[test]
-fn idle_connections_keep_nobody_out() {
+fn idle_connections_lock_no_client_out() {
     let Some((scene, tcp)) = open() else { return };
-    // More than there is room for, by far. The first of them make way.
+    // Far more than the limit. The first ones are closed.
     let mut idle: Vec<TcpStream> = (0..400).map(|_| tcp.connect()).collect();
     others_are_served(&scene, &tcp);
     let (first, last) = idle.split_at_mut(200);
@@ -29,14 +29,14 @@ fn idle_connections_keep_nobody_out() {
         stream.write_all(b"GET / HTTP/1.1\r\nHost: ").ok();
     }
     others_are_served(&scene, &tcp);
-    // Even if they take their time, they have only so much of it.
+    // Slow ones have limited time.
     assert!(last.iter_mut().all(ends), "slow heads are not waited for");
     others_are_served(&scene, &tcp);
     scene.stop_daemon();
 }
 
 #[test]
-fn connections_that_are_known_are_bounded_too_and_the_socket_does_not_care() {
+fn authenticated_connections_are_bounded_and_the_socket_still_works() {
     let Some((scene, tcp)) = open() else { return };
     let mut streams = Vec::new();
     let refused = loop {
@@ -61,7 +61,7 @@ fn connections_that_are_known_are_bounded_too_and_the_socket_does_not_care() {
 }
 
 #[test]
-fn slow_bodies_are_given_up() {
+fn slow_bodies_are_dropped() {
     let Some((scene, tcp)) = open() else { return };
     let heads = [("POST", "/v1/sessions"), ("POST", "/v1/prune")];
     let mut slow: Vec<TcpStream> = heads
@@ -76,7 +76,7 @@ fn slow_bodies_are_given_up() {
     others_are_served(&scene, &tcp);
     for stream in &mut slow {
         let mut answer = Vec::new();
-        // Told, or cut: but not waited for.
+        // Refused or closed, but not waited for.
         stream.read_to_end(&mut answer).ok();
         assert!(!answer.starts_with(b"HTTP/1.1 2"), "{}", String::from_utf8_lossy(&answer));
     }
@@ -89,10 +89,10 @@ fn huge_requests_are_refused_and_cost_nothing() {
     let Some((scene, tcp)) = open() else { return };
     let huge = tcp.head("POST", "/v1/sessions", &[("Content-Length", "1099511627776")]);
     assert_eq!(tcp.raw(huge.as_bytes()).status, 413);
-    // Without a token a body is not looked at, however long it says it is.
+    // Without a token the body is not read, whatever its declared length.
     let stranger = tcp.with("POST", "/v1/sessions", &[("Content-Length", "1000000")]);
     assert_eq!(stranger.status, 401);
-    // One that does not say how long it is, is read as far as any may be.
+    // A body without a declared length is read up to the limit.
     let mut endless = tcp.connect();
     let head = tcp.head("POST", "/v1/sessions", &[("Transfer-Encoding", "chunked")]);
     endless.write_all(head.as_bytes()).expect("sent");
@@ -112,15 +112,15 @@ fn huge_requests_are_refused_and_cost_nothing() {
     scene.stop_daemon();
 }
 
-/// Who asks for something long and never reads it is cut off, as at the socket.
+/// A client that never reads a long response is disconnected, as on the socket.
 #[test]
-fn who_does_not_read_is_cut_off() {
+fn a_client_that_does_not_read_is_disconnected() {
     let Some(scene) = super::scene() else { return };
     let mut start = scene.kennel(&["daemon", "start", "--listen", "127.0.0.1:0"]);
     start.env("KENNEL_DAEMON_READER_PATIENCE", "1s");
     assert_eq!(Running::start(start).wait().code, 0);
     let tcp = Tcp::of(&scene);
-    // More than the buffers of both sides take.
+    // More than the buffers of both sides hold.
     let flood = (64 << 20).to_string();
     let id = scene.launch(&["--output-limit", "96M"], &["flood", &flood]);
     scene.call_ok(&["wait", &id]);
@@ -134,7 +134,7 @@ fn who_does_not_read_is_cut_off() {
     scene.stop_daemon();
 }
 
-/// Whether a process has a connection over TCP with this port at its other end.
+/// Whether a process has a TCP connection to this remote port.
 fn holds_connection_to(pid: i32, port: u16) -> bool {
     let sockets = std::fs::read_to_string(format!("/proc/{pid}/net/tcp")).expect("its sockets");
     let other_end = format!(":{port:04X}");
@@ -142,7 +142,7 @@ fn holds_connection_to(pid: i32, port: u16) -> bool {
         .lines()
         .filter_map(|line| {
             let fields: Vec<_> = line.split_whitespace().collect();
-            // One that is established, and belongs to somebody.
+            // It is established and has an owner.
             (fields.get(3) == Some(&"01"))
                 .then(|| fields.get(2).is_some_and(|to| to.ends_with(&other_end)))
         })

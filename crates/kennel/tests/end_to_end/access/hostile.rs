@@ -1,11 +1,11 @@
-//! Clients that lie: about who they are, where they come from, what they want.
+//! Clients with forged hosts, origins, tokens and requests.
 
 use kennel_testing::Scene;
 
 use super::client::{Tcp, request};
 use super::open;
 
-/// Whether the daemon is as it should be, over both ways in.
+/// Checks that the daemon works over both the socket and TCP.
 #[track_caller]
 fn is_sound(scene: &Scene, tcp: &Tcp) {
     assert_eq!(tcp.ask("GET", "/v1/daemon").status, 200);
@@ -40,7 +40,7 @@ fn a_foreign_host_or_origin_is_refused_even_with_a_token() {
         "localhost".to_owned(),
     ] {
         assert_eq!(asked_as(&host), 421, "{host}");
-        // The pages that need no token neither: no rebound name gets at anything.
+        // This includes pages that need no token: DNS rebinding reaches nothing.
         assert_eq!(tcp.bare("GET", "/", &[("Host", &host)]).status, 421, "{host}");
     }
     let two = format!("localhost:{port}");
@@ -63,7 +63,7 @@ fn a_foreign_host_or_origin_is_refused_even_with_a_token() {
 }
 
 #[test]
-fn every_answer_forbids_browsers_what_they_need_not_do() {
+fn every_response_has_restrictive_browser_headers() {
     let Some((scene, tcp)) = open() else { return };
     for answer in [
         tcp.ask("GET", "/v1/daemon"),
@@ -86,7 +86,7 @@ fn every_answer_forbids_browsers_what_they_need_not_do() {
 }
 
 #[test]
-fn tricks_in_paths_and_bodies_get_nowhere() {
+fn malicious_paths_and_bodies_are_refused() {
     let Some((scene, tcp)) = open() else { return };
     let long = "x".repeat(20_000);
     for reference in [
@@ -150,7 +150,7 @@ fn tricks_in_paths_and_bodies_get_nowhere() {
 }
 
 #[test]
-fn guessing_is_slowed_down_and_a_right_token_is_not() {
+fn guessing_is_throttled_and_a_valid_token_is_not() {
     let Some((scene, tcp)) = open() else { return };
     let mut refused = 0;
     for number in 0..60 {
@@ -167,8 +167,8 @@ fn guessing_is_slowed_down_and_a_right_token_is_not() {
         assert_eq!(tcp.ask("GET", "/v1/sessions").status, 200, "after {number} wrong ones");
     }
     assert!(refused > 0, "the guesses were too slow for this to mean anything");
-    let told = scene.logs().matches("a wrong token was shown over TCP").count();
-    assert_eq!(told, 60 - refused, "what is refused unseen is not logged");
+    let reported = scene.logs().matches("a wrong token was shown over TCP").count();
+    assert_eq!(reported, 60 - refused, "what is refused unseen is not logged");
     scene.stop_daemon();
 }
 
@@ -183,7 +183,7 @@ fn no_secret_is_in_a_log() {
     let cookie = answer.header("Set-Cookie").and_then(|it| it.split([';', '=']).nth(1));
     secrets.extend([once.clone(), cookie.expect("a cookie").to_owned()]);
     assert_eq!(tcp.ask("GET", "/v1/daemon").status, 200);
-    // Used up, cut short, in the wrong place.
+    // Used, truncated, in the wrong place.
     assert_eq!(tcp.with("GET", &format!("/login?once={once}"), &[]).status, 403);
     assert_eq!(tcp.by(&tcp.token[..40], "GET", "/v1/daemon").status, 401);
     assert_eq!(tcp.ask("GET", &format!("/v1/sessions/{}", tcp.token)).status, 404);

@@ -1,4 +1,4 @@
-//! Where the API is had over TCP, and that nobody suffers if it can't be.
+//! Where the API listens on TCP, and that a failure to listen affects nothing else.
 
 use std::net::TcpListener;
 
@@ -19,7 +19,7 @@ fn kill_daemon(scene: &Scene) {
     eventually("another daemon is there", || scene.daemon().is_some_and(|pid| pid != before));
 }
 
-/// Waits until the API is there again.
+/// Waits until the API is available again.
 fn is_back(tcp: &Tcp) {
     let head = tcp.head("GET", "/v1/daemon", &[]);
     let answers = || tcp.try_raw(head.as_bytes()).is_ok_and(|answer| answer.status == 200);
@@ -27,12 +27,12 @@ fn is_back(tcp: &Tcp) {
 }
 
 #[test]
-fn the_api_is_had_over_tcp_only_if_asked_for() {
+fn the_api_listens_on_tcp_only_on_request() {
     let Some(scene) = scene() else { return };
     scene.call_ok(&["daemon", "start"]);
     assert_eq!(listen(&scene), Value::Null);
     assert!(!scene.kennel_home().join("api.addr").exists());
-    // Of a daemon that runs it can be asked, too, and twice.
+    // A running daemon accepts the request too, also twice.
     for _ in 0..2 {
         let said = scene.call_ok(&["daemon", "start", "--listen", "localhost:0"]);
         assert!(said.contains(&format!("API at http://{}", address(&scene))), "{said}");
@@ -51,14 +51,14 @@ fn the_api_is_had_over_tcp_only_if_asked_for() {
 }
 
 #[test]
-fn a_daemon_that_comes_back_is_where_it_was() {
+fn a_restarted_daemon_has_the_same_address() {
     let Some((scene, tcp)) = open() else { return };
     kill_daemon(&scene);
     is_back(&tcp);
     configure(&scene, "api.listen = '127.0.0.1:0'");
     scene.call_ok(&["daemon", "restart"]);
     is_back(&tcp);
-    // Who does not want it any more says so, and starts anew.
+    // To turn it off, restart without it.
     configure(&scene, "");
     scene.call_ok(&["daemon", "restart"]);
     assert_eq!(listen(&scene), Value::Null);
@@ -66,7 +66,7 @@ fn a_daemon_that_comes_back_is_where_it_was() {
 }
 
 #[test]
-fn what_a_dashboard_has_opened_outlives_the_daemon_but_not_a_stop() {
+fn a_listener_opened_by_the_dashboard_survives_a_crash_but_not_a_stop() {
     let Some(scene) = scene() else { return };
     scene.call_ok(&["dashboard", "--no-open"]);
     let tcp = Tcp::of(&scene);
@@ -81,7 +81,7 @@ fn what_a_dashboard_has_opened_outlives_the_daemon_but_not_a_stop() {
 }
 
 #[test]
-fn a_port_that_is_taken_is_told_and_keeps_no_daemon_from_its_socket() {
+fn a_taken_port_is_reported_and_the_socket_still_works() {
     let Some(scene) = scene() else { return };
     let taken = TcpListener::bind("127.0.0.1:0").expect("a port");
     let address = taken.local_addr().expect("its address").to_string();
@@ -94,7 +94,7 @@ fn a_port_that_is_taken_is_told_and_keeps_no_daemon_from_its_socket() {
     assert_eq!(view["state"], "failing", "{view}");
     let text = scene.call_ok(&["daemon", "status"]);
     assert!(text.contains("API        not over TCP for now, and tried again"), "{text}");
-    // One that nobody asks comes up all the same, and sessions run.
+    // A daemon that starts by itself works too, and sessions run.
     kill_daemon(&scene);
     let id = scene.launch(&[], &["exit", "0"]);
     scene.call_ok(&["wait", &id]);

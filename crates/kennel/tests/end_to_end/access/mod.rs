@@ -1,4 +1,4 @@
-//! The API over TCP: who is let in, who is not, and that those who are not harm nobody.
+//! The API over TCP: which clients get access, and that the others do no harm.
 
 mod client;
 mod dashboard;
@@ -12,7 +12,7 @@ mod tokens;
 use client::Tcp;
 use kennel_testing::{Pen, Scene, Who};
 
-/// A scene whose daemon is at a port of loopback, and a client with its token.
+/// A scene whose daemon listens on loopback, and a client with its token.
 fn open() -> Option<(Scene, Tcp)> {
     let scene = scene()?;
     scene.call_ok(&["daemon", "start", "--listen", "127.0.0.1:0"]);
@@ -29,7 +29,7 @@ fn token(scene: &Scene) -> String {
     scene.call_ok(&["token", "show"]).trim_end().to_owned()
 }
 
-/// A new link for a browser.
+/// Creates a sign-in link.
 fn link_of(scene: &Scene) -> String {
     scene.call_ok(&["dashboard", "--no-open"]).trim_end().to_owned()
 }

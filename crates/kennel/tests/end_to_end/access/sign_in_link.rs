@@ -1,10 +1,10 @@
-//! Browsers: in by a link that is good once, known by a cookie, and never for another page.
+//! Browsers sign in with a one-time link, get a cookie, and grant other pages nothing.
 
 use super::client::Tcp;
 use super::open;
 use kennel_testing::Scene;
 
-/// What follows the address in a new link.
+/// The part after the address in a new link.
 pub(super) fn link(scene: &Scene, tcp: &Tcp, flags: &[&str]) -> String {
     let url = scene.call_ok(&[&["dashboard", "--no-open"], flags].concat());
     let start = format!("http://{}/login?once=kennel_", tcp.host());
@@ -12,7 +12,7 @@ pub(super) fn link(scene: &Scene, tcp: &Tcp, flags: &[&str]) -> String {
     url.trim_end().strip_prefix(&format!("http://{}", tcp.host())).expect("just seen").to_owned()
 }
 
-/// Follows a link; the cookie that it gives.
+/// Follows a link and returns its cookie.
 #[track_caller]
 pub(super) fn follow(tcp: &Tcp, link: &str) -> String {
     let answer = tcp.with("GET", link, &[("Sec-Fetch-Site", "none")]);
@@ -29,10 +29,10 @@ pub(super) fn follow(tcp: &Tcp, link: &str) -> String {
 }
 
 #[test]
-fn a_link_lets_a_browser_in_once() {
+fn a_link_signs_a_browser_in_once() {
     let Some((scene, tcp)) = open() else { return };
     let link = link(&scene, &tcp, &[]);
-    // Who only looks ahead does not use it up.
+    // A prefetch does not use it up.
     assert_eq!(tcp.with("HEAD", &link, &[]).status, 204);
     assert_eq!(tcp.with("GET", &link, &[("Sec-Purpose", "prefetch")]).status, 204);
     let cookie = follow(&tcp, &link);
@@ -42,7 +42,7 @@ fn a_link_lets_a_browser_in_once() {
     let front = tcp.with("GET", "/", &[("Cookie", &cookie)]);
     assert_eq!(front.status, 200);
     assert_eq!(tcp.with("GET", "/v1/sessions", &[("Cookie", &cookie)]).status, 200);
-    // As a token it is nothing, and a token is no cookie.
+    // A cookie is not a token, and a token is not a cookie.
     let value = cookie.split_once('=').expect("a pair").1;
     assert_eq!(tcp.by(value, "GET", "/v1/sessions").status, 401);
     let name = cookie.split_once('=').expect("a pair").0;
@@ -56,7 +56,7 @@ fn a_link_lets_a_browser_in_once() {
 }
 
 #[test]
-fn a_cookie_is_for_pages_of_ours() {
+fn a_cookie_works_only_for_kennels_pages() {
     let Some((scene, tcp)) = open() else { return };
     let cookie = follow(&tcp, &link(&scene, &tcp, &[]));
     let ours = format!("http://{}", tcp.host());
@@ -75,7 +75,7 @@ fn a_cookie_is_for_pages_of_ours() {
     assert_eq!(ask("POST", &[("Origin", &ours)]), 200);
     assert_eq!(ask("POST", &[("Sec-Fetch-Site", "same-origin")]), 200);
     assert_eq!(ask("GET", &[]), 200);
-    // From a page that was opened from a file it gets in by a page of ours.
+    // A page opened from a file signs in through one of Kennel's pages.
     let answer = tcp.with("GET", &link(&scene, &tcp, &[]), &[("Sec-Fetch-Site", "cross-site")]);
     assert_eq!(answer.status, 200);
     assert!(answer.body.contains("url=/") && answer.header("Set-Cookie").is_some(), "{answer:?}");
@@ -83,7 +83,7 @@ fn a_cookie_is_for_pages_of_ours() {
 }
 
 #[test]
-fn a_browser_can_be_let_in_to_look_and_be_put_out_again() {
+fn a_browser_can_be_read_only_and_revoked() {
     let Some((scene, tcp)) = open() else { return };
     let looks = follow(&tcp, &link(&scene, &tcp, &["--read-only"]));
     let full = follow(&tcp, &link(&scene, &tcp, &[]));
@@ -102,7 +102,7 @@ fn a_browser_can_be_let_in_to_look_and_be_put_out_again() {
 }
 
 #[test]
-fn links_that_were_left_lying_are_void() {
+fn unused_links_expire() {
     let Some((scene, tcp)) = open() else { return };
     let first = link(&scene, &tcp, &[]);
     for _ in 0..16 {

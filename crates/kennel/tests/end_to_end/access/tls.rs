@@ -1,4 +1,4 @@
-//! Beyond loopback: only if that is wanted, and never in plain.
+//! Beyond loopback: only on request, and only with TLS.
 
 use std::fs;
 use std::io::{Read, Write};
@@ -12,7 +12,7 @@ use super::client::{Answer, Tcp};
 use super::{link_of, scene};
 use crate::config::configure;
 
-/// Writes a certificate for localhost and its key; gives both paths, and whom to trust.
+/// Writes a certificate and key for localhost, and returns both paths and the trust anchor.
 fn certificate(scene: &Scene) -> (String, String, RootCertStore) {
     let made = rcgen::generate_simple_self_signed(["localhost".to_owned()]).expect("made");
     let mut trusted = RootCertStore::empty();
@@ -27,7 +27,7 @@ fn certificate(scene: &Scene) -> (String, String, RootCertStore) {
     (cert, write("key.pem", made.signing_key.serialize_pem()), trusted)
 }
 
-/// Asks over TLS, as localhost.
+/// Sends a request over TLS to localhost.
 fn ask(tcp: &Tcp, trusted: &RootCertStore, target: &str, token: &str) -> Answer {
     let provider = Arc::new(rustls::crypto::ring::default_provider());
     let config = ClientConfig::builder_with_provider(provider)
@@ -45,13 +45,13 @@ fn ask(tcp: &Tcp, trusted: &RootCertStore, target: &str, token: &str) -> Answer 
     );
     stream.write_all(request.as_bytes()).expect("sent");
     let mut answer = Vec::new();
-    // Some end without a word.
+    // Some connections end without a close message.
     stream.read_to_end(&mut answer).ok();
     Answer::parse(&answer)
 }
 
 #[test]
-fn beyond_loopback_it_takes_leave_and_tls() {
+fn beyond_loopback_permission_and_tls_are_required() {
     let Some(scene) = scene() else { return };
     let (cert, key, trusted) = certificate(&scene);
     let start = ["daemon", "start", "--listen", "0.0.0.0:0"];
@@ -77,7 +77,7 @@ fn beyond_loopback_it_takes_leave_and_tls() {
     let once = link.split_once("/login").expect("a link").1.trim_end();
     let login = ask(&tcp, &trusted, &format!("/login{once}"), "");
     assert!(login.header("Set-Cookie").is_some_and(|it| it.contains("; Secure")), "{login:?}");
-    // In plain there is no answer.
+    // Without TLS there is no response.
     let mut plain = tcp.connect();
     plain.write_all(tcp.head("GET", "/v1/daemon", &[]).as_bytes()).expect("sent");
     let mut said = Vec::new();
@@ -87,7 +87,7 @@ fn beyond_loopback_it_takes_leave_and_tls() {
 }
 
 #[test]
-fn a_file_that_asks_for_too_much_keeps_no_session_from_running() {
+fn an_invalid_listener_setting_does_not_prevent_sessions() {
     let Some(scene) = scene() else { return };
     configure(&scene, "api.listen = '0.0.0.0:0'");
     let refused = scene.call(&["daemon", "start"]);

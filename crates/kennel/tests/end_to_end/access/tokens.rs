@@ -1,4 +1,4 @@
-//! Tokens: right and wrong ones, ones for looking only, stolen ones.
+//! Tokens: valid, invalid, read-only and stolen ones.
 
 use std::fs;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
@@ -14,7 +14,7 @@ fn new_token(scene: &Scene, flags: &[&str]) -> String {
 }
 
 #[test]
-fn only_a_right_token_lets_in() {
+fn only_a_valid_token_gets_access() {
     let Some((scene, tcp)) = open() else { return };
     let good = tcp.token.clone();
     assert_eq!(tcp.ask("GET", "/v1/sessions").status, 200);
@@ -30,7 +30,7 @@ fn only_a_right_token_lets_in() {
     let basic = [("Authorization", format!("Basic {good}"))];
     let basic = basic.each_ref().map(|(name, value)| (*name, value.as_str()));
     assert_eq!(tcp.with("GET", "/v1/sessions", &basic).status, 401);
-    // What is not there is no secret, but told only to those who are known.
+    // That something is missing is no secret, but only authenticated clients learn it.
     assert_eq!(tcp.with("GET", "/v1/nothing", &[]).status, 401);
     assert_eq!(tcp.ask("GET", "/v1/nothing").status, 404);
     assert_eq!(tcp.with("GET", "/v1/sessions?token=x", &[]).status, 401);
@@ -38,7 +38,7 @@ fn only_a_right_token_lets_in() {
 }
 
 #[test]
-fn a_read_only_token_may_look_and_nothing_else() {
+fn a_read_only_token_can_only_read() {
     let Some((scene, tcp)) = open() else { return };
     let id = scene.launch_ready(&[], &["sleep"]);
     let look = new_token(&scene, &["--read-only", "--name", "eye"]);
@@ -52,7 +52,7 @@ fn a_read_only_token_may_look_and_nothing_else() {
         ("DELETE", format!("/v1/sessions/{id}")),
         ("POST", "/v1/daemon/stop".to_owned()),
         ("POST", "/v1/prune".to_owned()),
-        // It would end with whoever waits.
+        // It would end with its client.
         ("GET", format!("/v1/sessions/{id}/wait?tied=true")),
     ] {
         let answer = tcp.by(&look, method, &target);
@@ -71,7 +71,7 @@ fn a_read_only_token_may_look_and_nothing_else() {
 }
 
 #[test]
-fn a_stolen_token_is_void_when_it_is_rotated_and_its_streams_are_cut() {
+fn rotating_a_token_revokes_it_and_closes_its_streams() {
     let Some((scene, tcp)) = open() else { return };
     let stolen = tcp.token.clone();
     let other = new_token(&scene, &["--name", "other"]);
@@ -85,7 +85,7 @@ fn a_stolen_token_is_void_when_it_is_rotated_and_its_streams_are_cut() {
     let fresh = rotated.stdout.trim_end();
     assert_eq!(tcp.by(fresh, "GET", "/v1/sessions").status, 200);
     assert_eq!(token(&scene), fresh);
-    // For good: the next daemon knows it, too.
+    // Permanently: the next daemon knows it too.
     let before = scene.daemon().expect("a daemon");
     assert_eq!(tcp.by(&other, "GET", "/v1/sessions").status, 200);
     let revoked = scene.call_ok(&["token", "revoke", "other"]);
@@ -103,7 +103,7 @@ fn a_stolen_token_is_void_when_it_is_rotated_and_its_streams_are_cut() {
 }
 
 #[test]
-fn tokens_are_listed_named_and_kept_as_sums() {
+fn tokens_are_listed_named_and_stored_as_hashes() {
     let Some((scene, tcp)) = open() else { return };
     let named = new_token(&scene, &["--name", "ci", "--read-only"]);
     let again = scene.call(&["token", "new", "--name", "ci"]);
@@ -137,7 +137,7 @@ fn tokens_are_listed_named_and_kept_as_sums() {
 }
 
 #[test]
-fn the_files_are_the_owners_alone_and_looser_modes_are_mended() {
+fn the_files_are_private_and_looser_modes_are_corrected() {
     let Some((scene, _tcp)) = open() else { return };
     scene.call_ok(&["token", "new"]);
     let mode = |name: &str| {
@@ -156,9 +156,9 @@ fn the_files_are_the_owners_alone_and_looser_modes_are_mended() {
     scene.stop_daemon();
 }
 
-/// What has no business over TCP: tokens make no tokens, and nobody there has a pid or a descriptor to hand over.
+/// Not available over TCP: managing tokens, and requests that need the caller's pid or descriptor.
 #[test]
-fn some_things_are_for_the_socket_alone() {
+fn some_requests_need_the_socket() {
     let Some((scene, tcp)) = open() else { return };
     for (method, target) in [
         ("GET", "/v1/access/token"),

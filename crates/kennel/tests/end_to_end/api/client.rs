@@ -1,4 +1,4 @@
-//! As much of HTTP, server-sent events and WebSockets as the tests need, from the other side.
+//! The parts of an HTTP, server-sent events and WebSocket client that the tests need.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -11,10 +11,10 @@ use kennel_testing::{Scene, eventually, signal};
 use serde_json::Value;
 use tungstenite::WebSocket;
 
-/// Nothing takes longer unless something is wrong.
+/// The timeout for every wait.
 const LONG: Duration = Duration::from_secs(30);
 
-/// Connects to the daemon, once there is one; however long the path of its home is.
+/// Connects to the daemon once it runs, however long the path of its home is.
 pub(crate) fn connect(scene: &Scene) -> UnixStream {
     let mut connected = None;
     eventually("the daemon listens", || {
@@ -31,15 +31,15 @@ fn try_connect(scene: &Scene) -> io::Result<UnixStream> {
     Ok(stream)
 }
 
-/// An answer that may go on for ever.
+/// A response that may not end.
 pub(crate) struct Answer {
     stream: BufReader<UnixStream>,
     pub(crate) status: u16,
     pub(crate) headers: BTreeMap<String, String>,
-    /// What is left of the chunk, or of the whole.
+    /// The rest of the chunk or of the body.
     left: usize,
     chunked: bool,
-    /// Whether the end was told, and not only seen.
+    /// Whether the body ended properly.
     pub(crate) whole: bool,
 }
 
@@ -48,7 +48,7 @@ impl Answer {
         Self::try_get(scene, target, headers).expect("an answer")
     }
 
-    /// The answer to a request with a body.
+    /// Sends a request with a body and returns the response.
     pub(crate) fn post(
         scene: &Scene,
         target: &str,
@@ -60,7 +60,7 @@ impl Answer {
         Self::asked(scene, "POST", target, &headers, &body).expect("an answer")
     }
 
-    /// The same, of a daemon that may be killed at any moment.
+    /// The same, for a daemon that may be killed at any moment.
     pub(crate) fn try_get(
         scene: &Scene,
         target: &str,
@@ -111,7 +111,7 @@ impl Answer {
         text
     }
 
-    /// All of it, a JSON object a line.
+    /// All of it as JSON lines.
     pub(crate) fn records(self) -> Vec<Value> {
         let text = self.text();
         text.lines().map(|line| serde_json::from_str(line).expect(line)).collect()
@@ -147,14 +147,14 @@ impl Read for Answer {
         self.left -= read;
         if self.left == 0 && self.chunked {
             let mut end = [0; 2];
-            // A connection that was cut off here has no more.
+            // A connection that was closed here has no more data.
             self.stream.read_exact(&mut end).ok();
         }
         Ok(read)
     }
 }
 
-/// Server-sent events; comments are passed over.
+/// Server-sent events without comments.
 pub(crate) struct Events(BufReader<Answer>);
 
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -173,7 +173,7 @@ impl Event {
 impl Iterator for Events {
     type Item = Event;
 
-    /// None at the end, or when the connection is lost.
+    /// Returns `None` at the end or when the connection is lost.
     fn next(&mut self) -> Option<Event> {
         let mut event = Event::default();
         loop {
@@ -192,7 +192,7 @@ impl Iterator for Events {
     }
 }
 
-/// Follows as a browser does: it comes back after each end, with the id of what it has seen last.
+/// Follows as a browser does: it reconnects after each end with the last id that it has seen.
 pub(crate) struct Returning<'a> {
     scene: &'a Scene,
     target: String,
@@ -205,7 +205,7 @@ impl<'a> Returning<'a> {
         Self { scene, target: target.into(), events: None, last: None }
     }
 
-    /// The next event, of this daemon or another.
+    /// The next event, from this daemon or its successor.
     pub(crate) fn next(&mut self) -> Event {
         loop {
             if let Some(event) = self.events.as_mut().and_then(Iterator::next) {
@@ -243,7 +243,7 @@ pub(crate) fn ticks(scene: &Scene) -> u64 {
 
 pub(crate) type Socket = WebSocket<UnixStream>;
 
-/// Sits down in front of a session; the first word is that it is so.
+/// Attaches to a session and reads the first message.
 pub(crate) fn attach(scene: &Scene, reference: &str, query: &str) -> (Socket, Value) {
     let url = format!("ws://localhost/v1/sessions/{reference}/terminal{query}");
     let (mut socket, _) = tungstenite::client(url, connect(scene)).expect("an upgrade");
@@ -252,7 +252,7 @@ pub(crate) fn attach(scene: &Scene, reference: &str, query: &str) -> (Socket, Va
     (socket, attached)
 }
 
-/// The next message but for pings and pongs.
+/// The next message except pings and pongs.
 pub(crate) fn hear(socket: &mut Socket) -> tungstenite::Message {
     loop {
         match socket.read().expect("a message") {
@@ -262,7 +262,7 @@ pub(crate) fn hear(socket: &mut Socket) -> tungstenite::Message {
     }
 }
 
-/// The next message, which is a text.
+/// The next message, which must be text.
 pub(crate) fn word(socket: &mut Socket) -> Value {
     match hear(socket) {
         tungstenite::Message::Text(text) => serde_json::from_str(&text).expect("JSON"),
@@ -270,7 +270,7 @@ pub(crate) fn word(socket: &mut Socket) -> Value {
     }
 }
 
-/// Reads bytes until they have this in them.
+/// Reads bytes until they contain this.
 pub(crate) fn wait_for(socket: &mut Socket, wanted: &str) -> String {
     let mut seen = Vec::new();
     loop {
@@ -285,7 +285,7 @@ pub(crate) fn wait_for(socket: &mut Socket, wanted: &str) -> String {
     }
 }
 
-/// Reads until the other side closes; gives its code, and all bytes until then.
+/// Reads until the other side closes; returns the close code and all bytes.
 pub(crate) fn wait_close(socket: &mut Socket) -> (u16, String) {
     let mut seen = Vec::new();
     loop {

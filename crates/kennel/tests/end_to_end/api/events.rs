@@ -18,7 +18,7 @@ fn follow(scene: &Scene, query: &str) -> Events {
 }
 
 #[test]
-fn no_event_is_lost_or_told_twice_over_crashes() {
+fn no_event_is_lost_or_repeated_over_crashes() {
     let Some(scene) = scene() else { return };
     scene.call_ok(&["daemon", "start"]);
     let mut follower = Returning::new(&scene, "/v1/events");
@@ -43,7 +43,7 @@ fn no_event_is_lost_or_told_twice_over_crashes() {
 }
 
 #[test]
-fn only_what_is_asked_for_is_told() {
+fn only_matching_events_are_sent() {
     let Some(scene) = scene() else { return };
     let one = scene.launch(&[], &["exit", "0"]);
     let other = scene.launch(&[], &["exit", "0"]);
@@ -55,7 +55,7 @@ fn only_what_is_asked_for_is_told() {
         let event = events.next().expect("an event");
         assert_eq!((event.event.as_str(), &event.json()["session"]), (kind, &other.clone().into()));
     }
-    // The old form knows kinds, too.
+    // JSON lines support kinds too.
     let lines = Answer::get(&scene, "/v1/events?kind=cleaned", &[]).records();
     assert!(lines.len() >= 2 && lines.iter().all(|line| line["kind"] == "cleaned"), "{lines:?}");
     let far = [("Accept", "text/event-stream"), ("Last-Event-ID", "999999")];
@@ -66,11 +66,11 @@ fn only_what_is_asked_for_is_told() {
     scene.stop_daemon();
 }
 
-/// Those who look on in the test.
+/// The followers in the test.
 const ONLOOKERS: usize = 1000;
 
 #[test]
-fn a_part_of_the_log_is_told_and_its_end_goes_on() {
+fn a_part_of_the_log_can_be_followed() {
     let Some(scene) = scene() else { return };
     let first = scene.launch(&[], &["exit", "0"]);
     scene.wait_phase(&first, "cleaned");
@@ -84,7 +84,7 @@ fn a_part_of_the_log_is_told_and_its_end_goes_on() {
     assert_eq!(numbers("?tail=2"), [last - 1, last]);
     assert_eq!(numbers("?since=1&until=3"), [2, 3]);
     assert_eq!(numbers(&format!("?since={}&tail=3", last - 1)), [last]);
-    // Who begins at the end hears only of what comes; and who comes back, of all that has come meanwhile.
+    // A client that starts at the end gets only new events; one that reconnects gets all that it missed.
     let mut events = follow(&scene, "?tail=0");
     scene.launch(&[], &["exit", "0"]);
     let next = events.next().expect("an event");
@@ -98,11 +98,11 @@ fn a_part_of_the_log_is_told_and_its_end_goes_on() {
 }
 
 #[test]
-fn many_who_wait_in_vain_cost_next_to_nothing_and_are_all_told() {
+fn many_idle_followers_are_cheap_and_all_get_events() {
     let Some(scene) = scene() else { return };
     allow_descriptors(ONLOOKERS as u64 + 200);
     scene.launch(&[], &["exit", "0"]);
-    // What is kept open for the next who reads.
+    // What stays open for the next reader.
     drop(follow(&scene, ""));
     let before = descriptors(&scene);
     let mut followers: Vec<_> = (0..ONLOOKERS).map(|_| follow(&scene, "?kind=running")).collect();
@@ -111,11 +111,11 @@ fn many_who_wait_in_vain_cost_next_to_nothing_and_are_all_told() {
     }
     let used = ticks(&scene);
     let watched = Duration::from_secs(3);
-    std::thread::sleep(watched); // what is measured is time
+    std::thread::sleep(watched); // this measures time
     let used = ticks(&scene) - used;
     println!("{ONLOOKERS} idle streams: {used} ticks of 10 ms in {} s", watched.as_secs());
     assert!(used <= 30, "{used} ticks");
-    // Others are served as if they were not there.
+    // Other clients are served as usual.
     let begun = Instant::now();
     assert_eq!(Answer::get(&scene, "/v1/sessions", &[]).status, 200);
     assert!(begun.elapsed() < Duration::from_secs(1), "{:?}", begun.elapsed());
@@ -128,7 +128,7 @@ fn many_who_wait_in_vain_cost_next_to_nothing_and_are_all_told() {
     scene.stop_daemon();
 }
 
-/// Lets this process have as many open.
+/// Raises this process's limit of open files.
 fn allow_descriptors(count: u64) {
     let limit = getrlimit(Resource::Nofile);
     if limit.current.is_some_and(|current| current < count) {
@@ -137,9 +137,9 @@ fn allow_descriptors(count: u64) {
     }
 }
 
-/// Requests that are never read: what is sent to them fits into no buffer in the end.
+/// Responses that are never read finally fill every buffer.
 #[test]
-fn who_never_reads_is_in_nobodys_way() {
+fn a_client_that_never_reads_does_not_affect_others() {
     let Some(scene) = scene() else { return };
     scene.launch(&[], &["exit", "0"]);
     let mut silent: Vec<_> = (0..20).map(|_| connect(&scene)).collect();

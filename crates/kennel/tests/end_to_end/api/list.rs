@@ -1,4 +1,4 @@
-//! The list says of each session what a look at it alone says, whatever became of it since the last list.
+//! The list shows each session exactly as a single request does, whatever changed since the last list.
 
 use kennel_testing::{Pen, Running, Scene, Who, eventually};
 use serde_json::Value;
@@ -7,7 +7,7 @@ use super::client::{Answer, crash_daemon};
 use crate::config::configure;
 use crate::reports::reporting;
 
-/// All launches, the oldest first.
+/// All launches, oldest first.
 fn list(scene: &Scene) -> Vec<Value> {
     let answer = Answer::get(scene, "/v1/sessions?all=true", &[]);
     assert_eq!((answer.status, answer.headers["content-type"].as_str()), (200, "application/json"));
@@ -16,13 +16,13 @@ fn list(scene: &Scene) -> Vec<Value> {
     page["sessions"].as_array().expect("a list").clone()
 }
 
-/// One launch; the id of the first is that of its session, which would mean the latest.
+/// One launch by its own id: the session's id would mean the latest.
 fn show(scene: &Scene, id: &str) -> Value {
     let exact = if id.contains('_') { id.to_owned() } else { format!("{id}_1") };
     Answer::get(scene, &format!("/v1/sessions/{exact}"), &[]).json()
 }
 
-/// Compares all, at a moment in which nothing changes; gives the list.
+/// Compares all while nothing changes, and returns the list.
 fn compared(scene: &Scene) -> Vec<Value> {
     let id = |view: &Value| view["id"].as_str().expect("an id").to_owned();
     let mut listed = Vec::new();
@@ -36,23 +36,23 @@ fn compared(scene: &Scene) -> Vec<Value> {
     listed
 }
 
-/// What a list says in this field of the latest session with this name.
+/// This field of the latest session with this name in the list.
 fn field(listed: &[Value], name: &str, field: &str) -> Value {
     let named = listed.iter().rev().find(|view| view["name"] == name);
     named.expect("it is listed")[field].clone()
 }
 
 #[test]
-fn a_list_is_never_behind_what_has_become_of_a_session() {
+fn a_list_is_never_stale() {
     let Some(scene) = Scene::new(Who::Root, Pen::Subtree) else { return };
     configure(&scene, "daemon.max_live = 2\n");
     scene.launch(&["--name", "a"], &["sleep"]);
     assert_eq!(field(&compared(&scene), "a", "phase"), "running");
-    let told = Running::start(reporting(&scene, "a", &["progress", "40"])).wait();
-    assert_eq!(told.code, 0, "{}", told.stderr);
+    let reported = Running::start(reporting(&scene, "a", &["progress", "40"])).wait();
+    assert_eq!(reported.code, 0, "{}", reported.stderr);
     assert_eq!(field(&compared(&scene), "a", "progress"), 40);
 
-    // A place in line changes with what others do.
+    // A queue position changes with other sessions.
     for name in ["b", "c", "d"] {
         scene.launch(&["--queue", "--name", name], &["sleep"]);
         compared(&scene);
@@ -72,7 +72,7 @@ fn a_list_is_never_behind_what_has_become_of_a_session() {
     scene.wait_phase("d", "cleaned");
     compared(&scene);
 
-    // What a launch shows changes with the next one of its session.
+    // The view of a launch changes with the next launch of its session.
     scene.launch(&["--name", "r", "--restart", "on-failure:1"], &["exit", "3"]);
     let first = |listed: &[Value]| {
         let view = listed.iter().find(|view| view["name"] == "r").expect("it is listed");

@@ -1,4 +1,4 @@
-//! The API as programs in any language use it: over the socket, by hand.
+//! The API over the socket, without a client library.
 
 mod answer;
 mod client;

@@ -1,4 +1,4 @@
-//! Output over the API: any part of it, in any form, to the end, over crashes, and at the reader's own pace.
+//! Output over the API: any part, in any format, to the end, over crashes, at the reader's own pace.
 
 use std::fs;
 use std::io::Read;
@@ -14,7 +14,7 @@ fn scene() -> Option<Scene> {
     Scene::new(Who::Root, Pen::Cgroup)
 }
 
-/// A daemon that gives up those who do not read after two seconds.
+/// A daemon that disconnects clients that do not read for two seconds.
 fn impatient_scene() -> Option<Scene> {
     let scene = scene()?;
     let mut start = scene.kennel(&["daemon", "start"]);
@@ -28,7 +28,7 @@ fn path(reference: &str, query: &str) -> String {
 }
 
 #[test]
-fn any_part_of_the_output_can_be_had_in_any_form() {
+fn any_part_of_the_output_is_available_in_any_format() {
     let Some(scene) = scene() else { return };
     let script = r"printf 'one\ntwo\n'; sleep 0.3; printf 'bad\n' >&2; sleep 0.3; printf '\377\n'";
     let id = scene.launch_command(&["--name", "x"], &["/bin/sh", "-c", script]);
@@ -49,7 +49,7 @@ fn any_part_of_the_output_can_be_had_in_any_form() {
     assert_eq!(raw("?format=raw&stream=stdout&tail=2"), b"two\n\xff\n");
     assert_eq!(raw("?format=raw&tail=2&follow=true"), b"bad\n\xff\n");
     let records = Answer::get(&scene, &path("x", ""), &[]).records();
-    let told: Vec<_> = records
+    let reported: Vec<_> = records
         .iter()
         .map(|r| {
             (r["offset"].as_u64().expect("a number"), r["stream"].as_str(), &r["text"], &r["hex"])
@@ -57,7 +57,7 @@ fn any_part_of_the_output_can_be_had_in_any_form() {
         .collect();
     let none = &serde_json::Value::Null;
     assert_eq!(
-        told,
+        reported,
         [
             (0, Some("stdout"), &"one\ntwo\n".into(), none),
             (8, Some("stderr"), &"bad\n".into(), none),
@@ -78,7 +78,7 @@ fn any_part_of_the_output_can_be_had_in_any_form() {
 }
 
 #[test]
-fn who_follows_is_told_the_end_and_then_need_not_come_back() {
+fn a_follower_gets_the_end_and_then_204() {
     let Some(scene) = scene() else { return };
     let script = "echo up; while [ ! -e go ]; do sleep 0.01; done; echo down; exit 3";
     let id = scene.launch_command(&["--name", "x"], &["/bin/sh", "-c", script]);
@@ -103,14 +103,14 @@ fn who_follows_is_told_the_end_and_then_need_not_come_back() {
         &[("Last-Event-ID", last.id.as_str())],
     );
     assert_eq!(again.status, 204);
-    // One who comes late is told all of it, and the same end.
+    // A late client gets everything and the same end.
     let late = Answer::get(&scene, &path("x", "?follow=true"), &[]).records();
     assert_eq!(late.last(), Some(end));
     scene.stop_daemon();
 }
 
 #[test]
-fn a_follower_goes_on_where_it_was_with_the_next_daemon() {
+fn a_follower_resumes_with_the_next_daemon() {
     for pen in [Pen::Cgroup, Pen::Subtree] {
         let Some(scene) = Scene::new(Who::Root, pen) else { continue };
         let script = "i=0; while [ $i -lt 300 ]; do echo $i ü; i=$((i+1)); sleep 0.01; done";
@@ -139,9 +139,9 @@ fn a_follower_goes_on_where_it_was_with_the_next_daemon() {
     }
 }
 
-/// Another launch has output of its own: who was reading the former is not sent into the middle of it.
+/// Each launch has its own output: a reader of the previous one is not moved into the next.
 #[test]
-fn who_was_reading_a_former_launch_goes_on_with_that_one() {
+fn a_reader_of_an_earlier_launch_stays_with_it() {
     let Some(scene) = scene() else { return };
     let script = "echo a long line of the first or of the second launch; exit 1";
     let id = scene.launch_command(&["--name", "x"], &["/bin/sh", "-c", script]);
@@ -162,7 +162,7 @@ fn who_was_reading_a_former_launch_goes_on_with_that_one() {
 }
 
 #[test]
-fn what_was_given_up_is_told_as_a_gap() {
+fn dropped_output_is_reported_as_a_gap() {
     let Some(scene) = scene() else { return };
     const FLOOD: usize = 6 * MEGABYTE;
     scene.launch(&["--output-limit", "1M", "--name", "x"], &["flood", &FLOOD.to_string()]);
@@ -185,7 +185,7 @@ fn what_was_given_up_is_told_as_a_gap() {
 }
 
 #[test]
-fn who_does_not_read_is_cut_off_and_nobody_else_waits() {
+fn a_client_that_does_not_read_is_disconnected_and_no_other_waits() {
     let Some(scene) = impatient_scene() else { return };
     const FLOOD: usize = 8 * MEGABYTE;
     let script = format!(
@@ -202,7 +202,7 @@ fn who_does_not_read_is_cut_off_and_nobody_else_waits() {
     fs::write(scene.path("work/go"), "").expect("a file");
     let mut flood = vec![0; FLOOD];
     reading.read_exact(&mut flood).expect("all of it");
-    // One is left, with its connection and a file, and the connection to the keeper.
+    // One remains, with its connection, a file and the connection to the keeper.
     eventually("the others are cut off", || descriptors(&scene) <= before + 3);
     fs::write(scene.path("work/end"), "").expect("a file");
     reading.read_to_end(&mut flood).expect("the end");
@@ -216,18 +216,18 @@ fn who_does_not_read_is_cut_off_and_nobody_else_waits() {
 }
 
 #[test]
-fn many_who_follow_in_vain_cost_next_to_nothing() {
+fn many_idle_output_followers_are_cheap() {
     let Some(scene) = scene() else { return };
     scene.launch_ready(&["--name", "x"], &["sleep"]);
     let before = descriptors(&scene);
     let followers: Vec<_> = (0..200)
         .map(|_| Answer::get(&scene, &path("x", "?follow=true&format=sse&tail=0"), &[]))
         .collect();
-    // A connection and a file for each, and one connection to the keeper for all.
+    // Each has a connection and a file; all share one connection to the keeper.
     assert!(descriptors(&scene) <= before + 2 * 200 + 4, "{before}, {}", descriptors(&scene));
     let used = ticks(&scene);
     let watched = Duration::from_secs(3);
-    std::thread::sleep(watched); // what is measured is time
+    std::thread::sleep(watched); // this measures time
     let used = ticks(&scene) - used;
     println!("200 idle followers: {used} ticks of 10 ms in {} s", watched.as_secs());
     assert!(used <= 15, "{used} ticks");

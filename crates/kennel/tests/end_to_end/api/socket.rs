@@ -1,4 +1,4 @@
-//! Streams of events over WebSockets, as browsers have them.
+//! Event streams over WebSockets, as browsers use them.
 
 use kennel_testing::{Pen, Scene, Who, eventually};
 
@@ -20,21 +20,21 @@ fn ids(text: &str) -> Vec<u64> {
 }
 
 #[test]
-fn events_are_told_and_gone_on_with_over_a_crash() {
+fn events_resume_after_a_crash() {
     let Some(scene) = scene() else { return };
     scene.call_ok(&["daemon", "start"]);
     let mut socket = open(&scene, "/v1/events");
     scene.launch(&[], &["exit", "0"]);
-    let told = wait_for(&mut socket, "event: cleaned");
-    let last = *ids(&told).last().expect("events");
-    assert_eq!(ids(&told), (1..=last).collect::<Vec<_>>());
+    let reported = wait_for(&mut socket, "event: cleaned");
+    let last = *ids(&reported).last().expect("events");
+    assert_eq!(ids(&reported), (1..=last).collect::<Vec<_>>());
     crash_daemon(&scene);
     assert!(socket.read().is_err() || socket.read().is_err(), "nobody speaks for the dead");
     let mut socket = open(&scene, &format!("/v1/events?last_event_id={last}"));
     scene.launch(&[], &["exit", "0"]);
-    let told = wait_for(&mut socket, "event: cleaned");
-    let next = *ids(&told).last().expect("events");
-    assert_eq!(ids(&told), (last + 1..=next).collect::<Vec<_>>());
+    let reported = wait_for(&mut socket, "event: cleaned");
+    let next = *ids(&reported).last().expect("events");
+    assert_eq!(ids(&reported), (last + 1..=next).collect::<Vec<_>>());
     scene.stop_daemon();
 }
 
@@ -43,14 +43,14 @@ fn output_is_followed_to_its_end() {
     let Some(scene) = scene() else { return };
     let id = scene.launch(&[], &["lines", "3", "0", "0"]);
     let mut socket = open(&scene, &format!("/v1/sessions/{id}/output?follow=true&format=sse"));
-    let (code, told) = wait_close(&mut socket);
+    let (code, reported) = wait_close(&mut socket);
     assert_eq!(code, 1000);
-    assert!(told.contains("ready") && told.contains("event: end"), "{told}");
+    assert!(reported.contains("ready") && reported.contains("event: end"), "{reported}");
     scene.stop_daemon();
 }
 
 #[test]
-fn a_refusal_is_told_as_an_event() {
+fn an_error_is_sent_as_an_event() {
     let Some(scene) = scene() else { return };
     scene.call_ok(&["daemon", "start"]);
     for (target, status) in [
@@ -59,23 +59,23 @@ fn a_refusal_is_told_as_an_event() {
         ("/v1/events?last_event_id=x", 422),
         ("/v1/events?what=x", 422),
     ] {
-        let (code, told) = wait_close(&mut open(&scene, target));
-        assert_eq!(code, 1000, "{target}: {told}");
-        assert!(told.starts_with("event: refused\ndata: {"), "{target}: {told}");
-        assert!(told.contains(&format!("\"status\":{status}")), "{target}: {told}");
+        let (code, reported) = wait_close(&mut open(&scene, target));
+        assert_eq!(code, 1000, "{target}: {reported}");
+        assert!(reported.starts_with("event: refused\ndata: {"), "{target}: {reported}");
+        assert!(reported.contains(&format!("\"status\":{status}")), "{target}: {reported}");
     }
     scene.stop_daemon();
 }
 
 #[test]
-fn who_leaves_is_let_go_and_a_daemon_that_leaves_waits_for_nobody() {
+fn disconnects_are_noticed_and_a_shutdown_waits_for_no_client() {
     let Some(scene) = scene() else { return };
     scene.call_ok(&["daemon", "start"]);
     let before = descriptors(&scene);
     let sockets: Vec<Socket> = (0..40).map(|_| open(&scene, "/v1/events?tail=0")).collect();
     eventually("all are there", || descriptors(&scene) >= before + 40);
     drop(sockets);
-    // A few it opens once for all, to read its register.
+    // A few are opened once, to read the register.
     eventually("all are gone", || descriptors(&scene) < before + 5);
     let mut stays = open(&scene, "/v1/events?tail=0");
     scene.stop_daemon();

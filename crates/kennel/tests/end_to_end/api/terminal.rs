@@ -1,4 +1,4 @@
-//! In front of a session over a WebSocket.
+//! Attaching to a session over a WebSocket.
 
 use std::fs;
 use std::io::Write;
@@ -14,7 +14,7 @@ fn scene() -> Option<Scene> {
     Scene::new(Who::Root, Pen::Cgroup)
 }
 
-/// A shell on a terminal, which says so.
+/// A shell that reports its terminal.
 fn shell(scene: &Scene, name: &str) -> String {
     let script = "PS1=; stty -echo; echo up; exec /bin/sh";
     let id = scene.launch_command(&["-t", "--name", name], &["/bin/sh", "-c", script]);
@@ -23,7 +23,7 @@ fn shell(scene: &Scene, name: &str) -> String {
 }
 
 #[test]
-fn keys_go_in_output_comes_back_and_the_size_is_the_clients() {
+fn keys_and_output_pass_and_the_size_is_the_clients() {
     let Some(scene) = scene() else { return };
     shell(&scene, "x");
     let before = descriptors(&scene);
@@ -37,7 +37,7 @@ fn keys_go_in_output_comes_back_and_the_size_is_the_clients() {
     wait_for(&mut socket, "ü2");
     say(&mut socket, r#"{"type":"resize","cols":101,"rows":33}"#);
     let mut tries = 0;
-    // The first size comes twice, so that a program draws everything anew.
+    // The first size is sent twice, so that a program redraws its screen.
     loop {
         press(&mut socket, &format!("stty size; echo done{tries}\n"));
         if wait_for(&mut socket, &format!("done{tries}")).contains("33 101") {
@@ -48,7 +48,7 @@ fn keys_go_in_output_comes_back_and_the_size_is_the_clients() {
     say(&mut socket, r#"{"type":"resize","cols":77,"rows":22}"#);
     press(&mut socket, "stty size; echo then\n");
     assert!(wait_for(&mut socket, "then").contains("22 77"));
-    // Who leaves leaves it going, and finds it again.
+    // The session continues after a disconnect and can be attached again.
     socket.close(None).expect("it is told");
     assert_eq!(wait_close(&mut socket).0, 1005);
     drop(socket);
@@ -57,7 +57,7 @@ fn keys_go_in_output_comes_back_and_the_size_is_the_clients() {
     assert!(wait_for(&mut again, "then").contains("42"), "the screen is drawn");
     press(&mut again, "echo ag''ain\n");
     wait_for(&mut again, "again");
-    drop(again); // without a word
+    drop(again); // without a close message
     eventually("nothing is left of it", || descriptors(&scene) <= before);
     assert_eq!(scene.session("x")["phase"], "running");
     scene.call_ok(&["stop", "--now", "x"]);
@@ -65,7 +65,7 @@ fn keys_go_in_output_comes_back_and_the_size_is_the_clients() {
 }
 
 #[test]
-fn several_sit_in_front_of_one_session_and_some_only_look_on() {
+fn several_clients_can_attach_and_some_are_read_only() {
     let Some(scene) = scene() else { return };
     shell(&scene, "x");
     let (mut one, _) = attach(&scene, "x", "?replay=none");
@@ -101,7 +101,7 @@ fn several_sit_in_front_of_one_session_and_some_only_look_on() {
         assert_eq!(ended["outcome"]["exit_code"], 5);
         assert_eq!(wait_close(socket).0, 1000);
     }
-    // One that is over can still be looked at.
+    // An ended session can still be viewed.
     let (mut late, _) = attach(&scene, "x", "?replay=all");
     wait_for(&mut late, "from two");
     press(&mut late, "x");
@@ -111,7 +111,7 @@ fn several_sit_in_front_of_one_session_and_some_only_look_on() {
 }
 
 #[test]
-fn without_a_terminal_it_is_pipes() {
+fn a_session_without_a_terminal_uses_pipes() {
     let Some(scene) = scene() else { return };
     scene.launch_command(&["-i", "--name", "x"], &["/bin/cat"]);
     scene.launch_ready(&["--name", "deaf"], &["sleep"]);
@@ -132,7 +132,7 @@ fn without_a_terminal_it_is_pipes() {
     scene.stop_daemon();
 }
 
-/// A frame by hand: a head, a mask of zeros, and what is in it.
+/// Builds a frame: a head, a zero mask and the payload.
 fn frame(head: u8, data: &[u8]) -> Vec<u8> {
     let mut frame = vec![head];
     match data.len() {
@@ -148,7 +148,7 @@ fn frame(head: u8, data: &[u8]) -> Vec<u8> {
 }
 
 #[test]
-fn what_makes_no_sense_closes_the_connection_and_says_why() {
+fn invalid_frames_close_the_connection_with_a_reason() {
     let Some(scene) = scene() else { return };
     shell(&scene, "x");
     let before = descriptors(&scene);
@@ -168,7 +168,7 @@ fn what_makes_no_sense_closes_the_connection_and_says_why() {
         assert_eq!(wait_close(&mut socket).0, code, "{:?}", &bytes[..bytes.len().min(20)]);
     }
     eventually("nothing is left", || descriptors(&scene) <= before);
-    // No WebSocket at all.
+    // Not a WebSocket request.
     let plain = Answer::get(&scene, "/v1/sessions/x/terminal", &[]);
     assert_eq!(plain.status, 422);
     let (mut fine, _) = attach(&scene, "x", "?replay=none");
@@ -179,7 +179,7 @@ fn what_makes_no_sense_closes_the_connection_and_says_why() {
 }
 
 #[test]
-fn a_daemon_that_leaves_says_so_and_the_next_goes_on() {
+fn a_shutdown_is_announced_and_the_next_daemon_continues() {
     let Some(scene) = scene() else { return };
     shell(&scene, "x");
     let (mut socket, attached) = attach(&scene, "x", "?replay=all");
@@ -198,7 +198,7 @@ fn a_daemon_that_leaves_says_so_and_the_next_goes_on() {
 }
 
 #[test]
-fn one_who_does_not_read_a_flood_is_cut_off() {
+fn a_client_that_does_not_read_a_flood_is_disconnected() {
     let Some(scene) = scene() else { return };
     let mut start = scene.kennel(&["daemon", "start"]);
     start.env("KENNEL_DAEMON_READER_PATIENCE", "2s");
@@ -215,7 +215,7 @@ fn one_who_does_not_read_a_flood_is_cut_off() {
     fs::write(scene.path("work/go"), "").expect("a file");
     let last = format!("{:063}", 4_000_000 / 64 - 1);
     wait_for(&mut reading, &last);
-    // The one that reads, with its connection and a file, and the connection to the keeper that all share.
+    // The reader remains with its connection and a file, plus the shared connection to the keeper.
     eventually("the other is cut off", || descriptors(&scene) <= before + 3);
     drop((stuck, reading));
     eventually("nothing is left", || descriptors(&scene) <= before);
@@ -223,7 +223,7 @@ fn one_who_does_not_read_a_flood_is_cut_off() {
     scene.stop_daemon();
 }
 
-/// A client that goes in the middle of its request.
+/// A client that disconnects in the middle of its request.
 #[test]
 fn half_a_request_leaves_nothing() {
     let Some(scene) = scene() else { return };

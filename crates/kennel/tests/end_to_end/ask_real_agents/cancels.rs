@@ -1,14 +1,14 @@
-//! A real agent is cancelled in each phase of its life: told so, launched no more often than it was, and wholly gone.
+//! A real agent is cancelled in each phase: the cancel is reported, no further launch follows, and nothing is left.
 
 use kennel_testing::{Ended, eventually};
 
-use super::setup::Office;
+use super::setup::RealAgentScene;
 
-/// What the tool and those who got away from it sleep for.
+/// How long the tool and its escaped children sleep.
 const SLEEPS: [u32; 3] = [281, 282, 289];
 
-impl Office {
-    /// A conversation that is gone costs one launch without it; that one is cancelled while a tool runs.
+impl RealAgentScene {
+    /// A missing conversation costs one fresh launch, which is cancelled while a tool runs.
     pub(super) fn stale_and_cancelled_during_a_tool(&self) {
         let before = self.member();
         let id = before["conversation"].as_str().expect("a conversation");
@@ -22,16 +22,16 @@ impl Office {
         assert_eq!(member["attempts"].as_u64(), before["attempts"].as_u64().map(|n| n + 2));
     }
 
-    /// One that waits for its turn is cancelled, and the one before goes on; then that one.
+    /// A queued prompt is cancelled while the one before continues; then that one is cancelled.
     pub(super) fn cancel_in_line_and_during_a_tool(&self) {
         let busy = self.start("bash:stay", &["anna", "--retries", "3", "hello"]);
         eventually("the tool runs", || self.sleepers() == SLEEPS);
         let waiting = self.start("ok@line", &["anna", "--queue", "hello"]);
         eventually("it waits", || self.member()["waiting"] == 1);
         waiting.signal("INT");
-        let told = self.told(waiting.wait());
-        assert_eq!((told.code, told.verdict.as_str()), (130, "cancelled"), "{told:?}");
-        assert_eq!(self.calls("ok@line"), 0, "{told:?}");
+        let reported = self.reported(waiting.wait());
+        assert_eq!((reported.code, reported.verdict.as_str()), (130, "cancelled"), "{reported:?}");
+        assert_eq!(self.calls("ok@line"), 0, "{reported:?}");
         assert_eq!(self.sleepers(), SLEEPS, "the other one goes on");
         busy.signal("INT");
         self.assert_cancelled(busy.wait(), 1);
@@ -46,7 +46,7 @@ impl Office {
         assert_eq!(self.calls("hang"), 1);
     }
 
-    /// Before its first call: from the moment at which there is a process.
+    /// Before its first request, from the moment the process exists.
     pub(super) fn cancel_at_the_start(&self) {
         let asked = self.start("ok@start", &["anna", "--retries", "3", "hello"]);
         eventually("it starts", || self.scene.keeper().is_some());
@@ -58,8 +58,8 @@ impl Office {
     fn assert_cancelled(&self, ended: Ended, launches: usize) {
         assert_eq!(self.marked(), [], "after {ended:?}");
         self.scene.assert_nothing_left_soon();
-        let told = self.told(ended);
-        assert_eq!((told.code, told.verdict.as_str()), (130, "cancelled"), "{told:?}");
-        assert_eq!(told.launches, launches, "{told:?}");
+        let reported = self.reported(ended);
+        assert_eq!((reported.code, reported.verdict.as_str()), (130, "cancelled"), "{reported:?}");
+        assert_eq!(reported.launches, launches, "{reported:?}");
     }
 }

@@ -1,8 +1,8 @@
-//! The real agent programs through `kennel ask`, against a mock of their model APIs: what is told, how often they are
-//! launched, and that nothing is left.
+//! The real agent programs through `kennel ask`, against a mock of their model APIs: the verdicts, the number of
+//! launches, and that nothing is left.
 //!
-//! They are found where `cargo xtask agents` puts them; those that aren't there are skipped, loudly. What two of them take a
-//! second for takes the others three or four, so those have several stories in one office, and each failure once.
+//! The tests find them where `cargo xtask agents` installs them, and skip missing ones with a message. Two of them take one
+//! second for what takes the others three or four, so those share one setup for several scenarios.
 
 mod cancels;
 mod setup;
@@ -12,21 +12,21 @@ mod walkthrough;
 use kennel_testing::{Pen, Who};
 use mock_llm::Cli;
 
-use setup::Office;
+use setup::RealAgentScene;
 
-/// One thing that is done with an agent, and what has to come of it.
-type Story = fn(&Office);
+/// One scenario with an agent and its expected result.
+type Story = fn(&RealAgentScene);
 
-/// Opens an office, tells the stories in it, and looks whether anything is left.
+/// Sets up an agent, runs the scenarios, and checks that nothing is left.
 fn tell(cli: Cli, who: Who, pen: Pen, stories: &[Story]) {
-    let Some(office) = Office::open(cli, who, pen) else { return };
+    let Some(office) = RealAgentScene::open(cli, who, pen) else { return };
     for story in stories {
         story(&office);
     }
     office.close();
 }
 
-/// The tests of an agent, with the stories of each.
+/// The tests of an agent, with the scenarios of each.
 macro_rules! agent {
     ($name:ident: $cli:ident as $who:ident in $pen:ident; $($test:ident: $($story:ident),+;)+) => {
         mod $name {
@@ -35,14 +35,14 @@ macro_rules! agent {
             $(
                 #[test]
                 fn $test() {
-                    tell(Cli::$cli, Who::$who, Pen::$pen, &[$(Office::$story),+]);
+                    tell(Cli::$cli, Who::$who, Pen::$pen, &[$(RealAgentScene::$story),+]);
                 }
             )+
         }
     };
 }
 
-/// One that starts quickly: a test for each story.
+/// An agent that starts quickly has one test per scenario.
 macro_rules! quick {
     ($name:ident: $cli:ident as $who:ident in $pen:ident) => {
         agent! {
@@ -63,7 +63,7 @@ macro_rules! quick {
     };
 }
 
-/// One that takes its time.
+/// A slow agent.
 macro_rules! slow {
     ($name:ident: $cli:ident as $who:ident in $pen:ident) => {
         agent! {
@@ -82,14 +82,19 @@ quick!(codex_in_a_cgroup_pen: Codex as Root in Cgroup);
 slow!(gemini_in_a_cgroup_pen: Gemini as Root in Cgroup);
 slow!(opencode_of_another_user_in_a_subtree_pen: Opencode as Other in Subtree);
 
-/// What one does with it, from end to end.
+/// A complete workflow.
 #[test]
-fn a_plan_over_three_members_is_cancelled_and_a_prompt_goes_on() {
-    tell(Cli::Claude, Who::Root, Pen::Cgroup, &[Office::plan_over_members]);
+fn a_plan_with_three_members_is_cancelled_and_a_prompt_continues() {
+    tell(Cli::Claude, Who::Root, Pen::Cgroup, &[RealAgentScene::plan_over_members]);
 }
 
-/// Its own screen, for a person.
+/// Its interactive screen.
 #[test]
-fn claude_is_talked_to_on_a_terminal() {
-    tell(Cli::Claude, Who::Other, Pen::Subtree, &[Office::is_talked_to, Office::answers]);
+fn claude_runs_interactively_on_a_terminal() {
+    tell(
+        Cli::Claude,
+        Who::Other,
+        Pen::Subtree,
+        &[RealAgentScene::is_talked_to, RealAgentScene::answers],
+    );
 }

@@ -1,4 +1,4 @@
-//! An office with a real agent in it, and a provider that does as it is told.
+//! A scene with a real agent and a scripted provider.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -15,22 +15,22 @@ use mock_llm::{Cli, Kind, Request, Server};
 use rustix::net::{AddressFamily, SocketType, bind, getsockname, socket};
 use serde_json::Value;
 
-/// How long a stop waits: what a tool leaves is deaf, so it takes all of it.
+/// The grace of a stop: a tool's leftovers ignore TERM, so the stop takes all of it.
 const GRACE: [&str; 2] = ["--grace", "500ms"];
-/// The file for which a tool that is to return waits.
+/// The file that a returning tool waits for.
 pub(super) const GO: &str = "work/go";
 
-/// A scene with a real agent in it: one member, and a provider that does as it is told.
-pub(super) struct Office {
+/// A scene with a real agent: one member and a scripted provider.
+pub(super) struct RealAgentScene {
     pub(super) scene: Scene,
     pub(super) server: Server,
     pub(super) cli: Cli,
     program: PathBuf,
-    /// What the command line of every process of its tools has, and nobody else's.
+    /// The mark in the command line of every process of its tools, and of no other.
     mark: String,
 }
 
-/// What became of a prompt.
+/// The result of a prompt.
 #[derive(Debug)]
 pub(super) struct Told {
     pub(super) code: i32,
@@ -42,7 +42,7 @@ pub(super) struct Told {
     pub(super) whole: Value,
 }
 
-impl Office {
+impl RealAgentScene {
     pub(super) fn open(cli: Cli, who: Who, pen: Pen) -> Option<Self> {
         let program = installed_agent(cli.name())?;
         let scene = Scene::new(who, pen)?;
@@ -53,7 +53,7 @@ impl Office {
         fs::create_dir(scene.path("bin")).expect("mkdir");
         symlink(&program, scene.path("bin").join(cli.name())).expect("a link");
         let office = Self { scene, server, cli, program, mark };
-        // The folder that it works in is made with its configuration.
+        // Creates its folder with its configuration.
         let _environment = office.surroundings("ok");
         let folder = office.home().join("work");
         let folder = folder.to_str().expect("a plain path");
@@ -62,7 +62,7 @@ impl Office {
         args.extend(match cli {
             Cli::Claude => &[][..],
             Cli::Codex => &["--arg", "--skip-git-repo-check"],
-            // Else they ask a model which model to take, and for a title.
+            // Otherwise they ask a model which model to use, and for a title.
             Cli::Gemini => &["--model", "gemini-2.5-flash"],
             Cli::Opencode => &["--arg", "--title=mock"],
         });
@@ -74,12 +74,12 @@ impl Office {
         self.scene.path("agent")
     }
 
-    /// Writes the agent's configuration for a scenario; gives its environment.
+    /// Writes the agent's configuration for a scenario and returns its environment.
     pub(super) fn surroundings(&self, scenario: &str) -> BTreeMap<OsString, OsString> {
         let home = self.home();
         let invocation = self.cli.invocation(&self.program, &self.server, scenario, &home);
         let mut env = invocation.expect("its configuration can be written").env;
-        // They try for minutes otherwise, and have no variable for that. (Opencode does as the provider says.)
+        // Otherwise they retry for minutes and have no variable for that. (Opencode follows the provider.)
         match self.cli {
             Cli::Codex => {
                 let knobs = "request_max_retries = 1\nstream_max_retries = 1\nwire_api";
@@ -89,7 +89,7 @@ impl Office {
                 let knobs = r#""general":{"maxAttempts":1,"retryFetchErrors":false,"#;
                 self.edit_configuration(r#""general":{"#, knobs);
                 if scenario.starts_with("err:") {
-                    // Its second process says nothing else, and takes another second.
+                    // Its second process does nothing else and takes another second.
                     env.insert("GEMINI_CLI_NO_RELAUNCH".into(), "true".into());
                 }
             }
@@ -102,7 +102,7 @@ impl Office {
         env
     }
 
-    /// The file that tells it where its provider is, if it has one.
+    /// The file with its provider's address, if it has one.
     fn configuration(&self) -> Option<PathBuf> {
         let file = match self.cli {
             Cli::Claude => return None,
@@ -120,7 +120,7 @@ impl Office {
         fs::write(&file, text.replace(from, to)).expect("written");
     }
 
-    /// The command for a prompt to a provider at a port where nobody listens.
+    /// The command for a prompt to a provider at a closed port.
     pub(super) fn command_to_nobody(&self, port: u16, args: &[&str]) -> Command {
         let mut command = self.command("ok@nobody", args);
         let (live, dead) = (format!(":{}/", self.server.port()), format!(":{port}/"));
@@ -143,7 +143,7 @@ impl Office {
         command
     }
 
-    /// The command for the own screen of Claude Code, which has been through its first questions.
+    /// The command for Claude Code's interactive screen, past its first questions.
     pub(super) fn chat(&self, args: &[&str]) -> Command {
         let folder = self.home().join("work");
         let answered = serde_json::json!({
@@ -167,11 +167,11 @@ impl Office {
 
     #[track_caller]
     pub(super) fn ask(&self, scenario: &str, args: &[&str]) -> Told {
-        self.told(self.start(scenario, args).wait())
+        self.reported(self.start(scenario, args).wait())
     }
 
     #[track_caller]
-    pub(super) fn told(&self, ended: Ended) -> Told {
+    pub(super) fn reported(&self, ended: Ended) -> Told {
         let whole: Value = serde_json::from_str(&ended.stdout)
             .unwrap_or_else(|error| panic!("{error}: {ended:?}\n{}", self.scene.logs()));
         let text = |name: &str| whole[name].as_str().map(ToOwned::to_owned);
@@ -195,7 +195,7 @@ impl Office {
         self.scene.call_json(&["member", "show", "anna", "--json"])
     }
 
-    /// What the model was asked in this scenario.
+    /// The requests to the model in this scenario.
     pub(super) fn requests(&self, scenario: &str) -> Vec<Request> {
         let model = [Kind::Anthropic, Kind::Responses, Kind::Gemini].map(Some);
         let mut asked = self.server.requests();
@@ -203,12 +203,12 @@ impl Office {
         asked
     }
 
-    /// How often the model was asked in this scenario.
+    /// The number of requests to the model in this scenario.
     pub(super) fn calls(&self, scenario: &str) -> usize {
         self.requests(scenario).len()
     }
 
-    /// What the tools have started, and lives.
+    /// The live processes that the tools started.
     pub(super) fn marked(&self) -> Vec<Process> {
         let entries = fs::read_dir("/proc").expect("/proc can be listed");
         let pids = entries.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok());
@@ -217,7 +217,7 @@ impl Office {
         processes
     }
 
-    /// The seconds of the sleeps of its tools that are about.
+    /// The seconds of its tools' running sleeps.
     pub(super) fn sleepers(&self) -> Vec<u32> {
         let seconds = |process: Process| {
             let rest = process.command.strip_prefix("sleep ")?;
@@ -233,7 +233,7 @@ impl Office {
         let (part, end) = match self.cli {
             Cli::Claude | Cli::Codex => (conversation, ".jsonl"),
             Cli::Gemini => (&conversation[..8], ".jsonl"),
-            // All of them are in one.
+            // All conversations are in one file.
             Cli::Opencode => ("opencode", ".db"),
         };
         let mut found = Vec::new();
@@ -253,7 +253,7 @@ impl Office {
         found
     }
 
-    /// Has the agent lose a conversation, as if somebody had tidied up.
+    /// Deletes a conversation of the agent.
     pub(super) fn lose(&self, conversation: &str) {
         let files = self.files_of(conversation);
         assert!(!files.is_empty(), "{conversation}");
@@ -262,13 +262,13 @@ impl Office {
             for beside in ["-wal", "-shm"] {
                 let mut name = file.clone().into_os_string();
                 name.push(beside);
-                // Only a database has those.
+                // Only a database has such files.
                 fs::remove_file(name).ok();
             }
         }
     }
 
-    /// Nothing is left, and Kennel knows of nothing either.
+    /// Checks that nothing is left, and that Kennel reports nothing either.
     #[track_caller]
     pub(super) fn close(self) {
         assert_eq!(self.marked(), [], "of its tools");
@@ -281,14 +281,14 @@ impl Office {
     }
 }
 
-/// Digits that no other test has that runs now.
+/// Digits that no other running test has.
 fn unique_mark() -> String {
     static OFFICES: AtomicU32 = AtomicU32::new(0);
     let office = OFFICES.fetch_add(1, Ordering::Relaxed);
     format!("{:08}{office:03}", std::process::id())
 }
 
-/// Two that get away from the tool, one of them without an environment; both are deaf to TERM.
+/// Two processes that escape the tool, one without an environment; both ignore TERM.
 fn escapes(mark: &str) -> String {
     let sleep = |seconds: u32| format!("sleep {seconds}.{mark} >/dev/null 2>&1 </dev/null");
     format!(
@@ -307,7 +307,7 @@ fn leaks(mark: &str, go: &Path) -> String {
     format!("{}; timeout 120 sh -c '{wait}'; echo returned", escapes(mark))
 }
 
-/// A port at which nobody listens, and nobody else can.
+/// A port that is reserved but closed.
 pub(super) fn dead_port() -> (OwnedFd, u16) {
     let socket = socket(AddressFamily::INET, SocketType::STREAM, None).expect("a socket");
     bind(&socket, &SocketAddr::from((Ipv4Addr::LOCALHOST, 0))).expect("a port");

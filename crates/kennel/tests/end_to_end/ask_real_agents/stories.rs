@@ -1,14 +1,14 @@
-//! What is done with a real agent, and what has to come of it.
+//! Scenarios with a real agent and their expected results.
 
 use std::fs;
 
 use kennel_testing::{Running, eventually};
 use mock_llm::Cli;
 
-use super::setup::{GO, Office, dead_port};
+use super::setup::{GO, RealAgentScene, dead_port};
 use crate::pty::{SIZE, detach, is_raw, on_a_terminal_with};
 
-/// How a conversation is called that nobody has had.
+/// The id of a conversation that never existed.
 fn nobodys(cli: Cli) -> &'static str {
     match cli {
         Cli::Opencode => "ses_0123456789abcdefABCDEFGHIJ",
@@ -16,14 +16,14 @@ fn nobodys(cli: Cli) -> &'static str {
     }
 }
 
-impl Office {
-    /// The next prompt is answered: whatever came before did no harm.
+impl RealAgentScene {
+    /// The next prompt is answered: the earlier ones did no harm.
     pub(super) fn answers(&self) {
-        let told = self.ask("ok@after", &["anna", "hello"]);
-        assert_eq!((told.code, told.launches), (0, 1), "{told:?}");
+        let reported = self.ask("ok@after", &["anna", "hello"]);
+        assert_eq!((reported.code, reported.launches), (0, 1), "{reported:?}");
     }
 
-    /// A member goes on with its conversation: the model is told both prompts.
+    /// A member continues its conversation: the model gets both prompts.
     pub(super) fn goes_on(&self) {
         let id = self.begins();
         let second = self.ask("ok@2", &["anna", "the-second-prompt"]);
@@ -33,7 +33,7 @@ impl Office {
         self.assert_told("ok@2", &["the-first-prompt", "the-second-prompt"]);
     }
 
-    /// The same, and what a tool leaves meanwhile is gone when it has succeeded.
+    /// The same, and a tool's leftovers are gone when it has succeeded.
     pub(super) fn goes_on_with_a_leak(&self) {
         let id = self.begins();
         self.leak();
@@ -41,7 +41,7 @@ impl Office {
         assert_eq!(self.member()["conversation"], id.as_str());
     }
 
-    /// The first prompt of a conversation; gives its id.
+    /// Sends the first prompt of a conversation and returns its id.
     fn begins(&self) -> String {
         let first = self.ask("ok@1", &["anna", "the-first-prompt"]);
         assert_eq!((first.code, first.verdict.as_str()), (0, "succeeded"), "{first:?}");
@@ -50,15 +50,15 @@ impl Office {
         first.conversation.expect("a conversation")
     }
 
-    /// The model was told all of these in one request.
+    /// Checks that the model got all of these in one request.
     #[track_caller]
     fn assert_told(&self, scenario: &str, prompts: &[&str]) {
         let asked = self.requests(scenario);
-        let told = asked.iter().any(|it| prompts.iter().all(|prompt| it.body.contains(prompt)));
-        assert!(told, "{prompts:?} in {asked:?}");
+        let reported = asked.iter().any(|it| prompts.iter().all(|prompt| it.body.contains(prompt)));
+        assert!(reported, "{prompts:?} in {asked:?}");
     }
 
-    /// A new conversation, and then the one before by its name.
+    /// A new conversation, and then the previous one by its id.
     pub(super) fn begins_anew_and_comes_back(&self) {
         let before = self.member();
         let id = before["conversation"].as_str().expect("a conversation");
@@ -71,23 +71,23 @@ impl Office {
         assert_eq!(attempts(&self.member()), attempts(&before).map(|before| before + 2));
     }
 
-    /// M2: a conversation that is gone costs one launch without it.
+    /// M2: a missing conversation costs one fresh launch.
     pub(super) fn stale(&self) {
         self.begins();
         let before = self.member();
         let id = before["conversation"].as_str().expect("a conversation");
         self.lose(id);
-        let told = self.ask("ok@stale", &["anna", "go on"]);
-        assert_eq!((told.code, told.verdict.as_str()), (0, "succeeded"), "{told:?}");
-        assert_eq!((told.launches, self.calls("ok@stale")), (2, 1), "{told:?}");
-        let new = told.conversation.expect("a conversation");
-        assert_ne!(new, id, "{:#}", told.whole);
+        let reported = self.ask("ok@stale", &["anna", "go on"]);
+        assert_eq!((reported.code, reported.verdict.as_str()), (0, "succeeded"), "{reported:?}");
+        assert_eq!((reported.launches, self.calls("ok@stale")), (2, 1), "{reported:?}");
+        let new = reported.conversation.expect("a conversation");
+        assert_ne!(new, id, "{:#}", reported.whole);
         let member = self.member();
         assert_eq!(member["conversation"], new, "the dead one is forgotten");
         assert_eq!(member["attempts"].as_u64(), before["attempts"].as_u64().map(|n| n + 2));
     }
 
-    /// M3: one that somebody named is an error, and no other takes its place.
+    /// M3: an explicitly named missing conversation is an error, and no other is used.
     pub(super) fn named_and_gone(&self) {
         let nobodys = nobodys(self.cli);
         let named = self.ask("ok@named", &["anna", "--resume", nobodys, "go on"]);
@@ -111,9 +111,9 @@ impl Office {
         self.failure(529, "overloaded", 12);
     }
 
-    /// What the provider is to blame for is tried again as often as asked for; anything else never is.
+    /// Failures of the provider are retried as often as requested; others never are.
     fn failure(&self, status: u16, verdict: &str, code: i32) {
-        // Whether to try again does not depend on the agent, and the others take too long for it.
+        // The decision does not depend on the agent, and the others take too long.
         let retries = usize::from(matches!(self.cli, Cli::Claude | Cli::Codex));
         let launches = if status == 401 { 1 } else { 1 + retries };
         let scenario = match self.cli {
@@ -121,26 +121,26 @@ impl Office {
             _ => format!("err:{status}"),
         };
         let retries = retries.to_string();
-        // A conversation that failed before it began may be gone already, which would cost a launch.
-        let told = self.ask(&scenario, &["anna", "--fresh", "--retries", &retries, "hello"]);
-        assert_eq!((told.code, told.verdict.as_str()), (code, verdict), "{told:?}");
-        assert_eq!(told.launches, launches, "{told:?}");
+        // A conversation that failed at its start may not exist, which would cost a launch.
+        let reported = self.ask(&scenario, &["anna", "--fresh", "--retries", &retries, "hello"]);
+        assert_eq!((reported.code, reported.verdict.as_str()), (code, verdict), "{reported:?}");
+        assert_eq!(reported.launches, launches, "{reported:?}");
         assert!(self.calls(&scenario) >= launches, "{:?}", self.server.requests());
     }
 
     /// The provider fails once, and Kennel's second attempt has the answer.
     pub(super) fn recovers(&self) {
-        // As often as the agent tries by itself, so that all of its first launch is in vain.
+        // As often as the agent retries by itself, so that its whole first launch fails.
         let failures = if self.cli == Cli::Claude { 3 } else { 4 };
         let scenario = format!("failN:{failures}:500");
-        let told = self.ask(&scenario, &["anna", "--retries", "3", "hello"]);
-        assert_eq!((told.code, told.verdict.as_str()), (0, "succeeded"), "{told:?}");
-        assert_eq!((told.launches, self.calls(&scenario)), (2, failures + 1), "{told:?}");
+        let reported = self.ask(&scenario, &["anna", "--retries", "3", "hello"]);
+        assert_eq!((reported.code, reported.verdict.as_str()), (0, "succeeded"), "{reported:?}");
+        assert_eq!((reported.launches, self.calls(&scenario)), (2, failures + 1), "{reported:?}");
         assert_eq!(self.member()["attempts"], 2);
     }
 
-    /// Two give up. Codex waits for the network, however long that takes, and opencode for more than a minute: a limit of
-    /// time ends them.
+    /// Two give up. Codex waits for the network forever, and opencode for more than a minute: a time
+    /// limit ends them.
     pub(super) fn refused(&self) {
         let (_held, port) = dead_port();
         let (limit, code, verdict) = match self.cli {
@@ -148,37 +148,37 @@ impl Office {
             Cli::Codex | Cli::Opencode => ("6s", 124, "timed_out"),
         };
         let flags = ["anna", "--fresh", "--retries", "0", "--timeout", limit, "hello"];
-        let told = self.told(Running::start(self.command_to_nobody(port, &flags)).wait());
-        assert_eq!((told.code, told.verdict.as_str()), (code, verdict), "{told:?}");
-        assert_eq!((told.launches, self.calls("ok@nobody")), (1, 0), "{told:?}");
+        let reported = self.reported(Running::start(self.command_to_nobody(port, &flags)).wait());
+        assert_eq!((reported.code, reported.verdict.as_str()), (code, verdict), "{reported:?}");
+        assert_eq!((reported.launches, self.calls("ok@nobody")), (1, 0), "{reported:?}");
     }
 
-    /// A provider that does not answer: the wall limit ends it, and it is not asked again.
+    /// A provider that does not answer: the timeout ends the prompt, and it is not retried.
     pub(super) fn hang(&self) {
-        let told = self.ask("hang", &["anna", "--timeout", "6s", "--retries", "3", "hello"]);
-        assert_eq!((told.code, told.verdict.as_str()), (124, "timed_out"), "{told:?}");
-        // On a busy machine the time may be over before it has called anybody.
+        let reported = self.ask("hang", &["anna", "--timeout", "6s", "--retries", "3", "hello"]);
+        assert_eq!((reported.code, reported.verdict.as_str()), (124, "timed_out"), "{reported:?}");
+        // On a busy machine the timeout may come before the first request.
         assert!(self.calls("hang") <= 1, "{:?}", self.server.requests());
-        assert_eq!(told.launches, 1, "{told:?}");
+        assert_eq!(reported.launches, 1, "{reported:?}");
     }
 
-    /// It succeeds, and what its tool has left is gone when that is said.
+    /// It succeeds, and its tool's leftovers are gone when that is reported.
     pub(super) fn leak(&self) {
         let asked = self.start("bash:leak", &["anna", "use-a-tool"]);
         eventually("they got away", || self.sleepers() == [281, 282]);
         fs::write(self.scene.path(GO), "").expect("a file in the scene");
         let ended = asked.wait();
         assert_eq!(self.marked(), [], "after {ended:?}");
-        let told = self.told(ended);
-        assert_eq!((told.code, told.verdict.as_str()), (0, "succeeded"), "{told:?}");
-        assert_eq!((told.launches, &told.whole["tools"]), (1, &1.into()), "{told:?}");
+        let reported = self.reported(ended);
+        assert_eq!((reported.code, reported.verdict.as_str()), (0, "succeeded"), "{reported:?}");
+        assert_eq!((reported.launches, &reported.whole["tools"]), (1, &1.into()), "{reported:?}");
     }
 
-    /// Its screen is shown; the member is busy while it is left to itself, and nothing is left of it after a stop.
+    /// Its screen appears; the member is busy while the chat is detached, and a stop leaves nothing.
     pub(super) fn is_talked_to(&self) {
         let (mut screen, child) = on_a_terminal_with(&self.chat(&["--name", "c", "anna"]), SIZE);
         eventually("our terminal is raw", || is_raw(&screen));
-        // Its last line; the words are apart, by keys that move its cursor.
+        // Its last line; escape sequences separate the words.
         screen.wait_for("bypass");
         screen.press("hello");
         screen.wait_for("hello");
@@ -186,8 +186,8 @@ impl Office {
         eventually("the model is asked", || self.calls("ok@chat") > 0);
         let session = self.scene.session("c");
         assert_eq!(self.member()["busy_with"], session["id"], "{session:#}");
-        let told = self.start("ok@busy", &["anna", "hello"]).wait();
-        assert!(told.code == 1 && told.stderr.contains("is busy"), "{told:?}");
+        let reported = self.start("ok@busy", &["anna", "hello"]).wait();
+        assert!(reported.code == 1 && reported.stderr.contains("is busy"), "{reported:?}");
         detach(screen, child);
         assert_eq!(self.scene.session("c")["phase"], "running");
         let stopped = self.scene.call_ok(&["stop", "c"]);
@@ -196,7 +196,7 @@ impl Office {
         assert_eq!(self.calls("ok@busy"), 0);
     }
 
-    /// The whole of it: three members, a plan over them, a cancel in the middle, a prompt that goes on.
+    /// A complete workflow: three members, a plan, a cancel in the middle, a prompt that continues.
     pub(super) fn plan_over_members(&self) {
         let folder = self.home().join("work");
         let folder = folder.to_str().expect("a plain path");
@@ -222,17 +222,17 @@ impl Office {
             self.sleepers().iter().filter(|seconds| **seconds == 289).count() == 3
         });
         running.signal("INT");
-        let told = running.wait();
-        assert_eq!(told.code, 130, "{told:?}");
-        assert_eq!(told.stdout.matches("seen to be gone").count(), 3, "{told:?}");
-        assert_eq!(self.marked(), [], "after {told:?}");
+        let reported = running.wait();
+        assert_eq!(reported.code, 130, "{reported:?}");
+        assert_eq!(reported.stdout.matches("seen to be gone").count(), 3, "{reported:?}");
+        assert_eq!(self.marked(), [], "after {reported:?}");
         let before = self.member()["conversation"].as_str().expect("a conversation").to_owned();
-        let told = self.ask("ok@after", &["anna", "and the second word"]);
-        assert_eq!((told.code, told.launches), (0, 1), "{told:?}");
-        let session = told.whole["session"].as_str().expect("a session");
+        let reported = self.ask("ok@after", &["anna", "and the second word"]);
+        assert_eq!((reported.code, reported.launches), (0, 1), "{reported:?}");
+        let session = reported.whole["session"].as_str().expect("a session");
         let session = self.scene.session(session);
         assert_eq!(session["spec"]["agent"]["conversation"], before.as_str(), "{session:#}");
-        let kept = self.files_of(told.conversation.as_deref().expect("a conversation"));
+        let kept = self.files_of(reported.conversation.as_deref().expect("a conversation"));
         let text: String = kept.iter().map(|f| fs::read_to_string(f).expect("its file")).collect();
         assert!(text.contains("the first word") && text.contains("the second word"), "{kept:?}");
     }

@@ -1,4 +1,4 @@
-//! What docs/plans.md shows from end to end, word for word, with the real Claude Code and Codex.
+//! The walk-through of docs/plans.md with the real Claude Code and Codex.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -11,7 +11,7 @@ use kennel_testing::{Ended, Pen, Running, Who, eventually, installed_agent};
 use mock_llm::Cli;
 use serde_json::Value;
 
-use super::setup::Office;
+use super::setup::RealAgentScene;
 use crate::doc_examples::{blocks, page};
 
 /// The agents of the plan, and words that only their prompts have.
@@ -24,7 +24,7 @@ const AGENTS: [(&str, &str); 6] = [
     ("review.editor", "Shorten this plan"),
 ];
 
-/// Who has to have been told whose answer.
+/// Which agent must have received which answers.
 const TOLD: [(&str, &[&str]); 3] = [
     ("plan.planner", &["research.codebase", "research.history", "research.risks"]),
     ("review.critic", &["plan.planner", "research.risks"]),
@@ -33,14 +33,14 @@ const TOLD: [(&str, &[&str]); 3] = [
 
 /// A repository with the documentation's plan in it, and two agents.
 struct Repository {
-    office: Office,
+    office: RealAgentScene,
     codex: PathBuf,
 }
 
 impl Repository {
     fn open() -> Option<Self> {
         let codex = installed_agent("codex")?;
-        let office = Office::open(Cli::Claude, Who::Root, Pen::Cgroup)?;
+        let office = RealAgentScene::open(Cli::Claude, Who::Root, Pen::Cgroup)?;
         symlink(&codex, office.scene.path("bin/codex")).expect("a link");
         let repository = Self { office, codex };
         let folder = repository.folder();
@@ -56,7 +56,7 @@ impl Repository {
         self.office.home().join("work")
     }
 
-    /// The environment in which each of the two has a scenario.
+    /// The environment with a scenario for each of the two.
     fn surroundings(&self, claude: &str, codex: &str) -> BTreeMap<OsString, OsString> {
         let (server, home) = (&self.office.server, self.office.home());
         let other = Cli::Codex.invocation(&self.codex, server, codex, &home);
@@ -84,7 +84,7 @@ impl Repository {
         self.office.scene.call_json(&["plan", "show", "--json", "research"])
     }
 
-    /// What each agent of the plan has answered, as the files tell; no two have said the same.
+    /// The answer of each agent from the result files; all differ.
     fn answers(&self) -> BTreeMap<&'static str, String> {
         let read = |name: &str| {
             let file = self.folder().join(format!("results/{name}.md"));
@@ -99,14 +99,14 @@ impl Repository {
         answers
     }
 
-    /// What the models were asked for an agent, after so many requests of all.
+    /// The requests to the models for an agent, after this many requests in total.
     fn asked(&self, agent: &str, after: usize) -> Vec<String> {
         let (_, words) = AGENTS.iter().find(|(name, _)| *name == agent).expect("one of ours");
         let requests = self.office.server.requests().into_iter().skip(after);
         requests.map(|request| request.body).filter(|body| body.contains(words)).collect()
     }
 
-    /// Each was asked once, and told what those before it have answered.
+    /// Checks that each was asked once and got the earlier answers.
     fn assert_handed_on(&self, after: usize) {
         let answers = self.answers();
         for (agent, before) in TOLD {
@@ -120,7 +120,7 @@ impl Repository {
     }
 }
 
-/// How an agent of the plan stands, with the stage's name before its own.
+/// The state of a plan's agent, named `STAGE.AGENT`.
 fn state_of<'a>(plan: &'a Value, agent: &str) -> &'a str {
     let (stage, agent) = agent.split_once('.').expect("a stage");
     let named = |list: &'a Value, name: &str| {
@@ -132,20 +132,20 @@ fn state_of<'a>(plan: &'a Value, agent: &str) -> &'a str {
 }
 
 #[test]
-fn the_plan_of_the_documentation_is_run_cancelled_and_gone_on_with() {
+fn the_documented_plan_is_run_cancelled_and_resumed() {
     let Some(repository) = Repository::open() else { return };
     let page = page("plans.md");
     let [whole, begun, rest] = blocks(&page, "sh")[..] else { panic!("three blocks: {page}") };
     let first = blocks(&page, "console")[0].trim().trim_start_matches("$ ");
     assert!(whole.contains(first), "the page begins with what it shows then");
 
-    let told = repository.run(whole, "numbered", "numbered");
+    let reported = repository.run(whole, "numbered", "numbered");
     repository.assert_handed_on(0);
     let answers = repository.answers();
-    assert!(told.stdout.contains(&answers["plan.planner"]), "{told:?}");
+    assert!(reported.stdout.contains(&answers["plan.planner"]), "{reported:?}");
     for (agent, _) in AGENTS {
         let name = agent.split_once('.').expect("a stage").1;
-        assert!(told.stdout.contains(name), "{agent} in {told:?}");
+        assert!(reported.stdout.contains(name), "{agent} in {reported:?}");
         assert_eq!(state_of(&repository.plan(), agent), "succeeded");
         let asked = repository.asked(agent, 0);
         let topic = "retry the upload when the link drops";
@@ -164,9 +164,9 @@ fn the_plan_of_the_documentation_is_run_cancelled_and_gone_on_with() {
             && state_of(&repository.plan(), "research.history") == "succeeded"
     });
     fs::remove_dir_all(repository.folder().join("results")).expect("removed");
-    let told = repository.run(rest, "numbered", "numbered");
-    assert_eq!(told.stdout.matches("no strays").count(), 2, "{told:?}");
-    assert_eq!(told.stdout.matches("seen to be gone").count(), 2, "{told:?}");
+    let reported = repository.run(rest, "numbered", "numbered");
+    assert_eq!(reported.stdout.matches("no strays").count(), 2, "{reported:?}");
+    assert_eq!(reported.stdout.matches("seen to be gone").count(), 2, "{reported:?}");
     repository.assert_handed_on(before);
     let plan = repository.plan();
     assert_eq!(plan["state"], "succeeded", "{plan:#}");

@@ -1,4 +1,4 @@
-//! What must hold, whoever was killed wherever.
+//! What must hold after any kill at any point.
 
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
@@ -13,13 +13,13 @@ use super::victims::Victims;
 use crate::journal::Journal;
 use crate::worktrees::Repo;
 
-/// How long everything may take to settle.
-const PATIENCE: Duration = Duration::from_secs(40);
+/// How long the system may take to settle.
+const TIMEOUT: Duration = Duration::from_secs(40);
 
-/// The code of a fake agent whose output nobody reads any more.
+/// The exit code of a fake agent whose output has no reader.
 const WRITES_TO_NOBODY: u8 = 74;
 
-/// Points at which the keeper has left its outcome in its file, or the daemon has it.
+/// Points at which the keeper has stored its outcome, or the daemon has received it.
 const OUTCOME_IS_SAFE: [&str; 5] =
     ["keeper.outcome", "keeper.told", "keeper.released", "daemon.exit.gone", "daemon.clean_up"];
 
@@ -30,15 +30,15 @@ pub(crate) struct Audit<'a> {
     pub(crate) victims: Victims,
     pub(crate) bystander: Part,
     pub(crate) subject: Part,
-    /// Whether the keeper of each was killed.
+    /// Whether each one's keeper was killed.
     pub(crate) bystander_harmed: bool,
     pub(crate) subject_harmed: bool,
     pub(crate) yard_killed: bool,
-    /// The repository of which the subject has a worktree.
+    /// The repository of the subject's worktree.
     pub(crate) repo: Option<&'a Repo<'a>>,
     /// The journals of both just before the kill.
     pub(crate) before: [Journal; 2],
-    /// What became of the commands of the story.
+    /// The results of the scenario's commands.
     pub(crate) acts: Vec<Ended>,
 }
 
@@ -63,11 +63,11 @@ impl Audit<'_> {
         self.scene.stop_daemon();
     }
 
-    /// Waits until each session is adopted or ended; gives them.
+    /// Waits until each session is adopted or ended, and returns them.
     #[track_caller]
     fn settle(&self) -> Vec<Value> {
         let mut sessions = Vec::new();
-        let settled = look_until(Instant::now() + PATIENCE, || {
+        let settled = look_until(Instant::now() + TIMEOUT, || {
             sessions = self.scene.sessions();
             sessions.iter().all(|session| self.is_settled(session)).then_some(())
         });
@@ -78,7 +78,7 @@ impl Audit<'_> {
     fn is_settled(&self, session: &Value) -> bool {
         let pid = session["pid"].as_i64().and_then(|pid| i32::try_from(pid).ok());
         match session["phase"].as_str() {
-            // Its time will be over soon.
+            // Its timeout will expire soon.
             Some("running") if self.story == Story::Overdue && session["name"] == "subject" => {
                 false
             }
@@ -89,7 +89,7 @@ impl Audit<'_> {
         }
     }
 
-    /// Only where nobody is left who could see it.
+    /// Only where no process is left that could observe it.
     fn may_be_lost(&self, session: &Value) -> bool {
         let harmed = if session["name"] == "bystander" {
             self.bystander_harmed
@@ -99,17 +99,17 @@ impl Audit<'_> {
         self.scene.pen == Pen::Subtree && self.yard_killed && harmed
     }
 
-    /// Everyone alive is below the keeper of a session that runs.
+    /// Checks that every live process is below the keeper of a running session.
     #[track_caller]
     fn check_processes(&self, sessions: &[Value]) {
         let phase = |wanted: &str| sessions.iter().filter(|s| s["phase"] == wanted).count();
         let (running, lost) = (phase("running"), phase("lost"));
         let (mut left, mut keepers) = (Vec::new(), Vec::new());
-        let owned = look_until(Instant::now() + PATIENCE, || {
+        let owned = look_until(Instant::now() + TIMEOUT, || {
             let processes = self.scene.processes();
             keepers = self.scene.keepers();
             left = unowned(&processes, &keepers);
-            // Of a lost session nobody knows; that is what lost means.
+            // The processes of a lost session are unknown.
             left.retain(|process| lost == 0 || !self.is_unseen(process));
             (left.is_empty() && keepers.len() == running).then_some(())
         });
@@ -119,13 +119,13 @@ impl Audit<'_> {
         );
     }
 
-    /// A process that had left its parents before its keeper died, and bears no mark.
+    /// A process that left its parents before its keeper died and has no mark.
     fn is_unseen(&self, process: &Process) -> bool {
         let daemon = |(pid, role): &(i32, String)| *pid == process.pid && role == "daemon";
         self.scene.pids().iter().any(daemon)
     }
 
-    /// What the commands of the story said is true.
+    /// Checks that the scenario's commands reported the truth.
     #[track_caller]
     fn check_answers(&self, sessions: &[Value]) {
         let subject = self.subject.find(sessions);
@@ -145,22 +145,22 @@ impl Audit<'_> {
                 assert_eq!(id, Some(Value::from(act.stdout.trim_end())), "{act:?}");
             }
             Story::Cancel | Story::Stop => {
-                // One that was called off before it was on record is nowhere.
+                // A session cancelled before it was on record does not exist.
                 assert!(matches!(phase, None | Some("cleaned")), "{act:?}: {phase:?}");
             }
             Story::Removal => assert_eq!(phase, None, "{act:?}"),
             Story::Shutdown => assert_eq!(phase, Some("cleaned"), "{act:?}"),
             Story::Restart if !self.subject_harmed => assert_eq!(phase, Some("running"), "{act:?}"),
             Story::Report if !self.subject_harmed => {
-                let told = subject.map(|session| session["activity"].clone());
-                assert_eq!(told, Some("busy".into()), "{act:?}");
+                let reported = subject.map(|session| session["activity"].clone());
+                assert_eq!(reported, Some("busy".into()), "{act:?}");
             }
             Story::Report => {}
             Story::Restart | Story::SpareDeath | Story::KeeperDeath | Story::Adoption => {}
         }
     }
 
-    /// What nobody can see any more stays until a person gives it up.
+    /// A session that can't be observed stays until it is forgotten.
     #[track_caller]
     fn forget_the_lost(&self, sessions: &[Value]) {
         for lost in sessions.iter().filter(|session| session["phase"] == "lost") {
@@ -173,7 +173,7 @@ impl Audit<'_> {
         }
     }
 
-    /// At the end of everything: nothing of it is left, its status is true, its output is whole.
+    /// At the end, nothing is left, the status is correct and the output is complete.
     #[track_caller]
     fn check_end(&self, part: &Part, sessions: &[Value], harmed: bool, before: &Journal) {
         let noted = part.noted(self.scene);
@@ -189,7 +189,7 @@ impl Audit<'_> {
         eventually("its lock is free", || is_free(&folder.join("lock")));
         self.check_exit(session, noted, harmed);
         if self.story == Story::Removal && part.name == "subject" {
-            return; // its folder may be gone, and its row not yet
+            return; // its folder may be removed before its row
         }
         check_output(&folder, before, session, harmed);
     }
@@ -199,7 +199,7 @@ impl Audit<'_> {
         let exit = &session["exit"];
         match exit["kind"].as_str().expect("an exit") {
             "never_ran" => assert_eq!(noted, Noted::Nothing, "it ran: {session:#}"),
-            // One that writes to nobody any more ends by itself, too.
+            // An agent without a reader ends by itself too.
             "code" if harmed && exit["code"] == WRITES_TO_NOBODY => {
                 assert_eq!(noted, Noted::Started, "{session:#}");
             }
@@ -212,10 +212,10 @@ impl Audit<'_> {
             }
             "signal" => assert_ne!(noted, Noted::Ended, "it ended by itself: {session:#}"),
             "unknown" => {
-                // Keeper and kernel could not tell: the keeper is dead, and with it who held the handle.
+                // Neither keeper nor kernel could report it: the keeper is dead, and with it the pidfd.
                 assert!(harmed, "its keeper could tell: {session:#}");
                 let replaced = matches!(self.story, Story::Adoption | Story::Restart);
-                // One that died before its program ran has a status that is no program's.
+                // An agent that died before its exec has a status that is not the program's.
                 let untold = replaced || noted == Noted::Nothing;
                 let holder_died = self.victims.daemon || self.yard_killed || untold;
                 assert!(holder_died, "the kernel could tell: {session:#}");
@@ -227,7 +227,7 @@ impl Audit<'_> {
         }
     }
 
-    /// Of a lost session something may be left: the test ends it, and nobody else could.
+    /// A lost session may leave processes: only the test can end them.
     fn end_what_nobody_could_see(&self) {
         if self.scene.pen == Pen::Subtree && self.yard_killed && self.victims.keeper {
             for process in self.scene.processes().iter().filter(|p| self.is_unseen(p)) {
@@ -237,10 +237,10 @@ impl Audit<'_> {
     }
 }
 
-/// Those who are neither keepers nor below one.
+/// Processes that are neither keepers nor below one.
 fn unowned(processes: &[Process], keepers: &[i32]) -> Vec<Process> {
     let mut owned: HashSet<i32> = keepers.iter().copied().collect();
-    // Children have no higher numbers than their parents by any law: until nothing is added.
+    // A child's pid may be lower than its parent's, so repeat until nothing is added.
     loop {
         let below = processes.iter().filter(|process| owned.contains(&process.parent));
         let before = owned.len();
@@ -253,7 +253,7 @@ fn unowned(processes: &[Process], keepers: &[i32]) -> Vec<Process> {
     alive.filter(|process| !owned.contains(&process.pid)).cloned().collect()
 }
 
-/// What the keeper had written is there, in order; what is missing is marked.
+/// Checks that the keeper's output is complete and in order, and gaps are marked.
 #[track_caller]
 fn check_output(folder: &Path, before: &Journal, session: &Value, harmed: bool) {
     let after = Journal::read(folder);

@@ -12,8 +12,8 @@ use super::victims::{Victims, keepers};
 use crate::journal::Journal;
 use crate::worktrees::Repo;
 
-/// How long a story may take to come to its point.
-const PATIENCE: Duration = Duration::from_secs(20);
+/// How long a scenario may take to reach its point.
+const TIMEOUT: Duration = Duration::from_secs(20);
 
 /// See the module.
 #[derive(Debug, Clone, Copy)]
@@ -25,11 +25,11 @@ pub(crate) struct Case {
 }
 
 impl Case {
-    /// Tells the story, kills, and looks. Panics if something is wrong; then with the logs.
+    /// Runs the scenario, kills, and audits. On a failure it panics with the logs.
     pub(crate) fn run(self) {
         let Some(scene) = Scene::new(self.who, self.pen) else { return };
-        let told = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| self.tell(&scene)));
-        if let Err(panic) = told {
+        let reported = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| self.tell(&scene)));
+        if let Err(panic) = reported {
             eprintln!("*** {self:?}\n{}", scene.logs());
             std::panic::resume_unwind(panic);
         }
@@ -48,7 +48,7 @@ impl Case {
         let mut acts = story.prepare(scene, &faults, &subject);
         faults.arm(self.point);
         acts.extend(story.begin(scene, &subject, bystander_keeper));
-        let Some(there) = faults.wait_reached(self.point, PATIENCE) else {
+        let Some(there) = faults.wait_reached(self.point, TIMEOUT) else {
             panic!("{story:?} does not pass {}", self.point);
         };
 
@@ -57,7 +57,7 @@ impl Case {
         let before = [Some(scene.session_folder(&bystander_id)), folder.clone()]
             .map(|folder| folder.map(|folder| Journal::read(&folder)).unwrap_or_default());
         if story == Story::KeeperDeath && self.pen == Pen::Subtree {
-            // With the yard dead as well, whoever it had not ended yet could not be seen any more.
+            // If the yard is dead too, processes that it had not ended can't be observed.
             let yard = scene.yard();
             let is_orphan =
                 |p: &Process| Some(p.parent) == yard && !p.command.starts_with("kennel-");
@@ -69,7 +69,7 @@ impl Case {
         story.let_go(&faults);
         faults.disarm(self.point);
 
-        // The first look brings back what is dead.
+        // The first command restarts what is dead.
         let _sessions = scene.sessions();
         let acts: Vec<Ended> = acts.into_iter().map(Running::wait).collect();
         let audit = Audit {
@@ -99,7 +99,7 @@ impl Case {
     }
 }
 
-/// The folder of the subject, which nobody else knows at this moment.
+/// The folder of the subject, which only the test knows at this moment.
 fn other_folder(scene: &Scene, bystander: &str) -> Option<PathBuf> {
     let folders = std::fs::read_dir(scene.kennel_home().join("sessions")).ok()?;
     let mut folders = folders.flatten().filter(|folder| folder.file_name() != bystander);

@@ -1,5 +1,5 @@
-//! The crash walk: a story is told up to a named point of daemon, keeper or yard, some of them are killed
-//! there, and what comes of it is looked at from outside.
+//! The crash walk: a scenario runs up to a named point of daemon, keeper or yard, some of them are killed
+//! there, and the result is audited from outside.
 
 mod audit;
 mod case;
@@ -12,7 +12,7 @@ pub(crate) use part::{Noted, Part};
 pub(crate) use story::Story;
 pub(crate) use victims::Victims;
 
-/// Every named point of keeper, yard and daemon that a session passes which is launched at once and once.
+/// Every named point of keeper, yard and daemon that a session with a single immediate launch passes.
 pub(crate) fn all_points() -> impl Iterator<Item = &'static str> {
     points().filter(|point| {
         let of_its_own = is_about_terminals(point) || is_about_prompts(point);
@@ -20,22 +20,22 @@ pub(crate) fn all_points() -> impl Iterator<Item = &'static str> {
     })
 }
 
-/// The others: only sessions pass them that are launched again, or wait for their turn.
+/// Points that only relaunched or queued sessions pass.
 pub(crate) fn about_launches() -> impl Iterator<Item = &'static str> {
     points().filter(|point| is_about_launches(point))
 }
 
-/// Those that only a session passes which a user started.
+/// Points that only adopted sessions pass.
 pub(crate) fn about_terminals() -> impl Iterator<Item = &'static str> {
     points().filter(|point| is_about_terminals(point))
 }
 
-/// Those that only prompts pass, or members.
+/// Points that only prompts or members pass.
 pub(crate) fn about_prompts() -> impl Iterator<Item = &'static str> {
     points().filter(|point| is_about_prompts(point))
 }
 
-/// Those that only plans pass: `plans` kills the daemon there.
+/// Points that only plans pass: `plans` kills the daemon there.
 fn is_about_plans(point: &str) -> bool {
     point.starts_with("daemon.plan.")
 }

@@ -1,4 +1,4 @@
-//! One agent of a story, and what is known of it without a word from Kennel.
+//! One agent of a scenario, and what is known about it without Kennel.
 
 use std::fs;
 use std::path::PathBuf;
@@ -9,7 +9,7 @@ use serde_json::Value;
 use crate::journal::Journal;
 use crate::worktrees::Repo;
 
-/// The code with which an agent ends that ends by itself.
+/// The exit code of an agent that ends by itself.
 pub(crate) const CODE: u8 = 7;
 
 /// A session of `fake-agent work`, by its name.
@@ -18,18 +18,18 @@ pub(crate) struct Part {
     pub(crate) name: &'static str,
     /// Whether its agent ends by itself.
     ends: bool,
-    /// The repository of which it gets a worktree.
+    /// The repository of its worktree.
     repo: Option<PathBuf>,
     /// More flags of `kennel run`.
     flags: &'static [&'static str],
 }
 
-/// What an agent has noted of itself.
+/// What an agent has recorded about itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Noted {
     /// It never ran.
     Nothing,
-    /// It ran, and did not come to its end.
+    /// It ran but did not finish.
     Started,
     /// It ran to its end.
     Ended,
@@ -50,7 +50,7 @@ impl Part {
         Self { flags, ..self }
     }
 
-    /// Starts `kennel run -d`, and does not wait for it.
+    /// Starts `kennel run -d` without waiting.
     pub(crate) fn start(&self, scene: &Scene) -> Running {
         let path = |ending: &str| scene.path(&format!("work/{}.{ending}", self.name));
         let (lock, log) = (path("lock"), path("log"));
@@ -85,7 +85,7 @@ impl Part {
         sessions.iter().find(|session| session["name"] == self.name)
     }
 
-    /// What its agent has noted; that nobody ran it twice.
+    /// What its agent has recorded; checks that it did not run twice.
     #[track_caller]
     pub(crate) fn noted(&self, scene: &Scene) -> Noted {
         let log = fs::read_to_string(scene.path(&format!("work/{}.log", self.name)));

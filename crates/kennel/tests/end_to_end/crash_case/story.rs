@@ -1,4 +1,4 @@
-//! What is done so that a point is passed.
+//! The scenarios that pass the points.
 
 use std::time::Duration;
 
@@ -9,21 +9,21 @@ use super::victims::keepers;
 use crate::keeper_reuse::spare;
 use crate::reports::reporting;
 
-/// A point that holds a keeper before it launches anything.
+/// A point that stops a keeper before it launches anything.
 const BEFORE_LAUNCH: &str = "keeper.hello";
 
-/// One way through Kennel. There is a bystander in each: another session that runs all the time.
+/// One scenario. Each has a bystander: another session that runs all the time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Story {
     /// A session is launched.
     Launch,
     /// It is stopped before its agent runs.
     Cancel,
-    /// One with a worktree is launched.
+    /// A session with a worktree is launched.
     Worktree,
     /// Its agent ends by itself.
     Exit,
-    /// One with a worktree ends.
+    /// A session with a worktree ends.
     WorktreeExit,
     /// It becomes ready.
     Ready,
@@ -33,22 +33,22 @@ pub(crate) enum Story {
     Report,
     /// It is stopped.
     Stop,
-    /// Its agent has ended by itself, and its keeper, which waits for another launch, is killed.
+    /// Its agent has ended by itself, and its spare keeper is killed.
     SpareDeath,
     /// Its keeper is killed.
     KeeperDeath,
-    /// The daemon is killed, and comes back.
+    /// The daemon is killed and restarted.
     Adoption,
-    /// It has ended, and is removed.
+    /// It has ended and is removed.
     Removal,
-    /// The daemon is restarted in order.
+    /// The daemon is restarted properly.
     Restart,
-    /// Everything is ended.
+    /// Everything is shut down.
     Shutdown,
 }
 
 impl Story {
-    /// The story that passes this point.
+    /// The scenario that passes this point.
     pub(crate) fn passing(point: &str) -> Self {
         let (who, rest) = point.split_once('.').expect("WHO.POINT");
         let step = rest.split('.').next().unwrap_or_default();
@@ -58,7 +58,7 @@ impl Story {
             ("keeper", "exited" | "empty" | "outcome" | "told" | "released") => Self::Exit,
             ("keeper", "stopping") => Self::Stop,
             ("yard", "fork" | "forked") => Self::Launch,
-            // (By itself a keeper that has done its work leaves much later.)
+            // (By itself a spare keeper exits much later.)
             ("yard", "reaped") => Self::SpareDeath,
             ("yard", "daemon") => Self::Adoption,
             ("daemon", "start" | "adopt") => Self::Adoption,
@@ -90,7 +90,7 @@ impl Story {
         matches!(self, Self::Worktree | Self::WorktreeExit)
     }
 
-    /// What its session is asked for besides.
+    /// Additional flags of its session.
     pub(crate) fn flags(self) -> &'static [&'static str] {
         match self {
             Self::Ready => &["--ready", "line:ready", "--wait-ready"],
@@ -99,7 +99,7 @@ impl Story {
         }
     }
 
-    /// Everything before the point may be passed.
+    /// Does everything before the point.
     #[track_caller]
     pub(crate) fn prepare(self, scene: &Scene, faults: &Faults, subject: &Part) -> Vec<Running> {
         match self {
@@ -119,7 +119,7 @@ impl Story {
             Self::Removal => {
                 subject.launch(scene);
                 scene.wait_phase(subject.name, "cleaned");
-                // And on record as such: before that it can't be removed.
+                // It must be on record as ended: before that it can't be removed.
                 let _code = scene.call(&["wait", subject.name]);
                 Vec::new()
             }
@@ -136,7 +136,7 @@ impl Story {
         }
     }
 
-    /// What passes the point. Nobody waits for it to end.
+    /// Starts what passes the point, without waiting.
     #[track_caller]
     pub(crate) fn begin(self, scene: &Scene, subject: &Part, bystanders: i32) -> Option<Running> {
         let start = |args: &[&str]| Some(Running::start(scene.kennel(args)));
@@ -154,7 +154,7 @@ impl Story {
             Self::Restart => start(&["daemon", "restart"]),
             Self::Shutdown => start(&["daemon", "stop"]),
             Self::SpareDeath => {
-                // On a busy machine it may have left by itself by now, which the yard sees as well.
+                // On a busy machine it may have exited by itself, which the yard notices too.
                 let others = || keepers(scene).into_iter().any(|pid| pid != bystanders);
                 let mut free = None;
                 eventually("its keeper is free", || {
@@ -178,7 +178,7 @@ impl Story {
         }
     }
 
-    /// Lets go whom it holds.
+    /// Releases the processes that it stopped.
     pub(crate) fn let_go(self, faults: &Faults) {
         if self == Self::Cancel {
             faults.disarm(BEFORE_LAUNCH);

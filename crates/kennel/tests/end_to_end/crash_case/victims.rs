@@ -1,9 +1,9 @@
-//! Who is killed.
+//! The victims.
 
 use kennel_testing::{Process, Scene};
 use rustix::process::{Pid, Signal, kill_process};
 
-/// Those who are killed at a point, if they are there then.
+/// The processes to kill at a point, if they exist then.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Victims {
     pub(crate) daemon: bool,
@@ -11,7 +11,7 @@ pub(crate) struct Victims {
     pub(crate) yard: bool,
 }
 
-/// The pids of those who were killed.
+/// The pids of the killed processes.
 #[derive(Debug, Default)]
 pub(crate) struct Killed {
     pub(crate) daemon: Option<i32>,
@@ -20,7 +20,7 @@ pub(crate) struct Killed {
 }
 
 impl Victims {
-    /// Kills them as if at one moment: none has time to see another go.
+    /// Kills them at the same moment, so that none notices another's end.
     pub(crate) fn kill(self, scene: &Scene, keeper: Option<i32>) -> Killed {
         let killed = Killed {
             daemon: scene.daemon().filter(|_| self.daemon),
@@ -37,15 +37,15 @@ impl Victims {
 
 fn send(pid: i32, signal: Signal) {
     let pid = Pid::from_raw(pid).expect("a pid");
-    // It may have left just now.
+    // It may have exited just now.
     kill_process(pid, signal).ok();
 }
 
-/// The yard by its own note: a keeper that was just forked looks like it.
+/// The yard from its own lock note: a newly forked keeper looks the same.
 pub(crate) fn yard(scene: &Scene) -> Option<i32> {
     let note = std::fs::read_to_string(scene.kennel_home().join("yard.lock")).ok()?;
     let pid = note.trim().parse::<i32>().ok()?;
-    // A dead one's number may be another's by now.
+    // The pid of a dead yard may be reused.
     scene.all_processes().into_iter().find(|p| p.pid == pid && is_yard(p)).map(|p| p.pid)
 }
 
@@ -53,7 +53,7 @@ fn is_yard(process: &Process) -> bool {
     process.command.starts_with("kennel-yard") && process.state != 'Z'
 }
 
-/// The children of the yard that are not its daemon: keepers, under whatever name.
+/// The yard's children except its daemon: keepers, whatever their names.
 pub(crate) fn keepers(scene: &Scene) -> Vec<i32> {
     let Some(yard) = yard(scene) else { return Vec::new() };
     let children = scene.all_processes().into_iter().filter(|process| process.parent == yard);

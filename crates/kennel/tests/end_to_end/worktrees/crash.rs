@@ -1,4 +1,4 @@
-//! C3: whoever is killed between two steps of making or removing, the next daemon finds and settles it.
+//! C3: after a kill between any two steps of creating or removing, the next daemon finds and finishes it.
 
 use std::time::Duration;
 
@@ -7,7 +7,7 @@ use kennel_testing::{Pen, Scene, Who, eventually, signal};
 use super::Repo;
 use crate::launch_and_cancel::scene_with_points;
 
-const PATIENCE: Duration = Duration::from_secs(20);
+const TIMEOUT: Duration = Duration::from_secs(20);
 
 #[test]
 fn a_daemon_that_is_killed_at_any_step_leaves_nothing() {
@@ -27,7 +27,7 @@ fn a_daemon_that_is_killed_at_any_step_leaves_nothing() {
         scene.call_ok(&["daemon", "start"]);
         faults.arm(point);
         let run = repo.start(&["--worktree", "--name", "x"], "true");
-        let there = faults.wait_reached(point, PATIENCE);
+        let there = faults.wait_reached(point, TIMEOUT);
         assert!(there.is_some(), "{point} is not passed");
         signal(scene.daemon().expect("a daemon"), "KILL");
         faults.disarm(point);
@@ -42,16 +42,16 @@ fn a_daemon_that_is_killed_at_any_step_leaves_nothing() {
     }
 }
 
-/// B4: nothing is on record then, so nobody would know of what was begun.
+/// B4: nothing is on record then, so a started worktree would be lost.
 #[test]
-fn a_client_that_goes_before_its_worktree_is_decided_on_gets_nothing() {
+fn a_client_that_disconnects_before_its_worktree_is_planned_gets_nothing() {
     let Some((scene, faults)) = scene_with_points(Who::Other, Pen::Subtree) else { return };
     let repo = Repo::new(&scene);
     scene.call_ok(&["daemon", "start"]);
     let point = "daemon.worktree.planned";
     faults.arm(point);
     let run = repo.start(&["--worktree", "-d", "--name", "x"], "exec sleep 100");
-    faults.wait_reached(point, PATIENCE).expect("it is planned");
+    faults.wait_reached(point, TIMEOUT).expect("it is planned");
     run.signal("INT");
     let ended = run.wait();
     assert_eq!(ended.code, 130, "{ended:?}");
@@ -64,9 +64,9 @@ fn a_client_that_goes_before_its_worktree_is_decided_on_gets_nothing() {
     scene.stop_daemon();
 }
 
-/// The yard ends the git that the daemon leaves; what that leaves is settled too.
+/// The yard ends an orphaned git, and its leftovers are removed too.
 #[test]
-fn a_git_that_is_orphaned_in_its_work_is_ended_and_its_rest_removed() {
+fn an_orphaned_git_is_ended_and_its_leftovers_are_removed() {
     let Some(scene) = Scene::new(Who::Other, Pen::Subtree) else { return };
     let repo = Repo::new(&scene);
     let began = scene.path("work/began");
@@ -83,13 +83,13 @@ fn a_git_that_is_orphaned_in_its_work_is_ended_and_its_rest_removed() {
     scene.stop_daemon();
 }
 
-/// A git that is killed at once leaves its locks, and then nobody can touch those branches any more.
+/// A git that is killed at once would leave its locks and block those branches.
 #[test]
-fn a_git_that_is_orphaned_with_a_lock_lets_go_of_it() {
+fn an_orphaned_git_releases_its_lock() {
     let Some(scene) = Scene::new(Who::Other, Pen::Subtree) else { return };
     let repo = Repo::new(&scene);
     let (began, over) = (scene.path("work/began"), scene.path("work/over"));
-    // References are locked while this runs: the session's branch, and one that is none of ours.
+    // References are locked while this runs: the session's branch and a foreign one.
     let hold = format!(
         "[ \"$1\" = prepared ] && [ ! -e {over} ] || exit 0\n\
          [ -n \"$INNER\" ] || INNER=1 exec git update-ref refs/heads/mine HEAD\n\
@@ -113,9 +113,9 @@ fn a_git_that_is_orphaned_with_a_lock_lets_go_of_it() {
     scene.stop_daemon();
 }
 
-/// The daemon goes in order while a session works in its worktree, and the next one removes it.
+/// The daemon shuts down while a session works in its worktree, and the next one removes it.
 #[test]
-fn a_worktree_is_removed_by_whichever_daemon_sees_the_end() {
+fn the_next_daemon_removes_a_worktree() {
     let Some(scene) = Scene::new(Who::Other, Pen::Subtree) else { return };
     let repo = Repo::new(&scene);
     let go = scene.path("work/go");

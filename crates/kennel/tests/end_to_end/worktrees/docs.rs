@@ -1,4 +1,4 @@
-//! The examples of `docs/worktrees.md`, run one after the other as they stand there.
+//! The examples of `docs/worktrees.md`, run in order.
 
 use kennel_testing::{Pen, Running, Scene, Who};
 
@@ -22,7 +22,7 @@ fn examples() -> Vec<(String, Vec<String>)> {
     examples
 }
 
-/// What differs from run to run: ids, commits, and the home's folder.
+/// Replaces what differs between runs: ids, commits and the home folder.
 fn without_accidents(line: &str, scene: &Scene) -> Vec<String> {
     let home = scene.path("home").canonicalize().expect("it is there").display().to_string();
     let work = scene.path("work").canonicalize().expect("it is there").display().to_string();

@@ -1,4 +1,4 @@
-//! C4: a worktree that can't be removed stays owed, is shown, and goes when it can.
+//! C4: a worktree that can't be removed stays owed and visible, and is removed when possible.
 
 use std::path::Path;
 use std::process::Command;
@@ -7,7 +7,7 @@ use kennel_testing::{Pen, Scene, Who, signal};
 
 use super::Repo;
 
-/// Something mounted in a worktree; it is gone when this is dropped.
+/// A mount in a worktree; dropping it unmounts.
 struct Mounted<'a>(&'a Path);
 
 impl Drop for Mounted<'_> {
@@ -17,7 +17,7 @@ impl Drop for Mounted<'_> {
 }
 
 #[test]
-fn what_cant_be_removed_is_owed_until_it_is_gone() {
+fn a_worktree_that_cannot_be_removed_is_owed() {
     let Some(scene) = Scene::new(Who::Root, Pen::Subtree) else { return };
     let repo = Repo::new(&scene);
     let script = "mkdir ignored && mount -t tmpfs kennel-test ignored";
@@ -39,7 +39,7 @@ fn what_cant_be_removed_is_owed_until_it_is_gone() {
     assert!(scene.call_ok(&["doctor"]).contains("could not be cleaned up"));
     let refused = scene.call(&["rm", "x"]);
     assert_eq!(refused.code, 1, "{refused:?}");
-    // The next daemon has it from the record.
+    // The next daemon knows it from the record.
     signal(scene.daemon().expect("a daemon"), "KILL");
     assert_eq!(repo.listed()[0]["state"], "owed");
     drop(mounted);

@@ -1,4 +1,4 @@
-//! C2: worktrees with something of value in them stay, are told of, and go only if a person says so.
+//! C2: worktrees of value stay, are reported, and are removed only on request.
 
 use std::path::PathBuf;
 
@@ -7,7 +7,7 @@ use kennel_testing::{Pen, Scene, Who, everywhere};
 use super::Repo;
 
 everywhere! {
-    fn what_is_of_value_is_kept_and_goes_with_a_word_on_what_is_lost(scene: Scene) {
+    fn a_worktree_of_value_is_kept_and_removal_lists_the_losses(scene: Scene) {
         let repo = Repo::new(&scene);
         let script = "echo new > added; echo two > file; git commit -qm 'my work' --allow-empty";
         let ended = repo.run(&["--worktree", "--name", "x"], script);
@@ -25,7 +25,7 @@ everywhere! {
         assert!(scene.call_ok(&["inspect", "x"]).contains("\nKept\n"));
         assert!(scene.call_ok(&["doctor"]).contains("1 worktree kept"));
 
-        // Nothing forgets it.
+        // Neither rm nor prune drops it.
         let refused = scene.call(&["rm", "x"]);
         assert_eq!(refused.code, 1, "{refused:?}");
         assert!(refused.stderr.contains("kennel worktrees rm"), "{refused:?}");
@@ -48,13 +48,13 @@ everywhere! {
 }
 
 #[test]
-fn what_was_kept_goes_without_force_when_nothing_of_value_is_left() {
+fn a_kept_worktree_is_removed_without_force_when_nothing_of_value_is_left() {
     let Some(scene) = Scene::new(Who::Other, Pen::Subtree) else { return };
     let repo = Repo::new(&scene);
     let ended =
         repo.run(&["--worktree", "--name", "x"], "git commit -q --allow-empty -m 'my work'");
     assert_eq!(ended.code, 0, "{ended:?}");
-    // A new daemon knows of it too.
+    // A new daemon knows it too.
     scene.call_ok(&["daemon", "restart"]);
     assert_eq!(repo.listed()[0]["state"], "kept");
     let branch = repo.listed()[0]["branch"].as_str().expect("a branch").to_owned();
@@ -67,7 +67,7 @@ fn what_was_kept_goes_without_force_when_nothing_of_value_is_left() {
 }
 
 #[test]
-fn a_worktree_in_use_is_not_removed_by_anybody() {
+fn a_worktree_in_use_is_never_removed() {
     let Some(scene) = Scene::new(Who::Other, Pen::Subtree) else { return };
     let repo = Repo::new(&scene);
     let run = repo.start(&["--worktree", "-d", "--name", "x"], "exec sleep 100").wait();

@@ -1,5 +1,5 @@
-//! Sessions in worktrees of their own, with real git. What is there is seen by git and by the file system, not by
-//! Kennel's own word.
+//! Sessions in their own worktrees, with real git. The tests check git and the file system, not
+//! Kennel's own reports.
 
 mod crash;
 mod docs;

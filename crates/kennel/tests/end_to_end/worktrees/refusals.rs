@@ -1,4 +1,4 @@
-//! Where no worktree can be made, nothing is started, and it is said why.
+//! If a worktree can't be created, nothing starts, and the reason is reported.
 
 use std::fs;
 use std::path::Path;
@@ -21,7 +21,7 @@ fn assert_refused(repo: &Repo<'_>, folder: &Path, flag: &str, why: &str) {
 }
 
 #[test]
-fn what_cant_be_is_refused_with_the_reason() {
+fn impossible_worktrees_are_refused_with_the_reason() {
     let Some(scene) = Scene::new(Who::Other, Pen::Subtree) else { return };
     let repo = Repo::empty(&scene);
     assert_refused(&repo, &repo.path, "--worktree", "has no commit yet");
@@ -36,7 +36,7 @@ fn what_cant_be_is_refused_with_the_reason() {
 }
 
 #[test]
-fn a_branch_that_another_session_has_is_refused() {
+fn a_branch_of_another_session_is_refused() {
     let Some(scene) = Scene::new(Who::Other, Pen::Subtree) else { return };
     let repo = Repo::new(&scene);
     let first = repo.start(&["--worktree=shared", "-d", "--name", "x"], "exec sleep 100").wait();
@@ -50,7 +50,7 @@ fn a_branch_that_another_session_has_is_refused() {
 }
 
 #[test]
-fn a_bare_repository_will_do() {
+fn a_bare_repository_works() {
     let Some(scene) = Scene::new(Who::Other, Pen::Subtree) else { return };
     let repo = Repo::new(&scene);
     let bare = scene.path("work/bare.git");
@@ -64,7 +64,7 @@ fn a_bare_repository_will_do() {
     scene.stop_daemon();
 }
 
-/// A small disk for worktrees alone.
+/// A small disk only for worktrees.
 struct SmallPlace(std::path::PathBuf);
 
 impl SmallPlace {
@@ -85,7 +85,7 @@ impl Drop for SmallPlace {
 }
 
 #[test]
-fn a_full_disk_is_told_before_and_while_a_worktree_is_made() {
+fn a_full_disk_is_reported_before_and_during_creation() {
     let Some((scene, faults)) = scene_with_points(Who::Root, Pen::Subtree) else { return };
     let repo = Repo::new(&scene);
     let small = SmallPlace::new(&scene);

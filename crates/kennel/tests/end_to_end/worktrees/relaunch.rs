@@ -1,4 +1,4 @@
-//! Worktrees of sessions that are launched again, asked for twice, or wait in line: one worktree for all launches.
+//! Worktrees of relaunched, repeated and queued sessions: one worktree for all launches.
 
 use std::fs;
 
@@ -12,7 +12,7 @@ fn scene() -> Option<Scene> {
     Scene::new(Who::Other, Pen::Subtree)
 }
 
-/// What is kept, by the ids of those who keep it.
+/// The kept worktrees by session id.
 fn keepers(repo: &Repo<'_>) -> Vec<String> {
     let listed = repo.listed();
     assert!(listed.iter().all(|it| it["state"] == "kept"), "{listed:#?}");
@@ -20,7 +20,7 @@ fn keepers(repo: &Repo<'_>) -> Vec<String> {
 }
 
 #[test]
-fn a_resume_goes_on_in_the_worktree_that_was_kept() {
+fn a_resume_continues_in_the_kept_worktree() {
     let Some(scene) = scene() else { return };
     let repo = Repo::new(&scene);
     let script = "pwd; git commit -q --allow-empty -m more; git rev-list --count HEAD";
@@ -31,14 +31,14 @@ fn a_resume_goes_on_in_the_worktree_that_was_kept() {
     assert_eq!(first.stdout, format!("{}\n2\n", sub.display()), "{first:?}");
     assert_eq!(keepers(&repo), [id.as_str()]);
 
-    // The next daemon can do so too.
+    // So can the next daemon.
     scene.call_ok(&["daemon", "restart"]);
     let second = Running::start(scene.kennel(&["resume", "x"])).wait();
     assert_eq!((second.code, second.stdout), (0, format!("{}\n3\n", sub.display())));
     assert!(second.stderr.contains("is kept: "), "{}", second.stderr);
     assert_eq!(keepers(&repo), [format!("{id}_2")], "by its latest launch");
 
-    // No launch of it goes off the record before the worktree does.
+    // No launch is removed from the record before the worktree.
     for reference in ["x", &id, &format!("{id}_2")] {
         let refused = scene.call(&["rm", reference]);
         assert_eq!(refused.code, 1, "{refused:?}");
@@ -55,7 +55,7 @@ fn a_resume_goes_on_in_the_worktree_that_was_kept() {
 }
 
 #[test]
-fn a_resume_makes_the_worktree_anew_if_it_is_gone() {
+fn a_resume_recreates_a_missing_worktree() {
     let Some(scene) = scene() else { return };
     let repo = Repo::new(&scene);
     let script = "pwd; cat file; [ ! -e left ]";
@@ -65,7 +65,7 @@ fn a_resume_makes_the_worktree_anew_if_it_is_gone() {
     let second = Running::start(scene.kennel(&["resume", "x"])).wait();
     assert_eq!((second.code, &second.stdout), (0, &first.stdout), "{second:?}");
     repo.assert_settled();
-    // What has lost its repository can't be launched again, and that is said.
+    // A session without its repository can't be resumed, with an error.
     repo.shell("mv .git hidden");
     let third = Running::start(scene.kennel(&["resume", "x"])).wait();
     assert_eq!((third.code, third.stdout.as_str()), (202, ""), "{third:?}");
@@ -79,7 +79,7 @@ fn a_resume_makes_the_worktree_anew_if_it_is_gone() {
 }
 
 #[test]
-fn what_a_later_launch_has_removed_is_not_kept_by_an_earlier_one() {
+fn a_worktree_removed_by_a_later_launch_is_not_kept_by_an_earlier_one() {
     let Some(scene) = scene() else { return };
     let repo = Repo::new(&scene);
     let script = "if [ -e left ]; then rm left; else echo > left; fi";
@@ -94,7 +94,7 @@ fn what_a_later_launch_has_removed_is_not_kept_by_an_earlier_one() {
 }
 
 #[test]
-fn a_failure_is_repeated_in_the_worktree() {
+fn a_restart_uses_the_same_worktree() {
     let Some(scene) = scene() else { return };
     let repo = Repo::new(&scene);
     let log = scene.path("work/log");
@@ -110,9 +110,9 @@ fn a_failure_is_repeated_in_the_worktree() {
     scene.stop_daemon();
 }
 
-/// Both before a worktree is decided on and after it.
+/// Both before and after a worktree is planned.
 #[test]
-fn many_with_one_key_have_one_worktree() {
+fn many_requests_with_one_key_share_one_worktree() {
     let Some(scene) = scene() else { return };
     let repo = Repo::new(&scene);
     scene.call_ok(&["daemon", "start"]);
@@ -134,9 +134,9 @@ fn many_with_one_key_have_one_worktree() {
     scene.stop_daemon();
 }
 
-/// The line outlives the daemon, and nothing is made for those who are in it.
+/// The queue outlives the daemon, and nothing is created for queued sessions.
 #[test]
-fn a_worktree_is_made_when_the_turn_has_come() {
+fn a_queued_session_gets_its_worktree_at_its_turn() {
     let Some(scene) = scene() else { return };
     configure(&scene, "daemon.max_live = 1\n");
     let repo = Repo::new(&scene);

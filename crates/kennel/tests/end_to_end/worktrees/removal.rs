@@ -1,4 +1,4 @@
-//! Worktrees with nothing of value in them: they go with their session, and not before.
+//! Worktrees without anything of value are removed with their session, not before.
 
 use std::time::Duration;
 
@@ -16,14 +16,14 @@ everywhere! {
         let tree = repo.place().canonicalize().expect("it is there").join(format!("repo-{id}"));
         let sub = tree.join("sub").display().to_string();
         assert_eq!(ended.stdout, format!("{sub}\n{sub}\nkennel/{id}\none\n"));
-        let told = format!("kennel: in the worktree {}, on branch kennel/{id}\n", tree.display());
-        assert_eq!(ended.stderr, told);
+        let reported = format!("kennel: in the worktree {}, on branch kennel/{id}\n", tree.display());
+        assert_eq!(ended.stderr, reported);
         repo.assert_settled();
         scene.stop_daemon();
     }
 
-    /// C1: the grandchild would notice if its folder went before it.
-    fn a_worktree_goes_after_the_last_of_the_tree(scene: Scene) {
+    /// C1: the grandchild would notice if its folder were removed first.
+    fn a_worktree_is_removed_after_the_last_process(scene: Scene) {
         let repo = Repo::new(&scene);
         let log = scene.path("work/too-early");
         let write = format!(
@@ -41,7 +41,7 @@ everywhere! {
     }
 
     /// E4
-    fn a_collection_of_garbage_in_the_background_does_no_harm(scene: Scene) {
+    fn a_background_git_gc_does_no_harm(scene: Scene) {
         let repo = Repo::new(&scene);
         let script = "for n in 1 2 3 4 5 6 7 8; do echo $n > file; git commit -qam $n; done; \
                       git push -q . HEAD:refs/heads/done; git -c gc.auto=1 -c gc.autoDetach=true gc --auto";
@@ -58,7 +58,7 @@ fn scene() -> Option<Scene> {
 }
 
 #[test]
-fn a_branch_that_was_there_stays() {
+fn an_existing_branch_stays() {
     let Some(scene) = scene() else { return };
     let repo = Repo::new(&scene);
     repo.shell("git branch feature");
@@ -71,7 +71,7 @@ fn a_branch_that_was_there_stays() {
 }
 
 #[test]
-fn changes_of_the_checkout_are_not_in_it_and_that_is_said() {
+fn uncommitted_changes_are_not_copied_and_that_is_reported() {
     let Some(scene) = scene() else { return };
     let repo = Repo::new(&scene);
     repo.shell("echo two > file");
@@ -84,7 +84,7 @@ fn changes_of_the_checkout_are_not_in_it_and_that_is_said() {
 }
 
 #[test]
-fn the_git_of_a_session_that_a_hook_starts_is_that_of_its_worktree() {
+fn git_in_a_session_started_by_a_hook_uses_its_own_worktree() {
     let Some(scene) = scene() else { return };
     let repo = Repo::new(&scene);
     let mut command = scene
@@ -99,9 +99,9 @@ fn the_git_of_a_session_that_a_hook_starts_is_that_of_its_worktree() {
     scene.stop_daemon();
 }
 
-/// B1, B2: while its worktree is made, by the user's own hook.
+/// B1, B2: while its worktree is created, in the user's own hook.
 #[test]
-fn a_stop_while_a_worktree_is_made_does_not_wait_for_it() {
+fn a_stop_does_not_wait_for_the_creation_of_a_worktree() {
     let Some(scene) = scene() else { return };
     let repo = Repo::new(&scene);
     let began = scene.path("work/began");
@@ -125,9 +125,9 @@ fn a_stop_while_a_worktree_is_made_does_not_wait_for_it() {
     scene.stop_daemon();
 }
 
-/// Two at once, from one repository: each has its own.
+/// Two concurrent sessions of one repository have separate worktrees.
 #[test]
-fn sessions_at_the_same_time_have_different_worktrees() {
+fn concurrent_sessions_have_different_worktrees() {
     let Some(scene) = scene() else { return };
     let repo = Repo::new(&scene);
     let all: Vec<_> = (0..4)
@@ -146,7 +146,7 @@ fn sessions_at_the_same_time_have_different_worktrees() {
     places.sort();
     places.dedup();
     assert_eq!(places.len(), 4, "{places:?}");
-    // One whose git found the repository locked by another is removed a moment later.
+    // A worktree whose git found the repository locked is removed a moment later.
     eventually("all are removed", || repo.is_bare_of_worktrees());
     repo.assert_settled();
     scene.stop_daemon();

@@ -38,7 +38,7 @@ impl<'a> Repo<'a> {
         repo
     }
 
-    /// A shell in the repository, as the scene's user; gives what it printed.
+    /// Runs a shell in the repository as the scene's user and returns its output.
     #[track_caller]
     pub(crate) fn shell(&self, script: &str) -> String {
         self.shell_in(&self.path, script)
@@ -68,7 +68,7 @@ impl<'a> Repo<'a> {
         self.start(flags, script).wait()
     }
 
-    /// Has git run this whenever it checks something out.
+    /// Makes git run this at every checkout.
     pub(crate) fn hook(&self, script: &str) {
         self.hook_at("post-checkout", script);
     }
@@ -81,12 +81,12 @@ impl<'a> Repo<'a> {
         self.scene.give(&path);
     }
 
-    /// Where worktrees go by themselves.
+    /// The default folder for worktrees.
     pub(crate) fn place(&self) -> PathBuf {
         self.scene.kennel_home().join("worktrees")
     }
 
-    /// What is in the place.
+    /// The contents of that folder.
     pub(crate) fn places(&self) -> Vec<String> {
         let entries = fs::read_dir(self.place()).into_iter().flatten().flatten();
         let mut names: Vec<_> =
@@ -102,7 +102,7 @@ impl<'a> Repo<'a> {
         branches.is_empty() && entries == 0 && self.places().is_empty()
     }
 
-    /// Nothing is left of any worktree or its branch, and the repository is whole.
+    /// Checks that no worktree or branch is left, and that the repository is intact.
     #[track_caller]
     pub(crate) fn assert_settled(&self) {
         assert_eq!(self.places(), Vec::<String>::new(), "left in the place");
@@ -119,7 +119,7 @@ impl<'a> Repo<'a> {
         assert!(!list.contains("prunable"), "{list}");
     }
 
-    /// The worktrees by Kennel's word.
+    /// The worktrees that Kennel reports.
     #[track_caller]
     pub(crate) fn listed(&self) -> Vec<Value> {
         let found = self.scene.call_json(&["worktrees", "--json"]);
