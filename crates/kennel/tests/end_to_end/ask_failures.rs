@@ -69,13 +69,13 @@ impl PromptFailure {
 }
 
 /// A member with its own agent.
-struct Desk<'a> {
+struct ScriptedMember<'a> {
     ask_scene: &'a AskScene,
     name: String,
     folder: PathBuf,
 }
 
-impl<'a> Desk<'a> {
+impl<'a> ScriptedMember<'a> {
     fn new(ask_scene: &'a AskScene, number: usize) -> Self {
         let name = format!("m{number}");
         let folder = ask_scene.scene.path(&format!("work/{name}"));
@@ -122,12 +122,12 @@ impl<'a> Desk<'a> {
 }
 
 /// Makes this many prompts fail, at all members at once.
-fn fail_prompts(desks: &[Desk<'_>], many: usize) {
+fn fail_prompts(members: &[ScriptedMember<'_>], many: usize) {
     std::thread::scope(|scope| {
-        for (place, desk) in desks.iter().enumerate() {
+        for (place, member) in members.iter().enumerate() {
             scope.spawn(move || {
-                for round in 0..many / desks.len() {
-                    desk.fail_prompts(
+                for round in 0..many / members.len() {
+                    member.fail_prompts(
                         PromptFailure::ALL[(place + round) % PromptFailure::ALL.len()],
                     );
                 }
@@ -152,11 +152,12 @@ fn quiet(scene: &Scene) -> Held {
 #[test]
 fn hundreds_of_failed_prompts_leave_everything_at_the_baseline() {
     let Some(ask_scene) = AskScene::new(Who::Root, Pen::Cgroup, &["ok"]) else { return };
-    let desks: Vec<_> = (0..MEMBERS).map(|number| Desk::new(&ask_scene, number)).collect();
+    let members: Vec<_> =
+        (0..MEMBERS).map(|number| ScriptedMember::new(&ask_scene, number)).collect();
     // The first ones fill the caches.
-    fail_prompts(&desks, MEMBERS * PromptFailure::ALL.len());
+    fail_prompts(&members, MEMBERS * PromptFailure::ALL.len());
     let before = quiet(&ask_scene.scene);
-    fail_prompts(&desks, MANY);
+    fail_prompts(&members, MANY);
     let mut after = quiet(&ask_scene.scene);
     eventually(&format!("it is as before: {before:?}"), || {
         after = held(&ask_scene.scene);
@@ -166,7 +167,7 @@ fn hundreds_of_failed_prompts_leave_everything_at_the_baseline() {
     assert_eq!(ask_scene.scene.sessions(), Vec::<Value>::new());
     let strays = ask_scene.scene.call_json(&["strays", "--json"]);
     assert_eq!(strays["strays"], Value::Array(Vec::new()), "{strays:#}");
-    drop(desks);
+    drop(members);
     ask_scene.end();
 }
 

@@ -36,7 +36,7 @@ while [ ! -e "$WORK/hour" ]; do sleep 0.02; done
 "#;
 
 /// The session under test and its scene.
-struct Story<'a> {
+struct Scenario<'a> {
     scene: &'a Scene,
     faults: &'a Faults,
     repo: Repo<'a>,
@@ -44,7 +44,7 @@ struct Story<'a> {
     id: String,
 }
 
-impl<'a> Story<'a> {
+impl<'a> Scenario<'a> {
     /// Creates a session that was ready once and has ended.
     #[track_caller]
     fn new(scene: &'a Scene, faults: &'a Faults) -> Self {
@@ -218,7 +218,7 @@ fn finished(clients: Vec<Running>) -> Vec<Ended> {
 /// R1, R2: with real processes and real git.
 fn a_slow_resume_leaves_no_ghost(who: Who, pen: Pen) {
     let Some((scene, faults)) = scene_with_points(who, pen) else { return };
-    let story = Story::new(&scene, &faults);
+    let story = Scenario::new(&scene, &faults);
     let clients = story.press();
     story.wait_up(&clients);
     faults.set_clock(OVERDUE);
@@ -250,7 +250,7 @@ fn a_slow_resume_leaves_no_ghost_as_another_user_in_a_subtree_pen() {
 /// The daemon is killed on the way: the clients ask its successor and get the same answer.
 fn a_slow_resume_leaves_no_ghost_over_a_crash(who: Who, pen: Pen, point: &str) {
     let Some((scene, faults)) = scene_with_points(who, pen) else { return };
-    let story = Story::new(&scene, &faults);
+    let story = Scenario::new(&scene, &faults);
     let early = point.starts_with("daemon.launch");
     if early {
         faults.arm(point);
@@ -304,7 +304,7 @@ fn a_daemon_that_is_killed_while_it_cleans_up_leaves_no_ghost() {
 #[test]
 fn four_requests_over_the_socket_get_the_same_answer() {
     let Some((scene, faults)) = scene_with_points(Who::Other, Pen::Subtree) else { return };
-    let story = Story::new(&scene, &faults);
+    let story = Scenario::new(&scene, &faults);
     let path = std::env::var("PATH").expect("a path");
     let request = json!({
         "after": story.id, "env": {"PATH": path}, "by": "a page",

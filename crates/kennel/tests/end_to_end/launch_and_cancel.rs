@@ -6,7 +6,7 @@ use kennel_testing::{
     Faults, Pen, Running, Scene, Who, eventually, everywhere, is_free, signal, skip,
 };
 
-use crate::crash_case::{Noted, Part, Story, Victims, all_points};
+use crate::crash_case::{Noted, Part, Scenario, Victims, all_points};
 
 const TIMEOUT: Duration = Duration::from_secs(20);
 
@@ -82,7 +82,7 @@ everywhere! {
 
 /// B2: also at the daemon's points, where it learns of the stop only afterwards.
 fn cancel_at_every_step(pen: Pen) {
-    for point in all_points().filter(|point| Story::passing(point) == Story::Launch) {
+    for point in all_points().filter(|point| Scenario::passing(point) == Scenario::Launch) {
         let Some((scene, faults)) = scene_with_points(Who::Root, pen) else { return };
         scene.call_ok(&["daemon", "start"]);
         let subject = Part::new("subject", false);

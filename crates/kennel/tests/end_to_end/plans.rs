@@ -26,7 +26,7 @@ impl PlanScene {
     }
 
     /// Creates an agent's folder with a script for each launch.
-    pub(crate) fn desk(&self, name: &str, script: &[&str]) {
+    pub(crate) fn script_agent(&self, name: &str, script: &[&str]) {
         for folder in [format!("work/{name}"), format!("work/{name}/claude")] {
             let path = self.scene.path(&folder);
             if !path.exists() {
@@ -118,27 +118,27 @@ prompt = "code says {{look.code}}, docs say {{look.docs}}"
 #[test]
 fn a_stage_sees_the_answers_of_the_one_before() {
     for (who, pen) in CASES {
-        let Some(office) = PlanScene::new(who, pen) else { continue };
-        office.desk("code", &["ok flock"]);
-        office.desk("docs", &["ok fcntl"]);
-        office.desk("planner", &["ok use flock"]);
-        let file = office.plan(RESEARCH);
-        let results = office.scene.path("work/results");
+        let Some(plan_scene) = PlanScene::new(who, pen) else { continue };
+        plan_scene.script_agent("code", &["ok flock"]);
+        plan_scene.script_agent("docs", &["ok fcntl"]);
+        plan_scene.script_agent("planner", &["ok use flock"]);
+        let file = plan_scene.plan(RESEARCH);
+        let results = plan_scene.scene.path("work/results");
         let results_text = results.to_str().expect("a plain path");
         let reported =
-            office.run(&file, &["--set", "topic=files", "--results", results_text]).wait();
+            plan_scene.run(&file, &["--set", "topic=files", "--results", results_text]).wait();
         assert_eq!(reported.code, 0, "{reported:?}");
         assert!(reported.stdout.contains("plan research"), "{reported:?}");
-        assert_eq!(office.launches("code"), ["look at files"]);
-        assert_eq!(office.launches("docs"), ["read on files"]);
-        assert_eq!(office.launches("planner"), ["code says flock, docs say fcntl"]);
+        assert_eq!(plan_scene.launches("code"), ["look at files"]);
+        assert_eq!(plan_scene.launches("docs"), ["read on files"]);
+        assert_eq!(plan_scene.launches("planner"), ["code says flock, docs say fcntl"]);
         let answer = fs::read_to_string(results.join("plan.planner.md")).expect("an answer");
         assert_eq!(answer, "use flock\n");
-        let plan = office.show("research");
+        let plan = plan_scene.show("research");
         assert_eq!(plan["state"], "succeeded", "{plan:#}");
         assert_eq!(plan["usage"]["output_tokens"], 15, "{plan:#}");
-        assert!(office.scene.call_ok(&["plan", "list"]).contains("3/3"));
-        office.end();
+        assert!(plan_scene.scene.call_ok(&["plan", "list"]).contains("3/3"));
+        plan_scene.end();
     }
 }
 
@@ -146,27 +146,27 @@ fn a_stage_sees_the_answers_of_the_one_before() {
 #[test]
 fn one_cancel_ends_every_running_agent() {
     for (who, pen) in CASES {
-        let Some(office) = PlanScene::new(who, pen) else { continue };
-        office.desk("code", &["leak hang"]);
-        office.desk("docs", &["leak hang"]);
-        office.desk("planner", &["ok"]);
-        let file = office.plan(RESEARCH);
-        let running = office.run(&file, &[]);
+        let Some(plan_scene) = PlanScene::new(who, pen) else { continue };
+        plan_scene.script_agent("code", &["leak hang"]);
+        plan_scene.script_agent("docs", &["leak hang"]);
+        plan_scene.script_agent("planner", &["ok"]);
+        let file = plan_scene.plan(RESEARCH);
+        let running = plan_scene.run(&file, &[]);
         eventually("both are at work", || {
-            office.launches("code").len() == 1 && office.launches("docs").len() == 1
+            plan_scene.launches("code").len() == 1 && plan_scene.launches("docs").len() == 1
         });
-        eventually("their trees are up", || office.scene.pids().len() == 6);
+        eventually("their trees are up", || plan_scene.scene.pids().len() == 6);
         running.signal("INT");
         let reported = running.wait();
         assert_eq!(reported.code, 130, "{reported:?}");
         assert_eq!(reported.stdout.matches("seen to be gone").count(), 2, "{reported:?}");
         assert!(reported.stdout.contains("skipped"), "{reported:?}");
-        for (pid, role) in office.scene.pids() {
+        for (pid, role) in plan_scene.scene.pids() {
             assert!(!alive(pid), "{role} lives");
         }
-        assert_eq!(office.launches("planner").len(), 0);
-        assert_eq!(office.scene.call_ok(&["strays"]), "no strays\n");
-        office.end();
+        assert_eq!(plan_scene.launches("planner").len(), 0);
+        assert_eq!(plan_scene.scene.call_ok(&["strays"]), "no strays\n");
+        plan_scene.end();
     }
 }
 
@@ -175,191 +175,191 @@ fn one_cancel_ends_every_running_agent() {
 #[test]
 fn one_cancel_reaches_what_a_failed_agent_left() {
     for (who, pen) in [(Who::Root, Pen::Cgroup), (Who::Other, Pen::Subtree)] {
-        let Some(office) = PlanScene::new(who, pen) else { continue };
-        office.desk("code", &["deaf crash"]);
-        office.desk("docs", &["leak hang"]);
-        office.desk("planner", &["ok"]);
+        let Some(plan_scene) = PlanScene::new(who, pen) else { continue };
+        plan_scene.script_agent("code", &["deaf crash"]);
+        plan_scene.script_agent("docs", &["leak hang"]);
+        plan_scene.script_agent("planner", &["ok"]);
         let may_fail = "cwd = \"code\"\non_failure = \"continue\"";
-        let file = office.plan(&RESEARCH.replace("cwd = \"code\"", may_fail));
-        let running = office.run(&file, &[]);
-        let deaf = || office.scene.pids().into_iter().find(|(_, role)| role == "deaf");
+        let file = plan_scene.plan(&RESEARCH.replace("cwd = \"code\"", may_fail));
+        let running = plan_scene.run(&file, &[]);
+        let deaf = || plan_scene.scene.pids().into_iter().find(|(_, role)| role == "deaf");
         eventually("one agent has crashed and the other works", || {
             let crashed = |session: &Value| session["exit"]["code"] == 3;
-            office.scene.sessions().iter().any(crashed) && office.scene.pids().len() >= 5
+            plan_scene.scene.sessions().iter().any(crashed) && plan_scene.scene.pids().len() >= 5
         });
         let (deaf, _) = deaf().expect("the process that ignores TERM has started");
         assert!(alive(deaf), "the cancel has nothing to reach");
         running.signal("INT");
         let report = running.wait();
         assert_eq!(report.code, 130, "{report:?}");
-        for (pid, role) in office.scene.pids() {
+        for (pid, role) in plan_scene.scene.pids() {
             assert!(!alive(pid), "{role} lives");
         }
         assert!(report.stdout.contains("failed"), "{report:?}");
-        assert_eq!(office.launches("planner").len(), 0);
-        assert_eq!(office.scene.call_ok(&["strays"]), "no strays\n");
-        office.end();
+        assert_eq!(plan_scene.launches("planner").len(), 0);
+        assert_eq!(plan_scene.scene.call_ok(&["strays"]), "no strays\n");
+        plan_scene.end();
     }
 }
 
 /// An agent that pauses before its next attempt has no process and is cancelled too.
 #[test]
 fn a_cancel_reaches_an_agent_that_pauses() {
-    let Some(office) = PlanScene::new(Who::Other, Pen::Subtree) else { return };
-    office.desk("code", &["overloaded"]);
-    office.desk("docs", &["leak hang"]);
-    office.desk("planner", &["ok"]);
-    let running = office.run(&office.plan(RESEARCH), &[]);
-    eventually("it pauses", || office.scene.call_ok(&["events"]).contains("retry_pending"));
+    let Some(plan_scene) = PlanScene::new(Who::Other, Pen::Subtree) else { return };
+    plan_scene.script_agent("code", &["overloaded"]);
+    plan_scene.script_agent("docs", &["leak hang"]);
+    plan_scene.script_agent("planner", &["ok"]);
+    let running = plan_scene.run(&plan_scene.plan(RESEARCH), &[]);
+    eventually("it pauses", || plan_scene.scene.call_ok(&["events"]).contains("retry_pending"));
     running.signal("INT");
     let reported = running.wait();
     assert_eq!(reported.code, 130, "{reported:?}");
-    let launches = office.launches("code").len();
-    assert_eq!(office.scene.call_ok(&["strays"]), "no strays\n");
-    office.end();
+    let launches = plan_scene.launches("code").len();
+    assert_eq!(plan_scene.scene.call_ok(&["strays"]), "no strays\n");
+    plan_scene.end();
     assert!(launches <= 2, "{launches}");
 }
 
 /// The death of its client cancels a plan.
 #[test]
 fn a_plan_ends_with_its_client() {
-    let Some(office) = PlanScene::new(Who::Other, Pen::Subtree) else { return };
-    office.desk("code", &["leak hang"]);
-    office.desk("docs", &["ok"]);
-    office.desk("planner", &["ok"]);
-    let file = office.plan(RESEARCH);
-    let running = office.run(&file, &[]);
-    eventually("one is at work", || office.launches("code").len() == 1);
+    let Some(plan_scene) = PlanScene::new(Who::Other, Pen::Subtree) else { return };
+    plan_scene.script_agent("code", &["leak hang"]);
+    plan_scene.script_agent("docs", &["ok"]);
+    plan_scene.script_agent("planner", &["ok"]);
+    let file = plan_scene.plan(RESEARCH);
+    let running = plan_scene.run(&file, &[]);
+    eventually("one is at work", || plan_scene.launches("code").len() == 1);
     running.signal("KILL");
     let _killed = running.wait_without_output();
-    eventually("it is cancelled", || office.show("research")["state"] == "cancelled");
-    office.end();
+    eventually("it is cancelled", || plan_scene.show("research")["state"] == "cancelled");
+    plan_scene.end();
 }
 
 /// A resume repeats failed agents, but not those that have answered.
 #[test]
 fn a_resume_runs_only_what_is_not_done() {
-    let Some(office) = PlanScene::new(Who::Other, Pen::Subtree) else { return };
-    office.desk("code", &["ok flock"]);
-    office.desk("docs", &["auth"]);
-    office.desk("planner", &["ok done"]);
-    let file = office.plan(RESEARCH);
-    let reported = office.run(&file, &[]).wait();
+    let Some(plan_scene) = PlanScene::new(Who::Other, Pen::Subtree) else { return };
+    plan_scene.script_agent("code", &["ok flock"]);
+    plan_scene.script_agent("docs", &["auth"]);
+    plan_scene.script_agent("planner", &["ok done"]);
+    let file = plan_scene.plan(RESEARCH);
+    let reported = plan_scene.run(&file, &[]).wait();
     assert_eq!(reported.code, 1, "{reported:?}");
     assert!(reported.stdout.contains("look.docs: auth"), "{reported:?}");
-    assert_eq!(office.launches("planner").len(), 0, "its stage never began");
-    office.desk("docs", &["ok fcntl"]);
-    let reported = office.call(&["resume", "research"]);
+    assert_eq!(plan_scene.launches("planner").len(), 0, "its stage never began");
+    plan_scene.script_agent("docs", &["ok fcntl"]);
+    let reported = plan_scene.call(&["resume", "research"]);
     assert_eq!(reported.code, 0, "{reported:?}");
-    assert_eq!(office.launches("code").len(), 1);
-    assert_eq!(office.launches("docs").len(), 2);
-    assert_eq!(office.launches("planner"), ["code says flock, docs say fcntl"]);
-    let again = office.call(&["resume", "research"]);
+    assert_eq!(plan_scene.launches("code").len(), 1);
+    assert_eq!(plan_scene.launches("docs").len(), 2);
+    assert_eq!(plan_scene.launches("planner"), ["code says flock, docs say fcntl"]);
+    let again = plan_scene.call(&["resume", "research"]);
     assert_eq!(again.code, 1, "{again:?}");
     assert!(again.stderr.contains("nothing is left"), "{again:?}");
-    office.end();
+    plan_scene.end();
 }
 
 /// A resume starts no agent and returns no answer before it is on record; from then on it continues by itself.
 #[test]
 fn a_resume_is_on_record_before_it_is_answered() {
     let Some((scene, faults)) = scene_with_points(Who::Other, Pen::Subtree) else { return };
-    let office = PlanScene::in_scene(scene);
-    office.desk("code", &["ok flock"]);
-    office.desk("docs", &["auth"]);
-    office.desk("planner", &["ok done"]);
-    assert_eq!(office.run(&office.plan(RESEARCH), &[]).wait().code, 1);
-    office.desk("docs", &["ok fcntl"]);
+    let plan_scene = PlanScene::in_scene(scene);
+    plan_scene.script_agent("code", &["ok flock"]);
+    plan_scene.script_agent("docs", &["auth"]);
+    plan_scene.script_agent("planner", &["ok done"]);
+    assert_eq!(plan_scene.run(&plan_scene.plan(RESEARCH), &[]).wait().code, 1);
+    plan_scene.script_agent("docs", &["ok fcntl"]);
     let point = "daemon.plan.resumed";
     faults.arm(point);
-    let mut running = office.start(&["resume", "-d", "research"]);
+    let mut running = plan_scene.start(&["resume", "-d", "research"]);
     let held = faults.wait_reached(point, Duration::from_secs(20)).expect("it is held");
     assert!(!running.has_ended(), "nobody is told yet");
-    assert_eq!(office.launches("docs").len(), 1, "nobody is asked yet");
+    assert_eq!(plan_scene.launches("docs").len(), 1, "nobody is asked yet");
     signal(held, "KILL");
     faults.disarm(point);
     let _told_or_not = running.wait();
-    let state = || office.show("research")["state"].as_str().expect("a state").to_owned();
+    let state = || plan_scene.show("research")["state"].as_str().expect("a state").to_owned();
     eventually("it goes on, and is over", || state() != "running");
     assert_eq!(state(), "succeeded");
-    assert_eq!(office.launches("docs").len(), 2);
-    office.end();
+    assert_eq!(plan_scene.launches("docs").len(), 2);
+    plan_scene.end();
 }
 
 /// A stage succeeds with as many agents as it needs; later agents learn of the others' failures.
 #[test]
 fn a_stage_may_need_some_of_its_agents() {
-    let Some(office) = PlanScene::new(Who::Root, Pen::Cgroup) else { return };
+    let Some(plan_scene) = PlanScene::new(Who::Root, Pen::Cgroup) else { return };
     let plan = RESEARCH.replace("name = \"look\"\n", "name = \"look\"\nneed = 1\n");
-    office.desk("code", &["crash"]);
-    office.desk("docs", &["ok fcntl"]);
-    office.desk("planner", &["ok done"]);
-    let reported = office.run(&office.plan(&plan), &[]).wait();
+    plan_scene.script_agent("code", &["crash"]);
+    plan_scene.script_agent("docs", &["ok fcntl"]);
+    plan_scene.script_agent("planner", &["ok done"]);
+    let reported = plan_scene.run(&plan_scene.plan(&plan), &[]).wait();
     assert_eq!(reported.code, 0, "{reported:?}");
-    let asked = &office.launches("planner")[0];
+    let asked = &plan_scene.launches("planner")[0];
     assert!(asked.contains("no answer from look.code") && asked.ends_with("docs say fcntl"));
     // An agent that may not fail ends all others.
-    office.desk("code", &["auth"]);
-    office.desk("docs", &["leak hang"]);
-    let reported = office.run(&office.plan(RESEARCH), &[]).wait();
+    plan_scene.script_agent("code", &["auth"]);
+    plan_scene.script_agent("docs", &["leak hang"]);
+    let reported = plan_scene.run(&plan_scene.plan(RESEARCH), &[]).wait();
     assert_eq!(reported.code, 1, "{reported:?}");
     assert_eq!(reported.stdout.matches("seen to be gone").count(), 1, "{reported:?}");
-    office.end();
+    plan_scene.end();
 }
 
 /// A plan has a timeout.
 #[test]
 fn a_plan_that_takes_too_long_is_ended() {
-    let Some(office) = PlanScene::new(Who::Other, Pen::Subtree) else { return };
+    let Some(plan_scene) = PlanScene::new(Who::Other, Pen::Subtree) else { return };
     let plan = RESEARCH.replace("name = \"research\"", "name = \"research\"\ntimeout = \"2s\"");
-    office.desk("code", &["hang"]);
-    office.desk("docs", &["ok"]);
-    office.desk("planner", &["ok"]);
-    let reported = office.run(&office.plan(&plan), &[]).wait();
+    plan_scene.script_agent("code", &["hang"]);
+    plan_scene.script_agent("docs", &["ok"]);
+    plan_scene.script_agent("planner", &["ok"]);
+    let reported = plan_scene.run(&plan_scene.plan(&plan), &[]).wait();
     assert_eq!(reported.code, 124, "{reported:?}");
-    office.end();
+    plan_scene.end();
 }
 
 /// An agent that ignores the stop at the timeout is killed with its whole tree.
 #[test]
 fn agents_left_at_the_timeout_are_killed() {
-    let Some(office) = PlanScene::new(Who::Other, Pen::Subtree) else { return };
+    let Some(plan_scene) = PlanScene::new(Who::Other, Pen::Subtree) else { return };
     let plan = RESEARCH.replace("name = \"research\"", "name = \"research\"\ntimeout = \"2s\"");
-    office.desk("code", &["ignore deaf hang"]);
-    office.desk("docs", &["ignore deaf hang"]);
-    office.desk("planner", &["ok"]);
-    let reported = office.run(&office.plan(&plan), &[]).wait();
+    plan_scene.script_agent("code", &["ignore deaf hang"]);
+    plan_scene.script_agent("docs", &["ignore deaf hang"]);
+    plan_scene.script_agent("planner", &["ok"]);
+    let reported = plan_scene.run(&plan_scene.plan(&plan), &[]).wait();
     assert_eq!(reported.code, 124, "{reported:?}");
-    assert_eq!(office.scene.pids().len(), 4);
-    for (pid, role) in office.scene.pids() {
+    assert_eq!(plan_scene.scene.pids().len(), 4);
+    for (pid, role) in plan_scene.scene.pids() {
         assert!(!alive(pid), "{role} lives");
     }
-    office.end();
+    plan_scene.end();
 }
 
 /// The timeout counts only while a daemon runs, and continues with the next daemon.
 #[test]
 fn a_plans_timeout_does_not_count_while_no_daemon_runs() {
-    let Some(office) = PlanScene::new(Who::Other, Pen::Subtree) else { return };
+    let Some(plan_scene) = PlanScene::new(Who::Other, Pen::Subtree) else { return };
     let limit = Duration::from_secs(6);
     let plan = RESEARCH.replace("name = \"research\"", "name = \"research\"\ntimeout = \"6s\"");
-    office.desk("code", &["hang"]);
-    office.desk("docs", &["hang"]);
-    office.desk("planner", &["ok"]);
+    plan_scene.script_agent("code", &["hang"]);
+    plan_scene.script_agent("docs", &["hang"]);
+    plan_scene.script_agent("planner", &["ok"]);
     let begun = Instant::now();
-    assert_eq!(office.run(&office.plan(&plan), &["-d"]).wait().code, 0);
-    eventually("both are at work", || office.scene.pids().len() == 2);
+    assert_eq!(plan_scene.run(&plan_scene.plan(&plan), &["-d"]).wait().code, 0);
+    eventually("both are at work", || plan_scene.scene.pids().len() == 2);
     eventually("some of it is spent", || begun.elapsed() > limit / 2);
-    Victims { daemon: true, keeper: false, yard: true }.kill(&office.scene, None);
+    Victims { daemon: true, keeper: false, yard: true }.kill(&plan_scene.scene, None);
     let gone = Instant::now();
     eventually("longer than its time", || gone.elapsed() > limit);
     let back = Instant::now();
-    assert_eq!(office.show("research")["state"], "running");
-    eventually("its time is over", || office.show("research")["state"] == "timed_out");
+    assert_eq!(plan_scene.show("research")["state"], "running");
+    eventually("its time is over", || plan_scene.show("research")["state"] == "timed_out");
     let rest = back.elapsed();
     assert!(rest < limit, "what was spent before counts: {rest:?}");
-    assert_eq!(office.launches("planner").len(), 0);
-    office.end();
+    assert_eq!(plan_scene.launches("planner").len(), 0);
+    plan_scene.end();
 }
 
 /// Whatever is killed at any step, the plan continues and no agent is asked twice.
@@ -375,14 +375,14 @@ fn a_plan_survives_a_daemon_crash() {
     ];
     for point in points {
         let Some((scene, faults)) = scene_with_points(Who::Other, Pen::Subtree) else { return };
-        let office = PlanScene::in_scene(scene);
-        office.desk("code", &["ok flock"]);
-        office.desk("docs", &["ok fcntl"]);
-        office.desk("planner", &["ok done"]);
+        let plan_scene = PlanScene::in_scene(scene);
+        plan_scene.script_agent("code", &["ok flock"]);
+        plan_scene.script_agent("docs", &["ok fcntl"]);
+        plan_scene.script_agent("planner", &["ok done"]);
         // Start a daemon first, so that the fault point does not stop its start.
-        office.scene.call_ok(&["ps"]);
+        plan_scene.scene.call_ok(&["ps"]);
         faults.arm(point);
-        let running = office.run(&office.plan(RESEARCH), &[]);
+        let running = plan_scene.run(&plan_scene.plan(RESEARCH), &[]);
         let held = faults.wait_reached(point, Duration::from_secs(20)).expect("it is held");
         signal(held, "KILL");
         faults.disarm(point);
@@ -390,25 +390,25 @@ fn a_plan_survives_a_daemon_crash() {
         if point == "daemon.plan.kept" {
             // It was not on record: it may run again or not.
             assert!(reported.code == 0 || reported.code == 207, "{point}: {reported:?}");
-            office.end();
+            plan_scene.end();
             continue;
         }
         // A launch in progress may have run, as far as the next daemon knows: it is repeated only on
         // request.
         if reported.code == 1 && reported.stdout.contains("may have run") {
-            let refused = office.call(&["resume", "research"]);
+            let refused = plan_scene.call(&["resume", "research"]);
             let goes_on = refused.code == 0;
             assert!(goes_on || refused.stderr.contains("--replay"), "{point}: {refused:?}");
-            let reported = office.call(&["resume", "--replay", "research"]);
+            let reported = plan_scene.call(&["resume", "--replay", "research"]);
             assert!(goes_on || reported.code == 0, "{point}: {reported:?}");
         } else {
             assert_eq!(reported.code, 0, "{point}: {reported:?}");
             for agent in ["code", "docs", "planner"] {
-                assert_eq!(office.launches(agent).len(), 1, "{point}: {agent}");
+                assert_eq!(plan_scene.launches(agent).len(), 1, "{point}: {agent}");
             }
         }
-        assert_eq!(office.show("research")["state"], "succeeded", "{point}");
-        office.end();
+        assert_eq!(plan_scene.show("research")["state"], "succeeded", "{point}");
+        plan_scene.end();
     }
 }
 
@@ -417,32 +417,32 @@ fn a_plan_survives_a_daemon_crash() {
 fn a_cancel_survives_a_daemon_crash() {
     for point in ["daemon.plan.cancelled", "daemon.judge.begun", "daemon.judge.judged"] {
         let Some((scene, faults)) = scene_with_points(Who::Other, Pen::Subtree) else { return };
-        let office = PlanScene::in_scene(scene);
-        office.desk("code", &["leak hang"]);
-        office.desk("docs", &["leak hang"]);
-        office.desk("planner", &["ok"]);
-        let running = office.run(&office.plan(RESEARCH), &[]);
-        eventually("their trees are up", || office.scene.pids().len() == 6);
+        let plan_scene = PlanScene::in_scene(scene);
+        plan_scene.script_agent("code", &["leak hang"]);
+        plan_scene.script_agent("docs", &["leak hang"]);
+        plan_scene.script_agent("planner", &["ok"]);
+        let running = plan_scene.run(&plan_scene.plan(RESEARCH), &[]);
+        eventually("their trees are up", || plan_scene.scene.pids().len() == 6);
         faults.arm(point);
         running.signal("INT");
         let held = faults.wait_reached(point, Duration::from_secs(20)).expect("it is held");
         signal(held, "KILL");
         faults.disarm(point);
         let reported = running.wait();
-        let events = office.scene.call_ok(&["events"]);
+        let events = plan_scene.scene.call_ok(&["events"]);
         assert_eq!(reported.code, 130, "{point}: {reported:?}\n{events}");
-        for (pid, role) in office.scene.pids() {
+        for (pid, role) in plan_scene.scene.pids() {
             assert!(!alive(pid), "{point}: {role} lives");
         }
-        assert_eq!(office.launches("planner").len(), 0);
-        office.end();
+        assert_eq!(plan_scene.launches("planner").len(), 0);
+        plan_scene.end();
     }
 }
 
 /// An invalid plan is refused before any agent starts, with the position of the mistake.
 #[test]
 fn an_invalid_plan_is_refused_with_the_position() {
-    let Some(office) = PlanScene::new(Who::Other, Pen::Subtree) else { return };
+    let Some(plan_scene) = PlanScene::new(Who::Other, Pen::Subtree) else { return };
     let cases = [
         (RESEARCH.replace("look.docs}}", "look.dosc}}"), "look.dosc"),
         (RESEARCH.replace("agent = \"claude\"\ncwd = \"code\"", "cwd = \"code\""), "neither"),
@@ -450,18 +450,18 @@ fn an_invalid_plan_is_refused_with_the_position() {
         (String::new(), "name"),
     ];
     for (text, what) in cases {
-        let reported = office.run(&office.plan(&text), &[]).wait();
+        let reported = plan_scene.run(&plan_scene.plan(&text), &[]).wait();
         assert_eq!(reported.code, 201, "{reported:?}");
         assert!(
             reported.stderr.contains(what) && reported.stderr.contains("plan.toml"),
             "{reported:?}"
         );
     }
-    let checked = office.run(&office.plan(RESEARCH), &["--check"]).wait();
+    let checked = plan_scene.run(&plan_scene.plan(RESEARCH), &["--check"]).wait();
     assert_eq!(checked.code, 0, "{checked:?}");
-    let reported = office.run(&office.plan(RESEARCH), &["--set", "tpoic=x"]).wait();
+    let reported = plan_scene.run(&plan_scene.plan(RESEARCH), &["--set", "tpoic=x"]).wait();
     assert_eq!(reported.code, 201, "{reported:?}");
     assert!(reported.stderr.contains("topic"), "{reported:?}");
-    assert_eq!(office.call(&["show", "none"]).code, 1);
-    office.end();
+    assert_eq!(plan_scene.call(&["show", "none"]).code, 1);
+    plan_scene.end();
 }

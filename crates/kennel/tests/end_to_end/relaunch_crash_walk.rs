@@ -14,7 +14,7 @@ const TIMEOUT: Duration = Duration::from_secs(20);
 
 /// What makes a process pass a point.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Story {
+enum Scenario {
     /// A client resumes a session.
     Resume,
     /// It fails and is restarted automatically.
@@ -23,7 +23,7 @@ enum Story {
     Turn,
 }
 
-impl Story {
+impl Scenario {
     fn passing(point: &str) -> Self {
         match point {
             "daemon.again.resumed" => Self::Resume,
@@ -84,7 +84,7 @@ fn is_settled(session: &Value) -> bool {
 fn tell(scene: &Scene, point: &'static str, victims: Victims) {
     let faults = Faults::new(scene);
     configure(scene, "daemon.max_live = 1\n");
-    let act = Story::passing(point).begin(scene, &faults, point);
+    let act = Scenario::passing(point).begin(scene, &faults, point);
     faults.wait_reached(point, TIMEOUT).unwrap_or_else(|| panic!("{point} is not passed"));
     let _killed = victims.kill(scene, None);
     faults.disarm(point);
@@ -98,13 +98,13 @@ fn tell(scene: &Scene, point: &'static str, victims: Victims) {
     let (ran, starts) = (sessions.iter().filter(ran).count(), starts(scene));
     assert!(starts <= ran, "{starts} starts: {sessions:#?}");
     assert!(starts <= 2, "more often than anybody asked for: {sessions:#?}");
-    if act.code == 0 && Story::passing(point) == Story::Resume {
+    if act.code == 0 && Scenario::passing(point) == Scenario::Resume {
         assert!(act.stdout.trim_end().ends_with("_2"), "{act:?}");
         assert_eq!(sessions.len(), 2, "{sessions:#?}");
     }
-    if !victims.yard && Story::passing(point) != Story::Resume {
+    if !victims.yard && Scenario::passing(point) != Scenario::Resume {
         // If the yard lives, nothing is lost: an accepted launch runs.
-        let launches = if Story::passing(point) == Story::Restart { 2 } else { 1 };
+        let launches = if Scenario::passing(point) == Scenario::Restart { 2 } else { 1 };
         let promised = act.code == 0;
         assert!(starts == launches || !promised, "{starts} starts: {act:?} {sessions:#?}");
     }

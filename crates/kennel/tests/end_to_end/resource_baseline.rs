@@ -102,10 +102,12 @@ fn ended_sessions_hold_no_terminal() {
         let live = scene.run_command(&["-d", "-t", "--name", "live"], &[&agent, "sleep"]);
         assert_eq!(Running::start(live).wait().code, 0);
         eventually("a live session holds its terminal", || terminals(&scene) > 0);
-        let ends: [&[&str]; 3] = [&["true"], &["false"], &["/no/such/program"]];
+        let ends: [(&[&str], i32); 3] =
+            [(&["true"], 0), (&["false"], 0), (&["/no/such/program"], 204)];
         for round in 0..30 {
             let flags = ["-d", "-t", "--name", &format!("ended-{round}")];
-            Running::start(scene.run_command(&flags, ends[round % ends.len()])).wait();
+            let (argv, code) = ends[round % ends.len()];
+            assert_eq!(Running::start(scene.run_command(&flags, argv)).wait().code, code);
         }
         scene.call_ok(&["stop", "live"]);
         eventually("no process of Kennel holds a terminal", || terminals(&scene) == 0);

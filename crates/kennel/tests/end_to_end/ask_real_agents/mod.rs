@@ -15,15 +15,15 @@ use mock_llm::Cli;
 use setup::RealAgentScene;
 
 /// One scenario with an agent and its expected result.
-type Story = fn(&RealAgentScene);
+type Scenario = fn(&RealAgentScene);
 
 /// Sets up an agent, runs the scenarios, and checks that nothing is left.
-fn tell(cli: Cli, who: Who, pen: Pen, stories: &[Story]) {
-    let Some(office) = RealAgentScene::open(cli, who, pen) else { return };
+fn tell(cli: Cli, who: Who, pen: Pen, stories: &[Scenario]) {
+    let Some(agent_scene) = RealAgentScene::open(cli, who, pen) else { return };
     for story in stories {
-        story(&office);
+        story(&agent_scene);
     }
-    office.close();
+    agent_scene.close();
 }
 
 /// The tests of an agent, with the scenarios of each.

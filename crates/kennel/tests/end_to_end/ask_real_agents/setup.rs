@@ -52,10 +52,10 @@ impl RealAgentScene {
         let program = scene.within_reach(&program);
         fs::create_dir(scene.path("bin")).expect("mkdir");
         symlink(&program, scene.path("bin").join(cli.name())).expect("a link");
-        let office = Self { scene, server, cli, program, mark };
+        let agent_scene = Self { scene, server, cli, program, mark };
         // Creates its folder with its configuration.
-        let _environment = office.surroundings("ok");
-        let folder = office.home().join("work");
+        let _environment = agent_scene.surroundings("ok");
+        let folder = agent_scene.home().join("work");
         let folder = folder.to_str().expect("a plain path");
         let mut args = vec!["member", "add", "anna", "--agent", cli.name(), "--cwd", folder];
         args.extend(["--permissions", "all"]);
@@ -66,8 +66,8 @@ impl RealAgentScene {
             Cli::Gemini => &["--model", "gemini-2.5-flash"],
             Cli::Opencode => &["--arg", "--title=mock"],
         });
-        office.scene.call_ok(&args);
-        Some(office)
+        agent_scene.scene.call_ok(&args);
+        Some(agent_scene)
     }
 
     pub(super) fn home(&self) -> PathBuf {
@@ -284,8 +284,8 @@ impl RealAgentScene {
 /// Digits that no other running test has.
 fn unique_mark() -> String {
     static OFFICES: AtomicU32 = AtomicU32::new(0);
-    let office = OFFICES.fetch_add(1, Ordering::Relaxed);
-    format!("{:08}{office:03}", std::process::id())
+    let agent_scene = OFFICES.fetch_add(1, Ordering::Relaxed);
+    format!("{:08}{agent_scene:03}", std::process::id())
 }
 
 /// Two processes that escape the tool, one without an environment; both ignore TERM.

@@ -33,16 +33,16 @@ const TOLD: [(&str, &[&str]); 3] = [
 
 /// A repository with the documentation's plan in it, and two agents.
 struct Repository {
-    office: RealAgentScene,
+    agent_scene: RealAgentScene,
     codex: PathBuf,
 }
 
 impl Repository {
     fn open() -> Option<Self> {
         let codex = installed_agent("codex")?;
-        let office = RealAgentScene::open(Cli::Claude, Who::Root, Pen::Cgroup)?;
-        symlink(&codex, office.scene.path("bin/codex")).expect("a link");
-        let repository = Self { office, codex };
+        let agent_scene = RealAgentScene::open(Cli::Claude, Who::Root, Pen::Cgroup)?;
+        symlink(&codex, agent_scene.scene.path("bin/codex")).expect("a link");
+        let repository = Self { agent_scene, codex };
         let folder = repository.folder();
         fs::create_dir_all(folder.join("docs/plans")).expect("mkdir");
         let plan = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/plans/research.toml");
@@ -53,22 +53,22 @@ impl Repository {
     }
 
     fn folder(&self) -> PathBuf {
-        self.office.home().join("work")
+        self.agent_scene.home().join("work")
     }
 
     /// The environment with a scenario for each of the two.
     fn surroundings(&self, claude: &str, codex: &str) -> BTreeMap<OsString, OsString> {
-        let (server, home) = (&self.office.server, self.office.home());
+        let (server, home) = (&self.agent_scene.server, self.agent_scene.home());
         let other = Cli::Codex.invocation(&self.codex, server, codex, &home);
         let mut env = other.expect("its configuration can be written").env;
-        env.extend(self.office.surroundings(claude));
+        env.extend(self.agent_scene.surroundings(claude));
         env
     }
 
     /// Runs a block of the page as a shell would, until the first line that fails.
     #[track_caller]
     fn run(&self, script: &str, claude: &str, codex: &str) -> Ended {
-        let scene = &self.office.scene;
+        let scene = &self.agent_scene.scene;
         let mut command = scene.command(Path::new("/bin/sh"));
         let mut env = self.surroundings(claude, codex);
         let path = env.remove(&OsString::from("PATH")).expect("a PATH");
@@ -81,7 +81,7 @@ impl Repository {
     }
 
     fn plan(&self) -> Value {
-        self.office.scene.call_json(&["plan", "show", "--json", "research"])
+        self.agent_scene.scene.call_json(&["plan", "show", "--json", "research"])
     }
 
     /// The answer of each agent from the result files; all differ.
@@ -102,7 +102,7 @@ impl Repository {
     /// The requests to the models for an agent, after this many requests in total.
     fn asked(&self, agent: &str, after: usize) -> Vec<String> {
         let (_, words) = AGENTS.iter().find(|(name, _)| *name == agent).expect("one of ours");
-        let requests = self.office.server.requests().into_iter().skip(after);
+        let requests = self.agent_scene.server.requests().into_iter().skip(after);
         requests.map(|request| request.body).filter(|body| body.contains(words)).collect()
     }
 
@@ -156,7 +156,7 @@ fn the_documented_plan_is_run_cancelled_and_resumed() {
     assert_eq!(file["state"], "succeeded", "{file:#}");
 
     // Two of the three hang, one has answered.
-    let before = repository.office.server.requests().len();
+    let before = repository.agent_scene.server.requests().len();
     repository.run(begun, "hang", "numbered");
     eventually("two wait for their model, and one has answered", || {
         let waiting = ["research.codebase", "research.risks"];
@@ -172,5 +172,5 @@ fn the_documented_plan_is_run_cancelled_and_resumed() {
     assert_eq!(plan["state"], "succeeded", "{plan:#}");
     assert_eq!(repository.asked("research.history", before).len(), 1, "it has answered before");
     assert_eq!(repository.asked("research.risks", before).len(), 2, "it was cancelled");
-    repository.office.close();
+    repository.agent_scene.close();
 }

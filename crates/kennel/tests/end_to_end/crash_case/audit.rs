@@ -8,7 +8,7 @@ use kennel_testing::{Ended, Pen, Process, Scene, alive, eventually, is_free, loo
 use serde_json::Value;
 
 use super::part::{CODE, Noted, Part};
-use super::story::Story;
+use super::story::Scenario;
 use super::victims::Victims;
 use crate::journal::Journal;
 use crate::worktrees::Repo;
@@ -25,7 +25,7 @@ const OUTCOME_IS_SAFE: [&str; 5] =
 
 pub(crate) struct Audit<'a> {
     pub(crate) scene: &'a Scene,
-    pub(crate) story: Story,
+    pub(crate) story: Scenario,
     pub(crate) point: &'static str,
     pub(crate) victims: Victims,
     pub(crate) bystander: Part,
@@ -47,7 +47,7 @@ impl Audit<'_> {
         let sessions = self.settle();
         self.check_processes(&sessions);
         self.check_answers(&sessions);
-        if !self.bystander_harmed && self.story != Story::Shutdown {
+        if !self.bystander_harmed && self.story != Scenario::Shutdown {
             let bystander = self.bystander.find(&sessions).expect("the bystander is on record");
             assert_eq!(bystander["phase"], "running", "the bystander was hit");
         }
@@ -79,7 +79,7 @@ impl Audit<'_> {
         let pid = session["pid"].as_i64().and_then(|pid| i32::try_from(pid).ok());
         match session["phase"].as_str() {
             // Its timeout will expire soon.
-            Some("running") if self.story == Story::Overdue && session["name"] == "subject" => {
+            Some("running") if self.story == Scenario::Overdue && session["name"] == "subject" => {
                 false
             }
             Some("running") => session["wanted"] == "running" && pid.is_some_and(alive),
@@ -135,28 +135,33 @@ impl Audit<'_> {
         let Some(act) = self.acts.last().filter(|act| act.code == 0) else { return };
         let phase = subject.map(|session| session["phase"].as_str().unwrap_or_default());
         match self.story {
-            Story::Launch
-            | Story::Worktree
-            | Story::Exit
-            | Story::WorktreeExit
-            | Story::Ready
-            | Story::Overdue => {
+            Scenario::Launch
+            | Scenario::Worktree
+            | Scenario::Exit
+            | Scenario::WorktreeExit
+            | Scenario::Ready
+            | Scenario::Overdue => {
                 let id = subject.map(|session| session["id"].clone());
                 assert_eq!(id, Some(Value::from(act.stdout.trim_end())), "{act:?}");
             }
-            Story::Cancel | Story::Stop => {
+            Scenario::Cancel | Scenario::Stop => {
                 // A session cancelled before it was on record does not exist.
                 assert!(matches!(phase, None | Some("cleaned")), "{act:?}: {phase:?}");
             }
-            Story::Removal => assert_eq!(phase, None, "{act:?}"),
-            Story::Shutdown => assert_eq!(phase, Some("cleaned"), "{act:?}"),
-            Story::Restart if !self.subject_harmed => assert_eq!(phase, Some("running"), "{act:?}"),
-            Story::Report if !self.subject_harmed => {
+            Scenario::Removal => assert_eq!(phase, None, "{act:?}"),
+            Scenario::Shutdown => assert_eq!(phase, Some("cleaned"), "{act:?}"),
+            Scenario::Restart if !self.subject_harmed => {
+                assert_eq!(phase, Some("running"), "{act:?}")
+            }
+            Scenario::Report if !self.subject_harmed => {
                 let reported = subject.map(|session| session["activity"].clone());
                 assert_eq!(reported, Some("busy".into()), "{act:?}");
             }
-            Story::Report => {}
-            Story::Restart | Story::SpareDeath | Story::KeeperDeath | Story::Adoption => {}
+            Scenario::Report => {}
+            Scenario::Restart
+            | Scenario::SpareDeath
+            | Scenario::KeeperDeath
+            | Scenario::Adoption => {}
         }
     }
 
@@ -178,7 +183,7 @@ impl Audit<'_> {
     fn check_end(&self, part: &Part, sessions: &[Value], harmed: bool, before: &Journal) {
         let noted = part.noted(self.scene);
         let Some(session) = part.find(sessions) else {
-            let removed = self.story == Story::Removal && part.name == "subject";
+            let removed = self.story == Scenario::Removal && part.name == "subject";
             assert!(removed || noted == Noted::Nothing, "it ran, and is on no record");
             return;
         };
@@ -188,7 +193,7 @@ impl Audit<'_> {
         assert!(!folder.join("token").exists(), "the token of {session:#}");
         eventually("its lock is free", || is_free(&folder.join("lock")));
         self.check_exit(session, noted, harmed);
-        if self.story == Story::Removal && part.name == "subject" {
+        if self.story == Scenario::Removal && part.name == "subject" {
             return; // its folder may be removed before its row
         }
         check_output(&folder, before, session, harmed);
@@ -214,7 +219,7 @@ impl Audit<'_> {
             "unknown" => {
                 // Neither keeper nor kernel could report it: the keeper is dead, and with it the pidfd.
                 assert!(harmed, "its keeper could tell: {session:#}");
-                let replaced = matches!(self.story, Story::Adoption | Story::Restart);
+                let replaced = matches!(self.story, Scenario::Adoption | Scenario::Restart);
                 // An agent that died before its exec has a status that is not the program's.
                 let untold = replaced || noted == Noted::Nothing;
                 let holder_died = self.victims.daemon || self.yard_killed || untold;

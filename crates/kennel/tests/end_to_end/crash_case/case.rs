@@ -7,7 +7,7 @@ use kennel_testing::{Ended, Faults, Pen, Process, Running, Scene, Who, eventuall
 
 use super::audit::Audit;
 use super::part::Part;
-use super::story::Story;
+use super::story::Scenario;
 use super::victims::{Victims, keepers};
 use crate::journal::Journal;
 use crate::worktrees::Repo;
@@ -37,7 +37,7 @@ impl Case {
 
     fn tell(self, scene: &Scene) {
         let faults = Faults::new(scene);
-        let story = Story::passing(self.point);
+        let story = Scenario::passing(self.point);
         let bystander = Part::new("bystander", false);
         let repo = story.has_worktree().then(|| Repo::new(scene));
         let subject = Part::new("subject", story.ends_by_itself())
@@ -56,7 +56,7 @@ impl Case {
         let folder = other_folder(scene, &bystander_id);
         let before = [Some(scene.session_folder(&bystander_id)), folder.clone()]
             .map(|folder| folder.map(|folder| Journal::read(&folder)).unwrap_or_default());
-        if story == Story::KeeperDeath && self.pen == Pen::Subtree {
+        if story == Scenario::KeeperDeath && self.pen == Pen::Subtree {
             // If the yard is dead too, processes that it had not ended can't be observed.
             let yard = scene.yard();
             let is_orphan =
@@ -80,7 +80,7 @@ impl Case {
             bystander,
             subject,
             bystander_harmed: killed.keeper == Some(bystander_keeper),
-            subject_harmed: story == Story::KeeperDeath
+            subject_harmed: story == Scenario::KeeperDeath
                 || killed.keeper.is_some_and(|pid| pid != bystander_keeper),
             yard_killed: killed.yard.is_some(),
             repo: repo.as_ref(),

@@ -9,7 +9,7 @@ mod victims;
 
 pub(crate) use case::Case;
 pub(crate) use part::{Noted, Part};
-pub(crate) use story::Story;
+pub(crate) use story::Scenario;
 pub(crate) use victims::Victims;
 
 /// Every named point of keeper, yard and daemon that a session with a single immediate launch passes.

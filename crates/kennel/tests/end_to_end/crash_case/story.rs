@@ -14,7 +14,7 @@ const BEFORE_LAUNCH: &str = "keeper.hello";
 
 /// One scenario. Each has a bystander: another session that runs all the time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Story {
+pub(crate) enum Scenario {
     /// A session is launched.
     Launch,
     /// It is stopped before its agent runs.
@@ -47,7 +47,7 @@ pub(crate) enum Story {
     Shutdown,
 }
 
-impl Story {
+impl Scenario {
     /// The scenario that passes this point.
     pub(crate) fn passing(point: &str) -> Self {
         let (who, rest) = point.split_once('.').expect("WHO.POINT");
