@@ -8,7 +8,7 @@ use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType};
 
-use crate::protocol::{LONGEST, Report, Request, YardReport, YardRequest};
+use crate::protocol::{KeeperReport, KeeperRequest, LONGEST, YardReport, YardRequest};
 
 /// A keeper's socket in its session's folder.
 pub const KEEPER_SOCKET: &str = "keeper.sock";
@@ -20,7 +20,7 @@ pub(crate) const BACKLOG: i32 = 1024;
 
 /// Why nothing can be heard.
 #[derive(Debug, thiserror::Error)]
-pub enum ClientError {
+pub enum KeeperClientError {
     /// The other side is gone.
     #[error("the other side is gone")]
     Closed,
@@ -58,20 +58,20 @@ impl KeeperClient {
     /// Sends a request, without waiting.
     ///
     /// # Errors
-    /// See [`ClientError`].
-    pub fn send(&self, request: &Request) -> Result<(), ClientError> {
+    /// See [`KeeperClientError`].
+    pub fn send(&self, request: &KeeperRequest) -> Result<(), KeeperClientError> {
         delivered(self.0.send(&request.encode(), &[])?)
     }
 
     /// Sends a request with descriptors, without waiting.
     ///
     /// # Errors
-    /// See [`ClientError`].
+    /// See [`KeeperClientError`].
     pub fn send_with(
         &self,
-        request: &Request,
+        request: &KeeperRequest,
         descriptors: &[BorrowedFd<'_>],
-    ) -> Result<(), ClientError> {
+    ) -> Result<(), KeeperClientError> {
         delivered(self.0.send(&request.encode(), descriptors)?)
     }
 
@@ -88,10 +88,10 @@ impl KeeperClient {
     /// The next report, if one is there, with the descriptors that came along.
     ///
     /// # Errors
-    /// See [`ClientError`].
-    pub fn receive(&self) -> Result<Option<(Report, Vec<OwnedFd>)>, ClientError> {
+    /// See [`KeeperClientError`].
+    pub fn receive(&self) -> Result<Option<(KeeperReport, Vec<OwnedFd>)>, KeeperClientError> {
         let Some((bytes, descriptors)) = received(self.0.receive()?)? else { return Ok(None) };
-        Ok(Some((Report::decode(&bytes)?, descriptors)))
+        Ok(Some((KeeperReport::decode(&bytes)?, descriptors)))
     }
 }
 
@@ -129,30 +129,30 @@ impl YardClient {
     /// Sends a request, without waiting.
     ///
     /// # Errors
-    /// See [`ClientError`].
+    /// See [`KeeperClientError`].
     pub fn send(
         &self,
         request: &YardRequest,
         descriptors: &[BorrowedFd<'_>],
-    ) -> Result<(), ClientError> {
+    ) -> Result<(), KeeperClientError> {
         delivered(self.0.send(&request.encode(), descriptors)?)
     }
 
     /// The next report, if one is there.
     ///
     /// # Errors
-    /// See [`ClientError`].
-    pub fn receive(&self) -> Result<Option<YardReport>, ClientError> {
+    /// See [`KeeperClientError`].
+    pub fn receive(&self) -> Result<Option<YardReport>, KeeperClientError> {
         Ok(self.receive_with_descriptors()?.map(|(report, _)| report))
     }
 
     /// The same, with the descriptors that came along.
     ///
     /// # Errors
-    /// See [`ClientError`].
+    /// See [`KeeperClientError`].
     pub fn receive_with_descriptors(
         &self,
-    ) -> Result<Option<(YardReport, Vec<OwnedFd>)>, ClientError> {
+    ) -> Result<Option<(YardReport, Vec<OwnedFd>)>, KeeperClientError> {
         let Some((bytes, descriptors)) = received(self.0.receive()?)? else { return Ok(None) };
         Ok(Some((YardReport::decode(&bytes)?, descriptors)))
     }
@@ -170,21 +170,21 @@ impl AsRawFd for YardClient {
     }
 }
 
-fn delivered(delivery: Delivery) -> Result<(), ClientError> {
+fn delivered(delivery: Delivery) -> Result<(), KeeperClientError> {
     match delivery {
         Delivery::Sent => Ok(()),
-        Delivery::Full => Err(ClientError::Full),
-        Delivery::Closed => Err(ClientError::Closed),
+        Delivery::Full => Err(KeeperClientError::Full),
+        Delivery::Closed => Err(KeeperClientError::Closed),
     }
 }
 
-type Message = (Vec<u8>, Vec<OwnedFd>);
+type WireMessageParts = (Vec<u8>, Vec<OwnedFd>);
 
-fn received(received: Received) -> Result<Option<Message>, ClientError> {
+fn received(received: Received) -> Result<Option<WireMessageParts>, KeeperClientError> {
     match received {
         Received::Message(bytes, descriptors) => Ok(Some((bytes, descriptors))),
         Received::Nothing => Ok(None),
-        Received::End => Err(ClientError::Closed),
+        Received::End => Err(KeeperClientError::Closed),
     }
 }
 

@@ -18,5 +18,5 @@ mod keeper;
 pub mod protocol;
 pub mod yard;
 
-pub use client::{ClientError, KEEPER_SOCKET, KeeperClient, YARD_SOCKET, YardClient};
+pub use client::{KEEPER_SOCKET, KeeperClient, KeeperClientError, YARD_SOCKET, YardClient};
 pub use keeper::POINTS as KEEPER_POINTS;

@@ -13,10 +13,11 @@ use std::process::{Command, ExitCode};
 use std::time::{Duration, Instant};
 
 use kennel_keeper::protocol::{
-    Cause, LaunchOrder, OutcomeFile, Report, Request, Role, Stage, Stdin, YardReport, YardRequest,
+    Cause, KeeperReport, KeeperRequest, LaunchOrder, LaunchStage, OutcomeFile, PeerRole, Stdin,
+    YardReport, YardRequest,
 };
 use kennel_keeper::yard::{self, YardConfig};
-use kennel_keeper::{ClientError, KeeperClient, YardClient};
+use kennel_keeper::{KeeperClient, KeeperClientError, YardClient};
 use kennel_pen::holder::HeldKind;
 use kennel_pen::wire::Channel;
 use kennel_pen::{HomeId, PenName, SessionId, Status};
@@ -189,7 +190,7 @@ impl Daemon {
         let YardReport::Forked { key: 7, pid } = self.yard_says() else { panic!("not forked") };
         let keeper = Some(KeeperClient::over(ours));
         let mut launch = Launch { folder: order.folder.clone(), lock: path, keeper, pid };
-        assert!(matches!(launch.says(), Report::Hello { .. }));
+        assert!(matches!(launch.says(), KeeperReport::Hello { .. }));
         launch
     }
 
@@ -198,9 +199,9 @@ impl Daemon {
     fn give(&mut self, keeper: &mut Launch, order: &LaunchOrder) {
         let (memfd, lock, path) = prepared(order);
         let client = keeper.keeper.as_ref().unwrap();
-        client.send_with(&Request::Keep, &[memfd.as_fd(), lock.as_fd()]).unwrap();
+        client.send_with(&KeeperRequest::Keep, &[memfd.as_fd(), lock.as_fd()]).unwrap();
         (keeper.folder, keeper.lock) = (order.folder.clone(), path);
-        assert!(matches!(keeper.says(), Report::Hello { .. }));
+        assert!(matches!(keeper.says(), KeeperReport::Hello { .. }));
     }
 
     fn yard_says(&mut self) -> YardReport {
@@ -246,11 +247,11 @@ fn wait(fd: impl AsFd) {
 
 impl Launch {
     #[track_caller]
-    fn says(&mut self) -> Report {
+    fn says(&mut self) -> KeeperReport {
         says(self.keeper.as_ref().unwrap()).0
     }
 
-    fn tell(&self, request: &Request) {
+    fn tell(&self, request: &KeeperRequest) {
         self.keeper.as_ref().unwrap().send(request).unwrap();
     }
 
@@ -272,19 +273,19 @@ impl Launch {
     /// From Go to the open gate.
     #[track_caller]
     fn run(&mut self) -> i32 {
-        self.tell(&Request::Go);
+        self.tell(&KeeperRequest::Go);
         let (born, descriptors) = says(self.keeper.as_ref().unwrap());
-        let Report::Born { identity, .. } = born else { panic!("{born:?}") };
+        let KeeperReport::Born { identity, .. } = born else { panic!("{born:?}") };
         assert_eq!(descriptors.len(), 1, "the agent's handle");
-        self.tell(&Request::Open);
-        assert_eq!(self.says(), Report::Running);
+        self.tell(&KeeperRequest::Open);
+        assert_eq!(self.says(), KeeperReport::Running);
         identity.pid
     }
 
     #[track_caller]
     fn gone(&mut self) -> kennel_keeper::protocol::Outcome {
         loop {
-            if let Report::Gone(outcome) = self.says() {
+            if let KeeperReport::Gone(outcome) = self.says() {
                 return outcome;
             }
         }
@@ -297,9 +298,9 @@ impl Launch {
 
     fn output(&self) -> Vec<u8> {
         let mut reader =
-            kennel_keeper::journal::Reader::open(&self.folder.join("journal")).unwrap();
+            kennel_keeper::journal::JournalReader::open(&self.folder.join("journal")).unwrap();
         let mut all = Vec::new();
-        while let kennel_keeper::journal::Item::Data { data, .. } = reader.next().unwrap() {
+        while let kennel_keeper::journal::JournalItem::Data { data, .. } = reader.next().unwrap() {
             all.extend_from_slice(data);
         }
         all
@@ -307,7 +308,7 @@ impl Launch {
 }
 
 #[track_caller]
-fn says(keeper: &KeeperClient) -> (Report, Vec<OwnedFd>) {
+fn says(keeper: &KeeperClient) -> (KeeperReport, Vec<OwnedFd>) {
     loop {
         if let Some(report) = keeper.receive().unwrap() {
             return report;
@@ -344,7 +345,7 @@ fn runs_to_its_end(daemon: &mut Daemon) {
     lines.sort();
     assert_eq!(lines, [&b""[..], b"err", b"out"]);
     assert!(!launch.is_lock_free(), "it waits for the release");
-    launch.tell(&Request::Release);
+    launch.tell(&KeeperRequest::Release);
     assert_eq!(daemon.keeper_ended(&mut launch), ("exited with code 0".into(), Vec::new()));
 }
 
@@ -355,20 +356,20 @@ fn dismissed(daemon: &mut Daemon) {
         let order = daemon.order(name, &script);
         let mut launch = daemon.fork(&order);
         if late {
-            launch.tell(&Request::Go);
-            assert!(matches!(launch.says(), Report::Born { .. }));
+            launch.tell(&KeeperRequest::Go);
+            assert!(matches!(launch.says(), KeeperReport::Born { .. }));
         }
-        launch.tell(&Request::Dismiss);
+        launch.tell(&KeeperRequest::Dismiss);
         let outcome = launch.gone();
         assert_eq!((outcome.status, outcome.cause), (None, Cause::Dismissed));
-        launch.tell(&Request::Release);
+        launch.tell(&KeeperRequest::Release);
         daemon.keeper_ended(&mut launch);
     }
     // A daemon that vanishes says no as well.
     let order = daemon.order("c", &script);
     let mut launch = daemon.fork(&order);
-    launch.tell(&Request::Go);
-    assert!(matches!(launch.says(), Report::Born { .. }));
+    launch.tell(&KeeperRequest::Go);
+    assert!(matches!(launch.says(), KeeperReport::Born { .. }));
     launch.keeper = None;
     daemon.keeper_ended(&mut launch);
     let outcome = OutcomeFile::read(&launch.folder.join("outcome")).unwrap().unwrap();
@@ -380,13 +381,13 @@ fn not_there(daemon: &mut Daemon) {
     let mut order = daemon.order("a", "");
     order.argv = vec!["/no/such/program".into()];
     let mut launch = daemon.fork(&order);
-    launch.tell(&Request::Go);
-    assert!(matches!(launch.says(), Report::Born { .. }));
-    launch.tell(&Request::Open);
+    launch.tell(&KeeperRequest::Go);
+    assert!(matches!(launch.says(), KeeperReport::Born { .. }));
+    launch.tell(&KeeperRequest::Open);
     let outcome = launch.gone();
     let Cause::Failed { code: 204, why } = outcome.cause else { panic!("{outcome:?}") };
     assert!(why.contains("/no/such/program"), "{why}");
-    launch.tell(&Request::Release);
+    launch.tell(&KeeperRequest::Release);
     daemon.keeper_ended(&mut launch);
 }
 
@@ -402,13 +403,13 @@ fn stop_reaches_all(daemon: &mut Daemon) {
     }
     let text = String::from_utf8(launch.output()).unwrap();
     let daemonized: i32 = text.lines().find_map(|line| line.parse().ok()).unwrap();
-    launch.tell(&Request::Stop { grace: Some(Duration::from_millis(200)) });
-    assert_eq!(launch.says(), Report::Ending);
+    launch.tell(&KeeperRequest::Stop { grace: Some(Duration::from_millis(200)) });
+    assert_eq!(launch.says(), KeeperReport::Ending);
     let outcome = launch.gone();
     assert!(matches!(outcome.status, Some(Status::Signal { signal: 9, .. })), "{outcome:?}");
     assert_eq!(outcome.cause, Cause::Stopped);
     assert!(!exists(daemonized));
-    launch.tell(&Request::Release);
+    launch.tell(&KeeperRequest::Release);
     daemon.keeper_ended(&mut launch);
 }
 
@@ -477,44 +478,44 @@ fn killed_keeper(daemon: &mut Daemon) {
         assert!(!exists(agent) && !exists(orphan));
         assert!(exists(bystander_agent) && exists(bystander.pid), "none of the dead one's");
     }
-    bystander.tell(&Request::Kill);
+    bystander.tell(&KeeperRequest::Kill);
     bystander.gone();
-    bystander.tell(&Request::Release);
+    bystander.tell(&KeeperRequest::Release);
     daemon.keeper_ended(&mut bystander);
 }
 
 fn anyone_may_ask(daemon: &mut Daemon) {
     let order = daemon.order("a", "read line; echo got $line; sleep 1000");
     let mut launch = daemon.fork(&LaunchOrder { stdin: Stdin::Pipe, ..order });
-    launch.tell(&Request::Go);
-    assert!(matches!(launch.says(), Report::Born { .. }));
+    launch.tell(&KeeperRequest::Go);
+    assert!(matches!(launch.says(), KeeperReport::Born { .. }));
     let client = launch.visit();
-    client.send(&Request::Status).unwrap();
-    let Report::State(state) = says(&client).0 else { panic!("no state") };
-    assert_eq!(state.stage, Stage::Gated);
-    client.send(&Request::Open).unwrap();
-    assert!(matches!(says(&client).0, Report::Refused(_)), "not without a hello");
-    client.send(&Request::Hello { version: 1, role: Role::Client }).unwrap();
-    assert!(matches!(says(&client).0, Report::Hello { version: 1, .. }));
-    client.send(&Request::Open).unwrap();
-    assert!(matches!(says(&client).0, Report::Refused(_)), "not even then");
-    launch.tell(&Request::Open);
-    assert_eq!(launch.says(), Report::Running);
-    assert_eq!(says(&client).0, Report::Running);
-    client.send(&Request::Follow).unwrap();
-    client.send(&Request::Input(b"it\n".to_vec())).unwrap();
-    assert_eq!(says(&client).0, Report::InputTaken(3));
-    assert_eq!(says(&client).0, Report::Grown(7));
+    client.send(&KeeperRequest::Status).unwrap();
+    let KeeperReport::State(state) = says(&client).0 else { panic!("no state") };
+    assert_eq!(state.stage, LaunchStage::Gated);
+    client.send(&KeeperRequest::Open).unwrap();
+    assert!(matches!(says(&client).0, KeeperReport::Refused(_)), "not without a hello");
+    client.send(&KeeperRequest::Hello { version: 1, role: PeerRole::Client }).unwrap();
+    assert!(matches!(says(&client).0, KeeperReport::Hello { version: 1, .. }));
+    client.send(&KeeperRequest::Open).unwrap();
+    assert!(matches!(says(&client).0, KeeperReport::Refused(_)), "not even then");
+    launch.tell(&KeeperRequest::Open);
+    assert_eq!(launch.says(), KeeperReport::Running);
+    assert_eq!(says(&client).0, KeeperReport::Running);
+    client.send(&KeeperRequest::Follow).unwrap();
+    client.send(&KeeperRequest::Input(b"it\n".to_vec())).unwrap();
+    assert_eq!(says(&client).0, KeeperReport::InputTaken(3));
+    assert_eq!(says(&client).0, KeeperReport::Grown(7));
     assert_eq!(launch.output(), b"got it\n");
-    client.send(&Request::Members).unwrap();
-    let Report::Members(members) = says(&client).0 else { panic!("no members") };
+    client.send(&KeeperRequest::Members).unwrap();
+    let KeeperReport::Members(members) = says(&client).0 else { panic!("no members") };
     assert!(!members.is_empty());
-    client.send(&Request::Kill).unwrap();
-    while !matches!(says(&client).0, Report::Gone(_)) {}
+    client.send(&KeeperRequest::Kill).unwrap();
+    while !matches!(says(&client).0, KeeperReport::Gone(_)) {}
     launch.gone();
-    launch.tell(&Request::Release);
+    launch.tell(&KeeperRequest::Release);
     daemon.keeper_ended(&mut launch);
-    assert!(matches!(client.receive(), Err(ClientError::Closed)));
+    assert!(matches!(client.receive(), Err(KeeperClientError::Closed)));
 }
 
 /// Before Go, and before the gate is opened.
@@ -523,24 +524,24 @@ fn said_early(daemon: &mut Daemon) {
     let order = LaunchOrder { stdin: Stdin::Pipe, tethered: true, ..order };
     let mut launch = daemon.fork(&order);
     let owner = launch.visit();
-    let say = |request: &Request| {
+    let say = |request: &KeeperRequest| {
         owner.send(request).unwrap();
-        owner.send(&Request::Status).unwrap();
-        while !matches!(says(&owner).0, Report::State(_)) {}
+        owner.send(&KeeperRequest::Status).unwrap();
+        while !matches!(says(&owner).0, KeeperReport::State(_)) {}
     };
-    say(&Request::Hello { version: 1, role: Role::Owner });
-    say(&Request::Input(b"early ".to_vec()));
-    launch.tell(&Request::Go);
-    assert!(matches!(launch.says(), Report::Born { .. }));
-    say(&Request::Input(b"bird".to_vec()));
-    say(&Request::CloseInput);
-    say(&Request::Follow);
-    launch.tell(&Request::Open);
-    while !matches!(says(&owner).0, Report::Grown(10)) {}
+    say(&KeeperRequest::Hello { version: 1, role: PeerRole::Owner });
+    say(&KeeperRequest::Input(b"early ".to_vec()));
+    launch.tell(&KeeperRequest::Go);
+    assert!(matches!(launch.says(), KeeperReport::Born { .. }));
+    say(&KeeperRequest::Input(b"bird".to_vec()));
+    say(&KeeperRequest::CloseInput);
+    say(&KeeperRequest::Follow);
+    launch.tell(&KeeperRequest::Open);
+    while !matches!(says(&owner).0, KeeperReport::Grown(10)) {}
     assert_eq!(launch.output(), b"early bird");
     drop(owner);
     assert_eq!(launch.gone().cause, Cause::OwnerGone, "it was seen to come");
-    launch.tell(&Request::Release);
+    launch.tell(&KeeperRequest::Release);
     daemon.keeper_ended(&mut launch);
 }
 
@@ -550,17 +551,17 @@ fn refused_alone(daemon: &mut Daemon) {
     launch.run();
     let [types, asks] = [launch.visit(), launch.visit()];
     for client in [&types, &asks] {
-        client.send(&Request::Hello { version: 1, role: Role::Client }).unwrap();
-        assert!(matches!(says(client).0, Report::Hello { .. }));
+        client.send(&KeeperRequest::Hello { version: 1, role: PeerRole::Client }).unwrap();
+        assert!(matches!(says(client).0, KeeperReport::Hello { .. }));
     }
-    types.send(&Request::Input(b"x".to_vec())).unwrap();
-    assert!(matches!(says(&types).0, Report::Refused(_)), "it has no standard input");
-    asks.send(&Request::Status).unwrap();
+    types.send(&KeeperRequest::Input(b"x".to_vec())).unwrap();
+    assert!(matches!(says(&types).0, KeeperReport::Refused(_)), "it has no standard input");
+    asks.send(&KeeperRequest::Status).unwrap();
     let answer = says(&asks).0;
-    assert!(matches!(answer, Report::State(_)), "{answer:?}");
-    launch.tell(&Request::Kill);
+    assert!(matches!(answer, KeeperReport::State(_)), "{answer:?}");
+    launch.tell(&KeeperRequest::Kill);
     launch.gone();
-    launch.tell(&Request::Release);
+    launch.tell(&KeeperRequest::Release);
     daemon.keeper_ended(&mut launch);
 }
 
@@ -570,11 +571,11 @@ fn lease(daemon: &mut Daemon) {
     launch.run();
     // A new daemon takes over: no lease runs out while it is there.
     let again = KeeperClient::connect(&launch.folder).unwrap();
-    again.send(&Request::Hello { version: 1, role: Role::Daemon }).unwrap();
-    assert!(matches!(says(&again).0, Report::Hello { .. }));
-    again.send(&Request::Status).unwrap();
-    let (Report::State(state), descriptors) = says(&again) else { panic!("no state") };
-    assert_eq!((state.stage, descriptors.len()), (Stage::Running, 1));
+    again.send(&KeeperRequest::Hello { version: 1, role: PeerRole::Daemon }).unwrap();
+    assert!(matches!(says(&again).0, KeeperReport::Hello { .. }));
+    again.send(&KeeperRequest::Status).unwrap();
+    let (KeeperReport::State(state), descriptors) = says(&again) else { panic!("no state") };
+    assert_eq!((state.stage, descriptors.len()), (LaunchStage::Running, 1));
     launch.keeper = None;
     drop(again);
     let begun = Instant::now();
@@ -590,23 +591,23 @@ fn tether(daemon: &mut Daemon) {
         let mut launch = daemon.fork(&LaunchOrder { tethered: true, ..order });
         launch.run();
         let owner = KeeperClient::connect(&launch.folder).unwrap();
-        owner.send(&Request::Hello { version: 1, role: Role::Owner }).unwrap();
-        assert!(matches!(says(&owner).0, Report::Hello { .. }));
+        owner.send(&KeeperRequest::Hello { version: 1, role: PeerRole::Owner }).unwrap();
+        assert!(matches!(says(&owner).0, KeeperReport::Hello { .. }));
         if stays {
-            owner.send(&Request::Untether).unwrap();
-            owner.send(&Request::Status).unwrap();
-            assert!(matches!(says(&owner).0, Report::State(_)));
+            owner.send(&KeeperRequest::Untether).unwrap();
+            owner.send(&KeeperRequest::Status).unwrap();
+            assert!(matches!(says(&owner).0, KeeperReport::State(_)));
             drop(owner);
-            launch.tell(&Request::Status);
-            let Report::State(state) = launch.says() else { panic!("no state") };
-            assert_eq!(state.stage, Stage::Running);
-            launch.tell(&Request::Kill);
+            launch.tell(&KeeperRequest::Status);
+            let KeeperReport::State(state) = launch.says() else { panic!("no state") };
+            assert_eq!(state.stage, LaunchStage::Running);
+            launch.tell(&KeeperRequest::Kill);
             assert_eq!(launch.gone().cause, Cause::Stopped);
         } else {
             drop(owner);
             assert_eq!(launch.gone().cause, Cause::OwnerGone);
         }
-        launch.tell(&Request::Release);
+        launch.tell(&KeeperRequest::Release);
         daemon.keeper_ended(&mut launch);
     }
 }

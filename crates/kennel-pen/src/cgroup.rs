@@ -15,7 +15,7 @@ use rustix::fs::{AtFlags, Dir, FileType, FlockOperation, Mode, OFlags};
 use rustix::io::Errno;
 use rustix::process::Signal;
 
-use crate::limits::Setting;
+use crate::limits::CgroupSetting;
 use crate::name::PenName;
 
 /// A cgroup folder in which pens can be made.
@@ -95,7 +95,7 @@ impl Reserved {
 /// What a try to remove the folder found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[must_use]
-pub(crate) enum Removed {
+pub(crate) enum CgroupRemoval {
     /// It is gone, which proves that it held no process.
     Yes,
     /// Something is in it.
@@ -227,7 +227,7 @@ impl Cgroup {
     }
 
     /// Removes the folder with all that the session nested in it, bottom-up.
-    pub(crate) fn remove(&self) -> Result<Removed, CallError> {
+    pub(crate) fn remove(&self) -> Result<CgroupRemoval, CallError> {
         let again = match rustix::fs::unlinkat(&*self.base, self.name.as_str(), AtFlags::REMOVEDIR)
         {
             Err(Errno::BUSY) => {
@@ -237,8 +237,8 @@ impl Cgroup {
             first => first,
         };
         match again {
-            Ok(()) | Err(Errno::NOENT) => Ok(Removed::Yes),
-            Err(Errno::BUSY) => Ok(Removed::Busy),
+            Ok(()) | Err(Errno::NOENT) => Ok(CgroupRemoval::Yes),
+            Err(Errno::BUSY) => Ok(CgroupRemoval::Busy),
             Err(error) => Err(CallError::new("rmdir", error).on(self.path.display())),
         }
     }
@@ -263,8 +263,8 @@ impl Cgroup {
     }
 
     /// Sets a limit.
-    pub(crate) fn set(&self, setting: &Setting) -> Result<(), CallError> {
-        let Setting { file, text, may_lack, .. } = setting;
+    pub(crate) fn set(&self, setting: &CgroupSetting) -> Result<(), CallError> {
+        let CgroupSetting { file, text, may_lack, .. } = setting;
         let at = |error: CallError| error.on(self.path.join(file).display());
         let flags = OFlags::WRONLY | OFlags::CLOEXEC;
         let opened = call("open", || rustix::fs::openat(&self.folder, *file, flags, Mode::empty()));

@@ -3,7 +3,7 @@
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
-use kennel_sys::clone::Limit;
+use kennel_sys::clone::ResourceLimit;
 use kennel_sys::fault::{CallError, call};
 use kennel_sys::terminal::{self, Size};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -12,7 +12,7 @@ use rustix::pipe::PipeFlags;
 
 /// One of the three standard streams of a command.
 #[derive(Debug, Default)]
-pub enum Stream {
+pub enum StdStream {
     /// `/dev/null`.
     #[default]
     Null,
@@ -26,28 +26,28 @@ pub enum Stream {
 
 /// All three streams.
 #[derive(Debug)]
-pub enum Streams {
+pub enum StdStreams {
     /// One by one.
     Each {
         /// Standard input.
-        stdin: Stream,
+        stdin: StdStream,
         /// Standard output.
-        stdout: Stream,
+        stdout: StdStream,
         /// Standard error.
-        stderr: Stream,
+        stderr: StdStream,
     },
     /// One new pseudo-terminal, its session's controlling terminal.
     Terminal {
         /// Its size.
         size: Size,
         /// Standard error, if that shall go elsewhere.
-        stderr: Option<Stream>,
+        stderr: Option<StdStream>,
     },
 }
 
-impl Default for Streams {
+impl Default for StdStreams {
     fn default() -> Self {
-        Self::Each { stdin: Stream::Null, stdout: Stream::Null, stderr: Stream::Null }
+        Self::Each { stdin: StdStream::Null, stdout: StdStream::Null, stderr: StdStream::Null }
     }
 }
 
@@ -70,8 +70,8 @@ pub struct Command {
     pub(crate) env: Vec<(OsString, OsString)>,
     pub(crate) folder: Option<PathBuf>,
     pub(crate) umask: Option<u32>,
-    pub(crate) limits: Vec<Limit>,
-    pub(crate) streams: Streams,
+    pub(crate) limits: Vec<ResourceLimit>,
+    pub(crate) streams: StdStreams,
 }
 
 impl Command {
@@ -85,7 +85,7 @@ impl Command {
             folder: None,
             umask: None,
             limits: Vec::new(),
-            streams: Streams::default(),
+            streams: StdStreams::default(),
         }
     }
 
@@ -133,13 +133,13 @@ impl Command {
     }
 
     /// Sets a resource limit.
-    pub fn limit(&mut self, limit: Limit) -> &mut Self {
+    pub fn limit(&mut self, limit: ResourceLimit) -> &mut Self {
         self.limits.push(limit);
         self
     }
 
     /// Sets the streams; otherwise all are null.
-    pub fn streams(&mut self, streams: Streams) -> &mut Self {
+    pub fn streams(&mut self, streams: StdStreams) -> &mut Self {
         self.streams = streams;
         self
     }
@@ -201,9 +201,9 @@ impl AgentEnds {
 }
 
 /// Opens both ends of everything; on failure nothing stays open.
-pub(crate) fn open_streams(streams: Streams) -> Result<(AgentEnds, CallerEnds), CallError> {
+pub(crate) fn open_streams(streams: StdStreams) -> Result<(AgentEnds, CallerEnds), CallError> {
     match streams {
-        Streams::Terminal { size, stderr } => {
+        StdStreams::Terminal { size, stderr } => {
             let pty = terminal::open(size)?;
             let (stdin, stdout) = (call("dup", || pty.slave.try_clone())?, pty.slave);
             let (agent_err, stderr) = match stderr {
@@ -215,7 +215,7 @@ pub(crate) fn open_streams(streams: Streams) -> Result<(AgentEnds, CallerEnds), 
             let terminal = Some(pty.master);
             Ok((agent, CallerEnds { stderr, terminal, ..CallerEnds::default() }))
         }
-        Streams::Each { stdin, stdout, stderr } => {
+        StdStreams::Each { stdin, stdout, stderr } => {
             let (agent_in, stdin) = open_stream(stdin, Direction::ToAgent, rustix::stdio::stdin())?;
             let (agent_out, stdout) =
                 open_stream(stdout, Direction::FromAgent, rustix::stdio::stdout())?;
@@ -233,20 +233,20 @@ enum Direction {
 }
 
 fn open_stream(
-    stream: Stream,
+    stream: StdStream,
     direction: Direction,
     own: BorrowedFd<'static>,
 ) -> Result<(AgentEnd, Option<OwnedFd>), CallError> {
     match stream {
-        Stream::File(fd) => Ok((AgentEnd::Opened(fd), None)),
-        Stream::Inherit => Ok((AgentEnd::Shared(own), None)),
-        Stream::Null => {
+        StdStream::File(fd) => Ok((AgentEnd::Opened(fd), None)),
+        StdStream::Inherit => Ok((AgentEnd::Shared(own), None)),
+        StdStream::Null => {
             let flags = OFlags::RDWR | OFlags::CLOEXEC;
             let null =
                 call("open /dev/null", || rustix::fs::open("/dev/null", flags, Mode::empty()))?;
             Ok((AgentEnd::Opened(null), None))
         }
-        Stream::Pipe => {
+        StdStream::Pipe => {
             let (reader, writer) = call("pipe2", || rustix::pipe::pipe_with(PipeFlags::CLOEXEC))?;
             Ok(match direction {
                 Direction::ToAgent => (AgentEnd::Opened(reader), Some(writer)),

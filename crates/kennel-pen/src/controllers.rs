@@ -28,7 +28,7 @@ pub(crate) const SUPERVISOR: &str = "kennel-supervisor";
 const ROUNDS: u32 = 16;
 
 /// The files of the hierarchy. There is one for the kernel's, and one for tests.
-pub(crate) trait Files {
+pub(crate) trait CgroupFiles {
     fn read(&self, path: &Path) -> io::Result<String>;
     fn write(&self, path: &Path, text: &str) -> io::Result<()>;
     /// One that exists is as good.
@@ -37,9 +37,9 @@ pub(crate) trait Files {
 }
 
 /// The kernel's own.
-pub(crate) struct Kernel;
+pub(crate) struct KernelFiles;
 
-impl Files for Kernel {
+impl CgroupFiles for KernelFiles {
     fn read(&self, path: &Path) -> io::Result<String> {
         fs::read_to_string(path)
     }
@@ -64,7 +64,7 @@ impl Files for Kernel {
 
 /// Whose a process is.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Whose {
+pub(crate) enum ProcessOwner {
     /// Kennel's.
     Ours,
     /// Gone meanwhile.
@@ -74,7 +74,7 @@ pub(crate) enum Whose {
 }
 
 /// What else matters about a folder of pens.
-pub(crate) struct Place<'a> {
+pub(crate) struct PenFolder<'a> {
     pub(crate) folder: &'a Path,
     /// The root of all, which may have processes and children with controllers.
     pub(crate) is_root: bool,
@@ -86,16 +86,16 @@ pub(crate) struct Place<'a> {
     pub(crate) version_one: Vec<String>,
     /// The controllers at the top of what we see.
     pub(crate) at_top: Vec<String>,
-    pub(crate) whose: &'a dyn Fn(i32) -> Whose,
+    pub(crate) whose: &'a dyn Fn(i32) -> ProcessOwner,
 }
 
-impl<'a> Place<'a> {
+impl<'a> PenFolder<'a> {
     /// This folder on this machine.
     pub(crate) fn here(folder: &'a Path) -> Self {
         let by_root = rustix::process::geteuid().is_root();
         let has_systemd = Path::new("/run/systemd/system").exists();
-        let who = if by_root { Asker::Root } else { Asker::User };
-        let top = crate::ground::cgroup_mount().map(|mount| mount.join("cgroup.controllers"));
+        let who = if by_root { CallingUser::Root } else { CallingUser::User };
+        let top = crate::host_support::cgroup_mount().map(|mount| mount.join("cgroup.controllers"));
         Self {
             folder,
             is_root: !folder.join("cgroup.type").exists(),
@@ -120,8 +120,8 @@ impl<'a> Place<'a> {
 
 /// Whether pens here can have limits of this kind: only looks.
 pub(crate) fn offer(
-    files: &dyn Files,
-    place: &Place<'_>,
+    files: &dyn CgroupFiles,
+    place: &PenFolder<'_>,
     controller: Controller,
 ) -> Result<(), NoController> {
     if is_on(files, place, controller)? {
@@ -140,8 +140,8 @@ pub(crate) fn offer(
 
 /// Makes it so that pens here can have limits of this kind.
 pub(crate) fn switch_on(
-    files: &dyn Files,
-    place: &Place<'_>,
+    files: &dyn CgroupFiles,
+    place: &PenFolder<'_>,
     controller: Controller,
 ) -> Result<(), NoController> {
     if is_on(files, place, controller)? {
@@ -172,8 +172,8 @@ pub(crate) fn switch_on(
 
 /// Whether it works in pens already; an error if it never can.
 fn is_on(
-    files: &dyn Files,
-    place: &Place<'_>,
+    files: &dyn CgroupFiles,
+    place: &PenFolder<'_>,
     controller: Controller,
 ) -> Result<bool, NoController> {
     let has = |name: &str| {
@@ -193,7 +193,7 @@ fn is_on(
     })
 }
 
-fn not_handed_down(place: &Place<'_>) -> NoController {
+fn not_handed_down(place: &PenFolder<'_>) -> NoController {
     let user_hint = if place.by_root {
         ""
     } else {
@@ -203,29 +203,29 @@ fn not_handed_down(place: &Place<'_>) -> NoController {
 }
 
 /// The processes in the folder itself; an error if one is not Kennel's.
-fn ours(files: &dyn Files, place: &Place<'_>) -> Result<Vec<i32>, NoController> {
+fn ours(files: &dyn CgroupFiles, place: &PenFolder<'_>) -> Result<Vec<i32>, NoController> {
     let text =
         files.read(&place.file("cgroup.procs")).map_err(|error| failed("reading", &error))?;
     let mut pids = Vec::new();
     // One of a pid namespace that we don't see has the number 0.
     for pid in text.lines().map(|line| line.trim().parse::<i32>().unwrap_or(0)) {
         match (place.whose)(pid) {
-            Whose::Ours => pids.push(pid),
-            Whose::Nobodys => {}
-            Whose::Anothers(name) => return Err(NoController::Strangers { pid, name }),
+            ProcessOwner::Ours => pids.push(pid),
+            ProcessOwner::Nobodys => {}
+            ProcessOwner::Anothers(name) => return Err(NoController::Strangers { pid, name }),
         }
     }
     Ok(pids)
 }
 
 /// Whether a process is in the folder itself.
-fn is_inhabited(files: &dyn Files, place: &Place<'_>) -> Result<bool, NoController> {
+fn is_inhabited(files: &dyn CgroupFiles, place: &PenFolder<'_>) -> Result<bool, NoController> {
     let inside = files.read(&place.file("cgroup.procs"));
     Ok(!inside.map_err(|error| failed("reading", &error))?.trim().is_empty())
 }
 
 /// Moves Kennel's own processes into the leaf: all of them, or none.
-fn step_aside(files: &dyn Files, place: &Place<'_>) -> Result<(), NoController> {
+fn step_aside(files: &dyn CgroupFiles, place: &PenFolder<'_>) -> Result<(), NoController> {
     let pids = ours(files, place)?;
     let leaf = place.leaf();
     files.make_folder(&leaf).map_err(|error| failed("making a leaf", &error))?;
@@ -261,7 +261,7 @@ fn version_one() -> Vec<String> {
 
 /// Who asks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Asker {
+enum CallingUser {
     Root,
     User,
 }
@@ -271,7 +271,7 @@ enum Asker {
 /// go by.
 fn is_managed(
     folder: &Path,
-    asker: Asker,
+    asker: CallingUser,
     is_marked: impl Fn(&Path) -> bool,
     ask: impl Fn(&str) -> Delegation,
 ) -> bool {
@@ -288,9 +288,9 @@ fn is_managed(
     // A user's manager is a unit itself, of the system's.
     let is_users = unit.ancestors().skip(1).any(|above| is_unit(&above));
     match (asker, unit.file_name().and_then(|name| name.to_str())) {
-        (Asker::Root, _) => true,
-        (Asker::User, Some(name)) if is_users => ask(name) == Delegation::Kept,
-        (Asker::User, _) => false,
+        (CallingUser::Root, _) => true,
+        (CallingUser::User, Some(name)) if is_users => ask(name) == Delegation::Kept,
+        (CallingUser::User, _) => false,
     }
 }
 
@@ -302,13 +302,13 @@ fn is_marked(folder: &Path) -> bool {
 }
 
 /// Kennel's own run the same program as we do, or an older one of that name, as the same user.
-fn whose(pid: i32) -> Whose {
+fn whose(pid: i32) -> ProcessOwner {
     let process = PathBuf::from(format!("/proc/{pid}"));
     let Ok(folder) = fs::metadata(&process) else {
         return if pid == 0 {
-            Whose::Anothers("another namespace's".into())
+            ProcessOwner::Anothers("another namespace's".into())
         } else {
-            Whose::Nobodys
+            ProcessOwner::Nobodys
         };
     };
     let name = fs::read_to_string(process.join("comm")).unwrap_or_default().trim().to_owned();
@@ -317,9 +317,9 @@ fn whose(pid: i32) -> Whose {
     let same_program = own.is_some() && program(&process.join("exe")) == own;
     let same_user = folder.uid() == rustix::process::geteuid().as_raw();
     if same_user && (same_program || name.starts_with("kennel-")) {
-        Whose::Ours
+        ProcessOwner::Ours
     } else {
-        Whose::Anothers(name)
+        ProcessOwner::Anothers(name)
     }
 }
 

@@ -27,8 +27,8 @@ impl Made {
         fs::read_to_string(self.root.path().join(name)).unwrap()
     }
 
-    fn place(&self) -> Place<'_> {
-        Place {
+    fn place(&self) -> PenFolder<'_> {
+        PenFolder {
             folder: self.root.path(),
             is_root: false,
             is_managed: false,
@@ -36,9 +36,9 @@ impl Made {
             version_one: Vec::new(),
             at_top: Vec::new(),
             whose: &|pid| match pid {
-                0..100 => Whose::Ours,
-                100..200 => Whose::Nobodys,
-                _ => Whose::Anothers("bash".into()),
+                0..100 => ProcessOwner::Ours,
+                100..200 => ProcessOwner::Nobodys,
+                _ => ProcessOwner::Anothers("bash".into()),
             },
         }
     }
@@ -48,7 +48,7 @@ fn lines(pids: &[i32]) -> String {
     pids.iter().map(|pid| format!("{pid}\n")).collect()
 }
 
-impl Files for Made {
+impl CgroupFiles for Made {
     fn read(&self, path: &Path) -> io::Result<String> {
         let text = fs::read_to_string(path)?;
         if path.ends_with("cgroup.procs") && self.forks.get() > 0 {
@@ -80,7 +80,7 @@ impl Files for Made {
     }
 
     fn make_folder(&self, path: &Path) -> io::Result<()> {
-        Kernel.make_folder(path)
+        KernelFiles.make_folder(path)
     }
 
     fn is_writable(&self, _: &Path) -> bool {
@@ -152,7 +152,7 @@ fn nobody_is_moved_where_a_stranger_is() {
 #[test]
 fn what_systemd_has_not_delegated_is_left_alone() {
     let made = Made::new("memory", &[1]);
-    let place = Place { is_managed: true, ..made.place() };
+    let place = PenFolder { is_managed: true, ..made.place() };
     assert_eq!(offer(&made, &place, Controller::Memory), Err(NoController::NotDelegated));
     assert_eq!(switch_on(&made, &place, Controller::Memory), Err(NoController::NotDelegated));
     assert!(made.writes.borrow().is_empty());
@@ -171,11 +171,11 @@ fn a_folder_that_is_not_ours_to_write_is_said_to_be() {
 #[test]
 fn the_reason_why_there_is_none_is_told() {
     let made = Made::new("hugetlb\n", &[]);
-    let why = |place: &Place<'_>| switch_on(&made, place, Controller::Memory).unwrap_err();
+    let why = |place: &PenFolder<'_>| switch_on(&made, place, Controller::Memory).unwrap_err();
     assert_eq!(why(&made.place()), NoController::SwitchedOff(Controller::Memory));
-    let place = Place { at_top: vec!["memory".into()], ..made.place() };
+    let place = PenFolder { at_top: vec!["memory".into()], ..made.place() };
     assert!(matches!(why(&place), NoController::NotHandedDown { .. }));
-    let place = Place { version_one: vec!["cpu".into(), "memory".into()], ..made.place() };
+    let place = PenFolder { version_one: vec!["cpu".into(), "memory".into()], ..made.place() };
     assert_eq!(why(&place), NoController::InVersionOne);
     assert!(made.writes.borrow().is_empty());
 }
@@ -191,15 +191,18 @@ fn a_unit_is_ours_if_systemd_says_so() {
     let nobody = |unit: &str| panic!("asked about {unit}");
     let managed =
         |folder: &str, asker, marked| is_managed(Path::new(folder), asker, marks(marked), nobody);
-    for asker in [Asker::Root, Asker::User] {
+    for asker in [CallingUser::Root, CallingUser::User] {
         assert!(!managed(&scope, asker, &["user@7.service", "a.scope"]));
         assert!(!managed(&pens, asker, &["user@7.service", "a.scope"]), "what is below, too");
         assert!(!managed("/c/by-hand/pens", asker, &[]));
     }
     let service = "/c/system.slice/x.service";
-    assert!(managed(service, Asker::Root, &[]));
-    assert!(managed(&scope, Asker::Root, &["user@7.service"]), "it is the manager's, not ours");
-    assert!(!managed(service, Asker::User, &[]), "that it can be written to is all there is");
+    assert!(managed(service, CallingUser::Root, &[]));
+    assert!(
+        managed(&scope, CallingUser::Root, &["user@7.service"]),
+        "it is the manager's, not ours"
+    );
+    assert!(!managed(service, CallingUser::User, &[]), "that it can be written to is all there is");
 }
 
 #[test]
@@ -211,7 +214,7 @@ fn the_manager_of_a_user_is_asked_about_its_units() {
             answer
         };
         let folder = "/c/user.slice/user@7.service/app.slice/a.scope/pens";
-        is_managed(Path::new(folder), Asker::User, mark, ask)
+        is_managed(Path::new(folder), CallingUser::User, mark, ask)
     };
     assert!(managed(Delegation::Kept));
     assert!(!managed(Delegation::Given));
@@ -221,25 +224,25 @@ fn the_manager_of_a_user_is_asked_about_its_units() {
 #[test]
 fn ours_are_known_by_their_program() {
     let own = rustix::process::getpid().as_raw_pid();
-    assert_eq!(whose(own), Whose::Ours);
-    assert!(matches!(whose(1), Whose::Anothers(_)));
-    assert!(matches!(whose(0), Whose::Anothers(_)));
+    assert_eq!(whose(own), ProcessOwner::Ours);
+    assert!(matches!(whose(1), ProcessOwner::Anothers(_)));
+    assert!(matches!(whose(0), ProcessOwner::Anothers(_)));
     let mut child = std::process::Command::new("sleep").arg("30").spawn().unwrap();
     let pid = i32::try_from(child.id()).unwrap();
     // Until its exec it is a copy of this program.
-    while whose(pid) == Whose::Ours {
+    while whose(pid) == ProcessOwner::Ours {
         std::thread::yield_now();
     }
-    assert_eq!(whose(pid), Whose::Anothers("sleep".into()));
+    assert_eq!(whose(pid), ProcessOwner::Anothers("sleep".into()));
     child.kill().unwrap();
     child.wait().unwrap();
-    assert_eq!(whose(pid), Whose::Nobodys);
+    assert_eq!(whose(pid), ProcessOwner::Nobodys);
 }
 
 /// With any controller that the kernel's own hierarchy has at its top: the rules are the same for all.
 #[test]
 fn the_kernel_agrees() {
-    let Some(mount) = crate::ground::cgroup_mount() else { return skip("no cgroup v2") };
+    let Some(mount) = crate::host_support::cgroup_mount() else { return skip("no cgroup v2") };
     let folder = mount.join(format!("kennel-test-{}", std::process::id()));
     if let Err(error) = fs::create_dir(&folder) {
         return skip(&format!("{}: {error}", folder.display()));
@@ -265,14 +268,14 @@ fn try_it(mount: &Path, folder: &Path) {
     };
     let mut child = std::process::Command::new("sleep").arg("30").spawn().unwrap();
     let pid = i32::try_from(child.id()).unwrap();
-    Kernel.write(&folder.join("cgroup.procs"), &pid.to_string()).unwrap();
+    KernelFiles.write(&folder.join("cgroup.procs"), &pid.to_string()).unwrap();
     let tried = std::panic::catch_unwind(|| {
-        let whose = |other| if other == pid { Whose::Ours } else { Whose::Nobodys };
-        let place = Place { is_managed: false, whose: &whose, ..Place::here(folder) };
-        switch_on(&Kernel, &place, *controller).unwrap();
+        let whose = |other| if other == pid { ProcessOwner::Ours } else { ProcessOwner::Nobodys };
+        let place = PenFolder { is_managed: false, whose: &whose, ..PenFolder::here(folder) };
+        switch_on(&KernelFiles, &place, *controller).unwrap();
         let leaf = folder.join(SUPERVISOR).join("cgroup.procs");
         assert_eq!(fs::read_to_string(leaf).unwrap(), format!("{pid}\n"));
-        assert_eq!(is_on(&Kernel, &place, *controller), Ok(true));
+        assert_eq!(is_on(&KernelFiles, &place, *controller), Ok(true));
     });
     child.kill().unwrap();
     child.wait().unwrap();

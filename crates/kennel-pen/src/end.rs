@@ -16,14 +16,14 @@ use std::time::{Duration, Instant};
 
 use rustix::process::Signal;
 
-use crate::member::Survivor;
 use crate::pen::{Pen, Woken};
+use crate::process::Survivor;
 use crate::subtree;
 
 /// What came of ending a pen.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[must_use]
-pub enum End {
+pub enum EndOutcome {
     /// Nobody is left: all were reaped, by both proofs.
     Empty,
     /// The deadline passed. The pen is still owned; these are left.
@@ -43,7 +43,7 @@ const CGROUP_ALONE: u32 = 4;
 
 /// Whom a strike has hit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Hit {
+enum StrikeResult {
     /// Some that the strike before had not.
     NewOnes,
     /// Nobody new, as far as we know.
@@ -55,15 +55,15 @@ impl Pen {
     ///
     /// # Errors
     /// A listing or a kill failed in an unexpected way. The pen is still owned.
-    pub fn end(&mut self, deadline: Instant) -> io::Result<End> {
+    pub fn end(&mut self, deadline: Instant) -> io::Result<EndOutcome> {
         let mut pause = FIRST_PAUSE;
         let mut first = true;
         loop {
             if self.is_empty()? {
-                return Ok(End::Empty);
+                return Ok(EndOutcome::Empty);
             }
             if !first && Instant::now() >= deadline {
-                return Ok(End::StillAlive(self.survivors()?));
+                return Ok(EndOutcome::StillAlive(self.survivors()?));
             }
             first = false;
             if self.strikes == 0 {
@@ -72,21 +72,25 @@ impl Pen {
             let hit = self.strike(self.strikes)?;
             self.strikes = self.strikes.saturating_add(1);
             // As long as new ones come up there is no time to lose; the same ones again need time to die.
-            pause = if hit == Hit::NewOnes { FIRST_PAUSE } else { (pause * 2).min(LAST_PAUSE) };
+            pause = if hit == StrikeResult::NewOnes {
+                FIRST_PAUSE
+            } else {
+                (pause * 2).min(LAST_PAUSE)
+            };
             self.await_progress(deadline.min(Instant::now() + pause))?;
         }
     }
 
     /// One round of KILL.
-    fn strike(&mut self, earlier: u32) -> io::Result<Hit> {
+    fn strike(&mut self, earlier: u32) -> io::Result<StrikeResult> {
         if let Some(init) = self.namespace {
             init.signal_others(Signal::KILL)?;
-            return Ok(Hit::SameOnes);
+            return Ok(StrikeResult::SameOnes);
         }
         if let Some(cgroup) = &self.cgroup {
             cgroup.kill()?;
             if earlier < CGROUP_ALONE && cgroup.populated()? {
-                return Ok(Hit::SameOnes);
+                return Ok(StrikeResult::SameOnes);
             }
         }
         if earlier >= QUIET_TREE {
@@ -98,7 +102,7 @@ impl Pen {
         let new = round.sent.iter().any(|mark| !self.struck.contains(mark));
         self.struck = round.sent.into_iter().collect();
         self.refused = round.refused;
-        Ok(if new { Hit::NewOnes } else { Hit::SameOnes })
+        Ok(if new { StrikeResult::NewOnes } else { StrikeResult::SameOnes })
     }
 
     /// Reaps until the pen is empty or `until`: what is dying on another core takes its time, and

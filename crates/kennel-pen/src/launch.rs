@@ -1,5 +1,5 @@
 //! Starting a command in a pen, in two steps: [`Pen::launch`] makes its process, which waits behind a
-//! gate; [`Gated::open`] lets it become the program. In between, its identity can be put on record.
+//! gate; [`GatedAgent::open`] lets it become the program. In between, its identity can be put on record.
 
 use std::ffi::{CString, OsString};
 use std::io;
@@ -7,9 +7,9 @@ use std::os::unix::ffi::OsStringExt;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use kennel_sys::clone::{self, ChildError, Opened, Start};
+use kennel_sys::clone::{self, ChildError, ChildSpec, GateOutcome};
 use kennel_sys::fault::{CallError, call};
-use kennel_sys::identity::Identity;
+use kennel_sys::identity::ProcessIdentity;
 use kennel_sys::reap;
 use rustix::event::{PollFd, PollFlags};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -17,7 +17,7 @@ use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use crate::cgroup::Cgroup;
 use crate::command::{AgentEnds, CallerEnds, Command, open_streams};
 use crate::name::PenName;
-use crate::pen::{Agent, Pen, poll};
+use crate::pen::{Pen, PenAgent, poll};
 use crate::program::{self, ExecError};
 
 /// The variable with the home's id, in the environment of every agent.
@@ -66,14 +66,14 @@ pub enum LaunchError {
     },
 }
 
-/// A process that exists, is known, and waits. [`Gated::open`] lets it run; dropping this ends it.
+/// A process that exists, is known, and waits. [`GatedAgent::open`] lets it run; dropping this ends it.
 #[derive(Debug)]
 #[must_use = "dropping it ends the process"]
-pub struct Gated<'p> {
+pub struct GatedAgent<'p> {
     pen: &'p mut Pen,
     /// Taken by `open`, else ended on drop.
-    process: Option<clone::Gated>,
-    identity: Identity,
+    process: Option<clone::GatedChild>,
+    identity: ProcessIdentity,
     path: PathBuf,
     folder: Option<PathBuf>,
     /// Our ends of its streams.
@@ -85,7 +85,7 @@ impl Pen {
     ///
     /// # Errors
     /// See [`LaunchError`].
-    pub fn launch(&mut self, mut command: Command) -> Result<Gated<'_>, LaunchError> {
+    pub fn launch(&mut self, mut command: Command) -> Result<GatedAgent<'_>, LaunchError> {
         let (agent, caller) = open_streams(std::mem::take(&mut command.streams))?;
         self.launch_with(&command, agent, caller)
     }
@@ -95,7 +95,7 @@ impl Pen {
         command: &Command,
         agent: AgentEnds,
         ends: CallerEnds,
-    ) -> Result<Gated<'_>, LaunchError> {
+    ) -> Result<GatedAgent<'_>, LaunchError> {
         if self.agent.is_some() {
             return Err(LaunchError::Occupied);
         }
@@ -106,10 +106,10 @@ impl Pen {
         drop(agent); // the process has its own copies: ours would keep pipes open
         let pid = process.pid().as_raw_pid();
         // If this fails, `process` is dropped: its gate closes, and the pen reaps it.
-        let identity = call("pidfd identity", || Identity::new(process.pidfd(), pid));
+        let identity = call("pidfd identity", || ProcessIdentity::new(process.pidfd(), pid));
         let identity = identity.map_err(|error| error.on(pid))?;
         let folder = folder.map(ToOwned::to_owned);
-        Ok(Gated { pen: self, process: Some(process), identity, path, folder, ends })
+        Ok(GatedAgent { pen: self, process: Some(process), identity, path, folder, ends })
     }
 }
 
@@ -119,7 +119,7 @@ fn start<'a>(
     path: &std::path::Path,
     agent: &'a AgentEnds,
     cgroup: Option<BorrowedFd<'a>>,
-) -> Result<Start<'a>, LaunchError> {
+) -> Result<ChildSpec<'a>, LaunchError> {
     let cookie = [(HOME_COOKIE, name.home.as_str()), (SESSION_COOKIE, name.session.as_str())];
     let mut env = Vec::with_capacity(command.env.len() + cookie.len());
     for (variable, value) in &command.env {
@@ -138,7 +138,7 @@ fn start<'a>(
         env.push(c_string("variable", format!("{variable}={value}").into())?);
     }
     let argv = command.argv.iter().map(|arg| c_string("argument", arg.clone()));
-    Ok(Start {
+    Ok(ChildSpec {
         path: c_string("program", path.as_os_str().to_owned())?,
         argv: argv.collect::<Result<_, _>>()?,
         env,
@@ -156,17 +156,17 @@ fn c_string(what: &'static str, text: OsString) -> Result<CString, LaunchError> 
         .map_err(|error| LaunchError::Nul { what, value: OsString::from_vec(error.into_vec()) })
 }
 
-impl Gated<'_> {
+impl GatedAgent<'_> {
     /// Which process it is.
     #[must_use]
-    pub fn identity(&self) -> &Identity {
+    pub fn identity(&self) -> &ProcessIdentity {
         &self.identity
     }
 
     /// A handle on it.
     #[must_use]
     pub fn pidfd(&self) -> Option<BorrowedFd<'_>> {
-        self.process.as_ref().map(clone::Gated::pidfd)
+        self.process.as_ref().map(clone::GatedChild::pidfd)
     }
 
     /// Opens the gate: the process becomes the program. Returns our ends of its streams.
@@ -179,20 +179,20 @@ impl Gated<'_> {
             return Err(LaunchError::Died);
         };
         match process.open(deadline)? {
-            Opened::Running(pidfd) => {
+            GateOutcome::Running(pidfd) => {
                 let identity = self.identity.clone();
-                self.pen.agent = Some(Agent { pidfd, identity, status: None });
+                self.pen.agent = Some(PenAgent { pidfd, identity, status: None });
                 Ok(std::mem::take(&mut self.ends))
             }
-            Opened::Failed(pidfd, error) => {
+            GateOutcome::Failed(pidfd, error) => {
                 reap_shortly(&pidfd);
                 Err(self.explain(error))
             }
-            Opened::Died(pidfd) => {
+            GateOutcome::Died(pidfd) => {
                 reap_shortly(&pidfd);
                 Err(LaunchError::Died)
             }
-            Opened::Pending(opening) => {
+            GateOutcome::Pending(opening) => {
                 drop(opening.give_up());
                 Err(LaunchError::Pending { path: self.path.clone() })
             }
@@ -213,7 +213,7 @@ impl Gated<'_> {
     }
 }
 
-impl Drop for Gated<'_> {
+impl Drop for GatedAgent<'_> {
     fn drop(&mut self) {
         if let Some(process) = self.process.take() {
             let (pidfd, lingering) = process.dismiss();

@@ -11,8 +11,8 @@ use kennel_sys::fault::CallError;
 use rustix::event::{PollFd, PollFlags};
 use rustix::io::Errno;
 
-use crate::cgroup::{Cgroup, CgroupBase, Removed};
-use crate::ground::{Ground, cgroup_mount};
+use crate::cgroup::{Cgroup, CgroupBase, CgroupRemoval};
+use crate::host_support::{HostSupport, cgroup_mount};
 use crate::name::{HomeId, PenName};
 use crate::pen::poll;
 
@@ -46,7 +46,7 @@ pub enum Claim {
     Gone,
 }
 
-impl Ground {
+impl HostSupport {
     /// The folders of the pens with this name, wherever they are in the hierarchy, live ones too. There is
     /// one at most, unless somebody copied a home.
     ///
@@ -162,7 +162,7 @@ impl Leftover {
         const PAUSE: Duration = Duration::from_millis(10);
         let mut strikes = 0_u32;
         loop {
-            if let Removed::Yes = self.cgroup.remove().map_err(io::Error::other)? {
+            if let CgroupRemoval::Yes = self.cgroup.remove().map_err(io::Error::other)? {
                 return Ok(LeftoverEnd::Removed);
             }
             self.cgroup.kill()?;

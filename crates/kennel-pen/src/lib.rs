@@ -38,47 +38,47 @@
 //! # }
 //! ```
 //!
-//! What can't be ended is told by [`End::StillAlive`], with why, and is still owned. Every wait takes a
+//! What can't be ended is told by [`EndOutcome::StillAlive`], with why, and is still owned. Every wait takes a
 //! deadline. A launch that fails leaves nothing, and its error names the call or the file.
 
 mod cgroup;
 mod command;
 mod controllers;
 mod end;
-mod ground;
+pub mod end_policy;
 pub mod holder;
+mod host_support;
 mod launch;
 mod leftover;
 mod limits;
-mod member;
 mod name;
 pub mod namespace;
 pub mod oom;
 mod pen;
-mod place;
-pub mod policy;
+mod process;
 mod program;
 mod removal;
+mod slot;
 mod status;
 mod subtree;
 mod systemd;
-mod vitals;
+mod usage;
 pub mod wire;
 
 pub use cgroup::CgroupBase;
-pub use command::{CallerEnds, Command, Stream, Streams};
-pub use end::End;
-pub use ground::{Ground, LimitOffer, NoCgroup, cgroup_mount};
-pub use kennel_sys::clone::Limit;
+pub use command::{CallerEnds, Command, StdStream, StdStreams};
+pub use end::EndOutcome;
+pub use host_support::{HostSupport, LimitOffer, NoCgroup, cgroup_mount};
+pub use kennel_sys::clone::ResourceLimit;
 pub use kennel_sys::fault::CallError;
-pub use kennel_sys::identity::{Birth, Identity};
+pub use kennel_sys::identity::{Birth, ProcessIdentity};
 pub use kennel_sys::terminal::Size;
-pub use launch::{Gated, HOME_COOKIE, LaunchError, SESSION_COOKIE};
+pub use launch::{GatedAgent, HOME_COOKIE, LaunchError, SESSION_COOKIE};
 pub use leftover::{Claim, Leftover, LeftoverEnd};
-pub use limits::{Controller, LimitError, NoController, PenLimits};
-pub use member::{Generation, Member, Pulse, Survivor, Usage, Why};
+pub use limits::{Controller, NoController, PenLimitError, PenLimits};
 pub use name::{HomeId, ParseNameError, PenName, SessionId};
-pub use pen::{CreateError, Kind, Pen, Strangers, Woken};
+pub use pen::{CreateError, OtherChildren, Pen, PenKind, Woken};
+pub use process::{ActivitySample, Generation, PenProcess, PenUsage, SurvivalReason, Survivor};
 pub use program::ExecError;
-pub use removal::{NotRemoved, RemoveError};
+pub use removal::{PenRemoveError, RemovalFailure};
 pub use status::Status;

@@ -9,7 +9,7 @@ use std::path::PathBuf;
 
 use kennel_sys::fault::CallError;
 
-use crate::ground::NoCgroup;
+use crate::host_support::NoCgroup;
 
 /// A part of the kernel that limits one thing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -66,7 +66,7 @@ const LONGEST_PERIOD: u64 = 1_000_000;
 
 /// One file of a pen's cgroup, and what goes into it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Setting {
+pub(crate) struct CgroupSetting {
     pub(crate) controller: Controller,
     pub(crate) file: &'static str,
     pub(crate) text: String,
@@ -82,10 +82,10 @@ impl PenLimits {
     }
 
     /// The files to write, in this order.
-    pub(crate) fn settings(&self) -> Vec<Setting> {
+    pub(crate) fn settings(&self) -> Vec<CgroupSetting> {
         let mut settings = Vec::new();
         let mut set = |controller, file, text: String, may_lack| {
-            settings.push(Setting { controller, file, text, may_lack });
+            settings.push(CgroupSetting { controller, file, text, may_lack });
         };
         if let Some(bytes) = self.memory.filter(|bytes| *bytes > 0) {
             // Missing on a kernel without swap.
@@ -111,7 +111,7 @@ fn cpu_max(thousandths: u32) -> String {
 
 /// A limit that can't be set here.
 #[derive(Debug, thiserror::Error)]
-pub enum LimitError {
+pub enum PenLimitError {
     /// The kernel's part for it can't be used where pens are made.
     #[error("no limit on {controller} in {}: {why}", .folder.display())]
     NoController {

@@ -10,28 +10,28 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use kennel_sys::fault::{CallError, call};
-use kennel_sys::identity::Identity;
+use kennel_sys::identity::ProcessIdentity;
 use kennel_sys::namespace::NamespaceInit;
 use kennel_sys::pidfd;
-use kennel_sys::reap::{self, Ended, Reaped};
+use kennel_sys::reap::{self, Reaped, WaitStatus};
 use kennel_sys::signals::SignalFd;
 use rustix::event::{PollFd, PollFlags};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::process::Signal;
 
-use crate::cgroup::{Cgroup, CgroupBase, Removed};
-use crate::ground::{Ground, NoCgroup};
-use crate::limits::{LimitError, PenLimits};
-use crate::member::Member;
+use crate::cgroup::{Cgroup, CgroupBase, CgroupRemoval};
+use crate::host_support::{HostSupport, NoCgroup};
+use crate::limits::{PenLimitError, PenLimits};
 use crate::name::PenName;
-use crate::place::{Place, place, settle, take_place};
-use crate::removal::{NotRemoved, RemoveError};
+use crate::process::PenProcess;
+use crate::removal::{PenRemoveError, RemovalFailure};
+use crate::slot::{PenSlot, place, settle, take_place};
 use crate::status::Status;
-use crate::subtree::{self, Marked, Step};
+use crate::subtree::{self, ProcessKey, WalkStep};
 
 /// Which kind of pen is wanted.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum Kind {
+pub enum PenKind {
     /// A cgroup where there is one.
     #[default]
     Auto,
@@ -52,7 +52,7 @@ pub enum CreateError {
     NoCgroup(#[source] NoCgroup),
     /// A limit was asked for that can't be had.
     #[error("the pen can't be limited as asked (--best-effort runs it without)")]
-    Limit(#[from] LimitError),
+    Limit(#[from] PenLimitError),
     /// A call failed; nothing is left.
     #[error("can't make the pen")]
     Call(#[from] CallError),
@@ -78,17 +78,17 @@ pub struct Pen {
     pub(crate) cgroup: Option<Cgroup>,
     /// Set if this process is the init of a pid namespace made for this pen: one call ends all.
     pub(crate) namespace: Option<NamespaceInit>,
-    pub(crate) agent: Option<Agent>,
+    pub(crate) agent: Option<PenAgent>,
     /// Those whom the last round of KILL was not allowed to reach.
-    pub(crate) refused: Vec<Marked>,
+    pub(crate) refused: Vec<ProcessKey>,
     /// Children of this process that are none of the session's.
-    pub(crate) strangers: HashSet<Marked>,
+    pub(crate) strangers: HashSet<ProcessKey>,
     /// Those of them that have ended, until somebody asks.
-    strangers_ended: Vec<(i32, Ended)>,
+    strangers_ended: Vec<(i32, WaitStatus)>,
     /// How many rounds of KILL there were.
     pub(crate) strikes: u32,
     /// Those whom the last one reached.
-    pub(crate) struck: HashSet<Marked>,
+    pub(crate) struck: HashSet<ProcessKey>,
     /// What the last look at our children said.
     children_left: bool,
     /// Seen to be empty, and its folder is gone.
@@ -101,9 +101,9 @@ pub struct Pen {
 
 /// The process that was launched.
 #[derive(Debug)]
-pub(crate) struct Agent {
+pub(crate) struct PenAgent {
     pub(crate) pidfd: OwnedFd,
-    pub(crate) identity: Identity,
+    pub(crate) identity: ProcessIdentity,
     pub(crate) status: Option<Status>,
 }
 
@@ -123,9 +123,9 @@ fn status_of_an_orphan(pidfd: BorrowedFd<'_>) -> Option<Status> {
 
 /// Children that a process has before it owns a pen, for instance from a shell that became it by `exec`.
 #[derive(Debug, Clone, Default)]
-pub struct Strangers(HashSet<Marked>);
+pub struct OtherChildren(HashSet<ProcessKey>);
 
-impl Strangers {
+impl OtherChildren {
     /// Those that this process has now.
     ///
     /// # Errors
@@ -162,7 +162,7 @@ impl Pen {
     ///
     /// # Errors
     /// See [`CreateError`]; nothing is left then.
-    pub fn create(ground: &Ground, name: PenName, kind: Kind) -> Result<Self, CreateError> {
+    pub fn create(ground: &HostSupport, name: PenName, kind: PenKind) -> Result<Self, CreateError> {
         Self::create_limited(ground, name, kind, &PenLimits::default()).map(|(pen, _)| pen)
     }
 
@@ -170,17 +170,17 @@ impl Pen {
     /// told, if a pen without them is better than none.
     ///
     /// # Errors
-    /// See [`CreateError`]; nothing is left then, but for what [`Ground::limits`] says.
+    /// See [`CreateError`]; nothing is left then, but for what [`HostSupport::limits`] says.
     pub fn create_limited(
-        ground: &Ground,
+        ground: &HostSupport,
         name: PenName,
-        kind: Kind,
+        kind: PenKind,
         limits: &PenLimits,
-    ) -> Result<(Self, Vec<LimitError>), CreateError> {
+    ) -> Result<(Self, Vec<PenLimitError>), CreateError> {
         let base = match (kind, ground.cgroup()) {
-            (Kind::Subtree, _) | (Kind::Auto, Err(_)) => None,
+            (PenKind::Subtree, _) | (PenKind::Auto, Err(_)) => None,
             (_, Ok(base)) => Some(base),
-            (Kind::Cgroup, Err(why)) => return Err(CreateError::NoCgroup(why.clone())),
+            (PenKind::Cgroup, Err(why)) => return Err(CreateError::NoCgroup(why.clone())),
         };
         let (settings, mut unmet) = ground.prepare(limits, base, kind)?;
         let taken = take_place()?;
@@ -192,7 +192,7 @@ impl Pen {
         for setting in settings {
             let Some(cgroup) = &pen.cgroup else { break };
             if let Err(source) = cgroup.set(&setting) {
-                unmet.push(LimitError::Refused { controller: setting.controller, source });
+                unmet.push(PenLimitError::Refused { controller: setting.controller, source });
             }
         }
         if !limits.best_effort && !unmet.is_empty() {
@@ -211,8 +211,8 @@ impl Pen {
     pub fn take_over(
         name: PenName,
         cgroup: Option<&Path>,
-        agent: Option<(OwnedFd, Identity)>,
-        strangers: Strangers,
+        agent: Option<(OwnedFd, ProcessIdentity)>,
+        strangers: OtherChildren,
     ) -> Result<Self, CreateError> {
         let taken = take_place()?;
         call("prctl subreaper", reap::become_subreaper)?;
@@ -228,7 +228,7 @@ impl Pen {
         pen.strangers = strangers.0;
         pen.agent = agent.map(|(pidfd, identity)| {
             let status = status_of_an_orphan(pidfd.as_fd());
-            Agent { pidfd, identity, status }
+            PenAgent { pidfd, identity, status }
         });
         Ok(pen)
     }
@@ -263,7 +263,7 @@ impl Pen {
 
     /// The strangers that were found to have ended since the last time: they were reaped here, as all
     /// children of this process are.
-    pub fn strangers_ended(&mut self) -> Vec<(i32, Ended)> {
+    pub fn strangers_ended(&mut self) -> Vec<(i32, WaitStatus)> {
         std::mem::take(&mut self.strangers_ended)
     }
 
@@ -294,7 +294,7 @@ impl Pen {
 
     /// Which process was launched, once one was.
     #[must_use]
-    pub fn agent(&self) -> Option<&Identity> {
+    pub fn agent(&self) -> Option<&ProcessIdentity> {
         self.agent.as_ref().map(|agent| &agent.identity)
     }
 
@@ -334,7 +334,7 @@ impl Pen {
                         && agent.status.is_none()
                         && agent.identity.pid == pid
                     {
-                        let killed = matches!(ended, Ended::Signal { signal: 9, .. });
+                        let killed = matches!(ended, WaitStatus::Signal { signal: 9, .. });
                         agent.status = Some(Status::new(ended, killed && oom()));
                     } else if !self.strangers.is_empty() {
                         let stranger = self.strangers.extract_if(|mark| mark.pid == pid).next();
@@ -442,15 +442,15 @@ impl Pen {
     ///
     /// # Errors
     /// The listing failed, which says nothing about who is there.
-    pub fn members(&self) -> io::Result<Vec<Member>> {
-        Ok(self.pids()?.into_iter().filter_map(Member::look).collect())
+    pub fn members(&self) -> io::Result<Vec<PenProcess>> {
+        Ok(self.pids()?.into_iter().filter_map(PenProcess::look).collect())
     }
 
     pub(crate) fn pids(&self) -> io::Result<Vec<i32>> {
         let mut pids = Vec::new();
         subtree::walk(&self.strangers, |found| {
             pids.push(found.mark.pid);
-            Ok(Step::On)
+            Ok(WalkStep::On)
         })?;
         if let Some(cgroup) = &self.cgroup {
             pids.extend(cgroup.pids()?);
@@ -526,25 +526,25 @@ impl Pen {
     ///
     /// # Errors
     /// It is not empty, or its folder could not be removed. The pen comes back: it is still owned.
-    pub fn remove(mut self) -> Result<(), RemoveError> {
+    pub fn remove(mut self) -> Result<(), PenRemoveError> {
         match self.try_remove() {
             Ok(()) => Ok(()),
-            Err(why) => Err(RemoveError { pen: Box::new(self), why }),
+            Err(why) => Err(PenRemoveError { pen: Box::new(self), why }),
         }
     }
 
     /// Removes an empty pen, which is over then. As [`Self::remove`], for those who keep the value.
     ///
     /// # Errors
-    /// See [`NotRemoved`].
-    pub fn try_remove(&mut self) -> Result<(), NotRemoved> {
-        if self.reap().map_err(|error| NotRemoved::Call(CallError::new("waitid", error)))? {
-            return Err(NotRemoved::Occupied);
+    /// See [`RemovalFailure`].
+    pub fn try_remove(&mut self) -> Result<(), RemovalFailure> {
+        if self.reap().map_err(|error| RemovalFailure::Call(CallError::new("waitid", error)))? {
+            return Err(RemovalFailure::Occupied);
         }
         if let Some(cgroup) = &self.cgroup {
-            match cgroup.remove().map_err(NotRemoved::Call)? {
-                Removed::Busy => return Err(NotRemoved::Occupied),
-                Removed::Yes => self.cgroup = None,
+            match cgroup.remove().map_err(RemovalFailure::Call)? {
+                CgroupRemoval::Busy => return Err(RemovalFailure::Occupied),
+                CgroupRemoval::Yes => self.cgroup = None,
             }
         }
         self.removed = true;
@@ -583,10 +583,10 @@ impl Drop for Pen {
         // thread there is no next.
         CHILD_SIGNALS.try_with(|kept| kept.set(self.children.take())).ok();
         if self.removed && !self.children_left {
-            *place() = Place::Free;
+            *place() = PenSlot::Free;
             return;
         }
         let left = settle(self.cgroup.take(), &self.strangers);
-        *place() = left.map_or(Place::Free, Place::Abandoned);
+        *place() = left.map_or(PenSlot::Free, PenSlot::Abandoned);
     }
 }

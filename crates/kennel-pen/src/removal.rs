@@ -7,17 +7,17 @@ use crate::pen::Pen;
 /// A pen that could not be removed.
 #[derive(Debug, thiserror::Error)]
 #[error("pen {} could not be removed", .pen.name)]
-pub struct RemoveError {
+pub struct PenRemoveError {
     /// The pen, still owned.
     pub pen: Box<Pen>,
     /// Why.
     #[source]
-    pub why: NotRemoved,
+    pub why: RemovalFailure,
 }
 
 /// Why a pen could not be removed.
 #[derive(Debug, thiserror::Error)]
-pub enum NotRemoved {
+pub enum RemovalFailure {
     /// Somebody is in it.
     #[error("somebody is in it")]
     Occupied,

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use kennel_sys::reap::Ended;
+use kennel_sys::reap::WaitStatus;
 
 /// The status of an agent: its own, or unknown with the reason. Never a transport's or a holder's.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -24,10 +24,10 @@ pub enum Status {
 }
 
 impl Status {
-    pub(crate) fn new(ended: Ended, oom: bool) -> Self {
+    pub(crate) fn new(ended: WaitStatus, oom: bool) -> Self {
         match ended {
-            Ended::Code(code) => Self::Code(code),
-            Ended::Signal { signal, core } => {
+            WaitStatus::Code(code) => Self::Code(code),
+            WaitStatus::Signal { signal, core } => {
                 Self::Signal { signal, core, oom: oom && signal == 9 }
             }
         }

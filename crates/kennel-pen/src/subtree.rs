@@ -10,8 +10,8 @@ use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::time::Instant;
 
-use kennel_sys::identity::{Birth, Stat};
-use kennel_sys::pidfd::{self, Sent};
+use kennel_sys::identity::{Birth, ProcessStat};
+use kennel_sys::pidfd::{self, SignalDelivery};
 use rustix::fd::{AsFd, OwnedFd};
 use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
@@ -19,41 +19,41 @@ use rustix::process::Signal;
 
 /// One process for good: its number, and what tells it from a later one of the same number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(crate) struct Marked {
+pub(crate) struct ProcessKey {
     pub(crate) pid: i32,
     birth: Birth,
 }
 
 /// A descendant that was found, with a handle on it.
-pub(crate) struct Found {
-    pub(crate) mark: Marked,
+pub(crate) struct FoundProcess {
+    pub(crate) mark: ProcessKey,
     pub(crate) pidfd: OwnedFd,
 }
 
 /// What a round of signals came to.
 #[derive(Debug, Default)]
-pub(crate) struct Round {
+pub(crate) struct SignalRound {
     /// Those that the signal was sent to.
-    pub(crate) sent: Vec<Marked>,
+    pub(crate) sent: Vec<ProcessKey>,
     /// Those that the kernel did not let us signal.
-    pub(crate) refused: Vec<Marked>,
+    pub(crate) refused: Vec<ProcessKey>,
 }
 
 /// Whether a walk goes on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[must_use]
-pub(crate) enum Step {
+pub(crate) enum WalkStep {
     On,
     Enough,
 }
 
 /// Opens the process that has this number, with its mark.
-pub(crate) fn open(pid: i32) -> io::Result<Option<Found>> {
+pub(crate) fn open(pid: i32) -> io::Result<Option<FoundProcess>> {
     let Some(pidfd) = pidfd::open(pid)? else {
         return Ok(None);
     };
     let Some(birth) = Birth::of(pidfd.as_fd(), pid)? else { return Ok(None) };
-    Ok(Some(Found { mark: Marked { pid, birth }, pidfd }))
+    Ok(Some(FoundProcess { mark: ProcessKey { pid, birth }, pidfd }))
 }
 
 /// The pids that are, or just were, children of `pid`: the kernel lists them for each of its threads.
@@ -127,7 +127,7 @@ pub(crate) fn scan_for_children_of(parent: i32) -> io::Result<Vec<i32>> {
         let Some(pid) = name.to_str().and_then(|name| name.parse::<i32>().ok()) else {
             continue;
         };
-        if Stat::read(pid)?.is_some_and(|stat| stat.parent == parent) {
+        if ProcessStat::read(pid)?.is_some_and(|stat| stat.parent == parent) {
             children.push(pid);
         }
     }
@@ -137,13 +137,13 @@ pub(crate) fn scan_for_children_of(parent: i32) -> io::Result<Vec<i32>> {
 /// Visits every descendant of this process once, `strangers` and theirs left out, parents before their children; `visit` is called
 /// after the children were listed. Those that change parents meanwhile may be missed: go again.
 pub(crate) fn walk(
-    strangers: &HashSet<Marked>,
-    mut visit: impl FnMut(&Found) -> io::Result<Step>,
+    strangers: &HashSet<ProcessKey>,
+    mut visit: impl FnMut(&FoundProcess) -> io::Result<WalkStep>,
 ) -> io::Result<()> {
     let me = rustix::process::getpid().as_raw_pid();
     let mut seen = strangers.clone();
     // Whose children to look at next: (the pids, the parent that they were listed under).
-    let mut pending = vec![(children_of(me)?, None::<Marked>)];
+    let mut pending = vec![(children_of(me)?, None::<ProcessKey>)];
     while let Some((pids, parent)) = pending.pop() {
         let parent = match parent {
             None => None,
@@ -165,7 +165,7 @@ pub(crate) fn walk(
             if !below.is_empty() {
                 pending.push((below, Some(child.mark)));
             }
-            if visit(&child)? == Step::Enough {
+            if visit(&child)? == WalkStep::Enough {
                 return Ok(());
             }
         }
@@ -173,7 +173,7 @@ pub(crate) fn walk(
     Ok(())
 }
 
-fn is_ours(child: &Found, me: i32, parent: Option<&Found>) -> io::Result<bool> {
+fn is_ours(child: &FoundProcess, me: i32, parent: Option<&FoundProcess>) -> io::Result<bool> {
     let Some(info) = pidfd::info(child.pidfd.as_fd(), child.mark.pid)? else {
         return Ok(false);
     };
@@ -187,34 +187,34 @@ fn is_ours(child: &Found, me: i32, parent: Option<&Found>) -> io::Result<bool> {
 /// Sends `signal` to every descendant, except to those in `done`; gives up at the deadline.
 pub(crate) fn signal(
     signal: Signal,
-    done: &HashSet<Marked>,
-    strangers: &HashSet<Marked>,
+    done: &HashSet<ProcessKey>,
+    strangers: &HashSet<ProcessKey>,
     deadline: Option<Instant>,
-) -> io::Result<Round> {
-    let mut round = Round::default();
+) -> io::Result<SignalRound> {
+    let mut round = SignalRound::default();
     walk(strangers, |found| {
         // One that has ended and only waits to be reaped is nobody to signal, and no news.
         if !done.contains(&found.mark) && !pidfd::has_ended(found.pidfd.as_fd())? {
             match pidfd::send(&found.pidfd, signal)? {
-                Sent::Yes => round.sent.push(found.mark),
-                Sent::Gone => {}
-                Sent::NotPermitted => round.refused.push(found.mark),
+                SignalDelivery::Yes => round.sent.push(found.mark),
+                SignalDelivery::Gone => {}
+                SignalDelivery::NotPermitted => round.refused.push(found.mark),
             }
         }
         let late = deadline.is_some_and(|deadline| deadline <= Instant::now());
-        Ok(if late { Step::Enough } else { Step::On })
+        Ok(if late { WalkStep::Enough } else { WalkStep::On })
     })?;
     Ok(round)
 }
 
 /// Sends HUP to every descendant that ignores TERM.
-pub(crate) fn hang_up(strangers: &HashSet<Marked>, deadline: Instant) -> io::Result<()> {
+pub(crate) fn hang_up(strangers: &HashSet<ProcessKey>, deadline: Instant) -> io::Result<()> {
     walk(strangers, |found| {
         if ignores_term(found.mark.pid) {
             // Who may not be signalled is named when the grace is over.
             let _sent = pidfd::send(&found.pidfd, Signal::HUP)?;
         }
-        Ok(if deadline <= Instant::now() { Step::Enough } else { Step::On })
+        Ok(if deadline <= Instant::now() { WalkStep::Enough } else { WalkStep::On })
     })
 }
 

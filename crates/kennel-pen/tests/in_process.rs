@@ -7,12 +7,12 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use kennel_pen::{
-    Command, CreateError, End, ExecError, Ground, HomeId, Kind, LaunchError, Pen, PenName, Status,
-    Stream, Streams,
+    Command, CreateError, EndOutcome, ExecError, HomeId, HostSupport, LaunchError, Pen, PenKind,
+    PenName, Status, StdStream, StdStreams,
 };
 use kennel_testing::{alive, eventually, soon};
 
-type Case = (&'static str, fn(&Ground, Kind));
+type Case = (&'static str, fn(&HostSupport, PenKind));
 
 fn main() {
     // What a test runner asks of a program that brings its own `main`.
@@ -34,10 +34,10 @@ fn main() {
         ("ending a wide and a deep tree", end_trees),
         ("a pulse shows what came and went between two looks", pulses),
     ];
-    let ground = Ground::survey(&home());
-    let mut kinds = vec![Kind::Subtree];
+    let ground = HostSupport::survey(&home());
+    let mut kinds = vec![PenKind::Subtree];
     match ground.cgroup() {
-        Ok(_) => kinds.push(Kind::Cgroup),
+        Ok(_) => kinds.push(PenKind::Cgroup),
         Err(why) => {
             kennel_testing::skip("pens in their owner's process, in a cgroup", &why.to_string())
         }
@@ -56,7 +56,7 @@ fn home() -> HomeId {
     HomeId::parse("00000000000e57ed").expect("a valid id")
 }
 
-fn create(ground: &Ground, kind: Kind) -> Pen {
+fn create(ground: &HostSupport, kind: PenKind) -> Pen {
     Pen::create(ground, PenName::random(home()).expect("random bytes"), kind).expect("a pen")
 }
 
@@ -65,7 +65,7 @@ fn children() -> usize {
     list.split_ascii_whitespace().count()
 }
 
-fn pens(ground: &Ground) -> Vec<PathBuf> {
+fn pens(ground: &HostSupport) -> Vec<PathBuf> {
     let Ok(base) = ground.cgroup() else {
         return Vec::new();
     };
@@ -85,7 +85,7 @@ fn run(pen: &mut Pen, command: Command) {
     pen.launch(command).expect("launched").open(soon()).expect("opened");
 }
 
-fn status_is_the_agents_own(ground: &Ground, kind: Kind) {
+fn status_is_the_agents_own(ground: &HostSupport, kind: PenKind) {
     for (behaviour, expected) in [
         (["exit", "0"], Status::Code(0)),
         (["exit", "200"], Status::Code(200)),
@@ -100,7 +100,7 @@ fn status_is_the_agents_own(ground: &Ground, kind: Kind) {
     }
 }
 
-fn one_pen_at_a_time(ground: &Ground, kind: Kind) {
+fn one_pen_at_a_time(ground: &HostSupport, kind: PenKind) {
     let pen = create(ground, kind);
     let name = PenName::random(home()).expect("random bytes");
     let second = Pen::create(ground, name, kind);
@@ -109,7 +109,7 @@ fn one_pen_at_a_time(ground: &Ground, kind: Kind) {
     create(ground, kind).remove().expect("removed");
 }
 
-fn dropped_pen(ground: &Ground, kind: Kind) {
+fn dropped_pen(ground: &HostSupport, kind: PenKind) {
     let mut pen = create(ground, kind);
     run(&mut pen, agent(&["sleep"]));
     let identity = pen.agent().expect("an agent").clone();
@@ -126,7 +126,7 @@ fn dropped_pen(ground: &Ground, kind: Kind) {
     assert!(!identity.exists().expect("asked"));
 }
 
-fn dropped_gate(ground: &Ground, kind: Kind) {
+fn dropped_gate(ground: &HostSupport, kind: PenKind) {
     let mut pen = create(ground, kind);
     let gated = pen.launch(agent(&["sleep"])).expect("launched");
     let identity = gated.identity().clone();
@@ -136,7 +136,7 @@ fn dropped_gate(ground: &Ground, kind: Kind) {
     pen.remove().expect("nobody is in it");
 }
 
-fn failed_exec(ground: &Ground, kind: Kind) {
+fn failed_exec(ground: &HostSupport, kind: PenKind) {
     let mut pen = create(ground, kind);
     let outcome = pen.launch(Command::new("/no/such/program")).expect("launched").open(soon());
     let Err(LaunchError::Exec(ExecError::NotFound { path, .. })) = outcome else {
@@ -150,7 +150,7 @@ fn failed_exec(ground: &Ground, kind: Kind) {
     pen.remove().expect("removed");
 }
 
-fn deadlines(ground: &Ground, kind: Kind) {
+fn deadlines(ground: &HostSupport, kind: PenKind) {
     let mut pen = create(ground, kind);
     let gated = pen.launch(agent(&["ignore-term"])).expect("launched");
     let pid = gated.identity().pid;
@@ -161,7 +161,7 @@ fn deadlines(ground: &Ground, kind: Kind) {
     assert!(!pen.wait_empty(shortly()).expect("asked"));
     pen.signal(rustix::process::Signal::TERM).expect("sent");
     assert_eq!(pen.wait_agent(shortly()).expect("asked"), None);
-    assert_eq!(pen.end(soon()).expect("ended"), End::Empty);
+    assert_eq!(pen.end(soon()).expect("ended"), EndOutcome::Empty);
     pen.remove().expect("removed");
 }
 
@@ -174,35 +174,35 @@ fn minds_no_term(pid: i32) -> bool {
     })
 }
 
-fn remove_occupied(ground: &Ground, kind: Kind) {
+fn remove_occupied(ground: &HostSupport, kind: PenKind) {
     let mut pen = create(ground, kind);
     run(&mut pen, agent(&["sleep"]));
     let error = pen.remove().expect_err("somebody is in it");
     let mut pen = error.pen;
     assert_eq!(pen.members().expect("listed").len(), 1, "the pen is still owned");
-    assert_eq!(pen.end(soon()).expect("ended"), End::Empty);
+    assert_eq!(pen.end(soon()).expect("ended"), EndOutcome::Empty);
     pen.remove().expect("removed");
 }
 
-fn end_trees(ground: &Ground, kind: Kind) {
+fn end_trees(ground: &HostSupport, kind: PenKind) {
     for shape in [["setsid", "150"], ["chain-setsid", "150"]] {
         let mut pen = create(ground, kind);
         run(&mut pen, agent(&shape));
         eventually("all are up", || pen.members().expect("listed").len() == 151);
         assert_eq!(pen.usage().expect("counted").processes, 151);
-        assert_eq!(pen.end(soon()).expect("ended"), End::Empty);
+        assert_eq!(pen.end(soon()).expect("ended"), EndOutcome::Empty);
         assert_eq!(children(), 0);
         pen.remove().expect("removed");
     }
 }
 
-fn pulses(ground: &Ground, kind: Kind) {
+fn pulses(ground: &HostSupport, kind: PenKind) {
     let mut pen = create(ground, kind);
     let mut command = Command::new("/bin/sh");
     let tool = "i=0; while [ $i -lt 100000 ]; do i=$((i+1)); done";
     command.args(["-c", &format!("echo up; read x; sh -c '{tool}'; echo up; read x")]);
-    let (stdin, stdout, stderr) = (Stream::Pipe, Stream::Pipe, Stream::Null);
-    command.streams(Streams::Each { stdin, stdout, stderr });
+    let (stdin, stdout, stderr) = (StdStream::Pipe, StdStream::Pipe, StdStream::Null);
+    command.streams(StdStreams::Each { stdin, stdout, stderr });
     let ends = pen.launch(command).expect("launched").open(soon()).expect("opened");
     let mut stdin = File::from(ends.stdin.expect("a pipe"));
     let mut lines = BufReader::new(File::from(ends.stdout.expect("a pipe"))).lines();
@@ -222,6 +222,6 @@ fn pulses(ground: &Ground, kind: Kind) {
     assert_eq!(after.generation.youngest, before.generation.youngest);
     assert_ne!(after.generation, before.generation, "but it was there");
     assert!(after.cpu > before.cpu, "and worked: {before:?} {after:?}");
-    assert_eq!(pen.end(soon()).expect("ended"), End::Empty);
+    assert_eq!(pen.end(soon()).expect("ended"), EndOutcome::Empty);
     pen.remove().expect("removed");
 }

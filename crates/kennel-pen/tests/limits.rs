@@ -18,8 +18,8 @@ use std::process::{ExitCode, Stdio};
 use std::time::Instant;
 
 use kennel_pen::{
-    Command, Controller, CreateError, End, Ground, HomeId, Kind, LimitError, Pen, PenLimits,
-    PenName, Status, Stream, Streams, cgroup_mount,
+    Command, Controller, CreateError, EndOutcome, HomeId, HostSupport, Pen, PenKind, PenLimitError,
+    PenLimits, PenName, Status, StdStream, StdStreams, cgroup_mount,
 };
 use kennel_testing::{eventually, is_root, skip, soon};
 
@@ -28,7 +28,7 @@ const OTHER: u32 = 65_534;
 /// How this program knows that it is in the cgroup that it shall try.
 const SETTLED: &str = "KENNEL_LIMITS_TEST_SETTLED";
 
-type Case = (&'static str, fn(&Ground));
+type Case = (&'static str, fn(&HostSupport));
 
 const CASES: &[Case] = &[
     ("limits are set before anybody is in the pen", set_before_anybody),
@@ -66,17 +66,17 @@ fn main() -> ExitCode {
 
 /// Whether all of them can be had where we are.
 fn are_offered() -> bool {
-    Ground::survey(&home()).limits().iter().all(|offer| offer.why_not.is_none())
+    HostSupport::survey(&home()).limits().iter().all(|offer| offer.why_not.is_none())
 }
 
 /// What can't be had is refused with a reason, or told, everywhere.
 fn refusals() {
     let wanted = PenLimits { pids: Some(64), ..PenLimits::default() };
     let subtree = |limits: &PenLimits| {
-        Pen::create_limited(&Ground::without_cgroup(), name(), Kind::Subtree, limits)
+        Pen::create_limited(&HostSupport::without_cgroup(), name(), PenKind::Subtree, limits)
     };
     let refused = subtree(&wanted);
-    let Err(CreateError::Limit(LimitError::WithoutCgroup { controller })) = refused else {
+    let Err(CreateError::Limit(PenLimitError::WithoutCgroup { controller })) = refused else {
         panic!("{refused:?}")
     };
     assert_eq!(controller, Controller::Pids);
@@ -84,7 +84,7 @@ fn refusals() {
     assert_eq!(unmet.len(), 1, "{unmet:?}");
     pen.remove().expect("nobody was in it");
 
-    let ground = Ground::survey(&home());
+    let ground = HostSupport::survey(&home());
     let Ok(base) = ground.cgroup() else { return };
     let before = own_entries(base.path());
     for offer in ground.limits() {
@@ -94,13 +94,13 @@ fn refusals() {
             Controller::Pids => wanted,
             Controller::Cpu => PenLimits { cpu: Some(500), ..PenLimits::default() },
         };
-        let refused = Pen::create_limited(&ground, name(), Kind::Auto, &limits);
+        let refused = Pen::create_limited(&ground, name(), PenKind::Auto, &limits);
         let Err(CreateError::Limit(error)) = refused else { panic!("{refused:?}") };
         assert_eq!(error.to_string(), why.to_string(), "what was told beforehand");
         println!("refused: {error}");
         println!("test a limit on {} is refused ... ok", offer.controller);
         let limits = PenLimits { best_effort: true, ..limits };
-        let made = Pen::create_limited(&ground, name(), Kind::Auto, &limits);
+        let made = Pen::create_limited(&ground, name(), PenKind::Auto, &limits);
         let (pen, unmet) = made.expect("a pen without the limit");
         assert_eq!(unmet.len(), 1, "{unmet:?}");
         pen.remove().expect("nobody was in it");
@@ -189,7 +189,7 @@ fn wait_for_word() {
 }
 
 fn try_all() -> ExitCode {
-    let ground = Ground::survey(&home());
+    let ground = HostSupport::survey(&home());
     for offer in ground.limits() {
         if let Some(why) = offer.why_not {
             if std::env::var_os(SETTLED).is_some() {
@@ -217,9 +217,9 @@ fn name() -> PenName {
     PenName::random(home()).expect("random bytes")
 }
 
-fn limited(ground: &Ground, limits: PenLimits) -> Pen {
+fn limited(ground: &HostSupport, limits: PenLimits) -> Pen {
     let (pen, unmet) =
-        Pen::create_limited(ground, name(), Kind::Cgroup, &limits).expect("a pen with limits");
+        Pen::create_limited(ground, name(), PenKind::Cgroup, &limits).expect("a pen with limits");
     assert!(unmet.is_empty(), "{unmet:?}");
     pen
 }
@@ -231,7 +231,7 @@ fn shell(script: &str) -> Command {
     command
 }
 
-fn set_before_anybody(ground: &Ground) {
+fn set_before_anybody(ground: &HostSupport) {
     let limits =
         PenLimits { memory: Some(64 << 20), pids: Some(32), cpu: Some(500), best_effort: false };
     let pen = limited(ground, limits);
@@ -251,7 +251,7 @@ fn set_before_anybody(ground: &Ground) {
 /// A shell that fills its memory without end.
 const GLUTTON: &str = "x=xxxxxxxxxxxxxxxx; while :; do x=$x$x; done";
 
-fn out_of_memory(ground: &Ground) {
+fn out_of_memory(ground: &HostSupport) {
     let mut pen = limited(ground, PenLimits { memory: Some(32 << 20), ..PenLimits::default() });
     pen.launch(shell(GLUTTON)).expect("launched").open(soon()).expect("opened");
     let status = pen.wait_agent(soon()).expect("asked");
@@ -261,7 +261,7 @@ fn out_of_memory(ground: &Ground) {
     pen.remove().expect("removed");
 }
 
-fn a_tool_out_of_memory(ground: &Ground) {
+fn a_tool_out_of_memory(ground: &HostSupport) {
     let limits = PenLimits { memory: Some(32 << 20), ..PenLimits::default() };
     let mut pen = limited(ground, limits);
     let script = format!("sh -c '{GLUTTON}'; exit 7");
@@ -274,18 +274,18 @@ fn a_tool_out_of_memory(ground: &Ground) {
     let script = format!("sh -c '{GLUTTON}'; sleep 1000");
     pen.launch(shell(&script)).expect("launched").open(soon()).expect("opened");
     eventually("the tool is gone", || pen.oom_kills().expect("counted") == Some(1));
-    assert_eq!(pen.end(soon()).expect("ended"), End::Empty);
+    assert_eq!(pen.end(soon()).expect("ended"), EndOutcome::Empty);
     let killed = Status::Signal { signal: 9, core: false, oom: false };
     assert_eq!(pen.status(), Some(&killed));
     pen.remove().expect("removed");
 }
 
-fn too_many_processes(ground: &Ground) {
+fn too_many_processes(ground: &HostSupport) {
     let mut pen = limited(ground, PenLimits { pids: Some(8), ..PenLimits::default() });
     let mut command =
         shell("for i in 1 2 3 4 5 6 7 8 9 10 11 12; do sleep 1000 & done; sleep 1000");
-    let stderr = Stream::Null;
-    command.streams(Streams::Each { stdin: Stream::Null, stdout: Stream::Null, stderr });
+    let stderr = StdStream::Null;
+    command.streams(StdStreams::Each { stdin: StdStream::Null, stdout: StdStream::Null, stderr });
     pen.launch(command).expect("launched").open(soon()).expect("opened");
     let folder = pen.cgroup_path().expect("a cgroup").to_owned();
     let refused = || {
@@ -294,11 +294,11 @@ fn too_many_processes(ground: &Ground) {
     };
     eventually("a fork is refused", refused);
     assert!(pen.usage().expect("counted").processes <= 8);
-    assert_eq!(pen.end(soon()).expect("ended"), End::Empty);
+    assert_eq!(pen.end(soon()).expect("ended"), EndOutcome::Empty);
     pen.remove().expect("removed");
 }
 
-fn too_much_cpu(ground: &Ground) {
+fn too_much_cpu(ground: &HostSupport) {
     let mut pen = limited(ground, PenLimits { cpu: Some(100), ..PenLimits::default() });
     pen.launch(shell("while :; do :; done")).expect("launched").open(soon()).expect("opened");
     let begun = Instant::now();
@@ -312,16 +312,16 @@ fn too_much_cpu(ground: &Ground) {
     // without a limit it would have all of one.
     let used = || pen.usage().expect("counted").cpu;
     eventually("it is held back", || throttled() >= 10 && used() * 5 <= begun.elapsed());
-    assert_eq!(pen.end(soon()).expect("ended"), End::Empty);
+    assert_eq!(pen.end(soon()).expect("ended"), EndOutcome::Empty);
     pen.remove().expect("removed");
 }
 
-fn stepped_aside(ground: &Ground) {
+fn stepped_aside(ground: &HostSupport) {
     let base = ground.cgroup().expect("a cgroup").path();
     let inside = fs::read_to_string(base.join("cgroup.procs")).expect("read");
     assert_eq!(inside, "");
     let leaf = fs::read_to_string(base.join("kennel-supervisor/cgroup.procs")).expect("read");
     assert!(leaf.lines().any(|pid| pid == std::process::id().to_string()), "{leaf}");
-    let again = Ground::survey(&home());
+    let again = HostSupport::survey(&home());
     assert_eq!(again.cgroup().expect("a cgroup").path(), base, "found from inside of the leaf");
 }

@@ -37,7 +37,7 @@ const LAST_SIGNAL: usize = 64;
 /// How far the new process has come. The order is the order in which it happens.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 #[repr(u32)]
-pub(crate) enum Step {
+pub(crate) enum ChildStep {
     Born = 0,
     Streams,
     Descriptors,
@@ -50,7 +50,7 @@ pub(crate) enum Step {
     Exec,
 }
 
-impl Step {
+impl ChildStep {
     /// The call that this step makes, as errors name it.
     pub(crate) fn call(self) -> &'static str {
         match self {
@@ -68,7 +68,7 @@ impl Step {
     }
 
     pub(crate) fn from_number(number: u32) -> Self {
-        use Step::{
+        use ChildStep::{
             Born, Descriptors, Exec, Folder, Gate, Limits, Session, Streams, Terminal, Umask,
         };
         [Born, Streams, Descriptors, Session, Terminal, Umask, Limits, Folder, Gate, Exec]
@@ -89,7 +89,7 @@ pub(crate) struct KernelLimit {
 
 /// What parent and child share: the orders, and how far the child has come.
 #[repr(C)]
-pub(crate) struct Shared {
+pub(crate) struct ChildReport {
     /// 1 until the kernel clears it: the child has left this memory, by exec or by its end.
     pub(crate) here: AtomicU32,
     pub(crate) step: AtomicU32,
@@ -97,11 +97,11 @@ pub(crate) struct Shared {
     /// Which of the limits failed.
     pub(crate) detail: AtomicU32,
     pub(crate) calls: AtomicU32,
-    pub(crate) orders: Orders,
+    pub(crate) orders: ChildOrders,
 }
 
 /// Plain values and pointers into memory that the parent keeps until `here` is 0.
-pub(crate) struct Orders {
+pub(crate) struct ChildOrders {
     pub(crate) streams: [i32; 3],
     pub(crate) gate: i32,
     pub(crate) terminal: bool,
@@ -128,10 +128,10 @@ struct KernelAction {
 /// The first and only function of the new process.
 ///
 /// # Safety
-/// `shared` must point to a [`Shared`] that stays valid, with all its orders, until `here` is 0.
+/// `shared` must point to a [`ChildReport`] that stays valid, with all its orders, until `here` is 0.
 pub(crate) unsafe extern "C" fn main(shared: *mut c_void) -> ! {
     // SAFETY: the caller's promise; all fields that both sides write are atomics.
-    let shared = unsafe { &*shared.cast::<Shared>() };
+    let shared = unsafe { &*shared.cast::<ChildReport>() };
     let child = Child { shared };
     // SAFETY: the orders are valid, see above.
     let code = match unsafe { child.run() } {
@@ -157,11 +157,11 @@ enum Stop {
 enum Never {}
 
 struct Child<'a> {
-    shared: &'a Shared,
+    shared: &'a ChildReport,
 }
 
 impl Child<'_> {
-    fn at(&self, step: Step) {
+    fn at(&self, step: ChildStep) {
         self.shared.step.store(step as u32, Relaxed);
     }
 
@@ -190,39 +190,39 @@ impl Child<'_> {
         let orders = &self.shared.orders;
         // Why all calls below are sound: descriptors are plain numbers, checked by the kernel; pointers
         // are to this function's own locals or to the orders, which outlive this process's stay.
-        self.at(Step::Streams);
+        self.at(ChildStep::Streams);
         // SAFETY: as above.
         unsafe { self.place_streams()? };
-        self.at(Step::Descriptors);
+        self.at(ChildStep::Descriptors);
         // SAFETY: as above.
         unsafe { self.call(libc::SYS_close_range, [GATE + 1, u32::MAX as usize, 0, 0, 0, 0])? };
-        self.at(Step::Session);
+        self.at(ChildStep::Session);
         // SAFETY: as above.
         unsafe { self.call(libc::SYS_setsid, [0; 6])? };
         if orders.terminal {
-            self.at(Step::Terminal);
+            self.at(ChildStep::Terminal);
             // SAFETY: as above.
             unsafe { self.call(libc::SYS_ioctl, [0, libc::TIOCSCTTY as usize, 0, 0, 0, 0])? };
         }
         if let Some(umask) = orders.umask {
-            self.at(Step::Umask);
+            self.at(ChildStep::Umask);
             // SAFETY: as above.
             unsafe { self.call(libc::SYS_umask, [umask as usize, 0, 0, 0, 0, 0])? };
         }
-        self.at(Step::Limits);
+        self.at(ChildStep::Limits);
         // SAFETY: as above.
         unsafe { self.set_limits()? };
         if !orders.folder.is_null() {
-            self.at(Step::Folder);
+            self.at(ChildStep::Folder);
             // SAFETY: as above.
             unsafe { self.call(libc::SYS_chdir, [orders.folder as usize, 0, 0, 0, 0, 0])? };
         }
         // SAFETY: as above.
         unsafe { self.reset_signals() };
-        self.at(Step::Gate);
+        self.at(ChildStep::Gate);
         // SAFETY: as above.
         unsafe { self.wait_at_gate()? };
-        self.at(Step::Exec);
+        self.at(ChildStep::Exec);
         let none = 0_u64;
         let set = [libc::SIG_SETMASK as usize, &raw const none as usize, 0, SIGSET, 0, 0];
         // SAFETY: as above; no handler is left that could run now.

@@ -2,7 +2,7 @@
 //!
 //! [`start`] clones a process that shares the caller's memory (so a large caller costs nothing: no
 //! page table is copied) but, unlike `vfork`, does not suspend the caller. The new process prepares
-//! itself and waits at its gate, a pipe. [`Gated::open`] sends the one byte that lets it exec; the end
+//! itself and waits at its gate, a pipe. [`GatedChild::open`] sends the one byte that lets it exec; the end
 //! of the pipe, for whatever reason, lets it die. It closes all inherited descriptors before it waits,
 //! so no launch holds another's gate open for longer than those few microseconds.
 //!
@@ -22,7 +22,7 @@ use rustix::pipe::PipeFlags;
 use rustix::process::{Pid, Signal};
 use rustix::thread::futex;
 
-use crate::child::{GO, KernelLimit, Orders, Shared, Step, main};
+use crate::child::{ChildOrders, ChildReport, ChildStep, GO, KernelLimit, main};
 use crate::fault::{self, CallError, call};
 use crate::raw::{self, CloneArgs};
 use crate::signals::AllBlocked;
@@ -40,7 +40,7 @@ const CLONE_INTO_CGROUP: u64 = 0x2_0000_0000;
 
 /// One resource limit for the new process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Limit {
+pub struct ResourceLimit {
     /// The kernel's number of the resource, for instance `libc::RLIMIT_NOFILE`.
     pub resource: u32,
     /// The soft limit; `u64::MAX` is none.
@@ -51,7 +51,7 @@ pub struct Limit {
 
 /// What to start, and how.
 #[derive(Debug)]
-pub struct Start<'a> {
+pub struct ChildSpec<'a> {
     /// The file to execute.
     pub path: CString,
     /// Its arguments, the name first.
@@ -63,7 +63,7 @@ pub struct Start<'a> {
     /// Its umask; `None` is the caller's.
     pub umask: Option<u32>,
     /// Its limits; those not named are the caller's.
-    pub limits: Vec<Limit>,
+    pub limits: Vec<ResourceLimit>,
     /// What becomes its descriptors 0, 1 and 2.
     pub streams: [BorrowedFd<'a>; 3],
     /// Whether descriptor 0 is a terminal that becomes its controlling one.
@@ -75,19 +75,19 @@ pub struct Start<'a> {
 /// A process that exists and waits at its gate. Dropping it ends it.
 #[derive(Debug)]
 #[must_use]
-pub struct Gated {
+pub struct GatedChild {
     pid: Pid,
     pidfd: OwnedFd,
     gate: OwnedFd,
     /// Our copy of the reading end: with it open, opening the gate of a dead process is no SIGPIPE.
     gate_reader: OwnedFd,
-    memory: Memory,
+    memory: SharedMapping,
 }
 
 /// What came of opening the gate.
 #[derive(Debug)]
 #[must_use]
-pub enum Opened {
+pub enum GateOutcome {
     /// The program runs (or a signal ended it on its way there, which its status will tell).
     Running(OwnedFd),
     /// A call failed in the new process, before or at its exec; it is ending, not yet reaped.
@@ -102,7 +102,7 @@ pub enum Opened {
 #[derive(Debug)]
 pub struct Opening {
     pidfd: OwnedFd,
-    memory: Memory,
+    memory: SharedMapping,
 }
 
 /// A call that failed in the new process.
@@ -120,11 +120,11 @@ pub struct ChildError {
 ///
 /// # Errors
 /// The call that failed; nothing is left then.
-pub fn start(start: Start<'_>) -> Result<Gated, CallError> {
+pub fn start(start: ChildSpec<'_>) -> Result<GatedChild, CallError> {
     // A gate that can be looked at without going to sleep; see `child.rs`.
     let flags = PipeFlags::CLOEXEC | PipeFlags::NONBLOCK;
     let (reader, gate) = call("pipe2", || rustix::pipe::pipe_with(flags))?;
-    let mut memory = Memory::new(&start, reader.as_fd())?;
+    let mut memory = SharedMapping::new(&start, reader.as_fd())?;
     let mut pidfd: i32 = -1;
     let args = CloneArgs {
         flags: (libc::CLONE_VM | libc::CLONE_PIDFD | libc::CLONE_CHILD_CLEARTID) as u64
@@ -162,10 +162,10 @@ pub fn start(start: Start<'_>) -> Result<Gated, CallError> {
     // SAFETY: the kernel put a new descriptor there, which is ours alone.
     let pidfd = unsafe { OwnedFd::from_raw_fd(pidfd) };
     let pid = Pid::from_raw(pid).expect("the kernel gives no pid 0");
-    Ok(Gated { pid, pidfd, gate, gate_reader: reader, memory })
+    Ok(GatedChild { pid, pidfd, gate, gate_reader: reader, memory })
 }
 
-impl Gated {
+impl GatedChild {
     /// Its pid, valid as long as nobody reaps it: use it for the record, not for signals.
     #[must_use]
     pub fn pid(&self) -> Pid {
@@ -182,7 +182,7 @@ impl Gated {
     ///
     /// # Errors
     /// The byte could not be written; the process is then dismissed, and ended as on drop.
-    pub fn open(self, deadline: Instant) -> Result<Opened, CallError> {
+    pub fn open(self, deadline: Instant) -> Result<GateOutcome, CallError> {
         call("write gate", || rustix::io::write(&self.gate, &[GO]))?;
         let Self { pidfd, memory, gate, gate_reader, .. } = self;
         drop((gate, gate_reader));
@@ -192,52 +192,52 @@ impl Gated {
     /// Ends it, and hands over the handle: whoever reaps children will see it. The memory that it may
     /// still be using goes along.
     #[must_use]
-    pub fn dismiss(self) -> (OwnedFd, Lingering) {
+    pub fn dismiss(self) -> (OwnedFd, ChildMemory) {
         let Self { pidfd, memory, gate, .. } = self;
         drop(gate);
         // Fails only if it has been reaped already, and then there is nothing to end.
         let _gone = rustix::process::pidfd_send_signal(&pidfd, Signal::KILL);
-        (pidfd, Lingering(memory))
+        (pidfd, ChildMemory(memory))
     }
 }
 
 /// Memory of ours that an ending process may still be using; freed once it is not.
 #[derive(Debug)]
-pub struct Lingering(#[expect(dead_code, reason = "held for its drop")] Memory);
+pub struct ChildMemory(#[expect(dead_code, reason = "held for its drop")] SharedMapping);
 
 impl Opening {
     /// Kills it, and hands over the handle: whoever reaps children will see it.
     #[must_use]
-    pub fn give_up(self) -> (OwnedFd, Lingering) {
+    pub fn give_up(self) -> (OwnedFd, ChildMemory) {
         let Self { pidfd, memory } = self;
         // Fails only if it has been reaped already, and then there is nothing to end.
         let _gone = rustix::process::pidfd_send_signal(&pidfd, Signal::KILL);
-        (pidfd, Lingering(memory))
+        (pidfd, ChildMemory(memory))
     }
 
     /// Waits until the process has left our memory.
-    pub fn wait(self, deadline: Instant) -> Opened {
+    pub fn wait(self, deadline: Instant) -> GateOutcome {
         if !self.memory.left(deadline) {
-            return Opened::Pending(Box::new(self));
+            return GateOutcome::Pending(Box::new(self));
         }
         let Self { pidfd, memory } = self;
         let shared = memory.shared();
-        let step = Step::from_number(shared.step.load(Ordering::Acquire));
+        let step = ChildStep::from_number(shared.step.load(Ordering::Acquire));
         let errno = shared.errno.load(Ordering::Acquire);
         fault::child_spent(shared.calls.load(Ordering::Relaxed), (errno != 0).then(|| step.call()));
         match (errno, step) {
-            (0, Step::Exec) => Opened::Running(pidfd),
-            (0, _) => Opened::Died(pidfd),
+            (0, ChildStep::Exec) => GateOutcome::Running(pidfd),
+            (0, _) => GateOutcome::Died(pidfd),
             (errno, step) => {
                 let mut error = CallError::new(step.call(), io::Error::from_raw_os_error(errno));
-                if step == Step::Limits {
+                if step == ChildStep::Limits {
                     let which = shared.detail.load(Ordering::Relaxed) as usize;
                     error.on = memory.limits.get(which).map(|l| format!("resource {}", l.resource));
                 }
-                let at_exec = step == Step::Exec;
-                Opened::Failed(
+                let at_exec = step == ChildStep::Exec;
+                GateOutcome::Failed(
                     pidfd,
-                    ChildError { error, at_exec, at_folder: step == Step::Folder },
+                    ChildError { error, at_exec, at_folder: step == ChildStep::Folder },
                 )
             }
         }
@@ -246,9 +246,9 @@ impl Opening {
 
 /// What the new process uses of ours until it execs or ends.
 #[derive(Debug)]
-struct Memory {
+struct SharedMapping {
     stack: *mut libc::c_void,
-    shared: *mut Shared,
+    shared: *mut ChildReport,
     limits: Vec<KernelLimit>,
     /// Only kept alive: `shared` points into them.
     _strings: Vec<CString>,
@@ -257,10 +257,10 @@ struct Memory {
 
 // SAFETY: the raw pointers are to heap and mapped memory that this value owns, none of it tied to a
 // thread; what two sides write are atomics.
-unsafe impl Send for Memory {}
+unsafe impl Send for SharedMapping {}
 
-impl Memory {
-    fn new(start: &Start<'_>, gate: BorrowedFd<'_>) -> Result<Self, CallError> {
+impl SharedMapping {
+    fn new(start: &ChildSpec<'_>, gate: BorrowedFd<'_>) -> Result<Self, CallError> {
         let limits = start
             .limits
             .iter()
@@ -279,13 +279,13 @@ impl Memory {
         let (argv, env) = rest.split_at(start.argv.len());
         let pointers = vec![null_terminated(argv), null_terminated(env)];
         let stack = take_stack()?;
-        let shared = Shared {
+        let shared = ChildReport {
             here: AtomicU32::new(1),
-            step: AtomicU32::new(Step::Born as u32),
+            step: AtomicU32::new(ChildStep::Born as u32),
             errno: AtomicI32::new(0),
             detail: AtomicU32::new(0),
             calls: AtomicU32::new(0),
-            orders: Orders {
+            orders: ChildOrders {
                 streams: start.streams.map(|fd| fd.as_raw_fd()),
                 gate: gate.as_raw_fd(),
                 terminal: start.terminal,
@@ -303,7 +303,7 @@ impl Memory {
         Ok(Self { stack, shared, limits, _strings: strings, _pointers: pointers })
     }
 
-    fn shared(&self) -> &Shared {
+    fn shared(&self) -> &ChildReport {
         // SAFETY: a live allocation until drop; never handed out mutably.
         unsafe { &*self.shared }
     }
@@ -333,7 +333,7 @@ impl Memory {
     }
 }
 
-impl Drop for Memory {
+impl Drop for SharedMapping {
     fn drop(&mut self) {
         // A process that was just killed leaves within microseconds. One that can't (stuck in the
         // kernel) keeps what it uses: a leak of some kilobytes, against memory freed under its feet.

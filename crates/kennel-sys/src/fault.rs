@@ -70,7 +70,7 @@ pub fn call<T, E: Into<io::Error>>(
 }
 
 #[cfg(feature = "faults")]
-pub use armed::{CHILD, Seen, arm, ask, disarm};
+pub use armed::{CHILD, FaultTrace, arm, ask, disarm};
 pub(crate) use armed::{child_budget, child_spent};
 
 #[cfg(feature = "faults")]
@@ -89,18 +89,18 @@ mod armed {
     }
 
     thread_local! {
-        static PLAN: RefCell<Option<Plan>> = const { RefCell::new(None) };
+        static PLAN: RefCell<Option<FaultPlan>> = const { RefCell::new(None) };
     }
 
-    struct Plan {
+    struct FaultPlan {
         nth: u32,
         errno: i32,
-        seen: Seen,
+        seen: FaultTrace,
     }
 
     /// What happened since [`arm`].
     #[derive(Debug, Default, Clone, PartialEq, Eq)]
-    pub struct Seen {
+    pub struct FaultTrace {
         /// How many calls were asked for, the failing one included.
         pub calls: u32,
         /// The call that was made to fail, if the count was reached.
@@ -114,11 +114,11 @@ mod armed {
     /// Lets the `nth` call from now on in this thread (the first is 1) fail with `errno`, or the nth call
     /// of the new process ([`CHILD`] plus n); 0 only counts.
     pub fn arm(nth: u32, errno: i32) {
-        PLAN.set(Some(Plan { nth, errno, seen: Seen::default() }));
+        PLAN.set(Some(FaultPlan { nth, errno, seen: FaultTrace::default() }));
     }
 
     /// Ends the trial and tells what was seen.
-    pub fn disarm() -> Seen {
+    pub fn disarm() -> FaultTrace {
         PLAN.take().map(|plan| plan.seen).unwrap_or_default()
     }
 

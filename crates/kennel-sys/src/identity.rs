@@ -9,7 +9,7 @@ use rustix::fs::{Mode, OFlags};
 
 /// Everything that tells one process from all others that this machine ever ran.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Identity {
+pub struct ProcessIdentity {
     /// The boot: a random id that the kernel makes at every start.
     pub boot: String,
     /// The pid namespace, by its inode.
@@ -40,7 +40,7 @@ impl Birth {
             return Ok(Some(Self::Inode(rustix::fs::fstat(pidfd)?.st_ino)));
         }
         // Still there afterwards, so its number was not another's while we read.
-        let stat = Stat::read(pid)?.filter(|_| crate::pidfd::exists(pidfd));
+        let stat = ProcessStat::read(pid)?.filter(|_| crate::pidfd::exists(pidfd));
         Ok(stat.map(|stat| Self::Tick(stat.started)))
     }
 }
@@ -56,7 +56,7 @@ fn has_inodes(pidfd: BorrowedFd<'_>) -> io::Result<bool> {
     Ok(*INODES.get_or_init(|| kind == PIDFS_MAGIC))
 }
 
-impl Identity {
+impl ProcessIdentity {
     /// The identity of the process behind a handle that was opened by this number.
     ///
     /// # Errors
@@ -127,7 +127,8 @@ impl Identity {
         let Some(pidfd) = crate::pidfd::open(self.pid)? else { return Ok(None) };
         let same = match (self.birth, Birth::of(pidfd.as_fd(), self.pid)?) {
             (Birth::Tick(tick), Some(Birth::Inode(_))) => {
-                let stat = Stat::read(self.pid)?.filter(|_| crate::pidfd::exists(pidfd.as_fd()));
+                let stat =
+                    ProcessStat::read(self.pid)?.filter(|_| crate::pidfd::exists(pidfd.as_fd()));
                 stat.is_some_and(|stat| stat.started == tick)
             }
             (then, now) => now == Some(then),
@@ -136,7 +137,7 @@ impl Identity {
     }
 }
 
-impl fmt::Display for Identity {
+impl fmt::Display for ProcessIdentity {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.birth {
             Birth::Inode(inode) => write!(f, "pid {} (inode {inode})", self.pid),
@@ -176,11 +177,11 @@ pub fn pid_namespace() -> io::Result<u64> {
 ///
 /// # Errors
 /// It can't be looked at.
-pub fn init() -> io::Result<Identity> {
+pub fn init() -> io::Result<ProcessIdentity> {
     const INIT: i32 = 1;
     let gone = || io::Error::from_raw_os_error(libc::ESRCH);
     let pidfd = crate::pidfd::open(INIT)?.ok_or_else(gone)?;
-    Identity::new(pidfd.as_fd(), INIT)
+    ProcessIdentity::new(pidfd.as_fd(), INIT)
 }
 
 /// A file of `/proc` whose text comes in one piece; far shorter than this.
@@ -193,7 +194,7 @@ fn read_small(path: &str) -> io::Result<Vec<u8>> {
 
 /// What Kennel reads of `/proc/PID/stat`.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Stat {
+pub struct ProcessStat {
     /// The program's short name.
     pub name: String,
     /// The state letter: `R`, `S`, `D`, `T`, `Z` and so on. `Z` with more than one thread is a process
@@ -215,7 +216,7 @@ pub struct Stat {
     pub resident_pages: u64,
 }
 
-impl Stat {
+impl ProcessStat {
     /// Reads it; `None` if there is no such process.
     ///
     /// # Errors
@@ -268,7 +269,7 @@ mod tests {
     #[test]
     fn a_name_with_spaces_and_parentheses_is_read_whole() {
         let line = b"42 (a) b (c) S 7 1 1 0 -1 4194560 1 2 0 3 5 6 8 9 20 0 3 0 12345 1000 77 18446744073709551615 0";
-        let stat = Stat::parse(line).expect("parses");
+        let stat = ProcessStat::parse(line).expect("parses");
         assert_eq!(stat.name, "a) b (c");
         assert_eq!((stat.state, stat.parent, stat.cpu_ticks), ('S', 7, 11));
         assert_eq!((stat.collected_ticks, stat.collected_faults), (17, 5));
@@ -277,7 +278,7 @@ mod tests {
 
     #[test]
     fn a_zombie_leader_with_threads_is_not_dead() {
-        let zombie = |threads| Stat {
+        let zombie = |threads| ProcessStat {
             name: "x".into(),
             state: 'Z',
             parent: 1,
@@ -296,19 +297,19 @@ mod tests {
     fn our_own_identity_exists_and_one_from_another_boot_or_birth_does_not() {
         let pid = rustix::process::getpid().as_raw_pid();
         let own = crate::pidfd::open(pid).expect("opened").expect("we exist");
-        let me = Identity::new(own.as_fd(), pid).expect("we exist");
-        let exists = |identity: &Identity| identity.exists().expect("can be asked");
+        let me = ProcessIdentity::new(own.as_fd(), pid).expect("we exist");
+        let exists = |identity: &ProcessIdentity| identity.exists().expect("can be asked");
         assert!(exists(&me));
-        let started = Stat::read(pid).expect("read").expect("we exist").started;
-        assert!(exists(&Identity { birth: Birth::Tick(started), ..me.clone() }));
-        assert!(!exists(&Identity { birth: Birth::Tick(started - 1), ..me.clone() }));
-        assert!(!exists(&Identity { birth: Birth::Inode(1), ..me.clone() }));
-        assert_eq!(Identity::parse(&me.to_record()).as_ref(), Some(&me));
+        let started = ProcessStat::read(pid).expect("read").expect("we exist").started;
+        assert!(exists(&ProcessIdentity { birth: Birth::Tick(started), ..me.clone() }));
+        assert!(!exists(&ProcessIdentity { birth: Birth::Tick(started - 1), ..me.clone() }));
+        assert!(!exists(&ProcessIdentity { birth: Birth::Inode(1), ..me.clone() }));
+        assert_eq!(ProcessIdentity::parse(&me.to_record()).as_ref(), Some(&me));
         for text in ["", "b 1 2", "b 1 2 inode x", "b 1 2 other 3", "b 1 2 tick 3 more"] {
-            assert_eq!(Identity::parse(text), None, "{text:?}");
+            assert_eq!(ProcessIdentity::parse(text), None, "{text:?}");
         }
         let boot = "00000000-0000-0000-0000-000000000000".to_owned();
-        assert!(!exists(&Identity { boot, ..me.clone() }));
-        assert!(!exists(&Identity { pid_namespace: me.pid_namespace + 1, ..me }));
+        assert!(!exists(&ProcessIdentity { boot, ..me.clone() }));
+        assert!(!exists(&ProcessIdentity { pid_namespace: me.pid_namespace + 1, ..me }));
     }
 }

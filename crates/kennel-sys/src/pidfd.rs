@@ -7,11 +7,11 @@ use rustix::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use rustix::io::Errno;
 use rustix::process::{Pid, PidfdFlags, Signal};
 
-use crate::reap::Ended;
+use crate::reap::WaitStatus;
 
 /// What the kernel says of the process behind a pidfd.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Info {
+pub struct PidfdInfo {
     /// Its pid.
     pub pid: i32,
     /// Its parent's.
@@ -23,7 +23,7 @@ pub struct Info {
 /// What came of sending a signal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[must_use]
-pub enum Sent {
+pub enum SignalDelivery {
     /// It was sent.
     Yes,
     /// The process has ended and was reaped.
@@ -53,11 +53,11 @@ pub fn open(pid: i32) -> io::Result<Option<OwnedFd>> {
 ///
 /// # Errors
 /// What the kernel said, other than gone or not permitted.
-pub fn send(pidfd: impl AsFd, signal: Signal) -> io::Result<Sent> {
+pub fn send(pidfd: impl AsFd, signal: Signal) -> io::Result<SignalDelivery> {
     match rustix::process::pidfd_send_signal(pidfd, signal) {
-        Ok(()) => Ok(Sent::Yes),
-        Err(rustix::io::Errno::SRCH) => Ok(Sent::Gone),
-        Err(rustix::io::Errno::PERM) => Ok(Sent::NotPermitted),
+        Ok(()) => Ok(SignalDelivery::Yes),
+        Err(rustix::io::Errno::SRCH) => Ok(SignalDelivery::Gone),
+        Err(rustix::io::Errno::PERM) => Ok(SignalDelivery::NotPermitted),
         Err(error) => Err(error.into()),
     }
 }
@@ -102,11 +102,11 @@ fn ask(pidfd: BorrowedFd<'_>, mask: u64) -> io::Result<KernelInfo> {
 ///
 /// # Errors
 /// What the kernel said.
-pub fn info(pidfd: BorrowedFd<'_>, pid: i32) -> io::Result<Option<Info>> {
+pub fn info(pidfd: BorrowedFd<'_>, pid: i32) -> io::Result<Option<PidfdInfo>> {
     #[expect(clippy::cast_possible_wrap, reason = "a pid is far below")]
     match ask(pidfd, INFO_PID | INFO_CREDS) {
         Ok(info) if info.mask & INFO_PID != 0 => {
-            Ok(Some(Info { pid: info.tgid as i32, parent: info.ppid as i32, uid: info.ruid }))
+            Ok(Some(PidfdInfo { pid: info.tgid as i32, parent: info.ppid as i32, uid: info.ruid }))
         }
         Ok(_) => Ok(None),
         Err(error) if error.raw_os_error() == Some(libc::ESRCH) => Ok(None),
@@ -118,8 +118,8 @@ pub fn info(pidfd: BorrowedFd<'_>, pid: i32) -> io::Result<Option<Info>> {
     }
 }
 
-fn info_from_proc(pidfd: BorrowedFd<'_>, pid: i32) -> io::Result<Option<Info>> {
-    let Some(stat) = crate::identity::Stat::read(pid)? else {
+fn info_from_proc(pidfd: BorrowedFd<'_>, pid: i32) -> io::Result<Option<PidfdInfo>> {
+    let Some(stat) = crate::identity::ProcessStat::read(pid)? else {
         return Ok(None);
     };
     let uid = match std::fs::metadata(format!("/proc/{pid}")) {
@@ -128,7 +128,7 @@ fn info_from_proc(pidfd: BorrowedFd<'_>, pid: i32) -> io::Result<Option<Info>> {
         Err(error) => return Err(error),
     };
     // Still there, so its number was not another's while we read.
-    Ok(exists(pidfd).then_some(Info { pid, parent: stat.parent, uid }))
+    Ok(exists(pidfd).then_some(PidfdInfo { pid, parent: stat.parent, uid }))
 }
 
 /// Whether the process behind the handle has ended, with all its threads; it may be a zombie still.
@@ -153,15 +153,15 @@ pub fn exists(pidfd: BorrowedFd<'_>) -> bool {
 /// How the process behind the handle ended, for those who are not its parent: told by newer kernels
 /// (6.15) once it was reaped.
 #[must_use]
-pub fn ended(pidfd: BorrowedFd<'_>) -> Option<Ended> {
+pub fn ended(pidfd: BorrowedFd<'_>) -> Option<WaitStatus> {
     let info = ask(pidfd, INFO_EXIT).ok()?;
     if info.mask & INFO_EXIT == 0 {
         return None;
     }
     let status = info.exit_code;
     Some(match status & 0x7f {
-        0 => Ended::Code((status >> 8) & 0xff),
-        signal => Ended::Signal { signal, core: status & 0x80 != 0 },
+        0 => WaitStatus::Code((status >> 8) & 0xff),
+        signal => WaitStatus::Signal { signal, core: status & 0x80 != 0 },
     })
 }
 

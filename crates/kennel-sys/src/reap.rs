@@ -7,7 +7,7 @@ use rustix::fd::{AsRawFd, BorrowedFd};
 /// How a process ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[must_use]
-pub enum Ended {
+pub enum WaitStatus {
     /// It exited with this code.
     Code(i32),
     /// A signal ended it.
@@ -24,7 +24,7 @@ pub enum Ended {
 #[must_use]
 pub enum Reaped {
     /// This child had ended and was collected; its number may now be another's.
-    One(i32, Ended),
+    One(i32, WaitStatus),
     /// There are children, none has ended.
     NoneReady,
     /// There are no children at all: the only proof that a subtree is gone.
@@ -56,13 +56,13 @@ pub fn reap_any() -> io::Result<Reaped> {
 ///
 /// # Errors
 /// `ECHILD` if it is no child of this process, or no longer.
-pub fn reap(pidfd: BorrowedFd<'_>) -> io::Result<Option<Ended>> {
+pub fn reap(pidfd: BorrowedFd<'_>) -> io::Result<Option<WaitStatus>> {
     #[expect(clippy::cast_sign_loss, reason = "an open descriptor is not negative")]
     let id = pidfd.as_raw_fd() as libc::id_t;
     Ok(wait(libc::P_PIDFD, id)?.map(|(_, ended)| ended))
 }
 
-fn wait(kind: libc::idtype_t, id: libc::id_t) -> io::Result<Option<(i32, Ended)>> {
+fn wait(kind: libc::idtype_t, id: libc::id_t) -> io::Result<Option<(i32, WaitStatus)>> {
     // SAFETY: all-zero is a valid siginfo_t.
     let mut info: libc::siginfo_t = unsafe { std::mem::zeroed() };
     // SAFETY: `info` is valid for writes; with WNOHANG the call returns at once.
@@ -80,8 +80,8 @@ fn wait(kind: libc::idtype_t, id: libc::id_t) -> io::Result<Option<(i32, Ended)>
         return Ok(None);
     }
     let ended = match info.si_code {
-        libc::CLD_EXITED => Ended::Code(status),
-        code => Ended::Signal { signal: status, core: code == libc::CLD_DUMPED },
+        libc::CLD_EXITED => WaitStatus::Code(status),
+        code => WaitStatus::Signal { signal: status, core: code == libc::CLD_DUMPED },
     };
     Ok(Some((pid, ended)))
 }

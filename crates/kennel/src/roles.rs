@@ -7,7 +7,7 @@ use std::path::PathBuf;
 
 use anyhow::{Context, anyhow};
 use kennel_daemon::{DaemonConfig, DaemonError, LockHomeError};
-use kennel_keeper::yard::{self, Ended, KEPT_VARIABLE, RESUME_VARIABLE, Resumed, YardConfig};
+use kennel_keeper::yard::{self, KEPT_VARIABLE, RESUME_VARIABLE, YardConfig, YardEnd, YardResume};
 use rustix::fd::OwnedFd;
 use rustix::fs::{Mode, OFlags};
 
@@ -46,9 +46,9 @@ fn home() -> anyhow::Result<Home> {
 }
 
 fn be_yard() -> i32 {
-    let served = (|| -> anyhow::Result<Ended> {
+    let served = (|| -> anyhow::Result<YardEnd> {
         let home = home()?;
-        let resumed = std::env::var(RESUME_VARIABLE).ok().map(|state| Resumed::parse(&state));
+        let resumed = std::env::var(RESUME_VARIABLE).ok().map(|state| YardResume::parse(&state));
         let resumed = resumed.transpose().context("can't take over from the former program")?;
         let kept = std::env::var(KEPT_VARIABLE).unwrap_or_default();
         let resumed = resumed.map(|resumed| resumed.keeping(&kept)).transpose();
@@ -56,8 +56,8 @@ fn be_yard() -> i32 {
         Ok(yard::run(YardConfig { home: home.folder, home_id: home.id, resumed })?)
     })();
     match served {
-        Ok(Ended::Left) => 0,
-        Ok(Ended::Occupied) => {
+        Ok(YardEnd::Left) => 0,
+        Ok(YardEnd::Occupied) => {
             eprintln!("{YARD}: another yard serves this home");
             exit_code::REFUSED.into()
         }

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, ensure};
-use kennel_pen::{Command, End, Pen, Stream, Streams};
+use kennel_pen::{Command, EndOutcome, Pen, StdStream, StdStreams};
 
 /// How long a tree may take to come up.
 const COMING_UP: Duration = Duration::from_secs(60);
@@ -31,10 +31,10 @@ pub(crate) fn launch(pen: &mut Pen, behaviour: &[&str]) -> Result<()> {
 pub(crate) fn launch_other(pen: &mut Pen, program: PathBuf, args: &[&str]) -> Result<()> {
     let mut command = Command::new(program);
     command.args(args.iter().copied());
-    command.streams(Streams::Each {
-        stdin: Stream::Null,
-        stdout: Stream::Pipe,
-        stderr: Stream::Inherit,
+    command.streams(StdStreams::Each {
+        stdin: StdStream::Null,
+        stdout: StdStream::Pipe,
+        stderr: StdStream::Inherit,
     });
     let ends = pen.launch(command)?.open(Instant::now() + COMING_UP)?;
     let stdout = ends.stdout.context("its output was asked for")?;
@@ -49,7 +49,7 @@ pub(crate) fn launch_other(pen: &mut Pen, program: PathBuf, args: &[&str]) -> Re
 /// Makes sure that nobody is left, and removes the pen.
 pub(crate) fn clean_up(mut pen: Pen) -> Result<()> {
     let end = pen.end(Instant::now() + Duration::from_secs(120))?;
-    ensure!(end == End::Empty, "still alive: {end:?}");
+    ensure!(end == EndOutcome::Empty, "still alive: {end:?}");
     pen.remove()?;
     Ok(())
 }

@@ -3,7 +3,7 @@
 use std::fs;
 
 use anyhow::{Context as _, Result};
-use kennel_pen::{Ground, HomeId, Kind};
+use kennel_pen::{HomeId, HostSupport, PenKind};
 
 use crate::job::Job;
 use crate::launch::with_kennel;
@@ -105,8 +105,8 @@ fn kilobytes(field: &str) -> Result<u64> {
 }
 
 /// The figures are two snapshots, one value after the other.
-pub(crate) fn job(home: &HomeId, kind: Kind, launches: usize) -> Result<Job> {
-    let (ground, home) = (Ground::survey(home), home.clone());
+pub(crate) fn job(home: &HomeId, kind: PenKind, launches: usize) -> Result<Job> {
+    let (ground, home) = (HostSupport::survey(home), home.clone());
     Ok(Box::new(move || {
         let launch = |times: usize| -> Result<()> {
             (0..times).try_for_each(|_| with_kennel(&ground, &home, kind))

@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use anyhow::Result;
-use kennel_pen::{End, Ground, HomeId, Kind, Pen, PenName};
+use kennel_pen::{EndOutcome, HomeId, HostSupport, Pen, PenKind, PenName};
 
 use crate::agent;
 use crate::job::{Job, timed};
@@ -43,14 +43,14 @@ pub(crate) fn section(run: &mut Run) -> Result<()> {
 }
 
 /// Two figures: the time, and whether the pen was seen empty.
-pub(crate) fn job(home: &HomeId, processes: &str, kind: Kind) -> Result<Job> {
-    let (ground, home, processes) = (Ground::survey(home), home.clone(), processes.to_owned());
+pub(crate) fn job(home: &HomeId, processes: &str, kind: PenKind) -> Result<Job> {
+    let (ground, home, processes) = (HostSupport::survey(home), home.clone(), processes.to_owned());
     Ok(Box::new(move || {
         let mut pen = Pen::create(&ground, PenName::random(home.clone())?, kind)?;
         agent::launch(&mut pen, &["bomb", &processes, "60"])?;
         std::thread::sleep(SETTLING);
         let (time, end) = timed(|| Ok(pen.end(Instant::now() + DEADLINE)?))?;
         agent::clean_up(pen)?;
-        Ok(vec![nanoseconds(time), u64::from(end == End::Empty)])
+        Ok(vec![nanoseconds(time), u64::from(end == EndOutcome::Empty)])
     }))
 }

@@ -9,7 +9,7 @@ use std::os::unix::fs::FileExt as _;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, bail, ensure};
-use kennel_pen::{End, Ground, HomeId, Pen, PenName};
+use kennel_pen::{EndOutcome, HomeId, HostSupport, Pen, PenName};
 use rustix::event::{PollFd, PollFlags};
 use rustix::io::Errno;
 use rustix::process::{WaitId, WaitIdOptions, waitid};
@@ -71,7 +71,7 @@ pub(crate) fn job(home: &HomeId, shape: &str, way: &str) -> Result<Job> {
     let shape = Shape::parse(shape)?;
     let by_hand = way == "floor";
     let kind = kind(if by_hand { "cgroup" } else { way })?;
-    let (ground, home) = (Ground::survey(home), home.clone());
+    let (ground, home) = (HostSupport::survey(home), home.clone());
     Ok(Box::new(move || {
         let mut pen = Pen::create(&ground, PenName::random(home.clone())?, kind)?;
         shape.bring_up(&mut pen)?;
@@ -114,7 +114,7 @@ impl Shape {
 
 fn end(pen: &mut Pen) -> Result<Vec<u64>> {
     let (time, end) = timed(|| Ok(pen.end(Instant::now() + LONG)?))?;
-    ensure!(end == End::Empty, "still alive: {end:?}");
+    ensure!(end == EndOutcome::Empty, "still alive: {end:?}");
     Ok(vec![nanoseconds(time)])
 }
 

@@ -4,7 +4,7 @@
 use std::time::{Duration, Instant};
 
 use anyhow::Result;
-use kennel_pen::{End, Ground, HomeId, Kind, Pen, PenName};
+use kennel_pen::{EndOutcome, HomeId, HostSupport, Pen, PenKind, PenName};
 
 use crate::agent;
 use crate::job::{Job, timed};
@@ -43,12 +43,12 @@ pub(crate) fn section(run: &mut Run) -> Result<()> {
 
 /// Three figures: the time, whether it was seen empty, and how long it took to have it there.
 pub(crate) fn job(home: &HomeId) -> Result<Job> {
-    let (ground, home) = (Ground::survey(home), home.clone());
+    let (ground, home) = (HostSupport::survey(home), home.clone());
     let mut round = 0;
     Ok(Box::new(move || {
         let (up, mut pen) = timed(|| {
             let name = PenName::random(home.clone())?;
-            let mut pen = Pen::create(&ground, name, Kind::Cgroup)?;
+            let mut pen = Pen::create(&ground, name, PenKind::Cgroup)?;
             agent::launch(&mut pen, &["hop", "300"])?;
             Ok(pen)
         })?;
@@ -57,7 +57,7 @@ pub(crate) fn job(home: &HomeId) -> Result<Job> {
         std::thread::sleep(Duration::from_micros(25) * round);
         let (time, end) = timed(|| Ok(pen.end(Instant::now() + DEADLINE)?))?;
         agent::clean_up(pen)?; // its folder can be removed only if nobody is in it
-        let empty = u64::from(end == End::Empty);
+        let empty = u64::from(end == EndOutcome::Empty);
         Ok(vec![nanoseconds(time), empty, nanoseconds(up)])
     }))
 }

@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, bail};
-use kennel_pen::{HomeId, Kind};
+use kennel_pen::{HomeId, PenKind};
 
 use crate::{baseline, big_caller, bombs, ending, hop, launch};
 
@@ -27,8 +27,8 @@ pub(crate) fn build(home: &HomeId, words: &[String]) -> Result<Job> {
 }
 
 /// The kind of pen that a word means.
-pub(crate) fn kind(word: &str) -> Result<Kind> {
-    let kinds = [("cgroup", Kind::Cgroup), ("subtree", Kind::Subtree)];
+pub(crate) fn kind(word: &str) -> Result<PenKind> {
+    let kinds = [("cgroup", PenKind::Cgroup), ("subtree", PenKind::Subtree)];
     let found = kinds.into_iter().find(|(name, _)| *name == word);
     found.map(|(_, kind)| kind).with_context(|| format!("no such kind of pen: {word}"))
 }

@@ -6,7 +6,9 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, bail, ensure};
-use kennel_pen::{Command, Ground, HomeId, Kind, Pen, PenName, Status, Stream, Streams};
+use kennel_pen::{
+    Command, HomeId, HostSupport, Pen, PenKind, PenName, Status, StdStream, StdStreams,
+};
 use process_wrap::std::{CommandWrap, ProcessGroup};
 use rustix::fd::{AsFd as _, OwnedFd};
 use rustix::fs::{AtFlags, Mode, OFlags};
@@ -83,8 +85,8 @@ pub(crate) fn print_measured(measured: &[Measured], references: &[(&str, &Sample
 pub(crate) fn job(home: &HomeId, contender: &str) -> Result<Job> {
     let home = home.clone();
     Ok(match contender {
-        "kennel-cgroup" => kennel(home, Kind::Cgroup),
-        "kennel-subtree" => kennel(home, Kind::Subtree),
+        "kennel-cgroup" => kennel(home, PenKind::Cgroup),
+        "kennel-subtree" => kennel(home, PenKind::Subtree),
         "floor" => floor()?,
         "floor-plain" => {
             let mut stack = raw::Stack::new();
@@ -111,20 +113,20 @@ fn repeat(mut work: impl FnMut() -> Result<()> + 'static) -> Job {
     Box::new(move || Ok(vec![nanoseconds(timed(&mut work)?.0)]))
 }
 
-fn kennel(home: HomeId, kind: Kind) -> Job {
-    let ground = Ground::survey(&home);
+fn kennel(home: HomeId, kind: PenKind) -> Job {
+    let ground = HostSupport::survey(&home);
     repeat(move || with_kennel(&ground, &home, kind))
 }
 
 /// Pen, launch, reap, remove.
-pub(crate) fn with_kennel(ground: &Ground, home: &HomeId, kind: Kind) -> Result<()> {
+pub(crate) fn with_kennel(ground: &HostSupport, home: &HomeId, kind: PenKind) -> Result<()> {
     let deadline = Instant::now() + LONG;
     let mut pen = Pen::create(ground, PenName::random(home.clone())?, kind)?;
     let mut command = Command::new(TRUE);
-    command.streams(Streams::Each {
-        stdin: Stream::Inherit,
-        stdout: Stream::Inherit,
-        stderr: Stream::Inherit,
+    command.streams(StdStreams::Each {
+        stdin: StdStream::Inherit,
+        stdout: StdStream::Inherit,
+        stderr: StdStream::Inherit,
     });
     pen.launch(command)?.open(deadline)?;
     let status = pen.wait_agent(deadline)?;
@@ -135,7 +137,7 @@ pub(crate) fn with_kennel(ground: &Ground, home: &HomeId, kind: Kind) -> Result<
 
 /// The calls that no cgroup pen can do without.
 fn floor() -> Result<Job> {
-    let ground = Ground::look();
+    let ground = HostSupport::look();
     let base = match ground.cgroup() {
         Ok(base) => open_folder(base.path())?,
         Err(why) => bail!("no cgroup: {why}"),

@@ -3,7 +3,7 @@
 use std::fs;
 
 use anyhow::Result;
-use kennel_pen::{Ground, cgroup_mount};
+use kennel_pen::{HostSupport, cgroup_mount};
 use rustix::process::Pid;
 
 /// Prints the facts.
@@ -31,7 +31,7 @@ fn is_root() -> bool {
 }
 
 fn cgroup() -> String {
-    let ground = Ground::look();
+    let ground = HostSupport::look();
     match ground.cgroup() {
         Ok(base) => base.path().display().to_string(),
         Err(why) => format!("none: {why} (mount: {:?})", cgroup_mount().unwrap_or_default()),

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use anyhow::{Result, ensure};
-use kennel_pen::{Ground, HomeId, PenName};
+use kennel_pen::{HomeId, HostSupport, PenName};
 use rustix::process::{Signal, WaitOptions, kill_process, waitpid};
 
 use crate::machine;
@@ -31,7 +31,7 @@ fn floors() -> Result<Vec<PathBuf>> {
 }
 
 fn folders(wanted: impl Fn(&str) -> bool) -> Result<Vec<PathBuf>> {
-    let ground = Ground::look();
+    let ground = HostSupport::look();
     let Ok(base) = ground.cgroup() else {
         return Ok(Vec::new());
     };

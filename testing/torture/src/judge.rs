@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use kennel_keeper::journal::Why;
+use kennel_keeper::journal::LossReason;
 use kennel_types::{Exit, Phase, Reason, SessionView};
 
 use crate::job::{End, Job};
@@ -284,10 +284,10 @@ impl<'a> Case<'a> {
         for gap in &output.gaps {
             let caused = match gap {
                 // In need of room the oldest output makes way for the newest.
-                Why::Dropped => self.blows.disk,
-                Why::DiskFull => self.blows.disk || self.blows.starved,
-                Why::KeeperDied => harmed,
-                Why::Damaged => false,
+                LossReason::Dropped => self.blows.disk,
+                LossReason::DiskFull => self.blows.disk || self.blows.starved,
+                LossReason::KeeperDied => harmed,
+                LossReason::Damaged => false,
             };
             if !caused {
                 found.push(format!("a gap in its output that nothing made: {gap:?}"));

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use kennel_keeper::journal::{Item, Reader, Why};
+use kennel_keeper::journal::{JournalItem, JournalReader, LossReason};
 
 /// What a journal holds.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -10,7 +10,7 @@ pub(crate) struct Output {
     /// The numbers of the lines that came whole.
     pub(crate) numbers: Vec<u32>,
     /// Where something is missing, and why.
-    pub(crate) gaps: Vec<Why>,
+    pub(crate) gaps: Vec<LossReason>,
     /// Why it can't be read, if it can't.
     pub(crate) unreadable: Option<String>,
 }
@@ -28,16 +28,16 @@ impl Output {
     }
 
     fn take_in(&mut self, folder: &Path, bytes: &mut Vec<u8>) -> anyhow::Result<()> {
-        let mut reader = Reader::open(&folder.join("journal"))?;
+        let mut reader = JournalReader::open(&folder.join("journal"))?;
         loop {
             match reader.next()? {
-                Item::Data { data, .. } => bytes.extend_from_slice(data),
+                JournalItem::Data { data, .. } => bytes.extend_from_slice(data),
                 // What follows a gap may begin in the middle of a line.
-                Item::Gap { why, .. } => {
+                JournalItem::Gap { why, .. } => {
                     bytes.push(b'?');
                     self.gaps.push(why);
                 }
-                Item::End => return Ok(()),
+                JournalItem::End => return Ok(()),
             }
         }
     }
@@ -64,7 +64,7 @@ fn numbers(text: &str) -> Vec<u32> {
 mod tests {
     use super::*;
 
-    fn output(numbers: &[u32], gaps: &[Why]) -> Output {
+    fn output(numbers: &[u32], gaps: &[LossReason]) -> Output {
         Output { numbers: numbers.to_vec(), gaps: gaps.to_vec(), unreadable: None }
     }
 
@@ -73,8 +73,8 @@ mod tests {
         assert_eq!(output(&[0, 1, 2], &[]).disorder(), None);
         assert!(output(&[0, 2], &[]).disorder().is_some());
         assert!(output(&[1, 2], &[]).disorder().is_some());
-        assert_eq!(output(&[0, 2], &[Why::DiskFull]).disorder(), None);
-        assert!(output(&[2, 1], &[Why::DiskFull]).disorder().is_some());
+        assert_eq!(output(&[0, 2], &[LossReason::DiskFull]).disorder(), None);
+        assert!(output(&[2, 1], &[LossReason::DiskFull]).disorder().is_some());
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use kennel_sys::identity::{Identity, Stat};
+use kennel_sys::identity::{ProcessIdentity, ProcessStat};
 use kennel_sys::pidfd;
 use kennel_types::api::AdoptRequest;
 use kennel_types::{SessionSpec, Title};
@@ -23,7 +23,7 @@ const GRACE: Duration = Duration::from_secs(10);
 /// A process that may be followed.
 #[derive(Debug)]
 pub(crate) struct AdoptionCandidate {
-    pub(crate) identity: Identity,
+    pub(crate) identity: ProcessIdentity,
     pub(crate) spec: SessionSpec,
     pub(crate) title: Option<Title>,
     /// When it began, if that can be told.
@@ -96,10 +96,10 @@ fn refuse_number(pid: i32, census: &SessionCensus) -> Result<(), ApiError> {
 }
 
 /// The very process that is meant, and that lives.
-fn open(pid: i32, meant: Option<&str>) -> Result<(Identity, OwnedFd), ApiError> {
+fn open(pid: i32, meant: Option<&str>) -> Result<(ProcessIdentity, OwnedFd), ApiError> {
     let found = match meant {
         Some(text) => {
-            let identity = Identity::parse(text).filter(|identity| identity.pid == pid);
+            let identity = ProcessIdentity::parse(text).filter(|identity| identity.pid == pid);
             let identity = identity.ok_or_else(|| {
                 ApiError::invalid(format!("{text:?} is no identity of a process with pid {pid}"))
             })?;
@@ -111,7 +111,7 @@ fn open(pid: i32, meant: Option<&str>) -> Result<(Identity, OwnedFd), ApiError> 
             identity.open().map_err(ApiError::internal)?.map(|handle| (identity, handle))
         }
         None => match pidfd::open(pid).map_err(ApiError::internal)? {
-            Some(handle) => match Identity::new(handle.as_fd(), pid) {
+            Some(handle) => match ProcessIdentity::new(handle.as_fd(), pid) {
                 Ok(identity) => Some((identity, handle)),
                 Err(error)
                     if error.raw_os_error() == Some(rustix::io::Errno::SRCH.raw_os_error()) =>
@@ -132,7 +132,7 @@ fn not_there(pid: i32) -> ApiError {
 
 /// When it began, for people.
 fn started_ms(pid: i32) -> Option<u64> {
-    let stat = Stat::read(pid).ok().flatten()?;
+    let stat = ProcessStat::read(pid).ok().flatten()?;
     let now = Duration::try_from(clock_gettime(ClockId::Boottime)).ok()?;
     let millis = stat.started.saturating_mul(1000) / rustix::param::clock_ticks_per_second().max(1);
     let age = now.checked_sub(Duration::from_millis(millis)).unwrap_or_default();

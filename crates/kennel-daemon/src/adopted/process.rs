@@ -10,8 +10,8 @@ use std::time::Duration;
 
 use kennel_core::{Event, Probe};
 use kennel_keeper::fault::point;
-use kennel_sys::identity::{Identity, boot_id};
-use kennel_sys::pidfd::{self, Sent};
+use kennel_sys::identity::{ProcessIdentity, boot_id};
+use kennel_sys::pidfd::{self, SignalDelivery};
 use kennel_types::{Exit, Survivor};
 use rustix::fd::{AsFd, OwnedFd};
 use rustix::process::Signal;
@@ -105,8 +105,8 @@ impl Look {
     }
 
     /// The process, and a handle on it; or what became of it. What it needs for its reports is there then.
-    fn look(&self) -> io::Result<Result<(Identity, OwnedFd), Probe>> {
-        let identity = self.identity.as_deref().and_then(Identity::parse);
+    fn look(&self) -> io::Result<Result<(ProcessIdentity, OwnedFd), Probe>> {
+        let identity = self.identity.as_deref().and_then(ProcessIdentity::parse);
         let identity = identity.ok_or_else(|| io::Error::other("nobody knows which process"))?;
         if self.rebooted || identity.boot != boot_id()? {
             return Ok(Err(Probe::Rebooted));
@@ -217,8 +217,10 @@ pub(crate) async fn end(handle: Handle, pid: i32, grace: Duration, tell: impl Fn
 
 fn send(handle: &Handle, signal: Signal) {
     match pidfd::send(handle.get_ref(), signal) {
-        Ok(Sent::Yes | Sent::Gone) => {}
-        Ok(Sent::NotPermitted) => tracing::warn!(?signal, "a process may not be signalled"),
+        Ok(SignalDelivery::Yes | SignalDelivery::Gone) => {}
+        Ok(SignalDelivery::NotPermitted) => {
+            tracing::warn!(?signal, "a process may not be signalled")
+        }
         Err(error) => tracing::warn!(%error, ?signal, "a process can't be signalled"),
     }
 }
@@ -234,7 +236,7 @@ mod tests {
         let child = Command::new("sleep").arg("1000").spawn().unwrap();
         let pid = i32::try_from(child.id()).unwrap();
         let handle = pidfd::open(pid).unwrap().unwrap();
-        let identity = Identity::new(handle.as_fd(), pid).unwrap().to_record();
+        let identity = ProcessIdentity::new(handle.as_fd(), pid).unwrap().to_record();
         (child, identity)
     }
 
@@ -325,7 +327,7 @@ mod tests {
         io::Read::read_exact(&mut child.stdout.take().unwrap(), &mut first).unwrap();
         let pid = i32::try_from(child.id()).unwrap();
         let opened = pidfd::open(pid).unwrap().unwrap();
-        let identity = Identity::new(opened.as_fd(), pid).unwrap().to_record();
+        let identity = ProcessIdentity::new(opened.as_fd(), pid).unwrap().to_record();
         let sighting = look(&identity, folder.path()).run().await;
         let ending = end(sighting.handle.unwrap(), pid, Duration::from_millis(50), |_| {});
         ending.await;

@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use axum::extract::{Path, State};
 use axum::http::StatusCode;
-use kennel_keeper::protocol::{LONGEST_INPUT, Report, Request, Role};
-use kennel_sys::pidfd::{self, Sent};
+use kennel_keeper::protocol::{KeeperReport, KeeperRequest, LONGEST_INPUT, PeerRole};
+use kennel_sys::pidfd::{self, SignalDelivery};
 use kennel_types::api::{InputRequest, SignalRequest, Text};
 use kennel_types::{Phase, SessionView, StartedBy};
 use rustix::process::Signal;
@@ -37,10 +37,10 @@ pub(super) async fn signal(
     }
     let conversation = begin(&api, reference).await?;
     let told = async {
-        conversation.say(&Request::Signal(signal)).await?;
+        conversation.say(&KeeperRequest::Signal(signal)).await?;
         // Requests are heard in order: with this answer the signal is on its way.
-        conversation.say(&Request::Status).await?;
-        conversation.hear(|report, _| matches!(report, Report::State(_)).then_some(())).await
+        conversation.say(&KeeperRequest::Status).await?;
+        conversation.hear(|report, _| matches!(report, KeeperReport::State(_)).then_some(())).await
     };
     answered(timeout(PATIENCE, told).await)?;
     Ok(StatusCode::NO_CONTENT)
@@ -56,11 +56,11 @@ pub(super) async fn input(
     let conversation = begin(&api, reference).await?;
     for piece in bytes.chunks(LONGEST_INPUT) {
         let taken = async {
-            conversation.say(&Request::Input(piece.to_vec())).await?;
+            conversation.say(&KeeperRequest::Input(piece.to_vec())).await?;
             let mut left = piece.len();
             conversation
                 .hear(|report, _| {
-                    if let Report::InputTaken(taken) = report {
+                    if let KeeperReport::InputTaken(taken) = report {
                         left = left.saturating_sub(taken as usize);
                     }
                     (left == 0).then_some(())
@@ -77,9 +77,11 @@ pub(super) async fn input(
     }
     if eof {
         let told = async {
-            conversation.say(&Request::CloseInput).await?;
-            conversation.say(&Request::Status).await?;
-            conversation.hear(|report, _| matches!(report, Report::State(_)).then_some(())).await
+            conversation.say(&KeeperRequest::CloseInput).await?;
+            conversation.say(&KeeperRequest::Status).await?;
+            conversation
+                .hear(|report, _| matches!(report, KeeperReport::State(_)).then_some(()))
+                .await
         };
         answered(timeout(PATIENCE, told).await)?;
     }
@@ -93,9 +95,11 @@ async fn signal_process(api: &Api, reference: String, number: i32) -> Result<Sta
     let named = reference.clone();
     let handle = api.ask(|answer| Command::Handle { reference, answer }).await?;
     match pidfd::send(handle.get_ref(), signal).map_err(ApiError::internal)? {
-        Sent::Yes => Ok(StatusCode::NO_CONTENT),
-        Sent::Gone => Err(ApiError::conflict(format!("session {named} does not run"))),
-        Sent::NotPermitted => Err(ApiError::conflict("its process may not be signalled by us")),
+        SignalDelivery::Yes => Ok(StatusCode::NO_CONTENT),
+        SignalDelivery::Gone => Err(ApiError::conflict(format!("session {named} does not run"))),
+        SignalDelivery::NotPermitted => {
+            Err(ApiError::conflict("its process may not be signalled by us"))
+        }
     }
 }
 
@@ -119,7 +123,7 @@ async fn begin(api: &Api, reference: String) -> Result<KeeperConnection, ApiErro
         KeeperRequestError::NobodyListens => not_running(&view),
         other => ApiError::busy(other),
     })?;
-    answered(timeout(PATIENCE, conversation.greet(Role::Client)).await)?;
+    answered(timeout(PATIENCE, conversation.greet(PeerRole::Client)).await)?;
     Ok(conversation)
 }
 

@@ -9,7 +9,7 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use kennel_keeper::protocol::{Report, Request, Role};
+use kennel_keeper::protocol::{KeeperReport, KeeperRequest, PeerRole};
 use kennel_types::{Phase, SessionView};
 use tokio::sync::watch;
 use tokio::time::{sleep, timeout};
@@ -141,22 +141,22 @@ enum LastWord {
 async fn listen(view: &SessionView, pulse: &watch::Sender<Pulse>) -> LastWord {
     let heard = async {
         let conversation = KeeperConnection::begin(Path::new(&view.folder))?;
-        match timeout(GREETING, conversation.greet(Role::Client)).await {
+        match timeout(GREETING, conversation.greet(PeerRole::Client)).await {
             Ok(greeted) => drop(greeted?),
             Err(_) => return Ok(LastWord::Unsaid),
         }
-        conversation.say(&Request::Follow).await?;
+        conversation.say(&KeeperRequest::Follow).await?;
         conversation
             .hear(|report, _| {
-                if let Report::Grown(_) = report {
+                if let KeeperReport::Grown(_) = report {
                     pulse.send_modify(|_| ());
                 }
-                matches!(report, Report::Gone(_)).then_some(LastWord::Said)
+                matches!(report, KeeperReport::Gone(_)).then_some(LastWord::Said)
             })
             .await
     };
     heard.await.unwrap_or_else(|error| {
-        use kennel_keeper::ClientError::Closed;
+        use kennel_keeper::KeeperClientError::Closed;
         if !matches!(error, KeeperRequestError::NobodyListens | KeeperRequestError::Client(Closed))
         {
             tracing::warn!(session = %view.id, %error, "a keeper can't be followed");

@@ -3,7 +3,7 @@
 use std::collections::{HashMap, VecDeque};
 
 use kennel_keeper::protocol::YardRequest;
-use kennel_sys::identity::Identity;
+use kennel_sys::identity::ProcessIdentity;
 use kennel_types::SessionId;
 use rustix::fd::OwnedFd;
 use tokio::sync::oneshot;
@@ -14,7 +14,7 @@ use crate::keeper::yard::{YardKeepers, YardOrder, YardSender};
 /// Which keepers exist, which were requested, and how to reach the yard.
 #[derive(Debug)]
 pub(crate) struct Keepers {
-    yard: Identity,
+    yard: ProcessIdentity,
     /// None once the yard is gone.
     sender: Option<YardSender>,
     /// Forks that the yard was asked for and has not answered, by key.
@@ -28,7 +28,7 @@ pub(crate) struct Keepers {
 }
 
 impl Keepers {
-    pub(crate) fn new(yard: Identity, sender: Option<YardSender>) -> Self {
+    pub(crate) fn new(yard: ProcessIdentity, sender: Option<YardSender>) -> Self {
         Self {
             yard,
             sender,
@@ -41,7 +41,7 @@ impl Keepers {
     }
 
     /// Which process the yard is, or was.
-    pub(crate) fn yard(&self) -> &Identity {
+    pub(crate) fn yard(&self) -> &ProcessIdentity {
         &self.yard
     }
 
@@ -149,7 +149,7 @@ mod tests {
     fn keepers() -> Keepers {
         let pid = rustix::process::getpid().as_raw_pid();
         let own = pidfd::open(pid).unwrap().unwrap();
-        Keepers::new(Identity::new(own.as_fd(), pid).unwrap(), None)
+        Keepers::new(ProcessIdentity::new(own.as_fd(), pid).unwrap(), None)
     }
 
     #[test]

@@ -6,8 +6,8 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use kennel_keeper::protocol::{Report, Request};
-use kennel_keeper::{ClientError, KeeperClient};
+use kennel_keeper::protocol::{KeeperReport, KeeperRequest};
+use kennel_keeper::{KeeperClient, KeeperClientError};
 use kennel_types::SessionId;
 use rustix::fd::{AsFd, OwnedFd};
 use tokio::io::unix::AsyncFd;
@@ -22,7 +22,7 @@ pub(crate) type KeeperSocket = AsyncFd<KeeperClient>;
 #[derive(Debug)]
 pub(crate) enum KeeperEvent {
     /// The keeper sent a report.
-    Report { session: SessionId, link: u64, report: Report, descriptors: Vec<OwnedFd> },
+    Report { session: SessionId, link: u64, report: KeeperReport, descriptors: Vec<OwnedFd> },
     /// The connection has ended.
     Closed { session: SessionId, link: u64 },
 }
@@ -51,7 +51,7 @@ pub(crate) struct KeeperLink {
 #[derive(Debug)]
 enum Say {
     /// This goes to the keeper.
-    Request(Request, Vec<OwnedFd>),
+    Request(KeeperRequest, Vec<OwnedFd>),
     /// What the keeper says from now on is about another session.
     IsNow(SessionId, u64),
 }
@@ -73,12 +73,12 @@ impl KeeperLink {
     }
 
     /// Sends a request. If the keeper is gone, that is reported as the end of the link.
-    pub(crate) fn send(&self, request: Request) {
+    pub(crate) fn send(&self, request: KeeperRequest) {
         self.send_with(request, Vec::new());
     }
 
     /// Sends a request with descriptors.
-    pub(crate) fn send_with(&self, request: Request, descriptors: Vec<OwnedFd>) {
+    pub(crate) fn send_with(&self, request: KeeperRequest, descriptors: Vec<OwnedFd>) {
         // A task that has ended has said so.
         self.words.send(Say::Request(request, descriptors)).ok();
     }
@@ -105,13 +105,13 @@ enum Over {
     /// Its owner has let go.
     LetGo,
     /// Nothing can be said or heard any more.
-    Closed(ClientError),
+    Closed(KeeperClientError),
 }
 
 impl Attendant {
     async fn run(mut self) {
         if let Over::Closed(why) = self.carry().await {
-            if !matches!(why, ClientError::Closed) {
+            if !matches!(why, KeeperClientError::Closed) {
                 tracing::warn!(session = %self.session, %why, "the link to a keeper broke");
             }
             // Whose keeper it was meant to be last is who must hear of it.
@@ -168,12 +168,12 @@ impl Attendant {
     }
 
     /// Takes all that is there.
-    fn take_reports(&self) -> Result<(), ClientError> {
+    fn take_reports(&self) -> Result<(), KeeperClientError> {
         let client = self.socket.get_ref();
         // A keeper that went with words of ours unread makes the kernel say so once, before it hands out the
         // keeper's own last words: so the end is believed when it is told twice.
         let next = || match client.receive() {
-            Err(ClientError::Closed) => client.receive(),
+            Err(KeeperClientError::Closed) => client.receive(),
             received => received,
         };
         while let Some((report, descriptors)) = next()? {
@@ -187,17 +187,17 @@ impl Attendant {
     /// Sends as much as the socket takes.
     fn send_waiting(
         &self,
-        waiting: &mut VecDeque<(Request, Vec<OwnedFd>)>,
-    ) -> Result<(), ClientError> {
+        waiting: &mut VecDeque<(KeeperRequest, Vec<OwnedFd>)>,
+    ) -> Result<(), KeeperClientError> {
         while let Some((request, descriptors)) = waiting.front() {
             let descriptors: Vec<_> = descriptors.iter().map(AsFd::as_fd).collect();
             match self.socket.get_ref().send_with(request, &descriptors) {
                 Ok(()) => {
                     waiting.pop_front();
                 }
-                Err(ClientError::Full) => return Ok(()),
+                Err(KeeperClientError::Full) => return Ok(()),
                 // What it said before it went is still to be heard: its end is seen by reading.
-                Err(ClientError::Closed) => {
+                Err(KeeperClientError::Closed) => {
                     waiting.clear();
                     return Ok(());
                 }

@@ -11,7 +11,7 @@ use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::Path;
 use std::sync::LazyLock;
 
-use kennel_sys::identity::{self, Identity};
+use kennel_sys::identity::{self, ProcessIdentity};
 use rustix::fs::FlockOperation;
 use rustix::io::Errno;
 
@@ -22,9 +22,9 @@ pub(crate) const LOCK: &str = "lock";
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Origin {
     /// The yard that was asked for the keeper; its boot and pid namespace are the launch's.
-    pub(crate) yard: Identity,
+    pub(crate) yard: ProcessIdentity,
     /// The first process of that pid namespace, if it could be looked at.
-    init: Option<Identity>,
+    init: Option<ProcessIdentity>,
     /// The inode that the file had then: another one means that somebody copied the folder.
     inode: u64,
 }
@@ -52,7 +52,7 @@ pub(crate) enum LockLook {
 }
 
 /// Makes the lock in a new session's folder, takes it, and writes where the launch comes from.
-pub(crate) fn make(folder: &Path, yard: &Identity) -> io::Result<File> {
+pub(crate) fn make(folder: &Path, yard: &ProcessIdentity) -> io::Result<File> {
     let mut options = OpenOptions::new();
     let mut file = options.write(true).create_new(true).mode(0o600).open(folder.join(LOCK))?;
     rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive)?;
@@ -97,12 +97,12 @@ fn parse(text: &str) -> Option<Origin> {
         None => (None, rest),
         Some(rest) => {
             let (init, rest) = rest.split_once('\n')?;
-            (Some(Identity::parse(init)?), rest)
+            (Some(ProcessIdentity::parse(init)?), rest)
         }
     };
     // A line is whole only with its end. What follows is its keeper's.
     let inode = rest.strip_prefix("file ")?.split_once('\n')?.0.parse().ok()?;
-    Some(Origin { yard: Identity::parse(yard)?, init, inode })
+    Some(Origin { yard: ProcessIdentity::parse(yard)?, init, inode })
 }
 
 fn era(origin: &Origin, inode: u64) -> io::Result<Era> {
@@ -126,10 +126,10 @@ mod tests {
 
     use super::*;
 
-    fn me() -> Identity {
+    fn me() -> ProcessIdentity {
         let pid = rustix::process::getpid().as_raw_pid();
         let pidfd = kennel_sys::pidfd::open(pid).unwrap().unwrap();
-        Identity::new(pidfd.as_fd(), pid).unwrap()
+        ProcessIdentity::new(pidfd.as_fd(), pid).unwrap()
     }
 
     #[test]
@@ -153,9 +153,10 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let boot = "00000000-0000-0000-0000-000000000000".to_owned();
         let path = folder.path().join(LOCK);
-        for yard in
-            [Identity { boot, ..me() }, Identity { pid_namespace: me().pid_namespace + 1, ..me() }]
-        {
+        for yard in [
+            ProcessIdentity { boot, ..me() },
+            ProcessIdentity { pid_namespace: me().pid_namespace + 1, ..me() },
+        ] {
             drop(make(folder.path(), &yard).unwrap());
             let found = look(folder.path()).unwrap();
             assert!(matches!(found, LockLook::Free(Some((_, Era::Bygone)))), "{found:?}");
@@ -192,7 +193,8 @@ mod tests {
         let path = folder.path().join(LOCK);
         let text = std::fs::read_to_string(&path).unwrap();
         let init = identity::init().unwrap();
-        let former = Identity { birth: kennel_sys::identity::Birth::Inode(1), ..init.clone() };
+        let former =
+            ProcessIdentity { birth: kennel_sys::identity::Birth::Inode(1), ..init.clone() };
         let text = text.replace(&init.to_record(), &former.to_record());
         std::fs::write(&path, text).unwrap();
         let found = look(folder.path()).unwrap();

@@ -5,7 +5,7 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-use kennel_sys::identity::{Birth, Identity};
+use kennel_sys::identity::{Birth, ProcessIdentity};
 
 use crate::keeper::lock::LOCK;
 
@@ -16,7 +16,7 @@ const KEEPER: &str = "keeper ";
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct KeeperNote {
     /// The agent, once there is one.
-    pub(crate) agent: Option<Identity>,
+    pub(crate) agent: Option<ProcessIdentity>,
     /// Its pen, once there is one.
     pub(crate) pen: Option<NotedPen>,
 }
@@ -54,11 +54,11 @@ impl KeeperNote {
 }
 
 /// `PID inode|tick NUMBER boot ID namespace NUMBER`.
-fn parse_agent(text: &str) -> Option<Identity> {
+fn parse_agent(text: &str) -> Option<ProcessIdentity> {
     let words: Vec<&str> = text.split_ascii_whitespace().collect();
     let [pid, kind, birth, "boot", boot, "namespace", namespace] = words[..] else { return None };
     let birth = birth.parse().ok()?;
-    Some(Identity {
+    Some(ProcessIdentity {
         boot: boot.to_owned(),
         pid_namespace: namespace.parse().ok()?,
         pid: pid.parse().ok()?,
@@ -77,8 +77,12 @@ mod tests {
     #[test]
     fn a_note_is_understood_as_far_as_it_goes() {
         let whole = "keeper 7\nagent 8 inode 99 boot b-1 namespace 5\npen /sys/fs/cgroup/x\n";
-        let agent =
-            Identity { boot: "b-1".into(), pid_namespace: 5, pid: 8, birth: Birth::Inode(99) };
+        let agent = ProcessIdentity {
+            boot: "b-1".into(),
+            pid_namespace: 5,
+            pid: 8,
+            birth: Birth::Inode(99),
+        };
         let pen = Some(NotedPen::Cgroup("/sys/fs/cgroup/x".into()));
         assert_eq!(KeeperNote::parse(whole), KeeperNote { agent: Some(agent), pen });
         assert_eq!(KeeperNote::parse("keeper 7\n"), KeeperNote::default());

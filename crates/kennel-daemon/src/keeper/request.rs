@@ -3,8 +3,8 @@
 use std::io;
 use std::path::Path;
 
-use kennel_keeper::protocol::{Report, Request, Role, VERSION};
-use kennel_keeper::{ClientError, KeeperClient};
+use kennel_keeper::protocol::{KeeperReport, KeeperRequest, PeerRole, VERSION};
+use kennel_keeper::{KeeperClient, KeeperClientError};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use crate::keeper::link::KeeperSocket;
@@ -21,7 +21,7 @@ pub(crate) enum KeeperRequestError {
     Refused(String),
     /// The connection broke.
     #[error(transparent)]
-    Client(#[from] ClientError),
+    Client(#[from] KeeperClientError),
 }
 
 impl From<io::Error> for KeeperRequestError {
@@ -57,20 +57,20 @@ impl KeeperConnection {
     }
 
     /// Says hello and waits for the keeper's.
-    pub(crate) async fn greet(&self, role: Role) -> Result<Greeting, KeeperRequestError> {
-        self.say(&Request::Hello { version: VERSION, role }).await?;
+    pub(crate) async fn greet(&self, role: PeerRole) -> Result<Greeting, KeeperRequestError> {
+        self.say(&KeeperRequest::Hello { version: VERSION, role }).await?;
         self.hear(|report, _| match report {
-            Report::Hello { version, token, .. } => Some(Greeting { token, version }),
+            KeeperReport::Hello { version, token, .. } => Some(Greeting { token, version }),
             _ => None,
         })
         .await
     }
 
     /// Sends a request.
-    pub(crate) async fn say(&self, request: &Request) -> Result<(), KeeperRequestError> {
+    pub(crate) async fn say(&self, request: &KeeperRequest) -> Result<(), KeeperRequestError> {
         loop {
             match self.0.get_ref().send(request) {
-                Err(ClientError::Full) => self.0.writable().await?.clear_ready(),
+                Err(KeeperClientError::Full) => self.0.writable().await?.clear_ready(),
                 sent => return Ok(sent?),
             }
         }
@@ -79,11 +79,13 @@ impl KeeperConnection {
     /// Waits for the report in which `pick` finds an answer; others are passed over.
     pub(crate) async fn hear<T>(
         &self,
-        mut pick: impl FnMut(Report, Vec<OwnedFd>) -> Option<T>,
+        mut pick: impl FnMut(KeeperReport, Vec<OwnedFd>) -> Option<T>,
     ) -> Result<T, KeeperRequestError> {
         loop {
             match self.0.get_ref().receive()? {
-                Some((Report::Refused(why), _)) => return Err(KeeperRequestError::Refused(why)),
+                Some((KeeperReport::Refused(why), _)) => {
+                    return Err(KeeperRequestError::Refused(why));
+                }
                 Some((report, descriptors)) => {
                     if let Some(answer) = pick(report, descriptors) {
                         return Ok(answer);

@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 use kennel_core::{Event, PenEnd, Probe};
-use kennel_keeper::protocol::{Cause, Outcome, Stage, State};
+use kennel_keeper::protocol::{Cause, KeeperState, LaunchStage, Outcome};
 use kennel_pen::Status;
-use kennel_sys::reap::Ended;
+use kennel_sys::reap::WaitStatus;
 use kennel_types::{Exit, OwedKind, Reason, Report, SessionSpec, Survivor};
 
 /// How an agent ended.
@@ -20,10 +20,10 @@ pub(crate) fn exit(status: &Status) -> Exit {
 }
 
 /// How an agent ended, by the kernel's word to those who are not its parent.
-pub(crate) fn exit_by_kernel(ended: Ended) -> Exit {
+pub(crate) fn exit_by_kernel(ended: WaitStatus) -> Exit {
     match ended {
-        Ended::Code(code) => Exit::Code { code },
-        Ended::Signal { signal, core } => Exit::Signal { signal, core, oom: false },
+        WaitStatus::Code(code) => Exit::Code { code },
+        WaitStatus::Signal { signal, core } => Exit::Signal { signal, core, oom: false },
     }
 }
 
@@ -85,16 +85,16 @@ pub(crate) fn owed(outcome: &Outcome, pen: Option<&str>) -> Option<OwedKind> {
 }
 
 /// What a keeper's state means to a daemon that has just come.
-pub(crate) fn probe(state: &State, limits: TimeLimits) -> Probe {
+pub(crate) fn probe(state: &KeeperState, limits: TimeLimits) -> Probe {
     if let Some(outcome) = &state.outcome {
         let (exit, reason) = end_of(outcome, limits);
         return Probe::Over { exit, reason };
     }
     let Some(identity) = &state.identity else {
         return match state.stage {
-            Stage::Waiting | Stage::Gated => Probe::Waiting,
+            LaunchStage::Waiting | LaunchStage::Gated => Probe::Waiting,
             // It ends what it made for a launch; its last word will tell.
-            Stage::Running | Stage::Ending | Stage::Over => {
+            LaunchStage::Running | LaunchStage::Ending | LaunchStage::Over => {
                 Probe::Failed { why: "its keeper is about to end it".into() }
             }
         };
@@ -102,12 +102,12 @@ pub(crate) fn probe(state: &State, limits: TimeLimits) -> Probe {
     let pen = state.cgroup.as_ref().map(|path| path.display().to_string());
     let (pid, identity) = (identity.pid, identity.to_record());
     match state.stage {
-        Stage::Waiting | Stage::Gated => Probe::Gated { identity, pid, pen },
-        Stage::Running | Stage::Ending | Stage::Over => Probe::Running {
+        LaunchStage::Waiting | LaunchStage::Gated => Probe::Gated { identity, pid, pen },
+        LaunchStage::Running | LaunchStage::Ending | LaunchStage::Over => Probe::Running {
             identity,
             pid,
             pen,
-            ending: state.stage != Stage::Running,
+            ending: state.stage != LaunchStage::Running,
             exit: state.exited.as_ref().map(exit),
         },
     }
@@ -281,7 +281,7 @@ mod tests {
 
     #[test]
     fn a_stage_without_an_outcome_is_never_over() {
-        let state = |stage| State {
+        let state = |stage| KeeperState {
             stage,
             identity: None,
             cgroup: None,
@@ -290,9 +290,9 @@ mod tests {
             journal_end: 0,
             open_for_ms: None,
         };
-        assert_eq!(probe(&state(Stage::Waiting), TimeLimits::default()), Probe::Waiting);
+        assert_eq!(probe(&state(LaunchStage::Waiting), TimeLimits::default()), Probe::Waiting);
         assert!(matches!(
-            probe(&state(Stage::Ending), TimeLimits::default()),
+            probe(&state(LaunchStage::Ending), TimeLimits::default()),
             Probe::Failed { .. }
         ));
     }

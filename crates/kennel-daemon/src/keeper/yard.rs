@@ -8,8 +8,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use kennel_keeper::protocol::{LaunchOrder, YardReport, YardRequest};
-use kennel_keeper::{ClientError, YardClient};
-use kennel_sys::identity::Identity;
+use kennel_keeper::{KeeperClientError, YardClient};
+use kennel_sys::identity::ProcessIdentity;
 use kennel_sys::pidfd;
 use kennel_types::SessionId;
 use rustix::fd::{AsFd, OwnedFd};
@@ -82,7 +82,7 @@ impl YardSender {
 #[derive(Debug)]
 pub(crate) struct YardLink {
     /// Which process it is.
-    pub(crate) identity: Identity,
+    pub(crate) identity: ProcessIdentity,
     /// What a former daemon left with it.
     kept: Vec<(String, LaunchOrder)>,
     sender: YardSender,
@@ -105,7 +105,7 @@ impl YardLink {
         // The yard is our parent, or a test's: in either case it is there as long as it holds the socket.
         let gone = || io::Error::other("the yard is gone");
         let handle = pidfd::open(pid)?.ok_or_else(gone)?;
-        let identity = Identity::new(handle.as_fd(), pid)?;
+        let identity = ProcessIdentity::new(handle.as_fd(), pid)?;
         for report in early {
             owner.send(YardEvent::Report(report)).ok();
         }
@@ -253,7 +253,7 @@ async fn attend(
 fn take_reports(
     socket: &AsyncFd<YardClient>,
     owner: &EventSender<YardEvent>,
-) -> Result<(), ClientError> {
+) -> Result<(), KeeperClientError> {
     while let Some(report) = socket.get_ref().receive()? {
         owner.send(YardEvent::Report(report)).ok();
     }
@@ -265,12 +265,12 @@ fn send_waiting(
     waiting: &mut VecDeque<YardOrder>,
     unsaid: &AtomicUsize,
     owner: &EventSender<YardEvent>,
-) -> Result<(), ClientError> {
+) -> Result<(), KeeperClientError> {
     while let Some(order) = waiting.front() {
         let descriptors = order.descriptors.iter().map(AsFd::as_fd).collect::<Vec<_>>();
         match socket.get_ref().send(&order.request, &descriptors) {
-            Err(ClientError::Full) => return Ok(()),
-            Err(ClientError::Call(error)) => {
+            Err(KeeperClientError::Full) => return Ok(()),
+            Err(KeeperClientError::Call(error)) => {
                 // This one can't be sent at all, which says nothing about others.
                 if let YardRequest::Fork { key } = order.request {
                     let why = format!("the yard can't be asked: {error}");

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use kennel_keeper::fault::point;
 use kennel_keeper::protocol::{LaunchOrder, YardRequest};
-use kennel_sys::identity::Identity;
+use kennel_sys::identity::ProcessIdentity;
 use rustix::fd::OwnedFd;
 use rustix::fs::MemfdFlags;
 
@@ -31,7 +31,7 @@ pub(crate) struct Preparation {
     /// Its standard input.
     pub(crate) stdin: Option<OwnedFd>,
     /// The yard that will be asked.
-    pub(crate) yard: Identity,
+    pub(crate) yard: ProcessIdentity,
 }
 
 /// What is asked, and of whom.
@@ -133,7 +133,7 @@ mod tests {
             order: order.clone(),
             socket: Some(Channel::pair().unwrap().0),
             stdin: None,
-            yard: Identity::new(own.as_fd(), pid).unwrap(),
+            yard: ProcessIdentity::new(own.as_fd(), pid).unwrap(),
         };
         assert!(stdin.is_none());
         let Prepared::New(asked) = preparation().prepare().unwrap() else { panic!("of the yard") };

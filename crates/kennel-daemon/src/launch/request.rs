@@ -8,7 +8,7 @@ use std::sync::Arc;
 use kennel_keeper::journal::MIN_LIMIT;
 use kennel_keeper::protocol::{LaunchOrder, Stdin, TerminalOrder, TerminalSettings};
 use kennel_pen::holder::HeldKind;
-use kennel_pen::{Limit, PenName, Size};
+use kennel_pen::{PenName, ResourceLimit, Size};
 use kennel_types::api::{CreateRequest, Environment, ResumeRequest, StdinFrom, Text};
 use kennel_types::{LaunchToken, PenKind, SessionId, SessionSpec, WorktreeSpec};
 use rustix::fd::OwnedFd;
@@ -52,7 +52,7 @@ pub(crate) struct LaunchRequest {
     env: Vec<(OsString, OsString)>,
     cwd: PathBuf,
     umask: u32,
-    limits: Vec<Limit>,
+    limits: Vec<ResourceLimit>,
     terminal: Option<TerminalOrder>,
     stdin: Stdin,
     given: Option<OwnedFd>,
@@ -415,11 +415,11 @@ fn variable((name, value): (Text, Text)) -> Result<(OsString, OsString), ApiErro
     Ok((name, value))
 }
 
-fn limit((resource, soft, hard): (u32, u64, u64)) -> Result<Limit, ApiError> {
+fn limit((resource, soft, hard): (u32, u64, u64)) -> Result<ResourceLimit, ApiError> {
     if soft > hard {
         return Err(ApiError::invalid(format!("limit {resource}: soft is above hard")));
     }
-    Ok(Limit { resource, soft, hard })
+    Ok(ResourceLimit { resource, soft, hard })
 }
 
 #[cfg(test)]

@@ -5,7 +5,7 @@
 
 use std::path::Path;
 
-use kennel_keeper::journal::Reader;
+use kennel_keeper::journal::JournalReader;
 
 use super::tally::Tally;
 use crate::os::home::JOURNAL;
@@ -13,7 +13,8 @@ use crate::os::home::JOURNAL;
 /// Looks at the journal of a launch that has ended. Blocks on the disk.
 pub(crate) fn note_output(tally: &Tally, folder: &Path) {
     let journal = folder.join(JOURNAL);
-    let looked = Reader::open(&journal).and_then(|reader| Ok((reader.start()?, reader.end()?)));
+    let looked =
+        JournalReader::open(&journal).and_then(|reader| Ok((reader.start()?, reader.end()?)));
     match looked {
         Ok((start, end)) => {
             tally.output.add(end);
@@ -28,7 +29,7 @@ pub(crate) fn note_output(tally: &Tally, folder: &Path) {
 
 #[cfg(test)]
 mod tests {
-    use kennel_keeper::journal::{MIN_LIMIT, STDOUT, Writer};
+    use kennel_keeper::journal::{JournalWriter, MIN_LIMIT, STDOUT};
 
     use super::*;
 
@@ -41,7 +42,7 @@ mod tests {
             (0, 0),
             "it has printed nothing"
         );
-        let mut writer = Writer::create(&folder.path().join(JOURNAL), MIN_LIMIT).unwrap();
+        let mut writer = JournalWriter::create(&folder.path().join(JOURNAL), MIN_LIMIT).unwrap();
         let data = vec![b'x'; 1 << 14];
         let most = 4 * MIN_LIMIT;
         let mut printed = 0;

@@ -1,6 +1,6 @@
 //! What this process itself uses.
 
-use kennel_sys::identity::Stat;
+use kennel_sys::identity::ProcessStat;
 use rustix::process::Resource;
 
 use crate::os::headroom::open_descriptors;
@@ -19,7 +19,7 @@ pub(crate) struct OwnProcess {
 impl OwnProcess {
     /// Looks; a few files of `/proc`, which never wait for a disk.
     pub(crate) fn look() -> Self {
-        let stat = Stat::read(rustix::process::getpid().as_raw_pid()).ok().flatten();
+        let stat = ProcessStat::read(rustix::process::getpid().as_raw_pid()).ok().flatten();
         let stat = stat.as_ref();
         #[expect(clippy::cast_precision_loss, reason = "ticks of many years")]
         let seconds = |ticks: u64| ticks as f64 / rustix::param::clock_ticks_per_second() as f64;

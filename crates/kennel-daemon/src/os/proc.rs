@@ -8,8 +8,8 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 
 use kennel_pen::{HOME_COOKIE, SESSION_COOKIE};
-use kennel_sys::identity::Stat;
-use kennel_sys::pidfd::{self, Sent};
+use kennel_sys::identity::ProcessStat;
+use kennel_sys::pidfd::{self, SignalDelivery};
 use kennel_types::Survivor;
 use rustix::fd::{AsFd, OwnedFd};
 use rustix::io::Errno;
@@ -50,7 +50,7 @@ pub(crate) fn children_of(parent: i32) -> io::Result<Vec<i32>> {
 fn scan_for_children_of(parent: i32) -> io::Result<Vec<i32>> {
     let mut children = Vec::new();
     for pid in pids()? {
-        if Stat::read(pid)?.is_some_and(|stat| stat.parent == parent) {
+        if ProcessStat::read(pid)?.is_some_and(|stat| stat.parent == parent) {
             children.push(pid);
         }
     }
@@ -119,7 +119,7 @@ pub(crate) fn uid(pid: i32) -> Option<u32> {
 pub(crate) fn parents() -> io::Result<HashMap<i32, i32>> {
     let mut parents = HashMap::new();
     for pid in pids()? {
-        parents.extend(Stat::read(pid)?.map(|stat| (pid, stat.parent)));
+        parents.extend(ProcessStat::read(pid)?.map(|stat| (pid, stat.parent)));
     }
     Ok(parents)
 }
@@ -140,7 +140,7 @@ pub(crate) fn descends(pid: i32, from: i32, parents: &HashMap<i32, i32>) -> bool
 
 /// What is known of one that could not be ended; none if it is dead by now.
 pub(crate) fn survivor(pid: i32) -> Option<Survivor> {
-    let stat = Stat::read(pid).ok().flatten().filter(|stat| !stat.is_dead())?;
+    let stat = ProcessStat::read(pid).ok().flatten().filter(|stat| !stat.is_dead())?;
     let own = rustix::process::geteuid();
     let why = match uid(pid) {
         Some(uid) if !own.is_root() && uid != own.as_raw() => {
@@ -173,7 +173,7 @@ pub(crate) fn kill_tree(pid: i32, handle: OwnedFd) -> io::Result<Vec<OwnedFd>> {
     }
     let mut reached = Vec::new();
     for (_, handle) in found {
-        if pidfd::send(&handle, Signal::KILL)? != Sent::Gone {
+        if pidfd::send(&handle, Signal::KILL)? != SignalDelivery::Gone {
             reached.push(handle);
         }
     }

@@ -8,9 +8,9 @@ use std::time::Duration;
 use kennel_core::{Effect, Event};
 use kennel_keeper::KeeperClient;
 use kennel_keeper::fault::point;
-use kennel_keeper::protocol::{Request, YardRequest};
+use kennel_keeper::protocol::{KeeperRequest, YardRequest};
 use kennel_pen::wire::Channel;
-use kennel_sys::identity::Identity;
+use kennel_sys::identity::ProcessIdentity;
 use kennel_types::{OwedKind, PenKind, SessionId};
 use rustix::fd::OwnedFd;
 use tokio::task::spawn_blocking;
@@ -47,17 +47,17 @@ impl Owner {
             Effect::StartKeeper => self.start_keeper(id),
             Effect::Go => {
                 point("daemon.launch.go");
-                self.ask_keeper(id, Request::Go, Deadline::Born);
+                self.ask_keeper(id, KeeperRequest::Go, Deadline::Born);
                 point("daemon.launch.going");
             }
             Effect::Grant => {
                 point("daemon.launch.grant");
-                self.ask_keeper(id, Request::Open, Deadline::Opened);
+                self.ask_keeper(id, KeeperRequest::Open, Deadline::Opened);
                 point("daemon.launch.granted");
             }
             Effect::Dismiss => {
                 point("daemon.stop.dismiss");
-                self.ask_keeper(id, Request::Dismiss, Deadline::Dismissed);
+                self.ask_keeper(id, KeeperRequest::Dismiss, Deadline::Dismissed);
                 point("daemon.stop.dismissed");
             }
             // What a former launch has left is found there, and taken as it is.
@@ -79,7 +79,7 @@ impl Owner {
     }
 
     /// Sends a request to a session's keeper and starts the deadline of the answer. Without a link the keeper is lost.
-    fn ask_keeper(&mut self, id: &SessionId, request: Request, owed: Deadline) {
+    fn ask_keeper(&mut self, id: &SessionId, request: KeeperRequest, owed: Deadline) {
         let link = self.runtimes.get(id).and_then(|runtime| runtime.link.as_ref());
         match link {
             Some(link) => {
@@ -181,7 +181,7 @@ impl Owner {
                 // If it has gone in the meantime, the end of its link is reported.
                 if let Some(link) = self.runtimes.get(id).and_then(|runtime| runtime.link.as_ref())
                 {
-                    link.send_with(Request::Keep, descriptors);
+                    link.send_with(KeeperRequest::Keep, descriptors);
                 }
                 return;
             }
@@ -252,8 +252,11 @@ impl Owner {
         if let Some(runtime) = self.runtimes.get_mut(id) {
             runtime.grace = grace;
         }
-        let request =
-            if grace.is_zero() { Request::Kill } else { Request::Stop { grace: Some(grace) } };
+        let request = if grace.is_zero() {
+            KeeperRequest::Kill
+        } else {
+            KeeperRequest::Stop { grace: Some(grace) }
+        };
         self.ask_keeper(id, request, Deadline::Ending);
         point("daemon.stop.told");
     }
@@ -301,7 +304,7 @@ impl Owner {
             folder: self.home.session(id),
             cgroup,
             agent: runtime.agent.clone(),
-            identity: launch.identity.as_deref().and_then(Identity::parse),
+            identity: launch.identity.as_deref().and_then(ProcessIdentity::parse),
             opened: runtime.times.started_ms.is_some(),
             keeper,
             yard: self.keepers.yard().clone(),
@@ -391,7 +394,7 @@ impl Owner {
     fn release(&mut self, id: &SessionId) {
         point("daemon.release.due");
         if self.runtimes.get(id).is_some_and(|runtime| runtime.link.is_some()) {
-            self.ask_keeper(id, Request::Release, Deadline::Departed);
+            self.ask_keeper(id, KeeperRequest::Release, Deadline::Departed);
         }
         point("daemon.release.sent");
     }

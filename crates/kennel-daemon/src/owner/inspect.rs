@@ -3,10 +3,10 @@
 use std::io;
 use std::time::Duration;
 
-use kennel_keeper::protocol::{Report, Request, Role};
-use kennel_pen::{Member, Usage};
+use kennel_keeper::protocol::{KeeperReport, KeeperRequest, PeerRole};
+use kennel_pen::{PenProcess, PenUsage};
 use kennel_register::{EventQuery, Register};
-use kennel_sys::identity::{Identity, Stat};
+use kennel_sys::identity::{ProcessIdentity, ProcessStat};
 use kennel_types::api::{InspectView, MemberView, UsageView};
 use kennel_types::{EventView, PenKind, Phase, StartedBy};
 use tokio::task::spawn_blocking;
@@ -73,16 +73,16 @@ async fn ask(
     folder: std::path::PathBuf,
 ) -> Result<(Vec<MemberView>, UsageView), KeeperRequestError> {
     let conversation = KeeperConnection::begin(&folder)?;
-    conversation.greet(Role::Client).await?;
-    conversation.say(&Request::Members).await?;
-    conversation.say(&Request::Usage).await?;
+    conversation.greet(PeerRole::Client).await?;
+    conversation.say(&KeeperRequest::Members).await?;
+    conversation.say(&KeeperRequest::Usage).await?;
     let mut members = Vec::new();
     let usage = conversation.hear(|report, _| match report {
-        Report::Members(found) => {
+        KeeperReport::Members(found) => {
             members = found;
             None
         }
-        Report::Usage(usage) => Some(usage),
+        KeeperReport::Usage(usage) => Some(usage),
         _ => None,
     });
     let usage = usage.await?;
@@ -92,20 +92,20 @@ async fn ask(
 /// What a pen uses, and nothing else.
 pub(crate) async fn usage(folder: std::path::PathBuf) -> Result<UsageView, KeeperRequestError> {
     let conversation = KeeperConnection::begin(&folder)?;
-    conversation.greet(Role::Client).await?;
-    conversation.say(&Request::Usage).await?;
+    conversation.greet(PeerRole::Client).await?;
+    conversation.say(&KeeperRequest::Usage).await?;
     let usage = conversation.hear(|report, _| match report {
-        Report::Usage(usage) => Some(usage),
+        KeeperReport::Usage(usage) => Some(usage),
         _ => None,
     });
     usage.await.map(|usage| usage_view(&usage))
 }
 
 /// A member as the keeper sees it, with what only a look at it tells.
-fn member(member: &Member) -> MemberView {
+fn member(member: &PenProcess) -> MemberView {
     MemberView {
         pid: member.pid,
-        parent: Stat::read(member.pid).ok().flatten().map_or(0, |stat| stat.parent),
+        parent: ProcessStat::read(member.pid).ok().flatten().map_or(0, |stat| stat.parent),
         name: member.name.clone(),
         state: member.state.to_string(),
         command: proc::command(member.pid),
@@ -114,7 +114,7 @@ fn member(member: &Member) -> MemberView {
 
 /// A process that a user started, and those below it now: nobody holds them together.
 fn started_by_a_user(identity: Option<&str>) -> io::Result<Vec<MemberView>> {
-    let Some(identity) = identity.and_then(Identity::parse) else { return Ok(Vec::new()) };
+    let Some(identity) = identity.and_then(ProcessIdentity::parse) else { return Ok(Vec::new()) };
     if !identity.exists()? {
         return Ok(Vec::new());
     }
@@ -134,7 +134,7 @@ fn seen_from_here(keeper: i32) -> io::Result<Vec<MemberView>> {
 fn seen_from(mut pending: Vec<i32>) -> io::Result<Vec<MemberView>> {
     let mut members: Vec<MemberView> = Vec::new();
     while let Some(pid) = pending.pop() {
-        let Some(stat) = Stat::read(pid)? else { continue };
+        let Some(stat) = ProcessStat::read(pid)? else { continue };
         pending.extend(proc::children_of(pid)?);
         members.push(MemberView {
             pid,
@@ -148,7 +148,7 @@ fn seen_from(mut pending: Vec<i32>) -> io::Result<Vec<MemberView>> {
     Ok(members)
 }
 
-fn usage_view(usage: &Usage) -> UsageView {
+fn usage_view(usage: &PenUsage) -> UsageView {
     UsageView {
         cpu_ms: u64::try_from(usage.cpu.as_millis()).unwrap_or(u64::MAX),
         memory_bytes: usage.memory,

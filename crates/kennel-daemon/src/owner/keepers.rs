@@ -4,8 +4,8 @@ use std::time::{Duration, Instant};
 
 use kennel_core::Event;
 use kennel_keeper::fault::point;
-use kennel_keeper::protocol::{Outcome, Report, YardReport};
-use kennel_pen::Identity;
+use kennel_keeper::protocol::{KeeperReport, Outcome, YardReport};
+use kennel_pen::ProcessIdentity;
 use kennel_types::{Phase, SessionId};
 use rustix::fd::{AsFd, OwnedFd};
 
@@ -24,15 +24,15 @@ impl Owner {
         &mut self,
         id: &SessionId,
         link: u64,
-        report: Report,
+        report: KeeperReport,
         descriptors: Vec<OwnedFd>,
     ) {
         if !self.is_current(id, link) {
             return;
         }
         match report {
-            Report::Hello { token, .. } => self.greeted(id, &token),
-            Report::Born { identity, cgroup } => {
+            KeeperReport::Hello { token, .. } => self.greeted(id, &token),
+            KeeperReport::Born { identity, cgroup } => {
                 self.cleared(id, Deadline::Born);
                 let identity = match descriptors.first() {
                     Some(agent) => identity.seen_from_here(agent.as_fd()),
@@ -41,22 +41,22 @@ impl Owner {
                 self.keep_agent(id, descriptors);
                 self.born(id, &identity, cgroup.map(|path| path.display().to_string()));
             }
-            Report::Running => {
+            KeeperReport::Running => {
                 self.cleared(id, Deadline::Opened);
                 point("daemon.launch.running");
                 self.happen(id, &Event::Opened);
             }
-            Report::Exited(status) => {
+            KeeperReport::Exited(status) => {
                 point("daemon.exit.told");
                 self.happen(id, &Event::Exited { exit: translate::exit(&status) });
             }
-            Report::LeftBehind(members) => {
+            KeeperReport::LeftBehind(members) => {
                 let names: Vec<_> =
                     members.iter().map(|m| format!("{} ({})", m.pid, m.name)).collect();
                 self.note(Some(id.clone()), "left_behind", names.join(", "));
             }
-            Report::Ending => self.keeper_is_ending(id),
-            Report::StillAlive(survivors) => {
+            KeeperReport::Ending => self.keeper_is_ending(id),
+            KeeperReport::StillAlive(survivors) => {
                 // The keeper is alive and goes on trying.
                 for answered in [Deadline::Ending, Deadline::Dismissed] {
                     self.cleared(id, answered);
@@ -65,17 +65,20 @@ impl Owner {
                 let survivors = survivors.iter().map(translate::survivor).collect();
                 self.happen(id, &Event::StillAlive { survivors });
             }
-            Report::Gone(outcome) => self.gone(id, &outcome),
-            Report::State(_) => {
+            KeeperReport::Gone(outcome) => self.gone(id, &outcome),
+            KeeperReport::State(_) => {
                 self.cleared(id, Deadline::Answer);
                 self.arm(id, Deadline::Finished, ASK_AGAIN);
             }
-            Report::Free => self.keeper_free(id),
-            Report::Trouble(text) => self.keeper_has_trouble(id, text),
-            Report::Refused(why) => {
+            KeeperReport::Free => self.keeper_free(id),
+            KeeperReport::Trouble(text) => self.keeper_has_trouble(id, text),
+            KeeperReport::Refused(why) => {
                 tracing::warn!(session = %id, %why, "a keeper refuses a request")
             }
-            Report::Grown(_) | Report::InputTaken(_) | Report::Members(_) | Report::Usage(_) => {}
+            KeeperReport::Grown(_)
+            | KeeperReport::InputTaken(_)
+            | KeeperReport::Members(_)
+            | KeeperReport::Usage(_) => {}
         }
     }
 
@@ -114,7 +117,7 @@ impl Owner {
         self.happen(id, &Event::KeeperReady);
     }
 
-    fn born(&mut self, id: &SessionId, identity: &Identity, pen: Option<String>) {
+    fn born(&mut self, id: &SessionId, identity: &ProcessIdentity, pen: Option<String>) {
         point("daemon.launch.born");
         let (pid, identity) = (identity.pid, identity.to_record());
         self.happen(id, &Event::Born { identity, pid, pen });

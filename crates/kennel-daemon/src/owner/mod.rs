@@ -49,7 +49,7 @@ use std::time::Duration;
 use kennel_core::{Member, World};
 use kennel_keeper::protocol::LaunchOrder;
 use kennel_register::{PlanRecord, Register, SessionRecord};
-use kennel_sys::identity::Identity;
+use kennel_sys::identity::ProcessIdentity;
 use kennel_types::SessionId;
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::AbortHandle;
@@ -91,7 +91,7 @@ pub(crate) struct Beginning {
     pub(crate) sessions: Vec<SessionRecord>,
     pub(crate) members: Vec<Member>,
     pub(crate) plans: Vec<PlanRecord>,
-    pub(crate) yard: Identity,
+    pub(crate) yard: ProcessIdentity,
     pub(crate) yard_sender: YardSender,
     pub(crate) bus: Bus,
     /// How many ended sessions are kept.

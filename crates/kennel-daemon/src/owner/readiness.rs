@@ -6,7 +6,7 @@ use std::time::Instant;
 use kennel_core::Event;
 use kennel_core::report::{Presented, Verdict, judge};
 use kennel_keeper::fault::point;
-use kennel_keeper::protocol::Request;
+use kennel_keeper::protocol::KeeperRequest;
 use kennel_types::SessionId;
 use kennel_types::api::ReportRequest;
 
@@ -75,7 +75,7 @@ impl Owner {
     /// An agent that reports is not idle: its keeper restarts the idle time.
     fn touch(&self, id: &SessionId) {
         if let Some(link) = self.runtimes.get(id).and_then(|runtime| runtime.link.as_ref()) {
-            link.send(Request::Touch);
+            link.send(KeeperRequest::Touch);
         }
     }
 }

@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use kennel_core::Event;
-use kennel_keeper::protocol::Request;
+use kennel_keeper::protocol::KeeperRequest;
 use kennel_sys::pidfd;
 use kennel_types::SessionId;
 use rustix::fd::AsFd;
@@ -53,7 +53,7 @@ impl Owner {
         match deadline {
             Deadline::Finished => {
                 let Some(link) = &runtime.link else { return };
-                link.send(Request::Status);
+                link.send(KeeperRequest::Status);
                 self.arm(id, Deadline::Answer, Duration::ZERO);
             }
             Deadline::Departed => self.end_released_keeper(id),

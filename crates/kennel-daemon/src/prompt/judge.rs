@@ -75,7 +75,7 @@ pub(crate) fn answer(session: &Session, folder: &Path) -> Option<String> {
 }
 
 fn read(reader: &mut Reader, journal: &Path) -> io::Result<()> {
-    read_on(&mut journal::Reader::open(journal)?, reader, &mut |_| {})
+    read_on(&mut journal::JournalReader::open(journal)?, reader, &mut |_| {})
 }
 
 /// How it ended, in the words of those who judge.

@@ -4,20 +4,20 @@ use std::io;
 use std::path::Path;
 
 use kennel_agents::{Agent, Because, End, Ended, Happening, Reader, Stream};
-use kennel_keeper::journal::{self, Item, STDERR};
+use kennel_keeper::journal::{self, JournalItem, STDERR};
 use kennel_types::{Exit, SessionView};
 
 use crate::os::home::JOURNAL;
 
 /// Hands one item of a journal to who reads the agent's words.
-pub fn hand_on(item: &Item<'_>, words: &mut Reader, tell: &mut dyn FnMut(Happening<'_>)) {
+pub fn hand_on(item: &JournalItem<'_>, words: &mut Reader, tell: &mut dyn FnMut(Happening<'_>)) {
     match *item {
-        Item::Data { stream, data, .. } => {
+        JournalItem::Data { stream, data, .. } => {
             let stream = if stream == STDERR { Stream::Stderr } else { Stream::Stdout };
             words.read(stream, data, tell);
         }
-        Item::Gap { lost, .. } => words.lost(lost.unwrap_or(0)),
-        Item::End => {}
+        JournalItem::Gap { lost, .. } => words.lost(lost.unwrap_or(0)),
+        JournalItem::End => {}
     }
 }
 
@@ -26,13 +26,13 @@ pub fn hand_on(item: &Item<'_>, words: &mut Reader, tell: &mut dyn FnMut(Happeni
 /// # Errors
 /// The journal can't be read.
 pub fn read_on(
-    journal: &mut journal::Reader,
+    journal: &mut journal::JournalReader,
     words: &mut Reader,
     tell: &mut dyn FnMut(Happening<'_>),
 ) -> io::Result<()> {
     loop {
         match journal.next()? {
-            Item::End => return Ok(()),
+            JournalItem::End => return Ok(()),
             item => hand_on(&item, words, tell),
         }
     }
@@ -42,11 +42,11 @@ pub fn read_on(
 ///
 /// # Errors
 /// The journal can't be read, or its agent is none that we know.
-pub fn open(session: &SessionView) -> io::Result<(journal::Reader, Reader)> {
+pub fn open(session: &SessionView) -> io::Result<(journal::JournalReader, Reader)> {
     let spec = session.spec.agent.as_deref();
     let seat = spec.map(|spec| spec.seat.clone()).unwrap_or_default();
     let agent = Agent::of(&seat).map_err(io::Error::other)?;
-    let journal = journal::Reader::open(&Path::new(&session.folder).join(JOURNAL))?;
+    let journal = journal::JournalReader::open(&Path::new(&session.folder).join(JOURNAL))?;
     Ok((journal, agent.reader()))
 }
 

@@ -4,8 +4,8 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use kennel_keeper::journal::{Item, Reader};
-use kennel_keeper::protocol::{Report, Request, Role};
+use kennel_keeper::journal::{JournalItem, JournalReader};
+use kennel_keeper::protocol::{KeeperReport, KeeperRequest, PeerRole};
 use tokio::task::spawn_blocking;
 use tokio::time::{sleep, timeout};
 
@@ -65,7 +65,7 @@ pub(super) async fn matched(folder: &Path, pattern: &str, observed: &Observed) -
 /// How far the journal was read.
 struct Scan {
     folder: PathBuf,
-    reader: Option<Reader>,
+    reader: Option<JournalReader>,
     matcher: Matcher,
     /// Whether there was anything to read.
     printed: bool,
@@ -81,18 +81,18 @@ impl Scan {
     fn look(&mut self) -> io::Result<Option<String>> {
         let reader = match &mut self.reader {
             Some(reader) => reader,
-            none => none.insert(Reader::open(&self.folder)?),
+            none => none.insert(JournalReader::open(&self.folder)?),
         };
         loop {
             match reader.next()? {
-                Item::Data { stream, data, .. } => {
+                JournalItem::Data { stream, data, .. } => {
                     self.printed = true;
                     if let Some(found) = self.matcher.take(stream, data) {
                         return Ok(Some(found));
                     }
                 }
-                Item::Gap { .. } => self.matcher.gap(),
-                Item::End => return Ok(self.matcher.pause()),
+                JournalItem::Gap { .. } => self.matcher.gap(),
+                JournalItem::End => return Ok(self.matcher.pause()),
             }
         }
     }
@@ -112,8 +112,8 @@ impl Waker {
         }
         let follow = async {
             let keeper = KeeperConnection::begin(&self.folder)?;
-            keeper.greet(Role::Client).await?;
-            keeper.say(&Request::Follow).await?;
+            keeper.greet(PeerRole::Client).await?;
+            keeper.say(&KeeperRequest::Follow).await?;
             Ok::<_, KeeperRequestError>(keeper)
         };
         self.keeper = timeout(GREETING, follow).await.ok().and_then(Result::ok);
@@ -121,7 +121,7 @@ impl Waker {
 
     async fn woken(&mut self) {
         let Some(keeper) = &self.keeper else { return sleep(UNWOKEN).await };
-        let grown = keeper.hear(|report, _| matches!(report, Report::Grown(_)).then_some(()));
+        let grown = keeper.hear(|report, _| matches!(report, KeeperReport::Grown(_)).then_some(()));
         if grown.await.is_err() {
             self.keeper = None;
             return sleep(UNWOKEN).await;
@@ -135,7 +135,7 @@ impl Waker {
 
 #[cfg(test)]
 mod tests {
-    use kennel_keeper::journal::{STDOUT, Writer};
+    use kennel_keeper::journal::{JournalWriter, STDOUT};
 
     use super::*;
 
@@ -148,7 +148,7 @@ mod tests {
             async move { matched(&folder, "up [0-9]", &Observed::default()).await }
         });
         tokio::task::yield_now().await;
-        let mut writer = Writer::create(&journal, 1 << 20).unwrap();
+        let mut writer = JournalWriter::create(&journal, 1 << 20).unwrap();
         let _appended = writer.append(STDOUT, 1, b"not yet\nup ");
         let _appended = writer.append(STDOUT, 1, b"7 and more");
         let found = timeout(Duration::from_secs(20), waiting).await.unwrap().unwrap();

@@ -17,13 +17,13 @@ use std::time::Duration;
 
 use kennel_core::{Event, PenEnd};
 use kennel_keeper::fault::point;
-use kennel_keeper::journal::{Item, Reader, Why, Writer};
+use kennel_keeper::journal::{JournalItem, JournalReader, JournalWriter, LossReason};
 use kennel_keeper::protocol::{OUTCOME_FILE, OutcomeFile};
-use kennel_pen::{Claim, Ground, Leftover, LeftoverEnd, PenName};
+use kennel_pen::{Claim, HostSupport, Leftover, LeftoverEnd, PenName};
 use kennel_sys::clone::DISMISSED;
-use kennel_sys::identity::{self, Identity};
-use kennel_sys::pidfd::{self, Sent};
-use kennel_sys::reap::Ended;
+use kennel_sys::identity::{self, ProcessIdentity};
+use kennel_sys::pidfd::{self, SignalDelivery};
+use kennel_sys::reap::WaitStatus;
 use kennel_types::{Exit, Survivor};
 use rustix::fd::OwnedFd;
 use rustix::process::Signal;
@@ -63,13 +63,13 @@ pub(crate) struct Ending {
     /// A handle on the agent.
     pub(crate) agent: Option<Arc<OwnedFd>>,
     /// The agent by its record.
-    pub(crate) identity: Option<Identity>,
+    pub(crate) identity: Option<ProcessIdentity>,
     /// Whether its program was seen to run.
     pub(crate) opened: bool,
     /// The connection to the keeper with its pid, unless that is another process's than the connection's.
     pub(crate) keeper: Option<(i32, Arc<KeeperSocket>)>,
     /// The yard of this daemon.
-    pub(crate) yard: Identity,
+    pub(crate) yard: ProcessIdentity,
     /// Whether it still answers.
     pub(crate) yard_lives: bool,
     pub(crate) proof: YardProof,
@@ -200,7 +200,7 @@ impl Ending {
                 sleep(PAUSE).await; // it ends just now, or begins
                 continue;
             };
-            if pidfd::send(&handle, Signal::KILL)? == Sent::NotPermitted {
+            if pidfd::send(&handle, Signal::KILL)? == SignalDelivery::NotPermitted {
                 return Err(io::Error::other("its keeper may not be signalled"));
             }
             if timeout_at(deadline, process::ended(&handle)).await.is_err() {
@@ -240,7 +240,9 @@ impl Ending {
             let folders = match known {
                 KnownCgroup::None => return Ok(Ok(false)),
                 KnownCgroup::At(path) => vec![path],
-                KnownCgroup::Somewhere => Ground::find_pens(&name).map_err(io::Error::other)?,
+                KnownCgroup::Somewhere => {
+                    HostSupport::find_pens(&name).map_err(io::Error::other)?
+                }
             };
             for folder in &folders {
                 if let Part::Left(survivors) = end_folder(folder, &name, deadline)? {
@@ -321,7 +323,7 @@ impl Ending {
         let agent = self.agent.as_ref();
         let ended = agent.and_then(|agent| pidfd::ended(agent.as_fd()));
         // One that died behind its gate has a status too, but that is no program's.
-        let told = ended.filter(|ended| self.opened || *ended != Ended::Code(DISMISSED));
+        let told = ended.filter(|ended| self.opened || *ended != WaitStatus::Code(DISMISSED));
         Ok(told.map(translate::exit_by_kernel))
     }
 
@@ -350,12 +352,12 @@ fn event_is_end(event: &Event) -> bool {
 
 /// What a killed keeper had read and not written is gone: that is marked, once.
 fn mark_gap(journal: &Path) -> io::Result<()> {
-    let mut reader = Reader::open(journal)?;
+    let mut reader = JournalReader::open(journal)?;
     let end = reader.end()?;
     reader.seek(end)?;
     match reader.next()? {
-        Item::Gap { why: Why::KeeperDied, .. } => Ok(()),
-        _ => Writer::mark_gap_in(journal, clock::now_ms(), None, Why::KeeperDied),
+        JournalItem::Gap { why: LossReason::KeeperDied, .. } => Ok(()),
+        _ => JournalWriter::mark_gap_in(journal, clock::now_ms(), None, LossReason::KeeperDied),
     }
 }
 

@@ -13,8 +13,10 @@ use std::time::Duration;
 
 use kennel_core::Probe;
 use kennel_keeper::fault::point;
-use kennel_keeper::protocol::{OUTCOME_FILE, OutcomeFile, Report, Request, Role, State};
-use kennel_sys::identity::Stat;
+use kennel_keeper::protocol::{
+    KeeperReport, KeeperRequest, KeeperState, OUTCOME_FILE, OutcomeFile, PeerRole,
+};
+use kennel_sys::identity::ProcessStat;
 use kennel_sys::pidfd;
 use kennel_types::OwedKind;
 use rustix::fd::{AsFd, OwnedFd};
@@ -179,19 +181,19 @@ impl Search {
         if !self.in_namespace {
             return Ok(peer);
         }
-        Ok(Stat::read(peer)?.map_or(peer, |stat| stat.parent))
+        Ok(ProcessStat::read(peer)?.map_or(peer, |stat| stat.parent))
     }
 }
 
-type Answer = (String, Box<State>, Option<OwnedFd>);
+type Answer = (String, Box<KeeperState>, Option<OwnedFd>);
 
 async fn state_of(conversation: &KeeperConnection) -> Result<Answer, KeeperRequestError> {
-    let greeting = conversation.greet(Role::Daemon).await?;
+    let greeting = conversation.greet(PeerRole::Daemon).await?;
     tracing::debug!(version = greeting.version, "a keeper answers");
-    conversation.say(&Request::Status).await?;
+    conversation.say(&KeeperRequest::Status).await?;
     conversation
         .hear(|report, mut descriptors| match report {
-            Report::State(state) => Some((greeting.token.clone(), state, descriptors.pop())),
+            KeeperReport::State(state) => Some((greeting.token.clone(), state, descriptors.pop())),
             _ => None,
         })
         .await
@@ -250,10 +252,10 @@ mod tests {
         }
     }
 
-    fn me() -> kennel_sys::identity::Identity {
+    fn me() -> kennel_sys::identity::ProcessIdentity {
         let pid = rustix::process::getpid().as_raw_pid();
         let pidfd = pidfd::open(pid).unwrap().unwrap();
-        kennel_sys::identity::Identity::new(pidfd.as_fd(), pid).unwrap()
+        kennel_sys::identity::ProcessIdentity::new(pidfd.as_fd(), pid).unwrap()
     }
 
     #[tokio::test]
@@ -285,7 +287,7 @@ mod tests {
     async fn a_lock_from_another_boot_is_void() {
         let folder = tempfile::tempdir().unwrap();
         let boot = "00000000-0000-0000-0000-000000000000".to_owned();
-        let yard = kennel_sys::identity::Identity { boot, ..me() };
+        let yard = kennel_sys::identity::ProcessIdentity { boot, ..me() };
         drop(lock::make(folder.path(), &yard).unwrap());
         assert_eq!(search(folder.path()).run().await.probe, Probe::Rebooted);
     }

@@ -8,8 +8,8 @@ use std::collections::HashMap;
 use std::io;
 use std::time::{Duration, Instant};
 
-use kennel_pen::{Ground, Leftover, LeftoverEnd, PenName};
-use kennel_sys::identity::Stat;
+use kennel_pen::{HostSupport, Leftover, LeftoverEnd, PenName};
+use kennel_sys::identity::ProcessStat;
 use kennel_sys::pidfd;
 use kennel_types::api::{EndStraysRequest, StrayRef, StrayView, StraysEnded, StraysView};
 use rustix::event::{PollFd, PollFlags};
@@ -127,7 +127,7 @@ fn end_those(home: &Home, census: &SessionCensus, meant: &Meant<'_>) -> io::Resu
 
 /// Pens whose owner is dead and whose session is not live.
 pub(crate) fn strayed_pens(home: &Home, census: &SessionCensus) -> io::Result<Vec<Leftover>> {
-    let mut pens = Ground::leftovers(&home.id).map_err(io::Error::other)?;
+    let mut pens = HostSupport::leftovers(&home.id).map_err(io::Error::other)?;
     pens.retain(|pen| !census.live.contains_key(pen.name().session.as_str()));
     Ok(pens)
 }
@@ -180,7 +180,7 @@ fn is_in_a_pen(pid: i32, home: &Home) -> bool {
 }
 
 fn view(pid: i32, session: &str, mark: &str) -> Option<StrayView> {
-    let stat = Stat::read(pid).ok().flatten().filter(|stat| !stat.is_dead())?;
+    let stat = ProcessStat::read(pid).ok().flatten().filter(|stat| !stat.is_dead())?;
     Some(StrayView {
         pid,
         name: stat.name,
@@ -201,7 +201,7 @@ fn end_one(stray: &StrayView, home: &Home, deadline: Instant) -> io::Result<bool
     let marked = proc::cookies(stray.pid)?
         .is_some_and(|(id, session)| id == home.id.as_str() && session == stray.session);
     if !marked || !pidfd::exists(handle.as_fd()) {
-        return Ok(stray.mark == "cookie" || Stat::read(stray.pid)?.is_none());
+        return Ok(stray.mark == "cookie" || ProcessStat::read(stray.pid)?.is_none());
     }
     let _sent_or_not = pidfd::send(&handle, Signal::KILL)?;
     wait_ended(&handle, deadline)

@@ -9,10 +9,10 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use kennel_keeper::ClientError;
+use kennel_keeper::KeeperClientError;
 use kennel_keeper::fault::point;
-use kennel_keeper::protocol::{Report, Request, Role, Stage};
-use kennel_pen::{Claim, Ground, Leftover, LeftoverEnd};
+use kennel_keeper::protocol::{KeeperReport, KeeperRequest, LaunchStage, PeerRole};
+use kennel_pen::{Claim, HostSupport, Leftover, LeftoverEnd};
 use kennel_types::SessionId;
 use tokio::task::spawn_blocking;
 
@@ -88,7 +88,7 @@ async fn sweep_folder(home: &Home, id: &SessionId) -> io::Result<&'static str> {
     }
     if let Some(name) = home.pen_name(id) {
         let ended = spawn_blocking(move || {
-            for path in Ground::find_pens(&name).map_err(io::Error::other)? {
+            for path in HostSupport::find_pens(&name).map_err(io::Error::other)? {
                 if let Claim::Ours(pen) =
                     Leftover::claim_path(&path, &name).map_err(io::Error::other)?
                     && let LeftoverEnd::StillAlive(pids) = pen.end(Instant::now() + PEN)?
@@ -110,7 +110,7 @@ async fn dismiss(folder: &Path) -> io::Result<()> {
     let told = tokio::time::timeout_at(deadline, tell_to_leave(folder)).await;
     match told.map_err(io::Error::other)? {
         // It has left by itself in mid-conversation, or is about to: the lock tells.
-        Ok(()) | Err(KeeperRequestError::Client(ClientError::Closed)) => {}
+        Ok(()) | Err(KeeperRequestError::Client(KeeperClientError::Closed)) => {}
         Err(error) => return Err(io::Error::other(error)),
     }
     while matches!(lock::look(folder)?, LockLook::Held(_)) {
@@ -134,24 +134,26 @@ async fn tell_to_leave(folder: &Path) -> Result<(), KeeperRequestError> {
             other => break other?,
         }
     };
-    conversation.greet(Role::Client).await?;
-    conversation.say(&Request::Status).await?;
+    conversation.greet(PeerRole::Client).await?;
+    conversation.say(&KeeperRequest::Status).await?;
     let stage = conversation.hear(|report, _| match report {
-        Report::State(state) => Some(state.stage),
+        KeeperReport::State(state) => Some(state.stage),
         _ => None,
     });
     let stage = stage.await?;
-    if !matches!(stage, Stage::Waiting | Stage::Gated | Stage::Over) {
+    if !matches!(stage, LaunchStage::Waiting | LaunchStage::Gated | LaunchStage::Over) {
         let why = "its program runs, though it is on no record: `kennel rescue` shows it";
         return Err(KeeperRequestError::Refused(why.to_owned()));
     }
     // Only from here on as its daemon: a keeper that nobody knows is not to go on for want of a lease.
-    conversation.greet(Role::Daemon).await?;
-    if stage != Stage::Over {
-        conversation.say(&Request::Dismiss).await?;
-        conversation.hear(|report, _| matches!(report, Report::Gone(_)).then_some(())).await?;
+    conversation.greet(PeerRole::Daemon).await?;
+    if stage != LaunchStage::Over {
+        conversation.say(&KeeperRequest::Dismiss).await?;
+        conversation
+            .hear(|report, _| matches!(report, KeeperReport::Gone(_)).then_some(()))
+            .await?;
     }
-    conversation.say(&Request::Release).await
+    conversation.say(&KeeperRequest::Release).await
 }
 
 async fn sweep_pens(

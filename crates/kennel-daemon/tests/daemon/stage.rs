@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use kennel_daemon::{DaemonConfig, serve};
 use kennel_keeper::yard::{self, YardConfig};
 use kennel_pen::HomeId;
-use kennel_sys::identity::Stat;
+use kennel_sys::identity::ProcessStat;
 use kennel_sys::pidfd;
 use kennel_types::PenKind;
 use rustix::fd::AsFd;
@@ -214,7 +214,7 @@ impl Stage {
     /// Waits until a process is gone, or nothing but a zombie.
     pub(crate) fn gone(&self, pid: i32) {
         self.until("a process is gone", || {
-            Stat::read(pid).unwrap().is_none_or(|stat| stat.is_dead()).then_some(())
+            ProcessStat::read(pid).unwrap().is_none_or(|stat| stat.is_dead()).then_some(())
         });
     }
 
@@ -276,7 +276,8 @@ impl Drop for Stage {
         self.try_ask("POST", "/v1/daemon/stop", Some(&stop)).ok();
         if let Some(yard) = yard() {
             let deadline = Instant::now() + Duration::from_secs(5);
-            let alive = || Stat::read(yard).ok().flatten().is_some_and(|stat| !stat.is_dead());
+            let alive =
+                || ProcessStat::read(yard).ok().flatten().is_some_and(|stat| !stat.is_dead());
             while alive() && Instant::now() < deadline {
                 std::thread::sleep(Duration::from_millis(5));
             }

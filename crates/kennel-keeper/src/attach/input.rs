@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use crate::protocol::{LONGEST_INPUT, Request};
+use crate::protocol::{KeeperRequest, LONGEST_INPUT};
 
 /// The most that is on its way, without a word from the keeper that it went on to the agent.
 const WINDOW: usize = 4 * LONGEST_INPUT;
@@ -11,7 +11,7 @@ const ENOUGH: usize = 64 * 1024;
 
 /// The queue.
 #[derive(Debug, Default)]
-pub struct Input {
+pub struct TypedInput {
     waiting: VecDeque<u8>,
     on_its_way: usize,
     /// Nothing more comes.
@@ -20,7 +20,7 @@ pub struct Input {
     told: bool,
 }
 
-impl Input {
+impl TypedInput {
     /// Whether more should be read.
     #[must_use]
     pub fn wants_more(&self) -> bool {
@@ -51,18 +51,18 @@ impl Input {
 
     /// The next request to the keeper, if one may be sent now.
     #[must_use]
-    pub fn next(&self) -> Option<Request> {
+    pub fn next(&self) -> Option<KeeperRequest> {
         let room = WINDOW.saturating_sub(self.on_its_way).min(LONGEST_INPUT);
         if self.waiting.is_empty() {
-            return (self.ended && !self.told).then_some(Request::CloseInput);
+            return (self.ended && !self.told).then_some(KeeperRequest::CloseInput);
         }
-        (room > 0).then(|| Request::Input(self.waiting.iter().copied().take(room).collect()))
+        (room > 0).then(|| KeeperRequest::Input(self.waiting.iter().copied().take(room).collect()))
     }
 
     /// It was sent.
-    pub fn sent(&mut self, request: &Request) {
+    pub fn sent(&mut self, request: &KeeperRequest) {
         match request {
-            Request::Input(bytes) => {
+            KeeperRequest::Input(bytes) => {
                 self.waiting.drain(..bytes.len());
                 self.on_its_way += bytes.len();
             }
@@ -75,7 +75,7 @@ impl Input {
 mod tests {
     use super::*;
 
-    fn send_all(input: &mut Input) -> Vec<Request> {
+    fn send_all(input: &mut TypedInput) -> Vec<KeeperRequest> {
         let mut sent = Vec::new();
         while let Some(request) = input.next() {
             input.sent(&request);
@@ -86,38 +86,41 @@ mod tests {
 
     #[test]
     fn no_more_is_on_its_way_than_the_keeper_takes() {
-        let mut input = Input::default();
+        let mut input = TypedInput::default();
         input.add(&[b'x'; WINDOW + 100]);
         assert_eq!(send_all(&mut input).len(), 4);
         assert!(input.wants_more());
         input.taken(60);
-        assert_eq!(send_all(&mut input), [Request::Input(vec![b'x'; 60])]);
+        assert_eq!(send_all(&mut input), [KeeperRequest::Input(vec![b'x'; 60])]);
         input.taken(u32::try_from(WINDOW).unwrap());
-        assert_eq!(send_all(&mut input), [Request::Input(vec![b'x'; 40])]);
+        assert_eq!(send_all(&mut input), [KeeperRequest::Input(vec![b'x'; 40])]);
         input.add(&[b'x'; ENOUGH]);
         assert!(!input.wants_more());
     }
 
     #[test]
     fn the_end_comes_last_and_once() {
-        let mut input = Input::default();
+        let mut input = TypedInput::default();
         input.add(b"ab");
         input.end(true);
-        assert_eq!(send_all(&mut input), [Request::Input(b"ab".to_vec()), Request::CloseInput]);
+        assert_eq!(
+            send_all(&mut input),
+            [KeeperRequest::Input(b"ab".to_vec()), KeeperRequest::CloseInput]
+        );
         assert_eq!(input.next(), None);
-        let mut silent = Input::default();
+        let mut silent = TypedInput::default();
         silent.end(false);
         assert_eq!(silent.next(), None);
     }
 
     #[test]
     fn what_is_refused_is_not_sent_again() {
-        let mut input = Input::default();
+        let mut input = TypedInput::default();
         input.add(&[b'x'; 3 * WINDOW]);
         send_all(&mut input);
         input.refused();
         assert_eq!(input.next(), None);
         input.add(b"y");
-        assert_eq!(send_all(&mut input), [Request::Input(b"y".to_vec())]);
+        assert_eq!(send_all(&mut input), [KeeperRequest::Input(b"y".to_vec())]);
     }
 }

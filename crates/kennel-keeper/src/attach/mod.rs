@@ -5,5 +5,5 @@ mod input;
 mod screen;
 mod sequence;
 
-pub use input::Input;
-pub use screen::{Modes, Mute, Replay, Tracker, screen_of};
+pub use input::TypedInput;
+pub use screen::{Modes, QueryFilter, ScreenReplay, ScreenTracker, screen_of};

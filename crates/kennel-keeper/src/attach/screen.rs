@@ -4,8 +4,8 @@
 use std::collections::BTreeMap;
 use std::io;
 
-use super::sequence::{Control, Piece, Splitter};
-use crate::journal::{Item, Reader, STDERR};
+use super::sequence::{Control, Splitter, TextPiece};
+use crate::journal::{JournalItem, JournalReader, STDERR};
 
 /// How far back a screen is looked for.
 const FAR_BACK: u64 = 8 * 1024 * 1024;
@@ -145,18 +145,18 @@ impl Modes {
 
 /// Keeps track of the modes in output as it is shown.
 #[derive(Debug, Default)]
-pub struct Tracker {
+pub struct ScreenTracker {
     splitter: Splitter,
     /// As they are by now.
     pub modes: Modes,
 }
 
-impl Tracker {
+impl ScreenTracker {
     /// Takes in output that is shown.
     pub fn look(&mut self, output: &[u8]) {
         let modes = &mut self.modes;
         self.splitter.feed(output, |piece| {
-            if let Piece::Sequence(sequence) = piece {
+            if let TextPiece::Sequence(sequence) = piece {
                 modes.note(sequence);
             }
         });
@@ -165,20 +165,20 @@ impl Tracker {
 
 /// Gathers what must be shown to one who comes now.
 #[derive(Debug, Default)]
-pub struct Replay {
+pub struct ScreenReplay {
     splitter: Splitter,
     modes: Modes,
     shown: Vec<u8>,
     cleared: bool,
 }
 
-impl Replay {
+impl ScreenReplay {
     /// Takes in past output.
     pub fn feed(&mut self, output: &[u8]) {
         let Self { splitter, modes, shown, cleared } = self;
         splitter.feed(output, |piece| match piece {
-            Piece::Text(text) => shown.extend(text),
-            Piece::Sequence(sequence) => {
+            TextPiece::Text(text) => shown.extend(text),
+            TextPiece::Sequence(sequence) => {
                 modes.note(sequence);
                 if clears(sequence) {
                     shown.clear();
@@ -205,7 +205,7 @@ impl Replay {
 
     /// What to show, and the modes that it leaves the terminal in.
     #[must_use]
-    pub fn finish(mut self) -> (Vec<u8>, Tracker) {
+    pub fn finish(mut self) -> (Vec<u8>, ScreenTracker) {
         let limit = if self.cleared { SINCE_CLEARED } else { TAIL };
         if self.shown.len() > limit {
             self.forget_all_but(limit);
@@ -214,7 +214,7 @@ impl Replay {
         out.extend(self.shown);
         // A sequence that is not whole yet goes on where it was.
         out.extend(self.splitter.waiting());
-        (out, Tracker { splitter: self.splitter, modes: self.modes })
+        (out, ScreenTracker { splitter: self.splitter, modes: self.modes })
     }
 }
 
@@ -222,15 +222,15 @@ impl Replay {
 ///
 /// # Errors
 /// The journal can't be read.
-pub fn screen_of(reader: &mut Reader) -> io::Result<(Vec<u8>, Tracker)> {
-    let mut replay = Replay::default();
+pub fn screen_of(reader: &mut JournalReader) -> io::Result<(Vec<u8>, ScreenTracker)> {
+    let mut replay = ScreenReplay::default();
     let from = reader.start()?.max(reader.end()?.saturating_sub(FAR_BACK));
     reader.seek(from)?;
     loop {
         match reader.next()? {
-            Item::Data { stream, data, .. } if stream != STDERR => replay.feed(data),
-            Item::Data { .. } | Item::Gap { .. } => {}
-            Item::End => return Ok(replay.finish()),
+            JournalItem::Data { stream, data, .. } if stream != STDERR => replay.feed(data),
+            JournalItem::Data { .. } | JournalItem::Gap { .. } => {}
+            JournalItem::End => return Ok(replay.finish()),
         }
     }
 }
@@ -270,16 +270,16 @@ fn asks(sequence: &[u8]) -> bool {
 
 /// Output without what a terminal would answer to, for showing it to people again.
 #[derive(Debug, Default)]
-pub struct Mute(Splitter);
+pub struct QueryFilter(Splitter);
 
-impl Mute {
+impl QueryFilter {
     /// The next output, without it.
     pub fn filter(&mut self, output: &[u8]) -> Vec<u8> {
         let mut shown = Vec::with_capacity(output.len());
         self.0.feed(output, |piece| match piece {
-            Piece::Text(text) => shown.extend(text),
-            Piece::Sequence(sequence) if asks(sequence) => {}
-            Piece::Sequence(sequence) => shown.extend(sequence),
+            TextPiece::Text(text) => shown.extend(text),
+            TextPiece::Sequence(sequence) if asks(sequence) => {}
+            TextPiece::Sequence(sequence) => shown.extend(sequence),
         });
         shown
     }
@@ -290,7 +290,7 @@ mod tests {
     use super::*;
 
     fn replay(output: &str) -> String {
-        let mut replay = Replay::default();
+        let mut replay = ScreenReplay::default();
         for part in output.as_bytes().chunks(7) {
             replay.feed(part);
         }
@@ -298,7 +298,7 @@ mod tests {
     }
 
     fn modes(output: &str) -> Modes {
-        let mut tracker = Tracker::default();
+        let mut tracker = ScreenTracker::default();
         tracker.look(output.as_bytes());
         tracker.modes
     }
@@ -341,7 +341,7 @@ mod tests {
             "\x1bZ",
         ] {
             assert_eq!(replay(&format!("a{question}b")), "ab", "{question:?}");
-            assert_eq!(Mute::default().filter(format!("a{question}b").as_bytes()), b"ab");
+            assert_eq!(QueryFilter::default().filter(format!("a{question}b").as_bytes()), b"ab");
         }
         for order in ["\x1b[31m", "\x1b]0;title\x07", "\x1b[2 q", "\x1b[8;24;80t", "\x1b[3C"] {
             assert_eq!(replay(&format!("a{order}b")), format!("a{order}b"), "{order:?}");
@@ -358,7 +358,7 @@ mod tests {
 
     #[test]
     fn a_sequence_that_was_cut_goes_on_where_it_was() {
-        let mut replay = Replay::default();
+        let mut replay = ScreenReplay::default();
         replay.feed(b"a\x1b[?10");
         let (shown, mut tracker) = replay.finish();
         assert_eq!(shown, b"a\x1b[?10");

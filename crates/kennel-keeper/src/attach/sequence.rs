@@ -2,7 +2,7 @@
 
 /// A piece of it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Piece<'a> {
+pub(super) enum TextPiece<'a> {
     /// What is shown, line breaks and other single controls included.
     Text(&'a [u8]),
     /// A whole control sequence, from its escape character on.
@@ -10,7 +10,7 @@ pub(super) enum Piece<'a> {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-enum State {
+enum SplitterState {
     #[default]
     Text,
     /// After an escape character.
@@ -35,31 +35,33 @@ const LONGEST: usize = 64 * 1024;
 /// Takes output apart as it comes, in whatever pieces.
 #[derive(Debug, Default)]
 pub(super) struct Splitter {
-    state: State,
+    state: SplitterState,
     sequence: Vec<u8>,
 }
 
 impl Splitter {
     /// Takes the next output apart. A sequence that is not whole yet waits for its end.
-    pub(super) fn feed(&mut self, bytes: &[u8], mut sink: impl FnMut(Piece<'_>)) {
+    pub(super) fn feed(&mut self, bytes: &[u8], mut sink: impl FnMut(TextPiece<'_>)) {
         let mut text_from = 0;
         for (at, &byte) in bytes.iter().enumerate() {
-            if self.state == State::Text {
+            if self.state == SplitterState::Text {
                 if byte == ESCAPE {
                     if text_from < at {
-                        sink(Piece::Text(&bytes[text_from..at]));
+                        sink(TextPiece::Text(&bytes[text_from..at]));
                     }
-                    self.state = State::Escape;
+                    self.state = SplitterState::Escape;
                     self.sequence.push(byte);
                 }
                 continue;
             }
-            let restarts =
-                matches!(self.state, State::Escape | State::Intermediate | State::Control);
+            let restarts = matches!(
+                self.state,
+                SplitterState::Escape | SplitterState::Intermediate | SplitterState::Control
+            );
             if byte == ESCAPE && restarts {
-                sink(Piece::Sequence(&self.sequence));
+                sink(TextPiece::Sequence(&self.sequence));
                 self.reset();
-                self.state = State::Escape;
+                self.state = SplitterState::Escape;
                 self.sequence.push(byte);
                 continue;
             }
@@ -67,18 +69,18 @@ impl Splitter {
             match self.next_state(byte) {
                 Some(state) => self.state = state,
                 None => {
-                    sink(Piece::Sequence(&self.sequence));
+                    sink(TextPiece::Sequence(&self.sequence));
                     self.reset();
                 }
             }
             if self.sequence.len() > LONGEST {
-                sink(Piece::Text(&self.sequence));
+                sink(TextPiece::Text(&self.sequence));
                 self.reset();
             }
             text_from = at + 1;
         }
-        if self.state == State::Text && text_from < bytes.len() {
-            sink(Piece::Text(&bytes[text_from..]));
+        if self.state == SplitterState::Text && text_from < bytes.len() {
+            sink(TextPiece::Text(&bytes[text_from..]));
         }
     }
 
@@ -89,29 +91,37 @@ impl Splitter {
 
     fn reset(&mut self) {
         self.sequence.clear();
-        self.state = State::Text;
+        self.state = SplitterState::Text;
     }
 
     /// What follows this byte of a sequence; nothing if it was the last.
-    fn next_state(&self, byte: u8) -> Option<State> {
+    fn next_state(&self, byte: u8) -> Option<SplitterState> {
         if CANCEL.contains(&byte) {
             return None;
         }
         match self.state {
-            State::Text => Some(State::Text),
-            State::Escape => match byte {
-                b'[' => Some(State::Control),
-                b']' => Some(State::String { bell: true }),
-                b'P' | b'X' | b'^' | b'_' => Some(State::String { bell: false }),
-                0x20..=0x2f => Some(State::Intermediate),
+            SplitterState::Text => Some(SplitterState::Text),
+            SplitterState::Escape => match byte {
+                b'[' => Some(SplitterState::Control),
+                b']' => Some(SplitterState::String { bell: true }),
+                b'P' | b'X' | b'^' | b'_' => Some(SplitterState::String { bell: false }),
+                0x20..=0x2f => Some(SplitterState::Intermediate),
                 _ => None,
             },
-            State::Intermediate => matches!(byte, 0x20..=0x2f).then_some(State::Intermediate),
-            State::Control => (!matches!(byte, 0x40..=0x7e)).then_some(State::Control),
-            State::String { bell: true } if byte == BELL => None,
-            State::String { bell } if byte == ESCAPE => Some(State::StringEscape { bell }),
-            State::StringEscape { .. } if byte == b'\\' => None,
-            State::String { bell } | State::StringEscape { bell } => Some(State::String { bell }),
+            SplitterState::Intermediate => {
+                matches!(byte, 0x20..=0x2f).then_some(SplitterState::Intermediate)
+            }
+            SplitterState::Control => {
+                (!matches!(byte, 0x40..=0x7e)).then_some(SplitterState::Control)
+            }
+            SplitterState::String { bell: true } if byte == BELL => None,
+            SplitterState::String { bell } if byte == ESCAPE => {
+                Some(SplitterState::StringEscape { bell })
+            }
+            SplitterState::StringEscape { .. } if byte == b'\\' => None,
+            SplitterState::String { bell } | SplitterState::StringEscape { bell } => {
+                Some(SplitterState::String { bell })
+            }
         }
     }
 }
@@ -158,9 +168,9 @@ mod tests {
         let mut pieces: Vec<(bool, Vec<u8>)> = Vec::new();
         for part in text.chunks(length) {
             splitter.feed(part, |piece| match (piece, pieces.last_mut()) {
-                (Piece::Text(bytes), Some((false, last))) => last.extend(bytes),
-                (Piece::Text(bytes), _) => pieces.push((false, bytes.to_vec())),
-                (Piece::Sequence(bytes), _) => pieces.push((true, bytes.to_vec())),
+                (TextPiece::Text(bytes), Some((false, last))) => last.extend(bytes),
+                (TextPiece::Text(bytes), _) => pieces.push((false, bytes.to_vec())),
+                (TextPiece::Sequence(bytes), _) => pieces.push((true, bytes.to_vec())),
             });
         }
         pieces

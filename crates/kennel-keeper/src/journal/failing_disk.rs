@@ -8,17 +8,17 @@ use std::path::Path;
 use std::sync::{Arc, Mutex};
 
 use super::disk::{Disk, TrueDisk};
-use super::{Appended, Item, Reader, Why, Writer};
+use super::{Appended, JournalItem, JournalReader, JournalWriter, LossReason};
 use crate::protocol::{OUTCOME_FILE, OutcomeFile};
 
 const LIMIT: u64 = 512 * 1024;
 
 /// A disk with so much room, which may fail by itself too.
 #[derive(Debug, Clone, Default)]
-struct Small(Arc<Mutex<State>>);
+struct Small(Arc<Mutex<DiskState>>);
 
 #[derive(Debug, Default)]
-struct State {
+struct DiskState {
     /// Bytes that files may still grow by; none: as much as they like.
     free: Option<u64>,
     /// The length of each file by its inode: what it may write over.
@@ -32,7 +32,7 @@ struct State {
 }
 
 impl Small {
-    fn set(&self, change: impl FnOnce(&mut State)) {
+    fn set(&self, change: impl FnOnce(&mut DiskState)) {
         change(&mut self.0.lock().unwrap());
     }
 
@@ -97,17 +97,17 @@ impl Disk for Small {
 
 struct Scene {
     disk: Small,
-    writer: Writer,
+    writer: JournalWriter,
     folder: tempfile::TempDir,
 }
 
 impl Scene {
-    fn new(change: impl FnOnce(&mut State)) -> Self {
+    fn new(change: impl FnOnce(&mut DiskState)) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let disk = Small::default();
         disk.set(change);
         let writer =
-            Writer::create_on(Box::new(disk.clone()), &folder.path().join("journal"), LIMIT)
+            JournalWriter::create_on(Box::new(disk.clone()), &folder.path().join("journal"), LIMIT)
                 .unwrap();
         Self { disk, writer, folder }
     }
@@ -122,23 +122,23 @@ impl Scene {
     }
 
     /// Everything from `offset` on: data is checked, gaps are returned, and where it ended.
-    fn read(&self, offset: u64) -> (Vec<(u64, Option<u64>, Why)>, u64) {
-        let mut reader = Reader::open(&self.folder.path().join("journal")).unwrap();
+    fn read(&self, offset: u64) -> (Vec<(u64, Option<u64>, LossReason)>, u64) {
+        let mut reader = JournalReader::open(&self.folder.path().join("journal")).unwrap();
         reader.seek(offset).unwrap();
         let (mut gaps, mut next) = (Vec::new(), offset);
         loop {
             match reader.next().unwrap() {
-                Item::Data { offset, data, .. } => {
+                JournalItem::Data { offset, data, .. } => {
                     assert_eq!(offset, next);
                     assert!(data == at(offset, data.len()), "false bytes at {offset}");
                     next += data.len() as u64;
                 }
-                Item::Gap { offset, lost, why } => {
+                JournalItem::Gap { offset, lost, why } => {
                     assert_eq!(offset, next);
                     next += lost.unwrap_or(0);
                     gaps.push((offset, lost, why));
                 }
-                Item::End => return (gaps, next),
+                JournalItem::End => return (gaps, next),
             }
         }
     }
@@ -157,9 +157,9 @@ fn no_room_at_launch_fails_nothing_and_is_told_later() {
     assert_eq!(scene.read(0), (vec![], 0));
     scene.disk.set(|state| state.no_inodes = false);
     assert_eq!(scene.append(30), 0);
-    assert_eq!(scene.read(0), (vec![(0, Some(150), Why::DiskFull)], 180));
+    assert_eq!(scene.read(0), (vec![(0, Some(150), LossReason::DiskFull)], 180));
     // In the middle of the gap: only the rest of it.
-    assert_eq!(scene.read(60), (vec![(60, Some(90), Why::DiskFull)], 180));
+    assert_eq!(scene.read(60), (vec![(60, Some(90), LossReason::DiskFull)], 180));
 }
 
 #[test]
@@ -170,10 +170,11 @@ fn a_full_disk_costs_the_new_while_there_is_little_old() {
     assert_eq!(scene.append(500), 500);
     // A short one still fits.
     assert_eq!(scene.append(100), 0);
-    assert_eq!(scene.read(0), (vec![(500, Some(1000), Why::DiskFull)], 1600));
+    assert_eq!(scene.read(0), (vec![(500, Some(1000), LossReason::DiskFull)], 1600));
     assert_eq!(scene.append(4000), 4000);
     assert!(matches!(scene.writer.settle(9), Appended::Kept));
-    let gaps = vec![(500, Some(1000), Why::DiskFull), (1600, Some(4000), Why::DiskFull)];
+    let gaps =
+        vec![(500, Some(1000), LossReason::DiskFull), (1600, Some(4000), LossReason::DiskFull)];
     assert_eq!(scene.read(0), (gaps, 5600));
     assert_eq!(scene.disk.given_up(), 0);
 }
@@ -187,13 +188,13 @@ fn a_full_disk_costs_the_old_where_there_is_some() {
     }
     let start = scene.writer.start();
     assert!(start > 1_700_000 && start < 1_950_000, "{start}");
-    assert_eq!(scene.read(0), (vec![(0, Some(start), Why::Dropped)], 2_000_000));
+    assert_eq!(scene.read(0), (vec![(0, Some(start), LossReason::Dropped)], 2_000_000));
     // Pieces larger than what one old segment offers.
     for _ in 0..20 {
         assert_eq!(scene.append(150_000), 0);
     }
     let start = scene.writer.start();
-    assert_eq!(scene.read(0), (vec![(0, Some(start), Why::Dropped)], 5_000_000));
+    assert_eq!(scene.read(0), (vec![(0, Some(start), LossReason::Dropped)], 5_000_000));
 }
 
 #[test]
@@ -203,7 +204,7 @@ fn the_only_segment_begins_again_if_it_has_come_to_something() {
         assert_eq!(scene.append(1000), 0, "at {}", scene.writer.end());
     }
     let start = scene.writer.start();
-    assert_eq!(scene.read(0), (vec![(0, Some(start), Why::Dropped)], 300_000));
+    assert_eq!(scene.read(0), (vec![(0, Some(start), LossReason::Dropped)], 300_000));
 }
 
 #[test]
@@ -230,7 +231,7 @@ fn a_loss_that_the_journal_cant_tell_is_told_beside_it() {
     assert_eq!(scene.append(1000), 1000);
     assert_eq!(scene.read(0), (vec![], 0));
     assert!(matches!(scene.writer.settle(1), Appended::Kept));
-    assert_eq!(scene.read(0), (vec![(0, Some(1000), Why::DiskFull)], 1000));
+    assert_eq!(scene.read(0), (vec![(0, Some(1000), LossReason::DiskFull)], 1000));
 }
 
 #[test]
@@ -250,7 +251,8 @@ fn a_broken_disk_does_not_cost_all_that_is_there() {
     scene.disk.set(|state| state.broken = false);
     assert_eq!(scene.append(10), 0);
     let start = scene.writer.start();
-    let gaps = vec![(0, Some(start), Why::Dropped), (400_000, Some(400_000), Why::DiskFull)];
+    let gaps =
+        vec![(0, Some(start), LossReason::Dropped), (400_000, Some(400_000), LossReason::DiskFull)];
     assert_eq!(scene.read(0), (gaps, 800_010));
 }
 
@@ -266,7 +268,7 @@ fn a_new_segment_that_finds_no_room_takes_the_place_of_the_oldest() {
         assert_eq!(scene.append(1000), 0, "at {}", scene.writer.end());
     }
     let start = scene.writer.start();
-    assert_eq!(scene.read(0), (vec![(0, Some(start), Why::Dropped)], 1_130_000));
+    assert_eq!(scene.read(0), (vec![(0, Some(start), LossReason::Dropped)], 1_130_000));
     // Neither that nor files that can't be made: room comes back.
     scene.disk.set(|state| (state.free, state.no_inodes) = (Some(0), true));
     for _ in 0..1000 {
@@ -277,7 +279,7 @@ fn a_new_segment_that_finds_no_room_takes_the_place_of_the_oldest() {
         assert_eq!(scene.append(1000), 0);
     }
     let start = scene.writer.start();
-    assert_eq!(scene.read(0), (vec![(0, Some(start), Why::Dropped)], 3_130_000));
+    assert_eq!(scene.read(0), (vec![(0, Some(start), LossReason::Dropped)], 3_130_000));
     assert!(3_130_000 - start > LIMIT * 3 / 4, "it uses its room again: {start}");
 }
 
@@ -296,7 +298,8 @@ fn room_that_comes_and_goes_leaves_true_offsets() {
     assert_eq!(end, scene.writer.end());
     let told: u64 = gaps.iter().filter_map(|(_, lost, _)| *lost).sum();
     assert!(
-        told <= lost && gaps.iter().all(|(_, lost, why)| lost.is_some() && *why == Why::DiskFull)
+        told <= lost
+            && gaps.iter().all(|(_, lost, why)| lost.is_some() && *why == LossReason::DiskFull)
     );
 }
 

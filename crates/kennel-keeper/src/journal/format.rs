@@ -18,7 +18,7 @@ const UNKNOWN: u64 = u64::MAX;
 
 /// Why output is missing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Why {
+pub enum LossReason {
     /// The journal reached its bound, and the oldest output was given up.
     Dropped,
     /// It could not be written: the disk was full, or failed.
@@ -29,7 +29,7 @@ pub enum Why {
     Damaged,
 }
 
-impl std::fmt::Display for Why {
+impl std::fmt::Display for LossReason {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.pad(match self {
             Self::Dropped => "older than the limit allows",
@@ -40,7 +40,7 @@ impl std::fmt::Display for Why {
     }
 }
 
-impl Why {
+impl LossReason {
     /// Its stable name.
     #[must_use]
     pub fn name(self) -> &'static str {
@@ -113,7 +113,7 @@ impl SegmentHead {
 
 /// What a record holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Content {
+pub(super) enum RecordContent {
     /// Output.
     Data {
         /// Which stream it came from.
@@ -124,22 +124,22 @@ pub(super) enum Content {
         /// How much, if that is known.
         lost: Option<u64>,
         /// Why.
-        why: Why,
+        why: LossReason,
     },
 }
 
 /// One record, without its data.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Record {
+pub(super) struct RecordHead {
     /// Where in all output it begins.
     pub(super) offset: u64,
     pub(super) time_ms: u64,
-    pub(super) content: Content,
+    pub(super) content: RecordContent,
     /// Its length in the file after the head.
     pub(super) length: usize,
 }
 
-impl Record {
+impl RecordHead {
     /// The head of a record of data.
     pub(super) fn data(
         seal: &Seal,
@@ -157,7 +157,7 @@ impl Record {
         offset: u64,
         time_ms: u64,
         lost: Option<u64>,
-        why: Why,
+        why: LossReason,
     ) -> [u8; GAP_RECORD] {
         let data = lost.unwrap_or(UNKNOWN).to_le_bytes();
         let mut bytes = [0; GAP_RECORD];
@@ -181,12 +181,12 @@ impl Record {
             return None;
         }
         let content = match (head[28], length) {
-            (0, _) => Content::Data { stream: head[29] },
+            (0, _) => RecordContent::Data { stream: head[29] },
             (1, 8) => {
                 let lost = get(data, 0);
-                Content::Gap {
+                RecordContent::Gap {
                     lost: (lost != UNKNOWN).then_some(lost),
-                    why: Why::from_code(head[29])?,
+                    why: LossReason::from_code(head[29])?,
                 }
             }
             _ => return None,
@@ -197,8 +197,8 @@ impl Record {
     /// Where in all output the next record begins.
     pub(super) fn end(&self) -> u64 {
         self.offset.saturating_add(match self.content {
-            Content::Data { .. } => self.length as u64,
-            Content::Gap { lost, .. } => lost.unwrap_or(0),
+            RecordContent::Data { .. } => self.length as u64,
+            RecordContent::Gap { lost, .. } => lost.unwrap_or(0),
         })
     }
 }
@@ -251,15 +251,15 @@ mod tests {
     #[test]
     fn records_come_back_and_only_in_their_place() {
         let seal = Seal::new(3, 4);
-        let mut bytes = Record::data(&seal, 500, 7, 2, b"hello").to_vec();
+        let mut bytes = RecordHead::data(&seal, 500, 7, 2, b"hello").to_vec();
         bytes.extend(b"hello and leftovers");
-        let record = Record::decode(&seal, 500, &bytes).unwrap();
+        let record = RecordHead::decode(&seal, 500, &bytes).unwrap();
         assert_eq!((record.offset, record.end(), record.time_ms), (500, 505, 7));
-        assert_eq!(record.content, Content::Data { stream: 2 });
-        assert_eq!(Record::decode(&seal, 501, &bytes), None);
-        assert_eq!(Record::decode(&Seal::new(3, 5), 500, &bytes), None);
+        assert_eq!(record.content, RecordContent::Data { stream: 2 });
+        assert_eq!(RecordHead::decode(&seal, 501, &bytes), None);
+        assert_eq!(RecordHead::decode(&Seal::new(3, 5), 500, &bytes), None);
         for cut in 0..RECORD_HEAD + 5 {
-            assert_eq!(Record::decode(&seal, 500, &bytes[..cut]), None);
+            assert_eq!(RecordHead::decode(&seal, 500, &bytes[..cut]), None);
         }
     }
 
@@ -267,13 +267,14 @@ mod tests {
     fn gaps_come_back() {
         let seal = Seal::new(3, 4);
         for (lost, why) in [
-            (Some(70), Why::DiskFull),
-            (None, Why::KeeperDied),
-            (Some(0), Why::Dropped),
-            (None, Why::Damaged),
+            (Some(70), LossReason::DiskFull),
+            (None, LossReason::KeeperDied),
+            (Some(0), LossReason::Dropped),
+            (None, LossReason::Damaged),
         ] {
-            let record = Record::decode(&seal, 5, &Record::gap(&seal, 5, 6, lost, why)).unwrap();
-            assert_eq!(record.content, Content::Gap { lost, why });
+            let record =
+                RecordHead::decode(&seal, 5, &RecordHead::gap(&seal, 5, 6, lost, why)).unwrap();
+            assert_eq!(record.content, RecordContent::Gap { lost, why });
             assert_eq!(record.end(), 5 + lost.unwrap_or(0));
         }
     }

@@ -34,16 +34,16 @@ mod disk;
 #[cfg(test)]
 mod failing_disk;
 mod format;
+mod lost_output;
 mod reader;
 mod seal;
 mod segment;
-mod untold;
 mod writer;
 
-pub use format::{MAX_DATA, Why};
-pub use reader::{Item, Reader};
+pub use format::{LossReason, MAX_DATA};
+pub use reader::{JournalItem, JournalReader};
 pub use segment::{Recorded, bytes_on_disk};
-pub use writer::{Appended, MIN_LIMIT, Writer};
+pub use writer::{Appended, JournalWriter, MIN_LIMIT};
 
 /// Output of the agent's terminal.
 pub const TERMINAL: u8 = 0;

@@ -5,14 +5,14 @@ use std::io;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
-use super::format::{Content, Why};
+use super::format::{LossReason, RecordContent};
+use super::lost_output;
 use super::segment::{Segment, Walk, sequences};
-use super::untold;
 
 /// What comes next in a journal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[must_use]
-pub enum Item<'a> {
+pub enum JournalItem<'a> {
     /// Output.
     Data {
         /// Where in all output it begins.
@@ -31,22 +31,22 @@ pub enum Item<'a> {
         /// How much, if that is known.
         lost: Option<u64>,
         /// Why.
-        why: Why,
+        why: LossReason,
     },
     /// Nothing more for now. Ask again when there may be.
     End,
 }
 
-/// [`Item`], before its data is borrowed.
-enum Step {
+/// [`JournalItem`], before its data is borrowed.
+enum ReadStep {
     Data { offset: u64, time_ms: u64, stream: u8, data: Range<usize> },
-    Gap { offset: u64, lost: Option<u64>, why: Why },
+    Gap { offset: u64, lost: Option<u64>, why: LossReason },
     End,
 }
 
 /// Reads a journal from its files. The writer knows nothing of its readers.
 #[derive(Debug)]
-pub struct Reader {
+pub struct JournalReader {
     folder: PathBuf,
     /// Where we are; nothing before the first segment was found.
     walk: Option<Walk>,
@@ -58,7 +58,7 @@ pub struct Reader {
     told_untold: bool,
 }
 
-impl Reader {
+impl JournalReader {
     /// Open a journal at offset 0. A missing folder is an empty journal.
     ///
     /// # Errors
@@ -163,7 +163,7 @@ impl Reader {
         let mut at_line_start = true;
         loop {
             match self.next()? {
-                Item::Data { offset, stream, data, .. } if wanted(stream) => {
+                JournalItem::Data { offset, stream, data, .. } if wanted(stream) => {
                     for (at, byte) in data.iter().enumerate() {
                         if at_line_start {
                             begins.push_back(offset + at as u64);
@@ -174,8 +174,8 @@ impl Reader {
                         }
                     }
                 }
-                Item::Data { .. } | Item::Gap { .. } => {}
-                Item::End => break,
+                JournalItem::Data { .. } | JournalItem::Gap { .. } => {}
+                JournalItem::End => break,
             }
         }
         let end = self.position();
@@ -214,20 +214,20 @@ impl Reader {
     /// The journal can't be read.
     // Not an iterator: an item borrows, and there may be more after the end.
     #[allow(clippy::should_implement_trait)]
-    pub fn next(&mut self) -> io::Result<Item<'_>> {
+    pub fn next(&mut self) -> io::Result<JournalItem<'_>> {
         let step = self.step()?;
         Ok(match (step, &self.walk) {
-            (Step::Data { offset, time_ms, stream, data }, Some(walk)) => {
-                Item::Data { offset, time_ms, stream, data: walk.data(data) }
+            (ReadStep::Data { offset, time_ms, stream, data }, Some(walk)) => {
+                JournalItem::Data { offset, time_ms, stream, data: walk.data(data) }
             }
-            (Step::Gap { offset, lost, why }, _) => Item::Gap { offset, lost, why },
-            (Step::Data { .. } | Step::End, _) => Item::End,
+            (ReadStep::Gap { offset, lost, why }, _) => JournalItem::Gap { offset, lost, why },
+            (ReadStep::Data { .. } | ReadStep::End, _) => JournalItem::End,
         })
     }
 
-    fn step(&mut self) -> io::Result<Step> {
+    fn step(&mut self) -> io::Result<ReadStep> {
         if std::mem::take(&mut self.dropped_before) {
-            return Ok(Step::Gap { offset: self.wanted, lost: None, why: Why::Dropped });
+            return Ok(ReadStep::Gap { offset: self.wanted, lost: None, why: LossReason::Dropped });
         }
         loop {
             if let Some(step) = self.step_in_segment()? {
@@ -246,18 +246,18 @@ impl Reader {
     }
 
     /// Nothing more is in the journal. What could not even be told there may be told beside it.
-    fn step_at_end(&mut self) -> io::Result<Step> {
+    fn step_at_end(&mut self) -> io::Result<ReadStep> {
         if self.told_untold {
-            return Ok(Step::End);
+            return Ok(ReadStep::End);
         }
-        let untold = untold::look(&self.folder)?;
+        let untold = lost_output::look(&self.folder)?;
         self.told_untold = untold.is_some();
-        let (offset, why) = (self.wanted, Why::DiskFull);
-        Ok(untold.map_or(Step::End, |lost| Step::Gap { offset, lost: Some(lost), why }))
+        let (offset, why) = (self.wanted, LossReason::DiskFull);
+        Ok(untold.map_or(ReadStep::End, |lost| ReadStep::Gap { offset, lost: Some(lost), why }))
     }
 
     /// What comes next in our segment, as far as that is wanted.
-    fn step_in_segment(&mut self) -> io::Result<Option<Step>> {
+    fn step_in_segment(&mut self) -> io::Result<Option<ReadStep>> {
         let Some(walk) = &mut self.walk else { return Ok(None) };
         while let Some(found) = walk.next()? {
             let record = found.record;
@@ -267,20 +267,20 @@ impl Reader {
                 continue;
             }
             match record.content {
-                Content::Gap { lost: None, why } => {
-                    return Ok(Some(Step::Gap { offset, lost: None, why }));
+                RecordContent::Gap { lost: None, why } => {
+                    return Ok(Some(ReadStep::Gap { offset, lost: None, why }));
                 }
                 _ if record.end() == self.wanted => {}
-                Content::Gap { lost: Some(lost), why } => {
+                RecordContent::Gap { lost: Some(lost), why } => {
                     self.wanted = record.end();
-                    return Ok(Some(Step::Gap { offset, lost: Some(lost - passed), why }));
+                    return Ok(Some(ReadStep::Gap { offset, lost: Some(lost - passed), why }));
                 }
-                Content::Data { stream } => {
+                RecordContent::Data { stream } => {
                     self.wanted = record.end();
                     // Less than the record's length, so it fits.
                     let data = found.data.start + passed as usize..found.data.end;
                     let time_ms = record.time_ms;
-                    return Ok(Some(Step::Data { offset, time_ms, stream, data }));
+                    return Ok(Some(ReadStep::Data { offset, time_ms, stream, data }));
                 }
             }
         }
@@ -288,11 +288,11 @@ impl Reader {
     }
 
     /// On to the next segment; tells if something is missing in between.
-    fn move_on(&mut self, next: Segment) -> io::Result<Option<Step>> {
+    fn move_on(&mut self, next: Segment) -> io::Result<Option<ReadStep>> {
         let start = next.head.start;
         let why = match &self.walk {
-            Some(walk) if walk.segment().is_kept()? => Why::Damaged,
-            _ => Why::Dropped,
+            Some(walk) if walk.segment().is_kept()? => LossReason::Damaged,
+            _ => LossReason::Dropped,
         };
         self.walk = Some(match self.walk.take() {
             Some(walk) => walk.on_to(next),
@@ -301,7 +301,7 @@ impl Reader {
         if start <= self.wanted {
             return Ok(None);
         }
-        let gap = Step::Gap { offset: self.wanted, lost: Some(start - self.wanted), why };
+        let gap = ReadStep::Gap { offset: self.wanted, lost: Some(start - self.wanted), why };
         self.wanted = start;
         Ok(Some(gap))
     }
@@ -347,7 +347,7 @@ fn count_newlines(segment: Segment) -> io::Result<(usize, Option<u8>)> {
     let mut walk = Walk::over(segment);
     let (mut newlines, mut last_byte) = (0, None);
     while let Some(found) = walk.next()? {
-        if let Content::Data { .. } = found.record.content {
+        if let RecordContent::Data { .. } = found.record.content {
             let data = walk.data(found.data);
             newlines += data.iter().filter(|byte| **byte == b'\n').count();
             last_byte = data.last().copied();
@@ -360,7 +360,7 @@ fn count_newlines(segment: Segment) -> io::Result<(usize, Option<u8>)> {
 fn after_newline(segment: Segment, mut before: usize) -> io::Result<u64> {
     let mut walk = Walk::over(segment);
     while let Some(found) = walk.next()? {
-        let Content::Data { .. } = found.record.content else { continue };
+        let RecordContent::Data { .. } = found.record.content else { continue };
         let newlines = walk.data(found.data).iter().enumerate().filter(|(_, byte)| **byte == b'\n');
         let mut passed = 0;
         for (index, _) in newlines {

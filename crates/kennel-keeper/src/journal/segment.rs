@@ -6,8 +6,8 @@ use std::ops::Range;
 use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
-use super::format::{LONGEST_RECORD, RECORD_HEAD, Record, SEGMENT_HEAD, SegmentHead};
-use super::reader::Reader;
+use super::format::{LONGEST_RECORD, RECORD_HEAD, RecordHead, SEGMENT_HEAD, SegmentHead};
+use super::reader::JournalReader;
 use super::seal::Seal;
 
 /// The file of a segment.
@@ -73,7 +73,7 @@ impl Recorded {
     /// # Errors
     /// It can't be read.
     pub fn look(folder: &Path) -> io::Result<Self> {
-        let reader = Reader::open(folder)?;
+        let reader = JournalReader::open(folder)?;
         let (start, end) = (reader.start()?, reader.end()?);
         Ok(Self { start, end, bytes_on_disk: bytes_on_disk(folder)? })
     }
@@ -121,8 +121,8 @@ fn read_at(file: &File, buffer: &mut [u8], at: u64) -> io::Result<usize> {
 
 /// A record on the way.
 #[derive(Debug)]
-pub(super) struct Found {
-    pub(super) record: Record,
+pub(super) struct FoundSegment {
+    pub(super) record: RecordHead,
     /// Where [`Walk::data`] finds its data.
     pub(super) data: Range<usize>,
 }
@@ -177,7 +177,7 @@ impl Walk {
     }
 
     /// The next record, if it is there and whole.
-    pub(super) fn next(&mut self) -> io::Result<Option<Found>> {
+    pub(super) fn next(&mut self) -> io::Result<Option<FoundSegment>> {
         if let Some(found) = self.next_in_window() {
             return Ok(Some(found));
         }
@@ -192,15 +192,15 @@ impl Walk {
         Ok(())
     }
 
-    fn next_in_window(&mut self) -> Option<Found> {
+    fn next_in_window(&mut self) -> Option<FoundSegment> {
         let at = (self.position - self.window_at) as usize;
         let bytes = self.window[..self.filled].get(at..)?;
-        let record = Record::decode(&self.seal, self.offset, bytes)?;
+        let record = RecordHead::decode(&self.seal, self.offset, bytes)?;
         let data = at + RECORD_HEAD;
         let data = data..data + record.length;
         self.position = self.window_at + data.end as u64;
         self.offset = record.end();
-        Some(Found { record, data })
+        Some(FoundSegment { record, data })
     }
 
     /// The data of a record, until the next one is asked for.

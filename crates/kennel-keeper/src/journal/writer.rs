@@ -6,10 +6,12 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use super::disk::{Disk, TrueDisk};
-use super::format::{GAP_RECORD, MAX_DATA, RECORD_HEAD, Record, SEGMENT_HEAD, SegmentHead, Why};
+use super::format::{
+    GAP_RECORD, LossReason, MAX_DATA, RECORD_HEAD, RecordHead, SEGMENT_HEAD, SegmentHead,
+};
+use super::lost_output;
 use super::seal::Seal;
 use super::segment::{Segment, Walk, path_of, sequences};
-use super::untold;
 
 /// Segments are never meant to be smaller.
 const MIN_SEGMENT: u64 = 64 * 1024;
@@ -41,7 +43,7 @@ pub enum Appended {
 
 /// Writes a journal. There must be no other writer of it.
 #[derive(Debug)]
-pub struct Writer {
+pub struct JournalWriter {
     folder: PathBuf,
     disk: Box<dyn Disk>,
     limit: u64,
@@ -92,20 +94,20 @@ impl Current {
 
 /// What to write.
 #[derive(Debug, Clone, Copy)]
-enum Piece<'a> {
+enum JournalPiece<'a> {
     Data {
         stream: u8,
         data: &'a [u8],
     },
     Gap {
         lost: Option<u64>,
-        why: Why,
+        why: LossReason,
     },
     /// Only what is owed: the gap for what was lost.
     Owed,
 }
 
-impl Writer {
+impl JournalWriter {
     /// Begin a journal, or go on with the one that is there. `folder` is absolute; its parent exists.
     ///
     /// No more than `limit` bytes are kept on disk. Neither the folder nor a file is made before the first
@@ -123,11 +125,16 @@ impl Writer {
     ///
     /// # Errors
     /// It could not be written.
-    pub fn mark_gap_in(folder: &Path, time_ms: u64, lost: Option<u64>, why: Why) -> io::Result<()> {
+    pub fn mark_gap_in(
+        folder: &Path,
+        time_ms: u64,
+        lost: Option<u64>,
+        why: LossReason,
+    ) -> io::Result<()> {
         let mut writer = Self::create(folder, u64::MAX)?;
         // So little may go over the edge of a full segment, and no other need be given up for it.
         writer.segment_size = u64::MAX;
-        writer.place(time_ms, Piece::Gap { lost, why }).map(|_| ())
+        writer.place(time_ms, JournalPiece::Gap { lost, why }).map(|_| ())
     }
 
     pub(super) fn create_on(disk: Box<dyn Disk>, folder: &Path, limit: u64) -> io::Result<Self> {
@@ -201,7 +208,7 @@ impl Writer {
     pub fn append(&mut self, stream: u8, time_ms: u64, data: &[u8]) -> Appended {
         let mut rest = data;
         while !rest.is_empty() {
-            match self.place(time_ms, Piece::Data { stream, data: rest }) {
+            match self.place(time_ms, JournalPiece::Data { stream, data: rest }) {
                 Ok(written) => rest = &rest[written..],
                 Err(error) => {
                     let bytes = rest.len() as u64;
@@ -219,35 +226,35 @@ impl Writer {
             return Appended::Kept;
         }
         let bytes = self.lost;
-        match self.place(time_ms, Piece::Owed) {
+        match self.place(time_ms, JournalPiece::Owed) {
             Ok(_) => Appended::Kept,
-            Err(_) if untold::note(&self.folder, bytes).is_ok() => Appended::Kept,
+            Err(_) if lost_output::note(&self.folder, bytes).is_ok() => Appended::Kept,
             Err(error) => Appended::Lost { bytes, error },
         }
     }
 
     /// Write a piece, or as much of it as fits; tells how much of its data. Gives up old output for new.
-    fn place(&mut self, time_ms: u64, piece: Piece<'_>) -> io::Result<usize> {
+    fn place(&mut self, time_ms: u64, piece: JournalPiece<'_>) -> io::Result<usize> {
         let tried = match self.has_room_for(piece) {
             true => self.write(time_ms, piece, self.segment_size),
             false => self.turn_over().and_then(|()| self.write(time_ms, piece, self.segment_size)),
         };
         match (tried, piece) {
             (Ok(written), _) => Ok(written),
-            (Err(error), Piece::Data { .. }) => match self.reuse_in_need()? {
+            (Err(error), JournalPiece::Data { .. }) => match self.reuse_in_need()? {
                 // Only what was its own before: there is no room for more.
                 Some(room) => self.write(time_ms, piece, room),
                 None => Err(error),
             },
             // To say that something is missing is not worth missing more.
-            (Err(error), Piece::Gap { .. } | Piece::Owed) => Err(error),
+            (Err(error), JournalPiece::Gap { .. } | JournalPiece::Owed) => Err(error),
         }
     }
 
-    fn has_room_for(&self, piece: Piece<'_>) -> bool {
+    fn has_room_for(&self, piece: JournalPiece<'_>) -> bool {
         let least = match piece {
-            Piece::Data { data, .. } => data.len().min(MIN_PIECE),
-            Piece::Gap { .. } | Piece::Owed => 0,
+            JournalPiece::Data { data, .. } => data.len().min(MIN_PIECE),
+            JournalPiece::Gap { .. } | JournalPiece::Owed => 0,
         };
         let least = (LONGEST_LEAD + least) as u64;
         self.current
@@ -256,7 +263,7 @@ impl Writer {
     }
 
     /// One write: the segment's head if it has none, the gap if one is owed, and the piece, up to `room`.
-    fn write(&mut self, time_ms: u64, piece: Piece<'_>, room: u64) -> io::Result<usize> {
+    fn write(&mut self, time_ms: u64, piece: JournalPiece<'_>, room: u64) -> io::Result<usize> {
         let current = self.current.as_mut().ok_or(io::ErrorKind::StorageFull)?;
         let mut lead = Lead::default();
         let mut offset = self.written;
@@ -266,26 +273,26 @@ impl Writer {
         }
         if self.lost > 0 {
             let lost = Some(self.lost);
-            lead.put(&Record::gap(&current.seal, offset, time_ms, lost, Why::DiskFull));
+            lead.put(&RecordHead::gap(&current.seal, offset, time_ms, lost, LossReason::DiskFull));
             offset += self.lost;
         }
         let data = match piece {
-            Piece::Data { stream, data } => {
+            JournalPiece::Data { stream, data } => {
                 let taken = current.used + (lead.length + RECORD_HEAD) as u64;
                 let room = usize::try_from(room.saturating_sub(taken)).unwrap_or(usize::MAX);
                 let data = &data[..data.len().min(MAX_DATA).min(room)];
                 if data.is_empty() {
                     return Err(io::ErrorKind::StorageFull.into());
                 }
-                lead.put(&Record::data(&current.seal, offset, time_ms, stream, data));
+                lead.put(&RecordHead::data(&current.seal, offset, time_ms, stream, data));
                 data
             }
-            Piece::Gap { lost, why } => {
-                lead.put(&Record::gap(&current.seal, offset, time_ms, lost, why));
+            JournalPiece::Gap { lost, why } => {
+                lead.put(&RecordHead::gap(&current.seal, offset, time_ms, lost, why));
                 offset += lost.unwrap_or(0);
                 &[]
             }
-            Piece::Owed => &[],
+            JournalPiece::Owed => &[],
         };
         write_whole(&*self.disk, &current.file, lead.bytes(), data, current.used)?;
         if current.used == 0 {

@@ -13,7 +13,7 @@
 
 use std::time::Duration;
 
-use kennel_pen::Pulse;
+use kennel_pen::ActivitySample;
 
 /// The idle limit is looked at in so many windows, and once more at its end.
 const WINDOWS: u32 = 6;
@@ -32,7 +32,7 @@ const LATE: Duration = Duration::from_secs(10);
 
 /// How long what may take; none is no limit.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(super) struct Limits {
+pub(super) struct ActivityLimits {
     /// All of it.
     pub(super) timeout: Option<Duration>,
     /// Nothing at all going on.
@@ -43,7 +43,7 @@ pub(super) struct Limits {
 
 /// What one look saw.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Seen {
+pub(super) struct ActivityReading {
     /// The time of the look.
     pub(super) now: Duration,
     /// When output came last; zero if none came.
@@ -51,7 +51,7 @@ pub(super) struct Seen {
     /// When input or a report came last; zero if none came.
     pub(super) input: Duration,
     /// The signs of life, if they could be had.
-    pub(super) pulse: Option<Pulse>,
+    pub(super) pulse: Option<ActivitySample>,
 }
 
 /// The limit that was reached.
@@ -65,7 +65,7 @@ pub(super) enum TimeLimit {
 /// What a look came to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[must_use]
-pub(super) enum Verdict {
+pub(super) enum TimeVerdict {
     /// Nothing is over. Look again then; never, if there is no limit.
     LookAgain { at: Option<Duration> },
     /// This limit is over.
@@ -74,20 +74,20 @@ pub(super) enum Verdict {
 
 /// A stretch of time for which the CPU is counted.
 #[derive(Debug, Clone, Copy)]
-struct Window {
+struct CpuWindow {
     since: Duration,
     until: Duration,
     /// None if the look that opened it saw nothing.
-    pulse: Option<Pulse>,
+    pulse: Option<ActivitySample>,
     /// It is the last one before the limit.
     is_close: bool,
 }
 
 /// The looks of one launch.
 #[derive(Debug)]
-pub(super) struct Activity {
-    limits: Limits,
-    window: Window,
+pub(super) struct ActivityMonitor {
+    limits: ActivityLimits,
+    window: CpuWindow,
     /// When a look last found life.
     alive: Duration,
     /// Before this nothing counts as quiet.
@@ -96,10 +96,14 @@ pub(super) struct Activity {
     due: Option<Duration>,
 }
 
-impl Activity {
+impl ActivityMonitor {
     /// Counts from the open gate. The signs of life are those of now, a moment later.
-    pub(super) fn new(limits: Limits, now: Duration, pulse: Option<Pulse>) -> Self {
-        let window = Window { since: now, until: now, pulse, is_close: false };
+    pub(super) fn new(
+        limits: ActivityLimits,
+        now: Duration,
+        pulse: Option<ActivitySample>,
+    ) -> Self {
+        let window = CpuWindow { since: now, until: now, pulse, is_close: false };
         let mut activity =
             Self { limits, window, alive: Duration::ZERO, anew: Duration::ZERO, due: None };
         (activity.window.until, activity.window.is_close) =
@@ -119,29 +123,29 @@ impl Activity {
     }
 
     /// Judges what was seen. A look too many does no harm.
-    pub(super) fn judge(&mut self, seen: Seen) -> Verdict {
-        let Seen { now, output, input, .. } = seen;
+    pub(super) fn judge(&mut self, seen: ActivityReading) -> TimeVerdict {
+        let ActivityReading { now, output, input, .. } = seen;
         if self.due.is_some_and(|due| now > due.saturating_add(LATE)) {
             self.anew = now;
         }
         if self.limits.timeout.is_some_and(|limit| now >= limit) {
-            return Verdict::Over(TimeLimit::Timeout);
+            return TimeVerdict::Over(TimeLimit::Timeout);
         }
         let silent_since = output.max(self.anew);
         if is_over(self.limits.silence, silent_since, now) {
-            return Verdict::Over(TimeLimit::Silence);
+            return TimeVerdict::Over(TimeLimit::Silence);
         }
         let closed = self.look_into_window(seen);
         let idle_since = self.idle_since(output, input);
-        if closed == Closed::LastOne && is_over(self.limits.idle, idle_since, now) {
-            return Verdict::Over(TimeLimit::Idle);
+        if closed == WindowState::LastOne && is_over(self.limits.idle, idle_since, now) {
+            return TimeVerdict::Over(TimeLimit::Idle);
         }
-        if closed != Closed::No {
+        if closed != WindowState::No {
             let (until, is_close) = self.end_of_window(now, idle_since);
-            self.window = Window { since: now, until, pulse: seen.pulse, is_close };
+            self.window = CpuWindow { since: now, until, pulse: seen.pulse, is_close };
         }
         self.due = self.next(silent_since);
-        Verdict::LookAgain { at: self.due }
+        TimeVerdict::LookAgain { at: self.due }
     }
 
     fn idle_since(&self, output: Duration, input: Duration) -> Duration {
@@ -149,7 +153,7 @@ impl Activity {
     }
 
     /// Holds what happened in the window against what happens at rest.
-    fn look_into_window(&mut self, seen: Seen) -> Closed {
+    fn look_into_window(&mut self, seen: ActivityReading) -> WindowState {
         let window = self.window;
         let is_busy = match (window.pulse, seen.pulse) {
             (Some(before), Some(after)) => {
@@ -165,12 +169,12 @@ impl Activity {
         };
         if is_busy {
             self.alive = seen.now;
-            return Closed::Yes;
+            return WindowState::Yes;
         }
         match seen.now >= window.until {
-            true if window.is_close => Closed::LastOne,
-            true => Closed::Yes,
-            false => Closed::No,
+            true if window.is_close => WindowState::LastOne,
+            true => WindowState::Yes,
+            false => WindowState::No,
         }
     }
 
@@ -196,7 +200,7 @@ impl Activity {
 
 /// What became of a window.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Closed {
+enum WindowState {
     /// It is still open.
     No,
     /// The next one begins.

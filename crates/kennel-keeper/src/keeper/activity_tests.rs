@@ -36,15 +36,15 @@ impl World {
         now / 100 + work.sum::<Duration>()
     }
 
-    fn pulse(&self, now: Duration) -> Pulse {
+    fn pulse(&self, now: Duration) -> ActivitySample {
         let forks =
             self.0.iter().filter(|(at, what)| *at <= now && matches!(what, Happening::Fork));
         let generation = Generation { faults: forks.count() as u64, ..Generation::default() };
-        Pulse { cpu: self.cpu(now), generation, works: false }
+        ActivitySample { cpu: self.cpu(now), generation, works: false }
     }
 
-    fn seen(&self, now: Duration) -> Seen {
-        Seen {
+    fn seen(&self, now: Duration) -> ActivityReading {
+        ActivityReading {
             now,
             output: self.last(now, |what| matches!(what, Happening::Output)),
             input: self.last(now, |what| matches!(what, Happening::Input)),
@@ -52,8 +52,8 @@ impl World {
         }
     }
 
-    fn activity(&self, limits: Limits) -> Activity {
-        Activity::new(limits, Duration::ZERO, Some(self.pulse(Duration::ZERO)))
+    fn activity(&self, limits: ActivityLimits) -> ActivityMonitor {
+        ActivityMonitor::new(limits, Duration::ZERO, Some(self.pulse(Duration::ZERO)))
     }
 
     /// The last sign of life that is known to the moment.
@@ -69,7 +69,7 @@ struct Course {
 }
 
 /// Looks when asked to, and at `more` times besides.
-fn run(world: &World, limits: Limits, more: &[Duration], horizon: Duration) -> Course {
+fn run(world: &World, limits: ActivityLimits, more: &[Duration], horizon: Duration) -> Course {
     let mut activity = world.activity(limits);
     let mut looks = Vec::new();
     let mut more = more.to_vec();
@@ -88,26 +88,26 @@ fn run(world: &World, limits: Limits, more: &[Duration], horizon: Duration) -> C
             looks.push(now);
         }
         match activity.judge(world.seen(now)) {
-            Verdict::Over(limit) => return Course { over: Some((now, limit)), looks },
-            Verdict::LookAgain { at } => {
+            TimeVerdict::Over(limit) => return Course { over: Some((now, limit)), looks },
+            TimeVerdict::LookAgain { at } => {
                 assert!(at.is_none_or(|at| at > now), "{at:?} is not after {now:?}");
             }
         }
     }
 }
 
-fn idle(limit: Duration) -> Limits {
-    Limits { idle: Some(limit), ..Limits::default() }
+fn idle(limit: Duration) -> ActivityLimits {
+    ActivityLimits { idle: Some(limit), ..ActivityLimits::default() }
 }
 
 #[test]
 fn without_a_limit_nobody_ever_looks() {
     let world = World::default();
-    let mut activity = world.activity(Limits::default());
+    let mut activity = world.activity(ActivityLimits::default());
     assert_eq!(activity.due(), None);
     assert!(!activity.wants_pulse());
     let verdict = activity.judge(world.seen(MINUTE * 10_000));
-    assert_eq!(verdict, Verdict::LookAgain { at: None });
+    assert_eq!(verdict, TimeVerdict::LookAgain { at: None });
 }
 
 #[test]
@@ -142,7 +142,7 @@ fn work_that_gets_no_cpu_is_work_and_a_timer_at_the_wrong_moment_is_not() {
             activity.judge(seen)
         });
         let verdicts = verdicts.collect::<Vec<_>>();
-        assert_eq!(verdicts.contains(&Verdict::Over(TimeLimit::Idle)), is_over, "{verdicts:?}");
+        assert_eq!(verdicts.contains(&TimeVerdict::Over(TimeLimit::Idle)), is_over, "{verdicts:?}");
     }
 }
 
@@ -161,14 +161,14 @@ fn what_comes_between_the_verdict_and_the_end_calls_it_off() {
         let mut activity = world.activity(idle(MINUTE));
         let now = loop {
             let now = activity.due().unwrap();
-            if activity.judge(world.seen(now)) == Verdict::Over(TimeLimit::Idle) {
+            if activity.judge(world.seen(now)) == TimeVerdict::Over(TimeLimit::Idle) {
                 break now;
             }
         };
-        assert_eq!(activity.judge(world.seen(now)), Verdict::Over(TimeLimit::Idle), "still");
+        assert_eq!(activity.judge(world.seen(now)), TimeVerdict::Over(TimeLimit::Idle), "still");
         world.0.push((now, late));
         let verdict = activity.judge(world.seen(now));
-        assert!(matches!(verdict, Verdict::LookAgain { at: Some(at) } if at > now), "{late:?}");
+        assert!(matches!(verdict, TimeVerdict::LookAgain { at: Some(at) } if at > now), "{late:?}");
     }
 }
 
@@ -179,11 +179,11 @@ fn what_can_not_be_seen_is_not_idle() {
     let mut now = Duration::ZERO;
     while now < MINUTE * 10 {
         now = activity.due().unwrap();
-        let verdict = activity.judge(Seen { pulse: None, ..world.seen(now) });
-        assert!(matches!(verdict, Verdict::LookAgain { .. }));
+        let verdict = activity.judge(ActivityReading { pulse: None, ..world.seen(now) });
+        assert!(matches!(verdict, TimeVerdict::LookAgain { .. }));
     }
     let seen_again = now;
-    while let Verdict::LookAgain { at } = activity.judge(world.seen(now)) {
+    while let TimeVerdict::LookAgain { at } = activity.judge(world.seen(now)) {
         now = at.unwrap();
     }
     assert!(now >= seen_again + MINUTE);
@@ -192,11 +192,11 @@ fn what_can_not_be_seen_is_not_idle() {
 #[test]
 fn silence_and_timeout_are_exact() {
     let world = World(vec![(SECOND * 5, Happening::Output), (SECOND * 50, Happening::Input)]);
-    let silence = Limits { silence: Some(MINUTE), ..Limits::default() };
+    let silence = ActivityLimits { silence: Some(MINUTE), ..ActivityLimits::default() };
     let course = run(&world, silence, &[], MINUTE * 10);
     assert_eq!(course.over, Some((SECOND * 65, TimeLimit::Silence)));
     assert_eq!(course.looks, [MINUTE, SECOND * 65], "no more looks than needed");
-    let timeout = Limits { timeout: Some(MINUTE), ..Limits::default() };
+    let timeout = ActivityLimits { timeout: Some(MINUTE), ..ActivityLimits::default() };
     let course = run(&world, timeout, &[], MINUTE * 10);
     assert_eq!(course.over, Some((MINUTE, TimeLimit::Timeout)));
     assert_eq!(course.looks, [MINUTE]);
@@ -217,7 +217,8 @@ impl Clock {
 
 #[test]
 fn time_asleep_does_not_count() {
-    let limits = Limits { timeout: Some(MINUTE * 2), idle: Some(MINUTE), silence: Some(MINUTE) };
+    let limits =
+        ActivityLimits { timeout: Some(MINUTE * 2), idle: Some(MINUTE), silence: Some(MINUTE) };
     let world = World::default();
     let mut activity = world.activity(limits);
     let mut clock = Clock::default();
@@ -230,7 +231,8 @@ fn time_asleep_does_not_count() {
             clock.wall += MINUTE * 600;
             clock.asleep += MINUTE * 600;
         }
-        if activity.judge(world.seen(clock.awake())) != (Verdict::LookAgain { at: activity.due() })
+        if activity.judge(world.seen(clock.awake()))
+            != (TimeVerdict::LookAgain { at: activity.due() })
         {
             break;
         }
@@ -242,11 +244,13 @@ fn time_asleep_does_not_count() {
 #[test]
 fn a_clock_that_jumps_ends_nobody_for_being_quiet() {
     let world = World::default();
-    for limits in [idle(MINUTE), Limits { silence: Some(MINUTE), ..Limits::default() }] {
+    for limits in
+        [idle(MINUTE), ActivityLimits { silence: Some(MINUTE), ..ActivityLimits::default() }]
+    {
         let mut activity = world.activity(limits);
         let mut now = MINUTE * 600;
         let mut looks = 0;
-        while let Verdict::LookAgain { at } = activity.judge(world.seen(now)) {
+        while let TimeVerdict::LookAgain { at } = activity.judge(world.seen(now)) {
             now = at.unwrap();
             looks += 1;
         }
@@ -283,10 +287,10 @@ proptest! {
         silence in limit(),
     ) {
         let world = World(happenings);
-        let limits = Limits { timeout, idle, silence };
+        let limits = ActivityLimits { timeout, idle, silence };
         let horizon = MINUTE * 30;
         let course = run(&world, limits, &more, horizon);
-        prop_assert_eq!(course.over.is_none(), limits == Limits::default());
+        prop_assert_eq!(course.over.is_none(), limits == ActivityLimits::default());
         let Some((at, over)) = course.over else { return Ok(()) };
         let output = world.last(at, |what| matches!(what, Happening::Output));
         match over {

@@ -15,7 +15,7 @@ const END_OF_TRANSMISSION: u8 = 4;
 /// Whether input was accepted.
 #[derive(Debug, PartialEq, Eq)]
 #[must_use]
-pub(super) enum Accepted {
+pub(super) enum InputOutcome {
     Yes,
     /// The agent does not read, and too much waits already.
     Full,
@@ -25,28 +25,28 @@ pub(super) enum Accepted {
 
 /// The agent's standard input, or its terminal.
 #[derive(Debug)]
-pub(super) struct Input {
+pub(super) struct AgentInput {
     target: Option<OwnedFd>,
     is_terminal: bool,
     waiting: VecDeque<u8>,
     closing: bool,
 }
 
-impl Input {
+impl AgentInput {
     /// Into this descriptor, which must not block.
     pub(super) fn new(target: Option<OwnedFd>, is_terminal: bool) -> Self {
         Self { target, is_terminal, waiting: VecDeque::new(), closing: false }
     }
 
-    pub(super) fn take(&mut self, bytes: &[u8]) -> Accepted {
+    pub(super) fn take(&mut self, bytes: &[u8]) -> InputOutcome {
         if self.target.is_none() || self.closing {
-            return Accepted::Closed;
+            return InputOutcome::Closed;
         }
         if self.waiting.len() + bytes.len() > BOUND {
-            return Accepted::Full;
+            return InputOutcome::Full;
         }
         self.waiting.extend(bytes);
-        Accepted::Yes
+        InputOutcome::Yes
     }
 
     pub(super) fn close(&mut self) {

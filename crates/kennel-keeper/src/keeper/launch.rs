@@ -6,20 +6,20 @@ use std::time::{Duration, Instant};
 
 use kennel_pen::holder::HeldKind;
 use kennel_pen::{
-    CallerEnds, Command, CreateError, Gated, Ground, Kind, LaunchError, Limit, LimitError, Pen,
-    Stream, Streams,
+    CallerEnds, Command, CreateError, GatedAgent, HostSupport, LaunchError, Pen, PenKind,
+    PenLimitError, ResourceLimit, StdStream, StdStreams,
 };
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 
-use super::desk::{Desk, Word};
-use super::hold::{Held, hold};
+use super::connections::{Connections, LaunchControl};
 use super::limits;
-use super::settle_in::{self, Namespace};
-use super::{Inherited, never_ran, now_ms};
+use super::setup::{self, Namespace};
+use super::supervise::{LaunchSupervisor, hold};
+use super::{YardInheritance, never_ran, now_ms};
 use crate::fault;
-use crate::journal::Writer;
+use crate::journal::JournalWriter;
 use crate::protocol::{
-    Cause, LaunchOrder, OUTCOME_FILE, Outcome, OutcomeFile, Report, Stage, Stdin,
+    Cause, KeeperReport, LaunchOrder, LaunchStage, OUTCOME_FILE, Outcome, OutcomeFile, Stdin,
 };
 
 /// How long the daemon may take for its next word: it is a program, not a person, but its disk may be slow.
@@ -81,14 +81,14 @@ fn with_causes(error: &dyn Error) -> String {
 
 /// Sees one launch through, whatever comes of it.
 pub(super) fn launch_and_hold(
-    desk: &mut Desk,
+    desk: &mut Connections,
     order: &mut LaunchOrder,
     namespace: Namespace,
-    given: Given<'_>,
+    given: LaunchInputs<'_>,
 ) -> (Outcome, Option<OutcomeFile>) {
-    let Given { stdin, inherited, lock } = given;
+    let LaunchInputs { stdin, inherited, lock } = given;
     // While the daemon writes the row.
-    let Room { file, journal } = match prepare(desk, order, lock) {
+    let LaunchFiles { file, journal } = match prepare(desk, order, lock) {
         Ok(room) => room,
         Err(not) => {
             let file = OutcomeFile::reserve(&order.folder.join(OUTCOME_FILE)).ok();
@@ -97,7 +97,7 @@ pub(super) fn launch_and_hold(
     };
     let likelier = inherited.legacy.raise_for_agent();
     fault::point("keeper.prepared");
-    if let Err(not) = await_word(desk, None, &Word::Go) {
+    if let Err(not) = await_word(desk, None, &LaunchControl::Go) {
         return (never_ran(not.cause()), Some(file));
     }
     fault::point("keeper.go");
@@ -113,9 +113,9 @@ pub(super) fn launch_and_hold(
     drop(likelier);
     let outcome = match launched {
         Ok(ends) => {
-            settle_in::settle_down();
+            setup::settle_down();
             fault::point("keeper.opened");
-            hold(Held::new(desk, pen, order, ends, journal))
+            hold(LaunchSupervisor::new(desk, pen, order, ends, journal))
         }
         Err(not) => end_failed_launch(desk, pen, not),
     };
@@ -123,23 +123,23 @@ pub(super) fn launch_and_hold(
 }
 
 /// Where what comes of a launch is put down.
-struct Room {
+struct LaunchFiles {
     file: OutcomeFile,
-    journal: Writer,
+    journal: JournalWriter,
 }
 
 /// All that can fail for want of room comes before there is anything to be run.
 fn prepare(
-    desk: &mut Desk,
+    desk: &mut Connections,
     order: &LaunchOrder,
     lock: BorrowedFd<'_>,
-) -> Result<Room, NotLaunched> {
+) -> Result<LaunchFiles, NotLaunched> {
     let mut prepared = || {
-        settle_in::note_keeper(lock)?;
+        setup::note_keeper(lock)?;
         let file = OutcomeFile::reserve(&order.folder.join(OUTCOME_FILE))?;
-        let journal = Writer::create(&order.folder.join("journal"), order.output_limit)?;
+        let journal = JournalWriter::create(&order.folder.join("journal"), order.output_limit)?;
         desk.listen(&order.folder)?;
-        Ok(Room { file, journal })
+        Ok(LaunchFiles { file, journal })
     };
     prepared().map_err(|error: io::Error| no_folder(order, &error))
 }
@@ -150,9 +150,9 @@ fn no_folder(order: &LaunchOrder, error: &io::Error) -> NotLaunched {
 }
 
 /// What a keeper has for its launch besides the order.
-pub(super) struct Given<'a> {
+pub(super) struct LaunchInputs<'a> {
     pub(super) stdin: Option<OwnedFd>,
-    pub(super) inherited: &'a Inherited,
+    pub(super) inherited: &'a YardInheritance,
     /// The file of the launch's lock.
     pub(super) lock: BorrowedFd<'a>,
 }
@@ -161,25 +161,25 @@ pub(super) struct Given<'a> {
 fn make_pen(
     order: &LaunchOrder,
     namespace: Namespace,
-    ground: &Ground,
-) -> Result<(Pen, Vec<LimitError>), NotLaunched> {
-    let bare = Ground::without_cgroup();
+    ground: &HostSupport,
+) -> Result<(Pen, Vec<PenLimitError>), NotLaunched> {
+    let bare = HostSupport::without_cgroup();
     let (ground, kind) = match order.kind {
-        HeldKind::Subtree | HeldKind::Namespace => (&bare, Kind::Subtree),
-        HeldKind::Auto => (ground, Kind::Auto),
-        HeldKind::Cgroup => (ground, Kind::Cgroup),
+        HeldKind::Subtree | HeldKind::Namespace => (&bare, PenKind::Subtree),
+        HeldKind::Auto => (ground, PenKind::Auto),
+        HeldKind::Cgroup => (ground, PenKind::Cgroup),
     };
     let made = |error: CreateError| NotLaunched::failed(203, &error);
     if let Namespace::Failed(error) = &namespace {
         let why = format!("can't make a pid namespace: {error}");
         return Err(NotLaunched::Failed { code: 203, why });
     }
-    let create = |ground: &Ground| {
+    let create = |ground: &HostSupport| {
         Pen::create_limited(ground, order.name.clone(), kind, &order.pen_limits())
     };
     let (mut pen, unmet) = create(ground)
         // The ground may have changed since the yard looked.
-        .or_else(|_| create(&Ground::survey(&order.name.home)))
+        .or_else(|_| create(&HostSupport::survey(&order.name.home)))
         .map_err(made)?;
     pen.arm().map_err(|error| NotLaunched::failed(203, &error))?;
     if let Namespace::New(init) = namespace {
@@ -190,7 +190,7 @@ fn make_pen(
 
 /// Makes the process, tells the daemon, and opens the gate when it says so.
 fn launch(
-    desk: &mut Desk,
+    desk: &mut Connections,
     pen: &mut Pen,
     order: &mut LaunchOrder,
     stdin: Option<OwnedFd>,
@@ -198,7 +198,7 @@ fn launch(
 ) -> Result<CallerEnds, NotLaunched> {
     let (limits, lower) = limits::attainable(&order.limits);
     order.limits = limits;
-    for Limit { resource, hard, .. } in lower {
+    for ResourceLimit { resource, hard, .. } in lower {
         desk.trouble(format!(
             "limit {resource} is {hard}, lower than asked for: the daemon was started with no more"
         ));
@@ -210,30 +210,36 @@ fn launch(
     {
         settings.apply_to(fd.as_fd())?;
     }
-    settle_in::note_agent(lock, gated.identity(), cgroup.as_deref())?;
+    setup::note_agent(lock, gated.identity(), cgroup.as_deref())?;
     let agent = gated.pidfd().map(|fd| fd.try_clone_to_owned()).transpose()?;
     desk.born(gated.identity().clone(), cgroup.as_deref(), agent);
     fault::point("keeper.born");
-    await_word(desk, Some(&gated), &Word::Open)?;
+    await_word(desk, Some(&gated), &LaunchControl::Open)?;
     fault::point("keeper.granted");
-    desk.stage(Stage::Running);
+    desk.stage(LaunchStage::Running);
     let ends = gated.open(Instant::now() + EXEC)?;
-    desk.tell_all(&Report::Running);
+    desk.tell_all(&KeeperReport::Running);
     Ok(ends)
 }
 
 /// Waits for this word of the daemon's. Anything that means the end means that nothing is run: a stop, a
 /// dismissal, no daemon any more, a silence.
 fn await_word(
-    desk: &mut Desk,
-    gated: Option<&Gated<'_>>,
-    wanted: &Word,
+    desk: &mut Connections,
+    gated: Option<&GatedAgent<'_>>,
+    wanted: &LaunchControl,
 ) -> Result<(), NotLaunched> {
     let deadline = Instant::now() + GRANT;
     loop {
         let words = desk.serve();
-        let called_off = |word: &Word| {
-            matches!(word, Word::Dismiss | Word::Stop(_) | Word::Kill | Word::OwnerGone)
+        let called_off = |word: &LaunchControl| {
+            matches!(
+                word,
+                LaunchControl::Dismiss
+                    | LaunchControl::Stop(_)
+                    | LaunchControl::Kill
+                    | LaunchControl::OwnerGone
+            )
         };
         if words.iter().any(called_off) || !desk.has_daemon() {
             return Err(NotLaunched::Dismissed);
@@ -248,7 +254,7 @@ fn await_word(
             let why = "the daemon did not grant the launch in time".to_owned();
             return Err(NotLaunched::Failed { code: 207, why });
         }
-        if let Some(agent) = gated.and_then(Gated::pidfd)
+        if let Some(agent) = gated.and_then(GatedAgent::pidfd)
             && kennel_sys::pidfd::has_ended(agent)?
         {
             // It never gets to its program: opening the gate only tells why.
@@ -259,13 +265,13 @@ fn await_word(
 }
 
 /// Whatever was started is ended, and seen to be, before anyone is told that it failed.
-fn end_failed_launch(desk: &mut Desk, mut pen: Pen, not: NotLaunched) -> Outcome {
+fn end_failed_launch(desk: &mut Connections, mut pen: Pen, not: NotLaunched) -> Outcome {
     let mut outcome = never_ran(not.cause());
     loop {
         match pen.end(Instant::now() + ENDING) {
-            Ok(kennel_pen::End::Empty) => break,
-            Ok(kennel_pen::End::StillAlive(survivors)) => {
-                desk.tell_all(&Report::StillAlive(survivors));
+            Ok(kennel_pen::EndOutcome::Empty) => break,
+            Ok(kennel_pen::EndOutcome::StillAlive(survivors)) => {
+                desk.tell_all(&KeeperReport::StillAlive(survivors));
             }
             Err(error) => desk.trouble(format!("a failed launch can't be ended: {error}")),
         }
@@ -290,18 +296,18 @@ fn command(order: &mut LaunchOrder, stdin: Option<OwnedFd>) -> Result<Command, N
         command.limit(*limit);
     }
     command.streams(match &order.terminal {
-        Some(terminal) => Streams::Terminal {
+        Some(terminal) => StdStreams::Terminal {
             size: terminal.size,
-            stderr: terminal.stderr_apart.then_some(Stream::Pipe),
+            stderr: terminal.stderr_apart.then_some(StdStream::Pipe),
         },
-        None => Streams::Each {
+        None => StdStreams::Each {
             stdin: match (order.stdin, stdin) {
-                (Stdin::Pipe, _) => Stream::Pipe,
-                (Stdin::Given, Some(fd)) => Stream::File(fd),
-                (Stdin::Given | Stdin::Null, _) => Stream::Null,
+                (Stdin::Pipe, _) => StdStream::Pipe,
+                (Stdin::Given, Some(fd)) => StdStream::File(fd),
+                (Stdin::Given | Stdin::Null, _) => StdStream::Null,
             },
-            stdout: Stream::Pipe,
-            stderr: Stream::Pipe,
+            stdout: StdStream::Pipe,
+            stderr: StdStream::Pipe,
         },
     });
     Ok(command)

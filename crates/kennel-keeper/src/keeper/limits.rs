@@ -1,6 +1,6 @@
 //! The client's resource limits, as far as they can be had: who was started with less can't give more.
 
-use kennel_pen::Limit;
+use kennel_pen::ResourceLimit;
 use rustix::process::{Resource, getrlimit};
 use rustix::thread::{CapabilitySet, capabilities};
 
@@ -25,8 +25,8 @@ const RESOURCES: [Resource; 16] = [
 ];
 
 /// These limits, none above what this process may give; and those that are lower than asked for.
-pub(super) fn attainable(wanted: &[Limit]) -> (Vec<Limit>, Vec<Limit>) {
-    let own = |limit: &Limit| {
+pub(super) fn attainable(wanted: &[ResourceLimit]) -> (Vec<ResourceLimit>, Vec<ResourceLimit>) {
+    let own = |limit: &ResourceLimit| {
         let resource = RESOURCES.iter().find(|known| **known as u32 == limit.resource);
         resource.map_or(u64::MAX, |known| getrlimit(*known).maximum.unwrap_or(u64::MAX))
     };
@@ -39,16 +39,16 @@ fn may_raise() -> bool {
 }
 
 fn within(
-    wanted: &[Limit],
-    most: impl Fn(&Limit) -> u64,
+    wanted: &[ResourceLimit],
+    most: impl Fn(&ResourceLimit) -> u64,
     may_raise: impl FnOnce() -> bool,
-) -> (Vec<Limit>, Vec<Limit>) {
-    let cut = |limit: &Limit| {
+) -> (Vec<ResourceLimit>, Vec<ResourceLimit>) {
+    let cut = |limit: &ResourceLimit| {
         let most = most(limit);
-        Limit { soft: limit.soft.min(most), hard: limit.hard.min(most), ..*limit }
+        ResourceLimit { soft: limit.soft.min(most), hard: limit.hard.min(most), ..*limit }
     };
-    let given: Vec<Limit> = wanted.iter().map(cut).collect();
-    let lower: Vec<Limit> =
+    let given: Vec<ResourceLimit> = wanted.iter().map(cut).collect();
+    let lower: Vec<ResourceLimit> =
         given.iter().zip(wanted).filter(|(g, w)| g.hard != w.hard).map(|(g, _)| *g).collect();
     if lower.is_empty() || may_raise() {
         return (wanted.to_vec(), Vec::new());
@@ -60,11 +60,11 @@ fn within(
 mod tests {
     use super::*;
 
-    fn limit(soft: u64, hard: u64) -> Limit {
-        Limit { resource: 7, soft, hard }
+    fn limit(soft: u64, hard: u64) -> ResourceLimit {
+        ResourceLimit { resource: 7, soft, hard }
     }
 
-    fn values(limits: &[Limit]) -> Vec<(u64, u64)> {
+    fn values(limits: &[ResourceLimit]) -> Vec<(u64, u64)> {
         limits.iter().map(|limit| (limit.soft, limit.hard)).collect()
     }
 

@@ -10,30 +10,30 @@
 //! daemon's that says `Release`, or the disk's.
 
 mod activity;
-mod desk;
-mod hold;
+mod connections;
 mod input;
 mod launch;
+mod limit_clock;
 mod limits;
 mod output;
 pub(crate) mod reuse;
-mod settle_in;
-mod watch;
+mod setup;
+mod supervise;
 
 use std::io;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use kennel_pen::Ground;
+use kennel_pen::HostSupport;
 use kennel_pen::holder::HeldKind;
 use kennel_sys::reap::{self, Reaped};
 use rustix::fd::{AsFd, OwnedFd};
 
 use crate::fault;
 use crate::protocol::{Cause, Outcome, OutcomeFile};
-use desk::Desk;
-use launch::Given;
-pub(crate) use settle_in::Legacy;
-use settle_in::Side;
+use connections::Connections;
+use launch::LaunchInputs;
+use setup::NamespaceSide;
+pub(crate) use setup::YardFacts;
 
 /// The names of the points at which a keeper can be stopped by a test, in the order in which it passes them.
 pub const POINTS: &[&str] = &[
@@ -55,7 +55,7 @@ pub const POINTS: &[&str] = &[
 
 /// What a keeper gets for a launch.
 #[derive(Debug)]
-pub(crate) struct Birthright {
+pub(crate) struct LaunchDescriptors {
     order: OwnedFd,
     /// Held open as long as this process can have anything to do with the launch: a free lock proves that no
     /// keeper of it exists.
@@ -67,7 +67,7 @@ pub(crate) struct Birthright {
 /// How many descriptors an order has at least.
 pub(crate) const DESCRIPTORS: usize = 3;
 
-impl Birthright {
+impl LaunchDescriptors {
     /// From the descriptors that a daemon sends for a launch, if they are all there.
     pub(crate) fn new(descriptors: Vec<OwnedFd>) -> Option<Self> {
         let mut descriptors = descriptors.into_iter();
@@ -85,29 +85,29 @@ impl Birthright {
 
 /// What a fork of the yard has before it is anybody's keeper.
 #[derive(Debug)]
-pub(crate) struct Inherited {
+pub(crate) struct YardInheritance {
     /// What the yard found out about this machine.
-    pub(crate) ground: Ground,
+    pub(crate) ground: HostSupport,
     /// And about itself.
-    pub(crate) legacy: Legacy,
+    pub(crate) legacy: YardFacts,
 }
 
-impl Inherited {
+impl YardInheritance {
     /// Becomes a process of its own.
     pub(crate) fn settle_in(&self) -> io::Result<()> {
-        settle_in::settle_in()
+        setup::settle_in()
     }
 
     /// What others see of this process.
     pub(crate) fn call_ourselves(&self, name: &str) -> io::Result<()> {
-        settle_in::call_ourselves(name, &self.legacy)
+        setup::call_ourselves(name, &self.legacy)
     }
 }
 
 /// What a keeper is good for when it has done its work.
 #[derive(Debug)]
 #[must_use]
-pub(crate) enum Kept {
+pub(crate) enum AfterLaunch {
     /// It has let go of everything but this connection to its daemon, has no child, and may see to another launch.
     Free(OwnedFd),
     /// It must go.
@@ -118,23 +118,26 @@ pub(crate) enum Kept {
 ///
 /// # Errors
 /// Nothing was launched, and the daemon could not even be told why.
-pub(crate) fn keep(birthright: Birthright, inherited: &Inherited) -> io::Result<Kept> {
+pub(crate) fn keep(
+    birthright: LaunchDescriptors,
+    inherited: &YardInheritance,
+) -> io::Result<AfterLaunch> {
     fault::point("keeper.forked");
-    let Birthright { order, lock, daemon, stdin } = birthright;
+    let LaunchDescriptors { order, lock, daemon, stdin } = birthright;
     inherited.call_ourselves("kennel-keeper")?;
-    let mut order = settle_in::read_order(order)?;
-    let namespace = match settle_in::enter_namespace(order.kind) {
-        Side::Inside(namespace) => namespace,
-        Side::Outside(init) => {
+    let mut order = setup::read_order(order)?;
+    let namespace = match setup::enter_namespace(order.kind) {
+        NamespaceSide::Inside(namespace) => namespace,
+        NamespaceSide::Outside(init) => {
             drop((lock, daemon, stdin)); // only the keeper itself may hold what makes it one
-            settle_in::stand_by(init)?;
-            return Ok(Kept::Spent);
+            setup::stand_by(init)?;
+            return Ok(AfterLaunch::Spent);
         }
     };
-    let mut desk = Desk::new(daemon, order.token.clone());
+    let mut desk = Connections::new(daemon, order.token.clone());
     desk.greet_daemon();
     fault::point("keeper.hello");
-    let given = Given { stdin, inherited, lock: lock.as_fd() };
+    let given = LaunchInputs { stdin, inherited, lock: lock.as_fd() };
     let (outcome, file) = launch::launch_and_hold(&mut desk, &mut order, namespace, given);
     fault::point("keeper.empty");
     let removed = !outcome.folder_left;
@@ -143,7 +146,7 @@ pub(crate) fn keep(birthright: Birthright, inherited: &Inherited) -> io::Result<
     // One who has entered a namespace, left something or has a child after all is not trusted with more.
     let alone = reap::reap_any()? == Reaped::NoChildren;
     let trusted = order.kind != HeldKind::Namespace && removed && alone;
-    Ok(daemon.filter(|_| trusted).map_or(Kept::Spent, Kept::Free))
+    Ok(daemon.filter(|_| trusted).map_or(AfterLaunch::Spent, AfterLaunch::Free))
 }
 
 /// Tells the outcome, and goes once it is in safe hands: those of the daemon whose connection this gives, or the
@@ -152,7 +155,7 @@ pub(crate) fn keep(birthright: Birthright, inherited: &Inherited) -> io::Result<
 /// Without a file for it only a daemon can take it. If there is none, it will find the lock free, and that nothing
 /// was opened.
 fn leave(
-    mut desk: Desk,
+    mut desk: Connections,
     file: Option<&OutcomeFile>,
     outcome: Outcome,
 ) -> io::Result<Option<OwnedFd>> {

@@ -9,7 +9,7 @@ use rustix::fd::{AsFd, OwnedFd};
 use rustix::io::Errno;
 
 use super::now_ms;
-use crate::journal::{Appended, Writer};
+use crate::journal::{Appended, JournalWriter};
 
 /// The most that is read at once.
 const CHUNK: usize = 64 * 1024;
@@ -30,7 +30,7 @@ const LARGE_PIPE: usize = 256 * 1024;
 
 /// One stream that the agent writes to.
 #[derive(Debug)]
-struct Source {
+struct OutputStream {
     /// Its tag in the journal: 0 terminal, 1 stdout, 2 stderr.
     tag: u8,
     fd: OwnedFd,
@@ -39,22 +39,22 @@ struct Source {
 }
 
 /// All streams of the agent, and the journal.
-pub(super) struct Output {
-    sources: Vec<Source>,
-    journal: Writer,
+pub(super) struct AgentOutput {
+    sources: Vec<OutputStream>,
+    journal: JournalWriter,
     buffer: Vec<u8>,
     last_short: Option<Instant>,
     nap_until: Option<Instant>,
 }
 
-impl Output {
-    pub(super) fn new(journal: Writer) -> Self {
+impl AgentOutput {
+    pub(super) fn new(journal: JournalWriter) -> Self {
         Self { sources: Vec::new(), journal, buffer: Vec::new(), last_short: None, nap_until: None }
     }
 
     /// Drains this stream, which must not block, from now on.
     pub(super) fn add(&mut self, tag: u8, fd: OwnedFd) {
-        self.sources.push(Source { tag, fd, large: false });
+        self.sources.push(OutputStream { tag, fd, large: false });
     }
 
     /// Nobody wants it any more: the agent notices at its next write.
@@ -140,15 +140,15 @@ impl Output {
             let mut open = true;
             for _ in 0..turns {
                 match self.read(place)? {
-                    Read::Some(bytes) => {
+                    ReadOutcome::Some(bytes) => {
                         any = true;
                         all_short &= bytes < SHORT;
                         if bytes < SHORT {
                             break;
                         }
                     }
-                    Read::Nothing => break,
-                    Read::End => {
+                    ReadOutcome::Nothing => break,
+                    ReadOutcome::End => {
                         open = false;
                         break;
                     }
@@ -163,25 +163,25 @@ impl Output {
         Ok((any, all_short))
     }
 
-    fn read(&mut self, place: usize) -> io::Result<Read> {
+    fn read(&mut self, place: usize) -> io::Result<ReadOutcome> {
         self.buffer.clear();
         self.buffer.reserve(CHUNK);
         let source = &self.sources[place];
         match rustix::io::read(&source.fd, spare_capacity(&mut self.buffer)) {
             // A terminal whose other side is closed says EIO.
-            Ok(0) | Err(Errno::IO) => Ok(Read::End),
+            Ok(0) | Err(Errno::IO) => Ok(ReadOutcome::End),
             Ok(bytes) => {
                 // What can't be kept is marked as lost in the journal itself.
                 let _appended = self.journal.append(source.tag, now_ms(), &self.buffer);
-                Ok(Read::Some(bytes))
+                Ok(ReadOutcome::Some(bytes))
             }
-            Err(Errno::AGAIN | Errno::INTR) => Ok(Read::Nothing),
+            Err(Errno::AGAIN | Errno::INTR) => Ok(ReadOutcome::Nothing),
             Err(error) => Err(error.into()),
         }
     }
 }
 
-enum Read {
+enum ReadOutcome {
     Some(usize),
     Nothing,
     End,

@@ -13,16 +13,16 @@ use rustix::event::{PollFd, PollFlags};
 use rustix::fd::OwnedFd;
 use rustix::io::Errno;
 
-use super::{Birthright, Inherited, Kept, keep};
-use crate::protocol::{LONGEST_REQUEST, Report, Request};
+use super::{AfterLaunch, LaunchDescriptors, YardInheritance, keep};
+use crate::protocol::{KeeperReport, KeeperRequest, LONGEST_REQUEST};
 
 /// How many launches one sees through: whatever a process gathers over time, it does not gather for ever.
 const LAUNCHES: u32 = 1000;
 
 /// Serves as a keeper in a new fork of the yard, of one launch after another; says how that ended if not well.
 pub(crate) fn serve(
-    birthright: Birthright,
-    inherited: &Inherited,
+    birthright: LaunchDescriptors,
+    inherited: &YardInheritance,
     complain: impl FnOnce(&io::Error),
 ) -> ! {
     let served = serve_launches(birthright, inherited);
@@ -32,12 +32,15 @@ pub(crate) fn serve(
     leave_at_once(served.is_err().into())
 }
 
-fn serve_launches(mut birthright: Birthright, inherited: &Inherited) -> io::Result<()> {
+fn serve_launches(
+    mut birthright: LaunchDescriptors,
+    inherited: &YardInheritance,
+) -> io::Result<()> {
     inherited.settle_in()?;
     for launch in 1.. {
         let daemon = match keep(birthright, inherited)? {
-            Kept::Free(daemon) if launch < LAUNCHES => daemon,
-            Kept::Free(_) | Kept::Spent => return Ok(()),
+            AfterLaunch::Free(daemon) if launch < LAUNCHES => daemon,
+            AfterLaunch::Free(_) | AfterLaunch::Spent => return Ok(()),
         };
         inherited.call_ourselves("kennel-spare")?;
         birthright = match await_launch(daemon)? {
@@ -49,16 +52,16 @@ fn serve_launches(mut birthright: Birthright, inherited: &Inherited) -> io::Resu
 }
 
 /// Tells the daemon that we are free, and waits for the next launch; none if there will be none.
-fn await_launch(daemon: OwnedFd) -> io::Result<Option<Birthright>> {
+fn await_launch(daemon: OwnedFd) -> io::Result<Option<LaunchDescriptors>> {
     let channel = Channel::new(daemon, LONGEST_REQUEST);
-    if channel.send(&Report::Free.encode(), &[])? != Delivery::Sent {
+    if channel.send(&KeeperReport::Free.encode(), &[])? != Delivery::Sent {
         return Ok(None); // it is gone, or does not listen
     }
     loop {
         match channel.receive()? {
             Received::Message(bytes, descriptors) => {
-                if Request::decode(&bytes) == Ok(Request::Keep) {
-                    return Ok(Birthright::from_daemon(descriptors, channel.into_socket()));
+                if KeeperRequest::decode(&bytes) == Ok(KeeperRequest::Keep) {
+                    return Ok(LaunchDescriptors::from_daemon(descriptors, channel.into_socket()));
                 }
                 // Said to the keeper of the former launch, and too late.
             }

@@ -15,8 +15,8 @@ mod yard;
 pub use order::{LaunchOrder, Stdin, TerminalOrder};
 pub use outcome::{Cause, OUTCOME_FILE, Outcome, OutcomeFile};
 pub(crate) use outcome::{OUTCOME_ROOM, UNTOLD_ROOM, checksum};
-pub use report::{Report, Stage, State};
-pub use request::{Request, Role};
+pub use report::{KeeperReport, KeeperState, LaunchStage};
+pub use request::{KeeperRequest, PeerRole};
 pub use terminal::TerminalSettings;
 pub use yard::{YardReport, YardRequest};
 

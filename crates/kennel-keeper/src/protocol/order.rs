@@ -7,7 +7,7 @@ use std::time::Duration;
 use super::terminal::TerminalSettings;
 use kennel_pen::holder::HeldKind;
 use kennel_pen::wire::{Garbled, Reader, Writer};
-use kennel_pen::{HomeId, Limit, PenLimits, PenName, SessionId, Size};
+use kennel_pen::{HomeId, PenLimits, PenName, ResourceLimit, SessionId, Size};
 
 /// One launch.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -27,7 +27,7 @@ pub struct LaunchOrder {
     /// The umask.
     pub umask: u32,
     /// Resource limits.
-    pub limits: Vec<Limit>,
+    pub limits: Vec<ResourceLimit>,
     /// Which pen.
     pub kind: HeldKind,
     /// How long what it leaves behind may go on.
@@ -177,7 +177,7 @@ impl LaunchOrder {
             cwd: input.path()?,
             umask: input.u32()?,
             limits: input.list(|input| {
-                Ok(Limit { resource: input.u32()?, soft: input.u64()?, hard: input.u64()? })
+                Ok(ResourceLimit { resource: input.u32()?, soft: input.u64()?, hard: input.u64()? })
             })?,
             kind: match input.u8()? {
                 0 => HeldKind::Auto,

@@ -6,13 +6,13 @@ use kennel_pen::wire::{
     Garbled, Reader, Writer, read_identity, read_member, read_status, read_survivor, read_usage,
     write_identity, write_member, write_status, write_survivor, write_usage,
 };
-use kennel_pen::{Identity, Member, Status, Survivor, Usage};
+use kennel_pen::{PenProcess, PenUsage, ProcessIdentity, Status, Survivor};
 
 use super::outcome::Outcome;
 
 /// How far a launch has come.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Stage {
+pub enum LaunchStage {
     /// It waits to be told to launch.
     Waiting,
     /// The process is behind its gate.
@@ -27,11 +27,11 @@ pub enum Stage {
 
 /// How things are.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct State {
+pub struct KeeperState {
     /// How far it has come.
-    pub stage: Stage,
+    pub stage: LaunchStage,
     /// The agent's process.
-    pub identity: Option<Identity>,
+    pub identity: Option<ProcessIdentity>,
     /// The pen's cgroup.
     pub cgroup: Option<PathBuf>,
     /// How the agent itself ended, if it has.
@@ -47,7 +47,7 @@ pub struct State {
 
 /// A report of a keeper.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Report {
+pub enum KeeperReport {
     /// Its answer to a hello.
     Hello {
         /// What it speaks.
@@ -58,11 +58,11 @@ pub enum Report {
         token: String,
     },
     /// How things are. To a daemon the agent's pidfd comes along, if there is an agent.
-    State(Box<State>),
+    State(Box<KeeperState>),
     /// The process exists behind its gate; its pidfd comes along.
     Born {
         /// Which process.
-        identity: Identity,
+        identity: ProcessIdentity,
         /// The pen's cgroup.
         cgroup: Option<PathBuf>,
     },
@@ -71,7 +71,7 @@ pub enum Report {
     /// The agent itself has ended.
     Exited(Status),
     /// What it left behind is told to end now.
-    LeftBehind(Vec<Member>),
+    LeftBehind(Vec<PenProcess>),
     /// A stop was understood and is under way.
     Ending,
     /// These can't be ended so far.
@@ -85,9 +85,9 @@ pub enum Report {
     /// So many bytes of input were taken.
     InputTaken(u32),
     /// Who is in the pen.
-    Members(Vec<Member>),
+    Members(Vec<PenProcess>),
     /// What it uses.
-    Usage(Usage),
+    Usage(PenUsage),
     /// What was asked is not possible.
     Refused(String),
     /// To the daemon: the launch is done with, nothing is left of it here, and another one may come
@@ -95,7 +95,7 @@ pub enum Report {
     Free,
 }
 
-impl Report {
+impl KeeperReport {
     /// As bytes.
     #[must_use]
     pub fn encode(&self) -> Vec<u8> {
@@ -178,13 +178,13 @@ impl Report {
         let mut input = Reader(bytes);
         Ok(match input.u8()? {
             1 => Self::Hello { version: input.u32()?, pid: input.i32()?, token: input.text()? },
-            2 => Self::State(Box::new(State {
+            2 => Self::State(Box::new(KeeperState {
                 stage: match input.u8()? {
-                    0 => Stage::Waiting,
-                    1 => Stage::Gated,
-                    2 => Stage::Running,
-                    3 => Stage::Ending,
-                    4 => Stage::Over,
+                    0 => LaunchStage::Waiting,
+                    1 => LaunchStage::Gated,
+                    2 => LaunchStage::Running,
+                    3 => LaunchStage::Ending,
+                    4 => LaunchStage::Over,
                     _ => return Err(Garbled),
                 },
                 identity: input.option(read_identity)?,
@@ -222,8 +222,8 @@ mod tests {
 
     #[test]
     fn the_state_of_an_older_keeper_is_understood() {
-        let state = State {
-            stage: Stage::Running,
+        let state = KeeperState {
+            stage: LaunchStage::Running,
             identity: None,
             cgroup: None,
             exited: None,
@@ -231,11 +231,15 @@ mod tests {
             journal_end: 7,
             open_for_ms: Some(5),
         };
-        let bytes = Report::State(Box::new(state.clone())).encode();
-        assert_eq!(Report::decode(&bytes), Ok(Report::State(Box::new(state.clone()))));
+        let bytes = KeeperReport::State(Box::new(state.clone())).encode();
+        assert_eq!(KeeperReport::decode(&bytes), Ok(KeeperReport::State(Box::new(state.clone()))));
         let older = &bytes[..bytes.len() - 9];
-        let state = State { open_for_ms: None, ..state };
-        assert_eq!(Report::decode(older), Ok(Report::State(Box::new(state))));
-        assert_eq!(Report::decode(&bytes[..bytes.len() - 1]), Err(Garbled), "but no torn one");
+        let state = KeeperState { open_for_ms: None, ..state };
+        assert_eq!(KeeperReport::decode(older), Ok(KeeperReport::State(Box::new(state))));
+        assert_eq!(
+            KeeperReport::decode(&bytes[..bytes.len() - 1]),
+            Err(Garbled),
+            "but no torn one"
+        );
     }
 }

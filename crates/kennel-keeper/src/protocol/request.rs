@@ -7,7 +7,7 @@ use kennel_pen::wire::{Garbled, Reader, Writer};
 
 /// As whom somebody connects.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Role {
+pub enum PeerRole {
     /// The daemon: it launches, and takes the outcome. The latest one counts.
     Daemon,
     /// Somebody who looks on, types, or asks for a stop.
@@ -18,13 +18,13 @@ pub enum Role {
 
 /// A request to a keeper.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Request {
+pub enum KeeperRequest {
     /// First of all. The keeper answers with its own hello, or with a refusal.
     Hello {
         /// What the caller speaks.
         version: u32,
         /// As whom.
-        role: Role,
+        role: PeerRole,
     },
     /// How are things? Answered by [`super::Report::State`].
     Status,
@@ -69,16 +69,16 @@ pub enum Request {
     Keep,
 }
 
-impl Request {
+impl KeeperRequest {
     /// As bytes.
     #[must_use]
     pub fn encode(&self) -> Vec<u8> {
         let mut out = Writer::default();
         match self {
             Self::Hello { version, role } => out.u8(1).u32(*version).u8(match role {
-                Role::Daemon => 0,
-                Role::Client => 1,
-                Role::Owner => 2,
+                PeerRole::Daemon => 0,
+                PeerRole::Client => 1,
+                PeerRole::Owner => 2,
             }),
             Self::Status => out.u8(2),
             Self::Stop { grace } => out.u8(3).option(*grace, |out, grace| {
@@ -114,9 +114,9 @@ impl Request {
             1 => Self::Hello {
                 version: input.u32()?,
                 role: match input.u8()? {
-                    0 => Role::Daemon,
-                    1 => Role::Client,
-                    2 => Role::Owner,
+                    0 => PeerRole::Daemon,
+                    1 => PeerRole::Client,
+                    2 => PeerRole::Owner,
                     _ => return Err(Garbled),
                 },
             },
@@ -156,38 +156,41 @@ mod tests {
     fn every_request_survives_the_round_trip() {
         let size = Size { rows: 24, columns: 80 };
         let requests = [
-            Request::Hello { version: 1, role: Role::Owner },
-            Request::Status,
-            Request::Stop { grace: Some(Duration::from_millis(5)) },
-            Request::Stop { grace: None },
-            Request::Kill,
-            Request::Go,
-            Request::Open,
-            Request::Dismiss,
-            Request::Release,
-            Request::Signal(2),
-            Request::Input(b"ls\n".to_vec()),
-            Request::CloseInput,
-            Request::Resize(size),
-            Request::Follow,
-            Request::CloseOutput(1),
-            Request::Untether,
-            Request::Members,
-            Request::Usage,
-            Request::Touch,
-            Request::Keep,
+            KeeperRequest::Hello { version: 1, role: PeerRole::Owner },
+            KeeperRequest::Status,
+            KeeperRequest::Stop { grace: Some(Duration::from_millis(5)) },
+            KeeperRequest::Stop { grace: None },
+            KeeperRequest::Kill,
+            KeeperRequest::Go,
+            KeeperRequest::Open,
+            KeeperRequest::Dismiss,
+            KeeperRequest::Release,
+            KeeperRequest::Signal(2),
+            KeeperRequest::Input(b"ls\n".to_vec()),
+            KeeperRequest::CloseInput,
+            KeeperRequest::Resize(size),
+            KeeperRequest::Follow,
+            KeeperRequest::CloseOutput(1),
+            KeeperRequest::Untether,
+            KeeperRequest::Members,
+            KeeperRequest::Usage,
+            KeeperRequest::Touch,
+            KeeperRequest::Keep,
         ];
         for request in requests {
-            assert_eq!(Request::decode(&request.encode()), Ok(request));
+            assert_eq!(KeeperRequest::decode(&request.encode()), Ok(request));
         }
     }
 
     /// Bytes that were once understood must be for ever: old keepers live on below new daemons.
     #[test]
     fn what_must_never_change_has_not_changed() {
-        assert_eq!(Request::Status.encode(), [2]);
-        assert_eq!(Request::Stop { grace: None }.encode(), [3, 0]);
-        assert_eq!(Request::Kill.encode(), [4]);
-        assert_eq!(Request::Hello { version: 1, role: Role::Daemon }.encode(), [1, 1, 0, 0, 0, 0]);
+        assert_eq!(KeeperRequest::Status.encode(), [2]);
+        assert_eq!(KeeperRequest::Stop { grace: None }.encode(), [3, 0]);
+        assert_eq!(KeeperRequest::Kill.encode(), [4]);
+        assert_eq!(
+            KeeperRequest::Hello { version: 1, role: PeerRole::Daemon }.encode(),
+            [1, 1, 0, 0, 0, 0]
+        );
     }
 }

@@ -7,8 +7,8 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use kennel_pen::wire::Channel;
-use kennel_sys::clone::{self, Opened, Start};
-use kennel_sys::reap::Ended;
+use kennel_sys::clone::{self, ChildSpec, GateOutcome};
+use kennel_sys::reap::WaitStatus;
 use rustix::fd::{AsFd, OwnedFd};
 use rustix::fs::{Mode, OFlags};
 
@@ -52,30 +52,30 @@ impl DaemonExit {
         }
     }
 
-    pub(super) fn of(ended: Ended) -> Self {
+    pub(super) fn of(ended: WaitStatus) -> Self {
         match ended {
-            Ended::Code(0) => Self::Stopped,
-            Ended::Code(10) => Self::Kept,
-            Ended::Code(11) => Self::Replaced,
+            WaitStatus::Code(0) => Self::Stopped,
+            WaitStatus::Code(10) => Self::Kept,
+            WaitStatus::Code(11) => Self::Replaced,
             _ => Self::Crashed,
         }
     }
 }
 
 /// A daemon that runs.
-pub(super) struct Daemon {
+pub(super) struct DaemonProcess {
     pub(super) pid: i32,
     pub(super) pidfd: OwnedFd,
     pub(super) channel: Channel,
     started: Instant,
 }
 
-impl Daemon {
+impl DaemonProcess {
     pub(super) fn start(home: &Path) -> io::Result<Self> {
         let (ours, theirs) = Channel::pair()?;
         let flags = OFlags::RDWR | OFlags::CLOEXEC;
         let null = rustix::fs::open("/dev/null", flags, Mode::empty())?;
-        let start = Start {
+        let start = ChildSpec {
             path: CString::from(c"/proc/self/exe"),
             argv: vec![CString::new(DAEMON)?, CString::new(home.as_os_str().as_bytes())?],
             env: environment()?,
@@ -89,11 +89,11 @@ impl Daemon {
         let gated = clone::start(start).map_err(io::Error::other)?;
         let pid = gated.pid().as_raw_pid();
         let pidfd = match gated.open(Instant::now() + EXEC).map_err(io::Error::other)? {
-            Opened::Running(pidfd) => pidfd,
+            GateOutcome::Running(pidfd) => pidfd,
             // Reaped with all other children.
-            Opened::Failed(_, error) => return Err(io::Error::other(error.error)),
-            Opened::Died(_) => return Err(io::Error::other("it was killed")),
-            Opened::Pending(opening) => {
+            GateOutcome::Failed(_, error) => return Err(io::Error::other(error.error)),
+            GateOutcome::Died(_) => return Err(io::Error::other("it was killed")),
+            GateOutcome::Pending(opening) => {
                 drop(opening.give_up());
                 return Err(io::Error::other("it could not be loaded in time"));
             }
@@ -163,9 +163,12 @@ mod tests {
     #[test]
     fn codes_mean_what_they_say() {
         for exit in [DaemonExit::Stopped, DaemonExit::Kept, DaemonExit::Replaced] {
-            assert_eq!(DaemonExit::of(Ended::Code(exit.code())), exit);
+            assert_eq!(DaemonExit::of(WaitStatus::Code(exit.code())), exit);
         }
-        assert_eq!(DaemonExit::of(Ended::Code(101)), DaemonExit::Crashed);
-        assert_eq!(DaemonExit::of(Ended::Signal { signal: 9, core: false }), DaemonExit::Crashed);
+        assert_eq!(DaemonExit::of(WaitStatus::Code(101)), DaemonExit::Crashed);
+        assert_eq!(
+            DaemonExit::of(WaitStatus::Signal { signal: 9, core: false }),
+            DaemonExit::Crashed
+        );
     }
 }

@@ -7,10 +7,10 @@
 
 mod begin;
 mod daemon;
-mod kept;
 mod orphans;
 mod resume;
 mod serve;
+mod yard_store;
 
 use std::io;
 use std::path::PathBuf;
@@ -18,10 +18,10 @@ use std::path::PathBuf;
 use kennel_pen::HomeId;
 
 pub use daemon::{DAEMON, DaemonExit};
-pub use resume::{KEPT_VARIABLE, RESUME_VARIABLE, Resumed};
+pub use resume::{KEPT_VARIABLE, RESUME_VARIABLE, YardResume};
 
 use crate::keeper::reuse;
-use serve::{Served, Yard};
+use serve::{ForkSide, YardServer};
 
 /// The names of the points at which a yard can be stopped by a test.
 pub const POINTS: &[&str] =
@@ -35,7 +35,7 @@ pub struct YardConfig {
     /// Its id.
     pub home_id: HomeId,
     /// What a former program of this process left, if there was one.
-    pub resumed: Option<Resumed>,
+    pub resumed: Option<YardResume>,
 }
 
 /// The name of the lock that a yard holds in its home.
@@ -43,7 +43,7 @@ pub const YARD_LOCK: &str = "yard.lock";
 
 /// How it went.
 #[derive(Debug)]
-pub enum Ended {
+pub enum YardEnd {
     /// Told to leave, and nobody is left.
     Left,
     /// Another yard holds the home.
@@ -56,13 +56,15 @@ pub enum Ended {
 ///
 /// # Errors
 /// The home could not be taken, or the kernel failed us.
-pub fn run(config: YardConfig) -> io::Result<Ended> {
-    let Some(yard) = Yard::take(config)? else { return Ok(Ended::Occupied) };
+pub fn run(config: YardConfig) -> io::Result<YardEnd> {
+    let Some(yard) = YardServer::take(config)? else { return Ok(YardEnd::Occupied) };
     match yard.serve()? {
-        Served::Left => Ok(Ended::Left),
+        ForkSide::Left => Ok(YardEnd::Left),
         // All that was the yard's is closed by now.
-        Served::IsKeeper(birthright, inherited) => reuse::serve(birthright, &inherited, |error| {
-            serve::complain(&format!("a keeper gives up: {error}"));
-        }),
+        ForkSide::IsKeeper(birthright, inherited) => {
+            reuse::serve(birthright, &inherited, |error| {
+                serve::complain(&format!("a keeper gives up: {error}"));
+            })
+        }
     }
 }

@@ -7,8 +7,8 @@
 use std::io;
 use std::time::{Duration, Instant};
 
-use kennel_pen::{End, HomeId, NotRemoved, Pen, PenName, SessionId, Strangers};
-use kennel_sys::reap::Ended;
+use kennel_pen::{EndOutcome, HomeId, OtherChildren, Pen, PenName, RemovalFailure, SessionId};
+use kennel_sys::reap::WaitStatus;
 use rustix::process::Signal;
 
 /// How long they may take to end after TERM.
@@ -25,7 +25,7 @@ pub(super) struct Orphans {
 
 /// What is left of them.
 #[must_use]
-pub(super) enum Left {
+pub(super) enum OrphansLeft {
     Nobody,
     /// They were asked to end, and may still do so.
     Asked,
@@ -38,7 +38,7 @@ impl Orphans {
         let session = SessionId::parse("yard").map_err(io::Error::other)?;
         let name = PenName { home: home.clone(), session };
         // First of all: a pen that does not know them would strike at them when it is dropped.
-        let known = Strangers::of(known.iter().copied())?;
+        let known = OtherChildren::of(known.iter().copied())?;
         let pen = Pen::take_over(name, None, None, known).map_err(io::Error::other)?;
         Ok(Self { pen, asked: false })
     }
@@ -54,35 +54,35 @@ impl Orphans {
     }
 
     /// Ends them: asks them until this moment, which never blocks; then kills them, for a while.
-    pub(super) fn end(&mut self, kill_at: Instant) -> io::Result<Left> {
+    pub(super) fn end(&mut self, kill_at: Instant) -> io::Result<OrphansLeft> {
         if Instant::now() < kill_at {
             if !std::mem::replace(&mut self.asked, true) {
                 self.pen.signal(Signal::TERM)?;
             }
-            return if self.pen.is_empty()? { self.settle() } else { Ok(Left::Asked) };
+            return if self.pen.is_empty()? { self.settle() } else { Ok(OrphansLeft::Asked) };
         }
         match self.pen.end(Instant::now() + BOUT)? {
-            End::Empty => self.settle(),
-            End::StillAlive(survivors) => {
-                Ok(Left::These(survivors.iter().map(ToString::to_string).collect()))
+            EndOutcome::Empty => self.settle(),
+            EndOutcome::StillAlive(survivors) => {
+                Ok(OrphansLeft::These(survivors.iter().map(ToString::to_string).collect()))
             }
         }
     }
 
     /// Over and done with: a pen that is dropped otherwise counts as abandoned, and the next one would begin by
     /// killing every child.
-    fn settle(&mut self) -> io::Result<Left> {
+    fn settle(&mut self) -> io::Result<OrphansLeft> {
         match self.pen.try_remove() {
-            Ok(()) => Ok(Left::Nobody),
-            Err(NotRemoved::Occupied) => {
-                Ok(Left::These(vec!["one that fell to the yard just now".to_owned()]))
+            Ok(()) => Ok(OrphansLeft::Nobody),
+            Err(RemovalFailure::Occupied) => {
+                Ok(OrphansLeft::These(vec!["one that fell to the yard just now".to_owned()]))
             }
-            Err(NotRemoved::Call(error)) => Err(io::Error::other(error)),
+            Err(RemovalFailure::Call(error)) => Err(io::Error::other(error)),
         }
     }
 
     /// The known ones that have ended meanwhile.
-    pub(super) fn known_ended(&mut self) -> Vec<(i32, Ended)> {
+    pub(super) fn known_ended(&mut self) -> Vec<(i32, WaitStatus)> {
         self.pen.strangers_ended()
     }
 }

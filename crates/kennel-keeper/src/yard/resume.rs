@@ -9,7 +9,7 @@ use std::process::Command;
 use rustix::fd::{AsRawFd, OwnedFd};
 use rustix::io::FdFlags;
 
-use super::kept::Kept;
+use super::yard_store::YardStore;
 
 /// The variable by which the former program tells the newer one what it has.
 pub const RESUME_VARIABLE: &str = "KENNEL_YARD_RESUMES";
@@ -19,15 +19,15 @@ pub const KEPT_VARIABLE: &str = "KENNEL_YARD_KEPT";
 
 /// What a former program of this process left.
 #[derive(Debug)]
-pub struct Resumed {
+pub struct YardResume {
     pub(super) lock: OwnedFd,
     pub(super) home_lock: OwnedFd,
     pub(super) listener: OwnedFd,
     pub(super) keepers: Vec<i32>,
-    pub(super) kept: Kept,
+    pub(super) kept: YardStore,
 }
 
-impl Resumed {
+impl YardResume {
     /// What the value of [`RESUME_VARIABLE`] says. Only for the process that was told so by its former
     /// program; the descriptors become its own.
     ///
@@ -46,7 +46,7 @@ impl Resumed {
         };
         let (lock, home_lock, listener) = (descriptor()?, descriptor()?, descriptor()?);
         let keepers = numbers.collect::<Result<_, _>>()?;
-        Ok(Self { lock, home_lock, listener, keepers, kept: Kept::default() })
+        Ok(Self { lock, home_lock, listener, keepers, kept: YardStore::default() })
     }
 
     /// With what the value of [`KEPT_VARIABLE`] says.
@@ -54,7 +54,7 @@ impl Resumed {
     /// # Errors
     /// As before.
     pub fn keeping(self, text: &str) -> io::Result<Self> {
-        Ok(Self { kept: Kept::parse(text)?, ..self })
+        Ok(Self { kept: YardStore::parse(text)?, ..self })
     }
 }
 
@@ -64,7 +64,7 @@ pub(super) fn become_program(
     home: &Path,
     descriptors: [&OwnedFd; 3],
     keepers: impl Iterator<Item = i32>,
-    kept: &Kept,
+    kept: &YardStore,
 ) -> io::Error {
     let keep = |fd: &OwnedFd| rustix::io::fcntl_setfd(fd, FdFlags::empty());
     let close = |fd: &OwnedFd| rustix::io::fcntl_setfd(fd, FdFlags::CLOEXEC);

@@ -6,10 +6,10 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use kennel_pen::wire::{Channel, Received};
-use kennel_pen::{Ground, HomeId};
+use kennel_pen::{HomeId, HostSupport};
 use kennel_sys::fork::{Forked, fork_alone, leave_at_once};
 use kennel_sys::pidfd;
-use kennel_sys::reap::{self, Ended, Reaped};
+use kennel_sys::reap::{self, Reaped, WaitStatus};
 use kennel_sys::signals::{self, SignalFd};
 use rustix::event::{PollFd, PollFlags};
 use rustix::fd::{AsFd, OwnedFd};
@@ -19,12 +19,12 @@ use rustix::process::Signal;
 
 use super::YardConfig;
 use super::begin::{listen, raise_limits, take_locks};
-use super::daemon::{Backoff, Daemon, DaemonExit};
-use super::kept::Kept;
-use super::orphans::{GRACE, Left, Orphans};
-use super::resume::{Resumed, become_program};
+use super::daemon::{Backoff, DaemonExit, DaemonProcess};
+use super::orphans::{GRACE, Orphans, OrphansLeft};
+use super::resume::{YardResume, become_program};
+use super::yard_store::YardStore;
 use crate::fault;
-use crate::keeper::{Birthright, DESCRIPTORS, Inherited, Legacy};
+use crate::keeper::{DESCRIPTORS, LaunchDescriptors, YardFacts, YardInheritance};
 use crate::protocol::{LONGEST_REQUEST, VERSION, YardReport, YardRequest};
 
 /// How long orphans may take to end, the grace included, before a keeper's end is told with those left.
@@ -37,24 +37,24 @@ const TROUBLE: Duration = Duration::from_millis(100);
 const VISITORS: usize = 512;
 
 /// How it went.
-pub(super) enum Served {
+pub(super) enum ForkSide {
     /// Told to leave, and nobody is left.
     Left,
     /// This process is a keeper now.
-    IsKeeper(Birthright, Inherited),
+    IsKeeper(LaunchDescriptors, YardInheritance),
 }
 
 /// What a turn of the loop led to.
-enum Turn {
+enum YardTurn {
     Next,
     Last,
     /// In a new process.
-    IsKeeper(Birthright),
+    IsKeeper(LaunchDescriptors),
 }
 
 /// What is to become of us.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Future {
+enum AfterDaemon {
     /// A daemon is wanted.
     Serve,
     /// None, until somebody asks.
@@ -64,26 +64,26 @@ enum Future {
 }
 
 /// A keeper that has ended, and is told of once its orphans are gone.
-struct Obituary {
+struct ExitNotice {
     pid: i32,
     how: String,
 }
 
-pub(super) struct Yard {
+pub(super) struct YardServer {
     home: PathBuf,
     home_id: HomeId,
     lock: OwnedFd,
     /// The home itself, locked as well: a lock file can be deleted, and made anew by the next.
     home_lock: OwnedFd,
     /// What this machine offers, found out once, for all keepers.
-    ground: Ground,
-    legacy: Legacy,
+    ground: HostSupport,
+    legacy: YardFacts,
     listener: OwnedFd,
     signals: SignalFd,
-    daemon: Option<Daemon>,
+    daemon: Option<DaemonProcess>,
     backoff: Backoff,
     start_at: Option<Instant>,
-    future: Future,
+    future: AfterDaemon,
     /// Somebody asked for a daemon while the last one was about to leave.
     wanted_again: bool,
     /// We were told to go, and nobody has asked for a daemon since.
@@ -94,23 +94,23 @@ pub(super) struct Yard {
     visitors: Vec<Channel>,
     orphans: Option<Orphans>,
     orphans_since: Option<Instant>,
-    obituaries: Vec<Obituary>,
+    obituaries: Vec<ExitNotice>,
     /// For the next daemon.
-    kept: Kept,
+    kept: YardStore,
 }
 
-impl Yard {
+impl YardServer {
     /// Takes the home; `None` if another yard has it.
     pub(super) fn take(config: YardConfig) -> io::Result<Option<Self>> {
         let YardConfig { home, home_id, resumed } = config;
         rustix::thread::set_name(c"kennel-yard")?;
         let (lock, home_lock, listener, keepers, kept) = match resumed {
-            Some(Resumed { lock, home_lock, listener, keepers, kept }) => {
+            Some(YardResume { lock, home_lock, listener, keepers, kept }) => {
                 (lock, home_lock, listener, keepers, kept)
             }
             None => {
                 let Some((lock, home_lock)) = take_locks(&home)? else { return Ok(None) };
-                (lock, home_lock, listen(&home)?, Vec::new(), Kept::default())
+                (lock, home_lock, listen(&home)?, Vec::new(), YardStore::default())
             }
         };
         kennel_sys::memory::prepare_to_fork();
@@ -128,20 +128,20 @@ impl Yard {
         signals::ignore(&ignored.map(Signal::as_raw))?;
         let signals = SignalFd::new(&[Signal::CHILD.as_raw(), Signal::TERM.as_raw()])?;
         raise_limits();
-        let ground = Ground::survey(&home_id);
+        let ground = HostSupport::survey(&home_id);
         Ok(Some(Self {
             home,
             home_id,
             lock,
             home_lock,
             ground,
-            legacy: Legacy::look(),
+            legacy: YardFacts::look(),
             listener,
             signals,
             daemon: None,
             backoff: Backoff::default(),
             start_at: Some(Instant::now()),
-            future: Future::Serve,
+            future: AfterDaemon::Serve,
             wanted_again: false,
             told_to_go: false,
             successor: None,
@@ -154,14 +154,14 @@ impl Yard {
         }))
     }
 
-    pub(super) fn serve(mut self) -> io::Result<Served> {
+    pub(super) fn serve(mut self) -> io::Result<ForkSide> {
         loop {
             match self.turn() {
-                Ok(Turn::Next) => {}
-                Ok(Turn::Last) => return Ok(Served::Left),
-                Ok(Turn::IsKeeper(birthright)) => {
+                Ok(YardTurn::Next) => {}
+                Ok(YardTurn::Last) => return Ok(ForkSide::Left),
+                Ok(YardTurn::IsKeeper(birthright)) => {
                     let Self { ground, legacy, .. } = self;
-                    return Ok(Served::IsKeeper(birthright, Inherited { ground, legacy }));
+                    return Ok(ForkSide::IsKeeper(birthright, YardInheritance { ground, legacy }));
                 }
                 // What goes wrong (no descriptors, no memory) goes wrong for now. Leaving would leave
                 // everyone's children to nobody.
@@ -173,7 +173,7 @@ impl Yard {
         }
     }
 
-    fn turn(&mut self) -> io::Result<Turn> {
+    fn turn(&mut self) -> io::Result<YardTurn> {
         // Who ended before the signal was blocked, or between two programs of ours, is seen first.
         self.reap()?;
         self.end_orphans()?;
@@ -182,7 +182,7 @@ impl Yard {
             // Whoever came in the last moment may want a daemon.
             self.hear_visitors();
             if self.nobody_is_left() {
-                return Ok(Turn::Last);
+                return Ok(YardTurn::Last);
             }
         }
         self.wait()?;
@@ -193,11 +193,11 @@ impl Yard {
         }
         self.hear_visitors();
         // The daemon's last words come before the news of its end.
-        Ok(self.hear_daemon()?.map_or(Turn::Next, Turn::IsKeeper))
+        Ok(self.hear_daemon()?.map_or(YardTurn::Next, YardTurn::IsKeeper))
     }
 
     fn nobody_is_left(&self) -> bool {
-        self.future == Future::Leave
+        self.future == AfterDaemon::Leave
             && self.daemon.is_none()
             && self.keepers.is_empty()
             && self.orphans_since.is_none()
@@ -238,7 +238,7 @@ impl Yard {
         }
         self.start_at = None;
         fault::point("yard.daemon");
-        match Daemon::start(&self.home) {
+        match DaemonProcess::start(&self.home) {
             Ok(daemon) => {
                 self.know(daemon.pid);
                 self.daemon = Some(daemon);
@@ -259,7 +259,7 @@ impl Yard {
             Some(daemon) => {
                 let _sent_or_gone = pidfd::send(&daemon.pidfd, Signal::TERM)?;
             }
-            None if self.keepers.is_empty() => self.future = Future::Leave,
+            None if self.keepers.is_empty() => self.future = AfterDaemon::Leave,
             // Sessions without a daemon: one is needed to end them in order.
             None => {
                 self.start_at = Some(Instant::now());
@@ -273,24 +273,24 @@ impl Yard {
         Ok(())
     }
 
-    fn daemon_ended(&mut self, daemon: &Daemon, ended: Ended) {
+    fn daemon_ended(&mut self, daemon: &DaemonProcess, ended: WaitStatus) {
         for key in self.keepers.values_mut() {
             *key = None; // numbers of a daemon that is no more
         }
         match DaemonExit::of(ended) {
             DaemonExit::Stopped if std::mem::take(&mut self.wanted_again) => {
-                self.future = Future::Serve;
+                self.future = AfterDaemon::Serve;
                 self.start_at = Some(Instant::now());
             }
-            DaemonExit::Stopped => self.future = Future::Leave,
-            DaemonExit::Kept => self.future = Future::Rest,
+            DaemonExit::Stopped => self.future = AfterDaemon::Leave,
+            DaemonExit::Kept => self.future = AfterDaemon::Rest,
             DaemonExit::Replaced => {
                 self.become_successor();
                 self.start_at = Some(Instant::now());
             }
             // It crashed before it could do as it was told: there is nothing that another one could end.
             DaemonExit::Crashed if self.told_to_go && self.keepers.is_empty() => {
-                self.future = Future::Leave;
+                self.future = AfterDaemon::Leave;
             }
             DaemonExit::Crashed => {
                 let pause = self.backoff.crashed(daemon.was_sound());
@@ -315,7 +315,7 @@ impl Yard {
     }
 
     /// What the daemon wants. In a new keeper this says so: the caller drops the yard, and is the keeper.
-    fn hear_daemon(&mut self) -> io::Result<Option<Birthright>> {
+    fn hear_daemon(&mut self) -> io::Result<Option<LaunchDescriptors>> {
         while let Some(daemon) = &self.daemon {
             let (bytes, descriptors) = match daemon.channel.receive()? {
                 Received::Message(bytes, descriptors) => (bytes, descriptors),
@@ -338,7 +338,7 @@ impl Yard {
     }
 
     /// What a daemon has said that has ended before it was heard. Whatever it wanted to launch, the next one decides upon.
-    fn hear_last_words(&mut self, daemon: &Daemon) {
+    fn hear_last_words(&mut self, daemon: &DaemonProcess) {
         while let Ok(Received::Message(bytes, descriptors)) = daemon.channel.receive() {
             match YardRequest::decode(&bytes) {
                 Ok(wish) => self.heed(wish, descriptors),
@@ -351,7 +351,7 @@ impl Yard {
     fn heed(&mut self, wish: YardRequest, descriptors: Vec<OwnedFd>) {
         match wish {
             YardRequest::Leave => {
-                self.future = Future::Leave;
+                self.future = AfterDaemon::Leave;
                 self.wanted_again = false;
             }
             YardRequest::Replace { program } => {
@@ -366,7 +366,7 @@ impl Yard {
         }
     }
 
-    fn fork_keeper(&mut self, key: u64, descriptors: Vec<OwnedFd>) -> Option<Birthright> {
+    fn fork_keeper(&mut self, key: u64, descriptors: Vec<OwnedFd>) -> Option<LaunchDescriptors> {
         if descriptors.len() < DESCRIPTORS {
             let why = "the order came without its descriptors".to_owned();
             self.tell_daemon(&YardReport::NotForked { key, why });
@@ -375,7 +375,7 @@ impl Yard {
         fault::point("yard.fork");
         match fork_alone() {
             Ok(Forked::Child) => {
-                let birthright = Birthright::new(descriptors);
+                let birthright = LaunchDescriptors::new(descriptors);
                 // What can't be a keeper must not go on as a second yard.
                 return birthright.or_else(|| leave_at_once(1));
             }
@@ -426,7 +426,7 @@ impl Yard {
         Ok(())
     }
 
-    fn child_ended(&mut self, pid: i32, ended: Ended) {
+    fn child_ended(&mut self, pid: i32, ended: WaitStatus) {
         if self.daemon.as_ref().is_some_and(|daemon| daemon.pid == pid) {
             if let Some(daemon) = self.daemon.take() {
                 self.hear_last_words(&daemon);
@@ -435,9 +435,9 @@ impl Yard {
             self.suspect_orphans();
         } else if self.keepers.remove(&pid).is_some() {
             fault::point("yard.reaped");
-            self.obituaries.push(Obituary { pid, how: describe(ended) });
+            self.obituaries.push(ExitNotice { pid, how: describe(ended) });
             // One that left in order has seen its pen empty.
-            if ended != Ended::Code(0) {
+            if ended != WaitStatus::Code(0) {
                 self.suspect_orphans();
             }
         }
@@ -456,12 +456,12 @@ impl Yard {
         let mut left = Vec::new();
         if let Some(since) = self.orphans_since {
             match self.end_some_orphans(since + GRACE) {
-                Ok(Left::Nobody) => {
+                Ok(OrphansLeft::Nobody) => {
                     self.orphans = None;
                     self.orphans_since = None;
                 }
-                Ok(Left::Asked) => {}
-                Ok(Left::These(these)) => left = these,
+                Ok(OrphansLeft::Asked) => {}
+                Ok(OrphansLeft::These(these)) => left = these,
                 Err(error) => {
                     complain(&format!("orphans can't be ended: {error}"));
                     left.push(error.to_string());
@@ -471,20 +471,20 @@ impl Yard {
                 return Ok(());
             }
         }
-        for Obituary { pid, how } in std::mem::take(&mut self.obituaries) {
+        for ExitNotice { pid, how } in std::mem::take(&mut self.obituaries) {
             self.tell_daemon(&YardReport::KeeperEnded {
                 pid,
                 how: how.clone(),
                 left: left.clone(),
             });
             if !left.is_empty() {
-                self.obituaries.push(Obituary { pid, how });
+                self.obituaries.push(ExitNotice { pid, how });
             }
         }
         Ok(())
     }
 
-    fn end_some_orphans(&mut self, kill_at: Instant) -> io::Result<Left> {
+    fn end_some_orphans(&mut self, kill_at: Instant) -> io::Result<OrphansLeft> {
         let orphans = match &mut self.orphans {
             Some(orphans) => orphans,
             none => {
@@ -528,13 +528,13 @@ impl Yard {
         match YardRequest::decode(bytes) {
             Ok(YardRequest::Start) if self.daemon.is_none() => {
                 self.told_to_go = false;
-                self.future = Future::Serve;
+                self.future = AfterDaemon::Serve;
                 self.backoff.forgive();
                 self.start_at = Some(Instant::now());
                 self.start_daemon_if_due();
             }
             Ok(YardRequest::Start) => {
-                self.wanted_again = self.future == Future::Leave;
+                self.wanted_again = self.future == AfterDaemon::Leave;
                 self.told_to_go = false;
             }
             Ok(YardRequest::Status) => {}
@@ -556,10 +556,10 @@ impl Yard {
     }
 }
 
-fn describe(ended: Ended) -> String {
+fn describe(ended: WaitStatus) -> String {
     match ended {
-        Ended::Code(code) => format!("exited with code {code}"),
-        Ended::Signal { signal, .. } => format!("ended by signal {signal}"),
+        WaitStatus::Code(code) => format!("exited with code {code}"),
+        WaitStatus::Signal { signal, .. } => format!("ended by signal {signal}"),
     }
 }
 

@@ -5,7 +5,9 @@ use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
-use kennel_keeper::journal::{Appended, MIN_LIMIT, Reader, Why, Writer, bytes_on_disk};
+use kennel_keeper::journal::{
+    Appended, JournalReader, JournalWriter, LossReason, MIN_LIMIT, bytes_on_disk,
+};
 
 use super::{Seen, append, bytes_at, drain, length_on_disk};
 
@@ -17,7 +19,7 @@ fn inodes(folder: &Path) -> BTreeSet<u64> {
 fn a_flood_stays_within_the_limit_and_makes_no_new_files() {
     let folder = tempfile::tempdir().unwrap();
     let limit = 2 << 20;
-    let mut writer = Writer::create(folder.path(), limit).unwrap();
+    let mut writer = JournalWriter::create(folder.path(), limit).unwrap();
     let block = vec![b'x'; 64 * 1024];
     let mut first = BTreeSet::new();
     for round in 0..1200 {
@@ -40,12 +42,12 @@ fn a_flood_stays_within_the_limit_and_makes_no_new_files() {
 fn any_limit_is_kept() {
     for limit in [0, 1, MIN_LIMIT, 200_001, 1_000_000, 5_000_000] {
         let folder = tempfile::tempdir().unwrap();
-        let mut writer = Writer::create(folder.path(), limit).unwrap();
+        let mut writer = JournalWriter::create(folder.path(), limit).unwrap();
         for length in (0..200_usize).map(|round| 1 + round * 7919 % 90_000) {
             append(&mut writer, 1, 1, length);
             assert!(length_on_disk(folder.path()) <= limit.max(MIN_LIMIT));
         }
-        let mut reader = Reader::open(folder.path()).unwrap();
+        let mut reader = JournalReader::open(folder.path()).unwrap();
         let start = writer.start();
         reader.seek(start).unwrap();
         let mut next = start;
@@ -61,9 +63,9 @@ fn any_limit_is_kept() {
 #[test]
 fn who_is_overtaken_is_told() {
     let folder = tempfile::tempdir().unwrap();
-    let mut writer = Writer::create(folder.path(), 256 << 10).unwrap();
+    let mut writer = JournalWriter::create(folder.path(), 256 << 10).unwrap();
     append(&mut writer, 1, 1, 1000);
-    let mut reader = Reader::open(folder.path()).unwrap();
+    let mut reader = JournalReader::open(folder.path()).unwrap();
     reader.seek(400).unwrap();
     for _ in 0..100 {
         append(&mut writer, 1, 1, 20_000);
@@ -71,7 +73,7 @@ fn who_is_overtaken_is_told() {
     // The window may hold what was read before; here nothing was.
     let seen = drain(&mut reader);
     let lost = Some(writer.start() - 400);
-    assert_eq!(seen[0], Seen::Gap { offset: 400, lost, why: Why::Dropped });
+    assert_eq!(seen[0], Seen::Gap { offset: 400, lost, why: LossReason::Dropped });
     assert_eq!(reader.position(), writer.end());
     for seen in &seen[1..] {
         let Seen::Data { offset, data, .. } = seen else { panic!("{seen:?}") };

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
-use kennel_keeper::journal::{Item, Reader, Why, Writer};
+use kennel_keeper::journal::{JournalItem, JournalReader, JournalWriter, LossReason};
 
 use super::{append, byte_at};
 
@@ -18,28 +18,28 @@ struct Sum {
 
 /// Follow until the writer is done and all is read. Every byte and every offset is checked.
 fn follow(folder: &Path, done: &AtomicBool, slow: bool) -> Sum {
-    let mut reader = Reader::open(folder).unwrap();
+    let mut reader = JournalReader::open(folder).unwrap();
     let (mut sum, mut next) = (Sum::default(), 0);
     loop {
         let was_done = done.load(Ordering::Acquire);
         match reader.next().unwrap() {
-            Item::Data { offset, data, .. } => {
+            JournalItem::Data { offset, data, .. } => {
                 assert_eq!(offset, next, "repeated or left out");
                 let wrong = data.iter().zip(offset..).find(|(byte, at)| **byte != byte_at(*at));
                 assert_eq!(wrong, None, "in the record at {offset}");
                 next += data.len() as u64;
                 sum.read += data.len() as u64;
             }
-            Item::Gap { offset, lost, why } => {
-                assert_eq!((offset, why), (next, Why::Dropped));
+            JournalItem::Gap { offset, lost, why } => {
+                assert_eq!((offset, why), (next, LossReason::Dropped));
                 let lost = lost.unwrap();
                 assert!(lost > 0);
                 next += lost;
                 sum.lost += lost;
                 sum.gaps += 1;
             }
-            Item::End if was_done => return sum,
-            Item::End => thread::yield_now(),
+            JournalItem::End if was_done => return sum,
+            JournalItem::End => thread::yield_now(),
         }
         if slow && next % 3 == 0 {
             thread::yield_now();
@@ -54,7 +54,7 @@ fn flood(limit: u64, total: u64, longest: u64) {
     let (end, sums) = thread::scope(|scope| {
         let readers: Vec<_> =
             (0..3).map(|index| scope.spawn(move || follow(folder, done, index == 2))).collect();
-        let mut writer = Writer::create(folder, limit).unwrap();
+        let mut writer = JournalWriter::create(folder, limit).unwrap();
         let mut seed = 1_u64;
         while writer.end() < total {
             seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);

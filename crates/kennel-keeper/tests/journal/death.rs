@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
-use kennel_keeper::journal::{Item, Reader, Why, Writer};
+use kennel_keeper::journal::{JournalItem, JournalReader, JournalWriter, LossReason};
 
 use super::{Seen, append, bytes_at, drain, read_all};
 
@@ -13,7 +13,7 @@ const LENGTHS: [usize; 4] = [100, 1, 60, 33];
 /// A journal of one segment with a few records; its bytes, and where in them each record ends.
 fn template() -> (Vec<u8>, Vec<usize>) {
     let folder = tempfile::tempdir().unwrap();
-    let mut writer = Writer::create(folder.path(), 1 << 20).unwrap();
+    let mut writer = JournalWriter::create(folder.path(), 1 << 20).unwrap();
     let mut ends = Vec::new();
     for length in LENGTHS {
         append(&mut writer, 1, 5, length);
@@ -29,7 +29,7 @@ fn end_after(records: usize) -> u64 {
 
 /// Exactly the first records are found; then the gap is marked, and another writer goes on.
 fn check(folder: &Path, records: usize, note: &str) {
-    let mut follower = Reader::open(folder).unwrap();
+    let mut follower = JournalReader::open(folder).unwrap();
     let seen = drain(&mut follower);
     assert_eq!(seen.len(), records, "{note}");
     for (index, seen) in seen.iter().enumerate() {
@@ -38,11 +38,11 @@ fn check(folder: &Path, records: usize, note: &str) {
         assert_eq!(*seen, Seen::Data { offset, time_ms: 5, stream: 1, data }, "{note}");
     }
     let end = end_after(records);
-    Writer::mark_gap_in(folder, 9, None, Why::KeeperDied).unwrap();
-    let gap = Seen::Gap { offset: end, lost: None, why: Why::KeeperDied };
+    JournalWriter::mark_gap_in(folder, 9, None, LossReason::KeeperDied).unwrap();
+    let gap = Seen::Gap { offset: end, lost: None, why: LossReason::KeeperDied };
     // Both who was there and who comes later.
     assert_eq!(drain(&mut follower), std::slice::from_ref(&gap), "{note}");
-    let mut writer = Writer::create(folder, 1 << 20).unwrap();
+    let mut writer = JournalWriter::create(folder, 1 << 20).unwrap();
     assert_eq!(writer.end(), end, "{note}");
     append(&mut writer, 2, 11, 50);
     let data = bytes_at(end, 50);
@@ -84,28 +84,28 @@ fn one_wrong_byte_anywhere() {
 #[test]
 fn killed_when_a_segment_was_to_be_used_anew() {
     let folder = tempfile::tempdir().unwrap();
-    let mut writer = Writer::create(folder.path(), 128 << 10).unwrap();
+    let mut writer = JournalWriter::create(folder.path(), 128 << 10).unwrap();
     append(&mut writer, 1, 1, 120_000);
     let (start, end) = (writer.start(), writer.end());
     assert_eq!(start, 0);
     drop(writer);
-    let mut follower = Reader::open(folder.path()).unwrap();
+    let mut follower = JournalReader::open(folder.path()).unwrap();
     drain(&mut follower);
     // Renamed, and no more than that.
     fs::rename(folder.path().join("00000001"), folder.path().join("00000003")).unwrap();
-    let mut late = Reader::open(folder.path()).unwrap();
+    let mut late = JournalReader::open(folder.path()).unwrap();
     let dropped = late.start().unwrap();
     assert!(dropped > 0 && late.end().unwrap() == end);
-    let gap = Item::Gap { offset: 0, lost: Some(dropped), why: Why::Dropped };
+    let gap = JournalItem::Gap { offset: 0, lost: Some(dropped), why: LossReason::Dropped };
     assert_eq!(late.next().unwrap(), gap);
     drain(&mut late);
     assert_eq!(late.position(), end);
-    Writer::mark_gap_in(folder.path(), 2, None, Why::KeeperDied).unwrap();
-    let mut writer = Writer::create(folder.path(), 128 << 10).unwrap();
+    JournalWriter::mark_gap_in(folder.path(), 2, None, LossReason::KeeperDied).unwrap();
+    let mut writer = JournalWriter::create(folder.path(), 128 << 10).unwrap();
     append(&mut writer, 1, 3, 100_000);
     for reader in [&mut follower, &mut late] {
         let seen = drain(reader);
-        assert_eq!(seen[0], Seen::Gap { offset: end, lost: None, why: Why::KeeperDied });
+        assert_eq!(seen[0], Seen::Gap { offset: end, lost: None, why: LossReason::KeeperDied });
         assert_eq!(reader.position(), writer.end());
     }
 }
@@ -114,17 +114,23 @@ fn killed_when_a_segment_was_to_be_used_anew() {
 fn a_gap_in_a_journal_that_was_never_begun() {
     let folder = tempfile::tempdir().unwrap();
     let journal = folder.path().join("journal");
-    Writer::mark_gap_in(&journal, 2, None, Why::KeeperDied).unwrap();
-    assert_eq!(read_all(&journal), [Seen::Gap { offset: 0, lost: None, why: Why::KeeperDied }]);
-    assert!(Writer::mark_gap_in(&folder.path().join("no/where"), 2, None, Why::Damaged).is_err());
+    JournalWriter::mark_gap_in(&journal, 2, None, LossReason::KeeperDied).unwrap();
+    assert_eq!(
+        read_all(&journal),
+        [Seen::Gap { offset: 0, lost: None, why: LossReason::KeeperDied }]
+    );
+    assert!(
+        JournalWriter::mark_gap_in(&folder.path().join("no/where"), 2, None, LossReason::Damaged)
+            .is_err()
+    );
 }
 
 #[test]
 fn a_gap_of_known_size_moves_the_offsets() {
     let folder = tempfile::tempdir().unwrap();
-    append(&mut Writer::create(folder.path(), 1 << 20).unwrap(), 1, 1, 10);
-    Writer::mark_gap_in(folder.path(), 2, Some(7), Why::KeeperDied).unwrap();
-    assert_eq!(Writer::create(folder.path(), 1 << 20).unwrap().end(), 17);
+    append(&mut JournalWriter::create(folder.path(), 1 << 20).unwrap(), 1, 1, 10);
+    JournalWriter::mark_gap_in(folder.path(), 2, Some(7), LossReason::KeeperDied).unwrap();
+    assert_eq!(JournalWriter::create(folder.path(), 1 << 20).unwrap().end(), 17);
 }
 
 /// A power cut: the file is there, what was in it is not, and what came later is.
@@ -132,7 +138,7 @@ fn a_gap_of_known_size_moves_the_offsets() {
 fn what_a_power_cut_took_is_told() {
     for whole_segment in [false, true] {
         let folder = tempfile::tempdir().unwrap();
-        let mut writer = Writer::create(folder.path(), 512 << 10).unwrap();
+        let mut writer = JournalWriter::create(folder.path(), 512 << 10).unwrap();
         for _ in 0..300 {
             append(&mut writer, 1, 1, 1000);
         }
@@ -141,7 +147,7 @@ fn what_a_power_cut_took_is_told() {
         let from = if whole_segment { 0 } else { bytes.len() / 2 };
         bytes[from..].fill(0);
         fs::write(&second, bytes).unwrap();
-        let mut reader = Reader::open(folder.path()).unwrap();
+        let mut reader = JournalReader::open(folder.path()).unwrap();
         let (mut next, mut gaps) = (0, 0);
         for seen in drain(&mut reader) {
             match seen {
@@ -150,7 +156,7 @@ fn what_a_power_cut_took_is_told() {
                     next += data.len() as u64;
                 }
                 Seen::Gap { offset, lost, why } => {
-                    assert_eq!((offset, why), (next, Why::Damaged));
+                    assert_eq!((offset, why), (next, LossReason::Damaged));
                     next += lost.unwrap();
                     gaps += 1;
                 }
@@ -189,7 +195,7 @@ impl Drop for Flood {
 #[ignore = "started by another test"]
 fn floods_until_killed() {
     let Some(folder) = std::env::var_os(FLOODED) else { return };
-    let mut writer = Writer::create(Path::new(&folder), 256 << 10).unwrap();
+    let mut writer = JournalWriter::create(Path::new(&folder), 256 << 10).unwrap();
     // Not for ever, should nobody be left to kill it.
     let enough = writer.end() + (1 << 30);
     let mut round = 0;
@@ -202,7 +208,7 @@ fn floods_until_killed() {
 #[test]
 fn killed_in_a_flood() {
     let folder = tempfile::tempdir().unwrap();
-    let mut reader = Reader::open(folder.path()).unwrap();
+    let mut reader = JournalReader::open(folder.path()).unwrap();
     let mut next = 0;
     for round in 1..=6_u64 {
         let mut flood = Some(Flood::start(folder.path()));
@@ -210,24 +216,24 @@ fn killed_in_a_flood() {
         let far = next + round * 500_000;
         loop {
             match reader.next().unwrap() {
-                Item::Data { offset, data, .. } => {
+                JournalItem::Data { offset, data, .. } => {
                     assert!(offset == next && data == bytes_at(offset, data.len()), "at {offset}");
                     next += data.len() as u64;
                 }
-                Item::Gap { offset, lost, why } => {
-                    assert_eq!((offset, why), (next, Why::Dropped));
+                JournalItem::Gap { offset, lost, why } => {
+                    assert_eq!((offset, why), (next, LossReason::Dropped));
                     next += lost.unwrap();
                 }
-                Item::End if flood.is_none() => break,
-                Item::End => std::thread::yield_now(),
+                JournalItem::End if flood.is_none() => break,
+                JournalItem::End => std::thread::yield_now(),
             }
             if next > far {
                 flood = None;
             }
         }
-        Writer::mark_gap_in(folder.path(), 1, None, Why::KeeperDied).unwrap();
-        let gap = Item::Gap { offset: next, lost: None, why: Why::KeeperDied };
+        JournalWriter::mark_gap_in(folder.path(), 1, None, LossReason::KeeperDied).unwrap();
+        let gap = JournalItem::Gap { offset: next, lost: None, why: LossReason::KeeperDied };
         assert_eq!(reader.next().unwrap(), gap, "a follower and another writer see the same end");
-        assert_eq!(reader.next().unwrap(), Item::End);
+        assert_eq!(reader.next().unwrap(), JournalItem::End);
     }
 }

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::process::Command;
 
-use kennel_keeper::journal::{Appended, Reader, Why, Writer};
+use kennel_keeper::journal::{Appended, JournalReader, JournalWriter, LossReason};
 
 use super::{Seen, bytes_at, drain};
 
@@ -60,7 +60,7 @@ fn fill(disk: &Path, name: &str) {
     panic!("this disk is not small");
 }
 
-fn append(writer: &mut Writer, length: usize) -> u64 {
+fn append(writer: &mut JournalWriter, length: usize) -> u64 {
     let data = bytes_at(writer.end(), length);
     match writer.append(1, 1, &data) {
         Appended::Kept => 0,
@@ -72,8 +72,8 @@ fn append(writer: &mut Writer, length: usize) -> u64 {
 }
 
 /// Gaps by their reason, and where the reader came to. Data is checked.
-fn read(journal: &Path) -> (Vec<(Why, u64)>, u64) {
-    let mut reader = Reader::open(journal).unwrap();
+fn read(journal: &Path) -> (Vec<(LossReason, u64)>, u64) {
+    let mut reader = JournalReader::open(journal).unwrap();
     let (mut gaps, mut next) = (Vec::new(), 0);
     for seen in drain(&mut reader) {
         match seen {
@@ -93,7 +93,7 @@ fn read(journal: &Path) -> (Vec<(Why, u64)>, u64) {
 
 fn fills_up_in_the_middle(disk: &Path) {
     let journal = disk.join("middle");
-    let mut writer = Writer::create(&journal, 800 << 10).unwrap();
+    let mut writer = JournalWriter::create(&journal, 800 << 10).unwrap();
     for _ in 0..300 {
         assert_eq!(append(&mut writer, 1000), 0);
     }
@@ -104,7 +104,7 @@ fn fills_up_in_the_middle(disk: &Path) {
     }
     let start = writer.start();
     assert!(start > 900_000);
-    assert_eq!(read(&journal), (vec![(Why::Dropped, start)], 1_200_000));
+    assert_eq!(read(&journal), (vec![(LossReason::Dropped, start)], 1_200_000));
     std::fs::remove_file(disk.join("ballast")).unwrap();
     for _ in 0..2000 {
         assert_eq!(append(&mut writer, 1000), 0);
@@ -116,10 +116,10 @@ fn fills_up_in_the_middle(disk: &Path) {
 fn is_full_from_the_start(disk: &Path) {
     let journal = disk.join("start");
     fill(disk, "ballast");
-    let mut writer = Writer::create(&journal, 800 << 10).unwrap();
+    let mut writer = JournalWriter::create(&journal, 800 << 10).unwrap();
     assert_eq!(append(&mut writer, 1000), 1000);
     assert_eq!(append(&mut writer, 500), 500);
     std::fs::remove_file(disk.join("ballast")).unwrap();
     assert_eq!(append(&mut writer, 10), 0);
-    assert_eq!(read(&journal), (vec![(Why::DiskFull, 1500)], 1510));
+    assert_eq!(read(&journal), (vec![(LossReason::DiskFull, 1500)], 1510));
 }

@@ -10,7 +10,7 @@ mod seeking;
 
 use std::path::Path;
 
-use kennel_keeper::journal::{Appended, Item, Reader, Why, Writer};
+use kennel_keeper::journal::{Appended, JournalItem, JournalReader, JournalWriter, LossReason};
 
 /// The byte at an offset, so that anyone can tell what is true there.
 fn byte_at(offset: u64) -> u8 {
@@ -24,7 +24,7 @@ fn bytes_at(offset: u64, length: usize) -> Vec<u8> {
 }
 
 /// Append the true bytes for the journal's end; nothing may be lost.
-fn append(writer: &mut Writer, stream: u8, time_ms: u64, length: usize) {
+fn append(writer: &mut JournalWriter, stream: u8, time_ms: u64, length: usize) {
     let data = bytes_at(writer.end(), length);
     assert!(matches!(writer.append(stream, time_ms, &data), Appended::Kept));
 }
@@ -33,30 +33,30 @@ fn append(writer: &mut Writer, stream: u8, time_ms: u64, length: usize) {
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Seen {
     Data { offset: u64, time_ms: u64, stream: u8, data: Vec<u8> },
-    Gap { offset: u64, lost: Option<u64>, why: Why },
+    Gap { offset: u64, lost: Option<u64>, why: LossReason },
 }
 
 /// All items up to the end.
-fn drain(reader: &mut Reader) -> Vec<Seen> {
+fn drain(reader: &mut JournalReader) -> Vec<Seen> {
     let mut seen = Vec::new();
     loop {
         match reader.next().unwrap() {
-            Item::Data { offset, time_ms, stream, data } => {
+            JournalItem::Data { offset, time_ms, stream, data } => {
                 seen.push(Seen::Data { offset, time_ms, stream, data: data.to_vec() });
             }
-            Item::Gap { offset, lost, why } => seen.push(Seen::Gap { offset, lost, why }),
-            Item::End => return seen,
+            JournalItem::Gap { offset, lost, why } => seen.push(Seen::Gap { offset, lost, why }),
+            JournalItem::End => return seen,
         }
     }
 }
 
 /// All items of a journal.
 fn read_all(folder: &Path) -> Vec<Seen> {
-    drain(&mut Reader::open(folder).unwrap())
+    drain(&mut JournalReader::open(folder).unwrap())
 }
 
 /// The text from where a reader stands, gaps left out.
-fn text(reader: &mut Reader) -> String {
+fn text(reader: &mut JournalReader) -> String {
     let data = drain(reader).into_iter().filter_map(|seen| match seen {
         Seen::Data { data, .. } => Some(data),
         Seen::Gap { .. } => None,

@@ -1,6 +1,6 @@
 //! Random appends, random readers, compared with what a journal is.
 
-use kennel_keeper::journal::{Item, Reader, Why, Writer};
+use kennel_keeper::journal::{JournalItem, JournalReader, JournalWriter, LossReason};
 use proptest::prelude::*;
 
 use super::{append, bytes_at, length_on_disk};
@@ -41,10 +41,16 @@ fn action() -> impl Strategy<Value = Action> {
 type Appends = Vec<(u64, u8, u64)>;
 
 /// One item, held against the truth; false at the end.
-fn check(reader: &mut Reader, next: &mut u64, appends: &Appends, start: u64, end: u64) -> bool {
+fn check(
+    reader: &mut JournalReader,
+    next: &mut u64,
+    appends: &Appends,
+    start: u64,
+    end: u64,
+) -> bool {
     let before = *next;
     match reader.next().unwrap() {
-        Item::Data { offset, time_ms, stream, data } => {
+        JournalItem::Data { offset, time_ms, stream, data } => {
             assert_eq!(offset, before);
             assert!(data == bytes_at(offset, data.len()), "false bytes at {offset}");
             *next += data.len() as u64;
@@ -53,12 +59,12 @@ fn check(reader: &mut Reader, next: &mut u64, appends: &Appends, start: u64, end
             assert!(*next <= append_end, "a record holds two appends");
             assert_eq!((stream, time_ms), (true_stream, true_time));
         }
-        Item::Gap { offset, lost, why } => {
-            assert_eq!((offset, why), (before, Why::Dropped));
+        JournalItem::Gap { offset, lost, why } => {
+            assert_eq!((offset, why), (before, LossReason::Dropped));
             *next += lost.unwrap();
             assert_eq!(*next, start, "a gap ends where the journal begins");
         }
-        Item::End => {
+        JournalItem::End => {
             assert!(before >= end, "an end at {before}, but there is output up to {end}");
             return false;
         }
@@ -69,9 +75,9 @@ fn check(reader: &mut Reader, next: &mut u64, appends: &Appends, start: u64, end
 
 fn run(limit: u64, actions: Vec<Action>) {
     let folder = tempfile::tempdir().unwrap();
-    let mut writer = Writer::create(folder.path(), limit).unwrap();
+    let mut writer = JournalWriter::create(folder.path(), limit).unwrap();
     let mut readers: Vec<_> =
-        (0..3).map(|_| (Reader::open(folder.path()).unwrap(), 0_u64)).collect();
+        (0..3).map(|_| (JournalReader::open(folder.path()).unwrap(), 0_u64)).collect();
     let (mut appends, mut time) = (Appends::new(), 1000);
     for action in actions {
         let (start, end) = (writer.start(), writer.end());
@@ -83,7 +89,7 @@ fn run(limit: u64, actions: Vec<Action>) {
                 assert!(length_on_disk(folder.path()) <= limit);
             }
             Action::Reopen => {
-                writer = Writer::create(folder.path(), limit).unwrap();
+                writer = JournalWriter::create(folder.path(), limit).unwrap();
                 assert_eq!((writer.start(), writer.end()), (start, end));
             }
             Action::Read { reader, items } => {

@@ -1,6 +1,8 @@
 //! What goes in comes out.
 
-use kennel_keeper::journal::{Item, MAX_DATA, Reader, Recorded, Why, Writer, bytes_on_disk};
+use kennel_keeper::journal::{
+    JournalItem, JournalReader, JournalWriter, LossReason, MAX_DATA, Recorded, bytes_on_disk,
+};
 
 use super::{Seen, append, bytes_at, drain, read_all};
 
@@ -8,15 +10,15 @@ use super::{Seen, append, bytes_at, drain, read_all};
 fn a_missing_folder_is_an_empty_journal() {
     let folder = tempfile::tempdir().unwrap();
     let journal = folder.path().join("journal");
-    let mut reader = Reader::open(&journal).unwrap();
-    assert_eq!(reader.next().unwrap(), Item::End);
+    let mut reader = JournalReader::open(&journal).unwrap();
+    assert_eq!(reader.next().unwrap(), JournalItem::End);
     assert_eq!((reader.start().unwrap(), reader.end().unwrap()), (0, 0));
     assert_eq!(bytes_on_disk(&journal).unwrap(), 0);
     let empty = Recorded { start: 0, end: 0, bytes_on_disk: 0 };
     assert_eq!(Recorded::look(&journal).unwrap(), empty);
     reader.seek_tail(5).unwrap();
     reader.seek_since(5).unwrap();
-    assert_eq!(reader.next().unwrap(), Item::End);
+    assert_eq!(reader.next().unwrap(), JournalItem::End);
 }
 
 #[test]
@@ -24,9 +26,10 @@ fn a_file_in_its_place_is_an_error() {
     let folder = tempfile::tempdir().unwrap();
     let journal = folder.path().join("journal");
     std::fs::write(&journal, "").unwrap();
-    assert!(Reader::open(&journal).is_err());
-    assert!(Writer::create(&journal, 1 << 20).is_err());
-    let mut lost = Writer::create(&folder.path().join("no").join("parent"), 1 << 20).unwrap();
+    assert!(JournalReader::open(&journal).is_err());
+    assert!(JournalWriter::create(&journal, 1 << 20).is_err());
+    let mut lost =
+        JournalWriter::create(&folder.path().join("no").join("parent"), 1 << 20).unwrap();
     let appended = lost.append(1, 1, b"x");
     assert!(matches!(appended, kennel_keeper::journal::Appended::Lost { bytes: 1, .. }));
 }
@@ -35,7 +38,7 @@ fn a_file_in_its_place_is_an_error() {
 fn there_is_no_file_before_there_is_output() {
     let folder = tempfile::tempdir().unwrap();
     let journal = folder.path().join("journal");
-    let mut writer = Writer::create(&journal, 1 << 20).unwrap();
+    let mut writer = JournalWriter::create(&journal, 1 << 20).unwrap();
     assert!(matches!(writer.append(1, 1, b""), kennel_keeper::journal::Appended::Kept));
     assert!(!journal.exists(), "nor a folder");
     append(&mut writer, 1, 1, 1);
@@ -47,10 +50,10 @@ fn there_is_no_file_before_there_is_output() {
 fn a_reader_that_came_first_sees_it_come() {
     let folder = tempfile::tempdir().unwrap();
     let journal = folder.path().join("journal");
-    let mut reader = Reader::open(&journal).unwrap();
-    assert_eq!(reader.next().unwrap(), Item::End);
-    let mut writer = Writer::create(&journal, 1 << 20).unwrap();
-    assert_eq!(reader.next().unwrap(), Item::End);
+    let mut reader = JournalReader::open(&journal).unwrap();
+    assert_eq!(reader.next().unwrap(), JournalItem::End);
+    let mut writer = JournalWriter::create(&journal, 1 << 20).unwrap();
+    assert_eq!(reader.next().unwrap(), JournalItem::End);
     for (stream, time_ms, data) in [(1, 10, "out"), (2, 11, "err"), (0, 12, "terminal")] {
         assert!(matches!(
             writer.append(stream, time_ms, data.as_bytes()),
@@ -58,9 +61,9 @@ fn a_reader_that_came_first_sees_it_come() {
         ));
         let offset = writer.end() - data.len() as u64;
         let data = data.as_bytes();
-        assert_eq!(reader.next().unwrap(), Item::Data { offset, time_ms, stream, data });
-        assert_eq!(reader.next().unwrap(), Item::End);
-        assert_eq!(reader.next().unwrap(), Item::End);
+        assert_eq!(reader.next().unwrap(), JournalItem::Data { offset, time_ms, stream, data });
+        assert_eq!(reader.next().unwrap(), JournalItem::End);
+        assert_eq!(reader.next().unwrap(), JournalItem::End);
     }
     assert_eq!((reader.position(), reader.end().unwrap(), reader.start().unwrap()), (14, 14, 0));
 }
@@ -68,7 +71,7 @@ fn a_reader_that_came_first_sees_it_come() {
 #[test]
 fn large_pieces_come_in_records_of_bounded_size() {
     let folder = tempfile::tempdir().unwrap();
-    let mut writer = Writer::create(folder.path(), 64 << 20).unwrap();
+    let mut writer = JournalWriter::create(folder.path(), 64 << 20).unwrap();
     append(&mut writer, 1, 7, 3 * MAX_DATA + 5);
     let mut next = 0;
     for seen in read_all(folder.path()) {
@@ -82,12 +85,12 @@ fn large_pieces_come_in_records_of_bounded_size() {
 #[test]
 fn another_writer_goes_on_where_the_last_one_ended() {
     let folder = tempfile::tempdir().unwrap();
-    let mut reader = Reader::open(folder.path()).unwrap();
+    let mut reader = JournalReader::open(folder.path()).unwrap();
     let mut end = 0;
     for round in 0..40 {
         // Another limit each time, so that segments of other sizes are found there.
         let limit = [1 << 20, 128 << 10, 3 << 20][round % 3];
-        let mut writer = Writer::create(folder.path(), limit).unwrap();
+        let mut writer = JournalWriter::create(folder.path(), limit).unwrap();
         assert_eq!(writer.end(), end);
         for length in [1, 70_000, 30, 5000] {
             append(&mut writer, 1, round as u64, length);
@@ -105,11 +108,11 @@ fn another_writer_goes_on_where_the_last_one_ended() {
 #[test]
 fn a_smaller_limit_is_soon_kept() {
     let folder = tempfile::tempdir().unwrap();
-    append(&mut Writer::create(folder.path(), 32 << 20).unwrap(), 1, 1, 9 << 20);
-    let mut writer = Writer::create(folder.path(), 256 << 10).unwrap();
+    append(&mut JournalWriter::create(folder.path(), 32 << 20).unwrap(), 1, 1, 9 << 20);
+    let mut writer = JournalWriter::create(folder.path(), 256 << 10).unwrap();
     append(&mut writer, 1, 1, 512 << 10);
     assert!(super::length_on_disk(folder.path()) <= 256 << 10);
     let seen = read_all(folder.path());
     let lost = Some(writer.start());
-    assert_eq!(seen[0], Seen::Gap { offset: 0, lost, why: Why::Dropped });
+    assert_eq!(seen[0], Seen::Gap { offset: 0, lost, why: LossReason::Dropped });
 }

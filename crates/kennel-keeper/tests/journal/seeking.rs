@@ -1,21 +1,21 @@
 //! To an offset, to the last lines, to a time.
 
-use kennel_keeper::journal::{Appended, Item, Reader, Why, Writer};
+use kennel_keeper::journal::{Appended, JournalItem, JournalReader, JournalWriter, LossReason};
 
 use super::{Seen, append, bytes_at, drain, text};
 
-fn print(writer: &mut Writer, stream: u8, time_ms: u64, text: &str) {
+fn print(writer: &mut JournalWriter, stream: u8, time_ms: u64, text: &str) {
     assert!(matches!(writer.append(stream, time_ms, text.as_bytes()), Appended::Kept));
 }
 
 #[test]
 fn an_offset_in_the_middle_gives_the_rest() {
     let folder = tempfile::tempdir().unwrap();
-    let mut writer = Writer::create(folder.path(), 1 << 20).unwrap();
+    let mut writer = JournalWriter::create(folder.path(), 1 << 20).unwrap();
     for length in [10, 1, 300, 20] {
         append(&mut writer, 1, 1, length);
     }
-    let mut reader = Reader::open(folder.path()).unwrap();
+    let mut reader = JournalReader::open(folder.path()).unwrap();
     for offset in 0..=331 {
         reader.seek(offset).unwrap();
         let mut next = offset;
@@ -28,19 +28,22 @@ fn an_offset_in_the_middle_gives_the_rest() {
     }
     // One that is yet to come.
     reader.seek(340).unwrap();
-    assert_eq!(reader.next().unwrap(), Item::End);
+    assert_eq!(reader.next().unwrap(), JournalItem::End);
     append(&mut writer, 1, 1, 5);
-    assert_eq!(reader.next().unwrap(), Item::End);
+    assert_eq!(reader.next().unwrap(), JournalItem::End);
     append(&mut writer, 1, 1, 10);
     let data = &bytes_at(340, 6)[..];
-    assert_eq!(reader.next().unwrap(), Item::Data { offset: 340, time_ms: 1, stream: 1, data });
+    assert_eq!(
+        reader.next().unwrap(),
+        JournalItem::Data { offset: 340, time_ms: 1, stream: 1, data }
+    );
 }
 
 #[test]
 fn the_last_lines() {
     let folder = tempfile::tempdir().unwrap();
-    let mut writer = Writer::create(folder.path(), 1 << 20).unwrap();
-    let mut reader = Reader::open(folder.path()).unwrap();
+    let mut writer = JournalWriter::create(folder.path(), 1 << 20).unwrap();
+    let mut reader = JournalReader::open(folder.path()).unwrap();
     for (stream, piece) in [(1, "one\ntw"), (2, "o\n"), (1, "\n"), (1, "four\nfi"), (2, "ve\nsix")]
     {
         print(&mut writer, stream, 1, piece);
@@ -70,8 +73,8 @@ fn the_last_lines() {
 #[test]
 fn the_last_lines_over_many_segments() {
     let folder = tempfile::tempdir().unwrap();
-    let mut writer = Writer::create(folder.path(), 512 << 10).unwrap();
-    let mut reader = Reader::open(folder.path()).unwrap();
+    let mut writer = JournalWriter::create(folder.path(), 512 << 10).unwrap();
+    let mut reader = JournalReader::open(folder.path()).unwrap();
     for number in 0..60_000 {
         print(&mut writer, 1, 1, &format!("line number {number}\n"));
     }
@@ -84,18 +87,18 @@ fn the_last_lines_over_many_segments() {
     }
     // More than there are: all that is kept, and no word about what is not.
     reader.seek_tail(100_000).unwrap();
-    let Item::Data { offset, .. } = reader.next().unwrap() else { panic!() };
+    let JournalItem::Data { offset, .. } = reader.next().unwrap() else { panic!() };
     assert_eq!(offset, writer.start());
 }
 
 #[test]
 fn one_line_without_an_end() {
     let folder = tempfile::tempdir().unwrap();
-    let mut writer = Writer::create(folder.path(), 256 << 10).unwrap();
+    let mut writer = JournalWriter::create(folder.path(), 256 << 10).unwrap();
     for _ in 0..1000 {
         print(&mut writer, 1, 1, &"x".repeat(1000));
     }
-    let mut reader = Reader::open(folder.path()).unwrap();
+    let mut reader = JournalReader::open(folder.path()).unwrap();
     reader.seek_tail(1).unwrap();
     assert_eq!(text(&mut reader).len() as u64, writer.end() - writer.start());
 }
@@ -103,8 +106,8 @@ fn one_line_without_an_end() {
 #[test]
 fn since_a_time() {
     let folder = tempfile::tempdir().unwrap();
-    let mut writer = Writer::create(folder.path(), 1 << 20).unwrap();
-    let mut reader = Reader::open(folder.path()).unwrap();
+    let mut writer = JournalWriter::create(folder.path(), 1 << 20).unwrap();
+    let mut reader = JournalReader::open(folder.path()).unwrap();
     for (time_ms, piece) in [(10, "a"), (10, "b"), (20, "c"), (30, "d")] {
         print(&mut writer, 1, time_ms, piece);
     }
@@ -121,8 +124,8 @@ fn since_a_time() {
 #[test]
 fn since_a_time_over_many_segments() {
     let folder = tempfile::tempdir().unwrap();
-    let mut writer = Writer::create(folder.path(), 256 << 10).unwrap();
-    let mut reader = Reader::open(folder.path()).unwrap();
+    let mut writer = JournalWriter::create(folder.path(), 256 << 10).unwrap();
+    let mut reader = JournalReader::open(folder.path()).unwrap();
     for number in 0..20_000_u64 {
         print(&mut writer, 1, 1000 + number, &format!("{number:06}\n"));
     }
@@ -132,8 +135,8 @@ fn since_a_time_over_many_segments() {
         assert!(text(&mut reader) == expected, "since {number}");
     }
     reader.seek_since(5).unwrap();
-    let gap = Item::Gap { offset: writer.start(), lost: None, why: Why::Dropped };
+    let gap = JournalItem::Gap { offset: writer.start(), lost: None, why: LossReason::Dropped };
     assert_eq!(reader.next().unwrap(), gap);
-    let Item::Data { offset, .. } = reader.next().unwrap() else { panic!() };
+    let JournalItem::Data { offset, .. } = reader.next().unwrap() else { panic!() };
     assert_eq!(offset, writer.start());
 }

@@ -6,26 +6,26 @@ use super::*;
 pub(super) fn refused_or_told(daemon: &mut Daemon) {
     let order = daemon.order("a", "exit 3");
     let mut launch = daemon.fork(&LaunchOrder { memory: Some(1 << 30), cpu: Some(500), ..order });
-    launch.tell(&Request::Go);
+    launch.tell(&KeeperRequest::Go);
     let outcome = launch.gone();
     let Cause::Failed { code: 203, why } = &outcome.cause else { panic!("{outcome:?}") };
     assert!(why.contains("no limit on memory") && why.contains("--best-effort"), "{why}");
     assert_eq!(outcome.status, None, "nothing ran");
-    launch.tell(&Request::Release);
+    launch.tell(&KeeperRequest::Release);
     daemon.keeper_ended(&mut launch);
 
     let order = daemon.order("b", "exit 3");
     let order = LaunchOrder { memory: Some(1 << 30), cpu: Some(500), best_effort: true, ..order };
     let mut launch = daemon.fork(&order);
-    launch.tell(&Request::Go);
+    launch.tell(&KeeperRequest::Go);
     for what in ["memory", "cpu"] {
         let said = launch.says();
-        let Report::Trouble(text) = &said else { panic!("{said:?}") };
+        let KeeperReport::Trouble(text) = &said else { panic!("{said:?}") };
         assert!(text.contains(&format!("no limit on {what}")), "{text}");
     }
-    assert!(matches!(launch.says(), Report::Born { .. }));
-    launch.tell(&Request::Open);
+    assert!(matches!(launch.says(), KeeperReport::Born { .. }));
+    launch.tell(&KeeperRequest::Open);
     assert_eq!(launch.gone().status, Some(Status::Code(3)));
-    launch.tell(&Request::Release);
+    launch.tell(&KeeperRequest::Release);
     daemon.keeper_ended(&mut launch);
 }

@@ -4,7 +4,7 @@ use std::fs;
 use std::time::{Duration, Instant};
 
 use kennel_keeper::KeeperClient;
-use kennel_keeper::protocol::{LaunchOrder, Report, Request};
+use kennel_keeper::protocol::{KeeperReport, KeeperRequest, LaunchOrder};
 use kennel_pen::Status;
 use kennel_pen::holder::HeldKind;
 
@@ -24,8 +24,8 @@ fn see_through(launch: &mut Launch, number: u32) {
     assert_eq!(outcome.status, Some(Status::Code(number.cast_signed())));
     assert_eq!(launch.output(), format!("{number}\n").into_bytes(), "its own output, and no other");
     assert!(!launch.is_lock_free());
-    launch.tell(&Request::Release);
-    assert_eq!(launch.says(), Report::Free);
+    launch.tell(&KeeperRequest::Release);
+    assert_eq!(launch.says(), KeeperReport::Free);
     assert!(launch.is_lock_free(), "it is nobody's keeper");
 }
 
@@ -76,11 +76,11 @@ pub(super) fn not_reached_by_the_former_way(daemon: &mut Daemon) {
     // In the line before the door, and maybe never let in.
     let late = KeeperClient::connect(&launch.folder).unwrap();
     let folder = launch.folder.clone();
-    launch.tell(&Request::Release);
-    assert_eq!(launch.says(), Report::Free);
+    launch.tell(&KeeperRequest::Release);
+    assert_eq!(launch.says(), KeeperReport::Free);
     let second = order(daemon, 2, HeldKind::Subtree);
     daemon.give(&mut launch, &second);
-    assert!(late.send(&Request::Kill).is_err(), "nobody hears it");
+    assert!(late.send(&KeeperRequest::Kill).is_err(), "nobody hears it");
     assert!(KeeperClient::connect(&folder).is_err(), "its socket leads nowhere");
     see_through(&mut launch, 2);
     assert!(late.receive().is_err());
@@ -91,7 +91,7 @@ pub(super) fn goes_with_its_daemon(daemon: &mut Daemon) {
     let mut launch = daemon.fork(&first);
     see_through(&mut launch, 1);
     // Late words to the former launch are none to it.
-    for word in [Request::Kill, Request::Release, Request::Open] {
+    for word in [KeeperRequest::Kill, KeeperRequest::Release, KeeperRequest::Open] {
         launch.tell(&word);
     }
     let second = order(daemon, 2, HeldKind::Subtree);
@@ -104,14 +104,14 @@ pub(super) fn goes_with_its_daemon(daemon: &mut Daemon) {
 pub(super) fn the_init_of_a_namespace_is_not_used_again(daemon: &mut Daemon) {
     let order = order(daemon, 1, HeldKind::Namespace);
     let mut launch = daemon.fork(&order);
-    launch.tell(&Request::Go);
-    if !matches!(launch.says(), Report::Born { .. }) {
+    launch.tell(&KeeperRequest::Go);
+    if !matches!(launch.says(), KeeperReport::Born { .. }) {
         assert!(!rustix::process::geteuid().is_root(), "root can make one");
         return;
     }
-    launch.tell(&Request::Open);
+    launch.tell(&KeeperRequest::Open);
     launch.gone();
-    launch.tell(&Request::Release);
+    launch.tell(&KeeperRequest::Release);
     // Not by the end of the connection: it goes by itself.
     let client = launch.keeper.take();
     assert_eq!(daemon.keeper_ended(&mut launch).0, "exited with code 0");

@@ -1,6 +1,6 @@
 //! Limits of time, with real agents and a real clock. They are short here, so the looks come often.
 
-use kennel_pen::Ground;
+use kennel_pen::HostSupport;
 
 use super::*;
 
@@ -10,7 +10,7 @@ const LIMIT: Duration = Duration::from_secs(1);
 fn pens() -> Vec<(&'static str, HeldKind)> {
     let home = HomeId::random().unwrap();
     let mut pens = vec![("subtree", HeldKind::Subtree)];
-    match Ground::survey(&home).cgroup() {
+    match HostSupport::survey(&home).cgroup() {
         Ok(_) => pens.push(("cgroup", HeldKind::Cgroup)),
         Err(why) => eprintln!("SKIPPED in a cgroup: {why}"),
     }
@@ -24,7 +24,7 @@ fn lives_for(launch: &Launch, how_long: Duration) {
     let keeper = launch.keeper.as_ref().unwrap();
     loop {
         while let Some((report, _)) = keeper.receive().unwrap() {
-            let fine = matches!(report, Report::State(_) | Report::InputTaken(_));
+            let fine = matches!(report, KeeperReport::State(_) | KeeperReport::InputTaken(_));
             assert!(fine, "{report:?}");
         }
         let left = until.saturating_duration_since(Instant::now());
@@ -48,7 +48,7 @@ fn in_pen(order: LaunchOrder, kind: HeldKind) -> LaunchOrder {
 
 impl Launch {
     fn settle(&mut self, daemon: &mut Daemon) {
-        self.tell(&Request::Release);
+        self.tell(&KeeperRequest::Release);
         daemon.keeper_ended(self);
     }
 
@@ -71,7 +71,7 @@ pub(super) fn truly_idle(daemon: &mut Daemon) {
         let mut launch = daemon.fork(&LaunchOrder { idle: Some(LIMIT), ..in_pen(order, kind) });
         launch.run();
         let begun = Instant::now();
-        assert_eq!(launch.says(), Report::Ending);
+        assert_eq!(launch.says(), KeeperReport::Ending);
         assert!(begun.elapsed() >= LIMIT - Duration::from_millis(100), "{:?}", begun.elapsed());
         let outcome = launch.gone();
         assert_eq!(outcome.cause, Cause::Idle, "{name}");
@@ -130,25 +130,25 @@ pub(super) fn input_at_the_last_moment(daemon: &mut Daemon) {
     });
     let mut launches = launches.collect::<Vec<_>>();
     let is_saved = |(round, launch): (usize, &mut Launch)| {
-        launch.tell(&Request::Go);
-        assert!(matches!(launch.says(), Report::Born { .. }));
+        launch.tell(&KeeperRequest::Go);
+        assert!(matches!(launch.says(), KeeperReport::Born { .. }));
         let client = launch.visit();
-        client.send(&Request::Hello { version: 1, role: Role::Client }).unwrap();
-        assert!(matches!(says(&client).0, Report::Hello { .. }));
-        launch.tell(&Request::Open);
-        assert_eq!(launch.says(), Report::Running);
+        client.send(&KeeperRequest::Hello { version: 1, role: PeerRole::Client }).unwrap();
+        assert!(matches!(says(&client).0, KeeperReport::Hello { .. }));
+        launch.tell(&KeeperRequest::Open);
+        assert_eq!(launch.says(), KeeperReport::Running);
         let verdict = Instant::now() + LIMIT;
-        assert_eq!(says(&client).0, Report::Running);
+        assert_eq!(says(&client).0, KeeperReport::Running);
         let around = Duration::from_millis(4 * round as u64);
         let at = verdict - Duration::from_millis(30) + around;
         std::thread::sleep(at.saturating_duration_since(Instant::now()));
         let sent = Instant::now();
-        client.send(&Request::Input(b"x".to_vec())).unwrap();
+        client.send(&KeeperRequest::Input(b"x".to_vec())).unwrap();
         // Told in the order in which it happened.
-        let is_saved = says(&client).0 == Report::InputTaken(1);
+        let is_saved = says(&client).0 == KeeperReport::InputTaken(1);
         if is_saved {
             let ending = says(&client).0;
-            assert_eq!((ending, sent.elapsed() >= LIMIT), (Report::Ending, true), "{round}");
+            assert_eq!((ending, sent.elapsed() >= LIMIT), (KeeperReport::Ending, true), "{round}");
         }
         is_saved
     };
@@ -182,7 +182,7 @@ pub(super) fn zero_is_off(daemon: &mut Daemon) {
         let before = woken();
         lives_for(&launch, LIMIT);
         assert_eq!(woken(), before, "a keeper at rest does not wake up");
-        launch.tell(&Request::Kill);
+        launch.tell(&KeeperRequest::Kill);
         assert_eq!(launch.gone().cause, Cause::Stopped);
         launch.settle(daemon);
     }
@@ -217,7 +217,7 @@ pub(super) fn silent(daemon: &mut Daemon) {
     launch.run();
     launch.wait_output("6");
     let last = Instant::now();
-    assert_eq!(launch.says(), Report::Ending);
+    assert_eq!(launch.says(), KeeperReport::Ending);
     let took = last.elapsed();
     assert!(took >= LIMIT - Duration::from_millis(100), "{took:?}");
     assert_eq!(launch.gone().cause, Cause::Silent);
@@ -251,14 +251,17 @@ pub(super) fn reports_count(daemon: &mut Daemon) {
     launch.run();
     for _ in 0..6 {
         lives_for(&launch, LIMIT / 2);
-        launch.tell(&Request::Touch);
+        launch.tell(&KeeperRequest::Touch);
     }
     let last = Instant::now();
     let client = KeeperClient::connect(&launch.folder).unwrap();
-    client.send(&Request::Hello { version: 1, role: Role::Client }).unwrap();
-    assert!(matches!(says(&client).0, Report::Hello { .. }));
-    client.send(&Request::Touch).unwrap();
-    assert!(matches!(says(&client).0, Report::Refused(_)), "a report is the daemon's to believe");
+    client.send(&KeeperRequest::Hello { version: 1, role: PeerRole::Client }).unwrap();
+    assert!(matches!(says(&client).0, KeeperReport::Hello { .. }));
+    client.send(&KeeperRequest::Touch).unwrap();
+    assert!(
+        matches!(says(&client).0, KeeperReport::Refused(_)),
+        "a report is the daemon's to believe"
+    );
     assert_eq!(launch.gone().cause, Cause::Idle);
     assert!(last.elapsed() >= LIMIT);
     launch.settle(daemon);
@@ -270,7 +273,7 @@ pub(super) fn a_stop_is_no_limit(daemon: &mut Daemon) {
     let mut launch = daemon.fork(&LaunchOrder { timeout, idle: Some(LIMIT), grace, ..order });
     launch.run();
     launch.wait_output("up");
-    launch.tell(&Request::Stop { grace: None });
+    launch.tell(&KeeperRequest::Stop { grace: None });
     assert_eq!(launch.gone().cause, Cause::Stopped, "the limits passed while it was being stopped");
     launch.settle(daemon);
 }
@@ -279,8 +282,8 @@ pub(super) fn how_long_it_is_open(daemon: &mut Daemon) {
     let order = daemon.order("a", "sleep 1000");
     let mut launch = daemon.fork(&order);
     let ask = |launch: &mut Launch| {
-        launch.tell(&Request::Status);
-        let Report::State(state) = launch.says() else { panic!("no state") };
+        launch.tell(&KeeperRequest::Status);
+        let KeeperReport::State(state) = launch.says() else { panic!("no state") };
         state.open_for_ms
     };
     assert_eq!(ask(&mut launch), None);
@@ -290,7 +293,7 @@ pub(super) fn how_long_it_is_open(daemon: &mut Daemon) {
     let told = ask(&mut launch).unwrap();
     let between = 50..=u64::try_from(opened.elapsed().as_millis()).unwrap() + 1000;
     assert!(between.contains(&told), "{told} {between:?}");
-    launch.tell(&Request::Kill);
+    launch.tell(&KeeperRequest::Kill);
     launch.gone();
     launch.settle(daemon);
 }

@@ -8,9 +8,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
-use kennel_sys::clone::{self, Opened, Start};
+use kennel_sys::clone::{self, ChildSpec, GateOutcome};
 use kennel_sys::fault::{CallError, call};
-use kennel_sys::identity::Identity;
+use kennel_sys::identity::ProcessIdentity;
 use kennel_sys::{pidfd, reap};
 use rustix::event::{PollFd, PollFlags};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -23,9 +23,9 @@ use super::order::{HeldKind, Order};
 use super::role::{HOLDER, HOLDER_OF_NAMESPACE};
 use crate::command::{AgentEnds, CallerEnds, open_streams};
 use crate::launch::LaunchError;
-use crate::member::{Member, Survivor, Usage};
 use crate::name::PenName;
 use crate::pen::{Woken, poll};
+use crate::process::{PenProcess, PenUsage, Survivor};
 use crate::status::Status;
 use crate::wire::Garbled;
 use crate::wire::{Channel, Delivery, Received};
@@ -133,7 +133,7 @@ impl HolderProgram {
             CString::new(text.as_bytes())
                 .map_err(|_| failed(CallError::new("execve", rustix::io::Errno::INVAL)))
         };
-        let start = Start {
+        let start = ChildSpec {
             path: c(self.path.as_os_str())?,
             argv: vec![c(role.as_ref())?, c(order.name.to_string().as_ref())?],
             env: Vec::new(),
@@ -145,16 +145,16 @@ impl HolderProgram {
             cgroup: None,
         };
         match clone::start(start).map_err(failed)?.open(Instant::now() + EXEC).map_err(failed)? {
-            Opened::Running(pidfd) => Ok(pidfd),
-            Opened::Failed(pidfd, error) => {
+            GateOutcome::Running(pidfd) => Ok(pidfd),
+            GateOutcome::Failed(pidfd, error) => {
                 hand_over(pidfd);
                 Err(failed(error.error))
             }
-            Opened::Died(pidfd) => {
+            GateOutcome::Died(pidfd) => {
                 hand_over(pidfd);
                 Err(HeldError::Died)
             }
-            Opened::Pending(opening) => {
+            GateOutcome::Pending(opening) => {
                 hand_over(opening.give_up().0);
                 Err(HeldError::Silent)
             }
@@ -192,7 +192,7 @@ pub struct Gated {
 impl Gated {
     /// Which process it is.
     #[must_use]
-    pub fn identity(&self) -> &Identity {
+    pub fn identity(&self) -> &ProcessIdentity {
         // `born` is what makes a Gated.
         &self.held.agent.as_ref().expect("a gated process was born").1
     }
@@ -232,13 +232,13 @@ impl From<Failure> for HeldError {
 #[must_use]
 pub enum Event {
     /// The process exists, is known, and waits for [`Held::open`].
-    Born(Identity),
+    Born(ProcessIdentity),
     /// It has become the program.
     Running,
     /// The agent has ended. What it left behind may still be there.
     Exited(Status),
     /// The agent left these behind; their linger is over, and they are being ended.
-    LeftBehind(Vec<Member>),
+    LeftBehind(Vec<PenProcess>),
     /// These could not be ended so far. The holder goes on trying.
     StillAlive(Vec<Survivor>),
     /// Nobody is left, and the pen is removed.
@@ -264,7 +264,7 @@ pub struct Held {
     pub(crate) channel: Channel,
     process: Option<OwnedFd>,
     name: PenName,
-    agent: Option<(OwnedFd, Identity)>,
+    agent: Option<(OwnedFd, ProcessIdentity)>,
     cgroup: Option<PathBuf>,
     pub(crate) reports: VecDeque<Report>,
     /// The pen is gone, or was handed on.
@@ -292,7 +292,7 @@ impl Held {
 
     /// Which process the agent is.
     #[must_use]
-    pub fn identity(&self) -> Option<&Identity> {
+    pub fn identity(&self) -> Option<&ProcessIdentity> {
         self.agent.as_ref().map(|(_, identity)| identity)
     }
 
@@ -441,7 +441,7 @@ impl Held {
     ///
     /// # Errors
     /// See [`HeldError`].
-    pub fn members(&mut self, deadline: Instant) -> Result<Vec<Member>, HeldError> {
+    pub fn members(&mut self, deadline: Instant) -> Result<Vec<PenProcess>, HeldError> {
         self.ask(&Request::Members)?;
         self.answer(deadline, |report| match report {
             Report::Members(members) => Ok(members),
@@ -453,7 +453,7 @@ impl Held {
     ///
     /// # Errors
     /// See [`HeldError`].
-    pub fn usage(&mut self, deadline: Instant) -> Result<Usage, HeldError> {
+    pub fn usage(&mut self, deadline: Instant) -> Result<PenUsage, HeldError> {
         self.ask(&Request::Usage)?;
         self.answer(deadline, |report| match report {
             Report::Usage(usage) => Ok(usage),
@@ -541,7 +541,7 @@ fn reap_by(holder: &OwnedFd, deadline: Instant) -> io::Result<bool> {
 pub struct HeldPen {
     name: PenName,
     cgroup: Option<PathBuf>,
-    agent: Option<(OwnedFd, Identity)>,
+    agent: Option<(OwnedFd, ProcessIdentity)>,
 }
 
 impl HeldPen {
@@ -549,7 +549,10 @@ impl HeldPen {
     ///
     /// # Errors
     /// See [`crate::CreateError`].
-    pub fn take_over(self, strangers: crate::Strangers) -> Result<crate::Pen, crate::CreateError> {
+    pub fn take_over(
+        self,
+        strangers: crate::OtherChildren,
+    ) -> Result<crate::Pen, crate::CreateError> {
         crate::Pen::take_over(self.name, self.cgroup.as_deref(), self.agent, strangers)
     }
 }

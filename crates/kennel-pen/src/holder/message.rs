@@ -5,10 +5,10 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use kennel_sys::fault::CallError;
-use kennel_sys::identity::Identity;
+use kennel_sys::identity::ProcessIdentity;
 
 use crate::launch::LaunchError;
-use crate::member::{Member, Survivor, Usage};
+use crate::process::{PenProcess, PenUsage, Survivor};
 use crate::program::ExecError;
 use crate::status::Status;
 use crate::wire::{
@@ -77,7 +77,7 @@ impl Request {
 pub(crate) enum Report {
     /// The process exists and waits; its pidfd comes along.
     Born {
-        identity: Identity,
+        identity: ProcessIdentity,
         cgroup: Option<PathBuf>,
     },
     /// Nothing was started, or what was is gone.
@@ -89,7 +89,7 @@ pub(crate) enum Report {
     /// The agent has ended.
     Exited(Status),
     /// The agent left these behind; they are told to end now.
-    LeftBehind(Vec<Member>),
+    LeftBehind(Vec<PenProcess>),
     /// These could not be ended so far.
     StillAlive(Vec<Survivor>),
     /// Nobody is left, the pen is removed.
@@ -97,8 +97,8 @@ pub(crate) enum Report {
         status: Option<Status>,
         cpu: Duration,
     },
-    Members(Vec<Member>),
-    Usage(Usage),
+    Members(Vec<PenProcess>),
+    Usage(PenUsage),
     /// Something failed that the caller should know of; the holder goes on.
     Trouble(String),
 }
@@ -288,7 +288,7 @@ fn read_launch_error(input: &mut Reader<'_>) -> Result<LaunchError, Garbled> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::member::Why;
+    use crate::process::SurvivalReason;
     use kennel_sys::identity::Birth;
     use proptest::prelude::*;
 
@@ -313,7 +313,7 @@ mod tests {
     #[test]
     fn every_report_survives_the_round_trip() {
         let identity =
-            Identity { boot: "b".into(), pid_namespace: 4, pid: 7, birth: Birth::Tick(99) };
+            ProcessIdentity { boot: "b".into(), pid_namespace: 4, pid: 7, birth: Birth::Tick(99) };
         let source = || io::Error::from_raw_os_error(2);
         let path = || PathBuf::from("/x/ü");
         let survivor = |why| Survivor { pid: 3, name: "s".into(), why };
@@ -343,14 +343,19 @@ mod tests {
             Report::Exited(Status::Code(3)),
             Report::Exited(Status::Unknown("gone".into())),
             Report::StillAlive(vec![
-                survivor(Why::NotPermitted { uid: 5 }),
-                survivor(Why::Uninterruptible),
-                survivor(Why::Ending),
+                survivor(SurvivalReason::NotPermitted { uid: 5 }),
+                survivor(SurvivalReason::Uninterruptible),
+                survivor(SurvivalReason::Ending),
             ]),
             Report::Gone { status: Some(status), cpu: Duration::from_millis(3) },
-            Report::LeftBehind(vec![Member { pid: 1, name: "m".into(), state: 'S', dead: false }]),
-            Report::Members(vec![Member { pid: 1, name: "m".into(), state: 'S', dead: false }]),
-            Report::Usage(Usage { cpu: Duration::from_secs(1), memory: 2, processes: 3 }),
+            Report::LeftBehind(vec![PenProcess {
+                pid: 1,
+                name: "m".into(),
+                state: 'S',
+                dead: false,
+            }]),
+            Report::Members(vec![PenProcess { pid: 1, name: "m".into(), state: 'S', dead: false }]),
+            Report::Usage(PenUsage { cpu: Duration::from_secs(1), memory: 2, processes: 3 }),
             Report::Trouble("t".into()),
         ];
         for report in reports {

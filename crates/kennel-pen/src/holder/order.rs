@@ -2,12 +2,12 @@
 
 use std::time::Duration;
 
-use kennel_sys::clone::Limit;
+use kennel_sys::clone::ResourceLimit;
 use rustix::fd::OwnedFd;
 
-use crate::command::{Command, Streams};
+use crate::command::{Command, StdStreams};
 use crate::name::{HomeId, PenName, SessionId};
-use crate::pen::Kind;
+use crate::pen::PenKind;
 use crate::wire::{Garbled, Reader, Writer};
 
 /// Which pen a holder makes.
@@ -27,11 +27,11 @@ pub enum HeldKind {
 }
 
 impl HeldKind {
-    pub(crate) fn pen(self) -> Kind {
+    pub(crate) fn pen(self) -> PenKind {
         match self {
-            Self::Auto => Kind::Auto,
-            Self::Cgroup => Kind::Cgroup,
-            Self::Subtree | Self::Namespace => Kind::Subtree,
+            Self::Auto => PenKind::Auto,
+            Self::Cgroup => PenKind::Cgroup,
+            Self::Subtree | Self::Namespace => PenKind::Subtree,
         }
     }
 }
@@ -158,9 +158,9 @@ impl Received {
             folder: input.option(Reader::path)?,
             umask: input.option(Reader::u32)?,
             limits: input.list(|input| {
-                Ok(Limit { resource: input.u32()?, soft: input.u64()?, hard: input.u64()? })
+                Ok(ResourceLimit { resource: input.u32()?, soft: input.u64()?, hard: input.u64()? })
             })?,
-            streams: Streams::default(),
+            streams: StdStreams::default(),
         };
         let kind = match input.u8()? {
             0 => HeldKind::Auto,

@@ -5,7 +5,7 @@ use std::io;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
-use kennel_sys::clone::{self, Opened, Start};
+use kennel_sys::clone::{self, ChildSpec, GateOutcome};
 use kennel_sys::namespace::{NamespaceInit, enter_new_pid_namespace};
 use kennel_sys::reap;
 use rustix::event::{PollFd, PollFlags};
@@ -99,7 +99,7 @@ fn hold_namespace() -> io::Result<()> {
 
 fn start_init() -> io::Result<OwnedFd> {
     let null = rustix::fs::open("/dev/null", OFlags::RDWR | OFlags::CLOEXEC, Mode::empty())?;
-    let start = Start {
+    let start = ChildSpec {
         path: CString::from(c"/proc/self/exe"),
         argv: std::iter::once(CString::new(HOLDER_AS_INIT)?)
             .chain(std::env::args().skip(1).map_while(|arg| CString::new(arg).ok()))
@@ -114,10 +114,10 @@ fn start_init() -> io::Result<OwnedFd> {
     };
     let deadline = Instant::now() + Duration::from_secs(30);
     match clone::start(start).map_err(io::Error::other)?.open(deadline).map_err(io::Error::other)? {
-        Opened::Running(pidfd) => Ok(pidfd),
-        Opened::Failed(_, error) => Err(io::Error::other(error.error)),
-        Opened::Died(_) => Err(io::Error::other("it was killed")),
-        Opened::Pending(opening) => {
+        GateOutcome::Running(pidfd) => Ok(pidfd),
+        GateOutcome::Failed(_, error) => Err(io::Error::other(error.error)),
+        GateOutcome::Died(_) => Err(io::Error::other("it was killed")),
+        GateOutcome::Pending(opening) => {
             drop(opening.give_up());
             Err(io::Error::other("it could not be loaded in time"))
         }

@@ -25,12 +25,12 @@ use crate::wire::{Channel, Delivery, Received};
 
 use super::surroundings::{self, Surroundings};
 use crate::command::{AgentEnd, AgentEnds, CallerEnds};
-use crate::end::End;
-use crate::ground::Ground;
+use crate::end::EndOutcome;
+use crate::end_policy::{EndPolicy, EndStep};
+use crate::host_support::HostSupport;
 use crate::launch::LaunchError;
 use crate::pen::{Pen, Woken, poll};
-use crate::policy::{Due, Policy};
-use crate::removal::NotRemoved;
+use crate::removal::RemovalFailure;
 
 /// How long the caller may take for the next step of a launch. It is a program, not a person.
 const CALLER: Duration = Duration::from_secs(60);
@@ -59,7 +59,7 @@ pub(crate) fn serve(channel: Channel, own: &Surroundings) -> io::Result<()> {
     match hold(&channel, &order, launch.ends, own) {
         Ok(Some(pen)) => {
             let holder = Holder {
-                policy: Policy::new(order.linger, order.grace),
+                policy: EndPolicy::new(order.linger, order.grace),
                 pen,
                 caller: Caller { channel: &channel, outbox: VecDeque::new(), gone: false },
                 terminal,
@@ -134,8 +134,8 @@ fn hold(
     own: &Surroundings,
 ) -> Result<Option<Pen>, Failure> {
     let ground = match order.kind {
-        HeldKind::Subtree | HeldKind::Namespace => Ground::without_cgroup(),
-        HeldKind::Auto | HeldKind::Cgroup => Ground::survey(&order.name.home),
+        HeldKind::Subtree | HeldKind::Namespace => HostSupport::without_cgroup(),
+        HeldKind::Auto | HeldKind::Cgroup => HostSupport::survey(&order.name.home),
     };
     let mut pen = Pen::create(&ground, order.name.clone(), order.kind.pen())
         .map_err(|error| Failure::Pen(with_causes(&error)))?;
@@ -231,7 +231,7 @@ impl Caller<'_> {
 
 struct Holder<'c> {
     pen: Pen,
-    policy: Policy,
+    policy: EndPolicy,
     caller: Caller<'c>,
     terminal: Option<TerminalToRestore>,
     told_exit: bool,
@@ -265,9 +265,9 @@ impl Holder<'_> {
                 self.policy.kill();
             }
             match self.policy.due(Instant::now()) {
-                Due::Wait(until) => self.wait(until)?,
-                Due::Terminate => self.terminate()?,
-                Due::Kill => self.kill()?,
+                EndStep::Wait(until) => self.wait(until)?,
+                EndStep::Terminate => self.terminate()?,
+                EndStep::Kill => self.kill()?,
             }
         }
     }
@@ -353,8 +353,8 @@ impl Holder<'_> {
         let since = *self.killing_since.get_or_insert(now);
         let impatient = now.saturating_duration_since(since) >= PATIENCE;
         match self.pen.end(now + BOUT)? {
-            End::Empty => Ok(()),
-            End::StillAlive(mut survivors) => {
+            EndOutcome::Empty => Ok(()),
+            EndOutcome::StillAlive(mut survivors) => {
                 if impatient && !self.told_survivors {
                     self.told_survivors = true;
                     survivors.truncate(LONGEST_LIST);
@@ -370,9 +370,11 @@ impl Holder<'_> {
         let cpu = self.pen.usage().map(|usage| usage.cpu).unwrap_or_default();
         match self.pen.try_remove() {
             Ok(()) => {}
-            Err(NotRemoved::Occupied) => return Err(io::Error::other(NotRemoved::Occupied)),
+            Err(RemovalFailure::Occupied) => {
+                return Err(io::Error::other(RemovalFailure::Occupied));
+            }
             // Nobody is in it. A folder that stays is swept up by the next run of this home.
-            Err(NotRemoved::Call(error)) => {
+            Err(RemovalFailure::Call(error)) => {
                 self.caller.tell(&Report::Trouble(error.to_string()))?
             }
         }

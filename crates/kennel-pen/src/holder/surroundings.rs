@@ -8,7 +8,7 @@ use rustix::fd::OwnedFd;
 use rustix::process::{Resource, Rlimit, Signal};
 
 use crate::command::Command;
-use kennel_sys::clone::Limit;
+use kennel_sys::clone::ResourceLimit;
 
 const RLIMIT_NOFILE: u32 = 7;
 
@@ -44,7 +44,7 @@ impl Surroundings {
     /// The agent gets the caller's limit on descriptors, not the one that we raised.
     pub(crate) fn give_to(&self, command: &mut Command) {
         if command.limits.iter().all(|limit| limit.resource != RLIMIT_NOFILE) {
-            command.limit(Limit {
+            command.limit(ResourceLimit {
                 resource: RLIMIT_NOFILE,
                 soft: self.descriptors.current.unwrap_or(u64::MAX),
                 hard: self.descriptors.maximum.unwrap_or(u64::MAX),

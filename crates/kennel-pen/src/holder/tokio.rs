@@ -7,7 +7,7 @@ use std::io;
 use std::time::Duration;
 
 use kennel_sys::fault::{CallError, call};
-use kennel_sys::identity::Identity;
+use kennel_sys::identity::ProcessIdentity;
 use rustix::fd::{AsFd, OwnedFd};
 use rustix::process::Signal;
 use tokio::io::Interest;
@@ -17,7 +17,7 @@ use super::client::{Event, Gone, Held, HeldError, HolderProgram};
 use super::message::{Report, Request};
 use super::order::Order;
 use crate::command::CallerEnds;
-use crate::member::{Member, Usage};
+use crate::process::{PenProcess, PenUsage};
 use crate::wire::Garbled;
 
 impl HolderProgram {
@@ -51,7 +51,7 @@ pub struct AsyncGated {
 impl AsyncGated {
     /// Which process it is.
     #[must_use]
-    pub fn identity(&self) -> Option<&Identity> {
+    pub fn identity(&self) -> Option<&ProcessIdentity> {
         self.held.held.identity()
     }
 
@@ -162,7 +162,7 @@ impl AsyncHeld {
     ///
     /// # Errors
     /// See [`HeldError`].
-    pub async fn members(&mut self) -> Result<Vec<Member>, HeldError> {
+    pub async fn members(&mut self) -> Result<Vec<PenProcess>, HeldError> {
         self.held.ask(&Request::Members)?;
         loop {
             match self.next_report().await?.0 {
@@ -176,7 +176,7 @@ impl AsyncHeld {
     ///
     /// # Errors
     /// See [`HeldError`].
-    pub async fn usage(&mut self) -> Result<Usage, HeldError> {
+    pub async fn usage(&mut self) -> Result<PenUsage, HeldError> {
         self.held.ask(&Request::Usage)?;
         loop {
             match self.next_report().await?.0 {

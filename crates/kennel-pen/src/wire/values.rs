@@ -1,9 +1,9 @@
 //! Values that more than one protocol speaks of.
 
 use super::bytes::{Garbled, Reader, Writer};
-use crate::member::{Member, Survivor, Usage, Why};
+use crate::process::{PenProcess, PenUsage, SurvivalReason, Survivor};
 use crate::status::Status;
-use kennel_sys::identity::{Birth, Identity};
+use kennel_sys::identity::{Birth, ProcessIdentity};
 
 /// Adds a status.
 pub fn write_status(out: &mut Writer, status: &Status) {
@@ -28,7 +28,7 @@ pub fn read_status(input: &mut Reader<'_>) -> Result<Status, Garbled> {
 }
 
 /// Adds a member.
-pub fn write_member(out: &mut Writer, member: &Member) {
+pub fn write_member(out: &mut Writer, member: &PenProcess) {
     out.i32(member.pid).text(&member.name).u32(member.state.into()).bool(member.dead);
 }
 
@@ -36,8 +36,8 @@ pub fn write_member(out: &mut Writer, member: &Member) {
 ///
 /// # Errors
 /// There is none.
-pub fn read_member(input: &mut Reader<'_>) -> Result<Member, Garbled> {
-    Ok(Member {
+pub fn read_member(input: &mut Reader<'_>) -> Result<PenProcess, Garbled> {
+    Ok(PenProcess {
         pid: input.i32()?,
         name: input.text()?,
         state: char::from_u32(input.u32()?).ok_or(Garbled)?,
@@ -49,9 +49,9 @@ pub fn read_member(input: &mut Reader<'_>) -> Result<Member, Garbled> {
 pub fn write_survivor(out: &mut Writer, survivor: &Survivor) {
     out.i32(survivor.pid).text(&survivor.name);
     match survivor.why {
-        Why::NotPermitted { uid } => out.u8(0).u32(uid),
-        Why::Uninterruptible => out.u8(1),
-        Why::Ending => out.u8(2),
+        SurvivalReason::NotPermitted { uid } => out.u8(0).u32(uid),
+        SurvivalReason::Uninterruptible => out.u8(1),
+        SurvivalReason::Ending => out.u8(2),
     };
 }
 
@@ -64,16 +64,16 @@ pub fn read_survivor(input: &mut Reader<'_>) -> Result<Survivor, Garbled> {
         pid: input.i32()?,
         name: input.text()?,
         why: match input.u8()? {
-            0 => Why::NotPermitted { uid: input.u32()? },
-            1 => Why::Uninterruptible,
-            2 => Why::Ending,
+            0 => SurvivalReason::NotPermitted { uid: input.u32()? },
+            1 => SurvivalReason::Uninterruptible,
+            2 => SurvivalReason::Ending,
             _ => return Err(Garbled),
         },
     })
 }
 
 /// Adds an identity.
-pub fn write_identity(out: &mut Writer, identity: &Identity) {
+pub fn write_identity(out: &mut Writer, identity: &ProcessIdentity) {
     out.text(&identity.boot).u64(identity.pid_namespace).i32(identity.pid);
     match identity.birth {
         Birth::Inode(inode) => out.u8(0).u64(inode),
@@ -85,8 +85,8 @@ pub fn write_identity(out: &mut Writer, identity: &Identity) {
 ///
 /// # Errors
 /// There is none.
-pub fn read_identity(input: &mut Reader<'_>) -> Result<Identity, Garbled> {
-    Ok(Identity {
+pub fn read_identity(input: &mut Reader<'_>) -> Result<ProcessIdentity, Garbled> {
+    Ok(ProcessIdentity {
         boot: input.text()?,
         pid_namespace: input.u64()?,
         pid: input.i32()?,
@@ -99,7 +99,7 @@ pub fn read_identity(input: &mut Reader<'_>) -> Result<Identity, Garbled> {
 }
 
 /// Adds a usage.
-pub fn write_usage(out: &mut Writer, usage: &Usage) {
+pub fn write_usage(out: &mut Writer, usage: &PenUsage) {
     out.duration(usage.cpu).u64(usage.memory).u32(usage.processes);
 }
 
@@ -107,6 +107,6 @@ pub fn write_usage(out: &mut Writer, usage: &Usage) {
 ///
 /// # Errors
 /// There is none.
-pub fn read_usage(input: &mut Reader<'_>) -> Result<Usage, Garbled> {
-    Ok(Usage { cpu: input.duration()?, memory: input.u64()?, processes: input.u32()? })
+pub fn read_usage(input: &mut Reader<'_>) -> Result<PenUsage, Garbled> {
+    Ok(PenUsage { cpu: input.duration()?, memory: input.u64()?, processes: input.u32()? })
 }

@@ -1,7 +1,7 @@
 //! Whichever call of a launch fails: the error names it, and nothing is left.
 
 use kennel_pen::holder::{HeldError, HeldKind};
-use kennel_pen::{LaunchError, Size, Streams};
+use kennel_pen::{LaunchError, Size, StdStreams};
 use kennel_sys::fault;
 use rustix::io::Errno;
 
@@ -34,7 +34,7 @@ fn walk_from(first: u32, kind: HeldKind, in_holder: bool, terminal: bool) -> Vec
         let place = Place::new();
         let mut command = place.agent(&["exit", "0"]);
         if terminal {
-            command.streams(Streams::Terminal { size: Size::default(), stderr: None });
+            command.streams(StdStreams::Terminal { size: Size::default(), stderr: None });
         }
         let mut order = place.order(kind, command);
         if in_holder {

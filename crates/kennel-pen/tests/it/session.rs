@@ -5,7 +5,7 @@ use std::io::{Read, Write};
 use std::time::{Duration, Instant};
 
 use kennel_pen::holder::{Event, HeldKind};
-use kennel_pen::{Command, Limit, Status, Stream, Streams};
+use kennel_pen::{Command, ResourceLimit, Status, StdStream, StdStreams};
 use kennel_testing::eventually;
 use rustix::process::Signal;
 
@@ -75,10 +75,10 @@ fn pipes_carry_what_was_written_and_printed() {
     for kind in Place::kinds() {
         let place = Place::new();
         let mut command = place.agent(&["echo"]);
-        command.streams(Streams::Each {
-            stdin: Stream::Pipe,
-            stdout: Stream::Pipe,
-            stderr: Stream::Null,
+        command.streams(StdStreams::Each {
+            stdin: StdStream::Pipe,
+            stdout: StdStream::Pipe,
+            stderr: StdStream::Null,
         });
         let gated = Place::program().launch(place.order(kind, command), soon()).expect("launched");
         let (mut held, ends) = gated.open_with_ends(soon()).expect("opened");
@@ -99,16 +99,16 @@ fn limits_and_umask_are_those_of_the_command() {
     let place = Place::new();
     let mut command = place.agent(&["report"]);
     // RLIMIT_NOFILE is 7, RLIMIT_CORE is 4.
-    command.limit(Limit { resource: 7, soft: 77, hard: 99 }).limit(Limit {
+    command.limit(ResourceLimit { resource: 7, soft: 77, hard: 99 }).limit(ResourceLimit {
         resource: 4,
         soft: 0,
         hard: 0,
     });
     command.umask(0o123);
-    command.streams(Streams::Each {
-        stdin: Stream::Null,
-        stdout: Stream::Pipe,
-        stderr: Stream::Null,
+    command.streams(StdStreams::Each {
+        stdin: StdStream::Null,
+        stdout: StdStream::Pipe,
+        stderr: StdStream::Null,
     });
     let order = place.order(HeldKind::Subtree, command);
     let gated = Place::program().launch(order, soon()).expect("launched");

@@ -6,9 +6,9 @@ use std::time::{Duration, Instant};
 use anyhow::Context;
 use kennel_agents::{Happening, Reader as Words};
 use kennel_daemon::transcript;
-use kennel_keeper::journal::Reader;
-use kennel_keeper::protocol::{Report, Role};
-use kennel_keeper::{ClientError, KeeperClient};
+use kennel_keeper::journal::JournalReader;
+use kennel_keeper::protocol::{KeeperReport, PeerRole};
+use kennel_keeper::{KeeperClient, KeeperClientError};
 use kennel_types::api::StopRequest;
 use kennel_types::{Phase, SessionView};
 use rustix::event::{PollFd, PollFlags};
@@ -73,7 +73,7 @@ struct PromptFollower<'a> {
 struct AttemptOutput {
     id: String,
     keeper: Option<KeeperClient>,
-    journal: Reader,
+    journal: JournalReader,
     words: Words,
 }
 
@@ -190,11 +190,13 @@ impl AttemptOutput {
         if self.keeper.is_none() && session.phase < Phase::Reaped {
             let folder = Path::new(&session.folder);
             self.keeper =
-                foreground::reach(folder, Role::Client).context("can't reach the keeper")?;
+                foreground::reach(folder, PeerRole::Client).context("can't reach the keeper")?;
         }
         while let Some(keeper) = &self.keeper {
             match keeper.receive() {
-                Ok(Some((Report::Gone(_), _))) | Err(ClientError::Closed) => self.keeper = None,
+                Ok(Some((KeeperReport::Gone(_), _))) | Err(KeeperClientError::Closed) => {
+                    self.keeper = None
+                }
                 Ok(Some(_)) => {}
                 Ok(None) => break,
                 Err(error) => return Err(CommandError::internal(error)),

@@ -9,7 +9,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
 use kennel_pen::{HOME_COOKIE, PenName, SESSION_COOKIE};
-use kennel_sys::identity::Stat;
+use kennel_sys::identity::ProcessStat;
 
 use crate::home::Home;
 
@@ -48,7 +48,7 @@ fn session_in_cgroup(text: &str, home: &str) -> Option<String> {
 
 /// The pids above us, the nearest first. ForegroundStreams at what can't be looked at.
 fn ancestors() -> impl Iterator<Item = i32> {
-    let parent = |pid: i32| Stat::read(pid).ok().flatten().map(|stat| stat.parent);
+    let parent = |pid: i32| ProcessStat::read(pid).ok().flatten().map(|stat| stat.parent);
     let own = rustix::process::getpid().as_raw_pid();
     std::iter::successors(parent(own), move |pid| parent(*pid)).take_while(|pid| *pid > 1)
 }

@@ -12,10 +12,10 @@ use anyhow::{Context, anyhow, bail};
 use kennel_client::Client;
 use kennel_keeper::protocol::{YardReport, YardRequest};
 use kennel_keeper::yard::RESUME_VARIABLE;
-use kennel_keeper::{ClientError, YardClient};
+use kennel_keeper::{KeeperClientError, YardClient};
 use kennel_pen::{HOME_COOKIE, SESSION_COOKIE};
-use kennel_sys::clone::{self, Opened};
-use kennel_sys::reap::Ended;
+use kennel_sys::clone::{self, GateOutcome};
+use kennel_sys::reap::WaitStatus;
 use kennel_sys::{pidfd, reap};
 use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::fd::{AsFd, OwnedFd};
@@ -101,7 +101,7 @@ impl YardStatus {
         match yard.send(&YardRequest::Start, &[]) {
             Ok(()) => Ok(Some(())),
             // It went just now.
-            Err(ClientError::Closed) => Ok(None),
+            Err(KeeperClientError::Closed) => Ok(None),
             Err(error) => {
                 Err(CommandError::setup(anyhow!(error).context("can't ask the yard for a daemon")))
             }
@@ -260,7 +260,7 @@ fn await_daemon(
             // It is on its way.
             Some(Ok(None)) => {}
             // Another one has the home, or has just had it; or somebody has told ours to leave.
-            Some(Ok(Some(Ended::Code(code))))
+            Some(Ok(Some(WaitStatus::Code(code))))
                 if [i32::from(exit_code::REFUSED), 0].contains(&code) =>
             {
                 return still_nobody(home, deadline, log);
@@ -344,7 +344,7 @@ pub(crate) fn spawn_yard(home: &Home) -> anyhow::Result<OwnedFd> {
     let log = open_log(home)?;
     let null = rustix::fs::open("/dev/null", OFlags::RDWR | OFlags::CLOEXEC, Mode::empty())?;
     let c = |bytes: &[u8]| CString::new(bytes);
-    let start = clone::Start {
+    let start = clone::ChildSpec {
         path: c(b"/proc/self/exe")?,
         argv: vec![c(roles::YARD.as_bytes())?, c(home.folder.as_os_str().as_bytes())?],
         env: environment(std::env::vars_os()).map(assignment).collect::<Result<_, _>>()?,
@@ -356,10 +356,10 @@ pub(crate) fn spawn_yard(home: &Home) -> anyhow::Result<OwnedFd> {
         cgroup: None,
     };
     match clone::start(start)?.open(Instant::now() + COME_UP)? {
-        Opened::Running(process) => Ok(process),
-        Opened::Failed(_, error) => Err(error.error.into()),
-        Opened::Died(_) => bail!("it was killed"),
-        Opened::Pending(opening) => {
+        GateOutcome::Running(process) => Ok(process),
+        GateOutcome::Failed(_, error) => Err(error.error.into()),
+        GateOutcome::Died(_) => bail!("it was killed"),
+        GateOutcome::Pending(opening) => {
             drop(opening.give_up());
             bail!("it could not be loaded in time")
         }

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use kennel_pen::{Ground, HomeId, LimitError, Size, cgroup_mount};
+use kennel_pen::{HomeId, HostSupport, PenLimitError, Size, cgroup_mount};
 use kennel_sys::{pidfd, terminal};
 use rustix::process::{Resource, Rlimit, getrlimit};
 
@@ -19,7 +19,7 @@ const FEW_PROCESSES: u64 = 512;
 pub(crate) fn findings(home: Option<&Home>) -> Vec<Finding> {
     // What is left of the survey if we are killed over it is found by the daemon of this home.
     let home = home.map_or_else(HomeId::random, |home| Ok(home.id.clone()));
-    let ground = home.map(|home| Ground::survey(&home));
+    let ground = home.map(|home| HostSupport::survey(&home));
     vec![
         kernel(),
         status_for_others(),
@@ -75,7 +75,7 @@ fn no_random(name: &'static str) -> Finding {
     Finding::new(name, FindingState::Bad, "the kernel has no random bytes to give")
 }
 
-fn cgroup(ground: &Ground) -> Finding {
+fn cgroup(ground: &HostSupport) -> Finding {
     match (cgroup_mount(), ground.cgroup()) {
         (None, _) => {
             Finding::new("cgroup", FindingState::Fair, "no cgroup v2 file system is mounted")
@@ -93,7 +93,7 @@ fn cgroup(ground: &Ground) -> Finding {
     }
 }
 
-fn limits(ground: &Ground) -> Finding {
+fn limits(ground: &HostSupport) -> Finding {
     // Those that can't be had for the same reason share a line.
     let mut missing: Vec<(Vec<&str>, String)> = Vec::new();
     for offer in ground.limits() {
@@ -114,10 +114,10 @@ fn limits(ground: &Ground) -> Finding {
 }
 
 /// Without saying again what can't be limited.
-fn short(error: LimitError) -> String {
+fn short(error: PenLimitError) -> String {
     match error {
-        LimitError::NoController { why, .. } => why.to_string(),
-        LimitError::NoCgroup { .. } => "that needs a cgroup pen".into(),
+        PenLimitError::NoController { why, .. } => why.to_string(),
+        PenLimitError::NoCgroup { .. } => "that needs a cgroup pen".into(),
         other => other.to_string(),
     }
 }

@@ -10,7 +10,7 @@ use std::ffi::CString;
 use std::io;
 use std::time::{Duration, Instant};
 
-use kennel_sys::clone::{self, Opened};
+use kennel_sys::clone::{self, GateOutcome};
 use kennel_sys::reap;
 use rustix::event::{PollFd, PollFlags};
 use rustix::fd::{AsFd, OwnedFd};
@@ -43,7 +43,7 @@ impl Guard {
         let (socket, theirs) =
             rustix::net::socketpair(AddressFamily::UNIX, SocketType::STREAM, flags, None)?;
         let null = rustix::fs::open("/dev/null", OFlags::RDWR | OFlags::CLOEXEC, Mode::empty())?;
-        let start = clone::Start {
+        let start = clone::ChildSpec {
             path: CString::from(c"/proc/self/exe"),
             argv: vec![CString::new(roles::TERMINAL_GUARD)?],
             env: Vec::new(),
@@ -57,10 +57,10 @@ impl Guard {
         let deadline = Instant::now() + PATIENCE;
         let gated = clone::start(start).map_err(io::Error::other)?;
         let process = match gated.open(deadline).map_err(io::Error::other)? {
-            Opened::Running(process) => process,
-            Opened::Failed(_, error) => return Err(io::Error::other(error.error)),
-            Opened::Died(_) => return Err(io::Error::other("it was killed")),
-            Opened::Pending(opening) => {
+            GateOutcome::Running(process) => process,
+            GateOutcome::Failed(_, error) => return Err(io::Error::other(error.error)),
+            GateOutcome::Died(_) => return Err(io::Error::other("it was killed")),
+            GateOutcome::Pending(opening) => {
                 drop(opening.give_up());
                 return Err(io::ErrorKind::TimedOut.into());
             }

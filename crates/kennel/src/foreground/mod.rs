@@ -21,11 +21,11 @@ use std::io;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use kennel_keeper::attach::Input;
-pub(crate) use kennel_keeper::attach::{Mute, Tracker};
-use kennel_keeper::protocol::{Outcome, Report, Request, Role, VERSION};
-use kennel_keeper::{ClientError, KeeperClient};
-use kennel_pen::{Member, Size, Survivor};
+use kennel_keeper::attach::TypedInput;
+pub(crate) use kennel_keeper::attach::{QueryFilter, ScreenTracker};
+use kennel_keeper::protocol::{KeeperReport, KeeperRequest, Outcome, PeerRole, VERSION};
+use kennel_keeper::{KeeperClient, KeeperClientError};
+use kennel_pen::{PenProcess, Size, Survivor};
 use kennel_sys::signals::take_default;
 use rustix::event::{PollFd, PollFlags};
 use rustix::io::Errno;
@@ -89,7 +89,7 @@ pub(crate) struct ForegroundSession<'a> {
     /// Whether the agent has a terminal, which is to have our size.
     sized: bool,
     /// Set if our standard input goes to the agent.
-    input: Option<Input>,
+    input: Option<TypedInput>,
     /// What is typed is looked at for the keys, and goes nowhere.
     read_only: bool,
     watch: Option<DetachKeyMatcher>,
@@ -99,7 +99,7 @@ pub(crate) struct ForegroundSession<'a> {
     /// When to say that, and how to hurry it.
     notice_at: Option<Instant>,
     /// What the keeper could not take yet.
-    outbox: VecDeque<Request>,
+    outbox: VecDeque<KeeperRequest>,
     /// When to tell the keeper to stop, if the daemon has not.
     stop_at: Option<Instant>,
     /// When to give the agent's terminal its true size.
@@ -121,7 +121,10 @@ pub(crate) struct ForegroundStreams {
 }
 
 /// Connects to the keeper of the session with this folder; none if there is no keeper any more.
-pub(crate) fn reach(folder: &Path, role: Role) -> Result<Option<KeeperClient>, ClientError> {
+pub(crate) fn reach(
+    folder: &Path,
+    role: PeerRole,
+) -> Result<Option<KeeperClient>, KeeperClientError> {
     let keeper = match KeeperClient::connect(folder) {
         Ok(keeper) => keeper,
         Err(error)
@@ -134,9 +137,9 @@ pub(crate) fn reach(folder: &Path, role: Role) -> Result<Option<KeeperClient>, C
         }
         Err(error) => return Err(error.into()),
     };
-    for request in [Request::Hello { version: VERSION, role }, Request::Follow] {
+    for request in [KeeperRequest::Hello { version: VERSION, role }, KeeperRequest::Follow] {
         match keeper.send(&request) {
-            Err(ClientError::Closed) => return Ok(None),
+            Err(KeeperClientError::Closed) => return Ok(None),
             other => other?,
         }
     }
@@ -158,7 +161,7 @@ impl<'a> ForegroundSession<'a> {
             output,
             raw: ends.raw,
             sized: ends.sized,
-            input: ends.stdin.then(Input::default),
+            input: ends.stdin.then(TypedInput::default),
             read_only: ends.read_only,
             watch: ends.detach.as_ref().map(DetachKeyMatcher::for_keys),
             impatience: RepeatedInterrupt::default(),
@@ -174,7 +177,7 @@ impl<'a> ForegroundSession<'a> {
     pub(crate) fn redraw(&mut self) {
         let Some(Size { rows, columns }) = size().filter(|_| self.sized) else { return };
         let other = if rows > 1 { rows - 1 } else { rows + 1 };
-        self.send(Request::Resize(Size { rows: other, columns }));
+        self.send(KeeperRequest::Resize(Size { rows: other, columns }));
         self.size_at = Some(Instant::now() + JIGGLE);
     }
 
@@ -211,13 +214,13 @@ impl<'a> ForegroundSession<'a> {
                     }
                 }
                 Ok(None) => break,
-                Err(ClientError::Call(error)) => return Err(error),
+                Err(KeeperClientError::Call(error)) => return Err(error),
                 Err(_) => return Ok(Some(ForegroundEnd::KeeperLost)),
             }
         }
         while let Some(news) = self.output.next() {
             match news {
-                OutputEvent::Closed(stream) => self.send(Request::CloseOutput(stream)),
+                OutputEvent::Closed(stream) => self.send(KeeperRequest::CloseOutput(stream)),
                 OutputEvent::Trouble(text) => self.tell(&text),
                 OutputEvent::Done => {}
             }
@@ -240,7 +243,7 @@ impl<'a> ForegroundSession<'a> {
             PollFd::new(&self.keeper, to_keeper),
             PollFd::new(&self.output, PollFlags::IN),
         ];
-        if self.input.as_ref().is_some_and(Input::wants_more) {
+        if self.input.as_ref().is_some_and(TypedInput::wants_more) {
             fds.push(PollFd::new(&stdin, PollFlags::IN));
         }
         let moments = [self.stop_at, self.size_at, self.notice_at];
@@ -252,7 +255,7 @@ impl<'a> ForegroundSession<'a> {
         let now = Instant::now();
         if self.stop_at.is_some_and(|at| at <= now) {
             self.stop_at = None;
-            self.send(Request::Stop { grace: None });
+            self.send(KeeperRequest::Stop { grace: None });
         }
         if self.size_at.is_some_and(|at| at <= now) {
             self.size_at = None;
@@ -266,7 +269,7 @@ impl<'a> ForegroundSession<'a> {
 
     fn give_size(&mut self) {
         if let Some(size) = size().filter(|_| self.sized) {
-            self.send(Request::Resize(size));
+            self.send(KeeperRequest::Resize(size));
         }
     }
 
@@ -300,7 +303,7 @@ impl<'a> ForegroundSession<'a> {
         if now {
             self.stop_at = None;
             self.notice_at = None;
-            self.send(Request::Kill);
+            self.send(KeeperRequest::Kill);
         } else {
             // By the daemon, so that it is on record who wanted it. If there is none, without it.
             self.stop_at.get_or_insert_with(|| Instant::now() + PASS_ON);
@@ -332,9 +335,9 @@ impl<'a> ForegroundSession<'a> {
                 self.redraw();
             }
             (None, ForegroundRole::Owner(_)) => {
-                self.send(Request::Signal(Signal::STOP.as_raw()));
+                self.send(KeeperRequest::Signal(Signal::STOP.as_raw()));
                 take_default(tstp);
-                self.send(Request::Signal(Signal::CONT.as_raw()));
+                self.send(KeeperRequest::Signal(Signal::CONT.as_raw()));
             }
             (None, ForegroundRole::Viewer) => take_default(tstp),
         }
@@ -379,7 +382,7 @@ impl<'a> ForegroundSession<'a> {
                 input.add(&bytes);
                 self.flush();
                 if let ForegroundRole::Owner(_) = self.part {
-                    self.send(Request::Untether);
+                    self.send(KeeperRequest::Untether);
                 }
                 // It would end with us if that word were left with us.
                 let told = self.say_all(Instant::now() + LAST_WORD)?;
@@ -401,26 +404,26 @@ impl<'a> ForegroundSession<'a> {
 
     // The keeper.
 
-    fn heard(&mut self, report: Report) -> Option<ForegroundEnd> {
+    fn heard(&mut self, report: KeeperReport) -> Option<ForegroundEnd> {
         match report {
-            Report::Grown(_) => self.output.more(),
-            Report::Gone(outcome) => return Some(ForegroundEnd::Gone(Box::new(outcome))),
-            Report::StillAlive(survivors) => match self.part {
+            KeeperReport::Grown(_) => self.output.more(),
+            KeeperReport::Gone(outcome) => return Some(ForegroundEnd::Gone(Box::new(outcome))),
+            KeeperReport::StillAlive(survivors) => match self.part {
                 ForegroundRole::Owner(_) => return Some(ForegroundEnd::StillAlive(survivors)),
                 ForegroundRole::Viewer => {
                     let list = survivors.iter().map(ToString::to_string).collect::<Vec<_>>();
                     self.tell(&format!("still alive, in spite of KILL: {}", list.join(", ")));
                 }
             },
-            Report::Ending => self.stop_at = None,
-            Report::LeftBehind(members) => self.tell(&left_behind(&members)),
-            Report::Trouble(text) => self.tell(&format!("the keeper has trouble: {text}")),
-            Report::InputTaken(bytes) => {
+            KeeperReport::Ending => self.stop_at = None,
+            KeeperReport::LeftBehind(members) => self.tell(&left_behind(&members)),
+            KeeperReport::Trouble(text) => self.tell(&format!("the keeper has trouble: {text}")),
+            KeeperReport::InputTaken(bytes) => {
                 if let Some(input) = &mut self.input {
                     input.taken(bytes);
                 }
             }
-            Report::Refused(why) => {
+            KeeperReport::Refused(why) => {
                 if let Some(input) = &mut self.input {
                     input.refused();
                 }
@@ -432,7 +435,7 @@ impl<'a> ForegroundSession<'a> {
     }
 
     /// To be sent after what waits already.
-    fn send(&mut self, request: Request) {
+    fn send(&mut self, request: KeeperRequest) {
         self.outbox.push_back(request);
         self.flush();
     }
@@ -450,7 +453,7 @@ impl<'a> ForegroundSession<'a> {
     fn flush(&mut self) {
         while let Some(request) = self.outbox.front() {
             match self.keeper.send(request) {
-                Err(ClientError::Full) => return,
+                Err(KeeperClientError::Full) => return,
                 // That it is gone is heard, with its last words, where reports are.
                 Ok(()) | Err(_) => drop(self.outbox.pop_front()),
             }
@@ -459,7 +462,7 @@ impl<'a> ForegroundSession<'a> {
             && let Some(request) = input.next()
         {
             match self.keeper.send(&request) {
-                Err(ClientError::Full) => {
+                Err(KeeperClientError::Full) => {
                     // It waits in the outbox now, so that we wait for room.
                     input.sent(&request);
                     self.outbox.push_back(request);
@@ -479,7 +482,7 @@ pub(crate) fn tell(text: &str, raw: bool) {
     if raw { say(&format!("{}\r", text.replace('\n', "\r\n"))) } else { say(text) }
 }
 
-fn left_behind(members: &[Member]) -> String {
+fn left_behind(members: &[PenProcess]) -> String {
     let list = members.iter().map(|m| format!("{} ({})", m.pid, m.name)).collect::<Vec<_>>();
     format!("ending what the agent left behind: {}", list.join(", "))
 }

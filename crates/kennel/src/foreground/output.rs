@@ -8,8 +8,8 @@ use std::sync::mpsc::{self, Receiver, Sender, TryRecvError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use kennel_keeper::attach::{Tracker, screen_of};
-use kennel_keeper::journal::{Item, Reader, STDERR, Why};
+use kennel_keeper::attach::{ScreenTracker, screen_of};
+use kennel_keeper::journal::{JournalItem, JournalReader, LossReason, STDERR};
 use rustix::event::{EventfdFlags, PollFd, PollFlags, eventfd};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::io::Errno;
@@ -79,7 +79,7 @@ impl OutputCopier {
             tell: OutputEventSender { news: tell, bell: bell.clone() },
             written: written.clone(),
             leaving: leaving.clone(),
-            tracker: terminal.then(Tracker::default),
+            tracker: terminal.then(ScreenTracker::default),
             closed: [false; 3],
         };
         thread::Builder::new().name("output".into()).spawn(move || copier.run(begin))?;
@@ -176,7 +176,7 @@ struct OutputThread {
     /// The rest is not wanted.
     leaving: Arc<AtomicBool>,
     /// Set if our standard output is a terminal that shows the agent's.
-    tracker: Option<Tracker>,
+    tracker: Option<ScreenTracker>,
     /// Streams of ours that nobody reads.
     closed: [bool; 3],
 }
@@ -193,7 +193,7 @@ impl OutputThread {
     }
 
     fn copy(&mut self, begin: OutputStart) -> io::Result<()> {
-        let mut reader = Reader::open(&self.journal)?;
+        let mut reader = JournalReader::open(&self.journal)?;
         match begin {
             OutputStart::Start => {}
             OutputStart::Tail(lines) => reader.seek_tail(lines)?,
@@ -221,20 +221,20 @@ impl OutputThread {
         command
     }
 
-    fn drain(&mut self, reader: &mut Reader) -> io::Result<()> {
+    fn drain(&mut self, reader: &mut JournalReader) -> io::Result<()> {
         loop {
             match reader.next()? {
-                Item::Data { stream, data, .. } => {
+                JournalItem::Data { stream, data, .. } => {
                     let ours = if stream == STDERR { 2 } else { 1 };
                     if let Some(tracker) = self.tracker.as_mut().filter(|_| ours == 1) {
                         tracker.look(data);
                     }
                     self.write(ours, data);
                 }
-                Item::Gap { lost, why, .. } => {
+                JournalItem::Gap { lost, why, .. } => {
                     self.tell.tell(OutputEvent::Trouble(missing(lost, why)))
                 }
-                Item::End => return Ok(()),
+                JournalItem::End => return Ok(()),
             }
             // Whoever wants to leave does not wait for the rest of a flood.
             if self.leaving.load(Ordering::Relaxed) {
@@ -244,7 +244,7 @@ impl OutputThread {
     }
 
     /// Shows what is on the agent's screen.
-    fn replay(&mut self, reader: &mut Reader) -> io::Result<()> {
+    fn replay(&mut self, reader: &mut JournalReader) -> io::Result<()> {
         let (shown, tracker) = screen_of(reader)?;
         self.write(1, &shown);
         if let Some(ours) = &mut self.tracker {
@@ -272,7 +272,7 @@ impl OutputThread {
 }
 
 /// What is missing in the output, for people.
-pub(crate) fn missing(lost: Option<u64>, why: Why) -> String {
+pub(crate) fn missing(lost: Option<u64>, why: LossReason) -> String {
     match lost {
         Some(1) => format!("1 byte of output is missing here: {why}"),
         Some(lost) => format!("{lost} bytes of output are missing here: {why}"),

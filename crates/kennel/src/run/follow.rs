@@ -4,7 +4,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use anyhow::Context;
-use kennel_keeper::protocol::{Outcome, Role};
+use kennel_keeper::protocol::{Outcome, PeerRole};
 use kennel_types::{Phase, SessionView};
 use rustix::event::{PollFd, PollFlags};
 
@@ -37,7 +37,7 @@ pub(super) fn conduct(
     signals: &Signals,
 ) -> Result<u8, CommandError> {
     let folder = Path::new(&session.folder);
-    let keeper = foreground::reach(folder, Role::Owner).context("can't reach the keeper")?;
+    let keeper = foreground::reach(folder, PeerRole::Owner).context("can't reach the keeper")?;
     let start = |shown| {
         OutputCopier::start(folder, OutputStart::Start, shown).map_err(CommandError::internal)
     };

@@ -1,7 +1,7 @@
 //! `kennel adopt`: a process that a user started becomes a session that is followed.
 
 use clap::Args;
-use kennel_sys::identity::Identity;
+use kennel_sys::identity::ProcessIdentity;
 use kennel_sys::pidfd;
 use kennel_types::Title;
 use kennel_types::api::{AdoptAnswer, AdoptRequest};
@@ -93,7 +93,7 @@ fn ask(daemon: &DaemonClient, request: &AdoptRequest) -> Result<AdoptAnswer, Com
 }
 
 /// The process that has this number now.
-fn named(pid: i32) -> Result<Identity, CommandError> {
+fn named(pid: i32) -> Result<ProcessIdentity, CommandError> {
     look(pid)?.ok_or_else(|| {
         CommandError::because(
             exit_code::REFUSED,
@@ -103,7 +103,7 @@ fn named(pid: i32) -> Result<Identity, CommandError> {
 }
 
 /// The process that called us, which is still there when we have a handle on it: then its number is its own.
-fn parent() -> Result<Identity, CommandError> {
+fn parent() -> Result<ProcessIdentity, CommandError> {
     let pid = rustix::process::getppid().map_or(0, |pid| pid.as_raw_pid());
     let found = if pid > 1 { look(pid)? } else { None };
     let still = rustix::process::getppid().is_some_and(|now| now.as_raw_pid() == pid);
@@ -113,9 +113,9 @@ fn parent() -> Result<Identity, CommandError> {
     })
 }
 
-fn look(pid: i32) -> Result<Option<Identity>, CommandError> {
+fn look(pid: i32) -> Result<Option<ProcessIdentity>, CommandError> {
     let Some(handle) = pidfd::open(pid).map_err(CommandError::internal)? else { return Ok(None) };
-    match Identity::new(handle.as_fd(), pid) {
+    match ProcessIdentity::new(handle.as_fd(), pid) {
         Ok(identity) => Ok(Some(identity)),
         Err(error) if error.raw_os_error() == Some(rustix::io::Errno::SRCH.raw_os_error()) => {
             Ok(None)

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use anyhow::Context;
 use clap::Args;
-use kennel_keeper::protocol::Role;
+use kennel_keeper::protocol::PeerRole;
 use kennel_types::{Phase, SessionView};
 use rustix::termios::isatty;
 
@@ -48,7 +48,8 @@ pub(crate) fn attach(home: &Home, args: &AttachArgs) -> Result<u8, CommandError>
     refuse_terminal(&session, "it can't be attached to").map_err(unknown)?;
     refuse_other_input(&session, args.read_only)?;
     let folder = Path::new(&session.folder);
-    let Some(keeper) = foreground::reach(folder, Role::Client).context("can't reach the keeper")?
+    let Some(keeper) =
+        foreground::reach(folder, PeerRole::Client).context("can't reach the keeper")?
     else {
         return Err(unknown(not_running(&session)));
     };

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use std::time::Duration;
 
 use clap::Args;
-use kennel_pen::Identity;
+use kennel_pen::ProcessIdentity;
 use kennel_types::api::{InspectView, MemberView};
 use kennel_types::{
     OwedKind, Phase, Readiness, ReadyState, RelaunchState, Restart, SessionSpec, SessionView,
@@ -265,7 +265,8 @@ fn members(page: &mut Page, view: &InspectView) {
 
 /// Which process exactly, for people.
 fn agent(identity: Option<&str>) -> String {
-    let known = identity.and_then(Identity::parse).map(|identity| format!("pid {}", identity.pid));
+    let known =
+        identity.and_then(ProcessIdentity::parse).map(|identity| format!("pid {}", identity.pid));
     known.unwrap_or_else(|| sanitize(identity.unwrap_or("-")))
 }
 

@@ -6,9 +6,9 @@ use std::time::{Duration, Instant};
 
 use anyhow::Context;
 use clap::{Args, ValueEnum};
-use kennel_keeper::journal::{Item, Reader, STDERR, STDOUT};
-use kennel_keeper::protocol::{Report, Role};
-use kennel_keeper::{ClientError, KeeperClient};
+use kennel_keeper::journal::{JournalItem, JournalReader, STDERR, STDOUT};
+use kennel_keeper::protocol::{KeeperReport, PeerRole};
+use kennel_keeper::{KeeperClient, KeeperClientError};
 use kennel_types::api::Text;
 use kennel_types::{Phase, SessionView};
 use rustix::event::{PollFd, PollFlags};
@@ -19,7 +19,7 @@ use super::refuse_terminal;
 use crate::command_error::{CommandError, say};
 use crate::connect::{DaemonClient, StartDaemon};
 use crate::exit_code;
-use crate::foreground::{self, Mute, Signals, Tracker, missing};
+use crate::foreground::{self, QueryFilter, ScreenTracker, Signals, missing};
 use crate::home::Home;
 use crate::print::{self, unprintable};
 use crate::quantity::parse_session;
@@ -98,7 +98,8 @@ pub(crate) fn logs(home: &Home, args: &LogsArgs) -> Result<u8, CommandError> {
     let folder = Path::new(&session.folder);
     // Before the first look, so that nothing that is printed meanwhile goes unnoticed.
     let keeper = if args.follow { find_keeper(&daemon, &session)? } else { None };
-    let mut reader = Reader::open(&folder.join("journal")).context("can't read the output")?;
+    let mut reader =
+        JournalReader::open(&folder.join("journal")).context("can't read the output")?;
     find_beginning(&mut reader, args).context("can't read the output")?;
     let mut printer = LogPrinter::new(args, session.spec.terminal.is_some());
     // Whoever is tired of it must find the terminal as it was.
@@ -121,7 +122,8 @@ fn find_keeper(
     let folder = Path::new(&session.folder);
     let mut phase = session.phase;
     loop {
-        let keeper = foreground::reach(folder, Role::Client).context("can't reach the keeper")?;
+        let keeper =
+            foreground::reach(folder, PeerRole::Client).context("can't reach the keeper")?;
         if keeper.is_some() || !matches!(phase, Phase::Reserved | Phase::Launching) {
             return Ok(keeper);
         }
@@ -134,7 +136,7 @@ fn find_keeper(
 /// Prints what comes, until the keeper has gone; or until a signal, which it gives, wants us to end.
 fn follow(
     keeper: &KeeperClient,
-    reader: &mut Reader,
+    reader: &mut JournalReader,
     printer: &mut LogPrinter,
     signals: Option<&Signals>,
 ) -> Result<Option<i32>, CommandError> {
@@ -145,8 +147,8 @@ fn follow(
             return Ok(Some(signal));
         }
         match keeper.receive() {
-            Ok(Some((Report::Grown(_), _))) => printer.drain(reader)?,
-            Ok(Some((Report::Gone(_), _))) | Err(ClientError::Closed) => {
+            Ok(Some((KeeperReport::Grown(_), _))) => printer.drain(reader)?,
+            Ok(Some((KeeperReport::Gone(_), _))) | Err(KeeperClientError::Closed) => {
                 return printer.drain(reader).map(|()| None);
             }
             Ok(Some(_)) => {}
@@ -161,7 +163,7 @@ fn follow(
 }
 
 /// Goes to the later of the two places that were asked for.
-fn find_beginning(reader: &mut Reader, args: &LogsArgs) -> io::Result<()> {
+fn find_beginning(reader: &mut JournalReader, args: &LogsArgs) -> io::Result<()> {
     let mut from = None;
     if let Some(since) = args.since {
         reader.seek_since(since)?;
@@ -202,9 +204,9 @@ struct LogPrinter {
     timestamps: bool,
     json: bool,
     /// Set if it comes from a terminal and goes to one.
-    mute: Option<Mute>,
+    mute: Option<QueryFilter>,
     /// The modes that it has brought our terminal into.
-    tracker: Tracker,
+    tracker: ScreenTracker,
     /// Whether the next byte begins a line, for output and errors.
     at_line_start: [bool; 2],
 }
@@ -216,21 +218,21 @@ impl LogPrinter {
             stream: args.stream,
             timestamps: args.timestamps,
             json: args.json,
-            mute: shown.then(Mute::default),
-            tracker: Tracker::default(),
+            mute: shown.then(QueryFilter::default),
+            tracker: ScreenTracker::default(),
             at_line_start: [true; 2],
         }
     }
 
-    fn drain(&mut self, reader: &mut Reader) -> Result<(), CommandError> {
+    fn drain(&mut self, reader: &mut JournalReader) -> Result<(), CommandError> {
         loop {
             match reader.next().context("can't read the output")? {
-                Item::Data { offset, time_ms, stream, data } => {
+                JournalItem::Data { offset, time_ms, stream, data } => {
                     if self.stream.is_none_or(|wanted| wanted.shows(stream)) {
                         self.data(offset, time_ms, stream, data)?;
                     }
                 }
-                Item::Gap { offset, lost, why } => {
+                JournalItem::Gap { offset, lost, why } => {
                     let text = missing(lost, why);
                     if self.json {
                         print::json_line(&LogGap { offset, lost, why: text })?;
@@ -238,7 +240,7 @@ impl LogPrinter {
                         say(&text);
                     }
                 }
-                Item::End => return Ok(()),
+                JournalItem::End => return Ok(()),
             }
         }
     }
@@ -302,10 +304,10 @@ impl LogPrinter {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use kennel_keeper::journal::{TERMINAL, Writer};
+    use kennel_keeper::journal::{JournalWriter, TERMINAL};
 
-    fn journal(folder: &Path) -> Reader {
-        let mut writer = Writer::create(folder, 1 << 20).unwrap();
+    fn journal(folder: &Path) -> JournalReader {
+        let mut writer = JournalWriter::create(folder, 1 << 20).unwrap();
         let pieces: [(u8, &[u8]); 5] = [
             (STDOUT, b"one\ntw"),
             (STDERR, b"bad\n"),
@@ -316,18 +318,18 @@ mod tests {
         for (at, (stream, data)) in pieces.into_iter().enumerate() {
             let _kept = writer.append(stream, 1000 * at as u64, data);
         }
-        Reader::open(folder).unwrap()
+        JournalReader::open(folder).unwrap()
     }
 
-    fn rest(reader: &mut Reader, stream: StreamChoice) -> String {
+    fn rest(reader: &mut JournalReader, stream: StreamChoice) -> String {
         let mut text = String::new();
         loop {
             match reader.next().unwrap() {
-                Item::Data { stream: from, data, .. } if stream.shows(from) => {
+                JournalItem::Data { stream: from, data, .. } if stream.shows(from) => {
                     text += std::str::from_utf8(data).unwrap();
                 }
-                Item::Data { .. } | Item::Gap { .. } => {}
-                Item::End => return text,
+                JournalItem::Data { .. } | JournalItem::Gap { .. } => {}
+                JournalItem::End => return text,
             }
         }
     }
@@ -356,7 +358,7 @@ mod tests {
             timestamps: true,
             json: false,
             mute: None,
-            tracker: Tracker::default(),
+            tracker: ScreenTracker::default(),
             at_line_start: [true; 2],
         };
         let mut stamp = |ms, stream, data: &str| {

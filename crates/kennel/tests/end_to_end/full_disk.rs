@@ -1,6 +1,6 @@
 //! With a full disk, sessions continue, lost output is marked, and missing records are reported.
 
-use kennel_keeper::journal::Why;
+use kennel_keeper::journal::LossReason;
 use kennel_testing::{Pen, Scene, SmallDisk, Who, eventually, signal};
 
 use crate::journal::Journal;
@@ -64,7 +64,7 @@ fn a_full_disk_costs_output_and_the_loss_is_marked() {
     eventually("writing works again", || journal().text.ends_with("after\n"));
     let journal = journal();
     assert!(journal.text.starts_with("before\n"), "{:?}", &journal.text[..20]);
-    assert!(journal.gaps.contains(&Why::DiskFull), "{:?}", journal.gaps);
+    assert!(journal.gaps.contains(&LossReason::DiskFull), "{:?}", journal.gaps);
     let logs = scene.call(&["logs", "x"]);
     assert!(logs.stderr.contains("the disk was full"), "{}", logs.stderr);
     scene.call_ok(&["stop", "x"]);

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use kennel_keeper::journal::{Item, Reader, Why};
+use kennel_keeper::journal::{JournalItem, JournalReader, LossReason};
 
 /// What a journal holds.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -10,7 +10,7 @@ pub(crate) struct Journal {
     /// All data in order.
     pub(crate) text: String,
     /// The gaps, with their reasons.
-    pub(crate) gaps: Vec<Why>,
+    pub(crate) gaps: Vec<LossReason>,
 }
 
 impl Journal {
@@ -18,12 +18,13 @@ impl Journal {
     pub(crate) fn read(folder: &Path) -> Self {
         let mut journal = Self::default();
         let mut bytes = Vec::new();
-        let mut reader = Reader::open(&folder.join("journal")).expect("the journal can be read");
+        let mut reader =
+            JournalReader::open(&folder.join("journal")).expect("the journal can be read");
         loop {
             match reader.next().expect("the journal can be read") {
-                Item::Data { data, .. } => bytes.extend_from_slice(data),
-                Item::Gap { why, .. } => journal.gaps.push(why),
-                Item::End => break,
+                JournalItem::Data { data, .. } => bytes.extend_from_slice(data),
+                JournalItem::Gap { why, .. } => journal.gaps.push(why),
+                JournalItem::End => break,
             }
         }
         journal.text = String::from_utf8(bytes).expect("the agent prints text");

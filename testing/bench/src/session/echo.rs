@@ -4,7 +4,7 @@
 use std::time::{Duration, Instant};
 
 use anyhow::Result;
-use kennel_keeper::protocol::{Report, Request};
+use kennel_keeper::protocol::{KeeperReport, KeeperRequest};
 
 use super::home::{Brief, Home, discard_session, start_session};
 use super::http::Client;
@@ -31,9 +31,9 @@ pub(super) fn section(run: &mut Run) -> Result<()> {
     let mut client = home.connect()?;
     let typed = start_session(&mut client, &request::terminal_session(&ECHO)?)?;
     let keeper = Keeper::of(&typed)?;
-    keeper.say(&Request::Follow)?;
+    keeper.say(&KeeperRequest::Follow)?;
     // The first line says that the terminal is as it should be.
-    keeper.hear(|report| matches!(report, Report::Grown(_)).then_some(()))?;
+    keeper.hear(|report| matches!(report, KeeperReport::Grown(_)).then_some(()))?;
     let floods = [("64 KiB writes", 64 << 10), ("80-byte lines", 80)]
         .map(|(name, chunk)| Ok::<_, anyhow::Error>((name, Flood::start(&home, chunk)?)));
     let mut contenders: Vec<Box<dyn Contender + '_>> =
@@ -108,8 +108,8 @@ impl Contender for Typing<'_> {
 
     fn round(&mut self) -> Result<u64> {
         let begun = Instant::now();
-        self.keeper.say(&Request::Input(b"x".to_vec()))?;
-        self.keeper.hear(|report| matches!(report, Report::Grown(_)).then_some(()))?;
+        self.keeper.say(&KeeperRequest::Input(b"x".to_vec()))?;
+        self.keeper.hear(|report| matches!(report, KeeperReport::Grown(_)).then_some(()))?;
         let took = begun.elapsed();
         std::thread::sleep(PAUSE);
         Ok(nanoseconds(took))

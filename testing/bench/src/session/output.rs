@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, ensure};
 use kennel_keeper::KeeperClient;
-use kennel_keeper::protocol::{Report, Request, Role, State, VERSION};
+use kennel_keeper::protocol::{KeeperReport, KeeperRequest, KeeperState, PeerRole, VERSION};
 use rustix::process::{Pid, WaitId, WaitIdOptions, waitid};
 
 use super::home::{Brief, Home, LONG, discard_session, start_session, wait_readable};
@@ -92,20 +92,20 @@ pub(super) struct Keeper {
 impl Keeper {
     pub(super) fn of(session: &Brief) -> Result<Self> {
         let mut keeper = Self { client: KeeperClient::connect(&session.folder)?, pid: 0 };
-        keeper.say(&Request::Hello { version: VERSION, role: Role::Client })?;
+        keeper.say(&KeeperRequest::Hello { version: VERSION, role: PeerRole::Client })?;
         keeper.pid = keeper.hear(|report| match report {
-            Report::Hello { pid, .. } => Some(pid),
+            KeeperReport::Hello { pid, .. } => Some(pid),
             _ => None,
         })?;
         Ok(keeper)
     }
 
-    pub(super) fn say(&self, request: &Request) -> Result<()> {
+    pub(super) fn say(&self, request: &KeeperRequest) -> Result<()> {
         Ok(self.client.send(request)?)
     }
 
     /// Waits for the report in which `pick` finds an answer.
-    pub(super) fn hear<T>(&self, mut pick: impl FnMut(Report) -> Option<T>) -> Result<T> {
+    pub(super) fn hear<T>(&self, mut pick: impl FnMut(KeeperReport) -> Option<T>) -> Result<T> {
         let deadline = Instant::now() + LONG;
         loop {
             match self.client.receive()? {
@@ -119,10 +119,10 @@ impl Keeper {
         }
     }
 
-    fn state(&self) -> Result<State> {
-        self.say(&Request::Status)?;
+    fn state(&self) -> Result<KeeperState> {
+        self.say(&KeeperRequest::Status)?;
         self.hear(|report| match report {
-            Report::State(state) => Some(*state),
+            KeeperReport::State(state) => Some(*state),
             _ => None,
         })
     }

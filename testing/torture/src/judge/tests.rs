@@ -223,7 +223,7 @@ fn lost_output_is_seen() {
     world.assert_wrong("no gap is marked");
     world.output().numbers = vec![0, 1];
     world.assert_wrong("2 of 3 lines are there");
-    world.output().gaps = vec![Why::DiskFull];
+    world.output().gaps = vec![LossReason::DiskFull];
     world.assert_wrong("a gap in its output that nothing made");
     world.deeds.blows.disk = true;
     world.assert_sound();

@@ -3,7 +3,7 @@
 use std::io;
 
 use kennel_agents::{Doing, Happening, Reader as Words};
-use kennel_keeper::journal::{Item, Reader};
+use kennel_keeper::journal::{JournalItem, JournalReader};
 use kennel_types::SessionView;
 
 use super::super::sse;
@@ -15,7 +15,7 @@ const PIECE: usize = 64 * 1024;
 
 /// See the module.
 pub(super) struct Telling {
-    journal: Reader,
+    journal: JournalReader,
     words: Option<Words>,
     told: Made,
 }
@@ -53,9 +53,9 @@ impl Telling {
         while told.events.len() < PIECE {
             let item = journal.next()?;
             match item {
-                Item::Data { offset, data, .. } => told.come_to(offset + data.len() as u64),
-                Item::Gap { offset, lost, .. } => told.come_to(offset + lost.unwrap_or(0)),
-                Item::End => return Ok(Left::NothingNow),
+                JournalItem::Data { offset, data, .. } => told.come_to(offset + data.len() as u64),
+                JournalItem::Gap { offset, lost, .. } => told.come_to(offset + lost.unwrap_or(0)),
+                JournalItem::End => return Ok(Left::NothingNow),
             }
             transcript::hand_on(&item, words, &mut |happening| told.tell(&happening));
         }

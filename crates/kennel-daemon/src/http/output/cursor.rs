@@ -3,7 +3,7 @@
 use std::io;
 use std::path::Path;
 
-use kennel_keeper::journal::{Item, Reader};
+use kennel_keeper::journal::{JournalItem, JournalReader};
 
 use super::mark::Place;
 use super::record::{Piece, Teller};
@@ -15,7 +15,7 @@ const PIECE: usize = 64 * 1024;
 /// See the module.
 #[derive(Debug)]
 pub(super) struct Cursor {
-    reader: Reader,
+    reader: JournalReader,
     pub(super) teller: Teller,
     streams: Streams,
     to: Option<u64>,
@@ -43,7 +43,7 @@ impl Cursor {
         resume: Option<Place>,
         teller: Teller,
     ) -> io::Result<Self> {
-        let mut reader = Reader::open(journal)?;
+        let mut reader = JournalReader::open(journal)?;
         let mut gap_told = None;
         match resume {
             Some(Place::Offset(offset)) => reader.seek(offset)?,
@@ -72,7 +72,7 @@ impl Cursor {
                 return Ok(Left::Nothing);
             }
             match reader.next()? {
-                Item::Data { offset, time_ms, stream, data } => {
+                JournalItem::Data { offset, time_ms, stream, data } => {
                     *gap_told = None;
                     let wanted = to.map_or(u64::MAX, |to| to.saturating_sub(offset));
                     let wanted = usize::try_from(wanted).unwrap_or(usize::MAX).min(data.len());
@@ -81,11 +81,11 @@ impl Cursor {
                         teller.output(&Piece { offset, time_ms, stream, data });
                     }
                 }
-                Item::Gap { offset, .. } if *gap_told == Some(offset) => {}
-                Item::Gap { offset, lost, why } => {
+                JournalItem::Gap { offset, .. } if *gap_told == Some(offset) => {}
+                JournalItem::Gap { offset, lost, why } => {
                     teller.gap(offset, lost, why, reader.position());
                 }
-                Item::End => {
+                JournalItem::End => {
                     teller.nothing_follows();
                     return Ok(Left::NothingNow);
                 }
@@ -96,7 +96,7 @@ impl Cursor {
 }
 
 /// The later of the two places that were asked for.
-fn find_beginning(reader: &mut Reader, wish: &Wish) -> io::Result<()> {
+fn find_beginning(reader: &mut JournalReader, wish: &Wish) -> io::Result<()> {
     if let Some(lines) = wish.tail {
         match wish.stream {
             Streams::Both => reader.seek_tail(lines)?,
@@ -111,14 +111,14 @@ fn find_beginning(reader: &mut Reader, wish: &Wish) -> io::Result<()> {
 
 #[cfg(test)]
 mod tests {
-    use kennel_keeper::journal::{STDERR, STDOUT, Writer};
+    use kennel_keeper::journal::{JournalWriter, STDERR, STDOUT};
 
     use super::super::wish::Form;
     use super::*;
 
     fn journal() -> tempfile::TempDir {
         let folder = tempfile::tempdir().unwrap();
-        let mut writer = Writer::create(folder.path(), 1 << 20).unwrap();
+        let mut writer = JournalWriter::create(folder.path(), 1 << 20).unwrap();
         let pieces: [(u8, &[u8]); 3] =
             [(STDOUT, b"one\ntwo\n"), (STDERR, b"bad\n"), (STDOUT, b"three\n")];
         for (stream, data) in pieces {

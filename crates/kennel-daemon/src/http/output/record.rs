@@ -1,6 +1,6 @@
 //! Output as it is told: bytes, lines of JSON, or events.
 
-use kennel_keeper::journal::{STDERR, STDOUT, Why};
+use kennel_keeper::journal::{LossReason, STDERR, STDOUT};
 use kennel_types::{Exit, Reason, SessionView};
 use serde::Serialize;
 
@@ -160,7 +160,7 @@ impl Teller {
     }
 
     /// Tells that output is missing; `next` is where it goes on.
-    pub(super) fn gap(&mut self, offset: u64, lost: Option<u64>, why: Why, next: u64) {
+    pub(super) fn gap(&mut self, offset: u64, lost: Option<u64>, why: LossReason, next: u64) {
         self.nothing_follows();
         let place = if next > offset { Place::Offset(next) } else { Place::AfterGap(next) };
         let (why, text) = (why.name(), why.to_string());
@@ -239,15 +239,15 @@ mod tests {
         };
         assert_eq!(id(&|teller| teller.output(&piece(5, STDOUT, b"ab\xe2"))), "id: x:7");
         assert_eq!(id(&|teller| teller.nothing_follows()), "id: x:8");
-        assert_eq!(id(&|teller| teller.gap(8, Some(4), Why::Dropped, 12)), "id: x:12");
-        assert_eq!(id(&|teller| teller.gap(12, None, Why::KeeperDied, 12)), "id: x:12+");
+        assert_eq!(id(&|teller| teller.gap(8, Some(4), LossReason::Dropped, 12)), "id: x:12");
+        assert_eq!(id(&|teller| teller.gap(12, None, LossReason::KeeperDied, 12)), "id: x:12+");
     }
 
     #[test]
     fn raw_is_the_bytes_alone() {
         let mut teller = Teller::new("x".into(), Form::Raw);
         teller.output(&piece(0, STDOUT, b"\xff\n"));
-        teller.gap(2, None, Why::Damaged, 2);
+        teller.gap(2, None, LossReason::Damaged, 2);
         teller.output(&piece(2, STDERR, b"e"));
         assert_eq!(teller.take(), b"\xff\ne");
     }

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use axum::extract::ws::{Message, WebSocket};
 use kennel_keeper::attach::screen_of;
-use kennel_keeper::journal::{Item, Reader, Why};
+use kennel_keeper::journal::{JournalItem, JournalReader, LossReason};
 use kennel_pen::Size;
 use kennel_types::SessionView;
 use tokio::sync::watch;
@@ -40,7 +40,7 @@ pub(super) struct Seat {
     pulse: watch::Receiver<Pulse>,
     typist: Typist,
     /// None while it is read.
-    reader: Option<Reader>,
+    reader: Option<JournalReader>,
     ping_at: Instant,
     heard_at: Instant,
 }
@@ -49,7 +49,7 @@ pub(super) struct Seat {
 #[derive(Debug)]
 enum Piece {
     Bytes(Vec<u8>),
-    Gap { offset: u64, lost: Option<u64>, why: Why },
+    Gap { offset: u64, lost: Option<u64>, why: LossReason },
 }
 
 /// Whether there is more to read now.
@@ -126,7 +126,7 @@ impl Seat {
         let terminal = self.view.spec.terminal.is_some();
         let Manner { from, replay, tail, read_only, .. } = self.manner;
         let opened = on_disk(&self.api, move || {
-            let mut reader = Reader::open(&journal)?;
+            let mut reader = JournalReader::open(&journal)?;
             let mut shown = Vec::new();
             match (from, tail, replay) {
                 (Some(from), ..) => reader.seek(from)?,
@@ -256,7 +256,7 @@ fn unreadable(error: io::Error) -> Closing {
 }
 
 /// Reads some. Blocks on the disk.
-fn read(reader: &mut Reader) -> io::Result<(Vec<Piece>, Left)> {
+fn read(reader: &mut JournalReader) -> io::Result<(Vec<Piece>, Left)> {
     let (mut pieces, mut bytes) = (Vec::new(), Vec::new());
     let put = |pieces: &mut Vec<Piece>, bytes: &mut Vec<u8>| {
         if !bytes.is_empty() {
@@ -268,12 +268,12 @@ fn read(reader: &mut Reader) -> io::Result<(Vec<Piece>, Left)> {
             break Left::More;
         }
         match reader.next()? {
-            Item::Data { data, .. } => bytes.extend(data),
-            Item::Gap { offset, lost, why } => {
+            JournalItem::Data { data, .. } => bytes.extend(data),
+            JournalItem::Gap { offset, lost, why } => {
                 put(&mut pieces, &mut bytes);
                 pieces.push(Piece::Gap { offset, lost, why });
             }
-            Item::End => break Left::NothingNow,
+            JournalItem::End => break Left::NothingNow,
         }
     };
     put(&mut pieces, &mut bytes);

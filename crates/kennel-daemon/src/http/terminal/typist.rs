@@ -3,8 +3,8 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use kennel_keeper::attach::Input;
-use kennel_keeper::protocol::{Report, Request, Role};
+use kennel_keeper::attach::TypedInput;
+use kennel_keeper::protocol::{KeeperReport, KeeperRequest, PeerRole};
 use kennel_pen::Size;
 use kennel_types::SessionView;
 use tokio::time::{Instant, sleep_until, timeout};
@@ -26,7 +26,7 @@ pub(super) struct Typist {
     read_only: bool,
     /// From the first word on: who only looks on needs none, and a keeper has few places.
     keeper: Option<KeeperConnection>,
-    input: Input,
+    input: TypedInput,
     /// Whether the size was told before.
     sized: bool,
     /// The true size, and when to tell it.
@@ -51,7 +51,7 @@ impl Typist {
             open: terminal || view.spec.stdin,
             read_only,
             keeper: None,
-            input: Input::default(),
+            input: TypedInput::default(),
             sized: false,
             size_at: None,
         }
@@ -72,7 +72,7 @@ impl Typist {
     /// There is no more input: what a terminal has for it is a key.
     pub(super) async fn end(&mut self) -> Result<(), String> {
         self.may_type()?;
-        self.say(&Request::CloseInput).await
+        self.say(&KeeperRequest::CloseInput).await
     }
 
     fn may_type(&self) -> Result<(), String> {
@@ -94,17 +94,17 @@ impl Typist {
         let Size { rows, columns } = size;
         if std::mem::replace(&mut self.sized, true) {
             self.size_at = None;
-            return self.say(&Request::Resize(size)).await;
+            return self.say(&KeeperRequest::Resize(size)).await;
         }
         self.size_at = Some((Instant::now() + JIGGLE, size));
         let other = if rows > 1 { rows - 1 } else { rows + 1 };
-        self.say(&Request::Resize(Size { rows: other, columns })).await
+        self.say(&KeeperRequest::Resize(Size { rows: other, columns })).await
     }
 
     /// Sends what may be sent now.
     pub(super) async fn go_on(&mut self) -> Result<(), String> {
         if let Some((_, size)) = self.size_at.take_if(|(at, _)| *at <= Instant::now()) {
-            self.say(&Request::Resize(size)).await?;
+            self.say(&KeeperRequest::Resize(size)).await?;
         }
         while let Some(request) = self.input.next() {
             if let Err(why) = self.say(&request).await {
@@ -132,7 +132,7 @@ impl Typist {
             }
         };
         match heard {
-            Ok(Report::InputTaken(bytes)) => self.input.taken(bytes),
+            Ok(KeeperReport::InputTaken(bytes)) => self.input.taken(bytes),
             Ok(_) => {}
             Err(KeeperRequestError::Refused(why)) => {
                 self.input.refused();
@@ -144,13 +144,13 @@ impl Typist {
         News::MayGoOn
     }
 
-    async fn say(&mut self, request: &Request) -> Result<(), String> {
+    async fn say(&mut self, request: &KeeperRequest) -> Result<(), String> {
         let said = async {
             let keeper = match &mut self.keeper {
                 Some(keeper) => keeper,
                 none => {
                     let keeper = KeeperConnection::begin(&self.folder)?;
-                    drop(keeper.greet(Role::Client).await?);
+                    drop(keeper.greet(PeerRole::Client).await?);
                     none.insert(keeper)
                 }
             };

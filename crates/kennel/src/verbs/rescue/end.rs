@@ -3,9 +3,9 @@
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use kennel_keeper::protocol::{Report, Request};
-use kennel_keeper::{ClientError, KeeperClient};
-use kennel_pen::{Ground, LeftoverEnd};
+use kennel_keeper::protocol::{KeeperReport, KeeperRequest};
+use kennel_keeper::{KeeperClient, KeeperClientError};
+use kennel_pen::{HostSupport, LeftoverEnd};
 use kennel_sys::pidfd;
 use rustix::event::{PollFd, PollFlags};
 use rustix::process::Signal;
@@ -108,18 +108,20 @@ fn by_keeper(folder: &Path) -> ByKeeper {
     {
         let _sent_or_gone = pidfd::send(&keeper, Signal::CONT);
     }
-    let hello = Request::Hello {
+    let hello = KeeperRequest::Hello {
         version: kennel_keeper::protocol::VERSION,
-        role: kennel_keeper::protocol::Role::Client,
+        role: kennel_keeper::protocol::PeerRole::Client,
     };
-    if client.send(&hello).and_then(|()| client.send(&Request::Kill)).is_err() {
+    if client.send(&hello).and_then(|()| client.send(&KeeperRequest::Kill)).is_err() {
         return ByKeeper::NoAnswer;
     }
     let deadline = Instant::now() + KEEPER;
     loop {
         match client.receive() {
-            Ok(Some((Report::Gone(_), _))) | Err(ClientError::Closed) => return ByKeeper::Gone,
-            Ok(Some((Report::StillAlive(survivors), _))) => {
+            Ok(Some((KeeperReport::Gone(_), _))) | Err(KeeperClientError::Closed) => {
+                return ByKeeper::Gone;
+            }
+            Ok(Some((KeeperReport::StillAlive(survivors), _))) => {
                 return ByKeeper::StillAlive(survivors.iter().map(ToString::to_string).collect());
             }
             Ok(Some(_)) => {}
@@ -134,7 +136,7 @@ fn by_keeper(folder: &Path) -> ByKeeper {
 }
 
 fn end_pens(home: &Home, ended: &mut RescueOutcome) {
-    let leftovers = match Ground::leftovers(&home.id) {
+    let leftovers = match HostSupport::leftovers(&home.id) {
         Ok(leftovers) => leftovers,
         Err(error) => return ended.trouble.push(format!("pens: {error}")),
     };

@@ -7,8 +7,10 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use kennel_keeper::KeeperClient;
-use kennel_keeper::protocol::{OUTCOME_FILE, OutcomeFile, Report, Request, Stage, State};
-use kennel_pen::{Ground, PenName};
+use kennel_keeper::protocol::{
+    KeeperReport, KeeperRequest, KeeperState, LaunchStage, OUTCOME_FILE, OutcomeFile,
+};
+use kennel_pen::{HostSupport, PenName};
 use rustix::event::{PollFd, PollFlags};
 use rustix::fs::FlockOperation;
 use serde::Serialize;
@@ -162,7 +164,7 @@ fn look(folder: &Path, home: &Home, trouble: &mut Vec<String>) -> RescuedSession
         let name = kennel_pen::SessionId::parse(&session.id).ok();
         let name = name.map(|session| PenName { home: home.id.clone(), session });
         let pens =
-            name.map(|name| Ground::find_pens(&name).unwrap_or_default()).unwrap_or_default();
+            name.map(|name| HostSupport::find_pens(&name).unwrap_or_default()).unwrap_or_default();
         session.pen = pens.first().map(|path| path.display().to_string());
     }
     session
@@ -192,7 +194,7 @@ fn look_at_lock(path: &Path) -> io::Result<LaunchLockState> {
 }
 
 /// The keeper, by its socket or by what it holds open, and how things are if it answers.
-fn ask_keeper(folder: &Path) -> io::Result<(Option<RescuedKeeper>, Option<State>)> {
+fn ask_keeper(folder: &Path) -> io::Result<(Option<RescuedKeeper>, Option<KeeperState>)> {
     let client = match KeeperClient::connect(folder) {
         Ok(client) => client,
         Err(error)
@@ -207,16 +209,16 @@ fn ask_keeper(folder: &Path) -> io::Result<(Option<RescuedKeeper>, Option<State>
         Err(error) => return Err(error),
     };
     let pid = rustix::net::sockopt::socket_peercred(&client)?.pid.as_raw_pid();
-    let state = client.send(&Request::Status).ok().and_then(|()| await_state(&client));
+    let state = client.send(&KeeperRequest::Status).ok().and_then(|()| await_state(&client));
     let stage = state.as_ref().map(|state| stage(state.stage).to_owned());
     Ok((Some(RescuedKeeper { pid, stage }), state))
 }
 
-fn await_state(client: &KeeperClient) -> Option<State> {
+fn await_state(client: &KeeperClient) -> Option<KeeperState> {
     let deadline = Instant::now() + ANSWER;
     loop {
         match client.receive().ok()? {
-            Some((Report::State(state), _)) => return Some(*state),
+            Some((KeeperReport::State(state), _)) => return Some(*state),
             Some(_) => {}
             None if Instant::now() >= deadline => return None,
             None => poll(&mut [PollFd::new(client, PollFlags::IN)], Some(deadline)).ok()?,
@@ -224,18 +226,18 @@ fn await_state(client: &KeeperClient) -> Option<State> {
     }
 }
 
-fn stage(stage: Stage) -> &'static str {
+fn stage(stage: LaunchStage) -> &'static str {
     match stage {
-        Stage::Waiting => "waits to launch",
-        Stage::Gated => "at the gate",
-        Stage::Running => "running",
-        Stage::Ending => "ending",
-        Stage::Over => "over",
+        LaunchStage::Waiting => "waits to launch",
+        LaunchStage::Gated => "at the gate",
+        LaunchStage::Running => "running",
+        LaunchStage::Ending => "ending",
+        LaunchStage::Over => "over",
     }
 }
 
 fn pens(home: &Home) -> anyhow::Result<Vec<OrphanedPen>> {
-    let leftovers = Ground::leftovers(&home.id)?;
+    let leftovers = HostSupport::leftovers(&home.id)?;
     let pen = |leftover: &kennel_pen::Leftover| OrphanedPen {
         path: leftover.path().display().to_string(),
         session: leftover.name().session.to_string(),

@@ -6,8 +6,8 @@ use std::io;
 use std::path::Path;
 use std::time::Instant;
 
-use kennel_pen::{HOME_COOKIE, HomeId, Identity, SESSION_COOKIE};
-use kennel_sys::identity::{Birth, Stat};
+use kennel_pen::{HOME_COOKIE, HomeId, ProcessIdentity, SESSION_COOKIE};
+use kennel_sys::identity::{Birth, ProcessStat};
 use kennel_sys::pidfd;
 use rustix::event::{PollFd, PollFlags};
 use rustix::fd::{AsFd, OwnedFd};
@@ -36,7 +36,7 @@ pub(super) fn command(pid: i32) -> String {
     let words = text.split(|byte| *byte == 0).filter(|word| !word.is_empty());
     let words = words.map(String::from_utf8_lossy).collect::<Vec<_>>();
     if words.is_empty() {
-        return Stat::read(pid)
+        return ProcessStat::read(pid)
             .ok()
             .flatten()
             .map_or_else(String::new, |stat| format!("({})", stat.name));
@@ -83,9 +83,9 @@ pub(super) fn kill_handle(process: &OwnedFd, deadline: Instant) -> io::Result<Ki
         return Ok(Killed::NotThere);
     }
     match pidfd::send(process, Signal::KILL)? {
-        pidfd::Sent::Gone => return Ok(Killed::NotThere),
-        pidfd::Sent::NotPermitted => return Ok(Killed::NotPermitted),
-        pidfd::Sent::Yes => {}
+        pidfd::SignalDelivery::Gone => return Ok(Killed::NotThere),
+        pidfd::SignalDelivery::NotPermitted => return Ok(Killed::NotPermitted),
+        pidfd::SignalDelivery::Yes => {}
     }
     poll(&mut [PollFd::new(process, PollFlags::IN)], Some(deadline))?;
     let ended = pidfd::has_ended(process.as_fd())?;
@@ -119,7 +119,7 @@ pub(super) fn hold_still(root: i32, handle: &OwnedFd) -> io::Result<Vec<(i32, Ow
 fn descendants(root: i32) -> io::Result<Vec<i32>> {
     let mut parents = Vec::new();
     for pid in all()? {
-        if let Ok(Some(stat)) = Stat::read(pid) {
+        if let Ok(Some(stat)) = ProcessStat::read(pid) {
             parents.push((pid, stat.parent));
         }
     }
@@ -137,22 +137,22 @@ fn descendants(root: i32) -> io::Result<Vec<i32>> {
 }
 
 /// A handle on the agent that a keeper wrote down, if it lives.
-pub(super) fn agent(lines: &[String]) -> io::Result<Option<(Identity, OwnedFd)>> {
+pub(super) fn agent(lines: &[String]) -> io::Result<Option<(ProcessIdentity, OwnedFd)>> {
     let Some(identity) = lines.iter().find_map(|line| identity(line)) else { return Ok(None) };
     let Some(process) = identity.open()? else { return Ok(None) };
     Ok((!pidfd::has_ended(process.as_fd())?).then_some((identity, process)))
 }
 
 /// The identity of an agent in the text that its keeper left.
-fn identity(line: &str) -> Option<Identity> {
+fn identity(line: &str) -> Option<ProcessIdentity> {
     let rest = line.strip_prefix("agent ")?;
-    if let Some(identity) = Identity::parse(rest) {
+    if let Some(identity) = ProcessIdentity::parse(rest) {
         return Some(identity);
     }
     let words = rest.split(' ').collect::<Vec<_>>();
     let [pid, kind, birth, "boot", boot, "namespace", namespace] = words[..] else { return None };
     let birth = birth.parse().ok()?;
-    Some(Identity {
+    Some(ProcessIdentity {
         boot: boot.to_owned(),
         pid_namespace: namespace.parse().ok()?,
         pid: pid.parse().ok()?,

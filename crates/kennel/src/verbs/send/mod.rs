@@ -9,7 +9,7 @@ use std::path::Path;
 
 use anyhow::Context;
 use clap::Args;
-use kennel_keeper::journal::{Item, Reader, STDERR};
+use kennel_keeper::journal::{JournalItem, JournalReader, STDERR};
 use kennel_types::api::InputRequest;
 use kennel_types::{Phase, SessionView};
 
@@ -17,7 +17,7 @@ use super::refuse_terminal;
 use crate::command_error::CommandError;
 use crate::connect::{DaemonClient, StartDaemon, session_path};
 use crate::exit_code;
-use crate::foreground::Tracker;
+use crate::foreground::ScreenTracker;
 use crate::home::Home;
 use crate::quantity::parse_session;
 use keys::CursorKeys;
@@ -96,15 +96,15 @@ fn bytes(args: &SendArgs, session: &SessionView) -> Result<Vec<u8>, CommandError
 
 /// Programs may ask for arrow keys in another form: their output tells.
 fn cursor_keys(session: &SessionView) -> CursorKeys {
-    let tracked = || -> io::Result<Tracker> {
-        let mut reader = Reader::open(&Path::new(&session.folder).join("journal"))?;
+    let tracked = || -> io::Result<ScreenTracker> {
+        let mut reader = JournalReader::open(&Path::new(&session.folder).join("journal"))?;
         reader.seek(reader.start()?.max(reader.end()?.saturating_sub(FAR_BACK)))?;
-        let mut tracker = Tracker::default();
+        let mut tracker = ScreenTracker::default();
         loop {
             match reader.next()? {
-                Item::Data { stream, data, .. } if stream != STDERR => tracker.look(data),
-                Item::Data { .. } | Item::Gap { .. } => {}
-                Item::End => return Ok(tracker),
+                JournalItem::Data { stream, data, .. } if stream != STDERR => tracker.look(data),
+                JournalItem::Data { .. } | JournalItem::Gap { .. } => {}
+                JournalItem::End => return Ok(tracker),
             }
         }
     };

@@ -3,21 +3,23 @@
 use std::io;
 use std::time::Duration;
 
-use kennel_sys::identity::Stat;
+use kennel_sys::identity::ProcessStat;
 use kennel_sys::reap;
 
 use crate::cgroup::Cgroup;
-use crate::member::{Generation, Pulse, Usage};
 use crate::pen::Pen;
+use crate::process::{ActivitySample, Generation, PenUsage};
 
 impl Pen {
     /// What it uses and has used.
     ///
     /// # Errors
     /// The listing failed.
-    pub fn usage(&self) -> io::Result<Usage> {
-        let mut usage =
-            Usage { cpu: reap::reaped_cpu().saturating_sub(self.cpu_before), ..Usage::default() };
+    pub fn usage(&self) -> io::Result<PenUsage> {
+        let mut usage = PenUsage {
+            cpu: reap::reaped_cpu().saturating_sub(self.cpu_before),
+            ..PenUsage::default()
+        };
         for stat in self.stats()? {
             usage.cpu += cpu_of(&stat);
             usage.memory += stat.resident_pages * rustix::param::page_size() as u64;
@@ -34,7 +36,7 @@ impl Pen {
     ///
     /// # Errors
     /// The listing failed, which says nothing about who is there.
-    pub fn pulse(&self) -> io::Result<Pulse> {
+    pub fn pulse(&self) -> io::Result<ActivitySample> {
         let mut cpu = reap::reaped_cpu().saturating_sub(self.cpu_before);
         let mut generation = Generation { faults: reap::reaped_faults(), ..Generation::default() };
         let mut works = false;
@@ -48,11 +50,11 @@ impl Pen {
         if let Some(cgroup) = &self.cgroup {
             cpu = cgroup.cpu()?.unwrap_or(cpu);
         }
-        Ok(Pulse { cpu, generation, works })
+        Ok(ActivitySample { cpu, generation, works })
     }
 
-    fn stats(&self) -> io::Result<impl Iterator<Item = Stat>> {
-        Ok(self.pids()?.into_iter().filter_map(|pid| Stat::read(pid).ok().flatten()))
+    fn stats(&self) -> io::Result<impl Iterator<Item = ProcessStat>> {
+        Ok(self.pids()?.into_iter().filter_map(|pid| ProcessStat::read(pid).ok().flatten()))
     }
 
     /// How many of its processes the kernel has ended for want of memory, where that is counted.
@@ -72,7 +74,7 @@ impl Pen {
 }
 
 /// What a process has used, with what it has reaped.
-fn cpu_of(stat: &Stat) -> Duration {
+fn cpu_of(stat: &ProcessStat) -> Duration {
     let ticks = rustix::param::clock_ticks_per_second().max(1);
     Duration::from_millis((stat.cpu_ticks + stat.collected_ticks) * 1000 / ticks)
 }

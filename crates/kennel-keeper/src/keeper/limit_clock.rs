@@ -5,32 +5,35 @@
 
 use std::time::{Duration, Instant};
 
-use kennel_pen::Pulse;
+use kennel_pen::ActivitySample;
 
-use super::activity::{Activity, Limits, Seen, TimeLimit, Verdict};
+use super::activity::{ActivityLimits, ActivityMonitor, ActivityReading, TimeLimit, TimeVerdict};
 use crate::protocol::{Cause, LaunchOrder};
 
 /// The clock, the last signs of life, and the limits.
 #[derive(Debug)]
-pub(super) struct Watch {
+pub(super) struct LimitClock {
     opened: Instant,
     output: Instant,
     input: Instant,
-    activity: Activity,
+    activity: ActivityMonitor,
 }
 
-impl Watch {
+impl LimitClock {
     /// For a launch whose gate was opened then. The signs of life are asked for only if they are needed.
     pub(super) fn new(
         order: &LaunchOrder,
         opened: Instant,
-        pulse: impl FnOnce() -> Option<Pulse>,
+        pulse: impl FnOnce() -> Option<ActivitySample>,
     ) -> Self {
         let on = |limit: Option<Duration>| limit.filter(|limit| !limit.is_zero());
-        let limits =
-            Limits { timeout: on(order.timeout), idle: on(order.idle), silence: on(order.silence) };
+        let limits = ActivityLimits {
+            timeout: on(order.timeout),
+            idle: on(order.idle),
+            silence: on(order.silence),
+        };
         let pulse = limits.idle.and_then(|_| pulse());
-        let activity = Activity::new(limits, opened.elapsed(), pulse);
+        let activity = ActivityMonitor::new(limits, opened.elapsed(), pulse);
         Self { opened, output: opened, input: opened, activity }
     }
 
@@ -50,10 +53,10 @@ impl Watch {
     }
 
     /// Looks at how things are.
-    pub(super) fn look(&mut self, pulse: impl FnOnce() -> Option<Pulse>) -> Verdict {
+    pub(super) fn look(&mut self, pulse: impl FnOnce() -> Option<ActivitySample>) -> TimeVerdict {
         let pulse = if self.activity.wants_pulse() { pulse() } else { None };
         let since = |at: Instant| at.saturating_duration_since(self.opened);
-        let seen = Seen {
+        let seen = ActivityReading {
             now: since(Instant::now()),
             output: since(self.output),
             input: since(self.input),

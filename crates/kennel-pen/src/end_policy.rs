@@ -16,7 +16,7 @@ pub const LEFTOVER_GRACE: Duration = Duration::from_secs(1);
 
 /// The phase a session is in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Phase {
+pub enum EndPhase {
     /// Nobody wants it to end.
     Running,
     /// The agent has ended; what it left behind may go on for a while.
@@ -36,7 +36,7 @@ pub enum Phase {
 /// What to do now.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[must_use]
-pub enum Due {
+pub enum EndStep {
     /// Nothing until then, or until something happens.
     Wait(Option<Instant>),
     /// Send TERM to everyone.
@@ -47,31 +47,31 @@ pub enum Due {
 
 /// The decisions for one session.
 #[derive(Debug, Clone)]
-pub struct Policy {
-    phase: Phase,
+pub struct EndPolicy {
+    phase: EndPhase,
     linger: Duration,
     grace: Duration,
     /// TERM is to be sent.
     terminate: bool,
 }
 
-impl Policy {
+impl EndPolicy {
     /// For a session whose leftovers may linger, and whose stops have this grace.
     #[must_use]
     pub fn new(linger: Duration, grace: Duration) -> Self {
-        Self { phase: Phase::Running, linger, grace, terminate: false }
+        Self { phase: EndPhase::Running, linger, grace, terminate: false }
     }
 
     /// The phase it is in.
     #[must_use]
-    pub fn phase(&self) -> Phase {
+    pub fn phase(&self) -> EndPhase {
         self.phase
     }
 
     /// The agent has ended.
     pub fn agent_exited(&mut self, now: Instant) {
-        if self.phase == Phase::Running {
-            self.phase = Phase::Lingering { until: after(now, self.linger) };
+        if self.phase == EndPhase::Running {
+            self.phase = EndPhase::Lingering { until: after(now, self.linger) };
         }
     }
 
@@ -79,40 +79,43 @@ impl Policy {
     pub fn stop(&mut self, now: Instant, grace: Option<Duration>) {
         let until = after(now, grace.unwrap_or(self.grace));
         match self.phase {
-            Phase::Running | Phase::Lingering { .. } => {
-                self.phase = Phase::Stopping { until };
+            EndPhase::Running | EndPhase::Lingering { .. } => {
+                self.phase = EndPhase::Stopping { until };
                 self.terminate = true;
             }
-            Phase::Stopping { until: before } => {
-                self.phase = Phase::Stopping { until: before.min(until) };
+            EndPhase::Stopping { until: before } => {
+                self.phase = EndPhase::Stopping { until: before.min(until) };
             }
-            Phase::Killing => {}
+            EndPhase::Killing => {}
         }
     }
 
     /// No more waiting.
     pub fn kill(&mut self) {
-        self.phase = Phase::Killing;
+        self.phase = EndPhase::Killing;
         self.terminate = false;
     }
 
     /// What to do now.
-    pub fn due(&mut self, now: Instant) -> Due {
+    pub fn due(&mut self, now: Instant) -> EndStep {
         if std::mem::take(&mut self.terminate) {
-            return Due::Terminate;
+            return EndStep::Terminate;
         }
         match self.phase {
-            Phase::Running => Due::Wait(None),
-            Phase::Lingering { until } if until <= now => {
-                self.phase = Phase::Stopping { until: after(now, self.grace.min(LEFTOVER_GRACE)) };
-                Due::Terminate
+            EndPhase::Running => EndStep::Wait(None),
+            EndPhase::Lingering { until } if until <= now => {
+                self.phase =
+                    EndPhase::Stopping { until: after(now, self.grace.min(LEFTOVER_GRACE)) };
+                EndStep::Terminate
             }
-            Phase::Stopping { until } if until <= now => {
+            EndPhase::Stopping { until } if until <= now => {
                 self.kill();
-                Due::Kill
+                EndStep::Kill
             }
-            Phase::Lingering { until } | Phase::Stopping { until } => Due::Wait(Some(until)),
-            Phase::Killing => Due::Kill,
+            EndPhase::Lingering { until } | EndPhase::Stopping { until } => {
+                EndStep::Wait(Some(until))
+            }
+            EndPhase::Killing => EndStep::Kill,
         }
     }
 }
@@ -131,42 +134,45 @@ mod tests {
     const LINGER: Duration = Duration::from_secs(2);
     const GRACE: Duration = Duration::from_secs(10);
 
-    fn policy() -> (Policy, Instant) {
-        (Policy::new(LINGER, GRACE), Instant::now())
+    fn policy() -> (EndPolicy, Instant) {
+        (EndPolicy::new(LINGER, GRACE), Instant::now())
     }
 
     #[test]
     fn a_stop_terminates_once_and_kills_when_the_grace_is_over() {
         let (mut policy, start) = policy();
-        assert_eq!(policy.due(start), Due::Wait(None));
+        assert_eq!(policy.due(start), EndStep::Wait(None));
         policy.stop(start, None);
-        assert_eq!(policy.due(start), Due::Terminate);
-        assert_eq!(policy.due(start), Due::Wait(Some(start + GRACE)));
+        assert_eq!(policy.due(start), EndStep::Terminate);
+        assert_eq!(policy.due(start), EndStep::Wait(Some(start + GRACE)));
         policy.agent_exited(start + GRACE / 2);
-        assert_eq!(policy.due(start + GRACE), Due::Kill);
-        assert_eq!(policy.due(start + GRACE * 2), Due::Kill);
+        assert_eq!(policy.due(start + GRACE), EndStep::Kill);
+        assert_eq!(policy.due(start + GRACE * 2), EndStep::Kill);
     }
 
     #[test]
     fn what_an_agent_leaves_gets_the_linger_then_term_then_kill() {
         let (mut policy, start) = policy();
         policy.agent_exited(start);
-        assert_eq!(policy.due(start), Due::Wait(Some(start + LINGER)));
-        assert_eq!(policy.due(start + LINGER), Due::Terminate);
-        assert_eq!(policy.due(start + LINGER), Due::Wait(Some(start + LINGER + LEFTOVER_GRACE)));
-        assert_eq!(policy.due(start + LINGER + LEFTOVER_GRACE), Due::Kill);
+        assert_eq!(policy.due(start), EndStep::Wait(Some(start + LINGER)));
+        assert_eq!(policy.due(start + LINGER), EndStep::Terminate);
+        assert_eq!(
+            policy.due(start + LINGER),
+            EndStep::Wait(Some(start + LINGER + LEFTOVER_GRACE))
+        );
+        assert_eq!(policy.due(start + LINGER + LEFTOVER_GRACE), EndStep::Kill);
     }
 
     #[test]
     fn a_linger_or_grace_without_end_does_not_overflow() {
-        let mut policy = Policy::new(Duration::MAX, Duration::MAX);
+        let mut policy = EndPolicy::new(Duration::MAX, Duration::MAX);
         let now = Instant::now();
         policy.agent_exited(now);
-        assert!(matches!(policy.due(now), Due::Wait(Some(_))));
+        assert!(matches!(policy.due(now), EndStep::Wait(Some(_))));
         policy.stop(now, None);
-        assert_eq!(policy.due(now), Due::Terminate);
+        assert_eq!(policy.due(now), EndStep::Terminate);
         policy.kill();
-        assert_eq!(policy.due(now), Due::Kill);
+        assert_eq!(policy.due(now), EndStep::Kill);
     }
 
     #[derive(Debug, Clone)]
@@ -186,12 +192,12 @@ mod tests {
         ]
     }
 
-    fn rank(phase: Phase) -> u32 {
+    fn rank(phase: EndPhase) -> u32 {
         match phase {
-            Phase::Running => 0,
-            Phase::Lingering { .. } => 1,
-            Phase::Stopping { .. } => 2,
-            Phase::Killing => 3,
+            EndPhase::Running => 0,
+            EndPhase::Lingering { .. } => 1,
+            EndPhase::Stopping { .. } => 2,
+            EndPhase::Killing => 3,
         }
     }
 
@@ -215,7 +221,7 @@ mod tests {
                     Event::Later(ms) => now += Duration::from_millis(ms),
                 }
                 prop_assert!(rank(policy.phase()) >= rank(before));
-                if let (Phase::Stopping { until: a }, Phase::Stopping { until: b }) = (before, policy.phase()) {
+                if let (EndPhase::Stopping { until: a }, EndPhase::Stopping { until: b }) = (before, policy.phase()) {
                     prop_assert!(b <= a);
                 }
                 let _now = policy.due(now);
@@ -224,12 +230,12 @@ mod tests {
                 now += LINGER + GRACE + Duration::from_secs(20);
                 let mut kill = false;
                 for _ in 0..4 {
-                    kill |= policy.due(now) == Due::Kill;
+                    kill |= policy.due(now) == EndStep::Kill;
                     now += GRACE;
                 }
                 prop_assert!(kill);
             } else {
-                prop_assert_eq!(policy.due(now), Due::Wait(None));
+                prop_assert_eq!(policy.due(now), EndStep::Wait(None));
             }
         }
     }

@@ -5,17 +5,17 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 use std::{fs, io};
 
-use kennel_sys::clone::{self, Start};
+use kennel_sys::clone::{self, ChildSpec};
 use kennel_sys::fault::{CallError, call};
 use rustix::fd::AsFd;
 use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
 
-use crate::cgroup::{Cgroup, CgroupBase, Removed};
-use crate::controllers::{self, Kernel, Place, SUPERVISOR};
-use crate::limits::{Controller, LimitError, NoController, PenLimits, Setting};
+use crate::cgroup::{Cgroup, CgroupBase, CgroupRemoval};
+use crate::controllers::{self, KernelFiles, PenFolder, SUPERVISOR};
+use crate::limits::{CgroupSetting, Controller, NoController, PenLimitError, PenLimits};
 use crate::name::{HomeId, PenName};
-use crate::pen::Kind;
+use crate::pen::PenKind;
 
 /// How long the cgroup of a trial may take to be empty.
 const REMOVAL: Duration = Duration::from_secs(5);
@@ -53,11 +53,11 @@ pub enum NoCgroup {
 
 /// What this machine offers to this process.
 #[derive(Debug)]
-pub struct Ground {
+pub struct HostSupport {
     cgroup: Result<CgroupBase, NoCgroup>,
 }
 
-impl Ground {
+impl HostSupport {
     /// Looks, and tries: makes a cgroup below our own, starts a process into it and removes it again. It
     /// bears the home's id, so that it can be found if we are killed over it.
     #[must_use]
@@ -100,20 +100,22 @@ pub struct LimitOffer {
     /// Which kind.
     pub controller: Controller,
     /// Why not, and what to do.
-    pub why_not: Option<LimitError>,
+    pub why_not: Option<PenLimitError>,
 }
 
-impl Ground {
+impl HostSupport {
     /// Which limits pens on this ground can have. Only looks. Where they can be had, the first pen with one may
     /// move Kennel's own processes into a cgroup `kennel-supervisor` beside the pens: the kernel wants it so.
     #[must_use]
     pub fn limits(&self) -> Vec<LimitOffer> {
         let offer = |controller| {
             let why_not = match &self.cgroup {
-                Err(why) => Some(LimitError::NoCgroup { controller, why: why.clone() }),
-                Ok(base) => controllers::offer(&Kernel, &Place::here(&base.path), controller)
-                    .err()
-                    .map(|why| no_controller(base, controller, why)),
+                Err(why) => Some(PenLimitError::NoCgroup { controller, why: why.clone() }),
+                Ok(base) => {
+                    controllers::offer(&KernelFiles, &PenFolder::here(&base.path), controller)
+                        .err()
+                        .map(|why| no_controller(base, controller, why))
+                }
             };
             LimitOffer { controller, why_not }
         };
@@ -125,8 +127,8 @@ impl Ground {
         &self,
         limits: &PenLimits,
         base: Option<&CgroupBase>,
-        kind: Kind,
-    ) -> Result<(Vec<Setting>, Vec<LimitError>), LimitError> {
+        kind: PenKind,
+    ) -> Result<(Vec<CgroupSetting>, Vec<PenLimitError>), PenLimitError> {
         let mut settings = limits.settings();
         let mut wanted = settings.iter().map(|setting| setting.controller).collect::<Vec<_>>();
         wanted.dedup();
@@ -134,13 +136,13 @@ impl Ground {
         for controller in wanted {
             let ready = match (base, &self.cgroup) {
                 (Some(base), _) => {
-                    controllers::switch_on(&Kernel, &Place::here(&base.path), controller)
+                    controllers::switch_on(&KernelFiles, &PenFolder::here(&base.path), controller)
                         .map_err(|why| no_controller(base, controller, why))
                 }
-                (None, Err(why)) if kind != Kind::Subtree => {
-                    Err(LimitError::NoCgroup { controller, why: why.clone() })
+                (None, Err(why)) if kind != PenKind::Subtree => {
+                    Err(PenLimitError::NoCgroup { controller, why: why.clone() })
                 }
-                (None, _) => Err(LimitError::WithoutCgroup { controller }),
+                (None, _) => Err(PenLimitError::WithoutCgroup { controller }),
             };
             match ready {
                 Ok(()) => {}
@@ -155,8 +157,8 @@ impl Ground {
     }
 }
 
-fn no_controller(base: &CgroupBase, controller: Controller, why: NoController) -> LimitError {
-    LimitError::NoController { controller, folder: base.path.clone(), why }
+fn no_controller(base: &CgroupBase, controller: Controller, why: NoController) -> PenLimitError {
+    PenLimitError::NoController { controller, folder: base.path.clone(), why }
 }
 
 /// Where cgroup v2 is mounted, if it is.
@@ -251,11 +253,11 @@ fn remove_soon(cgroup: &Cgroup) -> Result<(), CallError> {
     let deadline = Instant::now() + REMOVAL;
     loop {
         match cgroup.remove()? {
-            Removed::Yes => return Ok(()),
-            Removed::Busy if Instant::now() >= deadline => {
+            CgroupRemoval::Yes => return Ok(()),
+            CgroupRemoval::Busy if Instant::now() >= deadline => {
                 return Err(CallError::new("rmdir", Errno::BUSY));
             }
-            Removed::Busy => std::thread::sleep(Duration::from_millis(1)),
+            CgroupRemoval::Busy => std::thread::sleep(Duration::from_millis(1)),
         }
     }
 }
@@ -264,7 +266,7 @@ fn remove_soon(cgroup: &Cgroup) -> Result<(), CallError> {
 fn try_clone_into(cgroup: &Cgroup) -> Result<(), CallError> {
     let flags = OFlags::RDWR | OFlags::CLOEXEC;
     let null = call("open /dev/null", || rustix::fs::open("/dev/null", flags, Mode::empty()))?;
-    let gated = clone::start(Start {
+    let gated = clone::start(ChildSpec {
         path: CString::default(),
         argv: Vec::new(),
         env: Vec::new(),

@@ -3,22 +3,22 @@
 use std::io;
 use std::time::{Duration, Instant};
 
-use kennel_pen::policy::{Due, Phase, Policy};
-use kennel_pen::{CallerEnds, End, NotRemoved, Pen, Pulse, Status, Woken};
+use kennel_pen::end_policy::{EndPhase, EndPolicy, EndStep};
+use kennel_pen::{ActivitySample, CallerEnds, EndOutcome, Pen, RemovalFailure, Status, Woken};
 use kennel_sys::terminal;
 use rustix::event::PollFd;
 use rustix::fd::{AsFd, OwnedFd};
 use rustix::process::Signal;
 
-use super::activity::Verdict;
-use super::desk::{Desk, Word};
-use super::input::{Accepted, Input, unblock};
+use super::activity::TimeVerdict;
+use super::connections::{Connections, LaunchControl};
+use super::input::{AgentInput, InputOutcome, unblock};
+use super::limit_clock::LimitClock;
 use super::now_ms;
-use super::output::Output;
-use super::watch::Watch;
+use super::output::AgentOutput;
 use crate::fault;
-use crate::journal::Writer;
-use crate::protocol::{Cause, LaunchOrder, Outcome, Report, Stage};
+use crate::journal::JournalWriter;
+use crate::protocol::{Cause, KeeperReport, LaunchOrder, LaunchStage, Outcome};
 
 /// The length of one bout of killing, between which requests are heard.
 const BOUT: Duration = Duration::from_millis(250);
@@ -36,16 +36,16 @@ const LAST_CALLS: u32 = 64;
 const LONGEST_LIST: usize = 2000;
 
 /// Everything that a running launch has.
-pub(super) struct Held<'a> {
-    desk: &'a mut Desk,
+pub(super) struct LaunchSupervisor<'a> {
+    desk: &'a mut Connections,
     pen: Pen,
-    policy: Policy,
-    output: Output,
-    input: Input,
-    terminal: Option<Terminal>,
+    policy: EndPolicy,
+    output: AgentOutput,
+    input: AgentInput,
+    terminal: Option<AgentTerminal>,
     lease: Option<Duration>,
     tether: Tether,
-    watch: Watch,
+    watch: LimitClock,
     cause: Cause,
     told_exit: bool,
     killing_since: Option<Instant>,
@@ -61,7 +61,7 @@ pub(super) struct Held<'a> {
 
 /// The agent's terminal: our side, and a hold on its own, so that what it printed last stays to be read,
 /// and a program that closes its terminal and opens it anew finds it.
-struct Terminal {
+struct AgentTerminal {
     master: OwnedFd,
     _slave: OwnedFd,
 }
@@ -75,22 +75,22 @@ enum Tether {
     Tied,
 }
 
-impl<'a> Held<'a> {
+impl<'a> LaunchSupervisor<'a> {
     pub(super) fn new(
-        desk: &'a mut Desk,
+        desk: &'a mut Connections,
         pen: Pen,
         order: &LaunchOrder,
         ends: CallerEnds,
-        journal: Writer,
+        journal: JournalWriter,
     ) -> Self {
         let opened = desk.opened().unwrap_or_else(Instant::now);
-        let watch = Watch::new(order, opened, || pen.pulse().ok());
+        let watch = LimitClock::new(order, opened, || pen.pulse().ok());
         let mut held = Self {
             desk,
             pen,
-            policy: Policy::new(order.linger, order.grace),
-            output: Output::new(journal),
-            input: Input::new(None, false),
+            policy: EndPolicy::new(order.linger, order.grace),
+            output: AgentOutput::new(journal),
+            input: AgentInput::new(None, false),
             terminal: None,
             lease: order.lease,
             tether: if order.tethered {
@@ -127,14 +127,14 @@ impl<'a> Held<'a> {
         }
         if let Some(stdin) = stdin {
             unblock(&stdin)?;
-            self.input = Input::new(Some(stdin), false);
+            self.input = AgentInput::new(Some(stdin), false);
         }
         if let Some(master) = terminal {
             unblock(&master)?;
             self.output.add(0, master.try_clone()?);
-            self.input = Input::new(Some(master.try_clone()?), true);
+            self.input = AgentInput::new(Some(master.try_clone()?), true);
             let slave = terminal::slave_of(master.as_fd())?;
-            self.terminal = Some(Terminal { master, _slave: slave });
+            self.terminal = Some(AgentTerminal { master, _slave: slave });
         }
         Ok(())
     }
@@ -156,9 +156,9 @@ impl<'a> Held<'a> {
             self.mind_lease_and_tether();
             self.mind_time()?;
             match self.policy.due(Instant::now()) {
-                Due::Wait(until) => self.wait(until)?,
-                Due::Terminate => self.terminate()?,
-                Due::Kill => self.kill()?,
+                EndStep::Wait(until) => self.wait(until)?,
+                EndStep::Terminate => self.terminate()?,
+                EndStep::Kill => self.kill()?,
             }
         }
     }
@@ -185,7 +185,7 @@ impl<'a> Held<'a> {
         let others = [nap, self.lease_over(), self.owner_expected(), self.next_look(), rest];
         let until = others.into_iter().chain([until]).flatten().min();
         let woken = self.pen.wait_also_for(until, &mut fds)?;
-        if Desk::is_knock(&fds[desk..]) {
+        if Connections::is_knock(&fds[desk..]) {
             self.desk.knock();
         }
         if woken == Woken::Deadline && rest.is_some_and(|at| Instant::now() >= at) {
@@ -207,8 +207,8 @@ impl<'a> Held<'a> {
     /// When to look at the time limits: as long as nobody wants it to end anyway.
     fn next_look(&self) -> Option<Instant> {
         match self.policy.phase() {
-            Phase::Running | Phase::Lingering { .. } => self.watch.due(),
-            Phase::Stopping { .. } | Phase::Killing => None,
+            EndPhase::Running | EndPhase::Lingering { .. } => self.watch.due(),
+            EndPhase::Stopping { .. } | EndPhase::Killing => None,
         }
     }
 
@@ -216,11 +216,11 @@ impl<'a> Held<'a> {
         if self.next_look().is_none_or(|due| Instant::now() < due) {
             return Ok(());
         }
-        if let Verdict::LookAgain { .. } = self.look() {
+        if let TimeVerdict::LookAgain { .. } = self.look() {
             return Ok(());
         }
         let empty = self.last_call()?;
-        let Verdict::Over(limit) = self.look() else { return Ok(()) };
+        let TimeVerdict::Over(limit) = self.look() else { return Ok(()) };
         if empty || self.next_look().is_none() {
             return Ok(()); // it ended by itself, or somebody else's wish came first
         }
@@ -251,7 +251,7 @@ impl<'a> Held<'a> {
         Ok(empty)
     }
 
-    fn look(&mut self) -> Verdict {
+    fn look(&mut self) -> TimeVerdict {
         let (pen, desk) = (&self.pen, &mut *self.desk);
         self.watch.look(|| read_pulse(pen).map_err(|error| desk.trouble(error)).ok())
     }
@@ -325,8 +325,8 @@ impl<'a> Held<'a> {
 
     fn ending(&mut self) {
         fault::point("keeper.stopping");
-        self.desk.stage(Stage::Ending);
-        self.desk.tell_all(&Report::Ending);
+        self.desk.stage(LaunchStage::Ending);
+        self.desk.tell_all(&KeeperReport::Ending);
     }
 
     fn note_asked(&mut self) {
@@ -334,53 +334,53 @@ impl<'a> Held<'a> {
         self.asked_in_time |= !self.told_exit;
     }
 
-    fn obey(&mut self, word: Word) -> io::Result<()> {
+    fn obey(&mut self, word: LaunchControl) -> io::Result<()> {
         match word {
-            Word::Stop(grace) => {
+            LaunchControl::Stop(grace) => {
                 self.note_asked();
                 self.ending();
                 self.policy.stop(Instant::now(), grace);
             }
-            Word::Kill | Word::Dismiss => {
+            LaunchControl::Kill | LaunchControl::Dismiss => {
                 self.note_asked();
                 self.ending();
                 self.policy.kill();
             }
-            Word::Signal(number) => match Signal::from_named_raw(number) {
+            LaunchControl::Signal(number) => match Signal::from_named_raw(number) {
                 Some(signal) => self.pen.signal(signal)?,
                 None => self.desk.trouble(format!("there is no signal {number}")),
             },
-            Word::Resize(size) => {
+            LaunchControl::Resize(size) => {
                 if let Some(terminal) = &self.terminal {
                     terminal::resize(terminal.master.as_fd(), size)?;
                 }
             }
-            Word::Input(from, bytes) => self.take_input(from, &bytes),
-            Word::Touch => self.watch.input(),
-            Word::CloseInput => {
+            LaunchControl::Input(from, bytes) => self.take_input(from, &bytes),
+            LaunchControl::Touch => self.watch.input(),
+            LaunchControl::CloseInput => {
                 self.watch.input();
                 self.input.close();
                 self.pump()?;
             }
-            Word::CloseOutput(stream) => self.output.close(stream.max(1)),
-            Word::Untether => self.tether = Tether::None,
-            Word::OwnerCame => {
+            LaunchControl::CloseOutput(stream) => self.output.close(stream.max(1)),
+            LaunchControl::Untether => self.tether = Tether::None,
+            LaunchControl::OwnerCame => {
                 if self.tether != Tether::None {
                     self.tether = Tether::Tied;
                 }
             }
-            Word::OwnerGone => self.owner_gone(),
-            Word::Members(number) => {
+            LaunchControl::OwnerGone => self.owner_gone(),
+            LaunchControl::Members(number) => {
                 let mut members = self.pen.members()?;
                 members.truncate(LONGEST_LIST);
-                self.desk.tell(number, &Report::Members(members));
+                self.desk.tell(number, &KeeperReport::Members(members));
             }
-            Word::Usage(number) => {
+            LaunchControl::Usage(number) => {
                 let usage = self.pen.usage()?;
-                self.desk.tell(number, &Report::Usage(usage));
+                self.desk.tell(number, &KeeperReport::Usage(usage));
             }
             // Said before, or too early.
-            Word::Go | Word::Open | Word::Release => {}
+            LaunchControl::Go | LaunchControl::Open | LaunchControl::Release => {}
         }
         Ok(())
     }
@@ -388,11 +388,11 @@ impl<'a> Held<'a> {
     /// Only who typed it hears that it is not taken: anybody else would take that for an answer of its own.
     fn take_input(&mut self, from: u64, bytes: &[u8]) {
         let why = match self.input.take(bytes) {
-            Accepted::Yes => return self.watch.input(),
-            Accepted::Full => "the agent does not read its input, and too much waits already",
-            Accepted::Closed => "its standard input is closed",
+            InputOutcome::Yes => return self.watch.input(),
+            InputOutcome::Full => "the agent does not read its input, and too much waits already",
+            InputOutcome::Closed => "its standard input is closed",
         };
-        self.desk.tell(from, &Report::Refused(why.into()));
+        self.desk.tell(from, &KeeperReport::Refused(why.into()));
     }
 
     fn terminate(&mut self) -> io::Result<()> {
@@ -403,7 +403,7 @@ impl<'a> Held<'a> {
         {
             members.retain(|member| !member.dead);
             members.truncate(LONGEST_LIST);
-            self.desk.tell_all(&Report::LeftBehind(members));
+            self.desk.tell_all(&KeeperReport::LeftBehind(members));
         }
         self.pen.signal(self.stop_signal.unwrap_or(Signal::TERM))?;
         if self.stop_signal.is_some() {
@@ -418,12 +418,12 @@ impl<'a> Held<'a> {
         let since = *self.killing_since.get_or_insert(now);
         let impatient = now.saturating_duration_since(since) >= PATIENCE;
         match self.pen.end(now + BOUT)? {
-            End::Empty => Ok(()),
-            End::StillAlive(mut survivors) => {
+            EndOutcome::Empty => Ok(()),
+            EndOutcome::StillAlive(mut survivors) => {
                 if impatient && !self.told_survivors {
                     self.told_survivors = true;
                     survivors.truncate(LONGEST_LIST);
-                    self.desk.tell_all(&Report::StillAlive(survivors));
+                    self.desk.tell_all(&KeeperReport::StillAlive(survivors));
                 }
                 let pause = if impatient { Instant::now() + PROBE } else { Instant::now() };
                 self.wait(Some(pause))
@@ -456,9 +456,11 @@ impl<'a> Held<'a> {
         self.tell_oom_kills();
         let folder_left = match self.pen.try_remove() {
             Ok(()) => false,
-            Err(NotRemoved::Occupied) => return Err(io::Error::other(NotRemoved::Occupied)),
+            Err(RemovalFailure::Occupied) => {
+                return Err(io::Error::other(RemovalFailure::Occupied));
+            }
             // Nobody is in it. The daemon sees to a folder that stays.
-            Err(NotRemoved::Call(error)) => {
+            Err(RemovalFailure::Call(error)) => {
                 self.desk.trouble(error.to_string());
                 true
             }
@@ -474,12 +476,12 @@ impl<'a> Held<'a> {
     }
 }
 
-fn read_pulse(pen: &Pen) -> Result<Pulse, String> {
+fn read_pulse(pen: &Pen) -> Result<ActivitySample, String> {
     pen.pulse().map_err(|error| format!("whether anything goes on can't be seen: {error}"))
 }
 
 /// Holds it to the end.
-pub(super) fn hold(mut held: Held<'_>) -> Outcome {
+pub(super) fn hold(mut held: LaunchSupervisor<'_>) -> Outcome {
     loop {
         match held.turns() {
             Ok(outcome) => return outcome,

@@ -7,43 +7,43 @@ use std::sync::Mutex;
 use kennel_sys::reap::{self, Reaped};
 use rustix::process::Signal;
 
-use crate::cgroup::{Cgroup, Removed};
+use crate::cgroup::{Cgroup, CgroupRemoval};
 use crate::pen::CreateError;
-use crate::subtree::{self, Marked};
+use crate::subtree::{self, ProcessKey};
 
 /// Whether this process has a pen, or has dropped one that was not empty.
-static PLACE: Mutex<Place> = Mutex::new(Place::Free);
+static PLACE: Mutex<PenSlot> = Mutex::new(PenSlot::Free);
 
-pub(crate) enum Place {
+pub(crate) enum PenSlot {
     Free,
     Taken,
     /// A pen was dropped while somebody was in it. It was struck then; the next one sees to the rest.
     Abandoned(Option<Cgroup>),
 }
 
-pub(crate) fn place() -> std::sync::MutexGuard<'static, Place> {
+pub(crate) fn place() -> std::sync::MutexGuard<'static, PenSlot> {
     PLACE.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
 }
 
 /// The place of this process's one pen, given back on drop.
-pub(crate) struct Taken;
+pub(crate) struct PenSlotGuard;
 
-impl Drop for Taken {
+impl Drop for PenSlotGuard {
     fn drop(&mut self) {
-        *place() = Place::Free;
+        *place() = PenSlot::Free;
     }
 }
 
 /// Takes the place, first seeing to a pen that was dropped while somebody was in it.
-pub(crate) fn take_place() -> Result<Taken, CreateError> {
+pub(crate) fn take_place() -> Result<PenSlotGuard, CreateError> {
     let mut place = place();
-    match std::mem::replace(&mut *place, Place::Taken) {
-        Place::Free => Ok(Taken),
-        Place::Taken => Err(CreateError::Occupied),
-        Place::Abandoned(cgroup) => match settle(cgroup, &HashSet::new()) {
-            None => Ok(Taken),
+    match std::mem::replace(&mut *place, PenSlot::Taken) {
+        PenSlot::Free => Ok(PenSlotGuard),
+        PenSlot::Taken => Err(CreateError::Occupied),
+        PenSlot::Abandoned(cgroup) => match settle(cgroup, &HashSet::new()) {
+            None => Ok(PenSlotGuard),
             Some(left) => {
-                *place = Place::Abandoned(left);
+                *place = PenSlot::Abandoned(left);
                 Err(CreateError::Occupied)
             }
         },
@@ -53,7 +53,7 @@ pub(crate) fn take_place() -> Result<Taken, CreateError> {
 /// Ends what is left of an abandoned pen, without waiting; gives back what could not be ended.
 pub(crate) fn settle(
     cgroup: Option<Cgroup>,
-    strangers: &HashSet<Marked>,
+    strangers: &HashSet<ProcessKey>,
 ) -> Option<Option<Cgroup>> {
     if let Some(cgroup) = &cgroup {
         cgroup.kill().ok();
@@ -67,6 +67,6 @@ pub(crate) fn settle(
         }
     };
     let folder_gone =
-        cgroup.as_ref().is_none_or(|cgroup| matches!(cgroup.remove(), Ok(Removed::Yes)));
+        cgroup.as_ref().is_none_or(|cgroup| matches!(cgroup.remove(), Ok(CgroupRemoval::Yes)));
     (!(children_gone && folder_gone)).then_some(cgroup)
 }

@@ -21,9 +21,9 @@ const AT_ONCE: usize = 50;
 
 /// See the module.
 #[derive(Debug, Default)]
-pub(super) struct Kept(BTreeMap<String, OwnedFd>);
+pub(super) struct YardStore(BTreeMap<String, OwnedFd>);
 
-impl Kept {
+impl YardStore {
     /// Keeps something, instead of what was kept under this name.
     pub(super) fn keep(&mut self, name: String, descriptors: Vec<OwnedFd>) {
         if self.0.len() >= MOST && !self.0.contains_key(&name) {
@@ -104,7 +104,7 @@ mod tests {
 
     #[test]
     fn what_is_kept_is_told_until_it_is_forgotten() {
-        let mut kept = Kept::default();
+        let mut kept = YardStore::default();
         for name in ["a", "b", "c"] {
             kept.keep(name.to_owned(), vec![File::open("/dev/null").unwrap().into()]);
         }
@@ -124,8 +124,8 @@ mod tests {
 
     #[test]
     fn nonsense_of_a_former_program_is_refused() {
-        assert!(Kept::parse("").unwrap().0.is_empty());
-        assert!(Kept::parse("a").is_err());
-        assert!(Kept::parse("a=x").is_err());
+        assert!(YardStore::parse("").unwrap().0.is_empty());
+        assert!(YardStore::parse("a").is_err());
+        assert!(YardStore::parse("a=x").is_err());
     }
 }

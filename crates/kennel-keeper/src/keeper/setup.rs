@@ -8,7 +8,7 @@ use std::path::Path;
 use kennel_pen::holder::HeldKind;
 use kennel_pen::namespace::{NamespaceInit, enter_new_pid_namespace, settle_as_init};
 use kennel_pen::oom::{self, OomScore};
-use kennel_pen::{Birth, Identity};
+use kennel_pen::{Birth, ProcessIdentity};
 use kennel_sys::fork::{Forked, fork_alone};
 use kennel_sys::title::TitleArea;
 use rustix::fd::{BorrowedFd, OwnedFd};
@@ -22,14 +22,14 @@ const LIKELIER_THAN_THE_YARD: i32 = 50;
 
 /// What a keeper knows of the yard that it was forked from.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Legacy {
+pub(crate) struct YardFacts {
     /// Where its command line is, if that could be found.
     title: Option<TitleArea>,
     /// Its score with the OOM killer, if that could be told.
     oom_score: Option<i32>,
 }
 
-impl Legacy {
+impl YardFacts {
     /// Found out once, by the yard.
     pub(crate) fn look() -> Self {
         Self { title: TitleArea::find().ok(), oom_score: oom::own_score() }
@@ -43,7 +43,7 @@ impl Legacy {
 
 /// What others see of this process. Its command line is still the yard's; without the right to change it, it
 /// stays so.
-pub(super) fn call_ourselves(name: &str, legacy: &Legacy) -> io::Result<()> {
+pub(super) fn call_ourselves(name: &str, legacy: &YardFacts) -> io::Result<()> {
     rustix::thread::set_name(&CString::new(name)?)?;
     legacy.title.map(|title| title.write(name).ok());
     Ok(())
@@ -84,7 +84,7 @@ pub(super) enum Namespace {
 
 /// On which side of a new namespace this process is.
 #[derive(Debug)]
-pub(super) enum Side {
+pub(super) enum NamespaceSide {
     /// This is the keeper.
     Inside(Namespace),
     /// The keeper is that child, the init of a new pid namespace.
@@ -92,20 +92,20 @@ pub(super) enum Side {
 }
 
 /// Makes a pid namespace, if the pen is to be one: from here on there are two processes.
-pub(super) fn enter_namespace(kind: HeldKind) -> Side {
+pub(super) fn enter_namespace(kind: HeldKind) -> NamespaceSide {
     if kind != HeldKind::Namespace {
-        return Side::Inside(Namespace::None);
+        return NamespaceSide::Inside(Namespace::None);
     }
     let with_user = !rustix::process::geteuid().is_root();
     let forked = enter_new_pid_namespace(with_user).and_then(|()| fork_alone());
     match forked {
-        Err(error) => Side::Inside(Namespace::Failed(error)),
+        Err(error) => NamespaceSide::Inside(Namespace::Failed(error)),
         Ok(Forked::Child) => {
-            Side::Inside(settle_as_init().map_or_else(Namespace::Failed, Namespace::New))
+            NamespaceSide::Inside(settle_as_init().map_or_else(Namespace::Failed, Namespace::New))
         }
         Ok(Forked::Parent(init)) => match Pid::from_raw(init) {
-            Some(init) => Side::Outside(init),
-            None => Side::Inside(Namespace::Failed(io::ErrorKind::InvalidData.into())),
+            Some(init) => NamespaceSide::Outside(init),
+            None => NamespaceSide::Inside(Namespace::Failed(io::ErrorKind::InvalidData.into())),
         },
     }
 }
@@ -133,11 +133,11 @@ pub(super) fn note_keeper(lock: BorrowedFd<'_>) -> io::Result<()> {
 /// And who the agent is.
 pub(super) fn note_agent(
     lock: BorrowedFd<'_>,
-    identity: &Identity,
+    identity: &ProcessIdentity,
     cgroup: Option<&Path>,
 ) -> io::Result<()> {
     let pen = cgroup.map_or_else(|| "subtree".into(), Path::to_string_lossy);
-    let Identity { boot, pid_namespace, pid, birth } = identity;
+    let ProcessIdentity { boot, pid_namespace, pid, birth } = identity;
     let birth = match birth {
         Birth::Inode(inode) => format!("inode {inode}"),
         Birth::Tick(tick) => format!("tick {tick}"),

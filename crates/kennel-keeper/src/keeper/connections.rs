@@ -10,14 +10,17 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use kennel_pen::wire::{Channel, Delivery, Received};
-use kennel_pen::{Identity, Size, Status};
+use kennel_pen::{ProcessIdentity, Size, Status};
 use rustix::event::{PollFd, PollFlags};
 use rustix::fd::{AsFd, OwnedFd};
 use rustix::io::Errno;
 use rustix::net::{AddressFamily, SocketFlags, SocketType};
 
 use crate::client::{BACKLOG, KEEPER_SOCKET, address, open_folder};
-use crate::protocol::{LONGEST_REQUEST, Outcome, Report, Request, Role, Stage, State, VERSION};
+use crate::protocol::{
+    KeeperReport, KeeperRequest, KeeperState, LONGEST_REQUEST, LaunchStage, Outcome, PeerRole,
+    VERSION,
+};
 
 /// The most who may be connected at once.
 const CONNECTIONS: usize = 64;
@@ -34,7 +37,7 @@ const AGAIN: Duration = Duration::from_secs(1);
 
 /// Something that somebody wants of the launch itself.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Word {
+pub(super) enum LaunchControl {
     Go,
     Open,
     Dismiss,
@@ -59,10 +62,10 @@ pub(super) enum Word {
     OwnerGone,
 }
 
-struct Connection {
+struct KeeperConnection {
     number: u64,
     channel: Channel,
-    role: Option<Role>,
+    role: Option<PeerRole>,
     outbox: VecDeque<Vec<u8>>,
     follows: bool,
     /// What it was last told of the journal.
@@ -71,26 +74,26 @@ struct Connection {
 }
 
 /// See the module.
-pub(super) struct Desk {
-    connections: Vec<Connection>,
+pub(super) struct Connections {
+    connections: Vec<KeeperConnection>,
     next_number: u64,
     listener: Option<OwnedFd>,
     /// Whether somebody may stand before the door.
     knocked: bool,
     token: String,
     /// What was said too early.
-    early: Vec<Word>,
-    state: State,
+    early: Vec<LaunchControl>,
+    state: KeeperState,
     /// For daemons that come later.
     agent: Option<OwnedFd>,
     daemon_gone_since: Option<Instant>,
     opened: Option<Instant>,
 }
 
-impl Desk {
+impl Connections {
     pub(super) fn new(daemon: OwnedFd, token: String) -> Self {
-        let state = State {
-            stage: Stage::Waiting,
+        let state = KeeperState {
+            stage: LaunchStage::Waiting,
             identity: None,
             cgroup: None,
             exited: None,
@@ -110,14 +113,14 @@ impl Desk {
             daemon_gone_since: None,
             opened: None,
         };
-        desk.add(daemon, Some(Role::Daemon));
+        desk.add(daemon, Some(PeerRole::Daemon));
         desk
     }
 
-    fn add(&mut self, socket: OwnedFd, role: Option<Role>) {
+    fn add(&mut self, socket: OwnedFd, role: Option<PeerRole>) {
         let number = self.next_number;
         self.next_number += 1;
-        self.connections.push(Connection {
+        self.connections.push(KeeperConnection {
             number,
             channel: Channel::new(socket, LONGEST_REQUEST),
             role,
@@ -140,9 +143,9 @@ impl Desk {
         Ok(())
     }
 
-    fn hello(&self) -> Report {
+    fn hello(&self) -> KeeperReport {
         let pid = rustix::process::getpid().as_raw_pid();
-        Report::Hello { version: VERSION, pid, token: self.token.clone() }
+        KeeperReport::Hello { version: VERSION, pid, token: self.token.clone() }
     }
 
     /// The daemon that ordered the launch is greeted unasked.
@@ -153,8 +156,8 @@ impl Desk {
 
     // What is known, for those who ask.
 
-    pub(super) fn stage(&mut self, stage: Stage) {
-        if stage == Stage::Running {
+    pub(super) fn stage(&mut self, stage: LaunchStage) {
+        if stage == LaunchStage::Running {
             self.opened.get_or_insert_with(Instant::now);
         }
         self.state.stage = stage;
@@ -167,15 +170,15 @@ impl Desk {
 
     pub(super) fn born(
         &mut self,
-        identity: Identity,
+        identity: ProcessIdentity,
         cgroup: Option<&Path>,
         agent: Option<OwnedFd>,
     ) {
-        self.state.stage = Stage::Gated;
+        self.state.stage = LaunchStage::Gated;
         self.state.identity = Some(identity.clone());
         self.state.cgroup = cgroup.map(ToOwned::to_owned);
         self.agent = agent;
-        let report = Report::Born { identity, cgroup: self.state.cgroup.clone() };
+        let report = KeeperReport::Born { identity, cgroup: self.state.cgroup.clone() };
         let agent = self.agent.take();
         self.tell_daemons(&report, agent.as_ref());
         self.agent = agent;
@@ -183,17 +186,17 @@ impl Desk {
 
     pub(super) fn exited(&mut self, status: Status) {
         self.state.exited = Some(status.clone());
-        self.tell_all(&Report::Exited(status));
+        self.tell_all(&KeeperReport::Exited(status));
     }
 
     pub(super) fn outcome(&mut self, outcome: Outcome) {
-        self.state.stage = Stage::Over;
+        self.state.stage = LaunchStage::Over;
         self.state.outcome = Some(outcome.clone());
-        self.tell_all(&Report::Gone(outcome));
+        self.tell_all(&KeeperReport::Gone(outcome));
     }
 
     pub(super) fn trouble(&mut self, text: String) {
-        self.tell_all(&Report::Trouble(text));
+        self.tell_all(&KeeperReport::Trouble(text));
     }
 
     /// The journal ends here now.
@@ -206,21 +209,21 @@ impl Desk {
 
     // Telling.
 
-    pub(super) fn tell_all(&mut self, report: &Report) {
+    pub(super) fn tell_all(&mut self, report: &KeeperReport) {
         let bytes = report.encode();
         for connection in self.connections.iter_mut().filter(|c| c.role.is_some()) {
             connection.tell(bytes.clone(), None);
         }
     }
 
-    fn tell_daemons(&mut self, report: &Report, with: Option<&OwnedFd>) {
+    fn tell_daemons(&mut self, report: &KeeperReport, with: Option<&OwnedFd>) {
         let bytes = report.encode();
-        for daemon in self.connections.iter_mut().filter(|c| c.role == Some(Role::Daemon)) {
+        for daemon in self.connections.iter_mut().filter(|c| c.role == Some(PeerRole::Daemon)) {
             daemon.tell(bytes.clone(), with);
         }
     }
 
-    pub(super) fn tell(&mut self, number: u64, report: &Report) {
+    pub(super) fn tell(&mut self, number: u64, report: &KeeperReport) {
         if let Some(connection) = self.connections.iter_mut().find(|c| c.number == number) {
             connection.tell(report.encode(), None);
         }
@@ -228,8 +231,9 @@ impl Desk {
 
     /// So many bytes of input went on to the agent.
     pub(super) fn input_taken(&mut self, bytes: usize) {
-        let taken = Report::InputTaken(u32::try_from(bytes).unwrap_or(u32::MAX)).encode();
-        let typists = |c: &&mut Connection| matches!(c.role, Some(Role::Client | Role::Owner));
+        let taken = KeeperReport::InputTaken(u32::try_from(bytes).unwrap_or(u32::MAX)).encode();
+        let typists =
+            |c: &&mut KeeperConnection| matches!(c.role, Some(PeerRole::Client | PeerRole::Owner));
         for connection in self.connections.iter_mut().filter(typists) {
             connection.tell(taken.clone(), None);
         }
@@ -239,7 +243,7 @@ impl Desk {
 
     /// Whether a daemon is connected.
     pub(super) fn has_daemon(&self) -> bool {
-        self.connections.iter().any(|c| c.role == Some(Role::Daemon) && !c.gone)
+        self.connections.iter().any(|c| c.role == Some(PeerRole::Daemon) && !c.gone)
     }
 
     /// Since when there is none.
@@ -266,7 +270,7 @@ impl Desk {
     }
 
     /// Hears everyone; never waits.
-    pub(super) fn serve(&mut self) -> Vec<Word> {
+    pub(super) fn serve(&mut self) -> Vec<LaunchControl> {
         self.accept();
         let mut words = Vec::new();
         for place in 0..self.connections.len() {
@@ -277,8 +281,8 @@ impl Desk {
             connection.tell_growth(end);
         }
         for gone in self.connections.extract_if(.., |connection| connection.gone) {
-            if gone.role == Some(Role::Owner) {
-                words.push(Word::OwnerGone);
+            if gone.role == Some(PeerRole::Owner) {
+                words.push(LaunchControl::OwnerGone);
             }
         }
         self.daemon_gone_since = match self.daemon_gone_since {
@@ -290,12 +294,14 @@ impl Desk {
     }
 
     /// Puts by what was said before the program runs: for [`Self::said_early`].
-    pub(super) fn put_by(&mut self, words: impl IntoIterator<Item = Word>) {
+    pub(super) fn put_by(&mut self, words: impl IntoIterator<Item = LaunchControl>) {
         for word in words {
             match word {
                 word if self.early.len() < EARLY => self.early.push(word),
-                Word::Input(from, _) | Word::Members(from) | Word::Usage(from) => {
-                    self.tell(from, &Report::Refused("it does not run yet".to_owned()));
+                LaunchControl::Input(from, _)
+                | LaunchControl::Members(from)
+                | LaunchControl::Usage(from) => {
+                    self.tell(from, &KeeperReport::Refused("it does not run yet".to_owned()));
                 }
                 // Nobody waits for an answer to these.
                 _ => {}
@@ -304,7 +310,7 @@ impl Desk {
     }
 
     /// What was put by, once.
-    pub(super) fn said_early(&mut self) -> Vec<Word> {
+    pub(super) fn said_early(&mut self) -> Vec<LaunchControl> {
         std::mem::take(&mut self.early)
     }
 
@@ -331,7 +337,7 @@ impl Desk {
         self.knocked = false;
     }
 
-    fn hear(&mut self, place: usize, words: &mut Vec<Word>) {
+    fn hear(&mut self, place: usize, words: &mut Vec<LaunchControl>) {
         // One who talks without end does not keep us from everyone else.
         for _ in 0..AT_ONCE {
             let connection = &mut self.connections[place];
@@ -344,88 +350,94 @@ impl Desk {
                     connection.gone = true;
                     return;
                 }
-                Ok(Received::Message(bytes, _)) => Request::decode(&bytes),
+                Ok(Received::Message(bytes, _)) => KeeperRequest::decode(&bytes),
             };
             match request {
                 Ok(request) => self.answer(place, request, words),
                 Err(error) => {
-                    connection.tell(Report::Refused(error.to_string()).encode(), None);
+                    connection.tell(KeeperReport::Refused(error.to_string()).encode(), None);
                 }
             }
         }
     }
 
-    fn answer(&mut self, place: usize, request: Request, words: &mut Vec<Word>) {
+    fn answer(&mut self, place: usize, request: KeeperRequest, words: &mut Vec<LaunchControl>) {
         let number = self.connections[place].number;
         let role = self.connections[place].role;
         let word = match (request, role) {
-            (Request::Hello { version: _, role }, _) => return self.greet(place, role, words),
-            (Request::Status, _) => return self.tell_state(place),
-            (Request::Stop { grace }, _) => Word::Stop(grace),
-            (Request::Kill, _) => Word::Kill,
+            (KeeperRequest::Hello { version: _, role }, _) => {
+                return self.greet(place, role, words);
+            }
+            (KeeperRequest::Status, _) => return self.tell_state(place),
+            (KeeperRequest::Stop { grace }, _) => LaunchControl::Stop(grace),
+            (KeeperRequest::Kill, _) => LaunchControl::Kill,
             (_, None) => return self.refuse(place, "say hello first"),
-            (Request::Follow, _) => {
+            (KeeperRequest::Follow, _) => {
                 self.connections[place].follows = true;
                 return;
             }
-            (Request::Go, Some(Role::Daemon)) => Word::Go,
-            (Request::Open, Some(Role::Daemon)) => Word::Open,
-            (Request::Dismiss, Some(Role::Daemon)) => Word::Dismiss,
-            (Request::Release, Some(Role::Daemon)) => Word::Release,
-            (Request::Touch, Some(Role::Daemon)) => Word::Touch,
-            (Request::Keep, _) => return self.refuse(place, "this keeper has a launch"),
+            (KeeperRequest::Go, Some(PeerRole::Daemon)) => LaunchControl::Go,
+            (KeeperRequest::Open, Some(PeerRole::Daemon)) => LaunchControl::Open,
+            (KeeperRequest::Dismiss, Some(PeerRole::Daemon)) => LaunchControl::Dismiss,
+            (KeeperRequest::Release, Some(PeerRole::Daemon)) => LaunchControl::Release,
+            (KeeperRequest::Touch, Some(PeerRole::Daemon)) => LaunchControl::Touch,
+            (KeeperRequest::Keep, _) => return self.refuse(place, "this keeper has a launch"),
             (
-                Request::Go | Request::Open | Request::Dismiss | Request::Release | Request::Touch,
+                KeeperRequest::Go
+                | KeeperRequest::Open
+                | KeeperRequest::Dismiss
+                | KeeperRequest::Release
+                | KeeperRequest::Touch,
                 _,
             ) => {
                 return self.refuse(place, "only a daemon says that");
             }
-            (Request::Untether, Some(Role::Owner)) => {
-                self.connections[place].role = Some(Role::Client);
-                Word::Untether
+            (KeeperRequest::Untether, Some(PeerRole::Owner)) => {
+                self.connections[place].role = Some(PeerRole::Client);
+                LaunchControl::Untether
             }
-            (Request::Untether, _) => return self.refuse(place, "only the owner says that"),
-            (Request::Signal(signal), _) => Word::Signal(signal),
-            (Request::Input(bytes), _) => Word::Input(number, bytes),
-            (Request::CloseInput, _) => Word::CloseInput,
-            (Request::Resize(size), _) => Word::Resize(size),
-            (Request::CloseOutput(stream), _) => Word::CloseOutput(stream),
-            (Request::Members, _) => Word::Members(number),
-            (Request::Usage, _) => Word::Usage(number),
+            (KeeperRequest::Untether, _) => return self.refuse(place, "only the owner says that"),
+            (KeeperRequest::Signal(signal), _) => LaunchControl::Signal(signal),
+            (KeeperRequest::Input(bytes), _) => LaunchControl::Input(number, bytes),
+            (KeeperRequest::CloseInput, _) => LaunchControl::CloseInput,
+            (KeeperRequest::Resize(size), _) => LaunchControl::Resize(size),
+            (KeeperRequest::CloseOutput(stream), _) => LaunchControl::CloseOutput(stream),
+            (KeeperRequest::Members, _) => LaunchControl::Members(number),
+            (KeeperRequest::Usage, _) => LaunchControl::Usage(number),
         };
         words.push(word);
     }
 
-    fn greet(&mut self, place: usize, role: Role, words: &mut Vec<Word>) {
-        if role == Role::Daemon {
+    fn greet(&mut self, place: usize, role: PeerRole, words: &mut Vec<LaunchControl>) {
+        if role == PeerRole::Daemon {
             // There is one daemon for a home; an earlier one is gone, or will be.
             for (other, connection) in self.connections.iter_mut().enumerate() {
-                connection.gone |= other != place && connection.role == Some(Role::Daemon);
+                connection.gone |= other != place && connection.role == Some(PeerRole::Daemon);
             }
         }
         self.connections[place].role = Some(role);
         let hello = self.hello().encode();
         self.connections[place].tell(hello, None);
-        if role == Role::Owner {
-            words.push(Word::OwnerCame);
+        if role == PeerRole::Owner {
+            words.push(LaunchControl::OwnerCame);
         }
         if let Some(outcome) = self.state.outcome.clone() {
-            self.connections[place].tell(Report::Gone(outcome).encode(), None);
+            self.connections[place].tell(KeeperReport::Gone(outcome).encode(), None);
         }
     }
 
     fn tell_state(&mut self, place: usize) {
         let open_for = self.opened.map(|opened| opened.elapsed().as_millis());
         let open_for_ms = open_for.map(|ms| u64::try_from(ms).unwrap_or(u64::MAX));
-        let state = State { open_for_ms, ..self.state.clone() };
-        let report = Report::State(Box::new(state)).encode();
-        let is_daemon = self.connections[place].role == Some(Role::Daemon);
+        let state = KeeperState { open_for_ms, ..self.state.clone() };
+        let report = KeeperReport::State(Box::new(state)).encode();
+        let is_daemon = self.connections[place].role == Some(PeerRole::Daemon);
         let agent = self.agent.as_ref().filter(|_| is_daemon);
         self.connections[place].tell(report, agent);
     }
 
     fn refuse(&mut self, place: usize, why: &str) {
-        self.connections[place].tell(Report::Refused(why.to_owned()).encode(), None);
+        self.connections[place].tell(KeeperReport::Refused(why.to_owned()).encode(), None);
     }
 
     // Waiting.
@@ -458,8 +470,8 @@ impl Desk {
     ) -> io::Result<Option<OwnedFd>> {
         let told = Instant::now();
         loop {
-            if self.serve().contains(&Word::Release) {
-                let mut daemons = self.connections.into_iter().filter(Connection::is_daemon);
+            if self.serve().contains(&LaunchControl::Release) {
+                let mut daemons = self.connections.into_iter().filter(KeeperConnection::is_daemon);
                 return Ok(daemons.next().map(|daemon| daemon.channel.into_socket()));
             }
             let now = Instant::now();
@@ -481,14 +493,14 @@ impl Desk {
     }
 
     fn flush(&mut self) {
-        self.connections.iter_mut().for_each(Connection::flush);
+        self.connections.iter_mut().for_each(KeeperConnection::flush);
     }
 }
 
-impl Connection {
+impl KeeperConnection {
     /// Whether a daemon is at the other end, and has heard everything.
     fn is_daemon(&self) -> bool {
-        self.role == Some(Role::Daemon) && !self.gone && self.outbox.is_empty()
+        self.role == Some(PeerRole::Daemon) && !self.gone && self.outbox.is_empty()
     }
 
     fn tell(&mut self, message: Vec<u8>, with: Option<&OwnedFd>) {
@@ -528,7 +540,7 @@ impl Connection {
         if !self.follows || self.told_end == end || !self.outbox.is_empty() {
             return;
         }
-        if let Ok(Delivery::Sent) = self.channel.send(&Report::Grown(end).encode(), &[]) {
+        if let Ok(Delivery::Sent) = self.channel.send(&KeeperReport::Grown(end).encode(), &[]) {
             self.told_end = end;
         }
     }

@@ -3,13 +3,13 @@
 use std::fmt;
 use std::time::Duration;
 
-use kennel_sys::identity::Stat;
+use kennel_sys::identity::ProcessStat;
 
-use crate::subtree::{self, Marked};
+use crate::subtree::{self, ProcessKey};
 
 /// A process in a pen.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Member {
+pub struct PenProcess {
     /// Its pid, for people to read; signals go through the pen.
     pub pid: i32,
     /// The program's short name.
@@ -20,9 +20,9 @@ pub struct Member {
     pub dead: bool,
 }
 
-impl Member {
+impl PenProcess {
     pub(crate) fn look(pid: i32) -> Option<Self> {
-        let stat = Stat::read(pid).ok()??;
+        let stat = ProcessStat::read(pid).ok()??;
         Some(Self { pid, dead: stat.is_dead(), name: stat.name, state: stat.state })
     }
 }
@@ -35,12 +35,12 @@ pub struct Survivor {
     /// The program's short name.
     pub name: String,
     /// Why it is still there.
-    pub why: Why,
+    pub why: SurvivalReason,
 }
 
 /// Why a process survives a kill.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Why {
+pub enum SurvivalReason {
     /// The kernel does not let us signal it: it runs as this other user.
     NotPermitted {
         /// Its user.
@@ -52,7 +52,7 @@ pub enum Why {
     Ending,
 }
 
-impl fmt::Display for Why {
+impl fmt::Display for SurvivalReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::NotPermitted { uid } => write!(f, "not permitted: it runs as user {uid}"),
@@ -71,15 +71,15 @@ impl fmt::Display for Survivor {
 }
 
 impl Survivor {
-    pub(crate) fn look(pid: i32, refused: &[Marked]) -> Option<Self> {
-        let member = Member::look(pid).filter(|member| !member.dead)?;
+    pub(crate) fn look(pid: i32, refused: &[ProcessKey]) -> Option<Self> {
+        let member = PenProcess::look(pid).filter(|member| !member.dead)?;
         let mark = subtree::open(pid).ok().flatten().map(|found| found.mark);
         let why = if mark.is_some_and(|mark| refused.contains(&mark)) {
-            Why::NotPermitted { uid: subtree::owner_of(pid).unwrap_or(u32::MAX) }
+            SurvivalReason::NotPermitted { uid: subtree::owner_of(pid).unwrap_or(u32::MAX) }
         } else if member.state == 'D' {
-            Why::Uninterruptible
+            SurvivalReason::Uninterruptible
         } else {
-            Why::Ending
+            SurvivalReason::Ending
         };
         Some(Self { pid, name: member.name, why })
     }
@@ -87,7 +87,7 @@ impl Survivor {
 
 /// What a pen uses and has used.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Usage {
+pub struct PenUsage {
     /// CPU time of all processes that were ever in it, as far as the machine tells.
     pub cpu: Duration,
     /// Memory in use now, in bytes: of the cgroup where it counts memory, else the resident memory of
@@ -99,7 +99,7 @@ pub struct Usage {
 
 /// Signs of life of a pen: equal ones, apart from the CPU, mean that no process has come or gone between.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Pulse {
+pub struct ActivitySample {
     /// CPU time of all processes that were ever in it, as far as the machine tells.
     pub cpu: Duration,
     /// Which processes it has.
