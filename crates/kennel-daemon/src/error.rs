@@ -1,4 +1,4 @@
-//! The errors of the API: why a request is refused.
+//! Errors of the API.
 
 use kennel_core::report::Disbelief;
 use kennel_core::{FindError, Refusal, RelaunchRefusal, RemoveError};
@@ -8,9 +8,9 @@ use tokio::sync::oneshot;
 /// The sender of an answer. The client may be gone; that changes nothing.
 pub(crate) type Answer<T> = oneshot::Sender<Result<T, ApiError>>;
 
-/// A refusal, as clients see it.
+/// An error, as the API reports it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct ApiError {
+pub struct ApiError {
     kind: ApiErrorKind,
     message: String,
     hint: Option<String>,
@@ -20,36 +20,47 @@ pub(crate) struct ApiError {
 pub(crate) const DISBELIEFS: [&str; 6] =
     ["no_token", "unknown_session", "spent", "too_early", "foreign", "unknown_token"];
 
-/// The kinds of refusal. Their codes are stable.
+/// The kinds of errors. Their codes never change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum ApiErrorKind {
+pub enum ApiErrorKind {
+    /// No such session, member, plan, token or path.
     NotFound,
+    /// A reference matches several sessions.
     Ambiguous,
+    /// The request conflicts with the current state.
     Conflict,
+    /// The daemon is shutting down and accepts nothing new.
     Refused,
+    /// The request is well-formed but invalid.
     Invalid,
-    /// The request is not valid HTTP.
+    /// The request is not well-formed HTTP or JSON.
     Malformed,
-    /// The path exists, but not with this method.
+    /// The path does not support the method.
     Method,
+    /// The body is too large.
     TooLarge,
+    /// The request may succeed later.
     Busy,
+    /// The daemon has shut down.
     Gone,
+    /// Something failed in the daemon.
     Internal,
     /// The client is not authenticated.
     Unauthorized,
-    /// The client may not do this.
+    /// The client is not allowed to do this.
     Forbidden,
-    /// There were too many requests.
+    /// The client sends too many requests.
     TooMany,
-    /// The request is for another server.
+    /// The request is for another host.
     Misdirected,
-    /// A report is refused for this reason.
+    /// A report is not believed, for the reason with this code.
     Disbelief(&'static str),
 }
 
 impl ApiErrorKind {
-    pub(crate) fn code(self) -> &'static str {
+    /// The code for programs.
+    #[must_use]
+    pub fn code(self) -> &'static str {
         match self {
             Self::NotFound => "not_found",
             Self::Ambiguous => "ambiguous",
@@ -70,29 +81,31 @@ impl ApiErrorKind {
         }
     }
 
-    /// In words, for people.
+    /// The title for people.
     fn title(self) -> &'static str {
         match self {
             Self::NotFound => "Not found",
-            Self::Ambiguous => "More than one is meant",
-            Self::Conflict => "Not as things are now",
-            Self::Refused => "Nothing new is taken",
-            Self::Invalid => "The request makes no sense",
-            Self::Malformed => "The request can't be read",
-            Self::Method => "Not by this method",
-            Self::TooLarge => "The request is too large",
-            Self::Busy => "Not just now",
-            Self::Gone => "The daemon is leaving",
-            Self::Internal => "A fault in Kennel",
-            Self::Unauthorized => "Nobody is let in without a token",
-            Self::Forbidden => "This is not for you",
-            Self::TooMany => "Too many at once",
-            Self::Misdirected => "This is another host",
-            Self::Disbelief(_) => "The report is not believed",
+            Self::Ambiguous => "Ambiguous reference",
+            Self::Conflict => "Conflict with the current state",
+            Self::Refused => "Not accepting requests",
+            Self::Invalid => "Invalid request",
+            Self::Malformed => "Malformed request",
+            Self::Method => "Method not allowed",
+            Self::TooLarge => "Request too large",
+            Self::Busy => "Busy",
+            Self::Gone => "Daemon shut down",
+            Self::Internal => "Internal error",
+            Self::Unauthorized => "Not authenticated",
+            Self::Forbidden => "Forbidden",
+            Self::TooMany => "Too many requests",
+            Self::Misdirected => "Unexpected host",
+            Self::Disbelief(_) => "Report refused",
         }
     }
 
-    pub(crate) fn status(self) -> u16 {
+    /// The HTTP status.
+    #[must_use]
+    pub fn status(self) -> u16 {
         match self {
             Self::NotFound => 404,
             Self::Ambiguous | Self::Conflict => 409,
@@ -111,60 +124,76 @@ impl ApiErrorKind {
 }
 
 impl ApiError {
-    pub(crate) fn new(kind: ApiErrorKind, message: impl ToString) -> Self {
+    /// Creates an error of any kind.
+    pub fn new(kind: ApiErrorKind, message: impl ToString) -> Self {
         Self { kind, message: message.to_string(), hint: None }
     }
 
-    pub(crate) fn invalid(message: impl ToString) -> Self {
+    /// The request is invalid.
+    pub fn invalid(message: impl ToString) -> Self {
         Self::new(ApiErrorKind::Invalid, message)
     }
 
-    pub(crate) fn not_found(message: impl ToString) -> Self {
+    /// Something does not exist.
+    pub fn not_found(message: impl ToString) -> Self {
         Self::new(ApiErrorKind::NotFound, message)
     }
 
-    pub(crate) fn conflict(message: impl ToString) -> Self {
+    /// The request conflicts with the current state.
+    pub fn conflict(message: impl ToString) -> Self {
         Self::new(ApiErrorKind::Conflict, message)
     }
 
-    pub(crate) fn busy(message: impl ToString) -> Self {
+    /// The request may succeed later.
+    pub fn busy(message: impl ToString) -> Self {
         Self::new(ApiErrorKind::Busy, message)
     }
 
-    pub(crate) fn internal(message: impl ToString) -> Self {
+    /// Something failed in the daemon.
+    pub fn internal(message: impl ToString) -> Self {
         Self::new(ApiErrorKind::Internal, message)
     }
 
-    /// The daemon is on its way out.
-    pub(crate) fn leaving() -> Self {
-        Self::new(ApiErrorKind::Refused, "the daemon is being stopped, and takes nothing new")
+    /// The daemon is shutting down.
+    #[must_use]
+    pub fn leaving() -> Self {
+        Self::new(ApiErrorKind::Refused, "the daemon is shutting down")
     }
 
-    /// The daemon has left, and only its socket is still there.
-    pub(crate) fn gone() -> Self {
-        Self::new(ApiErrorKind::Gone, "the daemon is just leaving")
+    /// The daemon has shut down, and only its socket is still there.
+    #[must_use]
+    pub fn gone() -> Self {
+        Self::new(ApiErrorKind::Gone, "the daemon has shut down")
     }
 
-    pub(crate) fn hint(mut self, hint: impl Into<String>) -> Self {
+    /// Adds what to do about it.
+    #[must_use]
+    pub fn hint(mut self, hint: impl Into<String>) -> Self {
         self.hint = Some(hint.into());
         self
     }
 
-    /// Its code, as programs know it.
-    pub(crate) fn code(&self) -> &'static str {
+    /// The code for programs.
+    #[must_use]
+    pub fn code(&self) -> &'static str {
         self.kind.code()
     }
 
-    /// Whether it is a report that was not believed.
-    pub(crate) fn is_disbelief(&self) -> bool {
+    /// Whether it is about a report that is not believed.
+    #[must_use]
+    pub fn is_disbelief(&self) -> bool {
         matches!(self.kind, ApiErrorKind::Disbelief(_))
     }
 
-    pub(crate) fn status(&self) -> u16 {
+    /// The HTTP status.
+    #[must_use]
+    pub fn status(&self) -> u16 {
         self.kind.status()
     }
 
-    pub(crate) fn problem(&self) -> Problem {
+    /// The problem document (RFC 9457).
+    #[must_use]
+    pub fn problem(&self) -> Problem {
         let code = self.kind.code();
         Problem {
             kind: format!("urn:kennel:{code}"),

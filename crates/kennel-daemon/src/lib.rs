@@ -1,7 +1,8 @@
-//! The daemon: carries out what the core decides, keeps the register, and serves the API.
+//! The daemon: carries out what the core decides and keeps the register. It knows no HTTP: servers use a
+//! [`DaemonHandle`].
 //!
 //! ```text
-//! clients ──HTTP──> http ──┐
+//! kennel-http ──> handle ──┐
 //! keepers <─sockets─> links ─┼──messages──> owner (one task, the core's World) ──> effects ──> messages
 //! yard <───socket──> link ──┘                     └──> register (one writer)
 //! ```
@@ -12,7 +13,7 @@
 mod adopted;
 mod error;
 mod event_sender;
-mod http;
+mod handle;
 mod keeper;
 mod launch;
 mod metrics;
@@ -25,9 +26,11 @@ mod recover;
 mod run;
 mod worktree;
 
-#[cfg(feature = "schema")]
-pub use http::description::document as description;
-pub use http::{ListenError, ListenSettings};
+pub use error::{ApiError, ApiErrorKind};
+pub use handle::{
+    CancelOnDrop, DaemonHandle, InputEvent, LaunchEnd, LaunchWatch, TerminalInput, Until,
+    exact_reference, has_ended, journal_folder,
+};
 pub use launch::limits::LaunchLimits;
 pub use os::clock;
 pub use os::home::LockHomeError;
@@ -37,3 +40,4 @@ pub use run::config::{DaemonConfig, DaemonError, StartYard};
 pub use run::fault_points::POINTS;
 pub use run::log;
 pub use run::serve::serve;
+pub use run::server::{ApiServer, CreateServer, ServerSetup, ServerTask};

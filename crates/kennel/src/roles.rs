@@ -7,6 +7,7 @@ use std::path::PathBuf;
 
 use anyhow::{Context, anyhow};
 use kennel_daemon::{DaemonConfig, DaemonError, LockHomeError};
+use kennel_http::HttpConfig;
 use kennel_keeper::yard::{self, KEPT_VARIABLE, RESUME_VARIABLE, YardConfig, YardEnd, YardResume};
 use rustix::fd::OwnedFd;
 use rustix::fs::{Mode, OFlags};
@@ -75,13 +76,13 @@ fn be_daemon() -> i32 {
         let version = env!("CARGO_PKG_VERSION").to_owned();
         let mut config = DaemonConfig::new(home.folder.clone(), home.id.clone(), yard, version);
         config.environment = std::env::vars_os().collect();
-        config.doctor = ["/proc/self/exe", "doctor", "--json", "--home"].map(OsString::from).into();
-        config.doctor.push(home.folder.clone().into());
-        config.web = web_folder();
-        heed_settings(&home, &mut config);
+        let mut http = HttpConfig { web: web_folder(), ..HttpConfig::default() };
+        http.doctor = ["/proc/self/exe", "doctor", "--json", "--home"].map(OsString::from).into();
+        http.doctor.push(home.folder.clone().into());
+        heed_settings(&home, &mut config, &mut http);
         config.start_yard =
             Some(Box::new(move || spawn_yard(&home).map(drop).map_err(io::Error::other)));
-        Ok(kennel_daemon::serve(config))
+        Ok(kennel_daemon::serve(config, kennel_http::server(http)))
     })();
     match served {
         Ok(Ok(reason)) => reason.code().into(),
@@ -108,9 +109,9 @@ fn web_folder() -> Option<PathBuf> {
 }
 
 /// What cannot be heeded is told in the log, and no reason to leave sessions without a daemon.
-fn heed_settings(home: &Home, config: &mut DaemonConfig) {
+fn heed_settings(home: &Home, config: &mut DaemonConfig, http: &mut HttpConfig) {
     let refused = match DaemonSettings::read(home) {
-        Ok(settings) => settings.apply(config),
+        Ok(settings) => settings.apply(config, http),
         Err(error) => vec![format!("can't be read: {error}")],
     };
     for why in refused {

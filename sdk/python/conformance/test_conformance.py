@@ -28,7 +28,7 @@ from schemathesis.specs.openapi.checks import (
 from gateway import Gateway
 
 ROOT = Path(__file__).resolve().parents[3]
-DESCRIPTION = ROOT / "crates/kennel-daemon/openapi.json"
+DESCRIPTION = ROOT / "crates/kennel-http/openapi.json"
 PROGRAMS = os.environ.get("KENNEL_TEST_PROGRAMS") or str(ROOT / "target/debug")
 EXAMPLES = int(os.environ.get("KENNEL_TEST_EXAMPLES", "5"))
 """For each operation. The same ones each time: a wider search is made by hand."""

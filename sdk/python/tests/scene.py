@@ -34,7 +34,7 @@ KENNEL = program("kennel")
 
 def needs(path: str) -> Callable[[type], type]:
     """For tests of what the API has only if this is described."""
-    described = json.loads((ROOT / "crates/kennel-daemon/openapi.json").read_text())["paths"]
+    described = json.loads((ROOT / "crates/kennel-http/openapi.json").read_text())["paths"]
     skip: Callable[[type], type] = unittest.skipUnless(path in described, f"the API has no {path}")
     return skip
 

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 HERE = Path(__file__).resolve().parent
-DESCRIPTION = HERE.parents[2] / "crates/kennel-daemon/openapi.json"
+DESCRIPTION = HERE.parents[2] / "crates/kennel-http/openapi.json"
 TYPES = HERE.parent / "src/kennel_client/types.py"
 
 HEAD = '''"""What the API sends and takes. Made from its description by `tools/generate_types.py`: not to be edited."""

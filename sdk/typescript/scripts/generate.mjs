@@ -2,7 +2,7 @@
 
 import { readFile, writeFile } from "node:fs/promises";
 
-const DESCRIPTION = new URL("../../../crates/kennel-daemon/openapi.json", import.meta.url);
+const DESCRIPTION = new URL("../../../crates/kennel-http/openapi.json", import.meta.url);
 const GENERATED = new URL("../src/generated.ts", import.meta.url);
 const METHODS = ["get", "put", "post", "delete", "patch"];
 

@@ -4,9 +4,6 @@ use std::fmt::{self, Display, Write as _};
 
 use super::histogram::Histogram;
 
-/// What the text is called in HTTP.
-pub(crate) const CONTENT_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";
-
 /// Written family by family.
 #[derive(Debug, Default)]
 pub(crate) struct Exposition(String);

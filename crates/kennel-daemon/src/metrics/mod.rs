@@ -21,7 +21,6 @@ mod page;
 mod reason;
 mod tally;
 
-pub(crate) use exposition::CONTENT_TYPE;
 pub(crate) use gauges::{Gauges, OWED_KINDS, PHASES, PLAN_STATES};
 pub(crate) use output::note_output;
 pub(crate) use own_process::OwnProcess;

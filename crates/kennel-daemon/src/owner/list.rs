@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use axum::body::Bytes;
+use bytes::Bytes;
 use kennel_types::api::ListRequest;
 use kennel_types::{Phase, SessionId, SessionView};
 

@@ -1,6 +1,6 @@
 //! A page of sessions, ready to be sent.
 
-use axum::body::Bytes;
+use bytes::Bytes;
 use kennel_core::Revision;
 use kennel_types::{SessionId, SessionView};
 use serde_json::Error;

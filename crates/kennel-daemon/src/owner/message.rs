@@ -165,7 +165,7 @@ pub(crate) enum Pruning {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
-pub(crate) enum Until {
+pub enum Until {
     /// It is on record, and queued or running.
     Accepted,
     /// It runs.

@@ -4,13 +4,11 @@ use std::ffi::OsString;
 use std::fmt;
 use std::io;
 use std::path::PathBuf;
-use std::time::Duration;
 
 use kennel_pen::HomeId;
 use kennel_register::OpenRegisterError;
 use rustix::fd::OwnedFd;
 
-use crate::http::ListenSettings;
 use crate::launch::limits::LaunchLimits;
 use crate::os::home::LockHomeError;
 
@@ -37,14 +35,6 @@ pub struct DaemonConfig {
     pub environment: Vec<(OsString, OsString)>,
     /// On what terms sessions are taken in.
     pub terms: LaunchLimits,
-    /// The command that examines the machine, and says in JSON what it found; empty: nobody does.
-    pub doctor: Vec<OsString>,
-    /// How long a client that does not read what it asked for is waited for; zero: for ever.
-    pub reader_patience: Duration,
-    /// How the API is had over TCP.
-    pub api: ListenSettings,
-    /// A folder with the files of the dashboard, for those who work on it; none: those in the program.
-    pub web: Option<PathBuf>,
 }
 
 impl DaemonConfig {
@@ -61,10 +51,6 @@ impl DaemonConfig {
             worktrees: None,
             environment: Vec::new(),
             terms: LaunchLimits::default(),
-            doctor: Vec::new(),
-            reader_patience: Duration::from_secs(60),
-            api: ListenSettings::default(),
-            web: None,
         }
     }
 }
@@ -75,7 +61,7 @@ impl fmt::Debug for DaemonConfig {
         out.field("home", &self.home).field("home_id", &self.home_id);
         out.field("version", &self.version).field("ended_kept", &self.ended_kept);
         out.field("worktrees", &self.worktrees);
-        out.field("terms", &self.terms).field("api", &self.api);
+        out.field("terms", &self.terms);
         out.finish_non_exhaustive()
     }
 }

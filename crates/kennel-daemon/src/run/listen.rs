@@ -1,141 +1,155 @@
-//! The sockets in the home, where clients find us.
+//! The sockets in the home, where clients find the daemon.
 //!
-//! Whoever deletes one of them would leave us alive and out of reach: no client could find us, and none could start
-//! another daemon beside us. So a socket that is gone is made again.
+//! A deleted socket would leave the daemon alive but out of reach: no client could find it, and none could start
+//! another daemon beside it. So a deleted socket is created again.
 
 use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use rustix::fd::OwnedFd;
+use rustix::fd::{AsRawFd, OwnedFd};
 use rustix::fs::inotify::{self, CreateFlags, WatchFlags};
+use rustix::fs::{Mode, OFlags};
 use tokio::io::unix::AsyncFd;
+use tokio::net::UnixListener;
 use tokio::sync::watch;
-use tokio::task::{AbortHandle, JoinHandle, JoinSet};
+use tokio::task::{AbortHandle, JoinSet};
 
-use crate::http::{Api, OwnerOnly, Peer, Shared};
+use super::server::ApiServer;
 use crate::launch::stdin_handoff::StdinHandoff;
 use crate::os::async_fd;
 use crate::os::home::{API_SOCKET, STDIN_SOCKET};
 use crate::run::config::DaemonError;
 
-/// The pause after a socket could not be made again.
-const PAUSE: Duration = Duration::from_secs(1);
+/// The pause before another attempt to create a socket.
+const RETRY_PAUSE: Duration = Duration::from_secs(1);
 
-/// Listens at both sockets, until told to leave.
-///
-/// # Errors
-/// One can't be made.
-pub(crate) fn listen(folder: &Path, shared: Shared) -> Result<JoinHandle<()>, DaemonError> {
-    let leaving = shared.leaving.clone();
-    let deposit = shared.deposit.clone();
-    // Before they are made, so that none goes unnoticed.
-    let vanishing = Vanishing::watch(folder);
-    let api = Api::new(shared);
-    let mut servers = JoinSet::new();
-    servers.spawn(api.clone().serve_tcp());
-    let sockets = Sockets {
-        folder: folder.to_owned(),
-        deposit_task: take_deposits(folder, &deposit)?,
-        deposit,
-        api,
-        servers,
-        retire: watch::Sender::new(false),
-        leaving,
-    };
-    Ok(tokio::spawn(sockets.begin()?.serve(vanishing)))
-}
-
-/// Nobody listens there any more. To be called with the daemon's lock held: they are ours.
+/// Removes both sockets. To be called with the daemon's lock held.
 pub(crate) fn remove(folder: &Path) {
     for name in [API_SOCKET, STDIN_SOCKET] {
         match std::fs::remove_file(folder.join(name)) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => {
-                tracing::warn!(%error, name, "a socket could not be removed");
+                tracing::warn!(%error, name, "can't remove a socket");
             }
             _ => {}
         }
     }
 }
 
-struct Sockets {
+/// The sockets of a running daemon.
+pub(crate) struct Sockets {
     folder: PathBuf,
-    api: Api,
-    /// Those at the API's socket: one, and maybe some who still answer what came to a former socket.
+    server: Box<dyn ApiServer>,
+    /// At the API's socket: one, and perhaps some that still answer requests from a former socket.
     servers: JoinSet<()>,
-    /// Tells the present one to take nothing new.
+    /// Tells the current server to take nothing new.
     retire: watch::Sender<bool>,
-    deposit: StdinHandoff,
-    deposit_task: AbortHandle,
-    leaving: watch::Receiver<bool>,
+    stdin: StdinHandoff,
+    stdin_task: AbortHandle,
+    shutdown: watch::Receiver<bool>,
+    deletions: Option<DeletionWatch>,
 }
 
 impl Sockets {
-    /// Listens for requests.
-    fn begin(mut self) -> Result<Self, DaemonError> {
-        self.listen_for_requests()?;
-        Ok(self)
+    /// Listens at both sockets.
+    pub(crate) fn listen(
+        folder: &Path,
+        server: Box<dyn ApiServer>,
+        stdin: StdinHandoff,
+        shutdown: watch::Receiver<bool>,
+    ) -> Result<Self, DaemonError> {
+        // Before the sockets are created, so that no deletion goes unnoticed.
+        let deletions = DeletionWatch::new(folder);
+        let mut servers = JoinSet::new();
+        servers.spawn(server.serve_tcp());
+        let mut sockets = Self {
+            folder: folder.to_owned(),
+            server,
+            servers,
+            retire: watch::Sender::new(false),
+            stdin_task: listen_for_stdin(folder, &stdin)?,
+            stdin,
+            shutdown,
+            deletions,
+        };
+        sockets.listen_for_requests()?;
+        Ok(sockets)
     }
 
-    async fn serve(mut self, mut vanishing: Option<Vanishing>) {
-        let mut leaving = self.leaving.clone();
-        let mut whole = true;
+    /// Serves until the daemon shuts down and every request is answered; returns the server.
+    pub(crate) async fn serve(&mut self) {
+        let mut shutdown = self.shutdown.clone();
+        let mut complete = true;
         loop {
             tokio::select! {
                 // A sender that is gone means the same.
-                _ = leaving.wait_for(|leaving| *leaving) => break,
-                () = vanished(&mut vanishing) => {}
-                () = tokio::time::sleep(PAUSE), if !whole => {}
+                _ = shutdown.wait_for(|shutdown| *shutdown) => break,
+                () = next_deletion(&mut self.deletions) => {}
+                () = tokio::time::sleep(RETRY_PAUSE), if !complete => {}
             }
-            let made = self.make_again();
-            whole = made.is_ok();
-            if let Err(error) = made {
-                tracing::error!(%error, "nobody can reach us for now");
+            let created = self.recreate_missing();
+            complete = created.is_ok();
+            if let Err(error) = created {
+                tracing::error!(%error, "clients can't reach the daemon for now");
             }
         }
         while self.servers.join_next().await.is_some() {}
-        // These are no longer with those who serve.
-        self.api.all_detached().await;
+        // Upgraded connections are no longer with the servers.
+        self.server.all_detached().await;
     }
 
-    fn make_again(&mut self) -> Result<(), DaemonError> {
+    pub(crate) fn into_server(self) -> Box<dyn ApiServer> {
+        self.server
+    }
+
+    fn recreate_missing(&mut self) -> Result<(), DaemonError> {
         if is_missing(&self.folder.join(API_SOCKET)) {
-            tracing::warn!("the socket was deleted, and is made again");
+            tracing::warn!("the API's socket was deleted; creating it again");
             self.retire.send_replace(true);
             self.retire = watch::Sender::new(false);
             self.listen_for_requests()?;
         }
         if is_missing(&self.folder.join(STDIN_SOCKET)) {
-            tracing::warn!("the socket for deposits was deleted, and is made again");
-            self.deposit_task.abort();
-            self.deposit_task = take_deposits(&self.folder, &self.deposit)?;
+            tracing::warn!("the socket for standard input was deleted; creating it again");
+            self.stdin_task.abort();
+            self.stdin_task = listen_for_stdin(&self.folder, &self.stdin)?;
         }
         Ok(())
     }
 
     fn listen_for_requests(&mut self) -> Result<(), DaemonError> {
-        let listener = OwnerOnly::bind(&self.folder, self.api.patience())
-            .map_err(failed(&self.folder, API_SOCKET))?;
-        let routes = self.api.clone().socket_routes().into_make_service_with_connect_info::<Peer>();
-        let (mut leaving, mut retired) = (self.leaving.clone(), self.retire.subscribe());
-        let serving = axum::serve(listener, routes).with_graceful_shutdown(async move {
+        let listener = bind_api_socket(&self.folder).map_err(failed(&self.folder, API_SOCKET))?;
+        let (mut shutdown, mut retired) = (self.shutdown.clone(), self.retire.subscribe());
+        let stop = async move {
             tokio::select! {
-                _ = leaving.wait_for(|leaving| *leaving) => {}
+                _ = shutdown.wait_for(|shutdown| *shutdown) => {}
                 _ = retired.wait_for(|retired| *retired) => {}
             }
-        });
-        self.servers.spawn(async move {
-            if let Err(error) = serving.await {
-                tracing::error!(%error, "the API has failed");
-            }
-        });
+        };
+        self.servers.spawn(self.server.serve_socket(listener, Box::pin(stop)));
         Ok(())
     }
 }
 
-fn take_deposits(folder: &Path, deposit: &StdinHandoff) -> Result<AbortHandle, DaemonError> {
+/// Listens in the home, in place of a predecessor: call it with the daemon's lock held.
+fn bind_api_socket(home: &Path) -> io::Result<UnixListener> {
+    let path = home.join(API_SOCKET);
+    match std::fs::remove_file(&path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+        _ => {}
+    }
+    // Through a descriptor of the folder, however long its path is.
+    let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    let folder = rustix::fs::open(home, flags, Mode::empty())?;
+    let listener =
+        UnixListener::bind(format!("/proc/self/fd/{}/{API_SOCKET}", folder.as_raw_fd()))?;
+    rustix::fs::chmod(&path, Mode::RUSR | Mode::WUSR)?;
+    Ok(listener)
+}
+
+fn listen_for_stdin(folder: &Path, stdin: &StdinHandoff) -> Result<AbortHandle, DaemonError> {
     let socket = StdinHandoff::listen(folder).map_err(failed(folder, STDIN_SOCKET))?;
-    Ok(tokio::spawn(deposit.clone().serve(socket)).abort_handle())
+    Ok(tokio::spawn(stdin.clone().serve(socket)).abort_handle())
 }
 
 fn failed(folder: &Path, name: &str) -> impl FnOnce(io::Error) -> DaemonError {
@@ -143,18 +157,18 @@ fn failed(folder: &Path, name: &str) -> impl FnOnce(io::Error) -> DaemonError {
     move |source| DaemonError::Listen { path, source }
 }
 
-/// What can't be looked at counts as there: it is not ours to replace.
+/// A path that can't be examined counts as present, so that it is not replaced.
 fn is_missing(socket: &Path) -> bool {
-    let look = std::fs::symlink_metadata(socket);
-    look.is_err_and(|error| error.kind() == io::ErrorKind::NotFound)
+    let metadata = std::fs::symlink_metadata(socket);
+    metadata.is_err_and(|error| error.kind() == io::ErrorKind::NotFound)
 }
 
-/// Tells when something was deleted in a folder.
-struct Vanishing(AsyncFd<OwnedFd>);
+/// Reports deletions in a folder.
+struct DeletionWatch(AsyncFd<OwnedFd>);
 
-impl Vanishing {
-    /// None, said in the log, if the machine has no watch left: then we live without.
-    fn watch(folder: &Path) -> Option<Self> {
+impl DeletionWatch {
+    /// None, which is logged, if the machine has no inotify watch left.
+    fn new(folder: &Path) -> Option<Self> {
         let watch = || -> io::Result<Self> {
             let descriptor = inotify::init(CreateFlags::CLOEXEC | CreateFlags::NONBLOCK)?;
             let flags = WatchFlags::DELETE | WatchFlags::MOVED_FROM | WatchFlags::ONLYDIR;
@@ -162,14 +176,13 @@ impl Vanishing {
             Ok(Self(async_fd::watch_readable(descriptor)?))
         };
         watch()
-            .inspect_err(|error| tracing::warn!(%error, "a socket that is deleted stays so"))
+            .inspect_err(|error| tracing::warn!(%error, "deleted sockets will not be recreated"))
             .ok()
     }
 
-    /// Comes when something was.
     async fn next(&mut self) -> io::Result<()> {
         let mut ready = self.0.readable().await?;
-        // What it was does not matter: it is looked for what is missing.
+        // The events are not decoded: the caller checks which socket is missing.
         let mut events = [0; 4096];
         loop {
             match rustix::io::read(self.0.get_ref(), &mut events) {
@@ -185,14 +198,40 @@ impl Vanishing {
     }
 }
 
-/// Comes when something was deleted; never without a watch.
-async fn vanished(vanishing: &mut Option<Vanishing>) {
-    if let Some(watch) = vanishing {
+/// Completes when something was deleted; never without a watch.
+async fn next_deletion(deletions: &mut Option<DeletionWatch>) {
+    if let Some(watch) = deletions {
         match watch.next().await {
             Ok(()) => return,
-            Err(error) => tracing::warn!(%error, "a socket that is deleted stays so"),
+            Err(error) => tracing::warn!(%error, "deleted sockets will not be recreated"),
         }
-        *vanishing = None;
+        *deletions = None;
     }
     std::future::pending().await
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::PermissionsExt;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn replaces_a_stale_socket_with_one_for_the_owner_only() {
+        let home = tempfile::tempdir().unwrap();
+        for _ in 0..2 {
+            let listener = bind_api_socket(home.path()).unwrap();
+            let mode = std::fs::metadata(home.path().join(API_SOCKET)).unwrap().permissions();
+            assert_eq!(mode.mode() & 0o777, 0o600);
+            drop(listener); // its file stays
+        }
+    }
+
+    #[tokio::test]
+    async fn listens_in_a_home_with_a_long_path() {
+        let home = tempfile::tempdir().unwrap();
+        let deep = home.path().join("x".repeat(200));
+        std::fs::create_dir(&deep).unwrap();
+        bind_api_socket(&deep).unwrap();
+    }
 }

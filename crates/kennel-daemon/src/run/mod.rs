@@ -5,3 +5,4 @@ pub(crate) mod fault_points;
 pub(crate) mod listen;
 pub mod log;
 pub(crate) mod serve;
+pub(crate) mod server;

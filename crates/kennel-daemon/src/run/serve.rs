@@ -4,7 +4,6 @@
 //! lock ── register ── yard ── adopt all ── listen ── serve ── leave ── close all ── exit code
 //! ```
 
-use std::ffi::OsString;
 use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -14,12 +13,11 @@ use kennel_keeper::fault::point;
 use kennel_register::{NewEvent, OpenedRegister, Register, SessionRecord, refuse_network};
 use kennel_sys::identity;
 use kennel_types::SessionId;
-use kennel_web::Site;
 use rustix::process::{Resource, Rlimit};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::{mpsc, oneshot, watch};
 
-use crate::http::{self, Access, AccessBeginning, Instruments, ListenSettings, Live, Shared};
+use crate::handle::{DaemonHandle, HandleParts, LaunchWatches};
 use crate::keeper::yard::YardLink;
 use crate::launch::limits::LaunchLimits;
 use crate::launch::stdin_handoff::StdinHandoff;
@@ -31,8 +29,9 @@ use crate::owner::message::{Bus, Command, Leave, Message, sender};
 use crate::owner::{Beginning, Owner};
 use crate::recover::sweep::sweep;
 use crate::run::config::{DaemonConfig, DaemonError};
-use crate::run::listen;
+use crate::run::listen::{self, Sockets};
 use crate::run::log;
+use crate::run::server::{ApiServer, CreateServer, ServerSetup};
 use crate::worktree::tasks::Environment;
 
 /// How long a predecessor may take to leave.
@@ -49,12 +48,14 @@ const TRIM: Duration = Duration::from_secs(3600);
 const BLOCKING_THREADS: usize = 64;
 /// Descriptors that are not for sessions.
 const OTHER_DESCRIPTORS: u64 = 128;
+/// The most connections over TCP, on a machine with enough descriptors.
+const MAX_CONNECTIONS: u64 = 256;
 
 /// Serves a home until it is time to leave.
 ///
 /// # Errors
 /// See [`DaemonError`]. Nothing was served then.
-pub fn serve(config: DaemonConfig) -> Result<ExitReason, DaemonError> {
+pub fn serve(config: DaemonConfig, create_server: CreateServer) -> Result<ExitReason, DaemonError> {
     // The yard reads some signals from a descriptor, and its children inherit that they are blocked.
     kennel_sys::signals::unblock_all();
     // Limits of whoever started us must not end us; a write that is too long says so.
@@ -85,9 +86,7 @@ pub fn serve(config: DaemonConfig) -> Result<ExitReason, DaemonError> {
         .build()
         .map_err(DaemonError::Runtime)?;
     let DaemonConfig { yard, version, start_yard, ended_kept, worktrees, environment, .. } = config;
-    let (doctor, reader_patience) = (config.doctor, config.reader_patience);
-    let (terms, api) = (config.terms, config.api);
-    let site = config.web.map_or_else(Site::built_in, Site::in_folder);
+    let terms = config.terms;
     let worktrees = worktrees.unwrap_or_else(|| home.worktrees());
     let began = Begun {
         home: home.clone(),
@@ -97,18 +96,16 @@ pub fn serve(config: DaemonConfig) -> Result<ExitReason, DaemonError> {
         worktrees,
         environment,
         terms,
-        api,
-        site,
-        doctor,
-        reader_patience,
+        create_server,
     };
     let served = runtime.block_on(began.run(opened, tally));
     // What still blocks on the disk is not waited for.
     runtime.shutdown_timeout(LAST_WORDS);
     listen::remove(&home.folder);
-    if matches!(served, Ok(ExitReason::Stopped | ExitReason::Kept)) {
-        http::forget_addresses(&home.folder);
-    }
+    let served = served.map(|(reason, server)| {
+        server.clean_up(reason);
+        reason
+    });
     drop(lock);
     let yard_gone = matches!(served, Ok(ExitReason::YardGone) | Err(DaemonError::Yard(_)));
     if let Some(start_yard) = start_yard.filter(|_| yard_gone)
@@ -127,10 +124,7 @@ struct Begun {
     worktrees: PathBuf,
     environment: Environment,
     terms: LaunchLimits,
-    api: ListenSettings,
-    site: Site,
-    doctor: Vec<OsString>,
-    reader_patience: Duration,
+    create_server: CreateServer,
 }
 
 impl Begun {
@@ -138,20 +132,9 @@ impl Begun {
         self,
         opened: OpenedRegister,
         tally: Arc<Tally>,
-    ) -> Result<ExitReason, DaemonError> {
-        let Self {
-            home,
-            yard,
-            version,
-            ended_kept,
-            worktrees,
-            environment,
-            terms,
-            api,
-            site,
-            doctor,
-            reader_patience,
-        } = self;
+    ) -> Result<(ExitReason, Box<dyn ApiServer>), DaemonError> {
+        let Self { home, yard, version, ended_kept, worktrees, environment, terms, create_server } =
+            self;
         let (bus, messages) = mpsc::unbounded_channel();
         let mut yard = YardLink::open(yard, YARD, sender(&bus)).await.map_err(DaemonError::Yard)?;
         let rebooted = note_boot(&home).unwrap_or_else(|error| {
@@ -163,14 +146,8 @@ impl Begun {
         let sessions = whose(opened, &home);
         let (adopted, all_adopted) = oneshot::channel();
         let descriptors = descriptors();
-        let access = Access::new(AccessBeginning {
-            settings: api,
-            folder: home.folder.clone(),
-            version: version.clone(),
-            rebooted,
-            descriptors,
-            site,
-        });
+        let max_connections = max_connections(descriptors);
+        let server_version = version.clone();
         let owner = Owner::new(Beginning {
             home: home.clone(),
             version,
@@ -199,31 +176,42 @@ impl Begun {
             tracing::warn!("some sessions have not been looked at yet");
         }
         let (leave, leaving) = watch::channel(false);
-        let shared = Shared {
+        let stdin = StdinHandoff::default();
+        let daemon = DaemonHandle::new(HandleParts {
             bus: bus.clone(),
             register: register.clone(),
-            deposit: StdinHandoff::default(),
+            stdin: stdin.clone(),
             home: home.clone(),
-            instruments: Instruments::new(Arc::clone(&tally), doctor, leaving.clone()),
-            live: Live::new(reader_patience),
-            access,
-            leaving,
-        };
-        let listening = listen::listen(&home.folder, shared)?;
+            metrics: Arc::clone(&tally),
+            launches: LaunchWatches::default(),
+            shutdown: leaving.clone(),
+        });
+        let server = create_server(ServerSetup {
+            daemon,
+            version: server_version,
+            rebooted,
+            max_connections,
+        });
+        let mut sockets = Sockets::listen(&home.folder, server, stdin, leaving)?;
         point("daemon.start.listening");
         tokio::spawn(sweep(home, sender(&bus), tally));
         tokio::spawn(trim_now_and_then(bus));
         // A panic in the owner is a crash of the daemon: the yard starts the next.
-        let reason = owner.await.map_err(|error| DaemonError::Runtime(io::Error::other(error)))?;
+        let reason = tokio::select! {
+            reason = owner => reason,
+            // Serving ends only after the owner has.
+            never = async { sockets.serve().await; std::future::pending().await } => never,
+        };
+        let reason = reason.map_err(|error| DaemonError::Runtime(io::Error::other(error)))?;
         leave.send_replace(true);
-        if tokio::time::timeout(LAST_WORDS, listening).await.is_err() {
+        if tokio::time::timeout(LAST_WORDS, sockets.serve()).await.is_err() {
             tracing::info!("some clients did not wait for the end");
         }
         yard.close(LAST_WORDS).await;
         if let Err(error) = tokio::task::spawn_blocking(move || register.close()).await {
             tracing::error!(%error, "the register could not be closed");
         }
-        Ok(reason)
+        Ok((reason, sockets.into_server()))
     }
 }
 
@@ -281,9 +269,14 @@ fn descriptors() -> u64 {
     current.unwrap_or(u64::MAX)
 }
 
+/// How many connections over TCP there may be: at most an eighth of the descriptors.
+fn max_connections(descriptors: u64) -> usize {
+    (descriptors / 8).clamp(8, MAX_CONNECTIONS) as usize
+}
+
 /// How many sessions there are descriptors for. Connections over TCP have a part of them.
 fn most_sessions(descriptors: u64) -> usize {
-    let others = OTHER_DESCRIPTORS.saturating_add(http::most_connections(descriptors));
+    let others = OTHER_DESCRIPTORS.saturating_add(max_connections(descriptors) as u64);
     let most = descriptors.saturating_sub(others) / 2;
     usize::try_from(most).unwrap_or(usize::MAX)
 }

@@ -10,7 +10,8 @@ use std::io;
 use std::path::Path;
 
 use kennel_core::admission::{NameCap, Pattern};
-use kennel_daemon::{DaemonConfig, ListenSettings};
+use kennel_daemon::DaemonConfig;
+use kennel_http::{HttpConfig, ListenSettings};
 
 use super::check::{address, count, count_by_name, host_names, switch};
 use super::keys::{API, DAEMON, KeyName};
@@ -125,7 +126,7 @@ impl DaemonSettings {
 
     /// Puts them where they belong. What another version of Kennel left and this one can't use is given back,
     /// with why: it must not keep sessions without a daemon.
-    pub(crate) fn apply(&self, config: &mut DaemonConfig) -> Vec<String> {
+    pub(crate) fn apply(&self, config: &mut DaemonConfig, http: &mut HttpConfig) -> Vec<String> {
         let mut refused = Vec::new();
         for (key, text) in &self.0 {
             let applied = match key.as_str() {
@@ -140,9 +141,9 @@ impl DaemonSettings {
                 "key_retention" => parse_time(text).map(|time| config.terms.key_retention = time),
                 "min_free_disk" => parse_size(text).map(|size| config.terms.minima.disk = size),
                 "min_free_memory" => parse_size(text).map(|size| config.terms.minima.memory = size),
-                "reader_patience" => parse_time(text).map(|time| config.reader_patience = time),
+                "reader_patience" => parse_time(text).map(|time| http.write_timeout = time),
                 key => match key.split_once('.') {
-                    Some((API, key)) => listen_setting(&mut config.api, key, text),
+                    Some((API, key)) => listen_setting(&mut http.listen, key, text),
                     _ => Err("there is nothing of this name to set".to_owned()),
                 },
             };
@@ -212,10 +213,13 @@ mod tests {
     fn what_cant_be_used_is_told_and_the_rest_is_used() {
         let mut config = config();
         let left = settings(&[("ended_kept", "7"), ("from_the_future", "1")]);
-        let refused = left.apply(&mut config);
+        let refused = left.apply(&mut config, &mut HttpConfig::default());
         assert_eq!(config.ended_kept, 7);
         assert_eq!(refused, ["from_the_future: there is nothing of this name to set"]);
-        assert_eq!(settings(&[("ended_kept", "x")]).apply(&mut config).len(), 1);
+        assert_eq!(
+            settings(&[("ended_kept", "x")]).apply(&mut config, &mut HttpConfig::default()).len(),
+            1
+        );
         assert_eq!(config.ended_kept, 7);
     }
 
@@ -244,7 +248,8 @@ mod tests {
                 SettingKind::Switch => "true",
                 SettingKind::Names => "a.example",
             };
-            let refused = settings(&[(called(key.name).as_str(), text)]).apply(&mut config());
+            let refused = settings(&[(called(key.name).as_str(), text)])
+                .apply(&mut config(), &mut HttpConfig::default());
             assert_eq!(refused, Vec::<String>::new());
         }
     }

@@ -99,7 +99,7 @@ fn a_taken_port_is_reported_and_the_socket_still_works() {
     let id = scene.launch(&[], &["exit", "0"]);
     scene.call_ok(&["wait", &id]);
     let logs = scene.logs();
-    assert_eq!(logs.matches("not had over TCP for now").count(), 2, "once each: {logs}");
+    assert_eq!(logs.matches("can't serve the API over TCP").count(), 2, "once each: {logs}");
     drop(taken);
     eventually("it is had at last", || listen(&scene)["state"] == "open");
     assert_eq!(Tcp::of(&scene).host(), address);

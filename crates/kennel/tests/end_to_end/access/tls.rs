@@ -56,9 +56,9 @@ fn beyond_loopback_permission_and_tls_are_required() {
     let (cert, key, trusted) = certificate(&scene);
     let start = ["daemon", "start", "--listen", "0.0.0.0:0"];
     for (flags, said) in [
-        (&[][..], "api.allow_remote is not set"),
-        (&["--tls-cert", &cert, "--tls-key", &key], "api.allow_remote is not set"),
-        (&["--allow-remote"], "they could read along"),
+        (&[][..], "set api.allow_remote"),
+        (&["--tls-cert", &cert, "--tls-key", &key], "set api.allow_remote"),
+        (&["--allow-remote"], "set api.tls_cert and api.tls_key"),
     ] {
         let refused = scene.call(&[&start, flags].concat());
         assert_eq!(refused.code, 201, "{refused:?}");

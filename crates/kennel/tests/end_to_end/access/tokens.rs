@@ -57,7 +57,7 @@ fn a_read_only_token_can_only_read() {
     ] {
         let answer = tcp.by(&look, method, &target);
         assert_eq!(answer.status, 403, "{method} {target}: {answer:?}");
-        assert!(answer.body.contains("looking only"), "{answer:?}");
+        assert!(answer.body.contains("read-only"), "{answer:?}");
     }
     assert_eq!(scene.session(&id)["phase"], "running");
     let full = new_token(&scene, &[]);
@@ -126,8 +126,8 @@ fn tokens_are_listed_named_and_stored_as_hashes() {
     assert!(!kept.contains(&rotated["kennel_".len()..]), "{kept}");
     for (args, said) in [
         (&["token", "revoke", "main"][..], "only rotated"),
-        (&["token", "revoke", "none"], "there is no token \"none\""),
-        (&["token", "rotate", "none"], "there is no token \"none\""),
+        (&["token", "revoke", "none"], "unknown token \"none\""),
+        (&["token", "rotate", "none"], "unknown token \"none\""),
     ] {
         let refused = scene.call(args);
         assert_eq!(refused.code, 1, "{refused:?}");
@@ -152,7 +152,7 @@ fn the_files_are_private_and_looser_modes_are_corrected() {
     }
     scene.call_ok(&["daemon", "restart", "--listen", "127.0.0.1:0"]);
     assert_eq!((mode("api.token"), mode("api.tokens")), (0o600, 0o600));
-    assert!(scene.logs().contains("others could read this file until now"));
+    assert!(scene.logs().contains("other users could read this file until now"));
     scene.stop_daemon();
 }
 

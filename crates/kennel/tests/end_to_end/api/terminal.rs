@@ -120,13 +120,13 @@ fn a_session_without_a_terminal_uses_pipes() {
     press(&mut socket, "through\n");
     wait_for(&mut socket, "through");
     say(&mut socket, r#"{"type":"resize","cols":80,"rows":24}"#);
-    assert_eq!(word(&mut socket)["why"], "it has no terminal");
+    assert_eq!(word(&mut socket)["why"], "this session has no terminal");
     say(&mut socket, r#"{"type":"eof"}"#);
     let ended = word(&mut socket);
     assert_eq!((&ended["type"], &ended["outcome"]["exit_code"]), (&"ended".into(), &0.into()));
     let (mut deaf, _) = attach(&scene, "deaf", "?replay=none");
     press(&mut deaf, "x");
-    assert_eq!(word(&mut deaf)["why"], "it takes no input");
+    assert_eq!(word(&mut deaf)["why"], "this session takes no input");
     scene.call_ok(&["stop", "--now", "deaf"]);
     assert_eq!(wait_close(&mut deaf).0, 1000);
     scene.stop_daemon();

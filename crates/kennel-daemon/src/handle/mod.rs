@@ -1,0 +1,254 @@
+//! The one way into the daemon for its servers: typed requests to the owner, and streams of what happens.
+//!
+//! ```text
+//! kennel-http ──> DaemonHandle ──commands──> owner
+//!                      ├── reads ──────────> register, journals
+//!                      └── asks ───────────> keepers
+//! ```
+//! Nothing here knows HTTP. Every method returns [`ApiError`] with a text for people and a code for programs.
+
+mod adopt;
+mod input;
+mod launch_watch;
+mod members;
+mod plans;
+mod readiness;
+mod report;
+mod sessions;
+mod strays;
+mod terminal_input;
+mod usage;
+mod worktrees;
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use kennel_register::{EventPage, EventQuery, ReadError, Register};
+use kennel_types::api::{DaemonView, ShutdownLine, ShutdownRequest};
+use kennel_types::{EventView, SessionView};
+use tokio::sync::{mpsc, oneshot, watch};
+use tokio::task::spawn_blocking;
+
+use crate::error::{Answer, ApiError};
+use crate::launch::stdin_handoff::StdinHandoff;
+use crate::metrics::{self, OwnProcess, Sources, Tally};
+use crate::os::home::{API_SOCKET, Home, JOURNAL};
+use crate::owner::LookCommand;
+use crate::owner::message::{Bus, Command, Leave, Message};
+
+pub use crate::owner::message::Until;
+pub use launch_watch::{LaunchEnd, LaunchWatch, exact_reference, has_ended};
+pub use sessions::CancelOnDrop;
+pub use terminal_input::{InputEvent, TerminalInput};
+
+pub(crate) use launch_watch::LaunchWatches;
+
+/// How long a read of the event log waits for events that are not written yet.
+const EVENT_FLUSH_TIMEOUT: Duration = Duration::from_secs(1);
+
+/// Variables of the daemon's environment that are reported: they locate things, and none is secret.
+const REPORTED_VARS: [&str; 7] = ["HOME", "PATH", "LANG", "USER", "LOGNAME", "TZ", "TMPDIR"];
+
+/// A connection to a running daemon. Clones share it.
+#[derive(Debug, Clone)]
+pub struct DaemonHandle(Arc<HandleParts>);
+
+/// What a [`DaemonHandle`] is made of.
+#[derive(Debug)]
+pub(crate) struct HandleParts {
+    pub(crate) bus: Bus,
+    pub(crate) register: Register,
+    pub(crate) stdin: StdinHandoff,
+    pub(crate) home: Home,
+    pub(crate) metrics: Arc<Tally>,
+    pub(crate) launches: LaunchWatches,
+    /// Becomes true when the daemon shuts down.
+    pub(crate) shutdown: watch::Receiver<bool>,
+}
+
+impl DaemonHandle {
+    pub(crate) fn new(parts: HandleParts) -> Self {
+        Self(Arc::new(parts))
+    }
+
+    /// A handle without an owner, over a register of its own in `folder`: for tests of servers.
+    ///
+    /// # Panics
+    /// If the register can't be opened.
+    #[doc(hidden)]
+    #[must_use]
+    #[expect(clippy::expect_used, reason = "only tests call it")]
+    pub fn detached(folder: &Path, shutdown: watch::Receiver<bool>) -> (Self, Register) {
+        let id = kennel_pen::HomeId::random().expect("a home id");
+        let opened = Register::open(&folder.join("register.db"), id.as_str());
+        let register = opened.expect("a register").register;
+        let (bus, _closed) = mpsc::unbounded_channel();
+        let handle = Self::new(HandleParts {
+            bus,
+            register: register.clone(),
+            stdin: StdinHandoff::default(),
+            home: Home { folder: folder.to_owned(), id },
+            metrics: Arc::default(),
+            launches: LaunchWatches::default(),
+            shutdown,
+        });
+        (handle, register)
+    }
+
+    /// Sends a command to the owner and waits for its answer.
+    async fn request<T>(&self, command: impl FnOnce(Answer<T>) -> Command) -> Result<T, ApiError> {
+        let (answer, answered) = oneshot::channel();
+        self.send(command(answer))?;
+        answered.await.unwrap_or_else(|_| Err(ApiError::gone()))
+    }
+
+    fn send(&self, command: Command) -> Result<(), ApiError> {
+        self.0.bus.send(Message::Command(command)).map_err(|_| ApiError::gone())
+    }
+
+    /// The home's folder.
+    #[must_use]
+    pub fn home(&self) -> &Path {
+        &self.0.home.folder
+    }
+
+    /// The path of the API's socket.
+    #[must_use]
+    pub fn api_socket(&self) -> PathBuf {
+        self.home().join(API_SOCKET)
+    }
+
+    /// Becomes true when the daemon shuts down; a closed channel means the same.
+    #[must_use]
+    pub fn shutdown_signal(&self) -> watch::Receiver<bool> {
+        self.0.shutdown.clone()
+    }
+
+    /// Completes when the daemon shuts down.
+    pub async fn shutting_down(&self) {
+        // A sender that is gone means the same.
+        drop(self.shutdown_signal().wait_for(|shutdown| *shutdown).await);
+    }
+
+    /// Describes the daemon. The listener over TCP is the server's to add.
+    ///
+    /// # Errors
+    /// The daemon is shutting down.
+    pub async fn describe(&self) -> Result<DaemonView, ApiError> {
+        let view = self.request(|answer| Command::Daemon { answer }).await?;
+        Ok(DaemonView { environment: reported_environment(std::env::vars_os()), ..view })
+    }
+
+    /// Shuts the daemon down, with its sessions unless they are to be kept. The channel reports progress; dropping it
+    /// changes nothing.
+    ///
+    /// # Errors
+    /// The daemon has shut down already.
+    pub fn shut_down(
+        &self,
+        request: &ShutdownRequest,
+    ) -> Result<mpsc::UnboundedReceiver<ShutdownLine>, ApiError> {
+        let (lines, progress) = mpsc::unbounded_channel();
+        let grace = request.grace_ms.map(Duration::from_millis);
+        let leave = match request.keep {
+            true => Leave::Keep { lines },
+            false => Leave::Stop { grace, lines: Some(lines) },
+        };
+        self.send(Command::Leave(leave))?;
+        Ok(progress)
+    }
+
+    /// Has the yard replace the daemon: by the program at this absolute path, or by the same one if it is empty.
+    ///
+    /// # Errors
+    /// The path is relative, or the daemon is shutting down.
+    pub async fn replace(&self, program: String) -> Result<(), ApiError> {
+        if !program.is_empty() && !program.starts_with('/') {
+            return Err(ApiError::invalid(format!("program {program:?} is not an absolute path")));
+        }
+        self.request(|answer| Command::Leave(Leave::Replace { program, answer })).await
+    }
+
+    /// The number of the newest event; changes with each new one.
+    #[must_use]
+    pub fn latest_event(&self) -> watch::Receiver<u64> {
+        self.0.register.latest_seq()
+    }
+
+    /// Waits until all that happened so far is in the event log, but not for long: a full disk must not block readers.
+    pub async fn flush_events(&self) {
+        drop(tokio::time::timeout(EVENT_FLUSH_TIMEOUT, self.0.register.catch_up()).await);
+    }
+
+    /// Reads events.
+    ///
+    /// # Errors
+    /// The register can't be read.
+    pub async fn events(&self, query: EventQuery) -> Result<Vec<EventView>, ReadError> {
+        self.read_register(move |register| register.events(query)).await
+    }
+
+    /// Reads events, with the number of the oldest one that is kept.
+    ///
+    /// # Errors
+    /// The register can't be read.
+    pub async fn event_page(&self, query: EventQuery) -> Result<EventPage, ReadError> {
+        self.read_register(move |register| register.event_page(&query)).await
+    }
+
+    async fn read_register<T: Send + 'static>(
+        &self,
+        read: impl FnOnce(&Register) -> Result<T, ReadError> + Send + 'static,
+    ) -> Result<T, ReadError> {
+        let register = self.0.register.clone();
+        match spawn_blocking(move || read(&register)).await {
+            Ok(read) => read,
+            Err(error) => std::panic::resume_unwind(error.into_panic()),
+        }
+    }
+
+    /// The metrics page, as Prometheus reads it.
+    ///
+    /// # Errors
+    /// The daemon is shutting down.
+    pub async fn metrics(&self) -> Result<String, ApiError> {
+        let gauges = self.request(|answer| Command::Look(LookCommand::Gauges { answer })).await?;
+        Ok(metrics::page(&Sources {
+            tally: &self.0.metrics,
+            gauges: &gauges,
+            register: &self.0.register,
+            own: OwnProcess::look(),
+        }))
+    }
+}
+
+/// The folder of a launch's journal.
+#[must_use]
+pub fn journal_folder(launch: &SessionView) -> PathBuf {
+    Path::new(&launch.folder).join(JOURNAL)
+}
+
+fn reported_environment(
+    own: impl Iterator<Item = (std::ffi::OsString, std::ffi::OsString)>,
+) -> BTreeMap<String, String> {
+    own.filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
+        .filter(|(name, _)| {
+            REPORTED_VARS.contains(&&**name) || name.starts_with("LC_") || name.starts_with("XDG_")
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reports_only_variables_that_locate_things() {
+        let own = [("HOME", "/h"), ("KENNEL_HOME", "/k"), ("API_KEY", "secret"), ("LC_ALL", "C")];
+        let own = own.map(|(name, value)| (name.into(), value.into()));
+        let expected = [("HOME", "/h"), ("LC_ALL", "C")].map(|(n, v)| (n.into(), v.into()));
+        assert_eq!(reported_environment(own.into_iter()), expected.into());
+    }
+}

@@ -1,0 +1,199 @@
+//! Requests about sessions.
+
+use kennel_types::api::{
+    CreateRequest, InspectView, ListRequest, PruneAnswer, PruneRequest, ResumeRequest, StdinFrom,
+    StopAnswer, StopRequest,
+};
+use kennel_types::{SessionId, SessionView};
+use rustix::fd::OwnedFd;
+use tokio::sync::oneshot;
+
+use super::{DaemonHandle, Until};
+use crate::error::ApiError;
+use crate::launch::request::LaunchRequest;
+use crate::os::clock;
+use crate::owner::inspect;
+use crate::owner::message::{Command, Pruning, Resume};
+
+/// Who asks, in the event log, if the request does not say so.
+const ANONYMOUS: &str = "the API";
+
+/// Cancels a prompt when it is dropped before the prompt is over.
+#[derive(Debug)]
+#[must_use]
+pub struct CancelOnDrop(
+    #[expect(dead_code, reason = "its drop is the message")] oneshot::Sender<()>,
+);
+
+/// The two ends of a tether: what it is tied to ends if the first is dropped without a message.
+fn tether(tied: bool) -> (oneshot::Sender<()>, Option<oneshot::Receiver<()>>) {
+    let (holder, tether) = oneshot::channel();
+    (holder, tied.then_some(tether))
+}
+
+impl DaemonHandle {
+    /// Creates a session and launches it; answers once it has come as far as `until`. With `rejoin`, finds the session
+    /// that the same request created before a daemon was killed. Dropping the future ends a tethered session.
+    ///
+    /// # Errors
+    /// The request is invalid or refused.
+    pub async fn create(
+        &self,
+        mut request: CreateRequest,
+        until: Until,
+        rejoin: Option<SessionId>,
+    ) -> Result<SessionView, ApiError> {
+        if request.spec.asked_by.is_empty() {
+            ANONYMOUS.clone_into(&mut request.spec.asked_by);
+        }
+        let stdin = self.take_stdin(&request.stdin);
+        let launch = Box::new(LaunchRequest::new(request, stdin)?);
+        let (holder, tether) = tether(launch.spec.tethered);
+        let create = |answer| match rejoin {
+            None => Command::Create { launch, tether, until, answer },
+            Some(session) => Command::AskAgain { session, launch, tether, until, answer },
+        };
+        let view = self.request(create).await?;
+        // Without a tether the other end is gone.
+        holder.send(()).ok();
+        Ok(view)
+    }
+
+    /// Launches an ended session again. Dropping the future ends a tethered one.
+    ///
+    /// # Errors
+    /// The request is invalid or refused.
+    pub async fn resume(
+        &self,
+        reference: String,
+        request: ResumeRequest,
+        until: Until,
+    ) -> Result<SessionView, ApiError> {
+        let given = self.take_stdin(&request.stdin);
+        let (holder, tether) = tether(request.tethered);
+        let resume =
+            |answer| Command::Resume(Resume { reference, request, given, until, tether, answer });
+        let view = self.request(resume).await?;
+        holder.send(()).ok();
+        Ok(view)
+    }
+
+    fn take_stdin(&self, from: &StdinFrom) -> Option<OwnedFd> {
+        match from {
+            StdinFrom::Deposit { ticket } => self.0.stdin.take(ticket),
+            StdinFrom::Null | StdinFrom::Pipe => None,
+        }
+    }
+
+    /// A page of sessions, as JSON: views are encoded once, however often they are listed.
+    ///
+    /// # Errors
+    /// The request is invalid.
+    pub async fn list(&self, wish: ListRequest) -> Result<Vec<u8>, ApiError> {
+        wish.check().map_err(ApiError::invalid)?;
+        let listing = self.request(|answer| Command::List { wish, answer }).await?;
+        listing.json().map_err(ApiError::internal)
+    }
+
+    /// One session.
+    ///
+    /// # Errors
+    /// It is unknown.
+    pub async fn show(&self, reference: String) -> Result<SessionView, ApiError> {
+        self.request(|answer| Command::Show { reference, answer }).await
+    }
+
+    /// One session, with its processes and its history.
+    ///
+    /// # Errors
+    /// It is unknown.
+    pub async fn inspect(&self, reference: String) -> Result<InspectView, ApiError> {
+        let known = self.request(|answer| Command::Inspect { reference, answer }).await?;
+        Ok(inspect::inspect(&self.0.home, &self.0.register, known).await)
+    }
+
+    /// Waits until a session is over. Dropping the future ends it if it is `tied` to the caller.
+    ///
+    /// # Errors
+    /// It is unknown, or the daemon shuts down first.
+    pub async fn wait(&self, reference: String, tied: bool) -> Result<SessionView, ApiError> {
+        let (holder, tether) = tether(tied);
+        let ended = self.request(|answer| Command::Wait { reference, tether, answer }).await;
+        holder.send(()).ok();
+        ended
+    }
+
+    /// Ties a prompt to what this returns.
+    pub fn cancel_on_drop(&self, reference: String) -> CancelOnDrop {
+        let (holder, tether) = oneshot::channel();
+        let handle = self.clone();
+        tokio::spawn(async move {
+            let wait = |answer| Command::Wait { reference, tether: Some(tether), answer };
+            // The caller learns the outcome elsewhere.
+            handle.request(wait).await.ok();
+        });
+        CancelOnDrop(holder)
+    }
+
+    /// Stops a session.
+    ///
+    /// # Errors
+    /// It is unknown, or can't be stopped.
+    pub async fn stop(
+        &self,
+        reference: String,
+        mut wish: StopRequest,
+    ) -> Result<StopAnswer, ApiError> {
+        if wish.by.is_empty() {
+            ANONYMOUS.clone_into(&mut wish.by);
+        }
+        self.request(|answer| Command::Stop { reference, wish, answer }).await
+    }
+
+    /// Gives up a lost session, or an adopted one.
+    ///
+    /// # Errors
+    /// It is unknown, or can't be given up.
+    pub async fn forget(&self, reference: String, by: String) -> Result<SessionView, ApiError> {
+        self.request(|answer| Command::Forget { reference, by, answer }).await
+    }
+
+    /// Removes an ended session from the record.
+    ///
+    /// # Errors
+    /// It is unknown or has not ended.
+    pub async fn remove(&self, reference: String) -> Result<(), ApiError> {
+        self.request(|answer| Command::Remove { reference, answer }).await
+    }
+
+    /// Removes ended sessions from the record.
+    ///
+    /// # Errors
+    /// The daemon is shutting down.
+    pub async fn prune(&self, request: &PruneRequest) -> Result<PruneAnswer, ApiError> {
+        self.pruned(request, Pruning::Done).await
+    }
+
+    /// Lists the sessions that a prune would remove.
+    ///
+    /// # Errors
+    /// The daemon is shutting down.
+    pub async fn preview_prune(&self, request: &PruneRequest) -> Result<PruneAnswer, ApiError> {
+        self.pruned(request, Pruning::OnlySaid).await
+    }
+
+    async fn pruned(
+        &self,
+        request: &PruneRequest,
+        pruning: Pruning,
+    ) -> Result<PruneAnswer, ApiError> {
+        let before_ms = request.older_than_ms.map(|age| clock::now_ms().saturating_sub(age));
+        let pruned = self.request(|answer| Command::Prune { before_ms, pruning, answer }).await?;
+        let texts = |ids: &[SessionId]| ids.iter().map(ToString::to_string).collect();
+        Ok(PruneAnswer {
+            removed: texts(&pruned.removed),
+            with_worktrees: texts(&pruned.spared.with_worktrees),
+            with_keys: texts(&pruned.spared.with_keys),
+        })
+    }
+}

@@ -1,0 +1,57 @@
+//! Strays: found, and ended on request.
+
+use kennel_types::api::{EndStraysRequest, StraysEnded, StraysView};
+use tokio::task::spawn_blocking;
+
+use super::DaemonHandle;
+use crate::error::ApiError;
+use crate::os::home::Home;
+use crate::owner::message::{Command, census};
+use crate::recover::census::SessionCensus;
+use crate::recover::strays;
+
+impl DaemonHandle {
+    /// Finds processes that belong to no live session.
+    ///
+    /// # Errors
+    /// The processes can't be listed.
+    pub async fn find_strays(&self) -> Result<StraysView, ApiError> {
+        self.with_census(strays::find).await
+    }
+
+    /// Ends strays: the ones that are named, or all.
+    ///
+    /// # Errors
+    /// The processes can't be listed.
+    pub async fn end_strays(&self, request: EndStraysRequest) -> Result<StraysEnded, ApiError> {
+        let end = move |home: &Home, census: &SessionCensus| strays::end(home, census, &request);
+        let result = self.with_census(end).await?;
+        self.record_ended_strays(&result);
+        Ok(result)
+    }
+
+    /// Counts ended strays and adds them to the event log.
+    pub(super) fn record_ended_strays(&self, result: &StraysEnded) {
+        let (ended, metrics) = (result.ended.len(), &self.0.metrics);
+        metrics.strays_found.add((ended + result.still_alive.len()) as u64);
+        metrics.strays_ended.add(ended as u64);
+        for stray in &result.ended {
+            let cause = format!("pid {} ({}) of session {}", stray.pid, stray.name, stray.session);
+            self.send(Command::Note { session: None, kind: "stray_ended", cause }).ok();
+        }
+    }
+
+    pub(super) async fn census(&self) -> Result<SessionCensus, ApiError> {
+        census(&self.0.bus).await.map_err(|_| ApiError::gone())
+    }
+
+    /// Examines all processes on a thread that may block.
+    async fn with_census<T: Send + 'static>(
+        &self,
+        examine: impl FnOnce(&Home, &SessionCensus) -> std::io::Result<T> + Send + 'static,
+    ) -> Result<T, ApiError> {
+        let (home, census) = (self.0.home.clone(), self.census().await?);
+        let examined = spawn_blocking(move || examine(&home, &census)).await;
+        examined.map_err(ApiError::internal)?.map_err(ApiError::internal)
+    }
+}

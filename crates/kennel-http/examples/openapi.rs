@@ -1,0 +1,5 @@
+//! Prints the OpenAPI document.
+
+fn main() {
+    print!("{}", kennel_http::openapi_document());
+}

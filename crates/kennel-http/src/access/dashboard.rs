@@ -1,0 +1,156 @@
+//! Serves the files of the dashboard.
+
+use std::borrow::Cow;
+
+use axum::body::{Body, Bytes};
+use axum::http::header::{
+    ACCEPT_ENCODING, CACHE_CONTROL, CONTENT_ENCODING, CONTENT_TYPE, ETAG, IF_NONE_MATCH, VARY,
+};
+use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
+use axum::response::{IntoResponse, Response};
+use kennel_daemon::ApiError;
+use kennel_web::{Asset, INDEX, ReadAssetError, Site};
+use tokio::task::spawn_blocking;
+
+use super::dashboard_paths::is_page;
+
+/// The file at this path, or the page if a browser navigates there; none if there is neither.
+pub(super) async fn at(
+    site: &Site,
+    path: &str,
+    headers: &HeaderMap,
+) -> Result<Option<Response>, ApiError> {
+    let found = match find(site, path).await? {
+        None if is_page(path, headers) => find(site, INDEX).await?,
+        found => found,
+    };
+    Ok(found.map(|asset| respond(asset, headers)))
+}
+
+async fn find(site: &Site, path: &str) -> Result<Option<Asset>, ApiError> {
+    let failed = |error: ReadAssetError| ApiError::internal(&error);
+    if !site.is_in_folder() {
+        return site.find(path).map_err(failed);
+    }
+    let (site, path) = (site.clone(), path.to_owned());
+    let found = spawn_blocking(move || site.find(&path)).await;
+    found.map_err(ApiError::internal)?.map_err(failed)
+}
+
+fn respond(asset: Asset, asked: &HeaderMap) -> Response {
+    // Weak, because the compressed file has other bytes.
+    let tag = format!("W/\"{}\"", asset.sum);
+    // The page is revalidated each time; the files that it refers to never change.
+    let caching = match asset.immutable {
+        true => "public, max-age=31536000, immutable",
+        false => "no-cache",
+    };
+    let mut response = match is_cached(&tag, asked) {
+        true => StatusCode::NOT_MODIFIED.into_response(),
+        false => content(asset, asked),
+    };
+    let headers = response.headers_mut();
+    headers.insert(CACHE_CONTROL, HeaderValue::from_static(caching));
+    headers.insert(VARY, HeaderValue::from_static("Accept-Encoding"));
+    if let Ok(tag) = HeaderValue::from_str(&tag) {
+        headers.insert(ETAG, tag);
+    }
+    response
+}
+
+fn content(asset: Asset, asked: &HeaderMap) -> Response {
+    let kind = [(CONTENT_TYPE, asset.content_type)];
+    match asset.gzip.filter(|_| accepts_gzip(asked)) {
+        Some(gzip) => (kind, [(CONTENT_ENCODING, "gzip")], body(gzip)).into_response(),
+        None => (kind, body(asset.plain)).into_response(),
+    }
+}
+
+/// Built-in files are not copied.
+fn body(bytes: Cow<'static, [u8]>) -> Body {
+    Body::from(match bytes {
+        Cow::Borrowed(bytes) => Bytes::from_static(bytes),
+        Cow::Owned(bytes) => Bytes::from(bytes),
+    })
+}
+
+/// Whether the browser has this version already.
+fn is_cached(tag: &str, asked: &HeaderMap) -> bool {
+    let opaque = |tag: &str| tag.trim().trim_start_matches("W/").to_owned();
+    values(asked, &IF_NONE_MATCH).any(|known| known.trim() == "*" || opaque(known) == opaque(tag))
+}
+
+fn accepts_gzip(asked: &HeaderMap) -> bool {
+    values(asked, &ACCEPT_ENCODING).any(|coding| {
+        let mut parts = coding.split(';').map(str::trim);
+        let named = parts.next().is_some_and(|name| name.eq_ignore_ascii_case("gzip"));
+        let weight = parts.find_map(|part| part.strip_prefix("q=")).unwrap_or("1");
+        named && weight.parse::<f32>().is_ok_and(|weight| weight > 0.0)
+    })
+}
+
+/// The values of a header that is a list.
+fn values<'a>(headers: &'a HeaderMap, name: &HeaderName) -> impl Iterator<Item = &'a str> {
+    let lines = headers.get_all(name).iter().filter_map(|line| line.to_str().ok());
+    lines.flat_map(|line| line.split(','))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn asset(immutable: bool) -> Asset {
+        Asset {
+            content_type: "text/javascript; charset=utf-8",
+            sum: "abc".into(),
+            plain: b"plain"[..].into(),
+            gzip: Some(b"gzip"[..].into()),
+            immutable,
+        }
+    }
+
+    /// Status, encoding and body of the response to a request with this header.
+    async fn response_to(name: HeaderName, value: &'static str) -> (u16, Option<String>, Bytes) {
+        let asked = HeaderMap::from_iter([(name, HeaderValue::from_static(value))]);
+        let response = respond(asset(true), &asked);
+        assert_eq!(response.headers()[ETAG], "W/\"abc\"");
+        assert_eq!(response.headers()[VARY], "Accept-Encoding");
+        let encoding = response.headers().get(CONTENT_ENCODING);
+        let encoding = encoding.map(|value| value.to_str().unwrap().to_owned());
+        let status = response.status().as_u16();
+        (status, encoding, axum::body::to_bytes(response.into_body(), 100).await.unwrap())
+    }
+
+    #[tokio::test]
+    async fn compresses_for_browsers_that_accept_gzip() {
+        for value in ["gzip", "deflate, gzip;q=0.5, br", "GZIP; q=1"] {
+            let (status, encoding, body) = response_to(ACCEPT_ENCODING, value).await;
+            assert_eq!((status, encoding.as_deref(), &*body), (200, Some("gzip"), &b"gzip"[..]));
+        }
+        for value in ["", "br", "gzip;q=0", "gzip;q=0.0", "xgzip", "*;q=0"] {
+            let (status, encoding, body) = response_to(ACCEPT_ENCODING, value).await;
+            assert_eq!((status, encoding, &*body), (200, None, &b"plain"[..]), "{value}");
+        }
+    }
+
+    #[tokio::test]
+    async fn sends_no_content_that_the_browser_has() {
+        for value in ["W/\"abc\"", "\"abc\"", "\"x\", W/\"abc\"", "*"] {
+            let (status, _, body) = response_to(IF_NONE_MATCH, value).await;
+            assert_eq!((status, body.len()), (304, 0), "{value}");
+        }
+        for value in ["", "\"ab\"", "abc"] {
+            assert_eq!(response_to(IF_NONE_MATCH, value).await.0, 200, "{value}");
+        }
+    }
+
+    #[test]
+    fn only_immutable_files_are_cached_without_revalidation() {
+        let kept = |immutable| {
+            let response = respond(asset(immutable), &HeaderMap::new());
+            response.headers()[CACHE_CONTROL].to_str().unwrap().to_owned()
+        };
+        assert_eq!(kept(false), "no-cache");
+        assert!(kept(true).contains("immutable") && kept(true).contains("max-age=31536000"));
+    }
+}

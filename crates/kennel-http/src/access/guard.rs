@@ -1,0 +1,158 @@
+//! Authorizes every request over TCP.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use axum::extract::{Request, State};
+use axum::http::header::{CACHE_CONTROL, RETRY_AFTER, WWW_AUTHENTICATE};
+use axum::http::{HeaderName, HeaderValue, Method};
+use axum::middleware::Next;
+use axum::response::{IntoResponse, Response};
+use axum::{Extension, http};
+use kennel_daemon::{ApiError, ApiErrorKind, clock};
+
+use super::authorization::{Denial, RequestHead, authorize};
+use super::connections::TcpConnection;
+use super::host_names::HostNames;
+use super::identity::{Credential, Identity, read_only};
+use super::throttle::ThrottleOutcome;
+use super::{Access, body_timeout, lock};
+use crate::error::ErrorResponse;
+
+/// Security headers of every response: no content from or to other sites, no framing, no guessing of types, no referrer.
+/// Inline styles are allowed because the terminal creates its own; inline scripts are not.
+const HEADERS: [(HeaderName, HeaderValue); 6] = [
+    (
+        http::header::CONTENT_SECURITY_POLICY,
+        HeaderValue::from_static(
+            "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; connect-src 'self'; \
+             img-src 'self' data:; font-src 'self'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'",
+        ),
+    ),
+    (http::header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff")),
+    (http::header::X_FRAME_OPTIONS, HeaderValue::from_static("DENY")),
+    (http::header::REFERRER_POLICY, HeaderValue::from_static("no-referrer")),
+    (
+        HeaderName::from_static("cross-origin-resource-policy"),
+        HeaderValue::from_static("same-origin"),
+    ),
+    (
+        HeaderName::from_static("cross-origin-opener-policy"),
+        HeaderValue::from_static("same-origin"),
+    ),
+];
+
+/// What requests at one listener are checked against.
+#[derive(Debug, Clone)]
+pub(super) struct AccessGuard {
+    pub(super) access: Access,
+    pub(super) names: Arc<HostNames>,
+}
+
+/// Authorizes a request, or refuses it.
+pub(super) async fn guard(
+    State(guard): State<AccessGuard>,
+    Extension(connection): Extension<Arc<TcpConnection>>,
+    mut request: Request,
+    next: Next,
+) -> Response {
+    let mut response = match guard.authorize(&connection, &request) {
+        Ok(identity) => {
+            if let Some(identity) = identity {
+                request.extensions_mut().insert(identity);
+            }
+            request.extensions_mut().insert(guard.names.clone());
+            next.run(request.map(|body| body_timeout::within(body_timeout::LIMIT, body))).await
+        }
+        Err(denial) => guard.deny(&connection, request.method(), denial),
+    };
+    for (name, value) in HEADERS {
+        response.headers_mut().insert(name, value);
+    }
+    // Only files of the dashboard may be cached, and they set this themselves.
+    let cached = response.headers_mut().entry(CACHE_CONTROL);
+    cached.or_insert(HeaderValue::from_static("no-store"));
+    response
+}
+
+impl AccessGuard {
+    fn authorize(
+        &self,
+        connection: &TcpConnection,
+        request: &Request,
+    ) -> Result<Option<Identity>, Denial> {
+        let head = RequestHead {
+            method: request.method(),
+            uri: request.uri(),
+            headers: request.headers(),
+        };
+        let store = &self.access.0.store;
+        let now = clock::now_ms();
+        let identity = authorize(&head, &self.names, |hash, kind| store.find(hash, kind, now))?;
+        if let Some(Identity { credential: Credential::Token { id, .. }, .. }) = &identity {
+            if !connection.use_token(*id) {
+                return Err(Denial::TooManyConnections);
+            }
+            // A revocation from now on cuts this connection; one that has just happened did not.
+            if !store.contains(*id) {
+                return Err(Denial::WrongSecret);
+            }
+        }
+        Ok(identity)
+    }
+
+    fn deny(&self, connection: &TcpConnection, method: &Method, denial: Denial) -> Response {
+        // Only wrong secrets are counted: everything else costs nothing and reveals nothing.
+        if denial == Denial::WrongSecret
+            && let Some(response) = self.count_failure(connection, "wrong token")
+        {
+            return response;
+        }
+        let unauthorized = matches!(denial, Denial::NoSecret | Denial::WrongSecret);
+        if !unauthorized {
+            tracing::debug!(peer = %connection.peer, %method, %denial, "refused a request");
+        }
+        let mut response = ErrorResponse::from(error(denial)).into_response();
+        if unauthorized {
+            let scheme = HeaderValue::from_static("Bearer realm=\"kennel\"");
+            response.headers_mut().insert(WWW_AUTHENTICATE, scheme);
+        }
+        response
+    }
+
+    /// Counts a wrong secret; returns a response if there were too many.
+    pub(super) fn count_failure(&self, connection: &TcpConnection, what: &str) -> Option<Response> {
+        match lock(&self.access.0.throttle).fail(connection.peer, Instant::now()) {
+            ThrottleOutcome::Answer => {
+                tracing::warn!(peer = %connection.peer, "{what} over TCP");
+                None
+            }
+            ThrottleOutcome::TooMany(wait) => {
+                let text = "too many wrong tokens from this address";
+                let error = ApiError::new(ApiErrorKind::TooMany, text);
+                let mut response = ErrorResponse::from(error).into_response();
+                let seconds = wait.as_secs() + 1;
+                response.headers_mut().insert(RETRY_AFTER, HeaderValue::from(seconds));
+                Some(response)
+            }
+        }
+    }
+}
+
+fn error(denial: Denial) -> ApiError {
+    let new = |kind| ApiError::new(kind, denial);
+    match denial {
+        Denial::WrongHost => new(ApiErrorKind::Misdirected)
+            .hint("use localhost, the listener's address, or a name in api.names"),
+        Denial::ForeignOrigin | Denial::Forged => new(ApiErrorKind::Forbidden),
+        Denial::Ambiguous(_) => new(ApiErrorKind::Invalid),
+        Denial::TooLarge => new(ApiErrorKind::TooLarge),
+        Denial::NoSecret => new(ApiErrorKind::Unauthorized).hint(
+            "send `Authorization: Bearer TOKEN` (`kennel token show`), or sign in with `kennel dashboard`",
+        ),
+        Denial::WrongSecret => new(ApiErrorKind::Unauthorized)
+            .hint("it may be rotated or revoked; `kennel token show` prints the current one"),
+        Denial::ReadOnly => read_only(),
+        Denial::TooManyConnections => new(ApiErrorKind::Busy).hint("close some of them first"),
+    }
+}

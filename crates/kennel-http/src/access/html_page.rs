@@ -1,0 +1,101 @@
+//! Small HTML pages: for browsers that are not signed in, and for programs without a dashboard.
+
+use axum::http::StatusCode;
+use axum::http::header::CONTENT_TYPE;
+use axum::response::{IntoResponse, Response};
+
+const PAGE: &str = include_str!("html_page.html");
+
+/// A page with this title and this text, which is HTML.
+fn page(status: StatusCode, title: &str, text: &str) -> Response {
+    with_head(status, "", title, text)
+}
+
+/// Leads to another path of this site.
+pub(super) fn redirect(status: StatusCode, path: &str) -> Response {
+    // The path is part of an attribute: only characters without a meaning in HTML are allowed.
+    let plain = |c: char| c.is_ascii_alphanumeric() || "/-_.~".contains(c);
+    let safe = path.starts_with('/') && !path.starts_with("//") && path.chars().all(plain);
+    let path = if safe { path } else { "/" };
+    let head = format!("<meta http-equiv=\"refresh\" content=\"0; url={path}\">\n");
+    with_head(status, &head, "One moment", &format!("<p><a href=\"{path}\">Continue</a></p>"))
+}
+
+pub(super) fn not_signed_in() -> Response {
+    page(
+        StatusCode::UNAUTHORIZED,
+        "This browser is not signed in",
+        "<p>Run this in a terminal on the machine where Kennel runs:</p>\n\
+         <pre>kennel dashboard</pre>\n\
+         <p>It opens a link that signs this browser in for a week. <code>kennel dashboard --no-open</code> prints the \
+         link instead, and <code>--read-only</code> creates one that can't change anything.</p>\n\
+         <p class=\"soft\"><code>kennel token revoke</code> signs a browser out; rotating the main token signs out all \
+         browsers.</p>",
+    )
+}
+
+pub(super) fn invalid_link() -> Response {
+    page(
+        StatusCode::FORBIDDEN,
+        "This link is no longer valid",
+        "<p>A sign-in link works once, within ten minutes. This creates another one:</p>\n<pre>kennel dashboard</pre>\n\
+         <p class=\"soft\">(In the folder with Kennel's sources: <code>cargo run --release -- dashboard</code>.) If this \
+         browser is signed in already, <a href=\"/\">go to the dashboard</a>.</p>",
+    )
+}
+
+pub(super) fn no_dashboard(version: &str, why: &str) -> Response {
+    let (version, why) = (escape(version), escape(why));
+    let text = format!(
+        "<p>Kennel {version} runs, and this browser is signed in. But this program was built without the dashboard:</p>\n\
+         <pre class=\"said\">{why}</pre>\n\
+         <p>Install Node 20 or newer with npm, and build the program again in the folder with Kennel's sources:</p>\n\
+         <pre>KENNEL_WEB=require cargo build --release</pre>\n\
+         <p>If something is missing, the build fails and reports it. Then run <code>kennel daemon restart</code> with the \
+         new program; sessions continue to run.</p>\n\
+         <p class=\"soft\">The command line and <a href=\"/v1/openapi.json\">the API</a> can do everything that the \
+         dashboard can.</p>"
+    );
+    page(StatusCode::OK, "This program has no dashboard", &text)
+}
+
+fn with_head(status: StatusCode, head: &str, title: &str, text: &str) -> Response {
+    let html = PAGE.replace("{head}", head).replace("{title}", title).replace("{text}", text);
+    (status, [(CONTENT_TYPE, "text/html; charset=utf-8")], html).into_response()
+}
+
+fn escape(text: &str) -> String {
+    let text = text.replace('&', "&amp;").replace('<', "&lt;");
+    text.replace('>', "&gt;").replace('"', "&quot;")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    async fn text(response: Response) -> String {
+        let bytes = axum::body::to_bytes(response.into_body(), 1 << 20).await.unwrap();
+        String::from_utf8(bytes.into()).unwrap()
+    }
+
+    #[tokio::test]
+    async fn escapes_untrusted_text() {
+        let page = text(no_dashboard("1.0", "<script>alert(1)</script>\n{title}")).await;
+        assert!(page.contains("&lt;script&gt;alert(1)&lt;/script&gt;"), "{page}");
+        assert!(!page.contains("<script") && page.contains("Kennel 1.0 runs"), "{page}");
+        assert!(page.contains("KENNEL_WEB=require"), "{page}");
+    }
+
+    #[tokio::test]
+    async fn an_unsafe_path_leads_to_the_front_page() {
+        let leads = async |path| {
+            text(redirect(StatusCode::OK, path)).await.contains(&format!("url={path}\""))
+        };
+        assert!(leads("/sessions/0sp2m5p09ddg").await && leads("/").await);
+        for path in ["/a\"b", "/a'b", "/a;url=x", "/%22"] {
+            assert!(!leads(path).await, "{path}");
+        }
+        // Never to another host.
+        assert!(text(redirect(StatusCode::OK, "//evil.example")).await.contains("url=/\""));
+    }
+}

@@ -1,0 +1,165 @@
+//! Manages listeners, tokens and sign-in links. Only at the socket in the home: a token can't create tokens.
+
+use axum::Json;
+use axum::extract::{Path, State};
+use axum::http::StatusCode;
+use kennel_daemon::{ApiError, clock};
+use kennel_types::api::{
+    LinkRequest, LinkView, ListenRequest, ListenView, NewToken, RevokeAnswer, SecretView,
+    TokenKind, TokenView,
+};
+
+use super::identity::Identity;
+use super::sign_in_links;
+use super::token_store::IssuedToken;
+use super::tokens::{MAIN, TokenEntry};
+use crate::api::Api;
+use crate::endpoint::{Endpoint, delete, get, post};
+use crate::error::HandlerResult;
+use crate::extract::JsonBody;
+
+pub(super) fn endpoints() -> Vec<Endpoint> {
+    vec![
+        post(
+            "/v1/access/listen",
+            listen,
+            ("listen", "Serves the API over TCP, too; only at the socket in the home"),
+        )
+        .body::<ListenRequest>()
+        .answer::<ListenView>(200),
+        post(
+            "/v1/access/links",
+            link,
+            ("makeLink", "Creates a link that signs a browser in once; only at the socket"),
+        )
+        .body::<LinkRequest>()
+        .answer::<LinkView>(200),
+        get("/v1/access/token", show, ("getToken", "Shows the main token; only at the socket"))
+            .answer::<SecretView>(200),
+        get(
+            "/v1/access/tokens",
+            list,
+            ("listTokens", "Lists tokens without their secrets; only at the socket"),
+        )
+        .answer::<Vec<TokenView>>(200),
+        post("/v1/access/tokens", add, ("addToken", "Creates a token; only at the socket"))
+            .body::<NewToken>()
+            .answer::<SecretView>(201),
+        delete(
+            "/v1/access/tokens/{name}",
+            revoke,
+            ("revokeToken", "Revokes a token and cuts its connections; only at the socket"),
+        )
+        .answer::<RevokeAnswer>(200),
+        post(
+            "/v1/access/tokens/{name}/rotate",
+            rotate,
+            ("rotateToken", "Gives a token a new secret; only at the socket"),
+        )
+        .answer::<SecretView>(200),
+    ]
+}
+
+fn require_socket(identity: &Identity) -> Result<(), ApiError> {
+    identity.require_socket("managing access")
+}
+
+async fn listen(
+    State(api): State<Api>,
+    identity: Identity,
+    JsonBody(request): JsonBody<ListenRequest>,
+) -> HandlerResult<Json<ListenView>> {
+    require_socket(&identity)?;
+    let address = request.listen.map(|text| text.parse()).transpose();
+    let address =
+        address.map_err(|_| ApiError::invalid("invalid listen address: expected ADDRESS:PORT"))?;
+    Ok(Json(api.access.listen(address).await?))
+}
+
+async fn link(
+    State(api): State<Api>,
+    identity: Identity,
+    JsonBody(request): JsonBody<LinkRequest>,
+) -> HandlerResult<Json<LinkView>> {
+    require_socket(&identity)?;
+    let listen = api.access.listen(None).await?;
+    let secret = api.access.create_link(request.scope)?;
+    let url = format!("{}/login?once={}", listen.url, secret.expose());
+    Ok(Json(LinkView { url, valid_s: sign_in_links::VALID.as_secs() }))
+}
+
+async fn show(State(api): State<Api>, identity: Identity) -> HandlerResult<Json<SecretView>> {
+    require_socket(&identity)?;
+    let (issued, cut) = api.access.issue(|store| store.main()).await?;
+    Ok(Json(secret_view(&issued, cut)))
+}
+
+async fn list(State(api): State<Api>, identity: Identity) -> HandlerResult<Json<Vec<TokenView>>> {
+    require_socket(&identity)?;
+    let entries = api.access.with_store(|store| store.list()).await?;
+    let now = clock::now_ms();
+    let valid = entries.iter().filter(|entry| entry.expires_ms.is_none_or(|at| at > now));
+    Ok(Json(valid.map(view).collect()))
+}
+
+async fn add(
+    State(api): State<Api>,
+    identity: Identity,
+    JsonBody(NewToken { name, scope }): JsonBody<NewToken>,
+) -> HandlerResult<(StatusCode, Json<SecretView>)> {
+    require_socket(&identity)?;
+    let now = clock::now_ms();
+    let add = move |store: &super::TokenStore| store.add(name, TokenKind::Extra, scope, now);
+    let (issued, cut) = api.access.issue(add).await?;
+    Ok((StatusCode::CREATED, Json(secret_view(&issued, cut))))
+}
+
+async fn rotate(
+    State(api): State<Api>,
+    Path(name): Path<String>,
+    identity: Identity,
+) -> HandlerResult<Json<SecretView>> {
+    require_socket(&identity)?;
+    let now = clock::now_ms();
+    let rotate = move |store: &super::TokenStore| {
+        if name == MAIN {
+            // There may be none yet, and the file may have been replaced: either revokes browsers.
+            store.main()?;
+        }
+        store.rotate(&name, now)
+    };
+    let (issued, cut) = api.access.issue(rotate).await?;
+    tracing::info!(name = issued.entry.name, "rotated a token");
+    Ok(Json(secret_view(&issued, cut)))
+}
+
+async fn revoke(
+    State(api): State<Api>,
+    Path(name): Path<String>,
+    identity: Identity,
+) -> HandlerResult<Json<RevokeAnswer>> {
+    require_socket(&identity)?;
+    let (connections, named) = (api.access.0.connections.clone(), name.clone());
+    let revoke = move |store: &super::TokenStore| {
+        let (id, saved) = store.revoke(&named)?;
+        Ok((connections.cut(&[id]), saved))
+    };
+    let (cut, saved) = api.access.with_store(revoke).await?;
+    tracing::info!(name, cut, "revoked a token");
+    saved?;
+    Ok(Json(RevokeAnswer { cut }))
+}
+
+fn secret_view(issued: &IssuedToken, cut: u64) -> SecretView {
+    SecretView { token: view(&issued.entry), secret: issued.secret.expose().to_owned(), cut }
+}
+
+fn view(entry: &TokenEntry) -> TokenView {
+    TokenView {
+        name: entry.name.clone(),
+        kind: entry.kind,
+        scope: entry.scope,
+        made_at: entry.made_ms.map(clock::rfc3339),
+        expires_at: entry.expires_ms.map(clock::rfc3339),
+    }
+}

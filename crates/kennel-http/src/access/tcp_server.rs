@@ -1,0 +1,168 @@
+//! Connections over TCP, from the first byte to the last. Whatever they do, the socket in the home is served.
+
+use std::io;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::Router;
+use axum::http::Request;
+use hyper::body::Incoming;
+use hyper::server::conn::http1;
+use hyper::service::{Service, service_fn};
+use hyper_util::rt::{TokioIo, TokioTimer};
+use hyper_util::service::TowerToHyperService;
+use rustix::net::sockopt;
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::watch;
+use tokio::task::JoinSet;
+use tokio_rustls::TlsAcceptor;
+
+use super::connections::{Connections, TcpConnection};
+use super::cuttable_stream::CuttableStream;
+use super::shutdown_requested;
+use crate::stream::write_timeout::WriteTimeout;
+
+/// How long a TLS handshake and the head of a request may take, and how long a connection may be idle.
+const HEAD_TIMEOUT: Duration = Duration::from_secs(10);
+const MAX_HEAD: usize = 32 * 1024;
+const MAX_HEADERS: usize = 64;
+/// How long a connection is silent before the kernel probes the other side.
+const KEEPALIVE_IDLE: Duration = Duration::from_secs(30);
+/// The pause after a connection could not be accepted.
+const RETRY_PAUSE: Duration = Duration::from_millis(100);
+/// The response if there are too many connections.
+const FULL: &[u8] = b"HTTP/1.1 503 Service Unavailable\r\nConnection: close\r\nRetry-After: 1\r\n\
+    Content-Type: text/plain\r\nContent-Length: 21\r\n\r\ntoo many connections\n";
+
+/// Serves until the daemon shuts down and every connection has ended.
+pub(super) async fn serve(
+    listener: TcpListener,
+    tls: Option<TlsAcceptor>,
+    app: Router,
+    connections: Arc<Connections>,
+    write_timeout: Option<Duration>,
+    mut shutdown: watch::Receiver<bool>,
+) {
+    let mut tasks = JoinSet::new();
+    loop {
+        let accepted = tokio::select! {
+            () = shutdown_requested(&mut shutdown) => break,
+            Some(_) = tasks.join_next() => continue,
+            accepted = listener.accept() => accepted,
+        };
+        match accepted {
+            Ok((stream, peer)) => {
+                if let Some(stream) = admit(&connections, stream, peer, tls.is_some()) {
+                    let connection = stream.connection.clone();
+                    let (app, shutdown) = (app.clone(), shutdown.clone());
+                    let task = ConnectionTask { app, connection, shutdown };
+                    let stream = WriteTimeout::new(stream, write_timeout);
+                    tasks.spawn(task.serve(stream, tls.clone()));
+                }
+            }
+            Err(error) => {
+                tracing::warn!(%error, "can't accept a connection over TCP");
+                tokio::time::sleep(RETRY_PAUSE).await;
+            }
+        }
+    }
+    drop(listener);
+    while tasks.join_next().await.is_some() {}
+}
+
+/// Adds a connection to the table, or answers that there are too many.
+fn admit(
+    connections: &Arc<Connections>,
+    stream: TcpStream,
+    peer: SocketAddr,
+    tls: bool,
+) -> Option<CuttableStream> {
+    let stream = Arc::new(stream);
+    let Some(connection) = connections.add(&stream, peer) else {
+        tracing::warn!("too many connections over TCP");
+        if !tls {
+            // It fits into the buffer of a new connection, or is not worth waiting for.
+            stream.try_write(FULL).ok();
+        }
+        return None;
+    };
+    set_options(&stream);
+    Some(CuttableStream { stream, connection })
+}
+
+/// Sends small responses at once, and detects clients that vanished.
+fn set_options(stream: &TcpStream) {
+    let set = || -> io::Result<()> {
+        stream.set_nodelay(true)?;
+        sockopt::set_socket_keepalive(stream, true)?;
+        sockopt::set_tcp_keepidle(stream, KEEPALIVE_IDLE)?;
+        sockopt::set_tcp_keepintvl(stream, KEEPALIVE_IDLE / 3)?;
+        sockopt::set_tcp_keepcnt(stream, 3)?;
+        Ok(())
+    };
+    if let Err(error) = set() {
+        tracing::warn!(%error, "can't set the options of a TCP connection");
+    }
+}
+
+struct ConnectionTask {
+    app: Router,
+    connection: Arc<TcpConnection>,
+    shutdown: watch::Receiver<bool>,
+}
+
+impl ConnectionTask {
+    async fn serve(self, stream: WriteTimeout<CuttableStream>, tls: Option<TlsAcceptor>) {
+        let Some(tls) = tls else { return self.serve_http(stream).await };
+        let peer = self.connection.peer;
+        match tokio::time::timeout(HEAD_TIMEOUT, tls.accept(stream)).await {
+            Ok(Ok(stream)) => self.serve_http(stream).await,
+            Ok(Err(error)) => tracing::debug!(%error, %peer, "a TLS handshake failed"),
+            Err(_) => tracing::debug!(%peer, "a TLS handshake timed out"),
+        }
+    }
+
+    async fn serve_http(self, stream: impl AsyncRead + AsyncWrite + Send + Unpin + 'static) {
+        let Self { app, connection, mut shutdown } = self;
+        let peer = connection.peer;
+        let app = TowerToHyperService::new(app);
+        let service = service_fn(move |mut request: Request<Incoming>| {
+            request.extensions_mut().insert(connection.clone());
+            app.call(request)
+        });
+        let http = http1::Builder::new()
+            .timer(TokioTimer::new())
+            .header_read_timeout(HEAD_TIMEOUT)
+            .max_buf_size(MAX_HEAD)
+            .max_headers(MAX_HEADERS)
+            .serve_connection(TokioIo::new(stream), service)
+            .with_upgrades();
+        tokio::pin!(http);
+        let ended = tokio::select! {
+            ended = http.as_mut() => ended,
+            () = shutdown_requested(&mut shutdown) => {
+                http.as_mut().graceful_shutdown();
+                http.await
+            }
+        };
+        if let Err(error) = ended {
+            tracing::debug!(%error, %peer, "a TCP connection ended with an error");
+        }
+    }
+}
+
+const _: () = assert!(FULL.len() < 1024, "it fits into any buffer");
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_response_to_one_connection_too_many_is_complete() {
+        let text = std::str::from_utf8(FULL).unwrap();
+        let (head, body) = text.split_once("\r\n\r\n").unwrap();
+        assert!(head.contains(&format!("Content-Length: {}", body.len())), "{head}");
+    }
+}

@@ -1,0 +1,72 @@
+//! Asks an agent, and streams its answer to a client that accepts events.
+
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+use axum::body::{Body, BodyDataStream, Bytes};
+use axum::extract::State;
+use axum::http::{HeaderMap, StatusCode};
+use axum::response::{IntoResponse, Response};
+use axum::{Error, Json};
+use futures_core::Stream;
+use kennel_daemon::{ApiError, CancelOnDrop, Until, clock};
+use kennel_types::api::AskRequest;
+
+use super::stream;
+use crate::access::Identity;
+use crate::api::Api;
+use crate::error::HandlerResult;
+use crate::extract::JsonBody;
+use crate::sessions::{check_stdin, take_key};
+use crate::stream::sse;
+
+pub(crate) async fn ask(
+    State(api): State<Api>,
+    identity: Identity,
+    headers: HeaderMap,
+    JsonBody(mut request): JsonBody<AskRequest>,
+) -> HandlerResult<Response> {
+    take_key(&headers, &mut request.key)?;
+    let streamed = sse::is_accepted(&headers);
+    // A client that does not stream may disconnect.
+    let tied = streamed && !request.detach;
+    request.detach = !tied;
+    let (began, by) = (clock::rfc3339(clock::now_ms()), request.by.clone());
+    let request = request.into_session().map_err(ApiError::invalid)?;
+    check_stdin(&identity, &request.stdin)?;
+    let view = api.daemon.create(request, Until::Accepted, None).await?;
+    if !streamed {
+        return Ok((StatusCode::CREATED, Json(view)).into_response());
+    }
+    // A client whose key finds the prompt of another client must not cancel it by disconnecting; the client that asked
+    // may be back after a crash.
+    let ours = view.created_at >= began || !by.is_empty() && view.spec.asked_by == by;
+    let reference = view.session.clone();
+    // This client has received no event yet, whatever its headers say.
+    let response = stream(api.clone(), view, &HeaderMap::new()).await?;
+    Ok(match tied && ours {
+        true => cancel_on_disconnect(&api, reference, response),
+        false => response,
+    })
+}
+
+/// Cancels the prompt if the client disconnects before the end of the response.
+pub(super) fn cancel_on_disconnect(api: &Api, reference: String, response: Response) -> Response {
+    let cancel = api.daemon.cancel_on_drop(reference);
+    response
+        .map(|body| Body::from_stream(TiedBody { body: body.into_data_stream(), _cancel: cancel }))
+}
+
+/// A body that cancels a prompt when it is dropped.
+struct TiedBody {
+    body: BodyDataStream,
+    _cancel: CancelOnDrop,
+}
+
+impl Stream for TiedBody {
+    type Item = Result<Bytes, Error>;
+
+    fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        Pin::new(&mut self.body).poll_next(context)
+    }
+}

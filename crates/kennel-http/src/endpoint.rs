@@ -1,0 +1,181 @@
+//! One endpoint of the API: its handler and its documentation. Routes and the OpenAPI document are made from the same
+//! list, so that neither has an endpoint that the other lacks.
+
+use axum::Router;
+use axum::handler::Handler;
+use axum::middleware::from_fn_with_state;
+use axum::routing::{MethodFilter, MethodRouter, on};
+
+use crate::api::Api;
+use crate::stream::{sse, ws_events};
+
+/// A type with a schema.
+#[cfg(feature = "schema")]
+pub(crate) trait Described: schemars::JsonSchema {}
+#[cfg(feature = "schema")]
+impl<T: schemars::JsonSchema> Described for T {}
+/// Without the document any type will do.
+#[cfg(not(feature = "schema"))]
+pub(crate) trait Described {}
+#[cfg(not(feature = "schema"))]
+impl<T> Described for T {}
+
+/// Generates the schema of a type; empty without the document.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct SchemaSource(
+    #[cfg(feature = "schema")] pub(crate) fn(&mut schemars::SchemaGenerator) -> schemars::Schema,
+);
+
+impl SchemaSource {
+    pub(crate) fn of<T: Described>() -> Self {
+        Self(
+            #[cfg(feature = "schema")]
+            |generator| generator.subschema_for::<T>(),
+        )
+    }
+}
+
+/// The content of a successful response.
+#[derive(Debug, Clone, Copy)]
+#[cfg_attr(not(feature = "schema"), expect(dead_code, reason = "only the document reads it"))]
+pub(crate) enum ResponseContent {
+    Empty,
+    Json(SchemaSource),
+    /// A stream in one of these media types, with items of this schema.
+    Stream(&'static [&'static str], SchemaSource),
+    /// Something else of this media type.
+    Other(&'static str),
+    WebSocket,
+}
+
+/// An endpoint.
+#[derive(Debug)]
+#[cfg_attr(not(feature = "schema"), expect(dead_code, reason = "only the document reads it"))]
+pub(crate) struct Endpoint {
+    pub(crate) method: &'static str,
+    pub(crate) path: &'static str,
+    handler: MethodRouter<Api>,
+    /// Its operation id.
+    pub(crate) id: &'static str,
+    pub(crate) summary: &'static str,
+    pub(crate) status: u16,
+    pub(crate) content: ResponseContent,
+    pub(crate) query: Option<SchemaSource>,
+    pub(crate) body: Option<SchemaSource>,
+    /// Whether it streams events to clients that accept them.
+    streams_events: bool,
+}
+
+impl Endpoint {
+    /// Its query has the parameters of this type.
+    pub(crate) fn query<T: Described>(mut self) -> Self {
+        self.query = Some(SchemaSource::of::<T>());
+        self
+    }
+
+    /// Its request body is JSON of this type.
+    pub(crate) fn body<T: Described>(mut self) -> Self {
+        self.body = Some(SchemaSource::of::<T>());
+        self
+    }
+
+    /// Its response is JSON of this type.
+    pub(crate) fn answer<T: Described>(mut self, status: u16) -> Self {
+        self.status = status;
+        self.content = ResponseContent::Json(SchemaSource::of::<T>());
+        self
+    }
+
+    /// Its response is a stream in one of these media types, with items of this type.
+    pub(crate) fn stream<T: Described>(mut self, kinds: &'static [&'static str]) -> Self {
+        self.status = 200;
+        self.content = ResponseContent::Stream(kinds, SchemaSource::of::<T>());
+        self.streams_events = kinds.contains(&sse::EVENT_STREAM);
+        self
+    }
+
+    /// Its response is a stream of events if the client accepts them.
+    pub(crate) fn or_events(mut self) -> Self {
+        self.streams_events = true;
+        self
+    }
+
+    /// Its response is empty, with a status other than 204.
+    pub(crate) fn status(mut self, status: u16) -> Self {
+        self.status = status;
+        self
+    }
+
+    /// Its response is a WebSocket.
+    pub(crate) fn web_socket(mut self) -> Self {
+        self.status = 101;
+        self.content = ResponseContent::WebSocket;
+        self
+    }
+
+    /// Its response has this media type.
+    pub(crate) fn other(mut self, kind: &'static str) -> Self {
+        self.status = 200;
+        self.content = ResponseContent::Other(kind);
+        self
+    }
+}
+
+/// The operation id and the summary of an endpoint.
+type IdAndSummary = (&'static str, &'static str);
+
+fn endpoint<H: Handler<T, Api>, T: 'static>(
+    (method, filter): (&'static str, MethodFilter),
+    path: &'static str,
+    handler: H,
+    (id, summary): IdAndSummary,
+) -> Endpoint {
+    Endpoint {
+        method,
+        path,
+        handler: on(filter, handler),
+        id,
+        summary,
+        status: 204,
+        content: ResponseContent::Empty,
+        query: None,
+        body: None,
+        streams_events: false,
+    }
+}
+
+pub(crate) fn get<H: Handler<T, Api>, T: 'static>(
+    path: &'static str,
+    handler: H,
+    doc: IdAndSummary,
+) -> Endpoint {
+    endpoint(("get", MethodFilter::GET), path, handler, doc)
+}
+
+pub(crate) fn post<H: Handler<T, Api>, T: 'static>(
+    path: &'static str,
+    handler: H,
+    doc: IdAndSummary,
+) -> Endpoint {
+    endpoint(("post", MethodFilter::POST), path, handler, doc)
+}
+
+pub(crate) fn delete<H: Handler<T, Api>, T: 'static>(
+    path: &'static str,
+    handler: H,
+    doc: IdAndSummary,
+) -> Endpoint {
+    endpoint(("delete", MethodFilter::DELETE), path, handler, doc)
+}
+
+/// The routes of these endpoints. Those that stream events also do so over a WebSocket.
+pub(crate) fn router(endpoints: Vec<Endpoint>, api: &Api) -> Router<Api> {
+    let add = |router: Router<Api>, endpoint: Endpoint| {
+        let handler = match endpoint.streams_events {
+            true => endpoint.handler.layer(from_fn_with_state(api.clone(), ws_events::or_stream)),
+            false => endpoint.handler,
+        };
+        router.route(endpoint.path, handler)
+    };
+    endpoints.into_iter().fold(Router::new(), add)
+}

@@ -1,0 +1,113 @@
+//! Serves a daemon's API: JSON over HTTP at the socket in the home, which only its owner can open, and over TCP for
+//! clients with a token. Also serves the dashboard.
+//!
+//! ```text
+//! socket in the home ──> OwnerOnlyListener ─────────────────┐
+//! TCP ──> access: TLS, connection limits, authorization ────┴──> routes ──> DaemonHandle
+//! ```
+//! Routes and the OpenAPI document are made from one list (`endpoints`).
+
+mod access;
+mod answer;
+mod api;
+mod daemon;
+mod endpoint;
+mod endpoints;
+mod error;
+mod events;
+mod extract;
+mod members;
+mod observe;
+mod openapi;
+mod output;
+mod plans;
+mod processes;
+mod sessions;
+mod stream;
+mod terminal;
+mod unix_listener;
+mod worktrees;
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use kennel_daemon::{ApiServer, CreateServer, ExitReason, ServerSetup, ServerTask};
+use kennel_web::Site;
+use tokio::net::UnixListener;
+
+use access::{Access, AccessSetup};
+use api::Api;
+use unix_listener::{OwnerOnlyListener, Peer};
+
+pub use access::{ListenError, ListenSettings};
+#[cfg(feature = "schema")]
+pub use openapi::document::document as openapi_document;
+
+/// How the API is served.
+#[derive(Debug, Clone)]
+pub struct HttpConfig {
+    /// Where and how the API is served over TCP.
+    pub listen: ListenSettings,
+    /// The command that examines the machine and prints its findings as JSON; without one there is no such endpoint.
+    pub doctor: Vec<OsString>,
+    /// How long a client may leave a response unread before its connection is closed; zero: for ever.
+    pub write_timeout: Duration,
+    /// A folder with the dashboard's files, for its developers; none: the files that are built in.
+    pub web: Option<PathBuf>,
+}
+
+impl Default for HttpConfig {
+    fn default() -> Self {
+        let write_timeout = Duration::from_secs(60);
+        Self { listen: ListenSettings::default(), doctor: Vec::new(), write_timeout, web: None }
+    }
+}
+
+/// A server with this configuration, to be passed to [`kennel_daemon::serve`].
+#[must_use]
+pub fn server(config: HttpConfig) -> CreateServer {
+    Box::new(move |setup| Box::new(HttpServer(Api::new(config, setup))))
+}
+
+struct HttpServer(Api);
+
+impl ApiServer for HttpServer {
+    fn serve_socket(&self, listener: UnixListener, stop: ServerTask) -> ServerTask {
+        let listener = OwnerOnlyListener::new(listener, self.0.streams.write_timeout);
+        let routes = self.0.clone().socket_routes().into_make_service_with_connect_info::<Peer>();
+        let serving = axum::serve(listener, routes).with_graceful_shutdown(stop);
+        Box::pin(async move {
+            if let Err(error) = serving.await {
+                tracing::error!(%error, "can't serve the API at its socket");
+            }
+        })
+    }
+
+    fn serve_tcp(&self) -> ServerTask {
+        Box::pin(self.0.clone().serve_tcp())
+    }
+
+    fn all_detached(&self) -> ServerTask {
+        let api = self.0.clone();
+        Box::pin(async move { api.streams.all_detached().await })
+    }
+
+    fn clean_up(&self, reason: ExitReason) {
+        if matches!(reason, ExitReason::Stopped | ExitReason::Kept) {
+            self.0.access.forget_addresses();
+        }
+    }
+}
+
+/// Access over TCP, as a daemon sets it up.
+fn access(config: &HttpConfig, setup: &ServerSetup) -> Access {
+    Access::new(AccessSetup {
+        settings: config.listen.clone(),
+        folder: setup.daemon.home().to_owned(),
+        version: setup.version.clone(),
+        rebooted: setup.rebooted,
+        max_connections: setup.max_connections,
+        site: config.web.clone().map_or_else(Site::built_in, Site::in_folder),
+    })
+}

@@ -1,0 +1,148 @@
+//! The output of a session.
+//!
+//! It is read from the session's journal as fast as the client takes it: a slow client costs nothing. A client that
+//! follows is woken when there is more, see [`DaemonHandle::watch_launch`](kennel_daemon::DaemonHandle::watch_launch).
+
+mod cursor;
+mod encoder;
+mod point;
+mod query;
+
+use std::io;
+
+use axum::body::Bytes;
+use axum::extract::{Path, State};
+use axum::http::header::{CONTENT_TYPE, HeaderName, HeaderValue};
+use axum::http::{HeaderMap, StatusCode};
+use axum::response::{IntoResponse, Response};
+use kennel_daemon::{ApiError, LaunchEnd, LaunchWatch, journal_folder};
+use kennel_types::{SessionView, StartedBy};
+use tokio::sync::watch;
+
+use crate::api::Api;
+use crate::error::HandlerResult;
+use crate::extract::Params;
+use crate::stream::ReadState;
+use crate::stream::resume_position::ResumePosition;
+use crate::stream::sse::{self, Wake};
+use crate::stream::streaming_body::{self, ChunkSource};
+use cursor::OutputCursor;
+pub(crate) use encoder::EndRecord;
+use encoder::OutputEncoder;
+use point::OutputPoint;
+use query::OutputFormat;
+pub(crate) use query::OutputQuery;
+
+/// The launch that the output is of.
+const LAUNCH: HeaderName = HeaderName::from_static("kennel-launch");
+/// The offset of the first byte that can be sent.
+const FROM: HeaderName = HeaderName::from_static("kennel-output-from");
+
+pub(crate) async fn output(
+    State(api): State<Api>,
+    Path(reference): Path<String>,
+    headers: HeaderMap,
+    Params(query): Params<OutputQuery>,
+) -> HandlerResult<Response> {
+    query.check()?;
+    let format = query.format(&headers);
+    let view = api.daemon.show(reference).await?;
+    let (view, resume) =
+        ResumePosition::<OutputPoint>::resolve(&api.daemon, view, &headers).await?;
+    refuse_adopted(&view, "its output appears only there")?;
+    if resume == Some(OutputPoint::End) {
+        // A browser does not reconnect after this.
+        return Ok(StatusCode::NO_CONTENT.into_response());
+    }
+    // Before the journal is read, so that no later output goes unnoticed.
+    let watch = query.follow.then(|| api.daemon.watch_launch(&view.id));
+    let journal = journal_folder(&view);
+    let encoder = OutputEncoder::new(view.id.clone(), format);
+    let opened = api.streams.on_disk(move || {
+        let cursor = OutputCursor::open(&journal, &query, resume, encoder)?;
+        let from = cursor.from()?;
+        Ok((cursor, from))
+    });
+    let (cursor, from) = opened
+        .await
+        .map_err(|error| ApiError::internal(format!("can't read the output: {error}")))?;
+    let follower = OutputFollower { api, cursor: Some(cursor), watch, complete: false };
+    let mut response = match format {
+        OutputFormat::Sse => sse::respond(follower),
+        other => {
+            let kind = HeaderValue::from_static(other.media_type());
+            ([(CONTENT_TYPE, kind)], streaming_body::body(follower)).into_response()
+        }
+    };
+    if let Ok(launch) = HeaderValue::from_str(&view.id) {
+        response.headers_mut().insert(LAUNCH, launch);
+    }
+    response.headers_mut().insert(FROM, from.into());
+    Ok(response)
+}
+
+/// An adopted session has no keeper and no journal.
+pub(crate) fn refuse_adopted(view: &SessionView, consequence: &str) -> Result<(), ApiError> {
+    match view.started_by {
+        StartedBy::User => {
+            let id = &view.id;
+            let text = format!("session {id} was started in a terminal of its own: {consequence}");
+            Err(ApiError::conflict(text))
+        }
+        StartedBy::Kennel => Ok(()),
+    }
+}
+
+/// Reads for one client.
+struct OutputFollower {
+    api: Api,
+    /// None while it reads, and after a failed read.
+    cursor: Option<OutputCursor>,
+    /// Set if the response continues until the session ends.
+    watch: Option<watch::Receiver<LaunchWatch>>,
+    complete: bool,
+}
+
+impl ChunkSource for OutputFollower {
+    async fn next(&mut self) -> Option<io::Result<Bytes>> {
+        while !self.complete {
+            // Before the read: all output of an ended launch is read after its end is known.
+            let end = self.watch.as_mut().and_then(|watch| watch.borrow_and_update().end.clone());
+            let mut cursor = self.cursor.take()?;
+            let read = self.api.streams.on_disk(move || {
+                let state = cursor.read()?;
+                Ok((cursor, state))
+            });
+            let (mut cursor, state) = match read.await {
+                Ok(read) => read,
+                Err(error) => return Some(Err(error)),
+            };
+            if let (ReadState::CaughtUp, Some(LaunchEnd::Ended(view))) = (state, &end) {
+                cursor.encoder.end(view);
+            }
+            self.complete = match state {
+                ReadState::More => false,
+                ReadState::Finished => true,
+                ReadState::CaughtUp => end.is_some() || self.watch.is_none(),
+            };
+            let (written, format) = (cursor.encoder.take(), cursor.encoder.format());
+            self.cursor = Some(cursor);
+            if !written.is_empty() {
+                return Some(Ok(written.into()));
+            }
+            if state == ReadState::CaughtUp
+                && !self.complete
+                && let Some(watch) = &mut self.watch
+            {
+                match sse::wait(watch, &self.api.daemon).await {
+                    Wake::KeepAlive if format == OutputFormat::Sse => {
+                        return Some(Ok(sse::ALIVE));
+                    }
+                    Wake::Changed | Wake::KeepAlive => {}
+                    Wake::Over => return None,
+                }
+            }
+        }
+        None
+    }
+}

@@ -1,0 +1,63 @@
+//! What all streams share: the event ring, and limits on how many there are.
+
+use std::io;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::task::spawn_blocking;
+
+use crate::events::ring::EventRing;
+
+/// How many streams read from the disk at once: launches and the register need it, too.
+const MAX_DISK_READERS: usize = 16;
+/// How many clients may be attached at once.
+const MAX_ATTACHED: u32 = 1024;
+
+/// Shared by all streams.
+#[derive(Debug)]
+pub(crate) struct StreamLimits {
+    pub(crate) events: EventRing,
+    disk: Arc<Semaphore>,
+    attached: Arc<Semaphore>,
+    /// How long a client may leave a response unread; none: for ever.
+    pub(crate) write_timeout: Option<Duration>,
+}
+
+impl StreamLimits {
+    /// A timeout of zero means none.
+    pub(crate) fn new(write_timeout: Duration) -> Self {
+        Self {
+            events: EventRing::default(),
+            disk: Arc::new(Semaphore::new(MAX_DISK_READERS)),
+            attached: Arc::new(Semaphore::new(MAX_ATTACHED as usize)),
+            write_timeout: Some(write_timeout).filter(|timeout| !timeout.is_zero()),
+        }
+    }
+
+    /// A permit for an attached client, to be held while it is attached; none if there are too many.
+    pub(crate) fn try_attach(&self) -> Option<OwnedSemaphorePermit> {
+        self.attached.clone().try_acquire_owned().ok()
+    }
+
+    /// Completes when no client is attached any more.
+    pub(crate) async fn all_detached(&self) {
+        // The semaphore is never closed, so this can't fail.
+        drop(self.attached.acquire_many(MAX_ATTACHED).await);
+    }
+
+    /// Runs something that blocks on the disk, once it may.
+    pub(crate) async fn on_disk<T: Send + 'static>(
+        &self,
+        work: impl FnOnce() -> io::Result<T> + Send + 'static,
+    ) -> io::Result<T> {
+        let permit = self.disk.clone().acquire_owned().await.map_err(io::Error::other)?;
+        spawn_blocking(move || {
+            let done = work();
+            drop(permit);
+            done
+        })
+        .await
+        .map_err(io::Error::other)?
+    }
+}
