@@ -204,7 +204,7 @@ export type CreateRequest = {
   grace_ms?: number | undefined;
   /** How long it may do nothing; none: for ever. */
   idle_ms?: number | null | undefined;
-  /** The same key twice is the same session; see `crate::World::by_key`. */
+  /** The same key twice is the same session. */
   key?: string | null | undefined;
   /** How long it goes on without a daemon; none: for ever. */
   lease_ms?: number | null | undefined;
@@ -750,7 +750,7 @@ export type Problem = {
   type: string;
 };
 
-/** The prompt of an agent, with references in it: see `super::Template`. */
+/** The prompt of an agent, with references in it: `{{STAGE.AGENT}}` and the like. */
 export type Prompt = {
   text: string;
 } | {
@@ -1014,7 +1014,7 @@ export type SessionSpec = {
   grace_ms: number;
   /** How long it may do nothing; none: for ever. */
   idle_ms?: number | null | undefined;
-  /** The same key twice is the same session; see `crate::World::by_key`. */
+  /** The same key twice is the same session. */
   key?: string | null | undefined;
   /** How long it goes on without a daemon; none: for ever. */
   lease_ms: number | null;
@@ -1515,104 +1515,104 @@ export type WorktreesView = {
 
 /** The parameters and the response of each operation. The response of a stream is `never`. */
 export interface Operations {
-  /** Whether the daemon answers */
+  /** Returns `ok` if the daemon answers */
   getHealth: {
     path: Record<string, never>;
     query: Record<string, never>;
     body: undefined;
     answer: never;
   };
-  /** Figures for Prometheus */
+  /** Returns metrics for Prometheus */
   getMetrics: {
     path: Record<string, never>;
     query: Record<string, never>;
     body: undefined;
     answer: never;
   };
-  /** Whether it can do its work; 503 if it can't, and why */
+  /** Checks whether the daemon can do its work; 503 if it can't */
   getReadiness: {
     path: Record<string, never>;
     query: Record<string, never>;
     body: undefined;
     answer: ReadyView;
   };
-  /** Makes a link that lets a browser in once */
+  /** Creates a link that signs a browser in once; only at the socket */
   makeLink: {
     path: Record<string, never>;
     query: Record<string, never>;
     body: LinkRequest;
     answer: LinkView;
   };
-  /** Has the API over TCP too; at the socket only, as all of these */
+  /** Serves the API over TCP, too; only at the socket in the home */
   listen: {
     path: Record<string, never>;
     query: Record<string, never>;
     body: ListenRequest;
     answer: ListenView;
   };
-  /** Logs a browser out: its cookie is void */
+  /** Signs a browser out: revokes its cookie */
   logOut: {
     path: Record<string, never>;
     query: Record<string, never>;
     body: undefined;
     answer: undefined;
   };
-  /** Who asks, what they may do, and of which home */
+  /** Shows the client's own identity, scope and home */
   getMe: {
     path: Record<string, never>;
     query: Record<string, never>;
     body: undefined;
     answer: MeView;
   };
-  /** Shows the home's own token */
+  /** Shows the main token; only at the socket */
   getToken: {
     path: Record<string, never>;
     query: Record<string, never>;
     body: undefined;
     answer: SecretView;
   };
-  /** Lists tokens, without their secrets */
+  /** Lists tokens without their secrets; only at the socket */
   listTokens: {
     path: Record<string, never>;
     query: Record<string, never>;
     body: undefined;
     answer: TokenView[];
   };
-  /** Makes a token */
+  /** Creates a token; only at the socket */
   addToken: {
     path: Record<string, never>;
     query: Record<string, never>;
     body: NewToken;
     answer: SecretView;
   };
-  /** Revokes a token, and cuts its connections */
+  /** Revokes a token and cuts its connections; only at the socket */
   revokeToken: {
     path: {
-      /** Its name */
+      /** The name */
       name: string;
     };
     query: Record<string, never>;
     body: undefined;
     answer: RevokeAnswer;
   };
-  /** Puts another secret in the place of a token's */
+  /** Gives a token a new secret; only at the socket */
   rotateToken: {
     path: {
-      /** Its name */
+      /** The name */
       name: string;
     };
     query: Record<string, never>;
     body: undefined;
     answer: SecretView;
   };
-  /** Follows a process that a user started as a session */
+  /** Adopts a process that a user started as a session */
   adopt: {
     path: Record<string, never>;
     query: Record<string, never>;
     body: AdoptRequest;
     answer: AdoptAnswer;
   };
-  /** Asks a member or an agent; as events, the answer as it comes */
+  /** Sends a prompt to a member or an agent; as events, streams the answer */
   ask: {
     path: Record<string, never>;
     query: Record<string, never>;
@@ -1626,42 +1626,42 @@ export interface Operations {
     body: undefined;
     answer: DaemonView;
   };
-  /** Has the daemon replaced by another, which takes over everything */
+  /** Replaces the daemon with a new one, which takes over all sessions */
   replaceDaemon: {
     path: Record<string, never>;
     query: Record<string, never>;
     body: ReplaceRequest;
     answer: undefined;
   };
-  /** Stops the daemon, with or without its sessions; a line for each */
+  /** Stops the daemon, with or without its sessions, and reports the progress */
   stopDaemon: {
     path: Record<string, never>;
     query: Record<string, never>;
     body: ShutdownRequest;
     answer: never;
   };
-  /** What this machine offers, found by trying it */
+  /** Examines what this machine supports by trying it */
   examine: {
     path: Record<string, never>;
     query: Record<string, never>;
     body: undefined;
     answer: unknown;
   };
-  /** Tells what has happened, and what happens */
+  /** Returns the event log; with `follow`, also new events */
   listEvents: {
     path: Record<string, never>;
     query: {
       follow?: boolean | undefined;
-      /** How they are told. */
+      /** The format of the response. */
       format?: "ndjson" | "sse" | undefined;
-      /** Which kinds of events: some, by their names with commas between them, or all. */
+      /** Kinds of events, separated by commas; empty: all. */
       kind?: string | undefined;
       session?: string | undefined;
-      /** Those after this one. */
+      /** Events after this number. */
       since?: number | undefined;
-      /** Only what is among the last so many of the log; 0 is from now on. */
+      /** Only events among the last so many of the log; 0: only new ones. */
       tail?: number | undefined;
-      /** Up to this one, with it; then nothing is followed. */
+      /** Events up to and including this number; then `follow` has no effect. */
       until?: number | undefined;
     };
     body: undefined;
@@ -1684,7 +1684,7 @@ export interface Operations {
   /** Shows a member */
   getMember: {
     path: {
-      /** Its name */
+      /** The name */
       name: string;
     };
     query: Record<string, never>;
@@ -1694,19 +1694,19 @@ export interface Operations {
   /** Removes a member */
   removeMember: {
     path: {
-      /** Its name */
+      /** The name */
       name: string;
     };
     query: {
-      /** Who asks, for the event log. */
+      /** The client's name, for the event log. */
       by?: string | undefined;
-      /** Even if it is busy. */
+      /** Remove it even if it is in use or something is lost. */
       force?: boolean | undefined;
     };
     body: undefined;
     answer: undefined;
   };
-  /** This description */
+  /** Returns this document */
   getDescription: {
     path: Record<string, never>;
     query: Record<string, never>;
@@ -1730,27 +1730,27 @@ export interface Operations {
   /** Shows a plan */
   getPlan: {
     path: {
-      /** An id, a name, or the beginning of an id that means one only */
+      /** An id, a name, or an unambiguous prefix of an id */
       reference: string;
     };
     query: Record<string, never>;
     body: undefined;
     answer: PlanView;
   };
-  /** Cancels a plan, and ends all its agents */
+  /** Cancels a plan and stops its agents */
   cancelPlan: {
     path: {
-      /** An id, a name, or the beginning of an id that means one only */
+      /** An id, a name, or an unambiguous prefix of an id */
       reference: string;
     };
     query: Record<string, never>;
     body: ByRequest;
     answer: PlanView;
   };
-  /** Runs what is not done of a plan */
+  /** Runs the unfinished steps of a plan */
   resumePlan: {
     path: {
-      /** An id, a name, or the beginning of an id that means one only */
+      /** An id, a name, or an unambiguous prefix of an id */
       reference: string;
     };
     query: Record<string, never>;
@@ -1760,16 +1760,17 @@ export interface Operations {
   /** Waits until a plan is over */
   waitForPlan: {
     path: {
-      /** An id, a name, or the beginning of an id that means one only */
+      /** An id, a name, or an unambiguous prefix of an id */
       reference: string;
     };
     query: {
+      /** Whether disconnecting before the end stops what is waited for. */
       tied?: boolean | undefined;
     };
     body: undefined;
     answer: PlanView;
   };
-  /** Says what a prune would remove */
+  /** Lists the sessions that a prune would remove */
   previewPrune: {
     path: Record<string, never>;
     query: {
@@ -1779,14 +1780,14 @@ export interface Operations {
     body: undefined;
     answer: PruneAnswer;
   };
-  /** Removes sessions that have ended from the record */
+  /** Removes ended sessions from the record */
   prune: {
     path: Record<string, never>;
     query: Record<string, never>;
     body: PruneRequest;
     answer: PruneAnswer;
   };
-  /** What an agent tells of itself */
+  /** Reports the state of an agent, sent by the agent itself */
   report: {
     path: Record<string, never>;
     query: Record<string, never>;
@@ -1821,13 +1822,13 @@ export interface Operations {
     body: undefined;
     answer: SessionPage;
   };
-  /** Starts a session: a command, or a prompt to an agent */
+  /** Creates a session, from a command or from a prompt to an agent, and launches it */
   createSession: {
     path: Record<string, never>;
     query: {
-      /** The session that the same request has made, if a daemon was killed over it: its client is back. */
+      /** The session that the same request created before the daemon was killed: the client reconnects to it. */
       rejoin?: string | undefined;
-      /** How far a new session has come when whoever asked for it gets the answer. */
+      /** How far a new session has come when its client gets the answer. */
       until?: "accepted" | "started" | "ready" | "over" | undefined;
     };
     body: CreateRequest;
@@ -1836,193 +1837,196 @@ export interface Operations {
   /** Shows a session */
   getSession: {
     path: {
-      /** An id, a name, or the beginning of an id that means one only */
+      /** An id, a name, or an unambiguous prefix of an id */
       reference: string;
     };
     query: Record<string, never>;
     body: undefined;
     answer: SessionView;
   };
-  /** Removes a session that has ended from the record */
+  /** Removes an ended session from the record */
   removeSession: {
     path: {
-      /** An id, a name, or the beginning of an id that means one only */
+      /** An id, a name, or an unambiguous prefix of an id */
       reference: string;
     };
     query: Record<string, never>;
     body: undefined;
     answer: undefined;
   };
-  /** Tells what an agent has answered; as events, what it does meanwhile */
+  /** Returns the answer of an agent; as events, everything the agent does */
   getAnswer: {
     path: {
-      /** An id, a name, or the beginning of an id that means one only */
+      /** An id, a name, or an unambiguous prefix of an id */
       reference: string;
     };
     query: {
       format?: "json" | "sse" | undefined;
-      /** Whether it ends if whoever hears the stream goes before it is over: for those who asked, and have lost a daemon. */
+      /** Whether disconnecting from the stream cancels the prompt: for the client that asked and lost its daemon. */
       tied?: boolean | undefined;
-      /** Whether to wait until it is over. */
+      /** Whether to wait until the prompt is over. */
       wait?: boolean | undefined;
     };
     body: undefined;
     answer: AnswerView;
   };
-  /** Gives up a session that can't be observed any more */
+  /** Gives up a lost session: one that can't be observed any more */
   forgetSession: {
     path: {
-      /** An id, a name, or the beginning of an id that means one only */
+      /** An id, a name, or an unambiguous prefix of an id */
       reference: string;
     };
     query: Record<string, never>;
     body: ByRequest;
     answer: SessionView;
   };
-  /** Sends input to a session */
+  /** Writes to the standard input of a session */
   sendInput: {
     path: {
-      /** An id, a name, or the beginning of an id that means one only */
+      /** An id, a name, or an unambiguous prefix of an id */
       reference: string;
     };
     query: Record<string, never>;
     body: InputRequest;
     answer: undefined;
   };
-  /** Shows a session with its processes, what they use, and all that happened to it */
+  /** Shows a session with its processes, their resource usage and its history */
   inspectSession: {
     path: {
-      /** An id, a name, or the beginning of an id that means one only */
+      /** An id, a name, or an unambiguous prefix of an id */
       reference: string;
     };
     query: Record<string, never>;
     body: undefined;
     answer: InspectView;
   };
-  /** Tells what a session has printed, and what it prints */
+  /** Returns the output of a session; with `follow`, until it ends */
   readOutput: {
     path: {
-      /** An id, a name, or the beginning of an id that means one only */
+      /** An id, a name, or an unambiguous prefix of an id */
       reference: string;
     };
     query: {
+      /** Whether the response continues until the session ends. */
       follow?: boolean | undefined;
       format?: "raw" | "ndjson" | "sse" | undefined;
-      /** The first byte. */
+      /** The offset of the first byte. */
       from?: number | undefined;
       /** Which streams. A terminal has one, which counts as standard output. */
       stream?: "both" | "stdout" | "stderr" | undefined;
-      /** Only the last lines. */
+      /** Only the last so many lines. */
       tail?: number | undefined;
-      /** The byte after the last. */
+      /** The offset after the last byte. */
       to?: number | undefined;
     };
     body: undefined;
     answer: never;
   };
-  /** Launches a session that has ended again */
+  /** Launches an ended session again */
   resumeSession: {
     path: {
-      /** An id, a name, or the beginning of an id that means one only */
+      /** An id, a name, or an unambiguous prefix of an id */
       reference: string;
     };
     query: {
-      /** The session that the same request has made, if a daemon was killed over it: its client is back. */
+      /** The session that the same request created before the daemon was killed: the client reconnects to it. */
       rejoin?: string | undefined;
-      /** How far a new session has come when whoever asked for it gets the answer. */
+      /** How far a new session has come when its client gets the answer. */
       until?: "accepted" | "started" | "ready" | "over" | undefined;
     };
     body: ResumeRequest;
     answer: SessionView;
   };
-  /** Sends a signal to the agent of a session */
+  /** Sends a signal to every process of a session */
   signalSession: {
     path: {
-      /** An id, a name, or the beginning of an id that means one only */
+      /** An id, a name, or an unambiguous prefix of an id */
       reference: string;
     };
     query: Record<string, never>;
     body: SignalRequest;
     answer: undefined;
   };
-  /** Stops a session wholly, and says what came of it */
+  /** Stops all processes of a session and reports the outcome */
   stopSession: {
     path: {
-      /** An id, a name, or the beginning of an id that means one only */
+      /** An id, a name, or an unambiguous prefix of an id */
       reference: string;
     };
     query: Record<string, never>;
     body: StopRequest;
     answer: StopAnswer;
   };
-  /** Sits down at the terminal of a session */
+  /** Attaches to the terminal of a session */
   attach: {
     path: {
-      /** An id, a name, or the beginning of an id that means one only */
+      /** An id, a name, or an unambiguous prefix of an id */
       reference: string;
     };
     query: {
-      /** The size of the client's window. */
+      /** The width of the client's window. */
       cols?: number | undefined;
-      /** Output from this offset on comes first. */
+      /** Begin with the output from this offset on. */
       from?: number | undefined;
       read_only?: boolean | undefined;
-      /** What comes first otherwise. */
+      /** Otherwise, what to begin with. */
       replay?: "screen" | "none" | "all" | undefined;
+      /** The height of the client's window. */
       rows?: number | undefined;
-      /** With it, so many of the last lines. */
+      /** Otherwise, begin with so many of the last lines. */
       tail?: number | undefined;
     };
     body: undefined;
     answer: undefined;
   };
-  /** What a session uses */
+  /** Returns the resource usage of a session */
   getUsage: {
     path: {
-      /** An id, a name, or the beginning of an id that means one only */
+      /** An id, a name, or an unambiguous prefix of an id */
       reference: string;
     };
     query: Record<string, never>;
     body: undefined;
     answer: SessionUsage;
   };
-  /** What a session has used lately; noted while somebody asks for it */
+  /** Returns the recent resource usage of a session, sampled while clients request it */
   getUsageHistory: {
     path: {
-      /** An id, a name, or the beginning of an id that means one only */
+      /** An id, a name, or an unambiguous prefix of an id */
       reference: string;
     };
     query: Record<string, never>;
     body: undefined;
     answer: UsageHistory;
   };
-  /** Waits until a session is over; that of a prompt, until its verdict is on record */
+  /** Waits until a session is over; a prompt is over when its verdict is on record */
   waitForSession: {
     path: {
-      /** An id, a name, or the beginning of an id that means one only */
+      /** An id, a name, or an unambiguous prefix of an id */
       reference: string;
     };
     query: {
+      /** Whether disconnecting before the end stops what is waited for. */
       tied?: boolean | undefined;
     };
     body: undefined;
     answer: SessionView;
   };
-  /** Looks for processes that belong to no live session */
+  /** Finds processes that belong to no live session */
   findStrays: {
     path: Record<string, never>;
     query: Record<string, never>;
     body: undefined;
     answer: StraysView;
   };
-  /** Ends them, or some of them */
+  /** Ends strays: all, or the ones that are named */
   endStrays: {
     path: Record<string, never>;
     query: Record<string, never>;
     body: EndStraysRequest;
     answer: StraysEnded;
   };
-  /** What the live sessions use */
+  /** Returns the resource usage of live sessions */
   listUsage: {
     path: Record<string, never>;
     query: {
@@ -2039,25 +2043,25 @@ export interface Operations {
     body: undefined;
     answer: WorktreesView;
   };
-  /** Removes a worktree that is kept */
+  /** Removes a kept worktree */
   removeWorktree: {
     path: {
-      /** An id, a name, or the beginning of an id that means one only */
+      /** An id, a name, or an unambiguous prefix of an id */
       reference: string;
     };
     query: {
-      /** Who wants it, for the event log. */
+      /** The client's name, for the event log. */
       by?: string | undefined;
-      /** Even if something is lost. */
+      /** Remove it even if it is in use or something is lost. */
       force?: boolean | undefined;
     };
     body: undefined;
     answer: WorktreeLosses;
   };
-  /** Says what would be lost with a worktree */
+  /** Lists what would be lost if a worktree were removed */
   getWorktreeLosses: {
     path: {
-      /** An id, a name, or the beginning of an id that means one only */
+      /** An id, a name, or an unambiguous prefix of an id */
       reference: string;
     };
     query: Record<string, never>;

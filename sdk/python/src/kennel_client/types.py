@@ -217,7 +217,7 @@ class CreateRequest(_CreateRequestRequired, total=False):
     idle_ms: int | None
     """How long it may do nothing; none: for ever."""
     key: str | None
-    """The same key twice is the same session; see `crate::World::by_key`."""
+    """The same key twice is the same session."""
     lease_ms: int | None
     """How long it goes on without a daemon; none: for ever."""
     limits: List[Tuple[int, int, int]]
@@ -1135,7 +1135,7 @@ class SessionSpec(_SessionSpecRequired, total=False):
     idle_ms: int | None
     """How long it may do nothing; none: for ever."""
     key: str | None
-    """The same key twice is the same session; see `crate::World::by_key`."""
+    """The same key twice is the same session."""
     memory: int | None
     """The most memory of its pen, in bytes."""
     name: str | None
@@ -1666,7 +1666,7 @@ PlanStatus = Literal['running', 'stopping', 'succeeded', 'failed', 'timed_out', 
 
 
 Prompt = Union[PromptText, PromptFile]
-"""The prompt of an agent, with references in it: see `super::Template`."""
+"""The prompt of an agent, with references in it: `{{STAGE.AGENT}}` and the like."""
 
 
 Readiness = Union[ReadinessNone, ReadinessLine, ReadinessSocket, ReadinessTcp, ReadinessHttp, ReadinessReport]
