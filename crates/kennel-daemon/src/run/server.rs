@@ -4,8 +4,8 @@ use std::pin::Pin;
 
 use tokio::net::UnixListener;
 
-use crate::owner::ExitReason;
 use crate::handle::DaemonHandle;
+use crate::owner::ExitReason;
 
 /// A task of a server, or a condition that it waits for.
 pub type ServerTask = Pin<Box<dyn Future<Output = ()> + Send>>;

@@ -49,8 +49,12 @@ impl AttemptEvents {
         while encoder.events.len() < CHUNK {
             let item = journal.next()?;
             match item {
-                JournalItem::Data { offset, data, .. } => encoder.advance(offset + data.len() as u64),
-                JournalItem::Gap { offset, lost, .. } => encoder.advance(offset + lost.unwrap_or(0)),
+                JournalItem::Data { offset, data, .. } => {
+                    encoder.advance(offset + data.len() as u64)
+                }
+                JournalItem::Gap { offset, lost, .. } => {
+                    encoder.advance(offset + lost.unwrap_or(0))
+                }
                 JournalItem::End => return Ok(ReadState::CaughtUp),
             }
             transcript::hand_on(&item, transcript, &mut |happening| encoder.encode(&happening));
