@@ -1,4 +1,4 @@
-//! The look from outside when everything is quiet again, and then when everything is over.
+//! The audit from outside: once everything is idle again, and once more after the shutdown.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -12,44 +12,44 @@ use rustix::process::Signal;
 use serde_json::Value;
 
 use crate::bystanders::Bystanders;
-use crate::judge::{Evidence, judge, may_be_lost};
+use crate::judge::{TortureEvidence, judge, may_be_lost};
 use crate::ledger::Ledger;
-use crate::output::Output;
-use crate::processes::{Found, Handle, Role, lives, look, open_files, witness_folder};
+use crate::output::JournalOutput;
+use crate::processes::{SceneProcess, ProcessHandle, ProcessRole, lives, look, open_files, witness_folder};
 use crate::witness::Witness;
 
 #[cfg(test)]
 mod tests;
 
-/// How long everything may take to settle, on a machine that others use as well.
+/// How long everything may take to become idle, on a machine that has other work too.
 pub(crate) const SETTLES: Duration = Duration::from_secs(90);
-/// The pause between looks.
+/// The interval of polling.
 const LOOK_AGAIN: Duration = Duration::from_millis(30);
 
-/// The most descriptors that the daemon may have for the register: what its few connections take.
+/// The maximum number of descriptors for the register: its connections use a few each.
 const REGISTER: usize = 16;
 
-/// What Kennel holds when nothing goes on.
+/// The resources that Kennel uses when it is idle.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Baseline {
+pub(crate) struct IdleResources {
     daemon: usize,
     yard: usize,
 }
 
-/// See the module.
+/// An audit of one home.
 pub(crate) struct Audit<'a> {
     pub(crate) scene: &'a Scene,
     pub(crate) ledger: &'a Ledger,
     pub(crate) bystanders: &'a Bystanders,
-    /// How many sessions may live at once.
+    /// The limit of live sessions.
     pub(crate) cap: usize,
-    pub(crate) baseline: &'a Baseline,
-    /// How long everything may take to settle.
+    pub(crate) baseline: &'a IdleResources,
+    /// How long everything may take to become idle.
     pub(crate) patience: Duration,
 }
 
 impl Audit<'_> {
-    /// Everything that is wrong. The daemon is stopped at the end.
+    /// Returns all findings. Stops the daemon at the end.
     pub(crate) fn run(&self) -> Vec<String> {
         let mut wrong = Vec::new();
         if self.settle(&mut wrong).is_none() {
@@ -57,7 +57,7 @@ impl Audit<'_> {
         }
         self.check_owners(&mut wrong);
         self.check_sessions(&mut wrong);
-        self.forget_the_lost(&mut wrong);
+        self.forget_lost_sessions(&mut wrong);
         self.ledger.open().note_all(|it| it.stop = true);
         self.expect_ok(&["stop", "--all"], &mut wrong);
         if self.settle(&mut wrong).is_none() {
@@ -67,7 +67,7 @@ impl Audit<'_> {
         self.check_worktrees(&mut wrong);
         self.check_files(&mut wrong);
         self.check_baseline(&mut wrong);
-        self.ledger.open().blows.shutdown = true;
+        self.ledger.open().faults.shutdown = true;
         self.expect_ok(&["daemon", "stop"], &mut wrong);
         self.check_nothing_left(&mut wrong);
         wrong.extend(self.bystanders.hit());
@@ -80,11 +80,11 @@ impl Audit<'_> {
         if ended.code == 0 {
             return Some(ended.stdout);
         }
-        wrong.push(format!("kennel {args:?}, in peace: {ended:?}"));
+        wrong.push(format!("kennel {args:?} failed without faults: {ended:?}"));
         None
     }
 
-    /// Every launch on record.
+    /// Returns every launch on record.
     fn sessions(&self, wrong: &mut Vec<String>) -> Option<Vec<SessionView>> {
         let text = self.expect_ok(&["ps", "-a", "--json"], wrong)?;
         match serde_json::from_str(&text) {
@@ -96,7 +96,7 @@ impl Audit<'_> {
         }
     }
 
-    /// Waits until nothing is under way any more.
+    /// Waits until everything is idle.
     fn settle(&self, wrong: &mut Vec<String>) -> Option<()> {
         let deadline = Instant::now() + self.patience;
         loop {
@@ -107,7 +107,7 @@ impl Audit<'_> {
                 return Some(());
             }
             if Instant::now() > deadline {
-                wrong.push(format!("does not settle in {:?}: {open:#?}", self.patience));
+                wrong.push(format!("not idle after {:?}: {open:#?}", self.patience));
                 return None;
             }
             thread::sleep(LOOK_AGAIN);
@@ -121,12 +121,12 @@ impl Audit<'_> {
             Phase::Running => view.wanted == "running" && view.pid.is_some_and(lives),
             Phase::Cleaned => view.relaunch != RelaunchState::Pending,
             Phase::Queued => live() >= self.cap,
-            Phase::Lost => may_be_lost(view, &self.ledger.open().blows, true),
+            Phase::Lost => may_be_lost(view, &self.ledger.open().faults, true),
             _ => false,
         }
     }
 
-    /// Everyone alive is a session's that lives, or Kennel's own.
+    /// Checks that every live process belongs to a live session or to Kennel itself.
     fn check_owners(&self, wrong: &mut Vec<String>) {
         let deadline = Instant::now() + self.patience;
         loop {
@@ -143,58 +143,57 @@ impl Audit<'_> {
         }
     }
 
-    fn look(&self) -> Vec<Found> {
+    fn look(&self) -> Vec<SceneProcess> {
         look(self.scene, &self.bystanders.pids())
     }
 
-    /// Of what was lost and then given up, somebody may be left: nobody can see him.
+    /// Returns whether a process may be left of a session that was lost and forgotten: Kennel can't find it.
     fn was_given_up(&self, name: &str) -> bool {
-        let deeds = self.ledger.open();
-        deeds.blows.yard > 0 && deeds.asked.get(name).is_some_and(|asked| asked.forgotten)
+        let record = self.ledger.open();
+        record.faults.yard > 0 && record.requested.get(name).is_some_and(|requested| requested.forgotten)
     }
 
-    /// Status, output, counts and answers of all.
+    /// Checks status, output, counts and answers of all sessions.
     fn check_sessions(&self, wrong: &mut Vec<String>) {
         let Some(sessions) = self.sessions(wrong) else { return };
         let folder = witness_folder(self.scene);
-        let deeds = self.ledger.open();
+        let record = self.ledger.open();
         let witnesses: BTreeMap<_, _> =
-            deeds.asked.keys().map(|name| (name.clone(), Witness::read(&folder, name))).collect();
+            record.requested.keys().map(|name| (name.clone(), Witness::read(&folder, name))).collect();
         let outputs: BTreeMap<_, _> = sessions
             .iter()
-            .map(|it| (it.id.clone(), Output::read(&PathBuf::from(&it.folder))))
+            .map(|it| (it.id.clone(), JournalOutput::read(&PathBuf::from(&it.folder))))
             .collect();
-        wrong.extend(judge(&Evidence {
-            deeds: &deeds,
+        wrong.extend(judge(&TortureEvidence {
+            record: &record,
             sessions: &sessions,
             witnesses: &witnesses,
             outputs: &outputs,
         }));
     }
 
-    /// What nobody can see any more stays until a person gives it up; then we end what is left, since nobody
-    /// else could.
-    fn forget_the_lost(&self, wrong: &mut Vec<String>) {
+    /// Forgets lost sessions, as a user would, and ends what is left of them, since Kennel can't find it.
+    fn forget_lost_sessions(&self, wrong: &mut Vec<String>) {
         let Some(sessions) = self.sessions(wrong) else { return };
         for lost in sessions.iter().filter(|it| it.phase == Phase::Lost) {
-            self.ledger.count("sessions lost and given up");
+            self.ledger.count("sessions lost and forgotten");
             if let Some(name) = &lost.name {
                 self.ledger.note(name, |it| it.forgotten = true);
             }
             self.expect_ok(&["forget", &lost.id], wrong);
         }
         for found in self.look() {
-            if let Role::Session(name) = &found.role
+            if let ProcessRole::Session(name) = &found.role
                 && self.was_given_up(name)
                 && !names(&sessions, Phase::Running).contains(name)
-                && let Some(handle) = Handle::open(self.scene, &found)
+                && let Some(handle) = ProcessHandle::open(self.scene, &found)
             {
                 handle.send(Signal::KILL);
             }
         }
     }
 
-    /// Only what has something of value is kept, and all of that.
+    /// Checks that exactly the worktrees with changes are kept.
     fn check_worktrees(&self, wrong: &mut Vec<String>) {
         let deadline = Instant::now() + self.patience;
         let listed = loop {
@@ -205,7 +204,7 @@ impl Audit<'_> {
                 break listed;
             }
             if Instant::now() > deadline {
-                wrong.push(format!("worktrees are owed for {:?}: {listed:#?}", self.patience));
+                wrong.push(format!("worktrees are still due for removal after {:?}: {listed:#?}", self.patience));
                 return;
             }
             thread::sleep(LOOK_AGAIN);
@@ -216,31 +215,32 @@ impl Audit<'_> {
         for name in &kept {
             if !Witness::read(&folder, name).dirty && !self.may_be_unjudged(name) {
                 wrong.push(format!(
-                    "a worktree is kept that has nothing of value: {name} in {listed:#?}"
+                    "a worktree without changes is kept: {name} in {listed:#?}"
                 ));
             }
         }
-        for (name, asked) in &self.ledger.open().asked {
+        for (name, requested) in &self.ledger.open().requested {
             if Witness::read(&folder, name).dirty && !kept.contains(name) {
                 wrong
-                    .push(format!("a worktree with something of value is gone: {name}: {asked:?}"));
+                    .push(format!("a worktree with changes is gone: {name}: {requested:?}"));
             }
         }
         for path in listed.iter().filter_map(|it| it["path"].as_str()) {
             self.expect_ok(&["worktrees", "rm", "--force", "--yes", path], wrong);
         }
         for name in &kept {
-            // What was of value is gone now, by our own wish.
+            // The audit has just removed the changes itself.
             fs::remove_file(folder.join(format!("{name}.dirty"))).ok();
         }
         self.check_repository(wrong);
     }
 
-    /// Whether nobody could tell what is in its worktree: what was given up, and what git failed over, is kept.
+    /// Returns whether Kennel may have been unable to inspect the worktree: it keeps those of forgotten sessions, and
+    /// those for which git failed.
     fn may_be_unjudged(&self, name: &str) -> bool {
-        let deeds = self.ledger.open();
-        let given_up = deeds.asked.get(name).is_some_and(|asked| asked.forgotten);
-        given_up || deeds.blows.git > 0 || deeds.blows.disk || deeds.blows.starved
+        let record = self.ledger.open();
+        let given_up = record.requested.get(name).is_some_and(|requested| requested.forgotten);
+        given_up || record.faults.git > 0 || record.faults.disk || record.faults.starved
     }
 
     fn check_repository(&self, wrong: &mut Vec<String>) {
@@ -251,30 +251,30 @@ impl Audit<'_> {
         shell.args(["-c", script]).current_dir(repo);
         let ended = kennel_testing::Running::start(shell).wait();
         if ended.code != 0 || ended.stdout.trim() != "1" {
-            wrong.push(format!("the repository is not as it was: {ended:?}"));
+            wrong.push(format!("the repository has changed: {ended:?}"));
         }
         let place = self.scene.kennel_home().join("worktrees");
         let left: Vec<_> =
             fs::read_dir(place).into_iter().flatten().flatten().map(|it| it.path()).collect();
         if !left.is_empty() {
-            wrong.push(format!("left where worktrees were: {left:?}"));
+            wrong.push(format!("files left in the folder of worktrees: {left:?}"));
         }
     }
 
-    /// Of what is over, no socket and no token is left, and its lock is free.
+    /// Checks that a session that is over has no socket and no token, and that its lock is free.
     fn check_files(&self, wrong: &mut Vec<String>) {
         let Some(sessions) = self.sessions(wrong) else { return };
         for view in &sessions {
             let folder = PathBuf::from(&view.folder);
             for file in ["keeper.sock", "token"] {
                 if folder.join(file).exists() {
-                    wrong.push(format!("{file} is left of {view:?}"));
+                    wrong.push(format!("{file} is left behind by {view:?}"));
                 }
             }
             let deadline = Instant::now() + self.patience;
             while !kennel_testing::is_free(&folder.join("lock")) {
                 if Instant::now() > deadline {
-                    wrong.push(format!("the lock is held of {view:?}"));
+                    wrong.push(format!("the lock is still held of {view:?}"));
                     break;
                 }
                 thread::sleep(LOOK_AGAIN);
@@ -285,7 +285,7 @@ impl Audit<'_> {
         for folder in folders.into_iter().flatten().flatten() {
             let name = folder.file_name().to_string_lossy().into_owned();
             if !known.contains(name.as_str()) {
-                wrong.push(format!("the folder of a session that is on no record: {name}"));
+                wrong.push(format!("a folder without a session on record: {name}"));
             }
         }
     }
@@ -296,7 +296,7 @@ impl Audit<'_> {
             let now = baseline(self.scene, self.bystanders);
             if let Some(now) = &now
                 && now.daemon <= self.baseline.daemon
-                // Some yards have a second signalfd from their start on; none was seen to get a third.
+                // Some yards have a second signalfd from the start; a third one was never seen.
                 && now.yard <= self.baseline.yard + 1
             {
                 return;
@@ -305,7 +305,7 @@ impl Audit<'_> {
                 let open = self
                     .look()
                     .into_iter()
-                    .filter(|it| matches!(it.role, Role::Daemon | Role::Yard));
+                    .filter(|it| matches!(it.role, ProcessRole::Daemon | ProcessRole::Yard));
                 let open: Vec<_> =
                     open.map(|it| (it.process.command, open_files(it.process.pid))).collect();
                 wrong.push(format!(
@@ -318,7 +318,7 @@ impl Audit<'_> {
         }
     }
 
-    /// After the daemon has left: no process, no pen, no socket.
+    /// Checks that the daemon leaves no process, no pen and no socket.
     fn check_nothing_left(&self, wrong: &mut Vec<String>) {
         let deadline = Instant::now() + self.patience;
         let cgroup_of_others = "kennel-0123456789abcdef-0c3k5d9wq2fa";
@@ -332,14 +332,14 @@ impl Audit<'_> {
                 break;
             }
             if Instant::now() > deadline {
-                wrong.push(format!("left after the daemon: {processes:#?} {pens:?}"));
+                wrong.push(format!("left behind by the daemon: {processes:#?} {pens:?}"));
                 return;
             }
             thread::sleep(LOOK_AGAIN);
         }
         for socket in ["kennel.sock", "deposit.sock"] {
             if self.scene.kennel_home().join(socket).exists() {
-                wrong.push(format!("{socket} is left after the daemon"));
+                wrong.push(format!("{socket} is left behind by the daemon"));
             }
         }
     }
@@ -352,20 +352,20 @@ impl Audit<'_> {
     }
 }
 
-/// Those who are neither Kennel's own nor of a session that runs, or that nobody can see any more.
+/// Returns the processes that belong neither to Kennel nor to a session that runs or is lost.
 fn strays(
-    all: Vec<Found>,
+    all: Vec<SceneProcess>,
     sessions: &[SessionView],
     given_up: impl Fn(&str) -> bool,
-) -> Vec<Found> {
+) -> Vec<SceneProcess> {
     let (running, lost) = (names(sessions, Phase::Running), names(sessions, Phase::Lost));
     let runs =
         |launch: &str| sessions.iter().any(|it| it.id == launch && it.phase == Phase::Running);
-    let is_stray = |it: &Found| match &it.role {
-        Role::Session(name) => !running.contains(name) && !lost.contains(name) && !given_up(name),
-        Role::Keeper(Some(launch)) => !runs(launch),
-        Role::Keeper(None) | Role::Git | Role::Other => true,
-        Role::Yard | Role::Daemon | Role::Spare => false,
+    let is_stray = |it: &SceneProcess| match &it.role {
+        ProcessRole::Session(name) => !running.contains(name) && !lost.contains(name) && !given_up(name),
+        ProcessRole::Keeper(Some(launch)) => !runs(launch),
+        ProcessRole::Keeper(None) | ProcessRole::Git | ProcessRole::Other => true,
+        ProcessRole::Yard | ProcessRole::Daemon | ProcessRole::Spare => false,
     };
     all.into_iter().filter(is_stray).collect()
 }
@@ -374,29 +374,29 @@ fn names(sessions: &[SessionView], phase: Phase) -> BTreeSet<String> {
     sessions.iter().filter(|it| it.phase == phase).filter_map(|it| it.name.clone()).collect()
 }
 
-/// What is held now, with no keeper there at all: those that wait for a session are ended.
-pub(crate) fn baseline(scene: &Scene, bystanders: &Bystanders) -> Option<Baseline> {
+/// Returns the resources in use, after all spare keepers have been ended; `None` while there are keepers.
+pub(crate) fn baseline(scene: &Scene, bystanders: &Bystanders) -> Option<IdleResources> {
     let all = look(scene, &bystanders.pids());
-    for spare in all.iter().filter(|it| matches!(it.role, Role::Spare)) {
-        if let Some(handle) = Handle::open(scene, spare) {
+    for spare in all.iter().filter(|it| matches!(it.role, ProcessRole::Spare)) {
+        if let Some(handle) = ProcessHandle::open(scene, spare) {
             handle.send(Signal::KILL);
         }
     }
-    if all.iter().any(|it| matches!(it.role, Role::Spare | Role::Keeper(_))) {
+    if all.iter().any(|it| matches!(it.role, ProcessRole::Spare | ProcessRole::Keeper(_))) {
         return None;
     }
-    // The register opens further connections as they are needed, and keeps them.
+    // The register opens connections when it needs them, and keeps them.
     let is_register = |file: &PathBuf| file.to_string_lossy().contains("/register.db");
-    let count = |role: Role| {
+    let count = |role: ProcessRole| {
         let found = all.iter().find(|it| it.role == role)?;
         let open = open_files(found.process.pid);
         let (register, others): (Vec<_>, Vec<_>) = open.into_iter().partition(is_register);
         Some(if register.len() > REGISTER { usize::MAX } else { others.len() })
     };
-    Some(Baseline { daemon: count(Role::Daemon)?, yard: count(Role::Yard)? })
+    Some(IdleResources { daemon: count(ProcessRole::Daemon)?, yard: count(ProcessRole::Yard)? })
 }
 
-/// Which pens a session can be asked to have in a scene.
+/// Returns the pens that a scene supports.
 pub(crate) fn pens(scene: &Scene) -> Vec<&'static str> {
     match scene.pen {
         Pen::Cgroup => vec!["cgroup", "subtree", "auto"],

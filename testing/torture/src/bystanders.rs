@@ -1,4 +1,4 @@
-//! Processes that are none of Kennel's, and must be untouched at the end.
+//! Processes that do not belong to Kennel, and must be unharmed at the end.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -9,14 +9,14 @@ use std::time::{Duration, Instant};
 
 use kennel_testing::{Process, Scene};
 
-/// How long bystanders live if nobody ends them.
+/// How long bystanders run, in seconds.
 const LIFE: &str = "900";
-/// How long a dead process may take to be reaped, so that its number is free.
+/// How long a dead process may take to be reaped, after which its pid is free.
 const REAPED: Duration = Duration::from_secs(1);
-/// Where the number of the next process can be had.
+/// Writing a number here makes the next process get the pid that follows.
 const LAST_PID: &str = "/proc/sys/kernel/ns_last_pid";
 
-/// All of a scene.
+/// The bystanders of a scene.
 #[derive(Debug, Default)]
 pub(crate) struct Bystanders(Mutex<Vec<Bystander>>);
 
@@ -26,13 +26,13 @@ struct Bystander {
     child: Child,
 }
 
-/// What came of taking a number.
+/// Whether a bystander has got a certain pid.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[must_use]
-pub(crate) enum Taken {
-    /// A stranger has it.
+pub(crate) enum PidReuse {
+    /// A bystander has the pid.
     Yes,
-    /// Somebody else was quicker, or it can't be done here.
+    /// Another process was faster, or this machine does not support it.
     No,
 }
 
@@ -41,7 +41,7 @@ impl Bystanders {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Those with names and cookies that look like Kennel's, and the user's own agent.
+    /// Starts processes with names and cookies that look like Kennel's, and an agent outside of Kennel.
     pub(crate) fn gather(scene: &Scene) -> anyhow::Result<Self> {
         let all = Self::default();
         for name in ["kennel-keeper", "kennel-yard", "kennel-daemon", "kennel-spare"] {
@@ -51,7 +51,7 @@ impl Bystanders {
                 &format!("exec -a '{name} {}' sleep {LIFE}", scene.kennel_home().display()),
             ]);
             bash.env("KENNEL_HOME_ID", "0123456789abcdef").env("KENNEL_SESSION_ID", "0c3k5d9wq2fa");
-            all.add(format!("one that is called {name}"), bash)?;
+            all.add(format!("a process called {name}"), bash)?;
         }
         let mut own = scene.command(Path::new(&scene.fake_agent()));
         own.arg("sleep");
@@ -71,33 +71,33 @@ impl Bystanders {
         Ok(())
     }
 
-    /// Their pids. They are our children, and not reaped: no other process has these.
+    /// Returns their pids. They are children that are not reaped, so that no other process has these pids.
     pub(crate) fn pids(&self) -> BTreeSet<i32> {
         self.open().iter().filter_map(|it| i32::try_from(it.child.id()).ok()).collect()
     }
 
-    /// Has a stranger take the number of a process that was killed, as soon as it is reaped.
-    pub(crate) fn take_number(&self, pid: i32, whose: &str) -> Taken {
+    /// Starts a bystander with the pid of a killed process, as soon as that is reaped.
+    pub(crate) fn reuse_pid(&self, pid: i32, whose: &str) -> PidReuse {
         let deadline = Instant::now() + REAPED;
         while Path::new(&format!("/proc/{pid}")).exists() {
             if Instant::now() > deadline {
-                return Taken::No;
+                return PidReuse::No;
             }
             std::thread::sleep(Duration::from_millis(1));
         }
         let set = fs::write(LAST_PID, (pid - 1).to_string());
         let stranger = Command::new("sleep").arg(LIFE).env_clear().spawn();
-        let (Ok(()), Ok(mut child)) = (set, stranger) else { return Taken::No };
+        let (Ok(()), Ok(mut child)) = (set, stranger) else { return PidReuse::No };
         if i32::try_from(child.id()) == Ok(pid) {
-            let what = format!("a stranger with the number {pid} of {whose}");
+            let what = format!("a bystander with the former pid {pid} of {whose}");
             self.open().push(Bystander { what, child });
-            return Taken::Yes;
+            return PidReuse::Yes;
         }
         child.kill().and_then(|()| child.wait()).ok();
-        Taken::No
+        PidReuse::No
     }
 
-    /// Those who were hit.
+    /// Returns the bystanders that were harmed.
     pub(crate) fn hit(&self) -> Vec<String> {
         let mut hit = Vec::new();
         for Bystander { what, child } in self.open().iter_mut() {
@@ -111,13 +111,13 @@ impl Bystanders {
             }
             match Process::look(pid) {
                 Some(process) if process.state != 'T' => {}
-                other => hit.push(format!("{what} (pid {pid}) stands still: {other:?}")),
+                other => hit.push(format!("{what} (pid {pid}) is stopped: {other:?}")),
             }
         }
         hit
     }
 
-    /// Those who live.
+    /// Returns the number of live bystanders.
     pub(crate) fn count(&self) -> usize {
         self.open().len()
     }
@@ -136,7 +136,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn one_who_was_hit_is_told() {
+    fn reports_a_bystander_that_was_harmed() {
         let all = Bystanders::default();
         let mut sleep = Command::new("sleep");
         sleep.arg(LIFE);

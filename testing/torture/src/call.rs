@@ -1,30 +1,30 @@
-//! What a client does next.
+//! The calls of a client, drawn at random.
 
 use fastrand::Rng;
 
-use crate::draw::{in_a_hundred, weighted};
-use crate::wish::Wish;
+use crate::random::{chance, weighted};
+use crate::run_arguments::RunArguments;
 
 /// One call of a client.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Act {
-    pub(crate) verb: Verb,
-    /// Which of the sessions asked for so far, in the order of the youngest first.
+pub(crate) struct ClientCall {
+    pub(crate) verb: TortureVerb,
+    /// Selects one of the sessions requested so far, the youngest first.
     pub(crate) target: u32,
-    /// After which time the client vanishes, if it does before it has its answer.
+    /// When the client disconnects without waiting for the answer, if it does.
     pub(crate) vanishes_ms: Option<u32>,
 }
 
-/// What is done.
+/// The command of a call.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Verb {
-    Run(Box<Wish>),
-    /// The same request again, if it has a key.
+pub(crate) enum TortureVerb {
+    Run(Box<RunArguments>),
+    /// Repeats a request that has an idempotency key.
     Retry,
     Stop {
         now: bool,
     },
-    /// By HTTP, without waiting in the client.
+    /// Stops a session over HTTP.
     StopByHttp,
     StopAll,
     Signal(i32),
@@ -35,7 +35,7 @@ pub(crate) enum Verb {
         follow: bool,
     },
     Wait,
-    /// So many at once.
+    /// Resumes a session, this many times at once.
     Resume(u32),
     Remove {
         force: bool,
@@ -51,25 +51,25 @@ pub(crate) enum Verb {
     Events,
     Worktrees,
     Restart,
-    Report(Token),
-    /// Something that is no request.
+    Report(ReportToken),
+    /// Sends an invalid request.
     Nonsense,
 }
 
-/// With which token a report comes.
+/// The token of a report.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Token {
-    /// That of its own launch.
+pub(crate) enum ReportToken {
+    /// The token of the launch itself.
     Own,
-    /// That of another session.
+    /// The token of another session.
     Foreign,
-    /// None that there is.
+    /// A token that does not exist.
     Invented,
 }
 
-/// A kind of verb, for the weights.
+/// The kind of a command, for the weights.
 #[derive(Debug, Clone, Copy)]
-enum Kind {
+enum VerbKind {
     Run,
     Retry,
     Stop,
@@ -94,78 +94,78 @@ enum Kind {
     Nonsense,
 }
 
-const WEIGHTS: [(u32, Kind); 22] = [
-    (40, Kind::Run),
-    (5, Kind::Retry),
-    (14, Kind::Stop),
-    (5, Kind::StopByHttp),
-    (1, Kind::StopAll),
-    (4, Kind::Signal),
-    (4, Kind::Send),
-    (4, Kind::Logs),
-    (4, Kind::Wait),
-    (7, Kind::Resume),
-    (4, Kind::Remove),
-    (1, Kind::Prune),
-    (2, Kind::Forget),
-    (2, Kind::Strays),
-    (2, Kind::List),
-    (2, Kind::ListByHttp),
-    (3, Kind::Inspect),
-    (1, Kind::Events),
-    (1, Kind::Worktrees),
-    (2, Kind::Restart),
-    (6, Kind::Report),
-    (1, Kind::Nonsense),
+const WEIGHTS: [(u32, VerbKind); 22] = [
+    (40, VerbKind::Run),
+    (5, VerbKind::Retry),
+    (14, VerbKind::Stop),
+    (5, VerbKind::StopByHttp),
+    (1, VerbKind::StopAll),
+    (4, VerbKind::Signal),
+    (4, VerbKind::Send),
+    (4, VerbKind::Logs),
+    (4, VerbKind::Wait),
+    (7, VerbKind::Resume),
+    (4, VerbKind::Remove),
+    (1, VerbKind::Prune),
+    (2, VerbKind::Forget),
+    (2, VerbKind::Strays),
+    (2, VerbKind::List),
+    (2, VerbKind::ListByHttp),
+    (3, VerbKind::Inspect),
+    (1, VerbKind::Events),
+    (1, VerbKind::Worktrees),
+    (2, VerbKind::Restart),
+    (6, VerbKind::Report),
+    (1, VerbKind::Nonsense),
 ];
 
-impl Act {
-    /// Draws one. `pens` are those that can be had.
+impl ClientCall {
+    /// Draws a call. `pens` are the pens that the scene supports.
     pub(crate) fn draw(rng: &mut Rng, pens: &[&'static str]) -> Self {
         let verb = match weighted(rng, &WEIGHTS) {
-            Kind::Run => Verb::Run(Box::new(Wish::draw(rng, pens))),
-            Kind::Retry => Verb::Retry,
-            Kind::Stop => Verb::Stop { now: in_a_hundred(rng, 30) },
-            Kind::StopByHttp => Verb::StopByHttp,
-            Kind::StopAll => Verb::StopAll,
-            Kind::Signal => {
-                Verb::Signal(weighted(rng, &[(2, 10), (2, 15), (1, 19), (2, 18), (1, 9)]))
+            VerbKind::Run => TortureVerb::Run(Box::new(RunArguments::draw(rng, pens))),
+            VerbKind::Retry => TortureVerb::Retry,
+            VerbKind::Stop => TortureVerb::Stop { now: chance(rng, 30) },
+            VerbKind::StopByHttp => TortureVerb::StopByHttp,
+            VerbKind::StopAll => TortureVerb::StopAll,
+            VerbKind::Signal => {
+                TortureVerb::Signal(weighted(rng, &[(2, 10), (2, 15), (1, 19), (2, 18), (1, 9)]))
             }
-            Kind::Send => Verb::Send { end: in_a_hundred(rng, 20) },
-            Kind::Logs => Verb::Logs { follow: rng.bool() },
-            Kind::Wait => Verb::Wait,
-            Kind::Resume => Verb::Resume(rng.u32(1..5)),
-            Kind::Remove => Verb::Remove { force: rng.bool() },
-            // After one, anything may be off the record: mostly the stricter audit.
-            Kind::Prune if in_a_hundred(rng, 30) => Verb::Prune,
-            Kind::Prune => Verb::List,
-            Kind::Forget => Verb::Forget,
-            Kind::Strays => Verb::Strays { end: rng.bool() },
-            Kind::List => Verb::List,
-            Kind::ListByHttp => Verb::ListByHttp,
-            Kind::Inspect => Verb::Inspect,
-            Kind::Events => Verb::Events,
-            Kind::Worktrees => Verb::Worktrees,
-            Kind::Restart => Verb::Restart,
-            Kind::Report => {
-                let tokens = [(5, Token::Own), (2, Token::Foreign), (2, Token::Invented)];
-                Verb::Report(weighted(rng, &tokens))
+            VerbKind::Send => TortureVerb::Send { end: chance(rng, 20) },
+            VerbKind::Logs => TortureVerb::Logs { follow: rng.bool() },
+            VerbKind::Wait => TortureVerb::Wait,
+            VerbKind::Resume => TortureVerb::Resume(rng.u32(1..5)),
+            VerbKind::Remove => TortureVerb::Remove { force: rng.bool() },
+            // After a prune any session may be gone, so that the audit is less strict: rarely.
+            VerbKind::Prune if chance(rng, 30) => TortureVerb::Prune,
+            VerbKind::Prune => TortureVerb::List,
+            VerbKind::Forget => TortureVerb::Forget,
+            VerbKind::Strays => TortureVerb::Strays { end: rng.bool() },
+            VerbKind::List => TortureVerb::List,
+            VerbKind::ListByHttp => TortureVerb::ListByHttp,
+            VerbKind::Inspect => TortureVerb::Inspect,
+            VerbKind::Events => TortureVerb::Events,
+            VerbKind::Worktrees => TortureVerb::Worktrees,
+            VerbKind::Restart => TortureVerb::Restart,
+            VerbKind::Report => {
+                let tokens = [(5, ReportToken::Own), (2, ReportToken::Foreign), (2, ReportToken::Invented)];
+                TortureVerb::Report(weighted(rng, &tokens))
             }
-            Kind::Nonsense => Verb::Nonsense,
+            VerbKind::Nonsense => TortureVerb::Nonsense,
         };
         let vanishes = rng.u32(1..400);
-        let vanishes_ms = in_a_hundred(rng, 8).then_some(vanishes);
-        // The young ones are where something happens.
+        let vanishes_ms = chance(rng, 8).then_some(vanishes);
+        // Young sessions are the ones in which something happens.
         let target = rng.u32(..12).min(rng.u32(..12));
         Self { verb, target, vanishes_ms }
     }
 }
 
-impl Verb {
-    /// Its name, for the tally.
+impl TortureVerb {
+    /// The name under which it is counted.
     pub(crate) fn name(&self) -> &'static str {
         match self {
-            Self::Run(wish) if wish.foreground => "run",
+            Self::Run(arguments) if arguments.foreground => "run",
             Self::Run(_) => "run -d",
             Self::Retry => "run --key again",
             Self::Stop { now: false } => "stop",
@@ -187,7 +187,7 @@ impl Verb {
             Self::Events => "events",
             Self::Worktrees => "worktrees",
             Self::Restart => "daemon restart",
-            Self::Report(Token::Own) => "report",
+            Self::Report(ReportToken::Own) => "report",
             Self::Report(_) => "report with a wrong token",
             Self::Nonsense => "nonsense",
         }
@@ -197,16 +197,16 @@ impl Verb {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::draw::{Drawer, dice};
+    use crate::random::{RandomStream, random_numbers};
     use std::collections::BTreeSet;
 
-    fn plan(seed: u64) -> Vec<Act> {
-        let mut rng = dice(seed, 0, Drawer::Client(0));
-        (0..2000).map(|_| Act::draw(&mut rng, &["cgroup", "subtree"])).collect()
+    fn plan(seed: u64) -> Vec<ClientCall> {
+        let mut rng = random_numbers(seed, 0, RandomStream::Client(0));
+        (0..2000).map(|_| ClientCall::draw(&mut rng, &["cgroup", "subtree"])).collect()
     }
 
     #[test]
-    fn a_seed_is_a_plan() {
+    fn the_same_seed_draws_the_same_calls() {
         assert_eq!(plan(3), plan(3));
         assert_ne!(plan(3), plan(4));
     }
@@ -219,7 +219,7 @@ mod tests {
         let jobs: BTreeSet<_> = plan
             .iter()
             .filter_map(|act| match &act.verb {
-                Verb::Run(wish) => Some(wish.job.behaviour().first().cloned()),
+                TortureVerb::Run(arguments) => Some(arguments.job.behaviour().first().cloned()),
                 _ => None,
             })
             .collect();

@@ -1,4 +1,4 @@
-//! One client: it calls the real program, and notes what it was answered.
+//! A client: it runs the real program, and records the answers.
 
 use std::fs;
 use std::process::Command;
@@ -8,139 +8,139 @@ use std::time::{Duration, Instant};
 use fastrand::Rng;
 use kennel_testing::{Ended, Running, Scene, Who};
 
-use crate::act::{Act, Token, Verb};
+use crate::call::{ClientCall, ReportToken, TortureVerb};
 use crate::http;
 use crate::ledger::Ledger;
 use crate::processes::witness_folder;
-use crate::wish::{Wish, Worktree};
+use crate::run_arguments::{RunArguments, WorktreeFlag};
 
-/// What takes longer, with nobody standing still for more than two seconds, hangs.
+/// A call that takes longer hangs: no process is paused for more than two seconds.
 const HANGS: Duration = Duration::from_secs(25);
-/// The pause between looks.
+/// The interval of polling.
 const LOOK_AGAIN: Duration = Duration::from_millis(4);
 
-/// See the module.
-pub(crate) struct Client<'a> {
+/// A client of the torture test.
+pub(crate) struct TortureClient<'a> {
     pub(crate) scene: &'a Scene,
     pub(crate) ledger: &'a Ledger,
-    /// What its sessions are called, before their numbers.
+    /// The prefix of its sessions' names; a number follows.
     pub(crate) prefix: String,
-    /// The pens that can be had.
+    /// The pens that the scene supports.
     pub(crate) pens: &'a [&'static str],
-    /// When it goes home: whoever would wait longer is left.
+    /// When the client ends; calls that still wait then are abandoned.
     pub(crate) until: Instant,
 }
 
-/// When a call is given up.
+/// When a call is abandoned.
 #[derive(Debug, Clone, Copy)]
-enum Patience {
-    /// Not before it hangs.
+enum CallTimeout {
+    /// When it hangs.
     Patient,
-    /// It may go on for as long as a session does: at the end of the epoch.
+    /// At the end of the epoch: it may take as long as a session runs.
     UntilTheEnd,
 }
 
-impl Client<'_> {
-    /// Calls until the time is over.
+impl TortureClient<'_> {
+    /// Makes calls until the time is over.
     pub(crate) fn run(&self, rng: &mut Rng) {
         let mut number = 0;
         while Instant::now() < self.until {
-            let act = Act::draw(rng, self.pens);
+            let act = ClientCall::draw(rng, self.pens);
             self.ledger.count(act.verb.name());
             if act.vanishes_ms.is_some() {
-                self.ledger.count("clients that vanish");
+                self.ledger.count("clients that disconnect");
             }
             number += 1;
             self.perform(&act, number);
         }
     }
 
-    fn perform(&self, act: &Act, number: u32) {
-        if let Verb::Run(wish) = &act.verb {
+    fn perform(&self, act: &ClientCall, number: u32) {
+        if let TortureVerb::Run(arguments) = &act.verb {
             let name = format!("{}n{number}", self.prefix);
-            self.ledger.open().ask(&name, wish);
-            return self.ask_for(&name, wish, act.vanishes_ms);
+            self.ledger.open().ask(&name, arguments);
+            return self.ask_for(&name, arguments, act.vanishes_ms);
         }
         let Some(name) = self.ledger.open().target(act.target) else { return };
         let vanishes = act.vanishes_ms;
         match &act.verb {
-            Verb::Run(_) => {}
-            Verb::Retry => self.retry(&name, vanishes),
-            Verb::Stop { now } => self.stop(&name, *now, vanishes),
-            Verb::StopByHttp => self.stop_by_http(&name),
-            Verb::StopAll => {
-                // Whoever comes to be meanwhile may be one of all.
+            TortureVerb::Run(_) => {}
+            TortureVerb::Retry => self.retry(&name, vanishes),
+            TortureVerb::Stop { now } => self.stop(&name, *now, vanishes),
+            TortureVerb::StopByHttp => self.stop_by_http(&name),
+            TortureVerb::StopAll => {
+                // `--all` may include sessions that are created during the call.
                 self.ledger.open().note_all(|it| it.stop = true);
                 self.call(&["stop", "--all"], vanishes);
                 self.ledger.open().note_all(|it| it.stop = true);
             }
-            Verb::Signal(signal) => {
+            TortureVerb::Signal(signal) => {
                 self.ledger.note(&name, |it| {
                     it.signals.insert(*signal);
                 });
                 self.call(&["signal", &name, &signal.to_string()], vanishes);
             }
-            Verb::Send { end } => {
+            TortureVerb::Send { end } => {
                 self.ledger.note(&name, |it| it.typed = true);
                 let end = if *end { &["--eof"][..] } else { &[] };
                 self.call(&[&["send", &name, "hello", "--enter"], end].concat(), vanishes);
             }
-            Verb::Logs { follow: false } => drop(self.call(&["logs", &name], vanishes)),
-            Verb::Logs { follow: true } => {
+            TortureVerb::Logs { follow: false } => drop(self.call(&["logs", &name], vanishes)),
+            TortureVerb::Logs { follow: true } => {
                 self.start(
                     self.scene.kennel(&["logs", "-f", &name]),
                     vanishes,
-                    Patience::UntilTheEnd,
+                    CallTimeout::UntilTheEnd,
                 );
             }
-            Verb::Wait => self.wait(&name, vanishes),
-            Verb::Resume(times) => self.resume(&name, *times, vanishes),
-            Verb::Remove { force } => self.remove(&name, *force, vanishes),
-            Verb::Prune => {
+            TortureVerb::Wait => self.wait(&name, vanishes),
+            TortureVerb::Resume(times) => self.resume(&name, *times, vanishes),
+            TortureVerb::Remove { force } => self.remove(&name, *force, vanishes),
+            TortureVerb::Prune => {
                 self.ledger.open().note_all(|it| it.removal = true);
                 self.call(&["prune"], vanishes);
                 self.ledger.open().note_all(|it| it.removal = true);
             }
-            Verb::Forget => {
+            TortureVerb::Forget => {
                 self.ledger.note(&name, |it| it.forgotten = true);
                 self.call(&["forget", &name], vanishes);
             }
-            Verb::Strays { end: false } => drop(self.call(&["strays", "--json"], vanishes)),
-            Verb::Strays { end: true } => drop(self.call(&["strays", "--end"], vanishes)),
-            Verb::List => drop(self.call(&["ps", "-a", "--json"], vanishes)),
-            Verb::ListByHttp => self.list_by_http(),
-            Verb::Inspect => drop(self.call(&["inspect", &name], vanishes)),
-            Verb::Events => drop(self.call(&["events", "--json"], vanishes)),
-            Verb::Worktrees => drop(self.call(&["worktrees", "--json"], vanishes)),
-            Verb::Restart => drop(self.call(&["daemon", "restart"], vanishes)),
-            Verb::Report(token) => self.report(&name, *token, act.target),
-            Verb::Nonsense => self.talk_nonsense(),
+            TortureVerb::Strays { end: false } => drop(self.call(&["strays", "--json"], vanishes)),
+            TortureVerb::Strays { end: true } => drop(self.call(&["strays", "--end"], vanishes)),
+            TortureVerb::List => drop(self.call(&["ps", "-a", "--json"], vanishes)),
+            TortureVerb::ListByHttp => self.list_by_http(),
+            TortureVerb::Inspect => drop(self.call(&["inspect", &name], vanishes)),
+            TortureVerb::Events => drop(self.call(&["events", "--json"], vanishes)),
+            TortureVerb::Worktrees => drop(self.call(&["worktrees", "--json"], vanishes)),
+            TortureVerb::Restart => drop(self.call(&["daemon", "restart"], vanishes)),
+            TortureVerb::Report(token) => self.report(&name, *token, act.target),
+            TortureVerb::Nonsense => self.talk_nonsense(),
         }
     }
 
-    /// `kennel ARGS…`, to its answer or to where the client vanishes.
+    /// Runs `kennel ARGS…` until it answers or the client disconnects.
     fn call(&self, args: &[&str], vanishes_ms: Option<u32>) -> Option<Ended> {
-        self.start(self.scene.kennel(args), vanishes_ms, Patience::Patient)
+        self.start(self.scene.kennel(args), vanishes_ms, CallTimeout::Patient)
     }
 
     fn start(
         &self,
         command: Command,
         vanishes_ms: Option<u32>,
-        patience: Patience,
+        patience: CallTimeout,
     ) -> Option<Ended> {
         let shown = format!("{:?}", command.get_args().skip(2).collect::<Vec<_>>());
         let begun = Instant::now();
         let mut running = Running::start(command);
         let vanishes = vanishes_ms.map(|ms| begun + Duration::from_millis(ms.into()));
         let leaves = match patience {
-            Patience::Patient => None,
-            Patience::UntilTheEnd => Some(self.until),
+            CallTimeout::Patient => None,
+            CallTimeout::UntilTheEnd => Some(self.until),
         };
         while !running.has_ended() {
             let now = Instant::now();
             if vanishes.is_some_and(|at| now > at) || leaves.is_some_and(|at| now > at) {
-                return None; // killed as it is dropped
+                return None; // dropping it kills it
             }
             if now > begun + HANGS {
                 self.ledger.wrong(format!("hangs for {HANGS:?}: {shown}"));
@@ -159,28 +159,28 @@ impl Client<'_> {
         Some(ended)
     }
 
-    fn ask_for(&self, name: &str, wish: &Wish, vanishes_ms: Option<u32>) {
-        let flags = wish.flags(name, self.scene.pen_name());
-        let argv = wish.argv(name, &self.scene.path(""), &witness_folder(self.scene));
+    fn ask_for(&self, name: &str, arguments: &RunArguments, vanishes_ms: Option<u32>) {
+        let flags = arguments.flags(name, self.scene.pen_name());
+        let argv = arguments.argv(name, &self.scene.path(""), &witness_folder(self.scene));
         let words: Vec<&str> =
             ["run"].into_iter().chain(flags.iter().map(String::as_str)).chain(["--"]).collect();
         let mut command = self.scene.kennel(&words);
         command.args(argv);
-        if wish.worktree != Worktree::No {
+        if arguments.worktree != WorktreeFlag::No {
             command.current_dir(self.scene.path("work/repo"));
         }
-        let patience = match wish.foreground {
-            true => Patience::UntilTheEnd,
-            // One that never ends and never is ready would be waited for.
-            false if wish.ready.is_some_and(|ready| ready.wait) => Patience::UntilTheEnd,
-            false => Patience::Patient,
+        let patience = match arguments.foreground {
+            true => CallTimeout::UntilTheEnd,
+            // A session that never ends and never becomes ready is waited for.
+            false if arguments.ready.is_some_and(|ready| ready.wait) => CallTimeout::UntilTheEnd,
+            false => CallTimeout::Patient,
         };
         let Some(ended) = self.start(command, vanishes_ms, patience) else { return };
         let id = ended.stdout.trim_end().to_owned();
         let denied = ended.stderr.contains("nothing was started");
         self.ledger.note(name, |it| {
             it.denied = denied;
-            if wish.foreground {
+            if arguments.foreground {
                 it.codes.push(("run", ended.code));
             } else if ended.code == 0 {
                 it.answered.insert(id);
@@ -189,9 +189,9 @@ impl Client<'_> {
     }
 
     fn retry(&self, name: &str, vanishes_ms: Option<u32>) {
-        let wish = self.ledger.open().asked.get(name).map(|asked| asked.wish.clone());
-        if let Some(wish) = wish.filter(|wish| wish.keyed && !wish.foreground) {
-            self.ask_for(name, &wish, vanishes_ms);
+        let arguments = self.ledger.open().requested.get(name).map(|requested| requested.arguments.clone());
+        if let Some(arguments) = arguments.filter(|arguments| arguments.keyed && !arguments.foreground) {
+            self.ask_for(name, &arguments, vanishes_ms);
         }
     }
 
@@ -203,7 +203,7 @@ impl Client<'_> {
         self.ledger.note(name, |it| it.stopped |= ended_well && it.resumes == resumes);
     }
 
-    /// Notes the wish; gives how often it had been resumed.
+    /// Records the stop request; returns how often the session had been resumed.
     fn begin_stop(&self, name: &str) -> u32 {
         let mut resumes = 0;
         self.ledger.note(name, |it| {
@@ -215,18 +215,18 @@ impl Client<'_> {
 
     fn stop_by_http(&self, name: &str) {
         if self.scene.who == Who::Other {
-            return; // the socket is its owner's alone
+            return; // only its owner may use the socket
         }
         self.begin_stop(name);
         let path = format!("/v1/sessions/{name}/stop");
-        // A daemon that is just being killed gives no answer.
+        // A daemon that is killed meanwhile does not answer.
         http::ask(&self.scene.kennel_home(), "POST", &path, r#"{"grace_ms":100}"#).ok();
     }
 
     fn list_by_http(&self) {
         let listed = http::ask(&self.scene.kennel_home(), "GET", "/v1/sessions?all=true", "");
         match listed {
-            // 503: it is just leaving.
+            // 503: the daemon shuts down.
             Ok(answer) if answer.status >= 500 && answer.status != 503 => {
                 self.ledger.wrong(format!("GET /v1/sessions: {answer:?}"));
             }
@@ -239,13 +239,13 @@ impl Client<'_> {
         if let Ok(answer) = answer
             && !(400..500).contains(&answer.status)
         {
-            self.ledger.wrong(format!("nonsense was answered with {answer:?}"));
+            self.ledger.wrong(format!("an invalid request was answered with {answer:?}"));
         }
     }
 
     fn wait(&self, name: &str, vanishes_ms: Option<u32>) {
         let waiting = self.scene.kennel(&["wait", name]);
-        let Some(ended) = self.start(waiting, vanishes_ms, Patience::UntilTheEnd) else { return };
+        let Some(ended) = self.start(waiting, vanishes_ms, CallTimeout::UntilTheEnd) else { return };
         self.ledger.note(name, |it| it.codes.push(("wait", ended.code)));
     }
 
@@ -279,30 +279,30 @@ impl Client<'_> {
     }
 
     /// A report with a token that is not the launch's own must be refused.
-    fn report(&self, name: &str, token: Token, target: u32) {
+    fn report(&self, name: &str, token: ReportToken, target: u32) {
         let id_of = |name: &str| {
-            let deeds = self.ledger.open();
-            deeds.asked.get(name).and_then(|it| it.answered.first().cloned())
+            let record = self.ledger.open();
+            record.requested.get(name).and_then(|it| it.answered.first().cloned())
         };
         let Some(id) = id_of(name) else { return };
         let read = |id: &str| fs::read_to_string(self.scene.session_folder(id).join("token")).ok();
         let secret = match token {
-            Token::Own => read(&id),
-            Token::Foreign => {
+            ReportToken::Own => read(&id),
+            ReportToken::Foreign => {
                 let other = self.ledger.open().target(target + 1);
                 let other = other.filter(|other| other != name).and_then(|other| id_of(&other));
                 other.filter(|other| *other != id).and_then(|other| read(&other))
             }
-            Token::Invented => Some("0123456789abcdef0123456789abcdef".to_owned()),
+            ReportToken::Invented => Some("0123456789abcdef0123456789abcdef".to_owned()),
         };
         let Some(secret) = secret.filter(|secret| secret.len() == 32) else { return };
         let mut command = self.scene.kennel(&["report", "busy"]);
         command.env("KENNEL_SESSION", &id).env("KENNEL_TOKEN", secret);
-        let ended = self.start(command, None, Patience::Patient);
-        if let (Some(ended), false) = (ended, token == Token::Own)
+        let ended = self.start(command, None, CallTimeout::Patient);
+        if let (Some(ended), false) = (ended, token == ReportToken::Own)
             && ended.code == 0
         {
-            self.ledger.wrong(format!("a report to {id} with a {token:?} token was believed"));
+            self.ledger.wrong(format!("a report to {id} with a {token:?} token was accepted"));
         }
     }
 }

@@ -1,4 +1,4 @@
-//! One epoch: a home, some clients, one tormentor, and the audit.
+//! One epoch: a home, several clients, a fault injector, and the audit.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -12,35 +12,35 @@ use anyhow::{Context, ensure};
 use fastrand::Rng;
 use kennel_testing::{Faults, Pen, Running, Scene, SmallDisk, Who, eventually, is_root};
 
-use crate::audit::{Audit, Baseline, SETTLES, baseline, pens};
+use crate::audit::{Audit, IdleResources, SETTLES, baseline, pens};
 use crate::bystanders::Bystanders;
-use crate::client::Client;
-use crate::draw::{Drawer, dice, in_a_hundred, weighted};
+use crate::client::TortureClient;
+use crate::random::{RandomStream, random_numbers, chance, weighted};
 use crate::ledger::Ledger;
 use crate::processes::witness_folder;
-use crate::tally::Tally;
-use crate::tormentor::Tormentor;
+use crate::counts::Counts;
+use crate::injector::FaultInjector;
 
-/// How large the disk is that can be filled: the register alone sets 5 MB aside.
+/// The size of the disk that can be filled: the register alone reserves 5 MB.
 const DISK: &str = "48m";
 
-/// What an epoch is like.
+/// The parameters of an epoch.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Plan {
+pub(crate) struct EpochPlan {
     pub(crate) who: Who,
     pub(crate) pen: Pen,
     pub(crate) clients: u32,
     pub(crate) length: Duration,
-    /// How often there is torment and an audit in the same home.
+    /// How many rounds of faults and audits there are in the same home.
     pub(crate) rounds: u32,
-    /// How many sessions may live at once.
+    /// The limit of live sessions.
     pub(crate) cap: usize,
-    /// Whether the home is on a disk that can be filled.
+    /// Whether the home is on a small disk, which can be filled.
     pub(crate) small_disk: bool,
 }
 
-impl Plan {
-    /// Draws one.
+impl EpochPlan {
+    /// Draws a plan.
     pub(crate) fn draw(rng: &mut Rng) -> Self {
         let (who, pen) = weighted(
             rng,
@@ -58,7 +58,7 @@ impl Plan {
             length: Duration::from_millis(rng.u64(3000..9000)),
             rounds: weighted(rng, &[(7, 1), (3, 2)]),
             cap: rng.usize(6..16),
-            small_disk: in_a_hundred(rng, 50),
+            small_disk: chance(rng, 50),
         };
         if !is_root() {
             plan = Self { who: Who::Other, pen: Pen::Subtree, small_disk: false, ..plan };
@@ -67,59 +67,59 @@ impl Plan {
     }
 }
 
-/// What came of an epoch.
+/// The result of an epoch.
 #[derive(Debug)]
-pub(crate) struct Outcome {
-    /// Everything that was not as it must be.
+pub(crate) struct EpochOutcome {
+    /// The findings.
     pub(crate) wrong: Vec<String>,
-    pub(crate) tally: Tally,
-    /// What clients were told that Kennel itself failed in.
+    pub(crate) counts: Counts,
+    /// Internal errors that were reported to clients.
     pub(crate) internal: Vec<String>,
 }
 
-/// Plays an epoch.
-pub(crate) fn play(seed: u64, number: u32, plan: &Plan) -> anyhow::Result<Outcome> {
-    let scene = Scene::new(plan.who, plan.pen).context("no such scene can be had here")?;
+/// Runs an epoch.
+pub(crate) fn play(seed: u64, number: u32, plan: &EpochPlan) -> anyhow::Result<EpochOutcome> {
+    let scene = Scene::new(plan.who, plan.pen).context("this machine does not support the scene")?;
     let disk = plan.small_disk.then(|| SmallDisk::of_size(&scene, DISK));
     prepare(&scene, plan)?;
     let ledger = Ledger::default();
     let bystanders = Bystanders::gather(&scene)?;
     let faults = Faults::new(&scene);
-    let stage = Stage {
+    let stage = RunningEpoch {
         scene: &scene,
         disk: disk.as_ref(),
         ledger: &ledger,
         bystanders: &bystanders,
         faults: &faults,
     };
-    // What the harness can't do it says by a panic.
+    // The harness panics if it fails.
     let played = catch_unwind(AssertUnwindSafe(|| stage.play(seed, number, plan)));
     let mut wrong = match played {
         Ok(wrong) => wrong?,
-        Err(panic) => vec![format!("panicked: {}", said(&*panic))],
+        Err(panic) => vec![format!("panicked: {}", panic_message(&*panic))],
     };
     let mut seen = BTreeSet::new();
     wrong.retain(|what| seen.insert(what.clone()));
     if !wrong.is_empty() {
-        // Told before anything is cleared away, which may fail as well.
-        println!("\ntorture: WRONG in epoch {number}, seed {seed}");
+        // Printed before the cleanup, which may fail too.
+        println!("\ntorture: FINDINGS in epoch {number}, seed {seed}");
         wrong.iter().for_each(|what| println!("- {what}"));
         println!("home and work folder are kept in {}", keep(&scene, seed, number)?.display());
     }
-    let mut deeds = ledger.open();
-    let asked = u64::try_from(deeds.asked.len()).unwrap_or(u64::MAX);
-    deeds.tally.add_many("sessions asked for", asked);
-    deeds.tally.add_many("bystanders", bystanders.count() as u64);
-    Ok(Outcome { wrong, tally: deeds.tally.clone(), internal: deeds.internal.clone() })
+    let mut record = ledger.open();
+    let requested = u64::try_from(record.requested.len()).unwrap_or(u64::MAX);
+    record.counts.add_many("sessions requested", requested);
+    record.counts.add_many("bystanders", bystanders.count() as u64);
+    Ok(EpochOutcome { wrong, counts: record.counts.clone(), internal: record.internal.clone() })
 }
 
-/// What a panic said.
-fn said(panic: &(dyn std::any::Any + Send)) -> String {
+/// Returns the message of a panic.
+fn panic_message(panic: &(dyn std::any::Any + Send)) -> String {
     let text = panic.downcast_ref::<String>().map(String::as_str);
     text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("nothing").to_owned()
 }
 
-fn prepare(scene: &Scene, plan: &Plan) -> anyhow::Result<()> {
+fn prepare(scene: &Scene, plan: &EpochPlan) -> anyhow::Result<()> {
     let witness = witness_folder(scene);
     fs::create_dir(&witness)?;
     scene.give(&witness);
@@ -127,29 +127,29 @@ fn prepare(scene: &Scene, plan: &Plan) -> anyhow::Result<()> {
     fs::create_dir_all(&config)?;
     let text = format!("daemon.min_free_disk = 0\ndaemon.max_live = {}\n", plan.cap);
     fs::write(config.join("kennel.toml"), text)?;
-    let script = "git config --global user.name Somebody && git config --global user.email s@example.com && \
+    let script = "git config --global user.name Test && git config --global user.email s@example.com && \
                   git config --global init.defaultBranch main && git init -q repo && cd repo && \
                   echo one > file && git add -A && git commit -qm first";
     let mut shell = scene.command(Path::new("/bin/sh"));
     shell.args(["-c", script]);
     let ended = Running::start(shell).wait();
-    ensure!(ended.code == 0, "no repository: {ended:?}");
+    ensure!(ended.code == 0, "can't create the repository: {ended:?}");
     Ok(())
 }
 
-/// Copies home and work folder out of a scene that goes.
+/// Copies the home and the work folder out of the scene, which is about to be removed.
 fn keep(scene: &Scene, seed: u64, number: u32) -> anyhow::Result<PathBuf> {
     let to = std::env::temp_dir().join(format!("kennel-torture-{seed}-{number}"));
     fs::create_dir_all(&to)?;
     let mut copy = Command::new("cp");
-    // Sockets can't be copied by all, and need not be.
+    // Not every `cp` can copy sockets, and they are not needed.
     copy.arg("-a").args([scene.path("home"), scene.path("work")]).arg(&to);
-    copy.status().context("cp is there")?;
+    copy.status().context("can't run cp")?;
     Ok(to)
 }
 
-/// All that is there for an epoch.
-struct Stage<'a> {
+/// An epoch that runs.
+struct RunningEpoch<'a> {
     scene: &'a Scene,
     disk: Option<&'a SmallDisk<'a>>,
     ledger: &'a Ledger,
@@ -157,14 +157,14 @@ struct Stage<'a> {
     faults: &'a Faults,
 }
 
-impl Stage<'_> {
-    fn play(&self, seed: u64, number: u32, plan: &Plan) -> anyhow::Result<Vec<String>> {
+impl RunningEpoch<'_> {
+    fn play(&self, seed: u64, number: u32, plan: &EpochPlan) -> anyhow::Result<Vec<String>> {
         let baseline = self.warm_up();
         for round in 0..plan.rounds {
-            // A round is drawn like an epoch of its own, far from the others.
+            // A round is drawn like an epoch with a distant number.
             let begun = Instant::now();
-            self.torment(seed, number + round * 100_000, plan);
-            println!("  tormented for {:.1} s", begun.elapsed().as_secs_f64());
+            self.inject_faults(seed, number + round * 100_000, plan);
+            println!("  injected faults for {:.1} s", begun.elapsed().as_secs_f64());
             let audit = Audit {
                 scene: self.scene,
                 ledger: self.ledger,
@@ -183,12 +183,12 @@ impl Stage<'_> {
         Ok(Vec::new())
     }
 
-    /// Has one session come and go, and looks at what is held then.
-    fn warm_up(&self) -> Baseline {
+    /// Runs one session to its end, then returns the resources that Kennel uses when it is idle.
+    fn warm_up(&self) -> IdleResources {
         let warm = self.scene.launch(&["--name", "warm-up"], &["exit", "0"]);
         let _code = self.scene.call(&["wait", &warm]);
         let mut held = None;
-        eventually("it is quiet before", || {
+        eventually("Kennel is idle", || {
             held = baseline(self.scene, self.bystanders);
             held.is_some()
         });
@@ -196,26 +196,26 @@ impl Stage<'_> {
         held.expect("just seen")
     }
 
-    fn torment(&self, seed: u64, number: u32, plan: &Plan) {
+    fn inject_faults(&self, seed: u64, number: u32, plan: &EpochPlan) {
         let until = Instant::now() + plan.length;
         let pens = pens(self.scene);
         thread::scope(|scope| {
             for client in 0..plan.clients {
                 let prefix = format!("e{number}c{client}");
                 let client_of =
-                    Client { scene: self.scene, ledger: self.ledger, prefix, pens: &pens, until };
-                let mut rng = dice(seed, number, Drawer::Client(client));
+                    TortureClient { scene: self.scene, ledger: self.ledger, prefix, pens: &pens, until };
+                let mut rng = random_numbers(seed, number, RandomStream::Client(client));
                 scope.spawn(move || client_of.run(&mut rng));
             }
-            let mut rng = dice(seed, number, Drawer::Tormentor);
-            let tormentor = Tormentor {
+            let mut rng = random_numbers(seed, number, RandomStream::Faults);
+            let injector = FaultInjector {
                 scene: self.scene,
                 ledger: self.ledger,
                 bystanders: self.bystanders,
                 faults: self.faults,
                 disk: self.disk,
             };
-            tormentor.run(&mut rng, until);
+            injector.run(&mut rng, until);
         });
     }
 }

@@ -1,20 +1,19 @@
-//! What the tormentor does next.
+//! The faults to inject, drawn at random.
 
 use fastrand::Rng;
 
-use crate::draw::{in_a_hundred, weighted};
+use crate::random::{chance, weighted};
 
-/// One blow.
+/// A fault, and the pause that follows it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Torment {
-    pub(crate) blow: Blow,
-    /// The pause after it.
+pub(crate) struct FaultStep {
+    pub(crate) fault: InjectedFault,
     pub(crate) pause_ms: u32,
 }
 
-/// Whom it hits.
+/// The process that a fault concerns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Victim {
+pub(crate) enum FaultVictim {
     Daemon,
     Yard,
     /// One of the keepers.
@@ -23,134 +22,134 @@ pub(crate) enum Victim {
     Spare(u32),
     /// One of an agent's processes.
     Agent(u32),
-    /// A git at work.
+    /// A git process.
     Git(u32),
 }
 
-/// What it lacks: calls fail for real.
+/// A resource that runs out, so that system calls fail.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Lack {
-    /// No descriptor can be had.
+pub(crate) enum Shortage {
+    /// No more descriptors.
     Descriptors,
-    /// No process and no thread can be had, but by root.
+    /// No more processes and threads; does not apply to root.
     Processes,
 }
 
-/// What is done.
+/// A fault. Durations are in milliseconds.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Blow {
-    /// All of them at one moment.
-    Kill(Vec<Victim>),
-    /// It stands still for so long.
-    Pause(Victim, u32),
-    /// It lacks something for so long.
-    Starve(Victim, Lack, u32),
-    /// There is no room on the disk for so long.
+pub(crate) enum InjectedFault {
+    /// Kills all of them at the same time.
+    Kill(Vec<FaultVictim>),
+    /// Stops a process for this time.
+    Pause(FaultVictim, u32),
+    /// Takes a resource from a process for this time.
+    Starve(FaultVictim, Shortage, u32),
+    /// Fills the disk for this time.
     FillDisk(u32),
-    /// Whoever comes to this of the named points stands still for so long at most, and is killed or goes on.
+    /// Holds a process at a fault point for at most this time, then kills it or lets it continue.
     Hold { point: u32, at_most_ms: u32, kill: bool },
-    /// Every call of this one of the named kinds fails for so long, in this one of some ways.
+    /// Makes a kind of system call fail with an error for this time.
     Fail { call: u32, errno: u32, ms: u32 },
-    /// A process of an agent is killed, and a stranger gets its number.
-    Renumber(u32),
+    /// Kills a process of an agent, and starts a bystander with its pid.
+    ReusePid(u32),
 }
 
 #[derive(Debug, Clone, Copy)]
-enum Kind {
+enum FaultKind {
     Kill,
     Pause,
     Starve,
     FillDisk,
     Hold,
     Fail,
-    Renumber,
+    ReusePid,
 }
 
-impl Torment {
-    /// Draws one.
+impl FaultStep {
+    /// Draws a fault.
     pub(crate) fn draw(rng: &mut Rng) -> Self {
         let kinds = [
-            (30, Kind::Kill),
-            (20, Kind::Pause),
-            (8, Kind::Starve),
-            (7, Kind::FillDisk),
-            (30, Kind::Hold),
-            (10, Kind::Fail),
-            (8, Kind::Renumber),
+            (30, FaultKind::Kill),
+            (20, FaultKind::Pause),
+            (8, FaultKind::Starve),
+            (7, FaultKind::FillDisk),
+            (30, FaultKind::Hold),
+            (10, FaultKind::Fail),
+            (8, FaultKind::ReusePid),
         ];
-        let blow = match weighted(rng, &kinds) {
-            Kind::Kill => Blow::Kill(victims(rng)),
-            Kind::Pause => Blow::Pause(victim(rng), rng.u32(5..1200)),
-            Kind::Starve => {
-                let lack = weighted(rng, &[(3, Lack::Descriptors), (1, Lack::Processes)]);
-                Blow::Starve(starvable(rng), lack, rng.u32(50..800))
+        let fault = match weighted(rng, &kinds) {
+            FaultKind::Kill => InjectedFault::Kill(victims(rng)),
+            FaultKind::Pause => InjectedFault::Pause(victim(rng), rng.u32(5..1200)),
+            FaultKind::Starve => {
+                let shortage = weighted(rng, &[(3, Shortage::Descriptors), (1, Shortage::Processes)]);
+                InjectedFault::Starve(starvable(rng), shortage, rng.u32(50..800))
             }
-            Kind::FillDisk => Blow::FillDisk(rng.u32(50..1000)),
-            Kind::Hold => Blow::Hold {
+            FaultKind::FillDisk => InjectedFault::FillDisk(rng.u32(50..1000)),
+            FaultKind::Hold => InjectedFault::Hold {
                 point: rng.u32(..),
                 at_most_ms: rng.u32(30..400),
-                kill: in_a_hundred(rng, 60),
+                kill: chance(rng, 60),
             },
-            Kind::Fail => {
-                Blow::Fail { call: rng.u32(..), errno: rng.u32(..), ms: rng.u32(20..400) }
+            FaultKind::Fail => {
+                InjectedFault::Fail { call: rng.u32(..), errno: rng.u32(..), ms: rng.u32(20..400) }
             }
-            Kind::Renumber => Blow::Renumber(rng.u32(..)),
+            FaultKind::ReusePid => InjectedFault::ReusePid(rng.u32(..)),
         };
-        Self { blow, pause_ms: rng.u32(5..250) }
+        Self { fault, pause_ms: rng.u32(5..250) }
     }
 }
 
-fn victim(rng: &mut Rng) -> Victim {
+fn victim(rng: &mut Rng) -> FaultVictim {
     let which = rng.u32(..);
     let victims = [
-        (5, Victim::Daemon),
-        (2, Victim::Yard),
-        (5, Victim::Keeper(which)),
-        (1, Victim::Spare(which)),
-        (4, Victim::Agent(which)),
-        (2, Victim::Git(which)),
+        (5, FaultVictim::Daemon),
+        (2, FaultVictim::Yard),
+        (5, FaultVictim::Keeper(which)),
+        (1, FaultVictim::Spare(which)),
+        (4, FaultVictim::Agent(which)),
+        (2, FaultVictim::Git(which)),
     ];
     weighted(rng, &victims)
 }
 
-fn starvable(rng: &mut Rng) -> Victim {
+fn starvable(rng: &mut Rng) -> FaultVictim {
     let which = rng.u32(..);
-    weighted(rng, &[(4, Victim::Daemon), (2, Victim::Yard), (3, Victim::Keeper(which))])
+    weighted(rng, &[(4, FaultVictim::Daemon), (2, FaultVictim::Yard), (3, FaultVictim::Keeper(which))])
 }
 
-/// Mostly one; sometimes those who would look after each other.
-fn victims(rng: &mut Rng) -> Vec<Victim> {
+/// Draws the processes to kill: mostly one, sometimes those that would recover each other.
+fn victims(rng: &mut Rng) -> Vec<FaultVictim> {
     let which = rng.u32(..);
     match rng.u32(..10) {
-        0 => vec![Victim::Daemon, Victim::Keeper(which)],
-        1 => vec![Victim::Daemon, Victim::Yard],
-        2 if rng.bool() => vec![Victim::Yard, Victim::Keeper(which)],
-        2 => vec![Victim::Daemon, Victim::Yard, Victim::Keeper(which)],
+        0 => vec![FaultVictim::Daemon, FaultVictim::Keeper(which)],
+        1 => vec![FaultVictim::Daemon, FaultVictim::Yard],
+        2 if rng.bool() => vec![FaultVictim::Yard, FaultVictim::Keeper(which)],
+        2 => vec![FaultVictim::Daemon, FaultVictim::Yard, FaultVictim::Keeper(which)],
         _ => vec![victim(rng)],
     }
 }
 
-impl Blow {
-    /// Its name, for the tally.
+impl InjectedFault {
+    /// The name under which it is counted.
     pub(crate) fn name(&self) -> &'static str {
         match self {
             Self::Kill(victims) => match victims[..] {
-                [Victim::Daemon] => "daemon killed",
-                [Victim::Yard] => "yard killed",
-                [Victim::Keeper(_)] => "keeper killed",
-                [Victim::Spare(_)] => "spare killed",
-                [Victim::Agent(_)] => "agent killed",
-                [Victim::Git(_)] => "git killed",
+                [FaultVictim::Daemon] => "daemon killed",
+                [FaultVictim::Yard] => "yard killed",
+                [FaultVictim::Keeper(_)] => "keeper killed",
+                [FaultVictim::Spare(_)] => "spare killed",
+                [FaultVictim::Agent(_)] => "agent killed",
+                [FaultVictim::Git(_)] => "git killed",
                 _ => "several killed at once",
             },
             Self::Pause(..) => "paused",
-            Self::Starve(_, Lack::Descriptors, _) => "out of descriptors",
-            Self::Starve(_, Lack::Processes, _) => "out of processes",
+            Self::Starve(_, Shortage::Descriptors, _) => "out of descriptors",
+            Self::Starve(_, Shortage::Processes, _) => "out of processes",
             Self::FillDisk(_) => "disk filled",
             Self::Hold { kill: true, .. } => "killed at a point",
             Self::Hold { kill: false, .. } => "held at a point",
             Self::Fail { .. } => "calls failed",
-            Self::Renumber(_) => "number taken by a stranger",
+            Self::ReusePid(_) => "pid reused by a bystander",
         }
     }
 }
@@ -158,16 +157,16 @@ impl Blow {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::draw::{Drawer, dice};
+    use crate::random::{RandomStream, random_numbers};
     use std::collections::BTreeSet;
 
     #[test]
-    fn every_blow_is_drawn_and_a_seed_is_a_plan() {
+    fn draws_every_fault_and_the_same_seed_draws_the_same() {
         let plan = |seed| {
-            let mut rng = dice(seed, 0, Drawer::Tormentor);
-            (0..1000).map(|_| Torment::draw(&mut rng)).collect::<Vec<_>>()
+            let mut rng = random_numbers(seed, 0, RandomStream::Faults);
+            (0..1000).map(|_| FaultStep::draw(&mut rng)).collect::<Vec<_>>()
         };
-        let names: BTreeSet<_> = plan(1).iter().map(|torment| torment.blow.name()).collect();
+        let names: BTreeSet<_> = plan(1).iter().map(|step| step.fault.name()).collect();
         assert_eq!(names.len(), 15, "{names:?}");
         assert_eq!(plan(1), plan(1));
         assert_ne!(plan(1), plan(2));

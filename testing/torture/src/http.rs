@@ -43,7 +43,7 @@ mod tests {
 
     #[test]
     fn half_an_answer_is_none() {
-        let whole = "HTTP/1.1 404 Not Found\r\nA: b\r\n\r\n{}";
+        let whole = "HTTP/1.1 404 Not SceneProcess\r\nA: b\r\n\r\n{}";
         assert_eq!(parse(whole), Some(Answer { status: 404, body: "{}".into() }));
         assert_eq!(parse("HTTP/1.1 200 OK\r\nA"), None);
         assert_eq!(parse(""), None);

@@ -1,4 +1,4 @@
-//! Whoever kills, stops, starves and fills. It only hits whom it has seen to be the scene's, and by a handle.
+//! The fault injector. It signals only processes that it has identified as the scene's, and only by pidfd.
 
 use std::fs;
 use std::thread;
@@ -9,12 +9,12 @@ use kennel_testing::{Faults, Scene, SmallDisk, Who};
 use rustix::io::Errno;
 use rustix::process::{Pid, Resource, Rlimit, Signal, getrlimit, prlimit};
 
-use crate::bystanders::{Bystanders, Taken};
+use crate::bystanders::{Bystanders, PidReuse};
 use crate::ledger::Ledger;
-use crate::processes::{Found, Handle, Role, look};
-use crate::torment::{Blow, Lack, Torment, Victim};
+use crate::processes::{SceneProcess, ProcessHandle, ProcessRole, look};
+use crate::fault::{InjectedFault, Shortage, FaultStep, FaultVictim};
 
-/// Calls that are made to fail: those by which keepers and pens come to be and are told of.
+/// System calls that are made to fail: those that create and report keepers and pens.
 const CALLS: [&str; 14] = [
     "clone3",
     "dup",
@@ -31,77 +31,77 @@ const CALLS: [&str; 14] = [
     "signalfd",
     "write gate",
 ];
-/// What they fail with.
+/// The errors with which they fail.
 const ERRORS: [Errno; 5] = [Errno::MFILE, Errno::NOMEM, Errno::AGAIN, Errno::IO, Errno::NOSPC];
 
-/// See the module.
-pub(crate) struct Tormentor<'a> {
+/// The fault injector of a scene.
+pub(crate) struct FaultInjector<'a> {
     pub(crate) scene: &'a Scene,
     pub(crate) ledger: &'a Ledger,
     pub(crate) bystanders: &'a Bystanders,
-    /// Named points, where they are compiled in.
+    /// The fault points, if they are compiled in.
     pub(crate) faults: &'a Faults,
     pub(crate) disk: Option<&'a SmallDisk<'a>>,
 }
 
-impl Tormentor<'_> {
-    /// Torments until then. Afterwards nobody stands still, starves or is held, and the disk has room.
+impl FaultInjector<'_> {
+    /// Injects faults until `until`. Afterwards no fault is active any more.
     pub(crate) fn run(&self, rng: &mut Rng, until: Instant) {
         while Instant::now() < until {
-            let torment = Torment::draw(rng);
-            if !self.perform(&torment.blow) {
-                continue; // nobody of that kind was there
+            let step = FaultStep::draw(rng);
+            if !self.perform(&step.fault) {
+                continue; // there was no such process
             }
-            self.ledger.count(torment.blow.name());
-            let pause = Duration::from_millis(torment.pause_ms.into());
+            self.ledger.count(step.fault.name());
+            let pause = Duration::from_millis(step.pause_ms.into());
             thread::sleep(pause.min(until.saturating_duration_since(Instant::now())));
         }
     }
 
-    /// Whether it hit anybody.
-    fn perform(&self, blow: &Blow) -> bool {
-        match blow {
-            Blow::Kill(victims) => self.kill(victims),
-            Blow::Pause(victim, ms) => self.pause(*victim, *ms),
-            Blow::Starve(victim, lack, ms) => self.starve(*victim, *lack, *ms),
-            Blow::FillDisk(ms) => self.fill_disk(*ms),
-            Blow::Hold { point, at_most_ms, kill } => self.hold(*point, *at_most_ms, *kill),
-            Blow::Fail { call, errno, ms } => self.fail(*call, *errno, *ms),
-            Blow::Renumber(which) => self.renumber(*which),
+    /// Injects a fault; returns false if there was no process for it.
+    fn perform(&self, fault: &InjectedFault) -> bool {
+        match fault {
+            InjectedFault::Kill(victims) => self.kill(victims),
+            InjectedFault::Pause(victim, ms) => self.pause(*victim, *ms),
+            InjectedFault::Starve(victim, shortage, ms) => self.starve(*victim, *shortage, *ms),
+            InjectedFault::FillDisk(ms) => self.fill_disk(*ms),
+            InjectedFault::Hold { point, at_most_ms, kill } => self.hold(*point, *at_most_ms, *kill),
+            InjectedFault::Fail { call, errno, ms } => self.fail(*call, *errno, *ms),
+            InjectedFault::ReusePid(which) => self.reuse_pid(*which),
         }
     }
 
-    fn look(&self) -> Vec<Found> {
+    fn look(&self) -> Vec<SceneProcess> {
         look(self.scene, &self.bystanders.pids())
     }
 
-    fn find(&self, victim: Victim) -> Option<(Found, Handle)> {
-        let fits = |found: &&Found| match (victim, &found.role) {
-            (Victim::Daemon, Role::Daemon)
-            | (Victim::Yard, Role::Yard)
-            | (Victim::Keeper(_), Role::Keeper(_))
-            | (Victim::Spare(_), Role::Spare)
-            | (Victim::Git(_), Role::Git) => true,
-            // Of what an agent runs, only the agent: its end is known by what it notes.
-            (Victim::Agent(_), Role::Session(_)) => found.process.command.contains("fake-agent"),
+    fn find(&self, victim: FaultVictim) -> Option<(SceneProcess, ProcessHandle)> {
+        let fits = |found: &&SceneProcess| match (victim, &found.role) {
+            (FaultVictim::Daemon, ProcessRole::Daemon)
+            | (FaultVictim::Yard, ProcessRole::Yard)
+            | (FaultVictim::Keeper(_), ProcessRole::Keeper(_))
+            | (FaultVictim::Spare(_), ProcessRole::Spare)
+            | (FaultVictim::Git(_), ProcessRole::Git) => true,
+            // Only the agent itself: its notes show how it ended.
+            (FaultVictim::Agent(_), ProcessRole::Session(_)) => found.process.command.contains("fake-agent"),
             _ => false,
         };
         let all = self.look();
-        let fitting: Vec<&Found> = all.iter().filter(fits).collect();
+        let fitting: Vec<&SceneProcess> = all.iter().filter(fits).collect();
         let which = match victim {
-            Victim::Daemon | Victim::Yard => 0,
-            Victim::Keeper(which)
-            | Victim::Spare(which)
-            | Victim::Agent(which)
-            | Victim::Git(which) => usize::try_from(which).unwrap_or(0),
+            FaultVictim::Daemon | FaultVictim::Yard => 0,
+            FaultVictim::Keeper(which)
+            | FaultVictim::Spare(which)
+            | FaultVictim::Agent(which)
+            | FaultVictim::Git(which) => usize::try_from(which).unwrap_or(0),
         };
         let found = (*fitting.get(which.checked_rem(fitting.len())?)?).clone();
-        let handle = Handle::open(self.scene, &found)?;
+        let handle = ProcessHandle::open(self.scene, &found)?;
         Some((found, handle))
     }
 
-    /// Kills as if at one moment: none has time to see another go.
-    fn kill(&self, victims: &[Victim]) -> bool {
+    /// Kills all at once: none has time to notice another's end.
+    fn kill(&self, victims: &[FaultVictim]) -> bool {
         let found: Vec<_> = victims.iter().filter_map(|victim| self.find(*victim)).collect();
         for (_, handle) in &found {
             handle.send(Signal::STOP);
@@ -113,29 +113,29 @@ impl Tormentor<'_> {
         !found.is_empty()
     }
 
-    /// Notes whose end is explained by this. To be called when it stands still: what it is may have changed.
-    fn note_kill(&self, found: &Found) {
+    /// Records which end this explains. The process must be stopped, since its role may have changed.
+    fn note_kill(&self, found: &SceneProcess) {
         let now = self.look().into_iter().find(|it| it.process.pid == found.process.pid);
         let role = now.map_or_else(|| found.role.clone(), |now| now.role);
-        let mut deeds = self.ledger.open();
+        let mut record = self.ledger.open();
         match role {
-            Role::Daemon => deeds.blows.daemon += 1,
-            Role::Yard => deeds.blows.yard += 1,
-            Role::Keeper(Some(launch)) => {
-                deeds.blows.keepers.insert(launch);
+            ProcessRole::Daemon => record.faults.daemon += 1,
+            ProcessRole::Yard => record.faults.yard += 1,
+            ProcessRole::Keeper(Some(launch)) => {
+                record.faults.keepers.insert(launch);
             }
-            Role::Keeper(None) | Role::Spare => deeds.blows.keepers_of_nobody += 1,
-            Role::Session(name) => {
-                if let Some(asked) = deeds.asked.get_mut(&name) {
-                    asked.agent_killed = true;
+            ProcessRole::Keeper(None) | ProcessRole::Spare => record.faults.unknown_keepers += 1,
+            ProcessRole::Session(name) => {
+                if let Some(requested) = record.requested.get_mut(&name) {
+                    requested.agent_killed = true;
                 }
             }
-            Role::Git => deeds.blows.git += 1,
-            Role::Other => {}
+            ProcessRole::Git => record.faults.git += 1,
+            ProcessRole::Other => {}
         }
     }
 
-    fn pause(&self, victim: Victim, ms: u32) -> bool {
+    fn pause(&self, victim: FaultVictim, ms: u32) -> bool {
         let Some((_, handle)) = self.find(victim) else { return false };
         handle.send(Signal::STOP);
         thread::sleep(Duration::from_millis(ms.into()));
@@ -143,21 +143,21 @@ impl Tormentor<'_> {
         true
     }
 
-    /// Takes away what it could have more of, and gives it back to it and to whom it has forked meanwhile.
-    fn starve(&self, victim: Victim, lack: Lack, ms: u32) -> bool {
+    /// Lowers a resource limit, then restores it for the process and for those that it has forked meanwhile.
+    fn starve(&self, victim: FaultVictim, shortage: Shortage, ms: u32) -> bool {
         let Some((_, handle)) = self.find(victim) else { return false };
         let open = fs::read_dir(format!("/proc/{}/fd", handle.pid)).map_or(0, Iterator::count);
         let (Some(pid), true) = (Pid::from_raw(handle.pid), handle.is_there() && open > 0) else {
             return false;
         };
-        let (resource, least) = match lack {
-            Lack::Descriptors => (Resource::Nofile, open as u64),
-            Lack::Processes if self.scene.who == Who::Root => return false,
-            Lack::Processes => (Resource::Nproc, 1),
+        let (resource, least) = match shortage {
+            Shortage::Descriptors => (Resource::Nofile, open as u64),
+            Shortage::Processes if self.scene.who == Who::Root => return false,
+            Shortage::Processes => (Resource::Nproc, 1),
         };
         let scarce = Rlimit { current: Some(least), maximum: getrlimit(resource).maximum };
         let Ok(before) = prlimit(Some(pid), resource, scarce) else { return false };
-        self.ledger.open().blows.starved = true;
+        self.ledger.open().faults.starved = true;
         thread::sleep(Duration::from_millis(ms.into()));
         for other in self.look() {
             let kin = other.process.command.starts_with("kennel-");
@@ -170,7 +170,7 @@ impl Tormentor<'_> {
 
     fn fill_disk(&self, ms: u32) -> bool {
         let Some(disk) = self.disk else { return false };
-        self.ledger.open().blows.disk = true;
+        self.ledger.open().faults.disk = true;
         disk.fill();
         thread::sleep(Duration::from_millis(ms.into()));
         disk.free();
@@ -187,7 +187,7 @@ impl Tormentor<'_> {
         self.faults.arm(point);
         let there = self.faults.wait_reached(point, Duration::from_millis(at_most_ms.into()));
         let found = there.and_then(|pid| self.look().into_iter().find(|it| it.process.pid == pid));
-        let handle = found.as_ref().and_then(|found| Handle::open(self.scene, found));
+        let handle = found.as_ref().and_then(|found| ProcessHandle::open(self.scene, found));
         if let (Some(found), Some(handle), true) = (&found, &handle, kill) {
             handle.send(Signal::STOP);
             self.note_kill(found);
@@ -199,21 +199,21 @@ impl Tormentor<'_> {
 
     fn fail(&self, call: u32, errno: u32, ms: u32) -> bool {
         let (call, errno) = (pick(&CALLS, call), pick(&ERRORS, errno));
-        self.ledger.open().blows.starved = true;
+        self.ledger.open().faults.starved = true;
         self.faults.fail(call, errno.raw_os_error());
         thread::sleep(Duration::from_millis(ms.into()));
         self.faults.let_succeed(call);
         true
     }
 
-    fn renumber(&self, which: u32) -> bool {
-        let Some((found, handle)) = self.find(Victim::Agent(which)) else { return false };
+    fn reuse_pid(&self, which: u32) -> bool {
+        let Some((found, handle)) = self.find(FaultVictim::Agent(which)) else { return false };
         handle.send(Signal::STOP);
         self.note_kill(&found);
         handle.send(Signal::KILL);
-        match self.bystanders.take_number(handle.pid, &found.process.command) {
-            Taken::Yes => true,
-            Taken::No => {
+        match self.bystanders.reuse_pid(handle.pid, &found.process.command) {
+            PidReuse::Yes => true,
+            PidReuse::No => {
                 self.ledger.count("agent killed");
                 false
             }
@@ -221,12 +221,12 @@ impl Tormentor<'_> {
     }
 }
 
-/// One of these.
+/// Selects one of the values.
 fn pick<T: Copy>(all: &[T], which: u32) -> T {
     all[usize::try_from(which).unwrap_or(0) % all.len()]
 }
 
-/// Gives somebody back what he has had, if it is he who was deprived of it.
+/// Restores the former limit of a process, if it has the lowered one.
 fn give_back(pid: Pid, resource: Resource, scarce: &Rlimit, before: &Rlimit) {
     let name = if resource == Resource::Nofile { "Max open files" } else { "Max processes" };
     let limits = fs::read_to_string(format!("/proc/{}/limits", pid.as_raw_nonzero()));
@@ -234,7 +234,7 @@ fn give_back(pid: Pid, resource: Resource, scarce: &Rlimit, before: &Rlimit) {
     let line = limits.lines().find_map(|line| line.strip_prefix(name));
     let soft = line.and_then(|line| line.split_ascii_whitespace().next()?.parse::<u64>().ok());
     if soft.is_some() && soft == scarce.current {
-        // It may have left just now.
+        // The process may have ended meanwhile.
         prlimit(Some(pid), resource, *before).ok();
     }
 }

@@ -1,59 +1,59 @@
-//! What a session's agent does, and what is known of its end beforehand.
+//! What an agent does, and how it is expected to end.
 
 use fastrand::Rng;
 
-use crate::draw::weighted;
+use crate::random::weighted;
 
 /// What an agent does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Job {
-    /// Prints numbered lines and ends with a code, with a daemon left behind or not.
+pub(crate) enum AgentJob {
+    /// Prints numbered lines and exits with a code; may leave a daemon behind.
     Ends { lines: u32, pause_ms: u32, code: u8, daemon: bool },
-    /// Prints numbered lines until somebody ends it.
+    /// Prints numbered lines until it is ended.
     Works { daemon: bool },
-    /// Children in sessions of their own.
+    /// Starts children that call `setsid`.
     Setsid(u32),
-    /// A chain of descendants in sessions of their own.
+    /// Starts a chain of descendants that call `setsid`.
     Chain(u32),
-    /// It and two of its children survive TERM.
+    /// Ignores TERM, as do two of its children.
     IgnoresTerm,
-    /// It exits with 3 and leaves a child that survives TERM.
+    /// Exits with 3 and leaves a child that ignores TERM.
     LeavesIgnorer,
-    /// It stops itself.
+    /// Stops itself with SIGSTOP.
     StopsItself,
-    /// It ends itself by a signal.
+    /// Ends itself with a signal.
     DiesBy(i32),
-    /// Much output, then 0.
+    /// Prints much output and exits with 0.
     Floods { kilobytes: u32 },
-    /// It kills its keeper.
+    /// Kills its keeper.
     KillsParent,
-    /// It copies its input.
+    /// Copies its input to its output.
     Echoes,
-    /// Daemons in quick succession, then 0.
+    /// Starts daemons in quick succession and exits with 0.
     Storms(u32),
-    /// Each generation forks the next, and exits.
+    /// Forks and exits, generation after generation.
     Hops,
-    /// Its first thread ends, another runs on.
+    /// Ends its first thread; another thread continues.
     LeaderExits,
-    /// Its program is not there.
+    /// Its program does not exist.
     Missing,
 }
 
-/// How a job ends if nobody interferes.
+/// How a job ends without interference.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum End {
-    /// Not before somebody ends it.
+pub(crate) enum ExpectedEnd {
+    /// Only when it is ended.
     Never,
-    /// With this code.
+    /// With this exit code.
     Code(u8),
     /// By this signal.
     Signal(i32),
-    /// It never begins.
+    /// It never starts.
     NoProgram,
 }
 
-impl Job {
-    /// Draws one.
+impl AgentJob {
+    /// Draws a job.
     pub(crate) fn draw(rng: &mut Rng) -> Self {
         let ends = Self::Ends {
             lines: rng.u32(0..40),
@@ -81,14 +81,14 @@ impl Job {
         weighted(rng, &jobs)
     }
 
-    /// How it ends if nobody interferes.
-    pub(crate) fn end(self) -> End {
+    /// Returns how it ends without interference.
+    pub(crate) fn end(self) -> ExpectedEnd {
         match self {
-            Self::Ends { code, .. } => End::Code(code),
-            Self::LeavesIgnorer => End::Code(3),
-            Self::Floods { .. } | Self::Storms(_) | Self::Hops => End::Code(0),
-            Self::DiesBy(signal) => End::Signal(signal),
-            Self::Missing => End::NoProgram,
+            Self::Ends { code, .. } => ExpectedEnd::Code(code),
+            Self::LeavesIgnorer => ExpectedEnd::Code(3),
+            Self::Floods { .. } | Self::Storms(_) | Self::Hops => ExpectedEnd::Code(0),
+            Self::DiesBy(signal) => ExpectedEnd::Signal(signal),
+            Self::Missing => ExpectedEnd::NoProgram,
             Self::Works { .. }
             | Self::Setsid(_)
             | Self::Chain(_)
@@ -96,11 +96,11 @@ impl Job {
             | Self::StopsItself
             | Self::KillsParent
             | Self::Echoes
-            | Self::LeaderExits => End::Never,
+            | Self::LeaderExits => ExpectedEnd::Never,
         }
     }
 
-    /// How many numbered lines it prints; none if it prints others.
+    /// Returns how many numbered lines it prints; `None` if it prints other output.
     pub(crate) fn lines(self) -> Option<u32> {
         match self {
             Self::Ends { lines, .. } => Some(lines),
@@ -109,7 +109,7 @@ impl Job {
         }
     }
 
-    /// The behaviour of the fake agent, below `alone`.
+    /// Returns the arguments of the fake agent, after `alone`.
     pub(crate) fn behaviour(self) -> Vec<String> {
         let words = |words: &[&str]| words.iter().map(ToString::to_string).collect::<Vec<_>>();
         let with = |daemon: bool, behaviour: Vec<String>| {

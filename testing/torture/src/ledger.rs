@@ -1,87 +1,87 @@
-//! What was asked for, what was answered, and what was done to whom: all that an end may be explained by.
+//! Records all requests, answers and injected faults: everything that can explain how a session ended.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use crate::tally::Tally;
-use crate::wish::Wish;
+use crate::counts::Counts;
+use crate::run_arguments::RunArguments;
 
-/// Everything that clients and tormentor have done in a home. Shared by all of them.
+/// The record of one home. The clients and the fault injector share it.
 #[derive(Debug, Default)]
-pub(crate) struct Ledger(Mutex<Deeds>);
+pub(crate) struct Ledger(Mutex<LedgerRecord>);
 
-/// What was done.
+/// The content of the ledger.
 #[derive(Debug, Default)]
-pub(crate) struct Deeds {
-    /// The sessions asked for, by name.
-    pub(crate) asked: BTreeMap<String, Asked>,
-    /// Their names, in the order of asking.
+pub(crate) struct LedgerRecord {
+    /// The requested sessions, by name.
+    pub(crate) requested: BTreeMap<String, RequestedSession>,
+    /// Their names, in the order of the requests.
     order: Vec<String>,
-    /// What befell the home as a whole.
-    pub(crate) blows: Blows,
-    /// What was wrong already before the audit.
+    /// The faults that concern the whole home.
+    pub(crate) faults: HomeFaults,
+    /// Findings from before the audit.
     pub(crate) wrong: Vec<String>,
-    /// What clients were told that Kennel itself failed in.
+    /// Internal errors that were reported to clients.
     pub(crate) internal: Vec<String>,
-    /// How often what was done.
-    pub(crate) tally: Tally,
+    /// How often each thing was done.
+    pub(crate) counts: Counts,
 }
 
-/// A session that was asked for.
+/// A requested session.
 #[derive(Debug, Clone)]
-pub(crate) struct Asked {
-    pub(crate) wish: Wish,
-    /// The ids of sessions that were given for an answer.
+pub(crate) struct RequestedSession {
+    pub(crate) arguments: RunArguments,
+    /// The session ids that clients received.
     pub(crate) answered: BTreeSet<String>,
-    /// The ids of launches that were.
+    /// The launch ids that clients received.
     pub(crate) launches: BTreeSet<String>,
-    /// The codes of clients that stayed to the end.
+    /// The exit codes of clients that waited to the end.
     pub(crate) codes: Vec<(&'static str, i32)>,
-    /// Whether it was said that nothing was started.
+    /// Whether an answer stated that nothing was started.
     pub(crate) denied: bool,
-    /// Whether somebody wanted its end.
+    /// Whether a client requested a stop.
     pub(crate) stop: bool,
-    /// Whether a stop was answered with success.
+    /// Whether a stop succeeded, by its answer.
     pub(crate) stopped: bool,
-    /// Whether somebody wanted it off the record.
+    /// Whether a client requested its removal.
     pub(crate) removal: bool,
-    /// Whether somebody wanted it given up.
+    /// Whether a client requested `forget`.
     pub(crate) forgotten: bool,
-    /// How often another launch was asked for.
+    /// How often clients requested another launch.
     pub(crate) resumes: u32,
-    /// Whether somebody typed something, which a terminal shows in the middle of a line.
+    /// Whether a client sent input, which a terminal echoes in the middle of a line.
     pub(crate) typed: bool,
-    /// Signals that clients sent to it.
+    /// The signals that clients sent to it.
     pub(crate) signals: BTreeSet<i32>,
-    /// Whether the tormentor killed one of its processes.
+    /// Whether the fault injector killed one of its processes.
     pub(crate) agent_killed: bool,
 }
 
-/// What befell a home.
+/// The faults that concern a whole home.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) struct Blows {
+pub(crate) struct HomeFaults {
     /// The launches whose keepers were killed.
     pub(crate) keepers: BTreeSet<String>,
-    /// Keepers that were killed, and nobody knows whose they were, or spares about to get a launch.
-    pub(crate) keepers_of_nobody: u32,
+    /// How many keepers of an unknown launch were killed, or spare keepers that may just have received one.
+    pub(crate) unknown_keepers: u32,
     /// How often the yard was killed.
     pub(crate) yard: u32,
-    /// How often the daemon was.
+    /// How often the daemon was killed.
     pub(crate) daemon: u32,
-    /// How often a git was.
+    /// How often a git process was killed.
     pub(crate) git: u32,
     /// Whether the disk was full.
     pub(crate) disk: bool,
-    /// Whether calls failed, for want of descriptors or processes or since they were told to.
+    /// Whether calls failed: too few descriptors or processes, or an injected error.
     pub(crate) starved: bool,
-    /// Whether the daemon was told to end everything.
+    /// Whether the daemon was requested to end everything.
     pub(crate) shutdown: bool,
 }
 
-impl Asked {
-    pub(crate) fn new(wish: Wish) -> Self {
+impl RequestedSession {
+    pub(crate) fn new(arguments: RunArguments) -> Self {
         Self {
-            wish,
+            arguments,
             answered: BTreeSet::new(),
             launches: BTreeSet::new(),
             codes: Vec::new(),
@@ -99,43 +99,43 @@ impl Asked {
 }
 
 impl Ledger {
-    /// To read and write it.
-    pub(crate) fn open(&self) -> MutexGuard<'_, Deeds> {
-        // A thread that panicked is reported as that; what it noted is true.
+    /// Locks the ledger.
+    pub(crate) fn open(&self) -> MutexGuard<'_, LedgerRecord> {
+        // A thread that panicked is reported elsewhere; what it recorded is still true.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Notes something that must not be.
+    /// Records a finding.
     pub(crate) fn wrong(&self, what: String) {
         self.open().wrong.push(what);
     }
 
-    /// Counts something.
+    /// Adds one to a count.
     pub(crate) fn count(&self, what: &'static str) {
-        self.open().tally.add(what);
+        self.open().counts.add(what);
     }
 
-    /// Changes what is known of a session.
-    pub(crate) fn note(&self, name: &str, change: impl FnOnce(&mut Asked)) {
-        if let Some(asked) = self.open().asked.get_mut(name) {
-            change(asked);
+    /// Changes the record of a session.
+    pub(crate) fn note(&self, name: &str, change: impl FnOnce(&mut RequestedSession)) {
+        if let Some(requested) = self.open().requested.get_mut(name) {
+            change(requested);
         }
     }
 }
 
-impl Deeds {
-    /// Notes a request, before it is made.
-    pub(crate) fn ask(&mut self, name: &str, wish: &Wish) {
-        self.asked.insert(name.to_owned(), Asked::new(wish.clone()));
+impl LedgerRecord {
+    /// Records a request, before it is sent.
+    pub(crate) fn ask(&mut self, name: &str, arguments: &RunArguments) {
+        self.requested.insert(name.to_owned(), RequestedSession::new(arguments.clone()));
         self.order.push(name.to_owned());
     }
 
-    /// Changes what is known of all that were asked for so far.
-    pub(crate) fn note_all(&mut self, change: impl FnMut(&mut Asked)) {
-        self.asked.values_mut().for_each(change);
+    /// Changes the records of all sessions requested so far.
+    pub(crate) fn note_all(&mut self, change: impl FnMut(&mut RequestedSession)) {
+        self.requested.values_mut().for_each(change);
     }
 
-    /// The name of a session: 0 is the youngest.
+    /// Returns the name of a session: 0 is the youngest.
     pub(crate) fn target(&self, back: u32) -> Option<String> {
         let back = usize::try_from(back).ok()?;
         let at = self.order.len().checked_sub(back + 1).or_else(|| self.order.len().checked_sub(1));

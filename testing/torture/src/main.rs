@@ -1,20 +1,20 @@
-//! The torture run: random verbs from several clients; random kills, pauses, full disks and missing descriptors; then
-//! an audit from outside. `cargo xtask torture --seconds N --seed S`.
+//! The torture test: several clients call random commands while processes are killed and paused, disks are full and
+//! descriptors are missing. Then an audit checks everything from outside. `cargo xtask torture --seconds N --seed S`.
 //!
 //! ```text
-//! seed ─┬─ epoch 0 ─┬─ client 0 ── Act, Act, …  ──► kennel, HTTP ──┐
-//!       │           ├─ client 1 ── …                               ├──► Ledger ──► judge ──► what is wrong
-//!       │           └─ tormentor ─ Blow, Blow, … ──► by handles ───┘      ▲
-//!       └─ epoch 1 …                     agents ── what they note ────────┘
+//! seed ─┬─ epoch 0 ─┬─ client 0 ── ClientCall, …  ──► kennel, HTTP ──┐
+//!       │           ├─ client 1 ── …                                 ├──► Ledger ──► judge ──► findings
+//!       │           └─ injector ── InjectedFault, … ──► by pidfd ────┘      ▲
+//!       └─ epoch 1 …                          agents ── their notes ─────────┘
 //! ```
-//! The seed decides what is drawn, not when it happens: a failure is looked into by its evidence, which is kept, and by
-//! running the same plan again.
+//! The seed decides which calls and faults are drawn, not their timing. To investigate a failure, read the evidence, which is
+//! kept, and run the same plan again.
 
-mod act;
+mod call;
 mod audit;
 mod bystanders;
 mod client;
-mod draw;
+mod random;
 mod epoch;
 mod http;
 mod job;
@@ -24,29 +24,29 @@ mod namespace;
 mod neighbour;
 mod output;
 mod processes;
-mod tally;
-mod torment;
-mod tormentor;
-mod wish;
+mod counts;
+mod fault;
+mod injector;
+mod run_arguments;
 mod witness;
 
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, bail};
-use draw::{Drawer, dice};
-use epoch::Plan;
+use random::{RandomStream, random_numbers};
+use epoch::EpochPlan;
 use neighbour::Neighbour;
-use tally::Tally;
+use counts::Counts;
 
 const USAGE: &str = "usage: kennel-torture [--seconds N] [--seed S] [--epoch E]";
 
-/// What was asked for.
+/// The command line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Options {
+struct TortureOptions {
     seconds: u64,
     seed: u64,
-    /// Only this one, and as often as there is time for.
+    /// Run only this epoch, repeatedly until the time is over.
     epoch: Option<u32>,
 }
 
@@ -63,7 +63,7 @@ fn main() -> ExitCode {
     })
 }
 
-/// Outside: the seed is settled and told before anything can go wrong.
+/// Runs outside of the namespace: chooses the seed and prints it before anything can fail.
 fn begin(arguments: &[String]) -> anyhow::Result<ExitCode> {
     let options = options(arguments)?;
     println!("torture: seed {} for {} s", options.seed, options.seconds);
@@ -73,8 +73,8 @@ fn begin(arguments: &[String]) -> anyhow::Result<ExitCode> {
     namespace::enter(&settled)
 }
 
-fn options(arguments: &[String]) -> anyhow::Result<Options> {
-    let mut options = Options { seconds: 60, seed: fastrand::u64(..1_000_000_000), epoch: None };
+fn options(arguments: &[String]) -> anyhow::Result<TortureOptions> {
+    let mut options = TortureOptions { seconds: 60, seed: fastrand::u64(..1_000_000_000), epoch: None };
     let mut words = arguments.iter();
     while let Some(flag) = words.next() {
         let value = words.next().with_context(|| format!("{flag} needs a value; {USAGE}"))?;
@@ -86,20 +86,20 @@ fn options(arguments: &[String]) -> anyhow::Result<Options> {
             "--epoch" => {
                 options.epoch = Some(u32::try_from(number).context("--epoch is too large")?)
             }
-            _ => bail!("{flag:?} is no flag; {USAGE}"),
+            _ => bail!("unknown flag {flag:?}; {USAGE}"),
         }
     }
     Ok(options)
 }
 
-/// Inside: one epoch after the other, up to the first in which something is wrong.
-fn torture(options: Options) -> anyhow::Result<ExitCode> {
+/// Runs inside of the namespace: one epoch after the other, up to the first one with a finding.
+fn torture(options: TortureOptions) -> anyhow::Result<ExitCode> {
     let end = Instant::now() + Duration::from_secs(options.seconds);
-    let mut all = Tally::default();
+    let mut all = Counts::default();
     let mut number = options.epoch.unwrap_or(0);
     let mut played = 0;
     while Instant::now() < end {
-        let plan = Plan::draw(&mut dice(options.seed, number, Drawer::Epoch));
+        let plan = EpochPlan::draw(&mut random_numbers(options.seed, number, RandomStream::Epoch));
         println!("epoch {number}: {plan:?}");
         let neighbour = Neighbour::new(plan.who, plan.pen);
         let mut outcome = epoch::play(options.seed, number, &plan)?;
@@ -107,10 +107,10 @@ fn torture(options: Options) -> anyhow::Result<ExitCode> {
             outcome.wrong.extend(neighbour.hit().inspect(|what| println!("- {what}")));
             neighbour.leave();
         }
-        for told in &outcome.internal {
-            println!("  answered with 207: {told}");
+        for answer in &outcome.internal {
+            println!("  answered with 207: {answer}");
         }
-        all.join(&outcome.tally);
+        all.join(&outcome.counts);
         if !outcome.wrong.is_empty() {
             print_failure(options, number, &outcome);
             return Ok(ExitCode::FAILURE);
@@ -118,16 +118,16 @@ fn torture(options: Options) -> anyhow::Result<ExitCode> {
         played += 1;
         number += u32::from(options.epoch.is_none());
     }
-    println!("torture: {played} epochs, nothing wrong; seed {}\n  {all}", options.seed);
+    println!("torture: {played} epochs, no findings; seed {}\n  {all}", options.seed);
     Ok(ExitCode::SUCCESS)
 }
 
-fn print_failure(options: Options, number: u32, outcome: &epoch::Outcome) {
+fn print_failure(options: TortureOptions, number: u32, outcome: &epoch::EpochOutcome) {
     println!(
-        "torture: {} things are wrong in epoch {number}, seed {}",
+        "torture: {} findings in epoch {number}, seed {}",
         outcome.wrong.len(),
         options.seed
     );
-    println!("  {}", outcome.tally);
-    println!("to draw it again: cargo xtask torture --seed {} --epoch {number}", options.seed);
+    println!("  {}", outcome.counts);
+    println!("to repeat the plan: cargo xtask torture --seed {} --epoch {number}", options.seed);
 }

@@ -1,4 +1,4 @@
-//! A pid namespace of its own: nobody else's numbers are there to be hit, and when we end, everything in it does.
+//! A separate pid namespace: processes outside can't be harmed, and everything inside ends with this program.
 
 use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, ExitCode};
@@ -7,12 +7,12 @@ use anyhow::Context;
 use kennel_testing::is_root;
 use rustix::process::{WaitOptions, wait};
 
-/// The word by which the first process of the namespace knows that it is that.
+/// The argument of the first process in the namespace.
 pub(crate) const FIRST: &str = "__first";
-/// The word by which the one that does the work knows that it is inside.
+/// The argument of the process that runs the test in the namespace.
 pub(crate) const INSIDE: &str = "__inside";
 
-/// Becomes ourselves in a namespace, where that is possible: whoever kills us kills everything in it.
+/// Runs this program again in a namespace, where that is possible. Killing it kills everything in the namespace.
 pub(crate) fn enter(arguments: &[String]) -> anyhow::Result<ExitCode> {
     let own = std::env::current_exe().context("our own path")?;
     let mut command = if is_root() {
@@ -27,12 +27,12 @@ pub(crate) fn enter(arguments: &[String]) -> anyhow::Result<ExitCode> {
     Err(command.args(arguments).exec()).context("unshare is there")
 }
 
-/// The life of the first process in the namespace: whoever loses its parent falls to it, and is reaped.
+/// Runs as the first process in the namespace: reaps orphans until its own child ends.
 pub(crate) fn be_first(arguments: &[String]) -> anyhow::Result<ExitCode> {
     let own = std::env::current_exe().context("our own path")?;
     let work: Child = Command::new(own).arg(INSIDE).args(arguments).spawn()?;
     loop {
-        let ended = wait(WaitOptions::empty()).context("our child is not there")?;
+        let ended = wait(WaitOptions::empty()).context("the child is gone")?;
         let Some((pid, status)) = ended else { continue };
         if i32::try_from(work.id()) == Ok(pid.as_raw_nonzero().get()) {
             return Ok(code(status.exit_status(), status.terminating_signal()));

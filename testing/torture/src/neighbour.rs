@@ -1,18 +1,18 @@
-//! Another home on the same machine, with a session that runs: nothing that befalls the tormented one may reach it.
+//! Another home on the same machine, with a running session: faults in the first home must not affect it.
 
 use kennel_testing::{Pen, Scene, Who};
 
-/// See the module.
+/// A home with a running session.
 #[derive(Debug)]
 pub(crate) struct Neighbour {
     scene: Scene,
     session: String,
-    before: Seen,
+    before: NeighbourProcesses,
 }
 
-/// Who is there.
+/// The processes of the home.
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct Seen {
+struct NeighbourProcesses {
     yard: Option<i32>,
     daemon: Option<i32>,
     agent: Option<i64>,
@@ -20,7 +20,7 @@ struct Seen {
 }
 
 impl Neighbour {
-    /// Moves in.
+    /// Creates the home and starts the session.
     pub(crate) fn new(who: Who, pen: Pen) -> Option<Self> {
         let scene = Scene::new(who, pen)?;
         let session = scene.launch_ready(&["--name", "neighbour"], &["env-i"]);
@@ -28,23 +28,23 @@ impl Neighbour {
         Some(Self { scene, session, before })
     }
 
-    /// What has changed, if anything has.
+    /// Returns what has changed, if anything has.
     pub(crate) fn hit(&self) -> Option<String> {
         let now = seen(&self.scene, &self.session);
         (now != self.before)
-            .then(|| format!("the neighbour was hit: {:?}, now {now:?}", self.before))
+            .then(|| format!("the neighbour was affected: before {:?}, now {now:?}", self.before))
     }
 
-    /// Moves out, and looks whether nothing is left.
+    /// Stops everything, and checks that nothing is left.
     pub(crate) fn leave(self) {
         self.scene.call_ok(&["stop", "--all"]);
         self.scene.stop_daemon();
     }
 }
 
-fn seen(scene: &Scene, session: &str) -> Seen {
+fn seen(scene: &Scene, session: &str) -> NeighbourProcesses {
     let view = scene.session(session);
-    Seen {
+    NeighbourProcesses {
         yard: scene.yard(),
         daemon: scene.daemon(),
         agent: view["pid"].as_i64(),

@@ -1,22 +1,22 @@
-//! A session's output, read from its files as anyone may.
+//! The output of a session, read from its journal.
 
 use std::path::Path;
 
 use kennel_keeper::journal::{JournalItem, JournalReader, LossReason};
 
-/// What a journal holds.
+/// The content of a journal.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) struct Output {
-    /// The numbers of the lines that came whole.
+pub(crate) struct JournalOutput {
+    /// The numbers of the complete lines.
     pub(crate) numbers: Vec<u32>,
-    /// Where something is missing, and why.
+    /// The gaps, with their reasons.
     pub(crate) gaps: Vec<LossReason>,
-    /// Why it can't be read, if it can't.
+    /// Why the journal can't be read, if so.
     pub(crate) unreadable: Option<String>,
 }
 
-impl Output {
-    /// Reads the journal of the launch with this folder; one that is not there is empty.
+impl JournalOutput {
+    /// Reads the journal of the launch in this folder; a missing one is empty.
     pub(crate) fn read(folder: &Path) -> Self {
         let mut output = Self::default();
         let mut bytes = Vec::new();
@@ -32,7 +32,7 @@ impl Output {
         loop {
             match reader.next()? {
                 JournalItem::Data { data, .. } => bytes.extend_from_slice(data),
-                // What follows a gap may begin in the middle of a line.
+                // The text after a gap may start in the middle of a line.
                 JournalItem::Gap { why, .. } => {
                     bytes.push(b'?');
                     self.gaps.push(why);
@@ -42,7 +42,7 @@ impl Output {
         }
     }
 
-    /// What is wrong with the order of its lines, if anything is.
+    /// Returns what is wrong with the order of the lines, if anything is.
     pub(crate) fn disorder(&self) -> Option<String> {
         if let Some(pair) = self.numbers.windows(2).find(|pair| pair[0] >= pair[1]) {
             return Some(format!("out of order: {} before {}", pair[0], pair[1]));
@@ -50,11 +50,11 @@ impl Output {
         let mut in_a_row = self.numbers.iter().zip(0..);
         let missing = in_a_row.find(|(number, wanted)| *number != wanted).map(|(_, wanted)| wanted);
         let missing = missing.filter(|_| self.gaps.is_empty())?;
-        Some(format!("line {missing} is missing, and no gap is marked"))
+        Some(format!("line {missing} is missing, but no gap is marked"))
     }
 }
 
-/// The numbers of whole lines `line N`.
+/// Returns the numbers of complete lines `line N`.
 fn numbers(text: &str) -> Vec<u32> {
     let whole = text.split_inclusive('\n').filter(|line| line.ends_with('\n'));
     whole.filter_map(|line| line.strip_prefix("line ")?.trim_end().parse().ok()).collect()
@@ -64,12 +64,12 @@ fn numbers(text: &str) -> Vec<u32> {
 mod tests {
     use super::*;
 
-    fn output(numbers: &[u32], gaps: &[LossReason]) -> Output {
-        Output { numbers: numbers.to_vec(), gaps: gaps.to_vec(), unreadable: None }
+    fn output(numbers: &[u32], gaps: &[LossReason]) -> JournalOutput {
+        JournalOutput { numbers: numbers.to_vec(), gaps: gaps.to_vec(), unreadable: None }
     }
 
     #[test]
-    fn what_is_missing_must_be_marked() {
+    fn reports_missing_lines_without_a_marked_gap() {
         assert_eq!(output(&[0, 1, 2], &[]).disorder(), None);
         assert!(output(&[0, 2], &[]).disorder().is_some());
         assert!(output(&[1, 2], &[]).disorder().is_some());
@@ -78,7 +78,7 @@ mod tests {
     }
 
     #[test]
-    fn only_whole_lines_count() {
+    fn ignores_incomplete_lines() {
         assert_eq!(numbers("ready\r\nline 0\r\nline 1\nline 2"), [0, 1]);
         assert_eq!(numbers("line 0\nline 12?e 7\nline 8\n"), [0, 8]);
     }

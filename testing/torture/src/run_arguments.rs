@@ -1,66 +1,66 @@
-//! What is asked for in a `kennel run`.
+//! The arguments of a `kennel run`, drawn at random.
 
 use std::path::Path;
 
 use fastrand::Rng;
 
-use crate::draw::{in_a_hundred, weighted};
-use crate::job::Job;
+use crate::random::{chance, weighted};
+use crate::job::AgentJob;
 
-/// One request.
+/// One request for a session.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Wish {
-    /// What its agent does.
-    pub(crate) job: Job,
-    /// Which pen; the scene's own if not said.
+pub(crate) struct RunArguments {
+    /// What the agent does.
+    pub(crate) job: AgentJob,
+    /// The pen; `None` for the default of the scene.
     pub(crate) pen: Option<&'static str>,
     pub(crate) grace_ms: u32,
     pub(crate) linger_ms: u32,
-    /// Whether the client stays.
+    /// Whether the client waits for the end of the session.
     pub(crate) foreground: bool,
-    /// Whether it is asked for under a key, so that it can be asked for again.
+    /// Whether the request has an idempotency key, so that it can be repeated.
     pub(crate) keyed: bool,
     pub(crate) restarts: u32,
     pub(crate) timeout_ms: Option<u32>,
     pub(crate) idle_ms: Option<u32>,
     pub(crate) silence_ms: Option<u32>,
     pub(crate) lease_ms: Option<u32>,
-    pub(crate) ready: Option<Ready>,
+    pub(crate) ready: Option<ReadyFlags>,
     pub(crate) queue: bool,
     pub(crate) terminal: bool,
-    pub(crate) worktree: Worktree,
-    /// Whether its agent reports something first.
+    pub(crate) worktree: WorktreeFlag,
+    /// Whether the agent sends a report first.
     pub(crate) reports: bool,
 }
 
-/// By what it is up.
+/// The readiness check of the session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Ready {
+pub(crate) struct ReadyFlags {
     pub(crate) sign: &'static str,
     pub(crate) within_ms: u32,
     pub(crate) wait: bool,
 }
 
-/// Whether it has a worktree.
+/// Whether the session has a worktree.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Worktree {
+pub(crate) enum WorktreeFlag {
     No,
-    /// Nothing is done in it.
+    /// The agent changes nothing in it.
     Clean,
-    /// Its agent leaves something of value in it.
+    /// The agent leaves a file in it, which must not be lost.
     Dirty,
 }
 
-impl Wish {
-    /// Draws one. `pens` are those that can be had.
+impl RunArguments {
+    /// Draws a request. `pens` are the pens that the scene supports.
     pub(crate) fn draw(rng: &mut Rng, pens: &[&'static str]) -> Self {
         let some = |rng: &mut Rng, percent, range: std::ops::Range<u32>| {
             let value = rng.u32(range);
-            in_a_hundred(rng, percent).then_some(value)
+            chance(rng, percent).then_some(value)
         };
-        let job = Job::draw(rng);
-        let foreground = in_a_hundred(rng, 15);
-        let ready = Ready {
+        let job = AgentJob::draw(rng);
+        let foreground = chance(rng, 15);
+        let ready = ReadyFlags {
             sign: weighted(
                 rng,
                 &[(4, "line:ready"), (2, "line:^line 3"), (3, "report"), (1, "line:never")],
@@ -70,24 +70,24 @@ impl Wish {
         };
         Self {
             job,
-            pen: in_a_hundred(rng, 30).then(|| *rng.choice(pens).unwrap_or(&"auto")),
+            pen: chance(rng, 30).then(|| *rng.choice(pens).unwrap_or(&"auto")),
             grace_ms: rng.u32(50..1500),
             linger_ms: rng.u32(5..400),
             foreground,
-            keyed: in_a_hundred(rng, 25),
+            keyed: chance(rng, 25),
             restarts: some(rng, 12, 1..3).filter(|_| !foreground).unwrap_or(0),
             timeout_ms: some(rng, 10, 300..4000),
             idle_ms: some(rng, 7, 1000..3000),
             silence_ms: some(rng, 5, 500..3000),
             lease_ms: some(rng, 5, 500..3000),
-            ready: in_a_hundred(rng, 18).then_some(ready),
+            ready: chance(rng, 18).then_some(ready),
             queue: rng.bool(),
-            terminal: in_a_hundred(rng, 10),
+            terminal: chance(rng, 10),
             worktree: weighted(
                 rng,
-                &[(85, Worktree::No), (10, Worktree::Clean), (5, Worktree::Dirty)],
+                &[(85, WorktreeFlag::No), (10, WorktreeFlag::Clean), (5, WorktreeFlag::Dirty)],
             ),
-            reports: in_a_hundred(rng, 10),
+            reports: chance(rng, 10),
         }
     }
 
@@ -129,24 +129,24 @@ impl Wish {
         if self.terminal {
             add(&["-t"]);
         }
-        if self.job == Job::Echoes && !self.terminal {
+        if self.job == AgentJob::Echoes && !self.terminal {
             add(&["-i"]);
         }
-        if self.worktree != Worktree::No {
+        if self.worktree != WorktreeFlag::No {
             add(&["--worktree"]);
         }
         flags
     }
 
-    /// The command. What it notes of itself is in `NAME.lock`, `NAME.log` and `NAME.dirty` in `witness`.
+    /// The command. It writes `NAME.lock`, `NAME.log` and `NAME.dirty` in the folder `witness`.
     pub(crate) fn argv(&self, name: &str, programs: &Path, witness: &Path) -> Vec<String> {
         let path = |folder: &Path, name: &str| folder.join(name).to_string_lossy().into_owned();
-        if self.job == Job::Missing {
+        if self.job == AgentJob::Missing {
             return vec![path(programs, "no-such-program")];
         }
         let file = |ending: &str| path(witness, &format!("{name}.{ending}"));
         let mut script = String::new();
-        if self.worktree == Worktree::Dirty {
+        if self.worktree == WorktreeFlag::Dirty {
             script += &format!("echo value > value && : > {} || exit 90; ", file("dirty"));
         }
         if self.reports {

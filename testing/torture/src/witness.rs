@@ -1,31 +1,31 @@
-//! What agents noted of themselves, without a word from Kennel.
+//! The notes that agents write about themselves, independent of Kennel.
 
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
-/// What the launches of one session noted.
+/// The notes of all launches of one session.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Witness {
-    /// The launches, each with how often it began and with which code it came to its end.
-    pub(crate) launches: BTreeMap<String, Noted>,
-    /// Launches that found another one there.
+    /// The launches.
+    pub(crate) launches: BTreeMap<String, LaunchNotes>,
+    /// Launches that ran at the same time as another one.
     pub(crate) collisions: Vec<String>,
-    /// Whether something of value was left in its worktree.
+    /// Whether the agent left changes in its worktree.
     pub(crate) dirty: bool,
 }
 
-/// What a launch noted.
+/// The notes of one launch.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) struct Noted {
-    /// How often it began.
+pub(crate) struct LaunchNotes {
+    /// How often it started.
     pub(crate) starts: u32,
-    /// The code with which it was about to end by itself.
+    /// The code with which it was about to exit by itself.
     pub(crate) end: Option<u8>,
 }
 
 impl Witness {
-    /// Reads it from its log. Lines of descendants, which note their own end as well, don't count.
+    /// Parses a log. Ignores the lines of descendants, which note their own end too.
     pub(crate) fn parse(log: &str) -> Self {
         let mut witness = Self::default();
         let mut launch_of: BTreeMap<&str, &str> = BTreeMap::new();
@@ -49,7 +49,7 @@ impl Witness {
         witness
     }
 
-    /// Reads that of the session of this name.
+    /// Reads the notes of the session with this name.
     pub(crate) fn read(folder: &Path, name: &str) -> Self {
         let log = fs::read_to_string(folder.join(format!("{name}.log"))).unwrap_or_default();
         let dirty = folder.join(format!("{name}.dirty")).exists();
@@ -62,14 +62,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_end_of_a_descendant_is_not_the_agents() {
+    fn ignores_the_end_of_a_descendant() {
         let witness = Witness::parse("start 5 a\nend 6 9\nend 5 3\nstart 7 a_2\nend 8 0\n");
-        assert_eq!(witness.launches["a"], Noted { starts: 1, end: Some(3) });
-        assert_eq!(witness.launches["a_2"], Noted { starts: 1, end: None });
+        assert_eq!(witness.launches["a"], LaunchNotes { starts: 1, end: Some(3) });
+        assert_eq!(witness.launches["a_2"], LaunchNotes { starts: 1, end: None });
     }
 
     #[test]
-    fn two_at_once_are_seen() {
+    fn records_two_launches_at_the_same_time() {
         let witness = Witness::parse("start 5 a\nCOLLISION 6 a_2\nstart 9 a\n");
         assert_eq!(witness.collisions, ["a_2"]);
         assert_eq!(witness.launches["a"].starts, 2);

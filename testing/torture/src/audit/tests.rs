@@ -1,4 +1,4 @@
-//! The audit notices what is left, with real processes.
+//! Tests that the audit finds real processes and files that are left behind.
 
 use std::path::Path;
 use std::process::Stdio;
@@ -7,7 +7,7 @@ use kennel_testing::{Running, Who, eventually};
 
 use super::*;
 
-/// Audits a home in which nothing was asked for, after `meanwhile`.
+/// Audits a home without requested sessions, after `meanwhile`.
 fn audit(meanwhile: impl FnOnce(&Scene) -> Option<Running>) -> Option<Vec<String>> {
     let scene = Scene::new(Who::Root, Pen::Subtree)?;
     std::fs::create_dir(witness_folder(&scene)).unwrap();
@@ -36,14 +36,14 @@ fn audit(meanwhile: impl FnOnce(&Scene) -> Option<Running>) -> Option<Vec<String
 }
 
 #[test]
-fn what_is_clean_passes() {
+fn accepts_a_clean_home() {
     if let Some(wrong) = audit(|_| None) {
         assert_eq!(wrong, Vec::<String>::new());
     }
 }
 
 #[test]
-fn a_leaked_process_is_seen() {
+fn finds_a_leaked_process() {
     let leak = |scene: &Scene| {
         let mut agent = scene.command(Path::new(&scene.fake_agent()));
         agent.arg("sleep").stdout(Stdio::piped());
@@ -53,12 +53,12 @@ fn a_leaked_process_is_seen() {
     };
     if let Some(wrong) = audit(leak) {
         let text = wrong.join("\n");
-        assert!(text.contains("strays") && text.contains("left after the daemon"), "{text}");
+        assert!(text.contains("strays") && text.contains("left behind by the daemon"), "{text}");
     }
 }
 
 #[test]
-fn a_session_that_nobody_asked_for_is_seen() {
+fn finds_a_session_that_was_never_requested() {
     let ask = |scene: &Scene| {
         scene.launch(&["--name", "ghost"], &["exit", "0"]);
         None
@@ -69,7 +69,7 @@ fn a_session_that_nobody_asked_for_is_seen() {
 }
 
 #[test]
-fn a_folder_of_no_session_is_seen() {
+fn finds_a_folder_without_a_session() {
     let leave = |scene: &Scene| {
         std::fs::create_dir_all(scene.kennel_home().join("sessions/0aaaaaaaaaaa")).unwrap();
         None

@@ -1,29 +1,29 @@
-//! The judge notices: each rule with evidence that breaks it.
+//! Tests each rule of the judge with evidence that breaks it.
 
 use std::collections::BTreeMap;
 
 use kennel_types::{ReadyState, RelaunchState, SessionSpec};
 
 use super::*;
-use crate::draw::{Drawer, dice};
-use crate::wish::Wish;
+use crate::random::{RandomStream, random_numbers};
+use crate::run_arguments::RunArguments;
 
 const NAME: &str = "x";
 const ID: &str = "0aaaaaaaaaaa";
 
-/// Evidence of one session.
-struct World {
-    deeds: Deeds,
+/// The evidence of one session.
+struct TestEvidence {
+    record: LedgerRecord,
     sessions: Vec<SessionView>,
     witnesses: BTreeMap<String, Witness>,
-    outputs: BTreeMap<String, Output>,
+    outputs: BTreeMap<String, JournalOutput>,
 }
 
-impl World {
-    /// One that ended by itself with 7 after three lines, and nothing is wrong.
+impl TestEvidence {
+    /// A session that exited with 7 after three lines, without findings.
     fn sound() -> Self {
-        let plain = Wish {
-            job: Job::Ends { lines: 3, pause_ms: 1, code: 7, daemon: true },
+        let plain = RunArguments {
+            job: AgentJob::Ends { lines: 3, pause_ms: 1, code: 7, daemon: true },
             pen: None,
             foreground: false,
             keyed: false,
@@ -33,47 +33,47 @@ impl World {
             silence_ms: None,
             lease_ms: None,
             ready: None,
-            worktree: Worktree::No,
+            worktree: WorktreeFlag::No,
             reports: false,
-            ..Wish::draw(&mut dice(1, 0, Drawer::Epoch), &["subtree"])
+            ..RunArguments::draw(&mut random_numbers(1, 0, RandomStream::Epoch), &["subtree"])
         };
-        let mut deeds = Deeds::default();
-        deeds.ask(NAME, &plain);
-        if let Some(asked) = deeds.asked.get_mut(NAME) {
-            asked.answered.insert(ID.into());
+        let mut record = LedgerRecord::default();
+        record.ask(NAME, &plain);
+        if let Some(requested) = record.requested.get_mut(NAME) {
+            requested.answered.insert(ID.into());
         }
         let witness = Witness::parse(&format!("start 5 {ID}\nend 5 7\n"));
-        let output = Output { numbers: vec![0, 1, 2], ..Output::default() };
+        let output = JournalOutput { numbers: vec![0, 1, 2], ..JournalOutput::default() };
         Self {
-            deeds,
+            record,
             sessions: vec![view(ID)],
             witnesses: [(NAME.to_owned(), witness)].into(),
             outputs: [(ID.to_owned(), output)].into(),
         }
     }
 
-    fn asked(&mut self) -> &mut Asked {
-        self.deeds.asked.get_mut(NAME).unwrap()
+    fn requested(&mut self) -> &mut RequestedSession {
+        self.record.requested.get_mut(NAME).unwrap()
     }
 
     fn note(&mut self, log: &str) {
         self.witnesses.insert(NAME.into(), Witness::parse(log));
     }
 
-    fn output(&mut self) -> &mut Output {
+    fn output(&mut self) -> &mut JournalOutput {
         self.outputs.get_mut(ID).unwrap()
     }
 
     fn wrong(&self) -> Vec<String> {
-        judge(&Evidence {
-            deeds: &self.deeds,
+        judge(&TortureEvidence {
+            record: &self.record,
             sessions: &self.sessions,
             witnesses: &self.witnesses,
             outputs: &self.outputs,
         })
     }
 
-    /// Something is wrong, and it is this.
+    /// Asserts that one of the findings contains this text.
     #[track_caller]
     fn assert_wrong(&self, what: &str) {
         let wrong = self.wrong();
@@ -123,73 +123,73 @@ fn view(id: &str) -> SessionView {
 }
 
 #[test]
-fn what_is_sound_is_not_complained_of() {
-    World::sound().assert_sound();
+fn accepts_a_session_without_faults() {
+    TestEvidence::sound().assert_sound();
 }
 
 #[test]
-fn what_is_on_no_record_is_seen() {
-    let mut world = World::sound();
+fn finds_what_is_missing_on_record() {
+    let mut world = TestEvidence::sound();
     world.sessions.clear();
-    world.assert_wrong("was answered, and is on no record");
-    world.assert_wrong("ran, and is on no record");
-    world.asked().removal = true;
+    world.assert_wrong("was answered, but is not on record");
+    world.assert_wrong("ran, but is not on record");
+    world.requested().removal = true;
     world.assert_sound();
 }
 
 #[test]
-fn what_nobody_asked_for_is_seen() {
-    let mut world = World::sound();
+fn finds_a_session_that_was_never_requested() {
+    let mut world = TestEvidence::sound();
     world.sessions.push(SessionView { name: Some("y".into()), ..view("0bbbbbbbbbbb") });
-    world.assert_wrong("nobody asked for 0bbbbbbbbbbb");
+    world.assert_wrong("0bbbbbbbbbbb was never requested");
 }
 
 #[test]
-fn two_at_once_are_seen() {
-    let mut world = World::sound();
+fn finds_two_launches_at_the_same_time() {
+    let mut world = TestEvidence::sound();
     world.note(&format!("start 5 {ID}\nCOLLISION 6 {ID}_2\nend 5 7\n"));
     world.assert_wrong("two at a time");
-    let mut world = World::sound();
+    let mut world = TestEvidence::sound();
     world.note(&format!("start 5 {ID}\nstart 6 {ID}\nend 6 7\n"));
     world.assert_wrong("ran 2 times");
-    let mut world = World::sound();
+    let mut world = TestEvidence::sound();
     world.sessions.push(view("0aaaaaaaaaaa_2"));
-    world.assert_wrong("2 launches, and 1 at most");
-    let mut world = World::sound();
-    world.asked().answered.insert("0bbbbbbbbbbb".into());
-    world.assert_wrong("one key, several sessions");
+    world.assert_wrong("2 launches, but only 1");
+    let mut world = TestEvidence::sound();
+    world.requested().answered.insert("0bbbbbbbbbbb".into());
+    world.assert_wrong("several sessions for one key");
 }
 
 #[test]
-fn a_status_that_is_not_the_agents_own_is_seen() {
-    let mut world = World::sound();
+fn finds_a_status_that_is_not_the_agents() {
+    let mut world = TestEvidence::sound();
     world.sessions[0].exit = Some(Exit::Code { code: 0 });
-    world.assert_wrong("is said to have exited with 0");
+    world.assert_wrong("but the record has exit code 0");
     world.sessions[0].exit = Some(Exit::NeverRan);
-    world.assert_wrong("is said not to have");
+    world.assert_wrong("the record states that it did not");
     world.sessions[0].exit = None;
     world.assert_wrong("has no exit");
     world.sessions[0].exit = Some(Exit::Unknown { why: "lost".into() });
-    world.assert_wrong("its keeper could tell");
-    world.deeds.blows.keepers.insert(ID.into());
+    world.assert_wrong("although its keeper lived");
+    world.record.faults.keepers.insert(ID.into());
     world.assert_sound();
 }
 
 #[test]
-fn a_signal_that_nobody_sent_is_seen() {
-    let mut world = World::sound();
+fn finds_a_signal_that_was_never_sent() {
+    let mut world = TestEvidence::sound();
     world.note(&format!("start 5 {ID}\n"));
     world.sessions[0].exit = Some(Exit::Signal { signal: 9, core: false, oom: false });
-    world.assert_wrong("signal 9 ended it, which nobody had sent");
-    world.asked().agent_killed = true;
+    world.assert_wrong("signal 9 ended it, but was never sent");
+    world.requested().agent_killed = true;
     world.assert_sound();
-    world.asked().agent_killed = false;
-    world.asked().stop = true;
+    world.requested().agent_killed = false;
+    world.requested().stop = true;
     world.assert_sound();
 }
 
 #[test]
-fn a_reason_that_nobody_gave_is_seen() {
+fn finds_a_reason_without_a_cause() {
     for reason in [
         Reason::Rebooted,
         Reason::Stopped { by: "a ghost".into() },
@@ -197,86 +197,86 @@ fn a_reason_that_nobody_gave_is_seen() {
         Reason::KeeperDied,
         Reason::Failed { code: 204, why: "no program".into() },
     ] {
-        let mut world = World::sound();
+        let mut world = TestEvidence::sound();
         world.sessions[0].reason = Some(reason);
-        world.assert_wrong("for a reason that nobody gave");
+        world.assert_wrong("for a reason without a cause");
     }
 }
 
 #[test]
-fn a_keeper_of_nobody_excuses_one_launch_and_no_more() {
-    let mut world = World::sound();
+fn a_killed_keeper_of_an_unknown_launch_explains_only_one_launch() {
+    let mut world = TestEvidence::sound();
     world.sessions[0].exit = Some(Exit::Unknown { why: "lost".into() });
-    world.deeds.blows.keepers_of_nobody = 1;
+    world.record.faults.unknown_keepers = 1;
     world.assert_sound();
-    world.asked().resumes = 1;
+    world.requested().resumes = 1;
     world
         .sessions
         .push(SessionView { exit: world.sessions[0].exit.clone(), ..view("0aaaaaaaaaaa_2") });
-    world.assert_wrong("its keeper could tell");
+    world.assert_wrong("although its keeper lived");
 }
 
 #[test]
-fn lost_output_is_seen() {
-    let mut world = World::sound();
+fn finds_lost_output() {
+    let mut world = TestEvidence::sound();
     world.output().numbers = vec![0, 2];
     world.assert_wrong("no gap is marked");
     world.output().numbers = vec![0, 1];
-    world.assert_wrong("2 of 3 lines are there");
+    world.assert_wrong("only 2 of 3 lines");
     world.output().gaps = vec![LossReason::DiskFull];
-    world.assert_wrong("a gap in its output that nothing made");
-    world.deeds.blows.disk = true;
+    world.assert_wrong("a gap in its output without a cause");
+    world.record.faults.disk = true;
     world.assert_sound();
     world.output().unreadable = Some("broken".into());
     world.assert_wrong("can't be read");
 }
 
 #[test]
-fn a_gap_that_is_not_marked_is_seen() {
-    let mut world = World::sound();
-    world.deeds.blows.keepers.insert(ID.into());
+fn finds_a_gap_that_is_not_marked() {
+    let mut world = TestEvidence::sound();
+    world.record.faults.keepers.insert(ID.into());
     world.sessions[0].reason = Some(Reason::KeeperDied);
     world.assert_wrong("the gap is not marked");
 }
 
 #[test]
-fn a_removal_that_was_cut_off_may_have_taken_all_the_output_and_not_some_of_it() {
-    let mut world = World::sound();
+fn an_interrupted_removal_may_delete_all_output_but_not_some_of_it() {
+    let mut world = TestEvidence::sound();
     world.output().numbers.pop();
-    world.asked().removal = true;
+    world.requested().removal = true;
     world.assert_wrong("lines are there");
     world.output().numbers.clear();
     world.assert_sound();
-    world.asked().removal = false;
+    world.requested().removal = false;
     world.assert_wrong("lines are there");
 }
 
 #[test]
-fn what_is_lost_without_need_is_seen() {
-    let mut world = World::sound();
+fn finds_a_session_that_is_lost_without_need() {
+    let mut world = TestEvidence::sound();
     world.sessions[0].phase = Phase::Lost;
-    world.assert_wrong("lost, and somebody could see it");
-    world.deeds.blows.keepers.insert(ID.into());
-    world.assert_wrong("lost, and somebody could see it");
-    world.deeds.blows.yard = 1;
+    world.assert_wrong("lost, although its processes could be found");
+    world.record.faults.keepers.insert(ID.into());
+    world.assert_wrong("lost, although its processes could be found");
+    world.record.faults.yard = 1;
     world.assert_sound();
     world.sessions[0].pen = Some("/sys/fs/cgroup/x".into());
-    world.assert_wrong("lost, and somebody could see it");
+    world.assert_wrong("lost, although its processes could be found");
 }
 
 #[test]
-fn an_answer_that_is_not_true_is_seen() {
-    let mut world = World::sound();
-    world.asked().codes.push(("wait", 7));
+fn finds_an_answer_that_is_not_true() {
+    let mut world = TestEvidence::sound();
+    world.requested().codes.push(("wait", 7));
     world.assert_sound();
-    world.asked().codes.push(("wait", 0));
-    world.assert_wrong("wait said 0");
-    let mut world = World::sound();
-    world.asked().denied = true;
-    world.assert_wrong("nothing was started, and it ran");
-    let mut world = World::sound();
-    world.asked().stopped = true;
+    world.requested().codes.push(("wait", 0));
+    world.assert_wrong("wait returned 0");
+    let mut world = TestEvidence::sound();
+    world.requested().denied = true;
+    world.assert_wrong("nothing was started, but it ran");
+    let mut world = TestEvidence::sound();
+    world.requested().stopped = true;
     world.assert_sound();
     world.sessions[0].phase = Phase::Running;
-    world.assert_wrong("said to be stopped, and is not");
+    world.assert_wrong("that it is stopped, but it is not");
 }
