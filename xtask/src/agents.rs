@@ -2,11 +2,11 @@
 //!
 //! Each CLI gets a folder of its own, `<workspace>/.agents/<name>-<version>/` (or below
 //! `$KENNEL_AGENTS_DIR`). An install happens in a sibling folder and is renamed into place only after
-//! the program has told its own version, so a folder of that name is always a working install: two
-//! runs at once, or a run that was killed half-way, leave nothing half-done behind that name.
+//! the program has printed its version, so a folder of that name is always a working install: two
+//! concurrent runs, or a run that was killed, leave no incomplete install under that name.
 //!
-//! A machine without npm or without a way to the registry is an ordinary outcome, not an error:
-//! [`install`] says loudly what is missing and why, and returns.
+//! A machine without npm or without access to the registry is an ordinary outcome, not an error:
+//! [`install`] prints what is missing and why, and returns.
 //!
 //! What npm has to do for each of them:
 //!
@@ -14,13 +14,13 @@
 //! |---|---|---|
 //! | claude | `bin/claude.exe`, a stub until the script has run | **needed**: puts the platform's binary over the stub |
 //! | codex | an optional dependency of its own, found by `bin/codex.js` | none |
-//! | gemini | modules for terminals and for the keychain | only dependencies have some (one wants a compiler); it runs a tool without them |
+//! | gemini | modules for terminals and for the keychain | only dependencies have some (one needs a compiler); it runs a tool without them |
 //! | opencode | `bin/opencode.exe`, a stub until the script has run | **needed**, as for claude |
 //!
 //! So optional dependencies are always in, install scripts are on for two packages and off for the
-//! others, whatever the user's own npm configuration says. npm 11.19 warns of scripts that have no
+//! others, whatever the user's npm configuration is. npm 11.19 warns of scripts that have no
 //! `allowScripts` entry in the `package.json` of the folder that is installed into, and documents
-//! that they are to be skipped: so there is one, which older versions read over.
+//! that it will skip them: so there is one, which older versions ignore.
 
 use std::fmt;
 use std::fs::{self, File};
@@ -37,10 +37,10 @@ use crate::cargo::workspace;
 /// How long one `npm install` may take. On disk they are 100 to 440 MB each.
 const NPM_LIMIT: Duration = Duration::from_secs(300);
 
-/// How long a freshly installed CLI may take to tell its version.
+/// How long a freshly installed CLI may take to print its version.
 const VERSION_LIMIT: Duration = Duration::from_secs(60);
 
-/// The file that says an install was finished.
+/// The file that marks an install as finished.
 const MARKER: &str = ".finished";
 
 /// A CLI that can be installed.
@@ -56,18 +56,18 @@ pub(crate) enum Agent {
     Opencode,
 }
 
-/// Which package, at which version, puts down which program.
-struct Pin {
+/// The package and version that provide a program.
+struct AgentPin {
     agent: Agent,
     /// The name of the program and of its cache folder.
     name: &'static str,
     package: &'static str,
     version: &'static str,
-    /// Whether the package is no use without its own install script.
+    /// Whether the package needs its own install script.
     script: bool,
 }
 
-impl Pin {
+impl AgentPin {
     /// The name of the folder in the cache.
     fn folder(&self) -> String {
         format!("{}-{}", self.name, self.version)
@@ -75,29 +75,29 @@ impl Pin {
 }
 
 /// The versions everything is tested against: the one place to change them.
-const PINS: [Pin; 4] = [
-    Pin {
+const PINS: [AgentPin; 4] = [
+    AgentPin {
         agent: Agent::Claude,
         name: "claude",
         package: "@anthropic-ai/claude-code",
         version: "2.1.197",
         script: true,
     },
-    Pin {
+    AgentPin {
         agent: Agent::Codex,
         name: "codex",
         package: "@openai/codex",
         version: "0.166.0",
         script: false,
     },
-    Pin {
+    AgentPin {
         agent: Agent::Gemini,
         name: "gemini",
         package: "@google/gemini-cli",
         version: "0.61.0",
         script: false,
     },
-    Pin {
+    AgentPin {
         agent: Agent::Opencode,
         name: "opencode",
         package: "opencode-ai",
@@ -116,7 +116,7 @@ impl Agent {
         self.pin().name
     }
 
-    fn pin(self) -> &'static Pin {
+    fn pin(self) -> &'static AgentPin {
         let pin = PINS.iter().find(|pin| pin.agent == self);
         pin.expect("every agent has a pin")
     }
@@ -135,64 +135,64 @@ impl std::str::FromStr for Agent {
         let pin = PINS.iter().find(|pin| pin.name == name);
         let known = || PINS.map(|pin| pin.name).join(", ");
         pin.map(|pin| pin.agent)
-            .with_context(|| format!("no agent is called {name:?}; there are {}", known()))
+            .with_context(|| format!("unknown agent {name:?}: expected one of {}", known()))
     }
 }
 
-/// What became of one agent.
+/// The result for one agent.
 #[derive(Clone, Debug)]
-pub(crate) struct Installed {
-    /// The agent in question.
+pub(crate) struct AgentInstall {
+    /// The agent.
     pub(crate) agent: Agent,
-    /// Whether it can be run, and if not, why.
-    pub(crate) outcome: Outcome,
+    /// Whether it can run, and if not, why.
+    pub(crate) outcome: InstallOutcome,
 }
 
 /// How an install ended.
 #[derive(Clone, Debug)]
-pub(crate) enum Outcome {
-    /// An earlier run had installed this program.
+pub(crate) enum InstallOutcome {
+    /// An earlier run has installed this program.
     AlreadyThere(PathBuf),
-    /// This run installed this program.
+    /// This run has installed this program.
     Fresh(PathBuf),
-    /// There is no program.
-    Unavailable(WhyNot),
+    /// The program is not available.
+    Unavailable(UnavailableReason),
 }
 
 /// Why an agent could not be installed.
 #[derive(Clone, Debug)]
-pub(crate) enum WhyNot {
-    /// There is no npm that can be started.
+pub(crate) enum UnavailableReason {
+    /// npm can't be started.
     NoNpm(String),
-    /// npm could not reach the registry; what it printed first.
+    /// npm could not reach the registry; the first line of its output.
     NoRegistry(String),
-    /// npm was still busy when its time was up.
+    /// npm did not end in time.
     TooSlow(Duration),
-    /// npm failed for another reason; what it printed first.
+    /// npm failed for another reason; the first line of its output.
     NpmFailed(String),
-    /// The program was installed but does not tell the version asked for.
+    /// The program was installed but does not print the expected version.
     DoesNotRun(String),
 }
 
-impl fmt::Display for WhyNot {
+impl fmt::Display for UnavailableReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            WhyNot::NoNpm(text) => write!(f, "npm cannot be started: {text}"),
-            WhyNot::NoRegistry(text) => write!(f, "npm cannot reach the registry: {text}"),
-            WhyNot::TooSlow(limit) => {
-                write!(f, "npm was not done after {} s and was ended", limit.as_secs())
+            UnavailableReason::NoNpm(text) => write!(f, "can't start npm: {text}"),
+            UnavailableReason::NoRegistry(text) => write!(f, "npm can't reach the registry: {text}"),
+            UnavailableReason::TooSlow(limit) => {
+                write!(f, "npm did not end within {} s and was killed", limit.as_secs())
             }
-            WhyNot::NpmFailed(text) => write!(f, "npm install failed: {text}"),
-            WhyNot::DoesNotRun(text) => write!(f, "installed, but it does not run: {text}"),
+            UnavailableReason::NpmFailed(text) => write!(f, "npm install failed: {text}"),
+            UnavailableReason::DoesNotRun(text) => write!(f, "installed, but it does not run: {text}"),
         }
     }
 }
 
-/// Installs each of `which` that is not there yet, and says on stderr how that went.
+/// Installs each of `which` that is missing, and prints the results to stderr.
 ///
 /// Only trouble with the cache folder itself is an error. Everything that npm, the registry or a
-/// package can do wrong is an [`Outcome::Unavailable`].
-pub(crate) fn install(which: &[Agent]) -> anyhow::Result<Vec<Installed>> {
+/// package can do wrong is an [`InstallOutcome::Unavailable`].
+pub(crate) fn install(which: &[Agent]) -> anyhow::Result<Vec<AgentInstall>> {
     let cache = cache_dir()?;
     fs::create_dir_all(&cache).with_context(|| format!("cannot create {}", cache.display()))?;
     sweep(&cache);
@@ -202,48 +202,48 @@ pub(crate) fn install(which: &[Agent]) -> anyhow::Result<Vec<Installed>> {
     for &agent in which {
         let outcome = install_one(agent, &cache, offline.as_ref())?;
         match &outcome {
-            Outcome::AlreadyThere(program) => {
+            InstallOutcome::AlreadyThere(program) => {
                 eprintln!("agents: {agent} is at {}", program.display());
             }
-            Outcome::Fresh(program) => {
+            InstallOutcome::Fresh(program) => {
                 eprintln!("agents: {agent} installed at {}", program.display());
             }
-            Outcome::Unavailable(why) => {
+            InstallOutcome::Unavailable(why) => {
                 eprintln!("agents: *** {agent} IS NOT AVAILABLE: {why} ***");
-                if matches!(why, WhyNot::NoNpm(_) | WhyNot::NoRegistry(_)) {
+                if matches!(why, UnavailableReason::NoNpm(_) | UnavailableReason::NoRegistry(_)) {
                     offline = Some(why.clone());
                 }
             }
         }
-        all.push(Installed { agent, outcome });
+        all.push(AgentInstall { agent, outcome });
     }
     Ok(all)
 }
 
-/// Whether an earlier run has installed this agent.
+/// Returns whether an earlier run has installed this agent.
 pub(crate) fn is_installed(agent: Agent) -> bool {
     cache_dir().is_ok_and(|cache| is_finished(&cache.join(agent.pin().folder())))
 }
 
-/// `$KENNEL_AGENTS_DIR`, or `.agents` in the workspace.
+/// Returns `$KENNEL_AGENTS_DIR`, or `.agents` in the workspace.
 pub(crate) fn cache_dir() -> anyhow::Result<PathBuf> {
     let dir = match std::env::var_os("KENNEL_AGENTS_DIR") {
         Some(dir) if !dir.is_empty() => PathBuf::from(dir),
         _ => workspace().join(".agents"),
     };
-    std::path::absolute(dir).context("there is no working folder")
+    std::path::absolute(dir).context("there is no working directory")
 }
 
-/// Installs `agent` unless it is there, or unless `offline` says that trying is a waste of time.
-fn install_one(agent: Agent, cache: &Path, offline: Option<&WhyNot>) -> anyhow::Result<Outcome> {
+/// Installs `agent` unless it is installed, or an earlier agent has shown that npm or the registry is not available.
+fn install_one(agent: Agent, cache: &Path, offline: Option<&UnavailableReason>) -> anyhow::Result<InstallOutcome> {
     let pin = agent.pin();
     let folder = pin.folder();
     let home = cache.join(&folder);
     if is_finished(&home) {
-        return Ok(Outcome::AlreadyThere(program_in(&home, pin)));
+        return Ok(InstallOutcome::AlreadyThere(program_in(&home, pin)));
     }
     if let Some(why) = offline {
-        return Ok(Outcome::Unavailable(why.clone()));
+        return Ok(InstallOutcome::Unavailable(why.clone()));
     }
 
     eprintln!("agents: installing {agent} from npm ...");
@@ -253,20 +253,20 @@ fn install_one(agent: Agent, cache: &Path, offline: Option<&WhyNot>) -> anyhow::
     let tried = npm_install(pin, &staging)?.and_then(|()| check(pin, &staging));
     if let Err(why) = tried {
         remove_all(&staging)?;
-        return Ok(Outcome::Unavailable(why));
+        return Ok(InstallOutcome::Unavailable(why));
     }
 
     fs::write(staging.join(MARKER), format!("{}@{}\n", pin.package, pin.version))
         .with_context(|| format!("cannot write in {}", staging.display()))?;
     put_in_place(&staging, &home)?;
-    Ok(Outcome::Fresh(program_in(&home, pin)))
+    Ok(InstallOutcome::Fresh(program_in(&home, pin)))
 }
 
 fn is_finished(home: &Path) -> bool {
     home.join(MARKER).is_file()
 }
 
-fn program_in(home: &Path, pin: &Pin) -> PathBuf {
+fn program_in(home: &Path, pin: &AgentPin) -> PathBuf {
     home.join("node_modules/.bin").join(pin.name)
 }
 
@@ -283,13 +283,13 @@ fn put_in_place(staging: &Path, home: &Path) -> anyhow::Result<()> {
     if is_finished(home) {
         return remove_all(staging);
     }
-    // Something unfinished has the name: nothing that this module would have left there.
+    // The folder exists but is not finished: something else has created it.
     remove_all(home)?;
     fs::rename(staging, home)
         .with_context(|| format!("cannot rename {} to {}", staging.display(), home.display()))
 }
 
-/// Removes the half-done installs of processes that are gone.
+/// Removes the incomplete installs of processes that have ended.
 fn sweep(cache: &Path) {
     let Ok(entries) = fs::read_dir(cache) else {
         return;
@@ -301,13 +301,13 @@ fn sweep(cache: &Path) {
         };
         let gone = pid.parse::<u32>().is_ok() && !Path::new("/proc").join(pid).exists();
         if gone && Path::new("/proc/self").exists() {
-            // A leftover that cannot be removed costs only space.
+            // A leftover that can't be removed only takes space.
             remove_all(&entry.path()).ok();
         }
     }
 }
 
-/// Removes a folder if it is there.
+/// Removes a folder, if it exists.
 fn remove_all(folder: &Path) -> anyhow::Result<()> {
     match fs::remove_dir_all(folder) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => {
@@ -318,7 +318,7 @@ fn remove_all(folder: &Path) -> anyhow::Result<()> {
 }
 
 /// Runs `npm install` of `pin` into `staging`.
-fn npm_install(pin: &Pin, staging: &Path) -> anyhow::Result<Result<(), WhyNot>> {
+fn npm_install(pin: &AgentPin, staging: &Path) -> anyhow::Result<Result<(), UnavailableReason>> {
     let log = staging.join("npm.log");
     let spec = format!("{}@{}", pin.package, pin.version);
     let project = format!(r#"{{"private":true,"allowScripts":{{"{spec}":{}}}}}"#, pin.script);
@@ -334,14 +334,14 @@ fn npm_install(pin: &Pin, staging: &Path) -> anyhow::Result<Result<(), WhyNot>> 
         .arg(format!("--ignore-scripts={}", !pin.script))
         // A pinned version that is in npm's own cache needs no registry.
         .arg("--prefer-offline")
-        // A registry that does not answer is found out in seconds.
+        // Fails within seconds if the registry does not answer.
         .args(["--fetch-retries=1", "--fetch-retry-mintimeout=1000"])
         .arg(&spec)
         .current_dir(staging);
     let status = match run(&mut npm, &log, NPM_LIMIT)? {
         Ended::Exited(status) => status,
-        Ended::NotStarted(error) => return Ok(Err(WhyNot::NoNpm(error.to_string()))),
-        Ended::TimedOut => return Ok(Err(WhyNot::TooSlow(NPM_LIMIT))),
+        Ended::NotStarted(error) => return Ok(Err(UnavailableReason::NoNpm(error.to_string()))),
+        Ended::TimedOut => return Ok(Err(UnavailableReason::TooSlow(NPM_LIMIT))),
     };
     if status.success() {
         return Ok(Ok(()));
@@ -357,21 +357,21 @@ fn npm_install(pin: &Pin, staging: &Path) -> anyhow::Result<Result<(), WhyNot>> 
         "EHOSTUNREACH",
         "ERR_SOCKET_TIMEOUT",
     ];
-    // npm tells the code and the reason first and then goes on.
+    // npm prints the code and the reason first.
     let errors = said.lines().filter(|line| line.starts_with("npm err"));
     let brief = errors.take(4).collect::<Vec<_>>().join(" | ");
     Ok(Err(if network.iter().any(|code| said.contains(code)) {
-        WhyNot::NoRegistry(brief)
+        UnavailableReason::NoRegistry(brief)
     } else {
-        WhyNot::NpmFailed(format!("{status}: {brief}"))
+        UnavailableReason::NpmFailed(format!("{status}: {brief}"))
     }))
 }
 
 /// Asks the installed program for its version: a stub without its native part fails here.
-fn check(pin: &Pin, staging: &Path) -> Result<(), WhyNot> {
+fn check(pin: &AgentPin, staging: &Path) -> Result<(), UnavailableReason> {
     let log = staging.join("version.log");
     let scratch = staging.join("version-home");
-    let failed = |text: String| Err(WhyNot::DoesNotRun(text));
+    let failed = |text: String| Err(UnavailableReason::DoesNotRun(text));
     if let Err(error) = fs::create_dir(&scratch) {
         return failed(error.to_string());
     }
@@ -398,14 +398,14 @@ fn check(pin: &Pin, staging: &Path) -> Result<(), WhyNot> {
     }
 }
 
-/// How a command came to its end.
+/// How a command ended.
 enum Ended {
     Exited(ExitStatus),
     NotStarted(io::Error),
     TimedOut,
 }
 
-/// Runs `command` in a process group of its own, both outputs into `log`, for at most `limit`.
+/// Runs `command` in its own process group, with both outputs in `log`, for at most `limit`.
 ///
 /// The output goes to a file and not through a pipe because a pipe stays open for as long as any
 /// grandchild has it.
@@ -432,10 +432,10 @@ fn run(command: &mut Command, log: &Path, limit: Duration) -> anyhow::Result<End
 
 /// Kills the group that `child` leads, install scripts included, then reaps `child`.
 ///
-/// The child has not been waited for, so its id cannot have passed to anyone else.
+/// The child is not reaped yet, so its pid can't belong to another process.
 fn end_group(child: &mut Child) -> io::Result<()> {
     let group = child.id().to_string();
-    // The shell's own `kill`: there may be no program of that name.
+    // The builtin `kill` of the shell: there may be no program of that name.
     Command::new("sh")
         .args(["-c", r#"kill -s KILL -- "-$1""#, "sh", &group])
         .stdin(Stdio::null())
@@ -446,11 +446,11 @@ fn end_group(child: &mut Child) -> io::Result<()> {
     child.wait().map(drop)
 }
 
-/// What a command has printed, as far as anyone needs to know.
+/// Returns the important part of a command's output.
 fn read(log: &Path) -> String {
     let mut bytes = Vec::new();
     if let Ok(file) = File::open(log) {
-        // What cannot be read is not worth failing for: this text only ever explains a failure.
+        // This text only explains another failure, so that an error here is ignored.
         file.take(1 << 20).read_to_end(&mut bytes).ok();
     }
     String::from_utf8_lossy(&bytes).trim().to_owned()

@@ -16,7 +16,7 @@ use std::process::ExitCode;
 
 use anyhow::{Context, ensure};
 
-use crate::agents::{Agent, Installed, Outcome};
+use crate::agents::{Agent, AgentInstall, InstallOutcome};
 use crate::cargo::{cargo, run, workspace};
 use crate::test::TestRequest;
 
@@ -129,13 +129,13 @@ fn parse_agents(names: &[&str]) -> anyhow::Result<Vec<Agent>> {
 /// Returns the programs of these agents, and installs those that are missing; fails if one is not available.
 fn programs_of(wanted: &[Agent]) -> anyhow::Result<Vec<(Agent, PathBuf)>> {
     let (mut programs, mut missing) = (Vec::new(), Vec::new());
-    for Installed { agent, outcome } in agents::install(wanted)? {
+    for AgentInstall { agent, outcome } in agents::install(wanted)? {
         match outcome {
-            Outcome::AlreadyThere(program) | Outcome::Fresh(program) => {
+            InstallOutcome::AlreadyThere(program) | InstallOutcome::Fresh(program) => {
                 programs.push((agent, program));
             }
             // The reason has been printed already.
-            Outcome::Unavailable(_) => missing.push(agent.name()),
+            InstallOutcome::Unavailable(_) => missing.push(agent.name()),
         }
     }
     ensure!(missing.is_empty(), "not available: {}", missing.join(", "));

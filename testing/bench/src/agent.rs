@@ -1,4 +1,4 @@
-//! The fake agent: where it is, and having one up in a pen.
+//! Launches the fake agent in a pen.
 
 use std::io::Read as _;
 use std::path::PathBuf;
@@ -7,10 +7,10 @@ use std::time::{Duration, Instant};
 use anyhow::{Context as _, Result, ensure};
 use kennel_pen::{Command, EndOutcome, Pen, StdStream, StdStreams};
 
-/// How long a tree may take to come up.
+/// How long a tree may take to start.
 const COMING_UP: Duration = Duration::from_secs(60);
 
-/// Beside this program, where cargo puts both.
+/// Returns the path of the fake agent: beside this program, where cargo puts both.
 pub(crate) fn path() -> Result<PathBuf> {
     let me = std::env::current_exe().context("finding my own program")?;
     let path = me.with_file_name("fake-agent");
@@ -22,12 +22,12 @@ pub(crate) fn path() -> Result<PathBuf> {
     Ok(path)
 }
 
-/// Launches it, and waits until it says that its tree is up.
+/// Launches the fake agent, and waits until its tree is complete.
 pub(crate) fn launch(pen: &mut Pen, behaviour: &[&str]) -> Result<()> {
     launch_other(pen, path()?, behaviour)
 }
 
-/// Launches a program with an empty environment, and waits until it says `ready`.
+/// Launches a program with an empty environment, and waits until it prints `ready`.
 pub(crate) fn launch_other(pen: &mut Pen, program: PathBuf, args: &[&str]) -> Result<()> {
     let mut command = Command::new(program);
     command.args(args.iter().copied());
@@ -46,7 +46,7 @@ pub(crate) fn launch_other(pen: &mut Pen, program: PathBuf, args: &[&str]) -> Re
     Ok(())
 }
 
-/// Makes sure that nobody is left, and removes the pen.
+/// Ends everything in the pen, and removes it.
 pub(crate) fn clean_up(mut pen: Pen) -> Result<()> {
     let end = pen.end(Instant::now() + Duration::from_secs(120))?;
     ensure!(end == EndOutcome::Empty, "still alive: {end:?}");

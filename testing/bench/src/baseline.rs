@@ -1,26 +1,26 @@
-//! What a process that has launched thousands of times has more than before: nothing, it should be.
+//! Compares the resources of a process before and after thousands of launches: they should not grow.
 
 use std::fs;
 
 use anyhow::{Context as _, Result};
 use kennel_pen::{HomeId, HostSupport, PenKind};
 
-use crate::job::Job;
+use crate::job::WorkerJob;
 use crate::launch::with_kennel;
-use crate::pen::Run;
+use crate::pen::PenBench;
 use crate::target::Target;
 use crate::worker::{Contender, Rounds, interleave};
 use crate::{machine, sweep};
 
-/// Launches before the first look: until then caches fill up.
+/// Launches before the first snapshot, to fill caches.
 const WARM_UP: usize = 500;
-/// What the anonymous memory may grow by and still be flat: one step by which the allocator extends its
-/// heap, so thirteen bytes lost in each of 10,000 launches would show. (The rest of the resident memory
-/// is the program's file, of which the kernel maps pages whenever a path is taken for the first time.)
+/// How much the anonymous memory may grow and still count as flat: one step by which the allocator extends its
+/// heap, so that a leak of thirteen bytes in each of 10,000 launches shows. (The rest of the resident memory
+/// is the program's file, which the kernel maps page by page when code runs for the first time.)
 const SLACK_KILOBYTES: u64 = 128;
 
-/// Section D.
-pub(crate) fn section(run: &mut Run) -> Result<()> {
+/// PenSection D.
+pub(crate) fn section(run: &mut PenBench) -> Result<()> {
     let launches = if run.quick { "1000" } else { "10000" };
     println!("D. before and after {launches} launches of /bin/true in one process");
     println!(
@@ -32,7 +32,7 @@ pub(crate) fn section(run: &mut Run) -> Result<()> {
         let rounds = Rounds { warm_up: 0, turns: 1, batch: 1 };
         let measured = interleave(&run.home, &[contender], rounds)?;
         let values = measured[0].figures.iter().map(|samples| samples.median());
-        let (before, after) = Snapshot::pair(&values.collect::<Vec<_>>())?;
+        let (before, after) = ProcessSnapshot::pair(&values.collect::<Vec<_>>())?;
         println!("  {:<14}{}", format!("{pen} pen"), before.against(&after));
         let flat = before.is_flat(&after);
         run.targets.push(Target::holds(
@@ -45,8 +45,8 @@ pub(crate) fn section(run: &mut Run) -> Result<()> {
     Ok(())
 }
 
-/// What is counted.
-struct Snapshot {
+/// The counted resources.
+struct ProcessSnapshot {
     descriptors: u64,
     resident: u64,
     anonymous: u64,
@@ -54,7 +54,7 @@ struct Snapshot {
     children: u64,
 }
 
-impl Snapshot {
+impl ProcessSnapshot {
     fn take(home: &HomeId) -> Result<Self> {
         Ok(Self {
             descriptors: fs::read_dir("/proc/self/fd")?.count() as u64,
@@ -79,7 +79,7 @@ impl Snapshot {
     fn pair(values: &[u64]) -> Result<(Self, Self)> {
         let (before, after) = values.split_at(values.len() / 2);
         let pair = Self::from_values(before).zip(Self::from_values(after));
-        pair.context("a worker gave other figures")
+        pair.context("a worker returned unexpected figures")
     }
 
     fn is_flat(&self, after: &Self) -> bool {
@@ -94,7 +94,7 @@ impl Snapshot {
     }
 }
 
-/// From the precise count: the quick ones lag behind by up to some hundred kilobytes.
+/// Reads the precise count: the fast ones lag behind by up to some hundred kilobytes.
 fn kilobytes(field: &str) -> Result<u64> {
     let text = fs::read_to_string("/proc/self/smaps_rollup")?;
     let line = text.lines().find_map(|line| line.strip_prefix(field));
@@ -104,18 +104,18 @@ fn kilobytes(field: &str) -> Result<u64> {
         .with_context(|| format!("no {field} in smaps_rollup"))
 }
 
-/// The figures are two snapshots, one value after the other.
-pub(crate) fn job(home: &HomeId, kind: PenKind, launches: usize) -> Result<Job> {
-    let (ground, home) = (HostSupport::survey(home), home.clone());
+/// Returns the job; its figures are the values of two snapshots.
+pub(crate) fn job(home: &HomeId, kind: PenKind, launches: usize) -> Result<WorkerJob> {
+    let (support, home) = (HostSupport::survey(home), home.clone());
     Ok(Box::new(move || {
         let launch = |times: usize| -> Result<()> {
-            (0..times).try_for_each(|_| with_kennel(&ground, &home, kind))
+            (0..times).try_for_each(|_| with_kennel(&support, &home, kind))
         };
         launch(WARM_UP)?;
-        Snapshot::take(&home)?; // the look itself takes memory the first time
-        let before = Snapshot::take(&home)?;
+        ProcessSnapshot::take(&home)?; // the first snapshot itself allocates memory
+        let before = ProcessSnapshot::take(&home)?;
         launch(launches)?;
-        let after = Snapshot::take(&home)?;
+        let after = ProcessSnapshot::take(&home)?;
         Ok([before.values(), after.values()].concat())
     }))
 }

@@ -1,23 +1,23 @@
-//! Launching from a caller with much memory: a fork copies its page tables, a clone that shares
+//! Launches from a caller with much memory: a fork copies its page tables, a clone that shares
 //! memory does not.
 
 use std::hint::black_box;
 
 use anyhow::Result;
 
-use crate::job::Job;
+use crate::job::WorkerJob;
 use crate::launch::{print_measured, time_of, title};
-use crate::pen::Run;
+use crate::pen::PenBench;
 use crate::target::Target;
 use crate::worker::{Contender, Rounds, interleave};
 
-/// How much the caller has resident.
+/// The resident memory of the caller.
 const MEGABYTES: &str = "500";
 
 const CONTENDERS: &[&str] = &["kennel-cgroup", "kennel-subtree", "posix-spawn", "std", "fork"];
 
 /// The second half of section A.
-pub(crate) fn section(run: &mut Run) -> Result<()> {
+pub(crate) fn section(run: &mut PenBench) -> Result<()> {
     let turns = if run.quick { 50 } else { 200 };
     let rounds = Rounds { warm_up: 20, turns, batch: 10 };
     let contenders: Vec<Contender> = CONTENDERS
@@ -44,9 +44,9 @@ fn name(word: &str) -> &str {
     }
 }
 
-/// The same job from a process with so much memory in use.
-pub(crate) fn job(megabytes: usize, mut job: Job) -> Result<Job> {
-    // A value other than zero, so that every page is written and is one of its own.
+/// Runs a launch job in a process with that much memory.
+pub(crate) fn job(megabytes: usize, mut job: WorkerJob) -> Result<WorkerJob> {
+    // Not zero, so that every page is written and private.
     let memory = vec![1_u8; megabytes << 20];
     Ok(Box::new(move || {
         black_box(&memory);

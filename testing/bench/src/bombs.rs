@@ -1,4 +1,4 @@
-//! Ending fork bombs: up to so many processes, each of which replaces any that dies.
+//! Ends fork bombs, in which every process replaces any that dies.
 
 use std::time::{Duration, Instant};
 
@@ -6,20 +6,20 @@ use anyhow::Result;
 use kennel_pen::{EndOutcome, HomeId, HostSupport, Pen, PenKind, PenName};
 
 use crate::agent;
-use crate::job::{Job, timed};
+use crate::job::{WorkerJob, timed};
 use crate::launch::print_measured;
-use crate::pen::Run;
+use crate::pen::PenBench;
 use crate::stats::nanoseconds;
 use crate::target::Target;
 use crate::worker::{Contender, Measured, Rounds, interleave};
 
-/// How long an ending may take before it counts as failed.
+/// How long the end may take before it counts as failed.
 const DEADLINE: Duration = Duration::from_secs(60);
-/// How long a bomb is left to itself once it has reached its size.
+/// How long a bomb runs at its full size.
 const SETTLING: Duration = Duration::from_millis(20);
 
-/// Section E.
-pub(crate) fn section(run: &mut Run) -> Result<()> {
+/// PenSection E.
+pub(crate) fn section(run: &mut PenBench) -> Result<()> {
     agent::path()?;
     let mut contenders = Vec::new();
     for processes in ["50", "200"] {
@@ -42,11 +42,11 @@ pub(crate) fn section(run: &mut Run) -> Result<()> {
     Ok(())
 }
 
-/// Two figures: the time, and whether the pen was seen empty.
-pub(crate) fn job(home: &HomeId, processes: &str, kind: PenKind) -> Result<Job> {
-    let (ground, home, processes) = (HostSupport::survey(home), home.clone(), processes.to_owned());
+/// Returns the job; its figures are the time, and whether the pen was empty.
+pub(crate) fn job(home: &HomeId, processes: &str, kind: PenKind) -> Result<WorkerJob> {
+    let (support, home, processes) = (HostSupport::survey(home), home.clone(), processes.to_owned());
     Ok(Box::new(move || {
-        let mut pen = Pen::create(&ground, PenName::random(home.clone())?, kind)?;
+        let mut pen = Pen::create(&support, PenName::random(home.clone())?, kind)?;
         agent::launch(&mut pen, &["bomb", &processes, "60"])?;
         std::thread::sleep(SETTLING);
         let (time, end) = timed(|| Ok(pen.end(Instant::now() + DEADLINE)?))?;

@@ -1,8 +1,8 @@
-//! A chain of processes, each the child of the former and in a session of its own.
+//! A chain of processes, each the child of the previous one and in its own session.
 //!
-//! The fake agent has such a chain too, but by forks alone: the kernel then links the memory of each
-//! process to that of all its ancestors, so a thousand take fifteen seconds to make and more than one
-//! to end, whoever ends them. Here each link is an exec anew, as it is in real trees.
+//! The fake agent has such a chain too, but without exec: the kernel then links the memory of each
+//! process to that of all its ancestors, so that a thousand take fifteen seconds to create and more than one
+//! to end. Here each process execs, as in real trees.
 
 use std::io::Write as _;
 use std::process::{Command, ExitCode};
@@ -10,13 +10,13 @@ use std::time::Duration;
 
 use anyhow::{Context as _, Result};
 
-/// The hidden first argument of a link; the number of links below it follows.
+/// The hidden first argument of a process in the chain; the number of processes below it follows.
 pub(crate) const ARGUMENT: &str = "__chain";
 
-/// No link lives longer, whoever forgets to end it.
+/// The maximum lifetime of a process, in case it is never ended.
 const LONGEST: Duration = Duration::from_secs(300);
 
-/// The life of a link. The last says `ready`; one that fails says so in its place.
+/// Runs a process of the chain. The last one prints `ready`, or an error if one fails.
 pub(crate) fn link(words: &[String]) -> ExitCode {
     if let Err(error) = go_on(words) {
         eprintln!("kennel-bench: a link of the chain: {error:#}");
@@ -29,12 +29,12 @@ pub(crate) fn link(words: &[String]) -> ExitCode {
 
 fn go_on(words: &[String]) -> Result<()> {
     let below: usize = words.first().context("no number of links")?.parse()?;
-    // The first is a session's leader already, and is refused.
+    // Fails in the first process, which leads a session already.
     rustix::process::setsid().ok();
     if below == 0 {
         return say("ready\n");
     }
-    // Never waited for: it is ended with all the others.
+    // Not waited for: it is ended with all others.
     Command::new(std::env::current_exe()?)
         .arg(ARGUMENT)
         .arg((below - 1).to_string())

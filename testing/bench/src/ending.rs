@@ -1,7 +1,7 @@
-//! Ending a tree of a thousand processes, each in a session of its own, and seeing that it is empty.
+//! Ends a tree of a thousand processes, each in its own session, and waits until the pen is empty.
 //!
-//! The floor is made in a pen as well, so that everything but the ending is the same, and ended by
-//! hand: one write to `cgroup.kill`, then waiting for `populated 0`.
+//! The floor uses a pen too, so that everything but the end is the same, and ends it by
+//! hand: one write to `cgroup.kill`, then it waits for `populated 0`.
 
 use std::fs::{File, OpenOptions};
 use std::io::Write as _;
@@ -14,22 +14,22 @@ use rustix::event::{PollFd, PollFlags};
 use rustix::io::Errno;
 use rustix::process::{WaitId, WaitIdOptions, waitid};
 
-use crate::job::{Job, kind, timed};
-use crate::pen::Run;
+use crate::job::{WorkerJob, kind, timed};
+use crate::pen::PenBench;
 use crate::stats::{Row, nanoseconds, print_table};
 use crate::target::Target;
 use crate::worker::{Contender, Rounds, interleave};
 use crate::{agent, chain};
 
-/// How many processes besides the agent.
+/// The number of processes besides the agent.
 const PROCESSES: &str = "1000";
-/// How long an ending may take before it counts as failed.
+/// How long the end may take before it counts as failed.
 const LONG: Duration = Duration::from_secs(60);
-/// How long a tree is left alone once it is up, so that all of it sleeps.
+/// How long to wait once a tree is complete, so that all of its processes sleep.
 const SETTLING: Duration = Duration::from_millis(20);
 
-/// Section B.
-pub(crate) fn section(run: &mut Run) -> Result<()> {
+/// PenSection B.
+pub(crate) fn section(run: &mut PenBench) -> Result<()> {
     agent::path()?;
     let turns = if run.quick { 9 } else { 41 };
     for (shape, subtree_limit) in [("wide", 1.5), ("deep", 2.0)] {
@@ -39,7 +39,7 @@ pub(crate) fn section(run: &mut Run) -> Result<()> {
     Ok(())
 }
 
-fn shape_section(run: &mut Run, shape: &str, subtree_limit: f64, turns: usize) -> Result<()> {
+fn shape_section(run: &mut PenBench, shape: &str, subtree_limit: f64, turns: usize) -> Result<()> {
     let contender = |way: &'static str| Contender::new(way, &["end", shape, way]);
     let contenders = ["cgroup", "subtree", "floor"].map(contender);
     let measured = interleave(&run.home, &contenders, Rounds { warm_up: 1, turns, batch: 1 })?;
@@ -66,9 +66,9 @@ fn shape_section(run: &mut Run, shape: &str, subtree_limit: f64, turns: usize) -
     Ok(())
 }
 
-/// The job of one way to end one shape of tree.
-pub(crate) fn job(home: &HomeId, shape: &str, way: &str) -> Result<Job> {
-    let shape = Shape::parse(shape)?;
+/// Returns the job that ends one shape of tree in one way.
+pub(crate) fn job(home: &HomeId, shape: &str, way: &str) -> Result<WorkerJob> {
+    let shape = TreeShape::parse(shape)?;
     let by_hand = way == "floor";
     let kind = kind(if by_hand { "cgroup" } else { way })?;
     let (ground, home) = (HostSupport::survey(home), home.clone());
@@ -82,16 +82,16 @@ pub(crate) fn job(home: &HomeId, shape: &str, way: &str) -> Result<Job> {
     }))
 }
 
-/// Who descends from whom.
+/// The shape of a tree.
 #[derive(Clone, Copy)]
-enum Shape {
+enum TreeShape {
     /// All are children of the agent.
     Wide,
-    /// Each is the child of the former.
+    /// Each is the child of the previous one.
     Deep,
 }
 
-impl Shape {
+impl TreeShape {
     fn parse(word: &str) -> Result<Self> {
         Ok(match word {
             "wide" => Self::Wide,
@@ -100,7 +100,7 @@ impl Shape {
         })
     }
 
-    /// Has the whole tree in the pen.
+    /// Starts the whole tree in the pen.
     fn bring_up(self, pen: &mut Pen) -> Result<()> {
         match self {
             Self::Wide => agent::launch(pen, &["setsid", PROCESSES]),
@@ -118,7 +118,7 @@ fn end(pen: &mut Pen) -> Result<Vec<u64>> {
     Ok(vec![nanoseconds(time)])
 }
 
-/// Two times: until `populated 0`, and until all are reaped as well.
+/// Returns two times: until `populated 0`, and until all are reaped too.
 fn end_by_hand(pen: &Pen) -> Result<Vec<u64>> {
     let folder = pen.cgroup_path().context("it is a cgroup pen")?;
     let mut kill = OpenOptions::new().write(true).open(folder.join("cgroup.kill"))?;

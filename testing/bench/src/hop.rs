@@ -1,5 +1,5 @@
-//! Ending a process that keeps forking and exiting, many times: its pid is gone before anybody who
-//! has read it can act on it, and `cgroup.kill` has been seen to miss one.
+//! Ends a process that keeps forking and exiting: its pid is gone before a reader of the pid can use it, and
+//! `cgroup.kill` has been observed to miss one.
 
 use std::time::{Duration, Instant};
 
@@ -7,17 +7,17 @@ use anyhow::Result;
 use kennel_pen::{EndOutcome, HomeId, HostSupport, Pen, PenKind, PenName};
 
 use crate::agent;
-use crate::job::{Job, timed};
-use crate::pen::Run;
+use crate::job::{WorkerJob, timed};
+use crate::pen::PenBench;
 use crate::stats::{Row, nanoseconds, print_table};
 use crate::target::Target;
 use crate::worker::{Contender, Rounds, interleave};
 
-/// How long an ending may take before it counts as failed.
+/// How long the end may take before it counts as failed.
 const DEADLINE: Duration = Duration::from_secs(10);
 
-/// Section C.
-pub(crate) fn section(run: &mut Run) -> Result<()> {
+/// PenSection C.
+pub(crate) fn section(run: &mut PenBench) -> Result<()> {
     agent::path()?;
     let turns = if run.quick { 5 } else { 100 };
     let rounds = Rounds { warm_up: 20, turns, batch: 100 };
@@ -41,22 +41,22 @@ pub(crate) fn section(run: &mut Run) -> Result<()> {
     Ok(())
 }
 
-/// Three figures: the time, whether it was seen empty, and how long it took to have it there.
-pub(crate) fn job(home: &HomeId) -> Result<Job> {
-    let (ground, home) = (HostSupport::survey(home), home.clone());
+/// Returns the job; its figures are the time, whether the pen was empty, and the time of the launch.
+pub(crate) fn job(home: &HomeId) -> Result<WorkerJob> {
+    let (support, home) = (HostSupport::survey(home), home.clone());
     let mut round = 0;
     Ok(Box::new(move || {
         let (up, mut pen) = timed(|| {
             let name = PenName::random(home.clone())?;
-            let mut pen = Pen::create(&ground, name, PenKind::Cgroup)?;
+            let mut pen = Pen::create(&support, name, PenKind::Cgroup)?;
             agent::launch(&mut pen, &["hop", "300"])?;
             Ok(pen)
         })?;
-        // At another point of its life each time.
+        // At a different point of its cycle each time.
         round = (round + 1) % 32;
         std::thread::sleep(Duration::from_micros(25) * round);
         let (time, end) = timed(|| Ok(pen.end(Instant::now() + DEADLINE)?))?;
-        agent::clean_up(pen)?; // its folder can be removed only if nobody is in it
+        agent::clean_up(pen)?; // its cgroup can be removed only if it is empty
         let empty = u64::from(end == EndOutcome::Empty);
         Ok(vec![nanoseconds(time), empty, nanoseconds(up)])
     }))

@@ -1,4 +1,4 @@
-//! What a worker does in each round, by the words on its command line.
+//! The jobs of workers, selected by the command line.
 
 use std::time::{Duration, Instant};
 
@@ -8,10 +8,10 @@ use kennel_pen::{HomeId, PenKind};
 use crate::{baseline, big_caller, bombs, ending, hop, launch};
 
 /// One round; returns its figures.
-pub(crate) type Job = Box<dyn FnMut() -> Result<Vec<u64>>>;
+pub(crate) type WorkerJob = Box<dyn FnMut() -> Result<Vec<u64>>>;
 
-/// Understands the words.
-pub(crate) fn build(home: &HomeId, words: &[String]) -> Result<Job> {
+/// Parses the command line of a worker.
+pub(crate) fn build(home: &HomeId, words: &[String]) -> Result<WorkerJob> {
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
     match words[..] {
         ["launch", contender] => launch::job(home, contender),
@@ -26,14 +26,14 @@ pub(crate) fn build(home: &HomeId, words: &[String]) -> Result<Job> {
     }
 }
 
-/// The kind of pen that a word means.
+/// Parses the kind of a pen.
 pub(crate) fn kind(word: &str) -> Result<PenKind> {
     let kinds = [("cgroup", PenKind::Cgroup), ("subtree", PenKind::Subtree)];
     let found = kinds.into_iter().find(|(name, _)| *name == word);
-    found.map(|(_, kind)| kind).with_context(|| format!("no such kind of pen: {word}"))
+    found.map(|(_, kind)| kind).with_context(|| format!("unknown kind of pen: {word}"))
 }
 
-/// How long it takes.
+/// Measures how long it takes.
 pub(crate) fn timed<T>(work: impl FnOnce() -> Result<T>) -> Result<(Duration, T)> {
     let start = Instant::now();
     let result = work()?;

@@ -1,6 +1,6 @@
-//! Launching: start `/bin/true`, see it end, reap it, remove what held it.
+//! Launches `/bin/true`, reaps it, and removes its pen.
 //!
-//! All contenders give it their own three streams and an empty environment.
+//! All contenders pass on their standard streams and an empty environment.
 
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -14,18 +14,18 @@ use rustix::fd::{AsFd as _, OwnedFd};
 use rustix::fs::{AtFlags, Mode, OFlags};
 use rustix::process::{Pid, WaitId, WaitIdOptions, WaitOptions, waitid, waitpid};
 
-use crate::job::{Job, timed};
-use crate::pen::Run;
+use crate::job::{WorkerJob, timed};
+use crate::pen::PenBench;
 use crate::stats::{Row, Samples, nanoseconds, print_table};
 use crate::target::Target;
 use crate::worker::{Contender, Measured, Rounds, interleave};
 use crate::{raw, sweep};
 
 const TRUE: &str = "/bin/true";
-/// Nothing here takes longer unless something is wrong.
+/// A step that takes longer has failed.
 const LONG: Duration = Duration::from_secs(10);
 
-/// The words of the jobs, and what the tables call them.
+/// The jobs, with their names in the tables.
 const CONTENDERS: &[(&str, &str)] = &[
     ("kennel-cgroup", "kennel, cgroup pen"),
     ("kennel-subtree", "kennel, subtree pen"),
@@ -38,14 +38,14 @@ const CONTENDERS: &[(&str, &str)] = &[
     ("processkit", "processkit, its default"),
 ];
 
-/// The name of a contender in the tables.
+/// Returns the name of a contender in the tables.
 pub(crate) fn title(word: &str) -> &str {
     let known = CONTENDERS.iter().find(|(other, _)| *other == word);
     known.map_or(word, |(_, title)| title)
 }
 
-/// Section A.
-pub(crate) fn section(run: &mut Run) -> Result<()> {
+/// PenSection A.
+pub(crate) fn section(run: &mut PenBench) -> Result<()> {
     let turns = if run.quick { 50 } else { 400 };
     let rounds = Rounds { warm_up: 100, turns, batch: 10 };
     let contenders: Vec<Contender> =
@@ -63,7 +63,7 @@ pub(crate) fn section(run: &mut Run) -> Result<()> {
     Ok(())
 }
 
-/// The times of the contender with this title.
+/// Returns the times of a contender.
 pub(crate) fn time_of<'a>(measured: &'a [Measured], title: &str) -> Result<&'a Samples> {
     let found = measured.iter().find(|measured| measured.name == title);
     found.map(Measured::time).with_context(|| format!("{title} was not measured"))
@@ -81,8 +81,8 @@ pub(crate) fn print_measured(measured: &[Measured], references: &[(&str, &Sample
     println!();
 }
 
-/// The job of one contender.
-pub(crate) fn job(home: &HomeId, contender: &str) -> Result<Job> {
+/// Returns the job of a contender.
+pub(crate) fn job(home: &HomeId, contender: &str) -> Result<WorkerJob> {
     let home = home.clone();
     Ok(match contender {
         "kennel-cgroup" => kennel(home, PenKind::Cgroup),
@@ -104,24 +104,24 @@ pub(crate) fn job(home: &HomeId, contender: &str) -> Result<Job> {
             let runtime = runtime()?;
             repeat(move || runtime.block_on(with_processkit()))
         }
-        _ => bail!("no such contender: {contender}"),
+        _ => bail!("unknown contender: {contender}"),
     })
 }
 
-/// A job whose one figure is the time that `work` takes.
-fn repeat(mut work: impl FnMut() -> Result<()> + 'static) -> Job {
+/// Returns a job whose figure is the time that `work` takes.
+fn repeat(mut work: impl FnMut() -> Result<()> + 'static) -> WorkerJob {
     Box::new(move || Ok(vec![nanoseconds(timed(&mut work)?.0)]))
 }
 
-fn kennel(home: HomeId, kind: PenKind) -> Job {
-    let ground = HostSupport::survey(&home);
-    repeat(move || with_kennel(&ground, &home, kind))
+fn kennel(home: HomeId, kind: PenKind) -> WorkerJob {
+    let support = HostSupport::survey(&home);
+    repeat(move || with_kennel(&support, &home, kind))
 }
 
-/// Pen, launch, reap, remove.
-pub(crate) fn with_kennel(ground: &HostSupport, home: &HomeId, kind: PenKind) -> Result<()> {
+/// Creates a pen, launches, reaps, and removes the pen.
+pub(crate) fn with_kennel(support: &HostSupport, home: &HomeId, kind: PenKind) -> Result<()> {
     let deadline = Instant::now() + LONG;
-    let mut pen = Pen::create(ground, PenName::random(home.clone())?, kind)?;
+    let mut pen = Pen::create(support, PenName::random(home.clone())?, kind)?;
     let mut command = Command::new(TRUE);
     command.streams(StdStreams::Each {
         stdin: StdStream::Inherit,
@@ -135,10 +135,10 @@ pub(crate) fn with_kennel(ground: &HostSupport, home: &HomeId, kind: PenKind) ->
     Ok(())
 }
 
-/// The calls that no cgroup pen can do without.
-fn floor() -> Result<Job> {
-    let ground = HostSupport::look();
-    let base = match ground.cgroup() {
+/// The system calls that every cgroup pen needs.
+fn floor() -> Result<WorkerJob> {
+    let support = HostSupport::look();
+    let base = match support.cgroup() {
         Ok(base) => open_folder(base.path())?,
         Err(why) => bail!("no cgroup: {why}"),
     };

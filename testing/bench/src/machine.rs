@@ -1,4 +1,4 @@
-//! What the figures were measured on.
+//! Describes the machine on which the figures were measured.
 
 use std::fs;
 
@@ -12,7 +12,7 @@ pub(crate) fn print_facts(quick: bool) {
     let release = uname.release().to_string_lossy().into_owned();
     let cores = std::thread::available_parallelism().map_or(0, usize::from);
     let profile =
-        if cfg!(debug_assertions) { "debug (figures are worth nothing)" } else { "release" };
+        if cfg!(debug_assertions) { "debug (figures are meaningless)" } else { "release" };
     let line = |name: &str, value: &str| println!("  {name:<18}{value}");
     println!("machine");
     line("kernel", &release);
@@ -49,7 +49,7 @@ fn first_line(path: &str) -> String {
     text.lines().next().unwrap_or("unknown").to_owned()
 }
 
-/// The children of this process, zombies included.
+/// Returns the children of this process, zombies included.
 pub(crate) fn children() -> Result<Vec<Pid>> {
     let mut children = Vec::new();
     for thread in fs::read_dir("/proc/self/task")? {

@@ -1,11 +1,10 @@
 //! Benchmarks of Kennel: `kennel-bench pen|session|ask|api [--quick] [SECTION...]`.
 //!
-//! Every figure is a median with its ratio to a peer or to a raw floor that was measured in the same
-//! run. They take turns in an order that changes, so that noise hits all alike. For pens each contender
-//! has a process of its own ([`worker`]), since a pen owns all children of the process it is in.
+//! Every figure is a median with its ratio to a peer or to a raw floor, measured in the same run. They take turns in
+//! a changing order, so that noise affects all alike. For pens each contender has its own process ([`worker`]), since
+//! a pen owns all children of its process.
 //!
-//! A target that is not met is a finding and no failure: the exit code is 0 unless the benchmark
-//! itself could not be done.
+//! A target that is not met is not a failure: the exit code is 0 unless the benchmark itself fails.
 
 mod agent;
 mod baseline;
@@ -27,7 +26,7 @@ mod worker;
 
 use std::process::ExitCode;
 
-use session::Bench;
+use session::BenchKind;
 
 const USAGE: &str = "usage: kennel-bench pen [--quick] [SECTION...]
        kennel-bench session [--quick] [--peers] [--dir DIR] [SECTION...]
@@ -46,44 +45,44 @@ sections of session:
   serial    a durable session of /bin/true, one after another; against a bare spawn and tmux
   parallel  the same, 8 at once
   rest      a keeper at rest, and 1,000 idle sessions
-  adoption  the daemon is killed with 1,000 live sessions
+  adoption  kill the daemon with 1,000 live sessions
   output    output through a session, against tee
-  echo      how a flooding session slows another's echo
-  sweep     what 10,000 sessions leave behind
+  echo      how much a flooding session slows another's echo
+  sweep     resources before and after 10,000 sessions
 
 sections of ask:
-  first-call  to the first API call of Claude Code, by hand and by `kennel ask`; memory
-  parse       100 MB of an agent's output
-  many        50 members asked at once
+  first-call  time to the first API call of Claude Code, directly and through `kennel ask`; memory
+  parse       parse 100 MB of an agent's output
+  many        prompt 50 members at once
 
 sections of api:
-  events    one event to 1,000 who follow the log
-  idle      200 who follow a session that prints nothing
+  events    one event to 1,000 clients that follow the log
+  idle      200 clients that follow a session without output
   list      the list of 1,000 sessions, against supervisord's
-  create    a session over TCP, against one over the socket
-  terminal  a key's way through a WebSocket, against a terminal of our own
+  create    start a session over TCP, against one over the socket
+  terminal  echo of a key through a WebSocket, against a local terminal
 
   --quick   fewer rounds and smaller numbers
   --peers   install supervisord, pm2 and conmon beside this program, and measure them too
-  --dir     where the homes go [default: beside this program]: it must be on a disk
+  --dir     the folder of the homes [default: beside this program]; it must be on a disk
 
-The programs must lie beside this one:
+The programs must be beside this one:
 cargo build --profile dist -p kennel -p fake-agent -p kennel-bench";
 
 fn main() -> ExitCode {
     let words: Vec<String> = std::env::args().skip(1).collect();
     let result = match words.split_first() {
-        Some((first, rest)) if first == "pen" => match pen::Choice::parse(rest) {
+        Some((first, rest)) if first == "pen" => match pen::PenBenchOptions::parse(rest) {
             Some(choice) => pen::run(&choice),
             None => return usage(),
         },
         Some((first, rest)) if ["session", "ask", "api"].contains(&first.as_str()) => {
             let bench = match first.as_str() {
-                "ask" => Bench::Ask,
-                "api" => Bench::Api,
-                _ => Bench::Session,
+                "ask" => BenchKind::Ask,
+                "api" => BenchKind::Api,
+                _ => BenchKind::Session,
             };
-            match session::Choice::parse(bench, rest) {
+            match session::BenchOptions::parse(bench, rest) {
                 Some(choice) => session::run(&choice),
                 None => return usage(),
             }

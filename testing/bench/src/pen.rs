@@ -6,9 +6,9 @@ use kennel_pen::HomeId;
 use crate::target::{self, Target};
 use crate::{baseline, big_caller, bombs, ending, hop, launch, machine, sweep};
 
-type Section = fn(&mut Run) -> Result<()>;
+type PenSection = fn(&mut PenBench) -> Result<()>;
 
-const SECTIONS: &[(&str, Section)] = &[
+const SECTIONS: &[(&str, PenSection)] = &[
     ("launch", launch::section),
     ("big", big_caller::section),
     ("end", ending::section),
@@ -17,15 +17,15 @@ const SECTIONS: &[(&str, Section)] = &[
     ("bombs", bombs::section),
 ];
 
-/// What was asked for.
-pub(crate) struct Choice {
+/// The command line.
+pub(crate) struct PenBenchOptions {
     quick: bool,
-    /// All if empty.
+    /// All sections if empty.
     sections: Vec<String>,
 }
 
-impl Choice {
-    /// Understands the command line; `None` if it can't.
+impl PenBenchOptions {
+    /// Parses the command line; `None` if it is wrong.
     pub(crate) fn parse(words: &[String]) -> Option<Self> {
         let mut choice = Self { quick: false, sections: Vec::new() };
         for word in words {
@@ -45,17 +45,17 @@ impl Choice {
     }
 }
 
-/// One run.
-pub(crate) struct Run {
+/// A run of the benchmark.
+pub(crate) struct PenBench {
     pub(crate) quick: bool,
-    /// The mark of everything that this run makes.
+    /// The home id that marks everything that this run creates.
     pub(crate) home: HomeId,
     pub(crate) targets: Vec<Target>,
 }
 
-/// Runs what was asked for, and cleans up whatever came of it.
-pub(crate) fn run(choice: &Choice) -> Result<()> {
-    let mut run = Run { quick: choice.quick, home: HomeId::random()?, targets: Vec::new() };
+/// Runs the sections, and cleans up even if one fails.
+pub(crate) fn run(choice: &PenBenchOptions) -> Result<()> {
+    let mut run = PenBench { quick: choice.quick, home: HomeId::random()?, targets: Vec::new() };
     kennel_sys::reap::become_subreaper()?;
     machine::print_facts(choice.quick);
     let done = sections(&mut run, choice);
@@ -71,7 +71,7 @@ pub(crate) fn run(choice: &Choice) -> Result<()> {
     Ok(())
 }
 
-fn sections(run: &mut Run, choice: &Choice) -> Result<()> {
+fn sections(run: &mut PenBench, choice: &PenBenchOptions) -> Result<()> {
     for (name, section) in SECTIONS {
         if choice.wants(name) {
             section(run)?;

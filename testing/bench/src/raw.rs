@@ -1,7 +1,7 @@
-//! Floors: the least that the kernel lets anybody do.
+//! Floors: the fewest system calls with which the kernel can do the same.
 //!
 //! The one module with unsafe code: a clone3 with the semantics of vfork, a posix_spawn and a fork,
-//! none of which std or rustix has as a safe call; and another process's CPU clock.
+//! none of which std or rustix offers as a safe call; and the CPU clock of another process.
 #![expect(
     unsafe_code,
     reason = "clone3 with CLONE_VFORK, posix_spawn, fork and CPU clocks have no safe wrapper"
@@ -15,10 +15,10 @@ use std::{io, ptr};
 use rustix::fd::{AsRawFd as _, BorrowedFd, FromRawFd as _, OwnedFd};
 use rustix::process::Pid;
 
-/// What all contenders run.
+/// The program that all contenders run.
 pub(crate) const TRUE: &CStr = c"/bin/true";
 
-/// libc's constant of this name is cut to 32 bits.
+/// libc's constant of this name is truncated to 32 bits.
 const CLONE_INTO_CGROUP: u64 = 0x2_0000_0000;
 
 /// The arguments of `clone3`, as the kernel lays them out (size 88, since Linux 5.7).
@@ -48,8 +48,8 @@ impl Stack {
     }
 }
 
-/// Starts `/bin/true` with an empty environment, born into `cgroup`, as `vfork` would: in our memory,
-/// with us suspended until it execs. Returns the handle on it.
+/// Starts `/bin/true` with an empty environment in `cgroup`, as `vfork` does: in the caller's memory,
+/// with the caller suspended until the exec. Returns its pidfd.
 pub(crate) fn vfork_true(cgroup: Option<BorrowedFd<'_>>, stack: &mut Stack) -> io::Result<OwnedFd> {
     let argv = [TRUE.as_ptr(), ptr::null()];
     let env: [*const c_char; 1] = [ptr::null()];
@@ -145,7 +145,7 @@ pub(crate) fn fork_true() -> io::Result<Pid> {
     }
 }
 
-/// The CPU time that a process has had, threads that have ended included, to the nanosecond.
+/// Returns the CPU time of a process in nanoseconds, ended threads included.
 pub(crate) fn process_cpu(pid: i32) -> io::Result<Duration> {
     let mut clock: libc::clockid_t = 0;
     // SAFETY: a place for the clock's number, which is all that the call writes to.

@@ -1,18 +1,18 @@
-//! Medians, quartiles, ratios, and the tables they are printed in.
+//! Medians, quartiles, ratios, and their tables.
 
 use std::time::Duration;
 
 /// The values of one figure of one contender, mostly nanoseconds.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Samples {
-    /// All of them, in ascending order.
+    /// All values, in ascending order.
     sorted: Vec<u64>,
     /// The median of each turn, in the order of the turns.
     turns: Vec<u64>,
 }
 
 impl Samples {
-    /// From the values of all rounds, so many to a turn.
+    /// Creates samples from the values of all rounds, with this many rounds in a turn.
     pub(crate) fn new(values: Vec<u64>, batch: usize) -> Self {
         let turns = values.chunks(batch.max(1)).map(|turn| {
             let mut turn = turn.to_vec();
@@ -33,7 +33,7 @@ impl Samples {
         percentile(&self.sorted, percent)
     }
 
-    /// For figures that are counts: how many in all.
+    /// Returns the sum, for figures that are counts.
     pub(crate) fn sum(&self) -> u64 {
         self.sorted.iter().sum()
     }
@@ -42,8 +42,8 @@ impl Samples {
         self.percentile(50)
     }
 
-    /// How many times the other this one is: the median of what the turns say, each of which compares
-    /// what was measured within a moment. The machine may be slower in one minute than in another.
+    /// Returns the ratio to the other: the median of the ratios of the turns, each of which compares values that were
+    /// measured at nearly the same time. The machine may be slower in one minute than in another.
     #[expect(clippy::cast_precision_loss, reason = "nanoseconds of at most minutes")]
     pub(crate) fn ratio_to(&self, other: &Self) -> f64 {
         let pairs = self.turns.iter().zip(&other.turns);
@@ -53,7 +53,7 @@ impl Samples {
     }
 }
 
-/// The value below which `percent` of all lie; 0 if there are none.
+/// Returns the value below which `percent` of all values are; 0 without values.
 fn percentile(sorted: &[u64], percent: usize) -> u64 {
     let index = (sorted.len() * percent / 100).min(sorted.len().saturating_sub(1));
     sorted.get(index).copied().unwrap_or(0)
@@ -65,7 +65,7 @@ pub(crate) struct Row<'a> {
     pub(crate) samples: &'a Samples,
 }
 
-/// Prints the rows with the ratio of each to every reference, a row itself or not.
+/// Prints the rows, with the ratio of each to every reference.
 pub(crate) fn print_table(rows: &[Row<'_>], references: &[Row<'_>]) {
     let mut head = format!("  {:<34}{:>10}{:>10}{:>10}", "", "p25", "median", "p75");
     for reference in references {
@@ -85,7 +85,7 @@ pub(crate) fn print_table(rows: &[Row<'_>], references: &[Row<'_>]) {
     }
 }
 
-/// A time with a unit that suits it.
+/// Formats a time with a suitable unit.
 pub(crate) fn time(nanoseconds: u64) -> String {
     let seconds = Duration::from_nanos(nanoseconds).as_secs_f64();
     match nanoseconds {
@@ -95,7 +95,7 @@ pub(crate) fn time(nanoseconds: u64) -> String {
     }
 }
 
-/// Nanoseconds, for the way from a worker.
+/// Returns a duration in nanoseconds.
 pub(crate) fn nanoseconds(time: Duration) -> u64 {
     u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
 }
@@ -105,7 +105,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn percentiles_are_of_the_sorted_values() {
+    fn takes_percentiles_of_the_sorted_values() {
         let samples = Samples::new((1..=100).rev().collect(), 10);
         assert_eq!((samples.percentile(25), samples.median()), (26, 51));
         assert_eq!(Samples::new(vec![7], 1).percentile(75), 7);
@@ -113,7 +113,7 @@ mod tests {
     }
 
     #[test]
-    fn a_ratio_is_of_what_was_measured_in_the_same_turn() {
+    fn compares_values_of_the_same_turn() {
         // Twice as long in every turn, on a machine that is ten times slower in the second half.
         let one = Samples::new(vec![10, 10, 100, 100], 2);
         let two = Samples::new(vec![20, 20, 200, 200], 2);
@@ -121,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn a_time_has_a_unit_that_suits_it() {
+    fn formats_a_time_with_a_suitable_unit() {
         assert_eq!(time(1_500), "1.5 us");
         assert_eq!(time(2_500_000), "2.50 ms");
         assert_eq!(time(3_000_000_000), "3.00 s");

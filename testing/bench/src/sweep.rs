@@ -1,5 +1,5 @@
-//! Leaving nothing behind, even if a worker has failed: its processes fall to us (we are a
-//! subreaper), and its folders carry the id of this run's home.
+//! Removes what a failed worker leaves behind: its processes become children of this program, which is a
+//! subreaper, and its cgroups contain the home id of this run.
 
 use std::fs;
 use std::path::PathBuf;
@@ -11,18 +11,18 @@ use rustix::process::{Signal, WaitOptions, kill_process, waitpid};
 
 use crate::machine;
 
-/// What the folders of the raw floor begin with; the pid of the worker follows.
+/// The prefix of the raw floor's cgroups; the pid of the worker follows.
 pub(crate) const FLOOR_PREFIX: &str = "kennelbench-floor-";
 
-/// How long to try.
+/// The time limit.
 const LONG: Duration = Duration::from_secs(30);
 
-/// The folders of this home's pens.
+/// Returns the cgroups of this home's pens.
 pub(crate) fn pens_of(home: &HomeId) -> Result<Vec<PathBuf>> {
     folders(|name| PenName::parse(name).is_some_and(|pen| pen.home == *home))
 }
 
-/// The folders of floors whose worker is gone.
+/// Returns the cgroups of floors whose worker has ended.
 fn floors() -> Result<Vec<PathBuf>> {
     folders(|name| {
         let pid = name.strip_prefix(FLOOR_PREFIX);
@@ -45,8 +45,8 @@ fn folders(wanted: impl Fn(&str) -> bool) -> Result<Vec<PathBuf>> {
     Ok(found)
 }
 
-/// Ends every child and removes every folder of this run. To be called when no worker is left; says
-/// how many of both there were.
+/// Ends every child and removes every cgroup of this run, after all workers have ended; returns
+/// how many there were.
 pub(crate) fn sweep(home: &HomeId) -> Result<usize> {
     let deadline = Instant::now() + LONG;
     let mut swept = 0;
@@ -62,7 +62,7 @@ pub(crate) fn sweep(home: &HomeId) -> Result<usize> {
             swept += usize::from(fs::remove_dir(folder).is_ok());
         }
         for child in children {
-            // A child that we have not reaped can't have lost its number.
+            // The pid of a child that is not reaped can't belong to another process.
             kill_process(child, Signal::KILL).ok();
             swept += usize::from(waitpid(Some(child), WaitOptions::empty()).is_ok());
         }

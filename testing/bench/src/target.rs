@@ -1,6 +1,6 @@
-//! What was aimed at, and whether it was reached.
+//! Targets, and whether they were met.
 
-/// One aim with the figure that was measured for it.
+/// A target with its measured figure.
 pub(crate) struct Target {
     what: String,
     figure: String,
@@ -35,13 +35,13 @@ impl Target {
         }
     }
 
-    /// Anything else that is either so or not.
+    /// A condition that holds or not.
     pub(crate) fn holds(what: impl Into<String>, figure: impl Into<String>, met: bool) -> Self {
         Self { what: what.into(), figure: figure.into(), met }
     }
 }
 
-/// Whole where it is large.
+/// Formats a number, without decimals if it is large.
 fn rounded(figure: f64) -> String {
     if figure >= 100.0 { format!("{figure:.0}") } else { format!("{figure:.2}") }
 }

@@ -1,4 +1,4 @@
-//! The real agent programs, where `cargo xtask agents` puts them.
+//! The real agent programs that `cargo xtask agents` installs.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -6,11 +6,11 @@ use std::path::{Path, PathBuf};
 use crate::scene::{Scene, Who};
 use crate::skip::skip;
 
-/// The program of an agent as `cargo xtask agents` has installed it, of several versions the last installed; `None`, said
-/// loudly, if it isn't there.
+/// Returns the program of an agent that `cargo xtask agents` has installed; of several versions, the one installed last.
+/// Records a skip and returns `None` if it is not installed.
 ///
 /// # Panics
-/// If an installation that was finished has no program.
+/// If a finished installation has no program.
 #[must_use]
 pub fn installed_agent(name: &str) -> Option<PathBuf> {
     let folder = match std::env::var_os("KENNEL_AGENTS_DIR") {
@@ -29,18 +29,18 @@ pub fn installed_agent(name: &str) -> Option<PathBuf> {
         })
         .max();
     if finished.is_none() {
-        let why = format!("not installed; `cargo xtask agents {name}` does it");
+        let why = format!("not installed; run `cargo xtask agents {name}`");
         skip(&format!("the real {name}"), &why);
     }
     let (_, version) = finished?;
     let program = version.join("node_modules/.bin").join(name);
-    // The scene's work folder is not ours.
+    // Absolute, because a scene has another working directory.
     Some(program.canonicalize().expect("an installed program"))
 }
 
 impl Scene {
-    /// The program where the scene's user can run it: the workspace may be in a folder that is closed to others. That
-    /// works for programs of one file.
+    /// Returns a copy of the program that the scene's user can run: the workspace may be in a folder that other users can't
+    /// read. Works for programs that consist of one file.
     ///
     /// # Panics
     /// If it can't be copied.
@@ -56,15 +56,15 @@ impl Scene {
         link
     }
 
-    /// Makes a folder and all in it the scene's user's own.
+    /// Makes the scene's user the owner of a folder and of everything in it.
     ///
     /// # Panics
     /// If it can't.
     pub fn give_all(&self, path: &Path) {
         self.give(path);
         if path.is_dir() {
-            for entry in fs::read_dir(path).expect("our own folder") {
-                self.give_all(&entry.expect("our own folder").path());
+            for entry in fs::read_dir(path).expect("the folder is readable") {
+                self.give_all(&entry.expect("the folder is readable").path());
             }
         }
     }

@@ -1,4 +1,4 @@
-//! `kennel` as a person or a program uses it, and what it answers.
+//! Runs `kennel` as a user or a program does.
 
 use std::fs;
 use std::path::PathBuf;
@@ -10,13 +10,13 @@ use crate::running::{Ended, Running};
 use crate::scene::{Pen, Scene};
 
 impl Scene {
-    /// Kennel's home in the scene.
+    /// Returns Kennel's home in the scene.
     #[must_use]
     pub fn kennel_home(&self) -> PathBuf {
         self.path("home/kennel")
     }
 
-    /// The folder of a session.
+    /// Returns the folder of a session.
     #[must_use]
     pub fn session_folder(&self, id: &str) -> PathBuf {
         self.kennel_home().join("sessions").join(id)
@@ -28,7 +28,7 @@ impl Scene {
         Running::start(self.kennel(args)).wait()
     }
 
-    /// The same, if it must succeed; gives what it printed.
+    /// Runs `kennel ARGS…`, which must succeed, and returns its output.
     ///
     /// # Panics
     /// If it fails.
@@ -39,17 +39,17 @@ impl Scene {
         ended.stdout
     }
 
-    /// The same, if it prints JSON.
+    /// Runs `kennel ARGS…`, which must succeed, and parses its output as JSON.
     ///
     /// # Panics
-    /// If it fails or prints something else.
+    /// If it fails, or prints something other than JSON.
     #[track_caller]
     pub fn call_json(&self, args: &[&str]) -> Value {
         let text = self.call_ok(args);
         serde_json::from_str(&text).unwrap_or_else(|error| panic!("{args:?}: {error}: {text}"))
     }
 
-    /// The flag with which the scene's pen is asked for.
+    /// Returns the value of `--pen` for the scene's pen.
     #[must_use]
     pub fn pen_name(&self) -> &'static str {
         match self.pen {
@@ -58,7 +58,7 @@ impl Scene {
         }
     }
 
-    /// Starts a session that is left to itself, with any command; gives its id.
+    /// Starts a detached session with any command; returns its id.
     ///
     /// # Panics
     /// If it does not start.
@@ -70,54 +70,54 @@ impl Scene {
         ended.stdout.trim_end().to_owned()
     }
 
-    /// Starts a session of the fake agent that is left to itself; gives its id.
+    /// Starts a detached session of the fake agent; returns its id.
     #[track_caller]
     pub fn launch(&self, flags: &[&str], behaviour: &[&str]) -> String {
         let agent = self.fake_agent();
         self.launch_command(flags, &[&[agent.as_str()], behaviour].concat())
     }
 
-    /// The same; waits until the agent is up.
+    /// Starts a detached session of the fake agent, and waits until the agent is ready.
     #[track_caller]
     pub fn launch_ready(&self, flags: &[&str], behaviour: &[&str]) -> String {
         let id = self.launch(flags, behaviour);
-        eventually("the agent is up", || self.output(&id).contains("ready"));
+        eventually("the agent is ready", || self.output(&id).contains("ready"));
         id
     }
 
-    /// Everything that a session has printed so far.
+    /// Returns the output of a session so far.
     ///
     /// # Panics
-    /// If it can't be shown.
+    /// If `kennel logs` fails.
     #[track_caller]
     #[must_use]
     pub fn output(&self, id: &str) -> String {
         self.call_ok(&["logs", id])
     }
 
-    /// All sessions on record.
+    /// Returns all sessions on record.
     ///
     /// # Panics
-    /// If they can't be listed.
+    /// If `kennel ps` fails.
     #[track_caller]
     #[must_use]
     pub fn sessions(&self) -> Vec<Value> {
         match self.call_json(&["ps", "-a", "--json"]) {
             Value::Array(sessions) => sessions,
-            other => panic!("no list: {other}"),
+            other => panic!("not a list: {other}"),
         }
     }
 
-    /// One session, by id or name.
+    /// Returns a session by id or name; of several with the name, the newest.
     ///
     /// # Panics
-    /// If there is none.
+    /// If there is no such session.
     #[track_caller]
     #[must_use]
     pub fn session(&self, reference: &str) -> Value {
         let sessions = self.sessions();
-        let meant = |session: &&Value| session["id"] == reference || session["name"] == reference;
-        match sessions.iter().rev().find(meant) {
+        let matches = |session: &&Value| session["id"] == reference || session["name"] == reference;
+        match sessions.iter().rev().find(matches) {
             Some(session) => session.clone(),
             None => panic!("no session {reference} in {sessions:#?}"),
         }
@@ -126,7 +126,7 @@ impl Scene {
     /// Waits until a session is in this phase.
     ///
     /// # Panics
-    /// If it does not get there.
+    /// If it does not reach the phase in time.
     #[track_caller]
     pub fn wait_phase(&self, reference: &str, phase: &str) -> Value {
         let mut last = Value::Null;
@@ -140,7 +140,7 @@ impl Scene {
         }
     }
 
-    /// What yard and daemon have written to their logs, to be shown when something is wrong.
+    /// Returns the logs of yard and daemon, for the message of a failed test.
     #[must_use]
     pub fn logs(&self) -> String {
         let mut text = String::new();

@@ -1,12 +1,12 @@
-//! Waiting for what must come true.
+//! Waits for conditions.
 
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// What takes longer than this on a busy machine with two cores will not happen.
+/// The time limit for a condition. A condition that takes longer, even on a busy machine with two cores, will not hold.
 pub const DEADLINE: Duration = Duration::from_secs(60);
 
-/// [`DEADLINE`] from now.
+/// Returns the time [`DEADLINE`] from now.
 #[must_use]
 pub fn soon() -> Instant {
     Instant::now() + DEADLINE
@@ -15,17 +15,17 @@ pub fn soon() -> Instant {
 /// Polls until `condition` holds.
 ///
 /// # Panics
-/// If it does not come true in time.
+/// If it does not hold in time.
 #[track_caller]
 pub fn eventually(what: &str, mut condition: impl FnMut() -> bool) {
     let found = look_until(soon(), || condition().then_some(()));
-    assert!(found.is_some(), "did not come true in {DEADLINE:?}: {what}");
+    assert!(found.is_some(), "not true after {DEADLINE:?}: {what}");
 }
 
-/// Looks until there is something to be seen; none if there is nothing by then.
+/// Polls until `look` returns something; returns `None` if it has not by the deadline.
 ///
-/// Between two looks it rests as long as a look takes: one that starts a program costs a core, which those need who are
-/// waited for.
+/// Sleeps as long as one poll takes before the next: a poll that starts a program takes CPU time from the processes that
+/// the test waits for.
 pub fn look_until<Seen>(deadline: Instant, mut look: impl FnMut() -> Option<Seen>) -> Option<Seen> {
     const SHORTEST: Duration = Duration::from_millis(3);
     const LONGEST: Duration = Duration::from_millis(50);

@@ -1,4 +1,4 @@
-//! Where tests may make cgroups.
+//! Where tests may create cgroups.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -6,31 +6,31 @@ use std::sync::OnceLock;
 
 use crate::look::{cgroup_mount, is_root};
 
-/// Says that the cgroup which the tests are in was delegated to them, and that they are alone in it. (Whether a user may
-/// write to it does not tell: what a desktop has started is in such ones too.)
+/// Set if the tests' cgroup is delegated to them and has no other processes. (That a user may write to it is not enough:
+/// programs of a desktop session are in such cgroups too.)
 const DELEGATED: &str = "KENNEL_TEST_DELEGATED";
 /// The leaf for the tests themselves.
 const LEAF: &str = "tests";
 
-/// The folder for the cgroups of scenes: root's is the top, a user's the one that was delegated. None if there is none.
+/// Returns the parent of the scenes' cgroups: for root the top, for another user the delegated one, if there is one.
 pub(crate) fn ground() -> Option<&'static Path> {
     static GROUND: OnceLock<Option<PathBuf>> = OnceLock::new();
     GROUND.get_or_init(find).as_deref()
 }
 
-/// Whether pens can be made as cgroups by this process.
+/// Returns whether this process can create cgroup pens.
 #[must_use]
 pub fn may_make_cgroups() -> bool {
     cgroup_mount().is_some() && (is_root() || std::env::var_os(DELEGATED).is_some())
 }
 
-/// All cgroups with this in their names, wherever they are.
+/// Returns all cgroups whose names contain this text.
 #[must_use]
 pub fn cgroups_named(part: &str) -> Vec<PathBuf> {
     let mut found = Vec::new();
     let mut folders: Vec<PathBuf> = cgroup_mount().into_iter().collect();
     while let Some(folder) = folders.pop() {
-        // One that goes meanwhile has nothing in it.
+        // A cgroup that is removed meanwhile has no children.
         for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
             if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
                 folders.push(entry.path());
@@ -49,15 +49,15 @@ fn find() -> Option<PathBuf> {
         return Some(mount);
     }
     std::env::var_os(DELEGATED)?;
-    let text = fs::read_to_string("/proc/self/cgroup").expect("our own cgroup");
-    let own = text.lines().find_map(|line| line.strip_prefix("0::/")).expect("in cgroup v2");
+    let text = fs::read_to_string("/proc/self/cgroup").expect("/proc/self/cgroup is readable");
+    let own = text.lines().find_map(|line| line.strip_prefix("0::/")).expect("the process is in a cgroup v2");
     let folder = mount.join(own);
     hand_down(&folder);
     Some(folder)
 }
 
-/// Has the controllers at hand in the cgroups below. The kernel wants nobody to be in the folder then, so this process,
-/// with its threads, goes into a leaf.
+/// Enables the controllers for child cgroups. The kernel requires that the parent has no processes then, so this process
+/// moves into a leaf.
 fn hand_down(folder: &Path) {
     let leaf = folder.join(LEAF);
     fs::create_dir(&leaf).expect("a cgroup below one that was delegated");

@@ -1,4 +1,4 @@
-//! Holding Kennel's own processes at named points of their way.
+//! Holds Kennel's own processes at fault points.
 
 use std::fs;
 use std::path::PathBuf;
@@ -6,17 +6,17 @@ use std::time::{Duration, Instant};
 
 use crate::scene::Scene;
 
-/// The folder of wishes, in a scene.
+/// The folder in a scene through which the fault points are controlled.
 pub(crate) const FOLDER: &str = "faults";
 
-/// The named points of a scene: whoever comes to one that is armed stands still there.
+/// The fault points of a scene: a process that reaches an armed point stops there.
 ///
-/// To be made before Kennel is first called in the scene: yard and daemon learn of it when they start.
+/// Create this before the first call of Kennel in the scene: yard and daemon read the variable when they start.
 #[derive(Debug)]
 pub struct Faults(PathBuf);
 
 impl Faults {
-    /// Gives a scene such points.
+    /// Enables the fault points of a scene.
     ///
     /// # Panics
     /// If that fails.
@@ -28,7 +28,7 @@ impl Faults {
         Self(folder)
     }
 
-    /// Who comes here from now on stands still.
+    /// Makes every process that reaches this point stop there.
     ///
     /// # Panics
     /// If that fails.
@@ -36,23 +36,23 @@ impl Faults {
         fs::write(self.0.join(point), "").expect("a file");
     }
 
-    /// Who stands there goes on, and nobody is held there any more.
+    /// Lets the processes at this point continue, and holds no more.
     pub fn disarm(&self, point: &str) {
         fs::remove_file(self.0.join(point)).ok();
     }
 
-    /// Calls of this name fail from now on with this errno, of processes that have passed a point.
+    /// Makes calls of this name fail with this errno, in processes that have passed a fault point.
     ///
     /// # Panics
     /// If that fails.
     pub fn fail(&self, call: &str, errno: i32) {
-        // Whole at once: half of it would be another errno.
+        // Renamed into place: half of the text would be another errno.
         let file = self.0.join("call");
         fs::write(&file, errno.to_string()).expect("a file");
         fs::rename(file, self.call(call)).expect("renamed");
     }
 
-    /// They don't any more.
+    /// Lets calls of this name succeed again.
     pub fn let_succeed(&self, call: &str) {
         fs::remove_file(self.call(call)).ok();
     }
@@ -61,28 +61,28 @@ impl Faults {
         self.0.join(format!("call.{}", call.replace('/', "_")))
     }
 
-    /// The pid of the one who came here last.
+    /// Returns the pid of the last process that reached this point.
     #[must_use]
     pub fn reached(&self, point: &str) -> Option<i32> {
-        // It is there before it is written.
+        // The file exists a moment before its content.
         fs::read_to_string(self.0.join(format!("{point}.reached"))).ok()?.parse().ok()
     }
 
-    /// Moves the daemon's clocks forward, to so long after what they would show. They never go back.
+    /// Sets how far the daemon's clocks are ahead of the real time. They never go back.
     ///
     /// # Panics
     /// If that fails.
     pub fn set_clock(&self, ahead: Duration) {
-        // Never half of it.
+        // Renamed into place: half of the text would be another time.
         let draft = self.0.join("clock.draft");
         fs::write(&draft, ahead.as_secs().to_string()).expect("a file");
         fs::rename(draft, self.0.join("clock")).expect("rename");
     }
 
-    /// Waits until somebody comes here, for so long; none if nobody does.
+    /// Waits until a process reaches this point; returns its pid, or `None` after the timeout.
     #[must_use]
-    pub fn wait_reached(&self, point: &str, patience: Duration) -> Option<i32> {
-        let deadline = Instant::now() + patience;
+    pub fn wait_reached(&self, point: &str, timeout: Duration) -> Option<i32> {
+        let deadline = Instant::now() + timeout;
         loop {
             match self.reached(point) {
                 None if Instant::now() < deadline => {

@@ -1,15 +1,15 @@
-//! What the tests share: a scene of their own, programs, users, delegated cgroups, and a look from
-//! outside.
+//! The test harness: hermetic scenes with programs, users and delegated cgroups, observed from outside.
 //!
-//! A [`Scene`] is hermetic: a temp folder of its own, with links to the programs under test in it; a
-//! cgroup of its own that everything in it is born into, whatever pen Kennel itself uses. So "nothing is
-//! left" is seen from outside: no process in that cgroup, none that runs a program of that folder, no pen.
+//! A [`Scene`] is hermetic. It has its own temp folder, with links to the programs under test, and its own cgroup, in which
+//! all of its processes start, whichever pen Kennel uses. So a test can check from outside that nothing is left: no process
+//! in that cgroup, none that runs a program of that folder, and no pen.
 
 mod agents;
 mod calls;
 mod condition;
 mod delegated;
 mod faults;
+mod http;
 mod look;
 mod running;
 mod scene;
@@ -21,6 +21,7 @@ pub use agents::installed_agent;
 pub use condition::{DEADLINE, eventually, look_until, soon};
 pub use delegated::{cgroups_named, may_make_cgroups};
 pub use faults::Faults;
+pub use http::{HttpClient, HttpResponse};
 pub use look::{Process, alive, cgroup_mount, is_free, is_root, processes_below};
 pub use running::{Ended, Running, Screen, signal};
 pub use scene::{Pen, Scene, Who};
@@ -35,8 +36,8 @@ pub use small_disk::SmallDisk;
 ///
 /// ```ignore
 /// everywhere! {
-///     /// What it shows.
-///     fn name(scene: Scene) { /* what is done and seen */ }
+///     /// What it tests.
+///     fn name(scene: Scene) { /* steps and assertions */ }
 /// }
 /// ```
 #[macro_export]

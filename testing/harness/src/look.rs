@@ -1,4 +1,4 @@
-//! Looking at the machine from outside, through `/proc`, without a word from Kennel.
+//! Observes processes from outside, through `/proc`, independent of Kennel.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -6,18 +6,18 @@ use std::path::{Path, PathBuf};
 /// A process, as `/proc` shows it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Process {
-    /// Its pid.
+    /// The pid.
     pub pid: i32,
     /// The state letter.
     pub state: char,
-    /// Its parent.
+    /// The parent's pid.
     pub parent: i32,
-    /// Its command line, blanks between the arguments.
+    /// The command line, with spaces between the arguments.
     pub command: String,
 }
 
 impl Process {
-    /// Looks at one.
+    /// Reads the entry of a process in `/proc`.
     #[must_use]
     pub fn look(pid: i32) -> Option<Self> {
         let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
@@ -31,13 +31,13 @@ impl Process {
     }
 }
 
-/// Whether a process with this number exists and is no zombie.
+/// Returns whether a process with this pid exists and is not a zombie.
 #[must_use]
 pub fn alive(pid: i32) -> bool {
     Process::look(pid).is_some_and(|process| !matches!(process.state, 'Z' | 'X'))
 }
 
-/// All processes whose program lies below this folder.
+/// Returns all processes whose program is below this folder.
 #[must_use]
 pub fn processes_below(folder: &Path) -> Vec<Process> {
     let Ok(entries) = fs::read_dir("/proc") else { panic!("/proc can't be listed") };
@@ -50,7 +50,7 @@ pub fn processes_below(folder: &Path) -> Vec<Process> {
         .collect()
 }
 
-/// Where cgroup v2 is mounted.
+/// Returns where cgroup v2 is mounted.
 #[must_use]
 pub fn cgroup_mount() -> Option<PathBuf> {
     let mounts = fs::read_to_string("/proc/self/mountinfo").ok()?;
@@ -61,14 +61,14 @@ pub fn cgroup_mount() -> Option<PathBuf> {
         .map(PathBuf::from)
 }
 
-/// Whether the tests run as root.
+/// Returns whether the tests run as root.
 #[must_use]
 pub fn is_root() -> bool {
     rustix::process::geteuid().is_root()
 }
 
-/// Whether nobody holds this lock; a missing one is free. (A keeper lets go a moment after the session is over: when
-/// it hears that the outcome is on record.)
+/// Returns whether this lock is free; a missing file is free. (A keeper releases its lock a moment after the session is
+/// over: when the daemon confirms that the outcome is on record.)
 #[must_use]
 pub fn is_free(lock: &Path) -> bool {
     use rustix::fs::{FlockOperation, flock};

@@ -1,4 +1,4 @@
-//! A program under test that runs.
+//! A running program under test.
 
 use std::fs::File;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -10,20 +10,20 @@ use std::time::{Duration, Instant};
 
 use crate::condition::{DEADLINE, eventually};
 
-/// How it ended, and what it printed.
+/// The exit status and the output of a program.
 #[derive(Debug)]
 pub struct Ended {
-    /// Its exit code; -N if signal N ended it.
+    /// The exit code; -N if signal N ended it.
     pub code: i32,
-    /// What it printed.
+    /// Its standard output.
     pub stdout: String,
-    /// What it complained of.
+    /// Its standard error.
     pub stderr: String,
     /// How long it took from start to end.
     pub took: Duration,
 }
 
-/// A program that runs; killed when dropped.
+/// A running program. Dropping this kills it.
 #[derive(Debug)]
 pub struct Running {
     child: Child,
@@ -34,7 +34,7 @@ pub struct Running {
 }
 
 impl Running {
-    /// Starts it with pipes for its output.
+    /// Starts a program with pipes for its output.
     ///
     /// # Panics
     /// If it can't be started.
@@ -42,10 +42,10 @@ impl Running {
     pub fn start(mut command: Command) -> Self {
         let started = Instant::now();
         command.stdout(Stdio::piped()).stderr(Stdio::piped());
-        Self::start_as_it_is(command, started)
+        Self::spawn(command, started)
     }
 
-    /// Starts it with a pipe for its output and a file for its complaints.
+    /// Starts a program with a pipe for its standard output and a file for its standard error.
     ///
     /// # Panics
     /// If it can't be started.
@@ -53,10 +53,10 @@ impl Running {
     pub fn start_with_errors_in(mut command: Command, errors: &std::path::Path) -> Self {
         let errors = File::create(errors).expect("a file for errors");
         command.stdout(Stdio::piped()).stderr(errors);
-        Self::start_as_it_is(command, Instant::now())
+        Self::spawn(command, Instant::now())
     }
 
-    fn start_as_it_is(mut command: Command, started: Instant) -> Self {
+    fn spawn(mut command: Command, started: Instant) -> Self {
         let mut child = command.spawn().expect("the program starts");
         let (sender, lines) = mpsc::channel();
         let stdout = child.stdout.take().expect("piped");
@@ -83,7 +83,7 @@ impl Running {
     /// Waits until it has printed this line.
     ///
     /// # Panics
-    /// If it doesn't.
+    /// If it does not print the line in time.
     #[track_caller]
     pub fn wait_line(&mut self, wanted: &str) -> &mut Self {
         let deadline = Instant::now() + DEADLINE;
@@ -102,28 +102,28 @@ impl Running {
         }
     }
 
-    /// Waits until the fake agent is up.
+    /// Waits until the fake agent is ready.
     ///
     /// # Panics
-    /// If it does not come up.
+    /// If it does not become ready in time.
     #[track_caller]
     pub fn wait_ready(&mut self) -> &mut Self {
         self.wait_line("ready")
     }
 
-    /// Its pid.
+    /// Returns the pid.
     #[must_use]
     pub fn pid(&self) -> i32 {
         i32::try_from(self.child.id()).expect("a pid")
     }
 
-    /// Its standard input, if that was piped.
+    /// Takes its standard input, if that is a pipe.
     #[must_use]
     pub fn stdin(&mut self) -> Option<std::process::ChildStdin> {
         self.child.stdin.take()
     }
 
-    /// Sends it a signal by its name, for instance `TERM`. It is our own child, not yet reaped.
+    /// Sends a signal by its name, such as `TERM`. The program is a child that is not reaped yet.
     ///
     /// # Panics
     /// If that fails.
@@ -132,54 +132,54 @@ impl Running {
         self
     }
 
-    /// Whether it has ended.
+    /// Returns whether it has ended.
     ///
     /// # Panics
-    /// If the kernel doesn't know.
+    /// If `waitpid` fails.
     pub fn has_ended(&mut self) -> bool {
-        self.child.try_wait().expect("our own child").is_some()
+        self.child.try_wait().expect("a child of this process").is_some()
     }
 
-    /// Waits for its end alone, for tests in which somebody else keeps its pipes open.
+    /// Waits for its end, but not for the end of its output, for tests in which another process keeps the pipes open.
     ///
     /// # Panics
-    /// If it does not end.
+    /// If it does not end in time.
     #[track_caller]
     #[must_use]
     pub fn wait_without_output(mut self) -> i32 {
         eventually("the program ends", || self.has_ended());
-        let status = self.child.try_wait().expect("our own child").expect("just seen");
+        let status = self.child.try_wait().expect("a child of this process").expect("just seen");
         status.code().unwrap_or(-1)
     }
 
-    /// Waits for its end.
+    /// Waits for its end and for the end of its output.
     ///
     /// # Panics
-    /// If it does not end.
+    /// If it does not end in time.
     #[track_caller]
     #[must_use]
     pub fn wait(mut self) -> Ended {
         let mut status: Option<ExitStatus> = None;
         eventually("the program ends", || {
-            status = self.child.try_wait().expect("our own child");
+            status = self.child.try_wait().expect("a child of this process");
             status.is_some()
         });
         let took = self.started.elapsed();
         let status = status.expect("just seen");
         let signal = std::os::unix::process::ExitStatusExt::signal(&status);
         let code = status.code().unwrap_or_else(|| -signal.unwrap_or(0));
-        // A stray that holds the pipe open would keep us here: that is a failure, not a wait.
+        // A stray that holds the pipe open is a failure.
         let mut stdout = std::mem::take(&mut self.rest);
         let deadline = Instant::now() + DEADLINE;
         loop {
             match self.lines.recv_timeout(deadline.saturating_duration_since(Instant::now())) {
                 Ok(line) => stdout.push_str(&line),
                 Err(mpsc::RecvTimeoutError::Disconnected) => break,
-                Err(mpsc::RecvTimeoutError::Timeout) => panic!("somebody holds stdout open"),
+                Err(mpsc::RecvTimeoutError::Timeout) => panic!("another process holds stdout open"),
             }
         }
         let left = deadline.saturating_duration_since(Instant::now());
-        let stderr = self.errors.recv_timeout(left).expect("nobody holds stderr open");
+        let stderr = self.errors.recv_timeout(left).expect("stderr is closed");
         Ended { code, stdout, stderr, took }
     }
 }
@@ -191,16 +191,16 @@ impl Drop for Running {
     }
 }
 
-/// Sends a signal to a process that the caller knows to be its own.
+/// Sends a signal to a process that belongs to the caller.
 ///
 /// # Panics
 /// If that fails.
 pub fn signal(pid: i32, name: &str) {
     let sent = Command::new("kill").args([format!("-{name}"), pid.to_string()]).status();
-    assert!(sent.expect("kill is there").success(), "kill -{name} {pid}");
+    assert!(sent.expect("kill is installed").success(), "kill -{name} {pid}");
 }
 
-/// A terminal with a program on it, as a person would have it: keys go in, a screen comes out.
+/// A terminal with a program, as a user has it: keys go in, a screen comes out.
 #[derive(Debug)]
 pub struct Screen {
     keys: File,
@@ -209,10 +209,10 @@ pub struct Screen {
 }
 
 impl Screen {
-    /// The side of whoever looks at a terminal.
+    /// Creates the user's side of a terminal.
     ///
     /// # Panics
-    /// If it can't be read.
+    /// If the descriptor can't be duplicated.
     #[must_use]
     pub fn new(master: OwnedFd) -> Self {
         let keys = File::from(master);
@@ -232,15 +232,15 @@ impl Screen {
     /// Presses keys.
     ///
     /// # Panics
-    /// If the terminal is gone.
+    /// If the terminal is closed.
     pub fn press(&mut self, keys: &str) {
         self.keys.write_all(keys.as_bytes()).expect("the terminal takes keys");
     }
 
-    /// Waits until this text was shown, after what was waited for before.
+    /// Waits until this text appears, after the text of the previous wait.
     ///
     /// # Panics
-    /// If it isn't.
+    /// If it does not appear in time.
     #[track_caller]
     pub fn wait_for(&mut self, wanted: &str) {
         let deadline = Instant::now() + DEADLINE;
@@ -256,7 +256,7 @@ impl Screen {
         }
     }
 
-    /// The terminal itself, to ask for its settings or to change its size.
+    /// Returns the terminal itself, to read its settings or to change its size.
     #[must_use]
     pub fn terminal(&self) -> &File {
         &self.keys

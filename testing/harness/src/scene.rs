@@ -1,4 +1,4 @@
-//! A place of its own for one test.
+//! A hermetic environment for one test.
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, chown};
@@ -14,10 +14,10 @@ use crate::look::{Process, is_root, processes_below};
 use crate::running::{Ended, Running};
 use crate::skip::skip;
 
-/// A user without a name and without rights.
+/// The id of a user without a name and without privileges.
 const OTHER: u32 = 64_321;
 
-/// As whom Kennel runs.
+/// The user that runs Kennel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Who {
     /// The administrator.
@@ -26,31 +26,31 @@ pub enum Who {
     Other,
 }
 
-/// Which pen it is told to make.
+/// The kind of pen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Pen {
-    /// A cgroup: for another user one that is delegated to it, and that it is in.
+    /// A cgroup. Another user is in a cgroup that is delegated to it.
     Cgroup,
-    /// Only the subtree. There another user has no cgroup to write to.
+    /// The subtree only. Another user has no cgroup that it can write to.
     Subtree,
 }
 
-/// A hermetic place; everything in it is ended and removed when it is dropped.
+/// A hermetic environment. Dropping it ends and removes everything in it.
 #[derive(Debug)]
 pub struct Scene {
     folder: TempDir,
     cgroup: Option<PathBuf>,
-    /// As whom Kennel runs.
+    /// The user that runs Kennel.
     pub who: Who,
-    /// Which pen it makes.
+    /// The kind of its pens.
     pub pen: Pen,
 }
 
 impl Scene {
-    /// Sets it up; `None`, said loudly, if that is not possible here.
+    /// Creates a scene. Records a skip and returns `None` if this machine does not support it.
     ///
     /// # Panics
-    /// If something fails that should not.
+    /// If the setup fails for another reason.
     #[must_use]
     pub fn new(who: Who, pen: Pen) -> Option<Self> {
         let what = || format!("{who:?} with a {pen:?} pen");
@@ -63,7 +63,7 @@ impl Scene {
             skip(&what(), "no cgroup v2, or no right to make one for the test");
             return None;
         }
-        // (Without root a scene with a subtree pen has no cgroup: what it could write to, Kennel could too.)
+        // (Without root a scene with a subtree pen has no cgroup: Kennel could write to it too.)
         let ground = ground.filter(|_| is_root() || pen == Pen::Cgroup);
         let folder =
             tempfile::Builder::new().prefix("kennel-scene-").tempdir().expect("a temp folder");
@@ -83,7 +83,7 @@ impl Scene {
         Some(scene)
     }
 
-    /// Links a program of this workspace into the scene, so that its processes are known by it.
+    /// Links a program of this workspace into the scene, so that its processes can be identified by their program.
     fn link(&self, program: &str) {
         let from = built(program);
         let to = self.path(program);
@@ -92,7 +92,7 @@ impl Scene {
         }
     }
 
-    /// Makes a path the scene's user's own.
+    /// Makes the scene's user the owner of a path.
     ///
     /// # Panics
     /// If it can't.
@@ -110,37 +110,37 @@ impl Scene {
         }
     }
 
-    /// A path in the scene's folder.
+    /// Returns a path in the scene's folder.
     #[must_use]
     pub fn path(&self, name: &str) -> PathBuf {
         self.folder.path().join(name)
     }
 
-    /// The fake agent.
+    /// Returns the path of the fake agent.
     #[must_use]
     pub fn fake_agent(&self) -> String {
         self.path("fake-agent").to_str().expect("a plain path").to_owned()
     }
 
-    /// The scene's cgroup.
+    /// Returns the scene's cgroup.
     ///
     /// # Panics
-    /// If the machine has none.
+    /// If it has none.
     #[must_use]
     pub fn cgroup(&self) -> PathBuf {
         self.cgroup.clone().expect("a machine with cgroup v2, and root")
     }
 
-    /// Whether the scene has a cgroup of its own.
+    /// Returns whether the scene has a cgroup.
     #[must_use]
     pub fn has_cgroup(&self) -> bool {
         self.cgroup.is_some()
     }
 
-    /// Another cgroup in the scene, which its user may write to.
+    /// Creates another cgroup in the scene, which its user may write to.
     ///
     /// # Panics
-    /// If it can't be made.
+    /// If that fails.
     #[must_use]
     pub fn other_cgroup(&self, name: &str) -> PathBuf {
         let path = self.cgroup().join(name);
@@ -150,12 +150,12 @@ impl Scene {
         path
     }
 
-    /// A command that runs as the scene's user, born into the scene's cgroup, in its work folder.
+    /// Returns a command that runs as the scene's user, in the scene's cgroup and work folder.
     #[must_use]
     pub fn command(&self, program: &Path) -> Command {
         let mut command = Command::new("/bin/sh");
-        // The shell only moves itself, then becomes the program. Where pens have limits nobody may be in the folder
-        // above them, so Kennel's own are in a leaf.
+        // The shell only moves itself, then becomes the program. A cgroup whose children have limits must not contain
+        // processes, so Kennel's own are in a leaf.
         command.args(["-c", r#"[ ! -d "$SCENE/kennel-supervisor" ] || SCENE=$SCENE/kennel-supervisor; [ -z "$SCENE" ] || echo $$ > "$SCENE/cgroup.procs" || exit 99; unset SCENE; exec "$@""#]);
         command.arg("sh");
         if self.who == Who::Other && is_root() {
@@ -171,7 +171,7 @@ impl Scene {
         command
     }
 
-    /// `kennel ARGS…` as the scene's user.
+    /// Returns the command `kennel ARGS…` of the scene's user.
     #[must_use]
     pub fn kennel(&self, args: &[&str]) -> Command {
         let mut command = self.command(&self.path("kennel"));
@@ -183,7 +183,7 @@ impl Scene {
         command
     }
 
-    /// `kennel run --pen KIND FLAGS… -- COMMAND…`.
+    /// Returns the command `kennel run --pen KIND FLAGS… -- COMMAND…`.
     #[must_use]
     pub fn run_command(&self, flags: &[&str], argv: &[&str]) -> Command {
         let mut command = self.kennel(&["run", "--pen", self.pen_name()]);
@@ -191,7 +191,7 @@ impl Scene {
         command
     }
 
-    /// Starts `kennel run` with the fake agent behaving so.
+    /// Starts `kennel run` with this behaviour of the fake agent.
     #[must_use]
     pub fn start(&self, flags: &[&str], behaviour: &[&str]) -> Running {
         let agent = self.fake_agent();
@@ -199,13 +199,13 @@ impl Scene {
         Running::start(self.run_command(flags, &argv))
     }
 
-    /// Runs `kennel run` with the fake agent behaving so, to its end.
+    /// Runs `kennel run` with this behaviour of the fake agent to its end.
     #[must_use]
     pub fn run(&self, flags: &[&str], behaviour: &[&str]) -> Ended {
         self.start(flags, behaviour).wait()
     }
 
-    /// The pids that the fake agent's processes wrote down, with their roles.
+    /// Returns the pids and roles that the fake agent's processes have recorded.
     #[must_use]
     pub fn pids(&self) -> Vec<(i32, String)> {
         let text = fs::read_to_string(self.path("work/pids")).unwrap_or_default();
@@ -215,7 +215,7 @@ impl Scene {
             .collect()
     }
 
-    /// The pid of the first process with this role.
+    /// Returns the pid of the first process with this role.
     ///
     /// # Panics
     /// If there is none.
@@ -228,8 +228,8 @@ impl Scene {
             .0
     }
 
-    /// Every process of the scene, by its cgroup and by its programs, zombies and Kennel's own yard, spares and
-    /// daemon left out.
+    /// Returns every process of the scene, by its cgroup and by its programs, except zombies and Kennel's own yard, spare
+    /// keepers and daemon.
     #[must_use]
     pub fn processes(&self) -> Vec<Process> {
         let mut found = self.all_processes();
@@ -237,7 +237,7 @@ impl Scene {
         found
     }
 
-    /// Every process of the scene, Kennel's own too.
+    /// Returns every process of the scene, Kennel's own included.
     #[must_use]
     pub fn all_processes(&self) -> Vec<Process> {
         let mut found = processes_below(self.folder.path());
@@ -257,32 +257,32 @@ impl Scene {
         all.find(|process| process.command.starts_with(name) && process.state != 'Z').map(|p| p.pid)
     }
 
-    /// The yard's pid, while there is one.
+    /// Returns the yard's pid, while there is one.
     #[must_use]
     pub fn yard(&self) -> Option<i32> {
         self.pid_by_name("kennel-yard")
     }
 
-    /// The daemon's pid, while there is one.
+    /// Returns the daemon's pid, while there is one.
     #[must_use]
     pub fn daemon(&self) -> Option<i32> {
         self.pid_by_name("kennel-daemon")
     }
 
-    /// A keeper's pid, while there is one.
+    /// Returns a keeper's pid, while there is one.
     #[must_use]
     pub fn keeper(&self) -> Option<i32> {
         self.pid_by_name("kennel-keeper")
     }
 
-    /// The pids of all keepers.
+    /// Returns the pids of all keepers.
     #[must_use]
     pub fn keepers(&self) -> Vec<i32> {
         let all = self.all_processes().into_iter();
         all.filter(|p| p.command.starts_with("kennel-keeper")).map(|p| p.pid).collect()
     }
 
-    /// The pens that are there.
+    /// Returns the cgroups of all pens.
     #[must_use]
     pub fn pens(&self) -> Vec<PathBuf> {
         let Some(cgroup) = &self.cgroup else {
@@ -302,39 +302,39 @@ impl Scene {
     /// If there is one.
     #[track_caller]
     pub fn assert_nothing_left(&self) {
-        // The keeper leaves when its outcome is on record, which nobody waits for. One that is just leaving
-        // has no command line any more.
-        eventually("the keeper leaves", || {
+        // The keeper exits once its outcome is on record, which no command waits for. While it exits it has no command
+        // line any more.
+        eventually("the keeper exits", || {
             self.keeper().is_none() && self.processes().iter().all(|p| !p.command.is_empty())
         });
         assert_eq!(self.processes(), [], "processes are left");
         assert_eq!(self.pens(), Vec::<PathBuf>::new(), "pens are left");
     }
 
-    /// Checks from outside that nothing is left before long, for ends that nobody waits for.
+    /// Checks from outside that soon nothing is left, for ends that no command waits for.
     #[track_caller]
     pub fn assert_nothing_left_soon(&self) {
-        // (Yard and daemon stay; `daemon stop` ends them.)
+        // (Yard and daemon continue; `daemon stop` ends them.)
         eventually("no process and no pen is left", || {
             self.processes().is_empty() && self.pens().is_empty()
         });
     }
 
-    /// Kills everyone in the scene, as the end of a machine would.
+    /// Kills every process in the scene, as a power failure would.
     ///
     /// # Panics
-    /// If they don't end.
+    /// If they don't end in time.
     pub fn end_everyone(&self) {
         if let Some(cgroup) = &self.cgroup {
             eventually("the scene's cgroup is emptied", || {
                 fs::write(cgroup.join("cgroup.kill"), "1").ok();
-                // That does not reach a process whose first thread has ended.
+                // `cgroup.kill` does not reach a process whose first thread has ended.
                 let left = pids_in(cgroup);
                 left.iter().for_each(|pid| kill(*pid));
                 left.is_empty()
             });
         }
-        // Without a cgroup: yard and daemon first, so that they start nobody anew.
+        // Without a cgroup: yard and daemon first, so that they start no new processes.
         eventually("the scene's processes are ended", || {
             let left = processes_below(self.folder.path());
             let left = || left.iter().filter(|process| process.state != 'Z');
@@ -345,7 +345,7 @@ impl Scene {
         });
     }
 
-    /// Stops the daemon, and checks from outside that nothing at all is left then.
+    /// Stops the daemon, and checks from outside that nothing at all is left.
     ///
     /// # Panics
     /// If something is.
@@ -359,16 +359,16 @@ impl Scene {
 }
 
 fn is_infrastructure(process: &Process) -> bool {
-    // A spare keeper has no session, and waits below the yard for the next one.
+    // A spare keeper has no session yet, and is a child of the yard.
     ["kennel-yard", "kennel-daemon", "kennel-spare"]
         .iter()
         .any(|name| process.command.starts_with(name))
 }
 
-/// Kills a process that was just seen to run a program of ours.
+/// Kills a process that has just been identified as one of the scene.
 fn kill(pid: i32) {
     if let Some(pid) = rustix::process::Pid::from_raw(pid) {
-        // It may have ended meanwhile.
+        // The process may have ended meanwhile.
         rustix::process::kill_process(pid, rustix::process::Signal::KILL).ok();
     }
 }
@@ -380,10 +380,10 @@ fn make_cgroup(folder: &Path, ground: Option<&Path>) -> Option<PathBuf> {
     Some(path)
 }
 
-/// Where cargo has put a program of this workspace: beside the program that runs, or beside the folder of the test
-/// that does.
+/// Returns the path of a program that cargo has built: beside the running program, or beside the folder of the running
+/// test.
 fn built(program: &str) -> PathBuf {
-    let own = std::env::current_exe().expect("our own path");
+    let own = std::env::current_exe().expect("the path of this program");
     let beside = own.parent().expect("target/PROFILE/PROGRAM").join(program);
     if beside.exists() {
         return beside;
@@ -415,7 +415,7 @@ fn remove_cgroup(cgroup: &Path) {
 }
 
 impl Drop for Scene {
-    /// A test that failed must not leave what it could not end; one that passed has nothing here to end.
+    /// Ends what a failed test leaves; a test that passed leaves nothing.
     fn drop(&mut self) {
         self.end_everyone();
         if let Some(cgroup) = self.cgroup.take() {

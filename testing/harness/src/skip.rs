@@ -1,9 +1,9 @@
-//! Saying loudly that something was not tested.
+//! Records what could not be tested.
 
 use std::fs::OpenOptions;
 use std::io::Write;
 
-/// Notes that a test could not be run here, and why. `cargo xtask test` names a file for these notes and
+/// Records that a test can't run on this machine, and why. `cargo xtask test` passes a file for these records, and
 /// prints them at the end.
 pub fn skip(what: &str, why: &str) {
     eprintln!("SKIPPED: {what}: {why}");

@@ -1,4 +1,4 @@
-//! A disk that can be filled.
+//! A small disk that a test can fill.
 
 use std::fs::{self, File};
 use std::io::Write;
@@ -7,7 +7,7 @@ use std::process::Command;
 
 use crate::scene::Scene;
 
-/// A small file system with a scene's home on it. To be dropped before the scene.
+/// A small file system for a scene's home. Drop it before the scene.
 #[derive(Debug)]
 pub struct SmallDisk<'a> {
     scene: &'a Scene,
@@ -15,7 +15,7 @@ pub struct SmallDisk<'a> {
 }
 
 impl<'a> SmallDisk<'a> {
-    /// Puts the home of a scene on a small disk, of 4 MB. Only root can.
+    /// Puts the home of a scene on a disk of 4 MB. Needs root.
     ///
     /// # Panics
     /// If that fails.
@@ -24,7 +24,7 @@ impl<'a> SmallDisk<'a> {
         Self::of_size(scene, "4m")
     }
 
-    /// The same, of another size, as `mount` has it.
+    /// Puts the home of a scene on a disk of this size, in the format of `mount`.
     ///
     /// # Panics
     /// If that fails.
@@ -34,9 +34,9 @@ impl<'a> SmallDisk<'a> {
         let mut mount = Command::new("mount");
         let options = format!("size={size},mode=0755");
         mount.args(["-t", "tmpfs", "-o", &options, "kennel-test"]).arg(&path);
-        assert!(mount.status().expect("mount is there").success());
+        assert!(mount.status().expect("mount is installed").success());
         scene.give(&path);
-        // So little room would be a reason to refuse sessions.
+        // Otherwise the daemon refuses sessions for lack of disk space.
         let config = path.join(".config/kennel");
         fs::create_dir_all(&config).expect("a folder");
         fs::write(config.join("kennel.toml"), "daemon.min_free_disk = 0\n").expect("written");
@@ -47,10 +47,10 @@ impl<'a> SmallDisk<'a> {
         self.path.join("filling")
     }
 
-    /// Leaves no room on it.
+    /// Fills the disk.
     ///
     /// # Panics
-    /// If there is not even room for the file that takes the rest.
+    /// If not even an empty file fits.
     pub fn fill(&self) {
         let mut file = File::create(self.filling()).expect("a file");
         for size in [1 << 16, 1 << 12, 1] {
@@ -58,7 +58,7 @@ impl<'a> SmallDisk<'a> {
         }
     }
 
-    /// Makes room again.
+    /// Frees the disk.
     ///
     /// # Panics
     /// If it was not filled.
@@ -71,7 +71,7 @@ impl Drop for SmallDisk<'_> {
     fn drop(&mut self) {
         self.scene.end_everyone();
         let path: &Path = &self.path;
-        let unmounted = Command::new("umount").arg(path).status().expect("umount is there");
+        let unmounted = Command::new("umount").arg(path).status().expect("umount is installed");
         if !unmounted.success() && !std::thread::panicking() {
             panic!("{} can't be unmounted", path.display());
         }

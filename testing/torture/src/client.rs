@@ -6,10 +6,9 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use fastrand::Rng;
-use kennel_testing::{Ended, Running, Scene, Who};
+use kennel_testing::{Ended, HttpClient, HttpResponse, Running, Scene, Who};
 
 use crate::call::{ClientCall, ReportToken, TortureVerb};
-use crate::http;
 use crate::ledger::Ledger;
 use crate::processes::witness_folder;
 use crate::run_arguments::{RunArguments, WorktreeFlag};
@@ -114,7 +113,7 @@ impl TortureClient<'_> {
             TortureVerb::Worktrees => drop(self.call(&["worktrees", "--json"], vanishes)),
             TortureVerb::Restart => drop(self.call(&["daemon", "restart"], vanishes)),
             TortureVerb::Report(token) => self.report(&name, *token, act.target),
-            TortureVerb::Nonsense => self.talk_nonsense(),
+            TortureVerb::Nonsense => self.send_invalid_request(),
         }
     }
 
@@ -220,11 +219,11 @@ impl TortureClient<'_> {
         self.begin_stop(name);
         let path = format!("/v1/sessions/{name}/stop");
         // A daemon that is killed meanwhile does not answer.
-        http::ask(&self.scene.kennel_home(), "POST", &path, r#"{"grace_ms":100}"#).ok();
+        self.request("POST", &path, r#"{"grace_ms":100}"#).ok();
     }
 
     fn list_by_http(&self) {
-        let listed = http::ask(&self.scene.kennel_home(), "GET", "/v1/sessions?all=true", "");
+        let listed = self.request("GET", "/v1/sessions?all=true", "");
         match listed {
             // 503: the daemon shuts down.
             Ok(answer) if answer.status >= 500 && answer.status != 503 => {
@@ -234,8 +233,14 @@ impl TortureClient<'_> {
         }
     }
 
-    fn talk_nonsense(&self) {
-        let answer = http::ask(&self.scene.kennel_home(), "POST", "/v1/sessions", r#"{"spec":7}"#);
+    /// Sends one request over a new connection, as a program does that is not `kennel`.
+    fn request(&self, method: &str, target: &str, body: &str) -> anyhow::Result<HttpResponse> {
+        let mut client = HttpClient::connect(&self.scene.kennel_home())?;
+        client.request(method, target, body.as_bytes())
+    }
+
+    fn send_invalid_request(&self) {
+        let answer = self.request("POST", "/v1/sessions", r#"{"spec":7}"#);
         if let Ok(answer) = answer
             && !(400..500).contains(&answer.status)
         {

@@ -16,7 +16,6 @@ mod bystanders;
 mod client;
 mod random;
 mod epoch;
-mod http;
 mod job;
 mod judge;
 mod ledger;

@@ -3,7 +3,7 @@
 
 use super::skips::Skips;
 use super::{sdk_python, web};
-use crate::agents::{self, Agent, Outcome};
+use crate::agents::{self, Agent, InstallOutcome};
 use crate::cargo::workspace;
 use crate::node;
 
@@ -27,7 +27,7 @@ pub(super) fn install_agents(skips: &Skips) -> anyhow::Result<()> {
         !few || matches!(agent, Agent::Claude | Agent::Codex) || agents::is_installed(*agent)
     });
     for installed in agents::install(&wanted)? {
-        if let Outcome::Unavailable(why) = installed.outcome {
+        if let InstallOutcome::Unavailable(why) = installed.outcome {
             skips.add(&format!("{}: {why}", installed.agent))?;
         }
     }

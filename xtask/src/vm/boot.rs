@@ -1,4 +1,4 @@
-//! Starting the machine, and following what it says until it is off.
+//! Starts the machine, and follows its output until it is off.
 
 use std::fmt;
 use std::fs::{self, File, OpenOptions};
@@ -12,29 +12,29 @@ use anyhow::{Context, bail};
 
 use super::image::{Image, remove, tail};
 
-/// How long a probe may take: a machine that KVM carries is up in a few seconds.
+/// How long a probe may take: with KVM the machine boots in a few seconds.
 const PROBE: Duration = Duration::from_secs(30);
-/// How long a machine with a job may take to come up, emulated on a busy machine; and how often it is started.
+/// How long the machine may take to boot, emulated on a busy host; and how often it is started.
 const COMING_UP: Duration = Duration::from_secs(300);
 const STARTS: u32 = 3;
-/// How long all the tests may take, emulated.
+/// How long all tests may take, emulated.
 const LONGEST: Duration = Duration::from_secs(25 * 60);
-/// How often we look.
+/// The interval of polling.
 const POLL: Duration = Duration::from_millis(100);
-/// What the guest says first.
+/// The first line that the guest prints.
 const UP: &str = "@@ up";
 
-/// By what the machine's instructions are carried out.
+/// What executes the machine's instructions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Accelerator {
-    /// The processor itself.
+    /// The processor itself, through KVM.
     Kvm,
-    /// Plain emulation, which works everywhere.
+    /// Emulation, which works everywhere.
     Tcg,
 }
 
 impl Accelerator {
-    /// What qemu is told.
+    /// The arguments for qemu.
     fn arguments(self) -> &'static [&'static str] {
         match self {
             Self::Kvm => &["-accel", "kvm", "-cpu", "host"],
@@ -52,8 +52,8 @@ impl fmt::Display for Accelerator {
     }
 }
 
-/// KVM if a machine comes up by it: that there is such a device says little where this is a virtual machine itself.
-/// The answer holds until this machine is started anew.
+/// Returns KVM if the machine boots with it: the device alone is not enough if the host is a virtual machine itself. The
+/// answer is cached until the host reboots.
 pub(super) fn accelerator(folder: &Path, image: &Image) -> anyhow::Result<Accelerator> {
     let device = OpenOptions::new().read(true).write(true).open("/dev/kvm");
     if let Err(error) = device {
@@ -70,14 +70,14 @@ pub(super) fn accelerator(folder: &Path, image: &Image) -> anyhow::Result<Accele
         }
     }
     let answer = if comes_up(folder, image)? { Accelerator::Kvm } else { Accelerator::Tcg };
-    println!("=== a probe: {answer} it is");
+    println!("=== probed the accelerator: {answer}");
     fs::write(&known, text(answer)).with_context(|| format!("can't write {}", known.display()))?;
     Ok(answer)
 }
 
-/// Whether the machine comes up by KVM. Without a job it says so, and goes.
+/// Returns whether the machine boots with KVM. Without a job the guest prints its first line and shuts down.
 fn comes_up(folder: &Path, image: &Image) -> anyhow::Result<bool> {
-    let mut machine = Machine::start(folder, image, Accelerator::Kvm, None)?;
+    let mut machine = VirtualMachine::start(folder, image, Accelerator::Kvm, None)?;
     let deadline = Instant::now() + PROBE;
     while Instant::now() < deadline {
         machine.follow(|_| {})?;
@@ -92,17 +92,17 @@ fn comes_up(folder: &Path, image: &Image) -> anyhow::Result<bool> {
     Ok(false)
 }
 
-/// What came of a start.
+/// The outcome of a start.
 #[must_use]
-enum Started {
-    /// It ran to its end: all that was said.
+enum BootOutcome {
+    /// The machine ran to its end; its output.
     Ended(String),
-    /// Nothing was heard from it; the console's last lines.
+    /// The machine printed nothing; the last lines of the console.
     Silent(String),
 }
 
-/// Runs a job to its end; gives all that was said. An emulated machine on a busy one may fail to find its clock when it
-/// starts, and hang: then it is started again.
+/// Runs a job to its end; returns its output. On a busy host an emulated machine may hang at boot because it does not find
+/// its clock: then it is started again.
 pub(super) fn boot(
     folder: &Path,
     image: &Image,
@@ -112,14 +112,14 @@ pub(super) fn boot(
     let mut why = String::new();
     for _ in 0..STARTS {
         match start(folder, image, accelerator, job)? {
-            Started::Ended(said) => return Ok(said),
-            Started::Silent(words) => {
-                println!("=== not up in {} s", COMING_UP.as_secs());
-                why = words;
+            BootOutcome::Ended(said) => return Ok(said),
+            BootOutcome::Silent(lines) => {
+                println!("=== not booted after {} s", COMING_UP.as_secs());
+                why = lines;
             }
         }
     }
-    bail!("the machine did not come up, {STARTS} times\n{why}")
+    bail!("the machine did not boot, {STARTS} times\n{why}")
 }
 
 fn start(
@@ -127,29 +127,29 @@ fn start(
     image: &Image,
     accelerator: Accelerator,
     job: &Path,
-) -> anyhow::Result<Started> {
-    let mut machine = Machine::start(folder, image, accelerator, Some(job))?;
+) -> anyhow::Result<BootOutcome> {
+    let mut machine = VirtualMachine::start(folder, image, accelerator, Some(job))?;
     let begun = Instant::now();
     loop {
         let ended = machine.ended()?;
-        machine.follow(tell)?;
+        machine.follow(print_progress)?;
         match ended {
-            Some(status) if status.success() => return Ok(Started::Ended(machine.take_said())),
-            Some(status) => bail!("qemu: {status}\n{}", machine.last_words()),
+            Some(status) if status.success() => return Ok(BootOutcome::Ended(machine.take_said())),
+            Some(status) => bail!("qemu: {status}\n{}", machine.last_lines()),
             None if machine.said.is_empty() && begun.elapsed() >= COMING_UP => {
-                return Ok(Started::Silent(machine.last_words()));
+                return Ok(BootOutcome::Silent(machine.last_lines()));
             }
             None if begun.elapsed() >= LONGEST => {
                 let minutes = LONGEST.as_secs() / 60;
-                bail!("not done in {minutes} minutes\n{}", machine.last_words());
+                bail!("not done after {minutes} minutes\n{}", machine.last_lines());
             }
             None => thread::sleep(POLL),
         }
     }
 }
 
-/// Shows how far it is.
-fn tell(line: &str) {
+/// Prints the progress.
+fn print_progress(line: &str) {
     if let Some(run) = line.strip_prefix("@@ run ") {
         println!("  {run}");
     } else if let Some(left) = line.strip_prefix("@@ left ") {
@@ -163,17 +163,17 @@ fn tell(line: &str) {
     }
 }
 
-/// A machine that runs; switched off when dropped.
-struct Machine {
+/// A running machine. Dropping it switches it off.
+struct VirtualMachine {
     qemu: Child,
     console: PathBuf,
     results: File,
-    /// All that was said in whole lines, and the line that has begun.
+    /// The complete lines of the output, and the incomplete last one.
     said: String,
     begun: Vec<u8>,
 }
 
-impl Machine {
+impl VirtualMachine {
     fn start(
         folder: &Path,
         image: &Image,
@@ -184,7 +184,7 @@ impl Machine {
         remove(&console)?;
         remove(&results)?;
         File::create(&results).with_context(|| format!("can't make {}", results.display()))?;
-        // Killed as we are, it goes with us.
+        // qemu is killed if this program is.
         let mut command = Command::new("setpriv");
         command.args([
             "--pdeathsig",
@@ -206,27 +206,27 @@ impl Machine {
         command.stdin(Stdio::null());
         let results =
             File::open(&results).with_context(|| format!("can't open {}", results.display()))?;
-        let qemu = command.spawn().context("qemu can't be started")?;
+        let qemu = command.spawn().context("can't start qemu")?;
         Ok(Self { qemu, console, results, said: String::new(), begun: Vec::new() })
     }
 
     fn ended(&mut self) -> anyhow::Result<Option<ExitStatus>> {
-        self.qemu.try_wait().context("qemu can't be waited for")
+        self.qemu.try_wait().context("can't wait for qemu")
     }
 
-    /// Takes in what was said since.
-    fn follow(&mut self, mut tell: impl FnMut(&str)) -> anyhow::Result<()> {
-        // qemu empties the file when it opens it.
-        let length = self.results.metadata().context("the results")?.len();
-        if self.results.stream_position().context("the results")? > length {
-            self.results.seek(SeekFrom::Start(0)).context("the results")?;
+    /// Reads the output since the last call.
+    fn follow(&mut self, mut on_line: impl FnMut(&str)) -> anyhow::Result<()> {
+        // qemu truncates the file when it opens it.
+        let length = self.results.metadata().context("can't read the results")?.len();
+        if self.results.stream_position().context("can't read the results")? > length {
+            self.results.seek(SeekFrom::Start(0)).context("can't read the results")?;
         }
-        self.results.read_to_end(&mut self.begun).context("the results can't be read")?;
+        self.results.read_to_end(&mut self.begun).context("can't read the results")?;
         let Some(end) = self.begun.iter().rposition(|byte| *byte == b'\n') else { return Ok(()) };
         let rest = self.begun.split_off(end + 1);
         let lines = std::mem::replace(&mut self.begun, rest);
         let lines = String::from_utf8_lossy(&lines);
-        lines.lines().for_each(&mut tell);
+        lines.lines().for_each(&mut on_line);
         self.said.push_str(&lines);
         Ok(())
     }
@@ -235,8 +235,8 @@ impl Machine {
         std::mem::take(&mut self.said)
     }
 
-    /// What to show when it went wrong.
-    fn last_words(&self) -> String {
+    /// Returns the last lines of console and tests, for an error.
+    fn last_lines(&self) -> String {
         let console = fs::read(&self.console).unwrap_or_default();
         let console = tail(&String::from_utf8_lossy(&console), 15);
         let said = tail(&self.said, 15);
@@ -244,19 +244,19 @@ impl Machine {
     }
 }
 
-impl Drop for Machine {
+impl Drop for VirtualMachine {
     fn drop(&mut self) {
-        // Both are fine if it has ended, and there is nothing to do about anything else.
+        // Both fail if it has ended already, which is fine.
         self.qemu.kill().ok();
         self.qemu.wait().ok();
     }
 }
 
-/// A path that qemu takes for nothing else.
+/// Returns a path that qemu accepts as part of an option.
 fn plain(path: &Path) -> anyhow::Result<&str> {
-    let text = path.to_str().context("a path that is no text")?;
+    let text = path.to_str().context("a path that is not UTF-8")?;
     if text.contains(',') {
-        bail!("qemu does not take a path with a comma: {text}");
+        bail!("qemu does not accept a path with a comma: {text}");
     }
     Ok(text)
 }

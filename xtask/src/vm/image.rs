@@ -1,4 +1,4 @@
-//! The machine's disk, kernel and initramfs: made once, and again when the recipe has changed.
+//! The machine's disk, kernel and initramfs: created once, and again when the recipe changes.
 
 use std::fs::{self, File};
 use std::io::Write;
@@ -11,17 +11,17 @@ use super::recipe::Recipe;
 use crate::cargo::run;
 use crate::programs::{apt_get, is_root};
 
-/// Room on the disk: it is a sparse file, so what is not used takes none.
+/// The size of the disk. It is a sparse file: unused blocks take no space.
 const DISK: &str = "6G";
 
-/// What a machine is started from. Nobody writes to it: what a machine writes goes with it.
+/// The files from which a machine starts. They are never changed: a machine's writes are discarded.
 pub(super) struct Image {
     pub(super) disk: PathBuf,
     pub(super) kernel: PathBuf,
     pub(super) initrd: PathBuf,
 }
 
-/// The image, from the cache if it was made by this recipe.
+/// Returns the image, from the cache if this recipe has created it.
 pub(super) fn provide(folder: &Path) -> anyhow::Result<Image> {
     let image = Image {
         disk: folder.join("disk.img"),
@@ -34,9 +34,9 @@ pub(super) fn provide(folder: &Path) -> anyhow::Result<Image> {
         println!("=== image: from the cache in {}", folder.display());
         return Ok(image);
     }
-    println!("=== image: made of Debian {}", recipe.suite());
-    ensure!(is_root(), "making the image needs root, to give its files to their owners");
-    // Until all of it is there nothing says that it is.
+    println!("=== image: creating it from Debian {}", recipe.suite());
+    ensure!(is_root(), "creating the image needs root, to set the owners of its files");
+    // The note that marks the image as complete is written last.
     remove(&made_by)?;
     let root = folder.join("root");
     remove(&root)?;
@@ -50,13 +50,13 @@ pub(super) fn provide(folder: &Path) -> anyhow::Result<Image> {
     Ok(image)
 }
 
-/// A file system with this folder's files in it, without a mount.
+/// Creates a file system with the files of a folder, without a mount.
 pub(super) fn make_disk(from: &Path, disk: &Path, size: &str) -> anyhow::Result<()> {
     remove(disk)?;
     run(Command::new("mke2fs").args(["-q", "-t", "ext4", "-d"]).args([from, disk]).arg(size))
 }
 
-/// Removes a file or a folder, if it is there.
+/// Removes a file or a folder, if it exists.
 pub(super) fn remove(path: &Path) -> anyhow::Result<()> {
     let removed = match fs::symlink_metadata(path) {
         Ok(found) if found.is_dir() => fs::remove_dir_all(path),
@@ -67,17 +67,17 @@ pub(super) fn remove(path: &Path) -> anyhow::Result<()> {
     removed.with_context(|| format!("can't remove {}", path.display()))
 }
 
-/// Copies the one file whose name begins so.
+/// Copies the one file whose name has this prefix.
 fn copy_only(folder: &Path, prefix: &str, to: &Path) -> anyhow::Result<()> {
     let list = fs::read_dir(folder).with_context(|| format!("can't list {}", folder.display()))?;
     let is_meant = |entry: &fs::DirEntry| entry.file_name().to_string_lossy().starts_with(prefix);
     let found: Vec<PathBuf> = list.flatten().filter(is_meant).map(|entry| entry.path()).collect();
-    let [from] = &found[..] else { bail!("not one {prefix}* in {}: {found:?}", folder.display()) };
+    let [from] = &found[..] else { bail!("expected exactly one {prefix}* in {}: {found:?}", folder.display()) };
     fs::copy(from, to).with_context(|| format!("can't copy {}", from.display()))?;
     Ok(())
 }
 
-/// Debian's files, from the sources and with the settings that this machine's apt has.
+/// Installs Debian into a folder, with the sources and settings of the host's apt.
 fn make_root(recipe: &Recipe, root: &Path) -> anyhow::Result<()> {
     let sources = sources(recipe.suite())?;
     let settings = root.with_extension("apt.conf");
@@ -90,18 +90,18 @@ fn make_root(recipe: &Recipe, root: &Path) -> anyhow::Result<()> {
     command.arg(format!("--aptopt={}", settings.display())).args(recipe.arguments());
     command.arg("--format=directory").arg(recipe.suite()).arg(root).arg("-");
     command.stdin(Stdio::piped()).stdout(to_log.try_clone()?).stderr(to_log);
-    let mut child = command.spawn().context("mmdebstrap can't be started")?;
+    let mut child = command.spawn().context("can't start mmdebstrap")?;
     let written = child.stdin.take().map(|mut stdin| stdin.write_all(sources.as_bytes()));
-    let status = child.wait().context("mmdebstrap can't be waited for")?;
+    let status = child.wait().context("can't wait for mmdebstrap")?;
     if !status.success() {
         let text = fs::read_to_string(&log).unwrap_or_default();
         bail!("mmdebstrap: {status}\n{}", tail(&text, 20));
     }
-    written.transpose().context("mmdebstrap did not take its sources")?;
+    written.transpose().context("mmdebstrap did not read its sources")?;
     remove(&settings)
 }
 
-/// Lines of `sources.list` for what apt here has of this release of Debian.
+/// Returns lines of `sources.list` for this release of Debian, from the host's apt.
 fn sources(suite: &str) -> anyhow::Result<String> {
     let look = || {
         let format = "deb $(REPO_URI) $(RELEASE) $(COMPONENT)";
@@ -112,15 +112,15 @@ fn sources(suite: &str) -> anyhow::Result<String> {
     };
     let mut found = look()?;
     if found.is_empty() {
-        // It shows only what was fetched.
+        // apt lists only the package lists that were downloaded.
         apt_get(&["update"])?;
         found = look()?;
     }
-    ensure!(!found.is_empty(), "apt here knows no packages of Debian {suite}");
+    ensure!(!found.is_empty(), "the host's apt has no packages of Debian {suite}");
     Ok(found)
 }
 
-/// Those of the release, its updates and its security fixes, each once.
+/// Keeps the lines of the release, its updates and its security fixes, each once.
 fn of_suite(list: &str, suite: &str) -> String {
     let is_of = |line: &&str| {
         let release = line.split(' ').nth(2).unwrap_or_default();
@@ -133,13 +133,13 @@ fn of_suite(list: &str, suite: &str) -> String {
 
 fn output(command: &mut Command) -> anyhow::Result<String> {
     let name = command.get_program().to_string_lossy().into_owned();
-    let output = command.output().with_context(|| format!("{name} can't be started"))?;
+    let output = command.output().with_context(|| format!("can't start {name}"))?;
     let errors = String::from_utf8_lossy(&output.stderr);
     ensure!(output.status.success(), "{name}: {}: {errors}", output.status);
-    String::from_utf8(output.stdout).with_context(|| format!("{name} printed no text"))
+    String::from_utf8(output.stdout).with_context(|| format!("the output of {name} is not UTF-8"))
 }
 
-/// The last lines of a text.
+/// Returns the last lines of a text.
 pub(super) fn tail(text: &str, lines: usize) -> String {
     let all: Vec<&str> = text.lines().collect();
     all[all.len().saturating_sub(lines)..].join("\n")
@@ -150,7 +150,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_what_is_of_the_release_is_taken_and_once() {
+    fn keeps_only_lines_of_the_release_each_once() {
         let list = "deb file:/a/ trixie main\ndeb file:/a/ trixie main\ndeb file:/s/ trixie-security main\n\
             deb file:/a/ sid main\ndeb file:/a/ trixie-backports main\n";
         assert_eq!(
@@ -160,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn the_tail_of_a_short_text_is_all_of_it() {
+    fn the_tail_of_a_short_text_is_the_whole_text() {
         assert_eq!(tail("a\nb\nc\n", 2), "b\nc");
         assert_eq!(tail("a\n", 2), "a");
     }

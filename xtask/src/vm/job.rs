@@ -1,4 +1,4 @@
-//! The second disk: the programs at the paths that they know themselves by, the plan, and who carries it out.
+//! The second disk: the programs at the paths at which they were built, the plan, and the script that runs it.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -6,20 +6,20 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, ensure};
 
 use super::image::{make_disk, remove};
-use super::plan::{Built, Run};
+use super::plan::{BuiltTests, PlannedRun};
 use crate::cargo::run;
 
 const GUEST: &str = include_str!("guest.sh");
 const SIZE: &str = "2G";
 
-/// Makes the disk anew.
-pub(super) fn make(folder: &Path, built: &Built, plan: &[Run]) -> anyhow::Result<PathBuf> {
+/// Creates the disk.
+pub(super) fn make(folder: &Path, built: &BuiltTests, plan: &[PlannedRun]) -> anyhow::Result<PathBuf> {
     let stage = folder.join("job");
     remove(&stage)?;
     for file in built.files(plan) {
         copy_stripped(&built.folder.join(file), &stage.join("files").join(file))?;
     }
-    let target = built.folder.to_str().context("the target folder has a name that is no text")?;
+    let target = built.folder.to_str().context("the path of the target folder is not UTF-8")?;
     for (name, text) in [("run", GUEST), ("target", target), ("plan", &lines(plan)?)] {
         let path = stage.join(name);
         fs::write(&path, text).with_context(|| format!("can't write {}", path.display()))?;
@@ -30,20 +30,20 @@ pub(super) fn make(folder: &Path, built: &Built, plan: &[Run]) -> anyhow::Result
     Ok(disk)
 }
 
-/// A line for each run, with tabs in between.
-fn lines(plan: &[Run]) -> anyhow::Result<String> {
+/// Returns one line for each run, with tabs between the fields.
+fn lines(plan: &[PlannedRun]) -> anyhow::Result<String> {
     let mut text = String::new();
-    for Run { who, name, path, arguments } in plan {
-        let path = path.to_str().context("a program's name is no text")?;
-        ensure!(!path.contains(['\t', '\n']), "a path with a tab in it: {path:?}");
+    for PlannedRun { who, name, path, arguments } in plan {
+        let path = path.to_str().context("the path of a program is not UTF-8")?;
+        ensure!(!path.contains(['\t', '\n']), "a path contains a tab: {path:?}");
         text.push_str(&format!("{who}\t{name}\t{path}\t{arguments}\n"));
     }
     Ok(text)
 }
 
-/// Without what only a debugger reads, which is most of it.
+/// Copies a program without its debug info, which is most of it.
 fn copy_stripped(from: &Path, to: &Path) -> anyhow::Result<()> {
-    let folder = to.parent().context("a path without a folder")?;
+    let folder = to.parent().context("a path has no parent folder")?;
     fs::create_dir_all(folder).with_context(|| format!("can't make {}", folder.display()))?;
     let mut strip = std::process::Command::new("strip");
     run(strip.arg("--strip-debug").arg("-o").args([to, from]))
@@ -54,8 +54,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_line_of_the_plan_has_what_the_guest_reads() {
-        let run = |path: &str| Run {
+    fn writes_one_line_for_each_run() {
+        let run = |path: &str| PlannedRun {
             who: "root",
             name: "kennel-pen/limits".into(),
             path: path.into(),

@@ -1,4 +1,4 @@
-//! What the machine is made of.
+//! What the machine consists of.
 
 use std::fs;
 
@@ -9,13 +9,13 @@ const PACKAGES: &[&str] = &[
     "systemd",
     "systemd-sysv",
     "dbus",
-    // With it a user's manager has a bus to be asked over.
+    // Gives the manager of a user a bus.
     "dbus-user-session",
     "libpam-systemd",
-    // A kernel for virtual machines: it has nothing but their devices.
+    // A kernel with drivers for virtual machines only.
     "linux-image-cloud-amd64",
     "initramfs-tools",
-    // What the tests use.
+    // Used by the tests.
     "procps",
     "git",
 ];
@@ -23,20 +23,20 @@ const PACKAGES: &[&str] = &[
 const PREPARE: &str = include_str!("prepare.sh");
 const FINISH: &str = include_str!("finish.sh");
 
-/// A recipe. An image made by another one is made anew.
+/// A recipe. When it changes, the image is created again.
 pub(super) struct Recipe {
-    /// The release of Debian, by its name.
+    /// The code name of the Debian release.
     suite: String,
 }
 
 impl Recipe {
-    /// For this machine.
+    /// Returns the recipe for the release of the host.
     pub(super) fn for_here() -> anyhow::Result<Self> {
         let path = "/etc/os-release";
         let text = fs::read_to_string(path).with_context(|| format!("can't read {path}"))?;
         ensure!(
             field(&text, "ID") == Some("debian"),
-            "the machine is made from Debian's packages by apt: run this on Debian, not on {}",
+            "`cargo xtask vm` needs a Debian host with apt; this is {}",
             field(&text, "PRETTY_NAME").unwrap_or("an unknown system")
         );
         let suite =
@@ -48,7 +48,7 @@ impl Recipe {
         &self.suite
     }
 
-    /// What `mmdebstrap` is told, but for the sources and where to put it.
+    /// The arguments for `mmdebstrap`, except for sources and target.
     pub(super) fn arguments(&self) -> Vec<String> {
         let mut arguments = vec![
             "--variant=apt".to_owned(),
@@ -56,18 +56,18 @@ impl Recipe {
             format!("--essential-hook={PREPARE}"),
             format!("--customize-hook={FINISH}"),
         ];
-        let unread = ["doc", "man", "locale", "info"];
-        arguments.extend(unread.map(|name| format!("--dpkgopt=path-exclude=/usr/share/{name}/*")));
+        let excluded = ["doc", "man", "locale", "info"];
+        arguments.extend(excluded.map(|name| format!("--dpkgopt=path-exclude=/usr/share/{name}/*")));
         arguments
     }
 
-    /// All that the image depends on, in one text.
+    /// Everything that determines the image, as one text.
     pub(super) fn text(&self) -> String {
         format!("{}\n{}\n", self.suite, self.arguments().join("\n"))
     }
 }
 
-/// A field of `os-release`.
+/// Returns a field of `os-release`.
 fn field<'a>(text: &'a str, name: &str) -> Option<&'a str> {
     let value = text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix('='))?;
     Some(value.trim_matches('"'))
@@ -78,7 +78,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_field_is_found_by_its_whole_name() {
+    fn finds_a_field_by_its_whole_name() {
         let text = "VERSION_ID=\"12\"\nVERSION_CODENAME=bookworm\nID=debian\n";
         assert_eq!(field(text, "ID"), Some("debian"));
         assert_eq!(field(text, "VERSION_ID"), Some("12"));

@@ -1,20 +1,20 @@
-//! What the tests in the machine came to.
+//! The results of the tests in the machine.
 
 use std::collections::BTreeMap;
 
-/// What is said by a test about limits that can't be tried.
+/// How the skip record of a test about limits starts.
 const ABOUT_LIMITS: &str = "limits of ";
-/// Where limits must be had, all of them.
+/// The environments in which all limits must work.
 const DELEGATED: [&str; 2] = ["root", "user"];
-/// Where at least one must not be, and is refused.
+/// The environments in which at least one limit must be refused.
 const REFUSED: [&str; 2] = ["user_without_cpu", "user_undelegated"];
 
-/// One program as one user.
+/// The result of one test program as one user.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(super) struct Run {
+pub(super) struct RunResult {
     pub(super) who: String,
     pub(super) name: String,
-    /// Its exit code, if it came to one.
+    /// The exit code, if it ended.
     pub(super) code: Option<i32>,
     seconds: u64,
     passed: usize,
@@ -24,23 +24,23 @@ pub(super) struct Run {
     output: String,
 }
 
-/// All of it.
+/// All results.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(super) struct Report {
-    pub(super) runs: Vec<Run>,
-    /// Whether the guest got to its end.
+pub(super) struct VmReport {
+    pub(super) runs: Vec<RunResult>,
+    /// Whether the guest reached the end of the plan.
     pub(super) done: bool,
 }
 
-impl Report {
-    /// From what the guest said.
+impl VmReport {
+    /// Parses the output of the guest.
     pub(super) fn read(text: &str) -> Self {
         let mut report = Self::default();
         for line in text.lines().map(str::trim_end) {
             match (line.strip_prefix("@@ "), report.runs.last_mut()) {
                 (Some("done"), _) => report.done = true,
                 (Some(ours), last) => match (ours.split_once(' ').unwrap_or((ours, "")), last) {
-                    (("run", what), _) => report.runs.push(Run::begin(what)),
+                    (("run", what), _) => report.runs.push(RunResult::begin(what)),
                     (("skipped", why), Some(run)) => run.skipped.push(why.to_owned()),
                     (("left", what), Some(run)) => run.left.push(what.to_owned()),
                     (("ended", how), Some(run)) => run.end(how),
@@ -53,20 +53,20 @@ impl Report {
         report
     }
 
-    /// What is wrong, a line each.
+    /// Returns the failures, one line each.
     pub(super) fn faults(&self) -> Vec<String> {
-        self.runs.iter().flat_map(Run::faults).collect()
+        self.runs.iter().flat_map(RunResult::faults).collect()
     }
 
-    /// Shows the output of what failed, what limits are refused for, and the sums.
+    /// Prints the output of failed runs, the reasons for refused limits, and the totals.
     pub(super) fn print(&self) {
         for run in &self.runs {
             if !run.faults().is_empty() {
                 println!("\n--- {} {}\n{}", run.who, run.name, run.output.trim_end());
             } else if run.name == "kennel/doctor" {
                 println!("\n--- {} {}", run.who, run.name);
-                let told = run.output.lines().filter(|line| line.contains("limit"));
-                told.for_each(|line| println!("{line}"));
+                let limits = run.output.lines().filter(|line| line.contains("limit"));
+                limits.for_each(|line| println!("{line}"));
             }
         }
         println!("\n=== in the machine");
@@ -78,13 +78,13 @@ impl Report {
         }
     }
 
-    /// A line for each run, and one for all of a user's.
+    /// Returns one line for each run, and one for each user.
     fn sums(&self) -> Vec<String> {
         let mut lines = Vec::new();
         let mut sums = BTreeMap::<&str, (usize, usize, u64)>::new();
         for run in &self.runs {
             let (passed, failed) = (run.passed, run.failed.len());
-            let code = run.code.map_or("no end".to_owned(), |code| format!("exit {code}"));
+            let code = run.code.map_or("not ended".to_owned(), |code| format!("exit {code}"));
             let (who, name, seconds) = (&run.who, &run.name, run.seconds);
             lines.push(format!(
                 "{who:18} {name:32} {passed:4} passed {failed:3} failed {seconds:4} s  {code}"
@@ -109,7 +109,7 @@ impl Report {
     }
 }
 
-impl Run {
+impl RunResult {
     fn begin(what: &str) -> Self {
         let (who, name) = what.split_once(' ').unwrap_or((what, ""));
         Self { who: who.to_owned(), name: name.to_owned(), ..Self::default() }
@@ -119,7 +119,7 @@ impl Run {
         let mut words = how.split(' ');
         self.code = words.next().and_then(|word| word.parse().ok());
         self.seconds = words.next().and_then(|word| word.parse().ok()).unwrap_or_default();
-        // The doctor is no test program: that it is well is one.
+        // The doctor is not a test program: its success counts as one test.
         if self.name == "kennel/doctor" && self.code == Some(0) {
             self.passed = 1;
         }
@@ -141,7 +141,7 @@ impl Run {
         if self.code != Some(0) {
             faults.push(match self.code {
                 Some(code) => format!("exit {code}, failed: {}", self.failed.join(", ")),
-                None => "it came to no end".to_owned(),
+                None => "it did not end".to_owned(),
             });
         }
         faults.extend(self.left.iter().map(|what| format!("left behind: {what}")));
@@ -149,9 +149,9 @@ impl Run {
             self.skipped.iter().filter(|why| why.starts_with(ABOUT_LIMITS)).collect();
         if DELEGATED.contains(&self.who.as_str()) {
             if self.passed == 0 && self.code == Some(0) {
-                faults.push("not one test was run".to_owned());
+                faults.push("no test was run".to_owned());
             }
-            faults.extend(about_limits.iter().map(|why| format!("must be tried here: {why}")));
+            faults.extend(about_limits.iter().map(|why| format!("must not be skipped here: {why}")));
         }
         let is_about_limits = self.name == "kennel-pen/limits";
         if is_about_limits && REFUSED.contains(&self.who.as_str()) && about_limits.is_empty() {
@@ -170,8 +170,8 @@ mod tests {
         @@ ended 0 1\n@@ done\n";
 
     #[test]
-    fn what_the_guest_says_is_counted() {
-        let report = Report::read(GOOD);
+    fn counts_the_results_of_the_guest() {
+        let report = VmReport::read(GOOD);
         assert!(report.done);
         assert_eq!(report.runs.len(), 2);
         assert_eq!((report.runs[0].passed, report.runs[0].code), (2, Some(0)));
@@ -181,25 +181,25 @@ mod tests {
 
     #[track_caller]
     fn assert_fault(text: &str, expected: &str) {
-        let faults = Report::read(text).faults();
+        let faults = VmReport::read(text).faults();
         assert!(faults.iter().any(|fault| fault.contains(expected)), "{expected}: {faults:?}");
     }
 
     #[test]
-    fn everything_that_is_wrong_is_a_fault() {
+    fn reports_every_kind_of_failure() {
         assert_fault(&GOOD.replace("ended 0 12", "ended 101 12"), "exit 101");
         assert_fault("@@ run root a/b\ntest x ... FAILED\n@@ ended 1 2\n", "failed: x");
-        assert_fault("@@ run root a/b\ntest x ... ok\n", "no end");
-        assert_fault("@@ run root a/b\n@@ ended 0 2\n", "not one test");
+        assert_fault("@@ run root a/b\ntest x ... ok\n", "did not end");
+        assert_fault("@@ run root a/b\n@@ ended 0 2\n", "no test was run");
         assert_fault("@@ run user a/b\ntest x ... ok\n@@ left /sys/x\n@@ ended 0 2\n", "/sys/x");
         let skipped =
             "@@ run root a/b\ntest x ... ok\n@@ skipped limits of pens: no\n@@ ended 0 2\n";
-        assert_fault(skipped, "must be tried here");
+        assert_fault(skipped, "must not be skipped here");
         assert_fault(&GOOD.replace("@@ skipped limits", "@@ skipped other"), "was not refused");
     }
 
     #[test]
-    fn who_has_not_got_to_the_end_is_not_done() {
-        assert!(!Report::read(&GOOD.replace("@@ done\n", "")).done);
+    fn a_guest_that_ends_early_is_not_done() {
+        assert!(!VmReport::read(&GOOD.replace("@@ done\n", "")).done);
     }
 }

@@ -1,4 +1,4 @@
-//! `kennel-bench api`: what it costs to have many look on over the API.
+//! `kennel-bench api`: what many watching clients cost.
 
 use std::io::{Read as _, Write as _};
 use std::os::unix::net::UnixStream;
@@ -7,18 +7,18 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use anyhow::{Result, ensure};
 use rustix::event::{PollFd, PollFlags, Timespec};
 
-use super::home::{Home, LONG, discard_session, start_session};
+use super::home::{BenchHome, LONG, discard_session, start_session};
 use super::process;
 use super::rest::IDLE;
-use super::{Run, request};
+use super::{BenchRun, request};
 use crate::stats::{Samples, time};
 use crate::target::Target;
 
 const DAY_MS: u64 = 24 * 3600 * 1000;
 
-/// One event to many who follow the log.
+/// Section 1: one event to many clients that follow the log.
 #[expect(clippy::cast_precision_loss, reason = "nanoseconds of a second")]
-pub(super) fn events(run: &mut Run) -> Result<()> {
+pub(super) fn events(run: &mut BenchRun) -> Result<()> {
     let (subscribers, rounds) = if run.quick { (200, 5) } else { (1000, 20) };
     println!("1. one event to {subscribers} streams, from its time in the log to the last reader");
     let home = run.home("api-events")?;
@@ -49,11 +49,11 @@ pub(super) fn events(run: &mut Run) -> Result<()> {
     Ok(())
 }
 
-/// Many who follow a session that prints nothing.
+/// Section 2: many clients that follow a session without output.
 #[expect(clippy::cast_precision_loss, reason = "nanoseconds of a minute")]
-pub(super) fn idle(run: &mut Run) -> Result<()> {
+pub(super) fn idle(run: &mut BenchRun) -> Result<()> {
     let (followers, watched) = (200, Duration::from_secs(if run.quick { 5 } else { 30 }));
-    println!("2. {followers} who follow the output of a session that prints nothing");
+    println!("2. {followers} clients that follow a session without output");
     let home = run.home("api-idle")?;
     let mut client = home.connect()?;
     let session = start_session(&mut client, &request::session(&IDLE)?)?;
@@ -61,12 +61,12 @@ pub(super) fn idle(run: &mut Run) -> Result<()> {
     let path = format!("/v1/sessions/{}/output?follow=true&format=sse", session.id);
     let streams = Streams::open(&home, &path, followers)?;
     let before = process::cpu_nanoseconds(daemon)?;
-    std::thread::sleep(watched); // what is measured is time
+    std::thread::sleep(watched); // measures over time
     let used = process::cpu_nanoseconds(daemon)? - before;
     let percent = used as f64 / watched.as_nanos() as f64 * 100.0;
-    let memory = process::Memory::of(daemon)?;
+    let memory = process::ProcessMemory::of(daemon)?;
     println!(
-        "  {percent:.2} % of a core in {} s; the daemon has {} kB of its own\n",
+        "  {percent:.2} % of a core in {} s; the daemon has {} kB of private memory\n",
         watched.as_secs(),
         memory.anonymous_kb
     );
@@ -77,12 +77,12 @@ pub(super) fn idle(run: &mut Run) -> Result<()> {
     Ok(())
 }
 
-/// Streams of events that are read by one thread.
+/// Event streams that one thread reads.
 struct Streams(Vec<UnixStream>);
 
 impl Streams {
-    /// Opens them, and waits until each has its answer.
-    fn open(home: &Home, path: &str, count: usize) -> Result<Self> {
+    /// Opens the streams, and waits until each has its response.
+    fn open(home: &BenchHome, path: &str, count: usize) -> Result<Self> {
         let mut streams = Vec::with_capacity(count);
         for _ in 0..count {
             let mut stream = home.connect()?.into_stream()?;
@@ -92,7 +92,7 @@ impl Streams {
         for stream in &mut streams {
             stream.set_read_timeout(Some(LONG))?;
             let (mut head, mut piece) = (Vec::<u8>::new(), [0; 4096]);
-            // The first piece of every stream says how long to wait before coming back, and has what was before.
+            // The first chunk of every stream contains the retry delay, and past events.
             while !head.windows(6).any(|window| window == b"retry:") || !head.ends_with(b"\n\n\r\n")
             {
                 let read = stream.read(&mut piece)?;
@@ -104,7 +104,7 @@ impl Streams {
         Ok(Self(streams))
     }
 
-    /// Waits until all have had one event; how long after the event's own time each had it, in nanoseconds.
+    /// Waits until all have received one event; returns how long after the event's time, in nanoseconds.
     fn await_event(&mut self) -> Result<Vec<u64>> {
         let deadline = Instant::now() + LONG;
         let mut arrived: Vec<Option<u64>> = vec![None; self.0.len()];
@@ -139,7 +139,7 @@ impl Streams {
     }
 }
 
-/// The time of the event, in milliseconds of its day, once it is there in whole.
+/// Returns the time of the event, in milliseconds of its day, once it is complete.
 fn time_in(text: &[u8]) -> Option<u64> {
     let text = std::str::from_utf8(text).ok()?;
     let (_, time) = text.split_once("\"time\":\"")?;
@@ -154,7 +154,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_time_of_an_event_is_found_once_it_is_whole() {
+    fn finds_the_time_of_a_complete_event() {
         let event = "4f\r\nid: 7\ndata: {\"time\":\"2026-01-31T01:02:03.004Z\"}\n\n\r\n";
         assert_eq!(time_in(event.as_bytes()), Some(3_723_004));
         assert_eq!(time_in(&event.as_bytes()[..event.len() - 3]), None);

@@ -1,4 +1,4 @@
-//! What the homes lie on, and a journaled disk for comparison.
+//! The disk of the homes, and a journaled disk for comparison.
 
 use std::fs::{self, File};
 use std::io::Write as _;
@@ -8,10 +8,10 @@ use std::process::{Command, Stdio};
 
 use anyhow::{Context as _, Result, ensure};
 
-/// The size of the loop disk: room for its journal and for thousands of sessions.
+/// The size of the loop disk: enough for its journal and for thousands of sessions.
 const LOOP_MEGABYTES: usize = 768;
 
-/// The file system below a path, for people to read.
+/// Describes the file system of a path.
 pub(crate) fn describe(path: &Path) -> Result<String> {
     let device = fs::metadata(path).with_context(|| path.display().to_string())?.dev();
     let (major, minor) = (rustix::fs::major(device), rustix::fs::minor(device));
@@ -33,7 +33,7 @@ pub(crate) fn describe(path: &Path) -> Result<String> {
     Ok(text)
 }
 
-/// Whether the ext4 on this device has a journal: then the kernel has one under its name.
+/// Returns whether the ext4 on this device has a journal.
 fn journal_of(number: &str) -> Result<bool> {
     let device = fs::read_link(format!("/sys/dev/block/{number}"))?;
     let name = device.file_name().and_then(|name| name.to_str()).context("no such device")?;
@@ -43,9 +43,9 @@ fn journal_of(number: &str) -> Result<bool> {
     Ok(names.into_iter().any(|journal| journal.starts_with(&prefix)))
 }
 
-/// Asks an ext4 to put each folder that is made in `folder` into another part of the disk, as it does at its top: one
-/// without a journal takes the longer to make a file the more were removed in the same part in the last minutes, and a
-/// run would pay for the one before it. Where that can't be asked for, it does not matter.
+/// Makes ext4 put each folder in `folder` into another part of the disk, as it does at its top. Without a journal, ext4 needs
+/// more time to create a file the more files were removed in the same part in the last minutes, so that one run would slow
+/// down the next. On other file systems this fails, and does not matter.
 pub(crate) fn spread(folder: &Path) {
     if let Err(error) = mark_as_top(folder) {
         println!("  homes share a part of the disk ({error})");
@@ -58,11 +58,11 @@ fn mark_as_top(folder: &Path) -> std::io::Result<()> {
     Ok(rustix::fs::ioctl_setflags(&folder, flags | rustix::fs::IFlags::TOPDIR)?)
 }
 
-/// Why something was left out.
-pub(crate) type Skipped = String;
+/// Why something was skipped.
+pub(crate) type SkipReason = String;
 
-/// Makes a journaled ext4 in a file in `folder`, and mounts it there. The guard takes it down.
-pub(crate) fn mount_loop(folder: &Path) -> Result<PathBuf, Skipped> {
+/// Creates a journaled ext4 in a file in `folder`, and mounts it there. The guard unmounts it.
+pub(crate) fn mount_loop(folder: &Path) -> Result<PathBuf, SkipReason> {
     if !rustix::process::geteuid().is_root() {
         return Err("only root can mount a loop disk".to_owned());
     }
@@ -71,7 +71,7 @@ pub(crate) fn mount_loop(folder: &Path) -> Result<PathBuf, Skipped> {
 
 fn make_loop(folder: &Path) -> Result<PathBuf> {
     let (file, mount) = (folder.join("disk"), folder.join("mounted"));
-    // Written in full, so that no block of it is found while we measure.
+    // Written in full, so that no block is allocated during the measurement.
     let mut disk = File::create(&file)?;
     for _ in 0..LOOP_MEGABYTES {
         disk.write_all(&[0; 1 << 20])?;
@@ -84,7 +84,7 @@ fn make_loop(folder: &Path) -> Result<PathBuf> {
     Ok(mount)
 }
 
-/// Takes it down, if it is up.
+/// Unmounts it, if it is mounted.
 pub(crate) fn unmount(mount: &Path) -> Result<()> {
     let mounts = fs::read_to_string("/proc/self/mountinfo")?;
     let wanted = mount.to_str().context("a path that is no text")?;
@@ -108,13 +108,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_file_system_is_named() {
+    fn describes_a_file_system() {
         assert!(!describe(Path::new("/proc")).unwrap().is_empty());
         assert_eq!(describe(Path::new("/proc")).unwrap(), "proc, proc");
     }
 
     #[test]
-    fn what_is_not_mounted_need_not_be_taken_down() {
+    fn unmounting_without_a_mount_succeeds() {
         unmount(Path::new("/nowhere/at/all")).unwrap();
     }
 }

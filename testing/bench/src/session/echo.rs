@@ -1,47 +1,47 @@
-//! How long a key takes from the keeper's socket through the agent into the journal, beside a session that
-//! floods its own.
+//! Measures how long a key takes from the keeper's socket through the agent into the journal, beside a session that
+//! floods its own journal.
 
 use std::time::{Duration, Instant};
 
 use anyhow::Result;
 use kennel_keeper::protocol::{KeeperReport, KeeperRequest};
 
-use super::home::{Brief, Home, discard_session, start_session};
-use super::http::Client;
+use super::home::{SessionBrief, BenchHome, discard_session, start_session};
+use kennel_testing::HttpClient;
 use super::output::{Keeper, generator};
 use super::turns::{Contender, take_turns};
-use super::{Run, request};
+use super::{BenchRun, request};
 use crate::launch::print_measured;
 use crate::stats::{nanoseconds, time};
 use crate::target::Target;
 use crate::worker::Rounds;
 
-/// An agent that gives back each key by itself: neither the terminal nor a buffer does it for it.
+/// An agent that echoes each key itself: the terminal does not echo, and nothing is buffered.
 pub(super) const ECHO: [&str; 3] = ["/bin/sh", "-c", "stty raw -echo; echo; exec cat"];
-/// Between two keys: a quick typist with ten hands.
+/// The pause between two keys.
 const PAUSE: Duration = Duration::from_millis(3);
 
 const STOP: i32 = 19;
 const CONT: i32 = 18;
 
 /// Section 5, the second half.
-pub(super) fn section(run: &mut Run) -> Result<()> {
-    println!("5. a key's way through an agent in a terminal, beside a session that floods");
+pub(super) fn section(run: &mut BenchRun) -> Result<()> {
+    println!("5. the echo of a key through an agent in a terminal, beside a session that floods");
     let home = run.home("echo")?;
     let mut client = home.connect()?;
     let typed = start_session(&mut client, &request::terminal_session(&ECHO)?)?;
     let keeper = Keeper::of(&typed)?;
     keeper.say(&KeeperRequest::Follow)?;
-    // The first line says that the terminal is as it should be.
+    // The first line shows that the terminal is configured.
     keeper.hear(|report| matches!(report, KeeperReport::Grown(_)).then_some(()))?;
     let floods = [("64 KiB writes", 64 << 10), ("80-byte lines", 80)]
         .map(|(name, chunk)| Ok::<_, anyhow::Error>((name, Flood::start(&home, chunk)?)));
     let mut contenders: Vec<Box<dyn Contender + '_>> =
-        vec![Box::new(Typing { name: "alone".to_owned(), keeper: &keeper, flood: None })];
+        vec![Box::new(KeyEcho { name: "alone".to_owned(), keeper: &keeper, flood: None })];
     for flood in floods {
         let (name, flood) = flood?;
         let name = format!("beside a flood of {name}");
-        contenders.push(Box::new(Typing { name, keeper: &keeper, flood: Some(flood) }));
+        contenders.push(Box::new(KeyEcho { name, keeper: &keeper, flood: Some(flood) }));
     }
     let turns = if run.quick { 5 } else { 20 };
     let measured = take_turns(&mut contenders, Rounds { warm_up: 20, turns, batch: 100 })?;
@@ -62,14 +62,14 @@ pub(super) fn section(run: &mut Run) -> Result<()> {
     Ok(())
 }
 
-/// A session that prints without end, when it is let.
+/// A session that prints without end while it is not stopped.
 struct Flood {
-    client: Client,
-    session: Brief,
+    client: HttpClient,
+    session: SessionBrief,
 }
 
 impl Flood {
-    fn start(home: &Home, chunk: usize) -> Result<Self> {
+    fn start(home: &BenchHome, chunk: usize) -> Result<Self> {
         let argv = generator(chunk, u64::MAX)?;
         let argv: Vec<&str> = argv.iter().map(String::as_str).collect();
         let mut client = home.connect()?;
@@ -81,18 +81,18 @@ impl Flood {
 
     fn signal(&mut self, signal: i32) -> Result<()> {
         let target = format!("/v1/sessions/{}/signal", self.session.id);
-        self.client.tell("POST", &target, format!("{{\"signal\":{signal}}}").as_bytes())
+        self.client.send("POST", &target, format!("{{\"signal\":{signal}}}").as_bytes())
     }
 }
 
 /// One key after another.
-struct Typing<'a> {
+struct KeyEcho<'a> {
     name: String,
     keeper: &'a Keeper,
     flood: Option<Flood>,
 }
 
-impl Contender for Typing<'_> {
+impl Contender for KeyEcho<'_> {
     fn name(&self) -> String {
         self.name.clone()
     }
@@ -101,7 +101,7 @@ impl Contender for Typing<'_> {
         if let Some(flood) = &mut self.flood {
             flood.signal(CONT)?;
         }
-        // Let it come up to speed, or the last one come to rest.
+        // Lets the flood reach its full speed, or end.
         std::thread::sleep(10 * PAUSE);
         Ok(())
     }

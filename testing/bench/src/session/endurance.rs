@@ -1,31 +1,31 @@
-//! What thousands of sessions leave behind: nothing, it should be.
+//! Compares the resources before and after thousands of sessions: they should not grow.
 
 use std::fs;
 
 use anyhow::{Result, ensure};
 
-use super::home::{Home, run_session};
+use super::home::{BenchHome, run_session};
 use super::peers::at_once;
-use super::process::{self, Memory};
+use super::process::{self, ProcessMemory};
 use super::rest::until_quiet;
-use super::{Run, request, serial};
+use super::{BenchRun, request, serial};
 use crate::sweep;
 use crate::target::Target;
 
-/// Sessions before the first look: until then caches fill up, and more than are kept on record.
+/// Sessions before the first snapshot: they fill the caches, and exceed what is kept on record.
 const WARM_UP: usize = 10_000;
-/// What the daemon's memory may grow by and still be flat: a hundred bytes a session, of ten thousand.
+/// How much the daemon's memory may grow and still count as flat: a hundred bytes for each of ten thousand sessions.
 const DAEMON_SLACK_KB: u64 = 1024;
-/// The same for the yard: some pages.
+/// How much the yard's memory may grow and still count as flat: some pages.
 const YARD_SLACK_KB: u64 = 32;
 
 /// Section 6.
-pub(super) fn section(run: &mut Run) -> Result<()> {
+pub(super) fn section(run: &mut BenchRun) -> Result<()> {
     let (warm_up, sessions) = if run.quick { (WARM_UP / 5, 500) } else { (WARM_UP, 10_000) };
     println!("6. before and after {sessions} sessions of {}, each time pruned", serial::TRUE);
     let home = run.home("sweep")?;
-    let before = Snapshot::after(&home, warm_up)?;
-    let after = Snapshot::after(&home, sessions)?;
+    let before = HomeSnapshot::after(&home, warm_up)?;
+    let after = HomeSnapshot::after(&home, sessions)?;
     println!(
         "  {:<8}{:>14}{:>18}{:>18}{:>18}",
         "", "descriptors", "RSS (kB)", "anonymous (kB)", "dirty (kB)"
@@ -56,15 +56,15 @@ pub(super) fn section(run: &mut Run) -> Result<()> {
     Ok(())
 }
 
-/// What is counted of one process.
-struct Look {
+/// The resources of one process.
+struct ProcessUsage {
     descriptors: usize,
-    memory: Memory,
+    memory: ProcessMemory,
 }
 
-impl Look {
+impl ProcessUsage {
     fn at(pid: i32) -> Result<Self> {
-        Ok(Self { descriptors: process::descriptors(pid)?, memory: Memory::of(pid)? })
+        Ok(Self { descriptors: process::descriptors(pid)?, memory: ProcessMemory::of(pid)? })
     }
 
     fn against(&self, after: &Self) -> String {
@@ -83,18 +83,18 @@ impl Look {
     }
 }
 
-struct Snapshot {
-    daemon: Look,
-    yard: Look,
+struct HomeSnapshot {
+    daemon: ProcessUsage,
+    yard: ProcessUsage,
     pens: usize,
     folders: usize,
     register_kb: u64,
     log_kb: u64,
 }
 
-impl Snapshot {
-    /// How things are when so many sessions were run, and pruned.
-    fn after(home: &Home, sessions: usize) -> Result<Self> {
+impl HomeSnapshot {
+    /// Runs this many sessions, prunes them, and returns the resources.
+    fn after(home: &BenchHome, sessions: usize) -> Result<Self> {
         let request = request::session(&[serial::TRUE])?;
         at_once(sessions, || home.connect(), |client, _| run_session(client, &request))?;
         home.until_idle()?;
@@ -102,8 +102,8 @@ impl Snapshot {
         let daemon = home.daemon()?;
         until_quiet(&[daemon, home.yard])?;
         Ok(Self {
-            daemon: Look::at(daemon)?,
-            yard: Look::at(home.yard)?,
+            daemon: ProcessUsage::at(daemon)?,
+            yard: ProcessUsage::at(home.yard)?,
             pens: sweep::pens_of(&home.id)?.len(),
             folders: home.folders()?,
             register_kb: kilobytes(home, "register.db")? + kilobytes(home, "register.db-wal")?,
@@ -118,6 +118,6 @@ impl Snapshot {
     }
 }
 
-fn kilobytes(home: &Home, name: &str) -> Result<u64> {
+fn kilobytes(home: &BenchHome, name: &str) -> Result<u64> {
     Ok(fs::metadata(home.folder.join(name)).map_or(0, |found| found.len() >> 10))
 }

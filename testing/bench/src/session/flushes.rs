@@ -1,4 +1,4 @@
-//! How often the disk is told to flush, by looking over the shoulders of daemon, yard and keepers.
+//! Counts the disk flushes of daemon, yard and keepers with strace.
 
 use std::fmt;
 use std::fs;
@@ -9,14 +9,14 @@ use std::time::{Duration, Instant};
 use anyhow::{Context as _, Result, ensure};
 use rustix::process::{Pid, Signal, kill_process};
 
-use super::disk::Skipped;
-use super::home::{Home, LONG, run_session};
+use super::disk::SkipReason;
+use super::home::{BenchHome, LONG, run_session};
 use super::{request, serial};
 
-/// All calls that make the disk flush.
+/// The system calls that flush the disk.
 const CALLS: [&str; 6] = ["fsync", "fdatasync", "sync_file_range", "msync", "sync", "syncfs"];
 
-/// What was counted.
+/// The counts.
 pub(super) struct Counted {
     sessions: usize,
     calls: Vec<(String, u64)>,
@@ -39,8 +39,8 @@ impl fmt::Display for Counted {
     }
 }
 
-/// Counts over so many sessions, or says why it can't.
-pub(super) fn count(home: &Home, sessions: usize) -> Result<Result<Counted, Skipped>> {
+/// Counts the flushes of this many sessions, or returns why it can't.
+pub(super) fn count(home: &BenchHome, sessions: usize) -> Result<Result<Counted, SkipReason>> {
     if Command::new("strace").arg("-V").stdout(Stdio::null()).status().is_err() {
         return Ok(Err("there is no strace".to_owned()));
     }
@@ -55,7 +55,7 @@ pub(super) fn count(home: &Home, sessions: usize) -> Result<Result<Counted, Skip
     let done = (0..sessions).try_for_each(|_| run_session(&mut client, &request));
     let settled = home.until_idle();
     let pid = Pid::from_raw(tracer.id().cast_signed()).context("no pid")?;
-    // It lets go of all, and tells what it has counted.
+    // strace detaches from all processes, and prints its counts.
     kill_process(pid, Signal::INT)?;
     tracer.wait()?;
     done?;
@@ -76,7 +76,7 @@ fn attach(summary: &Path, pids: [i32; 2]) -> Result<Child> {
 }
 
 /// Waits until every thread is traced.
-fn until_traced(tracer: &mut Child, pids: [i32; 2]) -> Result<Result<(), Skipped>> {
+fn until_traced(tracer: &mut Child, pids: [i32; 2]) -> Result<Result<(), SkipReason>> {
     let deadline = Instant::now() + LONG;
     while !pids.iter().all(|&pid| is_traced(pid)) {
         if let Some(status) = tracer.try_wait()? {
@@ -112,7 +112,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_table_is_understood() {
+    fn parses_the_table_of_strace() {
         let table = "\
 % time     seconds  usecs/call     calls    errors syscall
 ------ ----------- ----------- --------- --------- ----------------

@@ -1,19 +1,19 @@
-//! An agent that prints: so many bytes, so many at a time.
+//! An agent that prints a given number of bytes in chunks of a given size.
 
 use std::os::unix::net::UnixDatagram;
 
 use anyhow::{Context as _, Result};
 
-/// The hidden argument of the role; bytes a write, bytes in all, and where to tell of the end follow.
+/// The hidden argument of the role; the bytes of a write, the bytes in all, and a socket for the end follow.
 pub(super) const ARGUMENT: &str = "__generate";
 
-/// Prints lines of text. With a socket to tell of the end it stays until it is killed, so that its keeper can
-/// be looked at; without one it ends.
+/// Prints lines of text. With a socket, it reports the end there and then waits to be killed, so that its keeper can
+/// be measured; without one it exits.
 pub(super) fn generate(words: &[String]) -> Result<()> {
     let [chunk, total, rest @ ..] = words else { anyhow::bail!("generate CHUNK TOTAL [SOCKET]") };
     let (chunk, mut left): (usize, u64) = (chunk.parse()?, total.parse()?);
     let text: Vec<u8> = (0..chunk).map(|at| if at % 80 == 79 { b'\n' } else { b'x' }).collect();
-    // Not through a buffer: each write is one of the size that was asked for.
+    // Unbuffered: each write has the requested size.
     while left > 0 {
         let part = usize::try_from(left).unwrap_or(usize::MAX).min(chunk);
         raw_write(&text[..part])?;

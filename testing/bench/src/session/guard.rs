@@ -1,6 +1,6 @@
-//! A process that clears up when the benchmark ends, however that comes about.
+//! A process that cleans up when the benchmark ends, however it ends.
 //!
-//! It is told of each thing before it is made, over a pipe that closes with the benchmark's last breath.
+//! The benchmark announces each thing before it creates it, over a pipe that closes when the benchmark ends.
 
 use std::fs;
 use std::io::{BufRead as _, Write as _};
@@ -15,12 +15,12 @@ use super::{disk, home};
 /// The hidden argument of the guard.
 pub(crate) const ARGUMENT: &str = "__guard";
 
-/// What has to be cleared up, in this order.
+/// What has to be cleaned up, in this order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Kind {
-    /// A home, with whatever runs for it.
+pub(crate) enum CleanupItem {
+    /// A home, with its processes.
     Home,
-    /// A server that ends at TERM, by the file with its pid.
+    /// A server that ends at TERM, by its pid file.
     Server,
     /// A tmux server, by its socket.
     Tmux,
@@ -30,27 +30,27 @@ pub(crate) enum Kind {
     Folder,
 }
 
-const KINDS: [(&str, Kind); 5] = [
-    ("home", Kind::Home),
-    ("server", Kind::Server),
-    ("tmux", Kind::Tmux),
-    ("mount", Kind::Mount),
-    ("folder", Kind::Folder),
+const KINDS: [(&str, CleanupItem); 5] = [
+    ("home", CleanupItem::Home),
+    ("server", CleanupItem::Server),
+    ("tmux", CleanupItem::Tmux),
+    ("mount", CleanupItem::Mount),
+    ("folder", CleanupItem::Folder),
 ];
 
-/// The guard, seen from the benchmark.
-pub(crate) struct Guard {
+/// The benchmark's connection to the guard.
+pub(crate) struct CleanupGuard {
     process: Child,
     pipe: Option<ChildStdin>,
 }
 
-impl Guard {
+impl CleanupGuard {
     pub(crate) fn post() -> Result<Self> {
         let me = std::env::current_exe().context("finding my own program")?;
         let mut process = Command::new(me)
             .arg(ARGUMENT)
             .stdin(Stdio::piped())
-            // An interrupt from the terminal is for us, and is what the guard is there for.
+            // An interrupt from the terminal must not end the guard.
             .process_group(0)
             .spawn()
             .context("starting the guard")?;
@@ -58,33 +58,33 @@ impl Guard {
         Ok(Self { process, pipe })
     }
 
-    /// This is about to be made.
-    pub(crate) fn owe(&mut self, kind: Kind, path: &Path) -> Result<()> {
+    /// Announces something that is about to be created.
+    pub(crate) fn owe(&mut self, kind: CleanupItem, path: &Path) -> Result<()> {
         let name = KINDS.iter().find(|(_, known)| *known == kind).map_or("", |(name, _)| name);
         let path = path.to_str().context("a path that is no text")?;
         let pipe = self.pipe.as_mut().context("the guard has been dismissed")?;
         writeln!(pipe, "{name} {path}").context("the guard is gone")
     }
 
-    /// Has everything cleared up that is still there.
+    /// Makes the guard clean up everything that is left, and waits for it.
     pub(crate) fn dismiss(mut self) -> Result<()> {
         self.pipe = None;
         let status = self.process.wait()?;
-        ensure!(status.success(), "something could not be cleared up, see above");
+        ensure!(status.success(), "the cleanup failed, see above");
         Ok(())
     }
 }
 
-impl Drop for Guard {
+impl Drop for CleanupGuard {
     fn drop(&mut self) {
         self.pipe = None;
         self.process.wait().ok();
     }
 }
 
-/// The life of the guard.
+/// Runs the guard.
 pub(crate) fn serve() -> Result<()> {
-    let mut owed: Vec<(Kind, PathBuf)> = Vec::new();
+    let mut owed: Vec<(CleanupItem, PathBuf)> = Vec::new();
     for line in std::io::stdin().lock().lines() {
         let line = line?;
         let (name, path) = line.split_once(' ').context("half a line")?;
@@ -103,27 +103,27 @@ pub(crate) fn serve() -> Result<()> {
     Ok(())
 }
 
-fn clear(kind: Kind, path: &Path) -> Result<()> {
+fn clear(kind: CleanupItem, path: &Path) -> Result<()> {
     if !path.exists() {
         return Ok(());
     }
     match kind {
-        Kind::Home => {
+        CleanupItem::Home => {
             let mut stop = Command::new(home::program()?);
             stop.arg("--home").arg(path).args(["daemon", "stop", "--grace", "0s"]);
             disk::run(&mut stop)?;
             fs::remove_dir_all(path)?;
         }
-        Kind::Server => end_server(path)?,
-        // If it has no session any more it has gone by itself.
-        Kind::Tmux => drop(disk::run(Command::new("tmux").arg("-S").arg(path).arg("kill-server"))),
-        Kind::Mount => disk::unmount(path)?,
-        Kind::Folder => fs::remove_dir_all(path)?,
+        CleanupItem::Server => end_server(path)?,
+        // A server without sessions has ended by itself.
+        CleanupItem::Tmux => drop(disk::run(Command::new("tmux").arg("-S").arg(path).arg("kill-server"))),
+        CleanupItem::Mount => disk::unmount(path)?,
+        CleanupItem::Folder => fs::remove_dir_all(path)?,
     }
     Ok(())
 }
 
-/// Ends a server that wrote its pid into a file.
+/// Ends a server by its pid file.
 pub(crate) fn end_server(pid_file: &Path) -> Result<()> {
     let Ok(text) = fs::read_to_string(pid_file) else { return Ok(()) };
     let pid: i32 = text.trim().parse().context("no pid")?;

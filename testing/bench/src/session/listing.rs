@@ -1,4 +1,4 @@
-//! The list of many sessions, beside supervisord's list of as many programs.
+//! Measures the list of many sessions, against supervisord's list of as many programs.
 
 use std::time::Instant;
 
@@ -7,20 +7,20 @@ use anyhow::{Result, ensure};
 use super::home::start_many;
 use super::peers::Supervisord;
 use super::rest::IDLE;
-use super::{Run, request};
+use super::{BenchRun, request};
 use crate::stats::{Samples, nanoseconds, time};
 use crate::target::Target;
 
 /// Section 3 of `api`.
 #[expect(clippy::cast_precision_loss, reason = "nanoseconds of a minute")]
-pub(super) fn section(run: &mut Run) -> Result<()> {
+pub(super) fn section(run: &mut BenchRun) -> Result<()> {
     let (sessions, rounds) = if run.quick { (100, 50) } else { (1000, 500) };
-    println!("3. the list of {sessions} sessions that run");
+    println!("3. the list of {sessions} running sessions");
     let home = run.home("api-list")?;
     start_many(&home, &request::session(&IDLE)?, sessions)?;
     let mut client = home.connect()?;
     let mut list = || -> Result<usize> {
-        let answer = client.ask("GET", "/v1/sessions", b"")?;
+        let answer = client.request("GET", "/v1/sessions", b"")?;
         ensure!(answer.status == 200, "the list was refused: {}", answer.status);
         Ok(answer.body.len())
     };

@@ -1,8 +1,8 @@
-//! `kennel-bench session`: what a session costs, from its request to the end of its record. `kennel-bench ask`: what a
-//! prompt does. `kennel-bench api`: what those do who look on.
+//! `kennel-bench session`: what a session costs, from the request to its removal. `kennel-bench ask`: what a prompt
+//! costs. `kennel-bench api`: what clients cost that watch.
 //!
-//! Each section has homes of its own, with yard and daemon of a release build, and asks the daemon over its
-//! socket. A guard sees to it that nothing is left, however this ends.
+//! Each section has its own homes, with yard and daemon of the `dist` build, and talks to the daemon over its
+//! socket. A guard process removes everything, however the benchmark ends.
 
 mod adoption;
 mod api;
@@ -14,7 +14,6 @@ mod flushes;
 mod generate;
 mod guard;
 mod home;
-mod http;
 mod listing;
 mod output;
 mod parallel;
@@ -35,11 +34,11 @@ use kennel_sys::reap::Reaped;
 
 use crate::target::{self, Target};
 use crate::{machine, sweep};
-use disk::Skipped;
-use guard::{Guard, Kind};
-use home::Home;
+use disk::SkipReason;
+use guard::{CleanupGuard, CleanupItem};
+use home::BenchHome;
 
-type Section = fn(&mut Run) -> Result<()>;
+type Section = fn(&mut BenchRun) -> Result<()>;
 
 const SECTIONS: &[(&str, Section)] = &[
     ("serial", serial::section),
@@ -64,13 +63,13 @@ const API_SECTIONS: &[(&str, Section)] = &[
 
 /// Which benchmark: all are done in the same manner.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Bench {
+pub(crate) enum BenchKind {
     Session,
     Ask,
     Api,
 }
 
-impl Bench {
+impl BenchKind {
     fn sections(self) -> &'static [(&'static str, Section)] {
         match self {
             Self::Session => SECTIONS,
@@ -80,19 +79,19 @@ impl Bench {
     }
 }
 
-/// What was asked for.
-pub(crate) struct Choice {
-    bench: Bench,
+/// The command line.
+pub(crate) struct BenchOptions {
+    bench: BenchKind,
     quick: bool,
     peers: bool,
     folder: Option<PathBuf>,
-    /// All if empty.
+    /// All sections if empty.
     sections: Vec<String>,
 }
 
-impl Choice {
-    /// Understands the command line; `None` if it can't.
-    pub(crate) fn parse(bench: Bench, words: &[String]) -> Option<Self> {
+impl BenchOptions {
+    /// Parses the command line; `None` if it is wrong.
+    pub(crate) fn parse(bench: BenchKind, words: &[String]) -> Option<Self> {
         let mut choice =
             Self { bench, quick: false, peers: false, folder: None, sections: Vec::new() };
         let mut words = words.iter();
@@ -115,28 +114,28 @@ impl Choice {
     }
 }
 
-/// One run.
-pub(crate) struct Run {
+/// A run of the benchmark.
+pub(crate) struct BenchRun {
     pub(crate) quick: bool,
     pub(crate) peers: bool,
     pub(crate) targets: Vec<Target>,
     /// Everything that this run makes is in here.
     pub(crate) folder: PathBuf,
     /// A journaled disk, or why there is none; made when it is first asked for.
-    journaled: Option<Result<PathBuf, Skipped>>,
-    pub(crate) guard: Guard,
+    journaled: Option<Result<PathBuf, SkipReason>>,
+    pub(crate) guard: CleanupGuard,
     homes: Vec<HomeId>,
 }
 
-impl Run {
-    fn new(choice: &Choice) -> Result<Self> {
-        let mut guard = Guard::post()?;
+impl BenchRun {
+    fn new(choice: &BenchOptions) -> Result<Self> {
+        let mut guard = CleanupGuard::post()?;
         let base = match &choice.folder {
             Some(folder) => std::path::absolute(folder)?,
             None => own_folder()?,
         };
         let folder = base.join(format!("session-bench-{}", std::process::id()));
-        guard.owe(Kind::Folder, &folder)?;
+        guard.owe(CleanupItem::Folder, &folder)?;
         fs::create_dir_all(&folder).with_context(|| folder.display().to_string())?;
         disk::spread(&folder);
         Ok(Self {
@@ -151,14 +150,14 @@ impl Run {
     }
 
     /// A new home on this disk.
-    pub(crate) fn home(&mut self, name: &str) -> Result<Home> {
+    pub(crate) fn home(&mut self, name: &str) -> Result<BenchHome> {
         self.home_in(self.folder.clone(), name)
     }
 
     /// A new home on a journaled disk, if there is one.
-    pub(crate) fn journaled_home(&mut self, name: &str) -> Result<Result<Home, Skipped>> {
+    pub(crate) fn journaled_home(&mut self, name: &str) -> Result<Result<BenchHome, SkipReason>> {
         if self.journaled.is_none() {
-            self.guard.owe(Kind::Mount, &self.folder.join("mounted"))?;
+            self.guard.owe(CleanupItem::Mount, &self.folder.join("mounted"))?;
         }
         let folder = self.folder.clone();
         let disk = self.journaled.get_or_insert_with(|| disk::mount_loop(&folder)).clone();
@@ -168,33 +167,33 @@ impl Run {
         }
     }
 
-    fn home_in(&mut self, base: PathBuf, name: &str) -> Result<Home> {
-        // The name decides on the part of the disk: see [`disk::spread`].
+    fn home_in(&mut self, base: PathBuf, name: &str) -> Result<BenchHome> {
+        // The name determines the part of the disk: see [`disk::spread`].
         let folder = base.join(format!("{name}-{}", std::process::id()));
-        self.guard.owe(Kind::Home, &folder)?;
-        let home = Home::start(folder)?;
+        self.guard.owe(CleanupItem::Home, &folder)?;
+        let home = BenchHome::start(folder)?;
         self.homes.push(home.id.clone());
         Ok(home)
     }
 }
 
-/// Beside this program: cargo's target folder is on a disk, `/tmp` often is not.
+/// Returns the folder of this program: cargo's target folder is on a disk, `/tmp` often is not.
 fn own_folder() -> Result<PathBuf> {
     let me = std::env::current_exe().context("finding my own program")?;
     Ok(me.parent().unwrap_or(Path::new("/")).to_owned())
 }
 
-/// Runs what was asked for, and cleans up whatever came of it.
-pub(crate) fn run(choice: &Choice) -> Result<()> {
-    // Whoever is left behind falls to us.
+/// Runs the sections, and cleans up even if one fails.
+pub(crate) fn run(choice: &BenchOptions) -> Result<()> {
+    // Orphans become children of this process.
     kennel_sys::reap::become_subreaper()?;
-    let mut run = Run::new(choice)?;
+    let mut run = BenchRun::new(choice)?;
     machine::print_facts(choice.quick);
     println!("  {:<18}{}\n", "disk", disk::describe(&run.folder)?);
     let done = sections(&mut run, choice);
-    let Run { mut targets, guard, homes, folder, .. } = run;
+    let BenchRun { mut targets, guard, homes, folder, .. } = run;
     let cleared = guard.dismiss();
-    // Who has ended by itself was not left behind.
+    // A process that has ended is not left behind.
     while let Reaped::One(..) = kennel_sys::reap::reap_any()? {}
     let mut swept = usize::from(folder.exists());
     for home in homes {
@@ -211,7 +210,7 @@ pub(crate) fn run(choice: &Choice) -> Result<()> {
     Ok(())
 }
 
-fn sections(run: &mut Run, choice: &Choice) -> Result<()> {
+fn sections(run: &mut BenchRun, choice: &BenchOptions) -> Result<()> {
     for (name, section) in choice.bench.sections() {
         if choice.wants(name) {
             section(run).with_context(|| format!("section {name}"))?;
@@ -220,12 +219,12 @@ fn sections(run: &mut Run, choice: &Choice) -> Result<()> {
     Ok(())
 }
 
-/// Whether this is the first argument of a process that the benchmark starts for itself.
+/// Returns whether this is the first argument of a helper process of the benchmark.
 pub(crate) fn has_role(word: &str) -> bool {
     [guard::ARGUMENT, generate::ARGUMENT, peers::RUNTIME_ARGUMENT].contains(&word)
 }
 
-/// The life of such a process.
+/// Runs a helper process.
 pub(crate) fn take_role(role: &str, rest: &[String]) -> Result<()> {
     match role {
         guard::ARGUMENT => guard::serve(),

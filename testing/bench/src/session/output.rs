@@ -1,4 +1,4 @@
-//! Output: through a session into its journal, against `tee` into a file on the same disk.
+//! Measures output through a session into its journal, against `tee` into a file on the same disk.
 
 use std::os::unix::net::UnixDatagram;
 use std::path::PathBuf;
@@ -10,17 +10,17 @@ use kennel_keeper::KeeperClient;
 use kennel_keeper::protocol::{KeeperReport, KeeperRequest, KeeperState, PeerRole, VERSION};
 use rustix::process::{Pid, WaitId, WaitIdOptions, waitid};
 
-use super::home::{Brief, Home, LONG, discard_session, start_session, wait_readable};
-use super::http::Client;
+use super::home::{SessionBrief, BenchHome, LONG, discard_session, start_session, wait_readable};
+use kennel_testing::HttpClient;
 use super::turns::{Contender, take_turns};
-use super::{Run, generate, process, request};
+use super::{BenchRun, generate, process, request};
 use crate::launch::print_measured;
 use crate::stats::{Samples, nanoseconds};
 use crate::target::Target;
 use crate::worker::Rounds;
 
-/// How much is printed in what pieces, and what should be reached.
-struct Kind {
+/// The amount and the chunk size of the output, and the target.
+struct OutputCase {
     name: &'static str,
     chunk: usize,
     bytes: u64,
@@ -29,13 +29,13 @@ struct Kind {
 }
 
 /// Section 5, the first half.
-pub(super) fn section(run: &mut Run) -> Result<()> {
+pub(super) fn section(run: &mut BenchRun) -> Result<()> {
     let home = run.home("output")?;
     let (large, small) = if run.quick { (256 << 20, 32 << 20) } else { (1 << 30, 256 << 20) };
     let rounds = if run.quick { 3 } else { 9 };
     let kinds = [
-        Kind { name: "64 KiB writes", chunk: 64 << 10, bytes: large, rounds, limit: 1.1 },
-        Kind { name: "80-byte lines", chunk: 80, bytes: small, rounds, limit: 1.0 },
+        OutputCase { name: "64 KiB writes", chunk: 64 << 10, bytes: large, rounds, limit: 1.1 },
+        OutputCase { name: "80-byte lines", chunk: 80, bytes: small, rounds, limit: 1.0 },
     ];
     for kind in kinds {
         compare(run, &home, &kind)?;
@@ -44,10 +44,10 @@ pub(super) fn section(run: &mut Run) -> Result<()> {
     Ok(())
 }
 
-fn compare(run: &mut Run, home: &Home, kind: &Kind) -> Result<()> {
-    let Kind { name, chunk, bytes, rounds, limit } = *kind;
+fn compare(run: &mut BenchRun, home: &BenchHome, kind: &OutputCase) -> Result<()> {
+    let OutputCase { name, chunk, bytes, rounds, limit } = *kind;
     println!("5. output: {} MiB in {name}, against tee into a file", bytes >> 20);
-    let mut through = Through::new(home, chunk, bytes)?;
+    let mut through = SessionOutput::new(home, chunk, bytes)?;
     let mut tee = Tee { chunk, bytes, file: home.folder.join("tee"), cpu: Vec::new() };
     let measured = {
         let mut contenders: Vec<Box<dyn Contender + '_>> =
@@ -71,26 +71,26 @@ fn print_rate(who: &str, bytes: u64, time: &Samples, cpu: &[u64]) {
     let rate = (bytes >> 20) as f64 / Duration::from_nanos(time.median()).as_secs_f64();
     let share = cpu as f64 / time.median() as f64 * 100.0;
     println!(
-        "  {who:<8}{rate:>8.0} MiB/s, CPU of the one who drains: {:>6.0} ms ({share:.0} % of a core)",
+        "  {who:<8}{rate:>8.0} MiB/s, CPU of the reader: {:>6.0} ms ({share:.0} % of a core)",
         cpu as f64 / 1e6
     );
 }
 
-/// The agent that prints, as an argument list.
+/// Returns the command of the agent that prints.
 pub(super) fn generator(chunk: usize, bytes: u64) -> Result<Vec<String>> {
     let me = std::env::current_exe().context("finding my own program")?;
     let me = me.to_str().context("a path that is no text")?.to_owned();
     Ok(vec![me, generate::ARGUMENT.to_owned(), chunk.to_string(), bytes.to_string()])
 }
 
-/// A connection to a keeper, on which one asks and waits.
+/// A connection to a keeper.
 pub(super) struct Keeper {
     client: KeeperClient,
     pub(super) pid: i32,
 }
 
 impl Keeper {
-    pub(super) fn of(session: &Brief) -> Result<Self> {
+    pub(super) fn of(session: &SessionBrief) -> Result<Self> {
         let mut keeper = Self { client: KeeperClient::connect(&session.folder)?, pid: 0 };
         keeper.say(&KeeperRequest::Hello { version: VERSION, role: PeerRole::Client })?;
         keeper.pid = keeper.hear(|report| match report {
@@ -104,7 +104,7 @@ impl Keeper {
         Ok(self.client.send(request)?)
     }
 
-    /// Waits for the report in which `pick` finds an answer.
+    /// Waits for the report for which `pick` returns something.
     pub(super) fn hear<T>(&self, mut pick: impl FnMut(KeeperReport) -> Option<T>) -> Result<T> {
         let deadline = Instant::now() + LONG;
         loop {
@@ -128,19 +128,19 @@ impl Keeper {
     }
 }
 
-/// Through a session. The time ends when all is in the journal.
-struct Through<'a> {
-    home: &'a Home,
-    client: Client,
+/// Output through a session. The time ends when everything is in the journal.
+struct SessionOutput<'a> {
+    home: &'a BenchHome,
+    client: HttpClient,
     request: Vec<u8>,
     bytes: u64,
     done: UnixDatagram,
-    /// What the keeper used, each time.
+    /// The CPU time of the keeper in each round.
     cpu: Vec<u64>,
 }
 
-impl<'a> Through<'a> {
-    fn new(home: &'a Home, chunk: usize, bytes: u64) -> Result<Self> {
+impl<'a> SessionOutput<'a> {
+    fn new(home: &'a BenchHome, chunk: usize, bytes: u64) -> Result<Self> {
         let socket = home.folder.join(format!("done-{chunk}"));
         let done = UnixDatagram::bind(&socket).context("a socket to be told at")?;
         done.set_read_timeout(Some(LONG))?;
@@ -152,7 +152,7 @@ impl<'a> Through<'a> {
     }
 }
 
-impl Contender for &mut Through<'_> {
+impl Contender for &mut SessionOutput<'_> {
     fn name(&self) -> String {
         "kennel, into the journal".to_owned()
     }
@@ -216,15 +216,15 @@ impl Contender for &mut Tee {
     }
 }
 
-/// Waits for its end, and leaves it to be looked at.
+/// Waits for the end of a process without reaping it.
 fn wait_unreaped(child: &Child) -> Result<()> {
     let pid = Pid::from_raw(child.id().cast_signed()).context("no pid")?;
     waitid(WaitId::Pid(pid), WaitIdOptions::EXITED | WaitIdOptions::NOWAIT)?;
     Ok(())
 }
 
-/// So that nobody has to wait for what another wrote.
-fn settle(home: &Home) -> Result<()> {
+/// Flushes the disk, so that no contender waits for the data of another.
+fn settle(home: &BenchHome) -> Result<()> {
     home.until_idle()?;
     flush_disk(&home.folder)
 }

@@ -1,29 +1,29 @@
-//! The same, eight at once: how many a second.
+//! Measures how many sessions of `/bin/true` run in a second, eight at once.
 
 use std::time::{Duration, Instant};
 
 use anyhow::Result;
 
-use super::home::{Home, run_session};
+use super::home::{BenchHome, run_session};
 use super::peers::{self, AT_ONCE, Peer, Tmux, at_once};
 use super::turns::{Contender, take_turns};
-use super::{Run, request, serial};
+use super::{BenchRun, request, serial};
 use crate::stats::{Samples, nanoseconds};
 use crate::worker::{Measured, Rounds};
 
 /// Section 2.
-pub(super) fn section(run: &mut Run) -> Result<()> {
+pub(super) fn section(run: &mut BenchRun) -> Result<()> {
     println!("2. {} of {AT_ONCE} at once, seen to end", serial::TRUE);
     let home = run.home("parallel")?;
     let journaled = run.journaled_home("parallel")?;
     let tmux = Tmux::start(&mut run.guard, &run.folder)?;
     let mut skipped = Vec::new();
-    let mut peers: Vec<Box<dyn Peer + '_>> = vec![Box::new(Durable::new("this disk", &home)?)];
+    let mut peers: Vec<Box<dyn Peer + '_>> = vec![Box::new(ParallelSessions::new("this disk", &home)?)];
     match &journaled {
-        Ok(home) => peers.push(Box::new(Durable::new("journaled ext4 (loop)", home)?)),
+        Ok(home) => peers.push(Box::new(ParallelSessions::new("journaled ext4 (loop)", home)?)),
         Err(why) => skipped.push(format!("journaled ext4: {why}")),
     }
-    peers.push(Box::new(Bare));
+    peers.push(Box::new(ParallelSpawns));
     match &tmux {
         Ok(tmux) => peers.push(Box::new(tmux)),
         Err(why) => skipped.push(format!("tmux: {why}")),
@@ -62,7 +62,7 @@ fn print(measured: &[Measured]) {
     let bare = measured.iter().find(|measured| measured.name == BARE).map(Measured::time);
     for Measured { name, figures } in measured {
         let time = &figures[0];
-        // Of the times, the slow quarter is that of the low rates.
+        // The slowest quarter of the times has the lowest rates.
         let rates = [75, 50, 25].map(|percent| per_second(time.percentile(percent)));
         let [low, middle, high] = rates.map(|rate| format!("{rate:>12.0}"));
         let ratio = bare.map_or(f64::NAN, |bare: &Samples| bare.ratio_to(time));
@@ -74,7 +74,7 @@ fn per_second(nanoseconds: u64) -> f64 {
     1.0 / Duration::from_nanos(nanoseconds.max(1)).as_secs_f64()
 }
 
-/// The time that one takes when many are run at once.
+/// The time of one session when many run at once.
 struct Throughput<'a>(Box<dyn Peer + 'a>);
 
 impl Contender for Throughput<'_> {
@@ -90,19 +90,19 @@ impl Contender for Throughput<'_> {
 }
 
 /// Sessions over the daemon's socket.
-struct Durable<'a> {
+struct ParallelSessions<'a> {
     place: &'static str,
-    home: &'a Home,
+    home: &'a BenchHome,
     request: Vec<u8>,
 }
 
-impl<'a> Durable<'a> {
-    fn new(place: &'static str, home: &'a Home) -> Result<Self> {
+impl<'a> ParallelSessions<'a> {
+    fn new(place: &'static str, home: &'a BenchHome) -> Result<Self> {
         Ok(Self { place, home, request: request::session(&[serial::TRUE])? })
     }
 }
 
-impl Peer for Durable<'_> {
+impl Peer for ParallelSessions<'_> {
     fn name(&self) -> String {
         format!("kennel, {}", self.place)
     }
@@ -122,10 +122,10 @@ impl Peer for Durable<'_> {
 
 const BARE: &str = "bare: std spawn and wait";
 
-/// No supervision at all.
-struct Bare;
+/// Without supervision.
+struct ParallelSpawns;
 
-impl Peer for Bare {
+impl Peer for ParallelSpawns {
     fn name(&self) -> String {
         BARE.to_owned()
     }

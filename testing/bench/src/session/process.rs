@@ -1,4 +1,4 @@
-//! What a process uses, by the kernel's word.
+//! The resources of a process, as the kernel reports them.
 
 use std::fs;
 
@@ -7,18 +7,18 @@ use anyhow::{Context as _, Result};
 use crate::raw::process_cpu;
 use crate::stats::nanoseconds;
 
-/// The precise counts of its memory; the quick ones lag behind by up to some hundred kilobytes.
+/// The precise counts of its memory; the fast ones lag behind by up to some hundred kilobytes.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Memory {
+pub(crate) struct ProcessMemory {
     /// Resident, shared pages included.
     pub(crate) resident_kb: u64,
-    /// Written to, and of nobody else.
+    /// Private and modified.
     pub(crate) private_dirty_kb: u64,
-    /// Not from a file.
+    /// Not backed by a file.
     pub(crate) anonymous_kb: u64,
 }
 
-impl Memory {
+impl ProcessMemory {
     pub(crate) fn of(pid: i32) -> Result<Self> {
         let path = format!("/proc/{pid}/smaps_rollup");
         let text = fs::read_to_string(&path).with_context(|| path.clone())?;
@@ -36,12 +36,12 @@ impl Memory {
     }
 }
 
-/// How many descriptors it has open.
+/// Returns the number of open descriptors.
 pub(crate) fn descriptors(pid: i32) -> Result<usize> {
     entries(pid, "fd")
 }
 
-/// How many threads it has.
+/// Returns the number of threads.
 pub(crate) fn threads(pid: i32) -> Result<usize> {
     entries(pid, "task")
 }
@@ -51,13 +51,13 @@ fn entries(pid: i32, folder: &str) -> Result<usize> {
     Ok(fs::read_dir(&path).with_context(|| path)?.count())
 }
 
-/// The CPU time that it has had, in nanoseconds.
+/// Returns its CPU time, in nanoseconds.
 pub(crate) fn cpu_nanoseconds(pid: i32) -> Result<u64> {
     let cpu = process_cpu(pid).with_context(|| format!("the CPU time of {pid}"))?;
     Ok(nanoseconds(cpu))
 }
 
-/// Of several processes together.
+/// Returns the CPU time of several processes together.
 pub(crate) fn cpu_of_all(pids: &[i32]) -> Result<u64> {
     pids.iter().map(|&pid| cpu_nanoseconds(pid)).sum()
 }
@@ -67,9 +67,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn this_process_uses_something() {
+    fn reads_the_resources_of_this_process() {
         let own = i32::try_from(std::process::id()).unwrap();
-        let memory = Memory::of(own).unwrap();
+        let memory = ProcessMemory::of(own).unwrap();
         assert!(memory.resident_kb >= memory.anonymous_kb && memory.private_dirty_kb > 0);
         assert!(descriptors(own).unwrap() >= 3 && threads(own).unwrap() >= 1);
         assert!(cpu_of_all(&[own, own]).unwrap() > 0);

@@ -1,4 +1,4 @@
-//! What programs pay that use the API as anybody can: over TCP, and through a WebSocket.
+//! Measures the API as remote programs use it: over TCP, and through a WebSocket.
 
 use std::fs::File;
 use std::io::{Read as _, Write as _};
@@ -12,11 +12,11 @@ use serde_json::Value;
 use tungstenite::{Message, WebSocket};
 
 use super::echo::ECHO;
-use super::home::{Home, discard_session, start_session};
-use super::http::Client;
+use super::home::{BenchHome, discard_session, start_session};
+use kennel_testing::HttpClient;
 use super::rest::IDLE;
 use super::turns::{Contender, take_turns};
-use super::{Run, request};
+use super::{BenchRun, request};
 use crate::launch::print_measured;
 use crate::stats::{nanoseconds, time};
 use crate::target::Target;
@@ -25,10 +25,10 @@ use crate::worker::Rounds;
 /// Between two keys.
 const PAUSE: Duration = Duration::from_millis(3);
 
-/// Section 4: from the request to the answer that the program runs.
+/// Section 4: from the request to the response that the session runs.
 #[expect(clippy::cast_precision_loss, reason = "milliseconds")]
-pub(super) fn create(run: &mut Run) -> Result<()> {
-    println!("4. a session that is started, over the socket and over TCP");
+pub(super) fn create(run: &mut BenchRun) -> Result<()> {
+    println!("4. starting a session, over the socket and over TCP");
     let home = run.home("api-create")?;
     let mut client = home.connect()?;
     let listen: Value = client.post("/v1/access/listen", b"{}")?;
@@ -37,10 +37,10 @@ pub(super) fn create(run: &mut Run) -> Result<()> {
     let (address, token) = (text(&listen["address"])?, text(&secret["secret"])?);
     let request = request::session(&IDLE)?;
     let mut contenders: Vec<Box<dyn Contender>> = vec![
-        Box::new(Starting { name: "over the socket", client, request: request.clone() }),
-        Box::new(Starting {
+        Box::new(SessionStart { name: "over the socket", client, request: request.clone() }),
+        Box::new(SessionStart {
             name: "over TCP, with a token",
-            client: Client::connect_port(&address, &token)?,
+            client: HttpClient::connect_tcp(&address, &token)?,
             request,
         }),
     ];
@@ -55,13 +55,13 @@ pub(super) fn create(run: &mut Run) -> Result<()> {
     Ok(())
 }
 
-struct Starting {
+struct SessionStart {
     name: &'static str,
-    client: Client,
+    client: HttpClient,
     request: Vec<u8>,
 }
 
-impl Contender for Starting {
+impl Contender for SessionStart {
     fn name(&self) -> String {
         self.name.to_owned()
     }
@@ -75,15 +75,15 @@ impl Contender for Starting {
     }
 }
 
-/// Section 5: a key's way there and back.
+/// Section 5: the echo of a key.
 #[expect(clippy::cast_precision_loss, reason = "milliseconds")]
-pub(super) fn terminal(run: &mut Run) -> Result<()> {
+pub(super) fn terminal(run: &mut BenchRun) -> Result<()> {
     println!(
-        "5. a key's way through socket, daemon, keeper and terminal, and through a terminal of our own"
+        "5. the echo of a key through socket, daemon, keeper and terminal, and through a local terminal"
     );
     let home = run.home("api-terminal")?;
     let mut contenders: Vec<Box<dyn Contender>> =
-        vec![Box::new(Own::open()?), Box::new(Far::attach(&home)?)];
+        vec![Box::new(LocalTerminal::open()?), Box::new(SessionTerminal::attach(&home)?)];
     let turns = if run.quick { 5 } else { 20 };
     let measured = take_turns(&mut contenders, Rounds { warm_up: 20, turns, batch: 100 })?;
     drop(contenders);
@@ -100,13 +100,13 @@ pub(super) fn terminal(run: &mut Run) -> Result<()> {
     Ok(())
 }
 
-/// A terminal of this process, with the same agent in it.
-struct Own {
+/// A local terminal with the same agent.
+struct LocalTerminal {
     terminal: File,
     agent: Child,
 }
 
-impl Own {
+impl LocalTerminal {
     fn open() -> Result<Self> {
         let terminal = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY)?;
         grantpt(&terminal)?;
@@ -120,7 +120,7 @@ impl Own {
         command.args(&ECHO[1..]).stdin(open()?).stdout(open()?).stderr(Stdio::null());
         let agent = command.spawn().context("the agent")?;
         let mut own = Self { terminal: terminal.into(), agent };
-        // The first line says that the terminal is as it should be.
+        // The first line shows that the terminal is configured.
         own.read()?;
         Ok(own)
     }
@@ -132,14 +132,14 @@ impl Own {
     }
 }
 
-impl Drop for Own {
+impl Drop for LocalTerminal {
     fn drop(&mut self) {
         self.agent.kill().ok();
         self.agent.wait().ok();
     }
 }
 
-impl Contender for Own {
+impl Contender for LocalTerminal {
     fn name(&self) -> String {
         "a terminal of our own".to_owned()
     }
@@ -155,12 +155,12 @@ impl Contender for Own {
 }
 
 /// The terminal of a session.
-struct Far {
+struct SessionTerminal {
     socket: WebSocket<UnixStream>,
 }
 
-impl Far {
-    fn attach(home: &Home) -> Result<Self> {
+impl SessionTerminal {
+    fn attach(home: &BenchHome) -> Result<Self> {
         let mut client = home.connect()?;
         let session = start_session(&mut client, &request::terminal_session(&ECHO)?)?;
         let url = format!("ws://localhost/v1/sessions/{}/terminal?replay=all", session.id);
@@ -171,7 +171,7 @@ impl Far {
         Ok(far)
     }
 
-    /// Waits for something that the agent has printed.
+    /// Waits for output of the agent.
     fn hear(&mut self) -> Result<()> {
         loop {
             match self.socket.read()? {
@@ -183,7 +183,7 @@ impl Far {
     }
 }
 
-impl Contender for Far {
+impl Contender for SessionTerminal {
     fn name(&self) -> String {
         "a session's, by WebSocket".to_owned()
     }

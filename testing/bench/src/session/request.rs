@@ -1,16 +1,16 @@
-//! What the daemon is asked for.
+//! The requests for sessions.
 
 use anyhow::Result;
 use kennel_types::api::{CreateRequest, Text};
 use kennel_types::{SessionSpec, Terminal, USUAL_LEASE, USUAL_LINGER, USUAL_OUTPUT};
 
-/// A request for a session, as the body of a POST: with the defaults of the command line, an empty
+/// Returns the body of a request for a session: with the defaults of the command line, an empty
 /// environment and no input.
 pub(crate) fn session(argv: &[&str]) -> Result<Vec<u8>> {
     Ok(serde_json::to_vec(&request(argv, None))?)
 }
 
-/// The same in a terminal.
+/// Returns the body of a request for a session in a terminal.
 pub(crate) fn terminal_session(argv: &[&str]) -> Result<Vec<u8>> {
     Ok(serde_json::to_vec(&request(argv, Some(Terminal { rows: 24, columns: 80 })))?)
 }

@@ -1,23 +1,23 @@
-//! What sessions cost that do nothing.
+//! Measures what idle sessions cost.
 
 use std::time::{Duration, Instant};
 
 use anyhow::{Result, ensure};
 
-use super::home::{Home, LONG, start_many};
-use super::process::{self, Memory};
-use super::{Run, request};
+use super::home::{BenchHome, LONG, start_many};
+use super::process::{self, ProcessMemory};
+use super::{BenchRun, request};
 use crate::stats::Samples;
 use crate::target::Target;
 
 /// An agent that does nothing.
 pub(super) const IDLE: [&str; 2] = ["/bin/sleep", "infinity"];
 
-/// How many keepers are looked at closely.
+/// How many keepers are measured in detail.
 const LOOKED_AT: usize = 20;
 
 /// Section 3.
-pub(super) fn section(run: &mut Run) -> Result<()> {
+pub(super) fn section(run: &mut BenchRun) -> Result<()> {
     let sessions = if run.quick { 100 } else { 1000 };
     println!("3. sessions at rest");
     let home = run.home("rest")?;
@@ -34,11 +34,11 @@ pub(super) fn section(run: &mut Run) -> Result<()> {
 }
 
 #[expect(clippy::cast_precision_loss, reason = "kilobytes")]
-fn look_at_keepers(run: &mut Run, home: &Home) -> Result<()> {
+fn look_at_keepers(run: &mut BenchRun, home: &BenchHome) -> Result<()> {
     let keepers = home.ask_yard(false)?.1;
     ensure!(keepers.len() == LOOKED_AT, "{} keepers", keepers.len());
     until_quiet(&keepers)?;
-    let memory = keepers.iter().map(|&pid| Memory::of(pid)).collect::<Result<Vec<_>>>()?;
+    let memory = keepers.iter().map(|&pid| ProcessMemory::of(pid)).collect::<Result<Vec<_>>>()?;
     let dirty = Samples::new(memory.iter().map(|m| m.private_dirty_kb).collect(), 1);
     let resident = Samples::new(memory.iter().map(|m| m.resident_kb).collect(), 1);
     let threads = keepers.iter().map(|&pid| process::threads(pid)).collect::<Result<Vec<_>>>()?;
@@ -57,8 +57,8 @@ fn look_at_keepers(run: &mut Run, home: &Home) -> Result<()> {
 
 #[expect(clippy::cast_precision_loss, reason = "kilobytes, descriptors, nanoseconds of a minute")]
 fn look_at_all(
-    run: &mut Run,
-    home: &Home,
+    run: &mut BenchRun,
+    home: &BenchHome,
     daemon: i32,
     descriptors_before: usize,
     sessions: usize,
@@ -67,7 +67,7 @@ fn look_at_all(
     ensure!(keepers.len() == sessions, "{} keepers", keepers.len());
     let all = [vec![daemon, home.yard], keepers].concat();
     until_quiet(&all)?;
-    let (daemon_memory, yard_memory) = (Memory::of(daemon)?, Memory::of(home.yard)?);
+    let (daemon_memory, yard_memory) = (ProcessMemory::of(daemon)?, ProcessMemory::of(home.yard)?);
     let each =
         process::descriptors(daemon)?.saturating_sub(descriptors_before) as f64 / sessions as f64;
     let span = Duration::from_secs(if run.quick { 10 } else { 60 });
@@ -100,7 +100,7 @@ fn look_at_all(
     Ok(())
 }
 
-/// Waits until these processes have done nothing worth mentioning for a while: what a start brings with it
+/// Waits until these processes have been idle for a while: their startup
 /// is over.
 pub(super) fn until_quiet(pids: &[i32]) -> Result<()> {
     const WHILE: Duration = Duration::from_millis(500);

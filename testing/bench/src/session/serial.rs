@@ -1,15 +1,15 @@
-//! A durable session of `/bin/true` from the request to `Cleaned`, one after another.
+//! Measures durable sessions of `/bin/true` from the request to `Cleaned`, one after another.
 
 use std::process::{Command, Stdio};
 use std::time::Instant;
 
 use anyhow::{Context as _, Result, ensure};
 
-use super::home::{Home, program, run_session};
-use super::http::Client;
+use super::home::{BenchHome, program, run_session};
+use kennel_testing::HttpClient;
 use super::peers::Tmux;
 use super::turns::{Contender, take_turns};
-use super::{Run, disk, flushes, request};
+use super::{BenchRun, disk, flushes, request};
 use crate::launch::print_measured;
 use crate::stats::nanoseconds;
 use crate::target::Target;
@@ -23,7 +23,7 @@ const TMUX: &str = "tmux new-session -d (end not awaited)";
 const CLI: &str = "kennel run -d (end not awaited)";
 
 /// Section 1.
-pub(super) fn section(run: &mut Run) -> Result<()> {
+pub(super) fn section(run: &mut BenchRun) -> Result<()> {
     println!("1. a durable session of {TRUE}, from the request to Cleaned, one after another");
     let home = run.home("serial")?;
     let journaled = run.journaled_home("serial")?;
@@ -69,16 +69,16 @@ pub(super) fn section(run: &mut Run) -> Result<()> {
 
 fn measure(
     quick: bool,
-    home: &Home,
-    journaled: Option<&Home>,
+    home: &BenchHome,
+    journaled: Option<&BenchHome>,
     tmux: Option<&Tmux>,
 ) -> Result<Vec<Measured>> {
     let turns = if quick { 30 } else { 200 };
-    let mut contenders: Vec<Box<dyn Contender + '_>> = vec![Box::new(Durable::new(KENNEL, home)?)];
+    let mut contenders: Vec<Box<dyn Contender + '_>> = vec![Box::new(SerialSessions::new(KENNEL, home)?)];
     if let Some(journaled) = journaled {
-        contenders.push(Box::new(Durable::new(JOURNALED, journaled)?));
+        contenders.push(Box::new(SerialSessions::new(JOURNALED, journaled)?));
     }
-    contenders.push(Box::new(Bare));
+    contenders.push(Box::new(SerialSpawns));
     if let Some(tmux) = tmux {
         contenders.push(Box::new(NewSession(tmux)));
     }
@@ -86,7 +86,7 @@ fn measure(
     take_turns(&mut contenders, Rounds { warm_up: 20, turns, batch: 10 })
 }
 
-fn count_flushes(run: &mut Run, place: &str, home: &Home) -> Result<()> {
+fn count_flushes(run: &mut BenchRun, place: &str, home: &BenchHome) -> Result<()> {
     let sessions = if run.quick { 100 } else { 500 };
     match flushes::count(home, sessions)? {
         Ok(counted) => {
@@ -100,20 +100,20 @@ fn count_flushes(run: &mut Run, place: &str, home: &Home) -> Result<()> {
 }
 
 /// Sessions over the daemon's socket.
-struct Durable<'a> {
+struct SerialSessions<'a> {
     name: &'static str,
-    home: &'a Home,
-    client: Client,
+    home: &'a BenchHome,
+    client: HttpClient,
     request: Vec<u8>,
 }
 
-impl<'a> Durable<'a> {
-    fn new(name: &'static str, home: &'a Home) -> Result<Self> {
+impl<'a> SerialSessions<'a> {
+    fn new(name: &'static str, home: &'a BenchHome) -> Result<Self> {
         Ok(Self { name, home, client: home.connect()?, request: request::session(&[TRUE])? })
     }
 }
 
-impl Contender for Durable<'_> {
+impl Contender for SerialSessions<'_> {
     fn name(&self) -> String {
         self.name.to_owned()
     }
@@ -129,10 +129,10 @@ impl Contender for Durable<'_> {
     }
 }
 
-/// No supervision at all.
-struct Bare;
+/// Without supervision.
+struct SerialSpawns;
 
-impl Contender for Bare {
+impl Contender for SerialSpawns {
     fn name(&self) -> String {
         BARE.to_owned()
     }
@@ -144,14 +144,14 @@ impl Contender for Bare {
     }
 }
 
-/// Spawns it and waits for it.
+/// Spawns a program and waits for it.
 pub(super) fn spawn_true() -> Result<()> {
     let status = Command::new(TRUE).env_clear().status()?;
     ensure!(status.success(), "true: {status}");
     Ok(())
 }
 
-/// tmux, as it is used from a script. It returns when the session was made, not when it has ended.
+/// tmux, as a script uses it. It returns when the session is created, not when it has ended.
 struct NewSession<'a>(&'a Tmux);
 
 impl Contender for NewSession<'_> {
@@ -170,8 +170,8 @@ impl Contender for NewSession<'_> {
     }
 }
 
-/// The same with our own command line.
-struct CommandLine<'a>(&'a Home);
+/// Kennel's own command line, used the same way.
+struct CommandLine<'a>(&'a BenchHome);
 
 impl Contender for CommandLine<'_> {
     fn name(&self) -> String {

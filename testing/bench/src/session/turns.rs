@@ -5,12 +5,12 @@ use anyhow::{Context as _, Result};
 use crate::stats::Samples;
 use crate::worker::{Measured, Rounds, Shuffled};
 
-/// Who is measured.
+/// Something that is measured.
 pub(crate) trait Contender {
-    /// What the tables call it.
+    /// Its name in the tables.
     fn name(&self) -> String;
 
-    /// Comes before each turn, and does not count.
+    /// Runs before each turn, outside of the measurement.
     fn begin(&mut self) -> Result<()> {
         Ok(())
     }
@@ -18,7 +18,7 @@ pub(crate) trait Contender {
     /// One round; returns its figure, mostly nanoseconds.
     fn round(&mut self) -> Result<u64>;
 
-    /// Comes after each turn, and does not count: whatever would burden the next one ends here.
+    /// Runs after each turn, outside of the measurement: ends what would slow down the next one.
     fn end(&mut self) -> Result<()> {
         Ok(())
     }

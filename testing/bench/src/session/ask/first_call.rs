@@ -1,8 +1,8 @@
-//! From the command to the agent's first call of its provider, and the memory meanwhile: the real Claude Code, by hand and
-//! through `kennel ask`, against a mock of its provider.
+//! Measures the time from the command to the agent's first call of its provider, and the memory: the real Claude Code,
+//! directly and through `kennel ask`, against a mock of its provider.
 //!
-//! Claude Code takes half a second, give or take a tenth, which hides what Kennel takes: so the same is done with an
-//! agent that calls its provider as its first thing, and the aim is for the difference there.
+//! Claude Code takes about half a second, with a variation that hides Kennel's share: so the same is measured with an
+//! agent that calls its provider first of all, and the target is for that difference.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -20,9 +20,9 @@ use kennel_types::{Permissions, Seat};
 use mock_llm::{Cli, Commands, Server};
 use rustix::process::{Pid, Signal, kill_process};
 
-use super::super::Run;
-use super::super::home::{Home, LONG, program};
-use super::super::process::Memory;
+use super::super::BenchRun;
+use super::super::home::{BenchHome, LONG, program};
+use super::super::process::ProcessMemory;
 use super::super::turns::{Contender, take_turns};
 use crate::agent;
 use crate::launch::print_measured;
@@ -31,31 +31,31 @@ use crate::target::Target;
 use crate::worker::Rounds;
 
 /// Section 1.
-pub(in super::super) fn section(run: &mut Run) -> Result<()> {
+pub(in super::super) fn section(run: &mut BenchRun) -> Result<()> {
     println!("1. from the command to the agent's first call of its provider");
     let Some(program) = kennel_testing::installed_agent("claude") else {
-        println!("  skipped: `cargo xtask agents claude` installs it\n");
+        println!("  skipped: run `cargo xtask agents claude` first\n");
         return Ok(());
     };
     let home = run.home("first-call")?;
-    let desk = Desk::new(run.folder.join("claude"), &program)?;
-    compare(&home, &desk, "claude", if run.quick { 5 } else { 21 })?;
-    let quick = Desk::new(run.folder.join("quick"), &agent::path()?)?;
+    let setup = AgentSetup::new(run.folder.join("claude"), &program)?;
+    compare(&home, &setup, "claude", if run.quick { 5 } else { 21 })?;
+    let quick = AgentSetup::new(run.folder.join("quick"), &agent::path()?)?;
     let more = compare(&home, &quick, "at once", 51)?;
     let what = "ask: more time to the first call of the provider";
     run.targets.push(Target::at_most(what, more, 20.0, "ms"));
-    look_at_memory(run, &home, &desk)?;
+    look_at_memory(run, &home, &setup)?;
     println!();
     home.stop()?;
     Ok(())
 }
 
-/// Prints both ways; returns by how many milliseconds Kennel's is longer.
+/// Prints both times; returns by how many milliseconds Kennel's is longer.
 #[expect(clippy::cast_precision_loss, reason = "milliseconds")]
-fn compare(home: &Home, desk: &Desk, name: &'static str, turns: usize) -> Result<f64> {
+fn compare(home: &BenchHome, setup: &AgentSetup, name: &'static str, turns: usize) -> Result<f64> {
     let mut contenders: Vec<Box<dyn Contender + '_>> = vec![
-        Box::new(ByHand { name, desk }),
-        Box::new(ThroughKennel { name, desk, home: &home.folder }),
+        Box::new(ByHand { name, setup }),
+        Box::new(ThroughKennel { name, setup, home: &home.folder }),
     ];
     let measured = take_turns(&mut contenders, Rounds { warm_up: 2, turns, batch: 1 })?;
     drop(contenders);
@@ -66,20 +66,20 @@ fn compare(home: &Home, desk: &Desk, name: &'static str, turns: usize) -> Result
     Ok(more)
 }
 
-/// What all runs of the agent share: its configuration, and its provider.
-struct Desk {
+/// The agent's configuration and its provider, which all runs share.
+struct AgentSetup {
     server: Server,
     program: PathBuf,
     folder: PathBuf,
     calls: Receiver<Instant>,
 }
 
-/// Rings when the provider is called.
-struct Bell(Sender<Instant>);
+/// Sends the time of each call of the provider.
+struct CallNotifier(Sender<Instant>);
 
-impl Write for Bell {
+impl Write for CallNotifier {
     fn write(&mut self, line: &[u8]) -> io::Result<usize> {
-        // A line comes in parts; the first one is the moment.
+        // A line is written in parts; the first part counts.
         if line.contains(&b'{') {
             self.0.send(Instant::now()).ok();
         }
@@ -91,18 +91,18 @@ impl Write for Bell {
     }
 }
 
-impl Desk {
+impl AgentSetup {
     fn new(folder: PathBuf, program: &Path) -> Result<Self> {
         fs::create_dir_all(folder.join("bin"))?;
         symlink(program, folder.join("bin/claude"))?;
         let (bell, calls) = channel();
-        let server = Server::start_at(0, Commands::default(), Bell(bell))?;
-        // For the agent that does what is written.
+        let server = Server::start_at(0, Commands::default(), CallNotifier(bell))?;
+        // The script of the fake agent.
         fs::write(folder.join("script"), format!("call 127.0.0.1:{} ok done\n", server.port()))?;
         Ok(Self { server, program: program.to_owned(), folder, calls })
     }
 
-    /// The agent's environment in a scenario of its provider's.
+    /// Returns the agent's environment for a scenario of its provider.
     fn environment(&self, scenario: &str) -> Result<BTreeMap<OsString, OsString>> {
         let home = self.folder.join("home");
         let invocation = Cli::Claude.invocation(&self.program, &self.server, scenario, &home)?;
@@ -120,12 +120,12 @@ impl Desk {
         self.folder.join("home/work")
     }
 
-    /// The moment of the next call.
+    /// Returns the time of the next call.
     fn call(&self) -> Result<Instant> {
-        self.calls.recv_timeout(LONG).context("the provider is not called")
+        self.calls.recv_timeout(LONG).context("the provider was not called")
     }
 
-    /// Waits for the end of a run, and forgets its further calls.
+    /// Waits for the end of a run, and discards its other calls.
     fn over(&self, mut child: Child) -> Result<()> {
         let status = child.wait()?;
         ensure!(status.success(), "it ended with {status}");
@@ -138,10 +138,10 @@ fn seat() -> Seat {
     Seat { agent: "claude".into(), permissions: Permissions::All, ..Seat::default() }
 }
 
-/// As a script would run it.
+/// The agent, as a script runs it.
 struct ByHand<'a> {
     name: &'static str,
-    desk: &'a Desk,
+    setup: &'a AgentSetup,
 }
 
 impl Contender for ByHand<'_> {
@@ -150,24 +150,24 @@ impl Contender for ByHand<'_> {
     }
 
     fn round(&mut self) -> Result<u64> {
-        let env = self.desk.environment("ok")?;
+        let env = self.setup.environment("ok")?;
         let invocation = Agent::of(&seat())?.one_shot(&seat(), None)?;
-        let mut command = Command::new(self.desk.folder.join("bin/claude"));
+        let mut command = Command::new(self.setup.folder.join("bin/claude"));
         command.args(&invocation.argv[1..]).env_clear().envs(&env).envs(invocation.env);
-        command.current_dir(self.desk.cwd()).stdin(Stdio::piped()).stdout(Stdio::null());
+        command.current_dir(self.setup.cwd()).stdin(Stdio::piped()).stdout(Stdio::null());
         let begun = Instant::now();
         let mut child = command.spawn().context("claude")?;
         child.stdin.take().context("a pipe")?.write_all(b"hi")?;
-        let took = self.desk.call()?.duration_since(begun);
-        self.desk.over(child)?;
+        let took = self.setup.call()?.duration_since(begun);
+        self.setup.over(child)?;
         Ok(nanoseconds(took))
     }
 }
 
-/// The same through Kennel.
+/// The agent through Kennel.
 struct ThroughKennel<'a> {
     name: &'static str,
-    desk: &'a Desk,
+    setup: &'a AgentSetup,
     home: &'a Path,
 }
 
@@ -176,8 +176,8 @@ impl ThroughKennel<'_> {
         let mut command = Command::new(program()?);
         command.arg("--home").arg(self.home);
         command.args(["ask", "--agent", "claude", "--permissions", "all", "--cwd"]);
-        command.arg(self.desk.cwd()).arg("hi");
-        command.env_clear().envs(self.desk.environment(scenario)?);
+        command.arg(self.setup.cwd()).arg("hi");
+        command.env_clear().envs(self.setup.environment(scenario)?);
         command.stdin(Stdio::null()).stdout(Stdio::null());
         Ok(command)
     }
@@ -192,22 +192,22 @@ impl Contender for ThroughKennel<'_> {
         let mut command = self.command("ok")?;
         let begun = Instant::now();
         let child = command.spawn().context("kennel ask")?;
-        let took = self.desk.call()?.duration_since(begun);
-        self.desk.over(child)?;
+        let took = self.setup.call()?.duration_since(begun);
+        self.setup.over(child)?;
         Ok(nanoseconds(took))
     }
 }
 
-/// What Kennel's processes have for one prompt, and what the agent's have, while it waits for its provider.
+/// Measures the memory of Kennel's processes and of the agent's for one prompt, while the agent waits for its provider.
 #[expect(clippy::cast_precision_loss, reason = "kilobytes")]
-fn look_at_memory(run: &mut Run, home: &Home, desk: &Desk) -> Result<()> {
-    let mut command = ThroughKennel { name: "", desk, home: &home.folder }.command("hang")?;
+fn look_at_memory(run: &mut BenchRun, home: &BenchHome, setup: &AgentSetup) -> Result<()> {
+    let mut command = ThroughKennel { name: "", setup, home: &home.folder }.command("hang")?;
     let mut asking = command.spawn().context("kennel ask")?;
-    desk.call()?;
-    // Its memory grows for a moment yet.
+    setup.call()?;
+    // Its memory still grows for a moment.
     std::thread::sleep(Duration::from_secs(1));
     let client = asking.id().cast_signed();
-    // A keeper without a process waits for the next session.
+    // A keeper without a child is a spare one.
     let (mut keepers, mut tree) = (Vec::new(), Vec::new());
     for keeper in home.ask_yard(false)?.1 {
         let below = below(keeper)?;
@@ -217,7 +217,7 @@ fn look_at_memory(run: &mut Run, home: &Home, desk: &Desk) -> Result<()> {
         }
     }
     let sum = |pids: &[i32]| -> Result<(u64, u64)> {
-        let all = pids.iter().map(|&pid| Memory::of(pid)).collect::<Result<Vec<_>>>()?;
+        let all = pids.iter().map(|&pid| ProcessMemory::of(pid)).collect::<Result<Vec<_>>>()?;
         let dirty = all.iter().map(|memory| memory.private_dirty_kb).sum();
         Ok((dirty, all.iter().map(|memory| memory.resident_kb).sum()))
     };
@@ -238,14 +238,14 @@ fn look_at_memory(run: &mut Run, home: &Home, desk: &Desk) -> Result<()> {
     Ok(())
 }
 
-/// All processes below this one.
+/// Returns all descendants of a process.
 fn below(ancestor: i32) -> Result<Vec<i32>> {
     let mut parents = Vec::new();
     for entry in fs::read_dir("/proc")?.flatten() {
         let Some(pid) = entry.file_name().to_str().and_then(|name| name.parse::<i32>().ok()) else {
             continue;
         };
-        // One that has just ended is nobody's.
+        // A process that has just ended has no parent.
         let stat = fs::read_to_string(entry.path().join("stat")).unwrap_or_default();
         let parent = stat.rsplit_once(')').and_then(|(_, rest)| rest.split_whitespace().nth(1));
         parents.extend(parent.and_then(|parent| Some((pid, parent.parse::<i32>().ok()?))));

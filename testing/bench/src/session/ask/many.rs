@@ -1,4 +1,4 @@
-//! Many members, all asked at once; the agent answers as soon as it is up.
+//! Prompts many members at once; the agent answers as soon as it has started.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -13,8 +13,8 @@ use kennel_types::api::{CreateRequest, NewMember, Text};
 use kennel_types::{AgentSpec, Seat, SessionSpec, USUAL_LEASE, USUAL_LINGER, USUAL_OUTPUT};
 use serde_json::Value;
 
-use super::super::home::{Home, joined};
-use super::super::{Run, process};
+use super::super::home::{BenchHome, joined};
+use super::super::{BenchRun, process};
 use crate::agent;
 use crate::target::Target;
 
@@ -23,27 +23,27 @@ const MEMBERS: usize = 50;
 
 /// Section 3.
 #[expect(clippy::cast_precision_loss, reason = "some hundreds")]
-pub(in super::super) fn section(run: &mut Run) -> Result<()> {
+pub(in super::super) fn section(run: &mut BenchRun) -> Result<()> {
     let prompts = if run.quick { 2 } else { 10 };
-    println!("3. {MEMBERS} members asked at once, {prompts} prompts each");
+    println!("3. {MEMBERS} members prompted at once, {prompts} prompts each");
     let home = run.home("many")?;
-    let desks = Desks::new(run.folder.join("desks"))?;
-    desks.hire(&home)?;
-    at_all_desks(|desk| desks.ask(&home, desk))?; // warms up
-    let bare = timed(|| at_all_desks(|desk| (0..prompts).try_for_each(|_| desks.by_hand(desk))))?;
+    let agents = MemberAgents::new(run.folder.join("agents"))?;
+    agents.hire(&home)?;
+    for_all_members(|member| agents.ask(&home, member))?; // warms up
+    let bare = timed(|| for_all_members(|member| (0..prompts).try_for_each(|_| agents.by_hand(member))))?;
     let daemon = home.daemon()?;
     let before = (process::cpu_nanoseconds(daemon)?, process::cpu_nanoseconds(home.yard)?);
     let asked =
-        timed(|| at_all_desks(|desk| (0..prompts).try_for_each(|_| desks.ask(&home, desk))))?;
+        timed(|| for_all_members(|member| (0..prompts).try_for_each(|_| agents.ask(&home, member))))?;
     let all = (MEMBERS * prompts) as f64;
     let cpu = |pid: i32, before: u64| -> Result<f64> {
         Ok(process::cpu_nanoseconds(pid)?.saturating_sub(before) as f64 / 1e6 / all)
     };
     let (daemon_cpu, yard_cpu) = (cpu(daemon, before.0)?, cpu(home.yard, before.1)?);
-    println!("  the agent by hand   {:>8.0} a second", all / bare.as_secs_f64());
+    println!("  the agent directly  {:>8.0} a second", all / bare.as_secs_f64());
     println!("  prompts answered    {:>8.0} a second", all / asked.as_secs_f64());
     println!("  CPU of a prompt: daemon {daemon_cpu:.2} ms, yard {yard_cpu:.2} ms\n");
-    desks.check(prompts)?;
+    agents.check(prompts)?;
     let figure = format!("{all} prompts, never two at once");
     run.targets.push(Target::holds("ask: every prompt is one launch", figure, true));
     home.stop()?;
@@ -56,54 +56,54 @@ fn timed(work: impl FnOnce() -> Result<()>) -> Result<Duration> {
     Ok(begun.elapsed())
 }
 
-/// Does something at all desks at once.
-fn at_all_desks(work: impl Fn(usize) -> Result<()> + Sync) -> Result<()> {
+/// Runs `work` for all members at once.
+fn for_all_members(work: impl Fn(usize) -> Result<()> + Sync) -> Result<()> {
     std::thread::scope(|scope| {
         let work = &work;
-        let all: Vec<_> = (0..MEMBERS).map(|desk| scope.spawn(move || work(desk))).collect();
+        let all: Vec<_> = (0..MEMBERS).map(|member| scope.spawn(move || work(member))).collect();
         all.into_iter().try_for_each(joined)
     })
 }
 
-/// An agent of its own for each member: the fake one, under the name of a real one.
-struct Desks {
+/// An agent for each member: the fake agent, under the name of a real one.
+struct MemberAgents {
     folder: PathBuf,
     path: String,
 }
 
-impl Desks {
+impl MemberAgents {
     fn new(folder: PathBuf) -> Result<Self> {
         fs::create_dir_all(folder.join("bin"))?;
         fs::copy(agent::path()?, folder.join("bin/claude"))?;
-        for desk in 0..MEMBERS {
-            let desk = folder.join(desk.to_string());
-            fs::create_dir(&desk)?;
-            fs::write(desk.join("script"), "ok done\n")?;
+        for member in 0..MEMBERS {
+            let member = folder.join(member.to_string());
+            fs::create_dir(&member)?;
+            fs::write(member.join("script"), "ok done\n")?;
         }
         let path = format!("{}:/usr/bin:/bin", folder.join("bin").display());
         Ok(Self { folder, path })
     }
 
-    fn desk(&self, desk: usize) -> PathBuf {
-        self.folder.join(desk.to_string())
+    fn member(&self, member: usize) -> PathBuf {
+        self.folder.join(member.to_string())
     }
 
-    fn hire(&self, home: &Home) -> Result<()> {
+    fn hire(&self, home: &BenchHome) -> Result<()> {
         let mut client = home.connect()?;
-        for desk in 0..MEMBERS {
+        for member in 0..MEMBERS {
             let seat = Seat { agent: "claude".into(), ..Seat::default() };
-            let cwd = text(&self.desk(desk))?;
-            let member = NewMember { name: format!("m{desk}"), seat, cwd };
-            client.tell("POST", "/v1/members", &serde_json::to_vec(&member)?)?;
+            let cwd = text(&self.member(member))?;
+            let member = NewMember { name: format!("m{member}"), seat, cwd };
+            client.send("POST", "/v1/members", &serde_json::to_vec(&member)?)?;
         }
         Ok(())
     }
 
-    /// One prompt, until its verdict is known.
-    fn ask(&self, home: &Home, desk: usize) -> Result<()> {
+    /// Sends one prompt, and waits for its verdict.
+    fn ask(&self, home: &BenchHome, member: usize) -> Result<()> {
         let mut client = home.connect()?;
-        let folder = self.desk(desk);
-        let agent = AgentSpec { member: Some(format!("m{desk}")), ..AgentSpec::default() };
+        let folder = self.member(member);
+        let agent = AgentSpec { member: Some(format!("m{member}")), ..AgentSpec::default() };
         let spec = SessionSpec {
             linger: USUAL_LINGER,
             lease: Some(USUAL_LEASE),
@@ -133,11 +133,11 @@ impl Desks {
         Ok(())
     }
 
-    /// The same without Kennel.
-    fn by_hand(&self, desk: usize) -> Result<()> {
+    /// Runs the agent without Kennel.
+    fn by_hand(&self, member: usize) -> Result<()> {
         let seat = Seat { agent: "claude".into(), ..Seat::default() };
         let invocation = Agent::of(&seat)?.one_shot(&seat, None)?;
-        let folder = self.desk(desk);
+        let folder = self.member(member);
         let mut command = Command::new(self.folder.join("bin/claude"));
         command.args(&invocation.argv[1..]).env_clear().env("PATH", &self.path);
         command.env("FAKE_CLAUDE", &folder).current_dir(&folder);
@@ -149,14 +149,14 @@ impl Desks {
         Ok(())
     }
 
-    /// Each was launched as often as it was asked, and never beside itself.
+    /// Checks that each agent was launched once for each prompt, and never twice at the same time.
     fn check(&self, prompts: usize) -> Result<()> {
-        for desk in 0..MEMBERS {
-            let log = fs::read_to_string(self.desk(desk).join("log"))?;
-            ensure!(!log.contains("COLLISION"), "two at once at desk {desk}: {log}");
+        for member in 0..MEMBERS {
+            let log = fs::read_to_string(self.member(member).join("log"))?;
+            ensure!(!log.contains("COLLISION"), "two launches at the same time of member {member}: {log}");
             let starts = log.lines().filter(|line| line.starts_with("start ")).count();
-            // Once to warm up, and as often by hand as through Kennel.
-            ensure!(starts == 1 + 2 * prompts, "{starts} launches at desk {desk}");
+            // Once to warm up, then as often directly as through Kennel.
+            ensure!(starts == 1 + 2 * prompts, "{starts} launches of member {member}");
         }
         Ok(())
     }

@@ -1,4 +1,4 @@
-//! Reading what an agent prints: as fast as it comes, and in no more memory than a line takes.
+//! Measures the parsing of an agent's output: its speed, and that it needs no more memory than a line.
 
 use std::fs;
 use std::time::Instant;
@@ -8,17 +8,17 @@ use kennel_agents::{Agent, Because, End, Ended, Finished, Stream};
 use kennel_types::{Seat, VerdictKind};
 use serde_json::json;
 
-use super::super::Run;
+use super::super::BenchRun;
 use crate::target::Target;
 
-/// How much is read at once, as from a journal.
+/// The size of a read, as from a journal.
 const PIECE: usize = 64 << 10;
-/// A megabyte, as those count who sell disks.
+/// A megabyte: 10^6 bytes.
 const MEGABYTE: usize = 1_000_000;
 
 /// Section 2.
 #[expect(clippy::cast_precision_loss, reason = "megabytes")]
-pub(in super::super) fn section(run: &mut Run) -> Result<()> {
+pub(in super::super) fn section(run: &mut BenchRun) -> Result<()> {
     let (total, rounds): (usize, usize) = if run.quick { (20, 3) } else { (100, 7) };
     println!("2. reading {total} MB of stream-json");
     let block = conversation();
@@ -42,7 +42,7 @@ pub(in super::super) fn section(run: &mut Run) -> Result<()> {
     Ok(())
 }
 
-/// Reads the block so many times, and then a result.
+/// Parses the block this many times, and then a result.
 fn read(block: &[u8], times: usize) -> Result<()> {
     let mut reader = Agent::of(&Seat { agent: "claude".into(), ..Seat::default() })?.reader();
     let mut happenings = 0;
@@ -58,7 +58,7 @@ fn read(block: &[u8], times: usize) -> Result<()> {
     reader.read(Stream::Stdout, &result, &mut |_| happenings += 1);
     let ended = Ended { end: End::Exited(0), because: Because::Itself };
     let Finished { judged, .. } = reader.finish(&ended, &mut |_| {});
-    ensure!(judged.verdict.kind == VerdictKind::Succeeded, "it was not understood: {judged:?}");
+    ensure!(judged.verdict.kind == VerdictKind::Succeeded, "the output was not recognized: {judged:?}");
     ensure!(happenings > times, "nothing was told of it");
     Ok(())
 }
@@ -69,7 +69,7 @@ fn line(value: &serde_json::Value) -> Vec<u8> {
     format!("{value}\n").into_bytes()
 }
 
-/// A megabyte or so of what an agent prints that works: words, tools, and what the tools brought.
+/// Returns about a megabyte of typical agent output: text, tool calls, and tool results.
 fn conversation() -> Vec<u8> {
     let mut text = line(&json!({ "type": "system", "subtype": "init", "session_id": ID }));
     let source = "fn main() {\n    println!(\"{}\", \\\"a \\u00e9\\\");\n}\n".repeat(200);
@@ -93,7 +93,7 @@ fn conversation() -> Vec<u8> {
     text
 }
 
-/// Has the kernel count the peak of our memory anew; gives what is resident now, in kilobytes.
+/// Resets the kernel's count of the peak memory; returns the resident memory in kilobytes.
 fn forget_peak() -> Result<u64> {
     fs::write("/proc/self/clear_refs", "5").context("/proc/self/clear_refs")?;
     field("VmRSS:")
@@ -115,11 +115,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_conversation_is_understood() {
+    fn parses_the_conversation() {
         let block = conversation();
         assert!(block.len() > 500_000, "{}", block.len());
         read(&block, 2).unwrap();
-        // The kernel counts both in a hurry, so they are not held against each other.
+        // Both counts are imprecise, so that they are not compared.
         assert!(peak().unwrap() > 0);
     }
 }

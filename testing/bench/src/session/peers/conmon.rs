@@ -15,10 +15,10 @@ use crate::session::serial::TRUE;
 /// The hidden argument of a runtime.
 pub(crate) const RUNTIME_ARGUMENT: &str = "__runtime";
 
-/// How long an end is waited for.
+/// How long to wait for the end of a program.
 const UNTOLD: Duration = Duration::from_millis(200);
 
-/// See the module.
+/// A conmon with a minimal runtime.
 pub(crate) struct Conmon {
     program: PathBuf,
     folder: PathBuf,
@@ -26,7 +26,7 @@ pub(crate) struct Conmon {
 }
 
 impl Conmon {
-    /// Finds it, or unpacks it from the distribution.
+    /// Finds conmon, or unpacks it from the distribution's package.
     pub(crate) fn find(scratch: &Path) -> Started<Self> {
         let found = || -> Result<Self> {
             let folder = scratch.join("conmon");
@@ -57,7 +57,7 @@ impl Conmon {
             .stdout(Stdio::null())
             .status()?;
         ensure!(status.success(), "conmon: {status}");
-        // It misses the end of what has ended before it looks, and then never tells.
+        // conmon misses the end of a program that ends before it watches, and then never reports it.
         let deadline = Instant::now() + UNTOLD;
         while !exit.exists() && Instant::now() < deadline {
             std::thread::sleep(Duration::from_micros(100));
@@ -80,7 +80,7 @@ fn program() -> Result<PathBuf> {
         run(Command::new("dpkg").arg("-x").arg(package.context("no package")?).arg(&folder))?;
     }
     let runs = exists(&program.display().to_string(), "--version");
-    ensure!(runs, "it is not installed, and what the distribution has does not run here");
+    ensure!(runs, "not installed, and the distribution's package does not run here");
     Ok(program)
 }
 
@@ -102,7 +102,7 @@ impl Peer for Conmon {
     }
 }
 
-/// A container runtime of the simplest kind: `create --bundle DIR --pid-file FILE ID` starts the command.
+/// A minimal container runtime: `create --bundle DIR --pid-file FILE ID` starts the command.
 pub(crate) fn serve_as_runtime(words: &[String]) -> Result<()> {
     let after = |flag: &str| {
         let at = words.iter().position(|word| word == flag)?;
@@ -113,7 +113,7 @@ pub(crate) fn serve_as_runtime(words: &[String]) -> Result<()> {
     }
     let pid_file = after("--pid-file").context("no --pid-file")?;
     let child = Command::new(TRUE).env_clear().spawn()?;
-    // Nobody waits for it here: it falls to conmon when we are gone.
+    // Not waited for: it becomes a child of conmon when this process ends.
     fs::write(pid_file, child.id().to_string())?;
     Ok(())
 }

@@ -1,5 +1,5 @@
-//! Others who run processes for people. Those that are no part of a system are installed only when asked
-//! for, into a folder beside this program.
+//! Other process managers. Those that a system does not contain are installed only on request,
+//! into a folder beside this program.
 
 mod conmon;
 mod pm2;
@@ -12,8 +12,8 @@ use std::time::Duration;
 
 use anyhow::{Context as _, Result};
 
-use super::disk::Skipped;
-use super::guard::Guard;
+use super::disk::SkipReason;
+use super::guard::CleanupGuard;
 use super::own_folder;
 
 pub(super) use conmon::{Conmon, RUNTIME_ARGUMENT, serve_as_runtime};
@@ -21,43 +21,43 @@ pub(super) use pm2::Pm2;
 pub(super) use supervisord::Supervisord;
 pub(super) use tmux::Tmux;
 
-/// How many are run at once, of everyone.
+/// How many programs each peer runs at once.
 pub(super) const AT_ONCE: usize = 8;
 
-/// Somebody who can run many short programs.
+/// A process manager that can run many short programs.
 pub(super) trait Peer {
-    /// What the tables call it.
+    /// Its name in the tables.
     fn name(&self) -> String;
 
-    /// How many to run in a turn: enough to last, few enough that it doesn't take minutes.
+    /// How many to run in a turn: enough for a measurement, few enough that it does not take minutes.
     fn batch(&self) -> usize;
 
-    /// Runs so many, [`AT_ONCE`] at once, and sees them end. How long that took.
+    /// Runs this many, [`AT_ONCE`] at once, to their end. Returns how long that took.
     fn run(&mut self, count: usize) -> Result<Duration>;
 }
 
-/// Starts a peer, or says why it can't be had.
-pub(super) type Started<T> = Result<T, Skipped>;
+/// Starts a peer, or returns why it is not available.
+pub(super) type Started<T> = Result<T, SkipReason>;
 
-/// Where peers are installed.
+/// Returns the folder in which peers are installed.
 fn folder(name: &str) -> Result<PathBuf> {
     let folder = own_folder()?.join("bench-peers").join(name);
     std::fs::create_dir_all(&folder)?;
     Ok(folder)
 }
 
-/// Whether a program can be run at all.
+/// Returns whether a program runs at all.
 fn exists(program: &str, flag: &str) -> bool {
     let mut command = Command::new(program);
     command.arg(flag).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
     command.status().is_ok_and(|status| status.success())
 }
 
-/// Everyone who can be had beyond tmux, and the reasons of those who can't.
+/// Returns the available peers besides tmux, and why the others are not available.
 pub(super) fn others(
-    guard: &mut Guard,
+    guard: &mut CleanupGuard,
     scratch: &std::path::Path,
-) -> (Vec<Box<dyn Peer>>, Vec<Skipped>) {
+) -> (Vec<Box<dyn Peer>>, Vec<SkipReason>) {
     let (mut peers, mut skipped): (Vec<Box<dyn Peer>>, _) = (Vec::new(), Vec::new());
     match Supervisord::start(guard, scratch, AT_ONCE) {
         Ok(peer) => peers.push(Box::new(peer)),
@@ -74,7 +74,7 @@ pub(super) fn others(
     (peers, skipped)
 }
 
-/// Runs `work` so often, [`AT_ONCE`] at once; each thread has a state of its own.
+/// Runs `work` this many times, [`AT_ONCE`] at once; each thread has its own state.
 pub(super) fn at_once<S>(
     count: usize,
     state: impl Fn() -> Result<S> + Sync,

@@ -10,10 +10,10 @@ use anyhow::{Context as _, Result, bail};
 
 use super::{AT_ONCE, Peer, Started, exists, folder};
 use crate::session::disk::run;
-use crate::session::guard::{Guard, Kind, end_server};
+use crate::session::guard::{CleanupGuard, CleanupItem, end_server};
 use crate::session::serial::TRUE;
 
-/// Starts as many as a line of its input says, eight at once, and answers with the milliseconds. Each is
+/// Reads a number from each line of its input, starts that many programs, eight at once, and prints the milliseconds. Each is
 /// removed when it has ended.
 const SCRIPT: &str = r"
 const pm2 = require('pm2'), readline = require('readline');
@@ -52,7 +52,7 @@ pm2.connect(error => {
 });
 ";
 
-/// See the module.
+/// A pm2 daemon and a script that uses its library.
 pub(crate) struct Pm2 {
     driver: Child,
     orders: Option<ChildStdin>,
@@ -61,15 +61,15 @@ pub(crate) struct Pm2 {
 }
 
 impl Pm2 {
-    /// Installs it if need be, and starts it.
-    pub(crate) fn start(guard: &mut Guard, scratch: &Path) -> Started<Self> {
+    /// Installs pm2 if necessary, and starts it.
+    pub(crate) fn start(guard: &mut CleanupGuard, scratch: &Path) -> Started<Self> {
         if !exists("node", "--version") {
             return Err("there is no node".to_owned());
         }
         Self::try_start(guard, scratch).map_err(|error| format!("{error:#}"))
     }
 
-    fn try_start(guard: &mut Guard, scratch: &Path) -> Result<Self> {
+    fn try_start(guard: &mut CleanupGuard, scratch: &Path) -> Result<Self> {
         let installed = folder("pm2")?;
         if !installed.join("node_modules/pm2/package.json").is_file() {
             let mut npm = Command::new("npm");
@@ -79,7 +79,7 @@ impl Pm2 {
         let own = scratch.join("pm2");
         fs::create_dir(&own)?;
         let pid_file = own.join("pm2.pid");
-        guard.owe(Kind::Server, &pid_file)?;
+        guard.owe(CleanupItem::Server, &pid_file)?;
         let script = SCRIPT.replace("PROGRAM", &format!("{TRUE:?}"));
         let script = script.replace("LANES", &AT_ONCE.to_string());
         let mut driver = Command::new("node")
@@ -95,7 +95,7 @@ impl Pm2 {
         let mut pm2 = Self { driver, orders, answers, pid_file };
         match pm2.line()?.as_str() {
             "ready" => Ok(pm2),
-            other => bail!("it does not come up: {other:?}"),
+            other => bail!("pm2 does not start: {other:?}"),
         }
     }
 
@@ -126,7 +126,7 @@ impl Peer for Pm2 {
 
 impl Drop for Pm2 {
     fn drop(&mut self) {
-        // It ends its server, and itself; the guard looks after what is left.
+        // The script ends its server and itself; the guard cleans up the rest.
         self.orders = None;
         self.driver.wait().ok();
         end_server(&self.pid_file).ok();

@@ -1,4 +1,4 @@
-//! supervisord: eight programs, each started again and again over its XML-RPC.
+//! supervisord: eight programs, each started repeatedly over XML-RPC.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -9,24 +9,24 @@ use anyhow::{Context as _, Result, bail, ensure};
 
 use super::{AT_ONCE, Peer, Started, folder};
 use crate::session::disk::run;
-use crate::session::guard::{Guard, Kind, end_server};
+use crate::session::guard::{CleanupGuard, CleanupItem, end_server};
 use crate::session::home::{LONG, joined};
-use crate::session::http::Client;
+use kennel_testing::HttpClient;
 use crate::session::serial::TRUE;
 
-/// See the module.
+/// A running supervisord.
 pub(crate) struct Supervisord {
     socket: PathBuf,
     pid_file: PathBuf,
 }
 
 impl Supervisord {
-    /// Installs it if need be, and starts it.
-    pub(crate) fn start(guard: &mut Guard, scratch: &Path, programs: usize) -> Started<Self> {
+    /// Installs supervisord if necessary, and starts it.
+    pub(crate) fn start(guard: &mut CleanupGuard, scratch: &Path, programs: usize) -> Started<Self> {
         Self::try_start(guard, scratch, programs).map_err(|error| format!("{error:#}"))
     }
 
-    fn try_start(guard: &mut Guard, scratch: &Path, programs: usize) -> Result<Self> {
+    fn try_start(guard: &mut CleanupGuard, scratch: &Path, programs: usize) -> Result<Self> {
         let installed = folder("supervisord")?;
         let program = installed.join("bin/supervisord");
         if !program.is_file() {
@@ -54,7 +54,7 @@ impl Supervisord {
             );
         }
         fs::write(own.join("conf"), text)?;
-        guard.owe(Kind::Server, &pid_file)?;
+        guard.owe(CleanupItem::Server, &pid_file)?;
         run(Command::new(program).arg("-c").arg(own.join("conf")).stdout(Stdio::null()))?;
         let deadline = Instant::now() + LONG;
         while !socket.exists() || !pid_file.exists() {
@@ -64,21 +64,21 @@ impl Supervisord {
         Ok(Self { socket, pid_file })
     }
 
-    /// Asks for what it knows of all its programs.
+    /// Requests the state of all programs.
     pub(crate) fn list(&self, programs: usize) -> Result<()> {
         const CALL: &[u8] =
             b"<?xml version='1.0'?><methodCall><methodName>supervisor.getAllProcessInfo\
             </methodName><params></params></methodCall>";
-        let mut client = Client::connect_to(&self.socket).context("its socket")?;
-        let answer = client.ask_with("POST", "/RPC2", "text/xml", CALL)?;
+        let mut client = HttpClient::connect_to(&self.socket).context("its socket")?;
+        let answer = client.request_with_type("POST", "/RPC2", "text/xml", CALL)?;
         let text = String::from_utf8_lossy(&answer.body);
-        let told = text.matches("<name>statename</name>").count();
-        ensure!(told == programs, "{told} of {programs} programs were told of");
+        let listed = text.matches("<name>statename</name>").count();
+        ensure!(listed == programs, "only {listed} of {programs} programs are listed");
         Ok(())
     }
 
-    /// Starts the program once, when it is over; there is no call that waits for its end.
-    fn start_program(&self, client: &mut Client, index: usize) -> Result<()> {
+    /// Starts the program once it is not running; no call waits for its end.
+    fn start_program(&self, client: &mut HttpClient, index: usize) -> Result<()> {
         let call = format!(
             "<?xml version='1.0'?><methodCall><methodName>supervisor.startProcess</methodName><params>\
              <param><value><string>p{index}</string></value></param>\
@@ -86,11 +86,11 @@ impl Supervisord {
         );
         let deadline = Instant::now() + LONG;
         loop {
-            let answer = client.ask_with("POST", "/RPC2", "text/xml", call.as_bytes())?;
+            let answer = client.request_with_type("POST", "/RPC2", "text/xml", call.as_bytes())?;
             let text = String::from_utf8_lossy(&answer.body);
             match () {
                 () if text.contains("ALREADY_STARTED") => {}
-                // It had ended before supervisord looked.
+                // It had ended before supervisord checked.
                 () if text.contains("ABNORMAL_TERMINATION") => return Ok(()),
                 () if text.contains("<fault>") => bail!("{text}"),
                 () => return Ok(()),
@@ -116,7 +116,7 @@ impl Peer for Supervisord {
             let threads: Vec<_> = (0..AT_ONCE)
                 .map(|index| {
                     scope.spawn(move || -> Result<()> {
-                        let mut client = Client::connect_to(&this.socket).context("its socket")?;
+                        let mut client = HttpClient::connect_to(&this.socket).context("its socket")?;
                         let rounds = count / AT_ONCE;
                         (0..rounds).try_for_each(|_| this.start_program(&mut client, index))
                     })

@@ -1,4 +1,4 @@
-//! tmux: a server of our own, with one session that keeps it alive.
+//! tmux: a separate server, with one session that keeps it alive.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -8,25 +8,25 @@ use anyhow::{Context as _, Result, ensure};
 use rustix::fd::OwnedFd;
 
 use super::{Peer, Started, at_once, exists};
-use crate::session::guard::{Guard, Kind};
+use crate::session::guard::{CleanupGuard, CleanupItem};
 use crate::session::home::{LONG, wait_readable};
 use crate::session::serial::TRUE;
 
-/// See the module.
+/// A running tmux server.
 pub(crate) struct Tmux {
     socket: PathBuf,
-    /// So that its end is seen.
+    /// A pidfd, to wait for its end.
     server: Option<OwnedFd>,
 }
 
 impl Tmux {
     /// Starts the server.
-    pub(crate) fn start(guard: &mut Guard, scratch: &Path) -> Result<Started<Self>> {
+    pub(crate) fn start(guard: &mut CleanupGuard, scratch: &Path) -> Result<Started<Self>> {
         if !exists("tmux", "-V") {
             return Ok(Err("it is not installed".to_owned()));
         }
         let mut tmux = Self { socket: scratch.join("tmux"), server: None };
-        guard.owe(Kind::Tmux, &tmux.socket)?;
+        guard.owe(CleanupItem::Tmux, &tmux.socket)?;
         tmux.run(&["new-session", "-d", "-s", "base", "exec sleep infinity"])?;
         let mut ask = tmux.command(&["display-message", "-p", "#{pid}"]);
         let answer = ask.stdout(Stdio::piped()).output()?;
@@ -38,7 +38,7 @@ impl Tmux {
     fn command(&self, words: &[&str]) -> Command {
         let mut command = Command::new("tmux");
         command.args(["-f", "/dev/null", "-S"]).arg(&self.socket).args(words);
-        // Programs are run by this shell.
+        // The shell that runs the programs.
         command.env("SHELL", "/bin/sh").env_remove("TMUX");
         command.stdin(Stdio::null()).stdout(Stdio::null());
         command
@@ -50,7 +50,7 @@ impl Tmux {
         Ok(())
     }
 
-    /// One session of `/bin/true`.
+    /// Runs one session of `/bin/true`.
     pub(crate) fn new_session(&self) -> Result<()> {
         self.run(&["new-session", "-d", TRUE])
     }
