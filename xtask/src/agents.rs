@@ -178,12 +178,16 @@ impl fmt::Display for UnavailableReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             UnavailableReason::NoNpm(text) => write!(f, "can't start npm: {text}"),
-            UnavailableReason::NoRegistry(text) => write!(f, "npm can't reach the registry: {text}"),
+            UnavailableReason::NoRegistry(text) => {
+                write!(f, "npm can't reach the registry: {text}")
+            }
             UnavailableReason::TooSlow(limit) => {
                 write!(f, "npm did not end within {} s and was killed", limit.as_secs())
             }
             UnavailableReason::NpmFailed(text) => write!(f, "npm install failed: {text}"),
-            UnavailableReason::DoesNotRun(text) => write!(f, "installed, but it does not run: {text}"),
+            UnavailableReason::DoesNotRun(text) => {
+                write!(f, "installed, but it does not run: {text}")
+            }
         }
     }
 }
@@ -235,7 +239,11 @@ pub(crate) fn cache_dir() -> anyhow::Result<PathBuf> {
 }
 
 /// Installs `agent` unless it is installed, or an earlier agent has shown that npm or the registry is not available.
-fn install_one(agent: Agent, cache: &Path, offline: Option<&UnavailableReason>) -> anyhow::Result<InstallOutcome> {
+fn install_one(
+    agent: Agent,
+    cache: &Path,
+    offline: Option<&UnavailableReason>,
+) -> anyhow::Result<InstallOutcome> {
     let pin = agent.pin();
     let folder = pin.folder();
     let home = cache.join(&folder);

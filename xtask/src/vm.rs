@@ -64,7 +64,9 @@ fn lock(folder: &Path) -> anyhow::Result<File> {
     let file = File::create(&path).with_context(|| format!("can't make {}", path.display()))?;
     match file.try_lock() {
         Ok(()) => Ok(file),
-        Err(TryLockError::WouldBlock) => bail!("another `cargo xtask vm` is running in this workspace"),
+        Err(TryLockError::WouldBlock) => {
+            bail!("another `cargo xtask vm` is running in this workspace")
+        }
         Err(TryLockError::Error(error)) => {
             Err(error).with_context(|| format!("can't lock {}", path.display()))
         }

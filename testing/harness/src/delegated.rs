@@ -50,7 +50,10 @@ fn find() -> Option<PathBuf> {
     }
     std::env::var_os(DELEGATED)?;
     let text = fs::read_to_string("/proc/self/cgroup").expect("/proc/self/cgroup is readable");
-    let own = text.lines().find_map(|line| line.strip_prefix("0::/")).expect("the process is in a cgroup v2");
+    let own = text
+        .lines()
+        .find_map(|line| line.strip_prefix("0::/"))
+        .expect("the process is in a cgroup v2");
     let folder = mount.join(own);
     hand_down(&folder);
     Some(folder)

@@ -89,7 +89,8 @@ impl HttpClient {
     /// # Errors
     /// If no server listens.
     pub fn connect_tcp(address: &str, token: &str) -> Result<Self> {
-        let stream = TcpStream::connect(address).with_context(|| format!("can't connect to {address}"))?;
+        let stream =
+            TcpStream::connect(address).with_context(|| format!("can't connect to {address}"))?;
         stream.set_nodelay(true)?;
         stream.set_read_timeout(Some(TIMEOUT))?;
         let headers = format!("Host: {address}\r\nAuthorization: Bearer {token}\r\n");
@@ -224,8 +225,7 @@ impl HttpResponse {
 
     fn json<T: DeserializeOwned>(&self, target: &str) -> Result<T> {
         self.check(target)?;
-        serde_json::from_slice(&self.body)
-            .with_context(|| format!("{target}: unexpected response"))
+        serde_json::from_slice(&self.body).with_context(|| format!("{target}: unexpected response"))
     }
 }
 

@@ -15,7 +15,9 @@ use crate::bystanders::Bystanders;
 use crate::judge::{TortureEvidence, judge, may_be_lost};
 use crate::ledger::Ledger;
 use crate::output::JournalOutput;
-use crate::processes::{SceneProcess, ProcessHandle, ProcessRole, lives, look, open_files, witness_folder};
+use crate::processes::{
+    ProcessHandle, ProcessRole, SceneProcess, lives, look, open_files, witness_folder,
+};
 use crate::witness::Witness;
 
 #[cfg(test)]
@@ -150,7 +152,8 @@ impl Audit<'_> {
     /// Returns whether a process may be left of a session that was lost and forgotten: Kennel can't find it.
     fn was_given_up(&self, name: &str) -> bool {
         let record = self.ledger.open();
-        record.faults.yard > 0 && record.requested.get(name).is_some_and(|requested| requested.forgotten)
+        record.faults.yard > 0
+            && record.requested.get(name).is_some_and(|requested| requested.forgotten)
     }
 
     /// Checks status, output, counts and answers of all sessions.
@@ -158,8 +161,11 @@ impl Audit<'_> {
         let Some(sessions) = self.sessions(wrong) else { return };
         let folder = witness_folder(self.scene);
         let record = self.ledger.open();
-        let witnesses: BTreeMap<_, _> =
-            record.requested.keys().map(|name| (name.clone(), Witness::read(&folder, name))).collect();
+        let witnesses: BTreeMap<_, _> = record
+            .requested
+            .keys()
+            .map(|name| (name.clone(), Witness::read(&folder, name)))
+            .collect();
         let outputs: BTreeMap<_, _> = sessions
             .iter()
             .map(|it| (it.id.clone(), JournalOutput::read(&PathBuf::from(&it.folder))))
@@ -204,7 +210,10 @@ impl Audit<'_> {
                 break listed;
             }
             if Instant::now() > deadline {
-                wrong.push(format!("worktrees are still due for removal after {:?}: {listed:#?}", self.patience));
+                wrong.push(format!(
+                    "worktrees are still due for removal after {:?}: {listed:#?}",
+                    self.patience
+                ));
                 return;
             }
             thread::sleep(LOOK_AGAIN);
@@ -214,15 +223,12 @@ impl Audit<'_> {
             listed.iter().filter_map(|it| it["name"].as_str().map(String::from)).collect();
         for name in &kept {
             if !Witness::read(&folder, name).dirty && !self.may_be_unjudged(name) {
-                wrong.push(format!(
-                    "a worktree without changes is kept: {name} in {listed:#?}"
-                ));
+                wrong.push(format!("a worktree without changes is kept: {name} in {listed:#?}"));
             }
         }
         for (name, requested) in &self.ledger.open().requested {
             if Witness::read(&folder, name).dirty && !kept.contains(name) {
-                wrong
-                    .push(format!("a worktree with changes is gone: {name}: {requested:?}"));
+                wrong.push(format!("a worktree with changes is gone: {name}: {requested:?}"));
             }
         }
         for path in listed.iter().filter_map(|it| it["path"].as_str()) {
@@ -362,7 +368,9 @@ fn strays(
     let runs =
         |launch: &str| sessions.iter().any(|it| it.id == launch && it.phase == Phase::Running);
     let is_stray = |it: &SceneProcess| match &it.role {
-        ProcessRole::Session(name) => !running.contains(name) && !lost.contains(name) && !given_up(name),
+        ProcessRole::Session(name) => {
+            !running.contains(name) && !lost.contains(name) && !given_up(name)
+        }
         ProcessRole::Keeper(Some(launch)) => !runs(launch),
         ProcessRole::Keeper(None) | ProcessRole::Git | ProcessRole::Other => true,
         ProcessRole::Yard | ProcessRole::Daemon | ProcessRole::Spare => false,

@@ -148,7 +148,8 @@ impl ClientCall {
             VerbKind::Worktrees => TortureVerb::Worktrees,
             VerbKind::Restart => TortureVerb::Restart,
             VerbKind::Report => {
-                let tokens = [(5, ReportToken::Own), (2, ReportToken::Foreign), (2, ReportToken::Invented)];
+                let tokens =
+                    [(5, ReportToken::Own), (2, ReportToken::Foreign), (2, ReportToken::Invented)];
                 TortureVerb::Report(weighted(rng, &tokens))
             }
             VerbKind::Nonsense => TortureVerb::Nonsense,

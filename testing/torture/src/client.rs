@@ -188,8 +188,11 @@ impl TortureClient<'_> {
     }
 
     fn retry(&self, name: &str, vanishes_ms: Option<u32>) {
-        let arguments = self.ledger.open().requested.get(name).map(|requested| requested.arguments.clone());
-        if let Some(arguments) = arguments.filter(|arguments| arguments.keyed && !arguments.foreground) {
+        let arguments =
+            self.ledger.open().requested.get(name).map(|requested| requested.arguments.clone());
+        if let Some(arguments) =
+            arguments.filter(|arguments| arguments.keyed && !arguments.foreground)
+        {
             self.ask_for(name, &arguments, vanishes_ms);
         }
     }
@@ -250,7 +253,9 @@ impl TortureClient<'_> {
 
     fn wait(&self, name: &str, vanishes_ms: Option<u32>) {
         let waiting = self.scene.kennel(&["wait", name]);
-        let Some(ended) = self.start(waiting, vanishes_ms, CallTimeout::UntilTheEnd) else { return };
+        let Some(ended) = self.start(waiting, vanishes_ms, CallTimeout::UntilTheEnd) else {
+            return;
+        };
         self.ledger.note(name, |it| it.codes.push(("wait", ended.code)));
     }
 

@@ -15,11 +15,11 @@ use kennel_testing::{Faults, Pen, Running, Scene, SmallDisk, Who, eventually, is
 use crate::audit::{Audit, IdleResources, SETTLES, baseline, pens};
 use crate::bystanders::Bystanders;
 use crate::client::TortureClient;
-use crate::random::{RandomStream, random_numbers, chance, weighted};
-use crate::ledger::Ledger;
-use crate::processes::witness_folder;
 use crate::counts::Counts;
 use crate::injector::FaultInjector;
+use crate::ledger::Ledger;
+use crate::processes::witness_folder;
+use crate::random::{RandomStream, chance, random_numbers, weighted};
 
 /// The size of the disk that can be filled: the register alone reserves 5 MB.
 const DISK: &str = "48m";
@@ -79,7 +79,8 @@ pub(crate) struct EpochOutcome {
 
 /// Runs an epoch.
 pub(crate) fn play(seed: u64, number: u32, plan: &EpochPlan) -> anyhow::Result<EpochOutcome> {
-    let scene = Scene::new(plan.who, plan.pen).context("this machine does not support the scene")?;
+    let scene =
+        Scene::new(plan.who, plan.pen).context("this machine does not support the scene")?;
     let disk = plan.small_disk.then(|| SmallDisk::of_size(&scene, DISK));
     prepare(&scene, plan)?;
     let ledger = Ledger::default();
@@ -202,8 +203,13 @@ impl RunningEpoch<'_> {
         thread::scope(|scope| {
             for client in 0..plan.clients {
                 let prefix = format!("e{number}c{client}");
-                let client_of =
-                    TortureClient { scene: self.scene, ledger: self.ledger, prefix, pens: &pens, until };
+                let client_of = TortureClient {
+                    scene: self.scene,
+                    ledger: self.ledger,
+                    prefix,
+                    pens: &pens,
+                    until,
+                };
                 let mut rng = random_numbers(seed, number, RandomStream::Client(client));
                 scope.spawn(move || client_of.run(&mut rng));
             }

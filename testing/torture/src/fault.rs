@@ -81,7 +81,8 @@ impl FaultStep {
             FaultKind::Kill => InjectedFault::Kill(victims(rng)),
             FaultKind::Pause => InjectedFault::Pause(victim(rng), rng.u32(5..1200)),
             FaultKind::Starve => {
-                let shortage = weighted(rng, &[(3, Shortage::Descriptors), (1, Shortage::Processes)]);
+                let shortage =
+                    weighted(rng, &[(3, Shortage::Descriptors), (1, Shortage::Processes)]);
                 InjectedFault::Starve(starvable(rng), shortage, rng.u32(50..800))
             }
             FaultKind::FillDisk => InjectedFault::FillDisk(rng.u32(50..1000)),
@@ -114,7 +115,10 @@ fn victim(rng: &mut Rng) -> FaultVictim {
 
 fn starvable(rng: &mut Rng) -> FaultVictim {
     let which = rng.u32(..);
-    weighted(rng, &[(4, FaultVictim::Daemon), (2, FaultVictim::Yard), (3, FaultVictim::Keeper(which))])
+    weighted(
+        rng,
+        &[(4, FaultVictim::Daemon), (2, FaultVictim::Yard), (3, FaultVictim::Keeper(which))],
+    )
 }
 
 /// Draws the processes to kill: mostly one, sometimes those that would recover each other.

@@ -10,9 +10,9 @@ use rustix::io::Errno;
 use rustix::process::{Pid, Resource, Rlimit, Signal, getrlimit, prlimit};
 
 use crate::bystanders::{Bystanders, PidReuse};
+use crate::fault::{FaultStep, FaultVictim, InjectedFault, Shortage};
 use crate::ledger::Ledger;
-use crate::processes::{SceneProcess, ProcessHandle, ProcessRole, look};
-use crate::fault::{InjectedFault, Shortage, FaultStep, FaultVictim};
+use crate::processes::{ProcessHandle, ProcessRole, SceneProcess, look};
 
 /// System calls that are made to fail: those that create and report keepers and pens.
 const CALLS: [&str; 14] = [
@@ -65,7 +65,9 @@ impl FaultInjector<'_> {
             InjectedFault::Pause(victim, ms) => self.pause(*victim, *ms),
             InjectedFault::Starve(victim, shortage, ms) => self.starve(*victim, *shortage, *ms),
             InjectedFault::FillDisk(ms) => self.fill_disk(*ms),
-            InjectedFault::Hold { point, at_most_ms, kill } => self.hold(*point, *at_most_ms, *kill),
+            InjectedFault::Hold { point, at_most_ms, kill } => {
+                self.hold(*point, *at_most_ms, *kill)
+            }
             InjectedFault::Fail { call, errno, ms } => self.fail(*call, *errno, *ms),
             InjectedFault::ReusePid(which) => self.reuse_pid(*which),
         }
@@ -83,7 +85,9 @@ impl FaultInjector<'_> {
             | (FaultVictim::Spare(_), ProcessRole::Spare)
             | (FaultVictim::Git(_), ProcessRole::Git) => true,
             // Only the agent itself: its notes show how it ended.
-            (FaultVictim::Agent(_), ProcessRole::Session(_)) => found.process.command.contains("fake-agent"),
+            (FaultVictim::Agent(_), ProcessRole::Session(_)) => {
+                found.process.command.contains("fake-agent")
+            }
             _ => false,
         };
         let all = self.look();

@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use kennel_keeper::journal::LossReason;
 use kennel_types::{Exit, Phase, Reason, SessionView};
 
-use crate::job::{ExpectedEnd, AgentJob};
-use crate::ledger::{RequestedSession, HomeFaults, LedgerRecord};
+use crate::job::{AgentJob, ExpectedEnd};
+use crate::ledger::{HomeFaults, LedgerRecord, RequestedSession};
 use crate::output::JournalOutput;
 use crate::run_arguments::WorktreeFlag;
 use crate::witness::{LaunchNotes, Witness};
@@ -39,7 +39,8 @@ pub(crate) fn judge(evidence: &TortureEvidence<'_>) -> Vec<String> {
         SessionCase::new(evidence, name, requested).judge(&mut excuses, &mut wrong);
     }
     for view in evidence.sessions {
-        let known = view.name.as_ref().is_some_and(|name| evidence.record.requested.contains_key(name));
+        let known =
+            view.name.as_ref().is_some_and(|name| evidence.record.requested.contains_key(name));
         if !known {
             wrong.push(format!("{} was never requested ({:?})", view.id, view.name));
         }
@@ -134,16 +135,14 @@ impl<'a> SessionCase<'a> {
         }
         let most = (1 + self.requested.resumes) * (1 + self.requested.arguments.restarts);
         if self.launches.len() > most as usize {
-            found.push(format!(
-                "{} launches, but only {most} were requested",
-                self.launches.len()
-            ));
+            found.push(format!("{} launches, but only {most} were requested", self.launches.len()));
         }
     }
 
     /// Checks that the answers were true.
     fn judge_answers(&self, found: &mut Vec<String>) {
-        let once = !self.requested.arguments.keyed && self.requested.resumes == 0 && !self.may_be_gone();
+        let once =
+            !self.requested.arguments.keyed && self.requested.resumes == 0 && !self.may_be_gone();
         if self.requested.denied && once && !self.witness.launches.is_empty() {
             found.push("the answer was that nothing was started, but it ran".to_owned());
         }
@@ -165,7 +164,10 @@ impl<'a> SessionCase<'a> {
         {
             for (verb, code) in &self.requested.codes {
                 if *code < OWN_CODES && Some(*code) != view.exit_code {
-                    found.push(format!("{verb} returned {code}, but the record has {:?}", view.exit_code));
+                    found.push(format!(
+                        "{verb} returned {code}, but the record has {:?}",
+                        view.exit_code
+                    ));
                 }
             }
         }
@@ -173,7 +175,8 @@ impl<'a> SessionCase<'a> {
 
     /// Returns whether its keeper was killed.
     fn is_harmed(&self, view: &SessionView) -> bool {
-        self.faults.keepers.contains(&view.id) || self.requested.arguments.job == AgentJob::KillsParent
+        self.faults.keepers.contains(&view.id)
+            || self.requested.arguments.job == AgentJob::KillsParent
     }
 
     /// Returns the findings for a launch, given whether its keeper was killed.
@@ -214,9 +217,7 @@ impl<'a> SessionCase<'a> {
                 let end = noted.and_then(|noted| noted.end).map(i32::from);
                 let by_script = noted.is_none() && self.has_script() && SCRIPT_CODES.contains(code);
                 if end != Some(*code) && !by_script {
-                    found.push(format!(
-                        "it noted {noted:?}, but the record has exit code {code}"
-                    ));
+                    found.push(format!("it noted {noted:?}, but the record has exit code {code}"));
                 }
             }
             Exit::Signal { signal, .. } => {
@@ -308,8 +309,9 @@ impl<'a> SessionCase<'a> {
         let ended = noted.and_then(|noted| noted.end).is_some() && view.phase == Phase::Cleaned;
         let whole = output.gaps.is_empty() && !harmed;
         // An agent that has lost a descendant or its disk exits with a code of its own.
-        let as_wished =
-            |code: i32| u8::try_from(code).map(ExpectedEnd::Code) == Ok(self.requested.arguments.job.end());
+        let as_wished = |code: i32| {
+            u8::try_from(code).map(ExpectedEnd::Code) == Ok(self.requested.arguments.job.end())
+        };
         let by_itself = matches!(view.exit, Some(Exit::Code { code }) if as_wished(code));
         if ended && whole && by_itself && output.numbers.len() != lines as usize {
             found.push(format!("only {} of {lines} lines", output.numbers.len()));

@@ -10,12 +10,14 @@
 //! The seed decides which calls and faults are drawn, not their timing. To investigate a failure, read the evidence, which is
 //! kept, and run the same plan again.
 
-mod call;
 mod audit;
 mod bystanders;
+mod call;
 mod client;
-mod random;
+mod counts;
 mod epoch;
+mod fault;
+mod injector;
 mod job;
 mod judge;
 mod ledger;
@@ -23,9 +25,7 @@ mod namespace;
 mod neighbour;
 mod output;
 mod processes;
-mod counts;
-mod fault;
-mod injector;
+mod random;
 mod run_arguments;
 mod witness;
 
@@ -33,10 +33,10 @@ use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, bail};
-use random::{RandomStream, random_numbers};
+use counts::Counts;
 use epoch::EpochPlan;
 use neighbour::Neighbour;
-use counts::Counts;
+use random::{RandomStream, random_numbers};
 
 const USAGE: &str = "usage: kennel-torture [--seconds N] [--seed S] [--epoch E]";
 
@@ -73,7 +73,8 @@ fn begin(arguments: &[String]) -> anyhow::Result<ExitCode> {
 }
 
 fn options(arguments: &[String]) -> anyhow::Result<TortureOptions> {
-    let mut options = TortureOptions { seconds: 60, seed: fastrand::u64(..1_000_000_000), epoch: None };
+    let mut options =
+        TortureOptions { seconds: 60, seed: fastrand::u64(..1_000_000_000), epoch: None };
     let mut words = arguments.iter();
     while let Some(flag) = words.next() {
         let value = words.next().with_context(|| format!("{flag} needs a value; {USAGE}"))?;
@@ -122,11 +123,7 @@ fn torture(options: TortureOptions) -> anyhow::Result<ExitCode> {
 }
 
 fn print_failure(options: TortureOptions, number: u32, outcome: &epoch::EpochOutcome) {
-    println!(
-        "torture: {} findings in epoch {number}, seed {}",
-        outcome.wrong.len(),
-        options.seed
-    );
+    println!("torture: {} findings in epoch {number}, seed {}", outcome.wrong.len(), options.seed);
     println!("  {}", outcome.counts);
     println!("to repeat the plan: cargo xtask torture --seed {} --epoch {number}", options.seed);
 }

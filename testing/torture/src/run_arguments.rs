@@ -4,8 +4,8 @@ use std::path::Path;
 
 use fastrand::Rng;
 
-use crate::random::{chance, weighted};
 use crate::job::AgentJob;
+use crate::random::{chance, weighted};
 
 /// One request for a session.
 #[derive(Debug, Clone, PartialEq, Eq)]

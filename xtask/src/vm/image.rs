@@ -72,7 +72,9 @@ fn copy_only(folder: &Path, prefix: &str, to: &Path) -> anyhow::Result<()> {
     let list = fs::read_dir(folder).with_context(|| format!("can't list {}", folder.display()))?;
     let is_meant = |entry: &fs::DirEntry| entry.file_name().to_string_lossy().starts_with(prefix);
     let found: Vec<PathBuf> = list.flatten().filter(is_meant).map(|entry| entry.path()).collect();
-    let [from] = &found[..] else { bail!("expected exactly one {prefix}* in {}: {found:?}", folder.display()) };
+    let [from] = &found[..] else {
+        bail!("expected exactly one {prefix}* in {}: {found:?}", folder.display())
+    };
     fs::copy(from, to).with_context(|| format!("can't copy {}", from.display()))?;
     Ok(())
 }

@@ -13,7 +13,11 @@ const GUEST: &str = include_str!("guest.sh");
 const SIZE: &str = "2G";
 
 /// Creates the disk.
-pub(super) fn make(folder: &Path, built: &BuiltTests, plan: &[PlannedRun]) -> anyhow::Result<PathBuf> {
+pub(super) fn make(
+    folder: &Path,
+    built: &BuiltTests,
+    plan: &[PlannedRun],
+) -> anyhow::Result<PathBuf> {
     let stage = folder.join("job");
     remove(&stage)?;
     for file in built.files(plan) {

@@ -58,7 +58,11 @@ pub(super) fn build(filter: Option<&str>) -> anyhow::Result<BuiltTests> {
     let named = filter.and_then(|filter| filter.split_once('/')).map(|(package, _)| package);
     let wanted = PACKAGES.iter().filter(|(package, _)| named.is_none_or(|named| named == *package));
     let (packages, started): (Vec<&str>, Vec<&[&'static str]>) = wanted.copied().unzip();
-    ensure!(!packages.is_empty(), "tests of {} don't run in the machine", named.unwrap_or_default());
+    ensure!(
+        !packages.is_empty(),
+        "tests of {} don't run in the machine",
+        named.unwrap_or_default()
+    );
     let started: BTreeSet<&str> = started.concat().into_iter().collect();
     let of_packages = packages.iter().flat_map(|package| ["-p", package]);
     if started.contains("fake-agent") {
@@ -73,7 +77,8 @@ pub(super) fn build(filter: Option<&str>) -> anyhow::Result<BuiltTests> {
     let folder = found.first().and_then(|(_, path)| path.parent()?.parent());
     let folder = folder.context("cargo has built no tests")?.to_owned();
     let relative = |(name, path): &(String, PathBuf)| {
-        let path = path.strip_prefix(&folder).context("cargo has built tests in more than one folder")?;
+        let path =
+            path.strip_prefix(&folder).context("cargo has built tests in more than one folder")?;
         Ok(TestProgram { name: name.clone(), path: path.to_owned() })
     };
     let tests = found.iter().map(relative).collect::<anyhow::Result<_>>()?;

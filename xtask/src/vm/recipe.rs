@@ -57,7 +57,8 @@ impl Recipe {
             format!("--customize-hook={FINISH}"),
         ];
         let excluded = ["doc", "man", "locale", "info"];
-        arguments.extend(excluded.map(|name| format!("--dpkgopt=path-exclude=/usr/share/{name}/*")));
+        arguments
+            .extend(excluded.map(|name| format!("--dpkgopt=path-exclude=/usr/share/{name}/*")));
         arguments
     }
 

@@ -151,7 +151,8 @@ impl RunResult {
             if self.passed == 0 && self.code == Some(0) {
                 faults.push("no test was run".to_owned());
             }
-            faults.extend(about_limits.iter().map(|why| format!("must not be skipped here: {why}")));
+            faults
+                .extend(about_limits.iter().map(|why| format!("must not be skipped here: {why}")));
         }
         let is_about_limits = self.name == "kennel-pen/limits";
         if is_about_limits && REFUSED.contains(&self.who.as_str()) && about_limits.is_empty() {

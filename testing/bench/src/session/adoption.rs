@@ -7,13 +7,13 @@ use anyhow::{Context as _, Result, ensure};
 use kennel_types::Phase;
 use rustix::process::Signal;
 
-use super::home::{SessionBrief, SessionBriefPage, BenchHome, LONG, start_many, wait_readable};
-use kennel_testing::HttpClient;
+use super::home::{BenchHome, LONG, SessionBrief, SessionBriefPage, start_many, wait_readable};
 use super::process;
 use super::rest::{IDLE, until_quiet};
 use super::{BenchRun, request};
 use crate::stats::{Row, Samples, nanoseconds, print_table};
 use crate::target::Target;
+use kennel_testing::HttpClient;
 
 /// Section 4.
 #[expect(clippy::cast_precision_loss, reason = "milliseconds")]
@@ -54,7 +54,11 @@ struct AdoptionTimes {
 
 /// Kills the daemon, makes the yard start the next one at once, and polls that one until it lists all sessions as running.
 /// (By itself the yard waits a tenth of a second first.)
-fn kill_and_adopt(home: &BenchHome, daemon: i32, expected: &BTreeMap<String, i32>) -> Result<AdoptionTimes> {
+fn kill_and_adopt(
+    home: &BenchHome,
+    daemon: i32,
+    expected: &BTreeMap<String, i32>,
+) -> Result<AdoptionTimes> {
     let handle = kennel_sys::pidfd::open(daemon)?.context("the daemon is gone")?;
     let killed = Instant::now();
     let _sent_or_gone = kennel_sys::pidfd::send(&handle, Signal::KILL)?;

@@ -6,8 +6,7 @@ use std::time::{Duration, Instant};
 use anyhow::Result;
 use kennel_keeper::protocol::{KeeperReport, KeeperRequest};
 
-use super::home::{SessionBrief, BenchHome, discard_session, start_session};
-use kennel_testing::HttpClient;
+use super::home::{BenchHome, SessionBrief, discard_session, start_session};
 use super::output::{Keeper, generator};
 use super::turns::{Contender, take_turns};
 use super::{BenchRun, request};
@@ -15,6 +14,7 @@ use crate::launch::print_measured;
 use crate::stats::{nanoseconds, time};
 use crate::target::Target;
 use crate::worker::Rounds;
+use kennel_testing::HttpClient;
 
 /// An agent that echoes each key itself: the terminal does not echo, and nothing is buffered.
 pub(super) const ECHO: [&str; 3] = ["/bin/sh", "-c", "stty raw -echo; echo; exec cat"];

@@ -116,7 +116,9 @@ fn clear(kind: CleanupItem, path: &Path) -> Result<()> {
         }
         CleanupItem::Server => end_server(path)?,
         // A server without sessions has ended by itself.
-        CleanupItem::Tmux => drop(disk::run(Command::new("tmux").arg("-S").arg(path).arg("kill-server"))),
+        CleanupItem::Tmux => {
+            drop(disk::run(Command::new("tmux").arg("-S").arg(path).arg("kill-server")))
+        }
         CleanupItem::Mount => disk::unmount(path)?,
         CleanupItem::Folder => fs::remove_dir_all(path)?,
     }

@@ -183,7 +183,11 @@ pub(crate) fn discard_session(client: &mut HttpClient, session: &SessionBrief) -
 }
 
 /// Starts this many sessions, several at once.
-pub(crate) fn start_many(home: &BenchHome, request: &[u8], count: usize) -> Result<Vec<SessionBrief>> {
+pub(crate) fn start_many(
+    home: &BenchHome,
+    request: &[u8],
+    count: usize,
+) -> Result<Vec<SessionBrief>> {
     const AT_ONCE: usize = 8;
     let parts = std::thread::scope(|scope| {
         let starters: Vec<_> = (0..AT_ONCE)

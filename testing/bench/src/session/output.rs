@@ -10,14 +10,14 @@ use kennel_keeper::KeeperClient;
 use kennel_keeper::protocol::{KeeperReport, KeeperRequest, KeeperState, PeerRole, VERSION};
 use rustix::process::{Pid, WaitId, WaitIdOptions, waitid};
 
-use super::home::{SessionBrief, BenchHome, LONG, discard_session, start_session, wait_readable};
-use kennel_testing::HttpClient;
+use super::home::{BenchHome, LONG, SessionBrief, discard_session, start_session, wait_readable};
 use super::turns::{Contender, take_turns};
 use super::{BenchRun, generate, process, request};
 use crate::launch::print_measured;
 use crate::stats::{Samples, nanoseconds};
 use crate::target::Target;
 use crate::worker::Rounds;
+use kennel_testing::HttpClient;
 
 /// The amount and the chunk size of the output, and the target.
 struct OutputCase {

@@ -18,7 +18,8 @@ pub(super) fn section(run: &mut BenchRun) -> Result<()> {
     let journaled = run.journaled_home("parallel")?;
     let tmux = Tmux::start(&mut run.guard, &run.folder)?;
     let mut skipped = Vec::new();
-    let mut peers: Vec<Box<dyn Peer + '_>> = vec![Box::new(ParallelSessions::new("this disk", &home)?)];
+    let mut peers: Vec<Box<dyn Peer + '_>> =
+        vec![Box::new(ParallelSessions::new("this disk", &home)?)];
     match &journaled {
         Ok(home) => peers.push(Box::new(ParallelSessions::new("journaled ext4 (loop)", home)?)),
         Err(why) => skipped.push(format!("journaled ext4: {why}")),

@@ -13,7 +13,6 @@ use tungstenite::{Message, WebSocket};
 
 use super::echo::ECHO;
 use super::home::{BenchHome, discard_session, start_session};
-use kennel_testing::HttpClient;
 use super::rest::IDLE;
 use super::turns::{Contender, take_turns};
 use super::{BenchRun, request};
@@ -21,6 +20,7 @@ use crate::launch::print_measured;
 use crate::stats::{nanoseconds, time};
 use crate::target::Target;
 use crate::worker::Rounds;
+use kennel_testing::HttpClient;
 
 /// Between two keys.
 const PAUSE: Duration = Duration::from_millis(3);

@@ -6,7 +6,6 @@ use std::time::Instant;
 use anyhow::{Context as _, Result, ensure};
 
 use super::home::{BenchHome, program, run_session};
-use kennel_testing::HttpClient;
 use super::peers::Tmux;
 use super::turns::{Contender, take_turns};
 use super::{BenchRun, disk, flushes, request};
@@ -14,6 +13,7 @@ use crate::launch::print_measured;
 use crate::stats::nanoseconds;
 use crate::target::Target;
 use crate::worker::{Measured, Rounds};
+use kennel_testing::HttpClient;
 
 pub(super) const TRUE: &str = "/bin/true";
 const BARE: &str = "bare: std spawn and wait";
@@ -74,7 +74,8 @@ fn measure(
     tmux: Option<&Tmux>,
 ) -> Result<Vec<Measured>> {
     let turns = if quick { 30 } else { 200 };
-    let mut contenders: Vec<Box<dyn Contender + '_>> = vec![Box::new(SerialSessions::new(KENNEL, home)?)];
+    let mut contenders: Vec<Box<dyn Contender + '_>> =
+        vec![Box::new(SerialSessions::new(KENNEL, home)?)];
     if let Some(journaled) = journaled {
         contenders.push(Box::new(SerialSessions::new(JOURNALED, journaled)?));
     }

@@ -30,11 +30,13 @@ pub(in super::super) fn section(run: &mut BenchRun) -> Result<()> {
     let agents = MemberAgents::new(run.folder.join("agents"))?;
     agents.hire(&home)?;
     for_all_members(|member| agents.ask(&home, member))?; // warms up
-    let bare = timed(|| for_all_members(|member| (0..prompts).try_for_each(|_| agents.by_hand(member))))?;
+    let bare =
+        timed(|| for_all_members(|member| (0..prompts).try_for_each(|_| agents.by_hand(member))))?;
     let daemon = home.daemon()?;
     let before = (process::cpu_nanoseconds(daemon)?, process::cpu_nanoseconds(home.yard)?);
-    let asked =
-        timed(|| for_all_members(|member| (0..prompts).try_for_each(|_| agents.ask(&home, member))))?;
+    let asked = timed(|| {
+        for_all_members(|member| (0..prompts).try_for_each(|_| agents.ask(&home, member)))
+    })?;
     let all = (MEMBERS * prompts) as f64;
     let cpu = |pid: i32, before: u64| -> Result<f64> {
         Ok(process::cpu_nanoseconds(pid)?.saturating_sub(before) as f64 / 1e6 / all)
@@ -153,7 +155,10 @@ impl MemberAgents {
     fn check(&self, prompts: usize) -> Result<()> {
         for member in 0..MEMBERS {
             let log = fs::read_to_string(self.member(member).join("log"))?;
-            ensure!(!log.contains("COLLISION"), "two launches at the same time of member {member}: {log}");
+            ensure!(
+                !log.contains("COLLISION"),
+                "two launches at the same time of member {member}: {log}"
+            );
             let starts = log.lines().filter(|line| line.starts_with("start ")).count();
             // Once to warm up, then as often directly as through Kennel.
             ensure!(starts == 1 + 2 * prompts, "{starts} launches of member {member}");

@@ -58,7 +58,10 @@ fn read(block: &[u8], times: usize) -> Result<()> {
     reader.read(Stream::Stdout, &result, &mut |_| happenings += 1);
     let ended = Ended { end: End::Exited(0), because: Because::Itself };
     let Finished { judged, .. } = reader.finish(&ended, &mut |_| {});
-    ensure!(judged.verdict.kind == VerdictKind::Succeeded, "the output was not recognized: {judged:?}");
+    ensure!(
+        judged.verdict.kind == VerdictKind::Succeeded,
+        "the output was not recognized: {judged:?}"
+    );
     ensure!(happenings > times, "nothing was told of it");
     Ok(())
 }

@@ -11,8 +11,8 @@ use super::{AT_ONCE, Peer, Started, folder};
 use crate::session::disk::run;
 use crate::session::guard::{CleanupGuard, CleanupItem, end_server};
 use crate::session::home::{LONG, joined};
-use kennel_testing::HttpClient;
 use crate::session::serial::TRUE;
+use kennel_testing::HttpClient;
 
 /// A running supervisord.
 pub(crate) struct Supervisord {
@@ -22,7 +22,11 @@ pub(crate) struct Supervisord {
 
 impl Supervisord {
     /// Installs supervisord if necessary, and starts it.
-    pub(crate) fn start(guard: &mut CleanupGuard, scratch: &Path, programs: usize) -> Started<Self> {
+    pub(crate) fn start(
+        guard: &mut CleanupGuard,
+        scratch: &Path,
+        programs: usize,
+    ) -> Started<Self> {
         Self::try_start(guard, scratch, programs).map_err(|error| format!("{error:#}"))
     }
 
@@ -116,7 +120,8 @@ impl Peer for Supervisord {
             let threads: Vec<_> = (0..AT_ONCE)
                 .map(|index| {
                     scope.spawn(move || -> Result<()> {
-                        let mut client = HttpClient::connect_to(&this.socket).context("its socket")?;
+                        let mut client =
+                            HttpClient::connect_to(&this.socket).context("its socket")?;
                         let rounds = count / AT_ONCE;
                         (0..rounds).try_for_each(|_| this.start_program(&mut client, index))
                     })
