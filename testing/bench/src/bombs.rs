@@ -44,7 +44,8 @@ pub(crate) fn section(run: &mut PenBench) -> Result<()> {
 
 /// Returns the job; its figures are the time, and whether the pen was empty.
 pub(crate) fn job(home: &HomeId, processes: &str, kind: PenKind) -> Result<WorkerJob> {
-    let (support, home, processes) = (HostSupport::survey(home), home.clone(), processes.to_owned());
+    let (support, home, processes) =
+        (HostSupport::survey(home), home.clone(), processes.to_owned());
     Ok(Box::new(move || {
         let mut pen = Pen::create(&support, PenName::random(home.clone())?, kind)?;
         agent::launch(&mut pen, &["bomb", &processes, "60"])?;

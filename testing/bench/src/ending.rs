@@ -71,9 +71,9 @@ pub(crate) fn job(home: &HomeId, shape: &str, way: &str) -> Result<WorkerJob> {
     let shape = TreeShape::parse(shape)?;
     let by_hand = way == "floor";
     let kind = kind(if by_hand { "cgroup" } else { way })?;
-    let (ground, home) = (HostSupport::survey(home), home.clone());
+    let (support, home) = (HostSupport::survey(home), home.clone());
     Ok(Box::new(move || {
-        let mut pen = Pen::create(&ground, PenName::random(home.clone())?, kind)?;
+        let mut pen = Pen::create(&support, PenName::random(home.clone())?, kind)?;
         shape.bring_up(&mut pen)?;
         std::thread::sleep(SETTLING);
         let figures = if by_hand { end_by_hand(&pen)? } else { end(&mut pen)? };

@@ -31,8 +31,8 @@ fn is_root() -> bool {
 }
 
 fn cgroup() -> String {
-    let ground = HostSupport::look();
-    match ground.cgroup() {
+    let support = HostSupport::look();
+    match support.cgroup() {
         Ok(base) => base.path().display().to_string(),
         Err(why) => format!("none: {why} (mount: {:?})", cgroup_mount().unwrap_or_default()),
     }

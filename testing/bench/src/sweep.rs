@@ -31,8 +31,8 @@ fn floors() -> Result<Vec<PathBuf>> {
 }
 
 fn folders(wanted: impl Fn(&str) -> bool) -> Result<Vec<PathBuf>> {
-    let ground = HostSupport::look();
-    let Ok(base) = ground.cgroup() else {
+    let support = HostSupport::look();
+    let Ok(base) = support.cgroup() else {
         return Ok(Vec::new());
     };
     let mut found = Vec::new();
