@@ -1,15 +1,15 @@
-//! One place where errors become messages and exit codes.
+//! The one place where errors become messages and exit codes.
 
 use rustix::event::{PollFd, PollFlags, Timespec};
 
 use crate::config::ConfigError;
 use crate::exit_code;
 
-/// A failure of Kennel's own, with its published code and maybe a remedy.
+/// An error of a command, with its published exit code and possibly a hint.
 #[derive(Debug)]
 pub(crate) struct CommandError {
     code: u8,
-    /// None if there is nothing to say.
+    /// None if there is nothing to print.
     error: Option<anyhow::Error>,
     hint: Option<String>,
 }
@@ -19,28 +19,28 @@ impl CommandError {
         Self { code, error: Some(error.into()), hint: None }
     }
 
-    /// With a text for a reason.
+    /// Creates an error with this message.
     pub(crate) fn because(code: u8, text: impl Into<String>) -> Self {
         Self::new(code, anyhow::anyhow!(text.into()))
     }
 
-    /// The session can't be set up.
+    /// Creates an error about the setup of a session.
     pub(crate) fn setup(error: impl Into<anyhow::Error>) -> Self {
         Self::new(exit_code::SETUP, error)
     }
 
-    /// Something in Kennel itself.
+    /// Creates an error about a failure of Kennel itself.
     pub(crate) fn internal(error: impl Into<anyhow::Error>) -> Self {
         Self::new(exit_code::INTERNAL, error)
     }
 
-    /// Whoever read our output has gone: there is nobody to tell, and nothing went wrong.
-    pub(crate) fn nobody_reads() -> Self {
+    /// Ends the command quietly because the reader of its output has gone away.
+    pub(crate) fn broken_pipe() -> Self {
         Self { code: 0, error: None, hint: None }
     }
 
-    /// All was said already.
-    pub(crate) fn said(code: u8) -> Self {
+    /// Ends the command with a code whose reason has already been printed.
+    pub(crate) fn already_reported(code: u8) -> Self {
         Self { code, error: None, hint: None }
     }
 
@@ -49,7 +49,7 @@ impl CommandError {
         self
     }
 
-    /// With another code.
+    /// Replaces the exit code.
     pub(crate) fn code(mut self, code: u8) -> Self {
         self.code = code;
         self
@@ -68,10 +68,10 @@ impl From<anyhow::Error> for CommandError {
     }
 }
 
-/// Prints the failure with its causes; gives its exit code.
+/// Prints the error with its causes and its hint, and returns its exit code.
 pub(crate) fn report(failure: CommandError) -> u8 {
     if let Some(error) = failure.error {
-        say(&format!("{error:#}"));
+        print_message(&format!("{error:#}"));
     }
     if let Some(hint) = failure.hint {
         write_if_possible(&format!("hint: {hint}\n"));
@@ -79,42 +79,43 @@ pub(crate) fn report(failure: CommandError) -> u8 {
     failure.code
 }
 
-/// Says something on standard error.
+/// Prints a message on standard error.
 ///
-/// Never fails and never blocks: a reader that is gone, or does not read, must not keep us from our work.
-pub(crate) fn say(text: &str) {
+/// Never fails and never blocks: a reader that is gone or stuck must not hold up the command.
+pub(crate) fn print_message(text: &str) {
     write_if_possible(&format!("kennel: {text}\n"));
 }
 
-/// Says something about a session on standard error, in the same way; the text begins with its name.
-pub(crate) fn note(text: &str) {
+/// Prints a line on standard error without the program's name, and as safely as [`print_message`].
+pub(crate) fn print_note(text: &str) {
     write_if_possible(&format!("{text}\n"));
 }
 
-/// Brings a terminal on standard error to the beginning of a new line; a raw one needs more for that.
+/// Moves a terminal on standard error to the start of a new line. A raw terminal needs a carriage
+/// return, too.
 pub(crate) fn start_line(raw: bool) {
     if rustix::termios::isatty(rustix::stdio::stderr()) {
         write_if_possible(if raw { "\r\n" } else { "\n" });
     }
 }
 
-/// In pieces that a pipe with room takes at once.
+/// Writes in chunks that a pipe with free space accepts at once.
 fn write_if_possible(text: &str) {
-    const PIECE: usize = 4096;
+    const CHUNK: usize = 4096;
     let stderr = rustix::stdio::stderr();
-    for piece in text.as_bytes().chunks(PIECE) {
-        let mut room = [PollFd::new(&stderr, PollFlags::OUT)];
+    for chunk in text.as_bytes().chunks(CHUNK) {
+        let mut writable = [PollFd::new(&stderr, PollFlags::OUT)];
         let now = Timespec { tv_sec: 0, tv_nsec: 0 };
-        let ready = rustix::event::poll(&mut room, Some(&now)).is_ok_and(|ready| ready > 0);
-        if !ready || rustix::io::write(stderr, piece).is_err() {
+        let ready = rustix::event::poll(&mut writable, Some(&now)).is_ok_and(|ready| ready > 0);
+        if !ready || rustix::io::write(stderr, chunk).is_err() {
             return;
         }
     }
 }
 
-/// Help and version are no failures; all else is.
+/// Prints clap's error, help or version, and returns the exit code.
 pub(crate) fn usage(error: &clap::Error) -> u8 {
-    // If the stream is closed, nobody wanted to read it.
+    // A closed stream has no reader that would miss the text.
     error.print().ok();
     if error.use_stderr() { exit_code::USAGE } else { 0 }
 }

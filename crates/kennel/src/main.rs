@@ -1,4 +1,4 @@
-//! `kennel`: runs coding agents and owns every process of theirs.
+//! `kennel`: runs coding agents and owns every process they start.
 
 mod ask;
 mod cli;
@@ -24,9 +24,10 @@ mod verbs;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    // Yard, daemon and others are this same program; they must take their role before anything else happens.
+    // The yard, the daemon and others are this same program. They take their role before anything
+    // else.
     roles::take();
-    let code = match cli::Cli::read(std::env::args_os().collect()) {
+    let code = match cli::Cli::parse_with_config(std::env::args_os().collect()) {
         Ok(cli) => cli.perform().unwrap_or_else(command_error::report),
         Err(cli::CliError::Usage(error)) => command_error::usage(&error),
         Err(cli::CliError::Refused(failure)) => command_error::report(failure),

@@ -1,6 +1,6 @@
-//! Words for people.
+//! Plurals, and shell quoting.
 
-/// The words of a command, quoted where a shell would need it.
+/// Formats a command line, quoted for a shell where needed.
 pub(crate) fn shell_words(argv: &[String]) -> String {
     argv.iter().map(|word| quote(word)).collect::<Vec<_>>().join(" ")
 }
@@ -11,7 +11,7 @@ pub(crate) fn counted(number: usize, thing: &str) -> String {
     format!("{number} {thing}{plural}")
 }
 
-/// A word, quoted where a shell would need it.
+/// Quotes a word for a shell if needed.
 pub(crate) fn quote(word: &str) -> String {
     let plain = |c: char| c.is_alphanumeric() || "-_./=:,@%+".contains(c);
     if !word.is_empty() && word.chars().all(plain) {
@@ -25,7 +25,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn words_are_quoted_where_a_shell_would_need_it() {
+    fn quotes_words_for_a_shell() {
         let argv = ["sh", "-c", "echo 'a b'", "", "plain/path.txt"].map(ToOwned::to_owned);
         assert_eq!(shell_words(&argv), r"sh -c 'echo '\''a b'\''' '' plain/path.txt");
     }

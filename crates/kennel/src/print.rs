@@ -1,4 +1,4 @@
-//! What goes to standard output.
+//! Output on standard output: text, JSON, colors.
 
 use std::io::{self, Write};
 
@@ -7,37 +7,39 @@ use serde::Serialize;
 
 use crate::command_error::CommandError;
 
-/// Prints text. If nobody reads it any more, that is a quiet end.
+/// Prints text. If the reader has gone away, the command ends quietly.
 pub(crate) fn print(text: &str) -> Result<(), CommandError> {
     bytes(text.as_bytes())
 }
 
-/// Prints bytes as they are.
+/// Prints raw bytes.
 pub(crate) fn bytes(bytes: &[u8]) -> Result<(), CommandError> {
     let mut stdout = io::stdout().lock();
-    stdout.write_all(bytes).and_then(|()| stdout.flush()).map_err(unprintable)
+    stdout.write_all(bytes).and_then(|()| stdout.flush()).map_err(print_error)
 }
 
-/// Prints a value for programs, on as many lines as it takes.
+/// Prints a value as indented JSON.
 pub(crate) fn json(value: &impl Serialize) -> Result<(), CommandError> {
     let text = serde_json::to_string_pretty(value).map_err(CommandError::internal)?;
     print(&format!("{text}\n"))
 }
 
-/// Prints a value for programs on a line of its own.
+/// Prints a value as JSON on one line.
 pub(crate) fn json_line(value: &impl Serialize) -> Result<(), CommandError> {
     let text = serde_json::to_string(value).map_err(CommandError::internal)?;
     print(&format!("{text}\n"))
 }
 
-pub(crate) fn unprintable(error: io::Error) -> CommandError {
+pub(crate) fn print_error(error: io::Error) -> CommandError {
     match error.kind() {
-        io::ErrorKind::BrokenPipe => CommandError::nobody_reads(),
-        _ => CommandError::internal(anyhow::Error::from(error).context("can't print")),
+        io::ErrorKind::BrokenPipe => CommandError::broken_pipe(),
+        _ => CommandError::internal(
+            anyhow::Error::from(error).context("can't write to standard output"),
+        ),
     }
 }
 
-/// Whether colours are welcome on standard output.
+/// Whether to color text on standard output.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ColorMode {
     Color,
@@ -45,7 +47,7 @@ pub(crate) enum ColorMode {
 }
 
 impl ColorMode {
-    /// Only on a terminal, and not if the user has none of it.
+    /// Colors are used on a terminal unless NO_COLOR is set or the terminal is dumb.
     pub(crate) fn of_stdout() -> Self {
         let unwanted = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
         let dumb = std::env::var_os("TERM").is_some_and(|term| term == "dumb");
@@ -64,7 +66,7 @@ impl ColorMode {
     }
 }
 
-/// What a colour means.
+/// The meaning of a piece of text, which decides its color.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum TextStyle {
     Plain,
@@ -88,29 +90,30 @@ impl TextStyle {
     }
 }
 
-/// The width of the terminal on standard output; none if it goes elsewhere, where any length is fine.
+/// Returns the width of the terminal on standard output; none if that is no terminal.
 pub(crate) fn width() -> Option<usize> {
     let stdout = rustix::stdio::stdout();
     let size = kennel_sys::terminal::size(stdout).ok().flatten();
     size.map(|size| usize::from(size.columns)).or_else(|| isatty(stdout).then_some(80))
 }
 
-/// Text that others wrote, on one line and without power over the terminal.
+/// Escapes control characters in foreign text, so that it stays on one line and can't control the
+/// terminal.
 pub(crate) fn sanitize(text: &str) -> String {
-    let mut sanitize = String::with_capacity(text.len());
+    let mut out = String::with_capacity(text.len());
     for c in text.chars() {
         match c {
-            '\n' => sanitize.push_str("\\n"),
-            '\t' => sanitize.push_str("\\t"),
-            '\r' => sanitize.push_str("\\r"),
-            c if c.is_control() || is_invisible(c) => sanitize.extend(c.escape_unicode()),
-            c => sanitize.push(c),
+            '\n' => out.push_str("\\n"),
+            '\t' => out.push_str("\\t"),
+            '\r' => out.push_str("\\r"),
+            c if c.is_control() || is_invisible(c) => out.extend(c.escape_unicode()),
+            c => out.push(c),
         }
     }
-    sanitize
+    out
 }
 
-/// Characters that turn the direction of text or take no room: they could make it look like another.
+/// Whether a character changes the text direction or has no width, and so could disguise the text.
 fn is_invisible(c: char) -> bool {
     matches!(c, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{feff}')
 }
@@ -120,14 +123,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_others_wrote_has_no_power_over_the_terminal() {
+    fn escapes_control_characters() {
         assert_eq!(sanitize("plain ü 漢"), "plain ü 漢");
         assert_eq!(sanitize("a\nb\tc\x1b[31m\u{7f}\u{9b}"), "a\\nb\\tc\\u{1b}[31m\\u{7f}\\u{9b}");
         assert_eq!(sanitize("\u{202e}x"), "\\u{202e}x");
     }
 
     #[test]
-    fn plain_ink_leaves_text_as_it_is() {
+    fn plain_mode_leaves_text_unchanged() {
         assert_eq!(ColorMode::Plain.paint(TextStyle::Bad, "x"), "x");
         assert_eq!(ColorMode::Color.paint(TextStyle::Plain, "x"), "x");
         assert_eq!(ColorMode::Color.paint(TextStyle::Good, "x"), "\x1b[32mx\x1b[0m");

@@ -1,15 +1,15 @@
-//! Times, sizes and names, as people write them.
+//! Parses and formats durations, sizes and names.
 
 use std::time::Duration;
 
 use kennel_keeper::journal::MIN_LIMIT;
 
-/// `10`, `10s`, `500ms`, `2m`, `1h`, `7d`, `1.5s`; also several, the largest unit first: `1h30m`.
+/// Parses a duration: `10`, `10s`, `500ms`, `2m`, `1h`, `7d`, `1.5s`, or several units: `1h30m`.
 pub(crate) fn parse_time(text: &str) -> Result<Duration, String> {
     kennel_types::parse_time(text).map_err(|error| error.to_string())
 }
 
-/// A lease: a time, or `off` for none.
+/// Parses a lease: a duration, or `off` for none.
 pub(crate) fn parse_lease(text: &str) -> Result<Lease, String> {
     match text {
         "off" => Ok(Lease(None)),
@@ -17,13 +17,13 @@ pub(crate) fn parse_lease(text: &str) -> Result<Lease, String> {
     }
 }
 
-/// How long a session goes on without a daemon.
+/// How long a session keeps running without a daemon.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Lease(pub(crate) Option<Duration>);
 
-/// `1000`, `64K`, `64M`, `1.5G`; with or without a `B` or `iB` after it.
+/// Parses a size: `1000`, `64K`, `64M`, `1.5G`, optionally followed by `B` or `iB`.
 pub(crate) fn parse_size(text: &str) -> Result<u64, String> {
-    let wrong = || format!("{text:?} is not a size; write for instance 512K, 64M or 1G");
+    let wrong = || format!("invalid size {text:?}: expected for example 512K, 64M or 1G");
     let (number, unit) = split(text);
     let unit = unit.to_ascii_lowercase();
     let power = match unit.strip_suffix("ib").or_else(|| unit.strip_suffix('b')).unwrap_or(&unit) {
@@ -36,50 +36,50 @@ pub(crate) fn parse_size(text: &str) -> Result<u64, String> {
     };
     let bytes = number.parse::<f64>().map_err(|_| wrong())? * 1024_f64.powi(power);
     if bytes >= 9e18 {
-        return Err(format!("{text:?} is too large a size; the largest is 8000000T"));
+        return Err(format!("invalid size {text:?}: it is too large, the limit is 8000000T"));
     }
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "it is in range")]
     Ok(bytes as u64)
 }
 
-/// The most memory of a session. 0 is refused: it may be meant as none at all, or as no limit.
+/// Parses a memory limit. 0 is refused because it could mean no memory or no limit.
 pub(crate) fn parse_memory(text: &str) -> Result<u64, String> {
     match parse_size(text)? {
         0 => Err(format!(
-            "{text:?} is no limit on memory; write for instance 512M or 4G, or leave it out for none"
+            "invalid memory limit {text:?}: expected for example 512M or 4G; omit the flag for no limit"
         )),
         bytes => Ok(bytes),
     }
 }
 
-/// The most processes of a session.
+/// Parses a limit on the number of processes.
 pub(crate) fn parse_pids(text: &str) -> Result<u64, String> {
     let number = text.parse::<u64>().ok().filter(|number| *number > 0);
     number.ok_or_else(|| {
         format!(
-            "{text:?} is no limit on processes; write a whole number from 1 on, for instance 500, \
-             or leave it out for none"
+            "invalid process limit {text:?}: expected a number of at least 1, for example 500; omit the \
+             flag for no limit"
         )
     })
 }
 
-/// How much output is kept: a size that a journal can hold to.
+/// Parses a limit on the output; a journal needs a minimum.
 pub(crate) fn parse_output_limit(text: &str) -> Result<u64, String> {
     match parse_size(text)? {
         bytes if bytes < MIN_LIMIT => Err(format!(
-            "{text:?} is too little: a journal needs {} ({MIN_LIMIT} bytes)",
+            "invalid output limit {text:?}: it must be at least {} ({MIN_LIMIT} bytes)",
             size(MIN_LIMIT)
         )),
         bytes => Ok(bytes),
     }
 }
 
-/// Cores, in thousandths: `0.5`, `2`.
+/// Parses a number of cores (`0.5`, `2`) into thousandths.
 pub(crate) fn parse_cores(text: &str) -> Result<u32, String> {
     let wrong = || {
         format!(
-            "{text:?} is no limit on CPU; write a number of cores, for instance 0.5 or 2, \
-             or leave it out for none"
+            "invalid CPU limit {text:?}: expected a number of cores, for example 0.5 or 2; omit the flag \
+             for no limit"
         )
     };
     let cores = text.parse::<f64>().map_err(|_| wrong())? * 1000.0;
@@ -88,40 +88,38 @@ pub(crate) fn parse_cores(text: &str) -> Result<u32, String> {
 }
 
 fn split(text: &str) -> (&str, &str) {
-    text.split_at(text.find(|c| !is_of_number(c)).unwrap_or(text.len()))
+    text.split_at(text.find(|c| !is_number_char(c)).unwrap_or(text.len()))
 }
 
-fn is_of_number(c: char) -> bool {
+fn is_number_char(c: char) -> bool {
     c == '.' || c.is_ascii_digit()
 }
 
-/// The name of a session.
+/// Parses the name of a session.
 pub(crate) fn parse_name(text: &str) -> Result<String, String> {
     let allowed = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
-    let starts_well = text.starts_with(|c: char| c.is_ascii_alphanumeric());
-    if (1..=64).contains(&text.len()) && text.chars().all(allowed) && starts_well {
+    let valid_start = text.starts_with(|c: char| c.is_ascii_alphanumeric());
+    if (1..=64).contains(&text.len()) && text.chars().all(allowed) && valid_start {
         Ok(text.to_owned())
     } else {
-        Err("a name is 1 to 64 letters, digits, - _ or . and starts with a letter or digit".into())
+        Err("a name has 1 to 64 letters, digits, - _ or . and starts with a letter or digit".into())
     }
 }
 
-/// The name of a new session.
+/// Parses the name of a new session, which must not look like an id.
 pub(crate) fn parse_new_name(text: &str) -> Result<String, String> {
     if kennel_types::looks_like_id(text) {
-        return Err(
-            "it looks like the id of a session; choose a name that people can tell from one".into(),
-        );
+        return Err("this looks like a session id; choose another name".into());
     }
     parse_name(text)
 }
 
-/// Which session is meant: a name, an id, or the beginning of one.
+/// Parses a reference to a session: a name, an id, or a prefix of an id.
 pub(crate) fn parse_session(text: &str) -> Result<String, String> {
-    parse_name(text).map_err(|_| format!("{text:?} can be neither a name nor an id of a session"))
+    parse_name(text).map_err(|_| format!("invalid session {text:?}: expected a name or an id"))
 }
 
-/// A number of bytes, for people.
+/// Formats a number of bytes.
 pub(crate) fn size(bytes: u64) -> String {
     const UNITS: [&str; 5] = ["B", "KiB", "MiB", "GiB", "TiB"];
     let mut unit = 0;
@@ -137,7 +135,7 @@ pub(crate) fn size(bytes: u64) -> String {
     }
 }
 
-/// A time span, for people: its two largest units at most.
+/// Formats a duration with at most two units.
 pub(crate) fn span(time: Duration) -> String {
     let seconds = time.as_secs();
     if seconds == 0 && time.subsec_millis() > 0 {
@@ -163,18 +161,18 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_output_limit_that_could_not_be_held_to_is_refused_with_the_least() {
+    fn refuses_an_output_limit_below_the_minimum() {
         assert_eq!(parse_output_limit("128K"), Ok(MIN_LIMIT));
         assert_eq!(parse_output_limit("64M"), Ok(64 << 20));
         for text in ["0", "1K", "127.9K", "131071"] {
-            let told = parse_output_limit(text).unwrap_err();
-            assert!(told.contains(text) && told.contains("128.0 KiB (131072 bytes)"), "{told}");
+            let error = parse_output_limit(text).unwrap_err();
+            assert!(error.contains(text) && error.contains("128.0 KiB (131072 bytes)"), "{error}");
         }
-        assert!(parse_output_limit("lots").unwrap_err().contains("not a size"));
+        assert!(parse_output_limit("lots").unwrap_err().contains("invalid size"));
     }
 
     #[test]
-    fn times_are_read_with_and_without_units() {
+    fn parses_durations() {
         for (text, milliseconds) in [
             ("10", 10_000),
             ("10s", 10_000),
@@ -192,12 +190,12 @@ mod tests {
         for text in
             ["", "s", "-1", "-1s", "1y", "10 s", "1e9", "..", "1h30", "30m1h", "1m1m", "1h m"]
         {
-            let told = parse_time(text).unwrap_err();
-            assert!(told.contains(&format!("{text:?} is not a time")), "{told}");
+            let error = parse_time(text).unwrap_err();
+            assert!(error.contains(&format!("{text:?} is not a time")), "{error}");
         }
         for text in ["99999999999999999999", "99999999999999999999h", "36501d", "36500d1s"] {
-            let told = parse_time(text).unwrap_err();
-            assert!(told.contains("too long") && told.contains("36500d"), "{told}");
+            let error = parse_time(text).unwrap_err();
+            assert!(error.contains("too long") && error.contains("36500d"), "{error}");
         }
         assert_eq!(parse_lease("off"), Ok(Lease(None)));
         assert_eq!(parse_lease("1m"), Ok(Lease(Some(Duration::from_secs(60)))));
@@ -205,7 +203,7 @@ mod tests {
     }
 
     #[test]
-    fn sizes_are_read_with_and_without_units() {
+    fn parses_sizes() {
         for (text, bytes) in [
             ("0", 0),
             ("1000", 1000),
@@ -223,14 +221,14 @@ mod tests {
     }
 
     #[test]
-    fn a_limit_of_nothing_is_refused_and_told_what_to_write() {
+    fn refuses_a_limit_of_zero_with_an_example() {
         let refusals = ["0", "0M", "-3", "x"].map(parse_memory).map(Result::unwrap_err);
         let refusals = refusals
             .into_iter()
             .chain(["0", "-3", "1.5", ""].map(parse_pids).map(Result::unwrap_err));
         let refusals = refusals.chain(["0", "-1", "x"].map(parse_cores).map(Result::unwrap_err));
-        for told in refusals {
-            assert!(told.contains("write"), "{told}");
+        for error in refusals {
+            assert!(error.contains("expected"), "{error}");
         }
         assert_eq!(parse_memory("1M"), Ok(1 << 20));
         assert_eq!(parse_pids("500"), Ok(500));
@@ -238,7 +236,7 @@ mod tests {
     }
 
     #[test]
-    fn names_with_slashes_blanks_or_nothing_in_them_are_refused() {
+    fn refuses_invalid_names() {
         assert_eq!(parse_name("fix-login.2"), Ok("fix-login.2".to_owned()));
         for text in ["", "a/b", "a b", "-x", ".", "ü"] {
             assert!(parse_name(text).is_err(), "{text}");
@@ -247,7 +245,7 @@ mod tests {
     }
 
     #[test]
-    fn sizes_and_spans_are_short() {
+    fn formats_sizes_and_durations() {
         let sizes = [0, 1023, 1024, 1_572_864, u64::MAX].map(size);
         assert_eq!(sizes, ["0 B", "1023 B", "1.0 KiB", "1.5 MiB", "16777216.0 TiB"]);
         let spans =

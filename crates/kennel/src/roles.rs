@@ -1,5 +1,5 @@
-//! The other roles of this program, known by the name that it is called by. The only place that knows what
-//! yard and daemon are started with.
+//! The other roles of this program: yard, daemon and terminal guard. The name in argv\[0] selects
+//! one. Only this module knows the arguments of these roles.
 
 use std::ffi::{OsStr, OsString};
 use std::io;
@@ -17,16 +17,15 @@ use crate::connect::spawn_yard;
 use crate::home::Home;
 use crate::{doctor, exit_code, foreground};
 
-/// The yard.
 pub(crate) const YARD: &str = "kennel-yard";
-/// The process that puts a terminal back.
+/// The process that restores a terminal.
 pub(crate) const TERMINAL_GUARD: &str = "kennel-tty";
-/// What a daemon that can't serve begins its last words with.
+/// The start of the last log line of a daemon that can't serve.
 pub(crate) const CANT_SERVE: &str = "kennel-daemon: can't serve: ";
 
-/// Plays a role and exits, if this process was started for one; else returns at once.
+/// Runs a role and exits, if this process was started for one; otherwise returns at once.
 ///
-/// To be called first thing, before any thread is started.
+/// Must be called before any thread is started.
 pub(crate) fn take() {
     kennel_pen::holder::take_role();
     doctor::take_trial_role();
@@ -39,7 +38,7 @@ pub(crate) fn take() {
     std::process::exit(code);
 }
 
-/// The home that a role was started for: its only argument.
+/// Opens the home that the role was started for: its only argument.
 fn home() -> anyhow::Result<Home> {
     let mut args = std::env::args_os().skip(1);
     let folder = args.next().map(PathBuf::from).ok_or_else(|| anyhow!("no home given"))?;
@@ -50,16 +49,16 @@ fn be_yard() -> i32 {
     let served = (|| -> anyhow::Result<YardEnd> {
         let home = home()?;
         let resumed = std::env::var(RESUME_VARIABLE).ok().map(|state| YardResume::parse(&state));
-        let resumed = resumed.transpose().context("can't take over from the former program")?;
+        let resumed = resumed.transpose().context("can't take over from the previous program")?;
         let kept = std::env::var(KEPT_VARIABLE).unwrap_or_default();
         let resumed = resumed.map(|resumed| resumed.keeping(&kept)).transpose();
-        let resumed = resumed.context("can't take what the former program kept")?;
+        let resumed = resumed.context("can't take over what the previous program kept")?;
         Ok(yard::run(YardConfig { home: home.folder, home_id: home.id, resumed })?)
     })();
     match served {
         Ok(YardEnd::Left) => 0,
         Ok(YardEnd::Occupied) => {
-            eprintln!("{YARD}: another yard serves this home");
+            eprintln!("{YARD}: another yard already serves this home");
             exit_code::REFUSED.into()
         }
         Err(error) => {
@@ -79,14 +78,15 @@ fn be_daemon() -> i32 {
         let mut http = HttpConfig { web: web_folder(), ..HttpConfig::default() };
         http.doctor = ["/proc/self/exe", "doctor", "--json", "--home"].map(OsString::from).into();
         http.doctor.push(home.folder.clone().into());
-        heed_settings(&home, &mut config, &mut http);
+        apply_settings(&home, &mut config, &mut http);
         config.start_yard =
             Some(Box::new(move || spawn_yard(&home).map(drop).map_err(io::Error::other)));
         Ok(kennel_daemon::serve(config, kennel_http::server(http)))
     })();
     match served {
         Ok(Ok(reason)) => reason.code().into(),
-        // Another one is about to go, or was quicker, or the yard has died: no reason to give up.
+        // Another daemon is about to exit or was faster, or the yard has died: the yard may try
+        // again.
         Ok(Err(error @ (DaemonError::Home(LockHomeError::Taken(_)) | DaemonError::Yard(_)))) => {
             eprintln!("{}: {:#}", yard::DAEMON, anyhow!(error));
             exit_code::REFUSED.into()
@@ -102,24 +102,26 @@ fn be_daemon() -> i32 {
     }
 }
 
-/// For those who work on the dashboard: where its files are. Programs that others use have their own.
+/// Returns the folder with the dashboard's files, for its development. Release builds embed the
+/// files.
 fn web_folder() -> Option<PathBuf> {
     let given = std::env::var_os("KENNEL_WEB_DIR").filter(|_| cfg!(debug_assertions));
     given.filter(|folder| !folder.is_empty()).map(PathBuf::from)
 }
 
-/// What cannot be heeded is told in the log, and no reason to leave sessions without a daemon.
-fn heed_settings(home: &Home, config: &mut DaemonConfig, http: &mut HttpConfig) {
+/// Applies the settings in the home. Invalid ones are logged: they must not leave sessions without
+/// a daemon.
+fn apply_settings(home: &Home, config: &mut DaemonConfig, http: &mut HttpConfig) {
     let refused = match DaemonSettings::read(home) {
         Ok(settings) => settings.apply(config, http),
-        Err(error) => vec![format!("can't be read: {error}")],
+        Err(error) => vec![format!("can't read them: {error}")],
     };
     for why in refused {
-        eprintln!("{}: the settings that were left for it: {why}", yard::DAEMON);
+        eprintln!("{}: ignoring settings in the home: {why}", yard::DAEMON);
     }
 }
 
-/// The yard's socket, which arrives as standard input; that is null from then on.
+/// Takes the yard's socket, which arrives as standard input, and puts /dev/null in its place.
 fn take_stdin() -> io::Result<OwnedFd> {
     let socket = rustix::io::fcntl_dupfd_cloexec(rustix::stdio::stdin(), 3)?;
     if rustix::net::sockopt::socket_domain(&socket)? != rustix::net::AddressFamily::UNIX {

@@ -1,4 +1,4 @@
-//! What a session came to, as an exit code and as words.
+//! The outcome of a session: as an exit code and as text.
 
 use kennel_keeper::protocol::{Cause, Outcome};
 use kennel_pen::Status;
@@ -12,25 +12,25 @@ use crate::exit_code;
 use crate::print::sanitize;
 use crate::stopper::BY_RUN;
 
-/// What it came to.
+/// The outcome of a session.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum SessionOutcome {
-    /// The agent's own status, as a shell would show it.
+    /// The command's own exit status, as a shell shows it.
     Ended(i32),
-    /// The program was never run.
+    /// The program never ran.
     NeverRan,
-    /// It could not be started; with the code for it.
+    /// It could not be started, with the exit code for that.
     Failed { code: u8, why: String },
-    /// These could not be ended; Kennel goes on trying.
+    /// These processes could not be ended; Kennel keeps trying.
     StillAlive(Vec<String>),
-    /// Nobody can tell.
+    /// The exit status is unknown.
     Unknown(String),
-    /// It was stopped by this signal to us before it ran.
+    /// This signal stopped it before it ran.
     StoppedBefore(i32),
 }
 
 impl SessionOutcome {
-    /// From the daemon's view.
+    /// Returns the outcome that the daemon has recorded.
     pub(crate) fn of(session: &SessionView) -> Self {
         if !session.survivors.is_empty() && session.phase < Phase::Reaped {
             return Self::StillAlive(session.survivors.iter().map(survivor).collect());
@@ -47,7 +47,7 @@ impl SessionOutcome {
         }
     }
 
-    /// From the keeper's own word, for want of a daemon's.
+    /// Returns the outcome that the keeper has reported, if the daemon doesn't answer.
     pub(crate) fn of_outcome(outcome: &Outcome) -> Self {
         match (&outcome.status, &outcome.cause) {
             (_, Cause::Failed { code, why }) => Self::Failed { code: *code, why: why.clone() },
@@ -60,7 +60,7 @@ impl SessionOutcome {
         }
     }
 
-    /// A stop of ours explains why it never ran.
+    /// Explains with our own stop why it never ran.
     pub(crate) fn stopped_by(self, signal: i32) -> Self {
         match self {
             Self::NeverRan => Self::StoppedBefore(signal),
@@ -68,37 +68,32 @@ impl SessionOutcome {
         }
     }
 
-    /// As an exit code; what is no agent's code comes with words.
+    /// Returns the exit code, or an error if the code is not the command's own.
     pub(crate) fn exit_code(self) -> Result<u8, CommandError> {
         match self {
             Self::Ended(code) => Ok(u8::try_from(code & 0xff).unwrap_or(exit_code::UNKNOWN)),
-            Self::StoppedBefore(signal) => Ok(by_signal(signal)),
+            Self::StoppedBefore(signal) => Ok(exit_code::of_signal(signal)),
             Self::Failed { code, why } => Err(failed(code, &why)),
             Self::NeverRan => {
-                Err(CommandError::because(exit_code::UNKNOWN, "the program was never run"))
+                Err(CommandError::because(exit_code::UNKNOWN, "the program never ran"))
             }
             Self::StillAlive(survivors) => {
                 let list = survivors.iter().map(|s| format!("\n  {s}")).collect::<String>();
                 Err(CommandError::because(
                     exit_code::STILL_ALIVE,
-                    format!("still alive, in spite of KILL:{list}"),
+                    format!("still alive after KILL:{list}"),
                 )
-                .hint("they are still owned: the keeper goes on trying until they are gone"))
+                .hint("the keeper still owns these processes and keeps trying to end them"))
             }
             Self::Unknown(why) => Err(CommandError::because(
                 exit_code::UNKNOWN,
-                format!("the agent's status is unknown: {why}"),
+                format!("the exit status is unknown: {why}"),
             )),
         }
     }
 }
 
-/// The code of a program that a signal ended.
-pub(crate) fn by_signal(signal: i32) -> u8 {
-    u8::try_from(128 + signal).unwrap_or(u8::MAX)
-}
-
-/// Why a launch failed, if it did.
+/// Returns the error of a failed launch.
 pub(crate) fn launch_failure(session: &SessionView) -> Option<CommandError> {
     match &session.reason {
         Some(Reason::Failed { code, why }) => Some(failed(*code, why)),
@@ -109,18 +104,18 @@ pub(crate) fn launch_failure(session: &SessionView) -> Option<CommandError> {
 fn failed(code: u8, why: &str) -> CommandError {
     let failure = CommandError::because(code, without_path(why));
     match code {
-        exit_code::PEN => failure.hint("`kennel doctor` says what is possible here"),
+        exit_code::PEN => failure.hint("`kennel doctor` shows what this machine supports"),
         _ => failure,
     }
 }
 
-/// Where a program was looked for is a long list; `inspect` shows it.
+/// Removes the searched PATH, which is long; `kennel inspect` shows it.
 fn without_path(why: &str) -> &str {
-    const PLACE: &str = "\" in PATH";
+    const SUFFIX: &str = "\" in PATH";
     let begin = why.find("no program \"");
-    let end = why.find(&format!("{PLACE} ("));
+    let end = why.find(&format!("{SUFFIX} ("));
     match (begin, end) {
-        (Some(begin), Some(end)) if begin < end => &why[begin..end + PLACE.len()],
+        (Some(begin), Some(end)) if begin < end => &why[begin..end + SUFFIX.len()],
         _ => why,
     }
 }
@@ -129,7 +124,7 @@ fn survivor(survivor: &Survivor) -> String {
     format!("pid {} ({}): {}", survivor.pid, survivor.name, survivor.why)
 }
 
-/// A phase, for people. `--json` says `cleaned` for one that has ended.
+/// Formats a phase. In JSON, an ended session has the phase `cleaned`.
 pub(crate) fn phase(phase: Phase) -> &'static str {
     match phase {
         Phase::Queued => "queued",
@@ -145,15 +140,15 @@ pub(crate) fn phase(phase: Phase) -> &'static str {
     }
 }
 
-/// How a session is, for people: its phase, and what is beyond it (a place in line, a launch that follows, whether
-/// it is ready if somebody asked).
-pub(crate) fn standing(session: &SessionView) -> String {
+/// Formats the state of a session: its phase, its position in the queue, a pending restart, and its
+/// readiness.
+pub(crate) fn state(session: &SessionView) -> String {
     if let Some(place) = session.queue_place {
         return format!("{} ({place})", phase(session.phase));
     }
-    let standing = match (session.phase, session.ready) {
+    let state = match (session.phase, session.ready) {
         (Phase::Running, _) if session.started_by == StartedBy::User => match session.exit {
-            None => "running (terminal)",
+            None => "running (adopted)",
             Some(_) => "ended (not reaped)",
         },
         _ if session.relaunch == RelaunchState::Pending => "restarting",
@@ -161,11 +156,11 @@ pub(crate) fn standing(session: &SessionView) -> String {
         (Phase::Running, ReadyState::Ready) => "running (ready)",
         (other, _) => phase(other),
     };
-    standing.to_owned()
+    state.to_owned()
 }
 
-/// What an agent told of itself last, for people.
-pub(crate) fn told(session: &SessionView) -> Option<String> {
+/// Formats the agent's latest report about itself.
+pub(crate) fn reported(session: &SessionView) -> Option<String> {
     let mut parts = Vec::new();
     parts.extend(session.activity.map(|activity| match activity {
         Activity::Busy => "busy".to_owned(),
@@ -176,56 +171,52 @@ pub(crate) fn told(session: &SessionView) -> Option<String> {
     (!parts.is_empty()).then(|| parts.join(", "))
 }
 
-/// Why a session ended, for people.
+/// Formats the reason why a session ended.
 pub(crate) fn reason(reason: &Reason) -> String {
     match reason {
-        Reason::Exited => "it ended by itself".to_owned(),
+        Reason::Exited => "it exited by itself".to_owned(),
         Reason::Stopped { by } => format!("stopped by {by}"),
-        Reason::ClientGone => "the client that it was tied to went away".to_owned(),
+        Reason::ClientGone => "the client that started it went away".to_owned(),
         Reason::ParentEnded => "the session that started it has ended".to_owned(),
-        Reason::Shutdown => "the daemon was told to end everything".to_owned(),
+        Reason::Shutdown => "the daemon was stopped".to_owned(),
         Reason::Failed { code, why } => format!("it could not be started ({code}): {why}"),
-        Reason::LeaseOver => "no daemon came back within its lease".to_owned(),
+        Reason::LeaseOver => "no daemon returned within its lease".to_owned(),
         Reason::NotReady { after, saw: None } => format!("it was not ready within {after:?}"),
         Reason::NotReady { after, saw: Some(saw) } => {
             format!("it was not ready within {after:?}: {saw}")
         }
-        Reason::TimedOut { limit } => format!("it took longer than {limit:?}"),
-        Reason::Idle { limit } => format!("it did nothing for {limit:?}"),
+        Reason::TimedOut { limit } => format!("it ran longer than {limit:?}"),
+        Reason::Idle { limit } => format!("it was idle for {limit:?}"),
         Reason::Silent { limit } => format!("it printed nothing for {limit:?}"),
-        Reason::KeeperDied => "its keeper was lost; the tree was ended without it".to_owned(),
-        Reason::Rebooted => "the machine was restarted meanwhile".to_owned(),
-        Reason::Forgotten { by } => format!("given up by {by}: nobody saw it end"),
+        Reason::KeeperDied => "its keeper died; its processes were ended without it".to_owned(),
+        Reason::Rebooted => "the machine was rebooted".to_owned(),
+        Reason::Forgotten { by } => format!("abandoned by {by}: its end was not observed"),
     }
 }
 
-/// What people in the foreground would not expect.
-pub(crate) fn surprises(session: &SessionView) -> Vec<String> {
-    let mut surprises = Vec::new();
+/// Returns what a user in the foreground would not expect.
+pub(crate) fn notices(session: &SessionView) -> Vec<String> {
+    let mut notices = Vec::new();
     match &session.reason {
         None | Some(Reason::Exited | Reason::Failed { .. }) => {}
         Some(Reason::Stopped { by }) if by.starts_with(BY_RUN) => {}
-        Some(other) => surprises.push(reason(other)),
+        Some(other) => notices.push(reason(other)),
     }
     if session.unrecorded {
-        surprises.push("the outcome could not be put on record".to_owned());
+        notices.push("the outcome could not be recorded".to_owned());
     }
     for kept in &session.kept {
         if let OwedKind::Worktree { path, .. } = &kept.what {
-            surprises.push(format!(
-                "the worktree {} is kept: {}",
-                sanitize(path),
-                sanitize(&kept.why)
-            ));
+            notices.push(format!("worktree {} is kept: {}", sanitize(path), sanitize(&kept.why)));
         }
     }
     for owed in session.owed.iter().filter(|owed| owed.failures > 0) {
         if let (OwedKind::Worktree { path, .. }, Some(why)) = (&owed.what, &owed.why) {
             let (path, why) = (sanitize(path), sanitize(why));
-            surprises.push(format!("the worktree {path} can't be removed yet: {why}"));
+            notices.push(format!("worktree {path} can't be removed yet: {why}"));
         }
     }
-    surprises
+    notices
 }
 
 #[cfg(test)]
@@ -238,7 +229,7 @@ mod tests {
     }
 
     #[test]
-    fn a_code_is_the_agents_own_or_one_of_kennels() {
+    fn the_exit_code_is_the_commands_own_or_kennels() {
         let code = |verdict: SessionOutcome| {
             verdict.exit_code().unwrap_or_else(crate::command_error::report)
         };
@@ -257,7 +248,7 @@ mod tests {
     }
 
     #[test]
-    fn the_path_that_was_searched_is_left_out() {
+    fn omits_the_searched_path() {
         assert_eq!(
             without_path("can't start the program: no program \"codex\" in PATH (/bin:/usr/bin)"),
             "no program \"codex\" in PATH"
@@ -266,7 +257,7 @@ mod tests {
     }
 
     #[test]
-    fn a_keepers_word_is_enough_if_there_is_no_other() {
+    fn takes_the_keepers_report_without_a_daemon() {
         let failed = Cause::Failed { code: 203, why: "no pen".into() };
         assert_eq!(
             SessionOutcome::of_outcome(&outcome(None, failed)),

@@ -1,54 +1,53 @@
-//! Tables for people, fitted to the width of their terminal.
+//! Text tables that fit the width of the terminal.
 
 use crate::print::{ColorMode, TextStyle};
 
-/// Between two columns.
+/// The space between two columns.
 const GAP: usize = 2;
-/// What stands for what was left out.
-const MORE: char = '…';
+const ELLIPSIS: char = '…';
 
-/// A table with a head.
+/// A table with a header.
 #[derive(Debug)]
 pub(crate) struct TextTable {
     columns: Vec<Column>,
     rows: Vec<Vec<Cell>>,
 }
 
-/// A column, and how far it may be cut.
+/// A column, and how it may be shortened.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Column {
     name: &'static str,
-    /// Whether its text may be cut, and to no less than this.
+    /// The minimum width, if the text may be truncated.
     least: Option<usize>,
     right: bool,
-    /// Whether it is left out if there is no room.
+    /// Whether it is omitted if the table is too wide.
     spare: bool,
 }
 
 impl Column {
-    /// One that is always shown whole.
+    /// A column that is never truncated.
     pub(crate) const fn whole(name: &'static str) -> Self {
         Self { name, least: None, right: false, spare: false }
     }
 
-    /// One of numbers.
+    /// A right-aligned column.
     pub(crate) const fn number(name: &'static str) -> Self {
         Self { name, least: None, right: true, spare: false }
     }
 
-    /// One that is left out if there is no room for all; the last of these goes first.
+    /// Allows the column to be omitted; the last of these is omitted first.
     pub(crate) const fn spare(mut self) -> Self {
         self.spare = true;
         self
     }
 
-    /// One that may be cut, to this many characters.
+    /// A column that may be truncated to this many characters.
     pub(crate) const fn cut(name: &'static str, least: usize) -> Self {
         Self { name, least: Some(least), right: false, spare: false }
     }
 }
 
-/// Text in a table.
+/// A cell with its style.
 #[derive(Debug, Clone)]
 pub(crate) struct Cell {
     text: String,
@@ -70,15 +69,15 @@ impl TextTable {
         Self { columns: columns.to_vec(), rows: Vec::new() }
     }
 
-    /// One cell a column.
+    /// Adds a row with one cell for each column.
     pub(crate) fn row(&mut self, cells: Vec<Cell>) {
         debug_assert_eq!(cells.len(), self.columns.len());
         self.rows.push(cells);
     }
 
-    /// As text, no wider than this where that is possible at all.
+    /// Formats the table, no wider than this if possible.
     pub(crate) fn text(&self, width: Option<usize>, ink: ColorMode) -> String {
-        if let Some(fewer) = self.without_what_has_no_room(width) {
+        if let Some(fewer) = self.without_spare_column(width) {
             return fewer.text(width, ink);
         }
         let widths = self.widths(width);
@@ -90,8 +89,8 @@ impl TextTable {
         out
     }
 
-    /// The table without one spare column, if even cut it is too wide and has such.
-    fn without_what_has_no_room(&self, width: Option<usize>) -> Option<Self> {
+    /// Returns the table without one spare column, if it is too wide even when truncated.
+    fn without_spare_column(&self, width: Option<usize>) -> Option<Self> {
         let total =
             self.widths(width).iter().sum::<usize>() + GAP * self.columns.len().saturating_sub(1);
         if width.is_none_or(|width| total <= width) {
@@ -106,7 +105,7 @@ impl TextTable {
         Some(fewer)
     }
 
-    /// Cuts the widest column that may be cut, again and again, until all fit.
+    /// Narrows the widest truncatable column until everything fits.
     fn widths(&self, width: Option<usize>) -> Vec<usize> {
         let mut widths = (0..self.columns.len()).map(|at| self.natural(at)).collect::<Vec<_>>();
         let Some(width) = width else { return widths };
@@ -150,7 +149,7 @@ impl TextTable {
     }
 }
 
-/// Cuts text to a width, and shows that it was cut.
+/// Truncates text to a width, with an ellipsis.
 fn cut(text: &str, width: usize) -> String {
     if columns_of(text) <= width {
         return text.to_owned();
@@ -162,17 +161,17 @@ fn cut(text: &str, width: usize) -> String {
         left = rest;
         short.push(c);
     }
-    short.push(MORE);
+    short.push(ELLIPSIS);
     short
 }
 
-/// How many columns of a terminal the text takes.
+/// Returns how many terminal columns the text takes.
 fn columns_of(text: &str) -> usize {
     text.chars().map(columns_of_char).sum()
 }
 
-/// Near enough: the blocks of scripts and signs that terminals show two columns wide, and marks that
-/// take none.
+/// An approximation: the Unicode blocks that terminals show two columns wide, and combining marks
+/// without width.
 fn columns_of_char(c: char) -> usize {
     match u32::from(c) {
         0x300..=0x36f | 0xfe00..=0xfe0f => 0,
@@ -217,7 +216,7 @@ mod tests {
     }
 
     #[test]
-    fn without_a_limit_everything_is_shown() {
+    fn shows_everything_without_a_width_limit() {
         assert_eq!(
             table().text(None, ColorMode::Plain),
             "ID    NAME        PID  COMMAND\n\
@@ -227,7 +226,7 @@ mod tests {
     }
 
     #[test]
-    fn the_widest_column_is_cut_first_and_that_is_shown() {
+    fn truncates_the_widest_column_first() {
         let text = table().text(Some(40), ColorMode::Plain);
         assert_eq!(
             text,
@@ -239,19 +238,19 @@ mod tests {
     }
 
     #[test]
-    fn what_may_not_be_cut_stays_whole_however_narrow_it_is() {
+    fn never_truncates_a_whole_column() {
         let text = table().text(Some(5), ColorMode::Plain);
         assert!(text.contains("0abc  fix…    17  claude…"), "{text}");
     }
 
     #[test]
-    fn colours_do_not_count() {
+    fn colors_do_not_count_as_width() {
         let text = table().text(Some(40), ColorMode::Color);
         assert!(text.contains("\x1b[32m17\x1b[0m  claude"), "{text}");
     }
 
     #[test]
-    fn wide_signs_take_two_columns() {
+    fn wide_characters_take_two_columns() {
         assert_eq!(cut("漢字漢字", 8), "漢字漢字");
         assert_eq!(cut("漢字漢字", 7), "漢字漢…");
         assert_eq!(cut("漢字漢字", 6), "漢字…");

@@ -1,40 +1,39 @@
-//! Which agent, and how it is used.
+//! Flags that configure an agent.
 
 use clap::{Args, ValueEnum};
 use kennel_types::{Permissions, Seat};
 
 use crate::command_error::CommandError;
 
-/// The flags that say how an agent is used.
+/// The flags that configure an agent.
 #[derive(Debug, Args)]
-#[command(next_help_heading = "The agent")]
+#[command(next_help_heading = "Agent options")]
 pub(crate) struct AgentArgs {
-    /// Which model [default: the agent's own choice]
+    /// Model to use [default: the agent's own]
     #[arg(long, value_name = "MODEL")]
     pub(crate) model: Option<String>,
-    /// How many turns it may take, if it knows of turns
+    /// Maximum number of turns, if the agent supports such a limit
     #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) turns: Option<u32>,
-    /// What it may do without asking; `ask` has nobody to be asked
+    /// What the agent may do without asking; in `ask`, it can't ask
     #[arg(long, value_enum, default_value_t = PermissionChoice::Default)]
     pub(crate) permissions: PermissionChoice,
-    /// Another argument for it, as it is; may be given several times
+    /// Additional argument for the agent; may be repeated
     #[arg(long = "arg", value_name = "ARG", allow_hyphen_values = true)]
     pub(crate) args: Vec<String>,
-    /// A file that describes an agent which Kennel does not know (see
-    /// docs/agents.md)
+    /// File that describes an agent unknown to Kennel (see docs/agents.md)
     #[arg(long, value_name = "FILE")]
     pub(crate) description: Option<std::path::PathBuf>,
 }
 
-/// What an agent may do.
+/// What an agent may do without asking.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum PermissionChoice {
-    /// What its own settings say
+    /// Whatever its own settings allow
     Default,
-    /// Look, and change nothing
+    /// Read files, but change nothing
     ReadOnly,
-    /// Change files in its folder
+    /// Edit files in its folder
     Edit,
     /// Anything
     All,
@@ -52,7 +51,7 @@ impl From<PermissionChoice> for Permissions {
 }
 
 impl AgentArgs {
-    /// The seat of this agent.
+    /// Returns the configuration for this agent.
     pub(crate) fn seat(&self, agent: &str) -> Result<Seat, CommandError> {
         let read = |path: &std::path::PathBuf| {
             std::fs::read_to_string(path).map_err(|error| {
@@ -70,8 +69,8 @@ impl AgentArgs {
         })
     }
 
-    /// Whether something was said that a member's own seat says already.
-    pub(crate) fn is_said(&self) -> bool {
+    /// Whether any of these flags was given. A member has its own configuration.
+    pub(crate) fn any_given(&self) -> bool {
         self.model.is_some()
             || self.turns.is_some()
             || self.permissions != PermissionChoice::Default

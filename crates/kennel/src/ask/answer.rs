@@ -1,4 +1,4 @@
-//! `kennel answer`: what became of a prompt that was left to itself.
+//! `kennel answer`: the answer to a detached prompt.
 
 use clap::Args;
 
@@ -9,37 +9,37 @@ use crate::exit_code;
 use crate::home::Home;
 use crate::quantity::parse_session;
 
-/// The flags of `kennel answer`.
+/// The arguments of `kennel answer`.
 #[derive(Debug, Args)]
 #[command(after_help = EXIT_CODES)]
 pub(crate) struct AnswerArgs {
-    /// Print everything in one JSON object
+    /// Print the result as a JSON object
     #[arg(long)]
     json: bool,
-    /// Don't wait if it is not over yet, but say so
+    /// Fail instead of waiting if the prompt is still running
     #[arg(long)]
     no_wait: bool,
-    /// Name, id, or the beginning of an id
+    /// Name, id, or unique prefix of an id
     #[arg(value_name = "SESSION", value_parser = parse_session)]
     session: String,
 }
 
-/// Waits for the answer, and prints it; gives the exit code.
+/// Waits for the answer, prints it, and returns the exit code.
 pub(crate) fn answer(home: &Home, args: &AnswerArgs) -> Result<u8, CommandError> {
     let daemon = DaemonClient::connect(home, StartDaemon::IfNeeded)?;
     let session = daemon.session(&args.session)?;
     if !session.spec.is_prompt() {
-        let text = format!("session {} is no prompt", session.id);
+        let text = format!("session {} is not a prompt", session.id);
         return Err(CommandError::because(exit_code::REFUSED, text)
-            .hint(format!("`kennel logs {}` shows what it printed", session.id)));
+            .hint(format!("`kennel logs {}` shows its output", session.id)));
     }
     let session = match args.no_wait && session.judged.is_none() {
         true => {
-            let text = format!("session {} is not over", session.id);
+            let text = format!("session {} has not ended yet", session.id);
             return Err(CommandError::because(exit_code::REFUSED, text));
         }
         false => daemon.wait(&session.session)?,
     };
     let form = if args.json { AnswerFormat::Json } else { AnswerFormat::Text };
-    outcome::tell(&session, form, None)
+    outcome::print_outcome(&session, form, None)
 }

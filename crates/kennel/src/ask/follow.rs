@@ -1,4 +1,4 @@
-//! Following a prompt, over all its attempts, until it is over.
+//! Follows a prompt through all its attempts until it has ended.
 
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -15,61 +15,58 @@ use rustix::event::{PollFd, PollFlags};
 
 use super::progress::Progress;
 use crate::command_error::CommandError;
-use crate::connect::{DaemonClient, Patience, Sent, session_path};
+use crate::connect::{DaemonClient, DaemonRetry, Patience, Sent, session_path};
 use crate::foreground::{self, Signals};
 
-/// The pause between looks for a keeper, or for another attempt.
-const LOOK_AGAIN: Duration = Duration::from_millis(100);
-/// How often in a row we look for a daemon that has vanished.
-const MOST_LOSSES: u32 = 50;
-/// How long a daemon that was sound serves.
-const SOUND: Duration = Duration::from_secs(30);
+/// How often the keeper and the session are checked while nothing happens.
+const CHECK_INTERVAL: Duration = Duration::from_millis(100);
 
-/// What became of it.
+/// The end of a prompt.
 pub(super) struct PromptOutcome {
     /// Its last attempt.
     pub(super) session: SessionView,
-    /// The signal that told us to end it.
+    /// The signal that asked this process to stop the prompt.
     pub(super) signal: Option<i32>,
 }
 
-/// Shows what happens until the prompt is over. A signal ends it, and a second one kills it; both are waited for.
+/// Shows what happens until the prompt has ended. A signal stops the prompt, a second one kills it;
+/// either way this waits for the end.
 pub(super) fn follow(
     daemon: &DaemonClient,
     session: SessionView,
     ours: bool,
     signals: &Signals,
-    show: Progress,
+    progress: Progress,
 ) -> Result<PromptOutcome, CommandError> {
-    let mut course = PromptFollower {
+    let mut follower = PromptFollower {
         daemon,
         ours,
         signals,
-        show,
+        progress,
         attempt: None,
-        told: None,
+        signal: None,
         stops: Vec::new(),
-        unheard: None,
+        unsent: None,
     };
-    course.attend(session)
+    follower.follow(session)
 }
 
 struct PromptFollower<'a> {
     daemon: &'a DaemonClient,
-    /// Whether it was asked for by us, and ends with us.
+    /// Whether this process created the prompt, and so ends it when it ends itself.
     ours: bool,
     signals: &'a Signals,
-    show: Progress,
+    progress: Progress,
     attempt: Option<AttemptOutput>,
-    /// The signal that told us to end it.
-    told: Option<i32>,
-    /// What we asked for because of it.
+    /// The first signal that asked for the end.
+    signal: Option<i32>,
+    /// The stop requests that were sent because of it.
     stops: Vec<Sent>,
-    /// A signal of which no daemon has heard yet.
-    unheard: Option<i32>,
+    /// A signal whose stop request could not be sent yet.
+    unsent: Option<i32>,
 }
 
-/// One launch, and how far its output was read.
+/// The output of one attempt, as far as it was read.
 struct AttemptOutput {
     id: String,
     keeper: Option<KeeperClient>,
@@ -78,51 +75,45 @@ struct AttemptOutput {
 }
 
 impl PromptFollower<'_> {
-    fn attend(&mut self, mut session: SessionView) -> Result<PromptOutcome, CommandError> {
-        let (mut losses, mut asked_at) = (0, Instant::now());
-        let mut sent = Some(self.wait_for(&session)?);
+    fn follow(&mut self, mut session: SessionView) -> Result<PromptOutcome, CommandError> {
+        let mut retry = DaemonRetry::new();
+        let mut pending = Some(self.wait_for(&session)?);
         loop {
             match self.signals.next_end().map_err(CommandError::internal)? {
                 Some(signal) if self.ours => self.stop(&session, signal),
-                // It goes on for whoever asked before us.
+                // The client that created it still waits for it.
                 Some(signal) => return Ok(PromptOutcome { session, signal: Some(signal) }),
                 None => {}
             }
-            self.look(&session)?;
-            let ready = self.rest(sent.as_ref())?;
-            if !ready {
-                // Which attempt it is now. Without an answer we wait on.
+            self.show(&session)?;
+            if !self.poll(pending.as_ref())? {
+                // Another attempt may have started. Without an answer, keep waiting.
                 if let Ok(now) = self.daemon.session(&session.session) {
                     session = now;
                 }
                 continue;
             }
-            let Some(answer) = sent.take() else { continue };
-            match answer.receive::<SessionView>() {
-                Ok(over) => {
-                    self.look(&over)?;
-                    self.show.end();
-                    return Ok(PromptOutcome { session: over, signal: self.told });
+            let Some(response) = pending.take() else { continue };
+            match response.receive::<SessionView>() {
+                Ok(ended) => {
+                    self.show(&ended)?;
+                    self.progress.end();
+                    return Ok(PromptOutcome { session: ended, signal: self.signal });
                 }
                 Err(error) if error.is_gone_or_leaving() => {
-                    losses = if asked_at.elapsed() > SOUND { 1 } else { losses + 1 };
-                    if losses > MOST_LOSSES {
-                        return Err(error.into());
-                    }
-                    self.daemon.find_again_later()?;
-                    // The next daemon has not heard of a stop that the former one had not put on record.
-                    if let Some(signal) = self.told.take().or(self.unheard.take()) {
+                    self.daemon.retry(&mut retry, error)?;
+                    // The lost daemon may not have recorded the stop.
+                    if let Some(signal) = self.signal.take().or(self.unsent.take()) {
                         self.stop(&session, signal);
                     }
-                    asked_at = Instant::now();
-                    sent = Some(self.wait_for(&session)?);
+                    pending = Some(self.wait_for(&session)?);
                 }
                 Err(error) => return Err(error.into()),
             }
         }
     }
 
-    /// Waits for the end; if we are killed meanwhile, that is the end.
+    /// Waits for the end. If this process is killed meanwhile, the daemon ends a prompt of its own.
     fn wait_for(&self, session: &SessionView) -> Result<Sent, CommandError> {
         let tied = if self.ours { "/wait?tied=true" } else { "/wait" };
         let path = session_path(&session.session, tied);
@@ -130,52 +121,52 @@ impl PromptFollower<'_> {
         sent.map_err(CommandError::from)
     }
 
-    /// Asks for the end, at once the second time; that it ends is seen by waiting.
+    /// Requests the end: a stop the first time, a kill after that.
     fn stop(&mut self, session: &SessionView, signal: i32) {
-        let now = self.told.is_some();
-        self.told.get_or_insert(signal);
-        self.show.stopping(now);
+        let now = self.signal.is_some();
+        self.signal.get_or_insert(signal);
+        self.progress.stopping(now);
         let by = format!("kennel ask, signal {signal}");
         let request = StopRequest { now, by, ..StopRequest::default() };
         let path = session_path(&session.session, "/stop");
-        // It is held until all is over: a request that is dropped may not have been heard. A daemon that is gone for a
-        // moment hears it when it is asked again.
+        // The request is kept until the end: the daemon may not have read a dropped one. If no
+        // daemon listens, it is sent again when one does.
         match self.daemon.send("POST", &path, Some(&request), Patience::Endless) {
             Ok(sent) => self.stops.push(sent),
-            Err(_) => self.unheard = Some(signal),
+            Err(_) => self.unsent = Some(signal),
         }
     }
 
-    /// Reads and shows what there is to be read of the newest attempt.
-    fn look(&mut self, session: &SessionView) -> Result<(), CommandError> {
+    /// Shows the new output of the latest attempt.
+    fn show(&mut self, session: &SessionView) -> Result<(), CommandError> {
         if self.attempt.as_ref().is_none_or(|attempt| attempt.id != session.id) {
             if let Some(former) = &mut self.attempt {
-                former.drain(&mut self.show)?;
+                former.drain(&mut self.progress)?;
             }
             if session.phase == Phase::Queued {
-                self.show.queued(session);
+                self.progress.queued(session);
                 return Ok(());
             }
-            self.show.attempt(session);
+            self.progress.attempt(session);
             self.attempt = Some(AttemptOutput::begin(session)?);
         }
         let Some(attempt) = &mut self.attempt else { return Ok(()) };
-        attempt.reach(session)?;
-        attempt.drain(&mut self.show)
+        attempt.connect(session)?;
+        attempt.drain(&mut self.progress)
     }
 
-    /// Waits until something may have happened; says whether it is the answer.
-    fn rest(&mut self, sent: Option<&Sent>) -> Result<bool, CommandError> {
+    /// Waits until something may have happened. Returns whether the response has arrived.
+    fn poll(&mut self, pending: Option<&Sent>) -> Result<bool, CommandError> {
         let keeper = self.attempt.as_ref().and_then(|attempt| attempt.keeper.as_ref());
         let mut fds = vec![PollFd::new(self.signals, PollFlags::IN)];
-        fds.extend(sent.map(|sent| PollFd::new(sent, PollFlags::IN)));
+        fds.extend(pending.map(|pending| PollFd::new(pending, PollFlags::IN)));
         let answers = fds.len();
         fds.extend(keeper.map(|keeper| PollFd::new(keeper, PollFlags::IN)));
-        // The elapsed time is shown, and another attempt may have begun.
-        foreground::poll(&mut fds, Some(Instant::now() + LOOK_AGAIN))
+        // The elapsed time is displayed, and another attempt may have started.
+        foreground::poll(&mut fds, Some(Instant::now() + CHECK_INTERVAL))
             .map_err(CommandError::internal)?;
-        self.show.tick();
-        Ok(sent.is_some() && !fds[answers - 1].revents().is_empty())
+        self.progress.tick();
+        Ok(pending.is_some() && !fds[answers - 1].revents().is_empty())
     }
 }
 
@@ -185,12 +176,12 @@ impl AttemptOutput {
         Ok(Self { id: session.id.clone(), keeper: None, journal, words })
     }
 
-    /// Whoever writes the journal tells when there is more.
-    fn reach(&mut self, session: &SessionView) -> Result<(), CommandError> {
+    /// Connects to the keeper, which reports new output.
+    fn connect(&mut self, session: &SessionView) -> Result<(), CommandError> {
         if self.keeper.is_none() && session.phase < Phase::Reaped {
             let folder = Path::new(&session.folder);
-            self.keeper =
-                foreground::reach(folder, PeerRole::Client).context("can't reach the keeper")?;
+            self.keeper = foreground::connect_keeper(folder, PeerRole::Client)
+                .context("can't reach the keeper")?;
         }
         while let Some(keeper) = &self.keeper {
             match keeper.receive() {
@@ -205,10 +196,10 @@ impl AttemptOutput {
         Ok(())
     }
 
-    fn drain(&mut self, show: &mut Progress) -> Result<(), CommandError> {
-        let tell = &mut |happening: Happening<'_>| show.happening(&happening);
-        transcript::read_on(&mut self.journal, &mut self.words, tell)
+    fn drain(&mut self, progress: &mut Progress) -> Result<(), CommandError> {
+        let handle = &mut |happening: Happening<'_>| progress.happening(&happening);
+        transcript::read_on(&mut self.journal, &mut self.words, handle)
             .context("can't read the output")?;
-        show.printed()
+        progress.printed()
     }
 }

@@ -1,10 +1,10 @@
-//! `kennel ask`: a prompt to an agent, and its answer.
+//! `kennel ask`: sends a prompt to an agent and prints its answer.
 //!
 //! ```text
-//! kennel ask ──HTTP── daemon: a session, judged when it has ended, tried again if that helps
+//! kennel ask ──HTTP── daemon: a session, judged when it has ended, retried if that may help
 //!     │                  │
-//!     ├── waits, tied ───┘            if we are killed, the daemon ends it
-//!     └── reads the journal, and shows what the agent does
+//!     ├── waits, tied ───┘            if this process is killed, the daemon ends the session
+//!     └── reads the journal and shows the agent's activity
 //! ```
 
 mod agent_args;
@@ -31,26 +31,27 @@ pub(crate) use outcome::{answer_of, dollars, tokens};
 use follow::PromptOutcome;
 use progress::Progress;
 
-/// Asks; gives the exit code.
+/// Sends the prompt and returns the exit code.
 pub(crate) fn ask(home: &Home, args: &AskArgs) -> Result<u8, CommandError> {
     let request = request::request(home, args)?;
     let daemon = DaemonClient::connect(home, StartDaemon::IfNeeded)?;
-    // From here on a signal waits to be read, so that none falls into a gap.
+    // From here on, signals are queued until they are read.
     let signals = Signals::listen().map_err(CommandError::internal)?;
     let session = request::send(&daemon, &request)?;
     if args.detach {
         print(&format!("{}\n", session.session))?;
         return Ok(0);
     }
-    let show = if args.stream {
-        Progress::lines()
+    let progress = if args.stream {
+        Progress::json()
     } else if !args.json && !args.quiet && isatty(rustix::stdio::stderr()) {
-        Progress::people()
+        Progress::terminal()
     } else {
-        Progress::nothing()
+        Progress::hidden()
     };
-    // Whoever asked for the same before us is the one that it ends with.
+    // With a key, an earlier client may have created the session, and then controls its end.
     let ours = session.spec.asked_by == request.spec.asked_by;
-    let PromptOutcome { session, signal } = follow::follow(&daemon, session, ours, &signals, show)?;
-    outcome::tell(&session, args.form(), signal)
+    let PromptOutcome { session, signal } =
+        follow::follow(&daemon, session, ours, &signals, progress)?;
+    outcome::print_outcome(&session, args.format(), signal)
 }

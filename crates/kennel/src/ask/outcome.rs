@@ -1,14 +1,13 @@
-//! What became of a prompt: in words, as JSON, and as an exit code.
+//! The outcome of a prompt: as text, as JSON, and as an exit code.
 
 use anyhow::Context;
 use kennel_daemon::transcript;
 use kennel_types::api::AnswerView;
 use kennel_types::{Judged, Reason, SessionView, Usage, VerdictKind};
 
-use crate::command_error::{CommandError, say};
+use crate::command_error::{CommandError, print_message};
 use crate::exit_code;
 use crate::print::{self, print, sanitize};
-use crate::session_outcome::by_signal;
 
 /// The published exit codes of `ask` and `answer`.
 pub(crate) const EXIT_CODES: &str = "\
@@ -19,21 +18,21 @@ Exit codes, by verdict:
    12  overloaded            124  timed_out
    13  rate_limited          130  cancelled
    14  server                137  killed
-   15  unreachable             1  refused, or no such session or member
-   16  untrusted_folder      201  the command line was not understood
+   15  unreachable             1  refused, or unknown session or member
+   16  untrusted_folder      201  invalid command line
    17  max_turns             202  home or daemon can't be used; 207 Kennel failed";
 
-/// In which form it is printed.
+/// How the outcome is printed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum AnswerFormat {
-    /// The answer alone; anything else on standard error.
+    /// The answer alone; everything else goes to standard error.
     Text,
     Json,
-    /// On one line.
+    /// JSON on one line.
     JsonLine,
 }
 
-/// The exit code of a verdict.
+/// Returns the exit code of a verdict.
 pub(super) fn exit_code_of(kind: VerdictKind) -> u8 {
     match kind {
         VerdictKind::Succeeded => 0,
@@ -54,32 +53,32 @@ pub(super) fn exit_code_of(kind: VerdictKind) -> u8 {
     }
 }
 
-/// Prints what became of it; gives the exit code.
-pub(super) fn tell(
+/// Prints the outcome and returns the exit code.
+pub(super) fn print_outcome(
     session: &SessionView,
-    form: AnswerFormat,
+    format: AnswerFormat,
     signal: Option<i32>,
 ) -> Result<u8, CommandError> {
     let Some(judged) = &session.judged else {
         if let Some(signal) = signal {
-            return Ok(by_signal(signal));
+            return Ok(exit_code::of_signal(signal));
         }
-        // Nobody waits longer than for the last word, but for one that nobody can see any more.
-        let text = format!("nobody can tell what became of session {}", session.id);
+        // Only a session whose end can't be observed has no verdict.
+        let text = format!("the outcome of session {} is unknown", session.id);
         return Err(CommandError::because(exit_code::UNKNOWN, text));
     };
     let answer = answer_of(session)?;
-    let told = AnswerView::of(session, answer.clone());
-    match form {
-        AnswerFormat::Json => print::json(&told)?,
-        AnswerFormat::JsonLine => print::json_line(&told)?,
+    let view = AnswerView::of(session, answer.clone());
+    match format {
+        AnswerFormat::Json => print::json(&view)?,
+        AnswerFormat::JsonLine => print::json_line(&view)?,
         AnswerFormat::Text => {
             print_text(session, judged, answer.as_deref())?;
-            say_left(session);
+            print_leftovers(session);
         }
     }
     Ok(match (judged.verdict.kind, signal) {
-        (VerdictKind::Cancelled, Some(signal)) => by_signal(signal),
+        (VerdictKind::Cancelled, Some(signal)) => exit_code::of_signal(signal),
         (kind, _) => exit_code_of(kind),
     })
 }
@@ -101,35 +100,41 @@ fn print_text(
         0 | 1 => String::new(),
         more => format!(", after {more} attempts"),
     };
-    say(&format!("{}{attempts}: {evidence}", judged.verdict.kind));
+    print_message(&format!("{}{attempts}: {evidence}", judged.verdict.kind));
     if let Some(hint) = hint(judged.verdict.kind, session) {
-        say(&hint);
+        print_message(&hint);
     }
     Ok(())
 }
 
-/// Its tree is gone, but something that was made for it is not.
-fn say_left(session: &SessionView) {
+/// Reports cleanup that has not succeeded yet.
+fn print_leftovers(session: &SessionView) {
     for owed in &session.owed {
-        let why = sanitize(owed.why.as_deref().unwrap_or("it could not be removed so far"));
-        say(&format!("session {} has left something, and its removal goes on: {why}", session.id));
+        let why = sanitize(owed.why.as_deref().unwrap_or("unknown reason"));
+        print_message(&format!(
+            "cleanup after session {} failed and will be retried: {why}",
+            session.id
+        ));
     }
 }
 
 fn hint(kind: VerdictKind, session: &SessionView) -> Option<String> {
     let agent = session.spec.agent.as_deref().map_or("the agent", |spec| spec.seat.agent.as_str());
     Some(match kind {
-        VerdictKind::Auth => format!("log in to {agent} in a terminal, or set its key"),
-        VerdictKind::StaleConversation => "without --resume a new conversation is begun".to_owned(),
+        VerdictKind::Auth => format!("log in to {agent} in a terminal, or set its API key"),
+        VerdictKind::StaleConversation => "omit --resume to start a new conversation".to_owned(),
         VerdictKind::UntrustedFolder => {
-            format!("start {agent} in {} once, and say that you trust it", session.spec.cwd)
+            format!(
+                "start {agent} in {} once and confirm that you trust the folder",
+                session.spec.cwd
+            )
         }
-        VerdictKind::MaxTurns => "--turns allows more".to_owned(),
+        VerdictKind::MaxTurns => "use --turns to allow more".to_owned(),
         VerdictKind::Crashed if never_ran(session) => {
-            format!("install {agent}, or put it into a folder of PATH")
+            format!("install {agent}, or add its folder to PATH")
         }
         VerdictKind::Crashed | VerdictKind::Unknown | VerdictKind::RefusedFlags => {
-            format!("`kennel logs {}` has all that it printed", session.id)
+            format!("`kennel logs {}` shows its output", session.id)
         }
         _ => return None,
     })
@@ -138,12 +143,12 @@ fn hint(kind: VerdictKind, session: &SessionView) -> Option<String> {
 /// What a launch fails with if its program can't be run.
 const NO_PROGRAM: u8 = 204;
 
-/// Whether there was no program to be run.
+/// Whether the program could not be executed.
 fn never_ran(session: &SessionView) -> bool {
     matches!(session.reason, Some(Reason::Failed { code: NO_PROGRAM, .. }))
 }
 
-/// The answer, from what the agent printed.
+/// Extracts the answer from the agent's output.
 pub(crate) fn answer_of(session: &SessionView) -> Result<Option<String>, CommandError> {
     if session.spec.agent.is_none() {
         return Ok(None);
@@ -151,7 +156,7 @@ pub(crate) fn answer_of(session: &SessionView) -> Result<Option<String>, Command
     Ok(transcript::answer_of(session).context("can't read the output")?)
 }
 
-/// Tokens, for people; nothing if there are none.
+/// Formats the number of tokens; nothing if it is 0.
 pub(crate) fn tokens(usage: &Usage) -> Option<String> {
     let all = usage.input_tokens + usage.cached_tokens + usage.output_tokens;
     (all > 0).then(|| match all {
@@ -160,7 +165,7 @@ pub(crate) fn tokens(usage: &Usage) -> Option<String> {
     })
 }
 
-/// The cost, for people; nothing if there is none.
+/// Formats the cost; nothing if it is 0.
 pub(crate) fn dollars(usage: &Usage) -> Option<String> {
     #[expect(clippy::cast_precision_loss, reason = "for people")]
     let dollars = usage.cost_micros as f64 / 1e6;
@@ -172,7 +177,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_verdict_has_a_code_of_its_own_and_is_published() {
+    fn every_verdict_has_a_documented_exit_code_of_its_own() {
         let mut codes: Vec<_> = VerdictKind::ALL.map(exit_code_of).to_vec();
         for kind in VerdictKind::ALL {
             let line = format!("{}  {}", exit_code_of(kind), kind.name());

@@ -1,4 +1,4 @@
-//! Showing what an agent does, while it does it.
+//! Shows the agent's activity while it works.
 
 use std::io::Write as _;
 use std::time::{Duration, Instant};
@@ -11,38 +11,35 @@ use super::outcome::{dollars, tokens};
 use crate::command_error::CommandError;
 use crate::print::{self, sanitize};
 
-/// The longest text of a line that is shown of a tool or of the model's words.
-const WIDEST: usize = 100;
-/// How often the line that tells how it goes is written anew.
+/// The maximum length of a line about a tool or of the model's text.
+const MAX_LINE: usize = 100;
+/// How often the status line is redrawn.
 const TICK: Duration = Duration::from_millis(200);
-/// What moves as long as it goes on.
 const SPINNER: [&str; 4] = ["|", "/", "-", "\\"];
 
-/// Who is shown what happens.
+/// Shows the progress of a prompt.
 pub(super) struct Progress {
-    form: ProgressFormat,
-    begun: Instant,
+    format: ProgressFormat,
+    started: Instant,
     ticked: Instant,
     turn: usize,
     usage: Usage,
-    /// Whether the line that tells how it goes stands on the terminal.
+    /// Whether the status line is on the terminal.
     status: bool,
-    /// A line of the model's words that has not ended yet.
-    line: String,
-    failure: Option<CommandError>,
-    place: Option<u64>,
+    error: Option<CommandError>,
+    position: Option<u64>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum ProgressFormat {
-    Nothing,
-    /// On standard error, which is a terminal.
-    People,
-    /// On standard output, for programs.
-    Lines,
+    Hidden,
+    /// Text on standard error, which is a terminal.
+    Terminal,
+    /// JSON on standard output.
+    Json,
 }
 
-/// What happened, for programs.
+/// A line of the JSON format.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "snake_case", tag = "event")]
 enum ProgressEvent<'a> {
@@ -59,111 +56,103 @@ enum ProgressEvent<'a> {
 }
 
 impl Progress {
-    fn new(form: ProgressFormat) -> Self {
+    fn new(format: ProgressFormat) -> Self {
         let now = Instant::now();
         Self {
-            form,
-            begun: now,
+            format,
+            started: now,
             ticked: now,
             turn: 0,
             usage: Usage::default(),
             status: false,
-            line: String::new(),
-            failure: None,
-            place: None,
+            error: None,
+            position: None,
         }
     }
 
-    pub(super) fn nothing() -> Self {
-        Self::new(ProgressFormat::Nothing)
+    pub(super) fn hidden() -> Self {
+        Self::new(ProgressFormat::Hidden)
     }
 
-    pub(super) fn people() -> Self {
-        Self::new(ProgressFormat::People)
+    pub(super) fn terminal() -> Self {
+        Self::new(ProgressFormat::Terminal)
     }
 
-    pub(super) fn lines() -> Self {
-        Self::new(ProgressFormat::Lines)
+    pub(super) fn json() -> Self {
+        Self::new(ProgressFormat::Json)
     }
 
-    /// An attempt begins.
+    /// Shows the start of an attempt.
     pub(super) fn attempt(&mut self, session: &SessionView) {
         self.line(&ProgressEvent::Attempt { session: &session.id, attempt: session.attempt });
         if session.attempt > 1 {
-            self.say(&format!("asking again, attempt {}", session.attempt));
+            self.print(&format!("retrying, attempt {}", session.attempt));
         }
     }
 
-    /// It waits in line.
+    /// Shows the position in the queue.
     pub(super) fn queued(&mut self, session: &SessionView) {
-        if self.place == session.queue_place {
+        if self.position == session.queue_place {
             return;
         }
-        self.place = session.queue_place;
+        self.position = session.queue_place;
         self.line(&ProgressEvent::Queued { session: &session.id, place: session.queue_place });
         if let Some(place) = session.queue_place {
-            self.say(&format!("waits, number {place} in line"));
+            self.print(&format!("queued (position {place})"));
         }
     }
 
     pub(super) fn stopping(&mut self, now: bool) {
-        self.say(if now { "killing it" } else { "stopping it; once more kills it" });
+        self.print(if now { "killing" } else { "stopping; press Ctrl-C again to kill" });
     }
 
-    /// Something happened.
+    /// Shows an event of the agent.
     pub(super) fn happening(&mut self, happening: &Happening<'_>) {
         self.line(&ProgressEvent::Doing(happening.into()));
         match happening {
             Happening::Text(text) => self.words(text),
-            Happening::ToolBegan { name, about, .. } => self.say(&format!("{name}: {about}")),
-            Happening::ToolEnded { failed: true, .. } => self.say("the tool failed"),
+            Happening::ToolBegan { name, about, .. } => self.print(&format!("{name}: {about}")),
+            Happening::ToolEnded { failed: true, .. } => self.print("the tool failed"),
             Happening::Usage(usage) => self.usage = *usage,
             Happening::Retrying { why, .. } => {
-                self.say(&format!("the agent tries again by itself: {why}"));
+                self.print(&format!("the agent is retrying: {why}"));
             }
-            Happening::Notice(text) => self.say(text),
+            Happening::Notice(text) => self.print(text),
             Happening::Conversation(_)
             | Happening::Thinking(_)
             | Happening::ToolEnded { failed: false, .. } => {}
         }
     }
 
-    /// The model's words, a line at a time.
+    /// Shows text of the model.
     fn words(&mut self, text: &str) {
-        if self.form != ProgressFormat::People {
-            return;
-        }
-        self.line.push_str(text);
-        if !self.line.ends_with('\n') {
-            self.line.push('\n');
-        }
-        for line in std::mem::take(&mut self.line).lines().filter(|line| !line.trim().is_empty()) {
-            self.say(line);
+        for line in text.lines().filter(|line| !line.trim().is_empty()) {
+            self.print(line);
         }
     }
 
-    /// A line for people.
-    fn say(&mut self, text: &str) {
-        if self.form != ProgressFormat::People {
+    /// Prints a line on the terminal.
+    fn print(&mut self, text: &str) {
+        if self.format != ProgressFormat::Terminal {
             return;
         }
-        self.wipe();
+        self.clear();
         let text = sanitize(text.lines().next().unwrap_or_default());
-        let cut: String = text.chars().take(WIDEST).collect();
+        let cut: String = text.chars().take(MAX_LINE).collect();
         let more = if cut.len() < text.len() { "…" } else { "" };
-        // Whoever can't be shown anything misses only this.
+        // Progress that can't be shown is no reason to fail.
         writeln!(std::io::stderr(), "  {cut}{more}").ok();
     }
 
     fn line(&mut self, line: &ProgressEvent<'_>) {
-        if self.form == ProgressFormat::Lines && self.failure.is_none() {
-            self.failure = print::json_line(line).err();
+        if self.format == ProgressFormat::Json && self.error.is_none() {
+            self.error = print::json_line(line).err();
         }
     }
 
-    /// How it goes, now and then.
+    /// Redraws the status line if it is time to.
     pub(super) fn tick(&mut self) {
-        if self.form != ProgressFormat::People || self.ticked.elapsed() < TICK {
+        if self.format != ProgressFormat::Terminal || self.ticked.elapsed() < TICK {
             return;
         }
         self.ticked = Instant::now();
@@ -171,7 +160,7 @@ impl Progress {
         let text = format!(
             "{} {} s{}{}",
             SPINNER[self.turn],
-            self.begun.elapsed().as_secs(),
+            self.started.elapsed().as_secs(),
             tokens(&self.usage).map(|text| format!(", {text}")).unwrap_or_default(),
             dollars(&self.usage).map(|text| format!(", {text}")).unwrap_or_default(),
         );
@@ -179,19 +168,19 @@ impl Progress {
         self.status = true;
     }
 
-    fn wipe(&mut self) {
+    fn clear(&mut self) {
         if std::mem::take(&mut self.status) {
             write!(std::io::stderr(), "\r\x1b[2K").ok();
         }
     }
 
-    /// Whether what was to be printed could be.
+    /// Returns the error of an earlier print.
     pub(super) fn printed(&mut self) -> Result<(), CommandError> {
-        self.failure.take().map_or(Ok(()), Err)
+        self.error.take().map_or(Ok(()), Err)
     }
 
-    /// It is over.
+    /// Removes the status line.
     pub(super) fn end(&mut self) {
-        self.wipe();
+        self.clear();
     }
 }

@@ -1,4 +1,4 @@
-//! What the daemon is asked for.
+//! The request that `kennel ask` sends.
 
 use std::ffi::OsStr;
 use std::io::Read;
@@ -11,49 +11,48 @@ use rustix::termios::isatty;
 
 use super::args::AskArgs;
 use crate::command_error::CommandError;
-use crate::connect::{AskError, DaemonClient, Patience, Sent, find_inside};
+use crate::connect::{DaemonClient, DaemonRetry, Patience, RequestError, Sent, find_inside};
 use crate::exit_code;
 use crate::home::Home;
 use crate::run::client_env;
 
-/// The longest prompt.
-const LONGEST: u64 = 4 << 20;
-/// How often a request with a key is repeated if daemons vanish over it.
-const MOST_LOSSES: u32 = 50;
+/// The maximum length of a prompt.
+const MAX_PROMPT: u64 = 4 << 20;
 
-/// Who is asked, and what.
+/// The positional arguments.
 struct AskTarget<'a> {
     member: Option<&'a str>,
     prompt: Option<&'a str>,
 }
 
-fn words(args: &AskArgs) -> Result<AskTarget<'_>, CommandError> {
+fn target(args: &AskArgs) -> Result<AskTarget<'_>, CommandError> {
     let usage = |text: &str| CommandError::because(exit_code::USAGE, text.to_owned());
     match (&args.agent, &args.words[..]) {
         (Some(_), []) => Ok(AskTarget { member: None, prompt: None }),
         (Some(_), [prompt]) => Ok(AskTarget { member: None, prompt: Some(prompt) }),
-        (Some(_), _) => Err(usage("--agent says whom to ask: there is one prompt besides")
-            .hint("put the prompt into quotes")),
+        (Some(_), _) => Err(usage("with --agent, only one argument is allowed: the prompt")
+            .hint("put the prompt in quotes")),
         (None, [member]) => Ok(AskTarget { member: Some(member), prompt: None }),
         (None, [member, prompt]) => Ok(AskTarget { member: Some(member), prompt: Some(prompt) }),
         (None, [_, _, ..]) => {
-            Err(usage("after the member there is one prompt").hint("put the prompt into quotes"))
+            Err(usage("only one argument is allowed after the member: the prompt")
+                .hint("put the prompt in quotes"))
         }
-        (None, []) => Err(usage("it is not said whom to ask")
-            .hint("`kennel ask MEMBER PROMPT`, or `kennel ask --agent claude PROMPT`")),
+        (None, []) => Err(usage("no member or agent given")
+            .hint("use `kennel ask MEMBER PROMPT` or `kennel ask --agent claude PROMPT`")),
     }
 }
 
-/// Puts the request together. Reads standard input if the prompt is there.
+/// Builds the request. Reads standard input if the prompt is there.
 pub(super) fn request(home: &Home, args: &AskArgs) -> Result<CreateRequest, CommandError> {
-    let words = words(args)?;
-    if words.member.is_some() && args.seat.is_said() {
-        let text = "a member has its own model, turns, permissions and arguments";
+    let target = target(args)?;
+    if target.member.is_some() && args.agent_args.any_given() {
+        let text = "a member has its own model, turns, permissions and arguments: these flags need --agent";
         return Err(CommandError::because(exit_code::USAGE, text)
-            .hint("add another member, or ask the agent itself with --agent"));
+            .hint("add another member, or use --agent instead of a member"));
     }
     let seat = match &args.agent {
-        Some(agent) => args.seat.seat(agent)?,
+        Some(agent) => args.agent_args.seat(agent)?,
         None => kennel_types::Seat::default(),
     };
     let env = client_env::environment(&args.env_file, &args.env, args.name.as_deref())
@@ -62,7 +61,7 @@ pub(super) fn request(home: &Home, args: &AskArgs) -> Result<CreateRequest, Comm
     let within = u64::try_from(args.retry_within.as_millis()).unwrap_or(u64::MAX);
     let agent = AgentSpec {
         seat,
-        member: words.member.map(ToOwned::to_owned),
+        member: target.member.map(ToOwned::to_owned),
         wish: match (&args.resume, args.fresh) {
             (Some(id), _) => Wish::Resume { id: id.clone() },
             (None, true) => Wish::Fresh,
@@ -99,68 +98,65 @@ pub(super) fn request(home: &Home, args: &AskArgs) -> Result<CreateRequest, Comm
         umask: client_env::umask(),
         limits: client_env::limits(),
         queue: args.queue,
-        prompt: Some(prompt(words.prompt)?),
+        prompt: Some(prompt(target.prompt)?),
         ..CreateRequest::default()
     })
 }
 
 fn asked_by() -> String {
-    // With the pid: by it we know whether it was us whom it was asked for.
+    // The pid identifies the session as created by this process.
     let user = rustix::process::getuid().as_raw();
     format!("kennel ask (user {user}, pid {})", std::process::id())
 }
 
-/// What was said, or what standard input has.
-fn prompt(said: Option<&str>) -> Result<String, CommandError> {
+/// Returns the prompt on the command line or on standard input.
+fn prompt(argument: Option<&str>) -> Result<String, CommandError> {
     let usage = |text: String| CommandError::because(exit_code::USAGE, text);
-    match said {
+    match argument {
         Some(text) if text != "-" => return Ok(text.to_owned()),
         None if isatty(rustix::stdio::stdin()) => {
-            return Err(usage("there is no prompt".to_owned())
-                .hint("put it behind, in quotes, or send it to standard input"));
+            return Err(usage("no prompt given".to_owned())
+                .hint("add it in quotes, or pipe it to standard input"));
         }
         _ => {}
     }
     let mut text = Vec::new();
-    let read = std::io::stdin().lock().take(LONGEST + 1).read_to_end(&mut text);
+    let read = std::io::stdin().lock().take(MAX_PROMPT + 1).read_to_end(&mut text);
     read.map_err(|error| {
         CommandError::setup(anyhow::Error::from(error).context("can't read the prompt"))
     })?;
-    if text.len() as u64 > LONGEST {
-        return Err(usage(format!("the prompt has more than {LONGEST} bytes"))
-            .hint("put it into a file, and have the agent read that"));
+    if text.len() as u64 > MAX_PROMPT {
+        return Err(usage(format!("the prompt is longer than {MAX_PROMPT} bytes"))
+            .hint("write it to a file and ask the agent to read that"));
     }
     let text = String::from_utf8(text);
-    text.map_err(|error| usage(format!("the prompt is no UTF-8 ({error})")))
+    text.map_err(|error| usage(format!("the prompt is not valid UTF-8 ({error})")))
 }
 
-/// Asks; with a key again and again, if daemons vanish over it.
+/// Sends the request; with a key, repeats it if the daemon goes away.
 pub(super) fn send(
     daemon: &DaemonClient,
     request: &CreateRequest,
 ) -> Result<SessionView, CommandError> {
-    let mut losses = 0;
+    let mut retry = DaemonRetry::new();
     loop {
         let sent =
             daemon.send("POST", "/v1/sessions?until=accepted", Some(request), Patience::Endless);
         match sent.and_then(Sent::receive::<SessionView>) {
             Ok(session) => return Ok(session),
-            Err(error) if may_repeat(&error, request) && losses < MOST_LOSSES => {
-                losses += 1;
-                daemon.find_again_later()?;
-            }
+            Err(error) if may_repeat(&error, request) && retry.another() => daemon.reconnect()?,
             Err(error) if error.is_gone() => {
-                let text = format!("nobody can tell whether it was asked: {error}");
+                let text = format!("it is unknown whether the prompt was sent: {error}");
                 return Err(CommandError::because(exit_code::UNKNOWN, text)
-                    .hint("`kennel ps -a` lists it if it was; with --key it can be asked again"));
+                    .hint("if it was, `kennel ps -a` lists it; with --key, a prompt can be repeated safely"));
             }
             Err(error) => return Err(CommandError::from(error)),
         }
     }
 }
 
-/// A daemon that was leaving has taken nothing; with a key the same request is the same session.
-fn may_repeat(error: &AskError, request: &CreateRequest) -> bool {
+/// A daemon that was shutting down has accepted nothing; with a key, a repeated request is safe.
+fn may_repeat(error: &RequestError, request: &CreateRequest) -> bool {
     let keyed = request.spec.key.is_some();
     error.is_gone_or_leaving() && (keyed || !error.is_gone())
 }

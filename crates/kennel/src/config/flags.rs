@@ -1,17 +1,16 @@
-//! Settings as the defaults of flags.
+//! Settings as defaults of flags.
 
 use clap::parser::ValueSource;
 use clap::{Arg, ArgAction, ArgMatches, Command, CommandFactory};
 
-use super::check::is_switch;
-use super::keys::{self, ConfigKey, Meaning};
-use super::settings::Settings;
+use super::keys::{self, ConfigKey, SettingTarget, is_switch};
+use super::layers::Settings;
 use crate::cli::Cli;
 
-/// A default that is not the built-in one: of which argument, and what.
+/// A default that differs from the built-in one: argument id and value.
 pub(crate) type Default = (String, String);
 
-/// The whole command line. Every switch that can be set has a `--no-` form, to have it off all the same.
+/// Builds the command line. Every switch that can be set has a `--no-` form that turns it off.
 pub(crate) fn command() -> Command {
     let mut command = Cli::command();
     for section in keys::sections() {
@@ -39,20 +38,21 @@ fn negation(key: &ConfigKey) -> String {
     format!("no_{}", key.name.key)
 }
 
-/// The argument that a key is a default for.
+/// Finds the argument that a key is a default for.
 pub(super) fn find<'a>(command: &'a Command, section: &str, key: &str) -> Option<&'a Arg> {
     let verb = command.find_subcommand(section)?;
     verb.get_arguments().find(|arg| arg.get_id() == key)
 }
 
-/// What is built in for a key, if anything is.
+/// Returns the built-in default of a key.
 pub(crate) fn built_in(command: &Command, key: &ConfigKey) -> Option<String> {
-    if let Meaning::Daemon { built_in, .. } = key.meaning {
+    if let SettingTarget::Daemon { built_in, .. } = key.target {
         return built_in.map(ToOwned::to_owned);
     }
     let flag = find(command, key.name.section, key.name.key)?;
-    // One with a flag for either is neither by itself.
     if is_switch(flag) {
+        // A switch with a visible opposite (--tty, --no-tty) has a third state, which is the
+        // default.
         let undecided =
             find(command, key.name.section, &negation(key)).is_some_and(|no| !no.is_hide_set());
         return (!undecided).then(|| "false".to_owned());
@@ -61,7 +61,7 @@ pub(crate) fn built_in(command: &Command, key: &ConfigKey) -> Option<String> {
     values.first().map(|value| value.to_string_lossy().into_owned())
 }
 
-/// The defaults that the settings give a verb, but for what the command line itself says.
+/// Returns the defaults that the settings give a verb, except for flags on the command line.
 pub(crate) fn defaults(
     command: &Command,
     settings: &Settings,
@@ -88,7 +88,7 @@ pub(crate) fn defaults(
     defaults
 }
 
-/// The command line with these for a verb.
+/// Builds the command line with these defaults for a verb.
 pub(crate) fn with_defaults(section: &str, defaults: Vec<Default>) -> Command {
     command().mut_subcommand(section, |mut verb| {
         for (id, value) in defaults {

@@ -1,7 +1,7 @@
-//! Whether this very process is inside a session of the home.
+//! Detects whether this process is inside a session of the home.
 //!
-//! What an agent starts through Kennel has the agent's session for a parent. And a yard must never be
-//! started in there: it would end with the session that it is to look after.
+//! A session that an agent starts has the agent's session as its parent. And a yard must never be
+//! started inside a session: it would end with the session.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -13,40 +13,40 @@ use kennel_sys::identity::ProcessStat;
 
 use crate::home::Home;
 
-/// A session that we are in.
+/// The session that contains this process.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Inside {
-    /// Its id, where it can be told.
+    /// Its id, if known.
     pub(crate) session: Option<String>,
-    /// By what it is known.
+    /// How it was detected.
     pub(crate) mark: &'static str,
 }
 
-/// The session of this home that we are in, if we are: by our cookie, by our cgroup, or by those above us,
-/// since an agent may clear the environment of what it starts.
+/// Finds the session of this home that contains this process: by our cookie, our cgroup, or our
+/// ancestors, since an agent may clear the environment of its children.
 pub(crate) fn find(home: &Home) -> Option<Inside> {
     let id = home.id.as_str();
     let variable = |name| std::env::var(name).ok();
     if variable(HOME_COOKIE).as_deref() == Some(id) {
         return Some(Inside {
             session: variable(SESSION_COOKIE),
-            mark: "its cookie is in our environment",
+            mark: "its cookie is in the environment",
         });
     }
     let cgroup = fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
     if let Some(session) = session_in_cgroup(&cgroup, id) {
-        return Some(Inside { session: Some(session), mark: "we are in its cgroup" });
+        return Some(Inside { session: Some(session), mark: "this process is in its cgroup" });
     }
     ancestors().find_map(|pid| marked(pid, home))
 }
 
-/// The innermost session of the home in the text of `/proc/PID/cgroup`.
+/// Finds the innermost session of the home in the text of `/proc/PID/cgroup`.
 fn session_in_cgroup(text: &str, home: &str) -> Option<String> {
     let mut pens = text.lines().flat_map(|line| line.split('/')).filter_map(PenName::parse);
     pens.rfind(|pen| pen.home.as_str() == home).map(|pen| pen.session.to_string())
 }
 
-/// The pids above us, the nearest first. ForegroundStreams at what can't be looked at.
+/// Returns the pids of our ancestors, the nearest first, up to one that can't be read.
 fn ancestors() -> impl Iterator<Item = i32> {
     let parent = |pid: i32| ProcessStat::read(pid).ok().flatten().map(|stat| stat.parent);
     let own = rustix::process::getpid().as_raw_pid();
@@ -58,22 +58,23 @@ fn marked(pid: i32, home: &Home) -> Option<Inside> {
     let environment = read("environ");
     if value(&environment, HOME_COOKIE) == Some(home.id.as_str()) {
         let session = value(&environment, SESSION_COOKIE).map(ToOwned::to_owned);
-        return Some(Inside { session, mark: "its cookie is in the environment of one above us" });
+        return Some(Inside { session, mark: "its cookie is in the environment of an ancestor" });
     }
     let name = read("comm");
-    let keeps = name.starts_with(b"kennel-keeper") || name.starts_with(b"kennel-yard");
-    (keeps && (names_folder(&read("cmdline"), &home.folder) || holds_file_in(pid, &home.folder)))
-        .then_some(Inside { session: None, mark: "a keeper of this home is above us" })
+    let is_keeper = name.starts_with(b"kennel-keeper") || name.starts_with(b"kennel-yard");
+    (is_keeper
+        && (names_folder(&read("cmdline"), &home.folder) || holds_file_in(pid, &home.folder)))
+    .then_some(Inside { session: None, mark: "a keeper of this home is an ancestor" })
 }
 
-/// The value of a variable in the text of `/proc/PID/environ`.
+/// Finds the value of a variable in the text of `/proc/PID/environ`.
 pub(crate) fn value<'a>(environment: &'a [u8], name: &str) -> Option<&'a str> {
     let lines = environment.split(|byte| *byte == 0);
     let values = lines.filter_map(|line| line.strip_prefix(name.as_bytes())?.strip_prefix(b"="));
     values.filter_map(|value| std::str::from_utf8(value).ok()).next()
 }
 
-/// Whether the process has a file open below the folder, as a keeper has the lock of its launch.
+/// Whether the process has a file open in the folder, as a keeper has the lock of its launch.
 pub(crate) fn holds_file_in(pid: i32, folder: &Path) -> bool {
     let folder = fs::canonicalize(folder).unwrap_or_else(|_| folder.to_owned());
     let files = fs::read_dir(format!("/proc/{pid}/fd")).into_iter().flatten().flatten();
@@ -91,7 +92,7 @@ mod tests {
     const ID: &str = "0123456789abcdef";
 
     #[test]
-    fn the_innermost_pen_of_the_home_is_found_in_a_cgroup() {
+    fn finds_the_innermost_pen_of_the_home_in_a_cgroup() {
         let text =
             format!("0::/user.slice/kennel-{ID}-aaa/kennel-fedcba9876543210-x/kennel-{ID}-bbb\n");
         assert_eq!(session_in_cgroup(&text, ID), Some("bbb".into()));
@@ -101,7 +102,7 @@ mod tests {
     }
 
     #[test]
-    fn a_cookie_is_found_by_its_whole_name() {
+    fn finds_a_cookie_by_its_whole_name() {
         let text = b"A=1\0XKENNEL_HOME_ID=no\0KENNEL_HOME_ID=yes\0KENNEL_HOME_ID_X=no\0";
         assert_eq!(value(text, HOME_COOKIE), Some("yes"));
         assert_eq!(value(text, SESSION_COOKIE), None);
@@ -109,14 +110,14 @@ mod tests {
     }
 
     #[test]
-    fn a_command_names_a_folder_by_a_whole_word() {
+    fn matches_a_folder_as_a_whole_argument() {
         let command = b"kennel-yard\0/home/u/.local/state/kennel\0";
         assert!(names_folder(command, Path::new("/home/u/.local/state/kennel")));
         assert!(!names_folder(command, Path::new("/home/u/.local/state")));
     }
 
     #[test]
-    fn a_process_is_known_by_a_file_that_it_holds() {
+    fn recognises_a_process_by_an_open_file() {
         let folder = tempfile::tempdir().unwrap();
         let own = rustix::process::getpid().as_raw_pid();
         assert!(!holds_file_in(own, folder.path()));
@@ -125,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn those_above_us_can_be_listed() {
+    fn lists_ancestors() {
         assert_ne!(ancestors().next(), None);
     }
 }

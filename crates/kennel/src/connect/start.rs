@@ -1,4 +1,4 @@
-//! Bringing the daemon up: by the yard if it lives, else by starting a yard.
+//! Starts the daemon: through the yard if one runs, otherwise by starting a yard.
 
 use std::ffi::{CString, NulError, OsString};
 use std::fs::{self, DirBuilder, File, OpenOptions};
@@ -24,33 +24,33 @@ use rustix::process::Signal;
 
 use super::inside;
 use crate::cli::ignored;
-use crate::command_error::{CommandError, say};
+use crate::command_error::{CommandError, print_message};
 use crate::config::{HandOverError, hand_over};
 use crate::exit_code;
 use crate::home::Home;
 use crate::roles;
 
-/// How long a daemon may take to come up.
-const COME_UP: Duration = Duration::from_secs(10);
+/// How long a daemon may take to start.
+const START_TIMEOUT: Duration = Duration::from_secs(10);
 /// How long the yard may take to answer.
-const YARD_ANSWER: Duration = Duration::from_secs(2);
+const YARD_TIMEOUT: Duration = Duration::from_secs(2);
 /// How long to wait before a yard that has not started a daemon is asked again.
-const ASK_AGAIN: Duration = Duration::from_millis(50);
+const ASK_INTERVAL: Duration = Duration::from_millis(50);
 const FIRST_PAUSE: Duration = Duration::from_millis(1);
-const LONGEST_PAUSE: Duration = Duration::from_millis(50);
+const MAX_PAUSE: Duration = Duration::from_millis(50);
 /// Held while a yard is being started.
 const START_LOCK: &str = "start.lock";
-/// What yard and daemon say before they have a log.
+/// The messages of yard and daemon before they have a log.
 const YARD_LOG: &str = "log/yard.log";
-const LARGEST_LOG: u64 = 1024 * 1024;
-/// The most of it that is shown.
+const MAX_LOG: u64 = 1024 * 1024;
+/// How much of the log an error shows.
 const SHOWN: usize = 2000;
 
-/// Sees to it that a daemon listens.
+/// Makes sure that a daemon listens.
 pub(super) fn bring_up(home: &Home) -> Result<(), CommandError> {
-    let deadline = Instant::now() + COME_UP;
-    let log = YardLog::mark(home);
-    let mut pauses = Backoff::default();
+    let deadline = Instant::now() + START_TIMEOUT;
+    let log = YardLog::from_now(home);
+    let mut backoff = Backoff::default();
     loop {
         let starter = match YardStatus::ask(home)? {
             Some(()) => None,
@@ -58,12 +58,12 @@ pub(super) fn bring_up(home: &Home) -> Result<(), CommandError> {
         };
         let result = await_daemon(home, deadline, starter.as_ref(), &log);
         match (result, starter) {
-            (Ok(DaemonStartup::Up), _) => return Ok(()),
-            // The yard was about to leave when it was asked, or another one was quicker than ours.
-            (Ok(DaemonStartup::YardGone), _) => pauses.next(&[]),
+            (Ok(DaemonStartup::Listening), _) => return Ok(()),
+            // The yard was about to exit when it was asked, or another one was faster than ours.
+            (Ok(DaemonStartup::YardGone), _) => backoff.pause(&[]),
             (Err(failure), starter) => {
                 if let Some(starter) = starter {
-                    starter.call_off();
+                    starter.cancel();
                 }
                 return Err(failure);
             }
@@ -71,16 +71,15 @@ pub(super) fn bring_up(home: &Home) -> Result<(), CommandError> {
     }
 }
 
-/// What came of waiting for a daemon.
+/// The result of waiting for a daemon.
 #[derive(Debug, PartialEq, Eq)]
 enum DaemonStartup {
-    /// It listens.
-    Up,
-    /// There is no yard any more that would start one.
+    Listening,
+    /// The yard that would start it has exited.
     YardGone,
 }
 
-/// The yard of a home, as it answers for itself.
+/// The status that the yard of a home reports.
 #[derive(Debug)]
 pub(crate) struct YardStatus {
     pub(crate) pid: i32,
@@ -89,18 +88,18 @@ pub(crate) struct YardStatus {
 }
 
 impl YardStatus {
-    /// Asks the yard to have a daemon up; none if there is no yard.
+    /// Asks the yard to start a daemon; none if there is no yard.
     fn ask(home: &Home) -> Result<Option<()>, CommandError> {
         let yard = match reach(home) {
             Ok(Some(yard)) => yard,
             Ok(None) => return Ok(None),
-            // Others ask as well, and it is busy with them.
+            // It is busy with other clients that ask for the same.
             Err(error) if is_busy(&error) => return Ok(Some(())),
             Err(error) => return Err(CommandError::setup(error)),
         };
         match yard.send(&YardRequest::Start, &[]) {
             Ok(()) => Ok(Some(())),
-            // It went just now.
+            // It has just exited.
             Err(KeeperClientError::Closed) => Ok(None),
             Err(error) => {
                 Err(CommandError::setup(anyhow!(error).context("can't ask the yard for a daemon")))
@@ -108,11 +107,11 @@ impl YardStatus {
         }
     }
 
-    /// How things are with it; none if there is no yard.
-    pub(crate) fn look(home: &Home) -> anyhow::Result<Option<Self>> {
+    /// Fetches the status; none if there is no yard.
+    pub(crate) fn fetch(home: &Home) -> anyhow::Result<Option<Self>> {
         let Some(yard) = reach(home)? else { return Ok(None) };
         yard.send(&YardRequest::Status, &[])?;
-        let deadline = Instant::now() + YARD_ANSWER;
+        let deadline = Instant::now() + YARD_TIMEOUT;
         loop {
             match yard.receive()? {
                 Some(YardReport::Status { pid, daemon, keepers, .. }) => {
@@ -146,13 +145,13 @@ fn reach(home: &Home) -> anyhow::Result<Option<YardClient>> {
     }
 }
 
-/// Whether this process is in a place where a yard may be started; if not, why.
+/// Checks whether this process may start a yard.
 pub(crate) fn may_start(home: &Home) -> Result<(), String> {
     if let Some(inside) = inside::find(home) {
         let session = inside.session.as_deref().unwrap_or("unknown");
         return Err(format!(
-            "this is inside session {session} of the same home ({}), and a daemon that is started here \
-             would end with it",
+            "this process is inside session {session} of the same home ({}), and a daemon started here \
+             would end with the session",
             inside.mark
         ));
     }
@@ -160,13 +159,14 @@ pub(crate) fn may_start(home: &Home) -> Result<(), String> {
     let own = rustix::process::geteuid().as_raw();
     match owner {
         Ok(owner) if owner != own => {
-            Err(format!("the home belongs to user {owner}, and this is user {own}"))
+            Err(format!("the home belongs to user {owner}, but this process runs as user {own}"))
         }
         _ => Ok(()),
     }
 }
 
-/// Starts a yard, unless another starter is at it: one at a time. None if the daemon is up meanwhile.
+/// Starts a yard while holding the lock, so that one process at a time does it. None if a daemon
+/// listens by then.
 fn start_yard(home: &Home, deadline: Instant) -> Result<Option<YardStart>, CommandError> {
     let path = home.path(START_LOCK);
     let mut options = OpenOptions::new();
@@ -174,7 +174,7 @@ fn start_yard(home: &Home, deadline: Instant) -> Result<Option<YardStart>, Comma
     let lock = lock
         .with_context(|| format!("can't open {}", path.display()))
         .map_err(CommandError::setup)?;
-    let mut pauses = Backoff::default();
+    let mut backoff = Backoff::default();
     loop {
         match rustix::fs::flock(&lock, FlockOperation::NonBlockingLockExclusive) {
             Ok(()) => break,
@@ -188,42 +188,46 @@ fn start_yard(home: &Home, deadline: Instant) -> Result<Option<YardStart>, Comma
             return Ok(None);
         }
         if Instant::now() >= deadline {
-            let held = format!("somebody has held {} for {} s", path.display(), COME_UP.as_secs());
+            let held = format!(
+                "another process has held {} for {} s",
+                path.display(),
+                START_TIMEOUT.as_secs()
+            );
             return Err(CommandError::because(exit_code::SETUP, held));
         }
-        pauses.next(&[]);
+        backoff.pause(&[]);
     }
-    // The one before us may have done it.
+    // The previous holder of the lock may have started it.
     if is_up(home) || YardStatus::ask(home)?.is_some() {
         return Ok(None);
     }
     if let Err(why) = may_start(home) {
         return Err(CommandError::because(
             exit_code::SETUP,
-            format!("no daemon runs, and none is started: {why}"),
+            format!("no daemon runs, and none can be started: {why}"),
         )
-        .hint("`kennel daemon start` from outside starts one"));
+        .hint("run `kennel daemon start` outside of the session"));
     }
     hand_over_if_possible(home)?;
     let process = spawn_yard(home).context("can't start the yard").map_err(CommandError::setup)?;
     Ok(Some(YardStart { process, _lock: lock }))
 }
 
-/// Leaves what the configuration says for the daemon. A slip in the file, or a full disk, must not keep anybody
-/// from a daemon: those who are to be told of it at any rate ask before.
+/// Hands the configuration over to the daemon. A mistake in the file or a full disk must not
+/// prevent its start. Commands that must fail in that case check before.
 fn hand_over_if_possible(home: &Home) -> Result<(), CommandError> {
     match hand_over(home) {
         Ok(()) => {}
         Err(HandOverError::Config(error)) if home.config.named_by_flag().is_some() => {
             return Err(error.into());
         }
-        Err(HandOverError::Config(error)) => say(&ignored(&error)),
-        Err(error @ HandOverError::Write { .. }) => say(&format!("{:#}", anyhow!(error))),
+        Err(HandOverError::Config(error)) => print_message(&ignored(&error)),
+        Err(error @ HandOverError::Write { .. }) => print_message(&format!("{:#}", anyhow!(error))),
     }
     Ok(())
 }
 
-/// A yard that was started, as long as we watch it come up. Others wait for their turn meanwhile.
+/// A yard that we have started. Other processes wait for the lock until the daemon listens.
 #[derive(Debug)]
 struct YardStart {
     process: OwnedFd,
@@ -231,10 +235,10 @@ struct YardStart {
 }
 
 impl YardStart {
-    /// Without a daemon there is no use for it; it leaves unless it has keepers.
-    fn call_off(self) {
+    /// Ends the yard, which is useless without a daemon; it stays if it has keepers.
+    fn cancel(self) {
         if pidfd::send(&self.process, Signal::TERM).is_ok() {
-            pause(&[self.process.as_fd()], YARD_ANSWER);
+            pause(&[self.process.as_fd()], YARD_TIMEOUT);
         }
     }
 }
@@ -249,80 +253,83 @@ fn await_daemon(
     starter: Option<&YardStart>,
     log: &YardLog,
 ) -> Result<DaemonStartup, CommandError> {
-    let mut pauses = Backoff::default();
+    let mut backoff = Backoff::default();
     let yard = starter.map(|starter| starter.process.as_fd());
-    let mut ask_at = Instant::now() + ASK_AGAIN;
+    let mut ask_at = Instant::now() + ASK_INTERVAL;
     loop {
         if is_up(home) {
-            return Ok(DaemonStartup::Up);
+            return Ok(DaemonStartup::Listening);
         }
         match yard.map(reap::reap) {
-            // It is on its way.
+            // It is still starting.
             Some(Ok(None)) => {}
-            // Another one has the home, or has just had it; or somebody has told ours to leave.
+            // Another yard serves the home or has just served it, or ours was told to exit.
             Some(Ok(Some(WaitStatus::Code(code))))
                 if [i32::from(exit_code::REFUSED), 0].contains(&code) =>
             {
-                return still_nobody(home, deadline, log);
+                return retry_if_time_is_left(home, deadline, log);
             }
-            Some(_) => return Err(log.failure("the yard has ended")),
+            Some(_) => return Err(log.error("the yard has exited")),
             None if Instant::now() < ask_at => {}
-            // Not ours: it may leave. If it stays, it is asked again, for it may have had a daemon then.
-            None if YardStatus::ask(home)?.is_none() => return still_nobody(home, deadline, log),
-            None => ask_at = Instant::now() + ASK_AGAIN,
+            // It is not ours and may exit. If it stays, it is asked again: it may have had a daemon
+            // before.
+            None if YardStatus::ask(home)?.is_none() => {
+                return retry_if_time_is_left(home, deadline, log);
+            }
+            None => ask_at = Instant::now() + ASK_INTERVAL,
         }
         if log.since().contains(roles::CANT_SERVE) {
-            return Err(log.failure("the daemon can't serve this home"));
+            return Err(log.error("the daemon can't serve this home"));
         }
         if Instant::now() >= deadline {
-            let text = format!("the daemon did not come up within {} s", COME_UP.as_secs());
-            return Err(log.failure(&text));
+            let text = format!("the daemon did not start within {} s", START_TIMEOUT.as_secs());
+            return Err(log.error(&text));
         }
-        pauses.next(yard.as_slice());
+        backoff.pause(yard.as_slice());
     }
 }
 
-/// Nobody starts a daemon for us; that is worth another try as long as there is time.
-fn still_nobody(
+/// Tries again until the deadline, because no yard starts a daemon.
+fn retry_if_time_is_left(
     home: &Home,
     deadline: Instant,
     log: &YardLog,
 ) -> Result<DaemonStartup, CommandError> {
     if is_up(home) {
-        return Ok(DaemonStartup::Up);
+        return Ok(DaemonStartup::Listening);
     }
     if Instant::now() >= deadline {
-        return Err(log.failure("no yard stays"));
+        return Err(log.error("every yard exits at once"));
     }
     Ok(DaemonStartup::YardGone)
 }
 
-/// What yard and daemon say from now on.
+/// The messages of yard and daemon from now on.
 struct YardLog {
     path: PathBuf,
     from: u64,
 }
 
 impl YardLog {
-    fn mark(home: &Home) -> Self {
+    fn from_now(home: &Home) -> Self {
         let path = home.path(YARD_LOG);
         let from = fs::metadata(&path).map_or(0, |meta| meta.len());
         Self { path, from }
     }
 
-    fn failure(&self, what: &str) -> CommandError {
+    fn error(&self, what: &str) -> CommandError {
         let lines = self.since();
         let mut said: Vec<_> = lines.lines().collect();
         said.dedup();
         let said = said.iter().map(|line| format!("\n  {line}")).collect::<String>();
         let failure = CommandError::because(exit_code::SETUP, format!("{what}{said}"));
         match self.path.parent() {
-            Some(folder) => failure.hint(format!("more may be in {}", folder.display())),
+            Some(folder) => failure.hint(format!("see the logs in {}", folder.display())),
             None => failure,
         }
     }
 
-    /// The last of what was written.
+    /// Returns the last messages.
     fn since(&self) -> String {
         let read = || -> io::Result<Vec<u8>> {
             let mut file = File::open(&self.path)?;
@@ -333,13 +340,13 @@ impl YardLog {
             file.read_to_end(&mut text)?;
             Ok(text)
         };
-        // Only a help for people; that there is none is told by its absence.
+        // The messages only help the user; an error without them is still useful.
         String::from_utf8_lossy(&read().unwrap_or_default()).trim_end().to_owned()
     }
 }
 
-/// Starts our own program as a yard: a session of its own, no descriptor, folder or variable of ours that
-/// it has no use for.
+/// Starts our own program as a yard, in its own POSIX session and without our folder, descriptors
+/// and variables.
 pub(crate) fn spawn_yard(home: &Home) -> anyhow::Result<OwnedFd> {
     let log = open_log(home)?;
     let null = rustix::fs::open("/dev/null", OFlags::RDWR | OFlags::CLOEXEC, Mode::empty())?;
@@ -355,36 +362,36 @@ pub(crate) fn spawn_yard(home: &Home) -> anyhow::Result<OwnedFd> {
         terminal: false,
         cgroup: None,
     };
-    match clone::start(start)?.open(Instant::now() + COME_UP)? {
+    match clone::start(start)?.open(Instant::now() + START_TIMEOUT)? {
         GateOutcome::Running(process) => Ok(process),
         GateOutcome::Failed(_, error) => Err(error.error.into()),
         GateOutcome::Died(_) => bail!("it was killed"),
         GateOutcome::Pending(opening) => {
             drop(opening.give_up());
-            bail!("it could not be loaded in time")
+            bail!("it did not start in time")
         }
     }
 }
 
-/// The yard's log. One that has grown large is put aside first.
+/// Opens the yard's log. A large one is rotated first.
 fn open_log(home: &Home) -> io::Result<File> {
     DirBuilder::new().recursive(true).mode(0o700).create(home.path("log"))?;
     let path = home.path(YARD_LOG);
-    if fs::metadata(&path).is_ok_and(|meta| meta.len() > LARGEST_LOG) {
+    if fs::metadata(&path).is_ok_and(|meta| meta.len() > MAX_LOG) {
         fs::rename(&path, path.with_extension("log.1"))?;
     }
     OpenOptions::new().append(true).create(true).mode(0o600).open(&path)
 }
 
-/// What of the environment concerns the yard and the daemon: where things are, and nothing secret.
+/// Selects the variables that yard and daemon need: locations, but no secrets.
 pub(crate) fn environment(
     ours: impl Iterator<Item = (OsString, OsString)>,
 ) -> impl Iterator<Item = (OsString, OsString)> {
     const KEPT: [&str; 7] = ["HOME", "PATH", "LANG", "USER", "LOGNAME", "TZ", "TMPDIR"];
-    const BEGINNINGS: [&str; 3] = ["XDG_", "LC_", "KENNEL_"];
-    // A session's own, which a shell that was adopted has too; the last one is for the very process that it was
-    // set for.
-    const LEFT_OUT: [&str; 8] = [
+    const PREFIXES: [&str; 3] = ["XDG_", "LC_", "KENNEL_"];
+    // The variables of a session, which an adopted shell has, too. The last one is only for the
+    // process that it was set for.
+    const EXCLUDED: [&str; 8] = [
         HOME_COOKIE,
         SESSION_COOKIE,
         "KENNEL_SESSION",
@@ -396,12 +403,12 @@ pub(crate) fn environment(
     ];
     ours.filter(|(name, _)| {
         let Some(name) = name.to_str() else { return false };
-        let wanted = KEPT.contains(&name) || BEGINNINGS.iter().any(|part| name.starts_with(part));
-        wanted && !LEFT_OUT.contains(&name)
+        let wanted = KEPT.contains(&name) || PREFIXES.iter().any(|part| name.starts_with(part));
+        wanted && !EXCLUDED.contains(&name)
     })
 }
 
-/// `NAME=value`.
+/// Formats `NAME=value`.
 fn assignment((name, value): (OsString, OsString)) -> Result<CString, NulError> {
     let mut text = name.into_encoded_bytes();
     text.push(b'=');
@@ -409,7 +416,7 @@ fn assignment((name, value): (OsString, OsString)) -> Result<CString, NulError> 
     CString::new(text)
 }
 
-/// Pauses between looks, each longer than the one before.
+/// Pauses between checks, each longer than the one before.
 struct Backoff(Duration);
 
 impl Default for Backoff {
@@ -420,9 +427,9 @@ impl Default for Backoff {
 
 impl Backoff {
     /// Pauses, or until one of these is ready.
-    fn next(&mut self, until: &[rustix::fd::BorrowedFd<'_>]) {
+    fn pause(&mut self, until: &[rustix::fd::BorrowedFd<'_>]) {
         pause(until, self.0);
-        self.0 = (self.0 * 2).min(LONGEST_PAUSE);
+        self.0 = (self.0 * 2).min(MAX_PAUSE);
     }
 }
 
@@ -430,7 +437,7 @@ pub(super) fn pause(until: &[rustix::fd::BorrowedFd<'_>], limit: Duration) {
     let mut fds = until.iter().map(|fd| PollFd::new(fd, PollFlags::IN)).collect::<Vec<_>>();
     let limit =
         Timespec { tv_sec: limit.as_secs().cast_signed(), tv_nsec: limit.subsec_nanos().into() };
-    // Whatever it returns, the caller looks again.
+    // Whatever it returns, the caller checks again.
     rustix::event::poll(&mut fds, Some(&limit)).ok();
 }
 
@@ -439,7 +446,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_yard_gets_what_concerns_it_and_no_secret() {
+    fn the_yard_gets_the_variables_it_needs_and_no_secrets() {
         let ours = [
             ("HOME", "/home/u"),
             ("PATH", "/bin"),
@@ -464,14 +471,14 @@ mod tests {
     }
 
     #[test]
-    fn only_what_is_new_in_a_log_is_shown() {
+    fn shows_only_new_lines_of_the_log() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("log");
         let since = |from| YardLog { path: path.clone(), from }.since();
         assert_eq!(since(0), "");
         fs::write(&path, "old\nnew\nnewer\n").unwrap();
         assert_eq!(since(4), "new\nnewer");
-        assert_eq!(since(400), "", "it was cut meanwhile");
+        assert_eq!(since(400), "", "the log was truncated");
         fs::write(&path, "x".repeat(5000)).unwrap();
         assert_eq!(since(0).len(), SHOWN);
     }

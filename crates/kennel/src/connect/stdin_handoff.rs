@@ -1,7 +1,7 @@
-//! Leaving our standard input with the daemon, for a session that is about to be asked for.
+//! Hands our standard input over to the daemon before a session is requested.
 //!
-//! HTTP carries no descriptors, so it goes ahead over a socket of its own, under a random ticket that the
-//! request then names.
+//! HTTP can't carry descriptors. Therefore it goes ahead over a separate socket, with a random
+//! ticket that the request then names.
 
 use std::io;
 use std::time::Duration;
@@ -15,30 +15,30 @@ use rustix::rand::{GetRandomFlags, getrandom};
 use crate::home::Home;
 
 const SOCKET: &str = "deposit.sock";
-const ANSWER: Duration = Duration::from_secs(10);
-/// The daemon's word that it has it.
+const TIMEOUT: Duration = Duration::from_secs(10);
+/// The daemon's acknowledgement.
 const TAKEN: &[u8] = b"1";
 
-/// Leaves our standard input; gives the ticket.
+/// Hands over our standard input and returns the ticket.
 pub(crate) fn hand_over_stdin(home: &Home) -> anyhow::Result<String> {
     let ticket = ticket()?;
-    let socket =
-        socket::messages(&home.folder, SOCKET).context("can't reach the daemon's deposit")?;
+    let socket = socket::messages(&home.folder, SOCKET)
+        .context("can't reach the daemon's socket for standard input")?;
     let channel = Channel::new(socket, 64);
     match channel.send(ticket.as_bytes(), &[rustix::stdio::stdin()])? {
         Delivery::Sent => {}
-        Delivery::Full | Delivery::Closed => bail!("the daemon does not take our standard input"),
+        Delivery::Full | Delivery::Closed => bail!("the daemon did not accept our standard input"),
     }
-    let limit = Timespec { tv_sec: ANSWER.as_secs().cast_signed(), tv_nsec: 0 };
+    let limit = Timespec { tv_sec: TIMEOUT.as_secs().cast_signed(), tv_nsec: 0 };
     let mut fds = [PollFd::new(&channel, PollFlags::IN)];
     while let Err(rustix::io::Errno::INTR) = rustix::event::poll(&mut fds, Some(&limit)) {}
     match channel.receive()? {
         Received::Message(answer, _) if answer == TAKEN => Ok(ticket),
-        _ => bail!("the daemon did not take our standard input"),
+        _ => bail!("the daemon did not accept our standard input"),
     }
 }
 
-/// 32 random hex digits.
+/// Returns 32 random hex digits.
 fn ticket() -> io::Result<String> {
     let mut bytes = [0; 16];
     let mut filled = 0;

@@ -1,4 +1,4 @@
-//! The API over TCP, if it is wanted.
+//! The check of the API over TCP, if it is enabled.
 
 use kennel_types::api::{ListenState, ListenView};
 
@@ -6,19 +6,19 @@ use super::finding::{Finding, FindingState};
 use crate::connect::{DaemonClient, StartDaemon};
 use crate::home::Home;
 
-/// Nothing if no daemon runs, or nobody wants it.
+/// Returns nothing if no daemon runs or the API is not enabled.
 pub(super) fn finding(home: Option<&Home>) -> Option<Finding> {
     let daemon = DaemonClient::connect(home?, StartDaemon::Never).ok()?;
-    // If it can't be asked, another finding says so.
-    daemon.view().ok()?.listen.map(|listen| told(&listen))
+    // If the daemon doesn't answer, another finding reports it.
+    daemon.view().ok()?.listen.map(|listen| check(&listen))
 }
 
-fn told(listen: &ListenView) -> Finding {
+fn check(listen: &ListenView) -> Finding {
     match listen.state {
         ListenState::Open => Finding::new("api", FindingState::Good, listen.url.clone()),
         ListenState::Failing => {
             let why = listen.why.as_deref().unwrap_or("unknown");
-            Finding::new("api", FindingState::Bad, format!("not over TCP for now: {why}"))
+            Finding::new("api", FindingState::Bad, format!("not listening on TCP: {why}"))
         }
     }
 }

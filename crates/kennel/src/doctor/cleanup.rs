@@ -1,4 +1,4 @@
-//! What sessions have left behind: still to be removed, or kept for a person to decide on.
+//! Checks of failed cleanup and of kept worktrees.
 
 use kennel_types::api::WorktreesView;
 use kennel_types::{Phase, SessionView, WorktreeState};
@@ -8,7 +8,7 @@ use crate::connect::{DaemonClient, StartDaemon};
 use crate::home::Home;
 use crate::plural::counted;
 
-/// Nothing if no daemon runs: the doctor starts none.
+/// Returns nothing if no daemon runs: the doctor starts none.
 pub(super) fn findings(home: Option<&Home>) -> Vec<Finding> {
     let Some(daemon) = home.and_then(|home| DaemonClient::connect(home, StartDaemon::Never).ok())
     else {
@@ -21,13 +21,13 @@ pub(super) fn findings(home: Option<&Home>) -> Vec<Finding> {
             [owed(&sessions), kept(&worktrees)].into_iter().flatten().collect()
         }
         (Err(error), _) | (_, Err(error)) => {
-            let text = format!("the daemon can't be asked what is owed: {error}");
+            let text = format!("can't ask the daemon about pending cleanup: {error}");
             vec![Finding::new("owed", FindingState::Bad, text)]
         }
     }
 }
 
-/// What could not be removed so far.
+/// Reports cleanup that has failed so far.
 fn owed(sessions: &[SessionView]) -> Option<Finding> {
     let ended = sessions.iter().filter(|session| session.phase >= Phase::Reaped);
     let mut stubborn = ended.flat_map(|session| {
@@ -37,8 +37,8 @@ fn owed(sessions: &[SessionView]) -> Option<Finding> {
     let (session, owed) = stubborn.next()?;
     let count = 1 + stubborn.count();
     let text = format!(
-        "{} could not be cleaned up so far, and is tried again; of session {}, {} times: {}",
-        counted(count, "leftover"),
+        "{} will be retried; session {} failed {} times: {}",
+        counted(count, "failed cleanup"),
         session.id,
         owed.failures,
         owed.why.as_deref().unwrap_or("unknown"),
@@ -48,6 +48,6 @@ fn owed(sessions: &[SessionView]) -> Option<Finding> {
 
 fn kept(found: &WorktreesView) -> Option<Finding> {
     let kept = found.worktrees.iter().filter(|tree| tree.state == WorktreeState::Kept).count();
-    let text = format!("{} kept (`kennel worktrees`)", counted(kept, "worktree"));
+    let text = format!("{} kept (see `kennel worktrees`)", counted(kept, "worktree"));
     (kept > 0).then(|| Finding::new("worktrees", FindingState::Good, text))
 }

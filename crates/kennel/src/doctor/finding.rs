@@ -1,27 +1,25 @@
-//! One thing that was looked at.
+//! The result of one check.
 
 use serde::Serialize;
 
-/// How good it is.
+/// The severity of a finding.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum FindingState {
-    /// As it should be.
     Good,
-    /// Something is missing that Kennel can do without.
+    /// Something optional is missing.
     Fair,
     /// Something will fail.
     Bad,
 }
 
-/// One thing that was looked at, and what was seen.
+/// The result of one check.
 #[derive(Debug, Clone, Serialize)]
 pub(crate) struct Finding {
-    /// What was looked at; stable, for programs.
+    /// The name of the check, which is stable.
     pub(crate) id: &'static str,
-    /// How good it is.
     pub(crate) state: FindingState,
-    /// What was seen, for people.
+    /// The result as text.
     pub(crate) found: String,
 }
 

@@ -1,4 +1,4 @@
-//! The machine: kernel, cgroups, limits, terminals.
+//! Checks of the machine: kernel, cgroups, limits, terminals.
 
 use std::fs;
 
@@ -9,15 +9,15 @@ use rustix::process::{Resource, Rlimit, getrlimit};
 use super::finding::{Finding, FindingState};
 use crate::home::Home;
 
-/// `cgroup.kill` came with this one; all else that is needed is older.
+/// The first kernel with `cgroup.kill`; everything else that Kennel needs is older.
 const OLDEST_KERNEL: (u32, u32) = (5, 14);
-/// A session takes about this many descriptors of its holder; a small limit is a sign of trouble.
-const FEW_DESCRIPTORS: u64 = 256;
-/// An agent's tree has some dozens of processes.
-const FEW_PROCESSES: u64 = 512;
+/// A lower limit on descriptors causes failures.
+const MIN_DESCRIPTORS: u64 = 256;
+/// An agent's tree has dozens of processes.
+const MIN_PROCESSES: u64 = 512;
 
 pub(crate) fn findings(home: Option<&Home>) -> Vec<Finding> {
-    // What is left of the survey if we are killed over it is found by the daemon of this home.
+    // With the home's id, its daemon can clean up after a check that was killed.
     let home = home.map_or_else(HomeId::random, |home| Ok(home.id.clone()));
     let ground = home.map(|home| HostSupport::survey(&home));
     vec![
@@ -44,19 +44,23 @@ fn kernel() -> Finding {
         Finding::new(
             "kernel",
             FindingState::Bad,
-            format!("Linux {release}; {major}.{minor} or newer is needed"),
+            format!("Linux {release}; Kennel needs {major}.{minor} or newer"),
         )
     }
 }
 
 fn status_for_others() -> Finding {
     if pidfd::tells_more() {
-        Finding::new("pidfd", FindingState::Good, "handles tell a process's parent and exit status")
+        Finding::new(
+            "pidfd",
+            FindingState::Good,
+            "pidfds report a process's parent and exit status",
+        )
     } else {
         Finding::new(
             "pidfd",
             FindingState::Fair,
-            "handles don't tell an exit status to others (Linux 6.15 does)",
+            "pidfds don't report exit statuses to other processes (needs Linux 6.15)",
         )
     }
 }
@@ -64,15 +68,15 @@ fn status_for_others() -> Finding {
 fn child_lists() -> Finding {
     let thread = rustix::thread::gettid().as_raw_pid();
     if fs::metadata(format!("/proc/self/task/{thread}/children")).is_ok() {
-        Finding::new("children", FindingState::Good, "the kernel lists a process's children")
+        Finding::new("children", FindingState::Good, "the kernel lists the children of a process")
     } else {
-        let text = "the kernel lists no children (CONFIG_PROC_CHILDREN): all processes are scanned instead";
+        let text = "the kernel can't list children (CONFIG_PROC_CHILDREN): Kennel scans all processes instead";
         Finding::new("children", FindingState::Fair, text)
     }
 }
 
 fn no_random(name: &'static str) -> Finding {
-    Finding::new(name, FindingState::Bad, "the kernel has no random bytes to give")
+    Finding::new(name, FindingState::Bad, "can't get random bytes from the kernel")
 }
 
 fn cgroup(ground: &HostSupport) -> Finding {
@@ -81,8 +85,11 @@ fn cgroup(ground: &HostSupport) -> Finding {
             Finding::new("cgroup", FindingState::Fair, "no cgroup v2 file system is mounted")
         }
         (Some(mount), Ok(base)) => {
-            let text =
-                format!("v2 at {}; pens can be made in {}", mount.display(), base.path().display());
+            let text = format!(
+                "v2 at {}; pens can be created in {}",
+                mount.display(),
+                base.path().display()
+            );
             Finding::new("cgroup", FindingState::Good, text)
         }
         (Some(mount), Err(why)) => Finding::new(
@@ -94,7 +101,7 @@ fn cgroup(ground: &HostSupport) -> Finding {
 }
 
 fn limits(ground: &HostSupport) -> Finding {
-    // Those that can't be had for the same reason share a line.
+    // Controllers that are unavailable for the same reason share a line.
     let mut missing: Vec<(Vec<&str>, String)> = Vec::new();
     for offer in ground.limits() {
         let name = offer.controller.name();
@@ -105,19 +112,19 @@ fn limits(ground: &HostSupport) -> Finding {
         }
     }
     if missing.is_empty() {
-        let text = "a pen's memory, processes and cpu can be limited (--memory, --pids, --cpu)";
+        let text = "memory, processes and CPU can be limited (--memory, --pids, --cpu)";
         return Finding::new("limits", FindingState::Good, text);
     }
     let text =
-        missing.iter().map(|(names, why)| format!("no limit on {}: {why}", names.join(", ")));
+        missing.iter().map(|(names, why)| format!("can't limit {}: {why}", names.join(", ")));
     Finding::new("limits", FindingState::Fair, text.collect::<Vec<_>>().join("; "))
 }
 
-/// Without saying again what can't be limited.
+/// Formats the reason without the name of the controller.
 fn short(error: PenLimitError) -> String {
     match error {
         PenLimitError::NoController { why, .. } => why.to_string(),
-        PenLimitError::NoCgroup { .. } => "that needs a cgroup pen".into(),
+        PenLimitError::NoCgroup { .. } => "needs a cgroup pen".into(),
         other => other.to_string(),
     }
 }
@@ -128,12 +135,12 @@ fn limit(limit: Option<u64>) -> String {
 
 fn descriptors() -> Finding {
     let Rlimit { current, maximum } = getrlimit(Resource::Nofile);
-    let state = if maximum.is_none_or(|max| max >= FEW_DESCRIPTORS) {
+    let state = if maximum.is_none_or(|max| max >= MIN_DESCRIPTORS) {
         FindingState::Good
     } else {
         FindingState::Bad
     };
-    let text = format!("{} open files a process, at most {}", limit(current), limit(maximum));
+    let text = format!("{} open files per process, hard limit {}", limit(current), limit(maximum));
     Finding::new("descriptors", state, text)
 }
 
@@ -142,7 +149,7 @@ fn processes() -> Finding {
         fs::read_to_string("/proc/sys/kernel/pid_max").ok().and_then(|n| n.trim().parse().ok());
     let user = getrlimit(Resource::Nproc).current;
     let lowest = [most, user].into_iter().flatten().min();
-    let state = if lowest.is_none_or(|lowest: u64| lowest >= FEW_PROCESSES) {
+    let state = if lowest.is_none_or(|lowest: u64| lowest >= MIN_PROCESSES) {
         FindingState::Good
     } else {
         FindingState::Fair
@@ -150,7 +157,7 @@ fn processes() -> Finding {
     Finding::new(
         "processes",
         state,
-        format!("{} a user, {} on the machine", limit(user), limit(most)),
+        format!("{} per user, {} on this machine", limit(user), limit(most)),
     )
 }
 
@@ -168,7 +175,7 @@ fn terminals() -> Finding {
         Err(error) => Finding::new(
             "terminals",
             FindingState::Bad,
-            format!("no pseudo-terminal can be opened: {error}"),
+            format!("can't open a pseudo-terminal: {error}"),
         ),
     }
 }

@@ -1,4 +1,4 @@
-//! `kennel doctor`: what this machine offers, found out by trying.
+//! `kennel doctor`: checks what this machine supports.
 
 mod advice;
 mod api;
@@ -16,51 +16,51 @@ use crate::command_error::CommandError;
 use crate::config::{Config, ProfileChoice};
 use crate::exit_code;
 use crate::home::Home;
-use crate::print as paper;
+use crate::print as output;
 use finding::{Finding, FindingState};
 use trial::Trial;
 pub(crate) use trial::take_trial_role;
 
-/// The flags of `kennel doctor`.
+/// The arguments of `kennel doctor`.
 #[derive(Debug, Args)]
 pub(crate) struct DoctorArgs {
-    /// Print JSON, for programs
+    /// Print JSON
     #[arg(long)]
     json: bool,
 }
 
-/// Everything that the doctor found. The names of the fields are stable.
+/// The result of all checks. The names of the fields are stable.
 #[derive(Debug, Serialize)]
 struct DoctorReport {
     /// Kennel's version.
     version: &'static str,
-    /// Whether any sound pen is possible.
+    /// Whether any pen works reliably.
     sound: bool,
-    /// The pen that a session gets by itself: `cgroup`, `subtree`, or nothing.
+    /// The default pen: `cgroup`, `subtree`, or nothing.
     pen: Option<&'static str>,
-    /// The trial of each kind of pen.
+    /// The test of each kind of pen.
     pens: Vec<Trial>,
-    /// What else was found.
+    /// The other checks.
     findings: Vec<Finding>,
-    /// What that pen can't promise here.
+    /// What the default pen can't guarantee on this machine.
     cannot_promise: Vec<String>,
-    /// How to get better.
+    /// How to improve that.
     advice: Vec<String>,
 }
 
-/// Examines the machine and prints what was found.
+/// Checks the machine and prints the result.
 pub(crate) fn doctor(
     config: &Config,
     home: Option<&Home>,
     args: &DoctorArgs,
 ) -> Result<u8, CommandError> {
-    let diagnosis = examine(config, home);
+    let report = examine(config, home);
     if args.json {
-        paper::json(&diagnosis)?;
+        output::json(&report)?;
     } else {
-        paper::print(&print::text(&diagnosis))?;
+        output::print(&print::text(&report))?;
     }
-    Ok(if diagnosis.sound { 0 } else { 1 })
+    Ok(if report.sound { 0 } else { 1 })
 }
 
 fn examine(config: &Config, home: Option<&Home>) -> DoctorReport {
@@ -69,9 +69,10 @@ fn examine(config: &Config, home: Option<&Home>) -> DoctorReport {
         ("subtree", HeldKind::Subtree),
         ("pidns", HeldKind::Namespace),
     ]
-    .map(|(name, kind)| Trial::hold(name, kind, home.map(|home| &home.id)));
+    .map(|(name, kind)| Trial::run(name, kind, home.map(|home| &home.id)));
     let works = |wanted: &str| pens.iter().any(|trial| trial.kind == wanted && trial.works);
-    // What `--pen auto` takes; a namespace changes what a program sees, so it must be asked for.
+    // The choice of `--pen auto`. A namespace changes what a program sees, so it is never the
+    // default.
     let pen = ["cgroup", "subtree"].into_iter().find(|kind| works(kind));
     DoctorReport {
         version: env!("CARGO_PKG_VERSION"),
@@ -89,15 +90,15 @@ fn examine(config: &Config, home: Option<&Home>) -> DoctorReport {
     }
 }
 
-/// The configuration, if there is any or it is wrong.
+/// Checks the configuration, if there is one.
 fn configuration(config: &Config) -> Option<Finding> {
-    match config.settings(ProfileChoice::Chosen(None)) {
+    match config.settings(ProfileChoice::Selected(None)) {
         Ok(settings) => {
-            let path = settings.location.filter(|_| settings.found)?.path;
+            let path = settings.location.filter(|_| settings.exists)?.path;
             Some(Finding::new("config", FindingState::Good, path.display().to_string()))
         }
         Err(error) => Some(Finding::new("config", FindingState::Bad, error.to_string())),
     }
 }
 
-const _: () = assert!(exit_code::USAGE > 200, "1 is the doctor's own word");
+const _: () = assert!(exit_code::USAGE > 200, "1 is the doctor's own code");

@@ -1,16 +1,15 @@
-//! The diagnosis, for people.
+//! Formats the doctor's report.
 
 use std::fmt::Write as _;
 
 use super::DoctorReport;
 use super::finding::FindingState;
 
-/// Columns of a terminal as old as the format.
 const WIDTH: usize = 80;
 
-pub(crate) fn text(diagnosis: &DoctorReport) -> String {
+pub(crate) fn text(report: &DoctorReport) -> String {
     let mut out = String::new();
-    for finding in &diagnosis.findings {
+    for finding in &report.findings {
         let mark = match finding.state {
             FindingState::Good => "ok",
             FindingState::Fair => "--",
@@ -18,26 +17,29 @@ pub(crate) fn text(diagnosis: &DoctorReport) -> String {
         };
         entry(&mut out, mark, finding.id, &finding.found);
     }
-    out.push_str("\nPens, each tried with an agent that leaves a daemon behind:\n");
-    for trial in &diagnosis.pens {
+    out.push_str("\nPens, each tested with a command that leaves a daemon behind:\n");
+    for trial in &report.pens {
         match (&trial.why, trial.ended_in_ms) {
-            (None, Some(took)) => {
-                entry(&mut out, "ok", trial.kind, &format!("held and ended in {took} ms"))
-            }
+            (None, Some(took)) => entry(
+                &mut out,
+                "ok",
+                trial.kind,
+                &format!("contained the daemon and ended it in {took} ms"),
+            ),
             (why, _) => entry(&mut out, "--", trial.kind, why.as_deref().unwrap_or("not tried")),
         }
     }
-    let verdict = match diagnosis.pen {
-        Some(pen) => format!("\nA session gets a {pen} pen. It can't promise this:\n"),
-        None => "\nNo sound pen is possible here.\n".to_owned(),
+    let summary = match report.pen {
+        Some(pen) => format!("\nThe default pen is {pen}. Its limitations on this machine:\n"),
+        None => "\nNo pen works reliably on this machine.\n".to_owned(),
     };
-    out.push_str(&verdict);
-    for line in &diagnosis.cannot_promise {
+    out.push_str(&summary);
+    for line in &report.cannot_promise {
         item(&mut out, line);
     }
-    if !diagnosis.advice.is_empty() {
-        out.push_str("\nTo get better:\n");
-        for line in &diagnosis.advice {
+    if !report.advice.is_empty() {
+        out.push_str("\nSuggestions:\n");
+        for line in &report.advice {
             item(&mut out, line);
         }
     }
@@ -77,9 +79,53 @@ fn wrap(text: &str, width: usize) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::doctor::advice;
+    use crate::doctor::finding::Finding;
+    use crate::doctor::trial::Trial;
 
     #[test]
-    fn lines_are_broken_between_words() {
+    fn formats_a_report() {
+        let trial = |kind, why: Option<&str>| Trial {
+            kind,
+            works: why.is_none(),
+            why: why.map(Into::into),
+            ended_in_ms: why.is_none().then_some(3.2),
+        };
+        let pens = vec![
+            trial("cgroup", Some("no cgroup v2 file system is mounted")),
+            trial("subtree", None),
+            trial("pidns", None),
+        ];
+        let report = DoctorReport {
+            version: "0.0.0",
+            sound: true,
+            pen: Some("subtree"),
+            findings: vec![
+                Finding::new("kernel", FindingState::Good, "Linux 6.1.0"),
+                Finding::new(
+                    "limits",
+                    FindingState::Fair,
+                    "can't limit memory, pids, cpu: needs a cgroup pen",
+                ),
+                Finding::new(
+                    "config",
+                    FindingState::Bad,
+                    "kennel.toml:3:1: unknown key `grcae` in [run]; did you mean `grace`?",
+                ),
+            ],
+            cannot_promise: advice::cannot(Some("subtree"), true),
+            advice: advice::advice(&pens),
+            pens,
+        };
+        // The advice depends on systemd, one limitation on the user.
+        let mut settings = insta::Settings::clone_current();
+        settings.add_filter(r"(?s)Suggestions:.*", "Suggestions: …");
+        settings.add_filter(r"(?m)  - A set-uid program[^-]*", "");
+        settings.bind(|| insta::assert_snapshot!(text(&report)));
+    }
+
+    #[test]
+    fn wraps_lines_between_words() {
         assert_eq!(wrap("one two three", 7), ["one two", "three"]);
         assert_eq!(wrap("", 7), [""]);
         assert_eq!(wrap("averylongword x", 4), ["averylongword", "x"]);

@@ -1,4 +1,5 @@
-//! A trial of a pen: a real session whose agent leaves a daemon behind, held and ended.
+//! The test of a pen: a real command in a pen leaves a daemon behind, which the pen must contain
+//! and end.
 
 use std::thread;
 use std::time::{Duration, Instant};
@@ -8,31 +9,33 @@ use kennel_pen::{Command, HomeId, PenName, Status};
 use kennel_sys::fork::{Forked, fork_alone};
 use serde::Serialize;
 
-/// The argument by which the agent of a trial is known.
+/// The argument that identifies the command of a test.
 const TRIAL: &str = "trial-agent-of-kennel-doctor";
 /// How long each step may take.
 const STEP: Duration = Duration::from_secs(10);
-/// How long the daemon would live if nobody ended it.
+/// How long the daemon lives if it is not ended.
 const DAEMON: Duration = Duration::from_secs(60);
 
-/// What came of the trial of one kind of pen.
+/// The result of the test of one kind of pen.
 #[derive(Debug, Clone, Serialize)]
 pub(crate) struct Trial {
     /// `cgroup`, `subtree` or `pidns`.
     pub(crate) kind: &'static str,
-    /// Whether the daemon was held, ended, and seen to be gone.
+    /// Whether the daemon was contained, ended, and seen to be gone.
     pub(crate) works: bool,
-    /// Why not, if not.
+    /// The reason if it doesn't work.
     pub(crate) why: Option<String>,
-    /// How long it took to end, in milliseconds.
+    /// How long the end took, in milliseconds.
     pub(crate) ended_in_ms: Option<f64>,
 }
 
 impl Trial {
-    /// Only the folder of a cgroup outlives everybody who was in the pen, and its owner: it bears the id of this
-    /// home, if there is one, so that a daemon finds it. The others bear one that nobody has, and so are no strays of
-    /// anybody while they are on trial.
-    pub(crate) fn hold(kind: &'static str, held: HeldKind, home: Option<&HomeId>) -> Self {
+    /// Tests one kind of pen.
+    ///
+    /// Only a cgroup's folder can outlive the test. It gets the id of this home, so that a daemon
+    /// can remove it. The other pens get a random id, so that no home reports their processes as
+    /// strays.
+    pub(crate) fn run(kind: &'static str, held: HeldKind, home: Option<&HomeId>) -> Self {
         match try_pen(held, home.filter(|_| held == HeldKind::Cgroup)) {
             Ok(took) => {
                 let milliseconds = (took.as_secs_f64() * 10_000.0).round() / 10.0;
@@ -54,21 +57,21 @@ fn try_pen(kind: HeldKind, home: Option<&HomeId>) -> anyhow::Result<Duration> {
     let mut held = HolderProgram::this_one().launch(order, soon())?.open(soon())?;
     match wait_exit(&mut held)? {
         Some(Status::Code(0)) => {}
-        Some(status) => anyhow::bail!("the agent of the trial {status}"),
-        None => anyhow::bail!("the agent of the trial did not exit"),
+        Some(status) => anyhow::bail!("the test command {status}"),
+        None => anyhow::bail!("the test command did not exit"),
     }
-    wait_for_the_daemon(&mut held)?;
+    wait_for_daemon(&mut held)?;
     let start = Instant::now();
     held.kill()?;
     match held.wait_gone(soon())? {
         Some(_) => Ok(start.elapsed()),
-        None => anyhow::bail!("the daemon of the trial could not be ended"),
+        None => anyhow::bail!("the test's daemon could not be ended"),
     }
 }
 
-/// The one in the middle may take a moment longer than the agent; and a look that falls into the moment
-/// in which the daemon gets its new parent does not see it.
-fn wait_for_the_daemon(held: &mut Held) -> anyhow::Result<()> {
+/// Waits until the pen sees exactly the daemon. The intermediate process may exit after the
+/// command, and a process that is just being re-parented may be missing from a list.
+fn wait_for_daemon(held: &mut Held) -> anyhow::Result<()> {
     let deadline = Instant::now() + STEP;
     loop {
         let left = held.members(deadline)?.into_iter().filter(|member| !member.dead).count();
@@ -76,7 +79,7 @@ fn wait_for_the_daemon(held: &mut Held) -> anyhow::Result<()> {
             return Ok(());
         }
         if Instant::now() >= deadline {
-            anyhow::bail!("the trial left one daemon, but the pen sees {left}");
+            anyhow::bail!("the test left one daemon, but the pen sees {left} processes");
         }
     }
 }
@@ -92,7 +95,8 @@ fn wait_exit(held: &mut Held) -> Result<Option<Status>, HeldError> {
     }
 }
 
-/// Plays the agent of a trial and exits, if this process was started as one; else returns at once.
+/// Runs the command of a test and exits, if this process was started for it; otherwise returns at
+/// once.
 pub(crate) fn take_trial_role() {
     let mut args = std::env::args_os().skip(1);
     if args.next().is_none_or(|arg| arg != TRIAL) || args.next().is_some() {
@@ -104,7 +108,8 @@ pub(crate) fn take_trial_role() {
     });
 }
 
-/// The classic way to get away: fork, new session, fork again, and the one in the middle exits.
+/// Creates a daemon the classic way: fork, new POSIX session, fork again; the intermediate process
+/// exits.
 fn leave_a_daemon() -> std::io::Result<()> {
     if let Forked::Parent(_) = fork_alone()? {
         return Ok(());

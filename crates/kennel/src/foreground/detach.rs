@@ -1,9 +1,9 @@
-//! The keys by which a person leaves a session without ending it.
+//! The keys that detach from a session.
 
 use std::collections::VecDeque;
 use std::fmt;
 
-/// What `--detach-keys` takes by itself: as docker has it.
+/// The default of `--detach-keys`, which is Docker's.
 pub(crate) const DEFAULT: &str = "ctrl-p,ctrl-q";
 
 /// A sequence of keys.
@@ -13,11 +13,11 @@ pub(crate) struct DetachKeys {
     text: String,
 }
 
-/// A key, as the ways in which terminals send it.
+/// The byte sequences that terminals send for a key.
 type KeyEncodings = Vec<Vec<u8>>;
 
 impl DetachKeys {
-    /// `ctrl-a`, `a`, `ctrl-p,ctrl-q`; `none` for no such keys.
+    /// Parses `ctrl-a`, `a`, `ctrl-p,ctrl-q`, or `none`.
     pub(crate) fn parse(text: &str) -> Result<Self, String> {
         if text == "none" || text.is_empty() {
             return Ok(Self { keys: Vec::new(), text: "none".to_owned() });
@@ -25,7 +25,7 @@ impl DetachKeys {
         let keys = text.split(',').map(|word| {
             key(word).ok_or_else(|| {
                 format!(
-                    "{word:?} is no key; write keys like ctrl-p, ctrl-] or x, with commas between them, or none"
+                    "invalid key {word:?}: expected keys like ctrl-p, ctrl-] or x, separated by commas, or none"
                 )
             })
         });
@@ -53,26 +53,27 @@ fn key(word: &str) -> Option<KeyEncodings> {
         'a'..='z' | '@' | '[' | '\\' | ']' | '^' | '_' => c.to_ascii_uppercase() as u8 & 0x1f,
         _ => return None,
     };
-    // As the kitty keyboard protocol has it.
+    // The encoding of the kitty keyboard protocol.
     let kitty = format!("\x1b[{};5u", u32::from(c)).into_bytes();
     Some(vec![vec![plain], kitty])
 }
 
-/// Watches what is typed for the keys.
+/// Finds the detach keys in the input.
 #[derive(Debug)]
 pub(crate) struct DetachKeyMatcher {
     keys: Vec<KeyEncodings>,
-    /// Those of them that were typed last. They go on to the agent if the others don't follow.
+    /// The keys of the sequence that were typed last. They go to the agent if the others don't
+    /// follow.
     held: VecDeque<Vec<u8>>,
 }
 
-/// What came of some typing.
+/// The result of a match.
 #[derive(Debug, PartialEq, Eq)]
 #[must_use]
 pub(crate) enum DetachMatch {
-    /// This goes to the agent.
+    /// This input goes to the agent.
     Pass(Vec<u8>),
-    /// The keys were typed; this came before them.
+    /// The keys were typed after this input.
     Detach(Vec<u8>),
 }
 
@@ -81,7 +82,7 @@ impl DetachKeyMatcher {
         Self { keys: keys.keys.clone(), held: VecDeque::new() }
     }
 
-    /// Looks at what was typed at once. A key is never cut in two: terminals send it in one piece.
+    /// Processes one read of input. Terminals send a key in one piece, so it is never split.
     pub(crate) fn feed(&mut self, mut typed: &[u8]) -> DetachMatch {
         let mut pass = Vec::new();
         if self.keys.is_empty() {
@@ -106,7 +107,7 @@ impl DetachKeyMatcher {
         DetachMatch::Pass(pass)
     }
 
-    /// The first that is held was no beginning; the others may be one.
+    /// Passes on the first held key: the sequence doesn't start there, but may start later.
     fn release_first(&mut self, pass: &mut Vec<u8>) {
         let mut held = std::mem::take(&mut self.held);
         while !held.is_empty() {
@@ -132,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn keys_are_read_as_docker_writes_them() {
+    fn parses_keys_in_dockers_format() {
         let parsed = |text| DetachKeys::parse(text).map(|keys| keys.keys);
         assert_eq!(parsed("ctrl-p,ctrl-q").unwrap()[0][0], [0x10]);
         assert_eq!(parsed("ctrl-p,ctrl-q").unwrap()[1][0], [0x11]);
@@ -141,12 +142,12 @@ mod tests {
         assert_eq!(parsed("x,Y").unwrap(), [[b"x".to_vec()], [b"Y".to_vec()]]);
         assert_eq!(parsed("none").unwrap(), Vec::<KeyEncodings>::new());
         for text in ["ctrl-", "ctrl-1", "ab", "ctrl-p,,ctrl-q", "ü", " "] {
-            assert!(parsed(text).unwrap_err().contains("is no key"), "{text}");
+            assert!(parsed(text).unwrap_err().contains("invalid key"), "{text}");
         }
     }
 
     #[test]
-    fn the_keys_detach_in_one_piece_or_several() {
+    fn detaches_on_keys_in_one_read_or_several() {
         assert_eq!(watch(DEFAULT).feed(b"ls\r\x10\x11rest"), DetachMatch::Detach(b"ls\r".to_vec()));
         let mut watch = watch(DEFAULT);
         assert_eq!(watch.feed(b"\x10"), pass(b""));
@@ -154,12 +155,12 @@ mod tests {
     }
 
     #[test]
-    fn a_beginning_that_leads_nowhere_goes_on_to_the_agent() {
+    fn passes_on_an_incomplete_sequence() {
         let mut first = watch(DEFAULT);
         assert_eq!(first.feed(b"\x10"), pass(b""));
         assert_eq!(first.feed(b"a"), pass(b"\x10a"));
         let mut second = watch(DEFAULT);
-        assert_eq!(second.feed(b"\x10\x10"), pass(b"\x10"), "the second may be the beginning");
+        assert_eq!(second.feed(b"\x10\x10"), pass(b"\x10"), "the second may start the sequence");
         assert_eq!(second.feed(b"\x11"), DetachMatch::Detach(Vec::new()));
         let mut third = watch("a,a,b");
         assert_eq!(third.feed(b"aaab"), DetachMatch::Detach(b"a".to_vec()));
@@ -167,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn a_terminal_with_the_kitty_protocol_detaches_too_and_escape_is_not_held() {
+    fn detaches_with_the_kitty_protocol_and_never_holds_escape() {
         assert_eq!(watch(DEFAULT).feed(b"\x1b[112;5u\x1b[113;5u"), DetachMatch::Detach(Vec::new()));
         let mut watch = watch(DEFAULT);
         assert_eq!(watch.feed(b"\x1b"), pass(b"\x1b"));
@@ -176,7 +177,7 @@ mod tests {
     }
 
     #[test]
-    fn without_keys_everything_goes_on() {
+    fn passes_everything_without_detach_keys() {
         assert_eq!(watch("none").feed(b"\x10\x11"), pass(b"\x10\x11"));
     }
 }

@@ -1,10 +1,10 @@
-//! A tiny process that puts our terminal back if we are killed.
+//! A tiny process that restores our terminal if we are killed.
 //!
-//! While an agent has a terminal of its own, ours is raw: a shell in it would be hard to use. We put it
-//! back ourselves when we go; if we are killed there is nobody to do it. So this program, in a role of its
-//! own, holds the terminal and one end of a socket, reads the settings, and waits. A byte means that all is
-//! well; the end of the socket means that we are gone. It is in a session of its own, so that no signal of
-//! the terminal reaches it, and has nothing to do with the agent's session.
+//! While an agent has a terminal of its own, ours is in raw mode, which a shell can't use. We
+//! restore it on exit, but not if we are killed. Therefore this program, in a role of its own,
+//! holds the terminal and one end of a socket, reads the settings, and waits. A byte on the socket
+//! means that all is well; its end means that we were killed. The process has its own POSIX
+//! session, so that no signal of the terminal reaches it. It is not part of the agent's session.
 
 use std::ffi::CString;
 use std::io;
@@ -22,14 +22,14 @@ use rustix::termios::{OptionalActions, tcgetattr, tcsetattr};
 use super::poll::poll;
 use crate::roles;
 
-/// How long it may take to start, or to leave.
-const PATIENCE: Duration = Duration::from_secs(5);
-/// It has read the settings.
+/// How long it may take to start or to exit.
+const TIMEOUT: Duration = Duration::from_secs(5);
+/// The guard has read the settings.
 const READY: u8 = b'r';
-/// It may go.
+/// The guard may exit.
 const DONE: u8 = b'd';
 
-/// The process. Let it go by [`Guard::dismiss`]; a guard that is dropped puts the terminal back.
+/// The guard process. [`Guard::dismiss`] ends it; dropping it makes it restore the terminal.
 #[derive(Debug)]
 pub(super) struct Guard {
     socket: OwnedFd,
@@ -37,7 +37,7 @@ pub(super) struct Guard {
 }
 
 impl Guard {
-    /// Starts it; it knows the settings of our terminal when this returns.
+    /// Starts the guard, and waits until it knows the settings of our terminal.
     pub(super) fn start() -> io::Result<Self> {
         let flags = SocketFlags::CLOEXEC;
         let (socket, theirs) =
@@ -54,7 +54,7 @@ impl Guard {
             terminal: false,
             cgroup: None,
         };
-        let deadline = Instant::now() + PATIENCE;
+        let deadline = Instant::now() + TIMEOUT;
         let gated = clone::start(start).map_err(io::Error::other)?;
         let process = match gated.open(deadline).map_err(io::Error::other)? {
             GateOutcome::Running(process) => process,
@@ -81,23 +81,23 @@ impl Guard {
         }
     }
 
-    /// All is well: it goes, and this sees it go.
+    /// Ends the guard and waits for its exit.
     pub(super) fn dismiss(self) {
         let flags = rustix::net::SendFlags::NOSIGNAL | rustix::net::SendFlags::DONTWAIT;
-        // If it was killed there is nothing to dismiss.
+        // A guard that was killed needs no message.
         rustix::net::send(&self.socket, &[DONE], flags).ok();
-        let deadline = Instant::now() + PATIENCE;
+        let deadline = Instant::now() + TIMEOUT;
         while matches!(reap::reap(self.process.as_fd()), Ok(None)) && Instant::now() < deadline {
             poll(&mut [PollFd::new(&self.process, PollFlags::IN)], Some(deadline)).ok();
         }
     }
 }
 
-/// The role itself: standard input is the terminal, standard output the socket.
+/// The guard's main function: standard input is the terminal, standard output the socket.
 pub(crate) fn serve() -> io::Result<()> {
     let (terminal, socket) = (rustix::stdio::stdin(), rustix::stdio::stdout());
     rustix::thread::set_name(c"kennel-tty")?;
-    // Whoever ends a whole tree politely does not mean us: we go with our caller.
+    // A polite signal to a whole tree is not meant for the guard, which exits with its client.
     let polite = [Signal::TERM, Signal::INT, Signal::HUP, Signal::QUIT, Signal::PIPE];
     kennel_sys::signals::ignore(&polite.map(Signal::as_raw))?;
     let settings = tcgetattr(terminal)?;

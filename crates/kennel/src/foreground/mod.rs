@@ -1,12 +1,13 @@
-//! A session in the foreground: our streams and our terminal on one side, its keeper and its journal on the
-//! other.
+//! A session in the foreground: connects our streams and our terminal with its keeper and its
+//! journal.
 //!
 //! ```text
-//! our stdin ──► Live ──► keeper ──► agent
-//!                 ▲         │         │
-//!      signals ───┘         └─ journal on disk ──► output thread ──► our stdout, stderr
+//! our stdin ──► ForegroundSession ──► keeper ──► agent
+//!                 ▲                      │         │
+//!      signals ───┘                      └─ journal on disk ──► output thread ──► our stdout, stderr
 //! ```
-//! This thread waits for signals, keys and reports, and never for our own output, which may be stuck.
+//! This thread waits for signals, keys and reports. It never waits for our own output, which may
+//! block.
 
 mod detach;
 mod guard;
@@ -32,7 +33,7 @@ use rustix::io::Errno;
 use rustix::process::Signal;
 use rustix::termios::isatty;
 
-use crate::command_error::{say, start_line};
+use crate::command_error::{print_message, start_line};
 use crate::quantity::span;
 use crate::stopper::Stopper;
 pub(crate) use detach::{DEFAULT as DEFAULT_DETACH_KEYS, DetachKeys};
@@ -44,84 +45,84 @@ use repeated_interrupt::RepeatedInterrupt;
 pub(crate) use signals::{SignalEvent, Signals};
 pub(crate) use terminal::{OwnTerminal, RawTerminal, like_ours, settings, size};
 
-/// How long the daemon may take to pass a stop on, before the keeper is told directly.
-const PASS_ON: Duration = Duration::from_millis(250);
-/// How long the agent's terminal has another size, so that a program on it draws everything anew.
-const JIGGLE: Duration = Duration::from_millis(80);
+/// How long the daemon may take to forward a stop before the keeper is asked directly.
+const FORWARD_TIMEOUT: Duration = Duration::from_millis(250);
+/// How long the agent's terminal has another size, which makes its program redraw the screen.
+const REDRAW_DELAY: Duration = Duration::from_millis(80);
 
-/// How long a stop may take before people are told that it is under way.
+/// How long a stop may take before the user is informed.
 pub(crate) const NOTICE: Duration = Duration::from_secs(1);
-/// How long a keeper may take to hear that we leave.
-const LAST_WORD: Duration = Duration::from_secs(2);
+/// How long a keeper may take to read that we detach.
+const DETACH_TIMEOUT: Duration = Duration::from_secs(2);
 
 const CONTROL_C: u8 = 3;
 
-/// As what we are here.
+/// Our relation to the session.
 pub(crate) enum ForegroundRole {
-    /// The session is ours: who ends us ends it.
+    /// The session is ours: a signal to us stops it.
     Owner(Stopper),
-    /// We look on, and maybe type.
+    /// We are attached to a session that goes on without us.
     Viewer,
 }
 
-/// How it ended, for us.
+/// Why the foreground session ended.
 #[derive(Debug)]
 pub(crate) enum ForegroundEnd {
-    /// Nobody is left.
+    /// All processes are gone.
     Gone(Box<Outcome>),
-    /// These could not be ended so far; the keeper goes on.
+    /// These processes could not be ended; the keeper keeps trying.
     StillAlive(Vec<Survivor>),
-    /// The keeper has gone without a word.
+    /// The keeper has disconnected without an outcome.
     KeeperLost,
-    /// The keys were typed: the session goes on without us.
+    /// The detach keys were typed: the session keeps running.
     Detached,
-    /// A visitor was told to go, by this signal.
+    /// This signal ended a viewer.
     Signalled(i32),
 }
 
-/// Everything that a session in the foreground has.
+/// The state of a session in the foreground.
 pub(crate) struct ForegroundSession<'a> {
     keeper: KeeperClient,
     signals: &'a Signals,
-    part: ForegroundRole,
+    role: ForegroundRole,
     output: OutputCopier,
     raw: Option<RawTerminal>,
-    /// Whether the agent has a terminal, which is to have our size.
+    /// Whether the agent's terminal follows the size of ours.
     sized: bool,
     /// Set if our standard input goes to the agent.
     input: Option<TypedInput>,
-    /// What is typed is looked at for the keys, and goes nowhere.
+    /// Input is only searched for the detach keys.
     read_only: bool,
-    watch: Option<DetachKeyMatcher>,
-    impatience: RepeatedInterrupt,
-    /// The session was told to end by us.
+    detach_keys: Option<DetachKeyMatcher>,
+    interrupts: RepeatedInterrupt,
+    /// Whether we have requested a stop.
     stopping: bool,
-    /// When to say that, and how to hurry it.
+    /// When to inform the user about the stop.
     notice_at: Option<Instant>,
-    /// What the keeper could not take yet.
+    /// Requests that the keeper could not take yet.
     outbox: VecDeque<KeeperRequest>,
-    /// When to tell the keeper to stop, if the daemon has not.
+    /// When to stop the keeper directly, if the daemon has not.
     stop_at: Option<Instant>,
-    /// When to give the agent's terminal its true size.
+    /// When to restore the true size of the agent's terminal.
     size_at: Option<Instant>,
 }
 
-/// What our side offers.
+/// The streams of this process and how they are used.
 pub(crate) struct ForegroundStreams {
-    /// Our terminal, if it is raw.
+    /// Our terminal, if it is in raw mode.
     pub(crate) raw: Option<RawTerminal>,
-    /// Whether the agent has a terminal, which is to have our size.
+    /// Whether the agent's terminal follows the size of ours.
     pub(crate) sized: bool,
     /// Whether our standard input goes to the agent.
     pub(crate) stdin: bool,
-    /// What is typed goes nowhere, and Control-C is one of the keys by which we leave.
+    /// Input goes nowhere, and Ctrl-C detaches, too.
     pub(crate) read_only: bool,
-    /// The keys by which we leave.
+    /// The keys that detach.
     pub(crate) detach: Option<DetachKeys>,
 }
 
-/// Connects to the keeper of the session with this folder; none if there is no keeper any more.
-pub(crate) fn reach(
+/// Connects to the keeper of the session with this folder; none if it has exited.
+pub(crate) fn connect_keeper(
     folder: &Path,
     role: PeerRole,
 ) -> Result<Option<KeeperClient>, KeeperClientError> {
@@ -150,21 +151,21 @@ impl<'a> ForegroundSession<'a> {
     pub(crate) fn new(
         keeper: KeeperClient,
         signals: &'a Signals,
-        part: ForegroundRole,
+        role: ForegroundRole,
         output: OutputCopier,
-        ends: ForegroundStreams,
+        streams: ForegroundStreams,
     ) -> Self {
         Self {
             keeper,
             signals,
-            part,
+            role,
             output,
-            raw: ends.raw,
-            sized: ends.sized,
-            input: ends.stdin.then(TypedInput::default),
-            read_only: ends.read_only,
-            watch: ends.detach.as_ref().map(DetachKeyMatcher::for_keys),
-            impatience: RepeatedInterrupt::default(),
+            raw: streams.raw,
+            sized: streams.sized,
+            input: streams.stdin.then(TypedInput::default),
+            read_only: streams.read_only,
+            detach_keys: streams.detach.as_ref().map(DetachKeyMatcher::for_keys),
+            interrupts: RepeatedInterrupt::default(),
             stopping: false,
             notice_at: None,
             outbox: VecDeque::new(),
@@ -173,16 +174,16 @@ impl<'a> ForegroundSession<'a> {
         }
     }
 
-    /// Has a program on the agent's terminal draw everything anew, at our size.
+    /// Makes the program on the agent's terminal redraw its screen at our size.
     pub(crate) fn redraw(&mut self) {
         let Some(Size { rows, columns }) = size().filter(|_| self.sized) else { return };
         let other = if rows > 1 { rows - 1 } else { rows + 1 };
         self.send(KeeperRequest::Resize(Size { rows: other, columns }));
-        self.size_at = Some(Instant::now() + JIGGLE);
+        self.size_at = Some(Instant::now() + REDRAW_DELAY);
     }
 
-    /// Goes on until it ends, for us.
-    pub(crate) fn conduct(&mut self) -> io::Result<ForegroundEnd> {
+    /// Runs until the session ends or we detach.
+    pub(crate) fn run(&mut self) -> io::Result<ForegroundEnd> {
         loop {
             if let Some(end) = self.turn()? {
                 return Ok(end);
@@ -190,26 +191,26 @@ impl<'a> ForegroundSession<'a> {
         }
     }
 
-    /// What is left when all is said: the output to be finished, and the terminal to be put back.
+    /// Returns the output to finish and the terminal to restore.
     pub(crate) fn into_parts(self) -> (OutputCopier, Option<RawTerminal>) {
         (self.output, self.raw)
     }
 
-    /// A word beside the agent's own output.
-    pub(crate) fn tell(&self, text: &str) {
-        tell(text, self.raw.is_some());
+    /// Prints a message next to the agent's output.
+    pub(crate) fn print(&self, text: &str) {
+        print_beside_output(text, self.raw.is_some());
     }
 
     fn turn(&mut self) -> io::Result<Option<ForegroundEnd>> {
-        while let Some(told) = self.signals.next()? {
-            if let Some(end) = self.told(told)? {
+        while let Some(event) = self.signals.next()? {
+            if let Some(end) = self.handle_signal(event)? {
                 return Ok(Some(end));
             }
         }
         loop {
             match self.keeper.receive() {
                 Ok(Some((report, _))) => {
-                    if let Some(end) = self.heard(report) {
+                    if let Some(end) = self.handle_report(report) {
                         return Ok(Some(end));
                     }
                 }
@@ -218,20 +219,20 @@ impl<'a> ForegroundSession<'a> {
                 Err(_) => return Ok(Some(ForegroundEnd::KeeperLost)),
             }
         }
-        while let Some(news) = self.output.next() {
-            match news {
+        while let Some(event) = self.output.next() {
+            match event {
                 OutputEvent::Closed(stream) => self.send(KeeperRequest::CloseOutput(stream)),
-                OutputEvent::Trouble(text) => self.tell(&text),
+                OutputEvent::Trouble(text) => self.print(&text),
                 OutputEvent::Done => {}
             }
         }
-        self.mind_the_time();
+        self.check_timers();
         self.flush();
         let typed = self.wait()?;
         if typed { self.read_keys() } else { Ok(None) }
     }
 
-    /// Waits; says whether something was typed.
+    /// Waits for an event. Returns whether there is input.
     fn wait(&self) -> io::Result<bool> {
         let stdin = rustix::stdio::stdin();
         let mut to_keeper = PollFlags::IN;
@@ -246,12 +247,12 @@ impl<'a> ForegroundSession<'a> {
         if self.input.as_ref().is_some_and(TypedInput::wants_more) {
             fds.push(PollFd::new(&stdin, PollFlags::IN));
         }
-        let moments = [self.stop_at, self.size_at, self.notice_at];
-        poll(&mut fds, moments.into_iter().flatten().min())?;
+        let timers = [self.stop_at, self.size_at, self.notice_at];
+        poll(&mut fds, timers.into_iter().flatten().min())?;
         Ok(fds.get(3).is_some_and(|stdin| !stdin.revents().is_empty()))
     }
 
-    fn mind_the_time(&mut self) {
+    fn check_timers(&mut self) {
         let now = Instant::now();
         if self.stop_at.is_some_and(|at| at <= now) {
             self.stop_at = None;
@@ -259,7 +260,7 @@ impl<'a> ForegroundSession<'a> {
         }
         if self.size_at.is_some_and(|at| at <= now) {
             self.size_at = None;
-            self.give_size();
+            self.send_size();
         }
         if self.notice_at.is_some_and(|at| at <= now) {
             self.notice_at = None;
@@ -267,7 +268,7 @@ impl<'a> ForegroundSession<'a> {
         }
     }
 
-    fn give_size(&mut self) {
+    fn send_size(&mut self) {
         if let Some(size) = size().filter(|_| self.sized) {
             self.send(KeeperRequest::Resize(size));
         }
@@ -275,11 +276,11 @@ impl<'a> ForegroundSession<'a> {
 
     // Signals.
 
-    fn told(&mut self, told: SignalEvent) -> io::Result<Option<ForegroundEnd>> {
-        match told {
-            SignalEvent::Resized => self.give_size(),
+    fn handle_signal(&mut self, event: SignalEvent) -> io::Result<Option<ForegroundEnd>> {
+        match event {
+            SignalEvent::Resized => self.send_size(),
             SignalEvent::Suspend => self.suspend()?,
-            SignalEvent::End(signal) => match self.part {
+            SignalEvent::End(signal) => match self.role {
                 ForegroundRole::Viewer => return Ok(Some(ForegroundEnd::Signalled(signal))),
                 ForegroundRole::Owner(_) => self.stop(signal),
             },
@@ -287,17 +288,17 @@ impl<'a> ForegroundSession<'a> {
         Ok(None)
     }
 
-    /// The whole tree is to end; at once, if that is an interrupt and a stop is under way already.
+    /// Stops the whole tree; an interrupt during a stop kills it.
     fn stop(&mut self, signal: i32) {
         let interrupt = signal == Signal::INT.as_raw();
         let now = interrupt && self.stopping;
-        if let ForegroundRole::Owner(stopper) = &self.part {
+        if let ForegroundRole::Owner(stopper) = &self.role {
             stopper.ask(now, signal);
         }
         if interrupt && !self.stopping && isatty(rustix::stdio::stderr()) {
-            // Whoever pressed the key thrice wonders already; others do if it takes long.
-            let patience = if self.raw.is_some() { Duration::ZERO } else { NOTICE };
-            self.notice_at = Some(Instant::now() + patience);
+            // After three presses the user expects a reaction; otherwise only if it takes long.
+            let delay = if self.raw.is_some() { Duration::ZERO } else { NOTICE };
+            self.notice_at = Some(Instant::now() + delay);
         }
         self.stopping = true;
         if now {
@@ -305,14 +306,15 @@ impl<'a> ForegroundSession<'a> {
             self.notice_at = None;
             self.send(KeeperRequest::Kill);
         } else {
-            // By the daemon, so that it is on record who wanted it. If there is none, without it.
-            self.stop_at.get_or_insert_with(|| Instant::now() + PASS_ON);
+            // The daemon forwards the stop and records who requested it. Without a daemon, we send
+            // it.
+            self.stop_at.get_or_insert_with(|| Instant::now() + FORWARD_TIMEOUT);
         }
     }
 
-    /// Says that a stop is under way, on a line of its own: the agent may have left the cursor anywhere.
+    /// Prints that a stop is in progress, on a new line: the cursor may be anywhere.
     fn notice(&self) {
-        let ForegroundRole::Owner(stopper) = &self.part else { return };
+        let ForegroundRole::Owner(stopper) = &self.role else { return };
         let waited = if self.raw.is_some() { Duration::ZERO } else { NOTICE };
         let left = stopper.grace.saturating_sub(waited);
         if left.is_zero() {
@@ -320,18 +322,20 @@ impl<'a> ForegroundSession<'a> {
         }
         start_line(self.raw.is_some());
         let left = span(left);
-        self.tell(&format!("stopping (TERM, KILL in {left}); Control-C again kills now"));
+        self.print(&format!(
+            "stopping (TERM sent, KILL in {left}); press Ctrl-C again to kill now"
+        ));
     }
 
-    /// The user's shell wants us to stand still. Without a terminal of its own an agent of ours stands still
-    /// too; with one it goes on, like a program in another window.
+    /// Suspends this process for the user's shell. Our agent is suspended with it, unless it has a
+    /// terminal of its own: then it keeps running, like a program in another window.
     fn suspend(&mut self) -> io::Result<()> {
         let tstp = Signal::TSTP.as_raw();
-        match (&self.raw, &self.part) {
+        match (&self.raw, &self.role) {
             (Some(raw), _) => {
-                raw.step_back();
+                raw.restore();
                 take_default(tstp);
-                raw.step_forward()?;
+                raw.enter_raw_mode()?;
                 self.redraw();
             }
             (None, ForegroundRole::Owner(_)) => {
@@ -356,18 +360,18 @@ impl<'a> ForegroundSession<'a> {
             }
             Ok(length) => &buffer[..length],
             Err(Errno::AGAIN | Errno::INTR) => return Ok(None),
-            // A terminal that is gone says EIO: the end, not a failure.
+            // A terminal that is gone returns EIO: the end of input, not a failure.
             Err(_) => {
                 input.end(false);
                 return Ok(None);
             }
         };
-        let passed = match self.watch.as_mut().filter(|_| self.raw.is_some()) {
+        let passed = match self.detach_keys.as_mut().filter(|_| self.raw.is_some()) {
             None => DetachMatch::Pass(typed.to_vec()),
             Some(_) if self.read_only && typed.contains(&CONTROL_C) => {
                 DetachMatch::Detach(Vec::new())
             }
-            Some(watch) => watch.feed(typed),
+            Some(keys) => keys.feed(typed),
         };
         if self.read_only {
             return Ok(matches!(passed, DetachMatch::Detach(_)).then_some(ForegroundEnd::Detached));
@@ -375,28 +379,28 @@ impl<'a> ForegroundSession<'a> {
         match passed {
             DetachMatch::Pass(bytes) => {
                 input.add(&bytes);
-                self.mind_impatience(typed);
+                self.check_interrupts(typed);
                 Ok(None)
             }
             DetachMatch::Detach(bytes) => {
                 input.add(&bytes);
                 self.flush();
-                if let ForegroundRole::Owner(_) = self.part {
+                if let ForegroundRole::Owner(_) = self.role {
                     self.send(KeeperRequest::Untether);
                 }
-                // It would end with us if that word were left with us.
-                let told = self.say_all(Instant::now() + LAST_WORD)?;
-                Ok(told.then_some(ForegroundEnd::Detached))
+                // Without this request the session would end with us.
+                let sent = self.send_all(Instant::now() + DETACH_TIMEOUT)?;
+                Ok(sent.then_some(ForegroundEnd::Detached))
             }
         }
     }
 
-    /// Control-C is a key for the agent; one who presses it again and again wants out.
-    fn mind_impatience(&mut self, typed: &[u8]) {
-        let owner = matches!(self.part, ForegroundRole::Owner(_));
+    /// Stops our session if the user presses Ctrl-C repeatedly.
+    fn check_interrupts(&mut self, typed: &[u8]) {
+        let owner = matches!(self.role, ForegroundRole::Owner(_));
         if owner
             && self.raw.is_some()
-            && self.impatience.wants_out(typed, Instant::now(), self.stopping)
+            && self.interrupts.wants_stop(typed, Instant::now(), self.stopping)
         {
             self.stop(Signal::INT.as_raw());
         }
@@ -404,20 +408,20 @@ impl<'a> ForegroundSession<'a> {
 
     // The keeper.
 
-    fn heard(&mut self, report: KeeperReport) -> Option<ForegroundEnd> {
+    fn handle_report(&mut self, report: KeeperReport) -> Option<ForegroundEnd> {
         match report {
             KeeperReport::Grown(_) => self.output.more(),
             KeeperReport::Gone(outcome) => return Some(ForegroundEnd::Gone(Box::new(outcome))),
-            KeeperReport::StillAlive(survivors) => match self.part {
+            KeeperReport::StillAlive(survivors) => match self.role {
                 ForegroundRole::Owner(_) => return Some(ForegroundEnd::StillAlive(survivors)),
                 ForegroundRole::Viewer => {
                     let list = survivors.iter().map(ToString::to_string).collect::<Vec<_>>();
-                    self.tell(&format!("still alive, in spite of KILL: {}", list.join(", ")));
+                    self.print(&format!("still alive after KILL: {}", list.join(", ")));
                 }
             },
             KeeperReport::Ending => self.stop_at = None,
-            KeeperReport::LeftBehind(members) => self.tell(&left_behind(&members)),
-            KeeperReport::Trouble(text) => self.tell(&format!("the keeper has trouble: {text}")),
+            KeeperReport::LeftBehind(members) => self.print(&left_behind(&members)),
+            KeeperReport::Trouble(text) => self.print(&format!("problem in the keeper: {text}")),
             KeeperReport::InputTaken(bytes) => {
                 if let Some(input) = &mut self.input {
                     input.taken(bytes);
@@ -427,21 +431,21 @@ impl<'a> ForegroundSession<'a> {
                 if let Some(input) = &mut self.input {
                     input.refused();
                 }
-                self.tell(&why);
+                self.print(&why);
             }
             _ => {}
         }
         None
     }
 
-    /// To be sent after what waits already.
+    /// Sends a request after those in the outbox.
     fn send(&mut self, request: KeeperRequest) {
         self.outbox.push_back(request);
         self.flush();
     }
 
-    /// Waits until the keeper has taken everything; whether it has.
-    fn say_all(&mut self, deadline: Instant) -> io::Result<bool> {
+    /// Waits until the keeper has taken all requests. Returns whether it has.
+    fn send_all(&mut self, deadline: Instant) -> io::Result<bool> {
         while !self.outbox.is_empty() && Instant::now() < deadline {
             let mut fds = [PollFd::new(&self.keeper, PollFlags::OUT)];
             poll(&mut fds, Some(deadline))?;
@@ -454,7 +458,7 @@ impl<'a> ForegroundSession<'a> {
         while let Some(request) = self.outbox.front() {
             match self.keeper.send(request) {
                 Err(KeeperClientError::Full) => return,
-                // That it is gone is heard, with its last words, where reports are.
+                // That the keeper is gone shows when its reports are read.
                 Ok(()) | Err(_) => drop(self.outbox.pop_front()),
             }
         }
@@ -463,7 +467,7 @@ impl<'a> ForegroundSession<'a> {
         {
             match self.keeper.send(&request) {
                 Err(KeeperClientError::Full) => {
-                    // It waits in the outbox now, so that we wait for room.
+                    // From the outbox, it is sent when the socket has room.
                     input.sent(&request);
                     self.outbox.push_back(request);
                     return;
@@ -475,14 +479,18 @@ impl<'a> ForegroundSession<'a> {
     }
 }
 
-/// A word beside the agent's own output.
-pub(crate) fn tell(text: &str, raw: bool) {
+/// Prints a message next to the agent's output.
+pub(crate) fn print_beside_output(text: &str, raw: bool) {
     let raw = raw && isatty(rustix::stdio::stderr());
-    // Line breaks in it, too, must bring a raw terminal back to the first column.
-    if raw { say(&format!("{}\r", text.replace('\n', "\r\n"))) } else { say(text) }
+    // In a raw terminal, each line break needs a carriage return.
+    if raw {
+        print_message(&format!("{}\r", text.replace('\n', "\r\n")))
+    } else {
+        print_message(text)
+    }
 }
 
 fn left_behind(members: &[PenProcess]) -> String {
     let list = members.iter().map(|m| format!("{} ({})", m.pid, m.name)).collect::<Vec<_>>();
-    format!("ending what the agent left behind: {}", list.join(", "))
+    format!("ending processes that the command left behind: {}", list.join(", "))
 }

@@ -1,4 +1,5 @@
-//! The agent's output: from its journal to our own streams, by a thread, since those may not take it now.
+//! Copies the agent's output from its journal to our streams. A thread does it, since our streams
+//! may block.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -17,129 +18,130 @@ use rustix::io::Errno;
 use super::poll::poll;
 use super::signals::Signals;
 
-/// How long a terminal may take nothing at all before the rest of the output is given up.
+/// How long a terminal may accept nothing before the rest of the output is discarded.
 const STUCK: Duration = Duration::from_secs(2);
 
-/// Where reading begins.
+/// Where reading starts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum OutputStart {
-    /// With the first output.
+    /// At the first output.
     Start,
-    /// With so many of the last lines.
+    /// At the last lines.
     Tail(usize),
-    /// With what makes our screen look like the agent's.
+    /// At the content that reproduces the agent's screen.
     Screen,
 }
 
-/// What the thread has to say.
+/// An event of the thread.
 #[derive(Debug)]
 pub(crate) enum OutputEvent {
-    /// Nobody reads this stream of ours any more.
+    /// This stream of ours is closed.
     Closed(u8),
-    /// Something that people should know.
+    /// A problem to report to the user.
     Trouble(String),
-    /// All is written that was to be.
+    /// All output is written.
     Done,
 }
 
 #[derive(Debug)]
 enum OutputCommand {
-    /// There is more to read.
+    /// The journal has grown.
     More,
-    /// There will be no more: read the rest and end.
+    /// The journal is complete: copy the rest and end.
     Finish,
     /// End now.
     Leave,
 }
 
-/// The thread, as others see it.
+/// A handle of the thread.
 #[derive(Debug)]
 pub(crate) struct OutputCopier {
     commands: Sender<OutputCommand>,
-    news: Receiver<OutputEvent>,
-    /// Readable if there are news.
-    bell: Arc<OwnedFd>,
-    /// How much was written.
+    events: Receiver<OutputEvent>,
+    /// Readable if there are events.
+    event_fd: Arc<OwnedFd>,
+    /// How many bytes were written.
     written: Arc<AtomicU64>,
     leaving: Arc<AtomicBool>,
     done: bool,
 }
 
 impl OutputCopier {
-    /// Starts to copy the output of the session with this folder. `terminal` says that our standard output
-    /// is one and shows the agent's.
+    /// Starts to copy the output of the session with this folder. `terminal` means that our
+    /// standard output is a terminal and shows the agent's.
     pub(crate) fn start(folder: &Path, begin: OutputStart, terminal: bool) -> io::Result<Self> {
-        let bell = Arc::new(eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?);
+        let event_fd = Arc::new(eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?);
         let (commands, receiver) = mpsc::channel();
-        let (tell, news) = mpsc::channel();
+        let (sender, events) = mpsc::channel();
         let (written, leaving) = (Arc::new(AtomicU64::new(0)), Arc::new(AtomicBool::new(false)));
         let copier = OutputThread {
             journal: folder.join("journal"),
             receiver,
-            tell: OutputEventSender { news: tell, bell: bell.clone() },
+            events: OutputEventSender { events: sender, event_fd: event_fd.clone() },
             written: written.clone(),
             leaving: leaving.clone(),
             tracker: terminal.then(ScreenTracker::default),
             closed: [false; 3],
         };
         thread::Builder::new().name("output".into()).spawn(move || copier.run(begin))?;
-        Ok(Self { commands, news, bell, written, leaving, done: false })
+        Ok(Self { commands, events, event_fd, written, leaving, done: false })
     }
 
-    /// There is more to read.
+    /// Reports that the journal has grown.
     pub(crate) fn more(&self) {
-        // One that has ended reads no more.
+        // A thread that has ended needs no command.
         self.commands.send(OutputCommand::More).ok();
     }
 
-    /// The next news, if there are any.
+    /// Returns the next event.
     pub(crate) fn next(&mut self) -> Option<OutputEvent> {
         let mut count = [0; 8];
-        // Read first: what comes after that rings again.
-        rustix::io::read(&self.bell, &mut count).ok();
-        let news = self.news.try_recv().ok();
-        self.done |= matches!(news, Some(OutputEvent::Done));
-        news
+        // Read first: a later event makes it readable again.
+        rustix::io::read(&self.event_fd, &mut count).ok();
+        let event = self.events.try_recv().ok();
+        self.done |= matches!(event, Some(OutputEvent::Done));
+        event
     }
 
-    /// The session goes on, but we don't; puts a terminal to rest.
+    /// Stops copying because we detach, and resets the modes of the terminal.
     pub(crate) fn leave(mut self) {
         self.leaving.store(true, Ordering::Relaxed);
         self.commands.send(OutputCommand::Leave).ok();
         self.await_end(None, true, |_| ());
     }
 
-    /// Writes the rest, unless somebody wants us to end or, with a terminal, it takes nothing any more.
+    /// Copies the rest, unless a signal arrives or the terminal accepts nothing any more.
     pub(crate) fn finish(
         mut self,
         signals: &Signals,
         terminal: bool,
-        tell: impl FnMut(OutputEvent),
+        handle: impl FnMut(OutputEvent),
     ) {
         self.commands.send(OutputCommand::Finish).ok();
-        self.await_end(Some(signals), terminal, tell);
+        self.await_end(Some(signals), terminal, handle);
     }
 
     fn await_end(
         &mut self,
         signals: Option<&Signals>,
         bounded: bool,
-        mut tell: impl FnMut(OutputEvent),
+        mut handle: impl FnMut(OutputEvent),
     ) {
         let mut stuck_since = (self.written.load(Ordering::Relaxed), Instant::now());
         while !self.done {
-            while let Some(news) = self.next() {
-                tell(news);
+            while let Some(event) = self.next() {
+                handle(event);
             }
             let written = self.written.load(Ordering::Relaxed);
             if written != stuck_since.0 {
                 stuck_since = (written, Instant::now());
             }
-            let told = signals.is_some_and(|signals| !matches!(signals.next_end(), Ok(None)));
-            if self.done || told || (bounded && stuck_since.1.elapsed() >= STUCK) {
+            let interrupted =
+                signals.is_some_and(|signals| !matches!(signals.next_end(), Ok(None)));
+            if self.done || interrupted || (bounded && stuck_since.1.elapsed() >= STUCK) {
                 return;
             }
-            let mut fds = vec![PollFd::new(&self.bell, PollFlags::IN)];
+            let mut fds = vec![PollFd::new(&self.event_fd, PollFlags::IN)];
             fds.extend(signals.iter().map(|signals| PollFd::new(*signals, PollFlags::IN)));
             if poll(&mut fds, bounded.then(|| stuck_since.1 + STUCK)).is_err() {
                 return;
@@ -150,20 +152,20 @@ impl OutputCopier {
 
 impl AsFd for OutputCopier {
     fn as_fd(&self) -> BorrowedFd<'_> {
-        self.bell.as_fd()
+        self.event_fd.as_fd()
     }
 }
 
 struct OutputEventSender {
-    news: Sender<OutputEvent>,
-    bell: Arc<OwnedFd>,
+    events: Sender<OutputEvent>,
+    event_fd: Arc<OwnedFd>,
 }
 
 impl OutputEventSender {
-    fn tell(&self, news: OutputEvent) {
-        // Nobody listens any more when the program ends.
-        self.news.send(news).ok();
-        rustix::io::write(&self.bell, &1_u64.to_ne_bytes()).ok();
+    fn send(&self, event: OutputEvent) {
+        // At the end of the program there is no receiver.
+        self.events.send(event).ok();
+        rustix::io::write(&self.event_fd, &1_u64.to_ne_bytes()).ok();
     }
 }
 
@@ -171,25 +173,25 @@ impl OutputEventSender {
 struct OutputThread {
     journal: PathBuf,
     receiver: Receiver<OutputCommand>,
-    tell: OutputEventSender,
+    events: OutputEventSender,
     written: Arc<AtomicU64>,
-    /// The rest is not wanted.
+    /// The rest of the output is to be skipped.
     leaving: Arc<AtomicBool>,
     /// Set if our standard output is a terminal that shows the agent's.
     tracker: Option<ScreenTracker>,
-    /// Streams of ours that nobody reads.
+    /// Which streams of ours are closed.
     closed: [bool; 3],
 }
 
 impl OutputThread {
     fn run(mut self, begin: OutputStart) {
         if let Err(error) = self.copy(begin) {
-            self.tell.tell(OutputEvent::Trouble(format!("the output can't be read: {error}")));
+            self.events.send(OutputEvent::Trouble(format!("can't read the output: {error}")));
         }
         if let Some(tracker) = self.tracker.take() {
             self.write(1, tracker.modes.leave().as_bytes());
         }
-        self.tell.tell(OutputEvent::Done);
+        self.events.send(OutputEvent::Done);
     }
 
     fn copy(&mut self, begin: OutputStart) -> io::Result<()> {
@@ -209,7 +211,7 @@ impl OutputThread {
         }
     }
 
-    /// Several commands at once are as good as the last.
+    /// Returns the next command; of several, only the last matters.
     fn next_command(&self) -> OutputCommand {
         let mut command = self.receiver.recv().unwrap_or(OutputCommand::Leave);
         while let OutputCommand::More = command {
@@ -232,18 +234,18 @@ impl OutputThread {
                     self.write(ours, data);
                 }
                 JournalItem::Gap { lost, why, .. } => {
-                    self.tell.tell(OutputEvent::Trouble(missing(lost, why)))
+                    self.events.send(OutputEvent::Trouble(missing(lost, why)))
                 }
                 JournalItem::End => return Ok(()),
             }
-            // Whoever wants to leave does not wait for the rest of a flood.
+            // A client that detaches does not wait for a flood of output.
             if self.leaving.load(Ordering::Relaxed) {
                 return Ok(());
             }
         }
     }
 
-    /// Shows what is on the agent's screen.
+    /// Reproduces the agent's screen.
     fn replay(&mut self, reader: &mut JournalReader) -> io::Result<()> {
         let (shown, tracker) = screen_of(reader)?;
         self.write(1, &shown);
@@ -253,7 +255,7 @@ impl OutputThread {
         Ok(())
     }
 
-    /// A stream that takes no more is given up, and only that.
+    /// Writes to a stream. A stream that fails is closed; the other one stays open.
     fn write(&mut self, stream: u8, bytes: &[u8]) {
         let closed = &mut self.closed[usize::from(stream)];
         if *closed || bytes.is_empty() {
@@ -264,14 +266,14 @@ impl OutputThread {
             *closed = true;
             if error.kind() != io::ErrorKind::BrokenPipe {
                 let name = if stream == 2 { "standard error" } else { "standard output" };
-                self.tell.tell(OutputEvent::Trouble(format!("can't write to {name}: {error}")));
+                self.events.send(OutputEvent::Trouble(format!("can't write to {name}: {error}")));
             }
-            self.tell.tell(OutputEvent::Closed(stream));
+            self.events.send(OutputEvent::Closed(stream));
         }
     }
 }
 
-/// What is missing in the output, for people.
+/// Formats a gap in the output.
 pub(crate) fn missing(lost: Option<u64>, why: LossReason) -> String {
     match lost {
         Some(1) => format!("1 byte of output is missing here: {why}"),
@@ -287,7 +289,7 @@ fn write_all(to: BorrowedFd<'_>, mut bytes: &[u8], written: &AtomicU64) -> io::R
                 bytes = &bytes[length..];
                 written.fetch_add(length as u64, Ordering::Relaxed);
             }
-            // Somebody else who has this stream open made it non-blocking.
+            // Another process that shares this stream made it non-blocking.
             Err(Errno::AGAIN) => poll(&mut [PollFd::from_borrowed_fd(to, PollFlags::OUT)], None)?,
             Err(Errno::INTR) => {}
             Err(error) => return Err(error.into()),

@@ -1,4 +1,4 @@
-//! Waiting for several things at once.
+//! Waits for several file descriptors.
 
 use std::io;
 use std::time::Instant;
@@ -6,7 +6,8 @@ use std::time::Instant;
 use rustix::event::{PollFd, Timespec};
 use rustix::io::Errno;
 
-/// Waits until one of them is ready, or until then. A signal is as good as ready: the caller looks again.
+/// Waits until one of them is ready, or until a time. Returns early on a signal: callers check
+/// again.
 pub(crate) fn poll(fds: &mut [PollFd<'_>], until: Option<Instant>) -> io::Result<()> {
     let limit = until.map(|until| {
         let left = until.saturating_duration_since(Instant::now());

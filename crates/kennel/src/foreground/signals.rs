@@ -1,4 +1,4 @@
-//! The signals that mean something to one who is in the foreground, read one by one.
+//! The signals that matter in the foreground, read one by one.
 
 use std::io;
 
@@ -6,38 +6,37 @@ use kennel_sys::signals::{SignalFd, is_ignored};
 use rustix::fd::{AsFd, BorrowedFd};
 use rustix::process::Signal;
 
-/// Those by which somebody wants us to end.
+/// The signals that ask us to end.
 const STOPS: [Signal; 4] = [Signal::INT, Signal::TERM, Signal::HUP, Signal::QUIT];
 
-/// Blocked from now on, and read from a descriptor.
+/// Blocks the signals and reads them from a descriptor.
 #[derive(Debug)]
 pub(crate) struct Signals(SignalFd);
 
-/// What a signal means.
+/// The meaning of a signal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum SignalEvent {
-    /// To end. The number tells by which signal.
+    /// End; this is the signal's number.
     End(i32),
-    /// To stand still.
     Suspend,
-    /// That the terminal has another size.
+    /// The size of the terminal has changed.
     Resized,
 }
 
 impl Signals {
-    /// Listens. One that we were started to ignore (`nohup`) stays ignored. To be called before any thread
-    /// is started.
+    /// Starts to receive signals. One that is ignored (`nohup`) stays ignored. Must be called
+    /// before any thread is started.
     pub(crate) fn listen() -> io::Result<Self> {
-        let heard = STOPS
+        let received = STOPS
             .into_iter()
             .map(Signal::as_raw)
             .filter(|signal| !is_ignored(*signal))
             .chain([Signal::WINCH.as_raw(), Signal::TSTP.as_raw()])
             .collect::<Vec<_>>();
-        SignalFd::new(&heard).map(Self)
+        SignalFd::new(&received).map(Self)
     }
 
-    /// The next one that has come.
+    /// Returns the next signal.
     pub(crate) fn next(&self) -> io::Result<Option<SignalEvent>> {
         Ok(self.0.next()?.map(|signal| match Signal::from_named_raw(signal) {
             Some(Signal::WINCH) => SignalEvent::Resized,
@@ -46,10 +45,10 @@ impl Signals {
         }))
     }
 
-    /// The next by which somebody wants us to end; others mean nothing now.
+    /// Returns the next signal that asks us to end, and handles the others.
     pub(crate) fn next_end(&self) -> io::Result<Option<i32>> {
-        while let Some(told) = self.next()? {
-            match told {
+        while let Some(event) = self.next()? {
+            match event {
                 SignalEvent::End(signal) => return Ok(Some(signal)),
                 SignalEvent::Suspend => kennel_sys::signals::take_default(Signal::TSTP.as_raw()),
                 SignalEvent::Resized => {}

@@ -1,4 +1,4 @@
-//! Whether those whom a plan names are there to be asked.
+//! Checks that the members and agents of a plan are available.
 
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
@@ -15,7 +15,7 @@ use crate::connect::{DaemonClient, StartDaemon};
 use crate::exit_code;
 use crate::home::Home;
 
-/// Refuses a plan with members that are not there, or with agents whose programs aren't; all of them are named.
+/// Refuses a plan with unknown members or agents that are not installed, and names all of them.
 pub(super) fn check(home: &Home, spec: &PlanSpec) -> Result<(), CommandError> {
     let members = members(home, spec)?;
     let path = std::env::var_os("PATH").unwrap_or_default();
@@ -29,13 +29,12 @@ pub(super) fn check(home: &Home, spec: &PlanSpec) -> Result<(), CommandError> {
     if missing.is_empty() {
         return Ok(());
     }
-    let text = format!("plan {} can't be run here: {}", spec.name, missing.join("; "));
-    let hint =
-        "`kennel member list` lists members, `kennel doctor` tells which agents are installed";
+    let text = format!("plan {} can't run: {}", spec.name, missing.join("; "));
+    let hint = "`kennel member list` lists members; install missing agents or add them to PATH";
     Err(CommandError::because(exit_code::REFUSED, text).hint(hint))
 }
 
-/// The seats of all members, by their names; nobody is asked for them if the plan has none.
+/// Fetches the agent configuration of all members by name, if the plan has members.
 fn members(home: &Home, spec: &PlanSpec) -> Result<BTreeMap<String, Seat>, CommandError> {
     if !spec.agents().any(|(_, agent)| matches!(agent.who, Who::Member(_))) {
         return Ok(BTreeMap::new());
@@ -45,23 +44,23 @@ fn members(home: &Home, spec: &PlanSpec) -> Result<BTreeMap<String, Seat>, Comma
     Ok(members.into_iter().map(|member| (member.name, member.seat)).collect())
 }
 
-/// Why one can't be asked, if it can't.
+/// Returns why an agent is not available.
 fn missing(who: &Who, members: &BTreeMap<String, Seat>, path: &OsStr) -> Option<String> {
     let seat = match who {
         Who::Agent(name) => Seat { agent: name.clone(), ..Seat::default() },
         Who::Member(name) => match members.get(name) {
             Some(seat) => seat.clone(),
-            None => return Some(format!("there is no member {name:?}")),
+            None => return Some(format!("unknown member {name:?}")),
         },
     };
     match Agent::of(&seat) {
         Ok(agent) if is_installed(agent.program(), path) => None,
-        Ok(agent) => Some(format!("no program {:?} in PATH", agent.program())),
+        Ok(agent) => Some(format!("program {:?} is not in PATH", agent.program())),
         Err(error) => Some(error.to_string()),
     }
 }
 
-/// Whether there is such a program, as it would be looked for.
+/// Whether the program exists, either at its path or in PATH.
 fn is_installed(program: &str, path: &OsStr) -> bool {
     let is_program = |file: &Path| file.is_file() && access(file, Access::EXEC_OK).is_ok();
     if program.contains('/') {
@@ -75,19 +74,19 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_no_member_or_no_program_is_told() {
+    fn reports_unknown_members_and_missing_programs() {
         let codex = Seat { agent: "codex".into(), ..Seat::default() };
         let members = BTreeMap::from([("anna".to_owned(), codex)]);
         let why = |who: Who| missing(&who, &members, OsStr::new("/nowhere:/bin"));
-        let nobody = why(Who::Member("bert".into()));
-        assert_eq!(nobody.as_deref(), Some("there is no member \"bert\""));
+        let unknown = why(Who::Member("bert".into()));
+        assert_eq!(unknown.as_deref(), Some("unknown member \"bert\""));
         for who in [Who::Agent("codex".into()), Who::Member("anna".into())] {
-            assert_eq!(why(who).as_deref(), Some("no program \"codex\" in PATH"));
+            assert_eq!(why(who).as_deref(), Some("program \"codex\" is not in PATH"));
         }
         assert!(why(Who::Agent("cluade".into())).is_some_and(|why| why.contains("cluade")));
         assert!(is_installed("sh", OsStr::new("/nowhere:/bin")));
         assert!(is_installed("/bin/sh", OsStr::new("")));
         assert!(!is_installed("sh", OsStr::new("/nowhere")));
-        assert!(!is_installed("/bin", OsStr::new("")), "a folder is no program");
+        assert!(!is_installed("/bin", OsStr::new("")), "a folder is not a program");
     }
 }

@@ -1,4 +1,4 @@
-//! What the verdicts on the failed agents of a plan were made from.
+//! The evidence for the verdicts on failed agents.
 
 use std::collections::BTreeMap;
 
@@ -6,11 +6,11 @@ use kennel_types::plan::{PlanAgentStatus, PlanView};
 
 use crate::connect::DaemonClient;
 
-/// The evidence of each verdict, by the id of its session.
+/// The evidence of each verdict by session id.
 pub(super) type Evidence = BTreeMap<String, String>;
 
-/// The evidence for those that have failed. It is in their sessions, as long as those are on record; what can't be had is left out,
-/// since the plan is to be shown all the same.
+/// Fetches the evidence from the sessions of failed agents. What can't be fetched is omitted, so
+/// that the plan can be shown anyway.
 pub(super) fn of(daemon: &DaemonClient, plan: &PlanView) -> Evidence {
     let agents = plan.stages.iter().flat_map(|stage| &stage.agents);
     let failed = agents.filter(|agent| agent.state == PlanAgentStatus::Failed);

@@ -1,4 +1,4 @@
-//! `kennel plan`: several agents with one cancel.
+//! `kennel plan`: several agents in stages that are cancelled together.
 
 mod check;
 mod evidence;
@@ -22,12 +22,11 @@ use crate::run::PenChoice;
 
 /// The published exit codes of plans.
 const EXIT_CODES: &str = "\
-Exit codes: 0 if the plan has succeeded; 1 if it has failed, or was refused;
-124 if it took too long; 130 if it was cancelled; 201 if the command line or
-the plan was not understood; 202 if home or daemon can't be used; 207 if
-Kennel itself failed.";
+Exit codes: 0 if the plan succeeded; 1 if it failed or was refused; 124 if it
+timed out; 130 if it was cancelled; 201 for an invalid command line or plan;
+202 if home or daemon can't be used; 207 if Kennel itself failed.";
 
-/// The flags of `kennel plan`.
+/// The arguments of `kennel plan`.
 #[derive(Debug, Args)]
 #[command(after_help = EXIT_CODES)]
 pub(crate) struct PlanArgs {
@@ -37,116 +36,115 @@ pub(crate) struct PlanArgs {
 
 #[derive(Debug, Subcommand)]
 enum PlanVerb {
-    /// Run a plan from a file: stages of agents, one after the other
+    /// Run a plan from a file
     ///
-    /// Shows a line for each agent while it goes on. Control-C cancels it: every agent is ended, whatever state it is in,
-    /// and it is said of each what became of it.
+    /// Runs the stages of the plan one after the other and shows a line for each agent. Ctrl-C
+    /// cancels the plan: every agent is stopped, and the outcome of each is printed.
     Run(PlanRunArgs),
     /// List plans
     #[command(visible_alias = "ls")]
     List(PlanListArgs),
-    /// Show a plan: each agent, and what became of it
+    /// Show a plan and the state of its agents
     Show(PlanShowArgs),
-    /// End every agent of a plan, and wait until all are gone
+    /// Stop all agents of a plan and wait until they are gone
     Cancel(PlanCancelArgs),
-    /// Go on with a plan that is over: only with what is not done
+    /// Resume an ended plan with the agents that have not succeeded
     Resume(PlanResumeArgs),
 }
 
-/// The flags of `kennel plan run`.
+/// The arguments of `kennel plan run`.
 #[derive(Debug, Args)]
 #[command(after_help = EXIT_CODES)]
 struct PlanRunArgs {
-    /// Leave it to itself, and print its id
+    /// Run in the background and print the id
     #[arg(short, long)]
     detach: bool,
-    /// A value for an input of the plan
+    /// Value for an input of the plan; may be repeated
     #[arg(long = "set", value_name = "NAME=VALUE")]
     inputs: Vec<String>,
-    /// Only check the plan, and whether its members and the programs of its
-    /// agents are here; say what it would do
+    /// Only check the plan, its members and the programs of its agents, and
+    /// show what it would do
     #[arg(long)]
     check: bool,
     #[command(flatten)]
     output: PlanOutputArgs,
-    /// The folder in which agents work that name none [default: this one]
+    /// Working folder of agents without one [default: the current one]
     #[arg(long, value_name = "DIR")]
     cwd: Option<PathBuf>,
-    /// What holds the processes; `kennel doctor` tries each
+    /// Kind of pen that contains the processes; `kennel doctor` tests each
     #[arg(long, value_enum, default_value_t = PenChoice::Auto)]
     pen: PenChoice,
-    /// The plan (see docs/plans.md)
+    /// File with the plan (see docs/plans.md)
     #[arg(value_name = "FILE")]
     file: PathBuf,
 }
 
-/// What is shown and written of a plan that goes on.
+/// The flags about the output of a plan.
 #[derive(Debug, Args)]
 struct PlanOutputArgs {
-    /// Write what each agent has answered to this folder, as STAGE.AGENT.md,
-    /// and plan.json with all the rest
+    /// Write each answer to this folder as STAGE.AGENT.md, and the plan as
+    /// plan.json
     #[arg(long, value_name = "DIR")]
     results: Option<PathBuf>,
-    /// Print the plan as JSON when it is over
+    /// Print the plan as JSON when it has ended
     #[arg(long)]
     json: bool,
-    /// Don't show how it goes
+    /// Don't show the progress
     #[arg(short, long)]
     quiet: bool,
 }
 
-/// The flags of `kennel plan list`.
+/// The arguments of `kennel plan list`.
 #[derive(Debug, Args)]
 #[command(after_help = exit_code::PLAIN_HELP)]
 struct PlanListArgs {
-    /// Print JSON, for programs: an array of plans
+    /// Print a JSON array of plans
     #[arg(long)]
     json: bool,
 }
 
-/// The flags of `kennel plan show`.
+/// The arguments of `kennel plan show`.
 #[derive(Debug, Args)]
 #[command(after_help = exit_code::SHORT_HELP)]
 struct PlanShowArgs {
-    /// Print JSON, for programs
+    /// Print JSON
     #[arg(long)]
     json: bool,
-    /// Its name, its id, or the beginning of that
+    /// Name, id, or unique prefix of an id
     #[arg(value_name = "PLAN")]
     plan: String,
 }
 
-/// The flags of `kennel plan cancel`.
+/// The arguments of `kennel plan cancel`.
 #[derive(Debug, Args)]
 #[command(after_help = exit_code::SHORT_HELP)]
 struct PlanCancelArgs {
-    /// Print JSON, for programs
+    /// Print JSON
     #[arg(long)]
     json: bool,
-    /// Its name, its id, or the beginning of that
+    /// Name, id, or unique prefix of an id
     #[arg(value_name = "PLAN")]
     plan: String,
 }
 
-/// The flags of `kennel plan resume`.
+/// The arguments of `kennel plan resume`.
 #[derive(Debug, Args)]
 #[command(after_help = EXIT_CODES)]
 struct PlanResumeArgs {
-    /// Leave it to itself
+    /// Run in the background and print the id
     #[arg(short, long)]
     detach: bool,
-    /// Ask those again that may have run, and of which nobody knows how they
-    /// ended
+    /// Also repeat agents that may have run and whose outcome is unknown
     #[arg(long)]
     replay: bool,
     #[command(flatten)]
     output: PlanOutputArgs,
-    /// Its name, its id, or the beginning of that
+    /// Name, id, or unique prefix of an id
     #[arg(value_name = "PLAN")]
     plan: String,
 }
 
-/// Does what was asked.
+/// Runs the verb.
 pub(crate) fn plan(home: &Home, args: &PlanArgs) -> Result<u8, CommandError> {
     match &args.verb {
         PlanVerb::Run(args) => run::run(home, args),
@@ -179,7 +177,7 @@ fn cancel(home: &Home, args: &PlanCancelArgs) -> Result<u8, CommandError> {
     let daemon = DaemonClient::connect(home, StartDaemon::IfNeeded)?;
     let by = ByRequest { by: asked_by("plan cancel") };
     let path = path(&args.plan, "/cancel");
-    // All of them are waited for.
+    // The response arrives when all agents are gone.
     let sent = daemon.send("POST", &path, Some(&by), Patience::Endless)?;
     let plan: PlanView = sent.receive()?;
     if args.json {
@@ -198,7 +196,7 @@ fn asked_by(verb: &str) -> String {
     format!("kennel {verb} (user {})", rustix::process::getuid().as_raw())
 }
 
-/// The exit code of a plan that is over.
+/// Returns the exit code of an ended plan.
 fn exit_code_of(status: PlanStatus) -> u8 {
     match status {
         PlanStatus::Succeeded => 0,

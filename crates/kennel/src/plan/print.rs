@@ -1,4 +1,4 @@
-//! Plans, for people.
+//! Formats plans as text.
 
 use std::fmt::Write as _;
 use std::time::Duration;
@@ -12,20 +12,19 @@ use crate::plural::counted;
 use crate::print::{ColorMode, TextStyle, sanitize};
 use crate::table::{Cell, Column, TextTable};
 
-/// What moves as long as an agent works.
 const SPINNER: [&str; 4] = ["|", "/", "-", "\\"];
 
 pub(super) fn list(plans: &[PlanView], width: Option<usize>, ink: ColorMode) -> String {
     if plans.is_empty() {
-        return "no plans; `kennel plan run FILE` runs one\n".to_owned();
+        return "no plans; run one with `kennel plan run FILE`\n".to_owned();
     }
     let mut table = TextTable::new(&[
         Column::whole("ID"),
         Column::whole("NAME"),
         Column::whole("STATE"),
         Column::whole("AGENTS"),
-        Column::whole("BEGUN").spare(),
-        Column::cut("WHY", 12),
+        Column::whole("STARTED").spare(),
+        Column::cut("REASON", 12),
     ]);
     for plan in plans {
         let agents = || plan.stages.iter().flat_map(|stage| &stage.agents);
@@ -61,13 +60,13 @@ fn tone(status: PlanStatus) -> TextStyle {
     }
 }
 
-/// What became of it, and of each agent: of one that has failed also the first line of what its verdict was made from.
+/// Formats the plan and its agents, with the first line of evidence for each failed one.
 pub(super) fn summary(plan: &PlanView, evidence: &Evidence) -> String {
     let why = plan.why.as_deref().map(|why| format!(": {}", sanitize(why))).unwrap_or_default();
     let mut text = format!("plan {} ({}) {}{why}\n", plan.name, plan.id, status(plan.state));
     for stage in &plan.stages {
         let need = match stage.need {
-            Some(need) => format!(", {need} of {} needed", stage.agents.len()),
+            Some(need) => format!(" ({need} of {} required)", stage.agents.len()),
             None => String::new(),
         };
         writeln!(text, "{}{need}", stage.name).ok();
@@ -87,7 +86,7 @@ pub(super) fn summary(plan: &PlanView, evidence: &Evidence) -> String {
     text
 }
 
-/// How it goes, in a line for each agent.
+/// Formats the progress with a line for each agent.
 pub(super) fn board(plan: &PlanView, turn: usize, elapsed: Duration) -> String {
     let mut text = String::new();
     for stage in &plan.stages {
@@ -124,7 +123,7 @@ fn line(agent: &PlanAgentView, status: &str) -> String {
     let why = if over { format!(": {}", sanitize(&agent.why)) } else { String::new() };
     let asks = match agent.asks {
         0 | 1 => String::new(),
-        more => format!(", asked {}", counted(more as usize, "time")),
+        more => format!(", {}", counted(more as usize, "attempt")),
     };
     format!("{:<16} {:<10} {status}{why}{session}{asks}{used}", agent.name, sanitize(who))
 }
@@ -132,7 +131,7 @@ fn line(agent: &PlanAgentView, status: &str) -> String {
 fn agent_status(status: PlanAgentStatus) -> &'static str {
     match status {
         PlanAgentStatus::Waiting => "waiting",
-        PlanAgentStatus::Asking => "being asked",
+        PlanAgentStatus::Asking => "starting",
         PlanAgentStatus::Running => "running",
         PlanAgentStatus::Stopping => "stopping",
         PlanAgentStatus::Succeeded => "succeeded",
@@ -146,9 +145,9 @@ fn used(usage: &Usage) -> String {
     [tokens(usage), dollars(usage)].into_iter().flatten().collect::<Vec<_>>().join(", ")
 }
 
-/// What a plan would do.
+/// Formats what a plan would do.
 pub(super) fn outline(spec: &PlanSpec) -> String {
-    let mut text = format!("plan {} is sound\n", spec.name);
+    let mut text = format!("plan {} is valid\n", spec.name);
     for stage in &spec.stages {
         writeln!(text, "{}", stage.name).ok();
         for agent in &stage.agents {
@@ -160,4 +159,53 @@ pub(super) fn outline(spec: &PlanSpec) -> String {
         }
     }
     text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn plan() -> PlanView {
+        let none =
+            json!({"input_tokens": 0, "cached_tokens": 0, "output_tokens": 0, "cost_micros": 0});
+        let some = json!({"input_tokens": 9000, "cached_tokens": 3000, "output_tokens": 345, "cost_micros": 120_000});
+        let agent = |name: &str, state: &str, why: &str, session: Option<&str>| {
+            let usage = if state == "succeeded" { &some } else { &none };
+            json!({
+                "name": name, "agent": "claude", "member": null, "state": state, "why": why,
+                "session": session, "verdict": null, "asks": u32::from(session.is_some()) * 2,
+                "usage": usage,
+            })
+        };
+        let plan = json!({
+            "id": "0c3k5d9wq2fa", "name": "review", "state": "failed",
+            "why": "stage check has failed", "created_at": "2026-01-31T12:00:00.000Z",
+            "ended_at": "2026-01-31T12:05:00.000Z", "usage": some,
+            "stages": [
+                {"name": "draft", "need": null, "agents": [
+                    agent("writer", "succeeded", "", Some("0c3k5d9wq2fb")),
+                ]},
+                {"name": "check", "need": 2, "agents": [
+                    agent("tests", "failed", "overloaded", Some("0c3k5d9wq2fc")),
+                    agent("style", "cancelled", "stopped", Some("0c3k5d9wq2fd")),
+                    agent("docs", "waiting", "", None),
+                ]},
+            ],
+        });
+        serde_json::from_value(plan).unwrap()
+    }
+
+    #[test]
+    fn formats_a_list_a_summary_and_the_progress() {
+        let plan = plan();
+        let evidence = Evidence::from([("0c3k5d9wq2fc".to_owned(), "\nHTTP 529\nmore".to_owned())]);
+        insta::assert_snapshot!(
+            "plan_list",
+            list(std::slice::from_ref(&plan), Some(80), ColorMode::Plain)
+        );
+        insta::assert_snapshot!("plan_show", summary(&plan, &evidence));
+        insta::assert_snapshot!("plan_progress", board(&plan, 1, Duration::from_secs(42)));
+        assert_eq!(list(&[], None, ColorMode::Plain).lines().count(), 1);
+    }
 }

@@ -1,4 +1,4 @@
-//! What the agents of a plan have answered, as files.
+//! Writes the answers of a plan to files.
 
 use std::fs;
 use std::path::Path;
@@ -10,7 +10,7 @@ use crate::ask::answer_of;
 use crate::command_error::CommandError;
 use crate::connect::DaemonClient;
 
-/// The folder must be there before hours of work are for nothing.
+/// Creates the folder before the plan starts, so that hours of work are not lost.
 pub(super) fn check(folder: Option<&Path>) -> Result<(), CommandError> {
     let Some(folder) = folder else { return Ok(()) };
     fs::create_dir_all(folder)
@@ -18,7 +18,7 @@ pub(super) fn check(folder: Option<&Path>) -> Result<(), CommandError> {
         .map_err(CommandError::setup)
 }
 
-/// Writes them.
+/// Writes the answers and the plan.
 pub(super) fn write(
     daemon: &DaemonClient,
     plan: &PlanView,

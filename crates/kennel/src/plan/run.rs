@@ -1,4 +1,4 @@
-//! Running a plan from a file, and going on with one.
+//! Runs a plan from a file, and resumes one.
 
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
@@ -19,7 +19,7 @@ use crate::home::Home;
 use crate::print::{json, print as put};
 use crate::run::client_env;
 
-/// Runs a plan; gives the exit code.
+/// Runs a plan and returns the exit code.
 pub(super) fn run(home: &Home, args: &PlanRunArgs) -> Result<u8, CommandError> {
     let spec = read(&args.file)?;
     let inputs = inputs(&args.inputs)?;
@@ -43,13 +43,13 @@ pub(super) fn run(home: &Home, args: &PlanRunArgs) -> Result<u8, CommandError> {
         by: asked_by("plan run"),
     };
     let daemon = DaemonClient::connect(home, StartDaemon::IfNeeded)?;
-    // From here on a signal waits to be read, so that none falls into a gap.
+    // From here on, signals are queued until they are read.
     let signals = Signals::listen().map_err(CommandError::internal)?;
     let plan: PlanView = daemon.post("/v1/plans", &request)?;
-    see_through(&daemon, plan, args.detach, &args.output, &signals)
+    finish(&daemon, plan, args.detach, &args.output, &signals)
 }
 
-/// Goes on with a plan; gives the exit code.
+/// Resumes a plan and returns the exit code.
 pub(super) fn resume(home: &Home, args: &PlanResumeArgs) -> Result<u8, CommandError> {
     results::check(args.output.results.as_deref())?;
     let request = PlanResumeRequest {
@@ -63,10 +63,10 @@ pub(super) fn resume(home: &Home, args: &PlanResumeArgs) -> Result<u8, CommandEr
     let daemon = DaemonClient::connect(home, StartDaemon::IfNeeded)?;
     let signals = Signals::listen().map_err(CommandError::internal)?;
     let plan: PlanView = daemon.post(&path(&args.plan, "/resume"), &request)?;
-    see_through(&daemon, plan, args.detach, &args.output, &signals)
+    finish(&daemon, plan, args.detach, &args.output, &signals)
 }
 
-fn see_through(
+fn finish(
     daemon: &DaemonClient,
     plan: PlanView,
     detach: bool,
@@ -100,7 +100,7 @@ fn usage(error: &dyn std::fmt::Display) -> CommandError {
     CommandError::because(exit_code::USAGE, error.to_string())
 }
 
-/// Reads a plan, and the files with its prompts, which lie beside it.
+/// Reads a plan and the prompt files next to it.
 fn read(file: &Path) -> Result<PlanSpec, CommandError> {
     let text = std::fs::read_to_string(file)
         .with_context(|| file.display().to_string())
@@ -114,22 +114,22 @@ fn read(file: &Path) -> Result<PlanSpec, CommandError> {
     for (place, prompt) in spec.prompt_files() {
         let path = folder.join(&prompt);
         let text = std::fs::read_to_string(&path)
-            .with_context(|| format!("the prompt of {place}: {}", path.display()))
+            .with_context(|| format!("prompt of {place}: {}", path.display()))
             .map_err(CommandError::setup)?;
         kennel_core::plan::put_prompt(&mut spec, &place, &text).map_err(wrong)?;
     }
     Ok(spec)
 }
 
-fn inputs(said: &[String]) -> Result<BTreeMap<String, String>, CommandError> {
+fn inputs(given: &[String]) -> Result<BTreeMap<String, String>, CommandError> {
     let mut inputs = BTreeMap::new();
-    for text in said {
+    for text in given {
         let Some((name, value)) = text.split_once('=') else {
-            let text = format!("--set {text:?} has no value: write NAME=VALUE");
+            let text = format!("invalid --set {text:?}: expected NAME=VALUE");
             return Err(CommandError::because(exit_code::USAGE, text));
         };
         if inputs.insert(name.to_owned(), value.to_owned()).is_some() {
-            let text = format!("--set {name}: it is said twice");
+            let text = format!("--set {name} is given twice");
             return Err(CommandError::because(exit_code::USAGE, text));
         }
     }

@@ -1,7 +1,7 @@
-//! `kennel chat`: an agent's own screen, for a person, in a session.
+//! `kennel chat`: an agent's interactive user interface in a session.
 //!
-//! It is a foreground run with a terminal, but for the command: that is the daemon's to make, since whose seat it is and
-//! which conversation goes on is decided there, at the moment at which the member is found to be free.
+//! It is a foreground run with a terminal, except that the daemon builds the command: the daemon
+//! decides which conversation continues, at the moment at which it finds the member free.
 
 use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
@@ -13,7 +13,7 @@ use kennel_types::{AgentSpec, Seat, SessionSpec, USUAL_LEASE, USUAL_LINGER, USUA
 use rustix::termios::isatty;
 
 use super::create::{self, PendingLaunch, asked_by, parent};
-use super::{Front, LimitArgs, PenChoice, WorktreeArgs, client_env, see_through};
+use super::{LimitArgs, PenChoice, RunMode, WorktreeArgs, client_env, see_through};
 use crate::ask::AgentArgs;
 use crate::command_error::CommandError;
 use crate::connect::{DaemonClient, StartDaemon};
@@ -23,74 +23,74 @@ use crate::home::Home;
 use crate::quantity::{parse_new_name, parse_time};
 use crate::stopper::BY_CHAT;
 
-/// The flags of `kennel chat`.
+/// The arguments of `kennel chat`.
 #[derive(Debug, Args)]
 #[command(after_help = exit_code::HELP)]
 pub(crate) struct ChatArgs {
-    /// Talk to this agent, without a member: claude, codex, gemini, opencode,
-    /// or one that --description tells of
+    /// Agent to start instead of a member: claude, codex, gemini, opencode, or
+    /// the one in --description
     #[arg(long, value_name = "AGENT", required_unless_present = "member")]
     agent: Option<String>,
-    /// Leave it to itself, and print its id; `kennel attach` comes before it
+    /// Run in the background and print the id; use `kennel attach` to attach
     #[arg(short, long)]
     detach: bool,
-    /// Begin a new conversation [default: go on with the member's]
+    /// Start a new conversation [default: continue the member's]
     #[arg(long, conflicts_with = "resume")]
     fresh: bool,
-    /// Go on with this conversation
+    /// Continue this conversation
     #[arg(long, value_name = "ID")]
     resume: Option<String>,
-    /// The keys that leave it going by itself; none: no keys
+    /// Key sequence that detaches from the session, or none
     #[arg(long, value_name = "KEYS", default_value = DEFAULT_DETACH_KEYS, value_parser = DetachKeys::parse)]
     detach_keys: DetachKeys,
-    /// How long a stop waits between TERM and KILL (500ms, 10s, 2m)
+    /// Time between TERM and KILL when the session is stopped (500ms, 10s, 2m)
     #[arg(long, value_name = "TIME", default_value = "10s", value_parser = parse_time, allow_hyphen_values = true)]
     grace: Duration,
-    /// What holds the processes; `kennel doctor` tries each
+    /// Kind of pen that contains the processes; `kennel doctor` tests each
     #[arg(long, value_enum, default_value_t = PenChoice::Auto)]
     pen: PenChoice,
-    /// A name for the session, told to it as $KENNEL_SESSION_NAME
+    /// Name of the session, available to it as $KENNEL_SESSION_NAME
     #[arg(long, value_name = "NAME", value_parser = parse_new_name)]
     name: Option<String>,
-    /// The folder to work in [default: the member's, or this one]
+    /// Working folder [default: the member's, or the current one]
     #[arg(long, value_name = "DIR", requires = "agent")]
     cwd: Option<PathBuf>,
-    /// Set a variable, or (NAME alone) insist that it is set here
+    /// Set an environment variable; NAME alone requires that it is already set
     #[arg(short, long, value_name = "NAME[=VALUE]")]
     env: Vec<OsString>,
-    /// Read variables from a file of NAME=VALUE lines
+    /// Read environment variables from a file of NAME=VALUE lines
     #[arg(long, value_name = "FILE")]
     env_file: Vec<PathBuf>,
     #[command(flatten)]
-    seat: AgentArgs,
+    agent_args: AgentArgs,
     #[command(flatten)]
     limits: LimitArgs,
     #[command(flatten)]
     worktree: WorktreeArgs,
-    /// The member to talk to, unless --agent says whom
+    /// Member to start, unless --agent is given
     #[arg(value_name = "MEMBER", conflicts_with = "agent")]
     member: Option<String>,
 }
 
-/// Starts the agent, and comes before it; gives the exit code.
+/// Starts the agent, attaches to it, and returns the exit code.
 pub(crate) fn chat(home: &Home, args: &ChatArgs) -> Result<u8, CommandError> {
-    let plan = PendingLaunch::chat(request(home, args)?);
+    let launch = PendingLaunch::chat(request(home, args)?);
     let daemon = DaemonClient::connect(home, StartDaemon::IfNeeded)?;
-    // From here on a signal waits to be read, so that none falls into a gap.
+    // From here on, signals are queued until they are read.
     let signals = Signals::listen().map_err(CommandError::internal)?;
-    let created = create::create(&daemon, home, plan, &signals)?;
-    let front = Front { detach: args.detach, wait_ready: false, detach_keys: &args.detach_keys };
-    see_through(&daemon, home, front, created, &signals)
+    let created = create::create(&daemon, home, launch, &signals)?;
+    let mode = RunMode { detach: args.detach, wait_ready: false, detach_keys: &args.detach_keys };
+    see_through(&daemon, home, mode, created, &signals)
 }
 
-/// What the daemon is asked for.
+/// Builds the request for the daemon.
 fn request(home: &Home, args: &ChatArgs) -> Result<CreateRequest, CommandError> {
-    if args.member.is_some() && args.seat.is_said() {
-        let text = "a member has its own model, turns, permissions and arguments";
+    if args.member.is_some() && args.agent_args.any_given() {
+        let text = "a member has its own model, turns, permissions and arguments: these flags need --agent";
         return Err(CommandError::because(exit_code::USAGE, text)
-            .hint("add another member, or talk to the agent itself with --agent"));
+            .hint("add another member, or use --agent instead of a member"));
     }
-    let seat = args.agent.as_ref().map(|agent| args.seat.seat(agent)).transpose()?;
+    let seat = args.agent.as_ref().map(|agent| args.agent_args.seat(agent)).transpose()?;
     let env = client_env::environment(&args.env_file, &args.env, args.name.as_deref())
         .map_err(CommandError::setup)?;
     let cwd = client_env::folder(args.cwd.as_deref()).map_err(CommandError::setup)?;

@@ -1,4 +1,5 @@
-//! The agent's client_env: ours, with what the command line adds.
+//! The environment that a session gets from the client: variables, folder, umask and resource
+//! limits.
 
 use std::ffi::{OsStr, OsString};
 use std::fs;
@@ -13,8 +14,8 @@ use rustix::process::Resource;
 /// The variable with the session's name.
 const NAME: &str = "KENNEL_SESSION_NAME";
 
-/// What Kennel itself sets for the agent: another value would be lost, or lead it astray.
-const OWN: [&str; 8] = [
+/// Variables that Kennel itself sets for the agent. A user's value would be lost or misleading.
+const RESERVED: [&str; 8] = [
     HOME_COOKIE,
     SESSION_COOKIE,
     NAME,
@@ -25,7 +26,7 @@ const OWN: [&str; 8] = [
     "KENNEL_TOKEN_FILE",
 ];
 
-/// All that a process can be limited in.
+/// All resources that can be limited.
 const RESOURCES: [Resource; 16] = [
     Resource::Cpu,
     Resource::Fsize,
@@ -45,17 +46,17 @@ const RESOURCES: [Resource; 16] = [
     Resource::Rttime,
 ];
 
-/// The environment: the last word on a variable wins, first ours, then files, then `--env`. A session that we
-/// may be in ourselves leaves no mark in it.
+/// Builds the environment: our own variables, then files, then `--env`; the last value wins. The
+/// marks of a session that contains this process are removed.
 pub(crate) fn environment(
     files: &[PathBuf],
     given: &[OsString],
     name: Option<&str>,
 ) -> anyhow::Result<Vec<(OsString, OsString)>> {
-    // One that no program could have set on purpose (`=x=y`) is not worth a refusal.
-    let sound = |name: &OsStr| !name.is_empty() && !name.as_bytes().contains(&b'=');
+    // A malformed variable (`=x=y`) is skipped: no program sets it on purpose.
+    let valid = |name: &OsStr| !name.is_empty() && !name.as_bytes().contains(&b'=');
     let mut variables = EnvVariables::default();
-    for (name, value) in std::env::vars_os().filter(|(name, _)| sound(name)) {
+    for (name, value) in std::env::vars_os().filter(|(name, _)| valid(name)) {
         variables.set(name, value);
     }
     for name in [HOME_COOKIE, SESSION_COOKIE, NAME] {
@@ -77,7 +78,7 @@ pub(crate) fn environment(
     Ok(variables.0)
 }
 
-/// EnvVariables in the order in which they were first set.
+/// Variables in the order in which they are first set.
 #[derive(Default)]
 struct EnvVariables(Vec<(OsString, OsString)>);
 
@@ -94,23 +95,22 @@ impl EnvVariables {
     }
 }
 
-/// The folder to start in.
+/// Returns the working folder.
 pub(crate) fn folder(cwd: Option<&Path>) -> anyhow::Result<PathBuf> {
     match cwd {
         Some(cwd) => std::path::absolute(cwd).with_context(|| format!("--cwd {}", cwd.display())),
-        None => std::env::current_dir()
-            .context("the folder that we are in is gone; --cwd names another"),
+        None => std::env::current_dir().context("the current folder no longer exists; use --cwd"),
     }
 }
 
-/// Our umask. It can only be read by setting it, and no other thread makes files yet.
+/// Returns our umask. Reading it requires setting it; no other thread creates files yet.
 pub(crate) fn umask() -> u32 {
     let ours = rustix::process::umask(Mode::from_raw_mode(0o077));
     rustix::process::umask(ours);
     ours.as_raw_mode()
 }
 
-/// Our limits: resource, soft, hard; the largest number is none.
+/// Returns our resource limits: resource, soft, hard. The maximum number means unlimited.
 pub(crate) fn limits() -> Vec<(u32, u64, u64)> {
     let number = |limit: Option<u64>| limit.unwrap_or(u64::MAX);
     let limit = |resource: Resource| {
@@ -120,33 +120,36 @@ pub(crate) fn limits() -> Vec<(u32, u64, u64)> {
     RESOURCES.map(limit).to_vec()
 }
 
-/// `NAME=VALUE`, or `NAME` alone: then ours, which must be there.
+/// Parses `NAME=VALUE`, or `NAME` alone: then our own value, which must be set.
 fn variable(given: &OsStr) -> anyhow::Result<(OsString, OsString)> {
     if let Some((name, value)) = split(given.as_bytes()) {
-        // The value may be a secret, so it is not shown.
+        // The value may be a secret, so the error doesn't contain it.
         check_name(&name).map_err(|why| anyhow!("--env {}: {why}", name.display()))?;
         return Ok((name, value));
     }
     check_name(given).map_err(|why| anyhow!("--env {}: {why}", given.display()))?;
     let value = std::env::var_os(given).with_context(|| {
-        format!("--env {}: it is not set here, and no value was given", given.to_string_lossy())
+        format!(
+            "--env {}: the variable is not set, and no value was given",
+            given.to_string_lossy()
+        )
     })?;
     Ok((given.to_owned(), value))
 }
 
-/// Whether a variable of this name can be set; else why not.
+/// Checks whether a variable of this name can be set.
 fn check_name(name: &OsStr) -> Result<(), String> {
     let blank = |byte: &u8| byte.is_ascii_whitespace() || byte.is_ascii_control();
     if name.is_empty() {
-        return Err("the name of the variable is missing".to_owned());
+        return Err("the variable's name is missing".to_owned());
     }
     if name.as_bytes().iter().any(blank) {
         let why =
-            "the name of a variable has no blanks: write NAME=VALUE, without any before the =";
+            "a variable's name can't contain spaces: write NAME=VALUE without spaces around the =";
         return Err(why.to_owned());
     }
-    match OWN.iter().find(|own| name == **own) {
-        Some(own) => Err(format!("{own} is set by Kennel itself, to tell the agent its session")),
+    match RESERVED.iter().find(|reserved| name == **reserved) {
+        Some(reserved) => Err(format!("{reserved} is reserved: Kennel sets it for the session")),
         None => Ok(()),
     }
 }
@@ -157,7 +160,8 @@ fn split(text: &[u8]) -> Option<(OsString, OsString)> {
     Some((OsString::from_vec(name.to_vec()), OsString::from_vec(value.to_vec())))
 }
 
-/// Lines of `NAME=VALUE`, with or without `export` before them, and values taken as they are; empty lines and those that start with `#` are skipped.
+/// Parses lines of `NAME=VALUE`, optionally preceded by `export`. Values are literal. Empty lines
+/// and lines that start with `#` are skipped.
 fn parse_file(text: &[u8], file: &Path) -> anyhow::Result<Vec<(OsString, OsString)>> {
     let mut variables = Vec::new();
     for (number, line) in text.split(|byte| *byte == b'\n').enumerate() {
@@ -172,7 +176,7 @@ fn parse_file(text: &[u8], file: &Path) -> anyhow::Result<Vec<(OsString, OsStrin
                 check_name(&name).map_err(|why| anyhow!("{}: {why}", place()))?;
                 variables.push((name, value));
             }
-            // The line itself may be a secret, so it is not shown.
+            // The line may be a secret, so the error doesn't contain it.
             _ => bail!("{} is not NAME=VALUE", place()),
         }
     }
@@ -184,7 +188,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_file_of_variables_is_taken_as_it_is() {
+    fn parses_a_file_of_variables_literally() {
         let text = b"# comment\n\nA=1\nB= two words \nC=a=b\r\nD=\"q\"\nexport  E=e\nexport=f";
         let variables = parse_file(text, Path::new("f")).unwrap();
         let expected = [
@@ -199,18 +203,18 @@ mod tests {
     }
 
     #[test]
-    fn a_bad_line_is_named_by_number_and_never_shown() {
+    fn reports_a_bad_line_by_number_without_its_content() {
         let error = parse_file(b"A=1\nsecret", Path::new("f")).unwrap_err().to_string();
         assert_eq!(error, "--env-file f: line 2 is not NAME=VALUE");
         let error = parse_file(b"A=1\nsecret = 2", Path::new("f")).unwrap_err().to_string();
-        assert!(error.starts_with("--env-file f: line 2: the name"), "{error}");
+        assert!(error.starts_with("--env-file f: line 2: a variable's name"), "{error}");
         assert!(!error.contains("secret"), "{error}");
         let error = parse_file(b"\nKENNEL_HOME=/x", Path::new("f")).unwrap_err().to_string();
-        assert!(error.starts_with("--env-file f: line 2: KENNEL_HOME is set by Kennel"), "{error}");
+        assert!(error.starts_with("--env-file f: line 2: KENNEL_HOME is reserved"), "{error}");
     }
 
     #[test]
-    fn limits_and_umask_are_ours() {
+    fn limits_and_umask_are_those_of_this_process() {
         let limits = limits();
         assert_eq!(limits.len(), 16);
         let descriptors = rustix::process::getrlimit(Resource::Nofile).current;
@@ -219,7 +223,7 @@ mod tests {
     }
 
     #[test]
-    fn the_last_word_on_a_variable_wins_and_its_place_stays() {
+    fn the_last_value_wins_and_the_order_is_kept() {
         let mut variables = EnvVariables::default();
         for (name, value) in [("A", "1"), ("B", "2"), ("A", "3")] {
             variables.set(name.into(), value.into());
@@ -230,19 +234,19 @@ mod tests {
     }
 
     #[test]
-    fn a_name_alone_must_be_set_here() {
+    fn a_name_alone_requires_the_variable_to_be_set() {
         let error = variable("KENNEL_NO_SUCH_VARIABLE".as_ref()).unwrap_err().to_string();
         assert!(error.contains("KENNEL_NO_SUCH_VARIABLE") && error.contains("not set"), "{error}");
         assert!(variable("=x".as_ref()).is_err());
-        for (given, told) in [
-            ("A B=secret", "--env A B: the name of a variable has no blanks"),
-            ("A\t=secret", "the name of a variable has no blanks"),
-            ("KENNEL_TOKEN=secret", "--env KENNEL_TOKEN: KENNEL_TOKEN is set by Kennel"),
-            ("KENNEL_SESSION_ID=secret", "is set by Kennel"),
-            ("KENNEL_HOME", "is set by Kennel"),
+        for (given, expected) in [
+            ("A B=secret", "--env A B: a variable's name can't contain spaces"),
+            ("A\t=secret", "a variable's name can't contain spaces"),
+            ("KENNEL_TOKEN=secret", "--env KENNEL_TOKEN: KENNEL_TOKEN is reserved"),
+            ("KENNEL_SESSION_ID=secret", "is reserved"),
+            ("KENNEL_HOME", "is reserved"),
         ] {
             let error = variable(given.as_ref()).unwrap_err().to_string();
-            assert!(error.contains(told) && !error.contains("secret"), "{error}");
+            assert!(error.contains(expected) && !error.contains("secret"), "{error}");
         }
         assert_eq!(variable("A=b=c".as_ref()).unwrap(), ("A".into(), "b=c".into()));
     }

@@ -1,4 +1,4 @@
-//! How long a session may take, and how much it may use.
+//! Flags that limit the run time and the resources of a session.
 
 use std::time::Duration;
 
@@ -11,34 +11,33 @@ use crate::quantity::{parse_cores, parse_memory, parse_pids, parse_time};
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Limits")]
 pub(crate) struct LimitArgs {
-    /// End it when it has run for so long, not counting sleep of the machine;
-    /// 0: never
+    /// Stop it after this run time, not counting system sleep; 0 for no limit
     #[arg(long, value_name = "TIME", default_value = "0", value_parser = parse_time, allow_hyphen_values = true)]
     pub(crate) timeout: Duration,
-    /// End it when nothing goes on for so long: no output, input or report,
-    /// no CPU used, no new process; 0: never
+    /// Stop it after this time without any activity (output, input, reports,
+    /// CPU usage or new processes); 0 for no limit
     #[arg(long, value_name = "TIME", default_value = "0", value_parser = parse_time, allow_hyphen_values = true)]
     pub(crate) idle: Duration,
-    /// End it when it prints nothing for so long; 0: never
+    /// Stop it after this time without output; 0 for no limit
     #[arg(long, value_name = "TIME", default_value = "0", value_parser = parse_time, allow_hyphen_values = true)]
     pub(crate) silence: Duration,
-    /// The most memory that it may use, all its processes together
+    /// Memory limit for all its processes together
     #[arg(long, value_name = "SIZE", value_parser = parse_memory, allow_hyphen_values = true)]
     pub(crate) memory: Option<u64>,
-    /// The most processes and threads that it may have at once
+    /// Limit on the number of processes and threads
     #[arg(long, value_name = "COUNT", value_parser = parse_pids, allow_hyphen_values = true)]
     pub(crate) pids: Option<u64>,
-    /// The most CPU that it may use, in cores (0.5, 2)
+    /// CPU limit in cores (0.5, 2)
     #[arg(long, value_name = "CORES", value_parser = parse_cores, allow_hyphen_values = true)]
     pub(crate) cpu: Option<u32>,
-    /// Run it without those three where they can't be set, and say which
-    /// (`kennel doctor` tells beforehand)
+    /// Run it even if --memory, --pids or --cpu can't be enforced, with a
+    /// warning (`kennel doctor` shows what is supported)
     #[arg(long)]
     pub(crate) best_effort: bool,
 }
 
 impl LimitArgs {
-    /// Puts them into what is asked for.
+    /// Sets the fields of the specification.
     pub(crate) fn fill(&self, spec: &mut SessionSpec) {
         spec.timeout = Some(self.timeout);
         spec.idle = Some(self.idle);

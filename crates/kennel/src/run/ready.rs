@@ -1,4 +1,4 @@
-//! By what a session is known to be up, and waiting for that.
+//! Flags about readiness, and the wait for it.
 
 use std::time::Duration;
 
@@ -15,23 +15,23 @@ use crate::session_outcome::{self, SessionOutcome};
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Readiness")]
 pub(crate) struct ReadyArgs {
-    /// By what it is known to be up: line:REGEX (of its output), socket:PATH,
+    /// When the session is ready: line:REGEX (in its output), socket:PATH,
     /// tcp:PORT or tcp:HOST:PORT, http://HOST/PATH, report (see `kennel
     /// report`), or none
-    #[arg(long, value_name = "SIGN", default_value = "none")]
+    #[arg(long, value_name = "CHECK", default_value = "none")]
     pub(crate) ready: Readiness,
-    /// End it if it is not up by then, not counting sleep of the machine;
-    /// 0: wait for ever
+    /// Stop it if it is not ready in time, not counting system sleep; 0 for no
+    /// limit
     #[arg(long, value_name = "TIME", default_value = "2m", value_parser = parse_time, allow_hyphen_values = true)]
     pub(crate) ready_timeout: Duration,
-    /// With -d: come back when it is up; if it won't be, fail when all of it is
-    /// gone
+    /// With -d: return when it is ready; if it fails to become ready, return an
+    /// error when all its processes are gone
     #[arg(long)]
     pub(crate) wait_ready: bool,
 }
 
 impl ReadyArgs {
-    /// Puts them into what is asked for.
+    /// Sets the fields of the specification.
     pub(super) fn fill(&self, spec: &mut SessionSpec) {
         spec.ready = self.ready.clone();
         let asked = self.ready != Readiness::None && !self.ready_timeout.is_zero();
@@ -39,64 +39,61 @@ impl ReadyArgs {
     }
 }
 
-/// Whoever stays in front of a session sees for himself when it is up.
+/// Refuses --wait-ready in the foreground, where the user sees the session start.
 pub(super) fn check(wait_ready: bool, detach: bool) -> Result<(), CommandError> {
     if wait_ready && !detach {
-        let text = "--wait-ready is for a session that is left to itself";
+        let text = "--wait-ready is only for detached sessions";
         return Err(CommandError::because(exit_code::USAGE, text).hint("add -d"));
     }
     Ok(())
 }
 
-/// Without a sign there is nothing to wait for, and whoever asks would take a start for more than it is.
+/// Refuses --wait-ready without a check: the caller would take a mere start for readiness.
 pub(super) fn check_sign(wait_ready: bool, sign: &Readiness) -> Result<(), CommandError> {
     if wait_ready && *sign == Readiness::None {
-        let text = "--wait-ready has nothing to wait for: nobody said by what it is known to be up";
+        let text = "--wait-ready has nothing to wait for: the session has no readiness check";
         return Err(CommandError::because(exit_code::USAGE, text)
-            .hint("`kennel run --ready SIGN` says it, for instance --ready tcp:8080"));
+            .hint("add one with `kennel run --ready CHECK`, for example --ready tcp:8080"));
     }
     Ok(())
 }
 
-/// Why a session that was waited for is not ready, if it is not.
+/// Returns the error if the session is not ready.
 pub(super) fn failure(session: &SessionView) -> Option<CommandError> {
     if matches!(session.ready, ReadyState::Unasked | ReadyState::Ready) {
         return None;
     }
-    let (verdict, called) =
+    let (outcome, called) =
         (SessionOutcome::of(session), session.name.as_ref().unwrap_or(&session.id));
-    let (code, text) = match (&session.reason, verdict) {
+    let (code, text) = match (&session.reason, outcome) {
         (_, unsettled @ (SessionOutcome::StillAlive(_) | SessionOutcome::Unknown(_))) => {
             return unsettled.exit_code().err();
         }
         (Some(Reason::NotReady { after, saw }), _) => {
             let saw = saw.as_ref().map_or(String::new(), |saw| format!(": {}", sanitize(saw)));
             let text =
-                format!("{called} was not ready within {}{saw}; all of it was ended", span(*after));
+                format!("{called} was not ready within {}{saw}; it was stopped", span(*after));
             (exit_code::NOT_READY, text)
         }
         (None | Some(Reason::Exited), SessionOutcome::Ended(code)) => {
-            let text = format!("{called} ended before it was ready, with exit code {code}");
+            let text = format!("{called} exited with code {code} before it was ready");
             (own(code), text)
         }
         (Some(reason), SessionOutcome::Ended(code)) => {
             let why = sanitize(&session_outcome::reason(reason));
-            (own(code), format!("{called} was ended before it was ready: {why}"))
+            (own(code), format!("{called} was stopped before it was ready: {why}"))
         }
         (
             _,
             SessionOutcome::Failed { .. }
             | SessionOutcome::NeverRan
             | SessionOutcome::StoppedBefore(_),
-        ) => (exit_code::NOT_READY, format!("{called} was never run")),
+        ) => (exit_code::NOT_READY, format!("{called} never ran")),
     };
-    Some(
-        CommandError::because(code, text)
-            .hint(format!("`kennel logs {called}` shows what it printed")),
-    )
+    Some(CommandError::because(code, text).hint(format!("`kennel logs {called}` shows its output")))
 }
 
-/// The agent's own code; but 0 would say that it is ready.
+/// Returns the session's exit code. 0 would mean that it is ready, so it is replaced.
 fn own(code: i32) -> u8 {
     match u8::try_from(code & 0xff) {
         Ok(0) | Err(_) => exit_code::NOT_READY,
@@ -109,7 +106,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn nobody_waits_for_a_sign_that_was_not_named() {
+    fn refuses_to_wait_without_a_readiness_check() {
         assert!(check_sign(true, &Readiness::None).is_err());
         assert!(check_sign(false, &Readiness::None).is_ok());
         assert!(check_sign(true, &Readiness::Report).is_ok());

@@ -1,39 +1,40 @@
-//! How often a request makes a session: once for a key, again after a failure, later if there is no room.
+//! Flags about idempotency, queueing and restarts.
 
 use clap::Args;
 use kennel_types::{Restart, SessionSpec, check_key};
 
-/// The flags of `kennel run` about that.
+/// The flags of `kennel run` about idempotency, queueing and restarts.
 #[derive(Debug, Args)]
-#[command(next_help_heading = "Once, later, again")]
+#[command(next_help_heading = "Queueing and restarts")]
 pub(crate) struct RetryArgs {
-    /// Asking twice with the same key is asking once: while the session lives,
-    /// and for a day after (daemon.key_retention), the answer is that session
+    /// Idempotency key: a request with the same key returns the same session,
+    /// until a day after it has ended (daemon.key_retention)
     #[arg(long, value_name = "KEY", value_parser = parse_key)]
     pub(crate) key: Option<String>,
-    /// Wait in line if there are too many sessions, instead of being refused
+    /// Wait instead of failing if too many sessions run
     #[arg(long)]
     pub(crate) queue: bool,
-    /// With -d: launch it again when it fails, at most N times (on-failure:N),
-    /// after a pause that grows from 1 s to 5 min
+    /// With -d: launch the command again when it fails, at most N times
+    /// (on-failure:N), after a delay that grows from 1 s to 5 min
     #[arg(long, value_name = "never|on-failure[:N]", default_value = "never")]
     pub(crate) restart: Restart,
-    /// The same if nobody knows how it ended: it may have done its work
+    /// Restart also if the exit status is unknown: the command may have
+    /// succeeded
     #[arg(long)]
     pub(crate) restart_unknown: bool,
 }
 
 impl RetryArgs {
-    /// Puts them into what is asked for.
+    /// Sets the fields of the specification.
     pub(super) fn fill(&self, spec: &mut SessionSpec) -> anyhow::Result<()> {
         if spec.tethered && self.restart != Restart::Never {
             anyhow::bail!(
-                "--restart {} needs -d: what is tied to this command ends with it",
+                "--restart {} needs -d: a session in the foreground ends with this command",
                 self.restart
             );
         }
         if self.restart_unknown && self.restart == Restart::Never {
-            anyhow::bail!("--restart-unknown means nothing without --restart on-failure");
+            anyhow::bail!("--restart-unknown needs --restart on-failure");
         }
         spec.key = self.key.clone();
         spec.restart = self.restart;

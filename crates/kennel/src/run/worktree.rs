@@ -1,11 +1,11 @@
-//! A worktree for the session.
+//! The flag that gives a session a git worktree.
 
 use std::ffi::OsString;
 
 use clap::Args;
 use kennel_types::{SessionSpec, WorktreeSpec};
 
-use crate::command_error::{CommandError, say};
+use crate::command_error::{CommandError, print_message};
 use crate::exit_code;
 use crate::print::sanitize;
 
@@ -13,21 +13,21 @@ use crate::print::sanitize;
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Worktree")]
 pub(crate) struct WorktreeArgs {
-    /// Run it in a git worktree of its own, on this branch, or on a new one
-    /// named kennel/ID. When all has ended, the worktree is removed; but if
-    /// something of value is in it, it is kept: see `kennel worktrees`
+    /// Run it in a new git worktree, on BRANCH or on a new branch kennel/ID.
+    /// The worktree is removed after the session unless something of value is in
+    /// it: see `kennel worktrees`
     #[arg(long, value_name = "BRANCH", num_args = 0..=1, require_equals = true)]
-    #[expect(clippy::option_option, reason = "that is how clap tells a flag without a value")]
+    #[expect(clippy::option_option, reason = "clap's type for a flag with an optional value")]
     pub(crate) worktree: Option<Option<String>>,
 }
 
 impl WorktreeArgs {
-    /// Puts them into what is asked for.
+    /// Sets the fields of the specification.
     pub(crate) fn fill(&self, spec: &mut SessionSpec) {
         spec.worktree = self.worktree.clone().map(WorktreeSpec::asked);
     }
 
-    /// `--worktree BRANCH -- COMMAND` would run BRANCH as a program.
+    /// Refuses `--worktree BRANCH -- COMMAND`, which would run BRANCH as a program.
     pub(super) fn check_words(
         &self,
         words: &[OsString],
@@ -41,34 +41,34 @@ impl WorktreeArgs {
                 if bare && ended && *flag == "--worktree" && *branch == program =>
             {
                 let branch = branch.to_string_lossy();
-                let text = format!("{branch:?} after --worktree would be the program to run");
+                let text = format!("{branch:?} after --worktree would be run as the program");
                 Err(CommandError::because(exit_code::USAGE, text)
-                    .hint(format!("for a branch write --worktree={branch}")))
+                    .hint(format!("to use it as the branch, write --worktree={branch}")))
             }
             _ => Ok(()),
         }
     }
 }
 
-/// Tells where the session's worktree is, and what is not in it.
-pub(super) fn tell(spec: &SessionSpec) {
+/// Prints where the session's worktree is, and whether it lacks uncommitted changes.
+pub(super) fn print_location(spec: &SessionSpec) {
     if let Some(worktree) = &spec.worktree {
         for line in lines(worktree) {
-            say(&line);
+            print_message(&line);
         }
     }
 }
 
 fn lines(worktree: &WorktreeSpec) -> Vec<String> {
     let (path, branch) = (sanitize(&worktree.path), sanitize(&worktree.branch));
-    let mut lines = vec![format!("in the worktree {path}, on branch {branch}")];
+    let mut lines = vec![format!("running in worktree {path} on branch {branch}")];
     match worktree.uncommitted {
         Some(false) => {}
         Some(true) => {
-            lines.push("changes of your checkout that are not committed are not in it".to_owned());
+            lines.push("the worktree does not contain the uncommitted changes of your checkout".to_owned());
         }
         None => lines.push(
-            "it could not be told whether your checkout has changes that are not committed; they are not in it"
+            "can't determine whether your checkout has uncommitted changes; the worktree does not contain them"
                 .to_owned(),
         ),
     }
@@ -80,18 +80,18 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_not_in_it_is_said() {
+    fn mentions_uncommitted_changes() {
         let worktree = |uncommitted| WorktreeSpec {
             path: "/w/repo-1".into(),
             branch: "kennel/1".into(),
             uncommitted,
             ..WorktreeSpec::default()
         };
-        let where_it_is = "in the worktree /w/repo-1, on branch kennel/1";
+        let where_it_is = "running in worktree /w/repo-1 on branch kennel/1";
         assert_eq!(lines(&worktree(Some(false))), [where_it_is]);
         let dirty = lines(&worktree(Some(true)));
         assert_eq!(dirty[0], where_it_is);
-        assert!(dirty[1].contains("not committed"), "{dirty:?}");
-        assert!(lines(&worktree(None))[1].contains("could not be told"));
+        assert!(dirty[1].contains("uncommitted"), "{dirty:?}");
+        assert!(lines(&worktree(None))[1].contains("can't determine"));
     }
 }

@@ -1,7 +1,7 @@
-//! `kennel completions`: what shells need to complete our command line, names of sessions included.
+//! `kennel completions`: shell completion scripts that also complete sessions.
 //!
-//! What clap makes knows verbs and flags. Where a value is called SESSION, what is added here asks Kennel itself, which
-//! starts no daemon for that.
+//! clap generates the completion of verbs and flags. For a value called SESSION, this module adds a
+//! call of Kennel itself, which starts no daemon.
 
 use clap::{Arg, ArgAction, Args, Command, CommandFactory, ValueEnum};
 use clap_complete::Shell;
@@ -12,16 +12,16 @@ use crate::connect::{DaemonClient, StartDaemon};
 use crate::home::Home;
 use crate::print::{bytes, print};
 
-/// How a value is called that stands for a session.
+/// The value name of arguments that take a session.
 const SESSION: &str = "SESSION";
-/// The verbs that are about those that live; the others are about those that have ended too.
-const ABOUT_LIVE: [&str; 6] = ["attach", "forget", "kill", "send", "signal", "stop"];
-/// What the functions for bash begin with; what each verb takes goes in between.
+/// Verbs for live sessions only; the others also take ended ones.
+const LIVE_ONLY: [&str; 6] = ["attach", "forget", "kill", "send", "signal", "stop"];
+/// The start and the end of the bash functions; the cases of the verbs go in between.
 const BASH_HEAD: &str = include_str!("completions/head.bash");
 const BASH_TAIL: &str = include_str!("completions/tail.bash");
 const ZSH: &str = include_str!("completions/sessions.zsh");
 
-/// The flags of `kennel completions`.
+/// The arguments of `kennel completions`.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 bash:
@@ -31,20 +31,20 @@ zsh:
 fish:
   kennel completions fish > ~/.config/fish/completions/kennel.fish")]
 pub(crate) struct CompletionsArgs {
-    /// Which shell
+    /// Shell to generate the script for
     #[arg(value_enum, required_unless_present = "sessions")]
     shell: Option<Shell>,
-    /// For the shells: names and ids of sessions, if a daemon runs
+    /// Print names and ids of sessions, for the scripts
     #[arg(long, value_name = "WHICH", hide = true, conflicts_with = "shell")]
     sessions: Option<CompletionScope>,
 }
 
-/// Which sessions.
+/// The sessions to complete.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum CompletionScope {
-    /// Those that have not ended
+    /// Sessions that have not ended
     Live,
-    /// All on record
+    /// All sessions
     All,
 }
 
@@ -57,7 +57,7 @@ impl CompletionScope {
     }
 }
 
-/// Prints them.
+/// Prints the script, or the sessions.
 pub(crate) fn completions(home: &HomeArgs, args: &CompletionsArgs) -> Result<u8, CommandError> {
     match (args.shell, args.sessions) {
         (_, Some(which)) => print(&sessions(home, which))?,
@@ -67,7 +67,8 @@ pub(crate) fn completions(home: &HomeArgs, args: &CompletionsArgs) -> Result<u8,
     Ok(0)
 }
 
-/// Names and ids, one on a line. Somebody is typing: what goes wrong is not told, and nothing is started or made.
+/// Returns names and ids, one per line. The user is typing, so errors are ignored and nothing is
+/// started.
 fn sessions(home: &HomeArgs, which: CompletionScope) -> String {
     let all = which == CompletionScope::All;
     let daemon =
@@ -88,11 +89,11 @@ fn script(shell: Shell) -> String {
     let text = String::from_utf8_lossy(&text).into_owned();
     let mut command = Cli::command();
     command.build();
-    let takers: Vec<SessionVerb> = command.get_subcommands().filter_map(SessionVerb::of).collect();
+    let verbs: Vec<SessionVerb> = command.get_subcommands().filter_map(SessionVerb::of).collect();
     match shell {
-        Shell::Bash => bash(&text, &takers),
+        Shell::Bash => bash(&text, &verbs),
         Shell::Zsh => zsh(&text),
-        Shell::Fish => text + &takers.iter().map(SessionVerb::for_fish).collect::<String>(),
+        Shell::Fish => text + &verbs.iter().map(SessionVerb::for_fish).collect::<String>(),
         _ => text,
     }
 }
@@ -102,11 +103,11 @@ fn script(shell: Shell) -> String {
 struct SessionVerb {
     names: Vec<String>,
     which: CompletionScope,
-    /// Which of its words that are no flags is one, and whether those after it are too.
-    place: Option<(usize, bool)>,
-    /// Its flags that take a value …
+    /// The position of the session among the arguments, and whether more may follow.
+    position: Option<(usize, bool)>,
+    /// The flags that take a value.
     valued: Vec<String>,
-    /// … and those of them whose value is a session.
+    /// The flags that take a session.
     session_flags: Vec<String>,
 }
 
@@ -115,7 +116,7 @@ impl SessionVerb {
         let is_session = |arg: &&Arg| {
             arg.get_value_names().is_some_and(|names| names.iter().any(|name| name == SESSION))
         };
-        let place = verb.get_positionals().find(is_session).map(|arg| {
+        let position = verb.get_positionals().find(is_session).map(|arg| {
             let many = matches!(arg.get_action(), ArgAction::Append);
             (arg.get_index().unwrap_or(1), many)
         });
@@ -125,24 +126,24 @@ impl SessionVerb {
         let valued: Vec<&Arg> = verb.get_arguments().filter(takes_next).collect();
         let session_flags = valued.iter().copied().filter(is_session).flat_map(flags);
         let session_flags: Vec<_> = session_flags.collect();
-        if place.is_none() && session_flags.is_empty() {
+        if position.is_none() && session_flags.is_empty() {
             return None;
         }
         let names: Vec<_> =
             verb.get_name_and_visible_aliases().into_iter().map(Into::into).collect();
-        let live = names.iter().any(|name: &String| ABOUT_LIVE.contains(&name.as_str()));
+        let live = names.iter().any(|name: &String| LIVE_ONLY.contains(&name.as_str()));
         Some(Self {
             names,
             which: if live { CompletionScope::Live } else { CompletionScope::All },
-            place,
+            position,
             valued: valued.into_iter().flat_map(flags).collect(),
             session_flags,
         })
     }
 
-    /// A case of the function for bash.
+    /// Returns the verb's case in the bash function.
     fn for_bash(&self) -> String {
-        let (at, many) = match self.place {
+        let (at, many) = match self.position {
             Some((at, many)) => (at.to_string(), if many { "1" } else { "" }),
             None => ("-1".to_owned(), ""),
         };
@@ -163,9 +164,9 @@ impl SessionVerb {
                  \"(kennel completions --sessions {which} 2>/dev/null)\"\n"
             )
         };
-        let place = self.place.map(|_| line(""));
+        let position = self.position.map(|_| line(""));
         let long = self.session_flags.iter().filter_map(|flag| flag.strip_prefix("--"));
-        place.into_iter().chain(long.map(|flag| line(&format!("-l {flag} -r ")))).collect()
+        position.into_iter().chain(long.map(|flag| line(&format!("-l {flag} -r ")))).collect()
     }
 }
 
@@ -174,17 +175,17 @@ fn flags(arg: &Arg) -> Vec<String> {
     short.into_iter().chain(arg.get_long().map(|long| format!("--{long}"))).collect()
 }
 
-/// Sessions go first; where none is meant, it is as clap has it.
-fn bash(made: &str, takers: &[SessionVerb]) -> String {
-    let cases: String = takers.iter().map(SessionVerb::for_bash).collect();
-    let made = made.replace("complete -F _kennel ", "complete -F _kennel_or_session ");
-    format!("{BASH_HEAD}{cases}{BASH_TAIL}\n{made}")
+/// Completes a session where one is expected, and otherwise uses clap's completion.
+fn bash(generated: &str, verbs: &[SessionVerb]) -> String {
+    let cases: String = verbs.iter().map(SessionVerb::for_bash).collect();
+    let generated = generated.replace("complete -F _kennel ", "complete -F _kennel_or_session ");
+    format!("{BASH_HEAD}{cases}{BASH_TAIL}\n{generated}")
 }
 
-/// The places are marked in what clap has made.
-fn zsh(made: &str) -> String {
+/// Replaces clap's default completion of session arguments.
+fn zsh(generated: &str) -> String {
     const DEFAULT: &str = ":_default' \\";
-    let marked = made.lines().map(|line| {
+    let marked = generated.lines().map(|line| {
         let session = [":session -- ", ":sessions -- ", ":SESSION:"];
         match line.strip_suffix(DEFAULT) {
             Some(begun) if session.iter().any(|mark| begun.contains(mark)) => {
@@ -203,12 +204,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_verb_that_takes_a_session_is_found() {
+    fn finds_every_verb_that_takes_a_session() {
         let mut command = Cli::command();
         command.build();
-        let takers: Vec<SessionVerb> =
+        let verbs: Vec<SessionVerb> =
             command.get_subcommands().filter_map(SessionVerb::of).collect();
-        let names: Vec<_> = takers.iter().flat_map(|taker| taker.names.clone()).collect();
+        let names: Vec<_> = verbs.iter().flat_map(|verb| verb.names.clone()).collect();
         for verb in [
             "stop", "logs", "attach", "wait", "inspect", "send", "signal", "rm", "resume",
             "forget", "events",
@@ -216,17 +217,19 @@ mod tests {
             assert!(names.iter().any(|name| name == verb), "{verb} is not in {names:?}");
         }
         assert!(!names.iter().any(|name| name == "run" || name == "ps"), "{names:?}");
-        let stop = takers.iter().find(|taker| taker.names[0] == "stop").unwrap();
-        assert_eq!((stop.which, stop.place), (CompletionScope::Live, Some((1, true))));
+        let stop = verbs.iter().find(|verb| verb.names[0] == "stop").unwrap();
+        assert_eq!((stop.which, stop.position), (CompletionScope::Live, Some((1, true))));
         assert!(stop.valued.iter().any(|flag| flag == "--grace"), "{stop:?}");
         assert!(!stop.valued.iter().any(|flag| flag == "--all"), "{stop:?}");
     }
 
     #[test]
-    fn zsh_and_fish_ask_for_sessions() {
+    fn zsh_and_fish_complete_sessions() {
         let zsh = script(Shell::Zsh);
         assert!(
-            zsh.contains("'*::sessions -- Names, ids, or beginnings of ids:_kennel_session' \\")
+            zsh.contains(
+                "'*::sessions -- Names, ids, or unique prefixes of ids:_kennel_session' \\"
+            )
         );
         assert!(zsh.contains("]:SESSION:_kennel_session' \\"), "events --session");
         assert_eq!(zsh.matches("_kennel_session() {").count(), 1);

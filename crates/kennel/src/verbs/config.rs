@@ -1,15 +1,15 @@
-//! `kennel config`: what is set, and where it comes from.
+//! `kennel config`: shows the settings and where they come from.
 
 use clap::{Args, Subcommand};
 use serde_json::{Value, json};
 
-use crate::command_error::{CommandError, say};
+use crate::command_error::{CommandError, print_message};
 use crate::config::{self, Config, ConfigSetting, KEYS, ProfileChoice, SettingOrigin, Settings};
 use crate::exit_code;
 use crate::print::{self, ColorMode, TextStyle, print, sanitize};
 use crate::table::{Cell, Column, TextTable};
 
-/// The verbs of `kennel config`.
+/// The arguments of `kennel config`.
 #[derive(Debug, Args)]
 pub(crate) struct ConfigArgs {
     #[command(subcommand)]
@@ -18,34 +18,34 @@ pub(crate) struct ConfigArgs {
 
 #[derive(Debug, Subcommand)]
 enum ConfigVerb {
-    /// Show every setting, and where its value comes from
+    /// Show every setting and where its value comes from
     ///
-    /// A flag goes before all of these. The daemon has what was set when it was started; `kennel daemon
-    /// restart` brings what is shown here.
+    /// Flags override these settings. The daemon uses the settings from its start; `kennel daemon
+    /// restart` applies the current ones.
     Show(ConfigShowArgs),
-    /// Say which file is read, whether it is there or not
+    /// Print the path of the configuration file
     Path,
-    /// Say whether the file and the variables are understood
+    /// Check the configuration file and the environment variables
     Check,
 }
 
-/// The flags of `kennel config show`.
+/// The arguments of `kennel config show`.
 #[derive(Debug, Args)]
 #[command(after_help = CODES)]
 pub(crate) struct ConfigShowArgs {
-    /// As it is with this profile
+    /// Show the settings with this profile
     #[arg(long, value_name = "NAME")]
     profile: Option<String>,
-    /// Print JSON, for programs
+    /// Print JSON
     #[arg(long)]
     json: bool,
 }
 
 const CODES: &str = "\
-Exit codes: 0; 201 if the command line or the configuration was not
-understood; 207 if Kennel itself failed.";
+Exit codes: 0 on success; 201 for an invalid command line or configuration;
+207 if Kennel itself failed.";
 
-/// Does it.
+/// Runs the verb.
 pub(crate) fn config(config: &Config, args: &ConfigArgs) -> Result<u8, CommandError> {
     match &args.verb {
         ConfigVerb::Show(args) => show(config, args),
@@ -55,7 +55,7 @@ pub(crate) fn config(config: &Config, args: &ConfigArgs) -> Result<u8, CommandEr
 }
 
 fn show(config: &Config, args: &ConfigShowArgs) -> Result<u8, CommandError> {
-    let settings = config.settings(ProfileChoice::Chosen(args.profile.as_deref()))?;
+    let settings = config.settings(ProfileChoice::Selected(args.profile.as_deref()))?;
     if args.json {
         print::json(&for_programs(&settings))?;
     } else {
@@ -65,29 +65,29 @@ fn show(config: &Config, args: &ConfigShowArgs) -> Result<u8, CommandError> {
 }
 
 fn path(config: &Config) -> Result<u8, CommandError> {
-    let location = config.location().ok_or_else(nowhere)?;
+    let location = config.location().ok_or_else(no_location)?;
     print(&format!("{}\n", location.path.display()))?;
     Ok(0)
 }
 
 fn check(config: &Config) -> Result<u8, CommandError> {
-    let settings = config.settings(ProfileChoice::Chosen(None))?;
+    let settings = config.settings(ProfileChoice::Selected(None))?;
     match &settings.location {
-        Some(location) if settings.found => {
-            print(&format!("{}: understood\n", location.path.display()))?;
+        Some(location) if settings.exists => {
+            print(&format!("{}: valid\n", location.path.display()))?;
         }
-        Some(location) => say(&format!("there is no {}", location.path.display())),
-        None => return Err(nowhere()),
+        Some(location) => print_message(&format!("{} does not exist", location.path.display())),
+        None => return Err(no_location()),
     }
     Ok(0)
 }
 
-fn nowhere() -> CommandError {
-    let text = "there is nowhere to look: set HOME, KENNEL_CONFIG or --config";
+fn no_location() -> CommandError {
+    let text = "can't locate the configuration file: set HOME, KENNEL_CONFIG or --config";
     CommandError::because(exit_code::SETUP, text)
 }
 
-/// Every setting: its name, its value if it has one, and where that comes from if it isn't built in.
+/// Returns name, value and origin of every setting; a built-in value has no origin.
 fn rows(settings: &Settings) -> Vec<(String, Option<String>, Option<&ConfigSetting>)> {
     let command = config::command();
     let row = |key: &config::ConfigKey| {
@@ -100,20 +100,20 @@ fn rows(settings: &Settings) -> Vec<(String, Option<String>, Option<&ConfigSetti
 
 fn text(settings: &Settings, ink: ColorMode) -> String {
     let file = match &settings.location {
-        Some(location) if settings.found => location.path.display().to_string(),
-        Some(location) => format!("{} (not there)", location.path.display()),
+        Some(location) if settings.exists => location.path.display().to_string(),
+        Some(location) => format!("{} (does not exist)", location.path.display()),
         None => "-".to_owned(),
     };
     let profile = match &settings.profile {
         Some((name, by)) => format!("{name} ({by})"),
         None => "-".to_owned(),
     };
-    let columns = [Column::whole("KEY"), Column::whole("VALUE"), Column::whole("FROM")];
+    let columns = ["KEY", "VALUE", "FROM"].map(Column::whole);
     let mut table = TextTable::new(&columns);
     for (name, value, set) in rows(settings) {
         let (tone, from) = match set {
             Some(set) => (TextStyle::Plain, set.origin.to_string()),
-            None => (TextStyle::Faint, "built in".to_owned()),
+            None => (TextStyle::Faint, "default".to_owned()),
         };
         let value = value.map_or("-".to_owned(), |value| sanitize(&value));
         table.row(vec![Cell::toned(name, tone), Cell::toned(value, tone), Cell::toned(from, tone)]);
@@ -126,11 +126,11 @@ fn for_programs(settings: &Settings) -> Value {
         None => json!({"kind": "built in"}),
         Some(SettingOrigin::Flag(flag)) => json!({"kind": "flag", "flag": flag}),
         Some(SettingOrigin::Environment(variable)) => json!({"kind": "env", "variable": variable}),
-        Some(SettingOrigin::Profile { name, place }) => {
-            json!({"kind": "profile", "profile": name, "file": *place.file, "line": place.line})
+        Some(SettingOrigin::Profile { name, position }) => {
+            json!({"kind": "profile", "profile": name, "file": *position.file, "line": position.line})
         }
-        Some(SettingOrigin::File(place)) => {
-            json!({"kind": "file", "file": *place.file, "line": place.line})
+        Some(SettingOrigin::File(position)) => {
+            json!({"kind": "file", "file": *position.file, "line": position.line})
         }
     };
     let rows = rows(settings);
@@ -140,7 +140,7 @@ fn for_programs(settings: &Settings) -> Value {
     let profile = settings.profile.as_ref().map(|(name, by)| json!({"name": name, "by": by}));
     json!({
         "file": settings.location.as_ref().map(|location| &location.path),
-        "found": settings.found,
+        "found": settings.exists,
         "profile": profile,
         "settings": rows.collect::<Vec<_>>(),
     })

@@ -1,4 +1,4 @@
-//! `kennel dashboard`: the daemon's page, in a browser.
+//! `kennel dashboard`: opens the dashboard in a browser.
 
 use std::fs::{self, OpenOptions};
 use std::io::{self, Write};
@@ -9,42 +9,44 @@ use std::process::{Command, Stdio};
 use clap::Args;
 use kennel_types::api::{LinkRequest, LinkView, Scope};
 
-use crate::command_error::{CommandError, say};
+use crate::command_error::{CommandError, print_message};
 use crate::connect::{DaemonClient, StartDaemon, escape};
 use crate::exit_code;
 use crate::home::Home;
 use crate::print::print;
 
-/// The page that leads a browser to the link.
+/// The local page that redirects a browser to the link.
 const PAGE: &str = "dashboard.html";
 const OPENER: &str = "xdg-open";
 
-/// The flags of `kennel dashboard`.
+/// The arguments of `kennel dashboard`.
 #[derive(Debug, Args)]
 #[command(after_help = exit_code::SHORT_HELP)]
 pub(crate) struct DashboardArgs {
-    /// Only print the link
+    /// Only print the sign-in link
     #[arg(long)]
     no_open: bool,
-    /// Let the browser look, and change nothing
+    /// Sign the browser in for read-only access
     #[arg(long)]
     read_only: bool,
 }
 
-/// Makes a link, prints it, and opens it where there is a display.
+/// Creates a sign-in link, prints it, and opens it if there is a display.
 pub(crate) fn dashboard(home: &Home, args: &DashboardArgs) -> Result<u8, CommandError> {
     let daemon = DaemonClient::connect(home, StartDaemon::IfNeeded)?;
     let scope = if args.read_only { Scope::ReadOnly } else { Scope::Full };
     let link: LinkView = daemon.post("/v1/access/links", &LinkRequest { scope })?;
     print(&format!("{}\n", link.url))?;
-    let valid = format!("good once, and for {} s", link.valid_s);
+    let valid = format!("valid once, for {} s", link.valid_s);
     if args.no_open || !has_display() {
-        say(&valid);
+        print_message(&format!("the link is {valid}"));
         return Ok(0);
     }
     match open(home, &link.url) {
-        Ok(()) => say(&format!("opened in a browser; the link is {valid}")),
-        Err(error) => say(&format!("no browser could be opened ({error}); the link is {valid}")),
+        Ok(()) => print_message(&format!("opened in the browser; the link is {valid}")),
+        Err(error) => {
+            print_message(&format!("can't open a browser ({error}); the link is {valid}"))
+        }
     }
     Ok(0)
 }
@@ -54,13 +56,14 @@ fn has_display() -> bool {
     set("DISPLAY") || set("WAYLAND_DISPLAY")
 }
 
-/// By a page that only we can read: everybody sees what a program is started with, and the link is a secret.
+/// Opens the link through a page that only the user can read: other users can see command lines,
+/// and the link is a secret.
 fn open(home: &Home, url: &str) -> io::Result<()> {
     let path = write_page(home, url)?;
     let page = format!("file://{}", escape(&path.to_string_lossy()).replace("%2F", "/"));
     let mut opener = Command::new(OPENER);
     opener.arg(page).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
-    // A browser may take as long as it is open.
+    // Some browsers don't exit until they are closed, so this doesn't wait.
     opener.spawn().map(drop)
 }
 
@@ -68,14 +71,14 @@ fn write_page(home: &Home, url: &str) -> io::Result<PathBuf> {
     let path = home.path(PAGE);
     let draft = home.path(&format!("{PAGE}.{}", std::process::id()));
     let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&draft)?;
-    // A link has nothing in it that means anything to HTML.
+    // A link contains no characters that are special in HTML.
     let page = format!(
         "<!doctype html>\n<meta charset=\"utf-8\">\n<meta name=\"referrer\" content=\"no-referrer\">\n\
          <meta http-equiv=\"refresh\" content=\"0; url={url}\">\n<title>Kennel</title>\n"
     );
     let written = file.write_all(page.as_bytes()).and_then(|()| fs::rename(&draft, &path));
     if written.is_err() {
-        // What is left of it is in nobody's way.
+        // A draft that stays behind does no harm.
         fs::remove_file(&draft).ok();
     }
     written.map(|()| path)
@@ -88,7 +91,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_page_with_the_link_is_ours_alone_and_replaces_the_former() {
+    fn the_page_is_private_and_replaces_the_previous_one() {
         let folder = tempfile::tempdir().unwrap();
         let home = Home::at(folder.path().to_owned()).unwrap();
         for url in ["http://127.0.0.1:1/login?once=a", "http://127.0.0.1:1/login?once=b"] {

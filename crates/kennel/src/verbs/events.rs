@@ -1,51 +1,48 @@
-//! `kennel events`: what happened, from the event log.
+//! `kennel events`: shows the event log.
 
 use clap::Args;
 use kennel_types::EventView;
 
 use crate::command_error::CommandError;
-use crate::connect::{AskError, DaemonClient, StartDaemon, escape};
+use crate::connect::{DaemonClient, DaemonRetry, RequestError, StartDaemon, escape};
 use crate::exit_code;
 use crate::home::Home;
 use crate::print::{self, ColorMode, TextStyle, print, sanitize};
 use crate::quantity::parse_session;
 use crate::timestamp::{self, parse_since};
 
-/// The flags of `kennel events`.
+/// The arguments of `kennel events`.
 #[derive(Debug, Args)]
 #[command(after_help = exit_code::SHORT_HELP)]
 pub(crate) struct EventsArgs {
-    /// Go on: show events as they happen
+    /// Keep showing new events
     #[arg(short, long)]
     follow: bool,
-    /// Only those after the one with this number, or since then: 10m (ago),
-    /// 2026-01-31T12:00:00Z
+    /// Show only events after this number or time (10m for 10 minutes ago,
+    /// 2026-01-31T12:00:00Z)
     #[arg(long, value_name = "SEQ|TIME", value_parser = parse_since_event)]
     since: Option<EventsSince>,
-    /// Only those of this session
+    /// Show only events of this session
     #[arg(long, value_name = "SESSION", value_parser = parse_session)]
     session: Option<String>,
-    /// Print JSON, for programs: one object a line
+    /// Print JSON, one object per line
     #[arg(long)]
     json: bool,
 }
 
-/// Where to begin.
+/// Where to start.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum EventsSince {
     /// After the event with this number.
     Number(u64),
-    /// At this moment: milliseconds since 1970.
-    Moment(u64),
+    /// At this time in milliseconds since 1970.
+    Time(u64),
 }
 
-/// Digits alone are a number.
+/// Parses digits as a number, anything else as a time.
 fn parse_since_event(text: &str) -> Result<EventsSince, String> {
-    text.parse().map(EventsSince::Number).or_else(|_| parse_since(text).map(EventsSince::Moment))
+    text.parse().map(EventsSince::Number).or_else(|_| parse_since(text).map(EventsSince::Time))
 }
-
-/// How often a daemon may vanish before it has answered.
-const MOST_LOSSES: u32 = 50;
 
 /// Shows events.
 pub(crate) fn events(home: &Home, args: &EventsArgs) -> Result<u8, CommandError> {
@@ -53,18 +50,17 @@ pub(crate) fn events(home: &Home, args: &EventsArgs) -> Result<u8, CommandError>
     let ink = ColorMode::of_stdout();
     let (mut since, moment) = match args.since {
         Some(EventsSince::Number(number)) => (Some(number), 0),
-        Some(EventsSince::Moment(moment)) => (None, moment),
+        Some(EventsSince::Time(moment)) => (None, moment),
         None => (None, 0),
     };
-    let mut losses = 0;
+    let mut retry = DaemonRetry::new();
     loop {
         let lines = daemon.lines::<EventView>("GET", &target(args, since), None::<&()>);
         let lines = match lines {
             Ok(lines) => lines,
-            // Nothing was shown yet.
-            Err(error) if error.is_gone() && (args.follow || losses < MOST_LOSSES) => {
-                losses += 1;
-                daemon.find_again_later()?;
+            // Nothing was printed yet.
+            Err(error) if error.is_gone() => {
+                daemon.retry(&mut retry, error)?;
                 continue;
             }
             Err(error) => return Err(error.into()),
@@ -82,15 +78,15 @@ pub(crate) fn events(home: &Home, args: &EventsArgs) -> Result<u8, CommandError>
                         print(&format!("{}\n", line(&event, true, ink)))?;
                     }
                 }
-                // The daemon went away in the middle of a line; the next one knows the rest.
+                // The daemon went away in the middle of a line; the next one sends the rest.
                 Err(_) if args.follow => break,
-                Err(error) => return Err(AskError::Lost(error).into()),
+                Err(error) => return Err(RequestError::Lost(error).into()),
             }
         }
         if !args.follow {
             return Ok(0);
         }
-        daemon.find_again()?;
+        daemon.reconnect()?;
     }
 }
 
@@ -105,7 +101,7 @@ fn target(args: &EventsArgs, since: Option<u64>) -> String {
     target
 }
 
-/// An event, for people; with its session, unless that is known.
+/// Formats an event, optionally with its session.
 pub(super) fn line(event: &EventView, with_session: bool, ink: ColorMode) -> String {
     let tone = match event.kind.as_str() {
         "running" | "daemon_started" => TextStyle::Good,
@@ -159,15 +155,15 @@ mod tests {
     }
 
     #[test]
-    fn a_beginning_is_a_number_or_a_moment() {
+    fn since_is_a_number_or_a_time() {
         assert_eq!(parse_since_event("17"), Ok(EventsSince::Number(17)));
-        assert_eq!(parse_since_event("1970-01-02"), Ok(EventsSince::Moment(86_400_000)));
-        assert!(matches!(parse_since_event("5m"), Ok(EventsSince::Moment(_))));
+        assert_eq!(parse_since_event("1970-01-02"), Ok(EventsSince::Time(86_400_000)));
+        assert!(matches!(parse_since_event("5m"), Ok(EventsSince::Time(_))));
         assert!(parse_since_event("soon").is_err());
     }
 
     #[test]
-    fn the_question_names_what_was_asked() {
+    fn the_request_contains_the_filters() {
         let args =
             EventsArgs { follow: true, since: None, session: Some("a.b".into()), json: false };
         assert_eq!(target(&args, Some(7)), "/v1/events?follow=true&since=7&session=a.b");

@@ -1,4 +1,4 @@
-//! `kennel forget`: a person gives up what nobody can observe any more.
+//! `kennel forget`: gives up sessions that can no longer be observed.
 
 use clap::Args;
 use kennel_types::api::ByRequest;
@@ -12,31 +12,30 @@ use crate::home::Home;
 use crate::print::print;
 use crate::quantity::parse_session;
 
-/// The flags of `kennel forget`.
+/// The arguments of `kennel forget`.
 #[derive(Debug, Args)]
 #[command(after_help = exit_code::SHORT_HELP)]
 pub(crate) struct ForgetArgs {
-    /// Names, ids, or beginnings of ids
+    /// Names, ids, or unique prefixes of ids
     #[arg(required = true, value_name = "SESSION", value_parser = parse_session)]
     sessions: Vec<String>,
 }
 
-/// Gives sessions up; it is recorded as that, and not as their end.
+/// Gives sessions up. They are recorded as abandoned, not as ended.
 pub(crate) fn forget(home: &Home, args: &ForgetArgs) -> Result<u8, CommandError> {
     let daemon = DaemonClient::connect(home, StartDaemon::IfNeeded)?;
     for_each(&args.sessions, |reference| {
         let session = daemon.session(reference)?;
         daemon
-            .tell(&session_path(&session.id, "/forget"), &ByRequest { by: asked_by("forget") })
+            .execute(&session_path(&session.id, "/forget"), &ByRequest { by: asked_by("forget") })
             .map_err(|error| error.about(&session))?;
-        print(&format!("{}: {}\n", called(&session), told(&session)))
+        print(&format!("{}: {}\n", called(&session), result(&session)))
     })
 }
 
-/// What was done, for people.
-fn told(session: &SessionView) -> &'static str {
+fn result(session: &SessionView) -> &'static str {
     match session.started_by {
-        StartedBy::Kennel => "given up; nobody saw it end",
-        StartedBy::User => "let go; it goes on by itself",
+        StartedBy::Kennel => "abandoned; its end was not observed",
+        StartedBy::User => "no longer tracked; the process keeps running",
     }
 }

@@ -1,4 +1,4 @@
-//! `kennel kill`: no verb, but many try it.
+//! `kennel kill`: explains what to use instead.
 
 use std::ffi::OsString;
 
@@ -7,21 +7,21 @@ use clap::Args;
 use crate::command_error::CommandError;
 use crate::exit_code;
 
-/// Whatever follows it.
+/// The arguments of `kennel kill`.
 #[derive(Debug, Args)]
 pub(crate) struct KillArgs {
-    /// Sessions, signals
+    /// Sessions and signals
     #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "SESSION")]
     rest: Vec<OsString>,
 }
 
-/// Says what to write instead: whether the end or a signal is meant, can't be told.
+/// Fails with a hint: the user may mean `stop --now` or `signal`.
 pub(crate) fn kill(args: &KillArgs) -> Result<u8, CommandError> {
     let plain = args.rest.iter().filter_map(|word| word.to_str());
     let session = plain.into_iter().find(|word| !word.starts_with('-')).unwrap_or("SESSION");
     let hint = format!(
-        "`kennel stop --now {session}` kills the whole tree; \
-         `kennel signal {session} TERM` sends a signal to it"
+        "`kennel stop --now {session}` kills all its processes; \
+         `kennel signal {session} TERM` sends them a signal"
     );
-    Err(CommandError::because(exit_code::USAGE, "there is no verb `kill`").hint(hint))
+    Err(CommandError::because(exit_code::USAGE, "unknown command `kill`").hint(hint))
 }

@@ -1,4 +1,4 @@
-//! `kennel logs`: what a session has printed, and prints.
+//! `kennel logs`: shows the output of a session.
 
 use std::io::{self, Write};
 use std::path::Path;
@@ -15,48 +15,48 @@ use rustix::event::{PollFd, PollFlags};
 use rustix::termios::isatty;
 use serde::Serialize;
 
-use super::refuse_terminal;
-use crate::command_error::{CommandError, say};
+use super::refuse_adopted;
+use crate::command_error::{CommandError, print_message};
 use crate::connect::{DaemonClient, StartDaemon};
 use crate::exit_code;
 use crate::foreground::{self, QueryFilter, ScreenTracker, Signals, missing};
 use crate::home::Home;
-use crate::print::{self, unprintable};
+use crate::print::{self, print_error};
 use crate::quantity::parse_session;
-use crate::session_outcome::by_signal;
 use crate::timestamp::{self, parse_since};
 
-/// The pause between looks for a keeper that is not there yet.
-const LOOK_AGAIN: Duration = Duration::from_millis(50);
+/// How often to check for a keeper that has not started yet.
+const CHECK_INTERVAL: Duration = Duration::from_millis(50);
 
-/// The flags of `kennel logs`.
+/// The arguments of `kennel logs`.
 #[derive(Debug, Args)]
 #[command(after_help = exit_code::SHORT_HELP)]
 pub(crate) struct LogsArgs {
-    /// Go on until the session has ended
+    /// Keep showing new output until the session ends
     #[arg(short, long)]
     follow: bool,
-    /// Only what was printed since then: 10m (ago), 2026-01-31T12:00:00Z
+    /// Show only output since this time (10m for 10 minutes ago,
+    /// 2026-01-31T12:00:00Z)
     #[arg(long, value_name = "TIME", value_parser = parse_since, allow_hyphen_values = true)]
     since: Option<u64>,
-    /// Only the last lines
+    /// Number of lines to show from the end
     #[arg(short = 'n', long, value_name = "N|all", value_parser = parse_tail, allow_hyphen_values = true)]
     tail: Option<Tail>,
-    /// Only standard output (or the terminal), or only standard error
+    /// Show only this stream
     #[arg(long, value_enum)]
     stream: Option<StreamChoice>,
-    /// Say when each line was printed
+    /// Show the time of each line
     #[arg(short, long)]
     timestamps: bool,
-    /// Print JSON, for programs: one object a line
+    /// Print JSON, one object per line
     #[arg(long, conflicts_with = "timestamps")]
     json: bool,
-    /// Name, id, or the beginning of an id
+    /// Name, id, or unique prefix of an id
     #[arg(value_name = "SESSION", value_parser = parse_session)]
     session: String,
 }
 
-/// How many lines to show.
+/// How many lines to show from the end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Tail {
     All,
@@ -66,14 +66,13 @@ enum Tail {
 fn parse_tail(text: &str) -> Result<Tail, String> {
     match text {
         "all" => Ok(Tail::All),
-        text => text
-            .parse()
-            .map(Tail::Lines)
-            .map_err(|_| format!("{text:?} is no number of lines; write for instance 20, or all")),
+        text => text.parse().map(Tail::Lines).map_err(|_| {
+            format!("invalid number of lines {text:?}: expected for example 20, or all")
+        }),
     }
 }
 
-/// Which stream to show.
+/// The stream to show.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum StreamChoice {
     /// Standard output, or the terminal
@@ -94,27 +93,27 @@ impl StreamChoice {
 pub(crate) fn logs(home: &Home, args: &LogsArgs) -> Result<u8, CommandError> {
     let daemon = DaemonClient::connect(home, StartDaemon::IfNeeded)?;
     let session = daemon.session(&args.session)?;
-    refuse_terminal(&session, "what it prints is seen there alone")?;
+    refuse_adopted(&session, "its output is only in its own terminal")?;
     let folder = Path::new(&session.folder);
-    // Before the first look, so that nothing that is printed meanwhile goes unnoticed.
+    // Connected before the first read, so that no output is missed.
     let keeper = if args.follow { find_keeper(&daemon, &session)? } else { None };
     let mut reader =
         JournalReader::open(&folder.join("journal")).context("can't read the output")?;
-    find_beginning(&mut reader, args).context("can't read the output")?;
+    seek_start(&mut reader, args).context("can't read the output")?;
     let mut printer = LogPrinter::new(args, session.spec.terminal.is_some());
-    // Whoever is tired of it must find the terminal as it was.
+    // After a signal, the terminal must be reset.
     let signals = printer.mute.is_some().then(Signals::listen).transpose();
     let signals = signals.map_err(CommandError::internal)?;
     printer.drain(&mut reader)?;
-    let told = match &keeper {
+    let signal = match &keeper {
         Some(keeper) => follow(keeper, &mut reader, &mut printer, signals.as_ref())?,
         None => None,
     };
-    printer.put_to_rest()?;
-    Ok(told.map_or(0, by_signal))
+    printer.reset_terminal()?;
+    Ok(signal.map_or(0, exit_code::of_signal))
 }
 
-/// The keeper, once there is one; none if there is none any more.
+/// Waits for the keeper; none if it has exited.
 fn find_keeper(
     daemon: &DaemonClient,
     session: &SessionView,
@@ -122,18 +121,18 @@ fn find_keeper(
     let folder = Path::new(&session.folder);
     let mut phase = session.phase;
     loop {
-        let keeper =
-            foreground::reach(folder, PeerRole::Client).context("can't reach the keeper")?;
+        let keeper = foreground::connect_keeper(folder, PeerRole::Client)
+            .context("can't reach the keeper")?;
         if keeper.is_some() || !matches!(phase, Phase::Reserved | Phase::Launching) {
             return Ok(keeper);
         }
-        foreground::poll(&mut [], Some(Instant::now() + LOOK_AGAIN))
+        foreground::poll(&mut [], Some(Instant::now() + CHECK_INTERVAL))
             .map_err(CommandError::internal)?;
         phase = daemon.session(&session.id)?.phase;
     }
 }
 
-/// Prints what comes, until the keeper has gone; or until a signal, which it gives, wants us to end.
+/// Prints new output until the keeper exits or a signal arrives. Returns the signal.
 fn follow(
     keeper: &KeeperClient,
     reader: &mut JournalReader,
@@ -162,8 +161,8 @@ fn follow(
     }
 }
 
-/// Goes to the later of the two places that were asked for.
-fn find_beginning(reader: &mut JournalReader, args: &LogsArgs) -> io::Result<()> {
+/// Seeks to the later of the positions that --since and --tail select.
+fn seek_start(reader: &mut JournalReader, args: &LogsArgs) -> io::Result<()> {
     let mut from = None;
     if let Some(since) = args.since {
         reader.seek_since(since)?;
@@ -181,7 +180,7 @@ fn find_beginning(reader: &mut JournalReader, args: &LogsArgs) -> io::Result<()>
     Ok(())
 }
 
-/// A piece of output, for programs.
+/// A chunk of output in JSON.
 #[derive(Debug, Serialize)]
 struct LogChunk {
     offset: u64,
@@ -190,7 +189,7 @@ struct LogChunk {
     data: Text,
 }
 
-/// A place where output is missing, for programs.
+/// A gap in the output in JSON.
 #[derive(Debug, Serialize)]
 struct LogGap {
     offset: u64,
@@ -198,16 +197,16 @@ struct LogGap {
     why: String,
 }
 
-/// Prints output in the way that was asked for.
+/// Prints output in the requested format.
 struct LogPrinter {
     stream: Option<StreamChoice>,
     timestamps: bool,
     json: bool,
-    /// Set if it comes from a terminal and goes to one.
+    /// Set if the output comes from a terminal and goes to one.
     mute: Option<QueryFilter>,
-    /// The modes that it has brought our terminal into.
+    /// The modes that the output has set in our terminal.
     tracker: ScreenTracker,
-    /// Whether the next byte begins a line, for output and errors.
+    /// Whether the next byte starts a line, for standard output and standard error.
     at_line_start: [bool; 2],
 }
 
@@ -237,7 +236,7 @@ impl LogPrinter {
                     if self.json {
                         print::json_line(&LogGap { offset, lost, why: text })?;
                     } else {
-                        say(&text);
+                        print_message(&text);
                     }
                 }
                 JournalItem::End => return Ok(()),
@@ -276,17 +275,17 @@ impl LogPrinter {
         let data = stamped.as_deref().unwrap_or(data);
         if stream == STDERR {
             let mut stderr = io::stderr().lock();
-            return stderr.write_all(data).map_err(unprintable);
+            return stderr.write_all(data).map_err(print_error);
         }
         print::bytes(data)
     }
 
-    /// Brings a terminal back from the modes that the output has brought it into.
-    fn put_to_rest(&self) -> Result<(), CommandError> {
+    /// Resets the modes that the output has set in our terminal.
+    fn reset_terminal(&self) -> Result<(), CommandError> {
         print::print(&self.tracker.modes.leave())
     }
 
-    /// Puts the time before each line.
+    /// Inserts the time before each line.
     fn stamp(&mut self, time_ms: u64, stream: u8, data: &[u8]) -> Vec<u8> {
         let time = format!("{} ", timestamp::format(time_ms));
         let start = &mut self.at_line_start[usize::from(stream == STDERR)];
@@ -335,7 +334,7 @@ mod tests {
     }
 
     #[test]
-    fn the_last_lines_of_one_stream_are_found() {
+    fn finds_the_last_lines_of_one_stream() {
         let folder = tempfile::tempdir().unwrap();
         let mut reader = journal(folder.path());
         for (lines, stream, expected) in [
@@ -352,7 +351,7 @@ mod tests {
     }
 
     #[test]
-    fn every_line_gets_the_time_of_its_beginning_for_each_stream() {
+    fn stamps_each_line_of_each_stream_with_its_start_time() {
         let mut printer = LogPrinter {
             stream: None,
             timestamps: true,

@@ -1,4 +1,4 @@
-//! `kennel member`: named seats for agents.
+//! `kennel member`: manages members, which are named agents.
 
 use std::path::PathBuf;
 
@@ -16,7 +16,7 @@ use crate::print::{self, ColorMode, TextStyle, print, sanitize};
 use crate::run::client_env;
 use crate::table::{Cell, Column, TextTable};
 
-/// The flags of `kennel member`.
+/// The arguments of `kennel member`.
 #[derive(Debug, Args)]
 #[command(after_help = exit_code::SHORT_HELP)]
 pub(crate) struct MemberArgs {
@@ -31,66 +31,66 @@ enum MemberVerb {
     /// List members
     #[command(visible_alias = "ls")]
     List(MemberListArgs),
-    /// Show everything about a member
+    /// Show details of a member
     Show(MemberShowArgs),
-    /// Remove members; what they have written stays where it is
+    /// Remove members; their files stay
     ///
-    /// One that is busy is not removed, unless --force says so: then its prompt is stopped, and its end waited for.
+    /// A busy member is removed only with --force, which stops its prompt and waits for its end.
     Rm(MemberRmArgs),
 }
 
-/// The flags of `kennel member add`.
+/// The arguments of `kennel member add`.
 #[derive(Debug, Args)]
 #[command(after_help = exit_code::SHORT_HELP)]
 struct MemberAddArgs {
-    /// Who sits there: claude, codex, gemini, opencode, or one that
-    /// --description tells of
+    /// Agent of the member: claude, codex, gemini, opencode, or the one in
+    /// --description
     #[arg(long, value_name = "AGENT")]
     agent: String,
-    /// The folder that it works in [default: this one]
+    /// Working folder [default: the current one]
     #[arg(long, value_name = "DIR")]
     cwd: Option<PathBuf>,
     #[command(flatten)]
-    seat: AgentArgs,
-    /// A name for it
+    agent_args: AgentArgs,
+    /// Name of the member
     #[arg(value_name = "NAME")]
     name: String,
 }
 
-/// The flags of `kennel member list`.
+/// The arguments of `kennel member list`.
 #[derive(Debug, Args)]
 #[command(after_help = exit_code::PLAIN_HELP)]
 struct MemberListArgs {
-    /// Print JSON, for programs: an array of members
+    /// Print a JSON array of members
     #[arg(long)]
     json: bool,
 }
 
-/// The flags of `kennel member show`.
+/// The arguments of `kennel member show`.
 #[derive(Debug, Args)]
 #[command(after_help = exit_code::SHORT_HELP)]
 struct MemberShowArgs {
-    /// Print JSON, for programs
+    /// Print JSON
     #[arg(long)]
     json: bool,
-    /// Its name
+    /// Name of the member
     #[arg(value_name = "MEMBER")]
     name: String,
 }
 
-/// The flags of `kennel member rm`.
+/// The arguments of `kennel member rm`.
 #[derive(Debug, Args)]
 #[command(after_help = exit_code::SHORT_HELP)]
 struct MemberRmArgs {
-    /// Even if it is busy: its prompt is ended first
+    /// Remove busy members, too: their prompts are stopped first
     #[arg(short, long)]
     force: bool,
-    /// Their names
+    /// Names of the members
     #[arg(required = true, value_name = "MEMBER")]
     names: Vec<String>,
 }
 
-/// Does what was asked.
+/// Runs the verb.
 pub(crate) fn member(home: &Home, args: &MemberArgs) -> Result<u8, CommandError> {
     let daemon = DaemonClient::connect(home, StartDaemon::IfNeeded)?;
     match &args.verb {
@@ -116,7 +116,7 @@ pub(crate) fn member(home: &Home, args: &MemberArgs) -> Result<u8, CommandError>
         MemberVerb::Rm(args) => for_each(&args.names, |name| {
             let by = escape(&asked_by("member rm"));
             let target = format!("{}?force={}&by={by}", path(name), args.force);
-            // A prompt that is ended takes its time.
+            // Stopping a prompt may take a while.
             daemon.send("DELETE", &target, None::<&()>, Patience::Endless)?.accepted()?;
             print(&format!("{name}: removed\n"))
         }),
@@ -130,14 +130,15 @@ fn path(name: &str) -> String {
 fn add(daemon: &DaemonClient, args: &MemberAddArgs) -> Result<u8, CommandError> {
     let cwd = client_env::folder(args.cwd.as_deref()).map_err(CommandError::setup)?;
     if !cwd.is_dir() {
-        let text = format!("--cwd {}: there is no such folder", cwd.display());
+        let text = format!("--cwd {}: no such folder", cwd.display());
         return Err(CommandError::because(exit_code::SETUP, text));
     }
     let Some(cwd) = cwd.to_str().map(ToOwned::to_owned) else {
-        let text = format!("--cwd {}: its name is no UTF-8", cwd.display());
+        let text = format!("--cwd {}: the path is not valid UTF-8", cwd.display());
         return Err(CommandError::because(exit_code::SETUP, text));
     };
-    let member = NewMember { name: args.name.clone(), seat: args.seat.seat(&args.agent)?, cwd };
+    let member =
+        NewMember { name: args.name.clone(), seat: args.agent_args.seat(&args.agent)?, cwd };
     let added: MemberAnswer = daemon.post("/v1/members", &member)?;
     print(&format!("{}\n", added.name))?;
     Ok(0)
@@ -145,14 +146,14 @@ fn add(daemon: &DaemonClient, args: &MemberAddArgs) -> Result<u8, CommandError> 
 
 fn list(members: &[MemberAnswer], width: Option<usize>, ink: ColorMode) -> String {
     if members.is_empty() {
-        return "no members; `kennel member add NAME --agent claude` adds one\n".to_owned();
+        return "no members; add one with `kennel member add NAME --agent claude`\n".to_owned();
     }
     let columns = [
         Column::whole("NAME"),
         Column::whole("AGENT"),
         Column::whole("STATE"),
         Column::whole("LAST"),
-        Column::whole("USED").spare(),
+        Column::whole("USAGE").spare(),
         Column::cut("FOLDER", 12),
     ];
     let mut table = TextTable::new(&columns);
@@ -189,8 +190,8 @@ fn details(member: &MemberAnswer) -> String {
         ("permissions", permissions(member.seat.permissions).to_owned()),
         ("conversation", member.conversation.as_deref().map_or_else(none, sanitize)),
         ("attempts", member.attempts.to_string()),
-        ("used", used(&member.usage)),
-        ("last", member.last_verdict.map_or_else(none, |kind| kind.to_string())),
+        ("usage", used(&member.usage)),
+        ("last verdict", member.last_verdict.map_or_else(none, |kind| kind.to_string())),
         ("added", member.created_at.clone()),
     ];
     if let Some(session) = &member.last_session {
@@ -208,7 +209,7 @@ fn details(member: &MemberAnswer) -> String {
     };
     let waiting = match member.waiting {
         0 => String::new(),
-        more => format!(", {more} in line"),
+        more => format!(", {more} queued"),
     };
     lines.insert(1, ("state", format!("{state}{waiting}")));
     lines.iter().map(|(name, value)| format!("{name:<13} {value}\n")).collect()
@@ -216,9 +217,39 @@ fn details(member: &MemberAnswer) -> String {
 
 fn permissions(permissions: Permissions) -> &'static str {
     match permissions {
-        Permissions::Default => "as its own settings say",
-        Permissions::ReadOnly => "read only",
-        Permissions::Edit => "change files in its folder",
-        Permissions::All => "anything",
+        Permissions::Default => "agent default",
+        Permissions::ReadOnly => "read-only",
+        Permissions::Edit => "edit files in its folder",
+        Permissions::All => "all",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn member(name: &str, busy: bool) -> MemberAnswer {
+        let tokens = u64::from(busy) * 12_345;
+        let member = json!({
+            "name": name,
+            "seat": {"agent": "claude", "description": null, "model": "opus", "turns": 5, "permissions": "edit", "args": ["--verbose"]},
+            "cwd": "/src/repo", "conversation": "c5645b23",
+            "usage": {"input_tokens": tokens, "cached_tokens": 0, "output_tokens": 0, "cost_micros": tokens * 10},
+            "attempts": 3, "last_verdict": busy.then_some("overloaded"),
+            "last_session": busy.then_some("0c3k5d9wq2fa"), "last_at": "2026-01-31T12:00:00.000Z",
+            "busy_with": busy.then_some("0c3k5d9wq2fb"),
+            "busy_since": busy.then_some("2026-01-31T12:05:00.000Z"),
+            "waiting": u32::from(busy), "created_at": "2026-01-31T11:00:00.000Z",
+        });
+        serde_json::from_value(member).unwrap()
+    }
+
+    #[test]
+    fn formats_a_list_and_details() {
+        let members = [member("anna", true), member("bert", false)];
+        insta::assert_snapshot!("member_list", list(&members, Some(80), ColorMode::Plain));
+        insta::assert_snapshot!("member_show", details(&members[0]));
+        assert_eq!(list(&[], None, ColorMode::Plain).lines().count(), 1);
     }
 }

@@ -1,4 +1,5 @@
-//! The verbs of the command line, one file each. `run` and `doctor` have folders of their own.
+//! The verbs of the command line, one file each. `run`, `ask`, `plan` and `doctor` are separate
+//! modules.
 
 pub(crate) mod adopt;
 pub(crate) mod attach;
@@ -34,28 +35,28 @@ use kennel_types::{Exit, SessionView, StartedBy};
 use crate::command_error::{CommandError, report};
 use crate::exit_code;
 
-/// Who asks, for the event log.
+/// Identifies this command in the event log.
 fn asked_by(verb: &str) -> String {
     format!("kennel {verb} (user {})", rustix::process::getuid().as_raw())
 }
 
-/// How people call a session: by its name, else by its id.
+/// Returns the name of a session, or its id.
 fn called(session: &SessionView) -> &str {
     session.name.as_deref().unwrap_or(&session.id)
 }
 
-/// What needs a keeper can't be done with a session that has none.
-fn refuse_terminal(session: &SessionView, what: &str) -> Result<(), CommandError> {
+/// Refuses an adopted session, which has no keeper.
+fn refuse_adopted(session: &SessionView, what: &str) -> Result<(), CommandError> {
     if session.started_by == StartedBy::Kennel {
         return Ok(());
     }
     let called = called(session);
-    let text = format!("session {called} was started in a terminal of its own: {what}");
+    let text = format!("session {called} is an adopted process: {what}");
     Err(CommandError::because(exit_code::REFUSED, text)
-        .hint(format!("`kennel inspect {called}` shows what is known of it")))
+        .hint(format!("`kennel inspect {called}` shows what is known about it")))
 }
 
-/// How an agent ended, in a word or two.
+/// Formats an exit status.
 fn exit_text(exit: Option<&Exit>) -> String {
     match exit {
         None => "-".to_owned(),
@@ -72,7 +73,7 @@ fn exit_text(exit: Option<&Exit>) -> String {
     }
 }
 
-/// The same as part of a sentence.
+/// Formats an exit status as part of a sentence.
 fn ended_text(exit: Option<&Exit>) -> String {
     match exit {
         Some(Exit::NeverRan) => exit_text(exit),
@@ -80,8 +81,7 @@ fn ended_text(exit: Option<&Exit>) -> String {
     }
 }
 
-/// Does something with each session that was named. One that fails is told, and does not keep the others from
-/// their turn.
+/// Acts on each named session. An error is printed and does not affect the others.
 fn for_each<S: Display>(
     sessions: &[S],
     mut act: impl FnMut(&S) -> Result<(), CommandError>,
@@ -94,7 +94,7 @@ fn for_each<S: Display>(
     }
     match worst {
         0 => Ok(0),
-        code => Err(CommandError::said(code)),
+        code => Err(CommandError::already_reported(code)),
     }
 }
 
@@ -105,7 +105,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_exit_is_told_honestly() {
+    fn formats_exit_statuses() {
         let signal = |signal, core, oom| Exit::Signal { signal, core, oom };
         for (exit, text) in [
             (None, "-"),

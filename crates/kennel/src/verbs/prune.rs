@@ -1,4 +1,4 @@
-//! `kennel prune`: all sessions that have ended, off the record.
+//! `kennel prune`: removes all ended sessions.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -7,7 +7,7 @@ use clap::Args;
 use kennel_types::api::{PruneAnswer, PruneRequest};
 use kennel_types::{SessionId, SessionView};
 
-use crate::command_error::{CommandError, say};
+use crate::command_error::{CommandError, print_message};
 use crate::connect::{DaemonClient, StartDaemon};
 use crate::exit_code;
 use crate::home::Home;
@@ -15,24 +15,24 @@ use crate::plural::counted;
 use crate::print::print;
 use crate::quantity::parse_time;
 
-/// The flags of `kennel prune`.
+/// The arguments of `kennel prune`.
 #[derive(Debug, Args)]
 #[command(after_help = exit_code::PLAIN_HELP)]
 pub(crate) struct PruneArgs {
-    /// Only those that ended longer ago than this (90m, 12h, 7d)
+    /// Remove only sessions that ended longer ago than this (90m, 12h, 7d)
     #[arg(long, value_name = "TIME", value_parser = parse_time, allow_hyphen_values = true)]
     older_than: Option<Duration>,
-    /// Only say what would be removed
+    /// Only print what would be removed
     #[arg(long)]
     dry_run: bool,
 }
 
-/// Removes them; prints their names and ids.
+/// Removes the sessions and prints their names and ids.
 pub(crate) fn prune(home: &Home, args: &PruneArgs) -> Result<u8, CommandError> {
     let daemon = DaemonClient::connect(home, StartDaemon::IfNeeded)?;
     let older_than_ms =
         args.older_than.map(|time| u64::try_from(time.as_millis()).unwrap_or(u64::MAX));
-    // Their names are forgotten with them.
+    // Their names are needed after the removal.
     let known = daemon.sessions(true)?;
     let answer: PruneAnswer = if args.dry_run {
         let age = older_than_ms.map_or(String::new(), |age| format!("?older_than_ms={age}"));
@@ -43,26 +43,26 @@ pub(crate) fn prune(home: &Home, args: &PruneArgs) -> Result<u8, CommandError> {
     let removed = sessions_of(&answer.removed);
     print(&removed.iter().map(|id| line(id, &known)).collect::<String>())?;
     match (removed.len(), args.dry_run) {
-        (0, _) => say("nothing to remove"),
-        (number, false) => say(&format!("{} removed", counted(number, "session"))),
-        (number, true) => say(&format!("{} would be removed", counted(number, "session"))),
+        (0, _) => print_message("nothing to remove"),
+        (number, false) => print_message(&format!("{} removed", counted(number, "session"))),
+        (number, true) => {
+            print_message(&format!("{} would be removed", counted(number, "session")))
+        }
     }
     if !answer.with_worktrees.is_empty() {
         let left = counted(sessions_of(&answer.with_worktrees).len(), "session");
-        say(&format!(
-            "{left} left on record, with a worktree that is kept: see `kennel worktrees`"
-        ));
+        print_message(&format!("kept {left} with a kept worktree: see `kennel worktrees`"));
     }
     if !answer.with_keys.is_empty() {
         let left = counted(answer.with_keys.len(), "session");
-        say(&format!(
-            "{left} left on record, with a key that is still held (daemon.key_retention); `kennel rm` frees it"
+        print_message(&format!(
+            "kept {left} whose idempotency key is still in use (daemon.key_retention); `kennel rm` removes them"
         ));
     }
     Ok(0)
 }
 
-/// The sessions of these launches, each once.
+/// Returns each session of these launches once.
 fn sessions_of(launches: &[String]) -> BTreeSet<String> {
     let session = |id: &String| match SessionId::parse(id) {
         Ok(id) => id.base().to_string(),
@@ -84,7 +84,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn launches_of_one_session_are_one() {
+    fn counts_launches_of_one_session_once() {
         let ids = ["0c3k5d9wq2fa", "0c3k5d9wq2fa_2", "0c3k5d9wq2fb"].map(ToOwned::to_owned);
         let sessions: Vec<_> = sessions_of(&ids).into_iter().collect();
         assert_eq!(sessions, ["0c3k5d9wq2fa", "0c3k5d9wq2fb"]);

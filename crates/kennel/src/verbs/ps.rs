@@ -1,4 +1,4 @@
-//! `kennel ps`: a list of sessions.
+//! `kennel ps`: lists sessions.
 
 use clap::Args;
 use kennel_types::{Phase, ReadyState, RelaunchState, SessionView};
@@ -10,21 +10,21 @@ use crate::exit_code;
 use crate::home::Home;
 use crate::plural::shell_words;
 use crate::print::{self, ColorMode, TextStyle, print, sanitize};
-use crate::session_outcome::{standing, told};
+use crate::session_outcome::{reported, state};
 use crate::table::{Cell, Column, TextTable};
 use crate::timestamp;
 
-/// The flags of `kennel ps`.
+/// The arguments of `kennel ps`.
 #[derive(Debug, Args)]
 #[command(after_help = exit_code::PLAIN_HELP)]
 pub(crate) struct PsArgs {
-    /// Those that have ended too
+    /// Show ended sessions, too
     #[arg(short, long)]
     all: bool,
-    /// Only the ids
+    /// Print only ids
     #[arg(short, long)]
     quiet: bool,
-    /// Print JSON, for programs: an array of sessions
+    /// Print a JSON array of sessions
     #[arg(long, conflicts_with = "quiet")]
     json: bool,
 }
@@ -44,7 +44,7 @@ pub(crate) fn ps(home: &Home, args: &PsArgs) -> Result<u8, CommandError> {
 }
 
 fn text(sessions: &[SessionView], now: u64, width: Option<usize>, ink: ColorMode) -> String {
-    let agents_told = sessions.iter().any(|session| told(session).is_some());
+    let any_reports = sessions.iter().any(|session| reported(session).is_some());
     let mut columns = vec![
         Column::whole("ID"),
         Column::cut("NAME", 12),
@@ -53,7 +53,7 @@ fn text(sessions: &[SessionView], now: u64, width: Option<usize>, ink: ColorMode
         Column::number("AGE").spare(),
         Column::whole("EXIT"),
     ];
-    columns.extend(agents_told.then_some(Column::cut("TOLD", 12)));
+    columns.extend(any_reports.then_some(Column::cut("STATUS", 12)));
     columns.push(Column::cut("COMMAND", 10));
     let mut table = TextTable::new(&columns);
     for session in sessions {
@@ -62,13 +62,13 @@ fn text(sessions: &[SessionView], now: u64, width: Option<usize>, ink: ColorMode
         let mut row = vec![
             Cell::toned(&session.id, faint),
             Cell::new(session.name.as_deref().unwrap_or("-")),
-            Cell::toned(standing(session), tone(session)),
+            Cell::toned(state(session), tone(session)),
             Cell::new(session.pid.map_or("-".to_owned(), |pid| pid.to_string())),
             Cell::new(timestamp::age(&session.created_at, now)),
             Cell::new(exit_text(session.exit.as_ref())),
         ];
-        let told = told(session).map_or("-".to_owned(), |told| sanitize(&told));
-        row.extend(agents_told.then(|| Cell::toned(told, faint)));
+        let report = reported(session).map_or("-".to_owned(), |report| sanitize(&report));
+        row.extend(any_reports.then(|| Cell::toned(report, faint)));
         row.push(Cell::toned(sanitize(&command(session)), faint));
         table.row(row);
     }
@@ -87,8 +87,8 @@ fn tone(session: &SessionView) -> TextStyle {
     }
 }
 
-/// What a table has no room for, and people should know.
-/// The command; of a prompt or a chat, who is asked: its command is ours, and says little.
+/// Formats the command. For a prompt or a chat it is the agent and the member or plan: their
+/// command lines are generated and say little.
 fn command(session: &SessionView) -> String {
     let Some(agent) = &session.spec.agent else { return shell_words(&session.spec.argv) };
     let of = match (&agent.member, &agent.plan) {
@@ -100,6 +100,7 @@ fn command(session: &SessionView) -> String {
     format!("{} ({what}{of})", agent.seat.agent)
 }
 
+/// Formats problems that don't fit into the table.
 fn notes(sessions: &[SessionView]) -> String {
     let mut notes = String::new();
     for session in sessions {
@@ -115,18 +116,18 @@ fn notes(sessions: &[SessionView]) -> String {
             }
         }
         if session.phase == Phase::Lost {
-            notes += &format!("{id}: nobody can tell whether it has ended; it is looked for\n");
+            notes += &format!("{id}: it is unknown whether it has ended; Kennel keeps checking\n");
         }
         for owed in session.owed.iter().filter(|owed| owed.failures > 0) {
-            let why = owed.why.as_deref().unwrap_or("it failed");
+            let why = owed.why.as_deref().unwrap_or("unknown reason");
             notes += &format!(
-                "{id}: clean-up is owed, tried {} times: {}\n",
+                "{id}: cleanup is pending, failed {} times: {}\n",
                 owed.failures,
                 sanitize(why)
             );
         }
         if session.unrecorded {
-            notes += &format!("{id}: what became of it could not be put on record\n");
+            notes += &format!("{id}: its outcome could not be recorded\n");
         }
     }
     if notes.is_empty() { notes } else { format!("\n{notes}") }
@@ -138,7 +139,7 @@ pub(super) mod tests {
     use kennel_types::{Exit, PenKind, SessionSpec, StartedBy, Survivor};
     use std::time::Duration;
 
-    /// A session to show.
+    /// Returns a session for tests.
     pub(in crate::verbs) fn session() -> SessionView {
         SessionView {
             id: "0c3k5d9wq2fa".to_owned(),
@@ -196,7 +197,7 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn a_list_fits_the_terminal() {
+    fn the_list_fits_the_terminal() {
         let mut ended = session();
         ended.id = "0c3k5d9wq2fb".to_owned();
         ended.name = None;
@@ -216,7 +217,7 @@ ID            NAME       PHASE     PID  AGE  EXIT        COMMAND
     }
 
     #[test]
-    fn a_narrow_terminal_is_shown_less() {
+    fn a_narrow_terminal_omits_columns() {
         let shown = text(&[session()], now(), Some(56), ColorMode::Plain);
         assert_eq!(
             shown,
@@ -230,7 +231,7 @@ ID            NAME       PHASE     PID  EXIT  COMMAND
     }
 
     #[test]
-    fn what_agents_tell_is_shown_if_one_does() {
+    fn shows_reports_of_agents_if_there_are_any() {
         let mut up = session();
         up.ready = ReadyState::Ready;
         up.activity = Some(kennel_types::Activity::Busy);
@@ -241,7 +242,7 @@ ID            NAME       PHASE     PID  EXIT  COMMAND
         assert_eq!(
             text(&[up, waiting], now(), None, ColorMode::Plain),
             "\
-ID            NAME       PHASE             PID  AGE  EXIT  TOLD                        COMMAND
+ID            NAME       PHASE             PID  AGE  EXIT  STATUS                      COMMAND
 0c3k5d9wq2fa  fix-login  running (ready)  4711   5m  -     busy, 40 %, the login page  claude -p 'fix the login page'
 0c3k5d9wq2fa  fix-login  starting         4711   5m  -     -                           claude -p 'fix the login page'
 "
@@ -249,7 +250,7 @@ ID            NAME       PHASE             PID  AGE  EXIT  TOLD                 
     }
 
     #[test]
-    fn nothing_is_a_head_alone() {
+    fn an_empty_list_has_only_a_header() {
         assert_eq!(
             text(&[], 0, Some(80), ColorMode::Plain),
             "ID  NAME  PHASE  PID  AGE  EXIT  COMMAND\n"
@@ -257,7 +258,7 @@ ID            NAME       PHASE             PID  AGE  EXIT  TOLD                 
     }
 
     #[test]
-    fn a_place_in_line_and_a_pause_are_shown() {
+    fn shows_queue_position_and_pending_restart() {
         let mut queued = session();
         queued.phase = Phase::Queued;
         queued.queue_place = Some(3);
@@ -269,15 +270,15 @@ ID            NAME       PHASE             PID  AGE  EXIT  TOLD                 
     }
 
     #[test]
-    fn one_that_a_user_started_is_marked() {
+    fn marks_an_adopted_session() {
         let mut own = session();
         own.started_by = StartedBy::User;
         let shown = text(&[own], now(), None, ColorMode::Plain);
-        assert!(shown.contains(" running (terminal) "), "{shown}");
+        assert!(shown.contains(" running (adopted) "), "{shown}");
     }
 
     #[test]
-    fn what_is_still_alive_is_named() {
+    fn names_processes_that_are_still_alive() {
         let mut stuck = session();
         stuck.phase = Phase::Stopping;
         stuck.survivors =

@@ -1,4 +1,4 @@
-//! `kennel rm`: ended sessions, off the record.
+//! `kennel rm`: removes ended sessions.
 
 use clap::Args;
 use kennel_types::api::{ByRequest, StopRequest};
@@ -12,14 +12,14 @@ use crate::home::Home;
 use crate::print::print;
 use crate::quantity::parse_session;
 
-/// The flags of `kennel rm`.
+/// The arguments of `kennel rm`.
 #[derive(Debug, Args)]
 #[command(after_help = exit_code::ENDING_HELP)]
 pub(crate) struct RmArgs {
-    /// Those that run too: they are killed first
+    /// Kill running sessions first
     #[arg(short, long)]
     force: bool,
-    /// Names, ids, or beginnings of ids
+    /// Names, ids, or unique prefixes of ids
     #[arg(required = true, value_name = "SESSION", value_parser = parse_session)]
     sessions: Vec<String>,
 }
@@ -28,13 +28,13 @@ pub(crate) struct RmArgs {
 pub(crate) fn rm(home: &Home, args: &RmArgs) -> Result<u8, CommandError> {
     let daemon = DaemonClient::connect(home, StartDaemon::IfNeeded)?;
     for_each(&args.sessions, |reference| {
-        // Which one is meant is settled now: its name may be another's later.
+        // Resolved now: another session may get the name later.
         let session = daemon.session(reference)?;
         if session.started_by == StartedBy::User {
-            // It is not ours to end, and goes on.
+            // The adopted process keeps running.
             if session.phase < Phase::Reaped {
                 let request = ByRequest { by: asked_by("rm") };
-                daemon.tell(&session_path(&session.id, "/forget"), &request)?;
+                daemon.execute(&session_path(&session.id, "/forget"), &request)?;
             }
         } else if args.force {
             let request =

@@ -1,4 +1,4 @@
-//! `kennel signal`: a signal to a whole session.
+//! `kennel signal`: sends a signal to a session.
 
 use clap::Args;
 use kennel_types::api::SignalRequest;
@@ -10,31 +10,32 @@ use crate::exit_code;
 use crate::home::Home;
 use crate::quantity::parse_session;
 
-/// The flags of `kennel signal`.
+/// The arguments of `kennel signal`.
 #[derive(Debug, Args)]
 #[command(after_help = exit_code::SHORT_HELP)]
 pub(crate) struct SignalArgs {
-    /// The same as SIGNAL, as `kill` has it
+    /// Signal to send, as an option
     #[arg(short = 's', long = "signal", value_name = "SIGNAL", value_parser = signal_name::parse)]
     option: Option<i32>,
-    /// Name, id, or the beginning of an id
+    /// Name, id, or unique prefix of an id
     #[arg(value_name = "SESSION", value_parser = parse_session)]
     session: String,
-    /// Which: TERM, SIGTERM, 15 or -15. To end a session, `stop` is the better way
+    /// Signal to send: TERM, SIGTERM, 15 or -15. To end a session, use `kennel
+    /// stop`
     #[arg(value_name = "SIGNAL", allow_hyphen_values = true, value_parser = signal_name::parse)]
     #[arg(required_unless_present = "option", conflicts_with = "option")]
     signal: Option<i32>,
 }
 
-/// Sends it.
+/// Sends the signal.
 pub(crate) fn signal(home: &Home, args: &SignalArgs) -> Result<u8, CommandError> {
     let daemon = DaemonClient::connect(home, StartDaemon::IfNeeded)?;
     let signal = args.option.or(args.signal);
     let signal =
-        signal.ok_or_else(|| CommandError::because(exit_code::USAGE, "no signal was named"))?;
+        signal.ok_or_else(|| CommandError::because(exit_code::USAGE, "no signal given"))?;
     let request = SignalRequest { signal };
     let session = daemon.session(&args.session)?;
-    let told = daemon.tell(&session_path(&session.id, "/signal"), &request);
-    told.map_err(|error| error.about(&session))?;
+    let sent = daemon.execute(&session_path(&session.id, "/signal"), &request);
+    sent.map_err(|error| error.about(&session))?;
     Ok(0)
 }

@@ -1,21 +1,22 @@
 //! Names of signals.
 
-/// The names of the first 31, in the order of their numbers.
+/// The names of the signals 1 to 31.
 const NAMES: [&str; 31] = [
     "HUP", "INT", "QUIT", "ILL", "TRAP", "ABRT", "BUS", "FPE", "KILL", "USR1", "SEGV", "USR2",
     "PIPE", "ALRM", "TERM", "STKFLT", "CHLD", "CONT", "STOP", "TSTP", "TTIN", "TTOU", "URG",
     "XCPU", "XFSZ", "VTALRM", "PROF", "WINCH", "IO", "PWR", "SYS",
 ];
 
-/// The name of a signal, or its number.
+/// Returns the name of a signal, or its number.
 pub(super) fn name(signal: i32) -> String {
-    let place = usize::try_from(signal - 1).ok();
-    place.and_then(|place| NAMES.get(place)).map_or(signal.to_string(), |name| (*name).to_owned())
+    let index = usize::try_from(signal - 1).ok();
+    index.and_then(|index| NAMES.get(index)).map_or(signal.to_string(), |name| (*name).to_owned())
 }
 
-/// `TERM`, `SIGTERM`, `term` or `15`; with a `-` before it, as for `kill`, too.
+/// Parses `TERM`, `SIGTERM`, `term` or `15`, optionally with a `-` as for `kill`.
 pub(super) fn parse(text: &str) -> Result<i32, String> {
-    let wrong = || format!("{text:?} is no signal; write for instance TERM, INT, HUP, USR1 or 15");
+    let wrong =
+        || format!("invalid signal {text:?}: expected for example TERM, INT, HUP, USR1 or 15");
     let text = text.strip_prefix('-').unwrap_or(text);
     if text.bytes().all(|byte| byte.is_ascii_digit()) {
         let number = text.parse::<i32>().map_err(|_| wrong())?;
@@ -23,8 +24,8 @@ pub(super) fn parse(text: &str) -> Result<i32, String> {
     }
     let upper = text.to_ascii_uppercase();
     let short = upper.strip_prefix("SIG").unwrap_or(&upper);
-    let place = NAMES.iter().position(|name| *name == short).ok_or_else(wrong)?;
-    i32::try_from(place + 1).map_err(|_| wrong())
+    let index = NAMES.iter().position(|name| *name == short).ok_or_else(wrong)?;
+    i32::try_from(index + 1).map_err(|_| wrong())
 }
 
 #[cfg(test)]
@@ -32,7 +33,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn signals_have_names_and_numbers() {
+    fn parses_names_and_numbers_of_signals() {
         for (text, number) in [
             ("TERM", 15),
             ("SIGKILL", 9),

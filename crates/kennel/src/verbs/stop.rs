@@ -1,4 +1,4 @@
-//! `kennel stop`: the end of sessions, all at once.
+//! `kennel stop`: stops sessions, all at the same time.
 
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
@@ -11,51 +11,49 @@ use rustix::process::{Resource, Rlimit};
 use rustix::termios::isatty;
 
 use super::{asked_by, called, ended_text};
-use crate::command_error::{CommandError, note, report, say, start_line};
+use crate::command_error::{CommandError, print_message, print_note, report, start_line};
 use crate::connect::{
-    AskError, DaemonClient, Patience, Sent, StartDaemon, find_inside, session_path,
+    DaemonClient, DaemonRetry, Patience, RequestError, Sent, StartDaemon, find_inside, session_path,
 };
 use crate::exit_code;
 use crate::foreground::{self, NOTICE, Signals};
 use crate::home::Home;
 use crate::print::{print, sanitize};
 use crate::quantity::{parse_session, parse_time, span};
-use crate::session_outcome::by_signal;
 
-/// The flags of `kennel stop`.
+/// The arguments of `kennel stop`.
 #[derive(Debug, Args)]
 #[command(after_help = exit_code::ENDING_HELP)]
 pub(crate) struct StopArgs {
-    /// All sessions but those that were adopted
+    /// Stop all sessions except adopted ones
     #[arg(short, long, conflicts_with = "sessions")]
     all: bool,
-    /// How long to wait between TERM and KILL [default: the session's own]
+    /// Time between TERM and KILL [default: the session's own]
     #[arg(short = 't', long, value_name = "TIME", value_parser = parse_time, allow_hyphen_values = true)]
     grace: Option<Duration>,
-    /// Even if this is inside a session, which is ended too
+    /// Allow this inside a session, which is stopped, too
     #[arg(long)]
     from_inside: bool,
-    /// KILL at once
+    /// Send KILL at once
     #[arg(long, conflicts_with = "grace")]
     now: bool,
-    /// Names, ids, or beginnings of ids
+    /// Names, ids, or unique prefixes of ids
     #[arg(value_name = "SESSION", value_parser = parse_session)]
     sessions: Vec<String>,
 }
 
-/// One stop that was asked for.
+/// A stop that was requested.
 struct PendingStop {
     session: String,
     sent: Sent,
-    /// How often it was asked for: a daemon may vanish meanwhile.
-    times: u32,
+    retry: DaemonRetry,
 }
 
-/// Stops sessions; says what became of each as soon as that is known.
+/// Stops sessions and prints each result as soon as it is known.
 pub(crate) fn stop(home: &Home, args: &StopArgs) -> Result<u8, CommandError> {
     if !args.all && args.sessions.is_empty() {
-        return Err(CommandError::because(exit_code::USAGE, "no SESSION was named")
-            .hint("`kennel ps` lists them; `kennel stop --all` ends all of them"));
+        return Err(CommandError::because(exit_code::USAGE, "no session given")
+            .hint("`kennel ps` lists sessions; `kennel stop --all` stops all of them"));
     }
     if args.all && !args.from_inside {
         refuse_inside(home)?;
@@ -71,17 +69,19 @@ pub(crate) fn stop(home: &Home, args: &StopArgs) -> Result<u8, CommandError> {
     stop_all(&daemon, sessions, &request)
 }
 
-/// Whoever ends everything from inside a session ends himself in the middle of it.
+/// Refuses to stop everything from inside a session, which would end this command, too.
 pub(super) fn refuse_inside(home: &Home) -> Result<(), CommandError> {
     let Some(inside) = find_inside(home) else { return Ok(()) };
     let session = inside.session.unwrap_or_else(|| "of this home".to_owned());
-    let text =
-        format!("this is inside session {session} ({}), which would be ended too", inside.mark);
+    let text = format!(
+        "this command is inside session {session} ({}), which would be stopped, too",
+        inside.mark
+    );
     Err(CommandError::because(exit_code::REFUSED, text)
-        .hint("run it from outside; --from-inside does it all the same"))
+        .hint("run it outside of the session, or use --from-inside"))
 }
 
-/// Those that were named, without repetitions.
+/// Removes repeated names.
 fn once_each(named: &[String]) -> Vec<String> {
     let mut seen = BTreeSet::new();
     named.iter().filter(|name| seen.insert(*name)).cloned().collect()
@@ -92,12 +92,12 @@ fn live_sessions(daemon: &DaemonClient) -> Result<Vec<String>, CommandError> {
     let (ours, others): (Vec<_>, Vec<_>) =
         sessions.into_iter().partition(|session| session.started_by == StartedBy::Kennel);
     for session in others {
-        say(&format!("{}: started in a terminal, and left alone", called(&session)));
+        print_message(&format!("{}: adopted, not stopped", called(&session)));
     }
     Ok(ours.into_iter().map(|session| session.id).collect())
 }
 
-/// All at once, so that it takes one grace and not one for each.
+/// Stops all sessions at the same time, so that it takes one grace period.
 fn stop_all(
     daemon: &DaemonClient,
     sessions: Vec<String>,
@@ -105,24 +105,24 @@ fn stop_all(
 ) -> Result<u8, CommandError> {
     raise_descriptor_limit();
     let signals = Signals::listen().map_err(CommandError::internal)?;
-    // People are told of what takes long, once.
-    let people = isatty(rustix::stdio::stderr());
-    let mut notice_at = (people && !request.now).then(|| Instant::now() + NOTICE);
+    // On a terminal, a slow stop is reported once.
+    let terminal = isatty(rustix::stdio::stderr());
+    let mut notice_at = (terminal && !request.now).then(|| Instant::now() + NOTICE);
     let mut worst = 0;
     let mut asked = Vec::new();
     for session in sessions {
         match ask(daemon, &session, request) {
-            Ok(sent) => asked.push(PendingStop { session, sent, times: 1 }),
+            Ok(sent) => asked.push(PendingStop { session, sent, retry: DaemonRetry::new() }),
             Err(error) => worst = worst.max(report(error.into())),
         }
     }
     while !asked.is_empty() {
         if let Some(signal) = signals.next_end().map_err(CommandError::internal)? {
-            if people {
+            if terminal {
                 start_line(false);
             }
-            say("the stop goes on; `kennel stop --now` kills");
-            return Ok(by_signal(signal));
+            print_message("the stop continues in the background; `kennel stop --now` kills");
+            return Ok(exit_code::of_signal(signal));
         }
         if notice_at.is_some_and(|at| at <= Instant::now()) {
             notice_at = None;
@@ -145,26 +145,26 @@ fn stop_all(
     }
     match worst {
         0 => Ok(0),
-        code => Err(CommandError::said(code)),
+        code => Err(CommandError::already_reported(code)),
     }
 }
 
-/// Says what a stop that takes long is waiting for.
+/// Prints what a slow stop is waiting for.
 fn notice(daemon: &DaemonClient, name: &str, request: &StopRequest) {
-    // One that can't be told about is settled all the same.
+    // Without an answer there is no notice; the stop continues.
     let Ok(session) = daemon.session(name) else { return };
     let grace = request.grace_ms.map_or(session.spec.grace, Duration::from_millis);
     let left = grace.saturating_sub(NOTICE);
     if session.phase < Phase::Reaped && !left.is_zero() {
-        note(&format!("{name}: TERM sent, KILL in {}", span(left)));
+        print_note(&format!("{name}: TERM sent, KILL in {}", span(left)));
     }
 }
 
-fn ask(daemon: &DaemonClient, session: &str, request: &StopRequest) -> Result<Sent, AskError> {
+fn ask(daemon: &DaemonClient, session: &str, request: &StopRequest) -> Result<Sent, RequestError> {
     daemon.send("POST", &session_path(session, "/stop"), Some(request), Patience::Endless)
 }
 
-/// Stops one, and says nothing unless it is still alive.
+/// Stops a session without output, unless it is still alive.
 pub(super) fn stop_quietly(
     daemon: &DaemonClient,
     session: &str,
@@ -172,29 +172,31 @@ pub(super) fn stop_quietly(
 ) -> Result<(), CommandError> {
     let answer: StopAnswer = ask(daemon, session, request)?.receive()?;
     match answer.result {
-        StopResult::StillAlive => Err(CommandError::because(exit_code::STILL_ALIVE, line(&answer))),
+        StopResult::StillAlive => {
+            Err(CommandError::because(exit_code::STILL_ALIVE, result_line(&answer)))
+        }
         StopResult::Stopped | StopResult::AlreadyGone => Ok(()),
     }
 }
 
-/// Tells what came of one; if the daemon vanished over it, it is asked for again.
+/// Prints the result of a stop. If the daemon went away, the stop is requested again.
 fn settle(
     daemon: &DaemonClient,
     asked: PendingStop,
     request: &StopRequest,
     waiting: &mut Vec<PendingStop>,
 ) -> Result<u8, CommandError> {
-    let PendingStop { session, sent, times } = asked;
+    let PendingStop { session, sent, mut retry } = asked;
     match sent.receive::<StopAnswer>() {
         Ok(answer) => {
-            print(&format!("{}\n", line(&answer)))?;
+            print(&format!("{}\n", result_line(&answer)))?;
             Ok(if answer.result == StopResult::StillAlive { exit_code::STILL_ALIVE } else { 0 })
         }
-        Err(error) if error.is_gone() && times < 5 => {
-            daemon.find_again()?;
+        Err(error) if error.is_gone() => {
+            daemon.retry(&mut retry, error)?;
             match ask(daemon, &session, request) {
                 Ok(sent) => {
-                    waiting.push(PendingStop { session, sent, times: times + 1 });
+                    waiting.push(PendingStop { session, sent, retry });
                     Ok(0)
                 }
                 Err(error) => Ok(report(error.into())),
@@ -204,8 +206,8 @@ fn settle(
     }
 }
 
-/// What became of a session, for people.
-pub(super) fn line(answer: &StopAnswer) -> String {
+/// Formats the result of a stop.
+pub(super) fn result_line(answer: &StopAnswer) -> String {
     let session = called(&answer.session);
     match answer.result {
         StopResult::Stopped => {
@@ -216,7 +218,7 @@ pub(super) fn line(answer: &StopAnswer) -> String {
             format!("{session}: already gone, {}", ended_text(answer.session.exit.as_ref()))
         }
         StopResult::StillAlive => {
-            let mut line = format!("{session}: still alive; Kennel goes on trying");
+            let mut line = format!("{session}: still alive; Kennel keeps trying");
             for survivor in &answer.survivors {
                 line += &format!(
                     "\n  pid {} ({}): {}",
@@ -230,10 +232,10 @@ pub(super) fn line(answer: &StopAnswer) -> String {
     }
 }
 
-/// Every session that is asked about takes a descriptor.
+/// Raises the descriptor limit: each stop needs one.
 fn raise_descriptor_limit() {
     let limit = rustix::process::getrlimit(Resource::Nofile);
-    // If it can't be raised, so many sessions at once are refused by name.
+    // If it can't be raised, stops beyond the limit fail with an error.
     rustix::process::setrlimit(
         Resource::Nofile,
         Rlimit { current: limit.maximum, maximum: limit.maximum },
@@ -248,13 +250,13 @@ mod tests {
     use kennel_types::{Exit, Survivor};
 
     #[test]
-    fn one_that_is_named_twice_is_stopped_once() {
+    fn stops_a_repeated_session_once() {
         let named = ["b", "a", "b"].map(ToOwned::to_owned);
         assert_eq!(once_each(&named), ["b", "a"]);
     }
 
     #[test]
-    fn every_result_is_told_with_what_is_known() {
+    fn formats_every_result() {
         let mut answer = StopAnswer {
             result: StopResult::Stopped,
             survivors: Vec::new(),
@@ -262,15 +264,15 @@ mod tests {
             took_ms: 320,
         };
         answer.session.exit = Some(Exit::Signal { signal: 15, core: false, oom: false });
-        assert_eq!(line(&answer), "fix-login: stopped in 320ms, exit 143 (TERM)");
+        assert_eq!(result_line(&answer), "fix-login: stopped in 320ms, exit 143 (TERM)");
         answer.result = StopResult::AlreadyGone;
-        assert_eq!(line(&answer), "fix-login: already gone, exit 143 (TERM)");
+        assert_eq!(result_line(&answer), "fix-login: already gone, exit 143 (TERM)");
         answer.result = StopResult::StillAlive;
         answer.survivors =
             vec![Survivor { pid: 7, name: "dd".into(), why: "uninterruptible".into() }];
         assert_eq!(
-            line(&answer),
-            "fix-login: still alive; Kennel goes on trying\n  pid 7 (dd): uninterruptible"
+            result_line(&answer),
+            "fix-login: still alive; Kennel keeps trying\n  pid 7 (dd): uninterruptible"
         );
     }
 }

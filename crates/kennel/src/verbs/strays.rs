@@ -1,4 +1,4 @@
-//! `kennel strays`: processes with this home's mark that belong to no session.
+//! `kennel strays`: processes with this home's mark that belong to no live session.
 
 use clap::Args;
 use kennel_types::api::{StrayView, StraysEnded, StraysView};
@@ -10,14 +10,14 @@ use crate::home::Home;
 use crate::print::{self, ColorMode, TextStyle, print, sanitize};
 use crate::table::{Cell, Column, TextTable};
 
-/// The flags of `kennel strays`.
+/// The arguments of `kennel strays`.
 #[derive(Debug, Args)]
 #[command(after_help = exit_code::ENDING_HELP)]
 pub(crate) struct StraysArgs {
-    /// End the strays; what is outside is left alone
+    /// End the strays, but not the processes outside
     #[arg(long)]
     end: bool,
-    /// Print JSON, for programs
+    /// Print JSON
     #[arg(long)]
     json: bool,
 }
@@ -46,7 +46,7 @@ fn end(daemon: &DaemonClient, json: bool) -> Result<u8, CommandError> {
     }
     match ended.still_alive.is_empty() {
         true => Ok(0),
-        false => Err(CommandError::said(exit_code::STILL_ALIVE)),
+        false => Err(CommandError::already_reported(exit_code::STILL_ALIVE)),
     }
 }
 
@@ -54,25 +54,25 @@ fn ended_text(ended: &StraysEnded) -> String {
     if ended.ended.is_empty() && ended.still_alive.is_empty() {
         return "no strays\n".to_owned();
     }
-    let told = |strays: &[StrayView], what: &str| {
+    let list = |strays: &[StrayView], what: &str| {
         let line =
             |stray: &StrayView| format!("{what}: {} ({})\n", stray.pid, sanitize(&stray.name));
         strays.iter().map(line).collect::<String>()
     };
-    told(&ended.ended, "ended") + &told(&ended.still_alive, "still alive")
+    list(&ended.ended, "ended") + &list(&ended.still_alive, "still alive")
 }
 
-/// The strays, for people.
+/// Formats the strays.
 fn text(found: &StraysView, width: Option<usize>, ink: ColorMode) -> String {
     let mut out = String::new();
     if found.strays.is_empty() {
         out += "no strays\n";
     } else {
         out += &table(&found.strays, TextStyle::Bad).text(width, ink);
-        out += "\n`kennel strays --end` ends them.\n";
+        out += "\nRun `kennel strays --end` to end them.\n";
     }
     if !found.outside.is_empty() {
-        out += "\nOutside: started for a session by another daemon; not owned, and left alone.\n";
+        out += "\nOutside (started for a session by another daemon; not owned by Kennel):\n";
         out += &table(&found.outside, TextStyle::Plain).text(width, ink);
     }
     out
@@ -114,13 +114,13 @@ mod tests {
     }
 
     #[test]
-    fn none_is_said_in_words() {
+    fn an_empty_list_is_a_sentence() {
         assert_eq!(text(&StraysView::default(), Some(80), ColorMode::Plain), "no strays\n");
         assert_eq!(ended_text(&StraysEnded::default()), "no strays\n");
     }
 
     #[test]
-    fn strays_and_outside_are_told_apart() {
+    fn separates_strays_and_processes_outside() {
         let found = StraysView { strays: vec![stray(7)], outside: vec![stray(4711)] };
         assert_eq!(
             text(&found, Some(50), ColorMode::Plain),
@@ -128,9 +128,9 @@ mod tests {
 PID  NAME  SESSION       MARK    COMMAND
   7  node  0c3k5d9wq2fa  cookie  node server.js -…
 
-`kennel strays --end` ends them.
+Run `kennel strays --end` to end them.
 
-Outside: started for a session by another daemon; not owned, and left alone.
+Outside (started for a session by another daemon; not owned by Kennel):
  PID  NAME  SESSION       MARK    COMMAND
 4711  node  0c3k5d9wq2fa  cookie  node server.js …
 "

@@ -1,10 +1,10 @@
-//! `kennel token`: who is let in over TCP.
+//! `kennel token`: manages tokens for the API over TCP.
 
 use clap::{Args, Subcommand};
 use kennel_types::api::{NewToken, RevokeAnswer, Scope, SecretView, TokenKind, TokenView};
 
 use super::for_each;
-use crate::command_error::{CommandError, say};
+use crate::command_error::{CommandError, print_message};
 use crate::connect::{DaemonClient, Patience, StartDaemon, escape};
 use crate::exit_code;
 use crate::home::Home;
@@ -12,7 +12,7 @@ use crate::plural::counted;
 use crate::print::{self, ColorMode, print};
 use crate::table::{Cell, Column, TextTable};
 
-/// The verbs of `kennel token`.
+/// The arguments of `kennel token`.
 #[derive(Debug, Args)]
 #[command(after_help = exit_code::SHORT_HELP)]
 pub(crate) struct TokenArgs {
@@ -22,29 +22,30 @@ pub(crate) struct TokenArgs {
 
 #[derive(Debug, Subcommand)]
 enum TokenVerb {
-    /// Print the main token, made if there is none
+    /// Print the main token, which is created if needed
     ///
-    /// It is in the file api.token of the home too.
+    /// It is also in the file api.token of the home.
     Show(TokenJsonArgs),
-    /// Make one more, and print it
+    /// Create a token and print it
     ///
-    /// It is shown this once: only its sum is kept.
+    /// The token is shown only once: Kennel stores only its hash.
     New(TokenNewArgs),
-    /// List tokens, and browsers that were let in
+    /// List tokens and signed-in browsers
     #[command(visible_alias = "ls")]
     List(TokenJsonArgs),
-    /// Put another secret in the place of a token's, and print it
+    /// Replace a token with a new one and print it
     ///
-    /// The former one is void at once, and connections by it are cut. With the main token all browsers are out too.
+    /// The old token becomes invalid at once, and its connections are closed. Rotating the main
+    /// token also signs all browsers out.
     Rotate(TokenRotateArgs),
-    /// Let in no more by a token, or a browser; its connections are cut
+    /// Revoke tokens or browsers and close their connections
     Revoke(TokenRevokeArgs),
 }
 
 #[derive(Debug, Args)]
 #[command(after_help = exit_code::SHORT_HELP)]
 struct TokenJsonArgs {
-    /// Print JSON, for programs
+    /// Print JSON
     #[arg(long)]
     json: bool,
 }
@@ -52,10 +53,10 @@ struct TokenJsonArgs {
 #[derive(Debug, Args)]
 #[command(after_help = exit_code::SHORT_HELP)]
 struct TokenNewArgs {
-    /// It may look, and change nothing
+    /// Create a read-only token
     #[arg(long)]
     read_only: bool,
-    /// A name for it [default: one that is free]
+    /// Name of the token [default: a generated one]
     #[arg(long, value_name = "NAME")]
     name: Option<String>,
     #[command(flatten)]
@@ -67,7 +68,7 @@ struct TokenNewArgs {
 struct TokenRotateArgs {
     #[command(flatten)]
     print: TokenJsonArgs,
-    /// Which
+    /// Name of the token
     #[arg(value_name = "NAME", default_value = "main")]
     name: String,
 }
@@ -75,53 +76,57 @@ struct TokenRotateArgs {
 #[derive(Debug, Args)]
 #[command(after_help = exit_code::SHORT_HELP)]
 struct TokenRevokeArgs {
-    /// Which, by name
+    /// Names of the tokens or browsers
     #[arg(value_name = "NAME", required = true)]
     names: Vec<String>,
 }
 
-/// Does it.
+/// Runs the verb.
 pub(crate) fn token(home: &Home, args: &TokenArgs) -> Result<u8, CommandError> {
     let daemon = DaemonClient::connect(home, StartDaemon::IfNeeded)?;
     match &args.verb {
-        TokenVerb::Show(args) => tell(&daemon.get("/v1/access/token")?, args),
+        TokenVerb::Show(args) => print_secret(&daemon.get("/v1/access/token")?, args),
         TokenVerb::New(args) => {
             let scope = if args.read_only { Scope::ReadOnly } else { Scope::Full };
             let new = NewToken { name: args.name.clone(), scope };
-            let made: SecretView = daemon.post("/v1/access/tokens", &new)?;
+            let created: SecretView = daemon.post("/v1/access/tokens", &new)?;
             if !args.print.json {
-                say(&format!("token {}: shown this once, and kept nowhere", made.token.name));
+                print_message(&format!("token {}: it is shown only once", created.token.name));
             }
-            tell(&made, &args.print)
+            print_secret(&created, &args.print)
         }
         TokenVerb::List(args) => list(&daemon, args),
         TokenVerb::Rotate(args) => {
             let path = format!("/v1/access/tokens/{}/rotate", escape(&args.name));
-            let made: SecretView = daemon.post(&path, &serde_json::json!({}))?;
+            let created: SecretView = daemon.post(&path, &serde_json::json!({}))?;
             if !args.print.json {
-                say(&format!("token {}: the former one is void; {}", args.name, cut(made.cut)));
+                print_message(&format!(
+                    "token {}: the old one is no longer valid; {}",
+                    args.name,
+                    closed(created.cut)
+                ));
             }
-            tell(&made, &args.print)
+            print_secret(&created, &args.print)
         }
         TokenVerb::Revoke(args) => for_each(&args.names, |name| {
             let path = format!("/v1/access/tokens/{}", escape(name));
             let sent = daemon.send("DELETE", &path, None::<&()>, Patience::Short)?;
             let answer: RevokeAnswer = sent.receive()?;
-            print(&format!("{name}: revoked; {}\n", cut(answer.cut)))
+            print(&format!("{name}: revoked; {}\n", closed(answer.cut)))
         }),
     }
 }
 
-fn cut(connections: u64) -> String {
+fn closed(connections: u64) -> String {
     let number = usize::try_from(connections).unwrap_or(usize::MAX);
-    format!("{} cut", counted(number, "connection"))
+    format!("{} closed", counted(number, "connection"))
 }
 
-fn tell(made: &SecretView, args: &TokenJsonArgs) -> Result<u8, CommandError> {
+fn print_secret(created: &SecretView, args: &TokenJsonArgs) -> Result<u8, CommandError> {
     if args.json {
-        print::json(made)?;
+        print::json(created)?;
     } else {
-        print(&format!("{}\n", made.secret))?;
+        print(&format!("{}\n", created.secret))?;
     }
     Ok(0)
 }
@@ -137,7 +142,7 @@ fn list(daemon: &DaemonClient, args: &TokenJsonArgs) -> Result<u8, CommandError>
 }
 
 fn table(tokens: &[TokenView], ink: ColorMode) -> String {
-    let columns = ["NAME", "KIND", "MAY", "MADE", "EXPIRES"].map(Column::whole);
+    let columns = ["NAME", "KIND", "SCOPE", "CREATED", "EXPIRES"].map(Column::whole);
     let mut table = TextTable::new(&columns);
     for token in tokens {
         let kind = match token.kind {
@@ -145,18 +150,40 @@ fn table(tokens: &[TokenView], ink: ColorMode) -> String {
             TokenKind::Extra => "token",
             TokenKind::Browser => "browser",
         };
-        let may = match token.scope {
-            Scope::Full => "everything",
-            Scope::ReadOnly => "look",
+        let scope = match token.scope {
+            Scope::Full => "full",
+            Scope::ReadOnly => "read-only",
         };
-        let moment = |at: &Option<String>| at.clone().unwrap_or_else(|| "-".to_owned());
+        let time = |at: &Option<String>| at.clone().unwrap_or_else(|| "-".to_owned());
         table.row(vec![
             Cell::new(token.name.clone()),
             Cell::new(kind),
-            Cell::new(may),
-            Cell::new(moment(&token.made_at)),
-            Cell::new(moment(&token.expires_at)),
+            Cell::new(scope),
+            Cell::new(time(&token.made_at)),
+            Cell::new(time(&token.expires_at)),
         ]);
     }
     table.text(None, ink)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn formats_a_list() {
+        let token = |name: &str, kind, scope, expires_at: Option<&str>| TokenView {
+            name: name.to_owned(),
+            kind,
+            scope,
+            made_at: Some("2026-01-31T12:00:00.000Z".to_owned()),
+            expires_at: expires_at.map(ToOwned::to_owned),
+        };
+        let tokens = [
+            token("main", TokenKind::Main, Scope::Full, None),
+            token("ci", TokenKind::Extra, Scope::ReadOnly, None),
+            token("b1", TokenKind::Browser, Scope::Full, Some("2026-02-07T12:00:00.000Z")),
+        ];
+        insta::assert_snapshot!(table(&tokens, ColorMode::Plain));
+    }
 }

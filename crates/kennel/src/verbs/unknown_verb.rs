@@ -1,4 +1,4 @@
-//! Verbs that Kennel does not have, and that people try.
+//! Hints for verbs that users may expect, but that don't exist.
 
 use std::ffi::OsString;
 
@@ -8,38 +8,38 @@ use clap::error::{ContextKind, ContextValue, ErrorKind};
 use crate::command_error::CommandError;
 use crate::exit_code;
 
-/// What to write instead.
-const INSTEAD: &[(&str, &str)] = &[
+/// Verbs and their alternatives.
+const ALTERNATIVES: &[(&str, &str)] = &[
     (
         "start",
-        "`kennel run -- COMMAND` starts a session, `kennel resume SESSION` launches one that has ended again; \
-         `kennel daemon start` is for the daemon",
+        "`kennel run -- COMMAND` starts a session, `kennel resume SESSION` launches an ended one again; \
+         `kennel daemon start` starts the daemon",
     ),
     (
         "restart",
-        "`kennel stop SESSION`, then `kennel resume SESSION`; `kennel daemon restart` is for the daemon",
+        "use `kennel stop SESSION`, then `kennel resume SESSION`; `kennel daemon restart` restarts the daemon",
     ),
     (
         "status",
-        "`kennel ps` lists sessions, `kennel inspect SESSION` shows one; `kennel daemon status` is about the daemon",
+        "`kennel ps` lists sessions, `kennel inspect SESSION` shows one; `kennel daemon status` shows the daemon",
     ),
-    ("version", "`kennel --version` (or -V) prints it"),
+    ("version", "`kennel --version` (or -V) prints the version"),
     (
         "top",
-        "`kennel ps` lists sessions, `kennel inspect SESSION` shows the processes of one and what they use",
+        "`kennel ps` lists sessions, `kennel inspect SESSION` shows the processes and resource usage of one",
     ),
     (
         "exec",
-        "nothing is started inside a session from outside; `kennel send SESSION TEXT` types into it, \
-         `kennel run -- COMMAND` starts another one",
+        "Kennel can't start a command inside an existing session; `kennel send SESSION TEXT` sends it input, \
+         `kennel run -- COMMAND` starts another session",
     ),
     ("list", "`kennel ps` lists sessions"),
-    ("remove", "`kennel rm SESSION` removes one that has ended"),
-    ("delete", "`kennel rm SESSION` removes one that has ended"),
-    ("show", "`kennel inspect SESSION` shows everything about one"),
+    ("remove", "`kennel rm SESSION` removes an ended session"),
+    ("delete", "`kennel rm SESSION` removes an ended session"),
+    ("show", "`kennel inspect SESSION` shows the details of a session"),
 ];
 
-/// What to say of such a verb; none if the command line is wrong in another way.
+/// Returns the error for such a verb; none if the command line is wrong in another way.
 pub(crate) fn explain(
     command: &Command,
     words: &[OsString],
@@ -51,13 +51,13 @@ pub(crate) fn explain(
     let Some(ContextValue::String(verb)) = error.get(ContextKind::InvalidSubcommand) else {
         return None;
     };
-    // Behind a verb that we have it is another matter.
+    // After a known verb, it is an argument of that verb.
     let before = words.iter().skip(1).take_while(|word| *word != verb.as_str());
     if before.into_iter().any(|word| command.find_subcommand(word).is_some()) {
         return None;
     }
-    let (_, hint) = INSTEAD.iter().find(|(known, _)| known == verb)?;
-    Some(CommandError::because(exit_code::USAGE, format!("there is no verb `{verb}`")).hint(*hint))
+    let (_, hint) = ALTERNATIVES.iter().find(|(known, _)| known == verb)?;
+    Some(CommandError::because(exit_code::USAGE, format!("unknown command `{verb}`")).hint(*hint))
 }
 
 #[cfg(test)]
@@ -73,8 +73,8 @@ mod tests {
     }
 
     #[test]
-    fn each_is_no_verb_and_is_explained() {
-        for (verb, _) in INSTEAD {
+    fn explains_each_of_them() {
+        for (verb, _) in ALTERNATIVES {
             assert!(config::command().find_subcommand(verb).is_none(), "{verb}");
             assert!(explained(&["kennel", verb]), "{verb}");
             assert!(explained(&["kennel", "--home", "/h", verb, "x"]), "{verb}");
@@ -82,7 +82,7 @@ mod tests {
     }
 
     #[test]
-    fn others_are_left_to_the_usual_answer() {
+    fn leaves_other_mistakes_to_clap() {
         assert!(!explained(&["kennel", "stpo"]));
         assert!(!explained(&["kennel", "daemon", "version"]));
         assert!(!explained(&["kennel", "run", "--no-such-flag"]));

@@ -1,4 +1,4 @@
-//! `kennel wait`: until sessions have ended.
+//! `kennel wait`: waits until sessions have ended.
 
 use clap::Args;
 use kennel_types::SessionView;
@@ -11,23 +11,23 @@ use crate::print::{self, print};
 use crate::quantity::parse_session;
 use crate::session_outcome::SessionOutcome;
 
-/// The flags of `kennel wait`.
+/// The arguments of `kennel wait`.
 #[derive(Debug, Args)]
 #[command(after_help = exit_code::OTHERS_HELP)]
 pub(crate) struct WaitArgs {
-    /// Print JSON, for programs: an array of sessions
+    /// Print a JSON array of sessions
     #[arg(long)]
     json: bool,
-    /// Names, ids, or beginnings of ids
+    /// Names, ids, or unique prefixes of ids
     #[arg(required = true, value_name = "SESSION", value_parser = parse_session)]
     sessions: Vec<String>,
 }
 
-/// Waits; gives the code of the last one that was named.
+/// Waits, and returns the exit code of the last named session.
 pub(crate) fn wait(home: &Home, args: &WaitArgs) -> Result<u8, CommandError> {
     let unknown = |failure: CommandError| failure.code(exit_code::UNKNOWN);
     let daemon = DaemonClient::connect(home, StartDaemon::IfNeeded)?;
-    // A name may be another session's later, so it is settled first which ones are meant.
+    // Resolved first: another session may get the name later.
     let found = args.sessions.iter().map(|session| daemon.session(session)).collect::<Vec<_>>();
     let mut ended: Vec<SessionView> = Vec::new();
     let mut last = Ok(0);
@@ -42,7 +42,7 @@ pub(crate) fn wait(home: &Home, args: &WaitArgs) -> Result<u8, CommandError> {
                 last = Ok(ended.len());
                 ended.push(session);
             }
-            // The others are waited for all the same.
+            // The others are still waited for.
             Err(failure) => last = Err(report(failure)),
         }
     }
@@ -51,11 +51,11 @@ pub(crate) fn wait(home: &Home, args: &WaitArgs) -> Result<u8, CommandError> {
     }
     match last {
         Ok(at) => ended.get(at).map_or(Ok(0), |session| SessionOutcome::of(session).exit_code()),
-        Err(code) => Err(CommandError::said(code)),
+        Err(code) => Err(CommandError::already_reported(code)),
     }
 }
 
-/// The code as people see it.
+/// Formats the exit code.
 fn code(session: &SessionView) -> String {
     match SessionOutcome::of(session) {
         SessionOutcome::Ended(code) => code.to_string(),
@@ -73,7 +73,7 @@ mod tests {
     use kennel_types::{Exit, Phase, Reason};
 
     #[test]
-    fn a_code_is_printed_or_why_there_is_none() {
+    fn prints_the_exit_code_or_why_there_is_none() {
         let mut ended = session();
         ended.phase = Phase::Cleaned;
         let mut code_of = |exit, reason| {

@@ -1,4 +1,4 @@
-//! `kennel worktrees`: those of sessions; and the removal of those that are kept.
+//! `kennel worktrees`: lists worktrees of sessions, and removes kept ones.
 
 use std::fmt::Write as _;
 use std::io::{self, BufRead};
@@ -17,11 +17,11 @@ use crate::plural::counted;
 use crate::print::{self, ColorMode, TextStyle, print, sanitize};
 use crate::table::{Cell, Column, TextTable};
 
-/// The flags of `kennel worktrees`.
+/// The arguments of `kennel worktrees`.
 #[derive(Debug, Args)]
 #[command(after_help = exit_code::PLAIN_HELP)]
 pub(crate) struct WorktreesArgs {
-    /// Print JSON, for programs
+    /// Print JSON
     #[arg(long)]
     json: bool,
     #[command(subcommand)]
@@ -30,23 +30,24 @@ pub(crate) struct WorktreesArgs {
 
 #[derive(Debug, Subcommand)]
 enum WorktreesVerb {
-    /// Remove worktrees that are kept
+    /// Remove kept worktrees
     ///
-    /// Only those in which nothing of value is left, unless --force says otherwise. What is lost is told.
+    /// Without --force, only worktrees without anything of value are removed. What is lost is
+    /// printed.
     Rm(WorktreesRmArgs),
 }
 
-/// The flags of `kennel worktrees rm`.
+/// The arguments of `kennel worktrees rm`.
 #[derive(Debug, Args)]
 #[command(after_help = exit_code::SHORT_HELP)]
 struct WorktreesRmArgs {
-    /// With all that is in them, and their branches if Kennel made those
+    /// Remove everything in them, and their branches if Kennel created them
     #[arg(short, long)]
     force: bool,
-    /// Don't ask
+    /// Don't ask for confirmation
     #[arg(short, long)]
     yes: bool,
-    /// Folders or branches of worktrees; or sessions, by name or id
+    /// Path or branch of a worktree, or name or id of its session
     #[arg(required = true, value_name = "WORKTREE")]
     worktrees: Vec<String>,
 }
@@ -72,7 +73,7 @@ fn remove(
     reference: &str,
 ) -> Result<(), CommandError> {
     let path = format!("/v1/worktrees/{}", escape(reference));
-    // Judging takes as long as git does.
+    // git may take a while to examine the worktree.
     let ask = |method, target: &str| {
         daemon.send(method, target, None::<&()>, Patience::Endless).and_then(Sent::receive)
     };
@@ -80,7 +81,7 @@ fn remove(
         let found: WorktreeLosses = ask("GET", &format!("{path}/losses"))?;
         print(&would_be_lost(&found))?;
         if !confirmed()? {
-            return Err(CommandError::because(exit_code::REFUSED, "left as it is"));
+            return Err(CommandError::because(exit_code::REFUSED, "not removed"));
         }
     }
     let by = escape(&asked_by("worktrees rm"));
@@ -107,19 +108,19 @@ fn would_be_lost(found: &WorktreeLosses) -> String {
 fn was_lost(removed: &WorktreeLosses) -> String {
     let path = sanitize(&removed.worktree.path);
     match losses(&removed.losses) {
-        lost if lost.is_empty() => format!("{path}: removed, nothing was lost\n"),
-        lost => format!("{path}: removed, and this was lost:\n{lost}"),
+        lost if lost.is_empty() => format!("{path}: removed; nothing was lost\n"),
+        lost => format!("{path}: removed; this was lost:\n{lost}"),
     }
 }
 
-/// What exactly, a line each.
+/// Formats the losses, one per line.
 fn losses(losses: &LossesView) -> String {
     let mut out = String::new();
     let mut line = |text: &str| {
         let _never_fails = writeln!(out, "  {}", sanitize(text));
     };
     if let Some(why) = &losses.unknown {
-        line(&format!("unknown, so it may be anything: {why}"));
+        line(&format!("unknown (possibly everything): {why}"));
     }
     for why in &losses.why {
         line(why);
@@ -142,7 +143,7 @@ fn losses(losses: &LossesView) -> String {
     out
 }
 
-/// The worktrees, for people.
+/// Formats the worktrees.
 fn text(found: &WorktreesView, width: Option<usize>, ink: ColorMode) -> String {
     if found.worktrees.is_empty() {
         return "no worktrees\n".to_owned();
@@ -177,13 +178,13 @@ fn text(found: &WorktreesView, width: Option<usize>, ink: ColorMode) -> String {
 fn state(worktree: &WorktreeView) -> (&'static str, TextStyle) {
     match worktree.state {
         WorktreeState::InUse => ("in use", TextStyle::Good),
-        WorktreeState::Owed if worktree.failures > 0 => ("owed", TextStyle::Bad),
-        WorktreeState::Owed => ("owed", TextStyle::Busy),
+        WorktreeState::Owed if worktree.failures > 0 => ("removal failed", TextStyle::Bad),
+        WorktreeState::Owed => ("to be removed", TextStyle::Busy),
         WorktreeState::Kept => ("kept", TextStyle::Plain),
     }
 }
 
-/// Why one is still there.
+/// Formats why a worktree still exists.
 pub(crate) fn why(worktree: &WorktreeView) -> Option<String> {
     let name = worktree.name.as_deref().unwrap_or(&worktree.session);
     if let Some(why) = &worktree.kept_because {
@@ -191,7 +192,7 @@ pub(crate) fn why(worktree: &WorktreeView) -> Option<String> {
     }
     let why = worktree.failed_because.as_ref()?;
     let times = counted(usize::try_from(worktree.failures).unwrap_or(usize::MAX), "time");
-    Some(format!("{name} is to be removed; tried {times}: {}\n", sanitize(why)))
+    Some(format!("{name} could not be removed, failed {times}: {}\n", sanitize(why)))
 }
 
 #[cfg(test)]
@@ -214,26 +215,26 @@ mod tests {
     }
 
     #[test]
-    fn each_is_told_with_why_it_is_still_there() {
+    fn lists_worktrees_with_the_reason_why_they_exist() {
         assert_eq!(text(&WorktreesView::default(), Some(80), ColorMode::Plain), "no worktrees\n");
         let states = [WorktreeState::InUse, WorktreeState::Owed, WorktreeState::Kept];
         let found = WorktreesView { worktrees: states.map(worktree).to_vec() };
         assert_eq!(
             text(&found, None, ColorMode::Plain),
             "\
-SESSION       STATE   BRANCH               WORKTREE              REPOSITORY
-0c3k5d9wq2fa  in use  kennel/0c3k5d9wq2fa  /w/repo-0c3k5d9wq2fa  /src/repo/.git
-0c3k5d9wq2fa  owed    kennel/0c3k5d9wq2fa  /w/repo-0c3k5d9wq2fa  /src/repo/.git
-0c3k5d9wq2fa  kept    kennel/0c3k5d9wq2fa  /w/repo-0c3k5d9wq2fa  /src/repo/.git
+SESSION       STATE           BRANCH               WORKTREE              REPOSITORY
+0c3k5d9wq2fa  in use          kennel/0c3k5d9wq2fa  /w/repo-0c3k5d9wq2fa  /src/repo/.git
+0c3k5d9wq2fa  removal failed  kennel/0c3k5d9wq2fa  /w/repo-0c3k5d9wq2fa  /src/repo/.git
+0c3k5d9wq2fa  kept            kennel/0c3k5d9wq2fa  /w/repo-0c3k5d9wq2fa  /src/repo/.git
 
-0c3k5d9wq2fa is to be removed; tried 2 times: busy
+0c3k5d9wq2fa could not be removed, failed 2 times: busy
 0c3k5d9wq2fa is kept: 1 commit
 "
         );
     }
 
     #[test]
-    fn what_is_lost_is_told_exactly() {
+    fn prints_the_exact_losses() {
         let lost = LossesView {
             why: vec!["3 commits are on no other branch".into()],
             commits: 3,
@@ -245,11 +246,11 @@ SESSION       STATE   BRANCH               WORKTREE              REPOSITORY
         let worktree = worktree(WorktreeState::Kept);
         assert_eq!(
             was_lost(&WorktreeLosses { worktree: worktree.clone(), losses: lost }),
-            "/w/repo-0c3k5d9wq2fa: removed, and this was lost:\n  3 commits are on no other branch\n      \
+            "/w/repo-0c3k5d9wq2fa: removed; this was lost:\n  3 commits are on no other branch\n      \
              commit 0123456789 a \\u{1b}[2J\n      and 2 more\n      file new.rs\n"
         );
         let nothing = WorktreeLosses { worktree, losses: LossesView::default() };
-        assert_eq!(was_lost(&nothing), "/w/repo-0c3k5d9wq2fa: removed, nothing was lost\n");
+        assert_eq!(was_lost(&nothing), "/w/repo-0c3k5d9wq2fa: removed; nothing was lost\n");
         assert!(would_be_lost(&nothing).contains("nothing would be lost"));
     }
 }

@@ -65,7 +65,7 @@ fn a_name_that_looks_like_an_id_is_refused() {
     refused(&scene, &["adopt", "--name", &id[..6], &pid], &format!("the id {id} begins so"));
     let like_an_id = scene.call(&["adopt", "--name", "0c3k5d9wq2fa", &pid]);
     assert_eq!(like_an_id.code, 201, "{like_an_id:?}");
-    assert!(like_an_id.stderr.contains("looks like the id"), "{like_an_id:?}");
+    assert!(like_an_id.stderr.contains("looks like a session id"), "{like_an_id:?}");
     assert_eq!(scene.sessions().len(), 1, "the launched one");
     scene.call_ok(&["stop", &id]);
     end(own);
@@ -84,9 +84,9 @@ everywhere! {
         assert_eq!(session["pen"], Value::Null, "{session:#}");
         assert_eq!(session["title"], "the login page", "{session:#}");
         let list = scene.call_ok(&["ps"]);
-        assert!(list.contains("running (terminal)") && list.contains("sleep"), "{list}");
+        assert!(list.contains("running (adopted)") && list.contains("sleep"), "{list}");
         let page = scene.call_ok(&["inspect", "mine"]);
-        for part in ["started by  terminal", "what it starts is not held", "is adopted", " sleep"] {
+        for part in ["started by  the user (adopted", "its child processes are not contained", "is adopted", " sleep"] {
             assert!(page.contains(part), "{part} is not in {page}");
         }
         let launched = scene.launch_ready(&[], &["sleep"]);
@@ -111,7 +111,7 @@ everywhere! {
         let launched = scene.launch_ready(&["--timeout", "0", "--idle", "0", "--silence", "0"], &["sleep"]);
         let said = scene.call(&["stop", "--all"]);
         assert_eq!(said.code, 0, "{said:?}");
-        assert!(said.stderr.contains("mine: started in a terminal, and left alone"), "{said:?}");
+        assert!(said.stderr.contains("mine: adopted, not stopped"), "{said:?}");
         assert!(!said.stdout.contains("mine"), "{said:?}");
         scene.wait_phase(&launched, "cleaned");
         scene.call_ok(&["strays", "--end"]);
@@ -196,7 +196,7 @@ everywhere! {
     fn forgetting_it_leaves_the_process_running(scene: Scene) {
         let mut own = own(&scene, &["sleep"]);
         let id = adopt(&scene, &own, &["--name", "mine"]);
-        assert_eq!(scene.call_ok(&["forget", "mine"]), "mine: let go; it goes on by itself\n");
+        assert_eq!(scene.call_ok(&["forget", "mine"]), "mine: no longer tracked; the process keeps running\n");
         let over = scene.session(&id);
         assert_eq!((&over["phase"], &over["reason"]["kind"]), (&"cleaned".into(), &"forgotten".into()));
         assert_eq!(over["exit"]["kind"], "unknown");
@@ -217,11 +217,11 @@ everywhere! {
     fn commands_that_need_a_keeper_are_refused(scene: Scene) {
         let own = own(&scene, &["sleep"]);
         let id = adopt(&scene, &own, &["--name", "mine"]);
-        refused(&scene, &["logs", "mine"], "started in a terminal");
-        refused(&scene, &["send", "mine", "hello"], "started in a terminal");
+        refused(&scene, &["logs", "mine"], "is an adopted process");
+        refused(&scene, &["send", "mine", "hello"], "is an adopted process");
         let attached = scene.call(&["attach", "mine"]);
         assert_eq!(attached.code, 206, "{attached:?}");
-        assert!(attached.stderr.contains("started in a terminal"), "{attached:?}");
+        assert!(attached.stderr.contains("is an adopted process"), "{attached:?}");
         let resumed = scene.call(&["resume", "-d", "mine"]);
         assert!(resumed.stderr.contains("no launch of it to repeat"), "{resumed:?}");
         scene.call_ok(&["signal", "mine", "STOP"]);
@@ -314,7 +314,7 @@ everywhere! {
         let gone = Running::start(gone);
         let pid = gone.pid().to_string();
         let _ended = gone.wait();
-        refused(&scene, &["adopt", &pid], "there is no process");
+        refused(&scene, &["adopt", &pid], "does not exist");
         refused(&scene, &["adopt", "1"], "pid 1 is the machine's own");
         assert_eq!(scene.call(&["adopt", "0"]).code, 201);
         assert_eq!(scene.sessions().len(), 0);

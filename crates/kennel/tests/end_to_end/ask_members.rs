@@ -24,7 +24,7 @@ fn a_prompt_with_leftovers_gets_its_verdict_and_frees_its_member() {
     assert_eq!(removed, "anna: removed\n");
     let reported = asked.wait();
     assert_eq!(reported.code, 130, "{reported:?}");
-    assert!(reported.stderr.contains("has left something"), "{reported:?}");
+    assert!(reported.stderr.contains("failed and will be retried"), "{reported:?}");
     assert!(reported.stderr.contains("token"), "{reported:?}");
     let session = ask_scene.scene.session(&id);
     assert_eq!(session["phase"], "reaped", "{session:#}");

@@ -170,7 +170,7 @@ fn invalid_chats_are_refused() {
     assert_eq!(ask_scene.launches().len(), 0);
     let id = ask_scene.leave(&["--agent", "claude"]);
     ask_scene.scene.call_ok(&["stop", &id]);
-    for (verb, words) in [("resume", "is a chat"), ("answer", "is no prompt")] {
+    for (verb, words) in [("resume", "is a chat"), ("answer", "is not a prompt")] {
         let reported = ask_scene.scene.call(&[verb, &id]);
         assert!(reported.code != 0 && reported.stderr.contains(words), "{verb}: {reported:?}");
     }

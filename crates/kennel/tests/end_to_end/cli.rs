@@ -311,7 +311,7 @@ fn the_daemon_reports_its_status() {
     assert_eq!(status["version"], env!("CARGO_PKG_VERSION"));
     assert_eq!(status["home"], Value::from(scene.kennel_home().to_str()));
     let people = scene.call_ok(&["daemon", "status"]);
-    assert!(people.contains("runs, pid"), "{people}");
+    assert!(people.contains("running, pid"), "{people}");
     assert!(scene.call_ok(&["daemon", "logs"]).contains("daemon_started"));
     let unit = scene.call_ok(&["daemon", "unit"]);
     assert!(unit.contains("Delegate=yes") && unit.contains("KillMode=process"), "{unit}");
@@ -362,7 +362,7 @@ everywhere! {
         let live = sessions.iter().find(|session| session["id"] == id[..]).expect("it is found");
         assert_eq!(live["agent_lives"], true, "{live:#}");
         let people = scene.call_ok(&["rescue"]);
-        assert!(people.contains(&id) && people.contains("1 session is live"), "{people}");
+        assert!(people.contains(&id) && people.contains("1 live session"), "{people}");
         assert_eq!((scene.yard(), scene.daemon()), (None, None), "nothing was started");
         let ended = scene.call(&["rescue", "--end"]);
         assert_eq!(ended.code, 0, "{ended:?}");
@@ -474,7 +474,7 @@ fn a_name_that_could_be_an_id_is_refused() {
     for name in ["0snaezkwnksg", "0snaezkwnksg_1", "0snaezkwnksg_12"] {
         let refused = scene.run(&["-d", "--name", name], &["sleep"]);
         assert_eq!(refused.code, 201, "{refused:?}");
-        assert!(refused.stderr.contains("looks like the id of a session"), "{refused:?}");
+        assert!(refused.stderr.contains("looks like a session id"), "{refused:?}");
     }
     let id = scene.launch_ready(&["--name", "fix"], &["sleep"]);
     let refused = scene.run(&["-d", "--name", &id[..5]], &["sleep"]);

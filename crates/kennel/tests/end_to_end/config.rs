@@ -212,7 +212,7 @@ fn a_daemon_is_not_restarted_with_a_wrong_file() {
     configure(&scene, "daemon.ended_kept = 'many'");
     let refused = scene.call(&["daemon", "restart"]);
     assert_eq!(refused.code, 201, "{refused:?}");
-    assert!(refused.stderr.contains("kennel.toml:1:21: \"many\" is not a number"), "{refused:?}");
+    assert!(refused.stderr.contains("kennel.toml:1:21: invalid number \"many\""), "{refused:?}");
     assert_eq!(scene.daemon(), before);
     assert!(!scene.kennel_home().join("daemon.settings").exists());
     scene.stop_daemon();
@@ -229,8 +229,8 @@ fn invalid_stored_settings_are_reported_and_ignored() {
         run_some(&scene, 1);
     }
     let logs = scene.logs();
-    assert!(logs.contains("settings that were left for it: can't be read"), "{logs}");
-    assert!(logs.contains("from_the_future: there is nothing of this name"), "{logs}");
+    assert!(logs.contains("ignoring settings in the home: can't read them"), "{logs}");
+    assert!(logs.contains("from_the_future: unknown setting"), "{logs}");
     scene.stop_daemon();
 }
 
@@ -247,7 +247,7 @@ fn settings_are_shown_with_their_origin() {
     // The longest key determines the column width.
     let words = |line: &str| line.split_whitespace().collect::<Vec<_>>().join(" ");
     let (built_in, set): (Vec<_>, Vec<_>) =
-        table.lines().map(words).partition(|line| line.ends_with(" built in"));
+        table.lines().map(words).partition(|line| line.ends_with(" default"));
     assert_eq!(
         set,
         [
@@ -259,19 +259,21 @@ fn settings_are_shown_with_their_origin() {
         ]
     );
     for line in [
-        "run.detach false built in",
-        "run.tty - built in",
-        "run.lease 15m built in",
-        "prune.older_than - built in",
-        "daemon.ended_kept 1000 built in",
+        "run.detach false default",
+        "run.tty - default",
+        "run.lease 15m default",
+        "prune.older_than - default",
+        "daemon.ended_kept 1000 default",
     ] {
         assert!(built_in.iter().any(|other| other == line), "{line} in {built_in:#?}");
     }
     let checked = scene.call_ok(&["config", "check"]);
-    assert_eq!(checked, format!("{}: understood\n", usual(&scene).display()));
+    assert_eq!(checked, format!("{}: valid\n", usual(&scene).display()));
     fs::remove_file(usual(&scene)).expect("it was there");
     let without = scene.call_ok(&["config", "show"]);
-    assert!(without.starts_with(&format!("file     {} (not there)\n", usual(&scene).display())));
+    assert!(
+        without.starts_with(&format!("file     {} (does not exist)\n", usual(&scene).display()))
+    );
     assert_eq!(scene.yard(), None, "nothing was started for it");
 }
 

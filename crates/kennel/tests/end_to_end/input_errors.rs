@@ -25,38 +25,11 @@ fn a_limit_that_is_not_enforced_is_reported_with_the_reason() {
         }
     }
     let page = scene.call_ok(&["inspect", "apart"]);
-    assert!(page.contains("  trouble     no limit on memory"), "{page}");
+    assert!(page.contains("  problem     no limit on memory"), "{page}");
     assert!(page.contains("  memory      at most 1.0 GiB\n"), "{page}");
     let held = scene.run(&["--best-effort"], &["exit", "0"]);
     assert_eq!((held.code, held.stderr.as_str()), (0, ""), "nothing was asked for");
     scene.call_ok(&["stop", "apart"]);
-    scene.stop_daemon();
-}
-
-#[test]
-fn impossible_requests_are_refused_with_a_hint() {
-    let Some(scene) = scene() else { return };
-    let id = scene.launch_ready(&["--name", "x"], &["sleep"]);
-    for (args, code, reported) in [
-        (&["send", "x", "hi"][..], 1, "`kennel run -i`"),
-        (&["rm", "x"], 1, "kennel rm -f"),
-        (&["stop"], 201, "--all"),
-        (&["status"], 201, "kennel daemon status"),
-        (&["exec", "x", "ls"], 201, "kennel send"),
-        (&["--config", "/no/such/file", "ps"], 201, "/no/such/file (named by --config)"),
-        (&["run", "-d", "--wait-ready", "--", "true"], 201, "--ready"),
-        (&["run", "--worktree", "feature", "--", "true"], 201, "--worktree=feature"),
-        (&["run", "-e", "KENNEL_TOKEN=s3", "--", "true"], 202, "KENNEL_TOKEN is set by Kennel"),
-        (&["resume", "-d", "--wait-ready", "x"], 201, "nothing to wait for"),
-    ] {
-        let refused = scene.call(args);
-        assert_eq!(refused.code, code, "{args:?}: {refused:?}");
-        assert!(refused.stderr.contains(reported), "{args:?}: {refused:?}");
-        assert_eq!(refused.stdout, "", "{args:?}");
-    }
-    assert_eq!(scene.session("x")["id"], id.as_str(), "nothing else was started");
-    assert_eq!(scene.session("x")["phase"], "running");
-    scene.call_ok(&["stop", "x"]);
     scene.stop_daemon();
 }
 

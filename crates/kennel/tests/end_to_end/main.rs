@@ -45,4 +45,5 @@ mod reports;
 mod resource_baseline;
 mod shutdown;
 mod supervisor_death;
+mod texts;
 mod worktrees;

@@ -17,7 +17,7 @@ fn a_check_lists_missing_members_and_programs() {
     let unknown = with_member.replacen("agent = \"claude\"", "agent = \"cluade\"", 1);
     let reported = check(&unknown);
     assert_eq!((reported.code, reported.stdout.as_str()), (1, ""), "{reported:?}");
-    for what in ["look.code: there is no member \"anna\"", "look.docs: ", "cluade"] {
+    for what in ["look.code: unknown member \"anna\"", "look.docs: ", "cluade"] {
         assert!(reported.stderr.contains(what), "{what} in {reported:?}");
     }
     plan_scene.scene.call_ok(&["member", "add", "anna", "--agent", "claude"]);

@@ -47,7 +47,7 @@ pub(crate) fn is_raw(screen: &Screen) -> bool {
 #[track_caller]
 pub(crate) fn detach(mut screen: Screen, child: Child) {
     screen.press(DETACH);
-    screen.wait_for("goes on by itself");
+    screen.wait_for("which keeps running");
     assert_eq!(code(child), 0);
     assert!(!is_raw(&screen), "our terminal is as it was");
 }

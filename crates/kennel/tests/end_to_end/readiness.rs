@@ -150,7 +150,7 @@ fn the_reason_for_not_being_ready_is_reported() {
     ] {
         let flags = ["--ready", &ready, "--ready-timeout", "500ms"];
         let ended = start_waiting(&scene, &flags, &["sleep"]).wait();
-        let why = format!("was not ready within 500ms: {saw}; all of it was ended");
+        let why = format!("was not ready within 500ms: {saw}; it was stopped");
         let session = assert_ended_whole(&scene, &ended, 208, &why);
         assert_eq!(session["reason"]["saw"], saw, "{session:#}");
         let events = scene.call_ok(&["events", "--session", "x"]);
@@ -233,9 +233,9 @@ fn a_line_makes_it_ready_on_each_stream_incomplete_or_coloured() {
 fn a_session_that_ends_before_it_is_ready_fails_with_its_own_code() {
     let Some(scene) = scene() else { return };
     for (behaviour, code, why) in [
-        (&["exit", "3"][..], 3, "ended before it was ready, with exit code 3"),
-        (&["exit", "0"], 208, "ended before it was ready, with exit code 0"),
-        (&["signal", "9"], 137, "ended before it was ready, with exit code 137"),
+        (&["exit", "3"][..], 3, "exited with code 3 before it was ready"),
+        (&["exit", "0"], 208, "exited with code 0 before it was ready"),
+        (&["signal", "9"], 137, "exited with code 137 before it was ready"),
     ] {
         let ended = start_waiting(&scene, &["--ready", "line:never"], behaviour).wait();
         let session = assert_ended_whole(&scene, &ended, code, why);

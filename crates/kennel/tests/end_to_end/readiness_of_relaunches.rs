@@ -52,7 +52,7 @@ fn waiting_for_readiness_fails_when_it_cannot_come() {
     scene.call_ok(&["stop", "x"]);
     let ended = waiting.wait();
     assert_ne!(ended.code, 0, "{ended:?}");
-    assert!(ended.stderr.contains("never run"), "{ended:?}");
+    assert!(ended.stderr.contains("never ran"), "{ended:?}");
     scene.call_ok(&["stop", "first"]);
     let restart = ["--restart", "on-failure:1", "-d", "--wait-ready", "--ready", "report"];
     let ended = Running::start(scene.run_command(&restart, &["/bin/sh", "-c", "exit 3"])).wait();

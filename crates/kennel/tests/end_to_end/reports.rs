@@ -134,7 +134,7 @@ everywhere! {
         assert!(refused.stderr.contains("KENNEL_TOKEN"), "{refused:?}");
         let outside = scene.call(&["report", "busy"]);
         assert_eq!(outside.code, 202, "{outside:?}");
-        assert!(outside.stderr.contains("in no session"), "{outside:?}");
+        assert!(outside.stderr.contains("not inside a session"), "{outside:?}");
         let nobody = claim(&scene, "0000nosuch", &token(&scene, &other), &["busy"]);
         assert!(nobody.stderr.contains("there is no session"), "{nobody:?}");
         assert_eq!([seen(&scene, &healthy), seen(&scene, &other)], before);

@@ -65,7 +65,7 @@ fn bad_flags_are_refused_with_code_201() {
         (vec!["run"], "COMMAND"),
         (vec!["run", "--grace", "soon", "--", "true"], "\"soon\" is not a time"),
         (vec!["run", "--pen", "box", "--", "true"], "box"),
-        (vec!["run", "--name", "a/b", "--", "true"], "a name is"),
+        (vec!["run", "--name", "a/b", "--", "true"], "a name has"),
         (vec!["rum", "--", "true"], "run"),
         (vec!["run", "--no-such-flag", "--", "true"], "--no-such-flag"),
     ] {
@@ -97,7 +97,7 @@ fn an_unusable_home_is_refused_and_left_unchanged() {
         ended.stderr
     };
     let message = run("/proc/nowhere");
-    assert!(message.contains("can't make the home /proc/nowhere"), "{message}");
+    assert!(message.contains("can't create home /proc/nowhere"), "{message}");
 
     let home = scene.path("home/broken");
     fs::create_dir(&home).expect("mkdir");
@@ -106,7 +106,7 @@ fn an_unusable_home_is_refused_and_left_unchanged() {
     scene.give(&home.join("id"));
     let message = run(home.to_str().expect("a plain path"));
     assert!(
-        message.contains("does not hold a home id") && message.contains("\"garbage\""),
+        message.contains("does not contain a home id") && message.contains("\"garbage\""),
         "{message}"
     );
     assert_eq!(fs::read_to_string(home.join("id")).expect("still there"), "garbage\n");

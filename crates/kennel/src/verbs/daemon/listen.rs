@@ -1,4 +1,4 @@
-//! Flags about the API over TCP.
+//! Flags for the API over TCP.
 
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -12,34 +12,34 @@ use crate::connect::DaemonClient;
 use crate::exit_code;
 use crate::home::Home;
 
-/// Where the API is had besides the home's own socket. Each goes before what kennel.toml has under `api`.
+/// The flags for the API over TCP. They override the section `api` of kennel.toml.
 #[derive(Debug, Args)]
 pub(super) struct ListenArgs {
-    /// Have the API over TCP too, here; port 0 is any that is free
+    /// Also serve the API on this TCP address; port 0 selects a free port
     #[arg(long, value_name = "ADDRESS:PORT", value_parser = config::address)]
     listen: Option<SocketAddr>,
-    /// Let it be an address that others can reach; needs TLS
+    /// Allow an address that other machines can reach; needs TLS
     #[arg(long, requires = "listen")]
     allow_remote: bool,
-    /// A file with its certificates, in PEM
+    /// PEM file with the TLS certificates
     #[arg(long, value_name = "FILE", requires = "tls_key")]
     tls_cert: Option<PathBuf>,
-    /// A file with its key, in PEM
+    /// PEM file with the TLS key
     #[arg(long, value_name = "FILE", requires = "tls_cert")]
     tls_key: Option<PathBuf>,
 }
 
-/// Whether the API must be had over TCP.
+/// When a missing TCP listener is an error.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ListenRequirement {
-    /// Only if a flag says so: the daemon was there before.
+    /// If a flag requests it: the daemon was already running.
     IfAsked,
-    /// If flags or settings say so: it was started for this.
+    /// If a flag or a setting requests it: the daemon was just started.
     IfSet,
 }
 
 impl ListenArgs {
-    /// The home, for which daemons are started as these say.
+    /// Returns the home with a configuration that these flags override.
     pub(super) fn apply(&self, home: &Home) -> Result<Home, CommandError> {
         let mut home = home.clone();
         let absolute = |path: &Path| {
@@ -60,13 +60,14 @@ impl ListenArgs {
         }
         listen_settings(&home)?.check().map_err(|error| {
             CommandError::new(exit_code::USAGE, error).hint(
-                "`--allow-remote --tls-cert FILE --tls-key FILE`, or the same in [api] of kennel.toml, permits it",
+                "to allow it, use --allow-remote --tls-cert FILE --tls-key FILE, or the same keys in [api] of kennel.toml",
             )
         })?;
         Ok(home)
     }
 
-    /// Sees to it that the API is had where it must be. If not, that is told, and the daemon runs on without.
+    /// Makes sure that the API is served on TCP if required. The daemon keeps running if it can't
+    /// be.
     pub(super) fn insist(
         &self,
         home: &Home,
@@ -81,14 +82,14 @@ impl ListenArgs {
         let request = ListenRequest { listen: Some(address.to_string()) };
         let asked = daemon.post::<ListenView>("/v1/access/listen", &request);
         asked.map(drop).map_err(|error| {
-            crate::command_error::say(
-                "the daemon runs, but its API is not had over TCP as it was asked for",
+            crate::command_error::print_message(
+                "the daemon runs, but does not serve the API on TCP",
             );
             CommandError::from(error).code(exit_code::SETUP)
         })
     }
 
-    /// Whether a flag says where.
+    /// Whether a flag requests a listener.
     pub(super) fn is_asked(&self) -> bool {
         self.listen.is_some()
     }

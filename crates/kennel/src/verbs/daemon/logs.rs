@@ -18,27 +18,27 @@ use crate::print::bytes;
 
 const LOG: &str = "daemon.log";
 
-/// The flags of `kennel daemon logs`.
+/// The arguments of `kennel daemon logs`.
 #[derive(Debug, Args)]
 #[command(after_help = exit_code::PLAIN_HELP)]
 pub(crate) struct DaemonLogsArgs {
-    /// Go on: show what is logged as it comes
+    /// Keep showing new lines
     #[arg(short, long)]
     follow: bool,
-    /// How many of the last lines
+    /// Number of lines to show from the end
     #[arg(short = 'n', long, value_name = "N", default_value_t = 200)]
     tail: usize,
 }
 
-/// Shows the log. Needs no daemon.
+/// Shows the log. No daemon is needed.
 pub(crate) fn logs(home: &Home, args: &DaemonLogsArgs) -> Result<u8, CommandError> {
     let folder = home.path("log");
-    // Before the first look, so that nothing goes unnoticed.
+    // The watch starts before the first read, so that no line is missed.
     let watch = if args.follow { Some(watch(&folder)?) } else { None };
     let mut log = RotatedLog::open(folder.join(LOG)).map_err(|error| match error.kind() {
         io::ErrorKind::NotFound => CommandError::because(
             exit_code::REFUSED,
-            "there is no log: no daemon has run in this home",
+            "there is no log: no daemon has run for this home",
         ),
         _ => CommandError::internal(anyhow::Error::from(error).context("can't read the log")),
     })?;
@@ -48,7 +48,7 @@ pub(crate) fn logs(home: &Home, args: &DaemonLogsArgs) -> Result<u8, CommandErro
         foreground::poll(&mut [PollFd::new(&watch, PollFlags::IN)], None)
             .map_err(CommandError::internal)?;
         let mut events = [0; 4096];
-        // What happened does not matter: the file is looked at.
+        // The events don't matter: the file is read again.
         rustix::io::read(&watch, &mut events)
             .map_err(|error| CommandError::internal(io::Error::from(error)))?;
         bytes(&log.rest().context("can't read the log")?)?;
@@ -69,7 +69,7 @@ fn watch(folder: &Path) -> Result<rustix::fd::OwnedFd, CommandError> {
         .map_err(CommandError::setup)
 }
 
-/// A log that is put aside now and then, and begun anew.
+/// A log file that is rotated.
 struct RotatedLog {
     path: PathBuf,
     file: File,
@@ -81,23 +81,23 @@ impl RotatedLog {
         Ok(Self { path, file })
     }
 
-    /// What was not read yet, of the old file and then of the new one.
+    /// Reads the rest of the current file, and then the new file after a rotation.
     fn rest(&mut self) -> io::Result<Vec<u8>> {
         let mut text = Vec::new();
         loop {
-            self.read_on(&mut text)?;
+            self.read_rest(&mut text)?;
             match File::open(&self.path) {
                 Ok(file) if file.metadata()?.ino() != self.file.metadata()?.ino() => {
                     self.file = file
                 }
-                // None at the moment: it is being put aside.
+                // There is no file at the moment: it is being rotated.
                 Ok(_) | Err(_) => return Ok(text),
             }
         }
     }
 
-    fn read_on(&mut self, text: &mut Vec<u8>) -> io::Result<()> {
-        // One that was cut is read from its beginning.
+    fn read_rest(&mut self, text: &mut Vec<u8>) -> io::Result<()> {
+        // A truncated file is read from its start.
         if self.file.stream_position()? > self.file.metadata()?.len() {
             self.file.seek(SeekFrom::Start(0))?;
         }
@@ -105,7 +105,7 @@ impl RotatedLog {
     }
 }
 
-/// The last lines of a text.
+/// Returns the last lines of a text.
 fn last_lines(text: &[u8], lines: usize) -> &[u8] {
     let body = text.strip_suffix(b"\n").unwrap_or(text);
     if lines == 0 {
@@ -124,7 +124,7 @@ mod tests {
     use std::fs;
 
     #[test]
-    fn the_last_lines_are_found() {
+    fn finds_the_last_lines() {
         let text = b"a\nb\nc\n";
         for (lines, expected) in
             [(0, ""), (1, "c\n"), (2, "b\nc\n"), (3, "a\nb\nc\n"), (9, "a\nb\nc\n")]
@@ -136,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn a_log_that_is_begun_anew_is_read_on() {
+    fn follows_a_log_across_rotation() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join(LOG);
         fs::write(&path, "one\n").unwrap();

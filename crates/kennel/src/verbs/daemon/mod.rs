@@ -1,4 +1,4 @@
-//! `kennel daemon`: looking after the daemon.
+//! `kennel daemon`: manages the daemon.
 
 mod listen;
 mod logs;
@@ -17,19 +17,16 @@ use kennel_types::api::{DaemonView, ListenState, ReplaceRequest};
 use self::listen::{ListenArgs, ListenRequirement};
 use crate::command_error::CommandError;
 use crate::config::hand_over;
-use crate::connect::{DaemonClient, StartDaemon, environment, may_start};
+use crate::connect::{DaemonClient, DaemonRetry, StartDaemon, environment, may_start};
 use crate::exit_code;
-use crate::foreground;
 use crate::home::Home;
 use crate::print::print;
 use crate::roles;
 
-/// How long a daemon may take to make room for the next.
+/// How long a daemon may take to exit during a restart.
 const REPLACE: Duration = Duration::from_secs(30);
-/// The pause between looks.
-const LOOK_AGAIN: Duration = Duration::from_millis(20);
 
-/// The verbs of `kennel daemon`.
+/// The arguments of `kennel daemon`.
 #[derive(Debug, Args)]
 pub(crate) struct DaemonArgs {
     #[command(subcommand)]
@@ -38,28 +35,28 @@ pub(crate) struct DaemonArgs {
 
 #[derive(Debug, Subcommand)]
 enum DaemonVerb {
-    /// Start it, if it does not run; most verbs do that by themselves
+    /// Start the daemon if it does not run; most commands do that automatically
     Start(ListenArgs),
-    /// End every session, say what became of each, and end the daemon
+    /// Stop all sessions and the daemon
     Stop(stop::DaemonStopArgs),
-    /// Put this program in the place of the one that runs; sessions go on
+    /// Replace the running daemon with this program; sessions keep running
     ///
-    /// The new one has the settings that kennel.toml and the environment have now.
+    /// The new daemon uses the current settings of kennel.toml and the environment.
     Restart(ListenArgs),
-    /// Say whether it runs; exits with 1 if not
+    /// Show whether the daemon runs; exits with 1 if it does not
     Status(status::DaemonStatusArgs),
-    /// Show its log
+    /// Show the daemon's log
     Logs(logs::DaemonLogsArgs),
-    /// Print a systemd user unit for it
+    /// Print a systemd user unit for the daemon
     ///
-    /// As a unit of its own it outlives the login that started it, and has a cgroup of its own to make pens
-    /// in.
+    /// As a unit, the daemon outlives the login session that started it and has its own cgroup, in
+    /// which it can create pens.
     Unit,
-    /// Serve in the foreground, for a process manager
+    /// Run in the foreground, for a process manager
     Run(ListenArgs),
 }
 
-/// Does it.
+/// Runs the verb.
 pub(crate) fn daemon(home: &Home, args: &DaemonArgs) -> Result<u8, CommandError> {
     match &args.verb {
         DaemonVerb::Start(args) => start(home, args),
@@ -84,7 +81,7 @@ fn start(home: &Home, args: &ListenArgs) -> Result<u8, CommandError> {
     let daemon = DaemonClient::connect(home, StartDaemon::IfNeeded)?;
     args.insist(home, &daemon, must)?;
     if must == ListenRequirement::IfAsked && args.is_asked() {
-        // The next one has it there too.
+        // The next daemon gets the same address.
         hand_over(home)?;
     }
     print(&running(&daemon.view()?))?;
@@ -92,16 +89,16 @@ fn start(home: &Home, args: &ListenArgs) -> Result<u8, CommandError> {
 }
 
 fn running(view: &DaemonView) -> String {
-    let yard = view.yard_pid.map_or(String::new(), |pid| format!(", below yard {pid}"));
+    let yard = view.yard_pid.map_or(String::new(), |pid| format!(", yard pid {pid}"));
     let open = view.listen.as_ref().filter(|listen| listen.state == ListenState::Open);
     let api = open.map_or(String::new(), |listen| format!(", API at {}", listen.url));
     format!(
-        "the daemon runs: pid {}{yard}, version {}, home {}{api}\n",
+        "daemon is running: pid {}{yard}, version {}, home {}{api}\n",
         view.pid, view.version, view.home
     )
 }
 
-/// Puts this very program in its place.
+/// Replaces the running daemon with this program.
 fn restart(home: &Home, args: &ListenArgs) -> Result<u8, CommandError> {
     let home = &args.apply(home)?;
     let Ok(daemon) = DaemonClient::connect(home, StartDaemon::Never) else {
@@ -110,38 +107,35 @@ fn restart(home: &Home, args: &ListenArgs) -> Result<u8, CommandError> {
     let before = daemon.view()?;
     let program = own_program().map_err(CommandError::internal)?;
     hand_over(home)?;
-    daemon.tell("/v1/daemon/replace", &ReplaceRequest { program: Some(program) })?;
-    let deadline = Instant::now() + REPLACE;
-    // If the yard dies meanwhile, nobody but us starts the next one.
+    daemon.execute("/v1/daemon/replace", &ReplaceRequest { program: Some(program) })?;
+    let mut retry = DaemonRetry::until(Instant::now() + REPLACE);
+    // If the yard dies meanwhile, only this command starts the next daemon.
     let next = DaemonClient::connect(home, StartDaemon::IfNeeded)?;
     loop {
-        // Between the two nobody may listen for a moment.
+        // For a moment neither of the two daemons may listen.
         match next.view() {
             Ok(now) if (now.pid, &now.started_at) != (before.pid, &before.started_at) => {
                 args.insist(home, &next, ListenRequirement::IfSet)?;
                 print(&running(&next.view()?))?;
                 return Ok(0);
             }
-            Ok(_) => {}
-            Err(error) if error.is_gone_or_leaving() => {}
-            Err(error) => return Err(error.into()),
+            Err(error) if !error.is_gone_or_leaving() => return Err(error.into()),
+            Ok(_) | Err(_) => {}
         }
-        if Instant::now() >= deadline {
-            let text =
-                format!("daemon {} has not made room within {} s", before.pid, REPLACE.as_secs());
-            return Err(CommandError::because(exit_code::INTERNAL, text)
-                .hint("`kennel daemon logs` may say why"));
+        if !retry.another() {
+            let text = format!("daemon {} did not exit within {} s", before.pid, REPLACE.as_secs());
+            return Err(
+                CommandError::because(exit_code::INTERNAL, text).hint("see `kennel daemon logs`")
+            );
         }
-        foreground::poll(&mut [], Some(Instant::now() + LOOK_AGAIN))
-            .map_err(CommandError::internal)?;
     }
 }
 
-/// The file that this program is in.
+/// Returns the path of this program.
 fn own_program() -> anyhow::Result<String> {
-    let path = std::env::current_exe().context("can't find our own program")?;
+    let path = std::env::current_exe().context("can't find the path of this program")?;
     let path = path.to_str().ok_or_else(|| anyhow!("{} is not UTF-8", path.display()))?;
-    // If a newer file was put in our place meanwhile, that is the one to start.
+    // If the file was replaced meanwhile, the new one is started.
     let path = path.strip_suffix(" (deleted)").unwrap_or(path);
     match std::fs::metadata(path) {
         Ok(_) => Ok(path.to_owned()),
@@ -149,12 +143,12 @@ fn own_program() -> anyhow::Result<String> {
     }
 }
 
-/// Becomes the yard. Returns only if that fails.
+/// Replaces this process with the yard. Returns only if that fails.
 fn run(home: &Home) -> Result<u8, CommandError> {
     may_start(home).map_err(|why| CommandError::because(exit_code::SETUP, why))?;
     hand_over(home)?;
     let mut yard = Command::new("/proc/self/exe");
     yard.arg0(roles::YARD).arg(&home.folder).current_dir("/");
     let error = yard.env_clear().envs(environment(std::env::vars_os())).exec();
-    Err(CommandError::internal(anyhow!(error).context("can't become the yard")))
+    Err(CommandError::internal(anyhow!(error).context("can't start the yard")))
 }

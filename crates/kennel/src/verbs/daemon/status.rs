@@ -1,4 +1,4 @@
-//! `kennel daemon status`.
+//! `kennel daemon status`: shows whether the daemon runs, and its settings.
 
 use std::time::Duration;
 
@@ -6,7 +6,7 @@ use clap::Args;
 use kennel_types::api::{DaemonView, ListenState, ListenView, SettingsView};
 use serde_json::json;
 
-use crate::command_error::{CommandError, say};
+use crate::command_error::{CommandError, print_message};
 use crate::connect::{DaemonClient, StartDaemon, YardStatus};
 use crate::exit_code;
 use crate::home::Home;
@@ -15,18 +15,18 @@ use crate::print::{self, print};
 use crate::quantity::{size, span};
 use crate::timestamp;
 
-/// The flags of `kennel daemon status`.
+/// The arguments of `kennel daemon status`.
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Exit codes: 0 if it runs; 1 if not; 201 if the command line was not
-understood; 202 if the home can't be used; 207 if Kennel itself failed.")]
+Exit codes: 0 if the daemon runs; 1 if not; 201 for an invalid command line;
+202 if the home can't be used; 207 if Kennel itself failed.")]
 pub(crate) struct DaemonStatusArgs {
-    /// Print JSON, for programs; pid is null if no daemon runs
+    /// Print JSON; `pid` is null if no daemon runs
     #[arg(long)]
     json: bool,
 }
 
-/// Says whether a daemon runs. Starts none.
+/// Shows whether a daemon runs. Starts none.
 pub(crate) fn status(home: &Home, args: &DaemonStatusArgs) -> Result<u8, CommandError> {
     match DaemonClient::connect(home, StartDaemon::Never) {
         Ok(daemon) => {
@@ -46,12 +46,12 @@ fn text(view: &DaemonView, now: u64) -> String {
     let yard = view.yard_pid.map_or("-".to_owned(), |pid| pid.to_string());
     let mut out = format!(
         "\
-daemon     runs, pid {}
+daemon     running, pid {}
 yard       pid {yard}
 version    {}
-since      {} ({} ago)
+started    {} ({} ago)
 home       {} ({})
-sessions   {} live, {} on record
+sessions   {} live, {} launches recorded
 ",
         view.pid,
         view.version,
@@ -66,31 +66,33 @@ sessions   {} live, {} on record
     out += &view.settings.as_ref().map(in_force).unwrap_or_default();
     let own = env!("CARGO_PKG_VERSION");
     if view.version != own {
-        out += &format!("\nThis program is version {own}; `kennel daemon restart` brings it.\n");
+        out += &format!(
+            "\nThis program is version {own}; `kennel daemon restart` upgrades the daemon.\n"
+        );
     }
     out
 }
 
-/// Where its API is had besides its socket.
+/// Formats the state of the TCP listener.
 fn listening(listen: &ListenView) -> String {
     match (listen.state, &listen.why) {
         (ListenState::Open, _) => format!("API        {}\n", listen.url),
         (ListenState::Failing, why) => {
             let why = why.as_deref().unwrap_or("unknown");
-            format!("API        not over TCP for now, and tried again: {why}\n")
+            format!("API        not listening on TCP, will retry: {why}\n")
         }
     }
 }
 
-/// The settings that it was started with, as they are called in kennel.toml.
+/// Formats the settings that the daemon was started with, by their names in kennel.toml.
 fn in_force(settings: &SettingsView) -> String {
-    let cap = |most: Option<u32>| most.map_or("any number".to_owned(), |most| most.to_string());
+    let cap = |most: Option<u32>| most.map_or("unlimited".to_owned(), |most| most.to_string());
     let by_name = settings.max_live_by_name.iter().map(|(name, most)| format!("{name} = {most}"));
     let by_name = by_name.collect::<Vec<_>>().join(", ");
     let by_name = if by_name.is_empty() { "-".to_owned() } else { by_name };
     format!(
         "
-In force, from when it was started:
+Settings in effect since its start:
 max_live          {}
 max_launching     {}
 max_live_by_name  {by_name}
@@ -111,8 +113,8 @@ worktrees         {}
 }
 
 fn not_running(home: &Home, json: bool) -> Result<u8, CommandError> {
-    let yard = YardStatus::look(home).unwrap_or_else(|error| {
-        say(&format!("the yard: {error:#}"));
+    let yard = YardStatus::fetch(home).unwrap_or_else(|error| {
+        print_message(&format!("can't get the yard's status: {error:#}"));
         None
     });
     if json {
@@ -124,16 +126,16 @@ fn not_running(home: &Home, json: bool) -> Result<u8, CommandError> {
             "home": folder,
             "home_id": id,
         }))?;
-        return Err(CommandError::said(exit_code::REFUSED));
+        return Err(CommandError::already_reported(exit_code::REFUSED));
     }
     let text = match yard {
         None => "no daemon runs for this home".to_owned(),
         Some(YardStatus { pid, daemon: Some(daemon), .. }) => {
-            format!("daemon {daemon} was started by yard {pid}, and does not listen")
+            format!("daemon {daemon} (started by yard {pid}) does not listen")
         }
         Some(YardStatus { pid, keepers, .. }) => {
             let keepers = counted(keepers, "keeper");
-            format!("no daemon runs; yard {pid} does, with {keepers}, and starts one when asked")
+            format!("no daemon runs; yard {pid} with {keepers} starts one when needed")
         }
     };
     Err(CommandError::because(exit_code::REFUSED, text))
@@ -144,7 +146,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_status_is_a_few_lines_and_tells_of_another_version() {
+    fn the_status_mentions_another_version() {
         let mut view = DaemonView {
             pid: 12,
             yard_pid: Some(11),
@@ -159,10 +161,8 @@ mod tests {
             environment: [].into(),
         };
         let now = timestamp::parse("2026-01-31T14:00:00Z").unwrap();
-        let shown = text(&view, now);
-        assert!(shown.starts_with("daemon     runs, pid 12\nyard       pid 11\n"), "{shown}");
-        assert!(shown.contains("(2h ago)") && shown.contains("3 live, 40 on record"), "{shown}");
-        assert!(!shown.contains("restart") && !shown.contains("In force"), "{shown}");
+        let without_version = |text: String| text.replace(env!("CARGO_PKG_VERSION"), "VERSION");
+        insta::assert_snapshot!("daemon_status", without_version(text(&view, now)));
         view.settings = Some(SettingsView {
             max_live: Some(7),
             max_live_by_name: [("ci-*".to_owned(), 2)].into(),
@@ -170,17 +170,8 @@ mod tests {
             min_free_disk: 64 << 20,
             ..SettingsView::default()
         });
-        let shown = text(&view, now);
-        for line in [
-            "max_live          7\n",
-            "max_launching     any number\n",
-            "max_live_by_name  ci-* = 2\n",
-            "key_retention     1m 30s\n",
-            "min_free_disk     64.0 MiB\n",
-        ] {
-            assert!(shown.contains(line), "{line} is not in {shown}");
-        }
         view.version = "0.0.1".to_owned();
-        assert!(text(&view, now).contains("`kennel daemon restart` brings it"));
+        let shown = without_version(text(&view, now));
+        insta::assert_snapshot!("daemon_status_with_settings", shown);
     }
 }

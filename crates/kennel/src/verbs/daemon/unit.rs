@@ -1,10 +1,10 @@
-//! `kennel daemon unit`: a systemd user unit.
+//! `kennel daemon unit`: prints a systemd user unit.
 
 use crate::command_error::CommandError;
 use crate::home::Home;
 use crate::print::print;
 
-/// Prints it.
+/// Prints the unit.
 pub(super) fn unit(home: &Home) -> Result<u8, CommandError> {
     let program = super::own_program().map_err(CommandError::internal)?;
     let config = home.config.named_by_flag().map(|path| path.display().to_string());
@@ -12,21 +12,21 @@ pub(super) fn unit(home: &Home) -> Result<u8, CommandError> {
     Ok(0)
 }
 
-/// `KillMode=process` and a stop that asks: systemd ends nobody whom Kennel did not end in order. `Delegate`
-/// gives it a cgroup of its own to make pens in.
+/// Formats the unit. With `KillMode=process` and an `ExecStop`, systemd ends no process before
+/// Kennel has stopped it properly. `Delegate` gives Kennel its own cgroup for pens.
 fn text(program: &str, home: &str, config: Option<&str>) -> String {
     let config = config.map(|config| format!(" --config {}", quote(config))).unwrap_or_default();
     let (program, home) = (quote(program), quote(home));
     format!(
         "\
-# Put this into ~/.config/systemd/user/kennel.service, then:
+# Save this as ~/.config/systemd/user/kennel.service, then:
 #   kennel daemon stop
 #   systemctl --user daemon-reload
 #   systemctl --user enable --now kennel.service
-# To have it without being logged in:  loginctl enable-linger
+# To keep it running without a login session:  loginctl enable-linger
 
 [Unit]
-Description=Kennel: runs coding agents, and owns every process of theirs
+Description=Kennel: runs coding agents and owns every process they start
 
 [Service]
 Type=exec
@@ -44,7 +44,7 @@ WantedBy=default.target
     )
 }
 
-/// A word of a command line, as systemd reads it.
+/// Quotes an argument for systemd.
 fn quote(word: &str) -> String {
     let escaped =
         word.replace('\\', r"\\").replace('"', "\\\"").replace('%', "%%").replace('$', "$$");
@@ -60,7 +60,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_unit_names_program_and_home() {
+    fn the_unit_contains_program_and_home() {
         let named = text("/usr/bin/kennel", "/h", Some("/a b.toml"));
         let start = "\nExecStart=/usr/bin/kennel --home /h --config \"/a b.toml\" daemon run\n";
         assert!(named.contains(start), "{named}");

@@ -1,4 +1,4 @@
-//! Ending what was found: by its keeper where there is one, else without it.
+//! Ends the processes that were found: through the keeper if there is one, otherwise directly.
 
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -20,10 +20,10 @@ use crate::home::Home;
 const KEEPER: Duration = Duration::from_secs(10);
 /// How long a process may take to end.
 const PROCESS: Duration = Duration::from_secs(3);
-/// How often strays are looked for: one may start another meanwhile.
+/// How often to search for strays, since one may start another.
 const ROUNDS: usize = 10;
 
-/// What was done. The names of the fields are stable.
+/// What was ended. The names of the fields are stable.
 #[derive(Debug, Default, Serialize)]
 pub(super) struct RescueOutcome {
     pub(super) ended: Vec<String>,
@@ -34,14 +34,14 @@ pub(super) struct RescueOutcome {
 impl RescueOutcome {
     pub(super) fn text(&self) -> String {
         if self.ended.is_empty() && self.still_alive.is_empty() && self.trouble.is_empty() {
-            return "nothing was there to be ended\n".to_owned();
+            return "nothing to end\n".to_owned();
         }
-        let told = |lines: &[String], what: &str| {
+        let list = |lines: &[String], what: &str| {
             lines.iter().map(|line| format!("{what}: {line}\n")).collect::<String>()
         };
-        told(&self.ended, "ended")
-            + &told(&self.still_alive, "still alive")
-            + &told(&self.trouble, "trouble")
+        list(&self.ended, "ended")
+            + &list(&self.still_alive, "still alive")
+            + &list(&self.trouble, "error")
     }
 
     fn note(&mut self, what: String, killed: std::io::Result<Killed>) {
@@ -55,7 +55,8 @@ impl RescueOutcome {
     }
 }
 
-/// ForegroundStreams everything: keepers end their trees; pens and processes that have none are ended here.
+/// Ends everything: keepers end their trees; pens and processes without a keeper are ended
+/// directly.
 pub(super) fn end(home: &Home, found: &RescueFindings) -> RescueOutcome {
     let mut ended = RescueOutcome { trouble: found.trouble.clone(), ..RescueOutcome::default() };
     for session in found.sessions.iter().filter(|session| session.has_keeper()) {
@@ -81,13 +82,13 @@ fn end_session(session: &RescuedSession, ended: &mut RescueOutcome) {
         }
         ByKeeper::NoAnswer => {
             let Some(keeper) = session.keeper.as_ref().map(|keeper| keeper.pid) else {
-                ended.trouble.push(format!("{name}: its keeper is not to be found"));
+                ended.trouble.push(format!("{name}: its keeper was not found"));
                 return;
             };
-            // Its tree falls to the yard, or to us below.
+            // The yard ends its tree, or the code below does.
             let killed =
                 process::kill(keeper, || process::keeps(keeper, folder), Instant::now() + PROCESS);
-            ended.note(format!("{name}: keeper {keeper}, which did not answer"), killed);
+            ended.note(format!("{name}: keeper {keeper}, which did not respond"), killed);
         }
     }
 }
@@ -98,10 +99,10 @@ enum ByKeeper {
     NoAnswer,
 }
 
-/// Tells the keeper to kill everyone, and waits until it has.
+/// Asks the keeper to kill its tree, and waits until it has.
 fn by_keeper(folder: &Path) -> ByKeeper {
     let Ok(client) = KeeperClient::connect(folder) else { return ByKeeper::NoAnswer };
-    // One that is stopped goes on.
+    // A suspended keeper must continue.
     if let Ok(peer) = rustix::net::sockopt::socket_peercred(&client)
         && let Ok(Some(keeper)) = pidfd::open(peer.pid.as_raw_pid())
         && process::keeps(peer.pid.as_raw_pid(), folder)
@@ -152,26 +153,26 @@ fn end_pens(home: &Home, ended: &mut RescueOutcome) {
     }
 }
 
-/// An agent that cleared its environment, in a pen without a cgroup, whose keeper and yard are dead: only its
-/// identity tells. Those below it are ended with it.
+/// Ends an agent and its descendants by the recorded identity: the only trace if the agent cleared
+/// its environment, has no cgroup, and its keeper and yard are dead.
 fn end_agent(session: &RescuedSession, ended: &mut RescueOutcome) {
     let name = format!("session {}", session.id);
     let (identity, agent) = match process::agent(&session.identity) {
         Ok(Some(agent)) => agent,
         Ok(None) => return,
-        Err(error) => return ended.trouble.push(format!("{name}: its agent: {error}")),
+        Err(error) => return ended.trouble.push(format!("{name}: agent: {error}")),
     };
-    match process::hold_still(identity.pid, &agent) {
+    match process::suspend_tree(identity.pid, &agent) {
         Ok(below) => {
             for (pid, process) in below {
                 let killed = process::kill_handle(&process, Instant::now() + PROCESS);
-                ended.note(format!("{name}: pid {pid}, below its agent"), killed);
+                ended.note(format!("{name}: pid {pid}, a descendant of its agent"), killed);
             }
         }
-        Err(error) => ended.trouble.push(format!("{name}: those below its agent: {error}")),
+        Err(error) => ended.trouble.push(format!("{name}: descendants of its agent: {error}")),
     }
     let killed = process::kill_handle(&agent, Instant::now() + PROCESS);
-    ended.note(format!("{name}: its agent, {identity}"), killed);
+    ended.note(format!("{name}: agent {identity}"), killed);
 }
 
 fn end_strays(home: &Home, ended: &mut RescueOutcome) {

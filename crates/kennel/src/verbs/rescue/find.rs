@@ -1,4 +1,4 @@
-//! What is there.
+//! Finds sessions, pens and strays without the daemon.
 
 use std::fs::{self, File};
 use std::io;
@@ -28,11 +28,11 @@ pub(super) struct RescueFindings {
     pub(super) sessions: Vec<RescuedSession>,
     pub(super) pens: Vec<OrphanedPen>,
     pub(super) strays: Vec<StrayProcess>,
-    /// What could not be looked at, and why.
+    /// What could not be examined, and why.
     pub(super) trouble: Vec<String>,
 }
 
-/// A session's folder, and what it tells.
+/// A session's folder and its content.
 #[derive(Debug, Serialize)]
 pub(super) struct RescuedSession {
     pub(super) id: String,
@@ -43,7 +43,7 @@ pub(super) struct RescuedSession {
     pub(super) agent_lives: bool,
     pub(super) pen: Option<String>,
     pub(super) outcome: Option<String>,
-    /// What its keeper left for those who have nothing but the folder.
+    /// The lines that its keeper has written into the lock file.
     pub(super) identity: Vec<String>,
 }
 
@@ -57,7 +57,7 @@ impl RescuedSession {
     }
 }
 
-/// The lock of a launch: held as long as its keeper lives.
+/// The lock of a launch, which its keeper holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum LaunchLockState {
@@ -66,11 +66,11 @@ pub(super) enum LaunchLockState {
     Unknown,
 }
 
-/// A keeper.
+/// A live keeper.
 #[derive(Debug, Serialize)]
 pub(super) struct RescuedKeeper {
     pub(super) pid: i32,
-    /// How far it has come; none if it does not answer.
+    /// Its stage; none if it does not respond.
     pub(super) stage: Option<String>,
 }
 
@@ -82,7 +82,7 @@ pub(super) struct OrphanedPen {
     pub(super) pids: Vec<i32>,
 }
 
-/// A process with the home's cookie.
+/// A process with the home's cookie whose session is not live.
 #[derive(Debug, Clone, Serialize)]
 pub(super) struct StrayProcess {
     pub(super) pid: i32,
@@ -90,7 +90,7 @@ pub(super) struct StrayProcess {
     pub(super) command: String,
 }
 
-/// Looks everywhere. What can't be looked at is told, and does not keep the rest from being found.
+/// Searches everywhere. What can't be examined is reported, and the search continues.
 pub(super) fn find(home: &Home) -> RescueFindings {
     let mut found = RescueFindings::default();
     let folders = home.path("sessions");
@@ -99,7 +99,7 @@ pub(super) fn find(home: &Home) -> RescueFindings {
             let mut paths = entries.flatten().map(|entry| entry.path()).collect::<Vec<_>>();
             paths.sort();
             for path in paths.iter().filter(|path| path.is_dir()) {
-                let session = look(path, home, &mut found.trouble);
+                let session = examine(path, home, &mut found.trouble);
                 found.sessions.push(session);
             }
         }
@@ -117,18 +117,18 @@ pub(super) fn find(home: &Home) -> RescueFindings {
     found
 }
 
-fn look(folder: &Path, home: &Home, trouble: &mut Vec<String>) -> RescuedSession {
+fn examine(folder: &Path, home: &Home, trouble: &mut Vec<String>) -> RescuedSession {
     let id = folder.file_name().unwrap_or_default().to_string_lossy().into_owned();
-    let lock = look_at_lock(&folder.join("lock")).unwrap_or_else(|error| {
-        trouble.push(format!("{id}: its lock: {error}"));
+    let lock = lock_state(&folder.join("lock")).unwrap_or_else(|error| {
+        trouble.push(format!("{id}: lock: {error}"));
         LaunchLockState::Unknown
     });
     let (keeper, state) = ask_keeper(folder).unwrap_or_else(|error| {
-        trouble.push(format!("{id}: its keeper: {error}"));
+        trouble.push(format!("{id}: keeper: {error}"));
         (None, None)
     });
     let identity = if is_copy(&folder.join("lock")) {
-        trouble.push(format!("{id}: its folder is a copy: what it tells of is another home's"));
+        trouble.push(format!("{id}: the folder is a copy; its processes belong to another home"));
         String::new()
     } else {
         fs::read_to_string(folder.join("lock")).unwrap_or_default()
@@ -138,11 +138,11 @@ fn look(folder: &Path, home: &Home, trouble: &mut Vec<String>) -> RescuedSession
         Some(status) => status.to_string(),
         None => format!("never ran: {:?}", outcome.cause),
     });
-    // Before that it says where the launch came from.
+    // The lines before the keeper's describe the origin of the launch.
     let noted = identity.lines().skip_while(|line| !line.starts_with("keeper "));
     let identity = noted.map(ToOwned::to_owned).collect::<Vec<_>>();
     let agent = process::agent(&identity).unwrap_or_else(|error| {
-        trouble.push(format!("{id}: its agent: {error}"));
+        trouble.push(format!("{id}: agent: {error}"));
         None
     });
     let mut session = RescuedSession {
@@ -170,17 +170,17 @@ fn look(folder: &Path, home: &Home, trouble: &mut Vec<String>) -> RescuedSession
     session
 }
 
-/// Whether the folder was copied from another home: the lock says which inode it was made as.
+/// Whether the folder was copied from another home: the lock file contains its original inode.
 fn is_copy(lock: &Path) -> bool {
     let text = fs::read_to_string(lock).unwrap_or_default();
-    let made_as = text.lines().find_map(|line| line.strip_prefix("file ")?.parse::<u64>().ok());
+    let original = text.lines().find_map(|line| line.strip_prefix("file ")?.parse::<u64>().ok());
     let inode = fs::metadata(lock).map(|file| file.ino()).ok();
-    made_as.is_some() && made_as != inode
+    original.is_some() && original != inode
 }
 
-/// Whether somebody holds it. We hold it for an instant ourselves if nobody does; shared, so that two who
-/// look at once don't take each other for a keeper.
-fn look_at_lock(path: &Path) -> io::Result<LaunchLockState> {
+/// Returns whether the lock is held. The check takes a shared lock for an instant, so that two
+/// checks don't take each other for a keeper.
+fn lock_state(path: &Path) -> io::Result<LaunchLockState> {
     let file = match File::open(path) {
         Ok(file) => file,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(LaunchLockState::Free),
@@ -193,7 +193,7 @@ fn look_at_lock(path: &Path) -> io::Result<LaunchLockState> {
     }
 }
 
-/// The keeper, by its socket or by what it holds open, and how things are if it answers.
+/// Finds the keeper by its socket or its open files, and fetches its state.
 fn ask_keeper(folder: &Path) -> io::Result<(Option<RescuedKeeper>, Option<KeeperState>)> {
     let client = match KeeperClient::connect(folder) {
         Ok(client) => client,
@@ -228,7 +228,7 @@ fn await_state(client: &KeeperClient) -> Option<KeeperState> {
 
 fn stage(stage: LaunchStage) -> &'static str {
     match stage {
-        LaunchStage::Waiting => "waits to launch",
+        LaunchStage::Waiting => "waiting to launch",
         LaunchStage::Gated => "at the gate",
         LaunchStage::Running => "running",
         LaunchStage::Ending => "ending",
@@ -246,7 +246,7 @@ fn pens(home: &Home) -> anyhow::Result<Vec<OrphanedPen>> {
     Ok(leftovers.iter().map(pen).collect())
 }
 
-/// Those with the home's cookie whose session is not live.
+/// Finds processes with the home's cookie whose session is not live.
 pub(super) fn strays(home: &Home, sessions: &[RescuedSession]) -> io::Result<Vec<StrayProcess>> {
     let live = |id: &str| sessions.iter().any(|session| session.id == id && session.is_live());
     let own = rustix::process::getpid().as_raw_pid();
@@ -271,39 +271,39 @@ mod tests {
     }
 
     #[test]
-    fn a_home_without_sessions_has_none() {
+    fn an_empty_home_has_no_sessions() {
         let (_folder, home) = home();
         let found = find(&home);
         assert!(found.sessions.is_empty() && found.strays.is_empty(), "{found:?}");
     }
 
     #[test]
-    fn a_session_is_live_as_long_as_its_lock_is_held() {
+    fn a_session_is_live_while_its_lock_is_held() {
         let (_folder, home) = home();
         let folder = home.path("sessions/0c3k5d9wq2fa");
         fs::create_dir_all(&folder).unwrap();
         fs::write(folder.join("lock"), "yard x\nkeeper 7\n").unwrap();
         let lock = File::open(folder.join("lock")).unwrap();
-        let look = || find(&home).sessions.remove(0);
-        assert_eq!((look().lock, look().is_live()), (LaunchLockState::Free, false));
+        let session = || find(&home).sessions.remove(0);
+        assert_eq!((session().lock, session().is_live()), (LaunchLockState::Free, false));
         flock(&lock, FlockOperation::LockExclusive).unwrap();
-        let session = look();
-        assert_eq!((session.lock, session.is_live()), (LaunchLockState::Held, true));
-        assert_eq!(session.identity, ["keeper 7"]);
+        let held = session();
+        assert_eq!((held.lock, held.is_live()), (LaunchLockState::Held, true));
+        assert_eq!(held.identity, ["keeper 7"]);
         drop(lock);
-        assert_eq!(look().lock, LaunchLockState::Free);
+        assert_eq!(session().lock, LaunchLockState::Free);
     }
 
     #[test]
-    fn an_agent_of_a_copied_folder_is_another_homes() {
+    fn recognises_a_copied_folder() {
         let (_folder, home) = home();
         let folder = home.path("sessions/0c3k5d9wq2fa");
         fs::create_dir_all(&folder).unwrap();
         let lock = folder.join("lock");
         fs::write(&lock, "").unwrap();
         let inode = fs::metadata(&lock).unwrap().ino();
-        for (made_as, copied) in [(inode, false), (inode + 1, true)] {
-            fs::write(&lock, format!("yard x\nfile {made_as}\n")).unwrap();
+        for (original, copied) in [(inode, false), (inode + 1, true)] {
+            fs::write(&lock, format!("yard x\nfile {original}\n")).unwrap();
             assert_eq!(is_copy(&lock), copied);
         }
         assert!(!is_copy(&folder.join("none")));

@@ -1,7 +1,8 @@
-//! `kennel rescue`: what is there, without daemon and records.
+//! `kennel rescue`: finds and ends sessions without the daemon and the register.
 //!
-//! Folders tell which sessions there were; a lock that is held, that a keeper lives; its socket, how it is;
-//! the names of cgroups, which pens lost their keeper; a cookie in the environment, whose a process is.
+//! The evidence: session folders; held locks, which prove live keepers; keepers' sockets, which
+//! report their state; cgroup names, which show pens without a keeper; and cookies in the
+//! environment of processes.
 
 mod end;
 mod find;
@@ -16,28 +17,30 @@ use crate::home::Home;
 use crate::print::{self, ColorMode, TextStyle, print, sanitize};
 use find::{LaunchLockState, RescueFindings, RescuedSession};
 
-/// The flags of `kennel rescue`.
+/// The arguments of `kennel rescue`.
 #[derive(Debug, Args)]
 #[command(after_help = exit_code::ENDING_HELP)]
 pub(crate) struct RescueArgs {
-    /// End everything that was found, and say what came of it
+    /// End everything that was found
     #[arg(long)]
     end: bool,
-    /// Print JSON, for programs
+    /// Print JSON
     #[arg(long)]
     json: bool,
 }
 
-/// Lists what is there, or ends it.
+/// Lists what was found, or ends it.
 pub(crate) fn rescue(home: &Home, args: &RescueArgs) -> Result<u8, CommandError> {
     if args.end
         && let Some(inside) = find_inside(home)
     {
         let text = format!(
-            "this is inside a session of the home ({}), and would be ended too",
+            "this command is inside a session of the home ({}) and would be ended, too",
             inside.mark
         );
-        return Err(CommandError::because(exit_code::REFUSED, text).hint("run it from outside"));
+        return Err(
+            CommandError::because(exit_code::REFUSED, text).hint("run it outside of the session")
+        );
     }
     let found = find::find(home);
     if !args.end {
@@ -56,7 +59,7 @@ pub(crate) fn rescue(home: &Home, args: &RescueArgs) -> Result<u8, CommandError>
     }
     match ended.still_alive.is_empty() {
         true => Ok(0),
-        false => Err(CommandError::said(exit_code::STILL_ALIVE)),
+        false => Err(CommandError::already_reported(exit_code::STILL_ALIVE)),
     }
 }
 
@@ -71,25 +74,22 @@ fn text(found: &RescueFindings, ink: ColorMode) -> String {
         }
     }
     out += &match live.len() {
-        0 => "no session is live".to_owned(),
-        1 => "1 session is live".to_owned(),
-        number => format!("{number} sessions are live"),
+        0 => "no live sessions".to_owned(),
+        1 => "1 live session".to_owned(),
+        number => format!("{number} live sessions"),
     };
-    out += &match over.len() {
-        1 => "; 1 has ended\n".to_owned(),
-        number => format!("; {number} have ended\n"),
-    };
+    out += &format!(", {} ended\n", over.len());
     if !found.pens.is_empty() {
-        out += "\nPens whose keeper has died:\n";
+        out += "\nPens without a keeper:\n";
         for pen in &found.pens {
             out += &format!("  {}  pids {:?}\n", pen.path, pen.pids);
         }
     }
     if !found.strays.is_empty() {
-        out += "\nProcesses with this home's cookie, of no live session:\n";
+        out += "\nStrays (processes with this home's cookie but no live session):\n";
         for stray in &found.strays {
             out += &format!(
-                "  {}  of {}  {}\n",
+                "  {}  session {}  {}\n",
                 stray.pid,
                 sanitize(&stray.session),
                 sanitize(&stray.command)
@@ -97,13 +97,13 @@ fn text(found: &RescueFindings, ink: ColorMode) -> String {
         }
     }
     if !found.trouble.is_empty() {
-        out += "\nNot found out:\n";
+        out += "\nErrors:\n";
         for trouble in &found.trouble {
             out += &format!("  {}\n", sanitize(trouble));
         }
     }
     if !live.is_empty() || !found.pens.is_empty() || !found.strays.is_empty() {
-        out += "\n`kennel rescue --end` ends all of it.\n";
+        out += "\nRun `kennel rescue --end` to end all of these.\n";
     }
     out
 }
@@ -111,13 +111,11 @@ fn text(found: &RescueFindings, ink: ColorMode) -> String {
 fn describe(session: &RescuedSession) -> String {
     let keeper = match (&session.keeper, session.lock) {
         (Some(keeper), _) => match &keeper.stage {
-            Some(stage) => format!("keeper {} answers: {stage}", keeper.pid),
-            None => format!("keeper {} does not answer", keeper.pid),
+            Some(stage) => format!("keeper {}: {stage}", keeper.pid),
+            None => format!("keeper {} does not respond", keeper.pid),
         },
-        (None, LaunchLockState::Held) => {
-            "its lock is held, but no keeper is to be found".to_owned()
-        }
-        (None, _) => "it has lost its keeper".to_owned(),
+        (None, LaunchLockState::Held) => "the lock is held, but no keeper was found".to_owned(),
+        (None, _) => "no keeper".to_owned(),
     };
     match &session.agent {
         Some(agent) => format!("{keeper}; agent {agent}"),
@@ -145,16 +143,16 @@ mod tests {
     }
 
     #[test]
-    fn an_empty_home_is_told_in_a_line() {
+    fn an_idle_home_is_one_line() {
         let found = RescueFindings {
             sessions: vec![session("a", LaunchLockState::Free)],
             ..RescueFindings::default()
         };
-        assert_eq!(text(&found, ColorMode::Plain), "no session is live; 1 has ended\n");
+        assert_eq!(text(&found, ColorMode::Plain), "no live sessions, 1 ended\n");
     }
 
     #[test]
-    fn everything_that_is_there_is_told() {
+    fn lists_everything() {
         let keeper =
             |stage: Option<&str>| Some(RescuedKeeper { pid: 7, stage: stage.map(Into::into) });
         let mut running = session("a", LaunchLockState::Held);
@@ -181,22 +179,22 @@ mod tests {
         assert_eq!(
             text(&found, ColorMode::Plain),
             "\
-a  keeper 7 answers: running; agent pid 8 (inode 9)
+a  keeper 7: running; agent pid 8 (inode 9)
     keeper 7
-b  keeper 7 does not answer
-c  its lock is held, but no keeper is to be found
-3 sessions are live; 1 has ended
+b  keeper 7 does not respond
+c  the lock is held, but no keeper was found
+3 live sessions, 1 ended
 
-Pens whose keeper has died:
+Pens without a keeper:
   /sys/fs/cgroup/kennel-x-y  pids [5]
 
-Processes with this home's cookie, of no live session:
-  6  of z  sleep 9
+Strays (processes with this home's cookie but no live session):
+  6  session z  sleep 9
 
-Not found out:
+Errors:
   pens: EIO
 
-`kennel rescue --end` ends all of it.
+Run `kennel rescue --end` to end all of these.
 "
         );
     }

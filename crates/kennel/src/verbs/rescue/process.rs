@@ -1,5 +1,5 @@
-//! Processes of the home, looked up in `/proc`. Nothing is signalled by a number: a handle is opened, and what
-//! the process was known by is looked at again.
+//! Processes of the home, found in `/proc`. A process is never signalled by its pid: a handle is
+//! opened first, and then the process is identified again.
 
 use std::fs;
 use std::io;
@@ -16,21 +16,21 @@ use rustix::process::Signal;
 use crate::connect::{cookie, holds_file_in};
 use crate::foreground::poll;
 
-/// All pids there are.
+/// Returns all pids.
 pub(super) fn all() -> io::Result<Vec<i32>> {
     let names = fs::read_dir("/proc")?.flatten();
     Ok(names.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect())
 }
 
-/// The session whose cookie the process bears, if it is this home's.
+/// Returns the session whose cookie the process has, if it is of this home.
 pub(super) fn session_of(pid: i32, home: &HomeId) -> Option<String> {
-    // One that can't be looked at is another user's, or gone.
+    // A process that can't be read is another user's, or gone.
     let environment = fs::read(format!("/proc/{pid}/environ")).ok()?;
     (cookie(&environment, HOME_COOKIE) == Some(home.as_str()))
         .then(|| cookie(&environment, SESSION_COOKIE).unwrap_or("unknown").to_owned())
 }
 
-/// Its command line, or its name.
+/// Returns the command line or the name of a process.
 pub(super) fn command(pid: i32) -> String {
     let text = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
     let words = text.split(|byte| *byte == 0).filter(|word| !word.is_empty());
@@ -44,32 +44,32 @@ pub(super) fn command(pid: i32) -> String {
     words.join(" ")
 }
 
-/// Whether it is a keeper of the session with this folder.
+/// Whether the process is the keeper of the session with this folder.
 pub(super) fn keeps(pid: i32, folder: &Path) -> bool {
     let name = fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default();
     name.trim_end() == "kennel-keeper" && holds_file_in(pid, folder)
 }
 
-/// The keeper of the session with this folder.
+/// Finds the keeper of the session with this folder.
 pub(super) fn keeper_of(folder: &Path) -> io::Result<Option<i32>> {
     Ok(all()?.into_iter().find(|pid| keeps(*pid, folder)))
 }
 
-/// What came of ending a process.
+/// The result of a kill.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[must_use]
 pub(super) enum Killed {
     Yes,
-    /// It was gone, or was not the one that was meant.
+    /// It was gone, or was another process.
     NotThere,
     StillAlive,
     NotPermitted,
 }
 
-/// Kills the process with this number, if it is still the one that was meant, and waits for its end.
+/// Kills the process with this pid if it is still the intended one, and waits for its end.
 pub(super) fn kill(pid: i32, is_meant: impl Fn() -> bool, deadline: Instant) -> io::Result<Killed> {
     let Some(process) = pidfd::open(pid)? else { return Ok(Killed::NotThere) };
-    // Looked at while we hold a handle on it: the number can't be another's.
+    // Checked while the handle is open, so that the pid can't be another process's.
     if !is_meant() || !pidfd::exists(process.as_fd()) {
         return Ok(Killed::NotThere);
     }
@@ -78,7 +78,7 @@ pub(super) fn kill(pid: i32, is_meant: impl Fn() -> bool, deadline: Instant) -> 
 
 /// Kills the process behind a handle, and waits for its end.
 pub(super) fn kill_handle(process: &OwnedFd, deadline: Instant) -> io::Result<Killed> {
-    // One that has ended and waits for its parent to notice is gone for us.
+    // A zombie counts as gone.
     if pidfd::has_ended(process.as_fd())? {
         return Ok(Killed::NotThere);
     }
@@ -92,8 +92,8 @@ pub(super) fn kill_handle(process: &OwnedFd, deadline: Instant) -> io::Result<Ki
     Ok(if ended { Killed::Yes } else { Killed::StillAlive })
 }
 
-/// A process and all below it, standing still, so that nobody slips away while they are ended one by one.
-pub(super) fn hold_still(root: i32, handle: &OwnedFd) -> io::Result<Vec<(i32, OwnedFd)>> {
+/// Suspends a process and its descendants, so that none escapes while they are ended one by one.
+pub(super) fn suspend_tree(root: i32, handle: &OwnedFd) -> io::Result<Vec<(i32, OwnedFd)>> {
     let _sent_or_gone = pidfd::send(handle, Signal::STOP)?;
     let mut held: Vec<(i32, OwnedFd)> = Vec::new();
     loop {
@@ -103,7 +103,7 @@ pub(super) fn hold_still(root: i32, handle: &OwnedFd) -> io::Result<Vec<(i32, Ow
                 continue;
             }
             let Some(process) = pidfd::open(pid)? else { continue };
-            // Looked at while we hold a handle on it: the number can't be another's.
+            // Checked while the handle is open, so that the pid can't be another process's.
             if descendants(root)?.contains(&pid) {
                 let _sent_or_gone = pidfd::send(&process, Signal::STOP)?;
                 held.push((pid, process));
@@ -115,7 +115,7 @@ pub(super) fn hold_still(root: i32, handle: &OwnedFd) -> io::Result<Vec<(i32, Ow
     }
 }
 
-/// The pids of those below a process.
+/// Returns the pids of all descendants.
 fn descendants(root: i32) -> io::Result<Vec<i32>> {
     let mut parents = Vec::new();
     for pid in all()? {
@@ -136,14 +136,14 @@ fn descendants(root: i32) -> io::Result<Vec<i32>> {
     Ok(found)
 }
 
-/// A handle on the agent that a keeper wrote down, if it lives.
+/// Opens the agent whose identity a keeper has recorded, if it lives.
 pub(super) fn agent(lines: &[String]) -> io::Result<Option<(ProcessIdentity, OwnedFd)>> {
     let Some(identity) = lines.iter().find_map(|line| identity(line)) else { return Ok(None) };
     let Some(process) = identity.open()? else { return Ok(None) };
     Ok((!pidfd::has_ended(process.as_fd())?).then_some((identity, process)))
 }
 
-/// The identity of an agent in the text that its keeper left.
+/// Parses the identity of an agent in a line of its keeper.
 fn identity(line: &str) -> Option<ProcessIdentity> {
     let rest = line.strip_prefix("agent ")?;
     if let Some(identity) = ProcessIdentity::parse(rest) {
@@ -175,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn a_process_is_known_by_its_cookie_and_only_then_killed() {
+    fn kills_only_a_process_with_the_cookie() {
         let home = HomeId::random().unwrap();
         let mut child = Command::new("sleep")
             .arg("300")
@@ -186,7 +186,7 @@ mod tests {
             .unwrap();
         let pid = i32::try_from(child.id()).unwrap();
         let is_meant = || session_of(pid, &home).is_some();
-        // The exec that gives it its environment may take a moment.
+        // The environment is visible after the exec.
         while !is_meant() {
             std::thread::yield_now();
         }
@@ -202,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn a_tree_is_held_still_and_ended_whole() {
+    fn suspends_and_ends_a_whole_tree() {
         let mut child = Command::new("sh")
             .args(["-c", "sleep 300 & sleep 301"])
             .stdin(Stdio::null())
@@ -213,7 +213,7 @@ mod tests {
             std::thread::yield_now();
         }
         let handle = pidfd::open(pid).unwrap().unwrap();
-        let below = hold_still(pid, &handle).unwrap();
+        let below = suspend_tree(pid, &handle).unwrap();
         assert_eq!(below.len(), 2);
         for (_, process) in &below {
             assert_eq!(kill_handle(process, soon()).unwrap(), Killed::Yes);
@@ -222,13 +222,13 @@ mod tests {
         assert_eq!(
             kill_handle(&handle, soon()).unwrap(),
             Killed::NotThere,
-            "a zombie is no process"
+            "a zombie counts as gone"
         );
         child.wait().unwrap();
     }
 
     #[test]
-    fn an_identity_is_read_from_what_a_keeper_left() {
+    fn parses_the_identity_of_an_agent() {
         let identity = identity("agent 7 inode 99 boot b-o-o-t namespace 5").unwrap();
         assert_eq!(
             (identity.pid, identity.birth, identity.pid_namespace),

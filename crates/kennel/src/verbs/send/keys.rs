@@ -1,26 +1,26 @@
-//! Names of keys, and what a terminal sends for them.
+//! Names of keys, and the bytes that a terminal sends for them.
 
-/// In which form arrow keys are sent.
+/// How cursor keys are encoded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum CursorKeys {
-    Usual,
-    /// A program asked for this one.
+    Normal,
+    /// The mode that a program can request.
     Application,
 }
 
-/// Modifiers, as a number in sequences has them.
+/// Modifiers, as encoded in escape sequences.
 const SHIFT: u8 = 1;
 const ALT: u8 = 2;
 const CONTROL: u8 = 4;
 
-/// What a special key is.
+/// The encoding of a special key.
 #[derive(Debug, Clone, Copy)]
 enum Special {
-    /// Plain bytes; Shift and Control make no difference.
+    /// Plain bytes, independent of Shift and Control.
     Plain(&'static str),
-    /// `ESC [ letter`, or `ESC O letter` for applications.
+    /// `ESC [ letter`, or `ESC O letter` in application mode.
     Cursor(char),
-    /// `ESC O letter`, whatever was asked for.
+    /// `ESC O letter` in every mode.
     Function(char),
     /// `ESC [ number ~`.
     Numbered(u8),
@@ -60,7 +60,7 @@ fn special(name: &str) -> Option<Special> {
     })
 }
 
-/// What is sent for a word: the name of a key, with modifiers before it, or else the text itself.
+/// Returns the bytes for a word: a key name with optional modifiers, or the text itself.
 pub(super) fn bytes(word: &str, cursor: CursorKeys) -> Result<Vec<u8>, String> {
     let (modifiers, name) = modifiers(word);
     if let Some(key) = special(name) {
@@ -71,7 +71,7 @@ pub(super) fn bytes(word: &str, cursor: CursorKeys) -> Result<Vec<u8>, String> {
     }
     let mut characters = name.chars();
     let (Some(c), None) = (characters.next(), characters.next()) else {
-        // A word like `C-style` is no key, and meant as it is.
+        // A word like `C-style` is text.
         return Ok(word.as_bytes().to_vec());
     };
     let mut text = if modifiers & ALT == 0 { Vec::new() } else { vec![0x1b] };
@@ -79,12 +79,12 @@ pub(super) fn bytes(word: &str, cursor: CursorKeys) -> Result<Vec<u8>, String> {
     if modifiers & CONTROL == 0 {
         text.extend(c.to_string().bytes());
     } else {
-        text.push(control(c).ok_or_else(|| format!("there is no key {word}"))?);
+        text.push(control(c).ok_or_else(|| format!("invalid key {word:?}"))?);
     }
     Ok(text)
 }
 
-/// Modifiers before a name: `C-`, `^`, `M-`, `S-`, in any order.
+/// Splits off modifiers: `C-`, `^`, `M-`, `S-`, in any order.
 fn modifiers(word: &str) -> (u8, &str) {
     let mut modifiers = 0;
     let mut rest = word;
@@ -123,12 +123,12 @@ fn control(c: char) -> Option<u8> {
 fn encode(key: Special, modifiers: u8, cursor: CursorKeys) -> Vec<u8> {
     let number = modifiers + 1;
     let text = match key {
-        // Shift with Tab has a name of its own.
+        // Shift-Tab has its own sequence.
         Special::Plain("\t") if modifiers == SHIFT => "\x1b[Z".to_owned(),
         Special::Plain(" ") if modifiers & CONTROL != 0 => alt(modifiers, "\0"),
         Special::Plain(text) => alt(modifiers, text),
         Special::Cursor(letter) if modifiers == 0 => match cursor {
-            CursorKeys::Usual => format!("\x1b[{letter}"),
+            CursorKeys::Normal => format!("\x1b[{letter}"),
             CursorKeys::Application => format!("\x1bO{letter}"),
         },
         Special::Function(letter) if modifiers == 0 => format!("\x1bO{letter}"),
@@ -147,12 +147,12 @@ fn alt(modifiers: u8, text: &str) -> String {
 mod tests {
     use super::*;
 
-    fn usual(word: &str) -> Vec<u8> {
-        bytes(word, CursorKeys::Usual).unwrap()
+    fn normal(word: &str) -> Vec<u8> {
+        bytes(word, CursorKeys::Normal).unwrap()
     }
 
     #[test]
-    fn keys_are_sent_as_terminals_do() {
+    fn encodes_keys_like_a_terminal() {
         for (word, sent) in [
             ("Enter", "\r"),
             ("tab", "\t"),
@@ -181,24 +181,24 @@ mod tests {
             ("C-M-x", "\x1b\x18"),
             ("M-X", "\x1bX"),
         ] {
-            assert_eq!(usual(word), sent.as_bytes(), "{word}");
+            assert_eq!(normal(word), sent.as_bytes(), "{word}");
         }
         assert_eq!(bytes("Up", CursorKeys::Application).unwrap(), b"\x1bOA");
         assert_eq!(bytes("C-Up", CursorKeys::Application).unwrap(), b"\x1b[1;5A");
     }
 
     #[test]
-    fn what_is_no_key_is_text() {
+    fn sends_other_words_as_text() {
         for word in ["ls -l", ":wq", "C-style", "M-", "^", "C-", "ü", "", "Upper"] {
-            assert_eq!(usual(word), word.as_bytes(), "{word}");
+            assert_eq!(normal(word), word.as_bytes(), "{word}");
         }
-        assert_eq!(usual("M-ü"), "\u{1b}ü".as_bytes());
+        assert_eq!(normal("M-ü"), "\u{1b}ü".as_bytes());
     }
 
     #[test]
-    fn a_key_that_no_keyboard_has_is_refused() {
+    fn refuses_keys_without_an_encoding() {
         for word in ["C-1", "C-ü", "C-M-="] {
-            assert!(bytes(word, CursorKeys::Usual).unwrap_err().contains(word), "{word}");
+            assert!(bytes(word, CursorKeys::Normal).unwrap_err().contains(word), "{word}");
         }
     }
 }

@@ -1,4 +1,4 @@
-//! `kennel send`: input for a session.
+//! `kennel send`: sends input to a session.
 
 mod keys;
 
@@ -13,7 +13,7 @@ use kennel_keeper::journal::{JournalItem, JournalReader, STDERR};
 use kennel_types::api::InputRequest;
 use kennel_types::{Phase, SessionView};
 
-use super::refuse_terminal;
+use super::refuse_adopted;
 use crate::command_error::CommandError;
 use crate::connect::{DaemonClient, StartDaemon, session_path};
 use crate::exit_code;
@@ -22,39 +22,39 @@ use crate::home::Home;
 use crate::quantity::parse_session;
 use keys::CursorKeys;
 
-/// The most that goes to the daemon at once.
-const PIECE: usize = 4 * 1024;
-/// How far back the journal is looked at for the modes of a terminal.
-const FAR_BACK: u64 = 1024 * 1024;
+/// The maximum size of one request.
+const CHUNK: usize = 4 * 1024;
+/// How much of the journal is searched for terminal modes.
+const LOOKBACK: u64 = 1024 * 1024;
 
-/// The flags of `kennel send`.
+/// The arguments of `kennel send`.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Keys: Enter Tab BTab Space BSpace Escape Up Down Left Right Home End PageUp
 PageDown Insert Delete F1 to F12; C-x (Control), M-x (Alt), C-M-x, S-Up.
-What is no key is text.
+Other words are sent as text.
 
   kennel send fix 'and now run the tests' --enter
   kennel send --keys fix Escape :wq Enter
   git diff | kennel send fix -
 
-Exit codes: 0; 1 if it was refused or there is no such session; 201 if the
-command line was not understood; 202 if home or daemon can't be used; 207 if
-Kennel itself failed.")]
+Exit codes: 0 on success; 1 if the request was refused or the session does not
+exist; 201 for an invalid command line; 202 if home or daemon can't be used;
+207 if Kennel itself failed.")]
 pub(crate) struct SendArgs {
-    /// TEXT is names of keys, as tmux has them, and text
+    /// Interpret TEXT as key names, like tmux
     #[arg(short, long)]
     keys: bool,
-    /// Press Enter after it
+    /// Press Enter after the text
     #[arg(short, long)]
     enter: bool,
-    /// End its standard input after it (on a terminal: Control-D)
+    /// Close standard input after the text (on a terminal: send Ctrl-D)
     #[arg(long)]
     eof: bool,
-    /// Name, id, or the beginning of an id
+    /// Name, id, or unique prefix of an id
     #[arg(value_name = "SESSION", value_parser = parse_session)]
     session: String,
-    /// What to send, as it is; - is our standard input
+    /// Text to send; - reads it from standard input
     #[arg(value_name = "TEXT", required_unless_present_any = ["eof", "enter"])]
     text: Vec<OsString>,
 }
@@ -62,12 +62,12 @@ pub(crate) struct SendArgs {
 /// Sends input.
 pub(crate) fn send(home: &Home, args: &SendArgs) -> Result<u8, CommandError> {
     if args.text.len() > 1 && !args.keys {
-        let text = "more than one TEXT; put quotes around it, or use --keys";
+        let text = "only one TEXT is allowed: put it in quotes, or use --keys";
         return Err(CommandError::because(exit_code::USAGE, text));
     }
     let daemon = DaemonClient::connect(home, StartDaemon::IfNeeded)?;
     let session = daemon.session(&args.session)?;
-    refuse_terminal(&session, "type into it there")?;
+    refuse_adopted(&session, "type into its own terminal")?;
     if args.text == ["-"] && !args.keys {
         send_stdin(&daemon, &session)?;
     } else {
@@ -94,11 +94,11 @@ fn bytes(args: &SendArgs, session: &SessionView) -> Result<Vec<u8>, CommandError
     Ok(words.map_err(|error| CommandError::because(exit_code::USAGE, error))?.concat())
 }
 
-/// Programs may ask for arrow keys in another form: their output tells.
+/// Finds out from the output whether the program has requested another encoding of cursor keys.
 fn cursor_keys(session: &SessionView) -> CursorKeys {
     let tracked = || -> io::Result<ScreenTracker> {
         let mut reader = JournalReader::open(&Path::new(&session.folder).join("journal"))?;
-        reader.seek(reader.start()?.max(reader.end()?.saturating_sub(FAR_BACK)))?;
+        reader.seek(reader.start()?.max(reader.end()?.saturating_sub(LOOKBACK)))?;
         let mut tracker = ScreenTracker::default();
         loop {
             match reader.next()? {
@@ -108,15 +108,15 @@ fn cursor_keys(session: &SessionView) -> CursorKeys {
             }
         }
     };
-    // The usual form is understood by nearly all.
+    // Most programs understand the normal encoding.
     match tracked() {
         Ok(tracker) if tracker.modes.application_cursor() => CursorKeys::Application,
-        _ => CursorKeys::Usual,
+        _ => CursorKeys::Normal,
     }
 }
 
 fn send_stdin(daemon: &DaemonClient, session: &SessionView) -> Result<(), CommandError> {
-    let mut buffer = [0; PIECE];
+    let mut buffer = [0; CHUNK];
     loop {
         match io::stdin().read(&mut buffer) {
             Ok(0) => return Ok(()),
@@ -132,7 +132,7 @@ fn send_bytes(
     session: &SessionView,
     bytes: &[u8],
 ) -> Result<(), CommandError> {
-    bytes.chunks(PIECE).try_for_each(|piece| post(daemon, session, piece, false))
+    bytes.chunks(CHUNK).try_for_each(|piece| post(daemon, session, piece, false))
 }
 
 fn post(
@@ -142,14 +142,14 @@ fn post(
     eof: bool,
 ) -> Result<(), CommandError> {
     let hex = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
-    let told = daemon.tell(&session_path(&session.id, "/input"), &InputRequest { hex, eof });
-    told.map_err(|error| {
+    let sent = daemon.execute(&session_path(&session.id, "/input"), &InputRequest { hex, eof });
+    sent.map_err(|error| {
         let failure = CommandError::from(error.about(session));
-        // Whether it has one is settled by how it was started.
+        // The options of its start decide whether it takes input.
         match session.spec.stdin || session.phase != Phase::Running {
             true => failure,
             false => failure.hint(
-                "it was started without an input that can be sent to: `kennel run -i` keeps one open, `-t` gives a terminal",
+                "the session has no open standard input: start it with `kennel run -i`, or with -t for a terminal",
             ),
         }
     })

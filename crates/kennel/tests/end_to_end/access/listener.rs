@@ -93,7 +93,7 @@ fn a_taken_port_is_reported_and_the_socket_still_works() {
     let view = listen(&scene);
     assert_eq!(view["state"], "failing", "{view}");
     let text = scene.call_ok(&["daemon", "status"]);
-    assert!(text.contains("API        not over TCP for now, and tried again"), "{text}");
+    assert!(text.contains("API        not listening on TCP, will retry"), "{text}");
     // A daemon that starts by itself works too, and sessions run.
     kill_daemon(&scene);
     let id = scene.launch(&[], &["exit", "0"]);

@@ -35,8 +35,8 @@ fn a_worktree_that_cannot_be_removed_is_owed() {
     let listed = repo.listed();
     assert_eq!(listed[0]["state"], "owed", "{listed:?}");
     assert!(listed[0]["failures"].as_u64() > Some(0), "{listed:?}");
-    assert!(scene.call_ok(&["inspect", "x"]).contains("To be cleaned up"));
-    assert!(scene.call_ok(&["doctor"]).contains("could not be cleaned up"));
+    assert!(scene.call_ok(&["inspect", "x"]).contains("Pending cleanup"));
+    assert!(scene.call_ok(&["doctor"]).contains("failed cleanup"));
     let refused = scene.call(&["rm", "x"]);
     assert_eq!(refused.code, 1, "{refused:?}");
     // The next daemon knows it from the record.

@@ -60,7 +60,7 @@ fn a_kept_worktree_is_removed_without_force_when_nothing_of_value_is_left() {
     let branch = repo.listed()[0]["branch"].as_str().expect("a branch").to_owned();
     repo.shell(&format!("git merge -q {branch}"));
     let removed = scene.call_ok(&["worktrees", "rm", &branch]);
-    assert!(removed.contains("removed, nothing was lost"), "{removed}");
+    assert!(removed.contains("removed; nothing was lost"), "{removed}");
     repo.assert_settled();
     assert_eq!(repo.shell("git log -1 --format=%s"), "my work");
     scene.stop_daemon();
@@ -72,7 +72,7 @@ fn a_worktree_in_use_is_never_removed() {
     let repo = Repo::new(&scene);
     let run = repo.start(&["--worktree", "-d", "--name", "x"], "exec sleep 100").wait();
     assert_eq!(run.code, 0, "{run:?}");
-    assert!(run.stderr.contains("in the worktree"), "{run:?}");
+    assert!(run.stderr.contains("running in worktree"), "{run:?}");
     assert_eq!(repo.listed()[0]["state"], "in_use");
     let refused = scene.call(&["worktrees", "rm", "--force", "x"]);
     assert_eq!(refused.code, 1, "{refused:?}");

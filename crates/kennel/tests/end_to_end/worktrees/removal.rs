@@ -16,7 +16,7 @@ everywhere! {
         let tree = repo.place().canonicalize().expect("it is there").join(format!("repo-{id}"));
         let sub = tree.join("sub").display().to_string();
         assert_eq!(ended.stdout, format!("{sub}\n{sub}\nkennel/{id}\none\n"));
-        let reported = format!("kennel: in the worktree {}, on branch kennel/{id}\n", tree.display());
+        let reported = format!("kennel: running in worktree {} on branch kennel/{id}\n", tree.display());
         assert_eq!(ended.stderr, reported);
         repo.assert_settled();
         scene.stop_daemon();
@@ -77,7 +77,7 @@ fn uncommitted_changes_are_not_copied_and_that_is_reported() {
     repo.shell("echo two > file");
     let ended = repo.run(&["--worktree"], "cat file");
     assert_eq!(ended.stdout, "one\n");
-    assert!(ended.stderr.contains("that are not committed are not in it"), "{ended:?}");
+    assert!(ended.stderr.contains("does not contain the uncommitted changes"), "{ended:?}");
     assert_eq!(repo.shell("cat file"), "two", "the checkout is as it was");
     repo.assert_settled();
     scene.stop_daemon();
