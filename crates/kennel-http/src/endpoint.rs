@@ -11,14 +11,14 @@ use crate::stream::{sse, ws_events};
 
 /// A type with a schema.
 #[cfg(feature = "schema")]
-pub(crate) trait Described: schemars::JsonSchema {}
+pub(crate) trait HasSchema: schemars::JsonSchema {}
 #[cfg(feature = "schema")]
-impl<T: schemars::JsonSchema> Described for T {}
+impl<T: schemars::JsonSchema> HasSchema for T {}
 /// Without the document any type will do.
 #[cfg(not(feature = "schema"))]
-pub(crate) trait Described {}
+pub(crate) trait HasSchema {}
 #[cfg(not(feature = "schema"))]
-impl<T> Described for T {}
+impl<T> HasSchema for T {}
 
 /// Generates the schema of a type; empty without the document.
 #[derive(Debug, Clone, Copy)]
@@ -27,7 +27,7 @@ pub(crate) struct SchemaSource(
 );
 
 impl SchemaSource {
-    pub(crate) fn of<T: Described>() -> Self {
+    pub(crate) fn of<T: HasSchema>() -> Self {
         Self(
             #[cfg(feature = "schema")]
             |generator| generator.subschema_for::<T>(),
@@ -68,26 +68,26 @@ pub(crate) struct Endpoint {
 
 impl Endpoint {
     /// Its query has the parameters of this type.
-    pub(crate) fn query<T: Described>(mut self) -> Self {
+    pub(crate) fn query<T: HasSchema>(mut self) -> Self {
         self.query = Some(SchemaSource::of::<T>());
         self
     }
 
     /// Its request body is JSON of this type.
-    pub(crate) fn body<T: Described>(mut self) -> Self {
+    pub(crate) fn body<T: HasSchema>(mut self) -> Self {
         self.body = Some(SchemaSource::of::<T>());
         self
     }
 
     /// Its response is JSON of this type.
-    pub(crate) fn answer<T: Described>(mut self, status: u16) -> Self {
+    pub(crate) fn answer<T: HasSchema>(mut self, status: u16) -> Self {
         self.status = status;
         self.content = ResponseContent::Json(SchemaSource::of::<T>());
         self
     }
 
     /// Its response is a stream in one of these media types, with items of this type.
-    pub(crate) fn stream<T: Described>(mut self, kinds: &'static [&'static str]) -> Self {
+    pub(crate) fn stream<T: HasSchema>(mut self, kinds: &'static [&'static str]) -> Self {
         self.status = 200;
         self.content = ResponseContent::Stream(kinds, SchemaSource::of::<T>());
         self.streams_events = kinds.contains(&sse::EVENT_STREAM);

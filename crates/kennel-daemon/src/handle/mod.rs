@@ -33,7 +33,7 @@ use tokio::task::spawn_blocking;
 
 use crate::error::{Answer, ApiError};
 use crate::launch::stdin_handoff::StdinHandoff;
-use crate::metrics::{self, OwnProcess, Sources, Tally};
+use crate::metrics::{self, DaemonMetrics, MetricSources, OwnProcess};
 use crate::os::home::{API_SOCKET, Home, JOURNAL};
 use crate::owner::LookCommand;
 use crate::owner::message::{Bus, Command, Leave, Message};
@@ -62,7 +62,7 @@ pub(crate) struct HandleParts {
     pub(crate) register: Register,
     pub(crate) stdin: StdinHandoff,
     pub(crate) home: Home,
-    pub(crate) metrics: Arc<Tally>,
+    pub(crate) metrics: Arc<DaemonMetrics>,
     pub(crate) launches: LaunchWatches,
     /// Becomes true when the daemon shuts down.
     pub(crate) shutdown: watch::Receiver<bool>,
@@ -215,12 +215,13 @@ impl DaemonHandle {
     /// The daemon is shutting down.
     pub async fn metrics(&self) -> Result<String, ApiError> {
         let gauges = self.request(|answer| Command::Look(LookCommand::Gauges { answer })).await?;
-        Ok(metrics::page(&Sources {
-            tally: &self.0.metrics,
+        let page = metrics::page(&MetricSources {
+            metrics: &self.0.metrics,
             gauges: &gauges,
             register: &self.0.register,
-            own: OwnProcess::look(),
-        }))
+            own: OwnProcess::read(),
+        });
+        page.map_err(ApiError::internal)
     }
 }
 

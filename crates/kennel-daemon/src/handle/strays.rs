@@ -33,8 +33,8 @@ impl DaemonHandle {
     /// Counts ended strays and adds them to the event log.
     pub(super) fn record_ended_strays(&self, result: &StraysEnded) {
         let (ended, metrics) = (result.ended.len(), &self.0.metrics);
-        metrics.strays_found.add((ended + result.still_alive.len()) as u64);
-        metrics.strays_ended.add(ended as u64);
+        metrics.strays_found.inc_by((ended + result.still_alive.len()) as u64);
+        metrics.strays_ended.inc_by(ended as u64);
         for stray in &result.ended {
             let cause = format!("pid {} ({}) of session {}", stray.pid, stray.name, stray.session);
             self.send(Command::Note { session: None, kind: "stray_ended", cause }).ok();

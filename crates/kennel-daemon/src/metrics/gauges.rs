@@ -1,9 +1,9 @@
-//! What is so now, by the owner's word.
+//! The current state, as the owner reports it.
 
 use kennel_types::Phase;
 use kennel_types::plan::PlanStatus;
 
-/// All phases, in the order of a session's life.
+/// All phases, in the order of the lifecycle.
 pub(crate) const PHASES: [Phase; 10] = [
     Phase::Queued,
     Phase::Making,
@@ -27,24 +27,24 @@ pub(crate) const PLAN_STATES: [(PlanStatus, &str); 6] = [
     (PlanStatus::Cancelled, "cancelled"),
 ];
 
-/// What can be owed.
+/// The kinds of owed cleanups.
 pub(crate) const OWED_KINDS: [&str; 3] = ["runtime_files", "pen_folder", "worktree"];
 
-/// How things are.
+/// How many there are of what.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub(crate) struct Gauges {
     /// Sessions by the phase of their latest launch, as in [`PHASES`].
     pub(crate) phases: [u64; PHASES.len()],
-    /// What launches that have ended still owe, as in [`OWED_KINDS`].
+    /// Cleanups that ended launches still owe, as in [`OWED_KINDS`].
     pub(crate) owed: [u64; OWED_KINDS.len()],
-    /// Worktrees with something of value in them.
+    /// Worktrees that are kept for their content.
     pub(crate) worktrees_kept: u64,
     /// Plans, as in [`PLAN_STATES`].
     pub(crate) plans: [u64; PLAN_STATES.len()],
     pub(crate) members: u64,
     /// Keepers without a launch.
     pub(crate) spare_keepers: u64,
-    /// When the daemon began, in milliseconds since 1970.
+    /// When the daemon started, in milliseconds since 1970.
     pub(crate) started_ms: u64,
     pub(crate) version: String,
 }

@@ -1,28 +1,22 @@
-//! Figures about this daemon, for those who watch many: counted as things happen, written when somebody asks.
+//! Metrics of this daemon, counted as things happen and encoded on request.
 //!
 //! ```text
-//! owner, sweep, register ──add──> Tally, Flow: atomics ──┐
-//! owner, once a scrape ───────────> Gauges ──────────────┼──> page ──> Exposition: text for Prometheus
-//! /proc/self ─────────────────────> OwnProcess ──────────┘
+//! owner, sweep, register ──count──> DaemonMetrics ──┐
+//! owner, once per scrape ─────────> Gauges ─────────┼──> page: text for Prometheus
+//! /proc/self ─────────────────────> OwnProcess ─────┘
 //! ```
-//! To count is to add to an atomic. What can be seen at any time is not counted but looked at, so that it can't be
-//! wrong. Counters begin at 0 with each daemon, as Prometheus expects it of a process. No label has more values than a
-//! program's text names: neither sessions nor members nor folders.
-//!
-//! The writer is our own: a crate for it wants to own counters of ours that are looked at, and its types are as many lines.
+//! What can be read at any time is read and not counted, so that it can't be wrong. Counters start at 0 with each daemon,
+//! as Prometheus expects. Labels have only values that the program's source names: no sessions, members or folders.
 
-mod counter;
-mod exposition;
+mod counters;
 mod gauges;
-mod histogram;
 mod output;
 mod own_process;
 mod page;
 mod reason;
-mod tally;
 
+pub(crate) use counters::DaemonMetrics;
 pub(crate) use gauges::{Gauges, OWED_KINDS, PHASES, PLAN_STATES};
-pub(crate) use output::note_output;
+pub(crate) use output::count_output;
 pub(crate) use own_process::OwnProcess;
-pub(crate) use page::{Sources, page};
-pub(crate) use tally::Tally;
+pub(crate) use page::{MetricSources, page};

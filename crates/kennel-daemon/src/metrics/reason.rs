@@ -1,8 +1,8 @@
-//! Names of reasons, without what only people want to know.
+//! Names of reasons, as label values.
 
 use kennel_types::Reason;
 
-/// All of them, in the order of the core.
+/// All reasons.
 pub(super) const REASONS: [&str; 14] = [
     "exited",
     "stopped",
@@ -20,7 +20,7 @@ pub(super) const REASONS: [&str; 14] = [
     "forgotten",
 ];
 
-/// Its name in JSON; one that is not known yet is the agent's own.
+/// The name of a reason in JSON; a launch without one ended by itself.
 pub(super) fn name(reason: Option<&Reason>) -> &'static str {
     match reason {
         None | Some(Reason::Exited) => "exited",
@@ -47,7 +47,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_are_those_in_json_and_all_are_counted() {
+    fn names_are_those_in_json() {
         let (by, why) = (String::new(), String::new());
         let limit = Duration::ZERO;
         let all = [

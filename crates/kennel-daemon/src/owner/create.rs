@@ -110,7 +110,7 @@ impl Owner {
         runtime.again = repeats.then(|| Box::new(launch.once_more()));
         runtime.launch = Some(launch);
         runtime.accepted = Some(Instant::now());
-        self.tally.launches.one_more();
+        self.metrics.launches.inc();
         self.runtimes.insert(id.clone(), runtime);
         self.admission.add(phase);
         if is_child {

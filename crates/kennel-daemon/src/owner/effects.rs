@@ -24,7 +24,7 @@ use crate::keeper::spares::SpareKeeper;
 use crate::keeper::translate::TimeLimits;
 use crate::keeper::yard::YardOrder;
 use crate::launch::prepare::{BEFORE_SOCKET, Preparation, Prepared};
-use crate::metrics::note_output;
+use crate::metrics::count_output;
 use crate::os::async_fd;
 use crate::os::clock;
 use crate::owner::message::{Message, sender};
@@ -378,14 +378,14 @@ impl Owner {
     fn clean_up(&mut self, id: &SessionId, what: OwedKind) {
         let Some(name) = self.home.pen_name(id) else { return };
         let (bus, session, folder) = (self.bus.clone(), id.clone(), self.home.session(id));
-        let tally = Arc::clone(&self.tally);
+        let metrics = Arc::clone(&self.metrics);
         spawn_blocking(move || {
             let event = clean_up(what, &folder, &name);
             let is_last =
                 matches!(&event, Event::CleanedUp { what } if *what == OwedKind::RuntimeFiles);
             bus.send(Message::Happened(SessionEvent { session, event })).ok();
             if is_last {
-                note_output(&tally, &folder);
+                count_output(&metrics, &folder);
             }
         });
     }

@@ -227,7 +227,7 @@ impl Owner {
             }
             YardReport::KeeperEnded { pid, how, left } => self.keeper_ended(pid, &how, left),
             YardReport::Ended { pid, name } => {
-                self.tally.orphans_ended.one_more();
+                self.metrics.orphans_ended.inc();
                 self.note(
                     None,
                     "orphan_ended",

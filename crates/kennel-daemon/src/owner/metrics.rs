@@ -15,8 +15,8 @@ impl Owner {
             return; // it changed nothing
         }
         match event {
-            Event::KeeperLost => self.tally.keepers_lost.one_more(),
-            Event::CleanUpFailed { .. } => self.tally.clean_ups_failed.one_more(),
+            Event::KeeperLost => drop(self.metrics.keepers_lost.inc()),
+            Event::CleanUpFailed { .. } => drop(self.metrics.cleanups_failed.inc()),
             _ => {}
         }
     }
@@ -39,15 +39,15 @@ impl Owner {
             && matches!(event, Event::Opened)
             && let Some(accepted) = runtime.accepted.take()
         {
-            self.tally.launch.observe(accepted.elapsed());
+            self.metrics.launch.observe(accepted.elapsed());
         }
         if session.has_ended() && before.phase < Phase::Reaped {
-            self.tally.ended(session.reason.as_ref());
+            self.metrics.ended(session.reason.as_ref());
             if !matches!(event, Event::Forgotten { .. }) {
-                self.tally.reaped.one_more();
+                self.metrics.reaped.inc();
             }
             if let Some(asked) = runtime.stop_asked.take() {
-                self.tally.stop.observe(asked.elapsed());
+                self.metrics.stop.observe(asked.elapsed());
             }
         }
     }

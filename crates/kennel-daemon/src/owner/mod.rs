@@ -61,7 +61,7 @@ use crate::keeper::yard::{YardEvent, YardSender};
 use crate::launch::admission::Admission;
 use crate::launch::ids::LaunchIds;
 use crate::launch::limits::LaunchLimits;
-use crate::metrics::Tally;
+use crate::metrics::DaemonMetrics;
 use crate::os::clock;
 use crate::os::headroom::HeadroomMeter;
 use crate::os::home::Home;
@@ -109,7 +109,7 @@ pub(crate) struct Beginning {
     /// The daemon's own environment, for git where no client's is known.
     pub(crate) environment: Environment,
     /// The counters of the metrics page.
-    pub(crate) tally: Arc<Tally>,
+    pub(crate) metrics: Arc<DaemonMetrics>,
     /// Notified when every session was probed once.
     pub(crate) adopted: oneshot::Sender<()>,
 }
@@ -121,7 +121,7 @@ pub(crate) struct Owner {
     started_ms: u64,
     bus: Bus,
     register: Register,
-    tally: Arc<Tally>,
+    metrics: Arc<DaemonMetrics>,
     ids: LaunchIds,
     /// What the core decides by.
     world: World,
@@ -151,7 +151,7 @@ impl Owner {
             started_ms: clock::now_ms(),
             bus: beginning.bus,
             register: beginning.register,
-            tally: beginning.tally,
+            metrics: beginning.metrics,
             ids: LaunchIds::default(),
             world: World::default(),
             runtimes: HashMap::new(),

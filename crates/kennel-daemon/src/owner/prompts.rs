@@ -139,7 +139,7 @@ impl Owner {
         }
         point("daemon.judge.learnt");
         tracing::info!(session = %id, verdict = kind.name(), "judged");
-        self.tally.judged(kind);
+        self.metrics.judged(kind);
         // One record has both, so that a daemon that finds the verdict need not decide again.
         let decided = self.decide_retry(id);
         let mut news = News::new();

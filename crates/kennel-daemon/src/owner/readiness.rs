@@ -56,7 +56,7 @@ impl Owner {
             Verdict::Believed { session } => {
                 self.happen(&session, &Event::Reported(request.report.clone()));
                 self.touch(&session);
-                self.tally.reports_taken.one_more();
+                self.metrics.reports_taken.inc();
                 Ok(())
             }
             Verdict::Refused(why) => {
@@ -64,7 +64,7 @@ impl Owner {
                 let named = named.filter(|id| self.world.get(id).is_some());
                 self.note(named, "report_refused", format!("{why}; it came from {from}"));
                 let refused = ApiError::from(why);
-                self.tally.reports_refused.one_more(refused.code());
+                self.metrics.reports_refused.inc(refused.code());
                 Err(refused)
             }
         };

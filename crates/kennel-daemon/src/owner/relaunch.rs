@@ -281,9 +281,9 @@ impl Owner {
             Relaunched::Admitted { id: next, effects } => {
                 point("daemon.again.restarted");
                 if launch.spec.agent.is_some() {
-                    self.tally.retries.one_more();
+                    self.metrics.retries.inc();
                 } else {
-                    self.tally.restarts.one_more();
+                    self.metrics.restarts.inc();
                 }
                 self.begin(&next, launch, effects, "relaunched because the last launch failed");
                 self.hand_on(id, &next);

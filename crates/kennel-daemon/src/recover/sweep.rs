@@ -19,7 +19,7 @@ use tokio::task::spawn_blocking;
 use crate::event_sender::EventSender;
 use crate::keeper::lock::{self, Era, LockLook};
 use crate::keeper::request::{KeeperConnection, KeeperRequestError};
-use crate::metrics::Tally;
+use crate::metrics::DaemonMetrics;
 use crate::os::home::Home;
 use crate::recover::census::{RecoveryRequest, SessionCensus};
 use crate::recover::clean_up::remove_folder;
@@ -33,12 +33,16 @@ const PEN: Duration = Duration::from_secs(5);
 const PAUSE: Duration = Duration::from_millis(20);
 
 /// Sweeps once.
-pub(crate) async fn sweep(home: Home, owner: EventSender<RecoveryRequest>, tally: Arc<Tally>) {
+pub(crate) async fn sweep(
+    home: Home,
+    owner: EventSender<RecoveryRequest>,
+    metrics: Arc<DaemonMetrics>,
+) {
     point("daemon.adopt.sweep");
     if let Err(error) = sweep_folders(&home, &owner).await {
         tracing::warn!(%error, "folders without a session can't be looked for");
     }
-    if let Err(error) = sweep_pens(&home, &owner, &tally).await {
+    if let Err(error) = sweep_pens(&home, &owner, &metrics).await {
         tracing::warn!(%error, "pens without a session can't be looked for");
     }
     point("daemon.adopt.swept");
@@ -159,19 +163,19 @@ async fn tell_to_leave(folder: &Path) -> Result<(), KeeperRequestError> {
 async fn sweep_pens(
     home: &Home,
     owner: &EventSender<RecoveryRequest>,
-    tally: &Arc<Tally>,
+    metrics: &Arc<DaemonMetrics>,
 ) -> io::Result<()> {
-    let (home, census, tally) =
-        (home.clone(), SessionCensus::take(owner).await?, Arc::clone(tally));
+    let (home, census, metrics) =
+        (home.clone(), SessionCensus::take(owner).await?, Arc::clone(metrics));
     let swept = spawn_blocking(move || {
         let mut ended = Vec::new();
         for pen in strays::strayed_pens(&home, &census)? {
             let pids = pen.pids()?;
             let session = pen.name().session.to_string();
-            tally.strays_found.add(pids.len() as u64);
+            metrics.strays_found.inc_by(pids.len() as u64);
             match pen.end(Instant::now() + PEN)? {
                 LeftoverEnd::Removed => {
-                    tally.strays_ended.add(pids.len() as u64);
+                    metrics.strays_ended.inc_by(pids.len() as u64);
                     ended.push((session, pids.len()));
                 }
                 LeftoverEnd::StillAlive(pids) => {

@@ -21,7 +21,7 @@ use crate::handle::{DaemonHandle, HandleParts, LaunchWatches};
 use crate::keeper::yard::YardLink;
 use crate::launch::limits::LaunchLimits;
 use crate::launch::stdin_handoff::StdinHandoff;
-use crate::metrics::Tally;
+use crate::metrics::DaemonMetrics;
 use crate::os::clock;
 use crate::os::home::{DaemonLock, Home};
 use crate::owner::ExitReason;
@@ -68,8 +68,8 @@ pub fn serve(config: DaemonConfig, create_server: CreateServer) -> Result<ExitRe
     let unlogged = log::init(&home.log()).err();
     let lock = DaemonLock::take(&home.lock(), PREDECESSOR)?;
     point("daemon.start.locked");
-    let tally = Arc::<Tally>::default();
-    let counted = Arc::clone(&tally);
+    let metrics = Arc::<DaemonMetrics>::default();
+    let counted = Arc::clone(&metrics);
     let opened = Register::open_observed(&home.register(), home.id.as_str(), move |commit| {
         counted.committed(commit);
     })?;
@@ -98,7 +98,7 @@ pub fn serve(config: DaemonConfig, create_server: CreateServer) -> Result<ExitRe
         terms,
         create_server,
     };
-    let served = runtime.block_on(began.run(opened, tally));
+    let served = runtime.block_on(began.run(opened, metrics));
     // What still blocks on the disk is not waited for.
     runtime.shutdown_timeout(LAST_WORDS);
     listen::remove(&home.folder);
@@ -131,7 +131,7 @@ impl Begun {
     async fn run(
         self,
         opened: OpenedRegister,
-        tally: Arc<Tally>,
+        metrics: Arc<DaemonMetrics>,
     ) -> Result<(ExitReason, Box<dyn ApiServer>), DaemonError> {
         let Self { home, yard, version, ended_kept, worktrees, environment, terms, create_server } =
             self;
@@ -165,7 +165,7 @@ impl Begun {
             rebooted,
             worktrees,
             environment,
-            tally: Arc::clone(&tally),
+            metrics: Arc::clone(&metrics),
             adopted,
         });
         clock::follow_leaps();
@@ -182,7 +182,7 @@ impl Begun {
             register: register.clone(),
             stdin: stdin.clone(),
             home: home.clone(),
-            metrics: Arc::clone(&tally),
+            metrics: Arc::clone(&metrics),
             launches: LaunchWatches::default(),
             shutdown: leaving.clone(),
         });
@@ -194,7 +194,7 @@ impl Begun {
         });
         let mut sockets = Sockets::listen(&home.folder, server, stdin, leaving)?;
         point("daemon.start.listening");
-        tokio::spawn(sweep(home, sender(&bus), tally));
+        tokio::spawn(sweep(home, sender(&bus), metrics));
         tokio::spawn(trim_now_and_then(bus));
         // A panic in the owner is a crash of the daemon: the yard starts the next.
         let reason = tokio::select! {

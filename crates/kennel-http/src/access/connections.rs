@@ -26,7 +26,7 @@ pub(super) struct ConnectionLimits {
 
 /// All connections.
 #[derive(Debug)]
-pub(super) struct Connections {
+pub(super) struct TcpConnections {
     limits: ConnectionLimits,
     table: Mutex<ConnectionTable>,
 }
@@ -64,11 +64,11 @@ impl ConnectionEntry {
 #[derive(Debug)]
 pub(super) struct TcpConnection {
     number: u64,
-    connections: Arc<Connections>,
+    connections: Arc<TcpConnections>,
     pub(super) peer: IpAddr,
 }
 
-impl Connections {
+impl TcpConnections {
     pub(super) fn new(limits: ConnectionLimits) -> Arc<Self> {
         Arc::new(Self { limits, table: Mutex::default() })
     }
@@ -170,7 +170,7 @@ mod tests {
 
     /// A connection: the server's side, if it was added, and the client's.
     async fn connect(
-        connections: &Arc<Connections>,
+        connections: &Arc<TcpConnections>,
     ) -> (Option<(Arc<TcpStream>, Arc<TcpConnection>)>, TcpStream) {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let other = TcpStream::connect(listener.local_addr().unwrap()).await.unwrap();
@@ -189,7 +189,7 @@ mod tests {
 
     #[tokio::test]
     async fn the_oldest_unauthenticated_connection_makes_room() {
-        let connections = Connections::new(LIMITS);
+        let connections = TcpConnections::new(LIMITS);
         let (first, mut first_other) = connect(&connections).await;
         let (known, mut known_other) = connect(&connections).await;
         known.as_ref().unwrap().1.use_token(token());
@@ -213,7 +213,7 @@ mod tests {
 
     #[tokio::test]
     async fn one_token_does_not_get_all_connections() {
-        let connections = Connections::new(ConnectionLimits { per_token: 1, ..LIMITS });
+        let connections = TcpConnections::new(ConnectionLimits { per_token: 1, ..LIMITS });
         let (one, _) = connect(&connections).await;
         let (two, _) = connect(&connections).await;
         let (one, two) = (one.unwrap(), two.unwrap());
@@ -225,7 +225,7 @@ mod tests {
 
     #[tokio::test]
     async fn cuts_the_connections_of_a_revoked_token() {
-        let connections = Connections::new(LIMITS);
+        let connections = TcpConnections::new(LIMITS);
         let (known, mut known_other) = connect(&connections).await;
         let (_unauthenticated, mut unauthenticated_other) = connect(&connections).await;
         known.as_ref().unwrap().1.use_token(token());

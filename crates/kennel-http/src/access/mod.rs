@@ -52,7 +52,7 @@ use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::spawn_blocking;
 
 use self::address_files::AddressFiles;
-use self::connections::{ConnectionLimits, Connections};
+use self::connections::{ConnectionLimits, TcpConnections};
 use self::guard::AccessGuard;
 use self::listener::ListenCommand;
 use self::secret::Secret;
@@ -88,7 +88,7 @@ struct AccessState {
     store: Arc<TokenStore>,
     links: Mutex<SignInLinks>,
     throttle: Mutex<Throttle>,
-    connections: Arc<Connections>,
+    connections: Arc<TcpConnections>,
     commands: mpsc::Sender<ListenCommand>,
     /// For the listener task.
     command_receiver: Mutex<Option<mpsc::Receiver<ListenCommand>>>,
@@ -104,7 +104,7 @@ impl Access {
             store: Arc::new(TokenStore::new(&setup.folder)),
             links: Mutex::default(),
             throttle: Mutex::default(),
-            connections: Connections::new(limits),
+            connections: TcpConnections::new(limits),
             commands,
             command_receiver: Mutex::new(Some(receiver)),
             listen: Mutex::default(),

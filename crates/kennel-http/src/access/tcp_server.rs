@@ -19,7 +19,7 @@ use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio_rustls::TlsAcceptor;
 
-use super::connections::{Connections, TcpConnection};
+use super::connections::{TcpConnection, TcpConnections};
 use super::cuttable_stream::CuttableStream;
 use super::shutdown_requested;
 use crate::stream::write_timeout::WriteTimeout;
@@ -41,7 +41,7 @@ pub(super) async fn serve(
     listener: TcpListener,
     tls: Option<TlsAcceptor>,
     app: Router,
-    connections: Arc<Connections>,
+    connections: Arc<TcpConnections>,
     write_timeout: Option<Duration>,
     mut shutdown: watch::Receiver<bool>,
 ) {
@@ -74,7 +74,7 @@ pub(super) async fn serve(
 
 /// Adds a connection to the table, or answers that there are too many.
 fn admit(
-    connections: &Arc<Connections>,
+    connections: &Arc<TcpConnections>,
     stream: TcpStream,
     peer: SocketAddr,
     tls: bool,

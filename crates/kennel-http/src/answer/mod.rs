@@ -36,13 +36,13 @@ pub(crate) struct AnswerQuery {
     /// Whether disconnecting from the stream cancels the prompt: for the client that asked and lost its daemon.
     #[serde(default)]
     tied: bool,
-    format: Option<AnswerFormat>,
+    format: Option<AnswerResponseFormat>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
-enum AnswerFormat {
+enum AnswerResponseFormat {
     Json,
     Sse,
 }
@@ -61,7 +61,7 @@ pub(crate) async fn answer(
     }
     let streamed = query
         .format
-        .map_or_else(|| sse::is_accepted(&headers), |format| format == AnswerFormat::Sse);
+        .map_or_else(|| sse::is_accepted(&headers), |format| format == AnswerResponseFormat::Sse);
     if !streamed {
         if query.wait {
             view = api.daemon.wait(view.session, false).await?;

@@ -28,14 +28,14 @@ const TIMEOUT: Duration = Duration::from_secs(90);
 const MAX_OUTPUT: usize = 1 << 20;
 
 /// The findings as JSON.
-type Findings = Result<Bytes, ApiError>;
+type DoctorFindings = Result<Bytes, ApiError>;
 
 /// Runs at most one examination at a time; clients that ask meanwhile share its result.
 #[derive(Debug)]
 pub(super) struct DoctorRunner {
     command: Vec<OsString>,
     shutdown: watch::Receiver<bool>,
-    running: Mutex<Option<watch::Receiver<Option<Findings>>>>,
+    running: Mutex<Option<watch::Receiver<Option<DoctorFindings>>>>,
 }
 
 impl DoctorRunner {
@@ -44,7 +44,7 @@ impl DoctorRunner {
     }
 
     /// The running examination, or a new one.
-    fn examine(&self) -> watch::Receiver<Option<Findings>> {
+    fn examine(&self) -> watch::Receiver<Option<DoctorFindings>> {
         let mut running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(known) = &*running
             && known.borrow().is_none()
@@ -78,7 +78,7 @@ fn no_doctor() -> ApiError {
 async fn examine(
     command: Vec<OsString>,
     mut shutdown: watch::Receiver<bool>,
-    result: watch::Sender<Option<Findings>>,
+    result: watch::Sender<Option<DoctorFindings>>,
 ) {
     let cancel = Arc::new(AtomicBool::new(false));
     let bounds = Bounds {
@@ -99,7 +99,7 @@ async fn examine(
 }
 
 /// Runs the command. Blocks.
-fn run(command: &[OsString], bounds: &Bounds) -> Findings {
+fn run(command: &[OsString], bounds: &Bounds) -> DoctorFindings {
     let Some((program, args)) = command.split_first() else { return Err(no_doctor()) };
     let mut command = Command::new(program);
     command.args(args).stdin(Stdio::null()).current_dir("/");
@@ -117,7 +117,7 @@ fn run(command: &[OsString], bounds: &Bounds) -> Findings {
 }
 
 /// The exit status tells whether the machine is sound; so does the JSON, so only the JSON counts.
-fn parse(said: Said) -> Findings {
+fn parse(said: Said) -> DoctorFindings {
     let is_json = serde_json::from_slice::<serde::de::IgnoredAny>(&said.out).is_ok();
     if is_json && !said.cut {
         return Ok(Bytes::from(said.out));
@@ -137,7 +137,7 @@ mod tests {
         (DoctorRunner::new(command, shutdown), stop)
     }
 
-    async fn result_of(mut result: watch::Receiver<Option<Findings>>) -> Findings {
+    async fn result_of(mut result: watch::Receiver<Option<DoctorFindings>>) -> DoctorFindings {
         result.wait_for(Option::is_some).await.unwrap().clone().unwrap()
     }
 
