@@ -1,4 +1,4 @@
-//! Runs a program for so long and no longer; nobody whom it started outlives it.
+//! Runs a program with a time limit; no process that it starts outlives it.
 
 use std::fs;
 use std::io;
@@ -11,10 +11,10 @@ use rustix::process::{
     waitpid,
 };
 
-/// Why it did not do what it should.
+/// Why a program failed.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum BoundedError {
-    #[error("it can't be run")]
+    #[error("can't run it")]
     Start(#[source] io::Error),
     #[error("it failed ({0})")]
     Failed(ExitStatus),
@@ -22,18 +22,18 @@ pub(crate) enum BoundedError {
     TooLong(Duration),
 }
 
-/// Runs it to its end. All descendants of this process are ended then, so it is for a process that has no others.
+/// Runs a program to its end, then ends all descendants of this process: call it only if there are no others.
 pub(crate) fn run(command: &mut Command, limit: Duration) -> Result<(), BoundedError> {
-    // Whoever is orphaned becomes a child of ours, and is found by that.
+    // Orphans become children of this process, so that they can be found.
     set_child_subreaper(Some(getpid())).map_err(|error| BoundedError::Start(error.into()))?;
     let mut child = command.spawn().map_err(BoundedError::Start)?;
     let in_time = has_ended(&child, limit);
     if !matches!(in_time, Ok(true)) {
-        // It has gone by itself meanwhile, or goes now.
+        // It may have ended meanwhile.
         child.kill().ok();
     }
     let status = child.wait().map_err(BoundedError::Start);
-    let ended = end_everyone().map_err(BoundedError::Start);
+    let ended = end_descendants().map_err(BoundedError::Start);
     match (in_time.map_err(BoundedError::Start)?, status?) {
         (false, _) => Err(BoundedError::TooLong(limit)),
         (true, status) if status.success() => ended,
@@ -41,7 +41,7 @@ pub(crate) fn run(command: &mut Command, limit: Duration) -> Result<(), BoundedE
     }
 }
 
-/// Whether it ends in time.
+/// Whether the child ends within the limit.
 fn has_ended(child: &Child, limit: Duration) -> io::Result<bool> {
     let handle = pidfd_open(Pid::from_child(child), PidfdFlags::empty())?;
     let deadline = Instant::now() + limit;
@@ -56,9 +56,9 @@ fn has_ended(child: &Child, limit: Duration) -> io::Result<bool> {
     }
 }
 
-/// Ends all children, those who fall to us by that, and so on. None of them is reaped by another, so that no number is
-/// somebody else's.
-fn end_everyone() -> io::Result<()> {
+/// Ends all children, then the orphans that become children by that, and so on. Only this process reaps them, so that no
+/// pid is reused meanwhile.
+fn end_descendants() -> io::Result<()> {
     loop {
         let children = children()?;
         if children.is_empty() {
@@ -73,7 +73,7 @@ fn end_everyone() -> io::Result<()> {
     }
 }
 
-/// Each thread has its own.
+/// The children of all threads.
 fn children() -> io::Result<Vec<Pid>> {
     let mut all = Vec::new();
     for task in fs::read_dir("/proc/self/task")? {

@@ -1,47 +1,47 @@
-//! Has the page of the dashboard made by npm, and its files put into the crate. Where that can't be done the build goes on
-//! without it, and says why.
+//! Builds the dashboard with npm, and includes its files in the crate. If that fails, the crate is built without them, with
+//! a warning.
 //!
 //! ```text
 //! web/ ── same inputs as last time? ──┬── yes ─────────────────────────┬── web/dist ── OUT_DIR: files, files.gz, table.rs
 //!                                     └── no ── npm ci ── npm run build ┘
 //! ```
-//! `KENNEL_WEB=none` runs no npm; `KENNEL_WEB=require` makes a page that can't be had an error.
+//! `KENNEL_WEB=none` runs no npm; `KENNEL_WEB=require` makes a missing dashboard an error.
 
 mod bounded;
 mod inputs;
-mod make;
+mod npm;
 mod table;
 
 use std::env;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use make::{MakeError, Maker};
+use npm::{DashboardBuilder, NpmBuildError};
 
 fn main() -> ExitCode {
     println!("cargo:rerun-if-changed=build");
-    let out = PathBuf::from(env::var_os("OUT_DIR").expect("cargo says where"));
-    let here = PathBuf::from(env::var_os("CARGO_MANIFEST_DIR").expect("cargo says where"));
+    let out = PathBuf::from(env::var_os("OUT_DIR").expect("set by cargo"));
+    let here = PathBuf::from(env::var_os("CARGO_MANIFEST_DIR").expect("set by cargo"));
     let web = here.join("../../web");
-    let is_ours = is_beside(&web, &here);
+    let is_own = is_own_web_folder(&web, &here);
     for path in inputs::watched(&web) {
         println!("cargo:rerun-if-changed={}", path.display());
     }
-    let wish = env::var("KENNEL_WEB").unwrap_or_default();
-    let why_not = match page(&web, &out, &wish, is_ours) {
+    let mode = env::var("KENNEL_WEB").unwrap_or_default();
+    let reason = match build(&web, &out, &mode, is_own) {
         Ok(()) => return ExitCode::SUCCESS,
-        Err(why_not) => why_not,
+        Err(reason) => reason,
     };
-    // With the page in it, the outcome is the same whatever is wished for, and nobody's build is made anew for it.
+    // With a dashboard the result does not depend on the variable, so that changing it causes no rebuild.
     println!("cargo:rerun-if-env-changed=KENNEL_WEB");
-    if wish == "require" {
-        eprintln!("the dashboard can't be built, and KENNEL_WEB=require wants it: {why_not}");
+    if mode == "require" {
+        eprintln!("KENNEL_WEB=require is set, but the dashboard can't be built: {reason}");
         return ExitCode::FAILURE;
     }
-    if wish != "none" {
-        println!("cargo:warning=kennel is built without its dashboard: {}", one_line(&why_not));
+    if mode != "none" {
+        println!("cargo:warning=building kennel without its dashboard: {}", one_line(&reason));
     }
-    match table::write_none(&out, &why_not) {
+    match table::write_none(&out, &reason) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("can't write to {}: {error}", out.display());
@@ -50,8 +50,8 @@ fn main() -> ExitCode {
     }
 }
 
-/// Whether that folder is Kennel's: where this crate was copied to, as `cargo vendor` does, it may be anybody's.
-fn is_beside(web: &Path, here: &Path) -> bool {
+/// Whether this is Kennel's own folder: next to a copy of this crate, as `cargo vendor` makes it, may be any other.
+fn is_own_web_folder(web: &Path, here: &Path) -> bool {
     let same = |one: PathBuf, other: &Path| {
         one.canonicalize().ok().is_some_and(|one| other.canonicalize().is_ok_and(|it| it == one))
     };
@@ -59,21 +59,21 @@ fn is_beside(web: &Path, here: &Path) -> bool {
     package.contains("\"name\": \"@kennel/web\"") && same(web.join("../crates/kennel-web"), here)
 }
 
-/// Makes the page, and puts it into the crate; else says why not.
-fn page(web: &Path, out: &Path, wish: &str, is_ours: bool) -> Result<(), String> {
-    if wish == "none" {
-        return Err("KENNEL_WEB=none was set when it was built".to_owned());
+/// Builds the dashboard and includes its files; returns the reason if that fails.
+fn build(web: &Path, out: &Path, mode: &str, is_own: bool) -> Result<(), String> {
+    if mode == "none" {
+        return Err("KENNEL_WEB=none was set during the build".to_owned());
     }
-    if !is_ours {
-        return Err(told(&MakeError::NoFolder));
+    if !is_own {
+        return Err(with_causes(&NpmBuildError::NoFolder));
     }
-    let made = Maker::new(web, out).page().map_err(|error| told(&error))?;
-    let packed = table::write(&made.dist, out);
-    packed.map_err(|source| told(&MakeError::Files { what: "packed", source }))
+    let built = DashboardBuilder::new(web, out).build().map_err(|error| with_causes(&error))?;
+    let packed = table::write(&built.dist, out);
+    packed.map_err(|source| with_causes(&NpmBuildError::Files { action: "include", source }))
 }
 
 /// An error with all its causes.
-fn told(error: &MakeError) -> String {
+fn with_causes(error: &NpmBuildError) -> String {
     let mut text = error.to_string();
     let mut cause = std::error::Error::source(error);
     while let Some(error) = cause {
@@ -83,7 +83,7 @@ fn told(error: &MakeError) -> String {
     text
 }
 
-/// Cargo takes a line for a warning.
+/// A warning for cargo is one line.
 fn one_line(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }

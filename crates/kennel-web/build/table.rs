@@ -1,4 +1,4 @@
-//! Puts the files of a page where the crate finds them, with a table of them.
+//! Writes the files and a table of them to where the crate includes them.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -11,10 +11,10 @@ use sha2::{Digest, Sha256};
 
 use crate::inputs::{add_files, hex};
 
-/// How many digits of a sum tell two files apart.
-const DIGITS: usize = 20;
+/// How many digits of a hash are kept.
+const HASH_DIGITS: usize = 20;
 
-/// The files of this page.
+/// Includes the files in `dist`.
 pub(crate) fn write(dist: &Path, out: &Path) -> io::Result<()> {
     let folder = out.join("page");
     match fs::remove_dir_all(&folder) {
@@ -26,19 +26,21 @@ pub(crate) fn write(dist: &Path, out: &Path) -> io::Result<()> {
     let mut named: Vec<_> =
         files.into_iter().filter_map(|file| Some((address(dist, &file)?, file))).collect();
     named.sort();
-    let mut table = "const WHY_NOT: Option<&str> = None;\nstatic FILES: &[File] = &[\n".to_owned();
+    let mut table =
+        "const MISSING_REASON: Option<&str> = None;\nstatic FILES: &[BuiltInFile] = &[\n"
+            .to_owned();
     for (number, (address, file)) in named.iter().enumerate() {
         let bytes = fs::read(file)?;
         let plain = put(&folder, number.to_string(), &bytes)?;
         let compressed = compress(&bytes)?;
-        // What is compressed already gains nothing.
+        // Images and fonts are compressed already.
         let gzip = match compressed.len() < bytes.len() * 9 / 10 {
             true => format!("Some({})", put(&folder, format!("{number}.gz"), &compressed)?),
             false => "None".to_owned(),
         };
-        let sum = &hex(&Sha256::digest(&bytes))[..DIGITS];
+        let hash = &hex(&Sha256::digest(&bytes))[..HASH_DIGITS];
         let line = format!(
-            "    File {{ path: {address:?}, sum: {sum:?}, plain: {plain}, gzip: {gzip} }},"
+            "    BuiltInFile {{ path: {address:?}, hash: {hash:?}, plain: {plain}, gzip: {gzip} }},"
         );
         writeln!(table, "{line}").map_err(io::Error::other)?;
     }
@@ -46,14 +48,15 @@ pub(crate) fn write(dist: &Path, out: &Path) -> io::Result<()> {
     fs::write(out.join("table.rs"), table)
 }
 
-/// No page, and why.
-pub(crate) fn write_none(out: &Path, why_not: &str) -> io::Result<()> {
-    let table =
-        format!("const WHY_NOT: Option<&str> = Some({why_not:?});\nstatic FILES: &[File] = &[];\n");
+/// Includes no files, for this reason.
+pub(crate) fn write_none(out: &Path, reason: &str) -> io::Result<()> {
+    let table = format!(
+        "const MISSING_REASON: Option<&str> = Some({reason:?});\nstatic FILES: &[BuiltInFile] = &[];\n"
+    );
     fs::write(out.join("table.rs"), table)
 }
 
-/// At which address a file is served; hidden ones at none, nor what only a debugger wants.
+/// The path of a file in URLs; none for hidden files and source maps.
 fn address(dist: &Path, file: &Path) -> Option<String> {
     let inside = file.strip_prefix(dist).ok()?.to_str()?;
     let hidden = inside.split('/').any(|part| part.starts_with('.'));
@@ -66,7 +69,7 @@ fn compress(bytes: &[u8]) -> io::Result<Vec<u8>> {
     encoder.finish()
 }
 
-/// Writes it down; gives how the crate says it.
+/// Writes a file; returns the expression that includes it.
 fn put(folder: &Path, name: String, bytes: &[u8]) -> io::Result<String> {
     let path: PathBuf = folder.join(name);
     fs::write(&path, bytes)?;

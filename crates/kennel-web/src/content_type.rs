@@ -1,9 +1,9 @@
-//! What a browser is told that a file is.
+//! Media types of files.
 
-/// By the end of its name.
+/// The media type for this extension.
 pub(crate) fn of(address: &str) -> &'static str {
-    let (_, end) = address.rsplit_once('.').unwrap_or_default();
-    match end {
+    let (_, extension) = address.rsplit_once('.').unwrap_or_default();
+    match extension {
         "html" => "text/html; charset=utf-8",
         "js" | "mjs" => "text/javascript; charset=utf-8",
         "css" => "text/css; charset=utf-8",

@@ -1,4 +1,4 @@
-//! The files of a folder, as they are now.
+//! Files that are read from a folder for each request.
 
 use std::borrow::Cow;
 use std::fs;
@@ -25,12 +25,12 @@ pub(crate) fn find(folder: &Path, address: &str) -> Result<Option<Asset>, ReadAs
     let path = folder.join(inside);
     match read(folder, &path) {
         Ok(found) => Ok(found.map(|bytes| asset(address, bytes))),
-        Err(error) if is_nothing(&error) => Ok(None),
+        Err(error) if is_absent(&error) => Ok(None),
         Err(source) => Err(ReadAssetError { path, source }),
     }
 }
 
-/// None if it is no file, or one that a link leads out of the folder for.
+/// None if the path is not a regular file, or if a symbolic link leads out of the folder.
 fn read(folder: &Path, path: &Path) -> io::Result<Option<Vec<u8>>> {
     let real = path.canonicalize()?;
     if !real.starts_with(folder.canonicalize()?) || !real.is_file() {
@@ -39,18 +39,18 @@ fn read(folder: &Path, path: &Path) -> io::Result<Option<Vec<u8>>> {
     fs::read(real).map(Some)
 }
 
-fn is_nothing(error: &io::Error) -> bool {
+fn is_absent(error: &io::Error) -> bool {
     use io::ErrorKind::{InvalidFilename, InvalidInput, NotADirectory, NotFound};
     matches!(error.kind(), NotFound | NotADirectory | InvalidInput | InvalidFilename)
 }
 
-/// Nothing of it is kept by anybody: it may change at any time.
+/// Never immutable: the file may change at any time.
 fn asset(address: &str, bytes: Vec<u8>) -> Asset {
-    let mut sum = DefaultHasher::new();
-    bytes.hash(&mut sum);
+    let mut hasher = DefaultHasher::new();
+    bytes.hash(&mut hasher);
     Asset {
         content_type: content_type::of(address),
-        sum: Cow::Owned(format!("{:016x}", sum.finish())),
+        hash: Cow::Owned(format!("{:016x}", hasher.finish())),
         plain: Cow::Owned(bytes),
         gzip: None,
         immutable: false,
@@ -62,11 +62,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_in_the_folder_is_found_as_it_is_now_and_nothing_beside_it() {
-        let place = tempfile::tempdir().unwrap();
-        let folder = place.path().join("dist");
+    fn finds_current_files_and_nothing_outside_the_folder() {
+        let parent = tempfile::tempdir().unwrap();
+        let folder = parent.path().join("dist");
         fs::create_dir_all(folder.join("assets")).unwrap();
-        fs::write(place.path().join("secret"), "no").unwrap();
+        fs::write(parent.path().join("secret"), "no").unwrap();
         fs::write(folder.join("assets/a.js"), "1").unwrap();
         std::os::unix::fs::symlink("../secret", folder.join("out.js")).unwrap();
         let bytes =
@@ -76,7 +76,7 @@ mod tests {
         assert_eq!(bytes("/assets/a.js").as_deref(), Some(&b"2"[..]));
         let found = find(&folder, "/assets/a.js").unwrap().unwrap();
         assert!(!found.immutable && found.content_type.starts_with("text/javascript"));
-        let secret = place.path().join("secret");
+        let secret = parent.path().join("secret");
         let absolute = format!("/{}", secret.display());
         for address in [
             "/../secret",

@@ -1,6 +1,6 @@
-//! The page of the dashboard: files that were made by npm when this crate was built, and are part of the program.
+//! The dashboard's files. npm builds them when this crate is built, and they become part of the program.
 //!
-//! Where they could not be made, the crate is built all the same, and [`Site::why_not`] tells why.
+//! If they can't be built, the crate is built without them, and [`Site::missing_reason`] returns the reason.
 
 mod content_type;
 mod file;
@@ -11,60 +11,63 @@ use std::path::PathBuf;
 
 pub use folder::ReadAssetError;
 
-/// The page that an address of the app leads to.
+/// The page for every path of the dashboard.
 pub const INDEX: &str = "/index.html";
 
-/// Where the files are whose names change with what is in them.
+/// The folder of files whose names contain a hash of their content.
 const HASHED: &str = "/assets/";
 
-/// A file of the page.
+/// A file of the dashboard.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Asset {
     /// Its media type.
     pub content_type: &'static str,
-    /// A sum of what is in it.
-    pub sum: Cow<'static, str>,
-    /// What is in it.
+    /// A hash of its content.
+    pub hash: Cow<'static, str>,
+    /// Its content.
     pub plain: Cow<'static, [u8]>,
-    /// The same, compressed, if that is worth it.
+    /// Its compressed content, if that is smaller.
     pub gzip: Option<Cow<'static, [u8]>>,
-    /// Whether there will never be anything else at its address.
+    /// Whether the content at its path never changes.
     pub immutable: bool,
 }
 
-/// Where the files of the page are.
+/// Where the dashboard's files come from.
 #[derive(Debug, Clone, Default)]
 pub struct Site(Option<PathBuf>);
 
 impl Site {
-    /// In the program.
+    /// From the program itself.
     #[must_use]
     pub fn built_in() -> Self {
         Self(None)
     }
 
-    /// In a folder, read anew each time: for those who work on the page.
+    /// From a folder, read for each request: for developers of the dashboard.
     #[must_use]
     pub fn in_folder(folder: PathBuf) -> Self {
         Self(Some(folder))
     }
 
-    /// Whether files are read from disk, which may take its time.
+    /// Whether files are read from the disk, which may block.
     #[must_use]
     pub fn is_in_folder(&self) -> bool {
         self.0.is_some()
     }
 
-    /// Why there is no page; none if there is one.
+    /// Why there is no dashboard; none if there is one.
     #[must_use]
-    pub fn why_not(&self) -> Option<&'static str> {
+    pub fn missing_reason(&self) -> Option<&'static str> {
         match self.0 {
             Some(_) => None,
-            None => file::why_not(),
+            None => file::missing_reason(),
         }
     }
 
-    /// The file at an address, which begins with a slash; none if there is none.
+    /// The file at a path, which begins with a slash; none if there is none.
+    ///
+    /// # Errors
+    /// The file exists but can't be read.
     pub fn find(&self, address: &str) -> Result<Option<Asset>, ReadAssetError> {
         match &self.0 {
             Some(folder) => folder::find(folder, address),

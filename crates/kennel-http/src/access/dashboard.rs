@@ -39,7 +39,7 @@ async fn find(site: &Site, path: &str) -> Result<Option<Asset>, ApiError> {
 
 fn respond(asset: Asset, asked: &HeaderMap) -> Response {
     // Weak, because the compressed file has other bytes.
-    let tag = format!("W/\"{}\"", asset.sum);
+    let tag = format!("W/\"{}\"", asset.hash);
     // The page is revalidated each time; the files that it refers to never change.
     let caching = match asset.immutable {
         true => "public, max-age=31536000, immutable",
@@ -102,7 +102,7 @@ mod tests {
     fn asset(immutable: bool) -> Asset {
         Asset {
             content_type: "text/javascript; charset=utf-8",
-            sum: "abc".into(),
+            hash: "abc".into(),
             plain: b"plain"[..].into(),
             gzip: Some(b"gzip"[..].into()),
             immutable,

@@ -40,7 +40,7 @@ pub(super) async fn fallback(guard: AccessGuard, request: Request) -> HandlerRes
         return Ok(unauthenticated(path, headers));
     }
     let site = &guard.access.0.setup.site;
-    if let Some(why) = site.why_not()
+    if let Some(why) = site.missing_reason()
         && is_page(path, headers)
     {
         return Ok(html_page::no_dashboard(guard.access.version(), why));
