@@ -1,7 +1,7 @@
 //! Claude Code.
 //!
-//! One message a line (`--output-format stream-json`): `system` (`init`, `api_retry`, …), `assistant`, `user` (what
-//! tools brought), `result`. The order of keys differs between versions. Errors of the API are a `result` with
+//! Prints one message per line (`--output-format stream-json`): `system` (`init`, `api_retry`, …), `assistant`, `user`
+//! (the results of tools), `result`. The order of keys differs between versions. API errors are a `result` with
 //! `subtype: success` and `is_error: true`, on standard output.
 
 use std::time::Duration;
@@ -9,24 +9,25 @@ use std::time::Duration;
 use kennel_types::{Permissions, Seat, Usage, VerdictKind};
 use serde::Deserialize;
 
-use crate::agent::{AgentError, Part};
+use crate::agent_event::{AgentEvent, EventSink};
+use crate::error::{AgentError, AgentFeature};
 use crate::invocation::Invocation;
-use crate::json::{About, Amount, Count, List, Text, Truth};
-use crate::manners::{Manners, PoliteSignal};
-use crate::reader::{Dialect, Happening, Refusal, Tell, Understood};
-use crate::seen::{Failure, Seen};
+use crate::json::{JsonBool, JsonCount, JsonList, JsonNumber, JsonText, ToolSummary};
+use crate::output_format::{OutputFormat, ParsedLine, StartFailure};
+use crate::parse_state::{AgentFailure, ParseState};
+use crate::stop_policy::{StopPolicy, StopSignal};
 
-/// Its own tries after a failure of the API, of which it makes ten, over three minutes, if nobody says otherwise.
+/// Its own retries after an API error. The default is ten, over three minutes.
 const RETRIES: &str = "2";
 
-/// Tools that change nothing. A list of what is allowed: tools of later versions are not in it.
-const READING: &str = "--tools=Read,Glob,Grep,LS,NotebookRead,WebFetch,WebSearch,TodoWrite";
+/// The read-only tools. This is an allow list, so it excludes tools of later versions.
+const READ_ONLY_TOOLS: &str = "--tools=Read,Glob,Grep,LS,NotebookRead,WebFetch,WebSearch,TodoWrite";
 
-pub(crate) const MANNERS: Manners = Manners {
-    signal: PoliteSignal::Int,
+pub(crate) const STOP_POLICY: StopPolicy = StopPolicy {
+    signal: StopSignal::Int,
     whole_tree: false,
-    kill_once_told: true,
-    why: "an interrupt ends its tool, and it tells a result; a TERM leaves the tool alive. After its result, while a background task is left, either may have it begin another turn",
+    kill_after_result: true,
+    why: "SIGINT ends its tool, and it reports a result; SIGTERM leaves the tool alive. After its result, while a background task runs, both may make it start another turn",
 };
 
 pub(crate) fn one_shot(seat: &Seat, conversation: Option<&str>) -> Result<Invocation, AgentError> {
@@ -43,7 +44,7 @@ pub(crate) fn interactive(
     conversation: Option<&str>,
 ) -> Result<Invocation, AgentError> {
     if seat.turns.is_some() {
-        return Err(AgentError::interactive("claude", Part::Turns));
+        return Err(AgentError::not_interactive("claude", AgentFeature::Turns));
     }
     Ok(with_seat(Invocation::of("claude"), seat, conversation).args(&seat.args))
 }
@@ -52,112 +53,112 @@ fn with_seat(start: Invocation, seat: &Seat, conversation: Option<&str>) -> Invo
     let start = start.flag("--model", seat.model.as_ref());
     let start = match seat.permissions {
         Permissions::Default => start,
-        Permissions::ReadOnly => start.args([READING]),
+        Permissions::ReadOnly => start.args([READ_ONLY_TOOLS]),
         Permissions::Edit => start.args(["--permission-mode", "acceptEdits"]),
         Permissions::All => start.args(["--permission-mode", "bypassPermissions"]),
     };
     start.flag("--resume", conversation)
 }
 
-/// How it says that it does not begin.
-const REFUSALS: &[Refusal] = &[
-    Refusal { has: "No conversation found with session ID", kind: VerdictKind::StaleConversation },
-    Refusal { has: "--resume requires a valid session", kind: VerdictKind::StaleConversation },
-    Refusal { has: "error: unknown option", kind: VerdictKind::RefusedFlags },
-    Refusal { has: "error: option '", kind: VerdictKind::RefusedFlags },
-    Refusal { has: "error: too many arguments", kind: VerdictKind::RefusedFlags },
-    Refusal { has: "cannot be used with root/sudo privileges", kind: VerdictKind::RefusedFlags },
-    Refusal { has: "Error: --", kind: VerdictKind::RefusedFlags },
-    Refusal { has: "Error: When using --print", kind: VerdictKind::RefusedFlags },
-    Refusal { has: "is already in use", kind: VerdictKind::RefusedFlags },
-    Refusal { has: "workspace trust", kind: VerdictKind::UntrustedFolder },
-    Refusal { has: "Please run /login", kind: VerdictKind::Auth },
-    Refusal { has: "Not logged in", kind: VerdictKind::Auth },
+/// Error texts by which it reports that it can't start.
+const START_FAILURES: &[StartFailure] = &[
+    ("No conversation found with session ID", VerdictKind::StaleConversation),
+    ("--resume requires a valid session", VerdictKind::StaleConversation),
+    ("error: unknown option", VerdictKind::RefusedFlags),
+    ("error: option '", VerdictKind::RefusedFlags),
+    ("error: too many arguments", VerdictKind::RefusedFlags),
+    ("cannot be used with root/sudo privileges", VerdictKind::RefusedFlags),
+    ("Error: --", VerdictKind::RefusedFlags),
+    ("Error: When using --print", VerdictKind::RefusedFlags),
+    ("is already in use", VerdictKind::RefusedFlags),
+    ("workspace trust", VerdictKind::UntrustedFolder),
+    ("Please run /login", VerdictKind::Auth),
+    ("Not logged in", VerdictKind::Auth),
 ];
 
-/// Parts of messages, if somebody has asked for them: the most of the output then, and all of it comes again whole.
+/// The start of a partial message. If the user enables them they are most of the output, and each message is repeated
+/// in full.
 const PARTIAL: &[u8] = b"{\"type\":\"stream_event\"";
 
-/// Its output.
 #[derive(Debug, Default)]
-pub(crate) struct Claude {
-    /// What was used up by messages that are over.
+pub(crate) struct ClaudeFormat {
+    /// The usage of earlier messages.
     before: Usage,
-    /// The message that is told now, in several lines, and what it has used up.
+    /// The id of the current message, which has several lines, and its usage.
     message: (String, Usage),
-    /// The most that a result has told: there may be several, and a later one is of no less.
-    told: Usage,
+    /// The maximum usage of all results: there may be several, and a later one never has less.
+    total: Usage,
 }
 
 #[derive(Deserialize, Default)]
 #[serde(default)]
-struct Line<'a> {
+struct ClaudeLine<'a> {
     #[serde(borrow, rename = "type")]
-    kind: Text<'a>,
+    kind: JsonText<'a>,
     #[serde(borrow)]
-    subtype: Text<'a>,
+    subtype: JsonText<'a>,
     #[serde(borrow)]
-    session_id: Text<'a>,
+    session_id: JsonText<'a>,
     #[serde(borrow)]
-    message: Option<Message<'a>>,
-    /// Set if a sub-agent says it.
+    message: Option<ClaudeMessage<'a>>,
+    /// Set if a sub-agent sent the message.
     #[serde(borrow)]
-    parent_tool_use_id: Text<'a>,
-    is_error: Truth,
-    api_error_status: Count,
+    parent_tool_use_id: JsonText<'a>,
+    is_error: JsonBool,
+    api_error_status: JsonCount,
     #[serde(borrow)]
-    result: Text<'a>,
+    result: JsonText<'a>,
     #[serde(borrow)]
-    errors: List<Text<'a>>,
+    errors: JsonList<JsonText<'a>>,
     #[serde(borrow)]
-    error: Text<'a>,
-    error_status: Count,
-    retry_delay_ms: Amount,
-    num_turns: Count,
-    total_cost_usd: Amount,
-    usage: Option<Tokens>,
+    error: JsonText<'a>,
+    error_status: JsonCount,
+    retry_delay_ms: JsonNumber,
+    num_turns: JsonCount,
+    total_cost_usd: JsonNumber,
+    usage: Option<ClaudeTokens>,
 }
 
 #[derive(Deserialize, Default)]
 #[serde(default)]
-struct Message<'a> {
+struct ClaudeMessage<'a> {
     #[serde(borrow)]
-    id: Text<'a>,
+    id: JsonText<'a>,
     #[serde(borrow)]
-    content: List<Block<'a>>,
-    usage: Option<Tokens>,
+    content: JsonList<ClaudeBlock<'a>>,
+    usage: Option<ClaudeTokens>,
 }
 
 #[derive(Deserialize, Default)]
 #[serde(default)]
-struct Block<'a> {
+struct ClaudeBlock<'a> {
     #[serde(borrow, rename = "type")]
-    kind: Text<'a>,
+    kind: JsonText<'a>,
     #[serde(borrow)]
-    text: Text<'a>,
+    text: JsonText<'a>,
     #[serde(borrow)]
-    thinking: Text<'a>,
+    thinking: JsonText<'a>,
     #[serde(borrow)]
-    id: Text<'a>,
+    id: JsonText<'a>,
     #[serde(borrow)]
-    name: Text<'a>,
-    input: About,
+    name: JsonText<'a>,
+    input: ToolSummary,
     #[serde(borrow)]
-    tool_use_id: Text<'a>,
-    is_error: Truth,
+    tool_use_id: JsonText<'a>,
+    is_error: JsonBool,
 }
 
 #[derive(Deserialize, Default, Clone, Copy)]
 #[serde(default)]
-struct Tokens {
-    input_tokens: Count,
-    cache_creation_input_tokens: Count,
-    cache_read_input_tokens: Count,
-    output_tokens: Count,
+struct ClaudeTokens {
+    input_tokens: JsonCount,
+    cache_creation_input_tokens: JsonCount,
+    cache_read_input_tokens: JsonCount,
+    output_tokens: JsonCount,
 }
 
-impl From<Tokens> for Usage {
-    fn from(tokens: Tokens) -> Self {
+impl From<ClaudeTokens> for Usage {
+    fn from(tokens: ClaudeTokens) -> Self {
         Self {
             input_tokens: tokens
                 .input_tokens
@@ -170,76 +171,83 @@ impl From<Tokens> for Usage {
     }
 }
 
-impl Dialect for Claude {
-    fn line(&mut self, line: &[u8], seen: &mut Seen, tell: Tell<'_>) -> Understood {
+impl OutputFormat for ClaudeFormat {
+    fn parse_line(
+        &mut self,
+        line: &[u8],
+        state: &mut ParseState,
+        emit: EventSink<'_>,
+    ) -> ParsedLine {
         if line.starts_with(PARTIAL) {
-            return Understood::Yes;
+            return ParsedLine::Known;
         }
-        let Ok(line) = serde_json::from_slice::<Line<'_>>(line) else { return Understood::No };
+        let Ok(line) = serde_json::from_slice::<ClaudeLine<'_>>(line) else {
+            return ParsedLine::Unknown;
+        };
         match &*line.kind {
-            "system" => system(&line, seen, tell),
-            "assistant" => self.assistant(&line, seen, tell),
-            "user" => user(&line, seen, tell),
-            "result" => return self.result(&line, seen, tell),
-            // What it has besides: parts of messages, which come again whole, and signs of life.
+            "system" => system(&line, state, emit),
+            "assistant" => self.assistant(&line, state, emit),
+            "user" => user(&line, state, emit),
+            "result" => return self.result(&line, state, emit),
+            // Partial messages, which are repeated in full, and keep-alive messages.
             "stream_event" | "rate_limit_event" | "tool_progress" | "tool_use_summary"
             | "auth_status" | "keep_alive" | "prompt_suggestion" => {}
-            _ => return Understood::No,
+            _ => return ParsedLine::Unknown,
         }
-        seen.conversation(&line.session_id, tell);
-        Understood::Yes
+        state.set_conversation(&line.session_id, emit);
+        ParsedLine::Known
     }
 
-    fn refusals(&self) -> &[Refusal] {
-        REFUSALS
+    fn start_failures(&self) -> &[StartFailure] {
+        START_FAILURES
     }
 }
 
-fn system(line: &Line<'_>, seen: &mut Seen, tell: Tell<'_>) {
+fn system(line: &ClaudeLine<'_>, state: &mut ParseState, emit: EventSink<'_>) {
     match &*line.subtype {
-        "init" => seen.begun = true,
+        "init" => state.started = true,
         "api_retry" => {
             let delay = line.retry_delay_ms.0.filter(|ms| *ms >= 0.0);
             let delay = delay.and_then(|ms| Duration::try_from_secs_f64(ms / 1000.0).ok());
-            // Its own delays have a fraction; one of whole seconds is what the provider has said.
-            seen.wait = delay.filter(|delay| delay.subsec_nanos() == 0 && !delay.is_zero());
+            // Its own delays have a fraction; a delay of whole seconds comes from the provider.
+            state.retry_after = delay.filter(|delay| delay.subsec_nanos() == 0 && !delay.is_zero());
             let why = match line.error_status.0 {
                 0 => line.error.to_string(),
                 status => format!("{status} {}", &*line.error),
             };
-            seen.retries(&why, delay, tell);
+            state.note_retry(&why, delay, emit);
         }
         _ => {}
     }
 }
 
-fn user(line: &Line<'_>, seen: &mut Seen, tell: Tell<'_>) {
+fn user(line: &ClaudeLine<'_>, state: &mut ParseState, emit: EventSink<'_>) {
     let results = line.message.iter().flat_map(|message| &message.content.0);
     for block in results.filter(|block| &*block.kind == "tool_result") {
-        seen.works();
+        state.set_working();
         let failed = block.is_error.0 == Some(true);
-        tell(Happening::ToolEnded { id: &block.tool_use_id, failed });
+        emit(AgentEvent::ToolEnded { id: &block.tool_use_id, failed });
     }
 }
 
-impl Claude {
-    fn assistant(&mut self, line: &Line<'_>, seen: &mut Seen, tell: Tell<'_>) {
+impl ClaudeFormat {
+    fn assistant(&mut self, line: &ClaudeLine<'_>, state: &mut ParseState, emit: EventSink<'_>) {
         let Some(message) = &line.message else { return };
-        seen.works();
-        let of_a_subagent = !line.parent_tool_use_id.is_empty();
+        state.set_working();
+        let from_subagent = !line.parent_tool_use_id.is_empty();
         for block in &message.content.0 {
             match &*block.kind {
-                "text" if !line.error.is_empty() => tell(Happening::Notice(&block.text)),
-                "text" if of_a_subagent => {}
+                "text" if !line.error.is_empty() => emit(AgentEvent::Notice { text: &block.text }),
+                "text" if from_subagent => {}
                 "text" => {
-                    seen.new_text = true;
-                    seen.says(&block.text, tell);
+                    state.next_text_is_new = true;
+                    state.add_text(&block.text, emit);
                 }
-                "thinking" if !of_a_subagent && !block.thinking.is_empty() => {
-                    tell(Happening::Thinking(&block.thinking));
+                "thinking" if !from_subagent && !block.thinking.is_empty() => {
+                    emit(AgentEvent::Thinking { text: &block.thinking });
                 }
                 "tool_use" | "server_tool_use" | "mcp_tool_use" => {
-                    seen.uses(&block.id, &block.name, &block.input, tell);
+                    state.start_tool(&block.id, &block.name, &block.input, emit);
                 }
                 _ => {}
             }
@@ -252,51 +260,56 @@ impl Claude {
             self.message.1 = tokens.into();
             let mut sum = self.before;
             sum += self.message.1;
-            seen.uses_up(sum, tell);
+            state.set_usage(sum, emit);
         }
     }
 
-    fn result(&mut self, line: &Line<'_>, seen: &mut Seen, tell: Tell<'_>) -> Understood {
-        // For a conversation that isn't there it tells the id that it was given.
+    fn result(
+        &mut self,
+        line: &ClaudeLine<'_>,
+        state: &mut ParseState,
+        emit: EventSink<'_>,
+    ) -> ParsedLine {
+        // For an unknown conversation it reports the id that it was given.
         let text = match line.errors.0.first() {
             Some(error) => error,
             None => &line.result,
         };
         let stale = text.contains("No conversation found");
         if !stale {
-            seen.conversation(&line.session_id, tell);
+            state.set_conversation(&line.session_id, emit);
         }
         if let Some(tokens) = line.usage {
             let cost = line.total_cost_usd.0.unwrap_or(0.0) * 1e6;
-            // Saturates, and makes 0 of what is negative or not a number.
+            // Saturates, and converts negative numbers and NaN to 0.
             let now = Usage { cost_micros: cost.round() as u64, ..tokens.into() };
-            self.told = Usage {
-                input_tokens: now.input_tokens.max(self.told.input_tokens),
-                cached_tokens: now.cached_tokens.max(self.told.cached_tokens),
-                output_tokens: now.output_tokens.max(self.told.output_tokens),
-                cost_micros: now.cost_micros.max(self.told.cost_micros),
+            self.total = Usage {
+                input_tokens: now.input_tokens.max(self.total.input_tokens),
+                cached_tokens: now.cached_tokens.max(self.total.cached_tokens),
+                output_tokens: now.output_tokens.max(self.total.output_tokens),
+                cost_micros: now.cost_micros.max(self.total.cost_micros),
             };
-            seen.uses_up(self.told, tell);
+            state.set_usage(self.total, emit);
         }
         if line.num_turns.0 > 0 {
-            seen.turns = Some(u32::try_from(line.num_turns.0).unwrap_or(u32::MAX));
+            state.turns = Some(u32::try_from(line.num_turns.0).unwrap_or(u32::MAX));
         }
         match (&*line.subtype, line.is_error.0) {
             ("success", Some(false)) => {
-                seen.answer = Some(line.result.to_string());
-                seen.succeeded("result: success, no error");
+                state.answer = Some(line.result.to_string());
+                state.succeed("result: success, no error");
             }
-            ("error_max_turns", _) => seen.failed(Failure::of(VerdictKind::MaxTurns, text)),
+            ("error_max_turns", _) => state.fail(AgentFailure::new(VerdictKind::MaxTurns, text)),
             (_, Some(true)) if stale => {
-                seen.failed(Failure::of(VerdictKind::StaleConversation, text));
+                state.fail(AgentFailure::new(VerdictKind::StaleConversation, text));
             }
             (subtype, Some(true)) => {
                 let status = Some(line.api_error_status.0).filter(|status| *status > 0);
                 let text = if text.is_empty() { subtype } else { text };
-                seen.failed(Failure::read(status, text));
+                state.fail(AgentFailure::classify(status, text));
             }
-            _ => return Understood::No,
+            _ => return ParsedLine::Unknown,
         }
-        Understood::Yes
+        ParsedLine::Known
     }
 }

@@ -1,29 +1,32 @@
 //! Codex.
 //!
-//! One message a line (`exec --json`): `thread.started`, `turn.started`, `item.*`, then `turn.completed` or
-//! `turn.failed`. An item of type `error` may appear in a run that succeeds, and an `error` while it tries again.
+//! Prints one message per line (`exec --json`): `thread.started`, `turn.started`, `item.*`, then `turn.completed` or
+//! `turn.failed`. An item of type `error` may appear in a successful run, and an `error` message before a retry.
 
-use kennel_types::{Permissions, Seat, Usage, VerdictKind};
+use kennel_types::{Permissions, Seat, VerdictKind};
 use serde::Deserialize;
 
-use crate::agent::{AgentError, Part};
+use crate::agent_event::{AgentEvent, EventSink};
+use crate::error::{AgentError, AgentFeature};
 use crate::invocation::Invocation;
-use crate::json::{About, Amount, Count, Text, one_line};
-use crate::manners::{Manners, PoliteSignal};
-use crate::reader::{Dialect, Happening, Refusal, Tell, Understood};
-use crate::seen::{Failure, Seen};
+use crate::json::{
+    ErrorMessage, JsonCount, JsonNumber, JsonText, ToolSummary, one_line, usage_with_cached,
+};
+use crate::output_format::{OutputFormat, ParsedLine, StartFailure};
+use crate::parse_state::{AgentFailure, ParseState};
+use crate::stop_policy::{StopPolicy, StopSignal};
 
-pub(crate) const MANNERS: Manners = Manners {
-    signal: PoliteSignal::Term,
+pub(crate) const STOP_POLICY: StopPolicy = StopPolicy {
+    signal: StopSignal::Term,
     whole_tree: false,
-    kill_once_told: false,
-    why: "its wrapper hands a TERM on, and it ends its tool before it goes",
+    kill_after_result: false,
+    why: "its wrapper forwards SIGTERM, and it ends its tool before it exits",
 };
 
 pub(crate) fn one_shot(seat: &Seat, conversation: Option<&str>) -> Result<Invocation, AgentError> {
     let start = Invocation::of("codex").args(["exec"]);
     let start = if conversation.is_some() { start.args(["resume"]) } else { start };
-    // A `-` in the prompt's place: it is read from standard input.
+    // `-` instead of a prompt: it reads the prompt from standard input.
     Ok(with_seat(start.args(["--json"]), seat)?.args(&seat.args).args(conversation).args(["-"]))
 }
 
@@ -38,10 +41,10 @@ pub(crate) fn interactive(
 
 fn with_seat(start: Invocation, seat: &Seat) -> Result<Invocation, AgentError> {
     if seat.turns.is_some() {
-        return Err(AgentError::unsupported("codex", Part::Turns));
+        return Err(AgentError::unsupported("codex", AgentFeature::Turns));
     }
     let start = start.flag("--model", seat.model.as_ref());
-    // As settings, since `resume` takes no `--sandbox`.
+    // As settings, because `resume` has no `--sandbox` option.
     Ok(match seat.permissions {
         Permissions::Default => start,
         Permissions::ReadOnly => start.args(["-c", "sandbox_mode=\"read-only\""]),
@@ -50,186 +53,183 @@ fn with_seat(start: Invocation, seat: &Seat) -> Result<Invocation, AgentError> {
     })
 }
 
-/// How it says that it does not begin.
-const REFUSALS: &[Refusal] = &[
-    Refusal { has: "no rollout found for thread id", kind: VerdictKind::StaleConversation },
-    Refusal { has: "No saved session found", kind: VerdictKind::StaleConversation },
-    Refusal { has: "Not inside a trusted directory", kind: VerdictKind::UntrustedFolder },
-    Refusal { has: "error: unexpected argument", kind: VerdictKind::RefusedFlags },
-    Refusal { has: "error: invalid value", kind: VerdictKind::RefusedFlags },
-    Refusal { has: "error: the argument", kind: VerdictKind::RefusedFlags },
-    Refusal { has: "error: the following required", kind: VerdictKind::RefusedFlags },
-    Refusal { has: "error: unrecognized subcommand", kind: VerdictKind::RefusedFlags },
-    Refusal { has: "error: a value is required", kind: VerdictKind::RefusedFlags },
-    Refusal { has: "Error loading config", kind: VerdictKind::RefusedFlags },
-    Refusal { has: "Not logged in", kind: VerdictKind::Auth },
+/// Error texts by which it reports that it can't start.
+const START_FAILURES: &[StartFailure] = &[
+    ("no rollout found for thread id", VerdictKind::StaleConversation),
+    ("No saved session found", VerdictKind::StaleConversation),
+    ("Not inside a trusted directory", VerdictKind::UntrustedFolder),
+    ("error: unexpected argument", VerdictKind::RefusedFlags),
+    ("error: invalid value", VerdictKind::RefusedFlags),
+    ("error: the argument", VerdictKind::RefusedFlags),
+    ("error: the following required", VerdictKind::RefusedFlags),
+    ("error: unrecognized subcommand", VerdictKind::RefusedFlags),
+    ("error: a value is required", VerdictKind::RefusedFlags),
+    ("Error loading config", VerdictKind::RefusedFlags),
+    ("Not logged in", VerdictKind::Auth),
 ];
 
-/// Its output.
 #[derive(Debug, Default)]
-pub(crate) struct Codex {
-    /// The tools at work, by their ids.
+pub(crate) struct CodexFormat {
+    /// The ids of the running tools.
     open: Vec<String>,
 }
 
 #[derive(Deserialize, Default)]
 #[serde(default)]
-struct Line<'a> {
+struct CodexLine<'a> {
     #[serde(borrow, rename = "type")]
-    kind: Text<'a>,
+    kind: JsonText<'a>,
     #[serde(borrow)]
-    thread_id: Text<'a>,
+    thread_id: JsonText<'a>,
     #[serde(borrow)]
-    message: Text<'a>,
+    message: JsonText<'a>,
     #[serde(borrow)]
-    error: Option<Message<'a>>,
+    error: Option<ErrorMessage<'a>>,
     #[serde(borrow)]
-    item: Option<Item<'a>>,
-    usage: Option<Tokens>,
+    item: Option<CodexItem<'a>>,
+    usage: Option<CodexTokens>,
 }
 
 #[derive(Deserialize, Default)]
 #[serde(default)]
-struct Message<'a> {
+struct CodexItem<'a> {
     #[serde(borrow)]
-    message: Text<'a>,
-}
-
-#[derive(Deserialize, Default)]
-#[serde(default)]
-struct Item<'a> {
-    #[serde(borrow)]
-    id: Text<'a>,
+    id: JsonText<'a>,
     #[serde(borrow, rename = "type")]
-    kind: Text<'a>,
+    kind: JsonText<'a>,
     #[serde(borrow)]
-    text: Text<'a>,
+    text: JsonText<'a>,
     #[serde(borrow)]
-    message: Text<'a>,
+    message: JsonText<'a>,
     #[serde(borrow)]
-    command: Text<'a>,
+    command: JsonText<'a>,
     #[serde(borrow)]
-    query: Text<'a>,
+    query: JsonText<'a>,
     #[serde(borrow)]
-    server: Text<'a>,
+    server: JsonText<'a>,
     #[serde(borrow)]
-    tool: Text<'a>,
+    tool: JsonText<'a>,
     #[serde(borrow)]
-    status: Text<'a>,
-    exit_code: Amount,
+    status: JsonText<'a>,
+    exit_code: JsonNumber,
 }
 
 #[derive(Deserialize, Default, Clone, Copy)]
 #[serde(default)]
-struct Tokens {
-    input_tokens: Count,
-    cached_input_tokens: Count,
-    output_tokens: Count,
+struct CodexTokens {
+    input_tokens: JsonCount,
+    cached_input_tokens: JsonCount,
+    output_tokens: JsonCount,
 }
 
-/// The part of a turn's life that an item's line tells of.
 #[derive(PartialEq, Eq, Clone, Copy)]
-enum Stage {
+enum ItemStage {
     Started,
     Updated,
     Completed,
 }
 
-impl Dialect for Codex {
-    fn line(&mut self, line: &[u8], seen: &mut Seen, tell: Tell<'_>) -> Understood {
-        let Ok(line) = serde_json::from_slice::<Line<'_>>(line) else { return Understood::No };
+impl OutputFormat for CodexFormat {
+    fn parse_line(
+        &mut self,
+        line: &[u8],
+        state: &mut ParseState,
+        emit: EventSink<'_>,
+    ) -> ParsedLine {
+        let Ok(line) = serde_json::from_slice::<CodexLine<'_>>(line) else {
+            return ParsedLine::Unknown;
+        };
         match &*line.kind {
-            "thread.started" => seen.conversation(&line.thread_id, tell),
-            "turn.started" => seen.works(),
+            "thread.started" => state.set_conversation(&line.thread_id, emit),
+            "turn.started" => state.set_working(),
             "turn.completed" => {
                 if let Some(tokens) = line.usage {
-                    seen.uses_up(usage(tokens), tell);
+                    let (cached, output) = (tokens.cached_input_tokens, tokens.output_tokens);
+                    state.set_usage(usage_with_cached(tokens.input_tokens, cached, output), emit);
                 }
-                seen.turns = Some(seen.turns.unwrap_or(0).saturating_add(1));
-                seen.succeeded("turn.completed");
+                state.add_turn();
+                state.succeed("turn.completed");
             }
             "turn.failed" => {
                 let text = line.error.as_ref().map_or(&*line.message, |error| &*error.message);
-                seen.failed(Failure::read(None, text));
+                state.fail(AgentFailure::classify(None, text));
             }
-            "error" => error(&line.message, seen, tell),
-            "item.started" => return self.item(Stage::Started, line.item.as_ref(), seen, tell),
-            "item.updated" => return self.item(Stage::Updated, line.item.as_ref(), seen, tell),
-            "item.completed" => return self.item(Stage::Completed, line.item.as_ref(), seen, tell),
-            _ => return Understood::No,
+            "error" => error(&line.message, state, emit),
+            "item.started" => {
+                return self.item(ItemStage::Started, line.item.as_ref(), state, emit);
+            }
+            "item.updated" => {
+                return self.item(ItemStage::Updated, line.item.as_ref(), state, emit);
+            }
+            "item.completed" => {
+                return self.item(ItemStage::Completed, line.item.as_ref(), state, emit);
+            }
+            _ => return ParsedLine::Unknown,
         }
-        Understood::Yes
+        ParsedLine::Known
     }
 
-    fn refusals(&self) -> &[Refusal] {
-        REFUSALS
-    }
-}
-
-/// Tokens that were cached are among those that were read.
-fn usage(tokens: Tokens) -> Usage {
-    Usage {
-        input_tokens: tokens.input_tokens.0.saturating_sub(tokens.cached_input_tokens.0),
-        cached_tokens: tokens.cached_input_tokens.0,
-        output_tokens: tokens.output_tokens.0,
-        cost_micros: 0,
+    fn start_failures(&self) -> &[StartFailure] {
+        START_FAILURES
     }
 }
 
-/// An error that it may get over; the last one is told again when the turn fails.
-fn error(text: &str, seen: &mut Seen, tell: Tell<'_>) {
+/// An error that may not be final; if the turn fails, `turn.failed` repeats the last one.
+fn error(text: &str, state: &mut ParseState, emit: EventSink<'_>) {
     if text.starts_with("Reconnecting") {
-        seen.retries(text, None, tell);
+        state.note_retry(text, None, emit);
     } else {
-        seen.trouble = Some(one_line(text));
-        tell(Happening::Notice(text));
+        state.last_error = Some(one_line(text));
+        emit(AgentEvent::Notice { text });
     }
 }
 
-impl Codex {
+impl CodexFormat {
     fn item(
         &mut self,
-        stage: Stage,
-        item: Option<&Item<'_>>,
-        seen: &mut Seen,
-        tell: Tell<'_>,
-    ) -> Understood {
-        let Some(item) = item else { return Understood::No };
+        stage: ItemStage,
+        item: Option<&CodexItem<'_>>,
+        state: &mut ParseState,
+        emit: EventSink<'_>,
+    ) -> ParsedLine {
+        let Some(item) = item else { return ParsedLine::Unknown };
         let (name, about) = match &*item.kind {
-            "agent_message" if stage == Stage::Completed => {
-                seen.works();
-                seen.new_text = true;
-                seen.says(&item.text, tell);
-                return Understood::Yes;
+            "agent_message" if stage == ItemStage::Completed => {
+                state.set_working();
+                state.next_text_is_new = true;
+                state.add_text(&item.text, emit);
+                return ParsedLine::Known;
             }
-            "reasoning" if stage == Stage::Completed => {
-                tell(Happening::Thinking(&item.text));
-                return Understood::Yes;
+            "reasoning" if stage == ItemStage::Completed => {
+                emit(AgentEvent::Thinking { text: &item.text });
+                return ParsedLine::Known;
             }
             "error" => {
-                tell(Happening::Notice(&item.message));
-                return Understood::Yes;
+                emit(AgentEvent::Notice { text: &item.message });
+                return ParsedLine::Known;
             }
-            "agent_message" | "reasoning" | "todo_list" | "plan_update" => return Understood::Yes,
+            "agent_message" | "reasoning" | "todo_list" | "plan_update" => {
+                return ParsedLine::Known;
+            }
             "command_execution" => ("shell".to_owned(), &item.command),
             "file_change" => ("edit".to_owned(), &item.text),
             "web_search" => ("web_search".to_owned(), &item.query),
             "mcp_tool_call" => (format!("{}.{}", &*item.server, &*item.tool), &item.text),
-            // Whatever else it does may be a tool: better one too many.
+            // Any other item may be a tool: count too many rather than too few.
             other => (other.to_owned(), &item.text),
         };
-        // Some are told only when they are over.
+        // Some tools are reported only when they end.
         if !self.open.iter().any(|id| **id == *item.id) {
-            seen.uses(&item.id, &name, &About(one_line(about)), tell);
+            state.start_tool(&item.id, &name, &ToolSummary(one_line(about)), emit);
             self.open.push(item.id.to_string());
         }
-        if stage == Stage::Completed {
-            seen.works();
+        if stage == ItemStage::Completed {
+            state.set_working();
             self.open.retain(|id| **id != *item.id);
             let failed = matches!(&*item.status, "failed" | "declined")
                 || item.exit_code.0.is_some_and(|code| code != 0.0);
-            tell(Happening::ToolEnded { id: &item.id, failed });
+            emit(AgentEvent::ToolEnded { id: &item.id, failed });
         }
-        Understood::Yes
+        ParsedLine::Known
     }
 }

@@ -1,25 +1,26 @@
 //! Gemini CLI.
 //!
-//! One message a line (`--output-format stream-json`): `init`, `message` (the prompt comes back as one), `tool_use`,
-//! `tool_result`, `error`, and in the end `result`. What it tries again is on standard error, with stack traces.
+//! Prints one message per line (`--output-format stream-json`): `init`, `message` (the prompt is repeated as one),
+//! `tool_use`, `tool_result`, `error`, and finally `result`. It reports retries on standard error, with stack traces.
 
-use kennel_types::{Permissions, Seat, Usage, VerdictKind};
+use kennel_types::{Permissions, Seat, VerdictKind};
 use serde::Deserialize;
 
-use crate::agent::{AgentError, Part};
+use crate::agent_event::{AgentEvent, EventSink};
+use crate::attempt_end::{AttemptEnd, ProcessEnd};
+use crate::error::{AgentError, AgentFeature};
+use crate::error_patterns;
 use crate::invocation::Invocation;
-use crate::json::{About, Count, Text};
-use crate::judge::{End, Ended};
-use crate::manners::{Manners, PoliteSignal};
-use crate::reader::{Dialect, Happening, Refusal, Ruled, Streams, Tell, Understood};
-use crate::seen::{Failure, Seen, Told};
-use crate::words;
+use crate::json::{ErrorMessage, JsonCount, JsonText, ToolSummary, usage_with_cached};
+use crate::output_format::{KeptOutput, OutcomeOverride, OutputFormat, ParsedLine, StartFailure};
+use crate::parse_state::{AgentFailure, ParseState, ReportedOutcome};
+use crate::stop_policy::{StopPolicy, StopSignal};
 
-pub(crate) const MANNERS: Manners = Manners {
-    signal: PoliteSignal::Term,
+pub(crate) const STOP_POLICY: StopPolicy = StopPolicy {
+    signal: StopSignal::Term,
     whole_tree: true,
-    kill_once_told: false,
-    why: "it starts itself again as a second process: a TERM to the first alone does nothing for longer than anybody waits",
+    kill_after_result: false,
+    why: "it restarts itself as a second process: SIGTERM to the first alone has no effect for a long time",
 };
 
 pub(crate) fn one_shot(seat: &Seat, conversation: Option<&str>) -> Result<Invocation, AgentError> {
@@ -40,7 +41,7 @@ fn with_seat(
     conversation: Option<&str>,
 ) -> Result<Invocation, AgentError> {
     if seat.turns.is_some() {
-        return Err(AgentError::unsupported("gemini", Part::Turns));
+        return Err(AgentError::unsupported("gemini", AgentFeature::Turns));
     }
     let mode = match seat.permissions {
         Permissions::Default => None,
@@ -55,133 +56,132 @@ fn with_seat(
         .args(&seat.args))
 }
 
-/// How it says that it does not begin.
-const REFUSALS: &[Refusal] = &[
-    Refusal { has: "Error resuming session", kind: VerdictKind::StaleConversation },
-    Refusal { has: "not running in a trusted directory", kind: VerdictKind::UntrustedFolder },
-    Refusal { has: "Unknown argument", kind: VerdictKind::RefusedFlags },
-    Refusal { has: "Invalid values:", kind: VerdictKind::RefusedFlags },
-    Refusal { has: "Not enough arguments following", kind: VerdictKind::RefusedFlags },
-    Refusal { has: "Cannot use both", kind: VerdictKind::RefusedFlags },
-    Refusal { has: "Please set an Auth method", kind: VerdictKind::Auth },
-    Refusal { has: "you must specify the GEMINI_API_KEY", kind: VerdictKind::Auth },
+/// Error texts by which it reports that it can't start.
+const START_FAILURES: &[StartFailure] = &[
+    ("Error resuming session", VerdictKind::StaleConversation),
+    ("not running in a trusted directory", VerdictKind::UntrustedFolder),
+    ("Unknown argument", VerdictKind::RefusedFlags),
+    ("Invalid values:", VerdictKind::RefusedFlags),
+    ("Not enough arguments following", VerdictKind::RefusedFlags),
+    ("Cannot use both", VerdictKind::RefusedFlags),
+    ("Please set an Auth method", VerdictKind::Auth),
+    ("you must specify the GEMINI_API_KEY", VerdictKind::Auth),
 ];
 
-/// Its output.
 #[derive(Debug, Default)]
-pub(crate) struct Gemini;
+pub(crate) struct GeminiFormat;
 
 #[derive(Deserialize, Default)]
 #[serde(default)]
-struct Line<'a> {
+struct GeminiLine<'a> {
     #[serde(borrow, rename = "type")]
-    kind: Text<'a>,
+    kind: JsonText<'a>,
     #[serde(borrow)]
-    session_id: Text<'a>,
+    session_id: JsonText<'a>,
     #[serde(borrow)]
-    role: Text<'a>,
+    role: JsonText<'a>,
     #[serde(borrow)]
-    content: Text<'a>,
+    content: JsonText<'a>,
     #[serde(borrow)]
-    tool_name: Text<'a>,
+    tool_name: JsonText<'a>,
     #[serde(borrow)]
-    tool_id: Text<'a>,
-    parameters: About,
+    tool_id: JsonText<'a>,
+    parameters: ToolSummary,
     #[serde(borrow)]
-    status: Text<'a>,
+    status: JsonText<'a>,
     #[serde(borrow)]
-    message: Text<'a>,
+    message: JsonText<'a>,
     #[serde(borrow)]
-    error: Option<Message<'a>>,
-    stats: Option<Stats>,
-}
-
-#[derive(Deserialize, Default)]
-#[serde(default)]
-struct Message<'a> {
-    #[serde(borrow)]
-    message: Text<'a>,
+    error: Option<ErrorMessage<'a>>,
+    stats: Option<GeminiStats>,
 }
 
 #[derive(Deserialize, Default, Clone, Copy)]
 #[serde(default)]
-struct Stats {
-    input_tokens: Count,
-    output_tokens: Count,
-    cached: Count,
+struct GeminiStats {
+    input_tokens: JsonCount,
+    output_tokens: JsonCount,
+    cached: JsonCount,
 }
 
-impl Dialect for Gemini {
-    fn line(&mut self, line: &[u8], seen: &mut Seen, tell: Tell<'_>) -> Understood {
-        let Ok(line) = serde_json::from_slice::<Line<'_>>(line) else { return Understood::No };
+impl OutputFormat for GeminiFormat {
+    fn parse_line(
+        &mut self,
+        line: &[u8],
+        state: &mut ParseState,
+        emit: EventSink<'_>,
+    ) -> ParsedLine {
+        let Ok(line) = serde_json::from_slice::<GeminiLine<'_>>(line) else {
+            return ParsedLine::Unknown;
+        };
         match &*line.kind {
             "init" => {
-                seen.works();
-                seen.conversation(&line.session_id, tell);
+                state.set_working();
+                state.set_conversation(&line.session_id, emit);
             }
             "message" if &*line.role == "assistant" => {
-                seen.works();
-                seen.says(&line.content, tell);
+                state.set_working();
+                state.add_text(&line.content, emit);
             }
             "message" => {}
-            "tool_use" => seen.uses(&line.tool_id, &line.tool_name, &line.parameters, tell),
+            "tool_use" => state.start_tool(&line.tool_id, &line.tool_name, &line.parameters, emit),
             "tool_result" => {
-                seen.works();
+                state.set_working();
                 let failed = &*line.status != "success";
-                tell(Happening::ToolEnded { id: &line.tool_id, failed });
+                emit(AgentEvent::ToolEnded { id: &line.tool_id, failed });
             }
-            "error" => tell(Happening::Notice(&line.message)),
-            "result" => return result(&line, seen, tell),
-            _ => return Understood::No,
+            "error" => emit(AgentEvent::Notice { text: &line.message }),
+            "result" => return result(&line, state, emit),
+            _ => return ParsedLine::Unknown,
         }
-        Understood::Yes
+        ParsedLine::Known
     }
 
-    fn error_line(&mut self, line: &str, seen: &mut Seen, tell: Tell<'_>) {
+    fn parse_error_line(&mut self, line: &str, state: &mut ParseState, emit: EventSink<'_>) {
         if line.starts_with("Attempt ") && line.contains("Retrying") {
-            let after = words::wait_in(line);
-            seen.wait = after.or(seen.wait);
-            seen.retries(line, after, tell);
+            let after = error_patterns::retry_delay(line);
+            state.retry_after = after.or(state.retry_after);
+            state.note_retry(line, after, emit);
         }
     }
 
-    fn refusals(&self) -> &[Refusal] {
-        REFUSALS
+    fn start_failures(&self) -> &[StartFailure] {
+        START_FAILURES
     }
 
-    /// Of some errors its result tells only the provider's own words. Then what it tried again for says more, if its
-    /// code, which is the status modulo 256, is the same.
-    fn rule(&self, seen: &Seen, _: &Streams<'_>, ended: &Ended) -> Option<Ruled> {
-        let Some(Told::Failure(failure)) = &seen.told else { return None };
-        let status = words::status_in(seen.trouble.as_deref()?)?;
-        let same = ended.end == End::Exited(i32::try_from(status & 255).ok()?);
+    /// For some errors its result has only the provider's text. Then the error of its last retry is more precise, if
+    /// the exit code, which is the HTTP status modulo 256, is that of the error.
+    fn override_outcome(
+        &self,
+        state: &ParseState,
+        _: &KeptOutput<'_>,
+        end: &AttemptEnd,
+    ) -> Option<OutcomeOverride> {
+        let Some(ReportedOutcome::Failure(failure)) = &state.outcome else { return None };
+        let status = error_patterns::status_in(state.last_error.as_deref()?)?;
+        let same = end.end == ProcessEnd::Exited(i32::try_from(status & 255).ok()?);
         if failure.kind != VerdictKind::Unknown || !same {
             return None;
         }
-        let kind = words::by_status(status, &failure.text)?;
-        let told = Told::Failure(Failure { kind, ..failure.clone() });
-        Some(Ruled { told, refused: false })
+        let kind = error_patterns::by_status(status, &failure.text)?;
+        let outcome = ReportedOutcome::Failure(AgentFailure { kind, ..failure.clone() });
+        Some(OutcomeOverride { outcome, failed_start: false })
     }
 }
 
-fn result(line: &Line<'_>, seen: &mut Seen, tell: Tell<'_>) -> Understood {
+fn result(line: &GeminiLine<'_>, state: &mut ParseState, emit: EventSink<'_>) -> ParsedLine {
     if let Some(stats) = line.stats {
-        let usage = Usage {
-            input_tokens: stats.input_tokens.0.saturating_sub(stats.cached.0),
-            cached_tokens: stats.cached.0,
-            output_tokens: stats.output_tokens.0,
-            cost_micros: 0,
-        };
-        seen.uses_up(usage, tell);
+        let usage = usage_with_cached(stats.input_tokens, stats.cached, stats.output_tokens);
+        state.set_usage(usage, emit);
     }
     let text = line.error.as_ref().map_or("", |error| &*error.message);
     match &*line.status {
-        "success" if line.error.is_none() => seen.succeeded("result: success"),
+        "success" if line.error.is_none() => state.succeed("result: success"),
         "error" if text.contains("max session turns") => {
-            seen.failed(Failure::of(VerdictKind::MaxTurns, text));
+            state.fail(AgentFailure::new(VerdictKind::MaxTurns, text));
         }
-        "error" => seen.failed(Failure::read(None, text)),
-        _ => return Understood::No,
+        "error" => state.fail(AgentFailure::classify(None, text)),
+        _ => return ParsedLine::Unknown,
     }
-    Understood::Yes
+    ParsedLine::Known
 }

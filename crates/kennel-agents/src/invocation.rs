@@ -1,33 +1,32 @@
-//! What is started.
+//! The command that starts an agent.
 
 use std::fmt::Display;
 
-/// A program, what it is given, and what is set in its environment.
+/// A program with its arguments and environment.
 ///
-/// The prompt is no part of it: it goes in by standard input, which has to end after it.
+/// The prompt is not part of it: the caller writes it to standard input, and closes that.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Invocation {
-    /// The program, to be found in the client's `PATH`, and its arguments.
+    /// The program, which the caller looks up in the client's `PATH`, and its arguments.
     pub argv: Vec<String>,
-    /// Variables to be set unless the user has set them: retries of the program's own are kept short, for
-    /// Kennel's would multiply them.
+    /// Variables to set unless the user has set them. They limit the program's own retries, because Kennel's retries
+    /// would multiply them.
     pub env: Vec<(String, String)>,
 }
 
 impl Invocation {
-    /// The program, with no arguments.
     pub(crate) fn of(program: &str) -> Self {
         Self { argv: vec![program.to_owned()], env: Vec::new() }
     }
 
-    /// With these arguments behind the others.
+    /// Appends arguments.
     #[must_use]
     pub(crate) fn args<A: AsRef<str>>(mut self, args: impl IntoIterator<Item = A>) -> Self {
         self.argv.extend(args.into_iter().map(|arg| arg.as_ref().to_owned()));
         self
     }
 
-    /// With this flag and its value, if there is one.
+    /// Appends a flag with its value, if there is one.
     #[must_use]
     pub(crate) fn flag(self, flag: &str, value: Option<impl Display>) -> Self {
         match value {
@@ -36,7 +35,7 @@ impl Invocation {
         }
     }
 
-    /// With this variable.
+    /// Sets a variable.
     #[must_use]
     pub(crate) fn set(mut self, name: &str, value: &str) -> Self {
         self.env.push((name.to_owned(), value.to_owned()));

@@ -1,18 +1,19 @@
-//! Pieces of JSON, read without copies, and with a mind for versions to come.
+//! JSON values that are parsed without copies, and that accept any type for compatibility with later versions.
 
 use std::borrow::Cow;
 use std::fmt;
 
+use kennel_types::Usage;
 use kennel_types::beginning_of;
 use serde::de::{Deserialize, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 
-/// A string, borrowed where nothing in it is escaped. Anything else than a string is read over, and is empty.
+/// A string, borrowed if it has no escapes. A value of another type becomes an empty string.
 ///
-/// A field of `Option<Cow<str>>` would always be a copy.
+/// Serde always copies a field of type `Option<Cow<str>>`.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
-pub(crate) struct Text<'a>(pub(crate) Cow<'a, str>);
+pub(crate) struct JsonText<'a>(pub(crate) Cow<'a, str>);
 
-impl std::ops::Deref for Text<'_> {
+impl std::ops::Deref for JsonText<'_> {
     type Target = str;
 
     fn deref(&self) -> &str {
@@ -20,18 +21,18 @@ impl std::ops::Deref for Text<'_> {
     }
 }
 
-impl<'de: 'a, 'a> Deserialize<'de> for Text<'a> {
+impl<'de: 'a, 'a> Deserialize<'de> for JsonText<'a> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_any(TextVisitor)
+        deserializer.deserialize_any(JsonTextVisitor)
     }
 }
 
-struct TextVisitor;
+struct JsonTextVisitor;
 
-/// Reads over whatever it is, with this value in its place.
-macro_rules! read_over {
+/// Implements the visitor methods of these types with a default value.
+macro_rules! ignore_types {
     ($lifetime:lifetime, $value:expr; $($what:ident),*) => {
-        $(read_over!(@ $lifetime, $value, $what);)*
+        $(ignore_types!(@ $lifetime, $value, $what);)*
     };
     (@ $l:lifetime, $value:expr, unit) => {
         fn visit_unit<E>(self) -> Result<Self::Value, E> {
@@ -75,141 +76,159 @@ macro_rules! read_over {
     };
 }
 
-impl<'de> Visitor<'de> for TextVisitor {
-    type Value = Text<'de>;
+impl<'de> Visitor<'de> for JsonTextVisitor {
+    type Value = JsonText<'de>;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("anything")
     }
 
-    fn visit_borrowed_str<E>(self, text: &'de str) -> Result<Text<'de>, E> {
-        Ok(Text(Cow::Borrowed(text)))
+    fn visit_borrowed_str<E>(self, text: &'de str) -> Result<JsonText<'de>, E> {
+        Ok(JsonText(Cow::Borrowed(text)))
     }
 
-    fn visit_str<E>(self, text: &str) -> Result<Text<'de>, E> {
-        Ok(Text(Cow::Owned(text.to_owned())))
+    fn visit_str<E>(self, text: &str) -> Result<JsonText<'de>, E> {
+        Ok(JsonText(Cow::Owned(text.to_owned())))
     }
 
-    read_over!('de, Text::default(); unit, bool, numbers, seq, map);
+    ignore_types!('de, JsonText::default(); unit, bool, numbers, seq, map);
 }
 
-/// A number that counts something; 0 if it is none.
+/// A whole number; 0 for a value of another type.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Count(pub(crate) u64);
+pub(crate) struct JsonCount(pub(crate) u64);
 
-impl<'de> Deserialize<'de> for Count {
+impl<'de> Deserialize<'de> for JsonCount {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_any(NumberVisitor).map(|number| Self(number.whole))
+        deserializer.deserialize_any(JsonNumberVisitor).map(|number| Self(number.whole))
     }
 }
 
-/// A number with a fraction; none if it is no number.
+/// A number; `None` for a value of another type.
 #[derive(Debug, Default, Clone, Copy, PartialEq)]
-pub(crate) struct Amount(pub(crate) Option<f64>);
+pub(crate) struct JsonNumber(pub(crate) Option<f64>);
 
-impl<'de> Deserialize<'de> for Amount {
+impl<'de> Deserialize<'de> for JsonNumber {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_any(NumberVisitor).map(|number| Self(number.exact))
+        deserializer.deserialize_any(JsonNumberVisitor).map(|number| Self(number.exact))
     }
 }
 
 #[derive(Default)]
-struct Number {
+struct ParsedNumber {
     whole: u64,
     exact: Option<f64>,
 }
 
-struct NumberVisitor;
+struct JsonNumberVisitor;
 
-impl<'de> Visitor<'de> for NumberVisitor {
-    type Value = Number;
+impl<'de> Visitor<'de> for JsonNumberVisitor {
+    type Value = ParsedNumber;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("anything")
     }
 
-    fn visit_u64<E>(self, number: u64) -> Result<Number, E> {
-        // A delay or a price: the last digits of a huge one do not matter.
-        Ok(Number { whole: number, exact: Some(number as f64) })
+    fn visit_u64<E>(self, number: u64) -> Result<ParsedNumber, E> {
+        // It is a delay or a price: the precision of huge ones doesn't matter.
+        Ok(ParsedNumber { whole: number, exact: Some(number as f64) })
     }
 
-    fn visit_i64<E>(self, number: i64) -> Result<Number, E> {
-        // A delay or a price: the last digits of a huge one do not matter.
-        Ok(Number { whole: u64::try_from(number).unwrap_or(0), exact: Some(number as f64) })
+    fn visit_i64<E>(self, number: i64) -> Result<ParsedNumber, E> {
+        // It is a delay or a price: the precision of huge ones doesn't matter.
+        Ok(ParsedNumber { whole: u64::try_from(number).unwrap_or(0), exact: Some(number as f64) })
     }
 
-    fn visit_f64<E>(self, number: f64) -> Result<Number, E> {
-        // Saturates, and makes 0 of what is negative or not a number.
-        Ok(Number { whole: number as u64, exact: Some(number) })
+    fn visit_f64<E>(self, number: f64) -> Result<ParsedNumber, E> {
+        // Saturates, and converts negative numbers and NaN to 0.
+        Ok(ParsedNumber { whole: number as u64, exact: Some(number) })
     }
 
-    read_over!('de, Number::default(); unit, bool, str, seq, map);
+    ignore_types!('de, ParsedNumber::default(); unit, bool, str, seq, map);
 }
 
-/// Whether it is `true`; none if it is neither.
+/// A boolean; `None` for a value of another type.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Truth(pub(crate) Option<bool>);
+pub(crate) struct JsonBool(pub(crate) Option<bool>);
 
-impl<'de> Deserialize<'de> for Truth {
+impl<'de> Deserialize<'de> for JsonBool {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_any(TruthVisitor)
+        deserializer.deserialize_any(JsonBoolVisitor)
     }
 }
 
-struct TruthVisitor;
+struct JsonBoolVisitor;
 
-impl<'de> Visitor<'de> for TruthVisitor {
-    type Value = Truth;
+impl<'de> Visitor<'de> for JsonBoolVisitor {
+    type Value = JsonBool;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("anything")
     }
 
-    fn visit_bool<E>(self, truth: bool) -> Result<Truth, E> {
-        Ok(Truth(Some(truth)))
+    fn visit_bool<E>(self, truth: bool) -> Result<JsonBool, E> {
+        Ok(JsonBool(Some(truth)))
     }
 
-    read_over!('de, Truth::default(); unit, numbers, str, seq, map);
+    ignore_types!('de, JsonBool::default(); unit, numbers, str, seq, map);
 }
 
-/// A list; empty if it is anything else.
+/// A list; empty for a value of another type.
 #[derive(Debug)]
-pub(crate) struct List<T>(pub(crate) Vec<T>);
+pub(crate) struct JsonList<T>(pub(crate) Vec<T>);
 
-impl<T> Default for List<T> {
+impl<T> Default for JsonList<T> {
     fn default() -> Self {
         Self(Vec::new())
     }
 }
 
-impl<'de, T: Deserialize<'de>> Deserialize<'de> for List<T> {
+impl<'de, T: Deserialize<'de>> Deserialize<'de> for JsonList<T> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_any(ListVisitor(std::marker::PhantomData))
+        deserializer.deserialize_any(JsonListVisitor(std::marker::PhantomData))
     }
 }
 
-struct ListVisitor<T>(std::marker::PhantomData<T>);
+struct JsonListVisitor<T>(std::marker::PhantomData<T>);
 
-impl<'de, T: Deserialize<'de>> Visitor<'de> for ListVisitor<T> {
-    type Value = List<T>;
+impl<'de, T: Deserialize<'de>> Visitor<'de> for JsonListVisitor<T> {
+    type Value = JsonList<T>;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("anything")
     }
 
-    fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<List<T>, A::Error> {
+    fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<JsonList<T>, A::Error> {
         let mut all = Vec::new();
         while let Some(one) = seq.next_element()? {
             all.push(one);
         }
-        Ok(List(all))
+        Ok(JsonList(all))
     }
 
-    read_over!('de, List::default(); unit, bool, numbers, str, map);
+    ignore_types!('de, JsonList::default(); unit, bool, numbers, str, map);
 }
 
-/// What of a tool's input tells a person what it is about: the first of these that is a text.
-const TELLING: [&str; 9] = [
+/// An error object, as several agents print it.
+#[derive(serde::Deserialize, Default)]
+#[serde(default)]
+pub(crate) struct ErrorMessage<'a> {
+    #[serde(borrow)]
+    pub(crate) message: JsonText<'a>,
+}
+
+/// Returns the usage of an agent whose input tokens include the cached ones.
+pub(crate) fn usage_with_cached(input: JsonCount, cached: JsonCount, output: JsonCount) -> Usage {
+    Usage {
+        input_tokens: input.0.saturating_sub(cached.0),
+        cached_tokens: cached.0,
+        output_tokens: output.0,
+        cost_micros: 0,
+    }
+}
+
+/// The keys of a tool's input that summarize it, in order of preference.
+const SUMMARY_KEYS: [&str; 9] = [
     "command",
     "file_path",
     "path",
@@ -221,39 +240,39 @@ const TELLING: [&str; 9] = [
     "prompt",
 ];
 
-/// The most characters that are said about a tool's use.
-const MOST_ABOUT: usize = 120;
+/// The maximum length of a summary, in bytes.
+const MAX_SUMMARY: usize = 120;
 
-/// A tool's input, of which one short line is kept.
+/// A short line that summarizes a tool's input.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
-pub(crate) struct About(pub(crate) String);
+pub(crate) struct ToolSummary(pub(crate) String);
 
-impl<'de> Deserialize<'de> for About {
+impl<'de> Deserialize<'de> for ToolSummary {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_any(AboutVisitor)
+        deserializer.deserialize_any(ToolSummaryVisitor)
     }
 }
 
-struct AboutVisitor;
+struct ToolSummaryVisitor;
 
-impl<'de> Visitor<'de> for AboutVisitor {
-    type Value = About;
+impl<'de> Visitor<'de> for ToolSummaryVisitor {
+    type Value = ToolSummary;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("anything")
     }
 
-    fn visit_str<E>(self, text: &str) -> Result<About, E> {
-        Ok(About(one_line(text)))
+    fn visit_str<E>(self, text: &str) -> Result<ToolSummary, E> {
+        Ok(ToolSummary(one_line(text)))
     }
 
-    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<About, A::Error> {
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<ToolSummary, A::Error> {
         let mut best: Option<(usize, String)> = None;
-        while let Some(key) = map.next_key::<Text<'de>>()? {
-            let rank = TELLING.iter().position(|name| *name == &*key);
+        while let Some(key) = map.next_key::<JsonText<'de>>()? {
+            let rank = SUMMARY_KEYS.iter().position(|name| *name == &*key);
             match rank {
                 Some(rank) if best.as_ref().is_none_or(|(other, _)| rank < *other) => {
-                    let text = map.next_value::<Text<'de>>()?;
+                    let text = map.next_value::<JsonText<'de>>()?;
                     if !text.is_empty() {
                         best = Some((rank, one_line(&text)));
                     }
@@ -263,22 +282,22 @@ impl<'de> Visitor<'de> for AboutVisitor {
                 }
             }
         }
-        Ok(About(best.map(|(_, text)| text).unwrap_or_default()))
+        Ok(ToolSummary(best.map(|(_, text)| text).unwrap_or_default()))
     }
 
-    read_over!('de, About::default(); unit, bool, numbers, seq);
+    ignore_types!('de, ToolSummary::default(); unit, bool, numbers, seq);
 }
 
-/// The beginning of a text as one line.
+/// Returns the start of a text as one line.
 pub(crate) fn one_line(text: &str) -> String {
     let mut line = String::new();
     for word in text.split_whitespace() {
         if !line.is_empty() {
             line.push(' ');
         }
-        line.extend(word.chars().filter(|c| !c.is_control()).take(MOST_ABOUT));
-        if line.len() > MOST_ABOUT {
-            line.truncate(beginning_of(&line, MOST_ABOUT).len());
+        line.extend(word.chars().filter(|c| !c.is_control()).take(MAX_SUMMARY));
+        if line.len() > MAX_SUMMARY {
+            line.truncate(beginning_of(&line, MAX_SUMMARY).len());
             line.push('…');
             break;
         }
@@ -293,36 +312,36 @@ mod tests {
     use super::*;
 
     #[derive(Deserialize)]
-    struct Line<'a> {
+    struct SampleLine<'a> {
         #[serde(borrow, default)]
-        text: Text<'a>,
+        text: JsonText<'a>,
         #[serde(default)]
-        count: Count,
+        count: JsonCount,
         #[serde(default)]
-        amount: Amount,
+        amount: JsonNumber,
         #[serde(default)]
-        truth: Truth,
+        truth: JsonBool,
         #[serde(borrow, default)]
-        list: List<Text<'a>>,
+        list: JsonList<JsonText<'a>>,
         #[serde(default)]
-        about: About,
+        about: ToolSummary,
     }
 
     #[test]
-    fn plain_text_is_borrowed() {
-        let line: Line<'_> = serde_json::from_str(r#"{"text":"plain"}"#).unwrap();
+    fn borrows_text_without_escapes() {
+        let line: SampleLine<'_> = serde_json::from_str(r#"{"text":"plain"}"#).unwrap();
         assert!(matches!(line.text.0, Cow::Borrowed("plain")));
-        let line: Line<'_> = serde_json::from_str(r#"{"text":"a\nb"}"#).unwrap();
+        let line: SampleLine<'_> = serde_json::from_str(r#"{"text":"a\nb"}"#).unwrap();
         assert_eq!(&*line.text, "a\nb");
     }
 
     #[test]
-    fn a_value_of_another_kind_is_read_over() {
+    fn accepts_values_of_other_types() {
         for value in ["null", "true", "-1", "1.5", "\"x\"", "[1,{}]", r#"{"a":[1]}"#] {
             let text = format!(
                 r#"{{"text":{value},"count":{value},"amount":{value},"truth":{value},"list":{value},"about":{value}}}"#
             );
-            let line: Line<'_> = serde_json::from_str(&text).unwrap();
+            let line: SampleLine<'_> = serde_json::from_str(&text).unwrap();
             assert_eq!(&*line.text, if value == "\"x\"" { "x" } else { "" });
             assert_eq!(line.count.0, u64::from(value == "1.5"));
             let numbers = ["-1", "1.5"];
@@ -334,12 +353,12 @@ mod tests {
     }
 
     #[test]
-    fn what_a_tool_is_about_is_one_short_line() {
+    fn summarizes_a_tool_in_one_short_line() {
         let input = r#"{"description":"d","command":"echo\n  two\tlines","n":1}"#;
-        let about: About = serde_json::from_str(input).unwrap();
+        let about: ToolSummary = serde_json::from_str(input).unwrap();
         assert_eq!(about.0, "echo two lines");
         let long = "wörd ".repeat(100);
-        assert!(one_line(&long).chars().count() <= MOST_ABOUT + 1);
+        assert!(one_line(&long).chars().count() <= MAX_SUMMARY + 1);
         assert_eq!(one_line(&"ü".repeat(1000)).chars().last(), Some('…'));
         assert_eq!(one_line("\u{1b}[91mred"), "[91mred");
     }

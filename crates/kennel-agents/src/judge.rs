@@ -1,220 +1,151 @@
-//! The verdict, from what was told, from the streams and from the end together.
+//! Derives the verdict from the reported outcome, the output streams and the end of the process.
 //!
-//! What counts, in this order:
+//! The first rule that applies counts:
 //!
-//! 1. It was never started: `crashed`, or what it was stopped by before.
-//! 2. It told that it has succeeded, and nothing came after that: `succeeded`, whoever ended its process then (an
-//!    agent may stay for seconds after its result). Unless its own exit contradicts: with a code other than 0 it is
-//!    `unknown`, with somebody else's signal `killed`.
-//! 3. Kennel ended it: `cancelled`, or `timed_out`. Failures that it told count for nothing then, for a stop makes an
-//!    agent tell some.
-//! 4. A signal ended it: `killed`; `crashed` if it is one that a program brings on itself.
-//! 5. It told a failure: that. Words that nobody knows: `unknown`.
-//! 6. It told no end. Nothing was begun and standard error has the words of a refusal: that. Else, with a code other
-//!    than 0, what an error line of standard error says.
-//! 7. Messages that nobody knows: `unknown`, with what they were.
-//! 8. A code by which programs say that a signal ended them: `killed`.
-//! 9. Anything else: `crashed`, or `unknown` if even its exit is.
+//! 1. The attempt was never started: `crashed`, or the reason for which Kennel cancelled it before.
+//! 2. The agent reported success last: `succeeded`, even if Kennel ended its process afterwards (an agent may stay for
+//!    seconds after its result). But if its own exit contradicts, the verdict is `unknown` for an exit code other than
+//!    0, and `killed` for a signal that Kennel didn't send.
+//! 3. Kennel ended it: `cancelled` or `timed_out`. Reported failures don't count then, because stopping an agent makes
+//!    it report some.
+//! 4. A signal killed it: `killed`, or `crashed` for a signal that a program causes itself.
+//! 5. The agent reported a failure: its kind, or `unknown` if the text is unknown.
+//! 6. The agent reported no end. If it hadn't started to work and its output has the text of a start failure: that.
+//!    Otherwise, with an exit code other than 0: the kind of the last known error line of standard error.
+//! 7. There are unknown messages: `unknown`, with the messages as evidence.
+//! 8. The exit code means that a signal killed it: `killed`.
+//! 9. Otherwise `crashed`, or `unknown` if the exit status is unknown.
 
 use kennel_types::{EvidenceSource, MOST_EVIDENCE, Verdict, VerdictKind};
 
-use crate::reader::{Dialect, Streams};
-use crate::seen::{Failure, Seen, Told};
-use crate::words;
+use crate::attempt_end::{AttemptEnd, EndedBy, ProcessEnd};
+use crate::error_patterns;
+use crate::output_format::{KeptOutput, OutputFormat};
+use crate::parse_state::{AgentFailure, ParseState, ReportedOutcome};
 
-/// How the process of an attempt ended.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum End {
-    /// It exited with this code.
-    Exited(i32),
-    /// This signal ended it.
-    Signaled(i32),
-    /// It ended, and nobody can tell how.
-    Unknown,
-    /// There never was one, for this reason.
-    NotStarted(String),
-}
-
-/// Who ended it.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Because {
-    /// It ended by itself, or somebody else than Kennel ended it.
-    Itself,
-    /// Somebody asked Kennel to stop it.
-    Stopped,
-    /// It took longer than a limit of time.
-    TimedOut,
-    /// Kennel ended it of its own accord: it shuts down, the session's parent or client is gone, …
-    Kennel {
-        /// What for.
-        why: String,
-    },
-}
-
-/// The end of an attempt.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Ended {
-    /// How its process ended.
-    pub end: End,
-    /// Who ended it.
-    pub because: Because,
-}
-
-impl Ended {
-    pub(crate) fn never_started(&self) -> bool {
-        matches!(self.end, End::NotStarted(_))
-    }
-
-    /// The verdict on one that Kennel has ended.
-    fn by_us(&self) -> Option<(VerdictKind, &str)> {
-        match &self.because {
-            Because::Itself => None,
-            Because::Stopped => Some((VerdictKind::Cancelled, "it was stopped")),
-            Because::TimedOut => Some((VerdictKind::TimedOut, "it took longer than it may")),
-            Because::Kennel { why } => Some((VerdictKind::Cancelled, why)),
-        }
-    }
-}
-
-impl std::fmt::Display for End {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            Self::Exited(code) => write!(f, "it exited with code {code}"),
-            Self::Signaled(signal) => write!(f, "signal {signal} ended it"),
-            Self::Unknown => write!(f, "nobody can tell how it ended"),
-            Self::NotStarted(why) => write!(f, "it was not started: {why}"),
-        }
-    }
-}
-
-/// A verdict.
-pub(crate) struct Found {
+pub(crate) struct AttemptVerdict {
     pub(crate) verdict: Verdict,
-    /// Whether the agent did not even begin.
-    pub(crate) refused: bool,
+    /// Whether the agent failed to start.
+    pub(crate) failed_start: bool,
 }
 
-impl From<Verdict> for Found {
+impl From<Verdict> for AttemptVerdict {
     fn from(verdict: Verdict) -> Self {
-        Self { verdict, refused: false }
+        Self { verdict, failed_start: false }
     }
 }
 
-/// The verdict on what was seen.
 pub(crate) fn judge(
-    dialect: &dyn Dialect,
-    seen: &Seen,
-    streams: &Streams<'_>,
-    ended: &Ended,
-) -> Found {
-    if let End::NotStarted(why) = &ended.end {
-        let (kind, why) = ended.by_us().unwrap_or((VerdictKind::Crashed, why));
+    format: &dyn OutputFormat,
+    state: &ParseState,
+    output: &KeptOutput<'_>,
+    end: &AttemptEnd,
+) -> AttemptVerdict {
+    if let ProcessEnd::NotStarted(why) = &end.end {
+        let (kind, why) = end.by_kennel().unwrap_or((VerdictKind::Crashed, why));
         return Verdict::new(kind, EvidenceSource::Kennel, why).into();
     }
-    let ruled = dialect.rule(seen, streams, ended);
-    let told = ruled.as_ref().map(|ruled| &ruled.told).or(seen.told.as_ref());
-    if let Some(Told::Success(words)) = told
-        && let Some(verdict) = success(words, seen, ended)
+    let overridden = format.override_outcome(state, output, end);
+    let outcome = overridden.as_ref().map(|it| &it.outcome).or(state.outcome.as_ref());
+    if let Some(ReportedOutcome::Success(evidence)) = outcome
+        && let Some(verdict) = success(evidence, state, end)
     {
         return verdict.into();
     }
-    if let Some((kind, why)) = ended.by_us() {
-        let evidence = match &seen.trouble {
-            Some(trouble) => format!("{why}; its last trouble: {trouble}"),
+    if let Some((kind, why)) = end.by_kennel() {
+        let evidence = match &state.last_error {
+            Some(error) => format!("{why}; its last error: {error}"),
             None => why.to_owned(),
         };
         return Verdict::new(kind, EvidenceSource::Kennel, &evidence).into();
     }
-    if let End::Signaled(signal) = ended.end {
-        let kind =
-            if OWN_FAULTS.contains(&signal) { VerdictKind::Crashed } else { VerdictKind::Killed };
-        return Verdict::new(kind, EvidenceSource::Exit, &ended.end.to_string()).into();
+    if let ProcessEnd::Signaled(signal) = end.end {
+        let own = CRASH_SIGNALS.contains(&signal);
+        let kind = if own { VerdictKind::Crashed } else { VerdictKind::Killed };
+        return Verdict::new(kind, EvidenceSource::Exit, &end.end.to_string()).into();
     }
-    match told {
-        Some(Told::Failure(failure)) => {
+    match outcome {
+        Some(ReportedOutcome::Failure(failure)) => {
             let mut verdict = Verdict::new(failure.kind, failure.source, &failure.text);
-            verdict.retry_after = failure.wait;
-            Found { verdict, refused: ruled.is_some_and(|ruled| ruled.refused) }
+            verdict.retry_after = failure.retry_after;
+            AttemptVerdict { verdict, failed_start: overridden.is_some_and(|it| it.failed_start) }
         }
-        Some(Told::Success(words)) => {
-            let evidence = format!("it told {words:?}, and {}", ended.end);
+        Some(ReportedOutcome::Success(reported)) => {
+            let evidence = format!("it reported {reported:?}, but {}", end.end);
             Verdict::new(VerdictKind::Unknown, EvidenceSource::Exit, &evidence).into()
         }
-        None => without_a_word(dialect, seen, streams, ended),
+        None => without_outcome(format, state, output, end),
     }
 }
 
-/// Signals that a program brings on itself: ILL, TRAP, ABRT, BUS, FPE, SEGV, PIPE, SYS.
-const OWN_FAULTS: [i32; 8] = [4, 5, 6, 7, 8, 11, 13, 31];
+/// Signals that a program causes itself: ILL, TRAP, ABRT, BUS, FPE, SEGV, PIPE, SYS.
+const CRASH_SIGNALS: [i32; 8] = [4, 5, 6, 7, 8, 11, 13, 31];
 
-/// Whether what was told to be a success is one.
-fn success(words: &str, seen: &Seen, ended: &Ended) -> Option<Verdict> {
-    let ours = ended.because != Because::Itself;
-    let agrees = match ended.end {
-        End::Exited(0) => true,
-        End::Exited(_) | End::Signaled(_) => ours,
-        // What is missing may have told of another turn.
-        End::Unknown => !seen.gap_since_told,
-        End::NotStarted(_) => false,
+/// Returns the verdict on a reported success, unless the end of the process contradicts it.
+fn success(evidence: &str, state: &ParseState, end: &AttemptEnd) -> Option<Verdict> {
+    let agrees = match end.end {
+        ProcessEnd::Exited(0) => true,
+        ProcessEnd::Exited(_) | ProcessEnd::Signaled(_) => end.ended_by != EndedBy::Itself,
+        // The missing output may have reported another turn.
+        ProcessEnd::Unknown => !state.gap_after_outcome,
+        ProcessEnd::NotStarted(_) => false,
     };
-    agrees.then(|| Verdict::new(VerdictKind::Succeeded, EvidenceSource::Result, words))
+    agrees.then(|| Verdict::new(VerdictKind::Succeeded, EvidenceSource::Result, evidence))
 }
 
-/// The verdict on one that did not tell how it came out, and that nobody is known to have ended.
-fn without_a_word(
-    dialect: &dyn Dialect,
-    seen: &Seen,
-    streams: &Streams<'_>,
-    ended: &Ended,
-) -> Found {
-    let failed = matches!(ended.end, End::Exited(code) if code != 0);
-    if failed && !seen.begun {
-        for (source, text) in
-            [(EvidenceSource::Stderr, streams.stderr), (EvidenceSource::Stdout, streams.stdout)]
-        {
-            if let Some(refusal) = dialect.refusals().iter().find(|it| text.contains(it.has)) {
-                let line = text.lines().find(|line| line.contains(refusal.has)).unwrap_or(text);
-                let verdict = Verdict::new(refusal.kind, source, line.trim());
-                return Found { verdict, refused: true };
+/// Judges an attempt that reported no outcome and that Kennel didn't end.
+fn without_outcome(
+    format: &dyn OutputFormat,
+    state: &ParseState,
+    output: &KeptOutput<'_>,
+    end: &AttemptEnd,
+) -> AttemptVerdict {
+    let streams =
+        [(EvidenceSource::Stderr, output.stderr), (EvidenceSource::Stdout, output.stdout)];
+    let failed = matches!(end.end, ProcessEnd::Exited(code) if code != 0);
+    if failed && !state.started {
+        for (source, text) in streams {
+            let failure = format.start_failures().iter().find(|(known, _)| text.contains(known));
+            if let Some((known, kind)) = failure {
+                let line = text.lines().find(|line| line.contains(known)).unwrap_or(text);
+                let verdict = Verdict::new(*kind, source, line.trim());
+                return AttemptVerdict { verdict, failed_start: true };
             }
         }
     }
-    if failed && let Some(failure) = in_errors(streams.stderr) {
+    if failed && let Some(failure) = in_error_lines(output.stderr) {
         let mut verdict = Verdict::new(failure.kind, EvidenceSource::Stderr, &failure.text);
-        verdict.retry_after = failure.wait.or(seen.wait);
+        verdict.retry_after = failure.retry_after.or(state.retry_after);
         return verdict.into();
     }
-    if seen.strange_message || (!streams.stdout.is_empty() && !failed) {
-        return Verdict::new(VerdictKind::Unknown, EvidenceSource::Stdout, streams.stdout).into();
+    if state.unknown_message || (!output.stdout.is_empty() && !failed) {
+        return Verdict::new(VerdictKind::Unknown, EvidenceSource::Stdout, output.stdout).into();
     }
-    let (kind, evidence) = match ended.end {
-        End::Exited(129 | 130 | 137 | 143) => (VerdictKind::Killed, ended.end.to_string()),
-        End::Exited(code) => (VerdictKind::Crashed, format!("code {code}, and no result")),
-        _ => (VerdictKind::Unknown, ended.end.to_string()),
+    let (kind, evidence) = match end.end {
+        ProcessEnd::Exited(129 | 130 | 137 | 143) => (VerdictKind::Killed, end.end.to_string()),
+        ProcessEnd::Exited(code) => (VerdictKind::Crashed, format!("exit code {code}, no result")),
+        _ => (VerdictKind::Unknown, end.end.to_string()),
     };
-    match [(EvidenceSource::Stderr, streams.stderr), (EvidenceSource::Stdout, streams.stdout)]
-        .into_iter()
-        .find(|(_, text)| kind == VerdictKind::Crashed && !text.trim().is_empty())
-    {
-        Some((source, text)) => Verdict::new(kind, source, end_of(text.trim())).into(),
+    let mut texts = streams.into_iter().filter(|(_, text)| !text.trim().is_empty());
+    match texts.next().filter(|_| kind == VerdictKind::Crashed) {
+        Some((source, text)) => Verdict::new(kind, source, tail(text.trim())).into(),
         None => Verdict::new(kind, EvidenceSource::Exit, &evidence).into(),
     }
 }
 
-/// As much of the end of a text as is kept.
-fn end_of(text: &str) -> &str {
+/// Returns the end of a text, as much as fits into the evidence.
+fn tail(text: &str) -> &str {
     let from = text.len().saturating_sub(MOST_EVIDENCE);
     let from = (from..=text.len()).find(|at| text.is_char_boundary(*at));
     &text[from.unwrap_or(text.len())..]
 }
 
-/// What the last error line says whose words are known.
-fn in_errors(stderr: &str) -> Option<Failure> {
-    stderr.lines().rev().find_map(|line| {
-        if !line.to_lowercase().contains("error") {
-            return None;
-        }
-        let kind = words::by_text(line)?;
-        Some(Failure::of(kind, line.trim()))
-    })
+/// Returns the failure of the last error line with a known text.
+fn in_error_lines(stderr: &str) -> Option<AgentFailure> {
+    let is_error = |line: &&str| line.to_lowercase().contains("error");
+    stderr
+        .lines()
+        .rev()
+        .filter(is_error)
+        .find_map(|line| Some(AgentFailure::new(error_patterns::by_text(line)?, line.trim())))
 }

@@ -1,55 +1,61 @@
-//! The agent programs that Kennel knows: how each is started, what it tells while it works, and what became of
-//! a prompt.
+//! The agent programs that Kennel supports: how each is started, how its output is parsed, and how an attempt
+//! at a prompt is judged.
 //!
-//! Pure: no process, no file, no clock, no environment. An [`Agent`] says what to start ([`Agent::one_shot`],
-//! [`Agent::interactive`]) and how to stop it ([`Agent::manners`]); its [`Reader`] takes what the program prints,
-//! in pieces of any size, tells what happens as it does, and makes the verdict in the end.
+//! This crate is pure: it uses no process, file, clock or environment. An [`Agent`] returns the command to start
+//! ([`Agent::one_shot`], [`Agent::interactive`]) and how to stop it ([`Agent::stop_policy`]). Its [`OutputReader`]
+//! takes the program's output in pieces of any size, emits [`AgentEvent`]s, and returns the verdict at the end.
 //!
 //! ```text
-//! Seat ── Agent ──> Invocation ──> (a process, started by others)
+//! Seat ── Agent ──> Invocation ──> (a process, started by the caller)
 //!            │                            │ bytes
-//!            └──────> Reader <────────────┘
-//!                       │ Happening, Happening, …
-//!                       └ finish(how it ended) ──> Finished: verdict, conversation, usage, answer
+//!            └──────> OutputReader <──────┘
+//!                       │ AgentEvent, AgentEvent, …
+//!                       └ finish(how it ended) ──> FinishedAttempt: verdict, conversation, usage, answer
 //! ```
 //!
-//! The verdict is made from three things together: the result that the program told in its own format, its
-//! streams, and how its process ended. The order in which they count is in [`judge`](mod@judge).
+//! The verdict depends on three things: the result in the program's own format, its output streams, and how its
+//! process ended. [`judge`](mod@judge) documents their priority.
 //!
 //! ```
-//! use kennel_agents::{Agent, Because, End, Ended, Stream};
+//! use kennel_agents::{Agent, AttemptEnd, EndedBy, OutputStream, ProcessEnd};
 //! use kennel_types::{Seat, VerdictKind};
 //!
 //! let seat = Seat { agent: "codex".to_owned(), ..Seat::default() };
 //! let agent = Agent::of(&seat)?;
 //! let mut reader = agent.reader();
-//! reader.read(Stream::Stdout, b"{\"type\":\"turn.star", &mut |_| {});
-//! let ended = Ended { end: End::Exited(0), because: Because::Itself };
-//! // A code of 0 alone is no success.
-//! let finished = reader.finish(&ended, &mut |_| {});
+//! reader.read(OutputStream::Stdout, b"{\"type\":\"turn.star", &mut |_| {});
+//! let end = AttemptEnd { end: ProcessEnd::Exited(0), ended_by: EndedBy::Itself };
+//! // Exit code 0 alone is not a success.
+//! let finished = reader.finish(&end, &mut |_| {});
 //! assert_ne!(finished.judged.verdict.kind, VerdictKind::Succeeded);
 //! # Ok::<(), kennel_agents::AgentError>(())
 //! ```
 
 mod agent;
+mod agent_event;
+mod attempt_end;
 mod claude;
 mod codex;
 mod described;
-mod doing;
+mod error;
+mod error_patterns;
+mod excerpt;
 mod gemini;
 mod invocation;
 mod json;
 pub mod judge;
-mod manners;
+mod lines;
 mod opencode;
+mod output_format;
+mod parse_state;
 mod reader;
-mod seen;
-mod words;
+mod stop_policy;
 
-pub use agent::{Agent, AgentError, ConversationError, UsageOf};
-pub use described::DescriptionError;
-pub use doing::Doing;
+pub use agent::Agent;
+pub use agent_event::AgentEvent;
+pub use attempt_end::{AttemptEnd, EndedBy, ProcessEnd};
+pub use error::{AgentError, ConversationError, DescriptionError};
 pub use invocation::Invocation;
-pub use judge::{Because, End, Ended};
-pub use manners::{Manners, PoliteSignal};
-pub use reader::{Finished, Happening, MOST_LINE, Reader, Stream};
+pub use lines::MAX_LINE_BYTES;
+pub use reader::{FinishedAttempt, OutputReader, OutputStream};
+pub use stop_policy::{StopPolicy, StopSignal};

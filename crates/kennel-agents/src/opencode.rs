@@ -1,25 +1,26 @@
 //! opencode.
 //!
-//! One message a line (`run --format json`): for each step `step_start`, `text`, `tool_use` (told when the tool is
-//! over), `step_finish` with its reason; or an `error`. Its end is a step that finished for no further one.
+//! Prints one message per line (`run --format json`): for each step `step_start`, `text`, `tool_use` (when the tool has
+//! ended), `step_finish` with its reason; or an `error`. The reason `stop` means that no step follows.
 
 use std::time::Duration;
 
 use kennel_types::{Permissions, Seat, Usage, VerdictKind};
 use serde::Deserialize;
 
-use crate::agent::{AgentError, Part};
+use crate::agent_event::{AgentEvent, EventSink};
+use crate::error::{AgentError, AgentFeature};
 use crate::invocation::Invocation;
-use crate::json::{About, Amount, Count, Text};
-use crate::manners::{Manners, PoliteSignal};
-use crate::reader::{Dialect, Happening, Refusal, Tell, Understood};
-use crate::seen::{Failure, Seen};
+use crate::json::{JsonCount, JsonNumber, JsonText, ToolSummary};
+use crate::output_format::{OutputFormat, ParsedLine, StartFailure};
+use crate::parse_state::{AgentFailure, ParseState};
+use crate::stop_policy::{StopPolicy, StopSignal};
 
-pub(crate) const MANNERS: Manners = Manners {
-    signal: PoliteSignal::Term,
+pub(crate) const STOP_POLICY: StopPolicy = StopPolicy {
+    signal: StopSignal::Term,
     whole_tree: true,
-    kill_once_told: false,
-    why: "a TERM ends it at once and leaves its tool alive, so the tool is asked as well",
+    kill_after_result: false,
+    why: "SIGTERM ends it immediately and leaves its tool alive, so the tool gets the signal too",
 };
 
 pub(crate) fn one_shot(seat: &Seat, conversation: Option<&str>) -> Result<Invocation, AgentError> {
@@ -34,7 +35,7 @@ pub(crate) fn interactive(
     conversation: Option<&str>,
 ) -> Result<Invocation, AgentError> {
     if seat.permissions == Permissions::All {
-        return Err(AgentError::interactive("opencode", Part::Permissions));
+        return Err(AgentError::not_interactive("opencode", AgentFeature::Permissions));
     }
     Ok(with_seat(Invocation::of("opencode"), seat, conversation)?.args(&seat.args))
 }
@@ -45,7 +46,7 @@ fn with_seat(
     conversation: Option<&str>,
 ) -> Result<Invocation, AgentError> {
     if seat.turns.is_some() {
-        return Err(AgentError::unsupported("opencode", Part::Turns));
+        return Err(AgentError::unsupported("opencode", AgentFeature::Turns));
     }
     let start = start.flag("--model", seat.model.as_ref());
     let start = match seat.permissions {
@@ -62,179 +63,190 @@ fn with_seat(
     Ok(start.flag("--session", conversation))
 }
 
-/// How it says that it does not begin.
-const REFUSALS: &[Refusal] = &[
-    Refusal { has: "Session not found", kind: VerdictKind::StaleConversation },
-    // All that it says to an argument that it doesn't know is how it is used.
-    Refusal { has: "opencode run [message..]", kind: VerdictKind::RefusedFlags },
-    Refusal { has: "Unknown argument", kind: VerdictKind::RefusedFlags },
-    Refusal { has: "Invalid values:", kind: VerdictKind::RefusedFlags },
+/// OpencodeError texts by which it reports that it can't start.
+const START_FAILURES: &[StartFailure] = &[
+    ("Session not found", VerdictKind::StaleConversation),
+    // For an unknown argument it prints only its usage.
+    ("opencode run [message..]", VerdictKind::RefusedFlags),
+    ("Unknown argument", VerdictKind::RefusedFlags),
+    ("Invalid values:", VerdictKind::RefusedFlags),
 ];
 
-/// Its output.
 #[derive(Debug, Default)]
-pub(crate) struct Opencode {
-    /// What was used up by steps that are over.
+pub(crate) struct OpencodeFormat {
+    /// The usage of the steps that have finished.
     sum: Usage,
 }
 
 #[derive(Deserialize, Default)]
 #[serde(default)]
-struct Line<'a> {
+struct OpencodeLine<'a> {
     #[serde(borrow, rename = "type")]
-    kind: Text<'a>,
+    kind: JsonText<'a>,
     #[serde(borrow, rename = "sessionID")]
-    session: Text<'a>,
+    session: JsonText<'a>,
     #[serde(borrow)]
-    part: Option<Piece<'a>>,
+    part: Option<OpencodePart<'a>>,
     #[serde(borrow)]
-    error: Option<Error<'a>>,
+    error: Option<OpencodeError<'a>>,
 }
 
 #[derive(Deserialize, Default)]
 #[serde(default)]
-struct Piece<'a> {
+struct OpencodePart<'a> {
     #[serde(borrow)]
-    text: Text<'a>,
+    text: JsonText<'a>,
     #[serde(borrow)]
-    tool: Text<'a>,
+    tool: JsonText<'a>,
     #[serde(borrow, rename = "callID")]
-    call: Text<'a>,
+    call: JsonText<'a>,
     #[serde(borrow)]
-    state: Option<State<'a>>,
+    state: Option<OpencodeToolState<'a>>,
     #[serde(borrow)]
-    reason: Text<'a>,
-    tokens: Option<Tokens>,
-    cost: Amount,
+    reason: JsonText<'a>,
+    tokens: Option<OpencodeTokens>,
+    cost: JsonNumber,
 }
 
 #[derive(Deserialize, Default)]
 #[serde(default)]
-struct State<'a> {
+struct OpencodeToolState<'a> {
     #[serde(borrow)]
-    status: Text<'a>,
-    input: About,
+    status: JsonText<'a>,
+    input: ToolSummary,
 }
 
 #[derive(Deserialize, Default, Clone, Copy)]
 #[serde(default)]
-struct Tokens {
-    input: Count,
-    output: Count,
-    reasoning: Count,
-    cache: Option<Cache>,
+struct OpencodeTokens {
+    input: JsonCount,
+    output: JsonCount,
+    reasoning: JsonCount,
+    cache: Option<OpencodeCache>,
 }
 
 #[derive(Deserialize, Default, Clone, Copy)]
 #[serde(default)]
-struct Cache {
-    read: Count,
-    write: Count,
+struct OpencodeCache {
+    read: JsonCount,
+    write: JsonCount,
 }
 
 #[derive(Deserialize, Default)]
 #[serde(default)]
-struct Error<'a> {
+struct OpencodeError<'a> {
     #[serde(borrow)]
-    name: Text<'a>,
+    name: JsonText<'a>,
     #[serde(borrow)]
-    data: Option<ErrorData<'a>>,
+    data: Option<OpencodeErrorData<'a>>,
 }
 
 #[derive(Deserialize, Default)]
 #[serde(default)]
-struct ErrorData<'a> {
+struct OpencodeErrorData<'a> {
     #[serde(borrow)]
-    message: Text<'a>,
+    message: JsonText<'a>,
     #[serde(rename = "statusCode")]
-    status: Count,
+    status: JsonCount,
     #[serde(borrow, rename = "responseHeaders")]
-    headers: Option<Headers<'a>>,
+    headers: Option<OpencodeHeaders<'a>>,
 }
 
 #[derive(Deserialize, Default)]
 #[serde(default)]
-struct Headers<'a> {
+struct OpencodeHeaders<'a> {
     #[serde(borrow, rename = "retry-after")]
-    retry_after: Text<'a>,
+    retry_after: JsonText<'a>,
 }
 
-impl Dialect for Opencode {
-    fn line(&mut self, line: &[u8], seen: &mut Seen, tell: Tell<'_>) -> Understood {
-        let Ok(line) = serde_json::from_slice::<Line<'_>>(line) else { return Understood::No };
-        let none = Piece::default();
+impl OutputFormat for OpencodeFormat {
+    fn parse_line(
+        &mut self,
+        line: &[u8],
+        state: &mut ParseState,
+        emit: EventSink<'_>,
+    ) -> ParsedLine {
+        let Ok(line) = serde_json::from_slice::<OpencodeLine<'_>>(line) else {
+            return ParsedLine::Unknown;
+        };
+        let none = OpencodePart::default();
         let part = line.part.as_ref().unwrap_or(&none);
         match &*line.kind {
             "step_start" => {
-                seen.works();
-                seen.new_text = true;
-                // A tool is told only when it is over: until the step is, one may be running.
-                seen.unsure = true;
+                state.set_working();
+                state.next_text_is_new = true;
+                // A tool is reported only when it ends, so one may run until the step finishes.
+                state.maybe_tools = true;
             }
-            "text" => seen.says(&part.text, tell),
-            "reasoning" => tell(Happening::Thinking(&part.text)),
-            "tool_use" => tool(part, seen, tell),
-            "step_finish" => self.step_finish(part, seen, tell),
+            "text" => state.add_text(&part.text, emit),
+            "reasoning" => emit(AgentEvent::Thinking { text: &part.text }),
+            "tool_use" => tool(part, state, emit),
+            "step_finish" => self.step_finish(part, state, emit),
             "error" => {
                 let error = line.error.as_ref();
-                seen.failed(error.map_or_else(|| Failure::read(None, ""), failure));
+                state.fail(error.map_or_else(|| AgentFailure::classify(None, ""), failure));
             }
-            _ => return Understood::No,
+            _ => return ParsedLine::Unknown,
         }
-        seen.conversation(&line.session, tell);
-        Understood::Yes
+        state.set_conversation(&line.session, emit);
+        ParsedLine::Known
     }
 
-    fn refusals(&self) -> &[Refusal] {
-        REFUSALS
+    fn start_failures(&self) -> &[StartFailure] {
+        START_FAILURES
     }
 }
 
-fn tool(part: &Piece<'_>, seen: &mut Seen, tell: Tell<'_>) {
-    let none = State::default();
-    let state = part.state.as_ref().unwrap_or(&none);
-    seen.uses(&part.call, &part.tool, &state.input, tell);
-    let failed = &*state.status != "completed";
-    tell(Happening::ToolEnded { id: &part.call, failed });
+fn tool(part: &OpencodePart<'_>, state: &mut ParseState, emit: EventSink<'_>) {
+    let none = OpencodeToolState::default();
+    let tool = part.state.as_ref().unwrap_or(&none);
+    state.start_tool(&part.call, &part.tool, &tool.input, emit);
+    let failed = &*tool.status != "completed";
+    emit(AgentEvent::ToolEnded { id: &part.call, failed });
 }
 
-fn failure(error: &Error<'_>) -> Failure {
-    let none = ErrorData::default();
+fn failure(error: &OpencodeError<'_>) -> AgentFailure {
+    let none = OpencodeErrorData::default();
     let data = error.data.as_ref().unwrap_or(&none);
     let text = if data.message.is_empty() { &error.name } else { &data.message };
     let status = Some(data.status.0).filter(|status| *status > 0);
     let mut failure = match &*error.name {
-        "ProviderAuthError" => Failure::of(VerdictKind::Auth, text),
-        "APIError" => Failure::read(status, text),
-        // Its own errors; one is called a server's, and that is its own server.
-        _ => Failure::of(VerdictKind::Unknown, text),
+        "ProviderAuthError" => AgentFailure::new(VerdictKind::Auth, text),
+        "APIError" => AgentFailure::classify(status, text),
+        // Its own errors. "server error" means its own local server.
+        _ => AgentFailure::new(VerdictKind::Unknown, text),
     };
     let header = data.headers.as_ref().and_then(|headers| headers.retry_after.parse().ok());
-    failure.wait = header.map(Duration::from_secs).or(failure.wait);
+    failure.retry_after = header.map(Duration::from_secs).or(failure.retry_after);
     failure
 }
 
-impl Opencode {
-    fn step_finish(&mut self, part: &Piece<'_>, seen: &mut Seen, tell: Tell<'_>) {
+impl OpencodeFormat {
+    fn step_finish(
+        &mut self,
+        part: &OpencodePart<'_>,
+        state: &mut ParseState,
+        emit: EventSink<'_>,
+    ) {
         if let Some(tokens) = part.tokens {
             let cache = tokens.cache.unwrap_or_default();
             self.sum += Usage {
                 input_tokens: tokens.input.0.saturating_add(cache.write.0),
                 cached_tokens: cache.read.0,
                 output_tokens: tokens.output.0.saturating_add(tokens.reasoning.0),
-                // Saturates, and makes 0 of what is negative or not a number.
+                // Saturates, and converts negative numbers and NaN to 0.
                 cost_micros: (part.cost.0.unwrap_or(0.0) * 1e6).round() as u64,
             };
-            seen.uses_up(self.sum, tell);
+            state.set_usage(self.sum, emit);
         }
-        seen.turns = Some(seen.turns.unwrap_or(0).saturating_add(1));
-        seen.unsure = seen.strange_message;
+        state.add_turn();
+        state.maybe_tools = state.unknown_message;
         match &*part.reason {
-            "stop" => seen.succeeded("step_finish: stop"),
+            "stop" => state.succeed("step_finish: stop"),
             "tool-calls" => {}
             reason => {
                 let text = format!("step_finish: {reason}");
-                seen.failed(Failure::of(VerdictKind::Unknown, &text));
+                state.fail(AgentFailure::new(VerdictKind::Unknown, &text));
             }
         }
     }

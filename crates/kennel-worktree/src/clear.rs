@@ -1,78 +1,78 @@
-//! Clearing a worktree away, so that a crash in the middle is seen.
+//! Removes the files of a worktree, so that an interrupted removal is recognized.
 //!
 //! ```text
-//! folder renamed to `….removing` ──► emptied ──► git's entry removed ──► (branch) ──► that folder removed
+//! folder renamed to `….removing` ──► emptied ──► git's entry removed ──► (branch) ──► renamed folder removed
 //! ```
 //!
-//! The renamed folder says that the decision was made. What is half removed must not be judged: what is missing would
-//! look like work. So whoever comes after a crash goes on from there.
+//! The renamed folder records the decision. A partly removed worktree must not be inspected, because its missing files
+//! would look like changes. So the next call after a crash continues the removal.
 
 use std::fs;
 use std::io;
 use std::thread;
 use std::time::Duration;
 
+use crate::disk_state::PathKind;
 use crate::folder::{self, FolderError};
-use crate::record::Record;
-use crate::standing::Kind;
+use crate::record::WorktreeRecord;
 
-const MOST_TRIES: u32 = 5;
-const PAUSE: Duration = Duration::from_millis(20);
+const MAX_ATTEMPTS: u32 = 5;
+const RETRY_DELAY: Duration = Duration::from_millis(20);
 
-/// Removes the folder and git's entry; what says so stays until [`finish`].
-pub(crate) fn clear(record: &Record) -> Result<(), FolderError> {
-    condemn(record)?;
-    folder::empty(&record.condemned())?;
+/// Removes the contents of the folder, and git's entry. The renamed folder stays until [`finish`].
+pub(crate) fn clear(record: &WorktreeRecord) -> Result<(), FolderError> {
+    mark_for_removal(record)?;
+    folder::empty(&record.removal_folder())?;
     remove_entry(record)
 }
 
-/// Removes what says that a worktree is being removed.
+/// Removes the renamed folder.
 ///
-/// Looks at git's entry once more before: a gc that was at work when it went may have made it anew, for a reflog. If it
-/// does so even later, the entry is empty, and git's next gc removes it.
-pub(crate) fn finish(record: &Record) -> Result<(), FolderError> {
+/// Removes git's entry once more before: a concurrent gc may have created it again, for a reflog. If gc does so even
+/// later, the entry is empty, and the next gc removes it.
+pub(crate) fn finish(record: &WorktreeRecord) -> Result<(), FolderError> {
     remove_entry(record)?;
-    folder::remove(&record.condemned())
+    folder::remove(&record.removal_folder())
 }
 
-/// Writes down that the worktree is to go, by giving its folder another name.
-fn condemn(record: &Record) -> Result<(), FolderError> {
-    let condemned = record.condemned();
-    folder::must_hold_no_mount(&condemned)?;
-    if Kind::of(&condemned)? != Kind::None {
+/// Records the decision to remove the worktree, by renaming its folder.
+fn mark_for_removal(record: &WorktreeRecord) -> Result<(), FolderError> {
+    let removal_folder = record.removal_folder();
+    folder::refuse_mounts(&removal_folder)?;
+    if PathKind::of(&removal_folder)? != PathKind::None {
         return Ok(());
     }
-    folder::must_hold_no_mount(&record.path)?;
-    let changed = match Kind::of(&record.path)? {
-        // With neither folder nor entry there is nothing that could be half removed.
-        Kind::None if Kind::of(&record.entry())? == Kind::None => return Ok(()),
-        Kind::None => fs::create_dir_all(&condemned),
-        _ => fs::rename(&record.path, &condemned),
+    folder::refuse_mounts(&record.path)?;
+    let changed = match PathKind::of(&record.path)? {
+        // Without a folder and an entry, nothing can be partly removed.
+        PathKind::None if PathKind::of(&record.entry())? == PathKind::None => return Ok(()),
+        PathKind::None => fs::create_dir_all(&removal_folder),
+        _ => fs::rename(&record.path, &removal_folder),
     };
     changed.map_err(|source| FolderError::Remove { path: record.path.clone(), source })
 }
 
-/// Removes git's entry for the worktree, and no other: `git worktree prune` would also remove those of worktrees on
-/// disks that are not mounted now.
-fn remove_entry(record: &Record) -> Result<(), FolderError> {
+/// Removes git's entry for this worktree only: `git worktree prune` would also remove those of worktrees on disks that
+/// are not mounted.
+fn remove_entry(record: &WorktreeRecord) -> Result<(), FolderError> {
     let entry = record.entry();
-    // A gc at work may put a file into a folder that we have just emptied, or make the folder anew.
-    let mut tries = 0;
+    // A concurrent gc may add a file to the folder, or create the folder again.
+    let mut attempts = 0;
     loop {
         let removed = folder::remove(&entry);
-        tries += 1;
-        let is_left = removed.is_err() || Kind::of(&entry)? != Kind::None;
+        attempts += 1;
+        let is_left = removed.is_err() || PathKind::of(&entry)? != PathKind::None;
         if !is_left {
             break;
         }
-        if tries == MOST_TRIES {
+        if attempts == MAX_ATTEMPTS {
             removed?;
             let source = io::ErrorKind::DirectoryNotEmpty.into();
             return Err(FolderError::Remove { path: entry, source });
         }
-        thread::sleep(PAUSE);
+        thread::sleep(RETRY_DELAY);
     }
-    // As git does; fails as long as there are others.
+    // Git does so too. It fails while there are other entries.
     if let Some(entries) = entry.parent() {
         let _others: io::Result<()> = fs::remove_dir(entries);
     }

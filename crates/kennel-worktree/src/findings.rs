@@ -1,73 +1,73 @@
-//! What was found in a worktree: facts, no opinion.
+//! The result of inspecting a worktree: facts without a decision.
 
 use std::path::PathBuf;
 
-use crate::standing::Standing;
+use crate::disk_state::DiskState;
 
-/// Everything that was found in a worktree.
+/// Everything that an inspection found.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Findings {
-    /// What of it is on disk.
-    pub standing: Standing,
+    /// What exists on the disk.
+    pub state: DiskState,
     /// What is checked out.
     pub head: Head,
-    /// What is not committed.
-    pub changes: Changes,
-    /// What is under way.
+    /// The uncommitted changes.
+    pub changes: UncommittedChanges,
+    /// The git operation in progress.
     pub operation: Option<Operation>,
-    /// The commits that would be lost: of the session's own branch and of a detached `HEAD`, as far as they are on no
-    /// other branch, tag or remote.
-    pub commits: Commits,
-    /// Why somebody has locked it.
+    /// The commits that would be lost: those of the session's own branch and of a detached `HEAD` that no other branch,
+    /// tag or remote has.
+    pub commits: LostCommits,
+    /// The reason of git's lock on it, if it is locked.
     pub locked: Option<String>,
-    /// Repositories and worktrees in it.
-    pub nested: Vec<Nested>,
-    /// References that only this worktree has (`refs/worktree/…`).
+    /// The repositories and worktrees in it.
+    pub nested: Vec<NestedRepository>,
+    /// The number of references that only this worktree has (`refs/worktree/…`).
     pub own_refs: u64,
-    /// Stashes made on its branch. They are the repository's, and stay.
+    /// The number of stashes of its branch. They belong to the repository, and stay.
     pub stashes: u64,
 }
 
 /// What is checked out in a worktree.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Head {
-    /// This branch; another one than the record's, perhaps.
+    /// This branch, which may differ from the record's.
     Branch(String),
     /// A commit without a branch.
     Detached(String),
-    /// Not known: there is no worktree.
+    /// Unknown, because there is no worktree.
     Unknown,
 }
 
-/// What is not committed.
+/// Uncommitted changes.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Changes {
+pub struct UncommittedChanges {
     /// Files with changes in the index.
     pub staged: u64,
     /// Files with changes that are not in the index.
     pub modified: u64,
-    /// Files that git doesn't know, and was not told to ignore.
+    /// Files that git neither tracks nor ignores.
     pub untracked: u64,
     /// Files with conflicts.
     pub conflicted: u64,
     /// Submodules with other commits or changes.
     pub submodules: u64,
-    /// Files whose changes git was told not to see (`--assume-unchanged`, `--skip-worktree`).
+    /// Files whose changes git ignores (`--assume-unchanged`, `--skip-worktree`).
     pub hidden: u64,
-    /// The first few of all these.
+    /// The paths of the first few.
     pub some: Vec<PathBuf>,
-    /// Whether there are more than were counted.
+    /// Whether there are more than the counts include.
     pub more: bool,
 }
 
-impl Changes {
-    /// Whether there is none.
+impl UncommittedChanges {
+    /// Returns whether there are no changes.
     #[must_use]
     pub fn is_none(&self) -> bool {
         self.count() == 0 && !self.more
     }
 
-    /// How many, at least.
+    /// Returns the number of changes, without those that were not counted.
     #[must_use]
     pub fn count(&self) -> u64 {
         let Self { staged, modified, untracked, conflicted, submodules, hidden, .. } = self;
@@ -75,12 +75,12 @@ impl Changes {
     }
 }
 
-/// Something that git is in the middle of.
+/// A git operation in progress.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Operation {
     /// A merge.
     Merge,
-    /// A rebase, or patches being applied.
+    /// A rebase, or `git am`.
     Rebase,
     /// A cherry-pick.
     CherryPick,
@@ -90,12 +90,12 @@ pub enum Operation {
     Bisect,
 }
 
-/// Commits.
+/// The commits that would be lost with a worktree.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Commits {
-    /// How many.
+pub struct LostCommits {
+    /// Their number.
     pub count: u64,
-    /// The newest of them.
+    /// The newest ones.
     pub newest: Vec<Commit>,
 }
 
@@ -108,40 +108,40 @@ pub struct Commit {
     pub subject: String,
 }
 
-/// A repository or worktree in a worktree.
+/// A repository or worktree inside a worktree.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Nested {
-    /// Its folder, within the worktree.
+pub struct NestedRepository {
+    /// Its folder, relative to the worktree.
     pub path: PathBuf,
-    /// Whether something is in it.
+    /// What it contains.
     pub worth: NestedWorth,
 }
 
-/// What a nested repository is worth.
+/// What a nested repository contains.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum NestedWorth {
-    /// Everything in it is at its remotes.
+    /// Nothing that its remotes don't have.
     Nothing,
-    /// It is the worktree of another repository, or another worktree of this one.
+    /// It is a worktree, of this or another repository.
     Worktree,
-    /// It has changes that are not committed.
+    /// Uncommitted changes.
     Changes,
-    /// It has this many commits that are at none of its remotes.
+    /// This many commits that no remote has.
     Commits(u64),
-    /// It could not be looked at.
+    /// Unknown, because of this error.
     Unknown(String),
 }
 
 impl Findings {
-    /// Nothing was found.
+    /// Findings without any content.
     #[must_use]
-    pub fn nothing(standing: Standing) -> Self {
+    pub fn nothing(state: DiskState) -> Self {
         Self {
-            standing,
+            state,
             head: Head::Unknown,
-            changes: Changes::default(),
+            changes: UncommittedChanges::default(),
             operation: None,
-            commits: Commits::default(),
+            commits: LostCommits::default(),
             locked: None,
             nested: Vec::new(),
             own_refs: 0,

@@ -1,4 +1,4 @@
-//! Removing a folder with everything in it: read-only folders too, never through a mount, however deep.
+//! Removes a folder with its contents: read-only and very deep folders too, but never through a mount.
 
 use std::ffi::{CStr, CString, OsString};
 use std::fs;
@@ -10,38 +10,38 @@ use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, ResolveFlags};
 use rustix::io::Errno;
 
-use crate::standing::LookError;
+use crate::disk_state::ReadPathError;
 
-/// A folder deeper than this is first moved up: each level costs a descriptor.
-const DEEPEST: usize = 32;
+/// A deeper folder is first moved to the top, because each level needs a descriptor.
+const MAX_DEPTH: usize = 32;
 
-/// Why a folder could not be removed, or not wholly.
+/// A folder could not be removed completely.
 #[derive(Debug, thiserror::Error)]
 pub enum FolderError {
-    /// Something is mounted in it.
-    #[error("something is mounted at {mount}; unmount it")]
+    /// It contains a mount.
+    #[error("can't remove a folder with a mount in it; unmount {mount}")]
     Mount {
-        /// Where.
+        /// The mount point.
         mount: PathBuf,
     },
-    /// Something in it can't be removed.
+    /// A file or folder in it can't be removed.
     #[error("can't remove {path}")]
     Remove {
-        /// What.
+        /// The file or folder.
         path: PathBuf,
-        /// Why.
+        /// The cause.
         source: io::Error,
     },
 }
 
-impl From<LookError> for FolderError {
-    fn from(LookError { path, source }: LookError) -> Self {
+impl From<ReadPathError> for FolderError {
+    fn from(ReadPathError { path, source }: ReadPathError) -> Self {
         Self::Remove { path, source }
     }
 }
 
-/// Refuses a folder in which something is mounted.
-pub(crate) fn must_hold_no_mount(folder: &Path) -> Result<(), FolderError> {
+/// Refuses a folder that contains a mount.
+pub(crate) fn refuse_mounts(folder: &Path) -> Result<(), FolderError> {
     let path = Path::new("/proc/self/mountinfo");
     let failed = |source| FolderError::Remove { path: path.to_owned(), source };
     let mounts = fs::read(path).map_err(failed)?;
@@ -55,7 +55,7 @@ pub(crate) fn must_hold_no_mount(folder: &Path) -> Result<(), FolderError> {
     Ok(())
 }
 
-/// Removes a folder, or whatever is there; nothing is fine.
+/// Removes a folder or file, if it exists.
 pub(crate) fn remove(path: &Path) -> Result<(), FolderError> {
     empty(path)?;
     let failed = |source| FolderError::Remove { path: path.to_owned(), source };
@@ -68,7 +68,7 @@ pub(crate) fn remove(path: &Path) -> Result<(), FolderError> {
     }
 }
 
-/// Removes everything in a folder, and leaves the folder.
+/// Removes the contents of a folder.
 pub(crate) fn empty(path: &Path) -> Result<(), FolderError> {
     let failed = |error: Errno| FolderError::Remove { path: path.to_owned(), source: error.into() };
     let flags = OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::RDONLY;
@@ -82,7 +82,7 @@ pub(crate) fn empty(path: &Path) -> Result<(), FolderError> {
     loop {
         let before = *emptying.moved;
         emptying.empty(top.as_fd(), path, 0)?;
-        // What was moved up is emptied in the next round.
+        // The next round empties the folders that were moved.
         if *emptying.moved == before {
             return Ok(());
         }
@@ -114,7 +114,7 @@ impl Emptying<'_> {
         let failed =
             |error: Errno| FolderError::Remove { path: path.to_owned(), source: error.into() };
         make_writable(folder).map_err(failed)?;
-        // Some file systems lose their place in a folder that shrinks: the list is taken first.
+        // Read the whole list first: some file systems skip entries of a folder that shrinks.
         let mut names = Vec::new();
         for entry in Dir::read_from(folder).map_err(failed)? {
             let entry = entry.map_err(failed)?;
@@ -140,22 +140,24 @@ impl Emptying<'_> {
         let failed =
             |error: Errno| FolderError::Remove { path: path.to_owned(), source: error.into() };
         if !matches!(kind, FileType::Directory | FileType::Unknown) {
-            return gone(rustix::fs::unlinkat(folder, name, AtFlags::empty())).map_err(failed);
+            return ignore_missing(rustix::fs::unlinkat(folder, name, AtFlags::empty()))
+                .map_err(failed);
         }
         let inner = match open_below(folder, name) {
             Ok(inner) => inner,
             Err(Errno::NOENT) => return Ok(()),
             Err(Errno::NOTDIR | Errno::LOOP) => {
-                return gone(rustix::fs::unlinkat(folder, name, AtFlags::empty())).map_err(failed);
+                return ignore_missing(rustix::fs::unlinkat(folder, name, AtFlags::empty()))
+                    .map_err(failed);
             }
             Err(Errno::XDEV) => return Err(FolderError::Mount { mount: path.to_owned() }),
             Err(error) => return Err(failed(error)),
         };
-        if depth >= DEEPEST {
+        if depth >= MAX_DEPTH {
             return self.move_up(&inner, folder, name).map_err(failed);
         }
         self.empty(inner.as_fd(), path, depth + 1)?;
-        gone(rustix::fs::unlinkat(folder, name, AtFlags::REMOVEDIR)).map_err(failed)
+        ignore_missing(rustix::fs::unlinkat(folder, name, AtFlags::REMOVEDIR)).map_err(failed)
     }
 
     fn move_up(
@@ -176,7 +178,7 @@ impl Emptying<'_> {
     }
 }
 
-/// Opens a folder in a folder, unless something is mounted there: a bind mount leads to files of somebody else's.
+/// Opens a subfolder, unless it is a mount point: a bind mount leads to files outside the worktree.
 fn open_below(folder: BorrowedFd<'_>, name: &CStr) -> Result<OwnedFd, Errno> {
     let flags = OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::RDONLY;
     let resolve = ResolveFlags::NO_XDEV | ResolveFlags::NO_SYMLINKS | ResolveFlags::BENEATH;
@@ -190,27 +192,27 @@ fn open_below(folder: BorrowedFd<'_>, name: &CStr) -> Result<OwnedFd, Errno> {
     }
 }
 
-/// Go's module cache, for one, is read-only.
+/// Makes a folder writable: Go's module cache, for example, is read-only.
 fn make_writable(folder: BorrowedFd<'_>) -> Result<(), Errno> {
     let mode = Mode::from_raw_mode(rustix::fs::fstat(folder)?.st_mode);
     if mode.contains(Mode::RWXU) {
         return Ok(());
     }
     match rustix::fs::fchmod(folder, Mode::RWXU) {
-        // Not ours. If it is empty, that does not matter.
+        // Another user owns it. If it is empty, it can be removed all the same.
         Err(Errno::PERM) => Ok(()),
         other => other,
     }
 }
 
-fn gone(removed: Result<(), Errno>) -> Result<(), Errno> {
+fn ignore_missing(removed: Result<(), Errno>) -> Result<(), Errno> {
     match removed {
         Err(Errno::NOENT) => Ok(()),
         other => other,
     }
 }
 
-/// The kernel writes blanks and the like as `\040`.
+/// Decodes spaces and the like, which the kernel writes as `\040`.
 fn unescape(text: &[u8]) -> Vec<u8> {
     let mut plain = Vec::with_capacity(text.len());
     let mut rest = text;
@@ -236,13 +238,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn mount_points_with_blanks_are_read() {
+    fn decodes_mount_points() {
         assert_eq!(unescape(br"/a\040b\134c\012"), b"/a b\\c\n");
         assert_eq!(unescape(br"/plain\"), br"/plain\");
     }
 
     #[test]
-    fn deeper_than_any_path_may_be_long() {
+    fn removes_folders_deeper_than_the_longest_path() {
         let folder = tempfile::tempdir().expect("a folder");
         let top = folder.path().join("top");
         fs::create_dir(&top).expect("a folder");
@@ -255,11 +257,11 @@ mod tests {
         drop(inner);
         remove(&top).expect("removed");
         assert!(!top.exists());
-        remove(&top).expect("once more is fine");
+        remove(&top).expect("a second removal succeeds");
     }
 
     #[test]
-    fn links_are_not_followed() {
+    fn follows_no_links() {
         let folder = tempfile::tempdir().expect("a folder");
         let (top, other) = (folder.path().join("top"), folder.path().join("other"));
         fs::create_dir_all(&top).expect("a folder");

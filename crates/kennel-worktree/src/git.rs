@@ -1,4 +1,4 @@
-//! Calling git: which program, with which environment and settings, within which bounds.
+//! Calls git, with a safe environment, safe settings and limits.
 
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
@@ -12,11 +12,11 @@ use std::sync::atomic::AtomicBool;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use crate::process::{self, Bounds, RunError, Said};
+use crate::process::{self, ProcessLimits, ProcessOutput, RunProgramError};
 
-/// Of git's own variables these are passed on. All others could lead it to another repository, index or set of
-/// objects (`git rev-parse --local-env-vars`), make it ask a person, or have it write traces.
-const KEPT: &[&str] = &[
+/// The variables of git that are passed on. The others could redirect git to another repository, index or object
+/// store (`git rev-parse --local-env-vars`), make it prompt the user, or make it write traces.
+const GIT_ENV_VARS: &[&str] = &[
     "GIT_AUTHOR_EMAIL",
     "GIT_AUTHOR_NAME",
     "GIT_CEILING_DIRECTORIES",
@@ -30,7 +30,7 @@ const KEPT: &[&str] = &[
     "GIT_SSL_CAINFO",
 ];
 
-/// For every call: nothing in the background that outlives it, no monitor whose word is believed.
+/// The settings of every call: no background process that outlives it, and no file system monitor.
 const SETTINGS: &[&str] = &[
     "gc.auto=0",
     "maintenance.auto=false",
@@ -40,223 +40,222 @@ const SETTINGS: &[&str] = &[
     "advice.detachedHead=false",
 ];
 
-/// What is kept of a stream unless more is asked for.
-const MOST_OUTPUT: usize = 1024 * 1024;
-/// Of what git complains about, this much is passed on.
-const MOST_SAID: usize = 2000;
+/// The default limit of the output that is kept, in bytes.
+const MAX_OUTPUT: usize = 1024 * 1024;
+/// The maximum length of an error message of git, in bytes.
+const MAX_ERROR_TEXT: usize = 2000;
 
-/// The oldest git that does what is needed: `worktree add --lock --reason`.
-pub(crate) const OLDEST: (u32, u32) = (2, 33);
+/// The minimum version: it supports `worktree add --lock --reason`.
+pub(crate) const MIN_VERSION: (u32, u32) = (2, 33);
 
-/// How long git may take.
+/// Time limits for git.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Limits {
-    /// Making a worktree: a checkout of everything, with the user's hooks and filters.
-    pub make: Duration,
-    /// Any other single call.
-    pub look: Duration,
-    /// Waiting for another call for the same worktree, and for git's own locks.
+pub struct GitLimits {
+    /// For creating a worktree: a full checkout, with the user's hooks and filters.
+    pub create: Duration,
+    /// For any other call.
+    pub call: Duration,
+    /// For waiting for another call for the same worktree, and for git's own locks.
     pub locks: Duration,
 }
 
-impl Default for Limits {
+impl Default for GitLimits {
     fn default() -> Self {
         Self {
-            make: Duration::from_secs(300),
-            look: Duration::from_secs(60),
+            create: Duration::from_secs(300),
+            call: Duration::from_secs(60),
             locks: Duration::from_secs(10),
         }
     }
 }
 
-/// Whether the user's own hooks run when a worktree is made.
+/// Whether the user's hooks run when a worktree is created.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Hooks {
-    /// `post-checkout` and `reference-transaction` run, as they would for the user.
+    /// `post-checkout` and `reference-transaction` run, as in a call by the user.
     #[default]
     Run,
-    /// None run.
+    /// No hook runs.
     Off,
 }
 
-/// The git program, and how to call it.
+/// The git program with its environment and limits.
 #[derive(Debug, Clone)]
 pub struct Git {
     program: Option<PathBuf>,
     environment: Vec<(OsString, OsString)>,
     pub(crate) hooks: Hooks,
-    pub(crate) limits: Limits,
+    pub(crate) limits: GitLimits,
     cancel: Option<Arc<AtomicBool>>,
 }
 
-/// Why a call of git did not succeed. No process of it is left.
+/// A call of git failed. None of its processes is left.
 #[derive(Debug, thiserror::Error)]
 pub enum GitError {
     /// There is no git.
-    #[error("git was not found on the PATH; install it, or start without a worktree")]
+    #[error("git was not found in PATH; install it, or start without a worktree")]
     Missing,
-    /// It could not be started, or not be listened to.
-    #[error("git can't be run")]
+    /// It could not be started, or its output could not be read.
+    #[error("can't run git")]
     Run(#[source] io::Error),
-    /// It took too long, and was ended.
+    /// It exceeded its time limit, and was ended.
     #[error(
-        "`git {what}` was ended after {limit:?}; a hook or a filter may hang, or the disk is slow"
+        "`git {what}` exceeded its time limit of {limit:?}; a hook or a filter may hang, or the disk is slow"
     )]
-    Late {
+    TimedOut {
         /// The call.
         what: String,
-        /// How long it was let run.
+        /// The time limit.
         limit: Duration,
     },
-    /// The caller wanted it no more.
-    #[error("`git {what}` was given up, as was asked for")]
+    /// The caller cancelled it.
+    #[error("`git {what}` was cancelled")]
     Cancelled {
         /// The call.
         what: String,
     },
-    /// It said no.
-    #[error("`git {what}` failed: {said}")]
+    /// It exited with an error.
+    #[error("`git {what}` failed: {message}")]
     Failed {
         /// The call.
         what: String,
-        /// Its exit code; none if a signal ended it.
+        /// Its exit code; `None` if a signal killed it.
         code: Option<i32>,
-        /// What it said of it.
-        said: String,
+        /// Its error message.
+        message: String,
     },
-    /// It said something that makes no sense, or too much of it.
-    #[error("`git {what}` gave an answer that can't be used: {answer}")]
-    Garbled {
+    /// Its output is invalid or too long.
+    #[error("`git {what}` printed invalid output: {answer}")]
+    InvalidOutput {
         /// The call.
         what: String,
-        /// Some of it.
+        /// A part of the output.
         answer: String,
     },
 }
 
 impl GitError {
-    /// Whether somebody else held one of git's lock files.
+    /// Returns whether another process held one of git's lock files.
     pub(crate) fn is_lock(&self) -> bool {
         const SIGNS: [&str; 4] =
             ["cannot lock ref", ".lock': File exists", "could not lock", "unable to lock"];
-        // These are said of the same thing, and don't pass.
-        const LASTING: [&str; 3] = ["No space left", "cannot create", "Permission denied"];
-        matches!(self, Self::Failed { said, .. } if SIGNS.iter().any(|sign| said.contains(sign))
-            && !LASTING.iter().any(|sign| said.contains(sign)))
+        // These errors have the same texts, but retrying doesn't help.
+        const PERMANENT: [&str; 3] = ["No space left", "cannot create", "Permission denied"];
+        matches!(self, Self::Failed { message, .. } if SIGNS.iter().any(|sign| message.contains(sign))
+            && !PERMANENT.iter().any(|sign| message.contains(sign)))
     }
 
-    /// Whether another git was in the way, so that it may go well the next time.
-    pub(crate) fn is_passing(&self) -> bool {
-        self.is_lock() || matches!(self, Self::Failed { said, .. } if met_a_half_made_entry(said))
+    /// Returns whether a concurrent git caused the error, so that a retry may succeed.
+    pub(crate) fn is_transient(&self) -> bool {
+        self.is_lock()
+            || matches!(self, Self::Failed { message, .. } if saw_incomplete_entry(message))
     }
 
-    /// Whether the disk was full.
+    /// Returns whether the disk was full.
     pub(crate) fn is_full_disk(&self) -> bool {
         const SIGNS: [&str; 2] = ["No space left on device", "Disk quota exceeded"];
-        matches!(self, Self::Failed { said, .. } if SIGNS.iter().any(|sign| said.contains(sign)))
+        matches!(self, Self::Failed { message, .. } if SIGNS.iter().any(|sign| message.contains(sign)))
     }
 }
 
-/// One call.
-pub(crate) struct Call<'a> {
+/// One call of git.
+pub(crate) struct GitCall<'a> {
     git: &'a Git,
     what: String,
-    /// What goes before the verb.
-    front: Vec<OsString>,
+    /// The options before the subcommand.
+    global_options: Vec<OsString>,
     args: Vec<OsString>,
     folder: Option<PathBuf>,
     limit: Duration,
-    most_output: usize,
+    max_output: usize,
     hooks: Hooks,
     lock: Option<&'a File>,
     reads_only: bool,
 }
 
 impl Git {
-    /// Git as it is found on the `PATH` of this environment, which it is also called with.
+    /// Finds git in the `PATH` of this environment, which is also the environment of its calls.
     pub fn new(environment: impl IntoIterator<Item = (OsString, OsString)>) -> Self {
         let environment: Vec<_> = environment.into_iter().collect();
         let program = find_on_path(&environment);
-        let environment = environment.into_iter().filter(|(name, _)| is_passed_on(name)).collect();
-        let (hooks, limits) = (Hooks::default(), Limits::default());
+        let environment = environment.into_iter().filter(|(name, _)| is_allowed(name)).collect();
+        let (hooks, limits) = (Hooks::default(), GitLimits::default());
         Self { program, environment, hooks, limits, cancel: None }
     }
 
-    /// With or without the user's hooks.
+    /// Sets whether the user's hooks run.
     #[must_use]
     pub fn with_hooks(self, hooks: Hooks) -> Self {
         Self { hooks, ..self }
     }
 
-    /// With these limits.
+    /// Sets the limits.
     #[must_use]
-    pub fn with_limits(self, limits: Limits) -> Self {
+    pub fn with_limits(self, limits: GitLimits) -> Self {
         Self { limits, ..self }
     }
 
-    /// Calls at work end when this becomes true, and later ones don't begin.
+    /// Sets a flag that cancels running and later calls.
     #[must_use]
     pub fn cancelled_by(self, cancel: Arc<AtomicBool>) -> Self {
         Self { cancel: Some(cancel), ..self }
     }
 
-    /// A call that only looks: no hook, no lock of the index, no object fetched from afar.
-    pub(crate) fn look<'a>(&'a self, verb: &str) -> Call<'a> {
-        Call { reads_only: true, ..self.write(verb) }
+    /// Starts a read-only call: no hooks, no lock of the index, no objects fetched from a remote.
+    pub(crate) fn read<'a>(&'a self, verb: &str) -> GitCall<'a> {
+        GitCall { reads_only: true, ..self.write(verb) }
     }
 
-    /// A call that changes something, without hooks.
-    pub(crate) fn write<'a>(&'a self, verb: &str) -> Call<'a> {
-        Call {
+    /// Starts a call that changes something, without hooks.
+    pub(crate) fn write<'a>(&'a self, verb: &str) -> GitCall<'a> {
+        GitCall {
             git: self,
             what: verb.to_owned(),
-            front: Vec::new(),
+            global_options: Vec::new(),
             args: vec![verb.into()],
             folder: None,
-            limit: self.limits.look,
-            most_output: MOST_OUTPUT,
+            limit: self.limits.call,
+            max_output: MAX_OUTPUT,
             hooks: Hooks::Off,
             lock: None,
             reads_only: false,
         }
     }
 
-    /// Which version it is.
+    /// Returns the version of git.
     pub(crate) fn version(&self) -> Result<(u32, u32), GitError> {
-        let answer = self.look("version").text()?;
+        let answer = self.read("version").text()?;
         parse_version(&answer)
-            .ok_or_else(|| GitError::Garbled { what: "version".to_owned(), answer })
+            .ok_or_else(|| GitError::InvalidOutput { what: "version".to_owned(), answer })
     }
 }
 
-impl<'a> Call<'a> {
-    /// Adds arguments.
+impl<'a> GitCall<'a> {
     pub(crate) fn args<S: AsRef<OsStr>>(mut self, args: impl IntoIterator<Item = S>) -> Self {
         self.args.extend(args.into_iter().map(|arg| arg.as_ref().to_owned()));
         self
     }
 
-    /// Adds an argument.
     pub(crate) fn arg(self, arg: impl AsRef<OsStr>) -> Self {
         self.args([arg])
     }
 
-    /// From this folder, in which git finds the repository by itself.
-    pub(crate) fn found_from(mut self, folder: &Path) -> Self {
+    /// Runs in this folder, from which git finds the repository.
+    pub(crate) fn in_folder(mut self, folder: &Path) -> Self {
         self.folder = Some(folder.to_owned());
         self
     }
 
-    /// On this repository.
+    /// Uses this repository.
     pub(crate) fn on(mut self, git_dir: &Path) -> Self {
-        self.front.push(option("--git-dir=", git_dir));
+        self.global_options.push(option("--git-dir=", git_dir));
         self.folder = Some(git_dir.to_owned());
         self
     }
 
-    /// With these files.
-    pub(crate) fn with_files(mut self, work_tree: &Path) -> Self {
-        self.front.push(option("--work-tree=", work_tree));
+    /// Uses this work tree.
+    pub(crate) fn with_work_tree(mut self, work_tree: &Path) -> Self {
+        self.global_options.push(option("--work-tree=", work_tree));
         self.folder = Some(work_tree.to_owned());
         self
     }
@@ -269,84 +268,87 @@ impl<'a> Call<'a> {
         Self { hooks, ..self }
     }
 
-    pub(crate) fn most_output(self, most_output: usize) -> Self {
-        Self { most_output, ..self }
+    pub(crate) fn max_output(self, max_output: usize) -> Self {
+        Self { max_output, ..self }
     }
 
-    /// Git holds this lock for as long as it runs, also if we die: it is its standard input, which is empty.
+    /// Makes git hold this lock as long as it runs, even if this process dies: the lock file, which is empty, becomes
+    /// its standard input.
     pub(crate) fn holding(self, lock: &'a File) -> Self {
         Self { lock: Some(lock), ..self }
     }
 
-    /// Runs it; whatever its exit code.
-    pub(crate) fn run(self) -> Result<Said, GitError> {
-        let mut pauses = Pauses::until(Instant::now() + self.git.limits.locks);
+    /// Runs the call, and accepts any exit code.
+    pub(crate) fn run(self) -> Result<ProcessOutput, GitError> {
+        let mut backoff = Backoff::until(Instant::now() + self.git.limits.locks);
         loop {
-            let said = self.run_once()?;
-            let met = !said.status.success() && met_a_half_made_entry(&words(&said));
-            if !(met && self.reads_only && pauses.again()) {
-                return Ok(said);
+            let output = self.run_once()?;
+            let incomplete = !output.status.success() && saw_incomplete_entry(&error_text(&output));
+            if !(incomplete && self.reads_only && backoff.wait()) {
+                return Ok(output);
             }
         }
     }
 
-    fn run_once(&self) -> Result<Said, GitError> {
+    fn run_once(&self) -> Result<ProcessOutput, GitError> {
         let mut command = self.command()?;
         let deadline = Instant::now() + self.limit;
         let cancel = self.git.cancel.clone();
-        let bounds = Bounds { deadline, most_output: self.most_output, cancel };
+        let bounds = ProcessLimits { deadline, max_output: self.max_output, cancel };
         let what = || self.what.clone();
         process::run(&mut command, &bounds).map_err(|error| match error {
-            RunError::Start(source) | RunError::Call(source) => GitError::Run(source),
-            RunError::Late => GitError::Late { what: what(), limit: self.limit },
-            RunError::Cancelled => GitError::Cancelled { what: what() },
+            RunProgramError::Start(source) | RunProgramError::System(source) => {
+                GitError::Run(source)
+            }
+            RunProgramError::TimedOut => GitError::TimedOut { what: what(), limit: self.limit },
+            RunProgramError::Cancelled => GitError::Cancelled { what: what() },
         })
     }
 
-    /// Runs it; anything but success is an error.
-    pub(crate) fn succeed(self) -> Result<Said, GitError> {
+    /// Runs the call; any exit code but 0 is an error.
+    pub(crate) fn succeed(self) -> Result<ProcessOutput, GitError> {
         let what = self.what.clone();
-        let said = self.run()?;
-        if said.status.success() { Ok(said) } else { Err(failed(what, &said)) }
+        let output = self.run()?;
+        if output.status.success() { Ok(output) } else { Err(failed(what, &output)) }
     }
 
-    /// What it says, without the newline at its end.
+    /// Runs the call, and returns its output without the newline at the end.
     pub(crate) fn bytes(self) -> Result<Vec<u8>, GitError> {
         let what = self.what.clone();
-        let mut said = self.succeed()?;
-        if said.cut {
-            return Err(GitError::Garbled { what, answer: "too long".to_owned() });
+        let mut output = self.succeed()?;
+        if output.truncated {
+            return Err(GitError::InvalidOutput { what, answer: "too long".to_owned() });
         }
-        if said.out.last() == Some(&b'\n') {
-            said.out.pop();
+        if output.stdout.last() == Some(&b'\n') {
+            output.stdout.pop();
         }
-        Ok(said.out)
+        Ok(output.stdout)
     }
 
-    /// As text.
+    /// Runs the call, and returns its output as text.
     pub(crate) fn text(self) -> Result<String, GitError> {
         Ok(String::from_utf8_lossy(&self.bytes()?).into_owned())
     }
 
-    /// As a path; one with a newline in it as well.
+    /// Runs the call, and returns its output as a path, which may contain newlines.
     pub(crate) fn path(self) -> Result<PathBuf, GitError> {
         Ok(PathBuf::from(OsString::from_vec(self.bytes()?)))
     }
 
-    /// What it says, or nothing if it exits with 1: git's way to say "no such thing", where asked quietly.
-    pub(crate) fn text_if_any(self) -> Result<Option<String>, GitError> {
+    /// Runs the call, and returns its output; `None` for exit code 1, which means "not found" in git's quiet mode.
+    pub(crate) fn text_if_found(self) -> Result<Option<String>, GitError> {
         let what = self.what.clone();
-        let said = self.run()?;
-        match said.status.code() {
-            Some(0) => Ok(Some(String::from_utf8_lossy(&said.out).trim_end().to_owned())),
+        let output = self.run()?;
+        match output.status.code() {
+            Some(0) => Ok(Some(String::from_utf8_lossy(&output.stdout).trim_end().to_owned())),
             Some(1) => Ok(None),
-            _ => Err(failed(what, &said)),
+            _ => Err(failed(what, &output)),
         }
     }
 
     fn command(&self) -> Result<Command, GitError> {
         let program = self.git.program.as_ref().ok_or(GitError::Missing)?;
-        // The shell sets the umask for one process; to set our own would change it under other threads.
+        // The shell sets the umask of the child only; setting our own would affect other threads.
         let mut command = Command::new("/bin/sh");
         command.args(["-c", "umask 022 && exec \"$@\"", "sh"]).arg(program);
         for setting in SETTINGS {
@@ -355,7 +357,7 @@ impl<'a> Call<'a> {
         if self.hooks == Hooks::Off {
             command.args(["-c", "core.hooksPath=/dev/null"]);
         }
-        command.args(&self.front).args(&self.args);
+        command.args(&self.global_options).args(&self.args);
         command.env_clear().envs(self.git.environment.iter().map(|(name, value)| (name, value)));
         command.envs([("LC_ALL", "C"), ("GIT_TERMINAL_PROMPT", "0"), ("GCM_INTERACTIVE", "never")]);
         if self.reads_only {
@@ -374,46 +376,46 @@ impl<'a> Call<'a> {
     }
 }
 
-/// What it complained about.
-fn words(said: &Said) -> String {
-    String::from_utf8_lossy(&said.err[..said.err.len().min(MOST_SAID)]).into_owned()
+/// Returns the start of standard error.
+fn error_text(output: &ProcessOutput) -> String {
+    String::from_utf8_lossy(&output.stderr[..output.stderr.len().min(MAX_ERROR_TEXT)]).into_owned()
 }
 
-/// Git reads the entries of all worktrees, also of one that another git is writing at this moment, and dies of it.
-fn met_a_half_made_entry(said: &str) -> bool {
-    said.contains("failed to read") && said.contains("/worktrees/")
+/// Returns whether git failed on the incomplete entry of a worktree that another git is creating.
+fn saw_incomplete_entry(message: &str) -> bool {
+    message.contains("failed to read") && message.contains("/worktrees/")
 }
 
-/// Pauses that grow, until a deadline.
-pub(crate) struct Pauses {
+/// Delays between retries that grow, until a deadline.
+pub(crate) struct Backoff {
     deadline: Instant,
     next: Duration,
 }
 
-impl Pauses {
+impl Backoff {
     pub(crate) fn until(deadline: Instant) -> Self {
         Self { deadline, next: Duration::from_millis(10) }
     }
 
-    /// Waits a while, and says whether to try again.
-    pub(crate) fn again(&mut self) -> bool {
-        const LONGEST: Duration = Duration::from_millis(500);
+    /// Waits, and returns whether to retry.
+    pub(crate) fn wait(&mut self) -> bool {
+        const MAX_DELAY: Duration = Duration::from_millis(500);
         if Instant::now() + self.next >= self.deadline {
             return false;
         }
         thread::sleep(self.next);
-        self.next = (self.next * 2).min(LONGEST);
+        self.next = (self.next * 2).min(MAX_DELAY);
         true
     }
 }
 
-fn failed(what: String, said: &Said) -> GitError {
-    let text = match (words(said).trim(), said.status.code()) {
+fn failed(what: String, output: &ProcessOutput) -> GitError {
+    let text = match (error_text(output).trim(), output.status.code()) {
         ("", Some(code)) => format!("exit code {code}"),
-        ("", None) => said.status.to_string(),
+        ("", None) => output.status.to_string(),
         (text, _) => text.to_owned(),
     };
-    GitError::Failed { what, code: said.status.code(), said: text }
+    GitError::Failed { what, code: output.status.code(), message: text }
 }
 
 fn option(name: &str, value: &Path) -> OsString {
@@ -422,11 +424,11 @@ fn option(name: &str, value: &Path) -> OsString {
     option
 }
 
-fn is_passed_on(name: &OsStr) -> bool {
+fn is_allowed(name: &OsStr) -> bool {
     let name = name.as_bytes();
-    let asks = [&b"SSH_ASKPASS"[..], b"SSH_ASKPASS_REQUIRE"].contains(&name);
-    let of_git = name.starts_with(b"GIT_");
-    !asks && (!of_git || KEPT.iter().any(|kept| kept.as_bytes() == name))
+    let prompts = [&b"SSH_ASKPASS"[..], b"SSH_ASKPASS_REQUIRE"].contains(&name);
+    let is_git = name.starts_with(b"GIT_");
+    !prompts && (!is_git || GIT_ENV_VARS.iter().any(|kept| kept.as_bytes() == name))
 }
 
 fn find_on_path(environment: &[(OsString, OsString)]) -> Option<PathBuf> {
@@ -449,7 +451,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn versions_of_all_vendors_are_read() {
+    fn parses_versions_of_all_vendors() {
         assert_eq!(parse_version("git version 2.47.3"), Some((2, 47)));
         assert_eq!(parse_version("git version 2.39.5 (Apple Git-154)"), Some((2, 39)));
         assert_eq!(parse_version("git version 3.0"), Some((3, 0)));
@@ -457,19 +459,19 @@ mod tests {
     }
 
     #[test]
-    fn what_could_lead_git_elsewhere_is_not_passed_on() {
+    fn passes_on_no_variable_that_redirects_git() {
         for name in
             ["GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_CONFIG_COUNT", "SSH_ASKPASS"]
         {
-            assert!(!is_passed_on(OsStr::new(name)), "{name}");
+            assert!(!is_allowed(OsStr::new(name)), "{name}");
         }
         for name in ["HOME", "PATH", "GIT_CONFIG_GLOBAL", "SSH_AUTH_SOCK", "GITHUB_TOKEN"] {
-            assert!(is_passed_on(OsStr::new(name)), "{name}");
+            assert!(is_allowed(OsStr::new(name)), "{name}");
         }
     }
 
     #[test]
-    fn no_git_is_said_as_such() {
+    fn reports_missing_git() {
         let git = Git::new([("PATH".into(), "/nonexistent:relative".into())]);
         assert!(matches!(git.version(), Err(GitError::Missing)));
     }

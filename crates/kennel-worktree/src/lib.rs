@@ -1,46 +1,49 @@
-//! A git worktree for a session: planned, recorded, made, judged, removed.
+//! Git worktrees for sessions: planned, recorded, created, inspected, removed.
 //!
 //! ```text
-//! Plan::new ──► Record (written down by the caller) ──► make ──► the session runs ──► remove
-//!    │                                                   │                              │
-//!  Refusal                                           MakeError                  Gone, or Kept { why }
+//! WorktreePlan::new ──► WorktreeRecord (stored by the caller) ──► create ──► the session runs ──► remove
+//!    │                                                              │                              │
+//!  PlanWorktreeError                                    CreateWorktreeError          Gone, or Kept { why }
 //! ```
 //!
-//! Everything after the plan works from the [`Record`] alone, may be called any number of times, and finds
-//! its way from whatever state a crash has left. What is of value is never removed by [`remove`]: it judges first
-//! ([`judge`], [`value`]), and what could not be looked at counts as valuable. [`remove_anyway`] is for a person
-//! who was told what would be lost ([`losses`]).
+//! Everything after the plan needs only the [`WorktreeRecord`], may be repeated any number of times, and continues from
+//! any state that a crash has left. [`remove`] never removes anything of value: it inspects first ([`inspect`],
+//! [`value`]), and what it can't inspect counts as valuable. [`force_remove`] is for a person who has seen what would be
+//! lost ([`losses`]).
 //!
-//! The calls block; they drive the real `git`, each call of it within bounds. Two calls for one worktree wait for
-//! each other; those for different ones don't, beyond git's own locks.
+//! The calls block. They run the real `git`, each time with limits. Two calls for one worktree wait for each other; calls
+//! for different worktrees don't, except for git's own locks.
 
 mod branch;
 mod clear;
+mod create;
+mod disk_state;
 mod findings;
 mod folder;
 mod git;
-mod judge;
+mod inspect;
+mod keep_reason;
 mod lock;
 mod losses;
-mod make;
 mod plan;
 pub mod process;
 mod record;
 mod remove;
 mod size;
-mod standing;
-mod value;
 
-pub use branch::BranchFate;
-pub use findings::{Changes, Commit, Commits, Findings, Head, Nested, NestedWorth, Operation};
+pub use branch::BranchOutcome;
+pub use create::{CreateWorktreeError, CreatedWorktree, create};
+pub use disk_state::{DiskState, ReadPathError};
+pub use findings::{
+    Commit, Findings, Head, LostCommits, NestedRepository, NestedWorth, Operation,
+    UncommittedChanges,
+};
 pub use folder::FolderError;
-pub use git::{Git, GitError, Hooks, Limits};
-pub use judge::{JudgeError, judge};
+pub use git::{Git, GitError, GitLimits, Hooks};
+pub use inspect::{InspectError, inspect};
+pub use keep_reason::{KeepReason, WorktreeValue, value};
 pub use lock::LockError;
 pub use losses::{Losses, losses};
-pub use make::{Made, MakeError, make};
-pub use plan::{Checkout, Plan, Refusal, Request, StartsFrom};
-pub use record::Record;
-pub use remove::{RemoveError, Removed, remove, remove_anyway};
-pub use standing::{LookError, Standing};
-pub use value::{Verdict, Why, value};
+pub use plan::{Checkout, PlanWorktreeError, StartsFrom, WorktreePlan, WorktreeRequest};
+pub use record::WorktreeRecord;
+pub use remove::{RemoveOutcome, RemoveWorktreeError, force_remove, remove};

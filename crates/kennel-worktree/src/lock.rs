@@ -1,7 +1,7 @@
-//! One call at a time for one worktree.
+//! A lock that allows one call at a time for one worktree.
 //!
-//! The lock is handed to git as its standard input. So it is held until git has ended too, if we die before it:
-//! whoever comes next never sees a worktree that is being made or removed.
+//! Git gets the lock file as its standard input. So it holds the lock until it ends, even if this process dies first: the
+//! next caller never sees a worktree that is being created or removed.
 
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io;
@@ -12,32 +12,32 @@ use std::time::{Duration, Instant};
 
 const POLL_INTERVAL: Duration = Duration::from_millis(10);
 
-/// A lock that is held; dropping it lets go, unless a git that has it lives on.
+/// A held lock. Dropping it releases it, unless a git that has it still runs.
 #[derive(Debug)]
-pub(crate) struct Held {
+pub(crate) struct WorktreeLock {
     file: File,
     path: PathBuf,
 }
 
-/// Whether a lock file that is not there is made.
+/// Whether a missing lock file is created.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum IfMissing {
-    Make,
+pub(crate) enum MissingLock {
+    Create,
     Leave,
 }
 
-/// Why a lock is not held.
+/// The lock was not taken.
 #[derive(Debug, thiserror::Error)]
 pub enum LockError {
-    /// Somebody else has it.
+    /// Another process holds it.
     #[error(
-        "another call, or a git that it left behind, is still at work ({path} is locked); try again"
+        "another call, or the git that it started, is still running ({path} is locked); try again"
     )]
     Busy {
         /// The lock file.
         path: PathBuf,
     },
-    /// It can't be opened or made.
+    /// The lock file can't be opened or created.
     #[error("can't lock {path}")]
     Open {
         /// The lock file.
@@ -47,43 +47,43 @@ pub enum LockError {
     },
 }
 
-impl Held {
+impl WorktreeLock {
     pub(crate) fn file(&self) -> &File {
         &self.file
     }
 
-    /// Removes the file, and lets go.
+    /// Removes the file, and releases the lock.
     pub(crate) fn remove(self) -> io::Result<()> {
-        // Under the lock: whoever waits for it sees that the file is not the one at its path any more.
+        // While holding the lock: a waiting process then sees that its file no longer has the path.
         fs::remove_file(&self.path)
     }
 }
 
-/// Takes a lock; none if the file is not there and is not to be made.
+/// Takes a lock. Returns `None` if the file is missing and is not to be created.
 pub(crate) fn take(
     path: &Path,
-    missing: IfMissing,
-    patience: Duration,
-) -> Result<Option<Held>, LockError> {
+    missing: MissingLock,
+    timeout: Duration,
+) -> Result<Option<WorktreeLock>, LockError> {
     let failed = |source| LockError::Open { path: path.to_owned(), source };
-    let deadline = Instant::now() + patience;
+    let deadline = Instant::now() + timeout;
     loop {
         let mut options = OpenOptions::new();
-        options.read(true).write(true).create(missing == IfMissing::Make).mode(0o600);
+        options.read(true).write(true).create(missing == MissingLock::Create).mode(0o600);
         let file = match options.open(path) {
             Ok(file) => file,
             Err(error)
-                if error.kind() == io::ErrorKind::NotFound && missing == IfMissing::Leave =>
+                if error.kind() == io::ErrorKind::NotFound && missing == MissingLock::Leave =>
             {
                 return Ok(None);
             }
             Err(error) => return Err(failed(error)),
         };
         match file.try_lock() {
-            Ok(()) if is_at(&file, path).map_err(failed)? => {
-                return Ok(Some(Held { file, path: path.to_owned() }));
+            Ok(()) if has_path(&file, path).map_err(failed)? => {
+                return Ok(Some(WorktreeLock { file, path: path.to_owned() }));
             }
-            Ok(()) => {} // removed by its last holder: begin again
+            Ok(()) => {} // its last holder removed the file: try again
             Err(TryLockError::WouldBlock) if Instant::now() >= deadline => {
                 return Err(LockError::Busy { path: path.to_owned() });
             }
@@ -93,9 +93,9 @@ pub(crate) fn take(
     }
 }
 
-/// Locks a folder itself, so that nothing is left of it.
-pub(crate) fn take_folder(path: &Path, patience: Duration) -> io::Result<File> {
-    let deadline = Instant::now() + patience;
+/// Locks a folder itself, which needs no lock file.
+pub(crate) fn take_folder(path: &Path, timeout: Duration) -> io::Result<File> {
+    let deadline = Instant::now() + timeout;
     let folder = File::open(path)?;
     loop {
         match folder.try_lock() {
@@ -109,7 +109,7 @@ pub(crate) fn take_folder(path: &Path, patience: Duration) -> io::Result<File> {
     }
 }
 
-fn is_at(file: &File, path: &Path) -> io::Result<bool> {
+fn has_path(file: &File, path: &Path) -> io::Result<bool> {
     let own = file.metadata()?;
     match fs::symlink_metadata(path) {
         Ok(there) => Ok((there.dev(), there.ino()) == (own.dev(), own.ino())),
@@ -123,26 +123,26 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_second_one_waits_and_gives_up() {
+    fn a_second_caller_waits_until_the_timeout() {
         let folder = tempfile::tempdir().expect("a folder");
         let path = folder.path().join("lock");
-        let first = take(&path, IfMissing::Make, Duration::ZERO).expect("free").expect("made");
-        let second = take(&path, IfMissing::Make, Duration::from_millis(30));
+        let first = take(&path, MissingLock::Create, Duration::ZERO).expect("free").expect("made");
+        let second = take(&path, MissingLock::Create, Duration::from_millis(30));
         assert!(matches!(second, Err(LockError::Busy { .. })));
         first.remove().expect("removed");
-        assert!(take(&path, IfMissing::Leave, Duration::ZERO).expect("no error").is_none());
+        assert!(take(&path, MissingLock::Leave, Duration::ZERO).expect("no error").is_none());
     }
 
     #[test]
-    fn a_copy_holds_it_on() {
+    fn a_copy_of_the_descriptor_keeps_the_lock() {
         let folder = tempfile::tempdir().expect("a folder");
         let path = folder.path().join("lock");
-        let first = take(&path, IfMissing::Make, Duration::ZERO).expect("free").expect("made");
+        let first = take(&path, MissingLock::Create, Duration::ZERO).expect("free").expect("made");
         let copy = first.file().try_clone().expect("a copy");
         drop(first);
-        let second = take(&path, IfMissing::Make, Duration::ZERO);
+        let second = take(&path, MissingLock::Create, Duration::ZERO);
         assert!(matches!(second, Err(LockError::Busy { .. })));
         drop(copy);
-        assert!(take(&path, IfMissing::Make, Duration::ZERO).expect("free").is_some());
+        assert!(take(&path, MissingLock::Create, Duration::ZERO).expect("free").is_some());
     }
 }

@@ -1,26 +1,26 @@
-//! What would be lost with a worktree, for a person to read before they decide.
+//! What the removal of a worktree would destroy, for a person who decides about it.
 
-use crate::findings::{Changes, Commits, Findings};
+use crate::findings::{Findings, LostCommits, UncommittedChanges};
 use crate::git::Git;
-use crate::judge::judge;
-use crate::record::Record;
-use crate::value::{Verdict, Why, value};
+use crate::inspect::inspect;
+use crate::keep_reason::{KeepReason, WorktreeValue, value};
+use crate::record::WorktreeRecord;
 
-/// What would be lost, or was.
+/// What a removal would destroy, or has destroyed.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Losses {
-    /// Everything, each with its figure.
-    pub why: Vec<Why>,
-    /// What is not committed.
-    pub changes: Changes,
-    /// The commits that are on no other branch.
-    pub commits: Commits,
-    /// Set if it can't be told: why not. Then there may be anything.
+    /// Every reason to keep the worktree.
+    pub why: Vec<KeepReason>,
+    /// The uncommitted changes.
+    pub changes: UncommittedChanges,
+    /// The commits that no other branch has.
+    pub commits: LostCommits,
+    /// Why the worktree could not be inspected; then it may contain anything.
     pub unknown: Option<String>,
 }
 
 impl Losses {
-    /// Whether it is known that nothing would be lost.
+    /// Returns whether it is certain that nothing would be lost.
     #[must_use]
     pub fn is_nothing(&self) -> bool {
         self.why.is_empty() && self.unknown.is_none()
@@ -28,17 +28,17 @@ impl Losses {
 
     fn from_findings(found: Findings) -> Self {
         let why = match value(&found) {
-            Verdict::Nothing => Vec::new(),
-            Verdict::Valuable(why) => why,
+            WorktreeValue::None => Vec::new(),
+            WorktreeValue::Valuable(why) => why,
         };
         Self { why, changes: found.changes, commits: found.commits, unknown: None }
     }
 }
 
-/// What would be lost if the worktree were removed now.
+/// Returns what a removal of the worktree would destroy now.
 #[must_use]
-pub fn losses(git: &Git, record: &Record) -> Losses {
-    match judge(git, record) {
+pub fn losses(git: &Git, record: &WorktreeRecord) -> Losses {
+    match inspect(git, record) {
         Ok(found) => Losses::from_findings(found),
         Err(error) => Losses { unknown: Some(error.to_string()), ..Losses::default() },
     }

@@ -1,205 +1,205 @@
-//! Deciding on a worktree: a look at the repository and the place, nothing made.
+//! Plans a worktree: inspects the repository and the location, and creates nothing.
 
 mod branch;
-mod place;
+mod location;
 mod repository;
 
-pub(crate) use place::Room;
+pub(crate) use location::FreeSpace;
 
 use std::path::{Path, PathBuf};
 
-use crate::git::{Git, GitError, OLDEST};
-use crate::record::Record;
+use crate::disk_state::ReadPathError;
+use crate::git::{Git, GitError, MIN_VERSION};
+use crate::record::WorktreeRecord;
 use crate::size;
-use crate::standing::LookError;
 
-/// What is asked for.
+/// A request for a worktree.
 #[derive(Debug, Clone, Copy)]
-pub struct Request<'a> {
-    /// The folder that the user stands in: of a checkout, below one, or a bare repository.
+pub struct WorktreeRequest<'a> {
+    /// The user's current folder: in a checkout, or a bare repository.
     pub folder: &'a Path,
-    /// The folder for worktrees, absolute; made if it is not there.
-    pub place: &'a Path,
+    /// The parent folder of worktrees. It is absolute, and created if it doesn't exist.
+    pub parent: &'a Path,
     /// The session's id: letters, digits and dashes.
     pub session: &'a str,
-    /// The branch; none: one is made and named for the session.
+    /// The branch; `None` creates one that is named after the session.
     pub branch: Option<&'a str>,
-    /// The commit that a new branch starts from; none: the folder's `HEAD`.
+    /// The first commit of a new branch; `None` for `HEAD` of the folder.
     pub base: Option<&'a str>,
 }
 
-/// What will be made, and what the user may want to know before.
+/// A planned worktree, with what the user may want to know about it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Plan {
-    /// To be written down before [`make`](crate::make).
-    pub record: Record,
-    /// Where the worktree's first commit comes from.
+pub struct WorktreePlan {
+    /// The record, which the caller stores before [`create`](crate::create).
+    pub record: WorktreeRecord,
+    /// The origin of its first commit.
     pub starts_from: StartsFrom,
-    /// What the user has in the folder they stand in.
+    /// The state of the user's own checkout.
     pub checkout: Checkout,
 }
 
-/// Where a worktree's first commit comes from.
+/// The origin of a worktree's first commit.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum StartsFrom {
-    /// `HEAD` of the folder that the user stands in.
+    /// `HEAD` of the user's current folder.
     Head,
-    /// The branch that was asked for, and is there.
+    /// The requested branch, which exists.
     Branch,
-    /// The branch of that name of this remote (`origin/x`), as git itself does it.
+    /// The branch of this remote (`origin/x`), as `git switch` does.
     Remote(String),
-    /// The commit that was asked for.
+    /// The requested commit.
     Given,
 }
 
-/// What the user has in the folder they stand in. A worktree starts from a commit, so changes are not in it.
+/// The state of the user's own checkout. A worktree starts from a commit, so it doesn't include uncommitted changes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[must_use]
 pub enum Checkout {
-    /// Nothing but what is committed.
+    /// It has no changes.
     Clean,
-    /// Changes that are not committed; they will not be in the worktree.
+    /// It has uncommitted changes, which will not be in the worktree.
     Dirty,
-    /// No files at all: a bare repository.
+    /// A bare repository has no files.
     Bare,
-    /// Git could not tell, or not in time.
+    /// Git failed, or exceeded its time limit.
     Unknown,
 }
 
-/// Why no worktree is made. Nothing was.
+/// A worktree can't be planned. Nothing was created.
 #[derive(Debug, thiserror::Error)]
-pub enum Refusal {
-    /// Not a repository.
+pub enum PlanWorktreeError {
+    /// The folder is not in a repository.
     #[error("{folder} is not in a git repository; start in one, or without a worktree")]
     NotARepository {
         /// The folder.
         folder: PathBuf,
     },
-    /// The folder is not there or can't be entered.
-    #[error("{folder} can't be entered")]
+    /// The folder doesn't exist or can't be read.
+    #[error("can't read the folder {folder}")]
     Folder {
         /// The folder.
         folder: PathBuf,
-        /// Why.
+        /// The cause.
         source: std::io::Error,
     },
-    /// The repository is another user's, and git does not trust it.
-    #[error("git does not trust the repository at {folder}: {said}")]
+    /// Another user owns the repository, and git doesn't trust it.
+    #[error("git does not trust the repository at {folder}: {message}")]
     DubiousOwner {
         /// The folder.
         folder: PathBuf,
-        /// Git's own words, with the remedy.
-        said: String,
+        /// Git's message, with what to do.
+        message: String,
     },
-    /// There is nothing to start from.
-    #[error("the repository {repo} has no commit yet to start a worktree from; make one first")]
+    /// The repository has no commit.
+    #[error("the repository {repo} has no commit yet; a worktree needs one")]
     NoCommit {
         /// The repository.
         repo: PathBuf,
     },
     /// Git is too old.
-    #[error("git is version {}.{}, and at least {}.{} is needed", found.0, found.1, OLDEST.0, OLDEST.1)]
+    #[error("git {}.{} is too old: at least {}.{} is needed", found.0, found.1, MIN_VERSION.0, MIN_VERSION.1)]
     GitTooOld {
-        /// What was found.
+        /// Its version.
         found: (u32, u32),
     },
-    /// Git does not allow such a name.
-    #[error("{branch:?} can't be the name of a branch; see `git help check-ref-format`")]
+    /// Git doesn't allow this name.
+    #[error("invalid branch name {branch:?}; see `git help check-ref-format`")]
     BranchName {
         /// The name.
         branch: String,
     },
     /// The branch is checked out elsewhere; two sessions never share a worktree.
-    #[error("the branch {branch} is checked out at {at}; name another one, or none for a new one")]
+    #[error(
+        "the branch {branch} is checked out at {at}; choose another one, or omit it for a new one"
+    )]
     BranchInUse {
         /// The branch.
         branch: String,
         /// The other worktree.
         at: PathBuf,
     },
-    /// A branch of such a name forbids this one.
-    #[error("the branch {branch} can't be made while there is a branch {other}; name another one")]
-    BranchInTheWay {
+    /// The name conflicts with that of an existing branch.
+    #[error(
+        "can't create the branch {branch} while the branch {other} exists; choose another name"
+    )]
+    BranchConflict {
         /// The branch.
         branch: String,
-        /// The one that is there.
+        /// The existing branch.
         other: String,
     },
-    /// A start was given for a branch that has its own.
-    #[error(
-        "the branch {branch} is there already, so it can't start from {base}; leave out one of both"
-    )]
-    BranchHasItsBase {
+    /// A first commit was given for an existing branch.
+    #[error("the branch {branch} exists, so it can't start from {base}; omit one of them")]
+    BranchExists {
         /// The branch.
         branch: String,
-        /// What was given.
+        /// The given commit.
         base: String,
     },
-    /// Several remotes have such a branch.
-    #[error(
-        "the branch {branch} is at several remotes ({remotes}); say from which commit to start"
-    )]
+    /// Several remotes have the branch.
+    #[error("several remotes have the branch {branch} ({remotes}); choose the first commit")]
     SeveralRemotes {
         /// The branch.
         branch: String,
         /// The remotes.
         remotes: String,
     },
-    /// No such commit.
-    #[error("{base:?} is no commit of {repo}")]
+    /// The commit doesn't exist.
+    #[error("{repo} has no commit {base:?}")]
     NoSuchBase {
-        /// What was given.
+        /// The given commit.
         base: String,
         /// The repository.
         repo: PathBuf,
     },
-    /// The place can't be used.
-    #[error("worktrees can't be put at {place}: {why}")]
-    Place {
-        /// The place.
-        place: PathBuf,
-        /// Why.
+    /// The parent folder can't be used.
+    #[error("can't create worktrees in {parent}: {why}")]
+    Location {
+        /// The parent folder.
+        parent: PathBuf,
+        /// The cause.
         why: String,
     },
-    /// There is something already.
-    #[error("there is something at {path} already")]
+    /// The path exists.
+    #[error("{path} already exists")]
     Taken {
-        /// Where.
+        /// The path.
         path: PathBuf,
     },
-    /// The id can't be part of a name.
-    #[error("{session:?} can't be a session's id: letters, digits and dashes")]
+    /// The session's id can't be part of a name.
+    #[error("invalid session id {session:?}: expected letters, digits and dashes")]
     Session {
         /// The id.
         session: String,
     },
-    /// A look failed.
+    /// A file or folder could not be read.
     #[error(transparent)]
-    Look(#[from] LookError),
+    Look(#[from] ReadPathError),
     /// Git failed.
     #[error(transparent)]
     Git(#[from] GitError),
 }
 
-impl Plan {
-    /// Decides on a worktree, and makes nothing.
+impl WorktreePlan {
+    /// Plans a worktree, and creates nothing.
     ///
     /// # Errors
-    /// See [`Refusal`].
-    pub fn new(git: &Git, request: &Request<'_>) -> Result<Self, Refusal> {
+    /// See [`PlanWorktreeError`].
+    pub fn new(git: &Git, request: &WorktreeRequest<'_>) -> Result<Self, PlanWorktreeError> {
         let found = git.version()?;
-        if found < OLDEST {
-            return Err(Refusal::GitTooOld { found });
+        if found < MIN_VERSION {
+            return Err(PlanWorktreeError::GitTooOld { found });
         }
         let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'-';
         if request.session.is_empty() || !request.session.bytes().all(is_plain) {
-            return Err(Refusal::Session { session: request.session.to_owned() });
+            return Err(PlanWorktreeError::Session { session: request.session.to_owned() });
         }
         let repository = repository::find(git, request.folder)?;
         let chosen = branch::choose(git, &repository, request)?;
         let size = size::of_checkout(git, &repository.common, &chosen.base).unwrap_or_default();
-        let path = place::choose(request.place, &repository.name(), request.session, size)?;
-        let record = Record {
+        let path = location::choose(request.parent, &repository.name(), request.session, size)?;
+        let record = WorktreeRecord {
             session: request.session.to_owned(),
             path,
             branch: chosen.branch,
@@ -208,8 +208,8 @@ impl Plan {
             subfolder: repository.subfolder.clone(),
             repo: repository.common,
         };
-        for path in [&record.path, &record.entry(), &record.lock(), &record.condemned()] {
-            place::must_be_free(path)?;
+        for path in [&record.path, &record.entry(), &record.lock(), &record.removal_folder()] {
+            location::must_be_free(path)?;
         }
         let checkout = if repository.has_files {
             repository::checkout(git, request.folder)

@@ -1,8 +1,8 @@
-//! Running a program with an end: a deadline, a bound on what it says, and nothing of it left behind.
+//! Runs a program with a deadline and a limit of its output, and leaves no process behind.
 //!
-//! It has a process group of its own. At the deadline the group gets TERM (git then removes its lock files), a
-//! little later KILL. When the program has ended by itself, what it left in its group is killed as well: a hook's
-//! background process would otherwise be nobody's.
+//! The program gets its own process group. At the deadline the group gets SIGTERM (git then removes its lock files), and
+//! SIGKILL a little later. When the program ends by itself, the rest of its group is killed too, such as the background
+//! process of a hook.
 
 use std::io;
 use std::os::unix::process::CommandExt;
@@ -16,91 +16,98 @@ use rustix::fd::OwnedFd;
 use rustix::io::Errno;
 use rustix::process::{Pid, PidfdFlags, Signal};
 
-/// How long a program may take to end after TERM.
+/// How long a program may take to end after SIGTERM.
 const GRACE: Duration = Duration::from_secs(3);
-/// How long what was said last is waited for, when somebody outside the group still holds the pipe.
-const LAST_WORDS: Duration = Duration::from_millis(300);
-/// How often a cancel is looked for.
+/// How long the end of the output is awaited when a process outside the group still holds the pipe.
+const DRAIN_TIME: Duration = Duration::from_millis(300);
+/// How often the cancel flag is checked.
 const CANCEL_INTERVAL: Duration = Duration::from_millis(50);
 
-/// What a program may use.
+/// The limits of a program.
 #[derive(Debug, Clone)]
-pub struct Bounds {
-    /// How long.
+pub struct ProcessLimits {
+    /// When it has to end.
     pub deadline: Instant,
-    /// The most bytes kept of each stream. The rest is read and dropped, so that the program can end.
-    pub most_output: usize,
-    /// Set by whoever wants it to end before.
+    /// How many bytes of each stream are kept. The rest is read and discarded, so that the program can end.
+    pub max_output: usize,
+    /// A flag that ends the program early.
     pub cancel: Option<Arc<AtomicBool>>,
 }
 
-/// What a program said until its end.
+/// The output and the exit status of a program.
 #[derive(Debug)]
-pub struct Said {
-    /// How it ended.
+pub struct ProcessOutput {
+    /// Its exit status.
     pub status: ExitStatus,
-    /// On its standard output.
-    pub out: Vec<u8>,
-    /// On its standard error.
-    pub err: Vec<u8>,
-    /// Whether more came on its standard output than was kept.
-    pub cut: bool,
+    /// Its standard output.
+    pub stdout: Vec<u8>,
+    /// Its standard error.
+    pub stderr: Vec<u8>,
+    /// Whether a part of standard output was discarded.
+    pub truncated: bool,
 }
 
-/// Why a program was not run to its end. Nothing of it is left.
+/// A program did not run to its end. None of its processes is left.
 #[derive(Debug)]
-pub enum RunError {
+pub enum RunProgramError {
     /// It could not be started.
     Start(io::Error),
-    /// It took longer than it may.
-    Late,
-    /// Somebody wanted its end.
+    /// It exceeded the deadline.
+    TimedOut,
+    /// The caller cancelled it.
     Cancelled,
-    /// A call of the kernel's failed.
-    Call(io::Error),
+    /// A system call failed.
+    System(io::Error),
 }
 
-/// Runs a program to its end. Its standard output and error are ours.
+/// Runs a program to its end, and captures its standard output and error.
 ///
 /// # Errors
-/// It could not be run to its end; see [`RunError`].
-pub fn run(command: &mut Command, bounds: &Bounds) -> Result<Said, RunError> {
-    let mut running = Running::start(command, bounds.most_output)?;
-    match running.follow(bounds).map_err(RunError::Call)? {
-        Followed::Ended => running.collect().map_err(RunError::Call),
-        Followed::Late => running.end().map_err(RunError::Call).and(Err(RunError::Late)),
-        Followed::Cancelled => running.end().map_err(RunError::Call).and(Err(RunError::Cancelled)),
+/// See [`RunProgramError`].
+pub fn run(
+    command: &mut Command,
+    limits: &ProcessLimits,
+) -> Result<ProcessOutput, RunProgramError> {
+    let mut running = RunningProgram::start(command, limits.max_output)?;
+    match running.wait(limits).map_err(RunProgramError::System)? {
+        WaitOutcome::Ended => running.collect().map_err(RunProgramError::System),
+        WaitOutcome::TimedOut => {
+            running.end().map_err(RunProgramError::System).and(Err(RunProgramError::TimedOut))
+        }
+        WaitOutcome::Cancelled => {
+            running.end().map_err(RunProgramError::System).and(Err(RunProgramError::Cancelled))
+        }
     }
 }
 
-enum Followed {
+enum WaitOutcome {
     Ended,
-    Late,
+    TimedOut,
     Cancelled,
 }
 
-struct Stream {
+struct CapturedStream {
     pipe: Option<OwnedFd>,
     text: Vec<u8>,
-    most: usize,
-    cut: bool,
+    max: usize,
+    truncated: bool,
 }
 
-impl Stream {
-    fn new(pipe: Option<OwnedFd>, most: usize) -> Self {
-        Self { pipe, text: Vec::new(), most, cut: false }
+impl CapturedStream {
+    fn new(pipe: Option<OwnedFd>, max: usize) -> Self {
+        Self { pipe, text: Vec::new(), max, truncated: false }
     }
 
-    /// Reads once; to be called when there is something, or the end.
+    /// Reads once. The caller has polled the pipe before.
     fn read(&mut self) -> io::Result<()> {
         let Some(pipe) = &self.pipe else { return Ok(()) };
         let mut buffer = [0; 16 * 1024];
         match rustix::io::read(pipe, &mut buffer) {
             Ok(0) => self.pipe = None,
             Ok(count) => {
-                let kept = count.min(self.most - self.text.len());
+                let kept = count.min(self.max - self.text.len());
                 self.text.extend_from_slice(&buffer[..kept]);
-                self.cut |= kept < count;
+                self.truncated |= kept < count;
             }
             Err(Errno::INTR) => {}
             Err(error) => return Err(error.into()),
@@ -109,53 +116,53 @@ impl Stream {
     }
 }
 
-/// A program at work; dropping this kills it.
-struct Running {
+/// A running program; dropping it kills the program.
+struct RunningProgram {
     child: Child,
     group: Pid,
     pidfd: OwnedFd,
-    out: Stream,
-    err: Stream,
+    out: CapturedStream,
+    err: CapturedStream,
     reaped: bool,
 }
 
-impl Running {
-    fn start(command: &mut Command, most_output: usize) -> Result<Self, RunError> {
+impl RunningProgram {
+    fn start(command: &mut Command, max_output: usize) -> Result<Self, RunProgramError> {
         command.process_group(0).stdout(Stdio::piped()).stderr(Stdio::piped());
-        let mut child = command.spawn().map_err(RunError::Start)?;
+        let mut child = command.spawn().map_err(RunProgramError::Start)?;
         let group = Pid::from_child(&child);
         let pidfd = match rustix::process::pidfd_open(group, PidfdFlags::empty()) {
             Ok(pidfd) => pidfd,
             Err(error) => {
                 kill(group, Signal::KILL);
                 let _status: io::Result<ExitStatus> = child.wait();
-                return Err(RunError::Call(error.into()));
+                return Err(RunProgramError::System(error.into()));
             }
         };
-        let out = Stream::new(child.stdout.take().map(OwnedFd::from), most_output);
-        let err = Stream::new(child.stderr.take().map(OwnedFd::from), most_output);
+        let out = CapturedStream::new(child.stdout.take().map(OwnedFd::from), max_output);
+        let err = CapturedStream::new(child.stderr.take().map(OwnedFd::from), max_output);
         Ok(Self { child, group, pidfd, out, err, reaped: false })
     }
 
-    fn follow(&mut self, bounds: &Bounds) -> io::Result<Followed> {
+    fn wait(&mut self, limits: &ProcessLimits) -> io::Result<WaitOutcome> {
         loop {
-            if bounds.cancel.as_ref().is_some_and(|cancel| cancel.load(Ordering::Relaxed)) {
-                return Ok(Followed::Cancelled);
+            if limits.cancel.as_ref().is_some_and(|cancel| cancel.load(Ordering::Relaxed)) {
+                return Ok(WaitOutcome::Cancelled);
             }
-            let mut until = bounds.deadline;
-            if bounds.cancel.is_some() {
+            let mut until = limits.deadline;
+            if limits.cancel.is_some() {
                 until = until.min(Instant::now() + CANCEL_INTERVAL);
             }
             if self.wait_until(until)? {
-                return Ok(Followed::Ended);
+                return Ok(WaitOutcome::Ended);
             }
-            if Instant::now() >= bounds.deadline {
-                return Ok(Followed::Late);
+            if Instant::now() >= limits.deadline {
+                return Ok(WaitOutcome::TimedOut);
             }
         }
     }
 
-    /// Waits for anything to happen, reads what there is; says whether the program has ended.
+    /// Waits for output or the end, and reads the output. Returns whether the program has ended.
     fn wait_until(&mut self, until: Instant) -> io::Result<bool> {
         let mut look = vec![PollFd::new(&self.pidfd, PollFlags::IN)];
         let pipes = [&self.out.pipe, &self.err.pipe];
@@ -171,10 +178,10 @@ impl Running {
         Ok(ready[0])
     }
 
-    /// Ends the group: TERM first, so that git puts away what it had begun.
+    /// Ends the group, with SIGTERM first, so that git cleans up.
     fn end(mut self) -> io::Result<()> {
         kill(self.group, Signal::TERM);
-        // A group that somebody has stopped would never hear it.
+        // A stopped group doesn't handle SIGTERM until it continues.
         kill(self.group, Signal::CONT);
         let until = Instant::now() + GRACE;
         while Instant::now() < until && !self.wait_until(until)? {}
@@ -183,19 +190,20 @@ impl Running {
         Ok(())
     }
 
-    /// Takes what was said last, and the status of a program that has ended.
-    fn collect(mut self) -> io::Result<Said> {
+    /// Reads the rest of the output and the exit status of a program that has ended.
+    fn collect(mut self) -> io::Result<ProcessOutput> {
         kill(self.group, Signal::KILL);
-        let until = Instant::now() + LAST_WORDS;
+        let until = Instant::now() + DRAIN_TIME;
         while (self.out.pipe.is_some() || self.err.pipe.is_some()) && Instant::now() < until {
-            self.listen(until)?;
+            self.drain(until)?;
         }
         let status = self.reap()?;
         let (out, err) = (std::mem::take(&mut self.out), std::mem::take(&mut self.err));
-        Ok(Said { status, out: out.text, err: err.text, cut: out.cut })
+        let truncated = out.truncated;
+        Ok(ProcessOutput { status, stdout: out.text, stderr: err.text, truncated })
     }
 
-    fn listen(&mut self, until: Instant) -> io::Result<()> {
+    fn drain(&mut self, until: Instant) -> io::Result<()> {
         for stream in [&mut self.out, &mut self.err] {
             let Some(pipe) = &stream.pipe else { continue };
             let mut look = [PollFd::new(pipe, PollFlags::IN)];
@@ -209,20 +217,20 @@ impl Running {
     }
 
     fn reap(&mut self) -> io::Result<ExitStatus> {
-        // Before this the group's number can't be another's: its leader is not reaped yet.
+        // Until this call the process group id can't be reused, because its leader is not reaped.
         let status = self.child.wait()?;
         self.reaped = true;
         Ok(status)
     }
 }
 
-impl Default for Stream {
+impl Default for CapturedStream {
     fn default() -> Self {
         Self::new(None, 0)
     }
 }
 
-impl Drop for Running {
+impl Drop for RunningProgram {
     fn drop(&mut self) {
         if !self.reaped {
             kill(self.group, Signal::KILL);
@@ -231,14 +239,14 @@ impl Drop for Running {
     }
 }
 
-/// Nobody in the group any more is as good as killed.
+/// Signals the group. An empty group is not an error.
 fn kill(group: Pid, signal: Signal) {
     let _gone: rustix::io::Result<()> = rustix::process::kill_process_group(group, signal);
 }
 
 fn poll(look: &mut [PollFd<'_>], until: Instant) -> io::Result<()> {
     let left = until.saturating_duration_since(Instant::now());
-    // A millisecond more, lest we wake just before and turn in circles.
+    // A millisecond more, so that the loop doesn't wake just before the deadline and spin.
     let left = Timespec::try_from(left + Duration::from_millis(1)).map_err(io::Error::other)?;
     match rustix::event::poll(look, Some(&left)) {
         Ok(_) | Err(Errno::INTR) => Ok(()),

@@ -1,4 +1,4 @@
-//! What is written down of a worktree before anything of it is made.
+//! The record of a worktree, which the caller stores before the worktree is created.
 
 use std::ffi::OsString;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
@@ -6,83 +6,82 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-/// Everything that is needed to make, judge and remove a worktree, and nothing else is.
+/// Everything that is needed to create, inspect and remove a worktree.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Record {
-    /// The session it is for.
+pub struct WorktreeRecord {
+    /// The session that uses it.
     pub session: String,
-    /// The repository: its common folder, `.git` of the main checkout or a bare repository.
+    /// The repository's common folder: `.git` of the main checkout, or the bare repository.
     #[serde(with = "path")]
     pub repo: PathBuf,
-    /// Where the worktree is, or will be.
+    /// The folder of the worktree.
     #[serde(with = "path")]
     pub path: PathBuf,
-    /// The branch that is checked out in it, without `refs/heads/`.
+    /// Its branch, without `refs/heads/`.
     pub branch: String,
-    /// Whether the branch is made for it (and may go with it), or was there before.
+    /// Whether the branch is created for it (and may be deleted with it).
     pub branch_created: bool,
-    /// The commit that it starts from.
+    /// Its first commit.
     pub base: String,
-    /// The folder within the repository in which the user stood; empty for its top.
+    /// The user's current folder within the repository; empty for its top.
     #[serde(with = "path", default)]
     pub subfolder: PathBuf,
 }
 
-impl Record {
-    /// Where whoever works in it starts: the folder in which the user stood, if the worktree has it. Looks at the disk.
+impl WorktreeRecord {
+    /// Returns the session's working folder: the same subfolder as the user's, if the worktree has it. Reads the disk.
     #[must_use]
     pub fn cwd(&self) -> PathBuf {
-        // Git says `sub/`.
+        // Git prints it with a slash at the end.
         let subfolder: PathBuf = self.path.join(&self.subfolder).components().collect();
         if subfolder.is_dir() { subfolder } else { self.path.clone() }
     }
 
-    /// The branch for a session whose user named none.
+    /// Returns the default branch of a session.
     pub(crate) fn branch_of(session: &str) -> String {
         format!("kennel/{session}")
     }
 
-    /// The branch's full name.
     pub(crate) fn refname(&self) -> String {
         format!("refs/heads/{}", self.branch)
     }
 
-    /// Git's entry for the worktree. Git names it by the folder; a plan chooses the folder's name so that
-    /// git takes it as it is.
+    /// Returns git's entry for the worktree. Git names it after the folder, whose name a plan chooses so that git
+    /// doesn't change it.
     pub(crate) fn entry(&self) -> PathBuf {
         let name = self.path.file_name().unwrap_or_default();
         self.repo.join("worktrees").join(name)
     }
 
-    /// Held while something is done with the worktree. There from before it is made until it is gone, so it
-    /// also shows that the disk with the place on it is there.
+    /// Returns the lock file. It exists from before the creation of the worktree until after its removal, so it
+    /// also shows that the disk of the worktree is mounted.
     pub(crate) fn lock(&self) -> PathBuf {
-        self.beside(".lock")
+        self.with_suffix(".lock")
     }
 
-    /// The worktree's folder while it is removed. That it is there says: it was judged, and is to go.
-    pub(crate) fn condemned(&self) -> PathBuf {
-        self.beside(".removing")
+    /// Returns the name of the worktree's folder during its removal. If it exists, the removal was decided.
+    pub(crate) fn removal_folder(&self) -> PathBuf {
+        self.with_suffix(".removing")
     }
 
-    /// What the worktree is locked with until it is whole.
-    pub(crate) fn unfinished_mark(&self) -> String {
+    /// Returns the reason of git's lock on an incomplete worktree.
+    pub(crate) fn unfinished_reason(&self) -> String {
         format!("kennel {}: being made", self.session)
     }
 
-    /// What the branch's reflog begins with if it was made for this session.
-    pub(crate) fn branch_mark(&self) -> String {
+    /// Returns the first reflog message of a branch that was created for this session.
+    pub(crate) fn branch_reflog_message(&self) -> String {
         format!("kennel: made for session {}", self.session)
     }
 
-    fn beside(&self, ending: &str) -> PathBuf {
+    fn with_suffix(&self, suffix: &str) -> PathBuf {
         let mut name = self.path.clone().into_os_string();
-        name.push(ending);
+        name.push(suffix);
         name.into()
     }
 }
 
-/// Paths as text, or as bytes where they are none: a path need not be UTF-8, and a record must hold any.
+/// Stores paths as text, or as bytes if they are not UTF-8.
 mod path {
     use super::{
         Deserialize, Deserializer, OsStrExt, OsString, OsStringExt, Path, PathBuf, Serialize,
@@ -91,23 +90,23 @@ mod path {
 
     #[derive(Serialize, Deserialize)]
     #[serde(untagged)]
-    enum Written {
+    enum PathText {
         Text(String),
         Bytes(Vec<u8>),
     }
 
     pub(super) fn serialize<S: Serializer>(path: &Path, to: S) -> Result<S::Ok, S::Error> {
         let written = match path.to_str() {
-            Some(text) => Written::Text(text.to_owned()),
-            None => Written::Bytes(path.as_os_str().as_bytes().to_vec()),
+            Some(text) => PathText::Text(text.to_owned()),
+            None => PathText::Bytes(path.as_os_str().as_bytes().to_vec()),
         };
         written.serialize(to)
     }
 
     pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<PathBuf, D::Error> {
-        Ok(match Written::deserialize(from)? {
-            Written::Text(text) => PathBuf::from(text),
-            Written::Bytes(bytes) => PathBuf::from(OsString::from_vec(bytes)),
+        Ok(match PathText::deserialize(from)? {
+            PathText::Text(text) => PathBuf::from(text),
+            PathText::Bytes(bytes) => PathBuf::from(OsString::from_vec(bytes)),
         })
     }
 }
@@ -117,10 +116,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_record_of_any_path_comes_back_as_it_was() {
+    fn round_trips_any_path() {
         for path in [&b"/plain"[..], b"/new\nline", b"/\xff\xfe", "/h\u{fc}tte".as_bytes()] {
             let path = PathBuf::from(OsString::from_vec(path.to_vec()));
-            let record = Record {
+            let record = WorktreeRecord {
                 session: "s".to_owned(),
                 repo: path.clone(),
                 path: path.clone(),
@@ -129,8 +128,8 @@ mod tests {
                 base: "0".to_owned(),
                 subfolder: path,
             };
-            let text = serde_json::to_string(&record).expect("any record can be written");
-            let back: Record = serde_json::from_str(&text).expect("and be read");
+            let text = serde_json::to_string(&record).expect("serialized");
+            let back: WorktreeRecord = serde_json::from_str(&text).expect("parsed");
             assert_eq!(back, record);
         }
     }

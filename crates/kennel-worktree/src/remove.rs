@@ -1,61 +1,59 @@
-//! Removing a worktree.
-//!
-//! Judged, cleared away (`clear.rs`), its branch deleted; at last the lock file goes.
+//! Removes a worktree: inspects it, removes its files (`clear.rs`), deletes its branch, and finally removes the lock file.
 
 use std::io;
 use std::path::PathBuf;
 
-use crate::branch::{self, BranchFate, Deletion};
+use crate::branch::{self, BranchDeletion, BranchOutcome};
 use crate::clear;
+use crate::disk_state::{DiskState, PathKind, ReadPathError};
 use crate::folder::FolderError;
 use crate::git::{Git, GitError};
-use crate::judge::{JudgeError, judge};
-use crate::lock::{self, Held, IfMissing, LockError};
+use crate::inspect::{InspectError, inspect};
+use crate::keep_reason::{KeepReason, WorktreeValue, value};
+use crate::lock::{self, LockError, MissingLock, WorktreeLock};
 use crate::losses::Losses;
-use crate::record::Record;
-use crate::standing::{Kind, LookError, Standing};
-use crate::value::{Verdict, Why, value};
+use crate::record::WorktreeRecord;
 
-/// What came of removing a worktree.
+/// The result of removing a worktree.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[must_use]
-pub enum Removed {
-    /// Nothing of it is left, unless its branch is.
+pub enum RemoveOutcome {
+    /// It was removed; its branch may still exist.
     Gone {
-        /// What became of the branch.
-        branch: BranchFate,
+        /// What happened to the branch.
+        branch: BranchOutcome,
     },
-    /// It was left as it is.
+    /// It was kept unchanged.
     Kept {
-        /// Why; never empty.
-        why: Vec<Why>,
+        /// The reasons; never empty.
+        why: Vec<KeepReason>,
     },
 }
 
-/// Why a worktree could not be removed, or not wholly. It may be tried again.
+/// A worktree could not be removed completely. The caller may retry.
 #[derive(Debug, thiserror::Error)]
-pub enum RemoveError {
-    /// It can't be told what is in it, so it is kept.
-    #[error("it can't be told what is in the worktree, so it is kept")]
-    Judge(#[from] JudgeError),
-    /// Something in it can't be removed.
+pub enum RemoveWorktreeError {
+    /// It could not be inspected, so it is kept.
+    #[error("can't inspect the worktree, so it is kept")]
+    Inspect(#[from] InspectError),
+    /// A file or folder in it can't be removed.
     #[error(transparent)]
     Folder(#[from] FolderError),
-    /// A file or folder of ours can't be changed.
+    /// One of Kennel's own files or folders can't be changed.
     #[error("can't change {path}")]
     Write {
-        /// What.
+        /// The file or folder.
         path: PathBuf,
-        /// Why.
+        /// The cause.
         source: io::Error,
     },
-    /// It is at a place where somebody else has put it, or not the worktree any more.
-    #[error("the worktree is not where it was made, and is left alone: {0}")]
-    NotOurs(Why),
-    /// A look failed.
+    /// It was moved or replaced.
+    #[error("the worktree was moved or replaced, so it is kept: {0}")]
+    NotOurs(KeepReason),
+    /// A file or folder could not be read.
     #[error(transparent)]
-    Look(#[from] LookError),
-    /// Another call is at work.
+    Look(#[from] ReadPathError),
+    /// Another call holds the lock.
     #[error(transparent)]
     Lock(#[from] LockError),
     /// Git failed.
@@ -63,60 +61,61 @@ pub enum RemoveError {
     Git(#[from] GitError),
 }
 
-/// Removes the worktree of a record, unless something in it is of value.
+/// Removes the worktree of a record, unless it contains anything of value.
 ///
 /// # Errors
-/// See [`RemoveError`]; what is left is found by the next call.
-pub fn remove(git: &Git, record: &Record) -> Result<Removed, RemoveError> {
-    let lock = lock::take(&record.lock(), IfMissing::Leave, git.limits.locks)?;
-    match Standing::of(record)? {
-        // Only a branch is left of it, at most, or will be; that stays if it has commits.
-        // That our own lock file is there says that somebody was interrupted before.
-        Standing::Absent | Standing::Unfinished | Standing::Condemned => {
+/// See [`RemoveWorktreeError`]. The next call continues the removal.
+pub fn remove(git: &Git, record: &WorktreeRecord) -> Result<RemoveOutcome, RemoveWorktreeError> {
+    let lock = lock::take(&record.lock(), MissingLock::Leave, git.limits.locks)?;
+    match DiskState::of(record)? {
+        // At most a branch is left, which stays if it has commits. If our lock file exists, an earlier call was
+        // interrupted.
+        DiskState::Absent | DiskState::Unfinished | DiskState::BeingRemoved => {
             if lock.is_some() {
-                branch::settle_packed_lock(record).map_err(GitError::Run)?;
+                branch::remove_stale_packed_refs_lock(record).map_err(GitError::Run)?;
             }
         }
         _ => {
-            if let Verdict::Valuable(why) = value(&judge(git, record)?) {
-                return Ok(Removed::Kept { why });
+            if let WorktreeValue::Valuable(why) = value(&inspect(git, record)?) {
+                return Ok(RemoveOutcome::Kept { why });
             }
         }
     }
-    let branch = carry_out(git, record, lock, Deletion::IfEmpty)?;
-    Ok(Removed::Gone { branch })
+    let branch = remove_all(git, record, lock, BranchDeletion::IfUnused)?;
+    Ok(RemoveOutcome::Gone { branch })
 }
 
-/// Removes the worktree of a record with all that is in it, for somebody who was told; see [`losses`](crate::losses).
-/// Returns what was lost.
+/// Removes the worktree of a record with everything in it, for a user who has seen what would be lost; see
+/// [`losses`](crate::losses). Returns what was lost.
 ///
 /// # Errors
-/// See [`RemoveError`]. A worktree that somebody has moved, or made another repository's, is left alone.
-pub fn remove_anyway(git: &Git, record: &Record) -> Result<Losses, RemoveError> {
-    let lock = lock::take(&record.lock(), IfMissing::Leave, git.limits.locks)?;
-    match Standing::of(record)? {
-        Standing::Moved(to) => return Err(RemoveError::NotOurs(Why::Moved(to))),
-        Standing::Replaced => return Err(RemoveError::NotOurs(Why::Replaced)),
+/// See [`RemoveWorktreeError`]. A worktree that was moved or replaced is kept.
+pub fn force_remove(git: &Git, record: &WorktreeRecord) -> Result<Losses, RemoveWorktreeError> {
+    let lock = lock::take(&record.lock(), MissingLock::Leave, git.limits.locks)?;
+    match DiskState::of(record)? {
+        DiskState::Moved(to) => return Err(RemoveWorktreeError::NotOurs(KeepReason::Moved(to))),
+        DiskState::Replaced => return Err(RemoveWorktreeError::NotOurs(KeepReason::Replaced)),
         _ => {}
     }
     let losses = crate::losses::losses(git, record);
-    carry_out(git, record, lock, Deletion::Anyway).map(|_fate| losses)
+    remove_all(git, record, lock, BranchDeletion::Force).map(|_branch| losses)
 }
 
-fn carry_out(
+fn remove_all(
     git: &Git,
-    record: &Record,
-    lock: Option<Held>,
-    deletion: Deletion,
-) -> Result<BranchFate, RemoveError> {
+    record: &WorktreeRecord,
+    lock: Option<WorktreeLock>,
+    deletion: BranchDeletion,
+) -> Result<BranchOutcome, RemoveWorktreeError> {
     clear::clear(record)?;
-    let is_there = Kind::of(&record.repo)? != Kind::None;
-    branch::settle_lock(record).map_err(GitError::Run)?;
-    let fate = if is_there { branch::delete(git, record, deletion)? } else { BranchFate::Absent };
+    let has_repository = PathKind::of(&record.repo)? != PathKind::None;
+    branch::remove_stale_lock(record).map_err(GitError::Run)?;
+    let outcome =
+        if has_repository { branch::delete(git, record, deletion)? } else { BranchOutcome::Absent };
     clear::finish(record)?;
     if let Some(lock) = lock {
         let path = record.lock();
-        lock.remove().map_err(|source| RemoveError::Write { path, source })?;
+        lock.remove().map_err(|source| RemoveWorktreeError::Write { path, source })?;
     }
-    Ok(fate)
+    Ok(outcome)
 }

@@ -1,8 +1,8 @@
-//! Records what the real CLIs print, against the mock of their model APIs: `cargo xtask agents record` runs it.
+//! Records the output of the real agents, which use the mock of their model APIs. `cargo xtask agents record` runs it.
 //!
-//! Each scenario is a run with exactly the arguments that Kennel gives, in a home of its own. What it printed, and how
-//! it ended, is written to `FOLDER/<cli>/<scenario>/`; paths of this machine are not. The scenarios of a CLI run side by
-//! side, since some CLIs retry for minutes.
+//! Each scenario is a run with exactly Kennel's arguments, in its own home. The output and the end are written to
+//! `FOLDER/<cli>/<scenario>/`, without paths of this machine. The scenarios of an agent run in parallel, because some
+//! agents retry for minutes.
 
 mod run;
 mod scenarios;
@@ -54,7 +54,7 @@ fn record(folder: &str, programs: &[String]) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// All scenarios of a CLI, at once; or only those that are named.
+/// Runs all scenarios of an agent in parallel, or only the named ones.
 fn record_all(program: &Program, folder: &Path, only: &[&str]) -> anyhow::Result<()> {
     let mut scenarios = scenarios::of(program.cli);
     scenarios.retain(|scenario| only.is_empty() || only.contains(&scenario.name));

@@ -1,4 +1,4 @@
-//! One run of a real CLI.
+//! One run of a real agent.
 
 use std::ffi::OsStr;
 use std::fs::{self, File};
@@ -9,21 +9,21 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, ensure};
-use kennel_agents::{Agent, Because, End, Ended, Finished, Stream};
+use kennel_agents::{Agent, AttemptEnd, EndedBy, FinishedAttempt, OutputStream, ProcessEnd};
 use kennel_types::Seat;
 use mock_llm::{Cli, Server};
 use serde_json::{Value, json};
 
-use crate::scenarios::{Conversation, Scenario, World};
+use crate::scenarios::{Scenario, ScenarioConversation, ScenarioWorld};
 use crate::scrub::Scrub;
 
-/// How long a run may take. One of the CLIs gives up after five minutes, another never does.
+/// How long a run may take. One agent gives up after five minutes, another never does.
 const LIMIT: Duration = Duration::from_secs(400);
 
-/// How often it is looked whether a run is over.
+/// How often the end of a run is checked.
 const LOOK: Duration = Duration::from_millis(100);
 
-/// A CLI that is installed.
+/// An installed agent.
 pub(crate) struct Program {
     pub(crate) cli: Cli,
     pub(crate) agent: Agent,
@@ -31,7 +31,7 @@ pub(crate) struct Program {
     pub(crate) version: String,
 }
 
-/// Asks a program for its version.
+/// Returns the version of a program.
 pub(crate) fn version(program: &Path, agent: &Agent) -> anyhow::Result<String> {
     let output = Command::new(program).args(agent.version_args()).stdin(Stdio::null()).output();
     let output = output.with_context(|| format!("can't be started: {}", program.display()))?;
@@ -39,7 +39,7 @@ pub(crate) fn version(program: &Path, agent: &Agent) -> anyhow::Result<String> {
     agent.read_version(&text).with_context(|| format!("no version in {text:?}"))
 }
 
-/// Runs a scenario and writes down what it printed. What became of it is returned in a line.
+/// Runs a scenario and writes its output to files. Returns a summary in one line.
 pub(crate) fn record(
     program: &Program,
     scenario: &Scenario,
@@ -51,7 +51,7 @@ pub(crate) fn record(
     let port = server.port();
     let conversation = conversation(program, scenario, &server, &home)?;
     let command = command(program, scenario, conversation.as_deref(), &server, &home)?;
-    let server = (scenario.world != World::NobodyListens).then_some(server);
+    let server = (scenario.world != ScenarioWorld::NobodyListens).then_some(server);
     let ran = Ran::through(command, program.agent.name(), scene.path())?;
     let calls = server.map_or(0, |server| server.requests().len());
     let finished = ran.read(&program.agent);
@@ -77,7 +77,7 @@ pub(crate) fn record(
     Ok(format!("{} by {:?}, after {} s", verdict.kind, verdict.source, ran.seconds))
 }
 
-/// The conversation that the run is to go on with.
+/// Returns the conversation that the run resumes.
 fn conversation(
     program: &Program,
     scenario: &Scenario,
@@ -85,12 +85,12 @@ fn conversation(
     home: &Path,
 ) -> anyhow::Result<Option<String>> {
     match scenario.conversation {
-        Conversation::New => Ok(None),
-        Conversation::Stale if program.cli == Cli::Opencode => {
+        ScenarioConversation::New => Ok(None),
+        ScenarioConversation::Stale if program.cli == Cli::Opencode => {
             Ok(Some("ses_e2356bc01ffe8YrzXB0zp9zzzz".to_owned()))
         }
-        Conversation::Stale => Ok(Some("11111111-2222-4333-8444-555555555555".to_owned())),
-        Conversation::Former => {
+        ScenarioConversation::Stale => Ok(Some("11111111-2222-4333-8444-555555555555".to_owned())),
+        ScenarioConversation::Former => {
             let command = command(program, scenario, None, server, home)?;
             let scene = tempfile::Builder::new().prefix("kennel-record-").tempdir()?;
             let former =
@@ -100,7 +100,7 @@ fn conversation(
     }
 }
 
-/// The command that Kennel would run, with the mock's surroundings.
+/// Returns Kennel's command, with an environment for the mock.
 fn command(
     program: &Program,
     scenario: &Scenario,
@@ -111,7 +111,7 @@ fn command(
     let surroundings = program.cli.invocation(&program.path, server, scenario.mock, home)?;
     let seat = Seat {
         agent: program.agent.name().to_owned(),
-        // With none it would ask a model which one to take.
+        // Without a model it would ask a model to choose one.
         model: (program.cli == Cli::Gemini).then(|| "gemini-2.5-flash".to_owned()),
         turns: scenario.turns,
         permissions: scenario.permissions,
@@ -128,22 +128,22 @@ fn command(
         .envs(&surroundings.env)
         .current_dir(&surroundings.cwd);
     match scenario.world {
-        World::Usual | World::NobodyListens => {}
-        World::NoSandbox => {
+        ScenarioWorld::Usual | ScenarioWorld::NobodyListens => {}
+        ScenarioWorld::NoSandbox => {
             command.env_remove("IS_SANDBOX");
         }
-        World::Untrusted if program.cli == Cli::Gemini => {
+        ScenarioWorld::Untrusted if program.cli == Cli::Gemini => {
             let path = home.join(".gemini/settings.json");
             let mut settings: Value = serde_json::from_slice(&fs::read(&path)?)?;
             settings["security"]["folderTrust"]["enabled"] = json!(true);
             fs::write(&path, settings.to_string())?;
         }
-        World::Untrusted => {}
+        ScenarioWorld::Untrusted => {}
     }
     Ok(command)
 }
 
-/// A run that is over.
+/// A finished run.
 struct Ran {
     argv: Vec<String>,
     status: ExitStatus,
@@ -154,7 +154,7 @@ struct Ran {
 }
 
 impl Ran {
-    /// Runs it to its end. Streams are files, since a pipe would stay open as long as any grandchild.
+    /// Runs the command to its end. The streams are files, because a grandchild would keep a pipe open.
     fn through(mut command: Command, name: &str, scene: &Path) -> anyhow::Result<Self> {
         let [prompt, stdout, stderr] = ["prompt", "stdout", "stderr"].map(|name| scene.join(name));
         fs::write(&prompt, "Say hello.\n")?;
@@ -163,7 +163,7 @@ impl Ran {
             .stdout(File::create(&stdout)?)
             .stderr(File::create(&stderr)?)
             .process_group(0);
-        // Whatever the program's file is called here.
+        // The path of the program on this machine.
         let words = std::iter::once(OsStr::new(name)).chain(command.get_args());
         let argv: Vec<String> = words.map(|word| word.to_string_lossy().into_owned()).collect();
         let began = Instant::now();
@@ -174,17 +174,17 @@ impl Ran {
         Ok(Self { argv, status, timed_out, seconds, stdout, stderr })
     }
 
-    fn read(&self, agent: &Agent) -> Finished {
+    fn read(&self, agent: &Agent) -> FinishedAttempt {
         let mut reader = agent.reader();
-        reader.read(Stream::Stdout, &self.stdout, &mut |_| {});
-        reader.read(Stream::Stderr, &self.stderr, &mut |_| {});
-        let because = if self.timed_out { Because::TimedOut } else { Because::Itself };
+        reader.read(OutputStream::Stdout, &self.stdout, &mut |_| {});
+        reader.read(OutputStream::Stderr, &self.stderr, &mut |_| {});
+        let ended_by = if self.timed_out { EndedBy::TimedOut } else { EndedBy::Itself };
         let end = match (self.status.code(), self.status.signal()) {
-            (Some(code), _) => End::Exited(code),
-            (_, Some(signal)) => End::Signaled(signal),
-            _ => End::Unknown,
+            (Some(code), _) => ProcessEnd::Exited(code),
+            (_, Some(signal)) => ProcessEnd::Signaled(signal),
+            _ => ProcessEnd::Unknown,
         };
-        reader.finish(&Ended { end, because }, &mut |_| {})
+        reader.finish(&AttemptEnd { end, ended_by }, &mut |_| {})
     }
 }
 
@@ -195,7 +195,7 @@ fn end_of(status: ExitStatus) -> Value {
     }
 }
 
-/// Waits until it is over, or ends it. Says whether it had to.
+/// Waits for the end, or ends the run at the limit. Returns whether the limit was exceeded.
 fn wait(child: &mut Child, deadline: Instant) -> anyhow::Result<(ExitStatus, bool)> {
     loop {
         if let Some(status) = child.try_wait()? {
@@ -210,9 +210,9 @@ fn wait(child: &mut Child, deadline: Instant) -> anyhow::Result<(ExitStatus, boo
     }
 }
 
-/// Ends what is left in the group that the run was started as the leader of.
+/// Kills the rest of the run's process group.
 fn end_group(group: u32) -> anyhow::Result<()> {
-    // The shell's own `kill`: there may be no program of that name. That nobody is left is no failure.
+    // The shell's built-in `kill`, because there may be no such program. An empty group is not an error.
     let script = r#"kill -s KILL -- "-$1" 2>/dev/null; true"#;
     let status = Command::new("sh").args(["-c", script, "sh", &group.to_string()]).status()?;
     ensure!(status.success(), "can't end group {group}: {status}");

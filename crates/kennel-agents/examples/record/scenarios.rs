@@ -1,44 +1,44 @@
-//! What is recorded of each CLI.
+//! The scenarios of each agent.
 
 use kennel_types::Permissions;
 use mock_llm::Cli;
 
-/// One run of a CLI.
+/// One run of an agent.
 #[derive(Debug, Clone)]
 pub(crate) struct Scenario {
-    /// What it is called.
+    /// The name of the scenario.
     pub(crate) name: &'static str,
-    /// What the mock does.
+    /// The behaviour of the mock.
     pub(crate) mock: &'static str,
-    pub(crate) conversation: Conversation,
+    pub(crate) conversation: ScenarioConversation,
     pub(crate) permissions: Permissions,
     pub(crate) turns: Option<u32>,
-    /// Further arguments.
+    /// Additional arguments.
     pub(crate) args: Vec<&'static str>,
-    pub(crate) world: World,
+    pub(crate) world: ScenarioWorld,
 }
 
-/// Which conversation it is to go on with.
+/// The conversation that a run resumes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Conversation {
-    /// None.
+pub(crate) enum ScenarioConversation {
+    /// A new one.
     New,
-    /// One that a run before has begun.
+    /// That of an earlier run.
     Former,
-    /// One that never was.
+    /// One that doesn't exist.
     Stale,
 }
 
-/// What is different around it.
+/// The environment of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum World {
-    /// Nothing.
+pub(crate) enum ScenarioWorld {
+    /// The default.
     Usual,
-    /// Nobody listens at the API's address.
+    /// No server listens at the address of the API.
     NobodyListens,
     /// The folder is not trusted.
     Untrusted,
-    /// It isn't told that it is in a sandbox.
+    /// Without the variable that reports a sandbox.
     NoSandbox,
 }
 
@@ -47,21 +47,21 @@ impl Scenario {
         Self {
             name,
             mock,
-            conversation: Conversation::New,
+            conversation: ScenarioConversation::New,
             permissions: Permissions::Default,
             turns: None,
             args: Vec::new(),
-            world: World::Usual,
+            world: ScenarioWorld::Usual,
         }
     }
 }
 
-/// Those of a CLI.
+/// Returns the scenarios of an agent.
 pub(crate) fn of(cli: Cli) -> Vec<Scenario> {
     let mut all = vec![
         Scenario::new("ok", "ok"),
-        Scenario { conversation: Conversation::Former, ..Scenario::new("resume", "ok") },
-        Scenario { conversation: Conversation::Stale, ..Scenario::new("stale", "ok") },
+        Scenario { conversation: ScenarioConversation::Former, ..Scenario::new("resume", "ok") },
+        Scenario { conversation: ScenarioConversation::Stale, ..Scenario::new("stale", "ok") },
         Scenario::new("401", "err:401"),
         Scenario::new("403", "err:403"),
         Scenario::new("429", "err:429"),
@@ -69,11 +69,12 @@ pub(crate) fn of(cli: Cli) -> Vec<Scenario> {
         Scenario::new("500", "err:500"),
         Scenario::new("503", "err:503"),
         Scenario::new("529", "err:529"),
-        Scenario { world: World::NobodyListens, ..Scenario::new("refused", "ok") },
+        Scenario { world: ScenarioWorld::NobodyListens, ..Scenario::new("refused", "ok") },
         Scenario { permissions: Permissions::All, ..Scenario::new("tool", "bash:echo") },
         Scenario { args: vec!["--no-such-flag"], ..Scenario::new("bad-flag", "ok") },
     ];
-    let untrusted = Scenario { world: World::Untrusted, ..Scenario::new("untrusted", "ok") };
+    let untrusted =
+        Scenario { world: ScenarioWorld::Untrusted, ..Scenario::new("untrusted", "ok") };
     match cli {
         Cli::Claude => {
             all.push(Scenario {
@@ -83,7 +84,7 @@ pub(crate) fn of(cli: Cli) -> Vec<Scenario> {
             });
             all.push(Scenario {
                 permissions: Permissions::All,
-                world: World::NoSandbox,
+                world: ScenarioWorld::NoSandbox,
                 ..Scenario::new("as-root", "ok")
             });
         }

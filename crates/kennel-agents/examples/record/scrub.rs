@@ -1,24 +1,24 @@
-//! What was printed, without this machine in it.
+//! Removes traces of this machine from recorded output.
 
 use std::path::Path;
 
-/// What stands for what.
+/// Replacements of texts.
 pub(crate) struct Scrub(Vec<(String, &'static str)>);
 
 impl Scrub {
-    /// Takes out a home, the folder of a program, and the port of the mock.
+    /// Replaces a home, the folder of a program, and the port of the mock.
     pub(crate) fn new(home: &Path, program: &Path, port: u16) -> Self {
         let mut all = Vec::new();
         let mut path = |path: &Path, stands: &'static str, dashed: &'static str| {
             let text = path.display().to_string();
-            // Some name a folder after a path, with every slash a dash.
+            // Some agents name a folder after a path, with dashes in place of slashes.
             let dashes: String =
                 text.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '-' }).collect();
             all.push((text, stands));
             all.push((dashes, dashed));
         };
         path(home, "/home/user", "-home-user");
-        // Up to the folder that npm has installed into.
+        // Up to the folder of npm's installation.
         let installed = program.ancestors().find(|path| path.ends_with("node_modules"));
         if let Some(folder) = installed.and_then(Path::parent) {
             path(folder, "/opt/agent", "-opt-agent");

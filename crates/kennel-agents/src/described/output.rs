@@ -1,4 +1,4 @@
-//! The output of an agent that a user has described.
+//! The output format of an agent that a user describes.
 
 use std::sync::Arc;
 
@@ -6,29 +6,32 @@ use kennel_types::{Usage, VerdictKind};
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::{Description, DescriptionError};
-use crate::json::{About, one_line};
-use crate::judge::{Because, End, Ended};
-use crate::reader::{Dialect, Noise, Refusal, Ruled, Streams, Tell, Understood, plain};
-use crate::seen::{Failure, Seen, Told};
+use super::Description;
+use crate::agent_event::EventSink;
+use crate::attempt_end::{AttemptEnd, EndedBy, ProcessEnd};
+use crate::error::DescriptionError;
+use crate::excerpt::{Excerpt, without_colors};
+use crate::json::{ToolSummary, one_line};
+use crate::output_format::{KeptOutput, OutcomeOverride, OutputFormat, ParsedLine, StartFailure};
+use crate::parse_state::{AgentFailure, ParseState, ReportedOutcome};
 
-/// The part of a description about output, as it is written.
+/// The `output` table of a description as it is written.
 #[derive(Deserialize, Default)]
 #[serde(deny_unknown_fields, default)]
 pub(super) struct OutputText {
-    format: Format,
+    format: OutputEncoding,
     text: Option<String>,
     conversation: Option<String>,
     error: Option<String>,
     status: Option<String>,
     usage: Option<UsageText>,
-    tool: Option<MarkText>,
-    done: Option<MarkText>,
+    tool: Option<LineMarker>,
+    done: Option<LineMarker>,
 }
 
 #[derive(Deserialize, Default, Debug, Clone, Copy, PartialEq, Eq)]
 #[serde(rename_all = "snake_case")]
-enum Format {
+enum OutputEncoding {
     #[default]
     Text,
     JsonLines,
@@ -43,32 +46,32 @@ struct UsageText {
     cost_usd: Option<String>,
 }
 
-/// A line of a certain kind: the value there is this one; or any, if none is given.
+/// Recognizes a line: the value at this pointer equals `is`, or exists if `is` is not set.
 #[derive(Deserialize, Debug)]
 #[serde(deny_unknown_fields)]
-struct MarkText {
+struct LineMarker {
     at: String,
     is: Option<String>,
     name: Option<String>,
 }
 
-/// Where things are in the output.
+/// A valid `output` table: the JSON pointers of everything that is read.
 #[derive(Debug)]
-pub(super) struct Output {
-    format: Format,
+pub(super) struct OutputDescription {
+    format: OutputEncoding,
     text: Option<String>,
     conversation: Option<String>,
     error: Option<String>,
     status: Option<String>,
     usage: UsageText,
-    tool: Option<MarkText>,
-    done: Option<MarkText>,
+    tool: Option<LineMarker>,
+    done: Option<LineMarker>,
 }
 
-impl Output {
+impl OutputDescription {
     pub(super) fn check(text: OutputText) -> Result<Self, DescriptionError> {
         let usage = text.usage.unwrap_or_default();
-        let at = |mark: &Option<MarkText>| mark.as_ref().map(|mark| mark.at.clone());
+        let at = |mark: &Option<LineMarker>| mark.as_ref().map(|mark| mark.at.clone());
         let name = text.tool.as_ref().and_then(|tool| tool.name.clone());
         let pointers = [
             ("text", text.text.clone()),
@@ -83,16 +86,16 @@ impl Output {
             ("tool", name),
             ("done", at(&text.done)),
         ];
-        for (place, pointer) in pointers {
+        for (key, pointer) in pointers {
             let Some(pointer) = pointer else { continue };
-            if text.format == Format::Text {
-                return Err(DescriptionError::NotForText { place });
+            if text.format == OutputEncoding::Text {
+                return Err(DescriptionError::NotForText { key });
             }
             if !pointer.starts_with('/') {
-                return Err(DescriptionError::Pointer { place, pointer });
+                return Err(DescriptionError::Pointer { key, pointer });
             }
         }
-        if text.format == Format::JsonLines && text.text.is_none() {
+        if text.format == OutputEncoding::JsonLines && text.text.is_none() {
             return Err(DescriptionError::NoText);
         }
         Ok(Self {
@@ -108,122 +111,140 @@ impl Output {
     }
 }
 
-/// Reads it.
-pub(super) struct Described {
+pub(super) struct DescribedFormat {
     description: Arc<Description>,
-    /// All of standard output, for the rules.
-    stdout: Noise,
+    /// Standard output, for the rules.
+    stdout: Excerpt,
 }
 
-impl Described {
+impl DescribedFormat {
     pub(super) fn new(description: Arc<Description>) -> Self {
-        Self { description, stdout: Noise::default() }
+        Self { description, stdout: Excerpt::default() }
     }
 
-    fn message(output: &Output, line: &Value, seen: &mut Seen, tell: Tell<'_>) {
+    fn message(
+        output: &OutputDescription,
+        line: &Value,
+        state: &mut ParseState,
+        emit: EventSink<'_>,
+    ) {
         let text = |at: &Option<String>| line.pointer(at.as_deref()?)?.as_str();
         if let Some(id) = text(&output.conversation) {
-            seen.conversation(id, tell);
+            state.set_conversation(id, emit);
         }
         if let Some(usage) = usage(&output.usage, line) {
-            seen.uses_up(usage, tell);
+            state.set_usage(usage, emit);
         }
         if let Some(mark) = &output.tool
             && let Some(name) = marked(mark, line)
         {
-            seen.uses("", &name, &About::default(), tell);
+            state.start_tool("", &name, &ToolSummary::default(), emit);
         }
         if let Some(text) = text(&output.text) {
-            seen.says(text, tell);
+            state.add_text(text, emit);
         }
         if let Some(error) = text(&output.error).filter(|error| !error.is_empty()) {
             let status = output.status.as_deref().and_then(|at| line.pointer(at)?.as_u64());
-            seen.failed(Failure::read(status, error));
+            state.fail(AgentFailure::classify(status, error));
         } else if output.done.as_ref().is_some_and(|mark| marked(mark, line).is_some()) {
-            seen.succeeded("the line that its description calls done");
+            state.succeed("the line that its description marks as done");
         }
     }
 
-    /// What it is to have told, if no rule says.
-    fn by_default(&self, seen: &Seen, ended: &Ended) -> Option<Told> {
+    /// Returns the outcome if no rule applies.
+    fn default_outcome(&self, state: &ParseState, end: &AttemptEnd) -> Option<ReportedOutcome> {
         let rules = &self.description.rules;
         let ruled = rules.iter().any(|rule| rule.kind == VerdictKind::Succeeded);
         let output = &self.description.output;
-        let over = ended.end == End::Exited(0) && ended.because == Because::Itself;
-        let whole = !seen.gaps && !seen.strange_message;
-        let said = seen.answer.as_deref().is_some_and(|answer| !answer.trim().is_empty());
-        let fine = over && whole && said && seen.told.is_none() && output.done.is_none() && !ruled;
-        fine.then_some(Told::Success("an answer, code 0, and no word of an error"))
+        let exited = end.end == ProcessEnd::Exited(0) && end.ended_by == EndedBy::Itself;
+        let complete = !state.gaps && !state.unknown_message;
+        let answered = state.answer.as_deref().is_some_and(|answer| !answer.trim().is_empty());
+        let unreported = state.outcome.is_none() && output.done.is_none() && !ruled;
+        (exited && complete && answered && unreported)
+            .then_some(ReportedOutcome::Success("an answer, exit code 0, and no error"))
     }
 }
 
-impl Dialect for Described {
-    fn line(&mut self, line: &[u8], seen: &mut Seen, tell: Tell<'_>) -> Understood {
+impl OutputFormat for DescribedFormat {
+    fn parse_line(
+        &mut self,
+        line: &[u8],
+        state: &mut ParseState,
+        emit: EventSink<'_>,
+    ) -> ParsedLine {
         self.stdout.add(line);
         self.stdout.add(b"\n");
         let output = &self.description.output;
         match output.format {
-            Format::Text => {
-                let text = plain(&String::from_utf8_lossy(line));
-                seen.says(&format!("{text}\n"), tell);
+            OutputEncoding::Text => {
+                let text = without_colors(&String::from_utf8_lossy(line));
+                state.add_text(&format!("{text}\n"), emit);
             }
-            Format::JsonLines => {
-                let Ok(line) = serde_json::from_slice::<Value>(line) else { return Understood::No };
-                seen.begun = true;
-                Self::message(output, &line, seen, tell);
+            OutputEncoding::JsonLines => {
+                let Ok(line) = serde_json::from_slice::<Value>(line) else {
+                    return ParsedLine::Unknown;
+                };
+                state.started = true;
+                Self::message(output, &line, state, emit);
             }
         }
-        Understood::Yes
+        ParsedLine::Known
     }
 
-    fn refusals(&self) -> &[Refusal] {
+    fn start_failures(&self) -> &[StartFailure] {
         &[]
     }
 
-    fn rule(&self, seen: &Seen, streams: &Streams<'_>, ended: &Ended) -> Option<Ruled> {
+    fn override_outcome(
+        &self,
+        state: &ParseState,
+        output: &KeptOutput<'_>,
+        end: &AttemptEnd,
+    ) -> Option<OutcomeOverride> {
         let stdout = self.stdout.text();
-        let streams = Streams { stdout: &stdout, stderr: streams.stderr };
+        let output = KeptOutput { stdout: &stdout, stderr: output.stderr };
         let rules = self.description.rules.iter();
-        let held = rules.filter_map(|rule| Some((rule.kind, rule.holds(&streams, &ended.end)?)));
-        for (kind, held) in held {
+        let matches = rules.filter_map(|rule| Some((rule.kind, rule.apply(&output, &end.end)?)));
+        for (kind, found) in matches {
             use VerdictKind as Kind;
             if kind == Kind::Succeeded {
-                // An error that it told in its own format is not overruled by words.
-                if seen.told.is_none() && !seen.gaps {
-                    let told = Told::Success("a rule of its description");
-                    return Some(Ruled { told, refused: false });
+                // A rule must not override an error that the agent reported in its own format.
+                if state.outcome.is_none() && !state.gaps {
+                    let outcome = ReportedOutcome::Success("a rule of its description");
+                    return Some(OutcomeOverride { outcome, failed_start: false });
                 }
                 continue;
             }
-            let mut failure = Failure::of(kind, &held.text);
-            failure.source = held.source;
+            let mut failure = AgentFailure::new(kind, &found.text);
+            failure.source = found.source;
             let early = matches!(
                 kind,
                 Kind::StaleConversation | Kind::RefusedFlags | Kind::UntrustedFolder
             );
-            let refused = early && seen.tools == 0 && seen.answer.is_none();
-            return Some(Ruled { told: Told::Failure(failure), refused });
+            let failed_start = early && state.tools == 0 && state.answer.is_none();
+            let outcome = ReportedOutcome::Failure(failure);
+            return Some(OutcomeOverride { outcome, failed_start });
         }
-        let told = self.by_default(seen, ended)?;
-        Some(Ruled { told, refused: false })
+        let outcome = self.default_outcome(state, end)?;
+        Some(OutcomeOverride { outcome, failed_start: false })
     }
 
-    fn tells_of_tools(&self) -> bool {
+    fn reports_tools(&self) -> bool {
         self.description.output.tool.is_some()
     }
 }
 
-/// Whether the line is of this kind, and what is at the place for its name.
-fn marked(mark: &MarkText, line: &Value) -> Option<String> {
-    let value = line.pointer(&mark.at)?;
-    let fits = match (&mark.is, value) {
+/// Returns the name in a line that the marker recognizes.
+fn marked(marker: &LineMarker, line: &Value) -> Option<String> {
+    let value = line.pointer(&marker.at)?;
+    let matches = match (&marker.is, value) {
         (Some(is), Value::String(text)) => text == is,
         (Some(is), other) => serde_json::from_str::<Value>(is).is_ok_and(|is| is == *other),
         (None, Value::Null) => false,
         (None, _) => true,
     };
-    let name = || line.pointer(mark.name.as_deref()?)?.as_str();
-    fits.then(|| one_line(name().unwrap_or("tool")))
+    let name = || line.pointer(marker.name.as_deref()?)?.as_str();
+    matches.then(|| one_line(name().unwrap_or("tool")))
 }
 
 fn usage(at: &UsageText, line: &Value) -> Option<Usage> {
@@ -232,7 +253,7 @@ fn usage(at: &UsageText, line: &Value) -> Option<Usage> {
     if all.iter().all(Option::is_none) {
         return None;
     }
-    // Saturates, and makes 0 of what is negative or not a number.
+    // Saturates, and converts negative numbers and NaN to 0.
     let [input, cached, output, cost] = all.map(|number| number.unwrap_or(0.0));
     Some(Usage {
         input_tokens: input as u64,

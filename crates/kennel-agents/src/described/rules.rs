@@ -1,14 +1,14 @@
-//! What certain words, or a code, say about a prompt.
+//! The `verdict` rules of a description: the verdict for a text or an exit code.
 
 use kennel_types::{EvidenceSource, VerdictKind};
 use regex::Regex;
 use serde::Deserialize;
 
-use super::DescriptionError;
-use crate::judge::End;
-use crate::reader::Streams;
+use crate::attempt_end::ProcessEnd;
+use crate::error::DescriptionError;
+use crate::output_format::KeptOutput;
 
-/// A rule as it is written.
+/// A rule as it is written in TOML.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct RuleText {
@@ -26,40 +26,40 @@ enum StreamName {
     Stderr,
 }
 
-/// A rule: if all of it holds, that is the verdict.
+/// A valid rule: its verdict applies if all its conditions hold.
 #[derive(Debug)]
-pub(super) struct Rule {
+pub(super) struct VerdictRule {
     pub(super) kind: VerdictKind,
     stream: Option<StreamName>,
-    words: Option<Words>,
+    text: Option<TextCondition>,
     exit: Option<i32>,
 }
 
 #[derive(Debug)]
-enum Words {
+enum TextCondition {
     Contains(String),
     Matches(Regex),
 }
 
-/// By what a rule holds.
-pub(super) struct Held {
+/// The evidence for a rule that applies.
+pub(super) struct RuleMatch {
     pub(super) source: EvidenceSource,
     pub(super) text: String,
 }
 
-impl Rule {
+impl VerdictRule {
     pub(super) fn check(number: usize, rule: RuleText) -> Result<Self, DescriptionError> {
         use VerdictKind as Kind;
         if matches!(rule.kind, Kind::Cancelled | Kind::TimedOut | Kind::Killed) {
             return Err(DescriptionError::NotForRules { number, kind: rule.kind.name() });
         }
-        let words = match (rule.contains, rule.matches) {
+        let text = match (rule.contains, rule.matches) {
             (Some(_), Some(_)) => return Err(DescriptionError::TwoTexts { number }),
-            (Some(text), None) => Some(Words::Contains(text)),
+            (Some(text), None) => Some(TextCondition::Contains(text)),
             (None, Some(pattern)) => {
-                Some(Words::Matches(Regex::new(&pattern).map_err(|error| {
-                    let place = format!("verdict {number}");
-                    DescriptionError::Pattern { place, pattern, why: error.to_string() }
+                Some(TextCondition::Matches(Regex::new(&pattern).map_err(|error| {
+                    let key = format!("verdict {number}");
+                    DescriptionError::Pattern { key, pattern, why: error.to_string() }
                 })?))
             }
             (None, None) if rule.exit.is_none() => {
@@ -67,31 +67,31 @@ impl Rule {
             }
             (None, None) => None,
         };
-        Ok(Self { kind: rule.kind, stream: rule.stream, words, exit: rule.exit })
+        Ok(Self { kind: rule.kind, stream: rule.stream, text, exit: rule.exit })
     }
 
-    /// Whether it holds.
-    pub(super) fn holds(&self, streams: &Streams<'_>, end: &End) -> Option<Held> {
-        if self.exit.is_some_and(|code| *end != End::Exited(code)) {
+    /// Returns the evidence if all conditions hold.
+    pub(super) fn apply(&self, output: &KeptOutput<'_>, end: &ProcessEnd) -> Option<RuleMatch> {
+        if self.exit.is_some_and(|code| *end != ProcessEnd::Exited(code)) {
             return None;
         }
-        let Some(words) = &self.words else {
-            return Some(Held { source: EvidenceSource::Exit, text: end.to_string() });
+        let Some(condition) = &self.text else {
+            return Some(RuleMatch { source: EvidenceSource::Exit, text: end.to_string() });
         };
-        let all = [
-            (StreamName::Stderr, EvidenceSource::Stderr, streams.stderr),
-            (StreamName::Stdout, EvidenceSource::Stdout, streams.stdout),
+        let streams = [
+            (StreamName::Stderr, EvidenceSource::Stderr, output.stderr),
+            (StreamName::Stdout, EvidenceSource::Stdout, output.stdout),
         ];
-        let meant = |name| self.stream.is_none_or(|stream| stream == name);
-        all.into_iter().filter(|(name, ..)| meant(*name)).find_map(|(_, source, text)| {
-            let line = text.lines().find(|line| words.hold(line))?;
-            Some(Held { source, text: line.trim().to_owned() })
+        let selected = |name| self.stream.is_none_or(|stream| stream == name);
+        streams.into_iter().filter(|(name, ..)| selected(*name)).find_map(|(_, source, text)| {
+            let line = text.lines().find(|line| condition.holds(line))?;
+            Some(RuleMatch { source, text: line.trim().to_owned() })
         })
     }
 }
 
-impl Words {
-    fn hold(&self, line: &str) -> bool {
+impl TextCondition {
+    fn holds(&self, line: &str) -> bool {
         match self {
             Self::Contains(text) => line.contains(text),
             Self::Matches(pattern) => pattern.is_match(line),

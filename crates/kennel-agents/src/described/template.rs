@@ -1,24 +1,20 @@
-//! Arguments with placeholders.
+//! Command-line arguments with placeholders.
 
 use serde::Deserialize;
 
-use super::DescriptionError;
+use crate::error::DescriptionError;
 
-/// What a program is given for `{prompt_file}`: its standard input, as a file. So no prompt is on any disk.
+/// The value of `{prompt_file}`: standard input as a file, so that no prompt is written to a disk.
 const PROMPT_FILE: &str = "/dev/stdin";
 
-/// An argument as it is written.
+/// An argument, or a group of arguments, as it is written in TOML.
 #[derive(Deserialize)]
-#[serde(
-    untagged,
-    expecting = "an argument is a text, or a list of texts that are left out together"
-)]
+#[serde(untagged, expecting = "expected a string, or a list of strings that are omitted together")]
 pub(super) enum ArgText {
     One(String),
     Group(Vec<String>),
 }
 
-/// What stands for something.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Placeholder {
     Model,
@@ -41,8 +37,8 @@ impl Placeholder {
     }
 }
 
-/// What stands in the place of the placeholders.
-pub(super) struct Values<'a> {
+/// The values of the placeholders.
+pub(super) struct TemplateValues<'a> {
     pub(super) model: Option<&'a str>,
     pub(super) conversation: Option<&'a str>,
     pub(super) turns: Option<&'a str>,
@@ -50,19 +46,19 @@ pub(super) struct Values<'a> {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum Piece {
+enum TemplatePiece {
     Text(String),
     Placeholder(Placeholder),
 }
 
-type Word = Vec<Piece>;
+type TemplateWord = Vec<TemplatePiece>;
 
-/// Arguments, in groups that are left out if one of their placeholders has no value.
+/// Arguments, in groups that are omitted if one of their placeholders has no value.
 #[derive(Debug)]
-pub(super) struct Template(Vec<Vec<Word>>);
+pub(super) struct ArgTemplate(Vec<Vec<TemplateWord>>);
 
-impl Template {
-    pub(super) fn parse(place: &'static str, args: Vec<ArgText>) -> Result<Self, DescriptionError> {
+impl ArgTemplate {
+    pub(super) fn parse(key: &'static str, args: Vec<ArgText>) -> Result<Self, DescriptionError> {
         let mut groups = Vec::new();
         for arg in args {
             let words = match arg {
@@ -70,12 +66,12 @@ impl Template {
                 ArgText::Group(words) => words,
             };
             let alone = words.len() == 1;
-            let words = words.iter().map(|word| pieces(place, word));
-            let words: Vec<Word> = words.collect::<Result<_, _>>()?;
-            let args = Piece::Placeholder(Placeholder::Args);
+            let words = words.iter().map(|word| pieces(key, word));
+            let words: Vec<TemplateWord> = words.collect::<Result<_, _>>()?;
+            let args = TemplatePiece::Placeholder(Placeholder::Args);
             let has_args = words.iter().any(|word| word.contains(&args));
             if has_args && !(alone && words[0].len() == 1) {
-                return Err(DescriptionError::Args { place });
+                return Err(DescriptionError::Args { key });
             }
             groups.push(words);
         }
@@ -83,16 +79,19 @@ impl Template {
     }
 
     pub(super) fn has(&self, placeholder: Placeholder) -> bool {
-        let piece = Piece::Placeholder(placeholder);
+        let piece = TemplatePiece::Placeholder(placeholder);
         self.0.iter().flatten().any(|word| word.contains(&piece))
     }
 
-    /// The arguments. Further ones are where `{args}` is, or behind all others.
-    pub(super) fn fill(&self, values: &Values<'_>) -> Vec<String> {
+    /// Returns the arguments. Additional ones replace `{args}`, or are appended if there is no `{args}`.
+    pub(super) fn fill(&self, values: &TemplateValues<'_>) -> Vec<String> {
         let args = || values.args.iter().map(|arg| (*arg).to_owned());
         let mut all = Vec::new();
         for group in &self.0 {
-            if group.iter().any(|word| word.contains(&Piece::Placeholder(Placeholder::Args))) {
+            if group
+                .iter()
+                .any(|word| word.contains(&TemplatePiece::Placeholder(Placeholder::Args)))
+            {
                 all.extend(args());
             } else {
                 let words: Option<Vec<String>> =
@@ -107,23 +106,23 @@ impl Template {
     }
 }
 
-fn fill_word(word: &Word, values: &Values<'_>) -> Option<String> {
+fn fill_word(word: &TemplateWord, values: &TemplateValues<'_>) -> Option<String> {
     let mut text = String::new();
     for piece in word {
         text.push_str(match piece {
-            Piece::Text(text) => text,
-            Piece::Placeholder(Placeholder::Model) => values.model?,
-            Piece::Placeholder(Placeholder::Conversation) => values.conversation?,
-            Piece::Placeholder(Placeholder::Turns) => values.turns?,
-            Piece::Placeholder(Placeholder::PromptFile) => PROMPT_FILE,
-            Piece::Placeholder(Placeholder::Args) => "",
+            TemplatePiece::Text(text) => text,
+            TemplatePiece::Placeholder(Placeholder::Model) => values.model?,
+            TemplatePiece::Placeholder(Placeholder::Conversation) => values.conversation?,
+            TemplatePiece::Placeholder(Placeholder::Turns) => values.turns?,
+            TemplatePiece::Placeholder(Placeholder::PromptFile) => PROMPT_FILE,
+            TemplatePiece::Placeholder(Placeholder::Args) => "",
         });
     }
     Some(text)
 }
 
-/// A word of letters in braces is a placeholder; braces around anything else are braces.
-fn pieces(place: &'static str, word: &str) -> Result<Word, DescriptionError> {
+/// Parses an argument. A lower-case name in braces is a placeholder; other braces are text.
+fn pieces(key: &'static str, word: &str) -> Result<TemplateWord, DescriptionError> {
     let mut pieces = Vec::new();
     let mut text = String::new();
     let mut rest = word;
@@ -138,16 +137,16 @@ fn pieces(place: &'static str, word: &str) -> Result<Word, DescriptionError> {
         text.push_str(&rest[..open]);
         let name = &inner[..length];
         let placeholder = Placeholder::named(name)
-            .ok_or_else(|| DescriptionError::Placeholder { place, name: name.to_owned() })?;
+            .ok_or_else(|| DescriptionError::Placeholder { key, name: name.to_owned() })?;
         if !text.is_empty() {
-            pieces.push(Piece::Text(std::mem::take(&mut text)));
+            pieces.push(TemplatePiece::Text(std::mem::take(&mut text)));
         }
-        pieces.push(Piece::Placeholder(placeholder));
+        pieces.push(TemplatePiece::Placeholder(placeholder));
         rest = &inner[length + 1..];
     }
     text.push_str(rest);
     if !text.is_empty() || pieces.is_empty() {
-        pieces.push(Piece::Text(text));
+        pieces.push(TemplatePiece::Text(text));
     }
     Ok(pieces)
 }
@@ -156,19 +155,19 @@ fn pieces(place: &'static str, word: &str) -> Result<Word, DescriptionError> {
 mod tests {
     use super::*;
 
-    fn template(args: &[&[&str]]) -> Result<Template, DescriptionError> {
+    fn template(args: &[&[&str]]) -> Result<ArgTemplate, DescriptionError> {
         let group = |words: &&[&str]| match words {
             [word] => ArgText::One((*word).to_owned()),
             words => ArgText::Group(words.iter().map(|word| (*word).to_owned()).collect()),
         };
-        Template::parse("args", args.iter().map(group).collect())
+        ArgTemplate::parse("args", args.iter().map(group).collect())
     }
 
-    const NOTHING: Values<'_> =
-        Values { model: None, conversation: None, turns: None, args: Vec::new() };
+    const NOTHING: TemplateValues<'_> =
+        TemplateValues { model: None, conversation: None, turns: None, args: Vec::new() };
 
     #[test]
-    fn a_group_is_left_out_without_its_value() {
+    fn omits_a_group_without_its_value() {
         let template = template(&[
             &["run"],
             &["--model", "{model}"],
@@ -178,24 +177,25 @@ mod tests {
         ])
         .unwrap();
         assert_eq!(template.fill(&NOTHING), ["run", "-"]);
-        let values = Values { model: Some("m"), turns: Some("3"), args: vec!["a", "b"], ..NOTHING };
+        let values =
+            TemplateValues { model: Some("m"), turns: Some("3"), args: vec!["a", "b"], ..NOTHING };
         assert_eq!(template.fill(&values), ["run", "--model", "m", "--turns=3", "a", "b", "-"]);
     }
 
     #[test]
-    fn further_arguments_come_last_and_other_braces_stay() {
+    fn appends_arguments_and_keeps_other_braces() {
         let template =
             template(&[&[r#"{"json":1}"#], &["{}"], &["f{prompt_file}"], &[""]]).unwrap();
-        let values = Values { args: vec!["x"], ..NOTHING };
+        let values = TemplateValues { args: vec!["x"], ..NOTHING };
         assert_eq!(template.fill(&values), [r#"{"json":1}"#, "{}", "f/dev/stdin", "", "x"]);
     }
 
     #[test]
-    fn unknown_placeholders_are_told() {
+    fn refuses_unknown_placeholders() {
         let error = template(&[&["{modell}"]]).unwrap_err();
-        assert!(error.to_string().contains("no placeholder {modell}"), "{error}");
+        assert!(error.to_string().contains("unknown placeholder {modell}"), "{error}");
         for bad in [&["x{args}"][..], &["--", "{args}"]] {
-            assert_eq!(template(&[bad]).unwrap_err(), DescriptionError::Args { place: "args" });
+            assert_eq!(template(&[bad]).unwrap_err(), DescriptionError::Args { key: "args" });
         }
     }
 }

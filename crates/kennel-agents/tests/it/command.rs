@@ -1,7 +1,9 @@
-//! What is started, and agents that a user has described.
+//! Commands, and agents that a user describes.
 
-use kennel_agents::{Agent, AgentError, Because, End, Ended, PoliteSignal, UsageOf};
-use kennel_types::{EvidenceSource, Permissions, Seat, VerdictKind::*, Work};
+use kennel_agents::{Agent, AgentError, AttemptEnd, EndedBy, ProcessEnd, StopSignal};
+use kennel_types::EvidenceSource;
+use kennel_types::VerdictKind::*;
+use kennel_types::{Permissions, Seat, UsageScope, Work};
 
 use crate::recorded::{agent, exited, judged};
 
@@ -29,7 +31,7 @@ fn interactive(seat: &Seat, conversation: Option<&str>) -> String {
 }
 
 #[test]
-fn a_prompt_is_never_an_argument() {
+fn passes_no_prompt_as_an_argument() {
     assert_eq!(one_shot(&seat("claude"), None), "claude -p --output-format stream-json --verbose");
     assert_eq!(one_shot(&seat("codex"), None), "codex exec --json -");
     assert_eq!(one_shot(&seat("gemini"), None), "gemini --output-format stream-json");
@@ -37,7 +39,7 @@ fn a_prompt_is_never_an_argument() {
 }
 
 #[test]
-fn a_seat_is_told_in_each_ones_own_words() {
+fn translates_a_seat_to_the_options_of_each_agent() {
     let turns = Seat { turns: Some(3), ..full("claude") };
     assert_eq!(
         one_shot(&turns, Some(UUID)),
@@ -65,7 +67,7 @@ fn a_seat_is_told_in_each_ones_own_words() {
 }
 
 #[test]
-fn reading_only_is_asked_for_by_what_is_allowed() {
+fn restricts_read_only_agents_by_allow_lists() {
     let only = |agent| one_shot(&Seat { permissions: Permissions::ReadOnly, ..seat(agent) }, None);
     assert!(only("claude").contains("--tools=Read,"));
     assert!(!only("claude").contains("Bash"));
@@ -75,7 +77,7 @@ fn reading_only_is_asked_for_by_what_is_allowed() {
 }
 
 #[test]
-fn on_a_terminal_it_is_a_plain_start() {
+fn starts_plainly_in_a_terminal() {
     assert_eq!(interactive(&seat("claude"), None), "claude");
     assert_eq!(interactive(&seat("claude"), Some(UUID)), format!("claude --resume {UUID}"));
     assert_eq!(interactive(&seat("codex"), Some(UUID)), format!("codex resume {UUID}"));
@@ -84,18 +86,18 @@ fn on_a_terminal_it_is_a_plain_start() {
 }
 
 #[test]
-fn what_an_agent_cant_be_told_is_an_error_before_the_start() {
+fn refuses_unsupported_settings() {
     for cli in ["codex", "gemini", "opencode"] {
         let seat = Seat { turns: Some(2), ..seat(cli) };
         let error = Agent::of(&seat).unwrap().one_shot(&seat, None).unwrap_err();
-        assert!(error.to_string().contains("how many turns"), "{error}");
+        assert!(error.to_string().contains("a limit of turns"), "{error}");
     }
     let none = Seat { turns: Some(0), ..seat("claude") };
     assert_eq!(agent("claude").one_shot(&none, None), Err(AgentError::NoTurns));
 }
 
 #[test]
-fn an_agent_that_nobody_knows_is_an_error_with_those_that_are_known() {
+fn refuses_unknown_agents_with_a_suggestion() {
     let error = Agent::of(&seat("cluade")).unwrap_err().to_string();
     assert!(error.contains("did you mean \"claude\""), "{error}");
     assert!(error.contains("codex, gemini, opencode"), "{error}");
@@ -104,7 +106,7 @@ fn an_agent_that_nobody_knows_is_an_error_with_those_that_are_known() {
 }
 
 #[test]
-fn ids_are_checked_before_the_start() {
+fn checks_conversation_ids() {
     for cli in ["claude", "codex", "gemini"] {
         assert_eq!(agent(cli).check_conversation(UUID), Ok(()));
         for bad in ["", "not-a-uuid", "latest", "3", "--last", &UUID[1..], &format!("{UUID}0")] {
@@ -122,7 +124,7 @@ fn ids_are_checked_before_the_start() {
 }
 
 #[test]
-fn versions_are_read_as_they_are_printed() {
+fn parses_versions() {
     for (cli, printed, version) in [
         ("claude", "2.1.197 (Claude Code)\n", "2.1.197"),
         ("codex", "codex-cli 0.166.0\n", "0.166.0"),
@@ -137,14 +139,14 @@ fn versions_are_read_as_they_are_printed() {
 }
 
 #[test]
-fn manners_are_each_ones_own() {
-    assert_eq!(agent("claude").manners().signal, PoliteSignal::Int);
-    assert!(agent("gemini").manners().whole_tree);
-    assert_eq!(agent("codex").usage_of(), UsageOf::Conversation);
-    assert_eq!(agent("claude").usage_of(), UsageOf::Attempt);
+fn each_agent_has_its_stop_policy_and_usage_scope() {
+    assert_eq!(agent("claude").stop_policy().signal, StopSignal::Int);
+    assert!(agent("gemini").stop_policy().whole_tree);
+    assert_eq!(agent("codex").usage_scope(), UsageScope::Conversation);
+    assert_eq!(agent("claude").usage_scope(), UsageScope::Attempt);
 }
 
-/// The example of the documentation.
+/// Returns the example in the documentation.
 fn example() -> String {
     let docs = include_str!("../../../../docs/agents.md");
     let from = docs.find("```toml\n").expect("an example") + 8;
@@ -157,7 +159,7 @@ fn described(text: &str) -> Result<Agent, AgentError> {
 }
 
 #[test]
-fn the_example_of_the_documentation_works() {
+fn the_documented_example_works() {
     let agent = described(&example()).unwrap();
     assert_eq!((agent.name(), agent.program()), ("mine", "my-agent"));
     let seat = Seat { model: Some("m".to_owned()), args: vec!["-x".to_owned()], ..seat("mine") };
@@ -168,7 +170,7 @@ fn the_example_of_the_documentation_works() {
     );
     assert_eq!(agent.one_shot(&self::seat("mine"), None).unwrap().argv.len(), 5);
     assert!(agent.check_conversation("nonsense").is_err());
-    assert_eq!(agent.manners().signal, PoliteSignal::Int);
+    assert_eq!(agent.stop_policy().signal, StopSignal::Int);
 
     let stdout = "{\"type\":\"start\",\"id\":\"c-12\"}\n{\"type\":\"say\",\"text\":\"hello\"}\n";
     let done = format!("{stdout}{{\"type\":\"done\",\"usage\":{{\"in\":5,\"out\":2}}}}\n");
@@ -189,17 +191,17 @@ fn the_example_of_the_documentation_works() {
     assert_eq!(stale.judged.verdict.source, EvidenceSource::Stderr);
     assert_eq!(stale.judged.work, Work::None);
     assert_eq!(judged(&agent, "", "", &exited(77)).judged.verdict.kind, Auth);
-    let stopped = Ended { end: End::Exited(77), because: Because::Stopped };
+    let stopped = AttemptEnd { end: ProcessEnd::Exited(77), ended_by: EndedBy::Stopped };
     assert_eq!(judged(&agent, "", "", &stopped).judged.verdict.kind, Cancelled);
 }
 
 #[test]
-fn plain_text_and_code_0_is_an_answer_unless_a_rule_says_otherwise() {
+fn text_with_exit_code_0_is_an_answer_unless_a_rule_applies() {
     let agent = described("program = \"say\"").unwrap();
     let finished = judged(&agent, "two\nlines\n", "", &exited(0));
     assert_eq!(finished.judged.verdict.kind, Succeeded);
     assert_eq!(finished.answer.as_deref(), Some("two\nlines\n"));
-    assert_eq!(finished.judged.work, Work::Unknown, "nobody tells of its tools");
+    assert_eq!(finished.judged.work, Work::Unknown, "it reports no tools");
     assert_eq!(judged(&agent, "", "", &exited(0)).judged.verdict.kind, Crashed);
     assert_eq!(judged(&agent, "half", "", &exited(1)).judged.verdict.kind, Crashed);
 
@@ -210,15 +212,15 @@ fn plain_text_and_code_0_is_an_answer_unless_a_rule_says_otherwise() {
 }
 
 #[test]
-fn a_mistake_in_a_description_is_told_with_its_place() {
-    for (text, told) in [
+fn reports_where_a_description_is_wrong() {
+    for (text, expected) in [
         ("", "missing field `program`"),
         ("program = \"\"", "program:"),
         ("program = \"x\"\nprogramm = 1", "unknown field `programm`"),
         ("program = \"x\"\nprogramm = 1", "line 2"),
         ("program = \"x\"\nargs = [\"{modell}\"]", "{modell}"),
         ("program = \"x\"\nargs = [\"a{args}\"]", "{args}"),
-        ("program = \"x\"\nargs = [1]", "an argument is a text"),
+        ("program = \"x\"\nargs = [1]", "expected a string, or a list"),
         ("program = \"x\"\nconversation = \"(\"", "conversation:"),
         ("program = \"x\"\noutput.text = \"/a\"", "output.format"),
         ("program = \"x\"\noutput.format = \"json_lines\"", "output.text"),
@@ -231,18 +233,18 @@ fn a_mistake_in_a_description_is_told_with_its_place() {
         ("program = \"x\"\n[[verdict]]\nkind = \"auth\"\nmatches = \"[\"", "verdict 1"),
         (
             "program = \"x\"\n[[verdict]]\nkind = \"auth\"\nmatches = \"a\"\ncontains = \"a\"",
-            "not both",
+            "mutually exclusive",
         ),
     ] {
         let error = described(text).expect_err(text).to_string();
-        assert!(error.contains(told), "{text}\n{error}");
+        assert!(error.contains(expected), "{text}\n{error}");
     }
     let built_in = Seat { description: Some("program = \"x\"".to_owned()), ..seat("claude") };
     assert!(Agent::of(&built_in).unwrap_err().to_string().contains("built in"));
 }
 
 #[test]
-fn what_is_not_described_cant_be_asked_for() {
+fn refuses_settings_that_the_description_lacks() {
     let agent = described("program = \"x\"").unwrap();
     let base = seat("mine");
     for bad in [

@@ -1,32 +1,29 @@
-//! The verdict on every recording.
+//! The verdicts on all recordings.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use kennel_agents::Happening;
-use kennel_types::{
-    EvidenceSource::{self, Kennel, Result, Stderr},
-    Usage,
-    VerdictKind::{self, *},
-    Work,
-};
+use kennel_agents::AgentEvent;
+use kennel_types::EvidenceSource::{self, Kennel, Result, Stderr};
+use kennel_types::VerdictKind::{self, *};
+use kennel_types::{Usage, Work};
 
 use crate::recorded::Recorded;
 
-/// What is expected of a recording.
-struct Expected {
+/// The expected result of a recording.
+struct ExpectedResult {
     cli: &'static str,
     scenario: &'static str,
     kind: VerdictKind,
     source: EvidenceSource,
-    /// Whether it told a conversation.
+    /// Whether it reported a conversation.
     conversation: bool,
     work: Work,
     answer: Option<&'static str>,
 }
 
-const fn told(cli: &'static str, scenario: &'static str, kind: VerdictKind) -> Expected {
-    Expected {
+const fn reported(cli: &'static str, scenario: &'static str, kind: VerdictKind) -> ExpectedResult {
+    ExpectedResult {
         cli,
         scenario,
         kind,
@@ -37,84 +34,96 @@ const fn told(cli: &'static str, scenario: &'static str, kind: VerdictKind) -> E
     }
 }
 
-/// One that did not even begin.
-const fn refused(cli: &'static str, scenario: &'static str, kind: VerdictKind) -> Expected {
-    Expected { source: Stderr, conversation: false, ..told(cli, scenario, kind) }
+/// An agent that failed to start.
+const fn failed_start(
+    cli: &'static str,
+    scenario: &'static str,
+    kind: VerdictKind,
+) -> ExpectedResult {
+    ExpectedResult { source: Stderr, conversation: false, ..reported(cli, scenario, kind) }
 }
 
-const fn answered(cli: &'static str, scenario: &'static str, answer: &'static str) -> Expected {
-    Expected { answer: Some(answer), ..told(cli, scenario, Succeeded) }
+const fn answered(
+    cli: &'static str,
+    scenario: &'static str,
+    answer: &'static str,
+) -> ExpectedResult {
+    ExpectedResult { answer: Some(answer), ..reported(cli, scenario, Succeeded) }
 }
 
-const fn with_tools(cli: &'static str, answer: &'static str) -> Expected {
-    Expected { work: Work::Tools, ..answered(cli, "tool", answer) }
+const fn with_tools(cli: &'static str, answer: &'static str) -> ExpectedResult {
+    ExpectedResult { work: Work::Tools, ..answered(cli, "tool", answer) }
 }
 
 const HELLO: &str = "mock says hello";
 
-const EXPECTED: &[Expected] = &[
+const EXPECTED: &[ExpectedResult] = &[
     answered("claude", "ok", HELLO),
     answered("claude", "resume", HELLO),
-    Expected { conversation: false, ..told("claude", "stale", StaleConversation) },
-    told("claude", "401", Auth),
-    told("claude", "403", Auth),
-    told("claude", "429", RateLimited),
-    told("claude", "429-retry-after", RateLimited),
-    told("claude", "500", Server),
-    told("claude", "503", Server),
-    told("claude", "529", Overloaded),
-    told("claude", "refused", Unreachable),
+    ExpectedResult { conversation: false, ..reported("claude", "stale", StaleConversation) },
+    reported("claude", "401", Auth),
+    reported("claude", "403", Auth),
+    reported("claude", "429", RateLimited),
+    reported("claude", "429-retry-after", RateLimited),
+    reported("claude", "500", Server),
+    reported("claude", "503", Server),
+    reported("claude", "529", Overloaded),
+    reported("claude", "refused", Unreachable),
     with_tools("claude", "tool done"),
-    Expected { work: Work::Tools, ..told("claude", "max-turns", MaxTurns) },
-    refused("claude", "bad-flag", RefusedFlags),
-    refused("claude", "as-root", RefusedFlags),
+    ExpectedResult { work: Work::Tools, ..reported("claude", "max-turns", MaxTurns) },
+    failed_start("claude", "bad-flag", RefusedFlags),
+    failed_start("claude", "as-root", RefusedFlags),
     answered("codex", "ok", HELLO),
     answered("codex", "resume", HELLO),
-    refused("codex", "stale", StaleConversation),
-    told("codex", "401", Auth),
-    told("codex", "403", Auth),
-    told("codex", "429", RateLimited),
-    told("codex", "429-retry-after", RateLimited),
-    // It says that the demand is high, whatever the reason for a 500.
-    told("codex", "500", Server),
-    told("codex", "503", Server),
-    told("codex", "529", Overloaded),
-    // It waits for the network for ever, so this recording was ended.
-    Expected { source: Kennel, work: Work::Unknown, ..told("codex", "refused", TimedOut) },
+    failed_start("codex", "stale", StaleConversation),
+    reported("codex", "401", Auth),
+    reported("codex", "403", Auth),
+    reported("codex", "429", RateLimited),
+    reported("codex", "429-retry-after", RateLimited),
+    // It reports high demand for any status 500.
+    reported("codex", "500", Server),
+    reported("codex", "503", Server),
+    reported("codex", "529", Overloaded),
+    // It waits for the network forever, so this recording was ended.
+    ExpectedResult {
+        source: Kennel,
+        work: Work::Unknown,
+        ..reported("codex", "refused", TimedOut)
+    },
     with_tools("codex", "tool done"),
-    refused("codex", "bad-flag", RefusedFlags),
-    refused("codex", "untrusted", UntrustedFolder),
+    failed_start("codex", "bad-flag", RefusedFlags),
+    failed_start("codex", "untrusted", UntrustedFolder),
     answered("gemini", "ok", HELLO),
     answered("gemini", "resume", HELLO),
-    refused("gemini", "stale", StaleConversation),
-    told("gemini", "401", Auth),
-    told("gemini", "403", Auth),
-    told("gemini", "429", RateLimited),
-    told("gemini", "429-retry-after", RateLimited),
-    told("gemini", "500", Server),
-    told("gemini", "503", Server),
-    told("gemini", "529", Overloaded),
-    told("gemini", "refused", Unreachable),
+    failed_start("gemini", "stale", StaleConversation),
+    reported("gemini", "401", Auth),
+    reported("gemini", "403", Auth),
+    reported("gemini", "429", RateLimited),
+    reported("gemini", "429-retry-after", RateLimited),
+    reported("gemini", "500", Server),
+    reported("gemini", "503", Server),
+    reported("gemini", "529", Overloaded),
+    reported("gemini", "refused", Unreachable),
     with_tools("gemini", "tool done"),
-    refused("gemini", "bad-flag", RefusedFlags),
-    refused("gemini", "untrusted", UntrustedFolder),
+    failed_start("gemini", "bad-flag", RefusedFlags),
+    failed_start("gemini", "untrusted", UntrustedFolder),
     answered("opencode", "ok", HELLO),
     answered("opencode", "resume", HELLO),
-    refused("opencode", "stale", StaleConversation),
-    told("opencode", "401", Auth),
-    told("opencode", "403", Auth),
-    told("opencode", "429", RateLimited),
-    told("opencode", "429-retry-after", RateLimited),
-    told("opencode", "500", Server),
-    told("opencode", "503", Server),
-    told("opencode", "529", Overloaded),
-    told("opencode", "refused", Unreachable),
+    failed_start("opencode", "stale", StaleConversation),
+    reported("opencode", "401", Auth),
+    reported("opencode", "403", Auth),
+    reported("opencode", "429", RateLimited),
+    reported("opencode", "429-retry-after", RateLimited),
+    reported("opencode", "500", Server),
+    reported("opencode", "503", Server),
+    reported("opencode", "529", Overloaded),
+    reported("opencode", "refused", Unreachable),
     with_tools("opencode", "tool done"),
-    refused("opencode", "bad-flag", RefusedFlags),
+    failed_start("opencode", "bad-flag", RefusedFlags),
 ];
 
 #[test]
-fn every_recording_is_judged_as_expected() {
+fn judges_every_recording_as_expected() {
     let mut wrong = Vec::new();
     for expected in EXPECTED {
         let recorded = Recorded::of(expected.cli, expected.scenario);
@@ -137,7 +146,7 @@ fn every_recording_is_judged_as_expected() {
 }
 
 #[test]
-fn every_recording_is_expected() {
+fn expects_every_recording() {
     let expected: BTreeSet<String> =
         EXPECTED.iter().map(|it| format!("{}/{}", it.cli, it.scenario)).collect();
     let recorded: BTreeSet<String> = Recorded::all().iter().map(Recorded::name).collect();
@@ -145,7 +154,7 @@ fn every_recording_is_expected() {
 }
 
 #[test]
-fn no_machine_is_in_a_recording() {
+fn recordings_contain_no_paths_of_a_machine() {
     for recorded in Recorded::all() {
         for stream in [&recorded.stdout, &recorded.stderr] {
             let text = String::from_utf8_lossy(stream).replace("/home/user/", "");
@@ -157,36 +166,36 @@ fn no_machine_is_in_a_recording() {
 }
 
 #[test]
-fn a_resumed_conversation_is_told() {
+fn reports_a_resumed_conversation_once() {
     for cli in ["claude", "codex", "gemini", "opencode"] {
-        let mut told = Vec::new();
-        let finished = Recorded::of(cli, "resume").tell(&mut |happening| {
-            if let Happening::Conversation(id) = happening {
-                told.push(id.to_owned());
+        let mut seen = Vec::new();
+        let finished = Recorded::of(cli, "resume").emit(&mut |event| {
+            if let AgentEvent::Conversation { id } = event {
+                seen.push(id.to_owned());
             }
         });
         let id = finished.judged.conversation.expect("a conversation");
-        assert_eq!(told, [id], "{cli}: told once");
+        assert_eq!(seen, [id], "{cli}: reported once");
     }
 }
 
 #[test]
-fn a_tool_is_told_from_its_beginning_to_its_end() {
+fn reports_the_start_and_end_of_a_tool() {
     for cli in ["claude", "codex", "gemini", "opencode"] {
-        let mut told = Vec::new();
-        let finished = Recorded::of(cli, "tool").tell(&mut |happening| match happening {
-            Happening::ToolBegan { id, about, .. } => {
+        let mut seen = Vec::new();
+        let finished = Recorded::of(cli, "tool").emit(&mut |event| match event {
+            AgentEvent::ToolBegan { id, about, .. } => {
                 assert!(about.contains("echo hello from the tool"), "{cli}: {about}");
-                told.push(format!("+{id}"));
+                seen.push(format!("+{id}"));
             }
-            Happening::ToolEnded { id, failed } => {
+            AgentEvent::ToolEnded { id, failed } => {
                 assert!(!failed, "{cli}");
-                told.push(format!("-{id}"));
+                seen.push(format!("-{id}"));
             }
-            Happening::Text(text) => told.push(text.to_owned()),
+            AgentEvent::Text { text } => seen.push(text.to_owned()),
             _ => {}
         });
-        let [began, ended, text] = &told[..] else { panic!("{cli}: {told:?}") };
+        let [began, ended, text] = &seen[..] else { panic!("{cli}: {seen:?}") };
         assert_eq!(began[1..], ended[1..], "{cli}");
         assert_eq!(text, "tool done", "{cli}");
         assert_eq!(finished.judged.tools, 1, "{cli}");
@@ -194,12 +203,12 @@ fn a_tool_is_told_from_its_beginning_to_its_end() {
 }
 
 #[test]
-fn usage_is_the_mocks() {
+fn reports_the_usage_of_the_mock() {
     for (cli, scenario, calls) in [
         ("claude", "ok", 1),
         ("claude", "tool", 2),
         ("codex", "ok", 1),
-        // Of the whole conversation, as its `usage_of` says.
+        // The usage of the whole conversation, according to its usage scope.
         ("codex", "resume", 2),
         ("gemini", "tool", 2),
         ("opencode", "tool", 2),
@@ -214,7 +223,7 @@ fn usage_is_the_mocks() {
 }
 
 #[test]
-fn what_the_provider_says_to_wait_is_kept_where_it_is_shown() {
+fn keeps_the_retry_delay_of_the_provider() {
     let wait = |cli, scenario| Recorded::of(cli, scenario).finish().judged.verdict.retry_after;
     for cli in ["claude", "opencode"] {
         assert_eq!(wait(cli, "429-retry-after"), Some(Duration::from_secs(2)), "{cli}");
@@ -225,12 +234,12 @@ fn what_the_provider_says_to_wait_is_kept_where_it_is_shown() {
 }
 
 #[test]
-fn tries_of_its_own_are_told() {
+fn reports_the_agents_own_retries() {
     for (cli, tries) in [("claude", 2), ("codex", 5)] {
-        let mut told = 0;
-        let _finished = Recorded::of(cli, "503").tell(&mut |happening| {
-            told += usize::from(matches!(happening, Happening::Retrying { .. }));
+        let mut seen = 0;
+        let _finished = Recorded::of(cli, "503").emit(&mut |event| {
+            seen += usize::from(matches!(event, AgentEvent::Retrying { .. }));
         });
-        assert_eq!(told, tries, "{cli}");
+        assert_eq!(seen, tries, "{cli}");
     }
 }

@@ -1,4 +1,4 @@
-//! Agents, as they were recorded and as nobody has seen them yet.
+//! Agents, with recorded and with invented output.
 
 mod broken;
 mod command;

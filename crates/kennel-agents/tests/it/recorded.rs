@@ -1,24 +1,26 @@
-//! What the real CLIs printed: `cargo xtask agents record` writes it anew.
+//! Recordings of the real agents; `cargo xtask agents record` replaces them.
 
 use std::fs;
 use std::path::Path;
 
-use kennel_agents::{Agent, Because, End, Ended, Finished, Happening, Stream};
+use kennel_agents::{
+    Agent, AgentEvent, AttemptEnd, EndedBy, FinishedAttempt, OutputStream, ProcessEnd,
+};
 use kennel_types::Seat;
 use serde_json::Value;
 
-/// One run of a CLI.
+/// One recorded run of an agent.
 #[derive(Debug, Clone)]
 pub(crate) struct Recorded {
     pub(crate) cli: String,
     pub(crate) scenario: String,
     pub(crate) stdout: Vec<u8>,
     pub(crate) stderr: Vec<u8>,
-    pub(crate) ended: Ended,
+    pub(crate) ended: AttemptEnd,
 }
 
 impl Recorded {
-    /// All that there are.
+    /// Loads all recordings.
     pub(crate) fn all() -> Vec<Self> {
         let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures");
         let mut all = Vec::new();
@@ -31,7 +33,7 @@ impl Recorded {
         all
     }
 
-    /// This one.
+    /// Loads one recording.
     pub(crate) fn of(cli: &str, scenario: &str) -> Self {
         let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures");
         Self::read(&folder.join(cli).join(scenario))
@@ -45,13 +47,13 @@ impl Recorded {
         let meta: Value = serde_json::from_slice(&file("meta.json")).expect("meta.json");
         let number = |name: &str| meta["end"][name].as_i64().map(|n| i32::try_from(n).unwrap());
         let end = match (number("exited"), number("signaled")) {
-            (Some(code), None) => End::Exited(code),
-            (None, Some(signal)) => End::Signaled(signal),
+            (Some(code), None) => ProcessEnd::Exited(code),
+            (None, Some(signal)) => ProcessEnd::Signaled(signal),
             other => panic!("{}: {other:?}", folder.display()),
         };
-        let because = match meta["because"].as_str() {
-            Some("itself") => Because::Itself,
-            Some("timed_out") => Because::TimedOut,
+        let ended_by = match meta["because"].as_str() {
+            Some("itself") => EndedBy::Itself,
+            Some("timed_out") => EndedBy::TimedOut,
             other => panic!("{}: {other:?}", folder.display()),
         };
         Self {
@@ -59,7 +61,7 @@ impl Recorded {
             scenario: meta["scenario"].as_str().expect("a scenario").to_owned(),
             stdout: file("stdout"),
             stderr: file("stderr"),
-            ended: Ended { end, because },
+            ended: AttemptEnd { end, ended_by },
         }
     }
 
@@ -67,16 +69,16 @@ impl Recorded {
         format!("{}/{}", self.cli, self.scenario)
     }
 
-    pub(crate) fn finish(&self) -> Finished {
-        self.tell(&mut |_| {})
+    pub(crate) fn finish(&self) -> FinishedAttempt {
+        self.emit(&mut |_| {})
     }
 
-    /// Reads it in one piece.
-    pub(crate) fn tell(&self, tell: &mut dyn FnMut(Happening<'_>)) -> Finished {
+    /// Reads the recording in one piece.
+    pub(crate) fn emit(&self, emit: &mut dyn FnMut(AgentEvent<'_>)) -> FinishedAttempt {
         let mut reader = agent(&self.cli).reader();
-        reader.read(Stream::Stdout, &self.stdout, tell);
-        reader.read(Stream::Stderr, &self.stderr, tell);
-        reader.finish(&self.ended, tell)
+        reader.read(OutputStream::Stdout, &self.stdout, emit);
+        reader.read(OutputStream::Stderr, &self.stderr, emit);
+        reader.finish(&self.ended, emit)
     }
 }
 
@@ -88,20 +90,25 @@ fn folders(folder: &Path) -> Vec<std::path::PathBuf> {
     all
 }
 
-/// A built-in agent.
+/// Returns a built-in agent.
 pub(crate) fn agent(name: &str) -> Agent {
     Agent::of(&Seat { agent: name.to_owned(), ..Seat::default() }).expect("it is built in")
 }
 
-/// Output and an end, read in one piece.
-pub(crate) fn judged(agent: &Agent, stdout: &str, stderr: &str, ended: &Ended) -> Finished {
+/// Reads and judges this output in one piece.
+pub(crate) fn judged(
+    agent: &Agent,
+    stdout: &str,
+    stderr: &str,
+    ended: &AttemptEnd,
+) -> FinishedAttempt {
     let mut reader = agent.reader();
-    reader.read(Stream::Stdout, stdout.as_bytes(), &mut |_| {});
-    reader.read(Stream::Stderr, stderr.as_bytes(), &mut |_| {});
+    reader.read(OutputStream::Stdout, stdout.as_bytes(), &mut |_| {});
+    reader.read(OutputStream::Stderr, stderr.as_bytes(), &mut |_| {});
     reader.finish(ended, &mut |_| {})
 }
 
-/// It exited by itself.
-pub(crate) fn exited(code: i32) -> Ended {
-    Ended { end: End::Exited(code), because: Because::Itself }
+/// Returns an exit with this code, without Kennel's doing.
+pub(crate) fn exited(code: i32) -> AttemptEnd {
+    AttemptEnd { end: ProcessEnd::Exited(code), ended_by: EndedBy::Itself }
 }

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use kennel_core::Event;
 use kennel_types::api::{WorktreeLosses, WorktreesView};
 use kennel_types::{OwedKind, SessionId, WorktreeState};
-use kennel_worktree::Made;
+use kennel_worktree::CreatedWorktree;
 use tokio::sync::oneshot;
 
 use super::Owner;
@@ -108,7 +108,12 @@ impl Owner {
         }
     }
 
-    fn worktree_made(&mut self, id: &SessionId, what: OwedKind, made: Result<Made, String>) {
+    fn worktree_made(
+        &mut self,
+        id: &SessionId,
+        what: OwedKind,
+        made: Result<CreatedWorktree, String>,
+    ) {
         if let Some(runtime) = self.runtimes.get_mut(id) {
             runtime.making = None;
         }

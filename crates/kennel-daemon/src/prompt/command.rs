@@ -2,7 +2,7 @@
 
 use std::ffi::OsString;
 
-use kennel_agents::{Agent, PoliteSignal};
+use kennel_agents::{Agent, StopSignal};
 use kennel_types::{AgentSpec, SessionSpec, Wish};
 use rustix::process::Signal;
 
@@ -86,10 +86,10 @@ pub(crate) fn asking(spec: &AgentSpec) -> Result<Asking, ApiError> {
     Ok(Asking {
         argv: invocation.argv,
         env: invocation.env,
-        stop_signal: match agent.manners().signal {
+        stop_signal: match agent.stop_policy().signal {
             // On a terminal an interrupt is a key, which ends a turn and not the program.
-            PoliteSignal::Int if !spec.interactive => Some(Signal::INT.as_raw()),
-            PoliteSignal::Int | PoliteSignal::Term | PoliteSignal::None => None,
+            StopSignal::Int if !spec.interactive => Some(Signal::INT.as_raw()),
+            StopSignal::Int | StopSignal::Term | StopSignal::None => None,
         },
     })
 }

@@ -3,7 +3,7 @@
 use std::io;
 use std::path::Path;
 
-use kennel_agents::{Agent, Because, End, Ended, Finished, Reader};
+use kennel_agents::{Agent, AttemptEnd, EndedBy, FinishedAttempt, OutputReader, ProcessEnd};
 use kennel_core::Session;
 use kennel_keeper::journal;
 use kennel_types::{EvidenceSource, Exit, Judged, Reason, Usage, Verdict, VerdictKind, Work};
@@ -18,7 +18,7 @@ pub(crate) fn judge(session: &Session, folder: &Path) -> Judged {
         let agent = Agent::of(&spec.seat).map_err(|error| error.to_string())?;
         let mut reader = agent.reader();
         read(&mut reader, &folder.join(JOURNAL)).map_err(|error| error.to_string())?;
-        let Finished { judged, .. } = reader.finish(&ended(session), &mut |_| {});
+        let FinishedAttempt { judged, .. } = reader.finish(&ended(session), &mut |_| {});
         Ok(judged)
     };
     read().unwrap_or_else(|why| {
@@ -48,7 +48,7 @@ pub(crate) fn is_done_talking(session: &Session, folder: &Path) -> bool {
     };
     let mut reader = agent.reader();
     match read(&mut reader, &folder.join(JOURNAL)) {
-        Ok(()) => reader.has_told(),
+        Ok(()) => reader.has_result(),
         Err(error) => {
             tracing::warn!(session = %session.id, %error, "what it has told can't be read");
             false
@@ -60,7 +60,7 @@ pub(crate) fn is_done_talking(session: &Session, folder: &Path) -> bool {
 pub(crate) fn is_killed_once_told(session: &Session) -> bool {
     let spec = session.spec.agent.as_deref().filter(|_| session.spec.is_prompt());
     let agent = spec.and_then(|spec| Agent::of(&spec.seat).ok());
-    agent.is_some_and(|agent| agent.manners().kill_once_told)
+    agent.is_some_and(|agent| agent.stop_policy().kill_after_result)
 }
 
 /// The answer of a prompt that has succeeded. Blocks on the disk.
@@ -74,30 +74,30 @@ pub(crate) fn answer(session: &Session, folder: &Path) -> Option<String> {
     reader.finish(&ended(session), &mut |_| {}).answer
 }
 
-fn read(reader: &mut Reader, journal: &Path) -> io::Result<()> {
+fn read(reader: &mut OutputReader, journal: &Path) -> io::Result<()> {
     read_on(&mut journal::JournalReader::open(journal)?, reader, &mut |_| {})
 }
 
 /// How it ended, in the words of those who judge.
-pub(crate) fn ended(session: &Session) -> Ended {
+pub(crate) fn ended(session: &Session) -> AttemptEnd {
     let end = match (&session.exit, &session.reason) {
-        (Some(Exit::Code { code }), _) => End::Exited(*code),
-        (Some(Exit::Signal { signal, .. }), _) => End::Signaled(*signal),
-        (_, Some(Reason::Failed { why, .. })) => End::NotStarted(why.clone()),
+        (Some(Exit::Code { code }), _) => ProcessEnd::Exited(*code),
+        (Some(Exit::Signal { signal, .. }), _) => ProcessEnd::Signaled(*signal),
+        (_, Some(Reason::Failed { why, .. })) => ProcessEnd::NotStarted(why.clone()),
         _ if !session.launch.granted => {
-            End::NotStarted("it was called off before it began".to_owned())
+            ProcessEnd::NotStarted("it was called off before it began".to_owned())
         }
-        _ => End::Unknown,
+        _ => ProcessEnd::Unknown,
     };
-    let because = match &session.reason {
-        None | Some(Reason::Exited | Reason::KeeperDied | Reason::Failed { .. }) => Because::Itself,
-        Some(Reason::Stopped { .. } | Reason::ClientGone) => Because::Stopped,
+    let ended_by = match &session.reason {
+        None | Some(Reason::Exited | Reason::KeeperDied | Reason::Failed { .. }) => EndedBy::Itself,
+        Some(Reason::Stopped { .. } | Reason::ClientGone) => EndedBy::Stopped,
         Some(Reason::TimedOut { .. } | Reason::Idle { .. } | Reason::Silent { .. }) => {
-            Because::TimedOut
+            EndedBy::TimedOut
         }
-        Some(other) => Because::Kennel { why: why(other) },
+        Some(other) => EndedBy::Kennel { why: why(other) },
     };
-    Ended { end, because }
+    AttemptEnd { end, ended_by }
 }
 
 fn why(reason: &Reason) -> String {

@@ -1,6 +1,6 @@
 //! Settling a prompt: which member answers, which conversation goes on, which command asks it.
 
-use kennel_agents::{Agent, UsageOf};
+use kennel_agents::Agent;
 use kennel_core::{Changes, Session, World};
 use kennel_types::{AgentSpec, Permissions, Seat, SessionSpec, UsageScope, VerdictKind};
 
@@ -81,10 +81,7 @@ pub(crate) fn check_seat(seat: &Seat) -> Result<(), ApiError> {
 
 /// What an agent's usage figures count.
 pub(crate) fn usage_scope(seat: &Seat) -> UsageScope {
-    match Agent::of(seat).map(|agent| agent.usage_of()) {
-        Ok(UsageOf::Conversation) => UsageScope::Conversation,
-        Ok(UsageOf::Attempt) | Err(_) => UsageScope::Attempt,
-    }
+    Agent::of(seat).map_or(UsageScope::Attempt, |agent| agent.usage_scope())
 }
 
 /// The settings of a member, overridden by those of a plan.

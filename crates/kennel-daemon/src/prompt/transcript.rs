@@ -3,17 +3,23 @@
 use std::io;
 use std::path::Path;
 
-use kennel_agents::{Agent, Because, End, Ended, Happening, Reader, Stream};
+use kennel_agents::{
+    Agent, AgentEvent, AttemptEnd, EndedBy, OutputReader, OutputStream, ProcessEnd,
+};
 use kennel_keeper::journal::{self, JournalItem, STDERR};
 use kennel_types::{Exit, SessionView};
 
 use crate::os::home::JOURNAL;
 
 /// Hands one item of a journal to who reads the agent's words.
-pub fn hand_on(item: &JournalItem<'_>, words: &mut Reader, tell: &mut dyn FnMut(Happening<'_>)) {
+pub fn hand_on(
+    item: &JournalItem<'_>,
+    words: &mut OutputReader,
+    tell: &mut dyn FnMut(AgentEvent<'_>),
+) {
     match *item {
         JournalItem::Data { stream, data, .. } => {
-            let stream = if stream == STDERR { Stream::Stderr } else { Stream::Stdout };
+            let stream = if stream == STDERR { OutputStream::Stderr } else { OutputStream::Stdout };
             words.read(stream, data, tell);
         }
         JournalItem::Gap { lost, .. } => words.lost(lost.unwrap_or(0)),
@@ -27,8 +33,8 @@ pub fn hand_on(item: &JournalItem<'_>, words: &mut Reader, tell: &mut dyn FnMut(
 /// The journal can't be read.
 pub fn read_on(
     journal: &mut journal::JournalReader,
-    words: &mut Reader,
-    tell: &mut dyn FnMut(Happening<'_>),
+    words: &mut OutputReader,
+    tell: &mut dyn FnMut(AgentEvent<'_>),
 ) -> io::Result<()> {
     loop {
         match journal.next()? {
@@ -42,7 +48,7 @@ pub fn read_on(
 ///
 /// # Errors
 /// The journal can't be read, or its agent is none that we know.
-pub fn open(session: &SessionView) -> io::Result<(journal::JournalReader, Reader)> {
+pub fn open(session: &SessionView) -> io::Result<(journal::JournalReader, OutputReader)> {
     let spec = session.spec.agent.as_deref();
     let seat = spec.map(|spec| spec.seat.clone()).unwrap_or_default();
     let agent = Agent::of(&seat).map_err(io::Error::other)?;
@@ -62,11 +68,11 @@ pub fn answer_of(session: &SessionView) -> io::Result<Option<String>> {
 
 /// How it ended, as far as its words depend on it.
 #[must_use]
-pub fn ended(session: &SessionView) -> Ended {
+pub fn ended(session: &SessionView) -> AttemptEnd {
     let end = match &session.exit {
-        Some(Exit::Code { code }) => End::Exited(*code),
-        Some(Exit::Signal { signal, .. }) => End::Signaled(*signal),
-        _ => End::Unknown,
+        Some(Exit::Code { code }) => ProcessEnd::Exited(*code),
+        Some(Exit::Signal { signal, .. }) => ProcessEnd::Signaled(*signal),
+        _ => ProcessEnd::Unknown,
     };
-    Ended { end, because: Because::Itself }
+    AttemptEnd { end, ended_by: EndedBy::Itself }
 }

@@ -21,7 +21,7 @@ use std::time::{Duration, Instant};
 use kennel_core::Event;
 use kennel_keeper::fault::point;
 use kennel_types::{Readiness, SessionId};
-use kennel_worktree::Record;
+use kennel_worktree::WorktreeRecord;
 use tokio::task::{AbortHandle, spawn_blocking};
 
 use crate::event_sender::{EventSender, SessionEvent};
@@ -41,7 +41,7 @@ pub(crate) struct Watch {
     /// What relative paths begin at, unless it has a worktree.
     pub(crate) cwd: PathBuf,
     /// Its worktree.
-    pub(crate) worktree: Option<Record>,
+    pub(crate) worktree: Option<WorktreeRecord>,
     /// The folder with the session's journal.
     pub(crate) folder: PathBuf,
     pub(crate) owner: EventSender<SessionEvent>,

@@ -9,8 +9,9 @@ use kennel_keeper::fault::point;
 use kennel_types::api::{CommitView, LossesView};
 use kennel_types::{OwedKind, SessionSpec, WorktreeSpec};
 use kennel_worktree::{
-    BranchFate, Checkout, Git, GitError, Losses, Made, MakeError, Plan, Record, Refusal,
-    RemoveError, Removed, Request, Why, make, remove, remove_anyway,
+    BranchOutcome, Checkout, CreateWorktreeError, CreatedWorktree, Git, GitError, KeepReason,
+    Losses, PlanWorktreeError, RemoveOutcome, RemoveWorktreeError, WorktreePlan, WorktreeRecord,
+    WorktreeRequest, create, force_remove, remove,
 };
 
 use crate::error::ApiError;
@@ -50,8 +51,11 @@ pub(crate) fn plan(
 ) -> Result<WorktreeSpec, ApiError> {
     let git = Git::new(environment);
     let branch = asked.asked.as_deref();
-    let plan = Plan::new(&git, &Request { folder, place, session, branch, base: None });
-    let Plan { record, checkout, .. } = plan.map_err(refused)?;
+    let plan = WorktreePlan::new(
+        &git,
+        &WorktreeRequest { folder, parent: place, session, branch, base: None },
+    );
+    let WorktreePlan { record, checkout, .. } = plan.map_err(refused)?;
     let written = serde_json::to_string(&record).map_err(ApiError::internal)?;
     point("daemon.worktree.planned");
     Ok(WorktreeSpec {
@@ -69,10 +73,11 @@ pub(crate) fn plan(
     })
 }
 
-fn refused(refusal: Refusal) -> ApiError {
+fn refused(refusal: PlanWorktreeError) -> ApiError {
     let text = chain(&refusal);
     match refusal {
-        Refusal::Look(_) | Refusal::Git(GitError::Run(_) | GitError::Garbled { .. }) => {
+        PlanWorktreeError::Look(_)
+        | PlanWorktreeError::Git(GitError::Run(_) | GitError::InvalidOutput { .. }) => {
             ApiError::internal(text)
         }
         _ => ApiError::invalid(text),
@@ -83,7 +88,7 @@ fn refused(refusal: Refusal) -> ApiError {
 ///
 /// # Errors
 /// There is none, or it makes no sense here.
-pub(crate) fn record_of(what: &OwedKind) -> Result<Record, String> {
+pub(crate) fn record_of(what: &OwedKind) -> Result<WorktreeRecord, String> {
     let OwedKind::Worktree { record: Some(written), .. } = what else {
         return Err("there is no record of how it was made".to_owned());
     };
@@ -91,16 +96,16 @@ pub(crate) fn record_of(what: &OwedKind) -> Result<Record, String> {
 }
 
 /// What was decided on a session's worktree. One that can't be read was never made.
-pub(crate) fn planned(spec: &SessionSpec) -> Option<Record> {
+pub(crate) fn planned(spec: &SessionSpec) -> Option<WorktreeRecord> {
     serde_json::from_str(spec.worktree.as_ref()?.record.as_ref()?).ok()
 }
 
 /// Makes a worktree, or finds it made.
-pub(crate) fn make_it(git: &Git, what: &OwedKind) -> Result<Made, String> {
+pub(crate) fn make_it(git: &Git, what: &OwedKind) -> Result<CreatedWorktree, String> {
     let record = record_of(what)?;
     point("daemon.worktree.make");
-    let made = make(git, &record).map_err(|error| match error {
-        MakeError::Git(GitError::Cancelled { .. }) => "it was called off".to_owned(),
+    let made = create(git, &record).map_err(|error| match error {
+        CreateWorktreeError::Git(GitError::Cancelled { .. }) => "it was called off".to_owned(),
         error => chain(&error),
     });
     point("daemon.worktree.made");
@@ -108,10 +113,10 @@ pub(crate) fn make_it(git: &Git, what: &OwedKind) -> Result<Made, String> {
 }
 
 /// What a user may want to know of how it was made.
-pub(crate) fn remarks(made: &Made) -> Vec<String> {
+pub(crate) fn remarks(made: &CreatedWorktree) -> Vec<String> {
     let mut remarks = Vec::new();
     if let Some(code) = made.hook_failed {
-        remarks.push(format!("a post-checkout hook failed with code {code}: {}", made.said));
+        remarks.push(format!("a post-checkout hook failed with code {code}: {}", made.messages));
     }
     if !made.submodules.is_empty() {
         let list = made.submodules.join(", ");
@@ -132,22 +137,24 @@ pub(crate) fn remove_it(git: &Git, what: OwedKind) -> (Event, Option<String>) {
     let removed = remove(git, &record);
     point("daemon.worktree.removed");
     match removed {
-        Ok(Removed::Gone { branch }) => {
+        Ok(RemoveOutcome::Gone { branch }) => {
             (Event::CleanedUp { what }, branch_stays(&record.branch, &branch))
         }
-        Ok(Removed::Kept { why }) => (Event::Kept { what, why: listed(&why) }, None),
-        Err(RemoveError::NotOurs(why)) => (Event::Kept { what, why: why.to_string() }, None),
+        Ok(RemoveOutcome::Kept { why }) => (Event::Kept { what, why: listed(&why) }, None),
+        Err(RemoveWorktreeError::NotOurs(why)) => {
+            (Event::Kept { what, why: why.to_string() }, None)
+        }
         Err(error) => (Event::CleanUpFailed { what, why: chain(&error) }, None),
     }
 }
 
-fn branch_stays(branch: &str, fate: &BranchFate) -> Option<String> {
+fn branch_stays(branch: &str, fate: &BranchOutcome) -> Option<String> {
     match fate {
-        BranchFate::NotOurs | BranchFate::Absent | BranchFate::Deleted { .. } => None,
-        BranchFate::HasCommits => {
+        BranchOutcome::NotOurs | BranchOutcome::Absent | BranchOutcome::Deleted { .. } => None,
+        BranchOutcome::HasCommits => {
             Some(format!("the branch {branch} stays: it has commits that are on no other"))
         }
-        BranchFate::InUse(at) => {
+        BranchOutcome::InUse(at) => {
             Some(format!("the branch {branch} stays: it is checked out at {}", at.display()))
         }
     }
@@ -170,13 +177,13 @@ pub(crate) fn remove_on_request(
 ) -> Result<RequestedRemoval, RemovalFailed> {
     let record = record_of(what).map_err(RemovalFailed)?;
     if force {
-        let losses = remove_anyway(git, &record).map_err(|error| RemovalFailed(chain(&error)))?;
+        let losses = force_remove(git, &record).map_err(|error| RemovalFailed(chain(&error)))?;
         return Ok(RequestedRemoval::Removed(losses_view(&losses)));
     }
     match remove(git, &record).map_err(|error| RemovalFailed(chain(&error)))? {
-        Removed::Gone { .. } => Ok(RequestedRemoval::Removed(LossesView::default())),
-        Removed::Kept { why } => {
-            Ok(RequestedRemoval::Kept(why.iter().map(Why::to_string).collect()))
+        RemoveOutcome::Gone { .. } => Ok(RequestedRemoval::Removed(LossesView::default())),
+        RemoveOutcome::Kept { why } => {
+            Ok(RequestedRemoval::Kept(why.iter().map(KeepReason::to_string).collect()))
         }
     }
 }
@@ -202,7 +209,7 @@ pub(crate) fn losses(git: &Git, what: &OwedKind) -> LossesView {
 
 fn losses_view(losses: &Losses) -> LossesView {
     LossesView {
-        why: losses.why.iter().map(Why::to_string).collect(),
+        why: losses.why.iter().map(KeepReason::to_string).collect(),
         changes: losses.changes.count(),
         changed: losses.changes.some.iter().map(|path| path.display().to_string()).collect(),
         commits: losses.commits.count,
@@ -216,8 +223,8 @@ fn losses_view(losses: &Losses) -> LossesView {
     }
 }
 
-fn listed(why: &[Why]) -> String {
-    why.iter().map(Why::to_string).collect::<Vec<_>>().join("; ")
+fn listed(why: &[KeepReason]) -> String {
+    why.iter().map(KeepReason::to_string).collect::<Vec<_>>().join("; ")
 }
 
 /// An error with its causes.

@@ -15,7 +15,7 @@ use std::sync::atomic::AtomicBool;
 use kennel_core::{Event, Session, World};
 use kennel_types::api::WorktreeLosses;
 use kennel_types::{OwedKind, Phase, SessionId, WorktreeState, WorktreeView};
-use kennel_worktree::{Git, Made};
+use kennel_worktree::{CreatedWorktree, Git};
 use tokio::sync::Semaphore;
 use tokio::task::spawn_blocking;
 
@@ -51,7 +51,7 @@ pub(crate) struct SessionWorktree {
 #[derive(Debug)]
 pub(crate) enum WorktreeEvent {
     /// It was made, or not.
-    Made { session: SessionId, what: OwedKind, made: Result<Made, String> },
+    Made { session: SessionId, what: OwedKind, made: Result<CreatedWorktree, String> },
     /// The cleanup of a session has removed it, kept it, or failed. The remark says what became of its branch.
     CleanedUp { session: SessionId, event: Event, remark: Option<String> },
     /// A user wanted it removed.

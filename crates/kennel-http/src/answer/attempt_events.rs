@@ -2,7 +2,7 @@
 
 use std::io;
 
-use kennel_agents::{Doing, Happening, Reader as TranscriptReader};
+use kennel_agents::{AgentEvent, OutputReader as TranscriptReader};
 use kennel_daemon::transcript;
 use kennel_keeper::journal::{JournalItem, JournalReader};
 use kennel_types::SessionView;
@@ -57,7 +57,7 @@ impl AttemptEvents {
                 }
                 JournalItem::End => return Ok(ReadState::CaughtUp),
             }
-            transcript::hand_on(&item, transcript, &mut |happening| encoder.encode(&happening));
+            transcript::hand_on(&item, transcript, &mut |event| encoder.encode(&event));
         }
         Ok(ReadState::More)
     }
@@ -65,7 +65,7 @@ impl AttemptEvents {
     /// Nothing follows: encodes what the last line means even if it is not terminated.
     pub(super) fn finish(&mut self, view: &SessionView) {
         let Some(transcript) = self.transcript.take() else { return };
-        let encode = &mut |happening: Happening<'_>| self.encoder.encode(&happening);
+        let encode = &mut |event: AgentEvent<'_>| self.encoder.encode(&event);
         // The verdict is on record already, made with the reason of the end at hand.
         drop(transcript.finish(&transcript::ended(view), encode));
     }
@@ -83,16 +83,15 @@ impl EventEncoder {
         }
     }
 
-    fn encode(&mut self, happening: &Happening<'_>) {
+    fn encode(&mut self, event: &AgentEvent<'_>) {
         let point = AnswerPoint::Event { offset: self.offset, number: self.number };
         self.number += 1;
         if self.received.is_some_and(|received| point <= received) {
             return;
         }
-        let doing = Doing::from(happening);
         let id = ResumePosition { launch: Some(self.launch.clone()), point }.to_string();
-        match serde_json::to_string(&doing) {
-            Ok(data) => sse::write(&mut self.events, &id, doing.kind(), &data),
+        match serde_json::to_string(event) {
+            Ok(data) => sse::write(&mut self.events, &id, event.kind(), &data),
             Err(error) => tracing::error!(%error, "can't encode an event of an agent as JSON"),
         }
     }
@@ -108,7 +107,7 @@ mod tests {
         for (offset, texts) in [(4, vec!["a", "b"]), (4, vec!["c"]), (9, vec!["d"])] {
             encoder.advance(offset);
             for text in texts {
-                encoder.encode(&Happening::Text(text));
+                encoder.encode(&AgentEvent::Text { text });
             }
         }
         let text = String::from_utf8(encoder.events).unwrap();

@@ -16,7 +16,7 @@ use axum::extract::State;
 use axum::http::header::CONTENT_TYPE;
 use axum::response::{IntoResponse, Response};
 use kennel_daemon::ApiError;
-use kennel_worktree::process::{self, Bounds, RunError, Said};
+use kennel_worktree::process::{self, ProcessLimits, ProcessOutput, RunProgramError};
 use tokio::sync::watch;
 use tokio::task::spawn_blocking;
 
@@ -81,9 +81,9 @@ async fn examine(
     result: watch::Sender<Option<DoctorFindings>>,
 ) {
     let cancel = Arc::new(AtomicBool::new(false));
-    let bounds = Bounds {
+    let bounds = ProcessLimits {
         deadline: Instant::now() + TIMEOUT,
-        most_output: MAX_OUTPUT,
+        max_output: MAX_OUTPUT,
         cancel: Some(Arc::clone(&cancel)),
     };
     let mut examined = spawn_blocking(move || run(&command, &bounds));
@@ -99,30 +99,30 @@ async fn examine(
 }
 
 /// Runs the command. Blocks.
-fn run(command: &[OsString], bounds: &Bounds) -> DoctorFindings {
+fn run(command: &[OsString], bounds: &ProcessLimits) -> DoctorFindings {
     let Some((program, args)) = command.split_first() else { return Err(no_doctor()) };
     let mut command = Command::new(program);
     command.args(args).stdin(Stdio::null()).current_dir("/");
     match process::run(&mut command, bounds) {
         Ok(said) => parse(said),
-        Err(RunError::Cancelled) => Err(ApiError::leaving()),
-        Err(RunError::Late) => {
+        Err(RunProgramError::Cancelled) => Err(ApiError::leaving()),
+        Err(RunProgramError::TimedOut) => {
             Err(ApiError::internal(format!("the doctor did not finish within {TIMEOUT:?}")))
         }
-        Err(RunError::Start(error)) => {
+        Err(RunProgramError::Start(error)) => {
             Err(ApiError::internal(format!("can't start the doctor: {error}")))
         }
-        Err(RunError::Call(error)) => Err(ApiError::internal(error)),
+        Err(RunProgramError::System(error)) => Err(ApiError::internal(error)),
     }
 }
 
 /// The exit status tells whether the machine is sound; so does the JSON, so only the JSON counts.
-fn parse(said: Said) -> DoctorFindings {
-    let is_json = serde_json::from_slice::<serde::de::IgnoredAny>(&said.out).is_ok();
-    if is_json && !said.cut {
-        return Ok(Bytes::from(said.out));
+fn parse(said: ProcessOutput) -> DoctorFindings {
+    let is_json = serde_json::from_slice::<serde::de::IgnoredAny>(&said.stdout).is_ok();
+    if is_json && !said.truncated {
+        return Ok(Bytes::from(said.stdout));
     }
-    let stderr = String::from_utf8_lossy(&said.err);
+    let stderr = String::from_utf8_lossy(&said.stderr);
     let first = stderr.lines().next().unwrap_or("it printed no error").to_owned();
     Err(ApiError::internal(format!("the doctor failed ({}): {first}", said.status)))
 }

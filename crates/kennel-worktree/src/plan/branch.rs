@@ -1,41 +1,39 @@
-//! Which branch, and from which commit.
+//! Chooses the branch and its first commit.
 
 use std::path::PathBuf;
 
 use super::repository::Repository;
-use super::{Refusal, Request, StartsFrom};
+use super::{PlanWorktreeError, StartsFrom, WorktreeRequest};
 use crate::git::{Git, GitError};
-use crate::record::Record;
+use crate::record::WorktreeRecord;
 
-/// The branch of a worktree to be made.
-pub(super) struct Chosen {
+pub(super) struct ChosenBranch {
     pub(super) branch: String,
     pub(super) is_new: bool,
     pub(super) base: String,
     pub(super) starts_from: StartsFrom,
 }
 
-/// Chooses the branch.
 pub(super) fn choose(
     git: &Git,
     repository: &Repository,
-    request: &Request<'_>,
-) -> Result<Chosen, Refusal> {
+    request: &WorktreeRequest<'_>,
+) -> Result<ChosenBranch, PlanWorktreeError> {
     let Some(branch) = request.branch else {
-        return new(git, repository, Record::branch_of(request.session), request.base);
+        return new(git, repository, WorktreeRecord::branch_of(request.session), request.base);
     };
-    must_be_a_name(git, branch)?;
+    check_branch_name(git, branch)?;
     let branch = branch.to_owned();
     let Some(base) = commit(git, repository, &format!("refs/heads/{branch}"))? else {
         return new(git, repository, branch, request.base);
     };
     if let Some(given) = request.base {
-        return Err(Refusal::BranchHasItsBase { branch, base: given.to_owned() });
+        return Err(PlanWorktreeError::BranchExists { branch, base: given.to_owned() });
     }
     if let Some(at) = checked_out_at(git, repository, &branch)? {
-        return Err(Refusal::BranchInUse { branch, at });
+        return Err(PlanWorktreeError::BranchInUse { branch, at });
     }
-    Ok(Chosen { branch, is_new: false, base, starts_from: StartsFrom::Branch })
+    Ok(ChosenBranch { branch, is_new: false, base, starts_from: StartsFrom::Branch })
 }
 
 fn new(
@@ -43,42 +41,48 @@ fn new(
     repository: &Repository,
     branch: String,
     base: Option<&str>,
-) -> Result<Chosen, Refusal> {
-    let chosen = |branch, base, starts_from| Chosen { branch, is_new: true, base, starts_from };
-    if let Some(other) = in_the_way(git, repository, &branch)? {
-        return Err(Refusal::BranchInTheWay { branch, other });
+) -> Result<ChosenBranch, PlanWorktreeError> {
+    let chosen =
+        |branch, base, starts_from| ChosenBranch { branch, is_new: true, base, starts_from };
+    if let Some(other) = conflicting_branch(git, repository, &branch)? {
+        return Err(PlanWorktreeError::BranchConflict { branch, other });
     }
     if let Some(given) = base {
         let found = if given.starts_with('-') { None } else { commit(git, repository, given)? };
-        let no_such =
-            || Refusal::NoSuchBase { base: given.to_owned(), repo: repository.common.clone() };
+        let no_such = || PlanWorktreeError::NoSuchBase {
+            base: given.to_owned(),
+            repo: repository.common.clone(),
+        };
         return Ok(chosen(branch, found.ok_or_else(no_such)?, StartsFrom::Given));
     }
-    if let Some((remote, base)) = of_a_remote(git, repository, &branch)? {
+    if let Some((remote, base)) = on_a_remote(git, repository, &branch)? {
         return Ok(chosen(branch, base, StartsFrom::Remote(remote)));
     }
     match commit(git, repository, "HEAD")? {
         Some(base) => Ok(chosen(branch, base, StartsFrom::Head)),
-        None => Err(Refusal::NoCommit { repo: repository.common.clone() }),
+        None => Err(PlanWorktreeError::NoCommit { repo: repository.common.clone() }),
     }
 }
 
-/// Git's own rules; and what its commands would take for an option, or for something other than a branch.
-fn must_be_a_name(git: &Git, branch: &str) -> Result<(), Refusal> {
-    let refused = || Refusal::BranchName { branch: branch.to_owned() };
+/// Checks git's own rules, and refuses names that git's commands would parse as an option or as another reference.
+fn check_branch_name(git: &Git, branch: &str) -> Result<(), PlanWorktreeError> {
+    let refused = || PlanWorktreeError::BranchName { branch: branch.to_owned() };
     if branch.starts_with('-') || branch == "HEAD" || branch.contains('\0') {
         return Err(refused());
     }
-    let checked = git.look("check-ref-format").arg(format!("refs/heads/{branch}")).text_if_any()?;
+    let checked =
+        git.read("check-ref-format").arg(format!("refs/heads/{branch}")).text_if_found()?;
     checked.map(drop).ok_or_else(refused)
 }
 
-/// The commit behind a name.
+/// Resolves a name to a commit.
 fn commit(git: &Git, repository: &Repository, name: &str) -> Result<Option<String>, GitError> {
-    let parse = repository.look(git, "rev-parse").args(["--quiet", "--verify", "--end-of-options"]);
-    match parse.arg(format!("{name}^{{commit}}")).text_if_any() {
-        // A name that can't even be read (`a..b`) is none, too.
-        Err(GitError::Failed { code: Some(128), said, .. }) if said.contains("Needed a single") => {
+    let parse = repository.read(git, "rev-parse").args(["--quiet", "--verify", "--end-of-options"]);
+    match parse.arg(format!("{name}^{{commit}}")).text_if_found() {
+        // An invalid name (`a..b`) is not a commit either.
+        Err(GitError::Failed { code: Some(128), message, .. })
+            if message.contains("Needed a single") =>
+        {
             Ok(None)
         }
         other => other,
@@ -90,21 +94,21 @@ fn checked_out_at(
     repository: &Repository,
     branch: &str,
 ) -> Result<Option<PathBuf>, GitError> {
-    let list = repository.look(git, "for-each-ref").arg("--format=%(worktreepath)");
+    let list = repository.read(git, "for-each-ref").arg("--format=%(worktreepath)");
     let at = list.arg(format!("refs/heads/{branch}")).path()?;
-    // A bare repository's `HEAD` is no checkout, but hides a worktree that is one.
+    // The `HEAD` of a bare repository is not a checkout, but hides a worktree on the same branch.
     if at == repository.common {
-        return checked_out_besides(git, repository, branch);
+        return checked_out_in_list(git, repository, branch);
     }
     Ok(Some(at).filter(|at| !at.as_os_str().is_empty()))
 }
 
-fn checked_out_besides(
+fn checked_out_in_list(
     git: &Git,
     repository: &Repository,
     branch: &str,
 ) -> Result<Option<PathBuf>, GitError> {
-    let list = repository.look(git, "worktree").args(["list", "--porcelain"]).bytes()?;
+    let list = repository.read(git, "worktree").args(["list", "--porcelain"]).bytes()?;
     let sign = format!("\nbranch refs/heads/{branch}\n");
     let list = String::from_utf8_lossy(&list) + "\n\n";
     let mut worktrees = list.split_inclusive("\n\n");
@@ -113,15 +117,15 @@ fn checked_out_besides(
     Ok(path.map(PathBuf::from))
 }
 
-/// A branch `a` forbids `a/b`, and the other way round.
-fn in_the_way(
+/// Finds an existing branch that conflicts with the name: `a` conflicts with `a/b`.
+fn conflicting_branch(
     git: &Git,
     repository: &Repository,
     branch: &str,
 ) -> Result<Option<String>, GitError> {
     let list = |name: &str| {
         let list = repository
-            .look(git, "for-each-ref")
+            .read(git, "for-each-ref")
             .args(["--count=1", "--format=%(refname:lstrip=2)"]);
         list.arg(format!("refs/heads/{name}")).text()
     };
@@ -130,7 +134,7 @@ fn in_the_way(
         return Ok(Some(below));
     }
     for (end, _) in branch.match_indices('/') {
-        // Asked for `a`, git also lists what is below `a/`.
+        // For `a`, git also lists the branches below `a/`.
         if list(&branch[..end])? == branch[..end] {
             return Ok(Some(branch[..end].to_owned()));
         }
@@ -138,14 +142,14 @@ fn in_the_way(
     Ok(None)
 }
 
-/// The one remote that has a branch of this name.
-fn of_a_remote(
+/// Finds the only remote that has the branch, with its commit.
+fn on_a_remote(
     git: &Git,
     repository: &Repository,
     branch: &str,
-) -> Result<Option<(String, String)>, Refusal> {
+) -> Result<Option<(String, String)>, PlanWorktreeError> {
     let list =
-        repository.look(git, "for-each-ref").arg("--format=%(objectname) %(refname:lstrip=2)");
+        repository.read(git, "for-each-ref").arg("--format=%(objectname) %(refname:lstrip=2)");
     let list = list.arg(format!("refs/remotes/*/{branch}")).text()?;
     let found: Vec<(&str, &str)> = list
         .lines()
@@ -157,7 +161,7 @@ fn of_a_remote(
         [(remote, commit)] => Ok(Some(((*remote).to_owned(), (*commit).to_owned()))),
         several => {
             let remotes = several.iter().map(|(remote, _)| *remote).collect::<Vec<_>>().join(", ");
-            Err(Refusal::SeveralRemotes { branch: branch.to_owned(), remotes })
+            Err(PlanWorktreeError::SeveralRemotes { branch: branch.to_owned(), remotes })
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Killed at any moment, with the git it had started or without: what is left is found and settled.
+//! A caller that is killed at any moment, with or without its git: the next call cleans up.
 
 use std::fs;
 use std::path::Path;
@@ -6,7 +6,10 @@ use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::{Duration, SystemTime};
 
-use kennel_worktree::{BranchFate, Git, Limits, Record, Removed, Standing, judge, make, remove};
+use kennel_worktree::{
+    BranchOutcome, DiskState, Git, GitLimits, RemoveOutcome, WorktreeRecord, create, inspect,
+    remove,
+};
 
 use rustix::io::Errno;
 use rustix::process::{Pid, Signal};
@@ -16,16 +19,17 @@ use crate::scene::Scene;
 const RECORD: &str = "KENNEL_TEST_RECORD";
 const ROUNDS: u64 = 20;
 
-/// Not a test of its own: the process that is killed. It makes a worktree, then removes it, again and again.
+/// Not a test: the process that is killed. It creates and removes a worktree in a loop.
 #[test]
 fn victim() {
     let Some(file) = std::env::var_os(RECORD) else { return };
-    let record: Record = serde_json::from_slice(&fs::read(file).expect("there")).expect("a record");
+    let record: WorktreeRecord =
+        serde_json::from_slice(&fs::read(file).expect("there")).expect("a record");
     let git = Git::new(std::env::vars_os());
     loop {
-        make(&git, &record).expect("made");
+        create(&git, &record).expect("made");
         let removed = remove(&git, &record).expect("removed");
-        assert!(matches!(removed, Removed::Gone { .. }), "{removed:?}");
+        assert!(matches!(removed, RemoveOutcome::Gone { .. }), "{removed:?}");
     }
 }
 
@@ -36,7 +40,7 @@ fn start_victim(scene: &Scene, record: &Path) -> Child {
     victim.stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("started")
 }
 
-/// All processes below this one; those whose parent died are another's.
+/// Returns all descendants of a process, except those whose parent died.
 fn below(top: i32) -> Vec<i32> {
     let entries = fs::read_dir("/proc").expect("/proc can be listed");
     let all: Vec<i32> =
@@ -69,7 +73,7 @@ fn send(pid: i32, signal: Signal) {
 fn kill_all(victim: &mut Child, with_git: bool) {
     let top = i32::try_from(victim.id()).expect("a pid");
     if with_git {
-        // Stopped again and again from the top down, so that no child is missed; each stays its parent's.
+        // Stop repeatedly from the top down, so that no child is missed.
         let mut stopped = Vec::new();
         loop {
             let all = below(top);
@@ -85,9 +89,8 @@ fn kill_all(victim: &mut Child, with_git: bool) {
     let _status = victim.wait().expect("reaped");
 }
 
-/// A git that is killed while it deletes a branch leaves the lock of all packed references. Time passes until the next
-/// try; here it is set back.
-fn age_stale_lock(record: &Record) {
+/// Ages the lock of packed references that a git leaves when it is killed while it deletes a branch.
+fn age_stale_lock(record: &WorktreeRecord) {
     match fs::File::open(record.repo.join("packed-refs.lock")) {
         Ok(lock) => {
             let long_ago = SystemTime::now() - Duration::from_secs(3600);
@@ -97,14 +100,14 @@ fn age_stale_lock(record: &Record) {
     }
 }
 
-/// Pseudo-random, but the same in every run: no seed to print.
+/// Returns a pseudo-random pause that is the same in every run.
 fn pause(round: u64) -> Duration {
     let mixed = (round + 1).wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 40;
     Duration::from_micros(15_000 + mixed % 250_000)
 }
 
 #[test]
-fn at_any_moment() {
+fn recovers_from_a_kill_at_any_moment() {
     let scene = Scene::new();
     for number in 0..60 {
         scene.write(&format!("files/{number}"), &"text\n".repeat(200));
@@ -113,7 +116,7 @@ fn at_any_moment() {
     let record = scene.plan(&scene.repo, None).expect("a plan").record;
     let file = scene.at("record");
     fs::write(&file, serde_json::to_string(&record).expect("text")).expect("written");
-    let limits = Limits { locks: Duration::from_secs(3), ..Limits::default() };
+    let limits = GitLimits { locks: Duration::from_secs(3), ..GitLimits::default() };
     let git = scene.tool().with_limits(limits);
     for round in 0..ROUNDS {
         let mut victim = start_victim(&scene, &file);
@@ -123,16 +126,16 @@ fn at_any_moment() {
         kill_all(&mut victim, round % 2 == 0);
         age_stale_lock(&record);
         if round % 3 == 0 {
-            make(&git, &record).unwrap_or_else(|error| panic!("round {round}: {error:?}"));
-            let found = judge(&git, &record).expect("judged");
-            assert_eq!(found.standing, Standing::Whole, "round {round}");
+            create(&git, &record).unwrap_or_else(|error| panic!("round {round}: {error:?}"));
+            let found = inspect(&git, &record).expect("judged");
+            assert_eq!(found.state, DiskState::Complete, "round {round}");
             assert!(found.changes.is_none(), "round {round}: {found:?}");
         }
         let removed =
             remove(&git, &record).unwrap_or_else(|error| panic!("round {round}: {error:?}"));
-        let Removed::Gone { branch } = removed else { panic!("round {round}: {removed:?}") };
+        let RemoveOutcome::Gone { branch } = removed else { panic!("round {round}: {removed:?}") };
         assert!(
-            matches!(branch, BranchFate::Deleted { .. } | BranchFate::Absent),
+            matches!(branch, BranchOutcome::Deleted { .. } | BranchOutcome::Absent),
             "round {round}: {branch:?}"
         );
         scene.assert_nothing_left(&record);

@@ -1,23 +1,25 @@
-//! What is not committed is kept.
+//! Uncommitted changes are kept.
 
 use std::fs;
 
-use kennel_worktree::{Changes, Operation, Record, Why, losses, remove_anyway};
+use kennel_worktree::{
+    KeepReason, Operation, UncommittedChanges, WorktreeRecord, force_remove, losses,
+};
 
 use crate::scene::{Scene, write};
 
 #[track_caller]
-fn changes(scene: &Scene, record: &Record) -> Changes {
+fn changes(scene: &Scene, record: &WorktreeRecord) -> UncommittedChanges {
     match scene.kept(record).as_slice() {
-        [Why::Changes(changes)] => changes.clone(),
+        [KeepReason::Changes(changes)] => changes.clone(),
         why => panic!("{why:?}"),
     }
 }
 
 #[test]
-fn a_modified_file() {
+fn keeps_a_modified_file() {
     let scene = Scene::new();
-    let record = scene.made();
+    let record = scene.worktree();
     write(&record.path, "file", "two\n");
     assert_eq!(changes(&scene, &record).modified, 1);
     write(&record.path, "file", "one\n");
@@ -25,37 +27,37 @@ fn a_modified_file() {
 }
 
 #[test]
-fn a_staged_file() {
+fn keeps_a_staged_file() {
     let scene = Scene::new();
-    let record = scene.made();
+    let record = scene.worktree();
     write(&record.path, "file", "two\n");
     scene.git_in(&record.path, &["add", "file"]);
     assert_eq!(changes(&scene, &record).staged, 1);
 }
 
 #[test]
-fn a_deleted_file() {
+fn keeps_a_deleted_file() {
     let scene = Scene::new();
-    let record = scene.made();
+    let record = scene.worktree();
     fs::remove_file(record.path.join("file")).expect("removed");
     assert_eq!(changes(&scene, &record).modified, 1);
 }
 
 #[test]
-fn an_untracked_file() {
+fn keeps_an_untracked_file() {
     let scene = Scene::new();
-    let record = scene.made();
+    let record = scene.worktree();
     write(&record.path, "deep/new", "new\n");
-    // Neither of these hides it.
+    // Neither setting hides the file.
     scene.git(&["config", "status.showUntrackedFiles", "no"]);
     let found = changes(&scene, &record);
     assert_eq!((found.untracked, found.some), (1, vec!["deep/new".into()]));
 }
 
 #[test]
-fn files_hidden_from_git() {
+fn keeps_files_hidden_from_git() {
     let scene = Scene::new();
-    let record = scene.made();
+    let record = scene.worktree();
     scene.git_in(&record.path, &["update-index", "--assume-unchanged", "file"]);
     write(&record.path, "file", "secretly changed\n");
     assert_eq!(changes(&scene, &record).hidden, 1);
@@ -65,18 +67,18 @@ fn files_hidden_from_git() {
 }
 
 #[test]
-fn files_without_their_link_to_git() {
+fn keeps_files_without_their_git_link() {
     let scene = Scene::new();
-    let record = scene.made();
+    let record = scene.worktree();
     write(&record.path, "file", "two\n");
     fs::remove_file(record.path.join(".git")).expect("removed");
     assert_eq!(changes(&scene, &record).modified, 1);
 }
 
 #[test]
-fn a_merge_in_conflict() {
+fn keeps_a_merge_in_conflict() {
     let scene = Scene::new();
-    let record = scene.made();
+    let record = scene.worktree();
     write(&record.path, "file", "theirs\n");
     scene.commit_in(&record.path, "theirs");
     scene.write("file", "ours\n");
@@ -92,46 +94,49 @@ fn a_merge_in_conflict() {
         .status;
     assert!(!status.success(), "a conflict");
     let why = scene.kept(&record);
-    assert!(matches!(why[0], Why::Changes(ref changes) if changes.conflicted == 1), "{why:?}");
-    assert!(why.contains(&Why::Operation(Operation::Merge)), "{why:?}");
+    assert!(
+        matches!(why[0], KeepReason::Changes(ref changes) if changes.conflicted == 1),
+        "{why:?}"
+    );
+    assert!(why.contains(&KeepReason::Operation(Operation::Merge)), "{why:?}");
     scene.git_in(&record.path, &["merge", "--abort"]);
     let _fate = scene.gone(&record);
 }
 
 #[test]
-fn a_bisection() {
+fn keeps_a_bisection() {
     let scene = Scene::new();
-    let record = scene.made();
+    let record = scene.worktree();
     scene.git_in(&record.path, &["bisect", "start"]);
-    assert_eq!(scene.kept(&record), [Why::Operation(Operation::Bisect)]);
+    assert_eq!(scene.kept(&record), [KeepReason::Operation(Operation::Bisect)]);
 }
 
 #[test]
-fn a_lock_of_the_users() {
+fn keeps_a_worktree_that_the_user_locked() {
     let scene = Scene::new();
-    let record = scene.made();
+    let record = scene.worktree();
     let path = record.path.to_str().expect("text");
     scene.git(&["worktree", "lock", "--reason", "mine", path]);
-    assert_eq!(scene.kept(&record), [Why::Locked("mine".to_owned())]);
+    assert_eq!(scene.kept(&record), [KeepReason::Locked("mine".to_owned())]);
     scene.git(&["worktree", "unlock", path]);
     let _fate = scene.gone(&record);
 }
 
 #[test]
-fn references_of_its_own() {
+fn keeps_references_of_its_own() {
     let scene = Scene::new();
-    let record = scene.made();
+    let record = scene.worktree();
     scene.git_in(&record.path, &["update-ref", "refs/worktree/mine", "HEAD"]);
-    assert_eq!(scene.kept(&record), [Why::OwnRefs(1)]);
+    assert_eq!(scene.kept(&record), [KeepReason::OwnRefs(1)]);
 }
 
 #[test]
 fn a_stash_stays_in_the_repository() {
     let scene = Scene::new();
-    let record = scene.made();
+    let record = scene.worktree();
     write(&record.path, "file", "two\n");
     scene.git_in(&record.path, &["stash", "-q"]);
-    let found = kennel_worktree::judge(&scene.tool(), &record).expect("judged");
+    let found = kennel_worktree::inspect(&scene.tool(), &record).expect("judged");
     assert_eq!(found.stashes, 1);
     let _fate = scene.gone(&record);
     scene.git(&["stash", "pop", "-q"]);
@@ -139,9 +144,9 @@ fn a_stash_stays_in_the_repository() {
 }
 
 #[test]
-fn the_explicit_verb_says_what_is_lost() {
+fn force_remove_returns_what_is_lost() {
     let scene = Scene::new();
-    let record = scene.made();
+    let record = scene.worktree();
     scene.commit_in(&record.path, "of its own");
     write(&record.path, "file", "two\n");
     write(&record.path, "new", "new\n");
@@ -149,7 +154,7 @@ fn the_explicit_verb_says_what_is_lost() {
     assert_eq!((told.changes.modified, told.changes.untracked), (1, 1));
     assert_eq!((told.commits.count, told.commits.newest[0].subject.as_str()), (1, "of its own"));
     assert!(record.path.join("new").exists(), "to tell removes nothing");
-    let lost = remove_anyway(&scene.tool(), &record).expect("removed");
+    let lost = force_remove(&scene.tool(), &record).expect("removed");
     assert_eq!(lost, told);
     scene.assert_nothing_left(&record);
     assert!(!scene.has_branch(&record.branch));

@@ -1,8 +1,8 @@
-//! Git's own house-keeping at the same time.
+//! A concurrent `git gc`.
 
 use std::process::{Child, Command, Stdio};
 
-use kennel_worktree::{BranchFate, Removed, remove};
+use kennel_worktree::{BranchOutcome, RemoveOutcome, remove};
 
 use crate::scene::{Scene, write};
 
@@ -14,7 +14,7 @@ fn start_gc(scene: &Scene) -> Child {
 }
 
 #[test]
-fn the_repository_stays_whole() {
+fn the_repository_stays_valid_during_gc() {
     let scene = Scene::new();
     for number in 0..40 {
         scene.write("file", &format!("{number}\n"));
@@ -22,7 +22,7 @@ fn the_repository_stays_whole() {
     }
     for round in 0..5 {
         let mut gc = start_gc(&scene);
-        let record = scene.made();
+        let record = scene.worktree();
         write(&record.path, "file", &format!("of session {round}\n"));
         let own = scene.commit_in(&record.path, "of its own");
         assert_eq!(scene.kept(&record).len(), 1);
@@ -31,9 +31,9 @@ fn the_repository_stays_whole() {
         scene.git(&["update-ref", &format!("refs/tags/round{round}"), &own]);
         let removed = remove(&scene.tool(), &record).expect("no error");
         let _status = gc.wait().expect("ended");
-        let fate = BranchFate::Deleted { tip: own.clone() };
-        assert_eq!(removed, Removed::Gone { branch: fate });
-        // The gc may have made the entry anew, to look for reflogs in it; the next one removes it.
+        let outcome = BranchOutcome::Deleted { tip: own.clone() };
+        assert_eq!(removed, RemoveOutcome::Gone { branch: outcome });
+        // The gc may have created the entry again for its reflogs; the next gc removes it.
         scene.git(&["gc", "-q"]);
         scene.assert_nothing_left(&record);
         scene.assert_whole();
@@ -41,27 +41,27 @@ fn the_repository_stays_whole() {
     }
 }
 
-/// Killed in the middle, as the whole tree of a session is, it leaves its rubbish but no harm.
+/// A session's whole tree is killed at its end, a running gc included.
 #[test]
-fn one_that_was_killed_does_no_harm() {
+fn a_killed_gc_does_no_harm() {
     let scene = Scene::new();
     for number in 0..20 {
         scene.commit_all(&format!("commit {number}"));
     }
-    let record = scene.made();
+    let record = scene.worktree();
     let mut gc = start_gc(&scene);
     gc.kill().expect("killed");
     let _status = gc.wait().expect("ended");
-    assert!(matches!(scene.gone(&record), BranchFate::Deleted { .. }));
+    assert!(matches!(scene.gone(&record), BranchOutcome::Deleted { .. }));
 }
 
-/// Nothing that we call starts any in the background, however much there is to do.
+/// No call starts one in the background, even if there are many objects.
 #[test]
-fn none_is_started_by_us() {
+fn starts_no_gc() {
     let scene = Scene::new();
     scene.git(&["config", "gc.auto", "1"]);
     scene.git(&["config", "gc.autoDetach", "false"]);
-    let record = scene.made();
+    let record = scene.worktree();
     let _fate = scene.gone(&record);
     assert!(!scene.repo.join(".git/objects/info/packs").exists(), "there was a gc");
 }

@@ -1,21 +1,20 @@
-//! Worktrees with real git, in repositories of their own; one file a behaviour.
-
-mod scene;
+//! Worktrees with the real git, each test in its own repository.
 
 mod bare;
-mod bounds;
 mod branches;
-mod broken_disk;
+mod changed_outside;
 mod commits;
 mod crash;
 mod dirty;
+mod disks;
 mod gc;
-mod half_made;
 mod hooks;
+mod incomplete;
+mod limits;
 mod many;
 mod names;
 mod nested;
 mod refusals;
 mod removed;
-mod standing;
+mod scene;
 mod submodules;

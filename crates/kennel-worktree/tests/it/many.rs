@@ -1,23 +1,23 @@
-//! Many sessions of one repository at once.
+//! Many concurrent sessions of one repository.
 
-use kennel_worktree::{BranchFate, Record, Removed, remove};
+use kennel_worktree::{BranchOutcome, RemoveOutcome, WorktreeRecord, remove};
 
 use crate::scene::Scene;
 
 const SESSIONS: usize = 8;
 
 #[test]
-fn made_and_removed_at_the_same_time() {
+fn creates_and_removes_many_worktrees_concurrently() {
     let scene = Scene::new();
-    // With packed references, deleting one needs the lock of all.
-    let records: Vec<Record> = (0..SESSIONS)
+    // With packed references, deleting a branch needs the lock of all.
+    let records: Vec<WorktreeRecord> = (0..SESSIONS)
         .map(|number| {
             scene.plan_for(&scene.repo, &format!("many{number}"), None).expect("a plan").record
         })
         .collect();
     std::thread::scope(|threads| {
         for record in &records {
-            threads.spawn(|| scene.make(record));
+            threads.spawn(|| scene.create(record));
         }
     });
     scene.git(&["pack-refs", "--all"]);
@@ -27,8 +27,10 @@ fn made_and_removed_at_the_same_time() {
         for (number, record) in records.iter().enumerate() {
             let scene = &scene;
             threads.spawn(move || match remove(&scene.tool(), record).expect("no error") {
-                Removed::Gone { branch: BranchFate::Deleted { .. } } => assert_ne!(number, 0),
-                Removed::Kept { .. } => assert_eq!(number, 0),
+                RemoveOutcome::Gone { branch: BranchOutcome::Deleted { .. } } => {
+                    assert_ne!(number, 0)
+                }
+                RemoveOutcome::Kept { .. } => assert_eq!(number, 0),
                 other => panic!("{other:?}"),
             });
         }
@@ -40,16 +42,16 @@ fn made_and_removed_at_the_same_time() {
     assert_eq!(scene.git(&["worktree", "list"]).lines().count(), 2);
 }
 
-/// One worktree, removed by several at once: all say the same.
+/// Several callers remove one worktree.
 #[test]
-fn removed_by_several_at_once() {
+fn concurrent_removals_have_the_same_result() {
     let scene = Scene::new();
-    let record = scene.made();
+    let record = scene.worktree();
     std::thread::scope(|threads| {
         for _ in 0..4 {
             threads.spawn(|| {
                 let removed = remove(&scene.tool(), &record).expect("no error");
-                assert!(matches!(removed, Removed::Gone { .. }), "{removed:?}");
+                assert!(matches!(removed, RemoveOutcome::Gone { .. }), "{removed:?}");
             });
         }
     });

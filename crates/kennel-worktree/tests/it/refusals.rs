@@ -1,68 +1,68 @@
-//! What can't be done is refused before anything is made, with what and why.
+//! Refusals happen before anything is created, with the reason.
 
 use std::fs;
 use std::os::unix::fs::chown;
 
 use kennel_testing::{is_root, skip};
-use kennel_worktree::{Git, GitError, Plan, Refusal, Request};
+use kennel_worktree::{Git, GitError, PlanWorktreeError, WorktreePlan, WorktreeRequest};
 
 use crate::scene::{SESSION, Scene};
 
 #[test]
-fn a_folder_that_is_no_repository() {
+fn refuses_a_folder_outside_a_repository() {
     let scene = Scene::new();
     let folder = scene.at("plain");
     fs::create_dir(&folder).expect("a folder");
     let refused = scene.plan(&folder, None).expect_err("no repository");
-    assert!(matches!(refused, Refusal::NotARepository { .. }), "{refused:?}");
+    assert!(matches!(refused, PlanWorktreeError::NotARepository { .. }), "{refused:?}");
     assert!(refused.to_string().contains("plain"), "{refused}");
 }
 
 #[test]
-fn a_folder_that_is_not_there() {
+fn refuses_a_missing_folder() {
     let scene = Scene::new();
     let refused = scene.plan(&scene.at("nowhere"), None).expect_err("not there");
-    assert!(matches!(refused, Refusal::Folder { .. }), "{refused:?}");
+    assert!(matches!(refused, PlanWorktreeError::Folder { .. }), "{refused:?}");
 }
 
 #[test]
-fn no_commit_yet() {
+fn refuses_a_repository_without_a_commit() {
     let scene = Scene::empty("repo");
     let refused = scene.plan(&scene.repo, None).expect_err("no commit");
-    assert!(matches!(refused, Refusal::NoCommit { .. }), "{refused:?}");
+    assert!(matches!(refused, PlanWorktreeError::NoCommit { .. }), "{refused:?}");
     let refused = scene.plan(&scene.repo, Some("main")).expect_err("no commit");
-    assert!(matches!(refused, Refusal::NoCommit { .. }), "{refused:?}");
+    assert!(matches!(refused, PlanWorktreeError::NoCommit { .. }), "{refused:?}");
 }
 
 #[test]
-fn names_that_git_refuses() {
+fn refuses_invalid_branch_names() {
     let scene = Scene::new();
     for name in [
         "", "-b", "a..b", "a b", "a~1", "@{-1}", "x.lock", "/x", "x/", "HEAD", "a\nb", "a\0b", "a*",
     ] {
         let refused = scene.plan(&scene.repo, Some(name)).expect_err(name);
-        assert!(matches!(refused, Refusal::BranchName { .. }), "{name:?}: {refused:?}");
+        assert!(matches!(refused, PlanWorktreeError::BranchName { .. }), "{name:?}: {refused:?}");
     }
 }
 
 #[test]
-fn no_git_at_all() {
+fn refuses_without_git() {
     let scene = Scene::new();
     let git = Git::new([("PATH".into(), scene.repo.clone().into())]);
-    let (folder, place) = (&scene.repo, &scene.place);
-    let request = Request { folder, place, session: SESSION, branch: None, base: None };
-    let refused = Plan::new(&git, &request).expect_err("no git");
-    assert!(matches!(refused, Refusal::Git(GitError::Missing)), "{refused:?}");
+    let (folder, parent) = (&scene.repo, &scene.parent);
+    let request = WorktreeRequest { folder, parent, session: SESSION, branch: None, base: None };
+    let refused = WorktreePlan::new(&git, &request).expect_err("no git");
+    assert!(matches!(refused, PlanWorktreeError::Git(GitError::Missing)), "{refused:?}");
 }
 
 #[test]
-fn a_git_that_is_too_old() {
+fn refuses_an_old_git() {
     let scene = Scene::new();
     let git = old_git(&scene, "git version 2.20.1");
-    let (folder, place) = (&scene.repo, &scene.place);
-    let request = Request { folder, place, session: SESSION, branch: None, base: None };
-    let refused = Plan::new(&git, &request).expect_err("too old");
-    assert!(matches!(refused, Refusal::GitTooOld { found: (2, 20) }), "{refused:?}");
+    let (folder, parent) = (&scene.repo, &scene.parent);
+    let request = WorktreeRequest { folder, parent, session: SESSION, branch: None, base: None };
+    let refused = WorktreePlan::new(&git, &request).expect_err("too old");
+    assert!(matches!(refused, PlanWorktreeError::GitTooOld { found: (2, 20) }), "{refused:?}");
 }
 
 fn old_git(scene: &Scene, answer: &str) -> Git {
@@ -74,7 +74,7 @@ fn old_git(scene: &Scene, answer: &str) -> Git {
 }
 
 #[test]
-fn a_repository_of_somebody_else() {
+fn refuses_the_repository_of_another_user() {
     if !is_root() {
         return skip("a repository of somebody else", "only root can give files away");
     }
@@ -83,18 +83,23 @@ fn a_repository_of_somebody_else() {
         chown(path, Some(65534), Some(65534)).expect("given away");
     }
     let refused = scene.plan(&scene.repo, None).expect_err("not trusted");
-    assert!(matches!(refused, Refusal::DubiousOwner { .. }), "{refused:?}");
+    assert!(matches!(refused, PlanWorktreeError::DubiousOwner { .. }), "{refused:?}");
     assert!(refused.to_string().contains("safe.directory"), "the remedy is passed on: {refused}");
 }
 
 #[test]
-fn a_place_that_cannot_be_used() {
+fn refuses_an_unusable_parent_folder() {
     let scene = Scene::new();
     let tool = scene.tool();
-    let plan = |place: &std::path::Path| {
-        let request =
-            Request { folder: &scene.repo, place, session: SESSION, branch: None, base: None };
-        Plan::new(&tool, &request)
+    let plan = |parent: &std::path::Path| {
+        let request = WorktreeRequest {
+            folder: &scene.repo,
+            parent,
+            session: SESSION,
+            branch: None,
+            base: None,
+        };
+        WorktreePlan::new(&tool, &request)
     };
     scene.write("a file", "");
     let places = [
@@ -104,51 +109,53 @@ fn a_place_that_cannot_be_used() {
         "/proc/kennel/place".into(),
         scene.at("missing/../other"),
     ];
-    for place in places {
-        let refused = plan(&place).expect_err("no place");
-        assert!(matches!(refused, Refusal::Place { .. }), "{place:?}: {refused:?}");
+    for parent in places {
+        let refused = plan(&parent).expect_err("no parent");
+        assert!(matches!(refused, PlanWorktreeError::Location { .. }), "{parent:?}: {refused:?}");
     }
 }
 
 #[test]
-fn a_path_that_is_taken() {
+fn refuses_an_existing_path() {
     let scene = Scene::new();
     let record = scene.plan(&scene.repo, None).expect("a plan").record;
     fs::create_dir_all(&record.path).expect("taken");
     let refused = scene.plan(&scene.repo, None).expect_err("taken");
-    assert!(matches!(refused, Refusal::Taken { ref path } if *path == record.path), "{refused:?}");
+    assert!(
+        matches!(refused, PlanWorktreeError::Taken { ref path } if *path == record.path),
+        "{refused:?}"
+    );
 }
 
-/// Taken since the plan, by something with files in it: it is neither used nor removed.
+/// A folder with files that was created after the plan is neither used nor removed.
 #[test]
-fn a_path_that_was_taken_meanwhile() {
+fn refuses_a_path_that_was_created_in_the_meantime() {
     let scene = Scene::new();
     let record = scene.plan(&scene.repo, None).expect("a plan").record;
     crate::scene::write(&record.path, "mine", "mine");
-    let refused = kennel_worktree::make(&scene.tool(), &record).expect_err("taken");
-    assert!(matches!(refused, kennel_worktree::MakeError::Taken { .. }), "{refused:?}");
-    assert_eq!(scene.kept(&record), [kennel_worktree::Why::Unregistered]);
+    let refused = kennel_worktree::create(&scene.tool(), &record).expect_err("taken");
+    assert!(matches!(refused, kennel_worktree::CreateWorktreeError::Taken { .. }), "{refused:?}");
+    assert_eq!(scene.kept(&record), [kennel_worktree::KeepReason::Unregistered]);
     assert!(record.path.join("mine").exists());
 }
 
 #[test]
-fn a_session_whose_id_is_no_name() {
+fn refuses_an_invalid_session_id() {
     let scene = Scene::new();
     for session in ["", "../up", "a b", ".git"] {
         let refused = scene.plan_for(&scene.repo, session, None).expect_err("no id");
-        assert!(matches!(refused, Refusal::Session { .. }), "{refused:?}");
+        assert!(matches!(refused, PlanWorktreeError::Session { .. }), "{refused:?}");
     }
 }
 
-/// Variables that lead git elsewhere are not believed.
 #[test]
-fn another_repository_by_variable() {
+fn ignores_variables_that_redirect_git() {
     let (scene, other) = (Scene::new(), Scene::new());
     let mut environment = scene.environment();
     environment.push(("GIT_DIR".into(), other.repo.join(".git").into()));
     environment.push(("GIT_WORK_TREE".into(), other.repo.clone().into()));
-    let (folder, place) = (&scene.repo, &scene.place);
-    let request = Request { folder, place, session: SESSION, branch: None, base: None };
-    let plan = Plan::new(&Git::new(environment), &request).expect("a plan");
+    let (folder, parent) = (&scene.repo, &scene.parent);
+    let request = WorktreeRequest { folder, parent, session: SESSION, branch: None, base: None };
+    let plan = WorktreePlan::new(&Git::new(environment), &request).expect("a plan");
     assert_eq!(plan.record.repo, scene.repo.join(".git"));
 }

@@ -1,23 +1,23 @@
-//! What has nothing of value goes, and its branch with it.
+//! A worktree without anything of value is removed with its branch.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::CommandExt;
 use std::process::Command;
 
-use kennel_worktree::{BranchFate, Checkout, Removed, StartsFrom, make, remove};
+use kennel_worktree::{BranchOutcome, Checkout, RemoveOutcome, StartsFrom, create, remove};
 
 use crate::scene::{SESSION, Scene, write};
 
 #[test]
-fn an_untouched_one_goes_with_its_branch() {
+fn removes_an_unchanged_worktree_with_its_branch() {
     let scene = Scene::new();
     let plan = scene.plan(&scene.repo, None).expect("a plan");
     assert_eq!((plan.checkout, &plan.starts_from), (Checkout::Clean, &StartsFrom::Head));
-    assert!(!scene.place.exists(), "a plan makes nothing");
+    assert!(!scene.parent.exists(), "a plan makes nothing");
     assert!(!scene.has_branch("kennel/*"), "a plan makes nothing");
     let record = plan.record;
-    let made = scene.make(&record);
+    let made = scene.create(&record);
     assert_eq!(made.cwd, record.path);
     assert_eq!(record.branch, format!("kennel/{SESSION}"));
     assert_eq!(fs::read_to_string(record.path.join("file")).expect("checked out"), "one\n");
@@ -27,81 +27,81 @@ fn an_untouched_one_goes_with_its_branch() {
         0
     );
     let tip = record.base.clone();
-    assert_eq!(scene.gone(&record), BranchFate::Deleted { tip });
+    assert_eq!(scene.gone(&record), BranchOutcome::Deleted { tip });
     assert!(!scene.has_branch("kennel/*"));
 }
 
 #[test]
-fn twice_is_as_good_as_once() {
+fn create_and_remove_can_be_repeated() {
     let scene = Scene::new();
-    let record = scene.made();
-    assert_eq!(scene.make(&record).path, record.path, "made twice");
-    assert!(matches!(scene.gone(&record), BranchFate::Deleted { .. }));
-    assert_eq!(scene.gone(&record), BranchFate::Absent);
-    assert_eq!(scene.gone(&record), BranchFate::Absent);
+    let record = scene.worktree();
+    assert_eq!(scene.create(&record).path, record.path, "made twice");
+    assert!(matches!(scene.gone(&record), BranchOutcome::Deleted { .. }));
+    assert_eq!(scene.gone(&record), BranchOutcome::Absent);
+    assert_eq!(scene.gone(&record), BranchOutcome::Absent);
 }
 
 #[test]
-fn before_anything_was_made_there_is_nothing_to_remove() {
+fn removes_nothing_before_the_creation() {
     let scene = Scene::new();
     let record = scene.plan(&scene.repo, None).expect("a plan").record;
-    assert_eq!(scene.gone(&record), BranchFate::Absent);
+    assert_eq!(scene.gone(&record), BranchOutcome::Absent);
 }
 
 #[test]
-fn what_is_ignored_goes() {
+fn removes_ignored_files() {
     let scene = Scene::new();
-    let record = scene.made();
+    let record = scene.worktree();
     write(&record.path, "ignored/deep/thing", "built");
     write(&record.path, "main.o", "built");
-    assert!(matches!(scene.gone(&record), BranchFate::Deleted { .. }));
+    assert!(matches!(scene.gone(&record), BranchOutcome::Deleted { .. }));
 }
 
 #[test]
-fn the_main_checkout_may_have_changes() {
+fn ignores_changes_of_the_main_checkout() {
     let scene = Scene::new();
     scene.write("file", "two\n");
     scene.write("new", "new\n");
     let plan = scene.plan(&scene.repo, None).expect("a plan");
     assert_eq!(plan.checkout, Checkout::Dirty);
     let record = plan.record;
-    scene.make(&record);
+    scene.create(&record);
     assert_eq!(fs::read_to_string(record.path.join("file")).expect("there"), "one\n");
     assert!(!record.path.join("new").exists());
-    assert!(matches!(scene.gone(&record), BranchFate::Deleted { .. }));
+    assert!(matches!(scene.gone(&record), BranchOutcome::Deleted { .. }));
     assert_eq!(fs::read_to_string(scene.repo.join("file")).expect("there"), "two\n");
 }
 
 #[test]
-fn a_subfolder_is_the_same_one_in_the_worktree() {
+fn starts_in_the_same_subfolder() {
     let scene = Scene::new();
     let record = scene.plan(&scene.repo.join("sub folder"), None).expect("a plan").record;
-    assert_eq!(scene.make(&record).cwd, record.path.join("sub folder"));
-    assert!(matches!(scene.gone(&record), BranchFate::Deleted { .. }));
-    // One that the commit does not have.
+    assert_eq!(scene.create(&record).cwd, record.path.join("sub folder"));
+    assert!(matches!(scene.gone(&record), BranchOutcome::Deleted { .. }));
+    // A subfolder that the commit doesn't have.
     fs::create_dir(scene.repo.join("new folder")).expect("a folder");
     let record = scene.plan(&scene.repo.join("new folder"), None).expect("a plan").record;
-    assert_eq!(scene.make(&record).cwd, record.path);
+    assert_eq!(scene.create(&record).cwd, record.path);
 }
 
 #[test]
-fn from_within_another_worktree() {
+fn creates_a_worktree_from_another_worktree() {
     let scene = Scene::new();
     let other = scene.at("other");
     scene.git(&["worktree", "add", "-q", "-b", "other", other.to_str().expect("text")]);
     let own = scene.commit_in(&other, "of the other");
     let record = scene.plan(&other.join("sub folder"), None).expect("a plan").record;
     assert_eq!((&record.base, &record.repo), (&own, &scene.repo.join(".git")));
-    scene.make(&record);
-    assert!(matches!(scene.gone(&record), BranchFate::Deleted { .. }));
+    scene.create(&record);
+    assert!(matches!(scene.gone(&record), BranchOutcome::Deleted { .. }));
     assert!(other.join("file").exists());
 }
 
-/// Go's module cache is read-only.
+/// Go's module cache, for example, is read-only.
 #[test]
-fn read_only_folders_go_too() {
+fn removes_read_only_folders() {
     let scene = Scene::new();
-    let record = scene.made();
+    let record = scene.worktree();
     write(&record.path, "ignored/mod/cache/file", "x");
     write(&record.path, "ignored/closed/file", "x");
     write(&record.path, "ignored/dark/deep/file", "x");
@@ -115,15 +115,15 @@ fn read_only_folders_go_too() {
         let folder = record.path.join(folder);
         fs::set_permissions(folder, fs::Permissions::from_mode(mode)).expect("closed");
     }
-    assert!(matches!(scene.gone(&record), BranchFate::Deleted { .. }));
+    assert!(matches!(scene.gone(&record), BranchOutcome::Deleted { .. }));
 }
 
-/// Root needs no leave to write, so the test above is run once more as somebody else.
+/// Root can write everywhere, so this runs the test above as another user.
 #[test]
-fn read_only_folders_go_too_as_another_user() {
+fn removes_read_only_folders_as_another_user() {
     const NOBODY: u32 = 65534;
     if !kennel_testing::is_root() {
-        return; // the test above was run so
+        return; // the test above ran as another user
     }
     let folder = tempfile::tempdir().expect("a folder");
     let program = folder.path().join("it");
@@ -132,7 +132,7 @@ fn read_only_folders_go_too_as_another_user() {
         std::os::unix::fs::chown(path, Some(NOBODY), Some(NOBODY)).expect("given away");
     }
     let run = Command::new(&program)
-        .args(["--exact", "removed::read_only_folders_go_too"])
+        .args(["--exact", "removed::removes_read_only_folders"])
         .env("TMPDIR", folder.path())
         .current_dir(folder.path())
         .uid(NOBODY)
@@ -144,50 +144,50 @@ fn read_only_folders_go_too_as_another_user() {
 }
 
 #[test]
-fn the_folder_may_be_gone_already() {
+fn removes_a_worktree_without_its_folder() {
     let scene = Scene::new();
-    let record = scene.made();
+    let record = scene.worktree();
     fs::remove_dir_all(&record.path).expect("removed");
-    assert!(matches!(scene.gone(&record), BranchFate::Deleted { .. }));
+    assert!(matches!(scene.gone(&record), BranchOutcome::Deleted { .. }));
 }
 
 #[test]
-fn the_user_may_have_removed_it() {
+fn accepts_a_removal_by_the_user() {
     let scene = Scene::new();
-    let record = scene.made();
+    let record = scene.worktree();
     scene.commit_in(&record.path, "kept on the branch");
     scene.git(&["worktree", "remove", record.path.to_str().expect("text")]);
-    assert_eq!(scene.gone(&record), BranchFate::HasCommits);
+    assert_eq!(scene.gone(&record), BranchOutcome::HasCommits);
     assert!(scene.has_branch(&record.branch));
 }
 
 #[test]
-fn the_repository_may_be_gone_with_the_folder() {
+fn accepts_a_missing_repository_and_folder() {
     let scene = Scene::new();
-    let record = scene.made();
+    let record = scene.worktree();
     fs::remove_dir_all(&record.path).expect("removed");
     fs::remove_dir_all(&scene.repo).expect("removed");
-    assert_eq!(scene.gone(&record), BranchFate::Absent);
+    assert_eq!(scene.gone(&record), BranchOutcome::Absent);
 }
 
 #[test]
-fn others_whose_disk_is_not_there_are_left_alone() {
+fn keeps_other_worktrees_on_unmounted_disks() {
     let scene = Scene::new();
-    let record = scene.made();
+    let record = scene.worktree();
     let (other, aside) = (scene.at("other"), scene.at("aside"));
     scene.git(&["worktree", "add", "-q", "-b", "other", other.to_str().expect("text")]);
     fs::rename(&other, &aside).expect("as if not mounted");
     let removed = remove(&scene.tool(), &record).expect("removed");
-    assert!(matches!(removed, Removed::Gone { .. }));
+    assert!(matches!(removed, RemoveOutcome::Gone { .. }));
     fs::rename(&aside, &other).expect("mounted again");
     scene.assert_nothing_left(&record);
     assert_eq!(scene.git_in(&other, &["status", "--porcelain"]), "");
 }
 
 #[test]
-fn settings_of_the_branch_go_with_it() {
+fn removes_the_settings_of_the_branch() {
     let scene = Scene::new();
-    let record = scene.made();
+    let record = scene.worktree();
     scene.git_in(&record.path, &["branch", "--set-upstream-to=main", "-q"]);
     let _fate = scene.gone(&record);
     assert!(
@@ -196,11 +196,11 @@ fn settings_of_the_branch_go_with_it() {
 }
 
 #[test]
-fn a_record_is_all_that_is_needed() {
+fn needs_only_the_record() {
     let scene = Scene::new();
     let record = scene.plan(&scene.repo, None).expect("a plan").record;
     let text = serde_json::to_string(&record).expect("written");
     let record = serde_json::from_str(&text).expect("read");
-    make(&scene.tool(), &record).expect("made");
-    assert!(matches!(scene.gone(&record), BranchFate::Deleted { .. }));
+    create(&scene.tool(), &record).expect("made");
+    assert!(matches!(scene.gone(&record), BranchOutcome::Deleted { .. }));
 }

@@ -1,4 +1,4 @@
-//! A repository of a test's own, with a git that knows nothing of this machine's settings.
+//! A repository for one test, with a git that ignores the settings of this machine.
 
 use std::ffi::OsString;
 use std::fs;
@@ -7,26 +7,27 @@ use std::process::Command;
 use std::time::Duration;
 
 use kennel_worktree::{
-    BranchFate, Git, Limits, Made, Plan, Record, Refusal, Removed, Request, Why, make, remove,
+    BranchOutcome, CreatedWorktree, Git, GitLimits, KeepReason, PlanWorktreeError, RemoveOutcome,
+    WorktreePlan, WorktreeRecord, WorktreeRequest, create, remove,
 };
 use tempfile::TempDir;
 
 pub(crate) const SESSION: &str = "0abc1234";
 
-/// A folder with a repository `repo`, with one commit on `main`, and a place for worktrees.
+/// A folder with a repository `repo`, which has one commit on `main`, and a parent folder for worktrees.
 pub(crate) struct Scene {
     folder: TempDir,
     pub(crate) repo: PathBuf,
-    pub(crate) place: PathBuf,
+    pub(crate) parent: PathBuf,
 }
 
 impl Scene {
-    /// With one commit.
+    /// Creates a repository with one commit.
     pub(crate) fn new() -> Self {
         Self::named("repo")
     }
 
-    /// With one commit, in a folder of this name.
+    /// Creates a repository with one commit, in a folder of this name.
     pub(crate) fn named(name: &str) -> Self {
         let scene = Self::empty(name);
         scene.write("file", "one\n");
@@ -36,18 +37,18 @@ impl Scene {
         scene
     }
 
-    /// Without a commit.
+    /// Creates a repository without a commit.
     pub(crate) fn empty(name: &str) -> Self {
         let folder = tempfile::tempdir().expect("a folder");
         let real = folder.path().canonicalize().expect("a real path");
-        let (repo, place) = (real.join(name), real.join("place/of worktrees"));
+        let (repo, parent) = (real.join(name), real.join("place/of worktrees"));
         fs::create_dir(&repo).expect("a folder");
-        let scene = Self { folder, repo, place };
+        let scene = Self { folder, repo, parent };
         scene.git(&["init", "-q", "-b", "main"]);
         scene
     }
 
-    /// A path in the scene.
+    /// Returns a path in the scene.
     pub(crate) fn at(&self, name: &str) -> PathBuf {
         self.folder.path().canonicalize().expect("a real path").join(name)
     }
@@ -67,17 +68,17 @@ impl Scene {
         all
     }
 
-    /// The git under test.
+    /// Returns the git under test.
     pub(crate) fn tool(&self) -> Git {
-        let limits = Limits {
-            make: Duration::from_secs(60),
-            look: Duration::from_secs(60),
+        let limits = GitLimits {
+            create: Duration::from_secs(60),
+            call: Duration::from_secs(60),
             locks: Duration::from_secs(30),
         };
         Git::new(self.environment()).with_limits(limits)
     }
 
-    /// Git as a user calls it; must succeed.
+    /// Calls git as a user does; it must succeed.
     #[track_caller]
     pub(crate) fn git_in(&self, folder: &Path, args: &[&str]) -> String {
         let mut git = Command::new("git");
@@ -110,8 +111,12 @@ impl Scene {
         self.git_in(folder, &["rev-parse", "HEAD"])
     }
 
-    /// A plan from a folder.
-    pub(crate) fn plan(&self, folder: &Path, branch: Option<&str>) -> Result<Plan, Refusal> {
+    /// Plans a worktree from a folder.
+    pub(crate) fn plan(
+        &self,
+        folder: &Path,
+        branch: Option<&str>,
+    ) -> Result<WorktreePlan, PlanWorktreeError> {
         self.plan_for(folder, SESSION, branch)
     }
 
@@ -120,58 +125,61 @@ impl Scene {
         folder: &Path,
         session: &str,
         branch: Option<&str>,
-    ) -> Result<Plan, Refusal> {
-        let place = &self.place;
-        Plan::new(&self.tool(), &Request { folder, place, session, branch, base: None })
+    ) -> Result<WorktreePlan, PlanWorktreeError> {
+        let parent = &self.parent;
+        WorktreePlan::new(
+            &self.tool(),
+            &WorktreeRequest { folder, parent, session, branch, base: None },
+        )
     }
 
-    /// A worktree from the top of the repository, on a branch of its own.
+    /// Creates a worktree from the top of the repository, on its own branch.
     #[track_caller]
-    pub(crate) fn made(&self) -> Record {
-        self.made_on(None)
+    pub(crate) fn worktree(&self) -> WorktreeRecord {
+        self.worktree_on(None)
     }
 
     #[track_caller]
-    pub(crate) fn made_on(&self, branch: Option<&str>) -> Record {
+    pub(crate) fn worktree_on(&self, branch: Option<&str>) -> WorktreeRecord {
         let record = self.plan(&self.repo, branch).expect("a plan").record;
-        self.make(&record);
+        self.create(&record);
         record
     }
 
     #[track_caller]
-    pub(crate) fn make(&self, record: &Record) -> Made {
-        make(&self.tool(), record).expect("made")
+    pub(crate) fn create(&self, record: &WorktreeRecord) -> CreatedWorktree {
+        create(&self.tool(), record).expect("made")
     }
 
-    /// Removes it, and says why it was kept, if it was.
+    /// Removes a worktree, and returns why it was kept.
     #[track_caller]
-    pub(crate) fn kept(&self, record: &Record) -> Vec<Why> {
+    pub(crate) fn kept(&self, record: &WorktreeRecord) -> Vec<KeepReason> {
         let link = fs::symlink_metadata(record.path.join(".git")).is_ok();
         match remove(&self.tool(), record).expect("no error") {
-            Removed::Kept { why } => {
+            RemoveOutcome::Kept { why } => {
                 let is_there = fs::symlink_metadata(record.path.join(".git")).is_ok();
                 assert_eq!(is_there, link, "what is kept is not touched");
                 why
             }
-            Removed::Gone { branch } => panic!("it is gone; branch: {branch:?}"),
+            RemoveOutcome::Gone { branch } => panic!("it is gone; branch: {branch:?}"),
         }
     }
 
-    /// Removes it, and checks that nothing of it is left but perhaps the branch.
+    /// Removes a worktree, and checks that nothing but possibly the branch is left.
     #[track_caller]
-    pub(crate) fn gone(&self, record: &Record) -> BranchFate {
+    pub(crate) fn gone(&self, record: &WorktreeRecord) -> BranchOutcome {
         match remove(&self.tool(), record).expect("no error") {
-            Removed::Gone { branch } => {
+            RemoveOutcome::Gone { branch } => {
                 self.assert_nothing_left(record);
                 branch
             }
-            Removed::Kept { why } => panic!("it was kept: {why:?}"),
+            RemoveOutcome::Kept { why } => panic!("it was kept: {why:?}"),
         }
     }
 
     #[track_caller]
-    pub(crate) fn assert_nothing_left(&self, record: &Record) {
-        let left: Vec<_> = fs::read_dir(record.path.parent().expect("a place"))
+    pub(crate) fn assert_nothing_left(&self, record: &WorktreeRecord) {
+        let left: Vec<_> = fs::read_dir(record.path.parent().expect("a parent"))
             .map(|entries| entries.map(|entry| entry.expect("an entry").file_name()).collect())
             .unwrap_or_default();
         let own = record.path.file_name().expect("a name").to_string_lossy().into_owned();
@@ -179,12 +187,12 @@ impl Scene {
             .iter()
             .filter(|name: &&OsString| name.to_string_lossy().starts_with(&own))
             .collect();
-        assert!(left.is_empty(), "left in the place: {left:?}");
+        assert!(left.is_empty(), "left in the parent: {left:?}");
         assert!(!record.repo.join("worktrees").join(&own).exists(), "git's entry is left");
         self.assert_whole();
     }
 
-    /// The repository is whole: for `fsck`, and for a list of worktrees none of which is to be pruned.
+    /// Checks that the repository is valid according to `fsck`, and that no worktree is prunable.
     #[track_caller]
     pub(crate) fn assert_whole(&self) {
         if self.repo.exists() {

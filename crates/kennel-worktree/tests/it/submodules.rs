@@ -1,6 +1,6 @@
-//! Submodules: left empty; filled by the session, they are repositories in the worktree's entry.
+//! Submodules: git leaves them empty. If the session fills them, their repositories are in the worktree's entry.
 
-use kennel_worktree::{BranchFate, NestedWorth, Why};
+use kennel_worktree::{BranchOutcome, KeepReason, NestedWorth};
 
 use crate::scene::{Scene, write};
 
@@ -15,58 +15,64 @@ fn with_submodule() -> (Scene, Scene) {
 const FILL: [&str; 4] = ["submodule", "--quiet", "update", "--init"];
 
 #[test]
-fn they_are_left_empty_and_that_is_said() {
+fn leaves_submodules_empty_and_lists_them() {
     let (scene, _library) = with_submodule();
     let record = scene.plan(&scene.repo, None).expect("a plan").record;
-    assert_eq!(scene.make(&record).submodules, ["lib/inner"]);
+    assert_eq!(scene.create(&record).submodules, ["lib/inner"]);
     assert!(!record.path.join("lib/inner/file").exists());
-    assert!(matches!(scene.gone(&record), BranchFate::Deleted { .. }));
+    assert!(matches!(scene.gone(&record), BranchOutcome::Deleted { .. }));
     assert!(scene.repo.join("lib/inner/file").exists());
 }
 
 #[test]
-fn filled_but_untouched_they_go() {
+fn removes_unchanged_submodules() {
     let (scene, _library) = with_submodule();
-    let record = scene.made();
+    let record = scene.worktree();
     scene.git_in(&record.path, &FILL);
     assert!(record.path.join("lib/inner/file").exists());
-    assert!(matches!(scene.gone(&record), BranchFate::Deleted { .. }));
+    assert!(matches!(scene.gone(&record), BranchOutcome::Deleted { .. }));
     scene.git(&["submodule", "status"]);
 }
 
 #[test]
-fn changes_in_one_are_kept() {
+fn keeps_changes_in_a_submodule() {
     let (scene, _library) = with_submodule();
-    let record = scene.made();
+    let record = scene.worktree();
     scene.git_in(&record.path, &FILL);
     write(&record.path, "lib/inner/file", "changed\n");
     let why = scene.kept(&record);
-    assert!(matches!(why[0], Why::Changes(ref changes) if changes.submodules == 1), "{why:?}");
-    assert_eq!(why[1], Why::Nested("lib/inner".into(), NestedWorth::Changes));
+    assert!(
+        matches!(why[0], KeepReason::Changes(ref changes) if changes.submodules == 1),
+        "{why:?}"
+    );
+    assert_eq!(why[1], KeepReason::Nested("lib/inner".into(), NestedWorth::Changes));
 }
 
-/// A commit that is nowhere but in the submodule's repository, which goes with the worktree; not checked out, so that
+/// Only the submodule's repository, which would be removed with the worktree, has the commit. It is not checked out, so
 /// the worktree itself is clean.
 #[test]
-fn commits_in_one_are_kept() {
+fn keeps_commits_in_a_submodule() {
     let (scene, _library) = with_submodule();
-    let record = scene.made();
+    let record = scene.worktree();
     scene.git_in(&record.path, &FILL);
     let inner = record.path.join("lib/inner");
     scene.git_in(&inner, &["switch", "-q", "-c", "topic"]);
     scene.commit_in(&inner, "of its own");
     scene.git_in(&inner, &["checkout", "-q", "--detach", "HEAD~"]);
-    assert_eq!(scene.kept(&record), [Why::Nested("lib/inner".into(), NestedWorth::Commits(1))]);
+    assert_eq!(
+        scene.kept(&record),
+        [KeepReason::Nested("lib/inner".into(), NestedWorth::Commits(1))]
+    );
 }
 
-/// A session in the submodule of a checkout is a session of the submodule's repository.
+/// A session in a submodule uses the submodule's repository.
 #[test]
-fn a_worktree_of_a_submodule() {
+fn creates_a_worktree_of_a_submodule() {
     let (scene, _library) = with_submodule();
     let record = scene.plan(&scene.repo.join("lib/inner"), None).expect("a plan").record;
     assert_eq!(record.repo, scene.repo.join(".git/modules/lib/inner"));
-    scene.make(&record);
+    scene.create(&record);
     assert!(record.path.join("file").exists());
-    assert!(matches!(scene.gone(&record), BranchFate::Deleted { .. }));
+    assert!(matches!(scene.gone(&record), BranchOutcome::Deleted { .. }));
     assert_eq!(scene.git(&["status", "--porcelain"]), "");
 }

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use anyhow::Context;
-use kennel_agents::{Happening, Reader as Words};
+use kennel_agents::{AgentEvent, OutputReader as Words};
 use kennel_daemon::transcript;
 use kennel_keeper::journal::JournalReader;
 use kennel_keeper::protocol::{KeeperReport, PeerRole};
@@ -197,7 +197,7 @@ impl AttemptOutput {
     }
 
     fn drain(&mut self, progress: &mut Progress) -> Result<(), CommandError> {
-        let handle = &mut |happening: Happening<'_>| progress.happening(&happening);
+        let handle = &mut |event: AgentEvent<'_>| progress.event(&event);
         transcript::read_on(&mut self.journal, &mut self.words, handle)
             .context("can't read the output")?;
         progress.printed()

@@ -3,7 +3,7 @@
 use std::io::Write as _;
 use std::time::{Duration, Instant};
 
-use kennel_agents::{Doing, Happening};
+use kennel_agents::AgentEvent;
 use kennel_types::{SessionView, Usage};
 use serde::Serialize;
 
@@ -52,7 +52,7 @@ enum ProgressEvent<'a> {
         place: Option<u64>,
     },
     #[serde(untagged)]
-    Doing(Doing<'a>),
+    Agent(&'a AgentEvent<'a>),
 }
 
 impl Progress {
@@ -107,20 +107,20 @@ impl Progress {
     }
 
     /// Shows an event of the agent.
-    pub(super) fn happening(&mut self, happening: &Happening<'_>) {
-        self.line(&ProgressEvent::Doing(happening.into()));
-        match happening {
-            Happening::Text(text) => self.words(text),
-            Happening::ToolBegan { name, about, .. } => self.print(&format!("{name}: {about}")),
-            Happening::ToolEnded { failed: true, .. } => self.print("the tool failed"),
-            Happening::Usage(usage) => self.usage = *usage,
-            Happening::Retrying { why, .. } => {
+    pub(super) fn event(&mut self, event: &AgentEvent<'_>) {
+        self.line(&ProgressEvent::Agent(event));
+        match event {
+            AgentEvent::Text { text } => self.words(text),
+            AgentEvent::ToolBegan { name, about, .. } => self.print(&format!("{name}: {about}")),
+            AgentEvent::ToolEnded { failed: true, .. } => self.print("the tool failed"),
+            AgentEvent::Usage { usage } => self.usage = *usage,
+            AgentEvent::Retrying { why, .. } => {
                 self.print(&format!("the agent is retrying: {why}"));
             }
-            Happening::Notice(text) => self.print(text),
-            Happening::Conversation(_)
-            | Happening::Thinking(_)
-            | Happening::ToolEnded { failed: false, .. } => {}
+            AgentEvent::Notice { text } => self.print(text),
+            AgentEvent::Conversation { .. }
+            | AgentEvent::Thinking { .. }
+            | AgentEvent::ToolEnded { failed: false, .. } => {}
         }
     }
 

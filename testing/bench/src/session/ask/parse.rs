@@ -4,7 +4,7 @@ use std::fs;
 use std::time::Instant;
 
 use anyhow::{Context as _, Result, ensure};
-use kennel_agents::{Agent, Because, End, Ended, Finished, Stream};
+use kennel_agents::{Agent, AttemptEnd, EndedBy, FinishedAttempt, OutputStream, ProcessEnd};
 use kennel_types::{Seat, VerdictKind};
 use serde_json::json;
 
@@ -48,16 +48,16 @@ fn read(block: &[u8], times: usize) -> Result<()> {
     let mut happenings = 0;
     for _ in 0..times {
         for piece in block.chunks(PIECE) {
-            reader.read(Stream::Stdout, piece, &mut |_| happenings += 1);
+            reader.read(OutputStream::Stdout, piece, &mut |_| happenings += 1);
         }
     }
     let result = line(&json!({
         "type": "result", "subtype": "success", "is_error": false, "num_turns": 3,
         "result": "done", "session_id": ID,
     }));
-    reader.read(Stream::Stdout, &result, &mut |_| happenings += 1);
-    let ended = Ended { end: End::Exited(0), because: Because::Itself };
-    let Finished { judged, .. } = reader.finish(&ended, &mut |_| {});
+    reader.read(OutputStream::Stdout, &result, &mut |_| happenings += 1);
+    let ended = AttemptEnd { end: ProcessEnd::Exited(0), ended_by: EndedBy::Itself };
+    let FinishedAttempt { judged, .. } = reader.finish(&ended, &mut |_| {});
     ensure!(
         judged.verdict.kind == VerdictKind::Succeeded,
         "the output was not recognized: {judged:?}"

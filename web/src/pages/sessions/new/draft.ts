@@ -153,7 +153,7 @@ export function fieldOf(detail: string, kind: Draft["kind"]): keyof Draft | "all
     [/^the name |no name for a session/, "name"],
     [/^env\b/, "env"],
     [/\bmember\b/, "target"],
-    [/no agent is called/, "target"],
+    [/unknown agent/, "target"],
     [/\bprompt\b/, "prompt"],
     [/no program|^argv\b|can't start the program|not executable/, kind === "command" ? "command" : "target"],
     [/limit on memory/, "memory"],

@@ -1,20 +1,20 @@
-//! Text that is kept for evidence: its beginning and its end, whatever its length.
+//! The start and the end of a stream, kept as evidence.
 
-/// Bytes that are kept of the beginning.
+/// Bytes that are kept of the start.
 const HEAD: usize = 4 << 10;
-/// Bytes that are kept of the end, at least.
+/// The minimum of bytes that are kept of the end.
 const TAIL: usize = 16 << 10;
 
-/// A stream of text of which a bounded part is kept.
+/// A bounded part of a stream of text.
 #[derive(Debug, Default)]
-pub(crate) struct Noise {
+pub(crate) struct Excerpt {
     head: Vec<u8>,
     tail: Vec<u8>,
-    /// Whether something between the two was dropped.
+    /// Whether bytes between the two were discarded.
     cut: bool,
 }
 
-impl Noise {
+impl Excerpt {
     pub(crate) fn add(&mut self, bytes: &[u8]) {
         let room = HEAD - self.head.len();
         let (head, rest) = bytes.split_at(room.min(bytes.len()));
@@ -34,19 +34,19 @@ impl Noise {
         }
     }
 
-    /// What was kept, without colours.
+    /// Returns the kept text, without colors.
     pub(crate) fn text(&self) -> String {
         let mut all = self.head.clone();
         if self.cut {
             all.extend_from_slice("\n…\n".as_bytes());
         }
         all.extend_from_slice(&self.tail);
-        plain(&String::from_utf8_lossy(&all))
+        without_colors(&String::from_utf8_lossy(&all))
     }
 }
 
-/// A text without the sequences that colour it on a terminal.
-pub(crate) fn plain(text: &str) -> String {
+/// Removes the terminal's color sequences.
+pub(crate) fn without_colors(text: &str) -> String {
     let mut plain = String::with_capacity(text.len());
     let mut rest = text;
     while let Some(at) = rest.find("\u{1b}[") {
@@ -64,28 +64,28 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_beginning_and_the_end_are_kept() {
-        let mut noise = Noise::default();
-        noise.add(b"first ");
+    fn keeps_the_start_and_the_end() {
+        let mut excerpt = Excerpt::default();
+        excerpt.add(b"first ");
         for _ in 0..100_000 {
-            noise.add(b"middle ");
+            excerpt.add(b"middle ");
         }
-        noise.add(b"last");
-        let text = noise.text();
+        excerpt.add(b"last");
+        let text = excerpt.text();
         assert!(text.starts_with("first middle"));
         assert!(text.ends_with("middle last"));
         assert!(text.contains('…'));
         assert!(text.len() < HEAD + 2 * TAIL + 10);
-        noise.add(&[b'x'; 1 << 20]);
-        assert!(noise.text().len() < HEAD + 2 * TAIL + 10);
+        excerpt.add(&[b'x'; 1 << 20]);
+        assert!(excerpt.text().len() < HEAD + 2 * TAIL + 10);
     }
 
     #[test]
-    fn colours_go() {
+    fn removes_colors() {
         assert_eq!(
-            plain("\u{1b}[91m\u{1b}[1mError: \u{1b}[0mSession not found"),
+            without_colors("\u{1b}[91m\u{1b}[1mError: \u{1b}[0mSession not found"),
             "Error: Session not found"
         );
-        assert_eq!(plain("cut \u{1b}[9"), "cut ");
+        assert_eq!(without_colors("cut \u{1b}[9"), "cut ");
     }
 }

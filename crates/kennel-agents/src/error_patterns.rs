@@ -1,26 +1,26 @@
-//! What an error text is about. Only for texts that are known to tell of an error, never for an answer.
+//! Classifies error texts. It is used only for texts that report an error, never for an answer.
 
 use std::time::Duration;
 
 use kennel_types::VerdictKind;
 
-/// What a provider's HTTP status means for the prompt.
+/// Returns the verdict for a provider's HTTP status.
 pub(crate) fn by_status(status: u64, text: &str) -> Option<VerdictKind> {
     match status {
         401 | 403 => Some(VerdictKind::Auth),
         429 => Some(VerdictKind::RateLimited),
         529 => Some(VerdictKind::Overloaded),
-        // Some providers say with it that they have too much to do, some that they are broken.
-        503 if has_any(&text.to_lowercase(), OVERLOADED) => Some(VerdictKind::Overloaded),
+        // Some providers use it for overload, others for failures.
+        503 if contains_any(&text.to_lowercase(), OVERLOAD_TEXTS) => Some(VerdictKind::Overloaded),
         408 | 500..=599 => Some(VerdictKind::Server),
         _ => None,
     }
 }
 
-const OVERLOADED: &[&str] = &["overloaded", "at capacity", "high demand", "try again later"];
+const OVERLOAD_TEXTS: &[&str] = &["overloaded", "at capacity", "high demand", "try again later"];
 
-/// Words by which an error is known. The first that fits counts, so the more special ones come first.
-const WORDS: &[(VerdictKind, &[&str])] = &[
+/// Texts by kind of error, in lower case. The first match counts, so the more specific ones come first.
+const ERROR_TEXTS: &[(VerdictKind, &[&str])] = &[
     (
         VerdictKind::Auth,
         &[
@@ -105,28 +105,28 @@ const WORDS: &[(VerdictKind, &[&str])] = &[
     ),
 ];
 
-fn has_any(text: &str, words: &[&str]) -> bool {
-    words.iter().any(|word| text.contains(word))
+fn contains_any(text: &str, patterns: &[&str]) -> bool {
+    patterns.iter().any(|pattern| text.contains(pattern))
 }
 
-/// What an error text is about, if it can be told.
+/// Returns the verdict for an error text, if the text is known.
 pub(crate) fn by_text(text: &str) -> Option<VerdictKind> {
     if let Some(kind) = status_in(text).and_then(|status| by_status(status, text)) {
         return Some(kind);
     }
     let text = text.to_lowercase();
-    WORDS.iter().find(|(_, words)| has_any(&text, words)).map(|(kind, _)| *kind)
+    ERROR_TEXTS.iter().find(|(_, texts)| contains_any(&text, texts)).map(|(kind, _)| *kind)
 }
 
-/// What stands before an HTTP status in the texts of the CLIs.
-const BEFORE_A_STATUS: &[&str] =
+/// The texts before an HTTP status in the error messages of the agents.
+const STATUS_PREFIXES: &[&str] =
     &["status ", "status: ", "status code ", "API Error: ", "Repeated ", "(", "\"code\":", "HTTP "];
 
-/// The HTTP status of an error that a text tells of.
+/// Finds the HTTP status in an error text.
 pub(crate) fn status_in(text: &str) -> Option<u64> {
-    BEFORE_A_STATUS.iter().find_map(|before| {
-        text.match_indices(before).find_map(|(at, _)| {
-            let rest = text[at + before.len()..].trim_start();
+    STATUS_PREFIXES.iter().find_map(|prefix| {
+        text.match_indices(prefix).find_map(|(at, _)| {
+            let rest = text[at + prefix.len()..].trim_start();
             let digits = rest.bytes().take_while(u8::is_ascii_digit).count();
             let status = rest[..digits].parse().ok()?;
             (digits == 3 && (400..600).contains(&status)).then_some(status)
@@ -134,8 +134,8 @@ pub(crate) fn status_in(text: &str) -> Option<u64> {
     })
 }
 
-/// What stands before the time to wait, in lower case.
-const BEFORE_A_WAIT: &[&str] = &[
+/// The texts before a retry delay, in lower case.
+const DELAY_PREFIXES: &[&str] = &[
     "try again in ",
     "retry in ",
     "retry after ",
@@ -145,20 +145,20 @@ const BEFORE_A_WAIT: &[&str] = &[
     "retrydelay\\\":",
 ];
 
-/// The longest wait that is believed.
-const MOST_WAIT: Duration = Duration::from_secs(7 * 24 * 3600);
+/// The maximum retry delay; a longer one is shortened to it.
+const MAX_DELAY: Duration = Duration::from_secs(7 * 24 * 3600);
 
-/// How long a text says to wait before the next try.
-pub(crate) fn wait_in(text: &str) -> Option<Duration> {
+/// Finds the retry delay in an error text.
+pub(crate) fn retry_delay(text: &str) -> Option<Duration> {
     let text = text.to_lowercase();
-    BEFORE_A_WAIT.iter().find_map(|before| {
-        let at = text.find(before)? + before.len();
-        wait(text[at..].trim_start_matches([' ', '"', '\\']))
+    DELAY_PREFIXES.iter().find_map(|prefix| {
+        let at = text.find(prefix)? + prefix.len();
+        parse_delay(text[at..].trim_start_matches([' ', '"', '\\']))
     })
 }
 
-/// Reads `11.054s`, `1m30s`, `20 seconds`, `7`.
-fn wait(text: &str) -> Option<Duration> {
+/// Parses `11.054s`, `1m30s`, `20 seconds`, `7`.
+fn parse_delay(text: &str) -> Option<Duration> {
     let mut rest = text;
     let mut seconds = 0.0;
     let mut any = false;
@@ -181,8 +181,8 @@ fn wait(text: &str) -> Option<Duration> {
         }
         rest = &behind[unit..];
     }
-    let wait = Duration::try_from_secs_f64(seconds).ok()?;
-    any.then(|| wait.min(MOST_WAIT))
+    let delay = Duration::try_from_secs_f64(seconds).ok()?;
+    any.then(|| delay.min(MAX_DELAY))
 }
 
 #[cfg(test)]
@@ -190,7 +190,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_status_is_found_where_the_clis_put_it() {
+    fn finds_the_status_in_the_texts_of_agents() {
         for (text, status) in [
             ("API Error: 500 Internal server error. This is", Some(500)),
             ("API Error: Repeated 529 Overloaded errors. The API", Some(529)),
@@ -211,7 +211,7 @@ mod tests {
     }
 
     #[test]
-    fn error_texts_are_told_apart() {
+    fn classifies_error_texts() {
         use VerdictKind as Kind;
         for (text, kind) in [
             ("Invalid API key · Fix external API key", Some(Kind::Auth)),
@@ -238,15 +238,15 @@ mod tests {
                 Some(Kind::Unreachable),
             ),
             ("API Error: 400 mock error 400", None),
-            ("something nobody has seen", None),
+            ("an unknown text", None),
         ] {
             assert_eq!(by_text(text), kind, "{text}");
         }
     }
 
     #[test]
-    fn a_wait_is_read_in_every_form() {
-        let millis = |text| wait_in(text).map(|wait| wait.as_millis());
+    fn parses_every_form_of_a_delay() {
+        let millis = |text| retry_delay(text).map(|delay| delay.as_millis());
         assert_eq!(millis("Rate limit reached. Please try again in 11.054s. Visit"), Some(11_054));
         assert_eq!(millis("try again in 1m30s"), Some(90_000));
         assert_eq!(millis("Please retry in 250ms"), Some(250));
@@ -255,7 +255,7 @@ mod tests {
         assert_eq!(millis("\"retryDelay\": \"37s\""), Some(37_000));
         assert_eq!(millis("try again in a moment"), None);
         assert_eq!(millis("try again in 99999999999999999999999999h"), None);
-        assert_eq!(millis("retry after 99999h"), Some(MOST_WAIT.as_millis()));
+        assert_eq!(millis("retry after 99999h"), Some(MAX_DELAY.as_millis()));
         assert_eq!(millis("nothing"), None);
     }
 }

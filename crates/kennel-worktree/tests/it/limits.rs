@@ -1,4 +1,4 @@
-//! Every call ends in time, and leaves no process.
+//! Every call ends within its limits, and leaves no process.
 
 use std::fs;
 use std::path::Path;
@@ -8,13 +8,14 @@ use std::time::{Duration, Instant};
 
 use kennel_testing::{alive, eventually};
 use kennel_worktree::{
-    BranchFate, GitError, Limits, LockError, MakeError, RemoveError, make, remove,
+    BranchOutcome, CreateWorktreeError, GitError, GitLimits, LockError, RemoveWorktreeError,
+    create, remove,
 };
 
 use crate::hooks::add_hook;
 use crate::scene::Scene;
 
-/// Writes its own pid and that of a child, and hangs.
+/// Creates a hook that writes its pid and that of a child, and hangs.
 fn hanging_hook(scene: &Scene) -> std::path::PathBuf {
     let pids = scene.at("pids");
     let text = format!(
@@ -34,51 +35,50 @@ fn assert_all_end(pids: &Path) {
 }
 
 #[test]
-fn a_hook_that_hangs_is_ended_as_a_whole() {
+fn ends_a_hanging_hook_with_its_children() {
     let scene = Scene::new();
     let pids = hanging_hook(&scene);
     let record = scene.plan(&scene.repo, None).expect("a plan").record;
-    let limits = Limits { make: Duration::from_secs(3), ..Limits::default() };
+    let limits = GitLimits { create: Duration::from_secs(3), ..GitLimits::default() };
     let begun = Instant::now();
-    let late = make(&scene.tool().with_limits(limits), &record).expect_err("late");
-    assert!(matches!(late, MakeError::Git(GitError::Late { .. })), "{late:?}");
+    let late = create(&scene.tool().with_limits(limits), &record).expect_err("late");
+    assert!(matches!(late, CreateWorktreeError::Git(GitError::TimedOut { .. })), "{late:?}");
     assert!(begun.elapsed() < Duration::from_secs(30));
     assert_all_end(&pids);
-    assert!(matches!(scene.gone(&record), BranchFate::Deleted { .. }));
+    assert!(matches!(scene.gone(&record), BranchOutcome::Deleted { .. }));
 }
 
 #[test]
-fn one_that_is_not_wanted_any_more_is_ended() {
+fn ends_a_cancelled_call() {
     let scene = Scene::new();
     let pids = hanging_hook(&scene);
     let record = scene.plan(&scene.repo, None).expect("a plan").record;
     let cancel = Arc::new(AtomicBool::new(false));
     let tool = scene.tool().cancelled_by(cancel.clone());
     let made = std::thread::scope(|threads| {
-        let made = threads.spawn(|| make(&tool, &record));
+        let made = threads.spawn(|| create(&tool, &record));
         eventually("the hook hangs", || pids.exists());
         cancel.store(true, Ordering::Relaxed);
         made.join().expect("no panic")
     });
-    assert!(matches!(made, Err(MakeError::Git(GitError::Cancelled { .. }))), "{made:?}");
+    assert!(matches!(made, Err(CreateWorktreeError::Git(GitError::Cancelled { .. }))), "{made:?}");
     assert_all_end(&pids);
-    assert!(matches!(scene.gone(&record), BranchFate::Deleted { .. }));
+    assert!(matches!(scene.gone(&record), BranchOutcome::Deleted { .. }));
 }
 
-/// While one call is at work, another for the same worktree waits, and gives up in time.
 #[test]
-fn a_second_call_does_not_meddle() {
+fn a_second_call_waits_until_its_timeout() {
     let scene = Scene::new();
     let pids = hanging_hook(&scene);
     let record = scene.plan(&scene.repo, None).expect("a plan").record;
     let cancel = Arc::new(AtomicBool::new(false));
     let tool = scene.tool().cancelled_by(cancel.clone());
     std::thread::scope(|threads| {
-        let made = threads.spawn(|| make(&tool, &record));
+        let made = threads.spawn(|| create(&tool, &record));
         eventually("the hook hangs", || pids.exists());
-        let limits = Limits { locks: Duration::from_millis(100), ..Limits::default() };
+        let limits = GitLimits { locks: Duration::from_millis(100), ..GitLimits::default() };
         let busy = remove(&scene.tool().with_limits(limits), &record).expect_err("busy");
-        assert!(matches!(busy, RemoveError::Lock(LockError::Busy { .. })), "{busy:?}");
+        assert!(matches!(busy, RemoveWorktreeError::Lock(LockError::Busy { .. })), "{busy:?}");
         cancel.store(true, Ordering::Relaxed);
         assert!(made.join().expect("no panic").is_err());
     });
@@ -86,21 +86,21 @@ fn a_second_call_does_not_meddle() {
 }
 
 #[test]
-fn what_a_hook_leaves_in_the_background_ends_too() {
+fn ends_background_processes_of_hooks() {
     let scene = Scene::new();
     let pids = scene.at("pids");
     let text = format!("sleep 600 & echo $! > '{}'", pids.display());
     add_hook(&scene, "post-checkout", &text);
-    let record = scene.made();
+    let record = scene.worktree();
     assert_all_end(&pids);
     let _fate = scene.gone(&record);
 }
 
-/// More files than the list of changes may be long.
+/// The list of changes exceeds its limit.
 #[test]
-fn a_great_many_changes_are_still_changes() {
+fn keeps_a_worktree_with_very_many_changes() {
     let scene = Scene::new();
-    let record = scene.made();
+    let record = scene.worktree();
     let folder = record.path.join("x".repeat(200));
     fs::create_dir(&folder).expect("a folder");
     let long = "y".repeat(240);

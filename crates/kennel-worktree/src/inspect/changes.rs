@@ -1,29 +1,29 @@
-//! What is not committed.
+//! Finds uncommitted changes.
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 
-use crate::findings::Changes;
+use crate::findings::UncommittedChanges;
 use crate::git::{Git, GitError};
-use crate::record::Record;
+use crate::record::WorktreeRecord;
 
-/// So many paths are named; the rest is counted.
-const NAMED: usize = 20;
-/// The list of all files of a large repository.
-const MOST_FILES: usize = 256 * 1024 * 1024;
-/// What is beyond this is not counted: it is enough to keep the worktree.
-const MOST_CHANGES: usize = 8 * 1024 * 1024;
+/// The maximum number of paths that are listed; the rest is only counted.
+const MAX_PATHS: usize = 20;
+/// Enough for the file list of a large repository.
+const MAX_LIST_BYTES: usize = 256 * 1024 * 1024;
+/// Changes beyond this limit are not counted: they are enough to keep the worktree.
+const MAX_STATUS_BYTES: usize = 8 * 1024 * 1024;
 
-/// Looks for changes.
-pub(super) fn find(git: &Git, record: &Record) -> Result<Changes, GitError> {
-    let status = super::look(git, record, "status").with_files(&record.path);
+pub(super) fn find(git: &Git, record: &WorktreeRecord) -> Result<UncommittedChanges, GitError> {
+    let status = super::read(git, record, "status").with_work_tree(&record.path);
     let status = status.args(["--porcelain=v2", "-z", "--untracked-files=all", "--no-renames"]);
     let status = status.args(["--ignored=no", "--ignore-submodules=none"]);
-    let said = status.most_output(MOST_CHANGES).succeed()?;
-    let mut changes = Changes { more: said.cut, ..Changes::default() };
-    for line in lines(&said.out) {
-        count(&mut changes, line).ok_or_else(|| GitError::Garbled {
+    let output = status.max_output(MAX_STATUS_BYTES).succeed()?;
+    let mut changes =
+        UncommittedChanges { more: output.truncated, ..UncommittedChanges::default() };
+    for line in lines(&output.stdout) {
+        count(&mut changes, line).ok_or_else(|| GitError::InvalidOutput {
             what: "status".to_owned(),
             answer: String::from_utf8_lossy(line).into_owned(),
         })?;
@@ -33,13 +33,13 @@ pub(super) fn find(git: &Git, record: &Record) -> Result<Changes, GitError> {
 }
 
 fn lines(text: &[u8]) -> impl Iterator<Item = &[u8]> {
-    // One that was cut off has no end.
+    // A truncated line has no end mark.
     let end = text.iter().rposition(|byte| *byte == 0).map_or(0, |end| end + 1);
     text[..end].split(|byte| *byte == 0).filter(|line| !line.is_empty())
 }
 
 /// Counts one line of `git status --porcelain=v2`.
-fn count(changes: &mut Changes, line: &[u8]) -> Option<()> {
+fn count(changes: &mut UncommittedChanges, line: &[u8]) -> Option<()> {
     let fields = match line.first()? {
         b'1' => 9,
         b'u' => 11,
@@ -65,16 +65,20 @@ fn count(changes: &mut Changes, line: &[u8]) -> Option<()> {
     Some(())
 }
 
-fn name(changes: &mut Changes, path: &[u8]) {
-    if changes.some.len() < NAMED {
+fn name(changes: &mut UncommittedChanges, path: &[u8]) {
+    if changes.some.len() < MAX_PATHS {
         changes.some.push(PathBuf::from(OsStr::from_bytes(path)));
     }
 }
 
-/// Files that git was told not to look at. What they hold can't be told from `status`, so one that is there counts.
-fn add_hidden(git: &Git, record: &Record, changes: &mut Changes) -> Result<(), GitError> {
-    let list = super::look(git, record, "ls-files").with_files(&record.path).args(["-v", "-z"]);
-    let list = list.most_output(MOST_FILES).bytes()?;
+/// Counts files that git was told to ignore. `status` doesn't show their changes, so every existing one counts.
+fn add_hidden(
+    git: &Git,
+    record: &WorktreeRecord,
+    changes: &mut UncommittedChanges,
+) -> Result<(), GitError> {
+    let list = super::read(git, record, "ls-files").with_work_tree(&record.path).args(["-v", "-z"]);
+    let list = list.max_output(MAX_LIST_BYTES).bytes()?;
     for line in lines(&list) {
         let Some((tag, path)) = line.split_first_chunk::<2>() else { continue };
         let is_hidden = tag[0].is_ascii_lowercase() || tag[0] == b'S';
@@ -92,8 +96,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lines_of_status_are_counted_by_kind() {
-        let mut changes = Changes::default();
+    fn counts_changes_by_kind() {
+        let mut changes = UncommittedChanges::default();
         for line in [
             "1 M. N... 100644 100644 100644 aaa bbb staged file",
             "1 .M N... 100644 100644 100644 aaa bbb modified",
@@ -109,11 +113,11 @@ mod tests {
         assert_eq!((changes.conflicted, changes.untracked), (1, 1));
         assert_eq!(changes.some[0], PathBuf::from("staged file"));
         assert_eq!(changes.some[4], PathBuf::from("conflict with blanks"));
-        assert!(count(&mut changes, b"x what").is_none(), "what isn't known is no good news");
+        assert!(count(&mut changes, b"x what").is_none(), "an unknown line is an error");
     }
 
     #[test]
-    fn a_line_cut_off_is_not_read() {
+    fn ignores_a_truncated_line() {
         let found: Vec<&[u8]> = lines(b"? one\0? two\0? thr").collect();
         assert_eq!(found, [b"? one", b"? two"]);
     }

@@ -1,11 +1,12 @@
-//! A disk that is full, busy, or another's.
+//! Full disks, mounts and files that can't be removed.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use kennel_testing::{is_root, skip};
 use kennel_worktree::{
-    BranchFate, FolderError, MakeError, Plan, Refusal, RemoveError, Request, make, remove,
+    BranchOutcome, CreateWorktreeError, FolderError, PlanWorktreeError, RemoveWorktreeError,
+    WorktreePlan, WorktreeRequest, create, remove,
 };
 use rustix::mount::{MountFlags, UnmountFlags};
 
@@ -38,40 +39,40 @@ impl Drop for Mount {
     }
 }
 
-fn plan(scene: &Scene, place: &Path) -> Result<Plan, Refusal> {
+fn plan(scene: &Scene, parent: &Path) -> Result<WorktreePlan, PlanWorktreeError> {
     let request =
-        Request { folder: &scene.repo, place, session: SESSION, branch: None, base: None };
-    Plan::new(&scene.tool(), &request)
+        WorktreeRequest { folder: &scene.repo, parent, session: SESSION, branch: None, base: None };
+    WorktreePlan::new(&scene.tool(), &request)
 }
 
 #[test]
-fn a_full_one_is_told_and_leaves_nothing() {
+fn reports_a_full_disk_and_leaves_no_files() {
     let scene = Scene::new();
     scene.write("large", &"x".repeat(6 * 1024 * 1024));
     scene.commit_all("large");
     let Some(mount) = Mount::new(scene.at("small"), "9m") else { return };
     let record = plan(&scene, &mount.0).expect("there is room").record;
     fs::write(mount.0.join("ballast"), vec![0; 5 * 1024 * 1024]).expect("written");
-    let full = make(&scene.tool(), &record).expect_err("no room");
-    assert!(matches!(full, MakeError::NoRoom { .. }), "{full:?}");
-    assert!(matches!(scene.gone(&record), BranchFate::Deleted { .. }));
+    let full = create(&scene.tool(), &record).expect_err("no room");
+    assert!(matches!(full, CreateWorktreeError::DiskFull { .. }), "{full:?}");
+    assert!(matches!(scene.gone(&record), BranchOutcome::Deleted { .. }));
     assert_eq!(fs::read_dir(&mount.0).expect("there").count(), 1, "only the ballast is left");
-    // Known before: refused before anything is made, with the figures.
+    // If the size is known, the plan is refused with the figures.
     let refused = plan(&scene, &mount.0).expect_err("no room");
-    assert!(matches!(refused, Refusal::Place { .. }), "{refused:?}");
+    assert!(matches!(refused, PlanWorktreeError::Location { .. }), "{refused:?}");
     assert!(refused.to_string().contains(&(6 * 1024 * 1024 + 3 * 4096).to_string()), "{refused}");
 }
 
-/// With the repository's own disk full, a worktree can still be removed.
+/// The disk of the repository is full.
 #[test]
-fn a_full_one_does_not_hinder_removal() {
+fn removes_a_worktree_on_a_full_disk() {
     let outer = Scene::new();
     let Some(mount) = Mount::new(outer.at("small"), "8m") else { return };
     let repo = mount.0.join("repo");
     outer.git(&["clone", "-q", ".", repo.to_str().expect("text")]);
     outer.git_in(&repo, &["pack-refs", "--all"]);
     let record = outer.plan(&repo, None).expect("a plan").record;
-    outer.make(&record);
+    outer.create(&record);
     let mut ballast = fs::File::create(mount.0.join("ballast")).expect("made");
     while std::io::Write::write_all(&mut ballast, &[0; 4096]).is_ok() {}
     let removed = remove(&outer.tool(), &record);
@@ -79,9 +80,9 @@ fn a_full_one_does_not_hinder_removal() {
     fs::remove_file(mount.0.join("ballast")).expect("removed");
     match removed {
         Ok(_) => {}
-        // Git may need a little room to forget a branch: then it is owed, and done later.
-        Err(RemoveError::Git(_)) => {
-            assert!(matches!(outer.gone(&record), BranchFate::Deleted { .. }));
+        // Git may need some space to delete a branch; then a later call does it.
+        Err(RemoveWorktreeError::Git(_)) => {
+            assert!(matches!(outer.gone(&record), BranchOutcome::Deleted { .. }));
         }
         Err(error) => panic!("{error:?}"),
     }
@@ -89,27 +90,27 @@ fn a_full_one_does_not_hinder_removal() {
     assert!(!record.path.exists());
 }
 
-/// What is mounted in a worktree is somebody else's: nothing is removed through it, nor anything before it.
+/// A mount leads to files outside the worktree: nothing is removed while it exists.
 #[test]
-fn a_mount_inside_is_an_error_until_it_is_gone() {
+fn refuses_to_remove_a_worktree_with_a_mount() {
     let scene = Scene::new();
-    let record = scene.made();
+    let record = scene.worktree();
     let Some(mount) = Mount::new(record.path.join("ignored/mount point"), "1m") else { return };
     write(&mount.0, "theirs", "theirs");
     let busy = remove(&scene.tool(), &record).expect_err("busy");
-    assert!(matches!(busy, RemoveError::Folder(FolderError::Mount { .. })), "{busy:?}");
+    assert!(matches!(busy, RemoveWorktreeError::Folder(FolderError::Mount { .. })), "{busy:?}");
     assert!(mount.0.join("theirs").exists() && record.path.join("file").exists());
     drop(mount);
-    assert!(matches!(scene.gone(&record), BranchFate::Deleted { .. }));
+    assert!(matches!(scene.gone(&record), BranchOutcome::Deleted { .. }));
 }
 
-/// An immutable file stands for whatever can't be removed now.
+/// An immutable file represents any file that can't be removed now.
 #[test]
-fn what_cannot_be_removed_now_is_removed_later() {
+fn retries_the_removal_of_an_immutable_file() {
     use rustix::fs::IFlags;
 
     let scene = Scene::new();
-    let record = scene.made();
+    let record = scene.worktree();
     write(&record.path, "ignored/file", "x");
     let file = fs::File::open(record.path.join("ignored/file")).expect("there");
     if let Err(error) = rustix::fs::ioctl_setflags(&file, IFlags::IMMUTABLE) {
@@ -118,6 +119,9 @@ fn what_cannot_be_removed_now_is_removed_later() {
     let first = remove(&scene.tool(), &record);
     rustix::fs::ioctl_setflags(&file, IFlags::empty()).expect("cleared");
     let failed = first.expect_err("immutable");
-    assert!(matches!(failed, RemoveError::Folder(FolderError::Remove { .. })), "{failed:?}");
-    assert!(matches!(scene.gone(&record), BranchFate::Deleted { .. }));
+    assert!(
+        matches!(failed, RemoveWorktreeError::Folder(FolderError::Remove { .. })),
+        "{failed:?}"
+    );
+    assert!(matches!(scene.gone(&record), BranchOutcome::Deleted { .. }));
 }

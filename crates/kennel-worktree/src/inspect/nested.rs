@@ -1,21 +1,24 @@
-//! Repositories and worktrees within a worktree: git's own look passes over them, where they are ignored.
+//! Finds repositories and worktrees inside a worktree. `git status` doesn't show them if they are ignored.
 
 use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-use crate::findings::{Nested, NestedWorth};
+use crate::disk_state::{ReadPathError, pointer};
+use crate::findings::{NestedRepository, NestedWorth};
 use crate::git::{Git, GitError};
-use crate::record::Record;
-use crate::standing::{LookError, pointer};
+use crate::record::WorktreeRecord;
 
-use super::JudgeError;
+use super::InspectError;
 
-/// More than this are not looked into: they count as valuable.
-const MOST: usize = 200;
+/// Further ones are not inspected, and count as valuable.
+const MAX_NESTED: usize = 200;
 
-/// Looks for repositories in all folders; not through links, nor on other disks.
-pub(super) fn find(git: &Git, record: &Record) -> Result<Vec<Nested>, JudgeError> {
+/// Searches all folders, without following links or entering other disks.
+pub(super) fn find(
+    git: &Git,
+    record: &WorktreeRecord,
+) -> Result<Vec<NestedRepository>, InspectError> {
     let device = look(&record.path, |path| fs::symlink_metadata(path))?.dev();
     let mut found = Vec::new();
     let mut folders = vec![record.path.clone()];
@@ -36,10 +39,12 @@ pub(super) fn find(git: &Git, record: &Record) -> Result<Vec<Nested>, JudgeError
             }
         }
         match link {
-            Some(link) if !is_top => found.push(Found { folder: folder.clone(), link: Some(link) }),
+            Some(link) if !is_top => {
+                found.push(NestedFolder { folder: folder.clone(), link: Some(link) })
+            }
             None if signs == 3 && !is_top => {
-                // A bare repository: what is in it is git's.
-                found.push(Found { folder, link: None });
+                // A bare repository: its folders are git's own.
+                found.push(NestedFolder { folder, link: None });
                 continue;
             }
             _ => {}
@@ -52,40 +57,43 @@ pub(super) fn find(git: &Git, record: &Record) -> Result<Vec<Nested>, JudgeError
     }
     let judged = found.into_iter().enumerate().map(|(index, found)| {
         let path = found.folder.strip_prefix(&record.path).unwrap_or(&found.folder).to_owned();
-        let worth = if index < MOST { worth(git, record, &found) } else { too_many() };
-        Nested { path, worth }
+        let worth = if index < MAX_NESTED { worth(git, record, &found) } else { too_many() };
+        NestedRepository { path, worth }
     });
     Ok(judged.collect())
 }
 
-struct Found {
+struct NestedFolder {
     folder: PathBuf,
-    /// Its `.git`; none if it is bare.
+    /// Its `.git`; `None` for a bare repository.
     link: Option<PathBuf>,
 }
 
 fn too_many() -> NestedWorth {
-    NestedWorth::Unknown(format!("there are more than {MOST} of them"))
+    NestedWorth::Unknown(format!("there are more than {MAX_NESTED} of them"))
 }
 
-fn look<T>(path: &Path, look: impl FnOnce(&Path) -> std::io::Result<T>) -> Result<T, LookError> {
-    look(path).map_err(|source| LookError { path: path.to_owned(), source })
+fn look<T>(
+    path: &Path,
+    look: impl FnOnce(&Path) -> std::io::Result<T>,
+) -> Result<T, ReadPathError> {
+    look(path).map_err(|source| ReadPathError { path: path.to_owned(), source })
 }
 
-fn worth(git: &Git, record: &Record, found: &Found) -> NestedWorth {
+fn worth(git: &Git, record: &WorktreeRecord, found: &NestedFolder) -> NestedWorth {
     let Some(link) = &found.link else {
-        return unless_unknown(commits(git, &found.folder));
+        return or_unknown(commits(git, &found.folder));
     };
     if !link.is_file() {
-        return unless_unknown(in_repository(git, link, &found.folder));
+        return or_unknown(in_repository(git, link, &found.folder));
     }
     match pointer(link, "gitdir: ") {
-        // A submodule of a worktree has its repository in the worktree's entry, and goes with it.
+        // The repository of a submodule is in the worktree's entry, and is removed with it.
         Ok(Some(own)) if is_below(&own, &record.entry()) => {
-            unless_unknown(in_repository(git, &own, &found.folder))
+            or_unknown(in_repository(git, &own, &found.folder))
         }
         Ok(Some(_)) => NestedWorth::Worktree,
-        Ok(None) => NestedWorth::Unknown("its .git leads nowhere".to_owned()),
+        Ok(None) => NestedWorth::Unknown("its .git file is invalid".to_owned()),
         Err(error) => NestedWorth::Unknown(error.to_string()),
     }
 }
@@ -95,27 +103,27 @@ fn is_below(path: &Path, folder: &Path) -> bool {
     matches!((real(path), real(folder)), (Ok(path), Ok(folder)) if path.starts_with(&folder))
 }
 
-fn unless_unknown(worth: Result<NestedWorth, GitError>) -> NestedWorth {
+fn or_unknown(worth: Result<NestedWorth, GitError>) -> NestedWorth {
     worth.unwrap_or_else(|error| NestedWorth::Unknown(error.to_string()))
 }
 
 fn in_repository(git: &Git, git_dir: &Path, files: &Path) -> Result<NestedWorth, GitError> {
-    let status = git.look("status").on(git_dir).with_files(files);
+    let status = git.read("status").on(git_dir).with_work_tree(files);
     let status = status.args(["--porcelain", "-z", "--untracked-files=normal"]);
-    let said = status.arg("--ignore-submodules=none").succeed()?;
-    if !said.out.is_empty() {
+    let output = status.arg("--ignore-submodules=none").succeed()?;
+    if !output.stdout.is_empty() {
         return Ok(NestedWorth::Changes);
     }
     commits(git, git_dir)
 }
 
-/// Commits of any reference, the stash included, that no remote is known to have.
+/// Counts the commits of all references, including the stash, that no remote has.
 fn commits(git: &Git, git_dir: &Path) -> Result<NestedWorth, GitError> {
-    let count = git.look("rev-list").on(git_dir).args(["--count", "--all", "--not", "--remotes"]);
+    let count = git.read("rev-list").on(git_dir).args(["--count", "--all", "--not", "--remotes"]);
     let answer = count.text()?;
     match answer.parse() {
         Ok(0) => Ok(NestedWorth::Nothing),
         Ok(count) => Ok(NestedWorth::Commits(count)),
-        Err(_text) => Err(GitError::Garbled { what: "rev-list".to_owned(), answer }),
+        Err(_text) => Err(GitError::InvalidOutput { what: "rev-list".to_owned(), answer }),
     }
 }
