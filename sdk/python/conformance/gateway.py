@@ -1,4 +1,4 @@
-"""A TCP port that leads to a Unix socket: programs that make up requests know nothing of those."""
+"""A TCP port that forwards to a Unix socket, because schemathesis only supports TCP."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ PIECE = 64 * 1024
 
 
 class Gateway:
-    """At loopback, as a context manager. Whatever comes is passed on as it is."""
+    """Listens on the loopback interface and forwards all bytes; a context manager."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -30,16 +30,16 @@ class Gateway:
             try:
                 client, _ = self._listener.accept()
             except OSError:
-                # It was closed.
+                # The listener was closed.
                 return
             daemon = socket.socket(socket.AF_UNIX)
             daemon.connect(str(self._path))
-            threading.Thread(target=_pass_on, args=(client, daemon), daemon=True).start()
-            threading.Thread(target=_pass_on, args=(daemon, client), daemon=True).start()
+            threading.Thread(target=_forward, args=(client, daemon), daemon=True).start()
+            threading.Thread(target=_forward, args=(daemon, client), daemon=True).start()
 
 
-def _pass_on(source: socket.socket, sink: socket.socket) -> None:
-    """Until one of them has no more. The other direction goes on: an answer may come though no more is taken."""
+def _forward(source: socket.socket, sink: socket.socket) -> None:
+    """Forwards one direction until its end. The other direction stays open for the response."""
     try:
         while piece := source.recv(PIECE):
             sink.sendall(piece)

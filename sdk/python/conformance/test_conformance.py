@@ -1,7 +1,7 @@
-"""Requests that nobody thought of, made from the description of the API, against a real daemon.
+"""Tests a real daemon with requests generated from the API description.
 
-Whatever is asked: no fault of the daemon's own, every answer is as described, and every refusal is a problem by RFC 9457.
-What would stop the daemon is left out, and what would run something is made to run `true`.
+The daemon never fails internally, every response is as described, and every error is a problem document (RFC 9457). Operations
+that would stop the daemon are excluded, and commands are replaced by `true`.
 """
 
 from __future__ import annotations
@@ -31,22 +31,25 @@ ROOT = Path(__file__).resolve().parents[3]
 DESCRIPTION = ROOT / "crates/kennel-http/openapi.json"
 PROGRAMS = os.environ.get("KENNEL_TEST_PROGRAMS") or str(ROOT / "target/debug")
 EXAMPLES = int(os.environ.get("KENNEL_TEST_EXAMPLES", "5"))
-"""For each operation. The same ones each time: a wider search is made by hand."""
-SLOWEST = 10
-"""The seconds after which an answer counts as none."""
+"""The number of examples per operation. They are the same in every run."""
+RESPONSE_TIMEOUT = 10
+"""In seconds."""
 
-# The last would open ports of this machine.
-LEFT_OUT = ["stopDaemon", "replaceDaemon", "listen"]
+# The last one would open ports on this machine.
+EXCLUDED = ["stopDaemon", "replaceDaemon", "listen"]
 
-schema = schemathesis.openapi.from_path(str(DESCRIPTION)).exclude(operation_id=LEFT_OUT)
+schema = schemathesis.openapi.from_path(str(DESCRIPTION)).exclude(operation_id=EXCLUDED)
 schema.config.generation.update(modes=list(schemathesis.GenerationMode))
 
 
 Case: TypeAlias = "schemathesis.Case[Any]"
 
 
-class World:
-    """The daemon, and what there is to be asked for."""
+class TestTarget:
+    """The daemon and the objects that requests refer to."""
+
+    __test__ = False
+
 
     def __init__(self, folder: Path, url: str, ended: str) -> None:
         self.folder = folder
@@ -56,7 +59,7 @@ class World:
 
 
 @pytest.fixture(scope="module")
-def world() -> Iterator[World]:
+def target() -> Iterator[TestTarget]:
     folder = Path(tempfile.mkdtemp(prefix="kennel-conformance-"))
     os.environ["KENNEL_HOME"] = str(folder / "home")
     os.environ["KENNEL_CONFIG"] = str(folder / "kennel.toml")
@@ -67,7 +70,7 @@ def world() -> Iterator[World]:
         kennel("wait", ended)
         kennel("member", "add", "anna", "--agent", "claude", "--cwd", str(folder))
         with Gateway(folder / "home/kennel.sock") as gateway:
-            made = World(folder, gateway.url, ended)
+            made = TestTarget(folder, gateway.url, ended)
             try:
                 yield made
             finally:
@@ -85,42 +88,42 @@ def kennel(*arguments: str) -> str:
     return done.stdout
 
 
-def tamed(case: Case, world: World) -> bool:
-    """Has it do nothing that outlasts the test, and often ask for what there is. Says whether anything was changed."""
+def make_harmless(case: Case, target: TestTarget) -> bool:
+    """Removes lasting effects from a request, and makes it refer to existing objects. Returns whether it was changed."""
     before = copy.deepcopy((case.path_parameters, case.query, case.body))
-    places = case.path_parameters or {}
-    for name, value in places.items():
+    parameters = case.path_parameters or {}
+    for name, value in parameters.items():
         if isinstance(value, str) and len(value) % 2 == 0:
-            places[name] = {"reference": world.ended, "name": "anna"}[name]
+            parameters[name] = {"reference": target.ended, "name": "anna"}[name]
     query: Any = case.query or {}
     for name in ("follow", "tied"):
         if query.get(name) in (True, "true"):
             query[name] = "false"
     if query.get("format") == "sse":
-        # It would go on without end.
+        # The stream would not end.
         del query["format"]
     if isinstance(case.body, dict):
         body = case.body = whole_numbers(case.body)
-        tame_body(body, world)
+        make_body_harmless(body, target)
     return before != (case.path_parameters, case.query, case.body)
 
 
-def tame_body(body: Dict[str, Any], world: World) -> None:
+def make_body_harmless(body: Dict[str, Any], target: TestTarget) -> None:
     if body.get("argv"):
         body["argv"] = ["/bin/true"]
     if any(field in body for field in ("agent", "member", "spec")):
-        # No agent is found, whatever is installed here.
+        # Without PATH no installed agent is found.
         body["env"] = {}
-    harmless = {"env": {}, "limits": [], "restart": {"policy": "never"}, "pen": "auto", "pid": world.idler.pid}
+    harmless = {"env": {}, "limits": [], "restart": {"policy": "never"}, "pen": "auto", "pid": target.idler.pid}
     for field, value in harmless.items():
         if field in body and not (field == "pid" and not is_pid(body[field])):
             body[field] = value
     if isinstance(body.get("cwd"), str) and len(body["cwd"]) % 2 == 0:
-        body["cwd"] = str(world.folder)
+        body["cwd"] = str(target.folder)
 
 
 def whole_numbers(value: Any) -> Any:
-    """As every program writes them: to JSON Schema, 1.0 is one too."""
+    """Converts floats such as 1.0, which JSON Schema accepts as integers."""
     if isinstance(value, dict):
         return {name: whole_numbers(item) for name, item in value.items()}
     if isinstance(value, list):
@@ -133,8 +136,8 @@ def is_pid(value: object) -> bool:
 
 
 @schemathesis.check
-def refusals_are_problems(context: Any, response: Any, case: Case) -> None:
-    """Whatever is refused, is so in the same form."""
+def errors_are_problem_documents(context: Any, response: Any, case: Case) -> None:
+    """Every error is a problem document."""
     if response.status_code < 400:
         return
     kind = response.headers.get("content-type", [""])[0]
@@ -145,19 +148,19 @@ def refusals_are_problems(context: Any, response: Any, case: Case) -> None:
 
 
 @schemathesis.check
-def what_is_described_is_understood(context: Any, response: Any, case: Case) -> None:
-    """A request of the right form may be refused for what it says, but not for its form."""
+def valid_requests_are_parsed(context: Any, response: Any, case: Case) -> None:
+    """A request that matches the description is not refused because of its form."""
     if response.status_code != 422 or case.meta is None or not case.meta.generation.mode.is_positive:
         return
     detail = response.json()["detail"]
-    assert not any(words in detail for words in OF_FORM), detail
+    assert not any(text in detail for text in FORM_ERRORS), detail
 
 
-OF_FORM = ("the body is not what is expected here", "the body is no JSON", "Failed to deserialize")
+FORM_ERRORS = ("the body is not what is expected here", "the body is no JSON", "Failed to deserialize")
 
 CHECKS: Any = [
-    refusals_are_problems,
-    what_is_described_is_understood,
+    errors_are_problem_documents,
+    valid_requests_are_parsed,
     status_code_conformance,
     content_type_conformance,
     response_schema_conformance,
@@ -173,14 +176,14 @@ CHECKS: Any = [
     phases=[Phase.explicit, Phase.generate],
     suppress_health_check=list(HealthCheck),
 )
-def test_every_operation_keeps_to_its_description(case: Case, world: World) -> None:
-    # What was wrong with it may be mended by that.
-    checks = CHECKS if tamed(case, world) else [*CHECKS, negative_data_rejection]
-    case.call_and_validate(base_url=world.url, checks=checks, timeout=SLOWEST)
+def test_operations_match_their_description(case: Case, target: TestTarget) -> None:
+    # The changes may have made an invalid request valid.
+    checks = CHECKS if make_harmless(case, target) else [*CHECKS, negative_data_rejection]
+    case.call_and_validate(base_url=target.url, checks=checks, timeout=RESPONSE_TIMEOUT)
 
 
-def test_the_daemon_is_the_same_as_at_the_beginning(world: World) -> None:
-    log = (world.folder / "home/daemon.log").read_text() if (world.folder / "home/daemon.log").exists() else ""
+def test_the_daemon_did_not_panic(target: TestTarget) -> None:
+    log = (target.folder / "home/daemon.log").read_text() if (target.folder / "home/daemon.log").exists() else ""
     assert "panicked" not in log
     status = kennel("daemon", "status", "--json")
     assert '"pid"' in status

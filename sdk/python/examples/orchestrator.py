@@ -1,4 +1,4 @@
-"""Three agents at once; one is cancelled in mid-start, the daemon is killed, and nothing is left or lost."""
+"""Runs three agents in parallel: one is cancelled while it starts, the daemon is killed, and nothing is lost or left."""
 
 import asyncio
 import os
@@ -6,31 +6,31 @@ import signal
 
 from kennel_client import Kennel
 
-# Stands for an agent, as ["claude", "-p", "…"]: it talks, and starts a server that outlives it.
+# Stands for an agent such as ["claude", "-p", "…"]: it prints lines, and starts a process that outlives it.
 AGENT = ["sh", "-c", 'setsid sleep 1000 & i=0; while :; do i=$((i+1)); echo "$0 says $i"; sleep 0.1; done']
 
 
-async def work(kennel: Kennel, name: str, said: "asyncio.Queue[str]") -> None:
-    async with kennel.run([*AGENT, name], name=name) as session:  # leaving this block stops the whole tree
+async def work(kennel: Kennel, name: str, printed: "asyncio.Queue[str]") -> None:
+    async with kennel.run([*AGENT, name], name=name) as session:  # leaving this block ends the whole process tree
         async for chunk in session.output(follow=True):
             print(chunk.text, end="", flush=True)
-            said.put_nowait(chunk.text)
+            printed.put_nowait(chunk.text)
 
 
 async def main() -> None:
-    said: "asyncio.Queue[str]" = asyncio.Queue()
+    printed: "asyncio.Queue[str]" = asyncio.Queue()
     async with Kennel.connect(program=os.environ.get("KENNEL_PROGRAM", "kennel")) as kennel:
-        tasks = {name: asyncio.create_task(work(kennel, name, said)) for name in ("anna", "bert", "carl")}
+        tasks = {name: asyncio.create_task(work(kennel, name, printed)) for name in ("anna", "bert", "carl")}
         while not await kennel.sessions(name="carl"):
-            pass  # it is on record before it exists
-        tasks["carl"].cancel()  # in mid-start: what has come of it is ended, and then the cancel goes on
-        await said.get()
-        os.kill((await kennel.daemon())["pid"], signal.SIGKILL)  # the agents don't notice
-        while "anna says 9" not in await said.get():  # nor does whoever follows them
+            pass  # a session is recorded before its process exists
+        tasks["carl"].cancel()  # during the start: its processes are ended before the cancel is raised
+        await printed.get()
+        os.kill((await kennel.daemon())["pid"], signal.SIGKILL)  # the agents keep running
+        while "anna says 9" not in await printed.get():  # and the output continues
             pass
         for task in tasks.values():
             task.cancel()
-        await asyncio.gather(*tasks.values(), return_exceptions=True)  # comes when every tree is gone
+        await asyncio.gather(*tasks.values(), return_exceptions=True)  # returns when every process has ended
         print("sessions:", await kennel.sessions(), "strays:", (await kennel.strays())["strays"])
 
 

@@ -1,24 +1,24 @@
-"""A cancel at any moment leaves nothing behind."""
+"""A cancel at any moment leaves no process."""
 
 from __future__ import annotations
 
 import asyncio
 
-from scene import Scene
+from daemon_test import DaemonTest
 
 from kennel_client import Kennel
 
 SLEEP = ["sh", "-c", "sleep 1000 & wait"]
 
 
-class Cancel(Scene):
+class Cancel(DaemonTest):
     async def run_until_cancelled(self, kennel: Kennel) -> None:
         async with kennel.run(SLEEP, cwd=self.folder) as session:
             await session.wait()
 
-    async def test_a_cancel_in_mid_start_leaves_nothing(self) -> None:
+    async def test_a_cancel_during_the_start_leaves_no_process(self) -> None:
         async with self.connect() as kennel:
-            # From before the connection to after the start, in steps of the event loop and of time.
+            # From before the connection to after the start.
             for turns in (0, 1, 2, 3, 4, 5, 6, 8):
                 task = asyncio.create_task(self.run_until_cancelled(kennel))
                 for _ in range(turns):
@@ -38,7 +38,7 @@ class Cancel(Scene):
         with self.assertRaises(asyncio.CancelledError):
             await task
 
-    async def test_a_start_that_takes_long_is_ended_at_once(self) -> None:
+    async def test_a_cancel_ends_a_slow_start_immediately(self) -> None:
         async with self.connect() as kennel:
             never = {"ready": {"kind": "report"}}
 
@@ -54,7 +54,7 @@ class Cancel(Scene):
             await asyncio.wait_for(self.cancel(task), 10)
             await self.assert_empty(kennel)
 
-    async def test_more_cancels_do_not_keep_the_first_from_its_work(self) -> None:
+    async def test_repeated_cancels_do_not_interrupt_the_cleanup(self) -> None:
         async with self.connect() as kennel:
             for pause in (0.0, 0.003, 0.1):
                 task = asyncio.create_task(self.run_until_cancelled(kennel))
@@ -62,13 +62,13 @@ class Cancel(Scene):
                 await self.cancel(task, times=5)
                 await self.assert_empty(kennel)
 
-    async def test_a_timeout_around_a_block_is_one(self) -> None:
+    async def test_a_timeout_around_a_block_stops_the_session(self) -> None:
         async with self.connect() as kennel:
             with self.assertRaises(asyncio.TimeoutError):
                 await asyncio.wait_for(self.run_until_cancelled(kennel), 0.2)
             await self.assert_empty(kennel)
 
-    async def test_a_loop_that_is_shut_down_ends_what_runs(self) -> None:
+    async def test_shutting_down_the_event_loop_stops_sessions(self) -> None:
         def another_loop() -> None:
             async def main() -> None:
                 async with self.connect() as kennel:
@@ -76,14 +76,14 @@ class Cancel(Scene):
                     while not await kennel.sessions(phase="running"):
                         await asyncio.sleep(0.01)
 
-            # It returns with the task alive, which is cancelled then.
+            # It returns with the task alive, and asyncio cancels it.
             asyncio.run(main())
 
         await asyncio.get_running_loop().run_in_executor(None, another_loop)
         async with self.connect() as kennel:
             await self.assert_empty(kennel)
 
-    async def test_a_cancel_while_the_daemon_is_dead_ends_it_too(self) -> None:
+    async def test_a_cancel_while_the_daemon_is_down_stops_the_session(self) -> None:
         async with self.connect() as kennel:
             for pause in (0.0, 0.005, 0.05):
                 task = asyncio.create_task(self.run_until_cancelled(kennel))

@@ -1,4 +1,4 @@
-"""The example does what it says."""
+"""The example works as described."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ import os
 import re
 import sys
 
-from scene import KENNEL, ROOT, Scene, needs
+from daemon_test import KENNEL, ROOT, DaemonTest, requires_endpoint
 
 
-@needs("/v1/sessions/{reference}/output")
-class Example(Scene):
-    async def test_it_loses_nothing_and_leaves_nothing(self) -> None:
+@requires_endpoint("/v1/sessions/{reference}/output")
+class Example(DaemonTest):
+    async def test_the_example_loses_no_output_and_leaves_no_process(self) -> None:
         example = str(ROOT / "sdk/python/examples/orchestrator.py")
         source = str(ROOT / "sdk/python/src")
         environment = {**os.environ, "KENNEL_PROGRAM": KENNEL, "PYTHONPATH": source}
@@ -20,16 +20,16 @@ class Example(Scene):
         process = await asyncio.create_subprocess_exec(
             sys.executable, example, env=environment, stdout=pipe, stderr=pipe, cwd=self.folder
         )
-        said, failed = await asyncio.wait_for(process.communicate(), 60)
-        self.assertEqual((process.returncode, failed.decode()), (0, ""))
-        lines = said.decode().splitlines()
+        stdout, stderr = await asyncio.wait_for(process.communicate(), 60)
+        self.assertEqual((process.returncode, stderr.decode()), (0, ""))
+        lines = stdout.decode().splitlines()
         self.assertEqual(lines[-1], "sessions: [] strays: []")
         for name in ("anna", "bert"):
-            numbers = [int(number) for number in re.findall(rf"^{name} says (\d+)$", said.decode(), re.MULTILINE)]
+            numbers = [int(number) for number in re.findall(rf"^{name} says (\d+)$", stdout.decode(), re.MULTILINE)]
             self.assertEqual(numbers, list(range(1, len(numbers) + 1)), name)
         async with self.connect() as kennel:
             starts = [event async for event in kennel.events(follow=False) if event.kind == "daemon_started"]
-            self.assertEqual(len(starts), 2, "it was killed once")
+            self.assertEqual(len(starts), 2, "the daemon was killed once")
             [carl] = await kennel.sessions(all=True, name="carl")
             await self.assert_gone(carl)
             await self.assert_empty(kennel)

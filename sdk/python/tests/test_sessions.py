@@ -1,4 +1,4 @@
-"""Sessions: started, waited for, stopped, and what is refused."""
+"""Starting, waiting for and stopping sessions, and errors."""
 
 from __future__ import annotations
 
@@ -6,15 +6,15 @@ import asyncio
 import os
 from pathlib import Path
 
-from scene import Scene
+from daemon_test import DaemonTest
 
 from kennel_client import Kennel, KennelProblem, Unreachable
 
 TREE = "setsid sleep 1000 & sleep 1000 & wait"
 
 
-class Sessions(Scene):
-    async def test_a_block_runs_a_command_with_our_surroundings(self) -> None:
+class Sessions(DaemonTest):
+    async def test_a_command_inherits_our_environment_and_umask(self) -> None:
         os.environ["OURS"] = "a b"
         async with self.connect() as kennel:
             script = 'test "$OURS" = "a b" && test "$PWD" = "$1" && umask > "$1/umask"; exit 7'
@@ -29,7 +29,7 @@ class Sessions(Scene):
             self.assertEqual((self.folder / "umask").read_text().strip(), ours)
             await self.assert_empty(kennel)
 
-    async def test_leaving_the_block_ends_the_whole_tree(self) -> None:
+    async def test_leaving_the_block_ends_the_process_tree(self) -> None:
         async with self.connect() as kennel:
             async with kennel.run(["sh", "-c", TREE], cwd=self.folder) as session:
 
@@ -49,7 +49,7 @@ class Sessions(Scene):
                     1 / 0
             await self.assert_gone(session)
 
-    async def test_a_stop_with_grace_says_what_came_of_it(self) -> None:
+    async def test_a_stop_with_a_grace_period_reports_the_outcome(self) -> None:
         async with self.connect() as kennel:
             script = ["sh", "-c", 'trap "" TERM; echo deaf; while :; do sleep 1; done']
             spec = {"ready": {"kind": "line", "pattern": "^deaf"}}
@@ -77,14 +77,14 @@ class Sessions(Scene):
                 await kennel.start(["true"], cwd=self.folder, spec={"grase_ms": 1})
             self.assertEqual(caught.exception.status, 422)
 
-    async def test_what_can_not_be_started_says_so(self) -> None:
+    async def test_reports_a_program_that_does_not_exist(self) -> None:
         async with self.connect() as kennel:
             async with kennel.run(["no-such-program"], cwd=self.folder) as session:
                 outcome = await session.wait()
             assert outcome.reason is not None and outcome.reason["kind"] == "failed"
             self.assertEqual(outcome.exit, {"kind": "never_ran"})
 
-    async def test_input_goes_to_a_pipe_up_to_its_end(self) -> None:
+    async def test_sends_input_and_its_end(self) -> None:
         async with self.connect() as kennel:
             copy = ["sh", "-c", "cat > copy"]
             async with kennel.run(copy, cwd=self.folder, stdin="pipe") as session:
@@ -93,15 +93,15 @@ class Sessions(Scene):
                 self.assertTrue((await session.wait()).succeeded)
             self.assertEqual((self.folder / "copy").read_bytes(), "über\n".encode() + b"\xff")
 
-    async def test_a_daemon_that_does_not_run_is_started_or_said_to_be_missing(self) -> None:
+    async def test_starts_the_daemon_or_reports_it_as_unreachable(self) -> None:
         self.kennel_program("daemon", "stop")
         with self.assertRaises(Unreachable):
-            async with Kennel.connect(program=None, patience=0.3):
+            async with Kennel.connect(program=None, reconnect_timeout=0.3):
                 pass
         async with self.connect() as kennel:
             self.assertEqual((await kennel.daemon())["home"], str(self.home))
 
-    async def test_pages_are_put_together_and_names_found(self) -> None:
+    async def test_lists_sessions_and_finds_names(self) -> None:
         async with self.connect() as kennel:
             ended = [await kennel.start(["true"], cwd=self.folder, name=f"n{number}") for number in range(3)]
             for session in ended:
@@ -112,8 +112,8 @@ class Sessions(Scene):
             self.assertEqual(await kennel.sessions(), [])
 
 
-class Keys(Scene):
-    async def test_the_same_key_twice_is_the_same_session(self) -> None:
+class IdempotencyKeys(DaemonTest):
+    async def test_the_same_key_returns_the_same_session(self) -> None:
         async with self.connect() as kennel:
             once = await kennel.start(["sleep", "1000"], cwd=self.folder, key="k")
             twice = await kennel.start(["sleep", "1000"], cwd=self.folder, key="k")
@@ -124,10 +124,10 @@ class Keys(Scene):
             await once.stop()
             await self.assert_empty(kennel)
 
-    async def test_starts_over_the_death_of_a_daemon_happen_once_each(self) -> None:
+    async def test_starts_happen_once_across_a_daemon_crash(self) -> None:
         async with self.connect() as kennel:
             log = self.folder / "log"
-            log.touch()  # if the daemon dies early enough, nobody runs
+            log.touch()  # if the daemon dies early enough, no session runs
             run = ["sh", "-c", f"echo $KENNEL_SESSION_ID >> {log}; sleep 1000"]
             starts = [asyncio.create_task(kennel.start(run, cwd=self.folder)) for _ in range(8)]
             await self.kill_daemon(kennel)
@@ -139,7 +139,7 @@ class Keys(Scene):
                 return all(view["phase"] in ("running", "reaped", "cleaned") for view in views)
 
             await self.until(settled)
-            # One whose launch was not granted when its daemon died never ran: nothing is repeated unasked.
+            # A session whose launch was not granted before the crash never ran, and is not repeated.
             ran = {session.id for session in sessions if session.phase == "running"}
 
             async def logged() -> bool:
@@ -149,8 +149,8 @@ class Keys(Scene):
                 await self.until(logged)
             except AssertionError:
                 silent = [session for session in sessions if session.id in ran - set(log.read_text().split())]
-                told = [(await session.inspect())["timeline"] for session in silent]
-                self.fail(f"they run and said nothing: {silent}, {told}")
+                timelines = [(await session.inspect())["timeline"] for session in silent]
+                self.fail(f"running sessions without output: {silent}, {timelines}")
             self.assertEqual(sorted(log.read_text().split()), sorted(ran))
             await asyncio.gather(*(session.stop() for session in sessions))
             await self.assert_empty(kennel)

@@ -1,4 +1,4 @@
-"""Output, events and terminals as they come, over the death of a daemon too."""
+"""Output, events and terminals, across daemon crashes."""
 
 from __future__ import annotations
 
@@ -6,22 +6,22 @@ import asyncio
 from contextlib import aclosing
 from typing import List
 
-from scene import Scene, needs
+from daemon_test import DaemonTest, requires_endpoint
 
 from kennel_client import Chunk, Event, Kennel, Session
 
 COUNT = 'i=0; while [ $i -lt $1 ]; do i=$((i+1)); echo "line $i"; sleep 0.005; done; echo over >&2'
 
 
-@needs("/v1/sessions/{reference}/output")
-class Output(Scene):
+@requires_endpoint("/v1/sessions/{reference}/output")
+class Output(DaemonTest):
     def count(self, lines: int) -> List[str]:
         return ["sh", "-c", COUNT, "sh", str(lines)]
 
     def expected(self, lines: int) -> str:
         return "".join(f"line {number + 1}\n" for number in range(lines))
 
-    async def test_output_is_followed_to_its_end_and_read_again(self) -> None:
+    async def test_follows_output_to_the_end_and_reads_it_again(self) -> None:
         async with self.connect() as kennel:
             async with kennel.run(self.count(20), cwd=self.folder) as session:
                 chunks = [chunk async for chunk in session.output(follow=True)]
@@ -36,7 +36,7 @@ class Output(Scene):
             half = [chunk async for chunk in session.output(stream="stdout", offset=len("line 1\n"))]
             self.assertTrue("".join(chunk.text for chunk in half).startswith("line 2\n"))
 
-    async def test_a_daemon_that_is_killed_costs_no_output_and_doubles_none(self) -> None:
+    async def test_output_has_every_line_once_across_daemon_crashes(self) -> None:
         async with self.connect() as kennel:
             async with kennel.run(self.count(200), cwd=self.folder) as session:
                 chunks: List[Chunk] = []
@@ -50,14 +50,14 @@ class Output(Scene):
                 self.assertEqual(kills, 2)
             self.assertEqual("".join(chunk.text for chunk in chunks), self.expected(200))
 
-    async def test_bytes_that_are_no_text_come_as_they_are(self) -> None:
+    async def test_output_that_is_not_utf8_is_unchanged(self) -> None:
         async with self.connect() as kennel:
             async with kennel.run(["printf", r"\377\000\n"], cwd=self.folder) as session:
                 await session.wait()
                 chunks = [chunk async for chunk in session.output()]
             self.assertEqual(b"".join(chunk.data for chunk in chunks), b"\xff\x00\n")
 
-    async def test_leaving_a_follower_leaves_nothing(self) -> None:
+    async def test_closing_an_output_stream_early(self) -> None:
         async with self.connect() as kennel:
             async with kennel.run(["sh", "-c", "echo up; sleep 1000"], cwd=self.folder) as session:
                 async with aclosing(session.output(follow=True)) as output:
@@ -67,15 +67,15 @@ class Output(Scene):
             await self.assert_empty(kennel)
 
 
-@needs("/v1/sessions/{reference}/output")
-class Events(Scene):
+@requires_endpoint("/v1/sessions/{reference}/output")
+class Events(DaemonTest):
     async def follow(self, kennel: Kennel, last: str, to: List[Event]) -> None:
         async for event in kennel.events(since=0):
             to.append(event)
             if event.session == last and event.kind == "cleaned":
                 return
 
-    async def test_events_come_once_each_over_deaths_of_the_daemon(self) -> None:
+    async def test_events_come_once_across_daemon_crashes(self) -> None:
         async with self.connect() as kennel:
             seen: List[Event] = []
             first = await kennel.start(["true"], cwd=self.folder)
@@ -99,7 +99,7 @@ class Events(Scene):
             again = [event async for event in kennel.events(since=0, follow=False)]
             self.assertEqual(again[: len(seen)], seen)
 
-    async def test_events_of_one_session_and_of_some_kinds(self) -> None:
+    async def test_filters_events_by_session_and_kind(self) -> None:
         async with self.connect() as kennel:
             one = await kennel.start(["true"], cwd=self.folder)
             other = await kennel.start(["true"], cwd=self.folder)
@@ -108,8 +108,8 @@ class Events(Scene):
             self.assertEqual([(event.session, event.kind) for event in found], [(one.id, "running")])
 
 
-@needs("/v1/sessions/{reference}/terminal")
-class Terminals(Scene):
+@requires_endpoint("/v1/sessions/{reference}/terminal")
+class Terminals(DaemonTest):
     async def read_until(self, pieces: "asyncio.Queue[bytes]", wanted: bytes) -> bytes:
         read = b""
         while wanted not in read:
@@ -120,7 +120,7 @@ class Terminals(Scene):
         script = 'echo ready; while read -r line; do case $line in size) stty size;; end) exit 5;; *) echo "<$line>";; esac; done'
         return await kennel.start(["sh", "-c", script], cwd=self.folder, terminal=(80, 24))
 
-    async def test_what_is_typed_comes_back_and_sizes_are_passed_on_over_a_death(self) -> None:
+    async def test_input_and_sizes_across_a_daemon_crash(self) -> None:
         async with self.connect() as kennel:
             session = await self.start(kennel)
             pieces: "asyncio.Queue[bytes]" = asyncio.Queue()
@@ -146,7 +146,7 @@ class Terminals(Scene):
                 await self.until(attached_again)
                 await terminal.send(b"after\n")
                 read = await self.read_until(pieces, b"<after>")
-                self.assertNotIn(b"ready", read, "nothing comes twice")
+                self.assertNotIn(b"ready", read, "no repetition")
                 await terminal.send(b"end\n")
                 await asyncio.wait_for(pump_task, 20)
             assert terminal.outcome is not None

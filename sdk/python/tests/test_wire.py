@@ -1,4 +1,4 @@
-"""The protocols, against a server that says exactly what a test wants."""
+"""The protocols, tested against a scripted server."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ import unittest
 from pathlib import Path
 from typing import Any, Awaitable, Callable, List
 
-import scene  # noqa: F401  (finds the package)
+import daemon_test  # noqa: F401  (sets the import path)
 
 from kennel_client import Chunk, ConnectionLost, Gap, KennelProblem, ProtocolError, Unreachable
 from kennel_client.address import Socket, Url
-from kennel_client.calls import Calls
+from kennel_client.api import ApiClient
 from kennel_client.events import following
 from kennel_client.http import Request, path
 from kennel_client.output import read
@@ -32,7 +32,7 @@ def chunk(text: bytes) -> bytes:
     return b"%x\r\n%s\r\n" % (len(text), text)
 
 
-class Wire(unittest.IsolatedAsyncioTestCase):
+class ScriptedServerTest(unittest.IsolatedAsyncioTestCase):
     async def asyncSetUp(self) -> None:
         self.folder = tempfile.TemporaryDirectory(prefix="kennel-py-")
         self.heads: List[str] = []
@@ -42,7 +42,7 @@ class Wire(unittest.IsolatedAsyncioTestCase):
             self.server.close()
         self.folder.cleanup()
 
-    async def serve(self, serve: Serve, patience: float = 5.0) -> Calls:
+    async def serve(self, serve: Serve, reconnect_timeout: float = 5.0) -> ApiClient:
         async def accept(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
             head = (await reader.readuntil(b"\r\n\r\n")).decode()
             self.heads.append(head)
@@ -51,10 +51,10 @@ class Wire(unittest.IsolatedAsyncioTestCase):
 
         socket = Path(self.folder.name, "s")
         self.server = await asyncio.start_unix_server(accept, socket)
-        return Calls(Socket(socket), patience)
+        return ApiClient(Socket(socket), reconnect_timeout)
 
-    async def say(self, *pieces: bytes) -> Calls:
-        """Each connection gets the next of these, and then its end."""
+    async def respond(self, *pieces: bytes) -> ApiClient:
+        """Each connection gets the next of these responses and is closed."""
         rest = list(pieces)
 
         async def serve(head: str, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -64,19 +64,19 @@ class Wire(unittest.IsolatedAsyncioTestCase):
         return await self.serve(serve)
 
 
-class Http(Wire):
-    async def test_bodies_by_length_by_chunks_and_to_the_end(self) -> None:
-        for said in (
+class Http(ScriptedServerTest):
+    async def test_reads_bodies_by_length_by_chunks_and_to_the_end(self) -> None:
+        for response in (
             b"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: 3\r\n\r\n[1]",
             b"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ntransfer-encoding: chunked\r\n\r\n1\r\n[\r\n2;x=y\r\n1]\r\n0\r\n\r\n",
             b"HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 OK\r\ncontent-type: application/json\r\n\r\n[1]",
         ):
-            calls = await self.say(said)
-            self.assertEqual(await calls.get("/x"), [1])
+            api = await self.respond(response)
+            self.assertEqual(await api.get("/x"), [1])
             self.server.close()
 
-    async def test_what_is_cut_off_is_lost_and_what_is_no_http_is_said_so(self) -> None:
-        for said, kind in (
+    async def test_reports_lost_connections_and_invalid_responses(self) -> None:
+        for response, kind in (
             (b"", ConnectionLost),
             (b"HTTP/1.1 200 OK\r\ncontent-le", ConnectionLost),
             (b"HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\n[1]", ConnectionLost),
@@ -84,27 +84,27 @@ class Http(Wire):
             (b"SSH-2.0\r\n\r\n", ProtocolError),
             (b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\nzz\r\n", ProtocolError),
         ):
-            calls = await self.say(said)
-            with self.assertRaises(kind, msg=repr(said)):
-                await calls.post("/x")
+            api = await self.respond(response)
+            with self.assertRaises(kind, msg=repr(response)):
+                await api.post("/x")
             self.server.close()
 
-    async def test_what_may_be_asked_again_is_and_nothing_else(self) -> None:
+    async def test_repeats_only_requests_that_are_safe_to_repeat(self) -> None:
         good = b"HTTP/1.1 204 No Content\r\n\r\n"
         leaving = (
             b"HTTP/1.1 503 x\r\ncontent-type: application/problem+json\r\n\r\n"
             b'{"code":"gone","detail":"d","title":"t","status":503,"type":"u"}'
         )
-        calls = await self.say(b"", leaving, good)
-        self.assertIsNone(await calls.get("/x"))
+        api = await self.respond(b"", leaving, good)
+        self.assertIsNone(await api.get("/x"))
         self.assertEqual(len(self.heads), 3)
         self.server.close()
-        calls = await self.say(leaving)
+        api = await self.respond(leaving)
         with self.assertRaises(KennelProblem) as caught:
-            await calls.post("/x")
+            await api.post("/x")
         self.assertEqual((caught.exception.code, caught.exception.hint), ("gone", None))
 
-    async def test_an_answer_goes_on_after_a_cancel(self) -> None:
+    async def test_reading_a_response_continues_after_a_cancel(self) -> None:
         go_on = asyncio.Event()
 
         async def slowly(head: str, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -114,8 +114,8 @@ class Http(Wire):
                 await go_on.wait()
                 go_on.clear()
 
-        calls = await self.serve(slowly)
-        exchange = await calls.begin(Request("GET", "/x"))
+        api = await self.serve(slowly)
+        exchange = await api.begin(Request("GET", "/x"))
         while True:
             try:
                 self.assertEqual(await asyncio.wait_for(exchange.answer(), 0.02), [1])
@@ -125,15 +125,15 @@ class Http(Wire):
         go_on.set()
         exchange.close()
 
-    def test_paths_and_headers_can_not_be_forged(self) -> None:
+    def test_escapes_paths_and_refuses_line_breaks_in_headers(self) -> None:
         self.assertEqual(path("v1", "a/b?c#ü"), "/v1/a%2Fb%3Fc%23%C3%BC")
         with self.assertRaises(ValueError):
-            Request("GET", "/", headers={"X": "a\r\nY: b"}).written(Socket(Path("s")))
+            Request("GET", "/", headers={"X": "a\r\nY: b"}).encoded(Socket(Path("s")))
 
-    def test_urls(self) -> None:
+    def test_parses_urls(self) -> None:
         self.assertEqual(Url.parse("http://127.0.0.1:7380", "t", None).host, "127.0.0.1:7380")
         self.assertEqual(Url.parse("https://[::1]", None, None).host, "[::1]")
-        written = Request("GET", "/v1/daemon").written(Url.parse("http://h:1/", "secret", None)).decode()
+        written = Request("GET", "/v1/daemon").encoded(Url.parse("http://h:1/", "secret", None)).decode()
         self.assertIn("Authorization: Bearer secret\r\n", written)
         self.assertNotIn("secret", repr(Url.parse("http://h:1/", "secret", None)))
         for wrong in ("h:1", "ftp://h", "http://h/x", "http://"):
@@ -141,8 +141,8 @@ class Http(Wire):
                 Url.parse(wrong, None, None)
 
 
-class Streams(Wire):
-    def test_events_are_read_however_they_are_cut(self) -> None:
+class Streams(ScriptedServerTest):
+    def test_parses_events_from_arbitrary_pieces(self) -> None:
         text = b": hi\n\nid: 1\nevent: a\ndata: x\ndata: y\r\n\r\ndata:z\n\nid\ndata\n\nevent: lost\n\n"
         expected = [ServerSent("1", "a", "x\ny"), ServerSent("1", "message", "z"), ServerSent("", "message", "")]
         for size in (1, 2, 3, 7, 100):
@@ -154,16 +154,16 @@ class Streams(Wire):
         view = {"seq": number, "kind": "k", "cause": "c", "session": None, "time": "t", "by": None}
         return f"id: {number}\nevent: k\ndata: {json.dumps(view)}\n\n".encode()
 
-    async def test_events_go_on_where_they_were(self) -> None:
+    async def test_events_resume_at_their_position(self) -> None:
         half = self.event(3)[:20]
-        calls = await self.say(
-            STREAM + chunk(self.event(1) + self.event(2) + half),  # killed in the middle of one
+        api = await self.respond(
+            STREAM + chunk(self.event(1) + self.event(2) + half),  # killed in the middle of an event
             b"",  # the next one is not up yet
-            STREAM + chunk(self.event(3)) + b"0\r\n\r\n",  # leaves in good order
+            STREAM + chunk(self.event(3)) + b"0\r\n\r\n",  # a regular shutdown
             STREAM + chunk(b'id: 8\nevent: missed\ndata: {"from":4,"to":8}\n\n') + chunk(self.event(9)),
         )
         found = []
-        events = following(calls, {"since": 0})
+        events = following(api, {"since": 0})
         async for event in events:
             found.append((event.seq, event.kind))
             if event.seq == 9:
@@ -173,32 +173,32 @@ class Streams(Wire):
         given = [[line for line in head.split("\r\n") if line.startswith("Last-Event-ID")] for head in self.heads]
         self.assertEqual(given, [[], ["Last-Event-ID: 2"], ["Last-Event-ID: 2"], ["Last-Event-ID: 3"]])
 
-    async def test_a_stream_that_nobody_serves_any_more_ends_with_an_error(self) -> None:
+    async def test_a_stream_without_a_server_raises_an_error(self) -> None:
         async def hang_up(head: str, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
             return
 
-        calls = await self.serve(hang_up, patience=0.2)
+        api = await self.serve(hang_up, reconnect_timeout=0.2)
         with self.assertRaises(ConnectionLost):
-            async for _ in following(calls, {}):
+            async for _ in following(api, {}):
                 pass
 
-    async def test_output_has_bytes_gaps_and_an_end(self) -> None:
-        def told(mark: str, name: str, **fields: Any) -> bytes:
+    async def test_reads_output_with_gaps_and_an_end(self) -> None:
+        def event_of(mark: str, name: str, **fields: Any) -> bytes:
             return f"id: {mark}\nevent: {name}\ndata: {json.dumps(fields)}\n\n".encode()
 
-        first = told("x:3", "output", offset=0, time="t", stream="stdout", text="aü") + told(
+        first = event_of("x:3", "output", offset=0, time="t", stream="stdout", text="aü") + event_of(
             "x:4", "output", offset=3, time="t", stream="stderr", hex="ff"
         )
-        second = told("x:9", "gap", offset=4, lost=5, why="full", text="the disk was full") + told("x:end", "end")
-        calls = await self.say(STREAM + chunk(first), STREAM + chunk(second))
-        found = [piece async for piece in read(calls, "/o", {"follow": True})]
+        second = event_of("x:9", "gap", offset=4, lost=5, why="full", text="the disk was full") + event_of("x:end", "end")
+        api = await self.respond(STREAM + chunk(first), STREAM + chunk(second))
+        found = [piece async for piece in read(api, "/o", {"follow": True})]
         self.assertEqual(found[:2], [Chunk("aü".encode(), "stdout", 0, "t"), Chunk(b"\xff", "stderr", 3, "t")])
         assert isinstance(found[2], Gap)
         self.assertEqual((len(found), found[2].lost, found[1].text), (3, 5, "\ufffd"))
 
 
-class Frames(Wire):
-    async def serve_frames(self, serve: Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]) -> Calls:
+class Frames(ScriptedServerTest):
+    async def serve_frames(self, serve: Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]) -> ApiClient:
         async def accept(head: str, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
             key = next(line.split(": ")[1] for line in head.split("\r\n") if line.startswith("Sec-WebSocket-Key"))
             accepted = base64.b64encode(hashlib.sha1((key + MAGIC).encode()).digest())
@@ -215,7 +215,7 @@ class Frames(Wire):
         return struct.pack(">BBH", first, 126, size) + payload
 
     @staticmethod
-    async def heard(reader: asyncio.StreamReader) -> tuple[int, bytes]:
+    async def read_frame(reader: asyncio.StreamReader) -> tuple[int, bytes]:
         first, second = await reader.readexactly(2)
         size = second & 0x7F
         assert second & 0x80, "a client masks"
@@ -227,20 +227,20 @@ class Frames(Wire):
         masked = await reader.readexactly(size)
         return first & 0x0F, bytes(byte ^ mask[at % 4] for at, byte in enumerate(masked))
 
-    async def test_messages_of_every_size_come_back(self) -> None:
+    async def test_echoes_messages_of_every_size(self) -> None:
         async def echo(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
             while True:
-                kind, payload = await self.heard(reader)
+                kind, payload = await self.read_frame(reader)
                 if kind == 8:
                     writer.write(self.frame(0x88, payload))
                     return
                 # In two fragments, with a ping in between.
                 half = len(payload) // 2
                 writer.write(self.frame(kind, payload[:half]) + self.frame(0x89, b"p") + self.frame(0x80, payload[half:]))
-                self.assertEqual(await self.heard(reader), (10, b"p"))
+                self.assertEqual(await self.read_frame(reader), (10, b"p"))
 
-        calls = await self.serve_frames(echo)
-        socket = await WebSocket.open(calls.address, "/t", {})
+        api = await self.serve_frames(echo)
+        socket = await WebSocket.open(api.address, "/t", {})
         for message in ("", "ü", b"", b"\xff" * 125, b"x" * 126, b"y" * 70_000):
             await socket.send(message)
             self.assertEqual(await socket.receive(), message)
@@ -248,21 +248,21 @@ class Frames(Wire):
         await socket.receive()
         await socket.close()
 
-    async def test_an_end_with_a_word_and_one_without(self) -> None:
+    async def test_closed_with_and_without_a_close_frame(self) -> None:
         async def leave(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
             writer.write(self.frame(0x88, struct.pack(">H", 1001) + b"soon"))
 
-        calls = await self.serve_frames(leave)
-        socket = await WebSocket.open(calls.address, "/t", {})
+        api = await self.serve_frames(leave)
+        socket = await WebSocket.open(api.address, "/t", {})
         self.assertEqual(await socket.receive(), Closed(1001, "soon"))
         with self.assertRaises(ConnectionLost):
             await socket.receive()
         with self.assertRaises(Unreachable):
             await WebSocket.open(Socket(Path(self.folder.name, "none")), "/t", {})
 
-    async def test_a_terminal_goes_on_where_it_was(self) -> None:
+    async def test_a_terminal_resumes_at_its_position(self) -> None:
         pieces = [
-            (5, 0, [b"draws", b"abc"]),  # five bytes that draw the screen, then output from 10 on
+            (5, 0, [b"draws", b"abc"]),  # five bytes that redraw the screen, then output from offset 10
             (0, 13, [b"def"]),
             (0, 16, [b"g"]),
         ]
@@ -279,12 +279,12 @@ class Frames(Wire):
                 writer.write(self.frame(0x81, b'{"type":"ended","outcome":{"exit_code":0}}'))
             await writer.drain()
 
-        calls = await self.serve_frames(serve)
-        async with Terminal(calls, "/t", {"replay": "screen"}) as terminal:
+        api = await self.serve_frames(serve)
+        async with Terminal(api, "/t", {"replay": "screen"}) as terminal:
             self.assertEqual([piece async for piece in terminal], [b"draws", b"abc", b"def", b"g"])
             self.assertEqual((terminal.offset, terminal.outcome), (17, {"exit_code": 0}))
-        asked = [head.split(" ")[1] for head in self.heads]
-        self.assertEqual(asked, ["/t?replay=screen", "/t?from=13", "/t?from=16"])
+        targets = [head.split(" ")[1] for head in self.heads]
+        self.assertEqual(targets, ["/t?replay=screen", "/t?from=13", "/t?from=16"])
 
 
 if __name__ == "__main__":

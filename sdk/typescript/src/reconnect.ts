@@ -25,7 +25,7 @@ export function isLoss(error: unknown): boolean {
 /** Pauses between attempts to reconnect, up to a time limit. */
 export class ReconnectTimer {
   #lostAt: number | undefined;
-  #begunAt = Date.now();
+  #attemptAt = Date.now();
   #pause = FIRST_PAUSE_MS;
 
   constructor(
@@ -43,14 +43,14 @@ export class ReconnectTimer {
   async wait(cause: unknown): Promise<void> {
     const now = Date.now();
     const wasConnected = !(cause instanceof ConnectionLost) || cause.reached === "maybe";
-    if (wasConnected && now - this.#begunAt > HEALTHY_MS) this.reset();
+    if (wasConnected && now - this.#attemptAt > HEALTHY_MS) this.reset();
     this.#lostAt ??= now;
     if (now - this.#lostAt >= this.limitMs) throw unreachable(cause);
     await sleep(this.#pause, undefined, this.signal && { signal: this.signal }).catch((error: unknown) => {
       throw this.signal?.reason ?? error;
     });
     this.#pause = Math.min(this.#pause * 2, MAX_PAUSE_MS);
-    this.#begunAt = Date.now();
+    this.#attemptAt = Date.now();
   }
 }
 

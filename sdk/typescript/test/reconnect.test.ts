@@ -92,7 +92,7 @@ test("gives up after the time limit", async () => {
   const started = Date.now();
   await assert.rejects(kennel.strays(), KennelUnreachable);
   assert.ok(Date.now() - started >= 200);
-  assert.ok(daemon.requests.length > 3);
+  assert.ok(daemon.requests.length > 1);
 });
 
 test("resumes a stream after the last complete event", async () => {

@@ -1,4 +1,4 @@
-"""Kennel from Python: start coding agents, follow them, and leave no process behind."""
+"""Kennel from Python: run coding agents, follow them, and leave no process behind."""
 
 from .answer import Answer, Part
 from .client import Kennel

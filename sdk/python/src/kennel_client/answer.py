@@ -1,4 +1,4 @@
-"""What became of a prompt."""
+"""The outcome of a prompt."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from contextlib import aclosing
 from dataclasses import dataclass, field
 from typing import Any, AsyncGenerator, Mapping, cast
 
-from .calls import Calls
+from .api import ApiClient
 from .errors import PromptFailed
 from .sse import follow
 from .types import Usage
@@ -15,39 +15,39 @@ from .types import Usage
 
 @dataclass(frozen=True)
 class Answer:
-    """A prompt that is over."""
+    """The outcome of an ended prompt."""
 
     text: str | None
-    """What the agent answered."""
+    """The answer of the agent."""
     verdict: str
-    """What became of it: `succeeded`, or what went wrong."""
+    """`succeeded`, or the kind of failure."""
     evidence: str
-    """By what that is known."""
+    """The evidence for the verdict."""
     session: str
-    """The session that it was."""
+    """The session of the prompt."""
     agent: str
     member: str | None
     conversation: str | None
-    """The conversation that it belongs to: it can be gone on with."""
+    """The conversation, which can be continued."""
     attempts: int
     usage: Usage
     view: Mapping[str, Any] = field(repr=False)
-    """All of it, as the API has it."""
+    """The complete API response."""
 
     @property
     def succeeded(self) -> bool:
-        """Whether the agent says that it has done what it was asked."""
+        """Whether the agent reported success."""
         return self.verdict == "succeeded"
 
     def check(self) -> Answer:
-        """Itself, if it succeeded; else that is raised."""
+        """Returns itself if it succeeded; raises `PromptFailed` otherwise."""
         if not self.succeeded:
             raise PromptFailed(self)
         return self
 
     @staticmethod
     def of(view: Any) -> Answer:
-        """From what the API tells."""
+        """Makes an answer from an API response."""
         return Answer(
             text=view["answer"],
             verdict=view["verdict"],
@@ -64,27 +64,27 @@ class Answer:
 
 @dataclass(frozen=True)
 class Part:
-    """Something that an agent does on its way to an answer."""
+    """One step of an agent."""
 
     kind: str
     """`attempt`, `conversation`, `text`, `thinking`, `tool`, `usage`, `retry`, `notice`, and `verdict` as the last."""
     data: Mapping[str, Any]
-    """All of it, as the API has it."""
+    """The complete event of the API."""
 
     @property
     def text(self) -> str:
-        """What it says; empty if this is something else."""
+        """The text; empty if this is another kind of step."""
         return str(self.data.get("text", "")) if self.kind == "text" else ""
 
     @property
     def answer(self) -> Answer | None:
-        """What became of it, in the last one."""
+        """The outcome, if this is the last step."""
         return Answer.of(self.data) if self.kind == "verdict" else None
 
 
-async def parts(calls: Calls, path: str) -> AsyncGenerator[Part, None]:
-    """All of them, up to the verdict; over the death of a daemon, none is lost and none comes twice."""
-    async with aclosing(follow(calls, path, {})) as events:
+async def parts(api: ApiClient, path: str) -> AsyncGenerator[Part, None]:
+    """Yields every step up to the verdict, across daemon crashes without loss or repetition."""
+    async with aclosing(follow(api, path, {})) as events:
         async for event in events:
             yield Part(event.name, json.loads(event.data))
             if event.name == "verdict":

@@ -1,4 +1,4 @@
-"""What must be done is done, however often somebody cancels meanwhile."""
+"""Cleanup that must complete despite cancellation."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from typing import Awaitable, Callable, TypeVar
 T = TypeVar("T")
 
 
-async def steadily(step: Callable[[], Awaitable[T]]) -> tuple[T, bool]:
-    """Takes a step that does no harm twice, again if a cancel interrupts it; says whether one did.
+async def run_despite_cancel(step: Callable[[], Awaitable[T]]) -> tuple[T, bool]:
+    """Runs an idempotent step, again if a cancel interrupts it. Returns its result and whether it was cancelled.
 
-    The step is not shielded in a task of its own: when a loop is shut down, every task is cancelled, that one too.
+    The step is not shielded in its own task: when an event loop shuts down, it cancels every task, including that one.
     """
     cancelled = False
     while True:

@@ -1,4 +1,4 @@
-"""The client: one daemon, and what can be asked of it."""
+"""The client."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from types import TracebackType
 from typing import Any, AsyncGenerator, List, Literal, Mapping, Sequence, Tuple, cast
 
 from . import answer as answers
-from . import events as log_of
-from . import surroundings
+from . import events as event_log
+from . import client_environment
 from .address import SOCKET, Socket, Url, default_home
 from .answer import Answer, Part
-from .calls import Calls, Starter
+from .api import ApiClient, DaemonStarter
 from .errors import KennelError
 from .events import Event
 from .http import Request, path
 from .plan import Plan, PlanBlock
-from .session import Block, Session, live, numbers
-from .start import Start
+from .session import SessionBlock, Session, is_live, milliseconds
+from .start import CancellableStart
 from .types import (
     DaemonView,
     MemberAnswer,
@@ -41,10 +41,10 @@ Until = Literal["accepted", "started", "ready"]
 
 
 class Kennel:
-    """A daemon, as an async context manager. Several tasks may use one at once."""
+    """A connection to a daemon, as an async context manager. Several tasks may share it."""
 
-    def __init__(self, calls: Calls) -> None:
-        self._calls = calls
+    def __init__(self, api: ApiClient) -> None:
+        self._api = api
         self._home_id: str | None = None
 
     @classmethod
@@ -55,21 +55,21 @@ class Kennel:
         url: str | None = None,
         token: str | None = None,
         ssl: tls.SSLContext | None = None,
-        patience: float = 15.0,
+        reconnect_timeout: float = 15.0,
         program: str | None = "kennel",
     ) -> Kennel:
-        """The daemon of this home (`$KENNEL_HOME`, or that of the user), or the one at this address with this token.
+        """Connects to the daemon of a home (default: `$KENNEL_HOME`, or the user's), or to a `url` with a `token`.
 
-        The daemon of a home is started by `program` if it does not run; None: it is not. A request that meets no
-        daemon, or whose daemon dies over it, is made again for `patience` seconds, if it does no harm twice.
+        If the daemon of a home is not running, `program` starts it; with None it is not started. When the daemon is
+        down, requests that are safe to repeat are repeated for `reconnect_timeout` seconds.
         """
         if url is not None:
             if home is not None:
-                raise ValueError("either a home or a url")
-            return cls(Calls(Url.parse(url, token, ssl), patience))
+                raise ValueError("`home` and `url` are mutually exclusive")
+            return cls(ApiClient(Url.parse(url, token, ssl), reconnect_timeout))
         folder = default_home() if home is None else Path(home).absolute()
-        starter = Starter(program, folder) if program is not None else None
-        return cls(Calls(Socket(folder / SOCKET), patience, starter))
+        starter = DaemonStarter(program, folder) if program is not None else None
+        return cls(ApiClient(Socket(folder / SOCKET), reconnect_timeout, starter))
 
     async def __aenter__(self) -> Kennel:
         self._home_id = (await self.daemon())["home_id"]
@@ -78,11 +78,11 @@ class Kennel:
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Nothing is held: each request has its own connection, and each block its own session."""
+        """Does nothing: each request has its own connection, and each block stops its own session."""
 
     async def daemon(self) -> DaemonView:
-        """The daemon itself."""
-        return cast(DaemonView, await self._calls.get("/v1/daemon"))
+        """Returns facts about the daemon."""
+        return cast(DaemonView, await self._api.get("/v1/daemon"))
 
     # Sessions
 
@@ -100,16 +100,16 @@ class Kennel:
         timeout: float | None = None,
         until: Until = "started",
         spec: Mapping[str, Any] | None = None,
-    ) -> Block:
-        """A session for the length of an `async with`: leaving the block, in whatever way, stops it wholly.
+    ) -> SessionBlock:
+        """Runs a session for the duration of an `async with` block. Leaving the block in any way stops it.
 
-        Folder and environment are ours if not given (at a `url`, the folder must be, and the environment is bare).
-        `terminal` has columns and rows; times are in seconds; `spec` may have whatever else `CreateRequest` knows.
-        Every request has a key: one that is repeated since a daemon died over it is the same session. A cancel
-        while it starts ends what has come of it before it goes on.
+        The working directory and environment default to ours (with a `url`, `cwd` is required, and the environment
+        is the daemon's). `terminal` is (columns, rows); times are in seconds; `spec` takes any other field of
+        `CreateRequest`. Every request has an idempotency key, so that a repeated request returns the same session.
+        A cancel during the start ends its processes before it is raised.
         """
         request = self._command(argv, cwd, env, name, key, stdin, terminal, grace, timeout, spec)
-        return Block(lambda: self._create(request, SESSIONS, until), grace)
+        return SessionBlock(lambda: self._create(request, SESSIONS, until), grace)
 
     async def start(
         self,
@@ -126,26 +126,26 @@ class Kennel:
         until: Until = "started",
         spec: Mapping[str, Any] | None = None,
     ) -> Session:
-        """The same without a block: it goes on until it ends by itself or is stopped, whatever becomes of us."""
+        """Starts a session without a block: it runs until it ends or is stopped, even if this program exits."""
         request = self._command(argv, cwd, env, name, key, stdin, terminal, grace, timeout, spec)
         return await self._create(request, SESSIONS, until)
 
     async def session(self, reference: str) -> Session:
-        """The one with this id, this name, or with an id that begins so."""
-        return Session(self._calls, cast(SessionView, await self._calls.get(path("v1", "sessions", reference))))
+        """Returns the session with this id, id prefix or name."""
+        return Session(self._api, cast(SessionView, await self._api.get(path("v1", "sessions", reference))))
 
     async def sessions(
         self, *, all: bool = False, name: str | None = None, key: str | None = None, phase: str | None = None
     ) -> List[Session]:
-        """Those that are not over, or all; those of this name, key or phase."""
+        """Lists live sessions, or all; filtered by name, key or phase."""
         found: List[Session] = []
         after: str | None = None
         while True:
             page = cast(
                 SessionPage,
-                await self._calls.get(SESSIONS, all=all or None, name=name, key=key, phase=phase, after=after),
+                await self._api.get(SESSIONS, all=all or None, name=name, key=key, phase=phase, after=after),
             )
-            found += [Session(self._calls, view) for view in page["sessions"]]
+            found += [Session(self._api, view) for view in page["sessions"]]
             after = page.get("next")
             if after is None:
                 return found
@@ -171,16 +171,17 @@ class Kennel:
         check: bool = False,
         spec: Mapping[str, Any] | None = None,
     ) -> Answer:
-        """Asks an agent (`claude`, `codex`, …) or a member, and waits for the answer. A cancel stops the agent wholly.
+        """Sends a prompt to an agent (`claude`, `codex`, …) or a member, and waits for the answer.
 
-        What became of it is in the answer's verdict; with `check`, all but a success is raised as `PromptFailed`.
+        A cancel stops the agent with every process it started. The verdict of the answer tells how it ended; with
+        `check`, everything but success raises `PromptFailed`.
         """
         request = self._prompt(
             prompt, agent, member, cwd, env, key, model, permissions, fresh, conversation, retries, timeout, queue, spec
         )
-        async with Block(lambda: self._create(request, ASK), None) as session:
-            place = path("v1", "sessions", session.id, "answer")
-            answer = Answer.of(await self._calls.get(place, wait=True))
+        async with SessionBlock(lambda: self._create(request, ASK), None) as session:
+            answer_path = path("v1", "sessions", session.id, "answer")
+            answer = Answer.of(await self._api.get(answer_path, wait=True))
         return answer.check() if check else answer
 
     async def ask_stream(
@@ -201,28 +202,28 @@ class Kennel:
         queue: bool = False,
         spec: Mapping[str, Any] | None = None,
     ) -> AsyncGenerator[Part, None]:
-        """The same as it comes: what the agent says and does, and as the last part what became of it.
+        """Sends a prompt and yields the steps of the agent; the last one is the verdict.
 
-        Closing the iterator before its end (`contextlib.aclosing`) stops the agent wholly.
+        Closing the iterator early (`contextlib.aclosing`) stops the agent with every process it started.
         """
         request = self._prompt(
             prompt, agent, member, cwd, env, key, model, permissions, fresh, conversation, retries, timeout, queue, spec
         )
-        async with Block(lambda: self._create(request, ASK), None) as session:
-            place = path("v1", "sessions", session.id, "answer")
-            async with aclosing(answers.parts(self._calls, place)) as parts:
+        async with SessionBlock(lambda: self._create(request, ASK), None) as session:
+            answer_path = path("v1", "sessions", session.id, "answer")
+            async with aclosing(answers.parts(self._api, answer_path)) as parts:
                 async for part in parts:
                     yield part
 
     # Members
 
     async def members(self) -> List[MemberAnswer]:
-        """All members: named seats, which keep their conversation."""
-        return cast(List[MemberAnswer], await self._calls.get("/v1/members"))
+        """Lists the members: saved agents that keep their conversation."""
+        return cast(List[MemberAnswer], await self._api.get("/v1/members"))
 
     async def member(self, name: str) -> MemberAnswer:
-        """This one."""
-        return cast(MemberAnswer, await self._calls.get(path("v1", "members", name)))
+        """Returns a member."""
+        return cast(MemberAnswer, await self._api.get(path("v1", "members", name)))
 
     async def add_member(
         self,
@@ -234,14 +235,14 @@ class Kennel:
         permissions: Permissions = "default",
         args: Sequence[str] = (),
     ) -> MemberAnswer:
-        """Adds one."""
+        """Adds a member."""
         seat = {"agent": agent, "model": model, "permissions": permissions, "args": list(args)}
         member = {"name": name, "seat": seat, "cwd": self._folder(cwd)}
-        return cast(MemberAnswer, await self._calls.post("/v1/members", member))
+        return cast(MemberAnswer, await self._api.post("/v1/members", member))
 
     async def remove_member(self, name: str) -> None:
-        """Removes one."""
-        await self._calls.delete(path("v1", "members", name))
+        """Removes a member."""
+        await self._api.delete(path("v1", "members", name))
 
     # Plans
 
@@ -253,31 +254,31 @@ class Kennel:
         cwd: str | os.PathLike[str] | None = None,
         env: Mapping[str, str] | None = None,
     ) -> PlanBlock:
-        """Runs a plan for the length of an `async with`: leaving the block cancels what is left of it."""
-        body = {**self._surroundings(cwd, env, None), "spec": spec, "inputs": dict(inputs or {})}
-        body["by"] = surroundings.asked_by()
+        """Runs a plan for the duration of an `async with` block. Leaving the block cancels the plan."""
+        body = {**self._process_context(cwd, env, None), "spec": spec, "inputs": dict(inputs or {})}
+        body["by"] = client_environment.asked_by()
 
         async def end(made: object) -> None:
             if made is not None:
-                await Plan(self._calls, cast(PlanView, made)).cancel()
+                await Plan(self._api, cast(PlanView, made)).cancel()
 
         async def start() -> Plan:
             request = Request("POST", "/v1/plans", body=body)
-            # Without a key, so it is never asked for twice.
-            made = await Start(self._calls, request, again=False, end=end).run()
-            return Plan(self._calls, cast(PlanView, made))
+            # The request has no key, so it must not be repeated.
+            made = await CancellableStart(self._api, request, again=False, end=end).run()
+            return Plan(self._api, cast(PlanView, made))
 
         return PlanBlock(start)
 
     async def plans(self) -> List[Plan]:
-        """All plans."""
-        return [Plan(self._calls, view) for view in cast(List[PlanView], await self._calls.get("/v1/plans"))]
+        """Lists the plans."""
+        return [Plan(self._api, view) for view in cast(List[PlanView], await self._api.get("/v1/plans"))]
 
     async def plan(self, reference: str) -> Plan:
-        """This one."""
-        return Plan(self._calls, cast(PlanView, await self._calls.get(path("v1", "plans", reference))))
+        """Returns a plan."""
+        return Plan(self._api, cast(PlanView, await self._api.get(path("v1", "plans", reference))))
 
-    # What has happened, and what is left
+    # Events and strays
 
     def events(
         self,
@@ -287,46 +288,46 @@ class Kennel:
         kinds: Sequence[str] = (),
         follow: bool = True,
     ) -> AsyncGenerator[Event, None]:
-        """What has happened after that event (None: what is kept), and what happens, without end.
+        """Yields recorded events after `since` (default: all), and with `follow` new ones without end.
 
-        Over the death of a daemon, none is lost and none comes twice; those that are not kept any more are told as
-        one of kind `missed`.
+        Across daemon crashes no event is lost or repeated. An event of kind `missed` reports events that are no
+        longer recorded.
         """
-        query = {"since": since, "session": session, "kind": log_of.kinds(kinds)}
-        return log_of.following(self._calls, query) if follow else log_of.so_far(self._calls, query)
+        query = {"since": since, "session": session, "kind": event_log.kinds(kinds)}
+        return event_log.following(self._api, query) if follow else event_log.recorded(self._api, query)
 
     async def strays(self) -> StraysView:
-        """Processes that belong to no live session."""
-        return cast(StraysView, await self._calls.get("/v1/strays"))
+        """Finds processes that belong to no live session."""
+        return cast(StraysView, await self._api.get("/v1/strays"))
 
     async def end_strays(self) -> StraysEnded:
-        """Ends them."""
-        return cast(StraysEnded, await self._calls.post("/v1/strays/end", again=True))
+        """Ends all strays."""
+        return cast(StraysEnded, await self._api.post("/v1/strays/end", again=True))
 
-    # How requests are made
+    # Requests
 
-    async def _create(self, request: Mapping[str, Any], place: str, until: Until | None = None) -> Session:
+    async def _create(self, request: Mapping[str, Any], endpoint: str, until: Until | None = None) -> Session:
         key = request["key"]
-        parent = surroundings.parent(self._home_id) if self._home_id is not None else None
+        parent = client_environment.parent(self._home_id) if self._home_id is not None else None
         body = {**request, "parent": request.get("parent", parent)}
 
-        mine = body.get("asked_by", body.get("by"))
+        actor = body.get("asked_by", body.get("by"))
 
-        def ours(session: Session) -> bool:
-            # Another one may have been first with the same key: it is not ours to end.
-            return session.view["spec"]["asked_by"] == mine
+        def is_ours(session: Session) -> bool:
+            # Another request may have created it with the same key: then we must not stop it.
+            return session.view["spec"]["asked_by"] == actor
 
         async def end(made: object) -> None:
             found = await self.sessions(key=key)
             if made is not None:
-                found.append(Session(self._calls, cast(SessionView, made)))
+                found.append(Session(self._api, cast(SessionView, made)))
             for session in found:
-                if ours(session) and (made is not None or live([session.view])):
+                if is_ours(session) and (made is not None or is_live(session.view)):
                     await session.stop()
 
-        start = Start(self._calls, Request("POST", place, {"until": until}, body), again=True, end=end)
-        session = Session(self._calls, cast(SessionView, await start.run()))
-        session.ours = ours(session)
+        start = CancellableStart(self._api, Request("POST", endpoint, {"until": until}, body), again=True, end=end)
+        session = Session(self._api, cast(SessionView, await start.run()))
+        session.created_by_request = is_ours(session)
         return session
 
     def _command(
@@ -343,13 +344,13 @@ class Kennel:
         spec: Mapping[str, Any] | None,
     ) -> Mapping[str, Any]:
         if isinstance(argv, str):
-            raise TypeError("argv is a list of words, not a line")
+            raise TypeError("argv must be a list of words, not a string")
         size = {"terminal": {"columns": terminal[0], "rows": terminal[1]}} if terminal else {"stdin": stdin}
         return {
-            **self._surroundings(cwd, env, name),
-            **self._wishes(name, key, {"grace": grace, "timeout": timeout}),
-            "asked_by": surroundings.asked_by(),
-            "argv": [surroundings.text(os.fspath(word)) for word in argv],
+            **self._process_context(cwd, env, name),
+            **self._common(name, key, {"grace": grace, "timeout": timeout}),
+            "asked_by": client_environment.asked_by(),
+            "argv": [client_environment.text(os.fspath(word)) for word in argv],
             **size,
             **(spec or {}),
         }
@@ -372,8 +373,8 @@ class Kennel:
         spec: Mapping[str, Any] | None,
     ) -> Mapping[str, Any]:
         if (agent is None) == (member is None):
-            raise ValueError("either an agent or a member is asked")
-        wishes = {
+            raise ValueError("pass either `agent` or `member`")
+        options = {
             "agent": agent,
             "member": member,
             "model": model,
@@ -382,46 +383,46 @@ class Kennel:
             "resume": conversation,
             "retries": retries,
             "queue": queue,
-            # It is stopped by whoever leaves the block, and goes on if only a connection is lost.
+            # The block stops the prompt; a lost connection must not.
             "detach": True,
         }
-        around = self._surroundings(cwd, env, None) if member is None or cwd is not None else self._around(env, None)
-        # An agent's limits are not asked for.
-        around.pop("limits", None)
+        context = self._process_context(cwd, env, None) if member is None or cwd is not None else self._environment(env, None)
+        # A prompt has no resource limits of the client.
+        context.pop("limits", None)
         return {
-            **around,
-            **self._wishes(None, key, {"timeout": timeout}),
-            "by": surroundings.asked_by(),
+            **context,
+            **self._common(None, key, {"timeout": timeout}),
+            "by": client_environment.asked_by(),
             "prompt": prompt,
-            **{name: value for name, value in wishes.items() if value is not None},
+            **{name: value for name, value in options.items() if value is not None},
             **(spec or {}),
         }
 
-    def _wishes(self, name: str | None, key: str | None, times: Mapping[str, float | None]) -> dict[str, Any]:
-        # A key of our own: a repeated request is the same session, and one that is cancelled is found by it.
+    def _common(self, name: str | None, key: str | None, times: Mapping[str, float | None]) -> dict[str, Any]:
+        # A generated key: a repeated request returns the same session, and a cancelled one is found by its key.
         key = f"kennel_client-{uuid.uuid4()}" if key is None else key
-        return {"key": key, **({"name": name} if name else {}), **numbers(times)}
+        return {"key": key, **({"name": name} if name else {}), **milliseconds(times)}
 
-    def _surroundings(
+    def _process_context(
         self, cwd: str | os.PathLike[str] | None, env: Mapping[str, str] | None, name: str | None
     ) -> dict[str, Any]:
-        return {"cwd": surroundings.text(self._folder(cwd)), **self._around(env, name)}
+        return {"cwd": client_environment.text(self._folder(cwd)), **self._environment(env, name)}
 
-    def _around(self, env: Mapping[str, str] | None, name: str | None) -> dict[str, Any]:
-        """All but the folder."""
-        if not self._calls.address.local:
-            return {} if env is None else {"env": surroundings.environment(env, name)}
+    def _environment(self, env: Mapping[str, str] | None, name: str | None) -> dict[str, Any]:
+        """Returns everything but the working directory."""
+        if not self._api.address.local:
+            return {} if env is None else {"env": client_environment.environment(env, name)}
         return {
-            "env": surroundings.environment(env, name),
-            "umask": surroundings.umask(),
-            "limits": surroundings.limits(),
+            "env": client_environment.environment(env, name),
+            "umask": client_environment.umask(),
+            "limits": client_environment.limits(),
         }
 
     def _folder(self, cwd: str | os.PathLike[str] | None) -> str:
-        if self._calls.address.local:
+        if self._api.address.local:
             return os.path.abspath(os.getcwd() if cwd is None else cwd)
         if cwd is None:
-            raise KennelError("at a url, cwd must be given: our own folder need not be there")
+            raise KennelError("cwd is required with a url")
         return os.fspath(cwd)
 
 

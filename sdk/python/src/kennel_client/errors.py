@@ -1,4 +1,4 @@
-"""What can go wrong, by kind."""
+"""The exceptions of this package."""
 
 from __future__ import annotations
 
@@ -10,65 +10,65 @@ if TYPE_CHECKING:
 
 
 class KennelError(Exception):
-    """Everything that this package raises by itself."""
+    """The base class of all exceptions of this package."""
 
 
 class KennelProblem(KennelError):
-    """Kennel refuses something, and says why: problem details, as RFC 9457 has them."""
+    """The daemon refused a request. The attributes are those of a problem document (RFC 9457)."""
 
     def __init__(self, problem: Problem) -> None:
         text = problem["detail"]
         hint = problem.get("hint")
         super().__init__(f"{text} ({hint})" if hint else text)
         self.code: str = problem["code"]
-        """The kind, for programs: `not_found`, `conflict`, `invalid`, `busy`, … Stable."""
+        """A stable code for programs: `not_found`, `conflict`, `invalid`, `busy`, …"""
         self.status: int = problem["status"]
-        """The status of the answer."""
+        """The HTTP status."""
         self.title: str = problem["title"]
-        """The kind, in words."""
+        """A short text for the code."""
         self.detail: str = text
-        """What was wrong this time."""
+        """What was wrong with this request."""
         self.hint: str | None = hint
-        """What to do, if there is something."""
+        """What to do about it, if there is something."""
 
     @staticmethod
     def of(status: int, body: object) -> KennelProblem:
-        """From an answer; one that is no problem by that RFC becomes one."""
+        """Makes a problem from a response, also if its body is no problem document."""
         if isinstance(body, dict) and {"code", "detail", "title", "status"} <= body.keys():
             return KennelProblem(cast("Problem", body))
-        detail = f"an answer that is not Kennel's own, with status {status}"
-        kind = {"type": "about:blank", "title": "Not an answer of Kennel", "code": "foreign"}
+        detail = f"status {status}, without a problem document of Kennel"
+        kind = {"type": "about:blank", "title": "Not a response of Kennel", "code": "foreign"}
         return KennelProblem(cast("Problem", {**kind, "status": status, "detail": detail}))
 
 
 class Unreachable(KennelError):
-    """Nobody is there, and nothing was sent."""
+    """The daemon is not reachable, and nothing was sent."""
 
 
 class ConnectionLost(KennelError):
-    """The connection ended before the answer was there. What was asked for may have been done."""
+    """The connection was lost before the response. The request may have been executed."""
 
 
 class ProtocolError(KennelError):
-    """What came makes no sense in its protocol."""
+    """The response violates the protocol."""
 
 
 class InputRefused(KennelError):
-    """What was typed did not get to the session."""
+    """The session did not receive the input."""
 
 
 class StillAlive(KennelError):
-    """A stop has left somebody; Kennel goes on trying."""
+    """A stop left processes alive. Kennel keeps trying."""
 
     def __init__(self, session: str, survivors: Sequence[Survivor]) -> None:
-        who = ", ".join(f"{one['pid']} ({one['name']})" for one in survivors) or "somebody"
-        super().__init__(f"session {session} is still alive: {who}")
+        names = ", ".join(f"{one['pid']} ({one['name']})" for one in survivors) or "unknown processes"
+        super().__init__(f"session {session} is still alive: {names}")
         self.session = session
         self.survivors = list(survivors)
 
 
 class PromptFailed(KennelError):
-    """A prompt did not come to a good end."""
+    """A prompt did not succeed."""
 
     def __init__(self, answer: Answer) -> None:
         super().__init__(f"{answer.verdict}: {answer.evidence}")

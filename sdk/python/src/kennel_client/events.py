@@ -7,7 +7,7 @@ from contextlib import aclosing
 from dataclasses import dataclass
 from typing import Any, AsyncGenerator, Mapping, Sequence
 
-from .calls import Calls
+from .api import ApiClient
 from .errors import ConnectionLost, Unreachable
 from .http import Request, Scalar
 from .sse import follow
@@ -17,12 +17,12 @@ EVENTS = "/v1/events"
 
 @dataclass(frozen=True)
 class Event:
-    """Something that has happened."""
+    """An event."""
 
     seq: int
-    """Its number: growing, without gaps."""
+    """The sequence number, without gaps."""
     kind: str
-    """`reserved`, `running`, `reaped`, …; `missed` if some are not kept any more, `reset` if the log is another."""
+    """`reserved`, `running`, `reaped`, …; `missed`: events are no longer recorded; `reset`: the log was replaced."""
     cause: str
     session: str | None
     time: str
@@ -30,35 +30,35 @@ class Event:
 
     @staticmethod
     def of(view: Any) -> Event:
-        """From what the API tells."""
+        """Makes an event from an API response."""
         return Event(view["seq"], view["kind"], view["cause"], view["session"], view["time"], view["by"])
 
 
-def _told(name: str, data: Any) -> Event:
+def _from_stream(name: str, data: Any) -> Event:
     if name == "missed":
-        cause = f"events {data['from']} to {data['to']} are not kept any more"
+        cause = f"events {data['from']} to {data['to']} are no longer recorded"
         return Event(data["to"], "missed", cause, None, "", None)
     if name == "reset":
-        cause = f"event {data['asked']} was asked for, and the latest is {data['latest']}: this is another log"
+        cause = f"the log was replaced: event {data['asked']} was requested, but the latest is {data['latest']}"
         return Event(data["latest"], "reset", cause, None, "", None)
     return Event.of(data)
 
 
-async def following(calls: Calls, query: Mapping[str, Scalar]) -> AsyncGenerator[Event, None]:
-    """Events as they happen, without end."""
-    async with aclosing(follow(calls, EVENTS, {**query, "follow": True})) as events:
+async def following(api: ApiClient, query: Mapping[str, Scalar]) -> AsyncGenerator[Event, None]:
+    """Follows the event log without end."""
+    async with aclosing(follow(api, EVENTS, {**query, "follow": True})) as events:
         async for event in events:
-            yield _told(event.name, json.loads(event.data))
+            yield _from_stream(event.name, json.loads(event.data))
 
 
-async def so_far(calls: Calls, query: Mapping[str, Scalar]) -> AsyncGenerator[Event, None]:
-    """Events up to now."""
-    losses = calls.losses()
+async def recorded(api: ApiClient, query: Mapping[str, Scalar]) -> AsyncGenerator[Event, None]:
+    """Yields the recorded events."""
+    timer = api.reconnect_timer()
     since = query.get("since")
     while True:
         try:
             lines = Request("GET", EVENTS, {**query, "since": since}, headers={"Accept": "application/x-ndjson"})
-            exchange = await calls.begin(lines)
+            exchange = await api.begin(lines)
             try:
                 if (await exchange.head()).status != 200:
                     await exchange.answer()
@@ -68,15 +68,15 @@ async def so_far(calls: Calls, query: Mapping[str, Scalar]) -> AsyncGenerator[Ev
                     for line in whole:
                         event = Event.of(json.loads(line))
                         since = event.seq
-                        losses.over()
+                        timer.reset()
                         yield event
                 return
             finally:
                 exchange.close()
         except (Unreachable, ConnectionLost) as error:
-            await losses.wait(error)
+            await timer.wait(error)
 
 
 def kinds(given: Sequence[str]) -> str | None:
-    """As a query has them."""
+    """Formats kinds for the query."""
     return ",".join(given) or None

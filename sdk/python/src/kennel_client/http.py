@@ -1,6 +1,6 @@
-"""One request and its answer, over a connection of its own: HTTP/1.1, as much of it as Kennel speaks.
+"""One request and its response over its own connection: the subset of HTTP/1.1 that Kennel uses.
 
-Every step keeps what it has read, so that one that was interrupted by a cancel can be taken again.
+Every step stores what it has read, so that a step can be repeated after a cancel.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from .errors import ConnectionLost, KennelProblem, ProtocolError
 Scalar = Union[str, int, bool, None]
 
 PIECE = 64 * 1024
-MOST_HEADERS = 200
+MAX_HEADERS = 200
 
 
 @dataclass(frozen=True)
 class Request:
-    """What is asked."""
+    """A request."""
 
     method: str
     path: str
@@ -30,9 +30,9 @@ class Request:
     body: object = None
     headers: Mapping[str, str] = field(default_factory=dict)
 
-    def written(self, address: Address) -> bytes:
-        """As it goes over the wire."""
-        given = {name: _word(value) for name, value in self.query.items() if value is not None}
+    def encoded(self, address: Address) -> bytes:
+        """Encodes the request."""
+        given = {name: _query_value(value) for name, value in self.query.items() if value is not None}
         target = self.path + (f"?{urlencode(given)}" if given else "")
         headers = {"Host": address.host, "Connection": "close", "Accept": "application/json", **self.headers}
         if address.token is not None:
@@ -45,30 +45,30 @@ class Request:
             headers["Content-Length"] = str(len(body))
         lines = [f"{self.method} {target} HTTP/1.1", *(f"{name}: {value}" for name, value in headers.items())]
         if any("\r" in line or "\n" in line for line in lines):
-            raise ValueError("a line break in a header")
+            raise ValueError("a header contains a line break")
         return "\r\n".join([*lines, "", ""]).encode("latin-1") + body
 
 
 def path(*parts: str) -> str:
-    """A path of these parts, whatever is in them."""
+    """Joins and escapes path segments."""
     return "/" + "/".join(quote(part, safe="") for part in parts)
 
 
-def _word(value: Scalar) -> str:
+def _query_value(value: Scalar) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 @dataclass(frozen=True)
 class Head:
-    """What comes before the body."""
+    """The status and headers of a response."""
 
     status: int
     headers: Mapping[str, str]
-    """By their names in lower case."""
+    """With lower-case names."""
 
 
 class Exchange:
-    """See the module."""
+    """A request and its response."""
 
     def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self.reader = reader
@@ -78,46 +78,46 @@ class Exchange:
         self._body = bytearray()
         self._whole = False
         self._left: int | None = None
-        """What is to come of the chunk, or of the body; none: not known yet."""
+        """The remaining bytes of the chunk or body; None if not known yet."""
 
     @staticmethod
     async def begin(address: Address, request: Request) -> Exchange:
-        """Connects and sends. If it is cancelled, nothing was sent."""
-        written = request.written(address)
+        """Connects and sends the request. If it is cancelled, nothing was sent."""
+        encoded = request.encoded(address)
         reader, writer = await address.open()
         exchange = Exchange(reader, writer)
-        # No wait from here on: it is sent by the loop, whatever becomes of us.
-        writer.write(written)
+        # No await from here on: the event loop sends it even if this task is cancelled.
+        writer.write(encoded)
         return exchange
 
     def close(self) -> None:
-        """Ends the connection at once."""
+        """Closes the connection immediately."""
         self.writer.transport.abort()
 
     async def head(self) -> Head:
-        """Status and headers."""
+        """Reads the status and headers."""
         while self._head is None:
             line = await self._line()
             if line or not self._lines:
                 self._lines.append(line)
-                if len(self._lines) > MOST_HEADERS:
+                if len(self._lines) > MAX_HEADERS:
                     raise ProtocolError("too many headers")
                 continue
             head = _parse_head(self._lines)
             self._lines = []
-            # Whoever says 100 has more to say.
+            # After status 100 the real response follows.
             if head.status != 100:
                 self._head = head
         return self._head
 
     async def piece(self, timeout: float | None = None) -> bytes:
-        """Some of the body; nothing if that was all."""
+        """Reads a piece of the body; empty at the end."""
         head = await self.head()
         reading = self._chunked() if "chunked" in head.headers.get("transfer-encoding", "") else self._counted(head)
         return await (reading if timeout is None else _within(timeout, reading))
 
     async def body(self) -> bytes:
-        """All of it."""
+        """Reads the whole body."""
         while not self._whole:
             piece = await self.piece()
             self._body += piece
@@ -125,12 +125,12 @@ class Exchange:
         return bytes(self._body)
 
     async def pieces(self, timeout: float | None = None) -> AsyncGenerator[bytes, None]:
-        """The body as it comes; a silence that is longer counts as a loss."""
+        """Yields the body as it arrives; raises `ConnectionLost` after a silence of `timeout` seconds."""
         while piece := await self.piece(timeout):
             yield piece
 
     async def answer(self) -> object:
-        """The JSON of the answer; a problem is raised."""
+        """Reads the JSON response; raises a problem."""
         head, body = await self.head(), await self.body()
         content = _parse(body) if "json" in head.headers.get("content-type", "") else None
         if not 200 <= head.status < 300:
@@ -147,21 +147,21 @@ class Exchange:
         piece = await self._read(PIECE if self._left < 0 else min(self._left, PIECE))
         if self._left > 0:
             if not piece:
-                raise ConnectionLost("the connection ended in the middle of an answer")
+                raise ConnectionLost("the connection was closed in the middle of a response")
             self._left -= len(piece)
         return piece
 
     async def _chunked(self) -> bytes:
         while not self._left:
             if self._left == 0:
-                # The line after a chunk.
+                # The line end after a chunk.
                 await self._line()
                 self._left = None
             line = (await self._line()).split(";")[0].strip()
             try:
                 self._left = int(line, 16)
             except ValueError:
-                raise ProtocolError(f"no length of a chunk: {line[:20]!r}") from None
+                raise ProtocolError(f"invalid chunk length {line[:20]!r}") from None
             if self._left == 0:
                 self._whole = True
                 self._left = -1
@@ -170,7 +170,7 @@ class Exchange:
             return b""
         piece = await self._read(min(self._left, PIECE))
         if not piece:
-            raise ConnectionLost("the connection ended in the middle of an answer")
+            raise ConnectionLost("the connection was closed in the middle of a response")
         self._left -= len(piece)
         return piece
 
@@ -178,16 +178,16 @@ class Exchange:
         try:
             line = await self.reader.readuntil(b"\n")
         except asyncio.IncompleteReadError:
-            raise ConnectionLost("the connection ended before the answer did") from None
+            raise ConnectionLost("the connection was closed before the end of the response") from None
         except asyncio.LimitOverrunError:
-            raise ProtocolError("a line without an end") from None
+            raise ProtocolError("a header line is too long") from None
         except OSError as error:
             raise ConnectionLost(f"the connection was lost: {error}") from error
         return line.decode("latin-1").rstrip("\r\n")
 
-    async def _read(self, most: int) -> bytes:
+    async def _read(self, limit: int) -> bytes:
         try:
-            return await self.reader.read(most)
+            return await self.reader.read(limit)
         except OSError as error:
             raise ConnectionLost(f"the connection was lost: {error}") from error
 
@@ -196,19 +196,19 @@ async def _within(seconds: float, reading: object) -> bytes:
     try:
         return await asyncio.wait_for(reading, seconds)  # type: ignore[arg-type]
     except asyncio.TimeoutError:
-        raise ConnectionLost(f"nothing was heard for {seconds:.0f} s") from None
+        raise ConnectionLost(f"no data for {seconds:.0f} s") from None
 
 
 def _parse_head(lines: list[str]) -> Head:
     version, _, rest = lines[0].partition(" ")
     status = rest.partition(" ")[0]
     if not version.startswith("HTTP/1.") or len(status) != 3 or not status.isdigit():
-        raise ProtocolError(f"no answer in HTTP: {lines[0][:40]!r}")
+        raise ProtocolError(f"invalid HTTP response: {lines[0][:40]!r}")
     headers = {}
     for line in lines[1:]:
         name, colon, value = line.partition(":")
         if not colon:
-            raise ProtocolError(f"no header: {line[:40]!r}")
+            raise ProtocolError(f"invalid header: {line[:40]!r}")
         headers[name.strip().lower()] = value.strip()
     return Head(int(status), headers)
 
@@ -217,4 +217,4 @@ def _parse(body: bytes) -> object:
     try:
         return json.loads(body)
     except ValueError as error:
-        raise ProtocolError(f"an answer that is no JSON: {error}") from error
+        raise ProtocolError(f"invalid JSON in a response: {error}") from error

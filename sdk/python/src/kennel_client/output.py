@@ -1,4 +1,4 @@
-"""What a session prints."""
+"""The output of a session."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from contextlib import aclosing
 from dataclasses import dataclass
 from typing import Any, AsyncGenerator, Literal, Mapping
 
-from .calls import Calls
+from .api import ApiClient
 from .http import Scalar
 from .sse import follow
 
@@ -22,32 +22,32 @@ class Chunk:
     stream: str
     """`stdout`, `stderr` or `terminal`."""
     offset: int
-    """Of its first byte, in all that the launch has printed."""
+    """The offset of its first byte in the output of the launch."""
     time: str
-    """When: RFC 3339."""
+    """When it was printed (RFC 3339)."""
 
     @property
     def text(self) -> str:
-        """In UTF-8; what is none is replaced."""
+        """The data as text; invalid UTF-8 is replaced."""
         return self.data.decode("utf-8", "replace")
 
 
 @dataclass(frozen=True)
 class Gap(Chunk):
-    """Output is missing here. It has no data."""
+    """Missing output; it has no data."""
 
     lost: int | None = None
-    """So many bytes, if it is known."""
+    """The number of lost bytes, if known."""
     why: str = ""
-    """For programs."""
+    """A code for programs."""
     about: str = ""
-    """For people."""
+    """A text for users."""
 
 
-async def read(calls: Calls, path: str, query: Mapping[str, Scalar]) -> AsyncGenerator[Chunk, None]:
-    """Output as it is asked for; over the death of a daemon, nothing is lost and nothing comes twice."""
+async def read(api: ApiClient, path: str, query: Mapping[str, Scalar]) -> AsyncGenerator[Chunk, None]:
+    """Yields output, across daemon crashes without loss or repetition."""
     follows = bool(query.get("follow"))
-    async with aclosing(follow(calls, path, query, ends=not follows)) as events:
+    async with aclosing(follow(api, path, query, ends=not follows)) as events:
         async for event in events:
             if event.name == "end":
                 return
@@ -55,10 +55,10 @@ async def read(calls: Calls, path: str, query: Mapping[str, Scalar]) -> AsyncGen
                 yield piece
 
 
-def _piece(name: str, told: Any) -> Chunk | None:
+def _piece(name: str, record: Any) -> Chunk | None:
     if name == "output":
-        data = told["text"].encode() if told.get("text") is not None else bytes.fromhex(told["hex"])
-        return Chunk(data, told["stream"], told["offset"], told["time"])
+        data = record["text"].encode() if record.get("text") is not None else bytes.fromhex(record["hex"])
+        return Chunk(data, record["stream"], record["offset"], record["time"])
     if name == "gap":
-        return Gap(b"", "", told["offset"], "", told["lost"], told["why"], told["text"])
+        return Gap(b"", "", record["offset"], "", record["lost"], record["why"], record["text"])
     return None

@@ -1,4 +1,4 @@
-"""A plan: several sessions with one cancel."""
+"""Plans: several agents that are cancelled together."""
 
 from __future__ import annotations
 
@@ -6,50 +6,50 @@ import asyncio
 from types import TracebackType
 from typing import Awaitable, Callable, cast
 
-from .calls import Calls, log
-from .cancel import steadily
+from .api import ApiClient, log
+from .cancel import run_despite_cancel
 from .errors import KennelError
 from .http import path
 from .types import PlanView
 
 
 class Plan:
-    """One that runs, or has."""
+    """A run of a plan."""
 
-    def __init__(self, calls: Calls, view: PlanView) -> None:
-        self._calls = calls
+    def __init__(self, api: ApiClient, view: PlanView) -> None:
+        self._api = api
         self.view = view
-        """As it was last seen."""
+        """The last loaded view."""
 
     @property
     def id(self) -> str:
-        """Its id."""
+        """The id."""
         return self.view["id"]
 
     @property
     def state(self) -> str:
-        """How it stands."""
+        """The state at the last load."""
         return self.view["state"]
 
     async def refresh(self) -> PlanView:
-        """Looks again."""
-        self.view = cast(PlanView, await self._calls.get(path("v1", "plans", self.id)))
+        """Loads the current view."""
+        self.view = cast(PlanView, await self._api.get(path("v1", "plans", self.id)))
         return self.view
 
     async def wait(self) -> PlanView:
-        """Comes when it is over. A cancel of this wait does not cancel the plan."""
-        self.view = cast(PlanView, await self._calls.get(path("v1", "plans", self.id, "wait")))
+        """Waits until the plan ends. Cancelling this wait does not cancel the plan."""
+        self.view = cast(PlanView, await self._api.get(path("v1", "plans", self.id, "wait")))
         return self.view
 
     async def cancel(self) -> PlanView:
-        """Ends all its agents; comes when they are gone."""
-        wish = {"by": "kennel_client"}
-        self.view = cast(PlanView, await self._calls.post(path("v1", "plans", self.id, "cancel"), wish, again=True))
+        """Stops all agents; returns when their processes have ended."""
+        body = {"by": "kennel_client"}
+        self.view = cast(PlanView, await self._api.post(path("v1", "plans", self.id, "cancel"), body, again=True))
         return self.view
 
 
 class PlanBlock:
-    """A plan for the length of an `async with`: leaving the block, in whatever way, cancels what is left of it."""
+    """Runs a plan for the duration of an `async with` block. Leaving the block in any way cancels it."""
 
     def __init__(self, start: Callable[[], Awaitable[Plan]]) -> None:
         self._start = start
@@ -66,11 +66,11 @@ class PlanBlock:
         if plan is None:
             return
         try:
-            _, cancelled = await steadily(plan.cancel)
+            _, cancelled = await run_despite_cancel(plan.cancel)
         except KennelError as failure:
             if error is None:
                 raise
-            log.warning("plan %s is not cancelled: %s", plan.id, failure)
+            log.warning("can't cancel plan %s: %s", plan.id, failure)
             return
         if cancelled and not isinstance(error, asyncio.CancelledError):
             raise asyncio.CancelledError

@@ -1,15 +1,15 @@
-"""A session: an agent that Kennel runs, with all that it starts."""
+"""Sessions: agents with every process they start."""
 
 from __future__ import annotations
 
 import asyncio
 from dataclasses import dataclass, field
 from types import TracebackType
-from typing import Any, AsyncGenerator, Awaitable, Callable, Literal, Mapping, cast
+from typing import AsyncGenerator, Awaitable, Callable, Literal, Mapping, cast
 
-from . import output as printed
-from .calls import Calls, log
-from .cancel import steadily
+from . import output as output_stream
+from .api import ApiClient, log
+from .cancel import run_despite_cancel
 from .errors import KennelError, StillAlive
 from .http import path
 from .output import Chunk, Stream
@@ -21,16 +21,16 @@ ENDED = ("reaped", "cleaned")
 
 @dataclass(frozen=True)
 class Outcome:
-    """How a session ended."""
+    """The outcome of a session."""
 
     exit_code: int | None
-    """The code that a shell would show; none if nobody knows."""
+    """The exit code as a shell shows it; None if unknown."""
     exit: Exit | None
-    """The agent's own word, or `unknown` with the reason."""
+    """The exit status of the agent, or `unknown` with the reason."""
     reason: Reason | None
     """Why it ended."""
     view: SessionView = field(repr=False)
-    """All of it, as the API has it."""
+    """The complete API response."""
 
     @property
     def succeeded(self) -> bool:
@@ -39,60 +39,60 @@ class Outcome:
 
     @staticmethod
     def of(view: SessionView) -> Outcome:
-        """From what the API tells."""
+        """Makes an outcome from an API response."""
         return Outcome(view["exit_code"], view["exit"], view["reason"], view)
 
 
 class Session:
-    """One that exists, or has."""
+    """A session that exists or existed."""
 
-    def __init__(self, calls: Calls, view: SessionView) -> None:
-        self._calls = calls
+    def __init__(self, api: ApiClient, view: SessionView) -> None:
+        self._api = api
         self.view = view
-        """As it was last seen."""
-        self.ours = True
-        """Whether it was begun for us: not if another request with the same key was first."""
+        """The last loaded view."""
+        self.created_by_request = True
+        """False if an earlier request with the same key created the session."""
 
     @property
     def id(self) -> str:
-        """Its id, which all its launches share."""
+        """The id, which all launches share."""
         return self.view.get("session") or self.view["id"]
 
     @property
     def name(self) -> str | None:
-        """Its name, if it has one."""
+        """The name, if it has one."""
         return self.view["name"]
 
     @property
     def phase(self) -> str:
-        """What was seen of it last."""
+        """The phase at the last load."""
         return self.view["phase"]
 
     @property
     def pid(self) -> int | None:
-        """The agent's pid, for people to read: to end it there is `stop`."""
+        """The pid of the agent, for display only. Use `stop` to end the session."""
         return self.view["pid"]
 
     def __repr__(self) -> str:
         return f"<Session {self.id} {self.name or ''} {self.phase}>"
 
     async def refresh(self) -> SessionView:
-        """Looks again."""
-        self.view = cast(SessionView, await self._calls.get(self._path()))
+        """Loads the current view."""
+        self.view = cast(SessionView, await self._api.get(self._path()))
         return self.view
 
     async def wait(self) -> Outcome:
-        """Comes when it is over; for that of a prompt, when its verdict is on record. A cancel does not stop it."""
-        self.view = cast(SessionView, await self._calls.get(self._path("wait")))
+        """Waits until the session has ended (for a prompt, until its verdict is recorded). A cancel does not stop it."""
+        self.view = cast(SessionView, await self._api.get(self._path("wait")))
         return Outcome.of(self.view)
 
     async def stop(self, *, grace: float | None = None, now: bool = False, check: bool = True) -> StopAnswer:
-        """Ends all of it: TERM, and after the grace (in seconds) KILL, until nobody is seen to be left.
+        """Stops the session: SIGTERM to every process, and SIGKILL after the grace period (in seconds).
 
-        Raises `StillAlive` if somebody is, unless told not to check.
+        Returns when no process is left. Raises `StillAlive` if processes survive, unless `check` is False.
         """
-        wish = {"now": now, "by": "kennel_client", **({} if grace is None else {"grace_ms": round(grace * 1000)})}
-        answer = cast(StopAnswer, await self._calls.post(self._path("stop"), wish, again=True))
+        body = {"now": now, "by": "kennel_client", **({} if grace is None else {"grace_ms": round(grace * 1000)})}
+        answer = cast(StopAnswer, await self._api.post(self._path("stop"), body, again=True))
         self.view = answer["session"]
         if check and answer["result"] == "still_alive":
             raise StillAlive(self.id, answer["survivors"])
@@ -101,30 +101,30 @@ class Session:
     def output(
         self, *, follow: bool = False, stream: Stream = "both", tail: int | None = None, offset: int | None = None
     ) -> AsyncGenerator[Chunk, None]:
-        """What it has printed; with `follow` until it has ended. From this offset on, or only the last lines."""
+        """Reads the output; with `follow`, until the launch ends. Starts at `offset`, or `tail` lines before the end."""
         query = {"follow": follow, "stream": stream, "tail": tail, "from": offset}
-        return printed.read(self._calls, self._path("output"), query)
+        return output_stream.read(self._api, self._path("output"), query)
 
     async def text(self, *, stream: Stream = "both") -> str:
-        """All that it has printed and that is kept."""
+        """Returns the whole recorded output."""
         return b"".join([chunk.data async for chunk in self.output(stream=stream)]).decode("utf-8", "replace")
 
     async def send(self, data: bytes | str = b"", *, eof: bool = False) -> None:
-        """Gives it input, and maybe the end of it. It was started with `stdin="pipe"` or a terminal."""
+        """Sends input; with `eof`, closes it afterwards. Requires `stdin="pipe"` or a terminal."""
         data = data.encode() if isinstance(data, str) else data
-        await self._calls.post(self._path("input"), {"hex": data.hex(), "eof": eof})
+        await self._api.post(self._path("input"), {"hex": data.hex(), "eof": eof})
 
     async def signal(self, number: int) -> None:
-        """Sends a signal to its agent."""
-        await self._calls.post(self._path("signal"), {"signal": int(number)})
+        """Sends a signal to every process in the pen."""
+        await self._api.post(self._path("signal"), {"signal": int(number)})
 
     async def inspect(self) -> InspectView:
-        """Its processes, what they use, and all that happened to it."""
-        return cast(InspectView, await self._calls.get(self._path("inspect")))
+        """Returns all details: processes, usage and events."""
+        return cast(InspectView, await self._api.get(self._path("inspect")))
 
     async def remove(self) -> None:
-        """Removes it from the record, once it has ended."""
-        await self._calls.delete(self._path())
+        """Removes the record of an ended session."""
+        await self._api.delete(self._path())
 
     def terminal(
         self,
@@ -134,16 +134,16 @@ class Session:
         replay: Literal["screen", "none", "all"] | None = None,
         read_only: bool = False,
     ) -> Terminal:
-        """Sits down in front of it, as an async context manager."""
+        """Attaches to its terminal; use it as an async context manager."""
         query = {"cols": columns, "rows": rows, "replay": replay, "read_only": read_only}
-        return Terminal(self._calls, self._path("terminal"), query)
+        return Terminal(self._api, self._path("terminal"), query)
 
     def _path(self, *more: str) -> str:
         return path("v1", "sessions", self.id, *more)
 
 
-class Block:
-    """A session for the length of an `async with`: leaving the block, in whatever way, stops it wholly."""
+class SessionBlock:
+    """Runs a session for the duration of an `async with` block. Leaving the block in any way stops it."""
 
     def __init__(self, start: Callable[[], Awaitable[Session]], grace: float | None) -> None:
         self._start = start
@@ -158,26 +158,26 @@ class Block:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         session = self._session
-        if session is None or not session.ours:
+        if session is None or not session.created_by_request:
             return
         try:
-            # If it has ended, this says so.
-            _, cancelled = await steadily(lambda: session.stop(grace=self._grace))
+            # Stopping an ended session is no error.
+            _, cancelled = await run_despite_cancel(lambda: session.stop(grace=self._grace))
         except KennelError as failure:
             if error is None:
                 raise
-            # What happened in the block is the more important one.
-            log.warning("session %s is not stopped: %s", session.id, failure)
+            # The exception of the block is more important.
+            log.warning("can't stop session %s: %s", session.id, failure)
             return
         if cancelled and not isinstance(error, asyncio.CancelledError):
             raise asyncio.CancelledError
 
 
-def live(views: list[Any]) -> list[SessionView]:
-    """Those that have not ended."""
-    return [view for view in cast("list[SessionView]", views) if view["phase"] not in ENDED]
+def is_live(view: SessionView) -> bool:
+    """Whether the session has not ended."""
+    return view["phase"] not in ENDED
 
 
-def numbers(given: Mapping[str, float | None]) -> dict[str, int]:
-    """Seconds, as the API has them: in milliseconds, with `_ms` behind the name."""
+def milliseconds(given: Mapping[str, float | None]) -> dict[str, int]:
+    """Converts seconds to the API's fields: milliseconds, with `_ms` appended to the name."""
     return {f"{name}_ms": round(value * 1000) for name, value in given.items() if value is not None}

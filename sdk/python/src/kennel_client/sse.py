@@ -1,21 +1,21 @@
-"""Server-sent events, and streams of them that go on where they were when a daemon comes back."""
+"""Server-sent events, and streams that resume across daemon restarts."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import AsyncGenerator, Mapping
 
-from .calls import Calls, is_leaving
+from .api import ApiClient, is_leaving
 from .errors import ConnectionLost, KennelProblem, Unreachable
 from .http import Exchange, Request, Scalar
 
 SILENCE = 60.0
-"""The daemon says that it is alive four times as often."""
+"""A stream without data for this many seconds is lost. Heartbeats come four times as often."""
 
 
 @dataclass(frozen=True)
 class ServerSent:
-    """An event."""
+    """A server-sent event."""
 
     id: str | None
     name: str
@@ -23,7 +23,7 @@ class ServerSent:
 
 
 class Parser:
-    """Takes bytes, gives events."""
+    """Parses events from bytes."""
 
     def __init__(self) -> None:
         self._rest = b""
@@ -32,10 +32,10 @@ class Parser:
         self._data: list[str] = []
 
     def feed(self, piece: bytes) -> list[ServerSent]:
-        """The events that are complete now."""
+        """Adds bytes and returns the events that are now complete."""
         text = self._rest + piece
         lines = text.splitlines(keepends=True)
-        # One that ends with a CR may end with CR LF.
+        # A line that ends with CR may continue with LF.
         open_ended = bool(lines) and not lines[-1].endswith(b"\n")
         self._rest = lines.pop() if open_ended else b""
         events = []
@@ -62,22 +62,22 @@ class Parser:
 
 
 async def follow(
-    calls: Calls, path: str, query: Mapping[str, Scalar], *, ends: bool = False
+    api: ApiClient, path: str, query: Mapping[str, Scalar], *, ends: bool = False
 ) -> AsyncGenerator[ServerSent, None]:
-    """Events for as long as there are any: over the death of a daemon, none is lost and none comes twice.
+    """Yields the events of a stream, across daemon crashes without loss or repetition.
 
-    `ends` says that the stream is over when it comes to an orderly end; else there is more to come then.
+    `ends`: a regular end of the response is the end of the stream; otherwise the stream is resumed.
     """
     last: str | None = None
-    losses = calls.losses()
+    timer = api.reconnect_timer()
     while True:
         exchange: Exchange | None = None
-        lost: Exception = ConnectionLost("the stream ended, though there is more to come")
+        lost: Exception = ConnectionLost("the stream ended early")
         try:
             headers = {"Accept": "text/event-stream"}
             if last is not None:
                 headers["Last-Event-ID"] = last
-            exchange = await calls.begin(Request("GET", path, query, headers=headers))
+            exchange = await api.begin(Request("GET", path, query, headers=headers))
             head = await exchange.head()
             if head.status == 204:
                 return
@@ -85,7 +85,7 @@ async def follow(
                 await exchange.answer()
             parser = Parser()
             async for piece in exchange.pieces(SILENCE):
-                losses.over()
+                timer.reset()
                 for event in parser.feed(piece):
                     last = event.id
                     yield event
@@ -100,4 +100,4 @@ async def follow(
         finally:
             if exchange is not None:
                 exchange.close()
-        await losses.wait(lost)
+        await timer.wait(lost)

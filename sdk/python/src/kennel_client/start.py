@@ -1,9 +1,9 @@
-"""A request that starts something, and that can be cancelled at any moment without leaving it behind.
+"""A request that starts something, and that can be cancelled at any moment without leaving it running.
 
 ```text
-connect ── sent ── answered: it is ours
-              └── cancelled: the connection stays, so that the request can't arrive unseen later;
-                  what it has made is looked for and ended until it is answered; then the cancel goes on
+connect ── sent ── answered
+              └── cancelled: the connection stays open, so that the request can't arrive unnoticed later;
+                  whatever it created is found and ended until the response arrives; then the cancel is raised
 ```
 """
 
@@ -12,71 +12,71 @@ from __future__ import annotations
 import asyncio
 from typing import Awaitable, Callable
 
-from .calls import Calls, log
-from .cancel import steadily
+from .api import ApiClient, log
+from .cancel import run_despite_cancel
 from .errors import ConnectionLost, KennelError
 from .http import Exchange, Request
 
-LOOK_AGAIN = 0.2
-"""How long an answer is waited for between two looks."""
+POLL_INTERVAL = 0.2
+"""How long to wait for the response before looking for the created session again, in seconds."""
 
 
-class Start:
-    """See the module."""
+class CancellableStart:
+    """See the module documentation."""
 
-    def __init__(self, calls: Calls, request: Request, *, again: bool, end: Callable[[object], Awaitable[None]]) -> None:
-        """`end` ends what was made: that of this answer, or, if there is none, whatever it finds. It may be repeated."""
-        self._calls = calls
+    def __init__(self, api: ApiClient, request: Request, *, again: bool, end: Callable[[object], Awaitable[None]]) -> None:
+        """`end` ends what was created: that of the response, or without one, whatever it finds. It must be idempotent."""
+        self._api = api
         self._request = request
         self._again = again
         self._end = end
         self._exchange: Exchange | None = None
 
     async def run(self) -> object:
-        """The answer."""
+        """Sends the request and returns the response."""
         try:
-            return await self._calls.persist(self._attempt, again=self._again)
+            return await self._api.persist(self._attempt, again=self._again)
         except asyncio.CancelledError:
-            await self._call_off()
+            await self._cancel()
             raise
         except ConnectionLost:
             if self._again:
-                # Nobody came back: what there may be is on record, and belongs to the daemon.
-                log.warning("nobody answers any more; what was started may run: %s", self._request.path)
+                # The daemon did not come back. If the session was created, it is recorded.
+                log.warning("the daemon is not responding; the session may have been started: %s", self._request.path)
             raise
         finally:
             self._close()
 
     async def _attempt(self) -> object:
         self._close()
-        self._exchange = await self._calls.begin(self._request)
+        self._exchange = await self._api.begin(self._request)
         return await self._exchange.answer()
 
-    async def _call_off(self) -> None:
+    async def _cancel(self) -> None:
         if self._exchange is None:
             return
         try:
-            while not (await steadily(self._settle))[0]:
+            while not (await run_despite_cancel(self._end_created))[0]:
                 pass
         except KennelError as error:
-            log.warning("it was cancelled, and can't be ended for now: %s", error)
+            log.warning("can't end the cancelled session: %s", error)
 
-    async def _settle(self) -> bool:
-        """Ends what there is. True if there can't be more."""
+    async def _end_created(self) -> bool:
+        """Ends what was created. Returns True if nothing more can be created."""
         exchange = self._exchange
         if exchange is None:
             return True
         try:
-            answer: object = await asyncio.wait_for(exchange.answer(), LOOK_AGAIN)
+            answer: object = await asyncio.wait_for(exchange.answer(), POLL_INTERVAL)
         except asyncio.TimeoutError:
             await self._end(None)
             return False
         except ConnectionLost:
-            # That daemon is dead; what it had on record is known to the next.
+            # That daemon is dead; the next one knows its recorded sessions.
             await self._end(None)
             return True
         except KennelError:
-            # It was refused: there is nothing.
+            # The request was refused, so nothing was created.
             return True
         await self._end(answer)
         return True

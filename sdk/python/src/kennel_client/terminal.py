@@ -1,4 +1,4 @@
-"""In front of a session: what it prints as it comes, and what is typed."""
+"""The terminal of a session."""
 
 from __future__ import annotations
 
@@ -6,40 +6,39 @@ import json
 from types import TracebackType
 from typing import Any, AsyncGenerator, Mapping
 
-from .calls import Calls
+from .api import ApiClient
 from .errors import ConnectionLost, InputRefused, ProtocolError
 from .http import Scalar
 from .websocket import Closed, WebSocket
 
 AWAY = 1001
-"""The daemon goes; its next one is there soon."""
+"""The close code of a daemon that is leaving."""
 PIECE = 32 * 1024
-"""A longer message may be refused."""
+"""The longest input in one message, in bytes."""
 
 
 class Terminal:
-    """A place in front of a session, as an async context manager.
+    """A connection to a session's terminal, as an async context manager.
 
-    Iterating gives the bytes that the session prints, until it has ended. When the daemon dies and comes back, it goes
-    on where it was: nothing is lost and nothing comes twice. What was typed just then is not sent again: `send` raises
-    `ConnectionLost`, since nobody knows whether it got there.
+    Iterating yields the output as bytes until the session ends. It continues across daemon crashes without loss or
+    repetition. Input is not sent twice: `send` raises `ConnectionLost` if it is unknown whether it arrived.
     """
 
-    def __init__(self, calls: Calls, path: str, query: Mapping[str, Scalar]) -> None:
-        self._calls = calls
+    def __init__(self, api: ApiClient, path: str, query: Mapping[str, Scalar]) -> None:
+        self._api = api
         self._path = path
         self._query = dict(query)
         self._socket: WebSocket | None = None
         self._replay = 0
         self.offset = 0
-        """The place in the output up to which all was read."""
+        """The offset up to which the output was read."""
         self.connections = 0
-        """How often it was connected: more than once if daemons died meanwhile."""
+        """How often it was connected: more than once after daemon crashes."""
         self.outcome: Mapping[str, Any] | None = None
-        """How the session ended, once it has."""
+        """The outcome of the session, after it has ended."""
 
     async def __aenter__(self) -> Terminal:
-        await self._calls.persist(self._attach, again=True)
+        await self._api.persist(self._attach, again=True)
         return self
 
     async def __aexit__(
@@ -50,50 +49,50 @@ class Terminal:
             self._socket = None
 
     async def send(self, data: bytes | str) -> None:
-        """Types this."""
+        """Sends input."""
         data = data.encode() if isinstance(data, str) else data
         for at in range(0, len(data), PIECE):
             await self._open_socket().send(data[at : at + PIECE])
 
     async def resize(self, columns: int, rows: int) -> None:
-        """The window has this size now."""
+        """Changes the size of the terminal."""
         self._query.update(cols=columns, rows=rows)
-        await self._say({"type": "resize", "cols": columns, "rows": rows})
+        await self._send_control({"type": "resize", "cols": columns, "rows": rows})
 
     async def eof(self) -> None:
-        """There is no more input."""
-        await self._say({"type": "eof"})
+        """Closes the input."""
+        await self._send_control({"type": "eof"})
 
     async def __aiter__(self) -> AsyncGenerator[bytes, None]:
-        losses = self._calls.losses()
+        timer = self._api.reconnect_timer()
         while True:
             try:
                 message = await self._open_socket().receive()
             except ConnectionLost as error:
-                await losses.wait(error)
-                await self._calls.persist(self._attach_again, again=True)
+                await timer.wait(error)
+                await self._api.persist(self._reattach, again=True)
                 continue
-            losses.over()
+            timer.reset()
             if isinstance(message, bytes):
                 self._count(message)
                 yield message
             elif isinstance(message, Closed):
                 if message.code != AWAY:
                     raise ProtocolError(f"closed with {message.code}: {message.reason}")
-                await losses.wait(ConnectionLost("the daemon leaves"))
-                await self._calls.persist(self._attach_again, again=True)
-            elif self._told(json.loads(message)):
+                await timer.wait(ConnectionLost("the daemon is leaving"))
+                await self._api.persist(self._reattach, again=True)
+            elif self._handle_control(json.loads(message)):
                 return
 
-    def _told(self, told: Any) -> bool:
-        """Whether that was all."""
-        if told["type"] == "ended":
-            self.outcome = told["outcome"]
-        elif told["type"] == "gap":
-            self.offset = max(self.offset, told["offset"] + (told["lost"] or 0))
-        elif told["type"] == "refused":
-            raise InputRefused(told["why"])
-        return bool(told["type"] == "ended")
+    def _handle_control(self, message: Any) -> bool:
+        """Handles a control message. Returns whether the session has ended."""
+        if message["type"] == "ended":
+            self.outcome = message["outcome"]
+        elif message["type"] == "gap":
+            self.offset = max(self.offset, message["offset"] + (message["lost"] or 0))
+        elif message["type"] == "refused":
+            raise InputRefused(message["why"])
+        return bool(message["type"] == "ended")
 
     def _count(self, data: bytes) -> None:
         drawn = min(self._replay, len(data))
@@ -101,23 +100,23 @@ class Terminal:
         self.offset += len(data) - drawn
 
     async def _attach(self) -> None:
-        socket = await WebSocket.open(self._calls.address, self._path, self._query)
+        socket = await WebSocket.open(self._api.address, self._path, self._query)
         try:
             first = await socket.receive()
         except BaseException:
             socket.abort()
             raise
         if isinstance(first, Closed) and first.code == AWAY:
-            raise ConnectionLost("the daemon leaves")
-        told = json.loads(first) if isinstance(first, str) else {}
-        if told.get("type") != "attached":
+            raise ConnectionLost("the daemon is leaving")
+        message = json.loads(first) if isinstance(first, str) else {}
+        if message.get("type") != "attached":
             socket.abort()
-            raise ProtocolError("a terminal that does not say where it is")
+            raise ProtocolError("expected an `attached` message")
         self._socket = socket
         self.connections += 1
-        self._replay, self.offset = told["replay"], told["offset"]
+        self._replay, self.offset = message["replay"], message["offset"]
 
-    async def _attach_again(self) -> None:
+    async def _reattach(self) -> None:
         if self._socket is not None:
             self._socket.abort()
             self._socket = None
@@ -126,12 +125,12 @@ class Terminal:
         self._query["from"] = self.offset
         await self._attach()
 
-    async def _say(self, message: Mapping[str, Scalar]) -> None:
+    async def _send_control(self, message: Mapping[str, Scalar]) -> None:
         await self._open_socket().send(json.dumps(message))
 
     def _open_socket(self) -> WebSocket:
         if self._socket is None:
-            raise ConnectionLost("there is no connection now")
+            raise ConnectionLost("the connection is lost")
         return self._socket
 
 

@@ -1,4 +1,4 @@
-"""WebSockets, as a client: RFC 6455, without extensions."""
+"""A WebSocket client (RFC 6455) without extensions."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from .errors import ConnectionLost, ProtocolError
 from .http import Exchange, Request, Scalar
 
 MAGIC = "258EAFA5-E914-47DA-95CA-C5AB0DC85B11"
-LONGEST = 16 << 20
-"""The longest message that is taken."""
+MAX_MESSAGE = 16 << 20
+"""The longest message that is accepted."""
 
 CONTINUED, TEXT, BINARY, CLOSE, PING, PONG = 0, 1, 2, 8, 9, 10
 NORMAL = 1000
@@ -24,7 +24,7 @@ NORMAL = 1000
 
 @dataclass(frozen=True)
 class Closed:
-    """The other side has said that it is over."""
+    """The server closed the connection."""
 
     code: int
     reason: str
@@ -34,7 +34,7 @@ Message = Union[str, bytes, Closed]
 
 
 class WebSocket:
-    """One connection. One reads at a time; any number may send."""
+    """A connection. Only one task may receive; any number may send."""
 
     def __init__(self, exchange: Exchange) -> None:
         self._exchange = exchange
@@ -44,7 +44,7 @@ class WebSocket:
 
     @staticmethod
     async def open(address: Address, path: str, query: Mapping[str, Scalar]) -> WebSocket:
-        """Connects. A refusal is raised as the problem that it is."""
+        """Connects. Raises `KennelProblem` if the daemon refuses."""
         key = base64.b64encode(os.urandom(16)).decode()
         headers = {
             "Connection": "Upgrade",
@@ -57,24 +57,24 @@ class WebSocket:
             head = await exchange.head()
             if head.status != 101:
                 await exchange.answer()
-                raise ProtocolError(f"no WebSocket, but status {head.status}")
+                raise ProtocolError(f"expected a WebSocket, got status {head.status}")
             expected = base64.b64encode(hashlib.sha1((key + MAGIC).encode()).digest()).decode()
             if head.headers.get("sec-websocket-accept") != expected:
-                raise ProtocolError("no WebSocket: its key was not understood")
+                raise ProtocolError("invalid Sec-WebSocket-Accept header")
         except BaseException:
             exchange.close()
             raise
         return WebSocket(exchange)
 
     async def send(self, message: str | bytes) -> None:
-        """Sends a message. Waits if the other side is slow."""
+        """Sends a message. Waits if the server is slow."""
         if isinstance(message, str):
             await self._frame(TEXT, message.encode())
         else:
             await self._frame(BINARY, message)
 
     async def receive(self) -> Message:
-        """The next message. A cancel loses nothing of it."""
+        """Receives the next message. A cancel loses no data."""
         while True:
             last, kind, payload = await self._next_frame()
             if kind == PING:
@@ -86,21 +86,21 @@ class WebSocket:
                     raise ProtocolError("frames out of order")
                 self._kind = kind or self._kind
                 self._parts += payload
-                if len(self._parts) > LONGEST:
-                    raise ProtocolError("a message that is too long")
+                if len(self._parts) > MAX_MESSAGE:
+                    raise ProtocolError("a message is too long")
                 if last:
                     return self._message()
 
     async def close(self) -> None:
-        """Says goodbye, and does not wait for an answer."""
+        """Sends a close frame and closes the connection without waiting for a response."""
         try:
-            self._exchange.writer.write(_written(CLOSE, struct.pack(">H", NORMAL)))
+            self._exchange.writer.write(_encoded(CLOSE, struct.pack(">H", NORMAL)))
             self._exchange.writer.close()
         except OSError:
             self._exchange.close()
 
     def abort(self) -> None:
-        """Ends the connection at once."""
+        """Closes the connection immediately."""
         self._exchange.close()
 
     def _message(self) -> Message:
@@ -111,39 +111,39 @@ class WebSocket:
         try:
             return message.decode()
         except UnicodeDecodeError:
-            raise ProtocolError("a text that is none") from None
+            raise ProtocolError("a text message is not UTF-8") from None
 
     async def _closed(self, payload: bytes) -> Closed:
         code = struct.unpack(">H", payload[:2])[0] if len(payload) >= 2 else 1005
         try:
             await self._frame(CLOSE, payload[:2])
         except ConnectionLost:
-            # They have gone already, which is what this was about.
+            # The server has already closed the connection.
             pass
         self._exchange.writer.close()
         return Closed(code, payload[2:].decode("utf-8", "replace"))
 
     async def _frame(self, kind: int, payload: bytes) -> None:
         try:
-            # In one piece, before the wait: frames do not get mixed up.
-            self._exchange.writer.write(_written(kind, payload))
+            # Written in one piece before the await, so that frames are not interleaved.
+            self._exchange.writer.write(_encoded(kind, payload))
             await self._exchange.writer.drain()
         except (OSError, RuntimeError) as error:
             raise ConnectionLost(f"the connection was lost: {error}") from error
 
     async def _next_frame(self) -> tuple[bool, int, bytes]:
-        """Whether it is the last of its message, its kind, and what is in it."""
+        """Reads a frame: whether it is the last of its message, its kind and its payload."""
         try:
-            # What was read is kept, should a cancel come before the rest.
+            # Keep what was read, in case of a cancel before the rest.
             while len(self._head) < (length := _head_length(self._head)):
                 self._head += await self._exchange.reader.readexactly(length - len(self._head))
             head = self._head
             size = _payload_length(head)
-            if head[0] & 0x70 or head[1] & 0x80 or size > LONGEST:
-                raise ProtocolError("a frame that nobody asked for")
+            if head[0] & 0x70 or head[1] & 0x80 or size > MAX_MESSAGE:
+                raise ProtocolError("invalid frame")
             payload = await self._exchange.reader.readexactly(size)
         except asyncio.IncompleteReadError:
-            raise ConnectionLost("the connection ended") from None
+            raise ConnectionLost("the connection was closed") from None
         except OSError as error:
             raise ConnectionLost(f"the connection was lost: {error}") from error
         self._head = b""
@@ -151,7 +151,7 @@ class WebSocket:
 
 
 def _head_length(head: bytes) -> int:
-    """How long the head is, as far as is known."""
+    """Returns the length of the head, as far as it is known."""
     return 2 + {126: 2, 127: 8}.get(head[1] & 0x7F, 0) if len(head) >= 2 else 2
 
 
@@ -159,8 +159,8 @@ def _payload_length(head: bytes) -> int:
     return int.from_bytes(head[2:], "big") if len(head) > 2 else head[1] & 0x7F
 
 
-def _written(kind: int, payload: bytes) -> bytes:
-    """A frame, masked as those of clients are."""
+def _encoded(kind: int, payload: bytes) -> bytes:
+    """Encodes a frame, masked as required for clients."""
     size = len(payload)
     if size < 126:
         head = struct.pack(">BB", 0x80 | kind, 0x80 | size)

@@ -1,4 +1,4 @@
-"""What a command gets from whoever starts it: environment, folder, umask and limits, as a child of ours would."""
+"""The environment, umask and resource limits of this process, which a command inherits like a child process."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from typing import List, Mapping, Tuple
 
 from .types import Environment, Text
 
-OWN = ("KENNEL_HOME_ID", "KENNEL_SESSION_ID", "KENNEL_SESSION_NAME", "KENNEL_SESSION", "KENNEL_SOCKET", "KENNEL_TOKEN", "KENNEL_TOKEN_FILE")
-"""What Kennel sets itself for each session: that of the session we may be in is not handed on."""
+KENNEL_VARIABLES = ("KENNEL_HOME_ID", "KENNEL_SESSION_ID", "KENNEL_SESSION_NAME", "KENNEL_SESSION", "KENNEL_SOCKET", "KENNEL_TOKEN", "KENNEL_TOKEN_FILE")
+"""Variables that Kennel sets for each session. Those of our own session are not passed on."""
 
-NONE = 2**64 - 1
-"""The largest number is no limit."""
+UNLIMITED = 2**64 - 1
+"""The value for no limit."""
 
 
 def text(given: str) -> Text:
-    """A text, exactly: one from the system need not be UTF-8."""
+    """Converts a text for the API; a text that is not UTF-8 is sent as hex."""
     try:
         given.encode()
     except UnicodeEncodeError:
@@ -27,10 +27,10 @@ def text(given: str) -> Text:
 
 
 def environment(given: Mapping[str, str] | None, name: str | None) -> Environment:
-    """This environment, or ours."""
+    """Returns the given environment, or ours."""
     variables = dict(os.environ if given is None else given)
-    for own in OWN:
-        variables.pop(own, None)
+    for variable in KENNEL_VARIABLES:
+        variables.pop(variable, None)
     if name is not None:
         variables["KENNEL_SESSION_NAME"] = name
     if all(isinstance(text(key), str) for key in variables):
@@ -39,23 +39,23 @@ def environment(given: Mapping[str, str] | None, name: str | None) -> Environmen
 
 
 def umask() -> int:
-    """Ours. Asked of the kernel: to set it in order to read it would be felt by other threads."""
+    """Returns our umask. Read from /proc, because `os.umask` would change it for other threads."""
     with open("/proc/self/status") as status:
         found = re.search(r"^Umask:\s*([0-7]+)", status.read(), re.MULTILINE)
     return int(found[1], 8) if found else 0o022
 
 
 def limits() -> List[Tuple[int, int, int]]:
-    """Ours: resource, soft, hard."""
+    """Returns our resource limits: resource, soft, hard."""
     numbers = sorted({getattr(resource, name) for name in dir(resource) if name.startswith("RLIMIT_")})
-    return [(number, *(NONE if limit < 0 else limit for limit in resource.getrlimit(number))) for number in numbers]
+    return [(number, *(UNLIMITED if limit < 0 else limit for limit in resource.getrlimit(number))) for number in numbers]
 
 
 def parent(home_id: str) -> str | None:
-    """The session that we are in, if it is one of that home: what we start ends with it."""
+    """Returns the session of this home that we run in, if any. New sessions end with it."""
     return os.environ.get("KENNEL_SESSION_ID") if os.environ.get("KENNEL_HOME_ID") == home_id else None
 
 
 def asked_by() -> str:
-    """Who we are, for the event log. Each request has a word of its own, by which we know what came of it."""
+    """Returns our name for the event log. It is unique per request, to identify the sessions of a request."""
     return f"kennel_client (user {os.getuid()}, pid {os.getpid()}, request {secrets.token_hex(4)})"

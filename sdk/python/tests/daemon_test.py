@@ -1,4 +1,4 @@
-"""A home of its own for each test, with a real daemon; and the look that nothing is left of it."""
+"""The base class of tests with a real daemon: a new home for each test, and a check that no process is left."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ DEADLINE = 30.0
 
 
 def program(name: str) -> str:
-    """One that cargo has built. `xtask` says where."""
+    """Returns the path of a program built by cargo. `xtask` sets the folder."""
     folder = os.environ.get("KENNEL_TEST_PROGRAMS") or str(ROOT / "target/debug")
     return str(Path(folder, name))
 
@@ -32,15 +32,15 @@ def program(name: str) -> str:
 KENNEL = program("kennel")
 
 
-def needs(path: str) -> Callable[[type], type]:
-    """For tests of what the API has only if this is described."""
+def requires_endpoint(path: str) -> Callable[[type], type]:
+    """Skips tests unless the API description has this path."""
     described = json.loads((ROOT / "crates/kennel-http/openapi.json").read_text())["paths"]
     skip: Callable[[type], type] = unittest.skipUnless(path in described, f"the API has no {path}")
     return skip
 
 
-class Scene(unittest.IsolatedAsyncioTestCase):
-    """See the module."""
+class DaemonTest(unittest.IsolatedAsyncioTestCase):
+    """A test with its own home and daemon."""
 
     def setUp(self) -> None:
         self.folder = Path(tempfile.mkdtemp(prefix="kennel-py-"))
@@ -52,11 +52,11 @@ class Scene(unittest.IsolatedAsyncioTestCase):
         self.addCleanup(self.end)
 
     def end(self) -> None:
-        """Ends everything, and sees that nothing is left."""
+        """Stops the daemon and checks that no process is left."""
         try:
             self.kennel_program("daemon", "stop", "--grace", "1s")
-            left = self.marked()
-            self.assertEqual(left, [], "processes of this home are left")
+            left = self.home_processes()
+            self.assertEqual(left, [], "this home has leftover processes")
         finally:
             shutil.rmtree(self.folder, ignore_errors=True)
 
@@ -68,8 +68,8 @@ class Scene(unittest.IsolatedAsyncioTestCase):
     def connect(self, **more: Any) -> Kennel:
         return Kennel.connect(program=KENNEL, **more)
 
-    def marked(self) -> list[str]:
-        """Every process that has this home in its environment or arguments, by what /proc says."""
+    def home_processes(self) -> list[str]:
+        """Returns every process with this home in its environment or arguments."""
         mark = os.fsencode(str(self.home))
         found = []
         for entry in Path("/proc").iterdir():
@@ -80,12 +80,12 @@ class Scene(unittest.IsolatedAsyncioTestCase):
                 if mark in words or mark in (entry / "environ").read_bytes():
                     found.append(f"{entry.name} {words!r}")
             except OSError:
-                # It has ended meanwhile.
+                # The process has ended.
                 continue
         return found
 
     async def kill_daemon(self, kennel: Kennel) -> int:
-        """SIGKILL; comes when another one is there."""
+        """Kills the daemon and waits for the next one."""
         before = (await kennel.daemon())["pid"]
         os.kill(before, signal.SIGKILL)
 
@@ -96,20 +96,20 @@ class Scene(unittest.IsolatedAsyncioTestCase):
         return before
 
     async def until(self, condition: Callable[[], Awaitable[bool]]) -> None:
-        """Waits for a condition."""
+        """Waits until a condition holds."""
         deadline = time.monotonic() + DEADLINE
         while not await condition():
-            self.assertLess(time.monotonic(), deadline, "it did not come to that")
+            self.assertLess(time.monotonic(), deadline, "timed out")
             await asyncio.sleep(0.01)
 
     async def assert_empty(self, kennel: Kennel) -> None:
-        """No session lives, and there are no strays."""
+        """Checks that there are no live sessions and no strays."""
         self.assertEqual(await kennel.sessions(), [])
         self.assertEqual((await kennel.strays())["strays"], [])
 
     async def assert_gone(self, session: Session) -> None:
-        """Its tree was seen to be gone."""
+        """Checks that a session has ended and its agent is gone."""
         self.assertIn((await session.refresh())["phase"], ("reaped", "cleaned"))
         for pid in [session.pid]:
             if pid is not None:
-                self.assertFalse(Path(f"/proc/{pid}").exists(), f"{pid} is still there")
+                self.assertFalse(Path(f"/proc/{pid}").exists(), f"{pid} is still running")
