@@ -104,7 +104,7 @@ class Kennel:
         """Runs a session for the duration of an `async with` block. Leaving the block in any way stops it.
 
         The working directory and environment default to ours (with a `url`, `cwd` is required, and the environment
-        is the daemon's). `terminal` is (columns, rows); times are in seconds; `spec` takes any other field of
+        contains only a default `PATH`). `terminal` is (columns, rows); times are in seconds; `spec` takes any other field of
         `CreateRequest`. Every request has an idempotency key, so that a repeated request returns the same session.
         A cancel during the start ends its processes before it is raised.
         """
