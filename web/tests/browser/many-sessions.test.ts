@@ -3,7 +3,8 @@ import type { Page } from "@playwright/test";
 import type { Kennel } from "../support/kennel.ts";
 import { expect, test } from "../support/test.ts";
 
-const MANY = 1000;
+/** Many more than fit on a screen. A slice has fewer, because filling the queue takes most of the time. */
+const MANY = process.env["KENNEL_TEST_SLICE"] ? 250 : 1000;
 
 // One session is live and all others are queued, which needs no processes.
 test.use({ daemonEnv: { KENNEL_DAEMON_MAX_LIVE: "1" } });
@@ -22,7 +23,7 @@ async function fill(kennel: Kennel): Promise<void> {
 
 const names = (page: Page) => page.locator(".session-row .cell-name a").allTextContents();
 
-test("renders only the visible rows of a thousand sessions @phone", async ({ page, kennel }) => {
+test("renders only the visible rows of many sessions @phone", async ({ page, kennel }) => {
   await fill(kennel);
   const grid = page.getByRole("grid", { name: "Sessions" });
   await expect(grid).toHaveAttribute("aria-rowcount", String(MANY + 1));
