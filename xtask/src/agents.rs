@@ -354,7 +354,7 @@ fn npm_install(pin: &AgentPin, staging: &Path) -> anyhow::Result<Result<(), Unav
     if status.success() {
         return Ok(Ok(()));
     }
-    let said = read(&log);
+    let output = read(&log);
     let network = [
         "ENOTFOUND",
         "ECONNREFUSED",
@@ -366,9 +366,9 @@ fn npm_install(pin: &AgentPin, staging: &Path) -> anyhow::Result<Result<(), Unav
         "ERR_SOCKET_TIMEOUT",
     ];
     // npm prints the code and the reason first.
-    let errors = said.lines().filter(|line| line.starts_with("npm err"));
+    let errors = output.lines().filter(|line| line.starts_with("npm err"));
     let brief = errors.take(4).collect::<Vec<_>>().join(" | ");
-    Ok(Err(if network.iter().any(|code| said.contains(code)) {
+    Ok(Err(if network.iter().any(|code| output.contains(code)) {
         UnavailableReason::NoRegistry(brief)
     } else {
         UnavailableReason::NpmFailed(format!("{status}: {brief}"))
@@ -395,11 +395,11 @@ fn check(pin: &AgentPin, staging: &Path) -> Result<(), UnavailableReason> {
         .env("XDG_STATE_HOME", scratch.join("state"))
         .current_dir(&scratch);
     let ended = run(&mut program, &log, VERSION_LIMIT);
-    let said = read(&log);
+    let output = read(&log);
     remove_all(&scratch).ok();
     match ended {
-        Ok(Ended::Exited(status)) if status.success() && said.contains(pin.version) => Ok(()),
-        Ok(Ended::Exited(status)) => failed(format!("--version: {status}: {said}")),
+        Ok(Ended::Exited(status)) if status.success() && output.contains(pin.version) => Ok(()),
+        Ok(Ended::Exited(status)) => failed(format!("--version: {status}: {output}")),
         Ok(Ended::NotStarted(error)) => failed(error.to_string()),
         Ok(Ended::TimedOut) => failed("--version does not come back".to_owned()),
         Err(error) => failed(format!("{error:#}")),

@@ -20,7 +20,7 @@ const LONGEST: Duration = Duration::from_secs(300);
 pub(crate) fn link(words: &[String]) -> ExitCode {
     if let Err(error) = go_on(words) {
         eprintln!("kennel-bench: a link of the chain: {error:#}");
-        say("failed").ok();
+        print("failed").ok();
         return ExitCode::FAILURE;
     }
     std::thread::sleep(LONGEST);
@@ -32,7 +32,7 @@ fn go_on(words: &[String]) -> Result<()> {
     // Fails in the first process, which leads a session already.
     rustix::process::setsid().ok();
     if below == 0 {
-        return say("ready\n");
+        return print("ready\n");
     }
     // Not waited for: it is ended with all others.
     Command::new(std::env::current_exe()?)
@@ -43,7 +43,7 @@ fn go_on(words: &[String]) -> Result<()> {
     Ok(())
 }
 
-fn say(word: &str) -> Result<()> {
+fn print(word: &str) -> Result<()> {
     std::io::stdout().write_all(word.as_bytes())?;
     std::io::stdout().flush()?;
     Ok(())

@@ -2,7 +2,7 @@
 //!
 //! A pen owns all children of its process, and a peer's threads, handlers or memory should not weigh
 //! on another. So this program starts itself once for each contender; such a worker does as many
-//! rounds as it is told by a line on its standard input, and answers with a line of figures for each.
+//! rounds as a line on its standard input requests, and answers with a line of figures for each.
 //! It ends when its input does, so it never outlives the program that started it by more than a turn.
 
 use std::io::{self, BufRead as _, BufReader, Write as _};

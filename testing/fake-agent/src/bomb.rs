@@ -2,8 +2,8 @@
 //!
 //! # How a bomb keeps its bound
 //!
-//! Up to MAX processes, each of which forks whenever fewer live. Whoever counts them must not lose
-//! count when one is killed at any moment, so nothing that a process has to give back will do. Here
+//! Up to MAX processes, each of which forks whenever fewer live. The count must not become wrong
+//! when one is killed at any moment, so nothing that a process has to give back will do. Here
 //! each process holds one of MAX names of abstract sockets: a name can be bound once, and the kernel
 //! frees it when its holder dies. A name is bound before the fork that needs it, so there is never a
 //! process without one.
@@ -13,12 +13,12 @@
 //! # What makes it hard to end
 //!
 //! Every process, not just a parent, replaces every other that dies, so there is no order in which
-//! to end them. And where nobody ends them they end themselves: one that has lived for some
+//! to end them. They also end by themselves: one that has lived for some
 //! milliseconds, has no children and finds no place for any exits, and another takes its place, so a
-//! list of pids is out of date before it is read to its end. (Those with children stay. Orphans are
-//! reaped by whoever they fall to, and zombies that pile up there would be beyond any bound.) Since
-//! only who finds all places taken exits, they never die out. The agent stays in any case: its end
-//! would be the end of the run for whoever started it.
+//! list of pids is out of date before it is read to its end. (Those with children stay. Orphans would be
+//! reaped by another process, and zombies that accumulate there would exceed any bound.) Since
+//! a process exits only if all places are taken, they never die out. The agent itself stays: its end
+//! would end the session.
 
 use std::io;
 use std::os::linux::net::SocketAddrExt as _;
@@ -62,7 +62,7 @@ pub(crate) fn bomb(mut args: Args, sessions: Sessions) -> Outcome {
         Bomb { places: Places::new(max), pause: pause(max), life: life(max), sessions, deadline };
     let mut own = bomb.places.take_any(max)?.ok_or_else(|| Failure {
         code: failure::SYSTEM,
-        message: "somebody holds the names of this bomb".into(),
+        message: "another process holds the names of this bomb".into(),
     })?;
     let result = bomb.explode(&mut own);
     let code = result.map_or_else(|failure| failure.report(), |()| 0);
@@ -71,7 +71,7 @@ pub(crate) fn bomb(mut args: Args, sessions: Sessions) -> Outcome {
 }
 
 /// How long a process waits when it could do nothing. Longer if there are more, so that all together
-/// try equally often: enough to fill a gap before anybody has walked over `/proc`.
+/// try equally often: enough to fill a gap before a scan of `/proc` is complete.
 fn pause(processes: u32) -> Duration {
     let pause = Duration::from_micros(20) * processes;
     pause.clamp(Duration::from_micros(200), Duration::from_millis(20))
@@ -79,7 +79,7 @@ fn pause(processes: u32) -> Duration {
 
 /// How long a process lives at least. Longer if there are more, so that new ones come at the same
 /// rate, about one in a millisecond: some come while a list is read, yet most of those on it are still
-/// there, and the machine is of some use to whoever fights the bomb.
+/// there, and the machine stays usable for the supervisor that ends the bomb.
 fn life(processes: u32) -> Duration {
     Duration::from_millis(processes.into()).max(Duration::from_millis(10))
 }
@@ -95,7 +95,7 @@ struct Bomb {
 
 impl Bomb {
     /// The life of each process. In a child it goes on in the middle, as it does in the parent: all
-    /// are equal, except that the agent says `ready` and stays.
+    /// are equal, except that the agent prints `ready` and stays.
     ///
     /// `own` is the place of the process. The caller keeps it, since it has to be held to the last.
     fn explode(&self, own: &mut UnixDatagram) -> Result<(), Failure> {
@@ -218,7 +218,7 @@ fn chance() -> u32 {
     mixed >> 8
 }
 
-/// `hop SECS`: a pid is gone before anybody who has read it can send it a signal.
+/// `hop SECS`: a pid is gone before a reader can send it a signal.
 pub(crate) fn hop(mut args: Args) -> Outcome {
     let time = args.seconds("SECS")?;
     args.finish()?;

@@ -20,7 +20,7 @@ pub(crate) fn move_self(mut args: Args) -> Outcome {
     Then::Rest.go()
 }
 
-/// `move-cgroup-child PATH`: neither the cgroup nor the session nor the environment tell whose it is.
+/// `move-cgroup-child PATH`: neither the cgroup nor the session nor the environment shows its owner.
 pub(crate) fn move_child(mut args: Args) -> Outcome {
     let target = args.path("PATH")?;
     args.finish()?;

@@ -1,8 +1,8 @@
 //! An agent CLI with a script: started under the name `claude` it speaks as Claude Code does with
-//! `--output-format stream-json`, and does, launch by launch, what the lines of a file say.
+//! `--output-format stream-json`, and follows a script with one line for each launch.
 //!
 //! The folder `$FAKE_CLAUDE`, or `claude` where it is started, has the file `script`, one line a launch (the last one goes for all further ones), and gets the
-//! file `log` (without `-p` it is on a terminal, and talks until somebody says `bye`): `start PID LAUNCH CONVERSATION PROMPT` for each launch, `COLLISION PID` for one that was not alone. All its
+//! file `log` (without `-p` it is on a terminal, and reads input until `bye`): `start PID LAUNCH CONVERSATION PROMPT` for each launch, `COLLISION PID` for one that was not alone. All its
 //! descendants hold the lock too.
 
 use std::fs;
@@ -70,7 +70,7 @@ pub(crate) fn claude(mut args: Args) -> Outcome {
     Play { id, resumed: resumed.is_some(), log, launch }.act(line)
 }
 
-/// A person is before it: it has a tool that leaks, and listens.
+/// Runs interactively: starts a tool that leaks, and reads input.
 fn talk(conversation: &str) -> Outcome {
     let mut up = Up::new()?;
     spawn::sleeper(&mut up, "tool", Session::Own)?;
@@ -151,7 +151,7 @@ impl Play {
                 up.wait_for(2)?;
                 self.act(rest)
             }
-            // What it leaves does not go when asked to.
+            // The processes that it leaves ignore TERM.
             "deaf" => {
                 self.init()?;
                 let mut up = Up::new()?;
@@ -164,7 +164,7 @@ impl Play {
                 up.wait_for(1)?;
                 self.act(rest)
             }
-            // It does not go when asked to, nor does what it starts.
+            // It ignores TERM, and so do its descendants.
             "ignore" => {
                 ignore_polite_signals().or_fail(failure::SYSTEM, "handling signals")?;
                 self.act(rest)
@@ -178,20 +178,21 @@ impl Play {
         }
     }
 
-    /// As Claude Code does while a background task is left: it has told its result, and a polite signal has it begin another
+    /// As Claude Code does while a background task is left: it has printed its result, and a signal makes it begin another
     /// turn, which is in the log as `turn PID LAUNCH`.
     fn begin_again_when_asked_to_end(&self, answer: &str) -> Outcome {
-        let (mut told, tells) = UnixStream::pair().or_fail(failure::SYSTEM, "a pair of sockets")?;
+        let (mut received, sender) =
+            UnixStream::pair().or_fail(failure::SYSTEM, "a pair of sockets")?;
         for signal in [SIGINT, SIGTERM] {
-            let tells = tells.try_clone().or_fail(failure::SYSTEM, "handling signals")?;
-            pipe::register(signal, tells).or_fail(failure::SYSTEM, "handling signals")?;
+            let sender = sender.try_clone().or_fail(failure::SYSTEM, "handling signals")?;
+            pipe::register(signal, sender).or_fail(failure::SYSTEM, "handling signals")?;
         }
         self.init()?;
         self.text(answer)?;
         self.result(false, None, answer)?;
         let mut byte = [0];
         loop {
-            told.read_exact(&mut byte).or_fail(failure::SYSTEM, "waiting for a signal")?;
+            received.read_exact(&mut byte).or_fail(failure::SYSTEM, "waiting for a signal")?;
             note_more(&self.log, "turn", &self.launch)?;
             self.text("another turn")?;
         }

@@ -1,4 +1,4 @@
-//! How a behaviour that could not be set up says so.
+//! The errors of behaviours that could not be set up.
 //!
 //! A test that waits for `ready` must learn at once that it will never come, and a hostile behaviour
 //! that silently did nothing would let a supervisor pass: so every failure ends the agent with a
@@ -15,7 +15,7 @@ pub(crate) const CGROUP: u8 = 65;
 pub(crate) const INPUT: u8 = 66;
 /// Another program could not be started.
 pub(crate) const EXEC: u8 = 67;
-/// Somebody else holds the lock.
+/// Another process holds the lock.
 pub(crate) const COLLISION: u8 = 70;
 /// Any other refusal of the kernel.
 pub(crate) const SYSTEM: u8 = 71;
@@ -32,7 +32,7 @@ pub(crate) type Outcome = Result<u8, Failure>;
 pub(crate) struct Failure {
     /// One of the constants above.
     pub(crate) code: u8,
-    /// For whoever reads the test's output.
+    /// The message for the test's output.
     pub(crate) message: String,
 }
 

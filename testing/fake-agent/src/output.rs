@@ -27,7 +27,7 @@ pub(crate) fn print(bytes: &[u8]) -> Result<(), Failure> {
         .or_fail(failure::OUTPUT, "writing to stdout")
 }
 
-/// `flood BYTES [LINE]`: more than anybody wants to hold in memory, and each byte known beforehand.
+/// `flood BYTES [LINE]`: more than fits into memory; each byte is known beforehand.
 ///
 /// With LINE each line is a write of its own, else the writes are as large as is useful.
 pub(crate) fn flood(mut args: Args) -> Outcome {
@@ -98,7 +98,7 @@ impl Lines {
         &self.block
     }
 
-    /// Adds one to the digits in place, which is much quicker than to format each number anew.
+    /// Adds one to the digits in place, which is much faster than formatting each number.
     fn count_up(&mut self) {
         for digit in self.next.iter_mut().rev().skip(1) {
             if *digit < b'9' {

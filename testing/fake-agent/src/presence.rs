@@ -1,4 +1,4 @@
-//! What every process of every behaviour does alike: say that it is there, say when all are, and end
+//! What every process of every behaviour does: record itself, print `ready` when all are up, and end
 //! by itself some day.
 
 use std::ffi::OsStr;
@@ -27,7 +27,7 @@ pub(crate) enum Then {
 }
 
 impl Then {
-    /// Says `ready` and goes on.
+    /// Prints `ready` and continues.
     pub(crate) fn go(self) -> Outcome {
         ready();
         match self {
@@ -61,7 +61,7 @@ pub(crate) fn append(path: &OsStr, line: &str) -> io::Result<()> {
 }
 
 /// Opens without `O_CREAT` first: with it the kernel refuses to let root (which a set-uid copy of
-/// this program is) open a file of somebody else in `/tmp` (`fs.protected_regular`).
+/// this program is) open a file of another user in `/tmp` (`fs.protected_regular`).
 fn open_to_append(path: &OsStr) -> io::Result<File> {
     match OpenOptions::new().append(true).open(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
@@ -71,9 +71,9 @@ fn open_to_append(path: &OsStr) -> io::Result<File> {
     }
 }
 
-/// Says that every process of this behaviour is up.
+/// Prints that every process of this behaviour is up.
 ///
-/// A test that has closed its end of the pipe does not want to know: the behaviour goes on.
+/// If the test has closed its end of the pipe, the behaviour continues anyway.
 pub(crate) fn ready() {
     output::print(b"ready\n").ok();
 }

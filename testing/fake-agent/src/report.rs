@@ -126,7 +126,7 @@ fn status_text(status: &str, name: &str) -> Result<Json, Failure> {
     value.map(|value| Json::text(value.trim())).ok_or_else(|| missing(name, "/proc/self/status"))
 }
 
-/// What `/proc/self/stat` says about where the process belongs. Read there and not asked for by
+/// The ids of the process from `/proc/self/stat`. Read there and not with
 /// calls, since it can be 0 for what lies outside of the pid namespace.
 #[derive(Debug, PartialEq, Eq)]
 struct Ids {

@@ -49,9 +49,9 @@ fn survive_polite_signals(children: usize, then: Then) -> Outcome {
     then.go()
 }
 
-/// Handles TERM, INT and HUP by doing nothing that anybody looks at.
+/// Handles TERM, INT and HUP by setting a flag that is never read.
 ///
-/// That is as good as `SIG_IGN` for whoever sends them, and a fork inherits it. There is no safe
+/// For the sender that is the same as `SIG_IGN`, and a fork inherits it. There is no safe
 /// call that ignores a signal.
 pub(crate) fn ignore_polite_signals() -> io::Result<()> {
     for signal in [SIGTERM, SIGINT, SIGHUP] {
@@ -60,7 +60,7 @@ pub(crate) fn ignore_polite_signals() -> io::Result<()> {
     Ok(())
 }
 
-/// `kill-parent`: an agent that kills whoever watches it.
+/// `kill-parent`: an agent that kills its supervisor.
 pub(crate) fn kill_parent(args: Args) -> Outcome {
     args.finish()?;
     presence::enrol("agent")?;
@@ -99,7 +99,7 @@ pub(crate) fn stop_self(args: Args) -> Outcome {
     presence::rest()
 }
 
-/// Stops this process until somebody sends CONT.
+/// Stops this process until it receives CONT.
 fn stop() -> Result<(), Failure> {
     kill_process(getpid(), Signal::STOP).or_fail(failure::SYSTEM, "stopping myself")
 }
@@ -150,7 +150,7 @@ pub(crate) fn end_by_signal(mut args: Args) -> Outcome {
         return Err(args.wrong(format_args!("there is no signal {signal}")));
     }
     args.finish()?;
-    // A core file is of no use to anybody and takes long to write.
+    // A core file is useless here and takes long to write.
     set_dumpable_behavior(DumpableBehavior::NotDumpable).or_fail(failure::SYSTEM, "prctl")?;
     // The default action has to be brought back first: std ignores PIPE and handles SEGV and BUS.
     // That ends the process for the signals it knows; it would stop by STOP in place of the others.

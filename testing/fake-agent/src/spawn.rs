@@ -22,7 +22,7 @@ use crate::presence::{self, PIDS_VARIABLE};
 /// The behaviour that a process with an empty environment execs.
 pub(crate) const LINGER: &str = "__linger";
 
-/// The byte by which a process says that it is up; any other is the code it failed with.
+/// The byte by which a process reports that it is up; any other byte is the code with which it failed.
 const IS_UP: u8 = 0;
 
 /// Whether a child leaves the session, and so the process group and the terminal, of its parent.
@@ -44,7 +44,7 @@ impl Session {
 
 /// How a process makes known that it is up: a pipe on which each writes one byte, then closes it.
 ///
-/// The end of file tells the agent that all are up or dead, so it hangs in no case.
+/// At the end of file the agent knows that all are up or dead, so that it never hangs.
 pub(crate) struct Up {
     reader: Option<PipeReader>,
     writer: Option<PipeWriter>,
@@ -58,12 +58,12 @@ impl Up {
     }
 
     /// In a descendant: it is up. Closes its copy of the pipe.
-    pub(crate) fn tell(&mut self) -> Result<(), Failure> {
-        self.say(IS_UP).or_fail(failure::SYSTEM, "saying that I am up")
+    pub(crate) fn report_up(&mut self) -> Result<(), Failure> {
+        self.report(IS_UP).or_fail(failure::SYSTEM, "reporting that I am up")
     }
 
-    /// In a descendant: says how it went, unless it has said so already, and closes the pipe.
-    fn say(&mut self, status: u8) -> io::Result<()> {
+    /// In a descendant: reports its status, unless it has done so already, and closes the pipe.
+    fn report(&mut self, status: u8) -> io::Result<()> {
         self.reader = None;
         match self.writer.take() {
             Some(mut writer) => writer.write_all(&[status]),
@@ -84,18 +84,18 @@ impl Up {
     /// In the agent: waits until `count` descendants are up, and fails as the first of them failed.
     pub(crate) fn wait_for(mut self, count: usize) -> Result<(), Failure> {
         self.writer = None;
-        let mut told = Vec::new();
+        let mut statuses = Vec::new();
         if let Some(reader) = &mut self.reader {
-            let read = reader.read_to_end(&mut told);
+            let read = reader.read_to_end(&mut statuses);
             read.or_fail(failure::SYSTEM, "waiting for my descendants")?;
         }
-        if let Some(&code) = told.iter().find(|&&code| code != IS_UP) {
+        if let Some(&code) = statuses.iter().find(|&&code| code != IS_UP) {
             return Err(Failure { code, message: "a descendant failed, see above".into() });
         }
-        if told.len() != count {
+        if statuses.len() != count {
             return Err(Failure {
                 code: failure::SYSTEM,
-                message: format!("{} of {count} descendants came up", told.len()),
+                message: format!("{} of {count} descendants came up", statuses.len()),
             });
         }
         Ok(())
@@ -111,7 +111,7 @@ pub(crate) fn fork(
         Forked::Child => {
             let Err(failure) = body(up);
             let code = failure.report();
-            up.say(code).ok();
+            up.report(code).ok();
             process::exit(i32::from(code))
         }
         Forked::Parent(pid) => Ok(Pid::from_raw(pid).expect("a child's pid is above zero")),
@@ -141,10 +141,10 @@ pub(crate) fn daemon(
     wait_for_end(between)
 }
 
-/// Writes the process down and tells the agent.
+/// Records the process, and reports to the agent that it is up.
 pub(crate) fn come_up(up: &mut Up, role: &str) -> Result<(), Failure> {
     presence::enrol(role)?;
-    up.tell()
+    up.report_up()
 }
 
 /// Reaps a child.
@@ -161,7 +161,7 @@ fn wait_for_end(child: Pid) -> Result<(), Failure> {
 
 /// Replaces this process by a sleeper without any environment, in `cgroup` if one is given.
 ///
-/// What a program cannot find out by its environment it has to be told: the file of pids by an
+/// Without an environment the program needs other ways to receive its settings: the file of pids by an
 /// argument, the pipe by standard input.
 pub(crate) fn linger_without_environment(
     up: &mut Up,
@@ -176,7 +176,7 @@ pub(crate) fn linger_without_environment(
         .env_clear()
         .stdin(Stdio::from(up.hand_on()?))
         .exec();
-    Err(Failure::new(failure::EXEC, "starting myself anew", error))
+    Err(Failure::new(failure::EXEC, "starting myself again", error))
 }
 
 /// `__linger ROLE PIDS [CGROUP]`: the other side of [`linger_without_environment`].
@@ -187,9 +187,9 @@ pub(crate) fn linger(mut args: Args) -> Outcome {
     args.finish()?;
     let result = settle(&role, &pids, cgroup);
     let status = result.as_ref().err().map_or(IS_UP, |failure| failure.code);
-    let told = rustix::io::write(rustix::stdio::stdin(), &[status]);
+    let written = rustix::io::write(rustix::stdio::stdin(), &[status]);
     result?;
-    told.or_fail(failure::SYSTEM, "saying that I am up")?;
+    written.or_fail(failure::SYSTEM, "reporting that I am up")?;
     // The pipe has to be closed: the agent waits for its end.
     let null = File::open("/dev/null").or_fail(failure::SYSTEM, "opening /dev/null")?;
     rustix::stdio::dup2_stdin(null).or_fail(failure::SYSTEM, "closing the pipe")?;

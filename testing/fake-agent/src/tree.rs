@@ -1,4 +1,4 @@
-//! Behaviours that are about who descends from whom, and who has got out of that order.
+//! Behaviours that concern the tree of processes, and escaping from it.
 
 use std::ffi::OsString;
 use std::io::{self, Read as _, Write as _};
@@ -54,7 +54,7 @@ pub(crate) fn children(mut args: Args) -> Outcome {
     sleepers(count, Session::Same, Then::Rest)
 }
 
-/// `hold-stdout`: the agent is gone, yet whoever reads its output sees no end of file.
+/// `hold-stdout`: the agent has ended, but its output has no end of file.
 pub(crate) fn hold_stdout(args: Args) -> Outcome {
     args.finish()?;
     sleepers(1, Session::Own, Then::Exit(0))
@@ -81,7 +81,7 @@ pub(crate) fn empty_environment(args: Args, then: Then) -> Outcome {
     then.go()
 }
 
-/// `with-daemon BEHAVIOUR [ARGS..]`: any behaviour, with somebody below it that nothing gives away.
+/// `with-daemon BEHAVIOUR [ARGS..]`: any behaviour, with a descendant that nothing links to it.
 pub(crate) fn with_daemon(mut args: Args) -> Outcome {
     let behaviour = args.remaining();
     args.finish()?;
@@ -169,7 +169,7 @@ fn start_other(program: &Path, arguments: &[OsString]) -> Result<(), Failure> {
     }
 }
 
-/// In the child: execs, or says why not.
+/// In the child: execs, or reports why not.
 fn become_other(program: &Path, arguments: &[OsString]) -> Failure {
     let prepared = Session::Own.enter().and_then(|()| presence::enrol("other"));
     if let Err(failure) = prepared {

@@ -105,7 +105,7 @@ impl Agent {
     }
 
     /// Processes of which all lived at one moment. One look is not enough where some end and others
-    /// begin meanwhile; but whoever is there in two looks was there between them.
+    /// begin meanwhile; but a process that exists in two scans existed between them.
     fn living_at_one_time(&self) -> Vec<i32> {
         let first_look = self.living();
         first_look.into_iter().filter(|&pid| lives(pid)).collect()
@@ -118,7 +118,7 @@ impl Agent {
 }
 
 impl Drop for Agent {
-    /// Again and again, until a look finds nobody: a bomb makes new ones meanwhile.
+    /// Repeats until a scan finds no process: a bomb starts new ones meanwhile.
     fn drop(&mut self) {
         let deadline = Instant::now() + PATIENCE;
         loop {
@@ -150,14 +150,14 @@ fn send(pid: i32, signal: Signal) {
     }
 }
 
-/// Whether a process runs this program. A zombie has none, and neither has, to whoever looks from
+/// Returns whether a process runs this program. A zombie has none, and neither has, seen from
 /// outside, a process whose first thread has ended.
 fn lives(pid: i32) -> bool {
     let program = fs::read_link(format!("/proc/{pid}/exe"));
     program.is_ok_and(|program| program == Path::new(PROGRAM))
 }
 
-/// What `/proc/PID/stat` says.
+/// The fields of `/proc/PID/stat`.
 #[derive(Debug)]
 struct Stat {
     state: char,
@@ -194,7 +194,7 @@ fn run(args: &[&str]) -> Output {
 }
 
 #[test]
-fn double_fork_leaves_the_family() {
+fn double_fork_leaves_the_parent() {
     let agent = Agent::ready(&["double-fork"]);
     let daemon = agent.only("daemon");
     let seen = living_stat(daemon);
@@ -315,7 +315,7 @@ fn work_is_numbered_alone_and_leaves_a_daemon() {
 }
 
 #[test]
-fn whoever_is_alone_is_so_with_its_whole_tree() {
+fn alone_holds_its_lock_with_its_whole_tree() {
     let folder = Folder::new();
     let (lock, log) = (folder.file("lock"), folder.file("log"));
     let [lock_name, log_name] =
@@ -339,7 +339,7 @@ fn whoever_is_alone_is_so_with_its_whole_tree() {
 }
 
 #[test]
-fn a_parent_is_killed_and_nobody_else() {
+fn kills_only_its_parent() {
     let mut shell = Command::new("/bin/sh");
     shell.args(["-c", "\"$0\" kill-parent & wait", PROGRAM]).stdout(Stdio::null());
     let folder = Folder::new();
@@ -488,7 +488,7 @@ fn bad_usage_names_the_value() {
 }
 
 #[test]
-fn a_failed_move_is_told() {
+fn reports_a_failed_move() {
     for behaviour in ["move-cgroup", "move-cgroup-child"] {
         let output = run(&[behaviour, "/nonexistent"]);
         assert_eq!(output.status.code(), Some(65), "{behaviour}");

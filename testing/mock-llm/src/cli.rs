@@ -1,5 +1,5 @@
 //! How the real CLIs are run against the mock: one non-interactive turn each, with nothing of the
-//! user's configuration, no telemetry, no update, and no word to anyone but the mock.
+//! user's configuration, no telemetry, no update, and no connection except to the mock.
 //!
 //! All of it was found by trying, with the versions that the tests install. What each of them needs:
 //!
@@ -8,11 +8,11 @@
 //! - **codex** takes the provider from a file. It looks for plugins on GitHub and on another host
 //!   unless those features are off. Compressed requests are a feature that is on by default; they
 //!   were not seen with a provider like this one, and the mock would refuse them, so that is off too.
-//! - **gemini** has to be told in a file which way to log in that the key in its environment is for.
+//! - **gemini** needs a file that selects the login method for the key in its environment.
 //!   With no model named it first asks a model which model to take; with one named it doesn't.
 //! - **opencode** has the Anthropic provider built in, so that it loads nothing for it. It does
 //!   install a package into each of its configuration folders at every start, in the background,
-//!   unless a lock file there says that this has been done. With no title given it asks for one,
+//!   unless a lock file there marks this as done. With no title given it asks for one,
 //!   in a call of its own and at the same time as the first real one. It reads a list of every model
 //!   that there is, which is a third of the time that it takes to start: here the list is empty.
 //!

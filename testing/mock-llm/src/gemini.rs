@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use crate::wire::{Event, HELLO, Reply, Stream, Turn, error_message, id, list, shell_tool};
 
-/// The answer to a request for content. Here the path says whether it is to be a stream.
+/// The answer to a request for content. Here the path selects whether it is a stream.
 pub(crate) fn reply(path: &str, body: &Value, turn: Turn<'_>) -> Reply {
     let whole = json!({
         "candidates": [{

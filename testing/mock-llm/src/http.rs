@@ -57,20 +57,20 @@ impl Head {
         header.map(|(_, value)| value.as_str())
     }
 
-    /// Whether a header says this, in any case.
-    fn says(&self, name: &str, what: &str) -> bool {
+    /// Returns whether a header has this value, ignoring case.
+    fn has_value(&self, name: &str, what: &str) -> bool {
         let value = self.header(name);
         value.is_some_and(|value| value.to_ascii_lowercase().contains(what))
     }
 
-    /// Whether the client waits to be told to go on before it sends the body.
+    /// Returns whether the client waits for `100 Continue` before it sends the body.
     pub(crate) fn expects_continue(&self) -> bool {
-        self.says("expect", "100-continue")
+        self.has_value("expect", "100-continue")
     }
 
     /// Whether the client has no further request for this connection.
     pub(crate) fn is_last(&self) -> bool {
-        self.version != "HTTP/1.1" || self.says("connection", "close")
+        self.version != "HTTP/1.1" || self.has_value("connection", "close")
     }
 
     /// The encoding of the body, if it has one.
@@ -82,7 +82,7 @@ impl Head {
     /// Reads the body that belongs to this head.
     pub(crate) fn read_body(&self, reader: &mut impl BufRead) -> io::Result<Vec<u8>> {
         let mut body = Vec::new();
-        if self.says("transfer-encoding", "chunked") {
+        if self.has_value("transfer-encoding", "chunked") {
             loop {
                 let line = read_line(reader)?;
                 let size = line.split(';').next().unwrap_or_default().trim();
@@ -129,7 +129,7 @@ fn bad(what: &str) -> io::Error {
     io::Error::new(io::ErrorKind::InvalidData, what)
 }
 
-/// Tells the client to go on and send the body.
+/// Sends `100 Continue`, after which the client sends the body.
 pub(crate) fn write_continue(mut out: impl Write) -> io::Result<()> {
     out.write_all(b"HTTP/1.1 100 Continue\r\n\r\n")
 }
@@ -186,7 +186,7 @@ pub(crate) fn write_stream_end(mut out: impl Write) -> io::Result<()> {
     out.write_all(b"0\r\n\r\n")
 }
 
-/// The words beside a status, which nobody reads.
+/// The reason phrase of a status.
 fn reason(status: u16) -> &'static str {
     match status {
         200 => "OK",

@@ -6,7 +6,7 @@ use crate::wire::{
     Event, HELLO, Reply, Stream, TOOL_LIMIT_MS, Turn, id, list, now, shell_tool, wants_stream,
 };
 
-/// How long a command may run before the tool says that it is still running, in milliseconds.
+/// How long a command may run before the tool reports that it is still running, in milliseconds.
 const YIELD_MS: u32 = 30_000;
 
 /// The shell tools that codex has had under this API, the preferred one first.

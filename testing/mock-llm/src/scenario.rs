@@ -102,7 +102,7 @@ fn shell(name: &str, background: bool) -> Option<Scenario> {
     (!name.is_empty()).then(|| Scenario::Shell { command: name.to_owned(), background })
 }
 
-/// A status that says that something went wrong.
+/// The status of an error.
 fn status(code: &str) -> Option<u16> {
     code.parse().ok().filter(|code| (400..600).contains(code))
 }

@@ -47,7 +47,7 @@ pub struct Request {
     pub status: Option<u16>,
     /// The names of the tools the request offered.
     pub tools: Vec<String>,
-    /// The whole body: the conversation, as the agent tells it.
+    /// The whole body: the conversation, as the agent sends it.
     pub body: String,
 }
 
@@ -112,7 +112,7 @@ impl Drop for Server {
         let mut state = self.shared.lock();
         state.stopping = true;
         for connection in state.connections.values() {
-            // One that is gone already is just as good.
+            // A closed connection is fine.
             connection.shutdown(Shutdown::Both).ok();
         }
         drop(state);
@@ -121,7 +121,7 @@ impl Drop for Server {
         // The acceptor waits for a connection: here is one.
         let woken = TcpStream::connect_timeout(&self.address, Duration::from_secs(5)).is_ok();
         if let Some(acceptor) = self.acceptor.take().filter(|_| woken) {
-            // What a thread panicked with has been on stderr already.
+            // The message of a panic is on stderr already.
             acceptor.join().ok();
         }
     }
@@ -233,7 +233,7 @@ impl Shared {
         let Some(number) = self.enlist(stream) else {
             return;
         };
-        // A client that breaks off, or says nothing for too long, is an ordinary end.
+        // A client that disconnects, or sends nothing for too long, is an ordinary end.
         self.serve(stream).ok();
         stream.shutdown(Shutdown::Both).ok();
         self.lock().connections.remove(&number);
@@ -391,7 +391,7 @@ impl Shared {
         writeln!(state.log, "{line}").and_then(|()| state.log.flush()).ok();
     }
 
-    /// Waits, and says whether the server stopped meanwhile.
+    /// Waits; returns whether the server stopped meanwhile.
     fn stops_within(&self, delay: Duration) -> bool {
         let state = self.lock();
         let waited = self.stop.wait_timeout_while(state, delay, |state| !state.stopping);
@@ -411,7 +411,7 @@ fn split_target(target: &str) -> (&str, &str) {
     }
 }
 
-/// Gives an answer, and says whether the connection is still good for another one.
+/// Sends a response; returns whether the connection can be used for another one.
 fn perform(answer: Answer, stream: &TcpStream) -> io::Result<bool> {
     match answer {
         Answer::Empty => http::write_empty(stream)?,

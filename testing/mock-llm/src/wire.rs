@@ -9,13 +9,13 @@ use crate::commands::Commands;
 use crate::scenario::Scenario;
 use crate::{anthropic, chat, gemini, responses};
 
-/// What the mock has to say.
+/// The text of an answer.
 pub(crate) const HELLO: &str = "mock says hello";
 
-/// What it says when the shell tool has come back.
+/// The text after the result of the shell tool.
 const TOOL_DONE: &str = "tool done";
 
-/// How long a shell tool may run, for tools that want to be told, in milliseconds.
+/// The timeout for shell tools that take one, in milliseconds.
 pub(crate) const TOOL_LIMIT_MS: u32 = 600_000;
 
 /// Which call of which API a request is.
@@ -86,7 +86,7 @@ impl Kind {
         }
     }
 
-    /// The body of an answer with a status that says that something went wrong.
+    /// Returns the body of an error response.
     pub(crate) fn error(self, status: u16) -> Value {
         match self {
             Kind::Anthropic | Kind::AnthropicCount => anthropic::error(status),
@@ -107,10 +107,10 @@ impl Kind {
     }
 }
 
-/// What the model does next, in no protocol's words.
+/// What the model does next, independent of the protocol.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Turn<'a> {
-    /// It says something and is done.
+    /// It answers with text and ends.
     Say(&'a str),
     /// It wants a command to be run. A request that offers no shell tool gets [`HELLO`] instead: the
     /// CLIs also make calls on the side, for the title of a conversation and such.
@@ -223,7 +223,7 @@ pub(crate) fn now() -> u64 {
     since.unwrap_or_default().as_secs()
 }
 
-/// What an error says, whoever says it.
+/// The message of an error, in every protocol.
 pub(crate) fn error_message(status: u16) -> String {
     match status {
         401 => "invalid x-api-key".to_owned(),
@@ -259,7 +259,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn paths_tell_the_call() {
+    fn maps_paths_to_calls() {
         let table = [
             ("/v1/messages?beta=true", Some(Kind::Anthropic)),
             ("/v1/messages/count_tokens", Some(Kind::AnthropicCount)),

@@ -325,7 +325,7 @@ fn one_connection_serves_many_requests() {
 }
 
 #[test]
-fn a_typing_error_is_told() {
+fn reports_a_misspelt_scenario() {
     let server = server();
     for target in ["/s/nonsense/v1/messages", "/s/bash:nothing/v1/messages"] {
         let body = json!({ "tools": [{ "name": "Bash" }] });

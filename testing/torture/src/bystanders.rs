@@ -140,11 +140,11 @@ mod tests {
         let all = Bystanders::default();
         let mut sleep = Command::new("sleep");
         sleep.arg(LIFE);
-        all.add("somebody".to_owned(), sleep).unwrap();
+        all.add("a sleeper".to_owned(), sleep).unwrap();
         assert_eq!(all.hit(), Vec::<String>::new());
         all.open()[0].child.kill().unwrap();
-        kennel_testing::eventually("it is told", || {
-            all.hit().first().is_some_and(|told| told.contains("somebody"))
+        kennel_testing::eventually("it is reported", || {
+            all.hit().first().is_some_and(|harmed| harmed.contains("a sleeper"))
         });
     }
 }

@@ -243,13 +243,13 @@ impl<'a> SessionCase<'a> {
         const PIPE: i32 = 13;
         const TERM: i32 = 15;
         let by_us = signal == TERM || signal == KILL;
-        let told = !matches!(view.reason, None | Some(Reason::Exited));
+        let has_other_reason = !matches!(view.reason, None | Some(Reason::Exited));
         let requested = self.requested.stop || self.faults.shutdown;
         let orphaned = harmed && (by_us || signal == HUP || signal == PIPE);
         self.requested.arguments.job.end() == ExpectedEnd::Signal(signal)
             || self.requested.signals.contains(&signal)
             || (self.requested.agent_killed && signal == KILL)
-            || (by_us && (told || requested))
+            || (by_us && (has_other_reason || requested))
             || orphaned
     }
 

@@ -81,7 +81,7 @@ fn comes_up(folder: &Path, image: &Image) -> anyhow::Result<bool> {
     let deadline = Instant::now() + PROBE;
     while Instant::now() < deadline {
         machine.follow(|_| {})?;
-        if machine.said.lines().any(|line| line.trim_end() == UP) {
+        if machine.output.lines().any(|line| line.trim_end() == UP) {
             return Ok(true);
         }
         if machine.ended()?.is_some() {
@@ -112,7 +112,7 @@ pub(super) fn boot(
     let mut why = String::new();
     for _ in 0..STARTS {
         match start(folder, image, accelerator, job)? {
-            BootOutcome::Ended(said) => return Ok(said),
+            BootOutcome::Ended(output) => return Ok(output),
             BootOutcome::Silent(lines) => {
                 println!("=== not booted after {} s", COMING_UP.as_secs());
                 why = lines;
@@ -134,9 +134,11 @@ fn start(
         let ended = machine.ended()?;
         machine.follow(print_progress)?;
         match ended {
-            Some(status) if status.success() => return Ok(BootOutcome::Ended(machine.take_said())),
+            Some(status) if status.success() => {
+                return Ok(BootOutcome::Ended(machine.take_output()));
+            }
             Some(status) => bail!("qemu: {status}\n{}", machine.last_lines()),
-            None if machine.said.is_empty() && begun.elapsed() >= COMING_UP => {
+            None if machine.output.is_empty() && begun.elapsed() >= COMING_UP => {
                 return Ok(BootOutcome::Silent(machine.last_lines()));
             }
             None if begun.elapsed() >= LONGEST => {
@@ -169,7 +171,7 @@ struct VirtualMachine {
     console: PathBuf,
     results: File,
     /// The complete lines of the output, and the incomplete last one.
-    said: String,
+    output: String,
     begun: Vec<u8>,
 }
 
@@ -207,7 +209,7 @@ impl VirtualMachine {
         let results =
             File::open(&results).with_context(|| format!("can't open {}", results.display()))?;
         let qemu = command.spawn().context("can't start qemu")?;
-        Ok(Self { qemu, console, results, said: String::new(), begun: Vec::new() })
+        Ok(Self { qemu, console, results, output: String::new(), begun: Vec::new() })
     }
 
     fn ended(&mut self) -> anyhow::Result<Option<ExitStatus>> {
@@ -227,20 +229,20 @@ impl VirtualMachine {
         let lines = std::mem::replace(&mut self.begun, rest);
         let lines = String::from_utf8_lossy(&lines);
         lines.lines().for_each(&mut on_line);
-        self.said.push_str(&lines);
+        self.output.push_str(&lines);
         Ok(())
     }
 
-    fn take_said(&mut self) -> String {
-        std::mem::take(&mut self.said)
+    fn take_output(&mut self) -> String {
+        std::mem::take(&mut self.output)
     }
 
     /// Returns the last lines of console and tests, for an error.
     fn last_lines(&self) -> String {
         let console = fs::read(&self.console).unwrap_or_default();
         let console = tail(&String::from_utf8_lossy(&console), 15);
-        let said = tail(&self.said, 15);
-        format!("--- the console's last lines\n{console}\n--- the tests' last lines\n{said}")
+        let output = tail(&self.output, 15);
+        format!("--- the console's last lines\n{console}\n--- the tests' last lines\n{output}")
     }
 }
 

@@ -46,7 +46,7 @@ impl VmReport {
                     (("ended", how), Some(run)) => run.end(how),
                     _ => {}
                 },
-                (None, Some(run)) => run.hear(line),
+                (None, Some(run)) => run.add_line(line),
                 (None, None) => {}
             }
         }
@@ -125,7 +125,7 @@ impl RunResult {
         }
     }
 
-    fn hear(&mut self, line: &str) {
+    fn add_line(&mut self, line: &str) {
         let test = line.strip_prefix("test ").and_then(|test| test.rsplit_once(" ... "));
         match test {
             Some((_, "ok")) => self.passed += 1,

@@ -31,9 +31,9 @@ pub(super) fn section(run: &mut BenchRun) -> Result<()> {
     let mut client = home.connect()?;
     let typed = start_session(&mut client, &request::terminal_session(&ECHO)?)?;
     let keeper = Keeper::of(&typed)?;
-    keeper.say(&KeeperRequest::Follow)?;
+    keeper.send(&KeeperRequest::Follow)?;
     // The first line shows that the terminal is configured.
-    keeper.hear(|report| matches!(report, KeeperReport::Grown(_)).then_some(()))?;
+    keeper.wait_for(|report| matches!(report, KeeperReport::Grown(_)).then_some(()))?;
     let floods = [("64 KiB writes", 64 << 10), ("80-byte lines", 80)]
         .map(|(name, chunk)| Ok::<_, anyhow::Error>((name, Flood::start(&home, chunk)?)));
     let mut contenders: Vec<Box<dyn Contender + '_>> =
@@ -108,8 +108,8 @@ impl Contender for KeyEcho<'_> {
 
     fn round(&mut self) -> Result<u64> {
         let begun = Instant::now();
-        self.keeper.say(&KeeperRequest::Input(b"x".to_vec()))?;
-        self.keeper.hear(|report| matches!(report, KeeperReport::Grown(_)).then_some(()))?;
+        self.keeper.send(&KeeperRequest::Input(b"x".to_vec()))?;
+        self.keeper.wait_for(|report| matches!(report, KeeperReport::Grown(_)).then_some(()))?;
         let took = begun.elapsed();
         std::thread::sleep(PAUSE);
         Ok(nanoseconds(took))

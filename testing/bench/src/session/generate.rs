@@ -20,7 +20,7 @@ pub(super) fn generate(words: &[String]) -> Result<()> {
         left -= part as u64;
     }
     if let [socket] = rest {
-        UnixDatagram::unbound()?.send_to(b"done", socket).context("nobody listens")?;
+        UnixDatagram::unbound()?.send_to(b"done", socket).context("can't report the end")?;
         loop {
             std::thread::park();
         }

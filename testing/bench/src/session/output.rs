@@ -92,20 +92,20 @@ pub(super) struct Keeper {
 impl Keeper {
     pub(super) fn of(session: &SessionBrief) -> Result<Self> {
         let mut keeper = Self { client: KeeperClient::connect(&session.folder)?, pid: 0 };
-        keeper.say(&KeeperRequest::Hello { version: VERSION, role: PeerRole::Client })?;
-        keeper.pid = keeper.hear(|report| match report {
+        keeper.send(&KeeperRequest::Hello { version: VERSION, role: PeerRole::Client })?;
+        keeper.pid = keeper.wait_for(|report| match report {
             KeeperReport::Hello { pid, .. } => Some(pid),
             _ => None,
         })?;
         Ok(keeper)
     }
 
-    pub(super) fn say(&self, request: &KeeperRequest) -> Result<()> {
+    pub(super) fn send(&self, request: &KeeperRequest) -> Result<()> {
         Ok(self.client.send(request)?)
     }
 
     /// Waits for the report for which `pick` returns something.
-    pub(super) fn hear<T>(&self, mut pick: impl FnMut(KeeperReport) -> Option<T>) -> Result<T> {
+    pub(super) fn wait_for<T>(&self, mut pick: impl FnMut(KeeperReport) -> Option<T>) -> Result<T> {
         let deadline = Instant::now() + LONG;
         loop {
             match self.client.receive()? {
@@ -120,8 +120,8 @@ impl Keeper {
     }
 
     fn state(&self) -> Result<KeeperState> {
-        self.say(&KeeperRequest::Status)?;
-        self.hear(|report| match report {
+        self.send(&KeeperRequest::Status)?;
+        self.wait_for(|report| match report {
             KeeperReport::State(state) => Some(*state),
             _ => None,
         })
@@ -142,7 +142,7 @@ struct SessionOutput<'a> {
 impl<'a> SessionOutput<'a> {
     fn new(home: &'a BenchHome, chunk: usize, bytes: u64) -> Result<Self> {
         let socket = home.folder.join(format!("done-{chunk}"));
-        let done = UnixDatagram::bind(&socket).context("a socket to be told at")?;
+        let done = UnixDatagram::bind(&socket).context("a socket for the end of the output")?;
         done.set_read_timeout(Some(LONG))?;
         let mut argv = generator(chunk, bytes)?;
         argv.push(socket.to_str().context("a path that is no text")?.to_owned());

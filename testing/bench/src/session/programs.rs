@@ -167,12 +167,12 @@ impl SessionTerminal {
         let stream = home.connect()?.into_stream()?;
         let (socket, _) = tungstenite::client(url, stream).context("the terminal is refused")?;
         let mut far = Self { socket };
-        far.hear()?;
+        far.read_output()?;
         Ok(far)
     }
 
     /// Waits for output of the agent.
-    fn hear(&mut self) -> Result<()> {
+    fn read_output(&mut self) -> Result<()> {
         loop {
             match self.socket.read()? {
                 Message::Binary(_) => return Ok(()),
@@ -191,7 +191,7 @@ impl Contender for SessionTerminal {
     fn round(&mut self) -> Result<u64> {
         let begun = Instant::now();
         self.socket.send(Message::binary(b"x".to_vec()))?;
-        self.hear()?;
+        self.read_output()?;
         let took = begun.elapsed();
         std::thread::sleep(PAUSE);
         Ok(nanoseconds(took))

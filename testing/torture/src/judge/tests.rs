@@ -228,7 +228,7 @@ fn finds_lost_output() {
     world.record.faults.disk = true;
     world.assert_sound();
     world.output().unreadable = Some("broken".into());
-    world.assert_wrong("can't be read");
+    world.assert_wrong("can't read its journal");
 }
 
 #[test]

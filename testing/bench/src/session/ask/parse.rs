@@ -62,7 +62,7 @@ fn read(block: &[u8], times: usize) -> Result<()> {
         judged.verdict.kind == VerdictKind::Succeeded,
         "the output was not recognized: {judged:?}"
     );
-    ensure!(happenings > times, "nothing was told of it");
+    ensure!(happenings > times, "no events were reported");
     Ok(())
 }
 

@@ -119,7 +119,7 @@ impl Peer for Pm2 {
         let orders = self.orders.as_mut().context("it has an input")?;
         writeln!(orders, "{count}")?;
         let line = self.line()?;
-        let took = line.parse().with_context(|| format!("it says {line:?}"))?;
+        let took = line.parse().with_context(|| format!("unexpected output {line:?}"))?;
         Ok(Duration::from_nanos(took))
     }
 }
