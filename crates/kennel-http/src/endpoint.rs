@@ -9,12 +9,9 @@ use axum::routing::{MethodFilter, MethodRouter, on};
 use crate::api::Api;
 use crate::stream::{sse, ws_events};
 
-/// A type with a schema.
 #[cfg(feature = "schema")]
-pub(crate) trait HasSchema: schemars::JsonSchema {}
-#[cfg(feature = "schema")]
-impl<T: schemars::JsonSchema> HasSchema for T {}
-/// Without the document any type will do.
+pub(crate) use schemars::JsonSchema as HasSchema;
+/// Without the document no type needs a schema.
 #[cfg(not(feature = "schema"))]
 pub(crate) trait HasSchema {}
 #[cfg(not(feature = "schema"))]

@@ -18,7 +18,7 @@ use crate::keeper::request::{KeeperConnection, KeeperRequestError};
 
 /// How long a keeper may take to greet.
 const GREETING: Duration = Duration::from_secs(5);
-/// How often a session without a keeper is looked at even if nothing changes: on a full disk no event can be recorded.
+/// How often a session without a keeper is read even if nothing changes: on a full disk no event can be recorded.
 const RECHECK: Duration = Duration::from_secs(1);
 
 /// What followers of a launch know of it.

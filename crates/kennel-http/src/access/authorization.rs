@@ -147,11 +147,11 @@ fn credential(
     }
     let name = names.cookie();
     let lines = head.headers.get_all(COOKIE).iter().filter_map(|line| line.to_str().ok());
-    let mut ours = lines
+    let mut cookies = lines
         .flat_map(|line| line.split(';'))
         .filter_map(|pair| pair.trim().split_once('='))
         .filter(|(key, _)| *key == name);
-    match (ours.next(), ours.next()) {
+    match (cookies.next(), cookies.next()) {
         (Some((_, value)), None) => {
             Ok(Some((SecretHash::of(value.as_bytes()), CredentialKind::Cookie)))
         }

@@ -89,7 +89,7 @@ impl TokenTable {
         TokenId(self.next)
     }
 
-    /// The token whose secret has this hash. Every entry is compared, so that the time tells nothing.
+    /// The token whose secret has this hash. Every entry is compared, so that the time reveals nothing.
     pub(super) fn find(
         &self,
         hash: &SecretHash,

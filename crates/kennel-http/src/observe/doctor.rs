@@ -116,7 +116,7 @@ fn run(command: &[OsString], bounds: &ProcessLimits) -> DoctorFindings {
     }
 }
 
-/// The exit status tells whether the machine is sound; so does the JSON, so only the JSON counts.
+/// Only the JSON counts: it contains the exit status, too.
 fn parse(said: ProcessOutput) -> DoctorFindings {
     let is_json = serde_json::from_slice::<serde::de::IgnoredAny>(&said.stdout).is_ok();
     if is_json && !said.truncated {

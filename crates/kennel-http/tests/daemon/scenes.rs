@@ -14,26 +14,26 @@ type Scene = fn(&Stage);
 
 pub(crate) const SCENES: &[(&str, Scene)] = &[
     ("a_session_runs_and_is_cleaned", runs),
-    ("a_program_that_is_not_there_is_told", not_there),
+    ("reports_a_missing_program", not_there),
     ("a_stop_ends_the_whole_tree", stop_ends_all),
     ("a_stopped_keeper_is_bypassed", stopped_keeper),
     ("a_killed_daemon_is_started_again_and_adopts", adopts),
-    ("an_end_without_a_daemon_is_told_truly", ends_alone),
+    ("reports_an_end_that_happened_without_a_daemon", ends_alone),
     ("a_killed_keeper_takes_its_tree_along", killed_keeper),
     ("keeper_and_daemon_killed_at_once", killed_both),
     ("a_killed_yard_is_replaced", killed_yard),
-    ("what_nobody_can_see_any_more_is_lost_until_it_is_given_up", lost),
-    ("a_shutdown_ends_all_and_tells_of_each", shutdown),
+    ("an_unobservable_session_is_lost_until_it_is_given_up", lost),
+    ("a_shutdown_ends_all_sessions_and_reports_each", shutdown),
     ("a_term_is_a_shutdown", term),
-    ("a_daemon_that_leaves_keeps_its_sessions", keep),
+    ("a_daemon_that_shuts_down_can_keep_its_sessions", keep),
     ("a_replaced_daemon_keeps_its_sessions", replace),
     ("input_and_signals_reach_the_agent", input),
-    ("standard_input_can_be_left_at_the_deposit", deposit),
+    ("passes_a_standard_input_by_its_ticket", deposit),
     ("a_tethered_session_ends_with_its_client", tether),
-    ("sessions_are_found_shown_and_removed", book_keeping),
+    ("finds_shows_and_removes_sessions", book_keeping),
     ("a_child_session_ends_with_its_parent", parent),
-    ("many_sessions_are_adopted_quickly", many),
-    ("nonsense_is_refused", nonsense),
+    ("adopts_many_sessions_quickly", many),
+    ("refuses_invalid_requests", nonsense),
 ];
 
 fn runs(stage: &Stage) {
@@ -100,7 +100,7 @@ fn stop_ends_all(stage: &Stage) {
 fn stopped_keeper(stage: &Stage) {
     let (session, mark) = stubborn(stage);
     let keeper = stage.keeper_pid(&session);
-    // It stands still for good: even when it is told to go on.
+    // Stopped several times, so that it stays stopped even if it is continued.
     for _ in 0..3 {
         signal(keeper, Signal::STOP);
     }
@@ -135,7 +135,7 @@ fn adopts(stage: &Stage) {
 fn ends_alone(stage: &Stage) {
     let session = stage.run_script("READY; sleep 0.2; exit 5");
     let agent = pid(&session["pid"]);
-    // Held back for a while, so that it ends without one.
+    // No daemon is started for a while, so that the session ends without one.
     let daemon = stage.daemon_pid();
     signal(daemon, Signal::STOP);
     stage.gone(agent);
@@ -154,7 +154,7 @@ fn killed_keeper(stage: &Stage) {
     let ended = stage.wait(&session);
     assert_eq!(stage.processes(&mark), Vec::<i32>::new());
     assert_eq!(ended["reason"]["kind"], "keeper_died", "{ended}");
-    // The kernel tells how the agent ended, or nobody can.
+    // The exit status is the kernel's, or unknown.
     let kind = ended["exit"]["kind"].as_str().unwrap();
     assert!(kind == "signal" || kind == "unknown", "{ended}");
     stage.assert_clean(&ended);
@@ -203,7 +203,7 @@ fn lost(stage: &Stage) {
     if session["pen"].as_str().is_some_and(|pen| pen.starts_with('/')) {
         stage.until("the cgroup is proof enough", || is("cleaned"));
     } else {
-        stage.until("nobody can tell", || is("lost"));
+        stage.until("it is lost", || is("lost"));
         assert_eq!(stage.stop(&session)["result"], "still_alive");
         let id = session["id"].as_str().unwrap();
         let forgotten = stage.post(&format!("/v1/sessions/{id}/forget"), &json!({"by": "me"}));
@@ -255,7 +255,7 @@ fn keep(stage: &Stage) {
     assert_eq!(lines, [json!({"done": true})]);
     stage.gone(daemon);
     assert!(!stage.processes("sleep 1000").is_empty());
-    // Said again until it is heard: a yard that has not yet reaped the old one starts no new one.
+    // Repeated, because a yard that has not reaped the old daemon yet starts no new one.
     stage.until("there is a daemon again", || {
         let visitor = kennel_keeper::YardClient::connect(&stage.path("")).unwrap();
         visitor.send(&kennel_keeper::protocol::YardRequest::Start, &[]).unwrap();
@@ -318,10 +318,10 @@ fn deposit(stage: &Stage) {
 fn tether(stage: &Stage) {
     let mut order = stage.order(&["/bin/sleep", "1000"]);
     order["tethered"] = json!(true);
-    // Never waits for its answer.
+    // The client does not wait for the response.
     let stream = client::send(&stage.path("kennel.sock"), "POST", "/v1/sessions", Some(&order));
     stream.unwrap().flush().unwrap();
-    // Whether the client was seen to go, or nobody came to hold the tether.
+    // Either the disconnect was noticed, or the tether was never taken.
     stage.until("it has ended", || {
         let all = stage.get("/v1/sessions?all=true");
         let sessions = all["sessions"].as_array().unwrap();
@@ -342,8 +342,8 @@ fn book_keeping(stage: &Stage) {
     let slip = stage.ask("GET", "/v1/sessions/cluade", None);
     assert_eq!(slip.status, 404);
     assert!(slip.json()["detail"].as_str().unwrap().contains("claude"));
-    // What need not be durable is on record a moment later.
-    let inspected = stage.until("its history is told", || {
+    // Events that need not be durable are recorded a moment later.
+    let inspected = stage.until("its history is recorded", || {
         let inspected = stage.get("/v1/sessions/claude/inspect");
         (inspected["timeline"].as_array().unwrap().len() >= 4).then_some(inspected)
     });
@@ -392,7 +392,7 @@ fn many(stage: &Stage) {
     let live = stage.get("/v1/sessions")["sessions"].clone();
     assert_eq!(live.as_array().unwrap().len(), MANY);
     assert!(live.as_array().unwrap().iter().all(|session| session["phase"] == "running"));
-    stage.until("every adoption is told", || {
+    stage.until("every adoption is recorded", || {
         let events = stage.ask("GET", "/v1/events", None).lines();
         let adopted = events.iter().filter(|event| event["kind"] == "adopted").count();
         (adopted == MANY).then_some(())

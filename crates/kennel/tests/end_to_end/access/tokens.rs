@@ -79,7 +79,7 @@ fn rotating_a_token_revokes_it_and_closes_its_streams() {
     let mut stays = tcp.follow(&other);
     let rotated = scene.call(&["token", "rotate"]);
     assert_eq!(rotated.code, 0, "{rotated:?}");
-    assert!(rotated.stderr.contains("1 connection cut"), "{rotated:?}");
+    assert!(rotated.stderr.contains("1 connection closed"), "{rotated:?}");
     assert!(ends(&mut follows), "it was cut");
     assert_eq!(tcp.by(&stolen, "GET", "/v1/sessions").status, 401);
     let fresh = rotated.stdout.trim_end();
@@ -89,7 +89,7 @@ fn rotating_a_token_revokes_it_and_closes_its_streams() {
     let before = scene.daemon().expect("a daemon");
     assert_eq!(tcp.by(&other, "GET", "/v1/sessions").status, 200);
     let revoked = scene.call_ok(&["token", "revoke", "other"]);
-    assert_eq!(revoked, "other: revoked; 1 connection cut\n");
+    assert_eq!(revoked, "other: revoked; 1 connection closed\n");
     assert!(ends(&mut stays), "it was cut");
     signal(before, "KILL");
     eventually("another daemon is there", || scene.daemon().is_some_and(|pid| pid != before));
@@ -121,7 +121,7 @@ fn tokens_are_listed_named_and_stored_as_hashes() {
     let of = |name: &str| list.iter().find(|token| token["name"] == name).cloned();
     assert_eq!(of("ci").expect("it is listed")["scope"], "read_only");
     assert_eq!(of("main").expect("it is listed")["kind"], "main");
-    assert!(scene.call_ok(&["token", "list"]).contains("ci    token       look"));
+    assert!(scene.call_ok(&["token", "list"]).contains("ci    token       read-only"));
     let kept = fs::read_to_string(scene.kennel_home().join("api.tokens")).expect("the sums");
     assert!(!kept.contains(&rotated["kennel_".len()..]), "{kept}");
     for (args, said) in [
