@@ -96,9 +96,8 @@ fn a_different_request_with_the_same_key_is_refused_with_the_differences() {
     ended(&scene, &id);
     let other = scene.run(&["-d", "--key", "k", "--grace", "2s"], &["exit", "4"]);
     assert_eq!((other.code, other.stdout.as_str()), (202, ""), "{other:?}");
-    let reported = format!(
-        "session {id} has this key, and was asked for in another way: the command, --grace"
-    );
+    let reported =
+        format!("session {id} has this key and was requested differently: the command, --grace");
     assert!(other.stderr.contains(&reported), "{other:?}");
     assert_eq!(scene.launch(&["--key", "k", "--grace", "1s"], &["exit", "3"]), id);
     let wrong = scene.run(&["-d", "--key", "a b"], &["exit", "0"]);

@@ -88,8 +88,8 @@ fn terminals(scene: &Scene) -> usize {
         let entries = fs::read_dir(format!("/proc/{pid}/fd")).into_iter().flatten().flatten();
         entries.filter(|fd| fs::read_link(fd.path()).is_ok_and(|to| is_terminal(&to))).count()
     };
-    let agents: Vec<i32> = scene.processes().iter().map(|process| process.pid).collect();
-    let own = scene.all_processes().into_iter().filter(|process| !agents.contains(&process.pid));
+    let own = scene.all_processes().into_iter();
+    let own = own.filter(|process| process.command.starts_with("kennel-"));
     own.map(|process| held_by(process.pid)).sum()
 }
 
