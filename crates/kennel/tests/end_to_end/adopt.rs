@@ -62,7 +62,7 @@ fn a_name_that_looks_like_an_id_is_refused() {
     let id = scene.launch_ready(&[], &["sleep"]);
     let own = own(&scene, &["sleep"]);
     let pid = own.pid().to_string();
-    refused(&scene, &["adopt", "--name", &id[..6], &pid], &format!("the id {id} begins so"));
+    refused(&scene, &["adopt", "--name", &id[..6], &pid], &format!("the id {id} begins with it"));
     let like_an_id = scene.call(&["adopt", "--name", "0c3k5d9wq2fa", &pid]);
     assert_eq!(like_an_id.code, 201, "{like_an_id:?}");
     assert!(like_an_id.stderr.contains("looks like a session id"), "{like_an_id:?}");
@@ -86,7 +86,7 @@ everywhere! {
         let list = scene.call_ok(&["ps"]);
         assert!(list.contains("running (adopted)") && list.contains("sleep"), "{list}");
         let page = scene.call_ok(&["inspect", "mine"]);
-        for part in ["started by  the user (adopted", "its child processes are not contained", "is adopted", " sleep"] {
+        for part in ["started by  the user (adopted", "its child processes are not contained", "adopted pid", " sleep"] {
             assert!(page.contains(part), "{part} is not in {page}");
         }
         let launched = scene.launch_ready(&[], &["sleep"]);
@@ -187,7 +187,7 @@ everywhere! {
         assert_eq!(first["token"], again["token"]);
         assert_eq!(first["session"]["id"], ids[0].stdout.trim_end());
         assert_eq!(scene.sessions().len(), 1);
-        refused(&scene, &["adopt", "--name", "other", &pid], "already, with no name");
+        refused(&scene, &["adopt", "--name", "other", &pid], "is already session");
         end(own);
         scene.wait_phase(ids[0].stdout.trim_end(), "cleaned");
         scene.stop_daemon();

@@ -93,7 +93,7 @@ everywhere! {
         let second = scene.call(&["stop", "--now", "x"]);
         let (first, waiting) = (first.wait(), waiting.wait());
         assert_eq!((first.code, second.code), (0, 0), "{first:?} {second:?}");
-        let session = assert_ended_whole(&scene, &waiting, 137, "ended before it was ready");
+        let session = assert_ended_whole(&scene, &waiting, 137, "before it was ready");
         assert_eq!(session["reason"]["kind"], "stopped", "{session:#}");
         assert_ne!(session["ready"], "ready");
         scene.stop_daemon();

@@ -128,7 +128,7 @@ fn a_resume_waits_for_readiness_too() {
         end(code);
         let ended = resume(&["-d", "--wait-ready"]);
         assert_eq!((ended.code, ended.stdout.as_str()), (reported, ""), "{ended:?}");
-        assert!(ended.stderr.contains("ended before it was ready"), "{ended:?}");
+        assert!(ended.stderr.contains("before it was ready"), "{ended:?}");
     }
     fs::remove_file(scene.path("work/end")).expect("it is there");
     let slow = resume(&["-d", "--wait-ready"]);

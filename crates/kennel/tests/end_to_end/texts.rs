@@ -51,7 +51,6 @@ fn refusals_of_the_command_line() {
             &["run", "--restart", "on-failure", "--", "true"],
             &["run", "-d", "--restart-unknown", "--", "true"],
             &["resume", "-d", "--wait-ready", "x"],
-            &["attach", "x"],
             &["answer", "x"],
             &["ask"],
             &["ask", "--agent", "claude", "two", "prompts"],

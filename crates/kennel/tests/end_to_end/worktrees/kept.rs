@@ -15,7 +15,7 @@ everywhere! {
         let session = scene.session("x");
         let (id, kept) = (session["id"].as_str().expect("an id"), &session["kept"][0]);
         let tree = PathBuf::from(kept["what"]["path"].as_str().expect("a path"));
-        assert!(ended.stderr.contains(&format!("the worktree {} is kept: ", tree.display())), "{ended:?}");
+        assert!(ended.stderr.contains(&format!("worktree {} is kept: ", tree.display())), "{ended:?}");
         assert!(tree.join("added").exists(), "it is there");
         let listed = repo.listed();
         assert_eq!(listed.len(), 1, "{listed:?}");
@@ -30,7 +30,7 @@ everywhere! {
         assert_eq!(refused.code, 1, "{refused:?}");
         assert!(refused.stderr.contains("kennel worktrees rm"), "{refused:?}");
         let pruned = scene.call(&["prune"]);
-        assert!(pruned.stderr.contains("1 session left on record"), "{pruned:?}");
+        assert!(pruned.stderr.contains("kept 1 session"), "{pruned:?}");
         let refused = scene.call(&["worktrees", "rm", "x"]);
         assert_eq!(refused.code, 1, "{refused:?}");
         assert!(refused.stderr.contains("1 commit is on no other branch"), "{refused:?}");

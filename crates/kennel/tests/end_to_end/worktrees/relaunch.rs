@@ -45,7 +45,7 @@ fn a_resume_continues_in_the_kept_worktree() {
         assert!(refused.stderr.contains("kennel worktrees rm"), "{refused:?}");
     }
     let pruned = scene.call(&["prune"]);
-    assert!(pruned.stderr.contains("1 session left on record"), "{pruned:?}");
+    assert!(pruned.stderr.contains("kept 1 session"), "{pruned:?}");
     assert_eq!(scene.sessions().len(), 2);
     scene.call_ok(&["worktrees", "rm", "--force", "x"]);
     repo.assert_settled();
