@@ -142,7 +142,7 @@ fn a_queued_foreground_run_shows_its_position() {
     assert_eq!(left["reason"]["kind"], "client_gone", "{left:#}");
     eventually("it is next", || place(&scene, "waits") == 1);
     let said = || fs::read_to_string(&errors).unwrap_or_default();
-    eventually("it says so", || said().contains("number 1 in line"));
+    eventually("it says so", || said().contains("queued (position 1)"));
     scene.call_ok(&["stop", &first]);
     let waits = waits.wait();
     assert_eq!(waits.code, 3, "{waits:?}");

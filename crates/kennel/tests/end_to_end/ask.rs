@@ -495,7 +495,7 @@ fn invalid_prompts_are_refused_with_a_reason() {
         (&["anna", " "], 1, "empty"),
         (&["anna", "--model", "x", "hello"], 201, "member"),
         (&["--agent", "claude", "two", "words"], 201, "quotes"),
-        (&[], 201, "whom"),
+        (&[], 201, "no member or agent given"),
         (&["anna", "--turns", "0", "hello"], 201, "0"),
     ];
     for (args, code, text) in cases {

@@ -479,7 +479,7 @@ fn a_name_that_could_be_an_id_is_refused() {
     let id = scene.launch_ready(&["--name", "fix"], &["sleep"]);
     let refused = scene.run(&["-d", "--name", &id[..5]], &["sleep"]);
     assert_eq!(refused.code, 202, "{refused:?}");
-    assert!(refused.stderr.contains(&format!("the id {id} begins so")), "{refused:?}");
+    assert!(refused.stderr.contains(&format!("the id {id} begins with it")), "{refused:?}");
     let fine = scene.run(&["--name", "0snaezkwnks", "-d"], &["exit", "0"]);
     assert_eq!(fine.code, 0, "{fine:?}");
     scene.call_ok(&["stop", "fix"]);
@@ -495,7 +495,7 @@ fn an_error_shows_the_name_that_was_typed() {
         let refused = scene.call(args);
         assert_eq!(refused.code, 1, "{refused:?}");
         assert!(
-            refused.stderr.contains(&format!("session fix ({id}) does not run")),
+            refused.stderr.contains(&format!("session fix ({id}) is not running")),
             "{refused:?}"
         );
     }

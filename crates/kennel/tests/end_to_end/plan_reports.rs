@@ -26,7 +26,7 @@ fn a_check_lists_missing_members_and_programs() {
     let reported = check(&with_member);
     assert_eq!(reported.code, 1, "{reported:?}");
     for place in ["look.code", "look.docs"] {
-        let why = format!("{place}: no program \"claude\" in PATH");
+        let why = format!("{place}: program \"claude\" is not in PATH");
         assert!(reported.stderr.contains(&why), "{why} in {reported:?}");
     }
     plan_scene.end();

@@ -253,7 +253,7 @@ fn attaching_without_a_terminal_ends_no_session() {
     let id = scene.launch(&["-i", "--name", "x"], &["echo"]);
     let refused = scene.call(&["attach", "x"]);
     assert_eq!(refused.code, 201, "{refused:?}");
-    for hint in ["no terminal", "kennel send x -", "kennel logs -f x"] {
+    for hint in ["not a terminal", "kennel send x -", "kennel logs -f x"] {
         assert!(refused.stderr.contains(hint), "{hint} in {refused:?}");
     }
     let looking = Running::start(scene.kennel(&["attach", "--read-only", "x"]));

@@ -27,7 +27,7 @@ fn waiting_for_readiness_includes_the_queue() {
     });
     // The client checks the queue now and then; by the time of its message, an answer would have arrived.
     eventually("it was told where it stands", || {
-        fs::read_to_string(&errors).is_ok_and(|said| said.contains("number 1 in line"))
+        fs::read_to_string(&errors).is_ok_and(|said| said.contains("queued (position 1)"))
     });
     assert!(!waiting.has_ended(), "it came back while it was in line");
     scene.call_ok(&["stop", "first"]);
@@ -80,7 +80,7 @@ fn a_relaunched_session_becomes_ready_with_another_token() {
     assert_eq!(resumed.code, 0, "{resumed:?}");
     let third = format!("{id}_3");
     eventually("it is cleaned up", || scene.session(&third)["phase"] == "cleaned");
-    let reported = fs::read_to_string(scene.path("work/told")).expect("told");
+    let reported = fs::read_to_string(scene.path("work/reported")).expect("the environments");
     let reported: Vec<Vec<&str>> = reported.lines().map(|line| line.split(' ').collect()).collect();
     let sessions: Vec<_> = reported.iter().map(|words| words[0]).collect();
     assert_eq!(sessions, [id, second, third.as_str()]);

@@ -85,7 +85,7 @@ fn a_shutdown_ends_a_launch_in_progress_and_accepts_nothing_new() {
     });
     let refused = Part::new("late", false).start(&scene).wait();
     assert_eq!(refused.code, 202, "{refused:?}");
-    assert!(refused.stderr.contains("being stopped"), "{refused:?}");
+    assert!(refused.stderr.contains("shutting down"), "{refused:?}");
     faults.disarm("keeper.go");
     let stop = stop.wait();
     assert_eq!(stop.code, 0, "{stop:?}");

@@ -28,7 +28,7 @@ fn impossible_worktrees_are_refused_with_the_reason() {
     repo.shell("git commit -q --allow-empty -m first && git branch kennel && git branch side");
     assert_refused(&repo, &scene.path("work"), "--worktree", "is not in a git repository");
     assert_refused(&repo, &repo.path, "--worktree=main", "the branch main is checked out at");
-    assert_refused(&repo, &repo.path, "--worktree=a..b", "can't be the name of a branch");
+    assert_refused(&repo, &repo.path, "--worktree=a..b", "invalid branch name");
     assert_refused(&repo, &repo.path, "--worktree", "while there is a branch kennel;");
     repo.shell("git branch -D -q kennel && git worktree add -q ../other side");
     assert_refused(&repo, &repo.path, "--worktree=side", "the branch side is checked out at");
@@ -95,7 +95,7 @@ fn a_full_disk_is_reported_before_and_during_creation() {
     repo.shell(
         "head -c 6000000 /dev/zero | tr '\\0' x > large && git add large && git commit -qm large",
     );
-    assert_refused(&repo, &repo.path, "--worktree", "no room left there");
+    assert_refused(&repo, &repo.path, "--worktree", "the disk is full");
     repo.shell("git reset -q --hard HEAD^ && head -c 1500000 /dev/urandom > medium && git add . && git commit -qm m");
     faults.arm("daemon.worktree.make");
     let run = repo.start(&["--worktree", "--name", "x"], "true");

@@ -69,7 +69,7 @@ fn a_resume_recreates_a_missing_worktree() {
     repo.shell("mv .git hidden");
     let third = Running::start(scene.kennel(&["resume", "x"])).wait();
     assert_eq!((third.code, third.stdout.as_str()), (202, ""), "{third:?}");
-    assert!(third.stderr.contains("repo/.git is not there any more"), "{third:?}");
+    assert!(third.stderr.contains("repo/.git does not exist any more"), "{third:?}");
     repo.shell("mv hidden .git");
     let fourth = Running::start(scene.kennel(&["resume", "x"])).wait();
     assert_eq!((fourth.code, &fourth.stdout), (0, &first.stdout), "{fourth:?}");
