@@ -16,7 +16,7 @@ test("removes a kept worktree only after listing its unmerged work @phone", asyn
   await page.goto(new URL("/worktrees", page.url()).href);
   const kept = page.getByRole("region", { name: "Kept" });
   await expect(kept.getByRole("link", { name: "fix-login" })).toBeVisible();
-  await expect(kept).toContainText("changes not committed: 1 untracked; 1 commit is on no other branch");
+  await expect(kept).toContainText("uncommitted changes: 1 untracked; 1 commit is on no other branch");
   await kept.getByRole("button", { name: "Show unmerged work of fix-login" }).click();
   await expect(kept).toContainText("new.txt");
   await expect(kept).toContainText("Fix the login");

@@ -148,7 +148,7 @@ fn finds_a_session_that_was_never_requested() {
 fn finds_two_launches_at_the_same_time() {
     let mut world = TestEvidence::sound();
     world.note(&format!("start 5 {ID}\nCOLLISION 6 {ID}_2\nend 5 7\n"));
-    world.assert_wrong("two at a time");
+    world.assert_wrong("two launches at the same time");
     let mut world = TestEvidence::sound();
     world.note(&format!("start 5 {ID}\nstart 6 {ID}\nend 6 7\n"));
     world.assert_wrong("ran 2 times");
@@ -168,7 +168,7 @@ fn finds_a_status_that_is_not_the_agents() {
     world.sessions[0].exit = Some(Exit::NeverRan);
     world.assert_wrong("the record states that it did not");
     world.sessions[0].exit = None;
-    world.assert_wrong("has no exit");
+    world.assert_wrong("without an exit status");
     world.sessions[0].exit = Some(Exit::Unknown { why: "lost".into() });
     world.assert_wrong("although its keeper lived");
     world.record.faults.keepers.insert(ID.into());
@@ -244,11 +244,11 @@ fn an_interrupted_removal_may_delete_all_output_but_not_some_of_it() {
     let mut world = TestEvidence::sound();
     world.output().numbers.pop();
     world.requested().removal = true;
-    world.assert_wrong("lines are there");
+    world.assert_wrong("of 3 lines");
     world.output().numbers.clear();
     world.assert_sound();
     world.requested().removal = false;
-    world.assert_wrong("lines are there");
+    world.assert_wrong("of 3 lines");
 }
 
 #[test]
