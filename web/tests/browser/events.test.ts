@@ -32,7 +32,7 @@ test("new events appear with session, cause and actor @phone", async ({ page, ke
   const running = row(page, "the program runs");
   await expect(running.getByRole("link", { name: "fix-login" })).toHaveAttribute("href", `/sessions/${id}`);
   await expect(running).toContainText("Running");
-  await expect(row(page, "somebody asked for it")).toContainText("by kennel run");
+  await expect(row(page, "requested by a client")).toContainText("by kennel run");
   await expectAccessible(page);
 
   await running.getByRole("button", { name: /^Show event/ }).click();
