@@ -75,6 +75,9 @@ fn finds_a_folder_without_a_session() {
         None
     };
     if let Some(wrong) = audit(leave) {
-        assert!(wrong.iter().any(|what| what.contains("without a session on record")), "{wrong:#?}");
+        assert!(
+            wrong.iter().any(|what| what.contains("without a session on record")),
+            "{wrong:#?}"
+        );
     }
 }

@@ -22,7 +22,7 @@ everywhere! {
         assert_eq!((&listed[0]["state"], &listed[0]["session"]), (&"kept".into(), &id.into()));
         let why = listed[0]["kept_because"].as_str().expect("why");
         assert!(why.contains("1 modified, 1 untracked") && why.contains("1 commit is on no other branch"), "{why}");
-        assert!(scene.call_ok(&["inspect", "x"]).contains("\nKept\n"));
+        assert!(scene.call_ok(&["inspect", "x"]).contains("\nKept worktrees\n"));
         assert!(scene.call_ok(&["doctor"]).contains("1 worktree kept"));
 
         // Neither rm nor prune drops it.
