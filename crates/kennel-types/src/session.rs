@@ -20,7 +20,7 @@ pub enum StartedBy {
     User,
 }
 
-/// What was seen. The drawing is in the module of [`Session::step`].
+/// What was seen. The drawing is in the module of `Session::step`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]

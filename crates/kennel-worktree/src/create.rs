@@ -100,7 +100,7 @@ pub enum CreateWorktreeError {
 /// Creates the worktree of a record. If it is complete already, nothing is changed.
 ///
 /// # Errors
-/// See [`MakeError`].
+/// See [`CreateWorktreeError`].
 pub fn create(git: &Git, record: &WorktreeRecord) -> Result<CreatedWorktree, CreateWorktreeError> {
     if PathKind::of(&record.repo)? == PathKind::None {
         return Err(CreateWorktreeError::NoRepository { path: record.repo.clone() });

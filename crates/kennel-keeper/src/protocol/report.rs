@@ -91,7 +91,7 @@ pub enum KeeperReport {
     /// What was asked is not possible.
     Refused(String),
     /// To the daemon: the launch is done with, nothing is left of it here, and another one may come
-    /// ([`super::Request::Keep`]).
+    /// (`KeeperRequest::Keep`).
     Free,
 }
 

@@ -26,7 +26,7 @@ pub enum KeeperRequest {
         /// As whom.
         role: PeerRole,
     },
-    /// How are things? Answered by [`super::Report::State`].
+    /// How are things? Answered by `KeeperReport::State`.
     Status,
     /// End everything: TERM, and KILL after the grace (the order's own, if none is given).
     Stop {
