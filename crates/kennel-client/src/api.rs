@@ -117,7 +117,7 @@ impl Client {
         self.get(&session_path(reference, "/inspect"))
     }
 
-    /// Sends a signal to the agent of a session.
+    /// Sends a signal to every process in the pen of a session.
     pub fn signal(&self, reference: &str, request: &SignalRequest) -> Answer<()> {
         self.tell(&session_path(reference, "/signal"), request)
     }
