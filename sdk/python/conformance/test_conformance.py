@@ -156,7 +156,7 @@ def valid_requests_are_parsed(context: Any, response: Any, case: Case) -> None:
     assert not any(text in detail for text in FORM_ERRORS), detail
 
 
-FORM_ERRORS = ("the body is not what is expected here", "the body is no JSON", "Failed to deserialize")
+FORM_ERRORS = ("the body does not match the schema", "the body is not valid JSON", "Failed to deserialize")
 
 CHECKS: Any = [
     errors_are_problem_documents,

@@ -100,7 +100,7 @@ function Owed({ session }: { session: SessionView }) {
         )}
         {session.kept.map((kept) => (
           <p key={cleanupText(kept.what)} class="foreign">
-            Kept: <strong>{cleanupText(kept.what)}</strong>, because of {kept.why}.
+            Kept: <strong>{cleanupText(kept.what)}</strong> ({kept.why}).
           </p>
         ))}
         {session.unrecorded && <p>The outcome could not be recorded yet. Kennel keeps trying.</p>}

@@ -40,7 +40,7 @@ export function Worktree({ session }: { session: SessionView }) {
       {error.value !== null && !value.value && <Failed what="Couldn’t load the worktree" error={error.value} again={again} />}
       {current?.kept_because && (
         <p class="body foreign">
-          Kept because of: <strong>{current.kept_because}</strong>. Merge or push its branch, or remove it.
+          Kept: <strong>{current.kept_because}</strong>. Merge or push its branch, or remove it.
         </p>
       )}
       {current && current.failures > 0 && (

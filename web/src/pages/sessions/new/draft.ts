@@ -150,7 +150,7 @@ export function fieldOf(detail: string, kind: Draft["kind"]): keyof Draft | "all
   const fields: [RegExp, keyof Draft][] = [
     [/\bname of a branch\b|\bbranch\b/i, "branch"],
     [/^cwd\b|in folder|not in a git repository|no such folder/i, "folder"],
-    [/^the name |no name for a session/, "name"],
+    [/^the name |name for a session|session name|^invalid name/, "name"],
     [/^env\b/, "env"],
     [/\bmember\b/, "target"],
     [/unknown agent/, "target"],
