@@ -21,7 +21,7 @@ export function removeSessions(sessions: readonly SessionView[]): Removing {
     try {
       await retryWhileRestarting(() => remove(`/v1/sessions/${segment(session.session)}`));
     } catch (error) {
-      // Another client else removed it already.
+      // Another client has already removed it.
       const isGone = error instanceof ApiError && error.status === 404;
       if (!isGone) refused.value = [...refused.value, { session, error }];
     }

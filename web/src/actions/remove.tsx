@@ -22,12 +22,12 @@ export function RemoveDialog({ sessions, close, removed }: { sessions: readonly 
   const isDone = useSignal(false);
   const begin = () => {
     if (removing.value) return;
-    const begun = (removing.value = removeSessions(meant));
-    void begun.done.then(() => {
+    const started = (removing.value = removeSessions(meant));
+    void started.done.then(() => {
       isDone.value = true;
-      const gone = meant.length - begun.refused.value.length;
+      const gone = meant.length - started.refused.value.length;
       if (gone > 0) showToast("good", `${pluralize(gone, "session")} removed`);
-      if (begun.refused.value.length > 0) return;
+      if (started.refused.value.length > 0) return;
       removed?.();
       close();
     });

@@ -55,9 +55,9 @@ const BEYOND_GRACE_MS = 30_000;
 
 /** Starts to stop the sessions. The stop continues when the dialog is closed. */
 export function stop(sessions: readonly { session: SessionView; processes: number | null }[], grace: Grace): Stopping {
-  const begun = Date.now();
+  const startedAt = Date.now();
   const stops = sessions.map((one) => ({ ...one, progress: signal<Progress>({ state: "waiting" }) }));
-  const poll = (one: (typeof stops)[number], waitMs: number) => carryOut(one.session, one.progress, grace, begun, waitMs);
+  const poll = (one: (typeof stops)[number], waitMs: number) => carryOut(one.session, one.progress, grace, startedAt, waitMs);
   const all = async () => {
     await forEachConcurrently(stops, (one) => poll(one, FIRST_MS));
     for (;;) {
@@ -67,16 +67,16 @@ export function stop(sessions: readonly { session: SessionView; processes: numbe
     }
   };
   const results = () => stops.map(({ processes, progress }) => ({ processes, progress: progress.value }));
-  return { stops, done: all().then(() => outcome(results(), Date.now() - begun)) };
+  return { stops, done: all().then(() => outcome(results(), Date.now() - startedAt)) };
 }
 
 /** Sends the stop request and updates the progress from the answer. */
-async function carryOut(session: SessionView, progress: Signal<Progress>, grace: Grace, begun: number, waitMs: number): Promise<void> {
+async function carryOut(session: SessionView, progress: Signal<Progress>, grace: Grace, startedAt: number, waitMs: number): Promise<void> {
   const launch = progress.value.state === "stopping" ? progress.value.launch : null;
   progress.value = { state: "stopping", launch };
   try {
     const answer = await ask(launch ?? session.session, { ...request(grace), wait_ms: waitMs });
-    const passed = Date.now() - begun;
+    const passed = Date.now() - startedAt;
     if (isOpen(answer, graceMs(session, grace) + BEYOND_GRACE_MS - passed)) {
       progress.value = { state: "stopping", launch: launchReference(answer.session.id) };
       return;

@@ -15,9 +15,9 @@ export function Prose({ text }: { text: string }) {
   const took = useRef(0);
   const { plain, rest } = splitLong(useThrottled(text, Math.max(PAUSE_MS, SHARE * took.current)));
   const blocks = useMemo(() => {
-    const begun = performance.now();
+    const startedAt = performance.now();
     const parsed = parse(rest);
-    took.current = performance.now() - begun;
+    took.current = performance.now() - startedAt;
     return parsed;
   }, [rest]);
   return (

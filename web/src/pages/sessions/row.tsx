@@ -158,12 +158,12 @@ function Folder({ session }: { session: SessionView }) {
 }
 
 function Times({ session }: { session: SessionView }) {
-  const begun = session.started_at ?? session.created_at;
+  const startedAt = session.started_at ?? session.created_at;
   const attempt = session.attempt > 1 ? `launch ${session.attempt}` : null;
   if (!isOver(session) || !session.ended_at) {
     return (
       <div role="gridcell" class="cell-age two">
-        <Age since={begun} />
+        <Age since={startedAt} />
         {attempt && <span class="muted tiny">{attempt}</span>}
       </div>
     );
@@ -174,7 +174,7 @@ function Times({ session }: { session: SessionView }) {
         <Age since={session.ended_at} /> ago
       </span>
       <span class="muted tiny">
-        took {duration(Date.parse(session.ended_at) - Date.parse(begun))}
+        took {duration(Date.parse(session.ended_at) - Date.parse(startedAt))}
         {attempt && `, ${attempt}`}
       </span>
     </div>
