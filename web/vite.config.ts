@@ -6,10 +6,10 @@ export default defineConfig(({ mode }) => ({
     target: "es2022",
     sourcemap: mode === "development",
     minify: mode === "development" ? false : "esbuild",
-    // Nothing inline: the policy of the page forbids it.
+    // The content security policy forbids inline assets.
     assetsInlineLimit: 0,
     modulePreload: { polyfill: false },
-    // The stamp by which a build is known lies there too.
+    // This also removes the stamp of the previous build.
     emptyOutDir: true,
   },
 }));
