@@ -94,7 +94,8 @@ impl Agent {
         }
     }
 
-    /// Parses the version from the program's output: the first word that starts with a digit and contains a dot.
+    /// Parses the version from the program's output: the first word that starts with a digit and
+    /// contains a dot.
     #[must_use]
     pub fn read_version(&self, stdout: &str) -> Option<String> {
         stdout.split_whitespace().find_map(|word| {
@@ -125,8 +126,8 @@ impl Agent {
         Err(ConversationError { agent: self.name().to_owned(), id: id.to_owned(), form })
     }
 
-    /// Returns the command for one prompt, which it reads from standard input. [`reader`](Self::reader) reads its
-    /// output.
+    /// Returns the command for one prompt, which it reads from standard input.
+    /// [`reader`](Self::reader) reads its output.
     ///
     /// # Errors
     ///

@@ -1,8 +1,9 @@
 //! Claude Code.
 //!
-//! Prints one message per line (`--output-format stream-json`): `system` (`init`, `api_retry`, …), `assistant`, `user`
-//! (the results of tools), `result`. The order of keys differs between versions. API errors are a `result` with
-//! `subtype: success` and `is_error: true`, on standard output.
+//! Prints one message per line (`--output-format stream-json`): `system` (`init`, `api_retry`, …),
+//! `assistant`, `user` (the results of tools), `result`. The order of keys differs between
+//! versions. API errors are a `result` with `subtype: success` and `is_error: true`, on standard
+//! output.
 
 use std::time::Duration;
 
@@ -76,8 +77,8 @@ const START_FAILURES: &[StartFailure] = &[
     ("Not logged in", VerdictKind::Auth),
 ];
 
-/// The start of a partial message. If the user enables them they are most of the output, and each message is repeated
-/// in full.
+/// The start of a partial message. If the user enables them they are most of the output, and each
+/// message is repeated in full.
 const PARTIAL: &[u8] = b"{\"type\":\"stream_event\"";
 
 #[derive(Debug, Default)]

@@ -1,7 +1,8 @@
 //! Codex.
 //!
-//! Prints one message per line (`exec --json`): `thread.started`, `turn.started`, `item.*`, then `turn.completed` or
-//! `turn.failed`. An item of type `error` may appear in a successful run, and an `error` message before a retry.
+//! Prints one message per line (`exec --json`): `thread.started`, `turn.started`, `item.*`, then
+//! `turn.completed` or `turn.failed`. An item of type `error` may appear in a successful run, and
+//! an `error` message before a retry.
 
 use kennel_types::{Permissions, Seat, VerdictKind};
 use serde::Deserialize;

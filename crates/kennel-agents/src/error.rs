@@ -84,8 +84,8 @@ impl AgentError {
 
 /// A conversation id has the wrong form for this agent.
 ///
-/// It is checked before the launch, because some agents start a new conversation, and exit with 0, if they don't
-/// recognize the form of an id.
+/// It is checked before the launch, because some agents start a new conversation, and exit with 0,
+/// if they don't recognize the form of an id.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("invalid conversation id {id:?} for {agent}: expected {form}")]
 pub struct ConversationError {

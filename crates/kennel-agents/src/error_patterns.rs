@@ -19,7 +19,8 @@ pub(crate) fn by_status(status: u64, text: &str) -> Option<VerdictKind> {
 
 const OVERLOAD_TEXTS: &[&str] = &["overloaded", "at capacity", "high demand", "try again later"];
 
-/// Texts by kind of error, in lower case. The first match counts, so the more specific ones come first.
+/// Texts by kind of error, in lower case. The first match counts, so the more specific ones come
+/// first.
 const ERROR_TEXTS: &[(VerdictKind, &[&str])] = &[
     (
         VerdictKind::Auth,

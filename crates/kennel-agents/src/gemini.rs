@@ -1,7 +1,8 @@
 //! Gemini CLI.
 //!
-//! Prints one message per line (`--output-format stream-json`): `init`, `message` (the prompt is repeated as one),
-//! `tool_use`, `tool_result`, `error`, and finally `result`. It reports retries on standard error, with stack traces.
+//! Prints one message per line (`--output-format stream-json`): `init`, `message` (the prompt is
+//! repeated as one), `tool_use`, `tool_result`, `error`, and finally `result`. It reports retries
+//! on standard error, with stack traces.
 
 use kennel_types::{Permissions, Seat, VerdictKind};
 use serde::Deserialize;
@@ -149,8 +150,8 @@ impl OutputFormat for GeminiFormat {
         START_FAILURES
     }
 
-    /// For some errors its result has only the provider's text. Then the error of its last retry is more precise, if
-    /// the exit code, which is the HTTP status modulo 256, is that of the error.
+    /// For some errors its result has only the provider's text. Then the error of its last retry is
+    /// more precise, if the exit code, which is the HTTP status modulo 256, is that of the error.
     fn override_outcome(
         &self,
         state: &ParseState,

@@ -9,8 +9,8 @@ use std::fmt::Display;
 pub struct Invocation {
     /// The program, which the caller looks up in the client's `PATH`, and its arguments.
     pub argv: Vec<String>,
-    /// Variables to set unless the user has set them. They limit the program's own retries, because Kennel's retries
-    /// would multiply them.
+    /// Variables to set unless the user has set them. They limit the program's own retries, because
+    /// Kennel's retries would multiply them.
     pub env: Vec<(String, String)>,
 }
 

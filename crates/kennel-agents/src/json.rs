@@ -1,4 +1,5 @@
-//! JSON values that are parsed without copies, and that accept any type for compatibility with later versions.
+//! JSON values that are parsed without copies, and that accept any type for compatibility with
+//! later versions.
 
 use std::borrow::Cow;
 use std::fmt;

@@ -3,15 +3,16 @@
 //! The first rule that applies counts:
 //!
 //! 1. The attempt was never started: `crashed`, or the reason for which Kennel cancelled it before.
-//! 2. The agent reported success last: `succeeded`, even if Kennel ended its process afterwards (an agent may stay for
-//!    seconds after its result). But if its own exit contradicts, the verdict is `unknown` for an exit code other than
-//!    0, and `killed` for a signal that Kennel didn't send.
-//! 3. Kennel ended it: `cancelled` or `timed_out`. Reported failures don't count then, because stopping an agent makes
-//!    it report some.
+//! 2. The agent reported success last: `succeeded`, even if Kennel ended its process afterwards (an
+//!    agent may stay for seconds after its result). But if its own exit contradicts, the verdict is
+//!    `unknown` for an exit code other than 0, and `killed` for a signal that Kennel didn't send.
+//! 3. Kennel ended it: `cancelled` or `timed_out`. Reported failures don't count then, because
+//!    stopping an agent makes it report some.
 //! 4. A signal killed it: `killed`, or `crashed` for a signal that a program causes itself.
 //! 5. The agent reported a failure: its kind, or `unknown` if the text is unknown.
-//! 6. The agent reported no end. If it hadn't started to work and its output has the text of a start failure: that.
-//!    Otherwise, with an exit code other than 0: the kind of the last known error line of standard error.
+//! 6. The agent reported no end. If it hadn't started to work and its output has the text of a
+//!    start failure: that. Otherwise, with an exit code other than 0: the kind of the last known
+//!    error line of standard error.
 //! 7. There are unknown messages: `unknown`, with the messages as evidence.
 //! 8. The exit code means that a signal killed it: `killed`.
 //! 9. Otherwise `crashed`, or `unknown` if the exit status is unknown.

@@ -1,9 +1,10 @@
-//! The agent programs that Kennel supports: how each is started, how its output is parsed, and how an attempt
-//! at a prompt is judged.
+//! The agent programs that Kennel supports: how each is started, how its output is parsed, and how
+//! an attempt at a prompt is judged.
 //!
-//! This crate is pure: it uses no process, file, clock or environment. An [`Agent`] returns the command to start
-//! ([`Agent::one_shot`], [`Agent::interactive`]) and how to stop it ([`Agent::stop_policy`]). Its [`OutputReader`]
-//! takes the program's output in pieces of any size, emits [`AgentEvent`]s, and returns the verdict at the end.
+//! This crate is pure: it uses no process, file, clock or environment. An [`Agent`] returns the
+//! command to start ([`Agent::one_shot`], [`Agent::interactive`]) and how to stop it
+//! ([`Agent::stop_policy`]). Its [`OutputReader`] takes the program's output in pieces of any size,
+//! emits [`AgentEvent`]s, and returns the verdict at the end.
 //!
 //! ```text
 //! Seat ── Agent ──> Invocation ──> (a process, started by the caller)
@@ -13,8 +14,8 @@
 //!                       └ finish(how it ended) ──> FinishedAttempt: verdict, conversation, usage, answer
 //! ```
 //!
-//! The verdict depends on three things: the result in the program's own format, its output streams, and how its
-//! process ended. [`judge`](mod@judge) documents their priority.
+//! The verdict depends on three things: the result in the program's own format, its output streams,
+//! and how its process ended. [`judge`](mod@judge) documents their priority.
 //!
 //! ```
 //! use kennel_agents::{Agent, AttemptEnd, EndedBy, OutputStream, ProcessEnd};

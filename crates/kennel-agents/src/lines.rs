@@ -55,7 +55,8 @@ impl LineSplitter {
         }
     }
 
-    /// Extends the partial line. Returns false if it becomes too long; then it is reported, and skipped.
+    /// Extends the partial line. Returns false if it becomes too long; then it is reported, and
+    /// skipped.
     fn extend(&mut self, bytes: &[u8], line: &mut dyn FnMut(SplitLine<'_>)) -> bool {
         let fits = self.partial.len() + bytes.len() <= self.max;
         if fits {
@@ -74,8 +75,8 @@ impl LineSplitter {
         self.partial.shrink_to(KEPT_CAPACITY);
     }
 
-    /// Records that bytes are missing, so the partial line is discarded. The next line may lack its start; no format
-    /// parses the end of a message as a message.
+    /// Records that bytes are missing, so the partial line is discarded. The next line may lack its
+    /// start; no format parses the end of a message as a message.
     pub(crate) fn lost(&mut self) {
         self.clear();
         self.skipping = false;

@@ -1,7 +1,8 @@
 //! opencode.
 //!
-//! Prints one message per line (`run --format json`): for each step `step_start`, `text`, `tool_use` (when the tool has
-//! ended), `step_finish` with its reason; or an `error`. The reason `stop` means that no step follows.
+//! Prints one message per line (`run --format json`): for each step `step_start`, `text`,
+//! `tool_use` (when the tool has ended), `step_finish` with its reason; or an `error`. The reason
+//! `stop` means that no step follows.
 
 use std::time::Duration;
 

@@ -11,7 +11,8 @@ use crate::parse_state::{ParseState, ReportedOutcome};
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ParsedLine {
     Known,
-    /// This version of Kennel doesn't know such a line: it is kept as evidence, and otherwise ignored.
+    /// This version of Kennel doesn't know such a line: it is kept as evidence, and otherwise
+    /// ignored.
     Unknown,
 }
 

@@ -70,7 +70,8 @@ impl AgentFailure {
     /// Derives the kind from the provider's HTTP status, if there is one, and the text.
     pub(crate) fn classify(status: Option<u64>, text: &str) -> Self {
         let by_status = status.and_then(|status| error_patterns::by_status(status, text));
-        // If the status is an error without a known kind, similar words of another error must not override it.
+        // If the status is an error without a known kind, similar words of another error must not
+        // override it.
         let is_error = status.is_some_and(|status| (400..600).contains(&status));
         let by_text = || if is_error { None } else { error_patterns::by_text(text) };
         Self::new(by_status.or_else(by_text).unwrap_or(VerdictKind::Unknown), text)

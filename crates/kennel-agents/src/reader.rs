@@ -33,7 +33,8 @@ pub struct FinishedAttempt {
 
 /// Reads the output of one attempt, in pieces of any size, and judges it at the end.
 ///
-/// Its memory doesn't grow with the output: it holds at most one line and the answer, each of at most
+/// Its memory doesn't grow with the output: it holds at most one line and the answer, each of at
+/// most
 /// [`MAX_LINE_BYTES`], and a few kilobytes of evidence.
 pub struct OutputReader {
     format: Box<dyn OutputFormat>,
@@ -93,8 +94,8 @@ impl OutputReader {
         }
     }
 
-    /// Records that this many bytes of the output are missing. Reading resumes at the next whole line. The missing
-    /// part may have reported a tool, so it is no longer certain that none ran.
+    /// Records that this many bytes of the output are missing. Reading resumes at the next whole
+    /// line. The missing part may have reported a tool, so it is no longer certain that none ran.
     pub fn lost(&mut self, bytes: u64) {
         if bytes > 0 {
             self.state.note_gap();
@@ -104,7 +105,8 @@ impl OutputReader {
         }
     }
 
-    /// Returns whether the agent has reported its result and nothing after it. Its process may still run.
+    /// Returns whether the agent has reported its result and nothing after it. Its process may
+    /// still run.
     ///
     /// To stop it now, kill it: some agents start another turn when they get a signal.
     #[must_use]

@@ -160,7 +160,8 @@ pub(crate) enum TransactionError {
     Inside(rusqlite::Error),
 }
 
-/// Writes all requests in one transaction, or none. Returns the sequence numbers of each request's events.
+/// Writes all requests in one transaction, or none. Returns the sequence numbers of each request's
+/// events.
 pub(crate) fn transact<'a>(
     connection: &Connection,
     requests: impl Iterator<Item = &'a WriteRequest>,

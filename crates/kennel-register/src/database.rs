@@ -2,22 +2,23 @@
 //!
 //! # Why a durable commit survives a power cut
 //!
-//! With `synchronous=NORMAL`, SQLite writes a commit to the WAL without a flush; [`Database::flush`] then flushes
-//! the WAL once for all commits before it. From there on:
-//! - The frames of the WAL have chained checksums, and salts from its header. After a power cut, SQLite reads every
-//!   complete transaction up to the first invalid frame. All frames up to ours were flushed, the header included, so
-//!   ours is read. Later frames may be torn, and are ignored.
-//! - The file keeps its name: its folder was flushed after the WAL was created ([`Database::prepare`]), and SQLite
-//!   neither renames nor replaces it until the last connection closes ([`WalFile::check`] verifies this before each
-//!   commit).
-//! - A checkpoint first flushes the WAL, copies its pages into the database, and flushes the database. Only then may
-//!   the next commit restart the WAL, from the start of the file and with new salts, which are flushed before any
-//!   frame is written. So at each moment either the WAL or the database contains our commit, flushed.
+//! With `synchronous=NORMAL`, SQLite writes a commit to the WAL without a flush;
+//! [`Database::flush`] then flushes the WAL once for all commits before it. From there on:
+//! - The frames of the WAL have chained checksums, and salts from its header. After a power cut,
+//!   SQLite reads every complete transaction up to the first invalid frame. All frames up to ours
+//!   were flushed, the header included, so ours is read. Later frames may be torn, and are ignored.
+//! - The file keeps its name: its folder was flushed after the WAL was created
+//!   ([`Database::prepare`]), and SQLite neither renames nor replaces it until the last connection
+//!   closes ([`WalFile::check`] verifies this before each commit).
+//! - A checkpoint first flushes the WAL, copies its pages into the database, and flushes the
+//!   database. Only then may the next commit restart the WAL, from the start of the file and with
+//!   new salts, which are flushed before any frame is written. So at each moment either the WAL or
+//!   the database contains our commit, flushed.
 //! - `-shm` is an index that SQLite rebuilds from the WAL.
 //!
-//! After a *failed* flush the kernel discards the pages and reports the error only once, so the WAL may contain a hole
-//! that later flushes don't report. It is not written again until a checkpoint has emptied it
-//! ([`Database::empty_wal`]).
+//! After a *failed* flush the kernel discards the pages and reports the error only once, so the WAL
+//! may contain a hole that later flushes don't report. It is not written again until a checkpoint
+//! has emptied it ([`Database::empty_wal`]).
 
 use std::fs::File;
 use std::io;
@@ -39,8 +40,8 @@ pub(crate) const BUSY_TIMEOUT: Duration = Duration::from_secs(2);
 const CHECKPOINT_PAGES: u64 = 1000;
 /// or immediately after this many more pages.
 const CHECKPOINT_OVERDUE_PAGES: u64 = 1000;
-/// Up to this size of the WAL, `-shm` is one block. SQLite alone writes `-shm`, so space for a second block can't
-/// be reserved.
+/// Up to this size of the WAL, `-shm` is one block. SQLite alone writes `-shm`, so space for a
+/// second block can't be reserved.
 const INDEX_PAGES: u64 = 4000;
 /// Pages that are always reserved in the WAL: for events, stops, removals.
 const SPARE_PAGES: u64 = 64;
@@ -180,17 +181,20 @@ impl Database {
         }
     }
 
-    /// Checkpoints the WAL into the database, so that the caller can replace this connection. Closing the connection
-    /// then changes no file, because another file may have the name of the WAL.
+    /// Checkpoints the WAL into the database, so that the caller can replace this connection.
+    /// Closing the connection then changes no file, because another file may have the name of the
+    /// WAL.
     pub(crate) fn empty_wal(&mut self) -> Result<(), WriteError> {
         let emptied = self.checkpoint("TRUNCATE");
         let emptied = emptied.and_then(|()| checkpoint_on_close(&self.connection, false));
         emptied.map_err(|error| WriteError::from_sqlite(&self.path, &error))
     }
 
-    /// Reserves space in the WAL, so that this many live sessions can be recorded to their end on a full disk.
+    /// Reserves space in the WAL, so that this many live sessions can be recorded to their end on a
+    /// full disk.
     pub(crate) fn reserve_space(&mut self, live: usize) -> Result<(), WriteError> {
-        // Sessions that end together share pages, so the limit of the index is enough for any number.
+        // Sessions that end together share pages, so the limit of the index is enough for any
+        // number.
         let pages = (SPARE_PAGES + PAGES_PER_SESSION * live as u64).min(INDEX_PAGES);
         if self.frames + pages > INDEX_PAGES && self.frames >= CHECKPOINT_PAGES / 2 && !self.copied
         {

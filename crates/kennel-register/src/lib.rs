@@ -7,11 +7,12 @@
 //! events ──> read connections, which never block the writer
 //! ```
 //!
-//! A failed write never ends a session: the caller gets the error, and the next write tries again. A register
-//! that is damaged, of another version or of another program is refused and left unchanged.
+//! A failed write never ends a session: the caller gets the error, and the next write tries again.
+//! A register that is damaged, of another version or of another program is refused and left
+//! unchanged.
 //!
-//! The file is private to its owner (0600). It contains the launch tokens, because the next daemon needs them
-//! to authenticate reports; events and logs never contain them.
+//! The file is private to its owner (0600). It contains the launch tokens, because the next daemon
+//! needs them to authenticate reports; events and logs never contain them.
 //!
 //! [`Register`] and the types of `record` are the whole interface: nothing of SQLite appears in it.
 

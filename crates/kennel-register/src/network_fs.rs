@@ -108,7 +108,8 @@ fn is_network(kind: &str) -> bool {
     }
 }
 
-/// Parses the mount point and the type: `36 35 98:0 /root /point options [tags...] - type source options`.
+/// Parses the mount point and the type: `36 35 98:0 /root /point options [tags...] - type source
+/// options`.
 fn mount(line: &[u8]) -> Option<(PathBuf, String)> {
     let mut fields = line.split(|byte| *byte == b' ');
     let point = fields.nth(4)?;

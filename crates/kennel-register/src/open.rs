@@ -105,8 +105,8 @@ fn open_writable(
     Ok(OpenDatabase { database: Ok(database), contents })
 }
 
-/// Loads what is on record without writing, so that the daemon can still stop the sessions. An exclusive
-/// connection needs no `-shm` file; it is closed immediately.
+/// Loads what is on record without writing, so that the daemon can still stop the sessions. An
+/// exclusive connection needs no `-shm` file; it is closed immediately.
 fn open_on_full_disk(
     path: &Path,
     home_id: &str,
@@ -197,8 +197,8 @@ fn is_missing(path: &Path) -> Result<bool, OpenRegisterError> {
     Ok(true)
 }
 
-/// Creates a register under a temporary name and renames it when it is complete: a crash leaves either no
-/// register or a complete one.
+/// Creates a register under a temporary name and renames it when it is complete: a crash leaves
+/// either no register or a complete one.
 fn create(path: &Path, home_id: &str) -> Result<(), OpenRegisterError> {
     let draft = companion_path(path, ".new");
     let created = remove_draft(&draft)
@@ -246,8 +246,8 @@ fn remove_draft(draft: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// Makes the files private, because they contain tokens. Changes the mode by path: closing a descriptor would
-/// release SQLite's locks.
+/// Makes the files private, because they contain tokens. Changes the mode by path: closing a
+/// descriptor would release SQLite's locks.
 fn make_private(path: &Path) -> Result<(), OpenRegisterError> {
     for suffix in ["", "-wal", "-shm", "-journal"] {
         let file = companion_path(path, suffix);

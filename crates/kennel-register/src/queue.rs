@@ -1,7 +1,7 @@
 //! The command queue of the writing thread.
 //!
-//! A sender wakes the thread only if the command is urgent: most writes can wait for the end of the current
-//! batch delay, and waking the thread costs more than the write itself.
+//! A sender wakes the thread only if the command is urgent: most writes can wait for the end of the
+//! current batch delay, and waking the thread costs more than the write itself.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};

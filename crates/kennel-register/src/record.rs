@@ -57,20 +57,22 @@ pub struct SessionTimes {
 }
 
 impl SessionTimes {
-    /// Sets the start, unless it is set. It is never before the creation, even if the clock was set back.
+    /// Sets the start, unless it is set. It is never before the creation, even if the clock was set
+    /// back.
     pub fn note_start(&mut self, reported_ms: u64) {
         self.started_ms.get_or_insert(reported_ms.max(self.created_ms));
     }
 
-    /// Sets the end, unless it is set. The keeper reports the end, but the daemon's own clock sets the start, so
-    /// the reported end of a short session may lie before its start.
+    /// Sets the end, unless it is set. The keeper reports the end, but the daemon's own clock sets
+    /// the start, so the reported end of a short session may lie before its start.
     pub fn note_end(&mut self, reported_ms: u64) {
         let earliest = self.created_ms.max(self.started_ms.unwrap_or(0));
         self.ended_ms.get_or_insert(reported_ms.max(earliest));
     }
 }
 
-/// An event without a sequence number yet. Every reader of the event log sees it, so it must contain no secrets.
+/// An event without a sequence number yet. Every reader of the event log sees it, so it must
+/// contain no secrets.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NewEvent {
     /// When it happened, in milliseconds since 1970.
@@ -90,7 +92,8 @@ pub struct NewEvent {
 pub enum Durability {
     /// A power cut: it is flushed to the disk. Committed immediately.
     Durable,
-    /// The end of this process: the kernel has it. Committed after a short delay, together with other writes.
+    /// The end of this process: the kernel has it. Committed after a short delay, together with
+    /// other writes.
     Soon,
 }
 
@@ -141,8 +144,8 @@ pub struct Retention {
 pub struct Retained {
     /// How many events were deleted.
     pub dropped_events: u64,
-    /// Sessions beyond the limit, earliest end first. They are still on record: the caller removes their folders,
-    /// then calls [`Register::remove`](crate::Register::remove).
+    /// Sessions beyond the limit, earliest end first. They are still on record: the caller removes
+    /// their folders, then calls [`Register::remove`](crate::Register::remove).
     pub excess: Vec<SessionId>,
 }
 

@@ -25,7 +25,8 @@ pub type PendingWrite<T> = oneshot::Receiver<Result<T, WriteError>>;
 
 /// A handle on the register. Clones share the same register.
 ///
-/// One thread executes the writes in the order in which they were queued. Only [`events`] and [`close`] block.
+/// One thread executes the writes in the order in which they were queued. Only [`events`] and
+/// [`close`] block.
 ///
 /// [`events`]: Register::events
 /// [`close`]: Register::close
@@ -64,8 +65,8 @@ pub struct OpenedRegister {
 }
 
 impl Register {
-    /// Opens the register, or creates it. The caller has to call [`refuse_network`](crate::refuse_network) first
-    /// and to hold the daemon's lock.
+    /// Opens the register, or creates it. The caller has to call
+    /// [`refuse_network`](crate::refuse_network) first and to hold the daemon's lock.
     ///
     /// # Errors
     /// See [`OpenRegisterError`]; the files stay unchanged. A full disk is an error only if there is no register
@@ -74,8 +75,8 @@ impl Register {
         Self::open_observed(path, home_id, |_| {})
     }
 
-    /// Opens the register as [`Register::open`] does, and reports every commit to `on_commit`. The writing
-    /// thread calls it, so it must not block.
+    /// Opens the register as [`Register::open`] does, and reports every commit to `on_commit`. The
+    /// writing thread calls it, so it must not block.
     ///
     /// # Errors
     /// As for [`Register::open`].
@@ -116,8 +117,8 @@ impl Register {
         Ok(OpenedRegister { register, sessions, members, plans, other_home, last_seq, unwritable })
     }
 
-    /// Records a session and its events in one transaction. Resolves to the sequence numbers of the events when
-    /// they are committed, and with [`Durability::Durable`] when they are flushed.
+    /// Records a session and its events in one transaction. Resolves to the sequence numbers of the
+    /// events when they are committed, and with [`Durability::Durable`] when they are flushed.
     pub fn save(
         &self,
         record: SessionRecord,
@@ -129,8 +130,8 @@ impl Register {
         pending
     }
 
-    /// Records a session as [`Register::save`] does, and passes the result to `then`. The writing thread calls it,
-    /// so it must not block.
+    /// Records a session as [`Register::save`] does, and passes the result to `then`. The writing
+    /// thread calls it, so it must not block.
     pub fn save_then(
         &self,
         record: SessionRecord,
@@ -212,7 +213,8 @@ impl Register {
         self.change(RecordChange::None, Vec::new())
     }
 
-    /// Makes this home the register's owner, after the caller handled [`OpenedRegister::other_home`].
+    /// Makes this home the register's owner, after the caller handled
+    /// [`OpenedRegister::other_home`].
     pub fn claim(&self, home_id: &str) -> PendingWrite<()> {
         self.change(RecordChange::Claim(home_id.to_owned()), Vec::new())
     }
@@ -244,21 +246,22 @@ impl Register {
         self.shared.readers.page(query)
     }
 
-    /// Watches the sequence number of the newest event. It changes after each commit that adds events.
+    /// Watches the sequence number of the newest event. It changes after each commit that adds
+    /// events.
     #[must_use]
     pub fn latest_seq(&self) -> watch::Receiver<u64> {
         self.shared.latest_seq.clone()
     }
 
-    /// Counts the flushes to the disk since the register was opened: those of durable writes, and those of
-    /// SQLite's checkpoints.
+    /// Counts the flushes to the disk since the register was opened: those of durable writes, and
+    /// those of SQLite's checkpoints.
     #[must_use]
     pub fn flushes(&self) -> u64 {
         self.shared.flushes.load(Ordering::Relaxed)
     }
 
-    /// Checks that the register can be written and has space for one more session, with a write that changes
-    /// nothing.
+    /// Checks that the register can be written and has space for one more session, with a write
+    /// that changes nothing.
     pub fn check_writable(&self) -> PendingWrite<()> {
         let (sender, pending) = oneshot::channel();
         if let Err(unsent) = self.shared.commands.send(WriterCommand::CheckWritable(sender))
@@ -269,8 +272,8 @@ impl Register {
         pending
     }
 
-    /// Blocks until every queued write is done, and closes the database. Other clones get [`WriteError::Closed`]
-    /// from now on.
+    /// Blocks until every queued write is done, and closes the database. Other clones get
+    /// [`WriteError::Closed`] from now on.
     pub fn close(self) {
         // Sending fails only if the thread has already ended.
         drop(self.shared.commands.send(WriterCommand::Close));

@@ -1,7 +1,7 @@
 //! The tables.
 //!
-//! The JSON form of a session, a member and a plan is part of the schema: a new field that older versions
-//! can't ignore, or a new value that they can't parse, needs a new version.
+//! The JSON form of a session, a member and a plan is part of the schema: a new field that older
+//! versions can't ignore, or a new value that they can't parse, needs a new version.
 
 use rusqlite::{Connection, TransactionBehavior};
 
@@ -11,8 +11,8 @@ const APPLICATION_ID: i64 = 0x4b65_6e6c;
 /// The version that this program reads and writes.
 pub(crate) const VERSION: i64 = 1;
 
-/// Events don't reference sessions, because they outlive them. `AUTOINCREMENT` never reuses a sequence number,
-/// even if the newest events were deleted.
+/// Events don't reference sessions, because they outlive them. `AUTOINCREMENT` never reuses a
+/// sequence number, even if the newest events were deleted.
 const TABLES: &str = "
     CREATE TABLE home (
         only    INTEGER PRIMARY KEY CHECK (only = 1),
@@ -67,7 +67,8 @@ pub(crate) enum SchemaState {
     Foreign,
 }
 
-/// Reads the header and the table list. This is the first read, so it also detects a damaged header.
+/// Reads the header and the table list. This is the first read, so it also detects a damaged
+/// header.
 pub(crate) fn inspect(connection: &Connection) -> rusqlite::Result<SchemaState> {
     let number = |sql| connection.query_row(sql, [], |row| row.get::<_, i64>(0));
     let application = number("PRAGMA application_id")?;

@@ -153,7 +153,8 @@ impl RegisterWriter {
         if followed { BATCH_DELAY_WHEN_FOLLOWED } else { BATCH_DELAY }
     }
 
-    /// Returns the next command, and does maintenance while idle. Returns `None` when the backlog is to be retried.
+    /// Returns the next command, and does maintenance while idle. Returns `None` when the backlog
+    /// is to be retried.
     fn wait(&mut self) -> Option<WriterCommand> {
         loop {
             let maintenance = self.database.as_ref().is_ok_and(Database::needs_maintenance);
@@ -227,8 +228,8 @@ impl RegisterWriter {
         (self.on_commit)(CommitReport { took, recorded, failed, events });
     }
 
-    /// Checks that a new session could be recorded: there is space for all its writes, and a write that changes
-    /// nothing succeeds.
+    /// Checks that a new session could be recorded: there is space for all its writes, and a write
+    /// that changes nothing succeeds.
     fn check_writable(&mut self) -> Result<(), WriteError> {
         let (path, home_id, expected) =
             (self.path.clone(), self.home_id.clone(), self.live.len() + 1);
@@ -283,7 +284,8 @@ impl RegisterWriter {
         results
     }
 
-    /// Returns the connection. Opens a new one if there is none, or if the WAL is removed or incomplete.
+    /// Returns the connection. Opens a new one if there is none, or if the WAL is removed or
+    /// incomplete.
     fn healthy_database(&mut self) -> Result<&mut Database, WriteError> {
         if let Ok(database) = &mut self.database {
             match database.log_health() {
@@ -334,7 +336,8 @@ impl RegisterWriter {
         }
     }
 
-    /// Finishes the retentions and closes the database, which checkpoints the WAL into one file if possible.
+    /// Finishes the retentions and closes the database, which checkpoints the WAL into one file if
+    /// possible.
     fn close(mut self) {
         while !self.backlog.retentions.is_empty() {
             self.continue_retention();

@@ -35,8 +35,9 @@ pub(crate) fn tip(git: &Git, record: &WorktreeRecord) -> Result<Option<String>, 
     parse.arg(format!("{}^{{commit}}", record.refname())).text_if_found()
 }
 
-/// Returns whether the existing branch was created for this session. A default name proves it. For a name that the
-/// user chose, the reflog does: another program may have created the branch after the plan.
+/// Returns whether the existing branch was created for this session. A default name proves it. For
+/// a name that the user chose, the reflog does: another program may have created the branch after
+/// the plan.
 pub(crate) fn is_ours(git: &Git, record: &WorktreeRecord) -> Result<bool, GitError> {
     if !record.branch_created || record.branch == WorktreeRecord::branch_of(&record.session) {
         return Ok(record.branch_created);
@@ -121,9 +122,10 @@ fn delete_once(
     if !at.as_os_str().is_empty() {
         return Ok(BranchOutcome::InUse(at));
     }
-    // If the branches of two sessions with the same commits are deleted at the same time, one of them stays: the second
-    // call checks after the first has finished. (Git could verify the other branch in the same transaction, but it locks
-    // what it verifies, so a git that is killed then would leave the user's own branch locked.)
+    // If the branches of two sessions with the same commits are deleted at the same time, one of
+    // them stays: the second call checks after the first has finished. (Git could verify the other
+    // branch in the same transaction, but it locks what it verifies, so a git that is killed then
+    // would leave the user's own branch locked.)
     let lock = lock::take_folder(&record.repo, git.limits.locks).map_err(GitError::Run)?;
     if deletion == BranchDeletion::IfUnused && !is_reachable_elsewhere(git, record, &tip)? {
         return Ok(BranchOutcome::HasCommits);
@@ -133,8 +135,8 @@ fn delete_once(
     Ok(BranchOutcome::Deleted { tip })
 }
 
-/// Returns whether a commit survives the session's branch: another branch, tag or remote has it, or the session made
-/// no commit and another worktree is on its base.
+/// Returns whether a commit survives the session's branch: another branch, tag or remote has it, or
+/// the session made no commit and another worktree is on its base.
 fn is_reachable_elsewhere(git: &Git, record: &WorktreeRecord, tip: &str) -> Result<bool, GitError> {
     let list = git.read("for-each-ref").args(["--count=2", "--format=%(refname)"]);
     let list = list.args(["--contains", tip, "refs/heads", "refs/tags", "refs/remotes"]);
@@ -161,8 +163,9 @@ fn remove_settings(git: &Git, record: &WorktreeRecord) -> Result<(), GitError> {
     remove.on(&record.repo).succeed().map(drop)
 }
 
-/// Removes the lock of the branch that a killed git left: one of ours, or the session's own during a commit. The caller
-/// holds the worktree's lock, and no session runs, so no program should write the branch. If one does, this waits for it.
+/// Removes the lock of the branch that a killed git left: one of ours, or the session's own during
+/// a commit. The caller holds the worktree's lock, and no session runs, so no program should write
+/// the branch. If one does, this waits for it.
 pub(crate) fn remove_stale_lock(record: &WorktreeRecord) -> io::Result<()> {
     const STALE: Duration = Duration::from_secs(5);
     const POLL_INTERVAL: Duration = Duration::from_millis(20);
@@ -188,8 +191,9 @@ pub(crate) fn remove_stale_lock(record: &WorktreeRecord) -> io::Result<()> {
     }
 }
 
-/// Removes an old lock of the packed references. The caller knows that a creation or removal of the worktree was
-/// interrupted: git takes this lock for both, and while a killed git's lock exists, no branch can be deleted.
+/// Removes an old lock of the packed references. The caller knows that a creation or removal of the
+/// worktree was interrupted: git takes this lock for both, and while a killed git's lock exists, no
+/// branch can be deleted.
 pub(crate) fn remove_stale_packed_refs_lock(record: &WorktreeRecord) -> io::Result<()> {
     const STALE: Duration = Duration::from_secs(60);
     let path = record.repo.join("packed-refs.lock");

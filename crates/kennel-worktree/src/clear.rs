@@ -4,8 +4,9 @@
 //! folder renamed to `….removing` ──► emptied ──► git's entry removed ──► (branch) ──► renamed folder removed
 //! ```
 //!
-//! The renamed folder records the decision. A partly removed worktree must not be inspected, because its missing files
-//! would look like changes. So the next call after a crash continues the removal.
+//! The renamed folder records the decision. A partly removed worktree must not be inspected,
+//! because its missing files would look like changes. So the next call after a crash continues the
+//! removal.
 
 use std::fs;
 use std::io;
@@ -28,8 +29,8 @@ pub(crate) fn clear(record: &WorktreeRecord) -> Result<(), FolderError> {
 
 /// Removes the renamed folder.
 ///
-/// Removes git's entry once more before: a concurrent gc may have created it again, for a reflog. If gc does so even
-/// later, the entry is empty, and the next gc removes it.
+/// Removes git's entry once more before: a concurrent gc may have created it again, for a reflog.
+/// If gc does so even later, the entry is empty, and the next gc removes it.
 pub(crate) fn finish(record: &WorktreeRecord) -> Result<(), FolderError> {
     remove_entry(record)?;
     folder::remove(&record.removal_folder())
@@ -52,8 +53,8 @@ fn mark_for_removal(record: &WorktreeRecord) -> Result<(), FolderError> {
     changed.map_err(|source| FolderError::Remove { path: record.path.clone(), source })
 }
 
-/// Removes git's entry for this worktree only: `git worktree prune` would also remove those of worktrees on disks that
-/// are not mounted.
+/// Removes git's entry for this worktree only: `git worktree prune` would also remove those of
+/// worktrees on disks that are not mounted.
 fn remove_entry(record: &WorktreeRecord) -> Result<(), FolderError> {
     let entry = record.entry();
     // A concurrent gc may add a file to the folder, or create the folder again.

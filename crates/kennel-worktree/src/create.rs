@@ -1,7 +1,8 @@
 //! Creates a worktree.
 //!
-//! The worktree has a lock of git (`git worktree lock`) until it is complete. The lock identifies an incomplete worktree,
-//! which is removed and created again, and keeps `git worktree prune` from removing it.
+//! The worktree has a lock of git (`git worktree lock`) until it is complete. The lock identifies
+//! an incomplete worktree, which is removed and created again, and keeps `git worktree prune` from
+//! removing it.
 
 use std::fs::{self, DirBuilder};
 use std::io;
@@ -27,8 +28,9 @@ pub struct CreatedWorktree {
     pub path: PathBuf,
     /// The session's working folder: the same subfolder as the user's, if the commit has it.
     pub cwd: PathBuf,
-    /// The folders of its submodules. Git leaves them empty: filling them may need the network, and commits in them would
-    /// be removed with the worktree. `git submodule update --init` fills them.
+    /// The folders of its submodules. Git leaves them empty: filling them may need the network, and
+    /// commits in them would be removed with the worktree. `git submodule update --init` fills
+    /// them.
     pub submodules: Vec<String>,
     /// The messages of git and of the user's hooks.
     pub messages: String,
@@ -222,7 +224,8 @@ fn explain(git: &Git, record: &WorktreeRecord, error: GitError) -> CreateWorktre
     }
 }
 
-/// Returns whether the disk is too full. Git doesn't always report it, and has removed its files already.
+/// Returns whether the disk is too full. Git doesn't always report it, and has removed its files
+/// already.
 fn is_full(git: &Git, record: &WorktreeRecord) -> bool {
     let size = size::of_checkout(git, &record.repo, &record.base).unwrap_or_default();
     let is_full = |folder, size| FreeSpace::of(folder).is_ok_and(|free| !free.is_enough_for(size));

@@ -29,8 +29,8 @@ pub enum DiskState {
     BeingRemoved,
     /// Only git's entry: the folder was deleted.
     FolderGone,
-    /// The folder and its parent are missing, for example because a disk is not mounted. Git's entry exists, or the
-    /// repository is missing too.
+    /// The folder and its parent are missing, for example because a disk is not mounted. Git's
+    /// entry exists, or the repository is missing too.
     ParentGone,
     /// It was moved to this path.
     Moved(PathBuf),
@@ -103,7 +103,8 @@ impl DiskState {
             PathKind::Folder | PathKind::Other => {}
         }
         match PathKind::of(&link)? {
-            // The link was deleted, but the files are still inspected: git gets their path explicitly.
+            // The link was deleted, but the files are still inspected: git gets their path
+            // explicitly.
             PathKind::None => Ok(Self::Complete),
             PathKind::Other => match pointer(&link, "gitdir: ")? {
                 Some(leads_to) if is_same(&leads_to, &entry)? => Ok(Self::Complete),
@@ -145,7 +146,8 @@ pub(crate) fn lock_reason(entry: &Path) -> Result<Option<String>, ReadPathError>
     Ok(read.map(|text| String::from_utf8_lossy(&text).trim_end().to_owned()))
 }
 
-/// Reads the path in one of git's files, after this prefix. Returns `None` if the file is missing or empty.
+/// Reads the path in one of git's files, after this prefix. Returns `None` if the file is missing
+/// or empty.
 pub(crate) fn pointer(file: &Path, prefix: &str) -> Result<Option<PathBuf>, ReadPathError> {
     let failed = |source| ReadPathError { path: file.to_owned(), source };
     let Some(text) = if_exists(fs::read(file)).map_err(failed)? else {
@@ -195,7 +197,8 @@ fn if_exists<T>(result: io::Result<T>) -> io::Result<Option<T>> {
     }
 }
 
-/// Converts a name to one that git uses unchanged for its entry, and that needs no quotes in a shell.
+/// Converts a name to one that git uses unchanged for its entry, and that needs no quotes in a
+/// shell.
 pub(crate) fn safe_name(name: &std::ffi::OsStr) -> String {
     const MAX_LENGTH: usize = 60;
     let plain = |byte: &u8| if byte.is_ascii_alphanumeric() { *byte as char } else { '-' };

@@ -15,8 +15,8 @@ pub struct Findings {
     pub changes: UncommittedChanges,
     /// The git operation in progress.
     pub operation: Option<Operation>,
-    /// The commits that would be lost: those of the session's own branch and of a detached `HEAD` that no other branch,
-    /// tag or remote has.
+    /// The commits that would be lost: those of the session's own branch and of a detached `HEAD`
+    /// that no other branch, tag or remote has.
     pub commits: LostCommits,
     /// The reason of git's lock on it, if it is locked.
     pub locked: Option<String>,

@@ -1,4 +1,5 @@
-//! Removes a folder with its contents: read-only and very deep folders too, but never through a mount.
+//! Removes a folder with its contents: read-only and very deep folders too, but never through a
+//! mount.
 
 use std::ffi::{CStr, CString, OsString};
 use std::fs;

@@ -14,8 +14,9 @@ use std::time::{Duration, Instant};
 
 use crate::process::{self, ProcessLimits, ProcessOutput, RunProgramError};
 
-/// The variables of git that are passed on. The others could redirect git to another repository, index or object
-/// store (`git rev-parse --local-env-vars`), make it prompt the user, or make it write traces.
+/// The variables of git that are passed on. The others could redirect git to another repository,
+/// index or object store (`git rev-parse --local-env-vars`), make it prompt the user, or make it
+/// write traces.
 const GIT_ENV_VARS: &[&str] = &[
     "GIT_AUTHOR_EMAIL",
     "GIT_AUTHOR_NAME",
@@ -272,8 +273,8 @@ impl<'a> GitCall<'a> {
         Self { max_output, ..self }
     }
 
-    /// Makes git hold this lock as long as it runs, even if this process dies: the lock file, which is empty, becomes
-    /// its standard input.
+    /// Makes git hold this lock as long as it runs, even if this process dies: the lock file, which
+    /// is empty, becomes its standard input.
     pub(crate) fn holding(self, lock: &'a File) -> Self {
         Self { lock: Some(lock), ..self }
     }
@@ -335,7 +336,8 @@ impl<'a> GitCall<'a> {
         Ok(PathBuf::from(OsString::from_vec(self.bytes()?)))
     }
 
-    /// Runs the call, and returns its output; `None` for exit code 1, which means "not found" in git's quiet mode.
+    /// Runs the call, and returns its output; `None` for exit code 1, which means "not found" in
+    /// git's quiet mode.
     pub(crate) fn text_if_found(self) -> Result<Option<String>, GitError> {
         let what = self.what.clone();
         let output = self.run()?;

@@ -128,7 +128,8 @@ fn stashes(git: &Git, record: &WorktreeRecord) -> Result<u64, GitError> {
     Ok(log.max_output(16 * 1024 * 1024).text()?.lines().filter(is_own).count() as u64)
 }
 
-/// Returns the last commit of the session's branch, if the branch would be deleted with the worktree.
+/// Returns the last commit of the session's branch, if the branch would be deleted with the
+/// worktree.
 fn branch_to_delete(git: &Git, record: &WorktreeRecord) -> Result<Option<String>, GitError> {
     match branch::tip(git, record)? {
         Some(tip) if branch::is_ours(git, record)? => Ok(Some(tip)),

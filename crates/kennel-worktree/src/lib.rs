@@ -6,13 +6,14 @@
 //!  PlanWorktreeError                                    CreateWorktreeError          Gone, or Kept { why }
 //! ```
 //!
-//! Everything after the plan needs only the [`WorktreeRecord`], may be repeated any number of times, and continues from
-//! any state that a crash has left. [`remove`] never removes anything of value: it inspects first ([`inspect`],
+//! Everything after the plan needs only the [`WorktreeRecord`], may be repeated any number of
+//! times, and continues from any state that a crash has left. [`remove`] never removes anything of
+//! value: it inspects first ([`inspect`],
 //! [`value`]), and what it can't inspect counts as valuable. [`force_remove`] is for a person who has seen what would be
 //! lost ([`losses`]).
 //!
-//! The calls block. They run the real `git`, each time with limits. Two calls for one worktree wait for each other; calls
-//! for different worktrees don't, except for git's own locks.
+//! The calls block. They run the real `git`, each time with limits. Two calls for one worktree wait
+//! for each other; calls for different worktrees don't, except for git's own locks.
 
 mod branch;
 mod clear;

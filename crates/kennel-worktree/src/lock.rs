@@ -1,7 +1,7 @@
 //! A lock that allows one call at a time for one worktree.
 //!
-//! Git gets the lock file as its standard input. So it holds the lock until it ends, even if this process dies first: the
-//! next caller never sees a worktree that is being created or removed.
+//! Git gets the lock file as its standard input. So it holds the lock until it ends, even if this
+//! process dies first: the next caller never sees a worktree that is being created or removed.
 
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io;

@@ -52,7 +52,8 @@ pub enum StartsFrom {
     Given,
 }
 
-/// The state of the user's own checkout. A worktree starts from a commit, so it doesn't include uncommitted changes.
+/// The state of the user's own checkout. A worktree starts from a commit, so it doesn't include
+/// uncommitted changes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[must_use]
 pub enum Checkout {

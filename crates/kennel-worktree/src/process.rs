@@ -1,8 +1,8 @@
 //! Runs a program with a deadline and a limit of its output, and leaves no process behind.
 //!
-//! The program gets its own process group. At the deadline the group gets SIGTERM (git then removes its lock files), and
-//! SIGKILL a little later. When the program ends by itself, the rest of its group is killed too, such as the background
-//! process of a hook.
+//! The program gets its own process group. At the deadline the group gets SIGTERM (git then removes
+//! its lock files), and SIGKILL a little later. When the program ends by itself, the rest of its
+//! group is killed too, such as the background process of a hook.
 
 use std::io;
 use std::os::unix::process::CommandExt;
@@ -28,7 +28,8 @@ const CANCEL_INTERVAL: Duration = Duration::from_millis(50);
 pub struct ProcessLimits {
     /// When it has to end.
     pub deadline: Instant,
-    /// How many bytes of each stream are kept. The rest is read and discarded, so that the program can end.
+    /// How many bytes of each stream are kept. The rest is read and discarded, so that the program
+    /// can end.
     pub max_output: usize,
     /// A flag that ends the program early.
     pub cancel: Option<Arc<AtomicBool>>,

@@ -29,7 +29,8 @@ pub struct WorktreeRecord {
 }
 
 impl WorktreeRecord {
-    /// Returns the session's working folder: the same subfolder as the user's, if the worktree has it. Reads the disk.
+    /// Returns the session's working folder: the same subfolder as the user's, if the worktree has
+    /// it. Reads the disk.
     #[must_use]
     pub fn cwd(&self) -> PathBuf {
         // Git prints it with a slash at the end.
@@ -46,20 +47,21 @@ impl WorktreeRecord {
         format!("refs/heads/{}", self.branch)
     }
 
-    /// Returns git's entry for the worktree. Git names it after the folder, whose name a plan chooses so that git
-    /// doesn't change it.
+    /// Returns git's entry for the worktree. Git names it after the folder, whose name a plan
+    /// chooses so that git doesn't change it.
     pub(crate) fn entry(&self) -> PathBuf {
         let name = self.path.file_name().unwrap_or_default();
         self.repo.join("worktrees").join(name)
     }
 
-    /// Returns the lock file. It exists from before the creation of the worktree until after its removal, so it
-    /// also shows that the disk of the worktree is mounted.
+    /// Returns the lock file. It exists from before the creation of the worktree until after its
+    /// removal, so it also shows that the disk of the worktree is mounted.
     pub(crate) fn lock(&self) -> PathBuf {
         self.with_suffix(".lock")
     }
 
-    /// Returns the name of the worktree's folder during its removal. If it exists, the removal was decided.
+    /// Returns the name of the worktree's folder during its removal. If it exists, the removal was
+    /// decided.
     pub(crate) fn removal_folder(&self) -> PathBuf {
         self.with_suffix(".removing")
     }

@@ -1,4 +1,5 @@
-//! Removes a worktree: inspects it, removes its files (`clear.rs`), deletes its branch, and finally removes the lock file.
+//! Removes a worktree: inspects it, removes its files (`clear.rs`), deletes its branch, and finally
+//! removes the lock file.
 
 use std::io;
 use std::path::PathBuf;
@@ -68,8 +69,8 @@ pub enum RemoveWorktreeError {
 pub fn remove(git: &Git, record: &WorktreeRecord) -> Result<RemoveOutcome, RemoveWorktreeError> {
     let lock = lock::take(&record.lock(), MissingLock::Leave, git.limits.locks)?;
     match DiskState::of(record)? {
-        // At most a branch is left, which stays if it has commits. If our lock file exists, an earlier call was
-        // interrupted.
+        // At most a branch is left, which stays if it has commits. If our lock file exists, an
+        // earlier call was interrupted.
         DiskState::Absent | DiskState::Unfinished | DiskState::BeingRemoved => {
             if lock.is_some() {
                 branch::remove_stale_packed_refs_lock(record).map_err(GitError::Run)?;
@@ -85,7 +86,8 @@ pub fn remove(git: &Git, record: &WorktreeRecord) -> Result<RemoveOutcome, Remov
     Ok(RemoveOutcome::Gone { branch })
 }
 
-/// Removes the worktree of a record with everything in it, for a user who has seen what would be lost; see
+/// Removes the worktree of a record with everything in it, for a user who has seen what would be
+/// lost; see
 /// [`losses`](crate::losses). Returns what was lost.
 ///
 /// # Errors

@@ -12,7 +12,8 @@ const MAX_LIST_BYTES: usize = 256 * 1024 * 1024;
 /// The estimate is not worth more time.
 const TIME_LIMIT: Duration = Duration::from_secs(5);
 
-/// Returns the bytes that a commit uses on the disk; `None` if git can't list it in time. Filters may add to it.
+/// Returns the bytes that a commit uses on the disk; `None` if git can't list it in time. Filters
+/// may add to it.
 pub(crate) fn of_checkout(git: &Git, repo: &Path, commit: &str) -> Option<u64> {
     let list = git.read("ls-tree").args(["-r", "-l", "-z", "--full-tree", commit]).on(repo);
     let list = list.limit(TIME_LIMIT).max_output(MAX_LIST_BYTES).bytes().ok()?;

@@ -1,8 +1,9 @@
-//! Records the output of the real agents, which use the mock of their model APIs. `cargo xtask agents record` runs it.
+//! Records the output of the real agents, which use the mock of their model APIs. `cargo xtask
+//! agents record` runs it.
 //!
-//! Each scenario is a run with exactly Kennel's arguments, in its own home. The output and the end are written to
-//! `FOLDER/<cli>/<scenario>/`, without paths of this machine. The scenarios of an agent run in parallel, because some
-//! agents retry for minutes.
+//! Each scenario is a run with exactly Kennel's arguments, in its own home. The output and the end
+//! are written to `FOLDER/<cli>/<scenario>/`, without paths of this machine. The scenarios of an
+//! agent run in parallel, because some agents retry for minutes.
 
 mod run;
 mod scenarios;

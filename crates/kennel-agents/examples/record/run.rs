@@ -154,7 +154,8 @@ struct Ran {
 }
 
 impl Ran {
-    /// Runs the command to its end. The streams are files, because a grandchild would keep a pipe open.
+    /// Runs the command to its end. The streams are files, because a grandchild would keep a pipe
+    /// open.
     fn through(mut command: Command, name: &str, scene: &Path) -> anyhow::Result<Self> {
         let [prompt, stdout, stderr] = ["prompt", "stdout", "stderr"].map(|name| scene.join(name));
         fs::write(&prompt, "Say hello.\n")?;
@@ -212,7 +213,8 @@ fn wait(child: &mut Child, deadline: Instant) -> anyhow::Result<(ExitStatus, boo
 
 /// Kills the rest of the run's process group.
 fn end_group(group: u32) -> anyhow::Result<()> {
-    // The shell's built-in `kill`, because there may be no such program. An empty group is not an error.
+    // The shell's built-in `kill`, because there may be no such program. An empty group is not an
+    // error.
     let script = r#"kill -s KILL -- "-$1" 2>/dev/null; true"#;
     let status = Command::new("sh").args(["-c", script, "sh", &group.to_string()]).status()?;
     ensure!(status.success(), "can't end group {group}: {status}");

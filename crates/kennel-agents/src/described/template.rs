@@ -83,7 +83,8 @@ impl ArgTemplate {
         self.0.iter().flatten().any(|word| word.contains(&piece))
     }
 
-    /// Returns the arguments. Additional ones replace `{args}`, or are appended if there is no `{args}`.
+    /// Returns the arguments. Additional ones replace `{args}`, or are appended if there is no
+    /// `{args}`.
     pub(super) fn fill(&self, values: &TemplateValues<'_>) -> Vec<String> {
         let args = || values.args.iter().map(|arg| (*arg).to_owned());
         let mut all = Vec::new();

@@ -12,8 +12,8 @@ use kennel_types::{Phase, SessionId};
 
 use crate::scene::{HOME, Scene, all_events, event, event_of, id, role, role_folder, stored, wait};
 
-/// Waits until the register has extended its WAL, which it does when first idle. After that, only writes cause
-/// flushes.
+/// Waits until the register has extended its WAL, which it does when first idle. After that, only
+/// writes cause flushes.
 fn wait_until_idle(register: &Register) {
     let deadline = Instant::now() + Duration::from_secs(30);
     while register.flushes() == 0 {

@@ -1,4 +1,5 @@
-//! A full disk: new sessions are refused, known ones are recorded to their end, and writes resume with free space.
+//! A full disk: new sessions are refused, known ones are recorded to their end, and writes resume
+//! with free space.
 
 use std::fs::{self, File};
 use std::io::Write;
@@ -182,7 +183,8 @@ fn role_opens_a_crashed_register_on_a_full_disk() {
     assert_eq!(opened.sessions, [stored(1, Phase::Running)]);
     let save =
         |number, phase| opened.register.save(stored(number, phase), vec![], Durability::Durable);
-    // The WAL was extended before the crash: there is space for some sessions, and for the end of each.
+    // The WAL was extended before the crash: there is space for some sessions, and for the end of
+    // each.
     let mut next = 2;
     while next < 200 && wait(save(next, Phase::Reserved)).is_ok() {
         next += 1;

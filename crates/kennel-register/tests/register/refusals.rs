@@ -13,7 +13,8 @@ use crate::scene::{
     HOME, Scene, mount, must_pass, role, role_folder, role_with_mounts, skip, stored, wait,
 };
 
-/// Returns every file of the folder with its bytes, except `-shm`, which contains no records, and an empty WAL.
+/// Returns every file of the folder with its bytes, except `-shm`, which contains no records, and
+/// an empty WAL.
 fn contents(scene: &Scene) -> Vec<(PathBuf, Vec<u8>)> {
     let entries = scene.folder.path().read_dir().unwrap().map(|entry| entry.unwrap().path());
     let mut files: Vec<_> =
@@ -23,7 +24,8 @@ fn contents(scene: &Scene) -> Vec<(PathBuf, Vec<u8>)> {
     files.filter(|(path, bytes)| !path.ends_with("register.db-wal") || !bytes.is_empty()).collect()
 }
 
-/// Checks that opening is refused, that the error mentions `kennel rescue`, and that no file has changed.
+/// Checks that opening is refused, that the error mentions `kennel rescue`, and that no file has
+/// changed.
 #[track_caller]
 fn refused_untouched(scene: &Scene) -> OpenRegisterError {
     let before = contents(scene);

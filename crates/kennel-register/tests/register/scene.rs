@@ -120,7 +120,8 @@ pub(crate) fn all_events() -> EventQuery {
     EventQuery { since: 0, session: None, limit: usize::MAX }
 }
 
-/// Returns a command that runs only this (otherwise ignored) test, with its folder for [`role_folder`].
+/// Returns a command that runs only this (otherwise ignored) test, with its folder for
+/// [`role_folder`].
 pub(crate) fn role(test: &str, folder: &Path) -> Command {
     let mut command = Command::new(std::env::current_exe().unwrap());
     command.args(["--exact", test, "--ignored", "--nocapture", "--test-threads=1"]);
@@ -128,7 +129,8 @@ pub(crate) fn role(test: &str, folder: &Path) -> Command {
     command
 }
 
-/// Returns [`role`] in its own mount namespace; reports a skipped test and returns `None` if that is impossible.
+/// Returns [`role`] in its own mount namespace; reports a skipped test and returns `None` if that
+/// is impossible.
 pub(crate) fn role_with_mounts(test: &str, folder: &Path) -> Option<Command> {
     let trial = Command::new("unshare")
         .args(["--mount", "sh", "-c", "mount -t tmpfs tmpfs \"$0\""])

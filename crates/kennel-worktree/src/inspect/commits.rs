@@ -8,10 +8,11 @@ use crate::record::WorktreeRecord;
 /// The limit of commits that are listed with their subjects.
 const MAX_COMMITS: &str = "--max-count=100";
 
-/// Finds the commits of the session's own branch and of a detached `HEAD` that no other branch, tag or remote has.
+/// Finds the commits of the session's own branch and of a detached `HEAD` that no other branch, tag
+/// or remote has.
 ///
-/// If another branch is checked out in the worktree, it stays with its commits. Commits that the session itself amended
-/// or reset don't count.
+/// If another branch is checked out in the worktree, it stays with its commits. Commits that the
+/// session itself amended or reset don't count.
 pub(super) fn find(
     git: &Git,
     record: &WorktreeRecord,
@@ -34,8 +35,8 @@ pub(super) fn find(
     };
     let mut besides = Vec::new();
     let mut found = count(&tips, &besides)?;
-    // The base is not the session's own commit. It may be on no branch, if the user's `HEAD` was detached; then it is
-    // safe while another worktree is on it.
+    // The base is not the session's own commit. It may be on no branch, if the user's `HEAD` was
+    // detached; then it is safe while another worktree is on it.
     if found > 0 && count(&[&record.base], &[])? > 0 && base_is_checked_out(git, record)? {
         besides.push(format!("^{}", record.base));
         found = count(&tips, &besides)?;

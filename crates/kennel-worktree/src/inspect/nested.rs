@@ -1,4 +1,5 @@
-//! Finds repositories and worktrees inside a worktree. `git status` doesn't show them if they are ignored.
+//! Finds repositories and worktrees inside a worktree. `git status` doesn't show them if they are
+//! ignored.
 
 use std::fs;
 use std::os::unix::fs::MetadataExt;

@@ -64,7 +64,8 @@ fn new(
     }
 }
 
-/// Checks git's own rules, and refuses names that git's commands would parse as an option or as another reference.
+/// Checks git's own rules, and refuses names that git's commands would parse as an option or as
+/// another reference.
 fn check_branch_name(git: &Git, branch: &str) -> Result<(), PlanWorktreeError> {
     let refused = || PlanWorktreeError::BranchName { branch: branch.to_owned() };
     if branch.starts_with('-') || branch == "HEAD" || branch.contains('\0') {

@@ -78,7 +78,8 @@ pub(super) fn must_be_free(path: &Path) -> Result<(), PlanWorktreeError> {
     }
 }
 
-/// Returns the nearest existing folder, with symbolic links resolved (as git does), and the rest of the path.
+/// Returns the nearest existing folder, with symbolic links resolved (as git does), and the rest of
+/// the path.
 fn nearest_existing(path: &Path) -> io::Result<(PathBuf, PathBuf)> {
     let mut below = Vec::new();
     for folder in path.ancestors() {

@@ -89,7 +89,8 @@ fn kill_all(victim: &mut Child, with_git: bool) {
     let _status = victim.wait().expect("reaped");
 }
 
-/// Ages the lock of packed references that a git leaves when it is killed while it deletes a branch.
+/// Ages the lock of packed references that a git leaves when it is killed while it deletes a
+/// branch.
 fn age_stale_lock(record: &WorktreeRecord) {
     match fs::File::open(record.repo.join("packed-refs.lock")) {
         Ok(lock) => {

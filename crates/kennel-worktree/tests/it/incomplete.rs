@@ -143,8 +143,8 @@ fn completes_an_interrupted_removal() {
     }
 }
 
-/// A killed git left the lock: one of ours, or the session's during a commit. The lock of a user's branch is removed
-/// too, because it would block the user.
+/// A killed git left the lock: one of ours, or the session's during a commit. The lock of a user's
+/// branch is removed too, because it would block the user.
 #[test]
 fn removes_a_stale_lock_of_the_branch() {
     let scene = Scene::new();
@@ -165,7 +165,8 @@ fn write_old(lock: &Path) {
     file.set_modified(long_ago).expect("set back");
 }
 
-/// Any git may hold the lock of packed references. It counts as ours only if a removal was interrupted and it is old.
+/// Any git may hold the lock of packed references. It counts as ours only if a removal was
+/// interrupted and it is old.
 #[test]
 fn removes_a_stale_lock_of_packed_references_after_a_crash() {
     use kennel_worktree::{GitLimits, RemoveWorktreeError, remove};

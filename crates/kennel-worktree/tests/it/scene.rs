@@ -14,7 +14,8 @@ use tempfile::TempDir;
 
 pub(crate) const SESSION: &str = "0abc1234";
 
-/// A folder with a repository `repo`, which has one commit on `main`, and a parent folder for worktrees.
+/// A folder with a repository `repo`, which has one commit on `main`, and a parent folder for
+/// worktrees.
 pub(crate) struct Scene {
     folder: TempDir,
     pub(crate) repo: PathBuf,

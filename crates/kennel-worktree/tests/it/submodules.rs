@@ -1,4 +1,5 @@
-//! Submodules: git leaves them empty. If the session fills them, their repositories are in the worktree's entry.
+//! Submodules: git leaves them empty. If the session fills them, their repositories are in the
+//! worktree's entry.
 
 use kennel_worktree::{BranchOutcome, KeepReason, NestedWorth};
 
@@ -48,8 +49,8 @@ fn keeps_changes_in_a_submodule() {
     assert_eq!(why[1], KeepReason::Nested("lib/inner".into(), NestedWorth::Changes));
 }
 
-/// Only the submodule's repository, which would be removed with the worktree, has the commit. It is not checked out, so
-/// the worktree itself is clean.
+/// Only the submodule's repository, which would be removed with the worktree, has the commit. It is
+/// not checked out, so the worktree itself is clean.
 #[test]
 fn keeps_commits_in_a_submodule() {
     let (scene, _library) = with_submodule();
